@@ -1,0 +1,60 @@
+// Every limit of Muniment, by name, its unit before `max`. What the database also holds has a
+// CHECK twin in migrations/, and every limit has a test at its edge.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace muniment::limits {
+
+// Requests (docs/protocol.md)
+inline constexpr std::size_t request_line_bytes_max = 1 << 20;
+inline constexpr std::size_t json_depth_max = 64;
+inline constexpr std::size_t number_digits_max = 40;
+inline constexpr int number_exponent_max = 308;
+inline constexpr std::size_t requests_in_flight_per_connection_max = 256;
+inline constexpr std::size_t output_buffer_bytes_max = 8 << 20;
+inline constexpr std::size_t connections_max = 10'000;
+inline constexpr std::int64_t deadline_ms_default = 30'000;
+inline constexpr std::int64_t deadline_ms_max = 600'000;
+inline constexpr std::size_t refused_body_drained_bytes_max = 64 << 20;
+
+// Ids (docs/glossary.md)
+inline constexpr std::size_t run_id_bytes_max = 128;
+inline constexpr std::size_t step_id_encoded_bytes_max = 200;
+inline constexpr std::size_t event_type_bytes_max = 100;
+inline constexpr std::size_t actor_bytes_max = 128;
+
+// Events
+inline constexpr std::size_t event_body_bytes_max = 60 * 1024;
+inline constexpr std::size_t events_per_request_max = 1'024;
+inline constexpr std::size_t events_per_commit_max = 1'024;
+inline constexpr std::size_t bytes_per_commit_max = 1 << 20;
+inline constexpr std::size_t append_queue_events_max = 65'536;
+inline constexpr std::size_t append_queue_bytes_max = 64 << 20;
+inline constexpr std::size_t spill_part_bytes_max = 8 * 1024;
+inline constexpr std::size_t preview_bytes_max = 500;
+inline constexpr std::int64_t events_per_partition = std::int64_t{1} << 24;
+
+// State, snapshots, manifests
+inline constexpr std::size_t manifest_bytes_max = 60 * 1024;
+inline constexpr std::size_t snapshot_inline_bytes_max = 60 * 1024;
+inline constexpr std::size_t working_state_bytes_max = 4 << 20;
+inline constexpr std::size_t state_reply_bytes_max = 512 * 1024;
+inline constexpr std::size_t state_list_items_max = 100;
+
+// Artifacts
+inline constexpr std::int64_t artifact_bytes_default_max = std::int64_t{4} << 30;
+inline constexpr std::size_t artifact_inline_bytes_max = 512 * 1024;
+inline constexpr std::size_t artifact_raw_reply_bytes_max = 1 << 20;
+inline constexpr std::size_t artifact_metadata_bytes_max = 8 * 1024;
+inline constexpr std::int64_t disk_reserve_bytes_default = std::int64_t{2} << 30;
+inline constexpr int disk_reserve_percent_default = 5;
+
+// Pages of a reply
+inline constexpr std::size_t page_items_default = 100;
+inline constexpr std::size_t page_items_max = 1'000;
+inline constexpr std::size_t page_bytes_max = 512 * 1024;
+inline constexpr std::size_t pointers_per_request_max = 1'000;
+
+}  // namespace muniment::limits

@@ -1,0 +1,103 @@
+// Result<T>: a value or an Error. The closed list of codes is the contract of the socket
+// (docs/protocol.md), and every code is of one of three kinds: the caller's mistake, transient
+// (worth one retry), or halting (it stops a run). Only `is_transient` and `is_halting` tell the
+// kinds apart.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace muniment {
+
+enum class Errc {
+  invalid_argument,
+  not_found,
+  conflict,
+  denied,
+  over_budget,
+  too_large,
+  run_halted,
+  unavailable,
+  deadline_exceeded,
+  corrupt,
+  system_error,
+};
+
+std::string_view name_of(Errc code);
+int rpc_code_of(Errc code);       // -32001 … -32011, in the order above
+bool is_transient(Errc code);     // unavailable, deadline_exceeded
+bool is_halting(Errc code);       // corrupt, system_error
+
+// What went wrong, in words a caller can act on, and what the reply's `data` carries beside them.
+struct Error {
+  Errc code = Errc::system_error;
+  std::string message;
+  std::string run_id;                          // empty: concerns no run
+  std::string pointer;                         // empty: concerns no pointer
+  std::string outcome;                         // "unknown" when an append may or may not be in
+  std::vector<std::string> event_ids;          // to send again when the outcome is unknown
+  std::optional<std::int64_t> limit;           // the limit that was passed, in its own unit
+  std::optional<std::int64_t> retry_after_ms;
+
+  Error() = default;
+  Error(Errc c, std::string m) : code(c), message(std::move(m)) {}
+
+  // "opening r1/a7: No such file": context goes in front on the way up.
+  Error&& within(std::string_view context) &&;
+};
+
+template <typename T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : held_(std::in_place_index<0>, std::move(value)) {}       // NOLINT: implicit by design
+  Result(Error error) : held_(std::in_place_index<1>, std::move(error)) {}   // NOLINT: implicit by design
+
+  bool ok() const { return held_.index() == 0; }
+  explicit operator bool() const { return ok(); }
+
+  T& value() & { return std::get<0>(held_); }
+  const T& value() const& { return std::get<0>(held_); }
+  T&& value() && { return std::get<0>(std::move(held_)); }
+  T& operator*() & { return value(); }
+  const T& operator*() const& { return value(); }
+  T&& operator*() && { return std::move(*this).value(); }
+  T* operator->() { return &value(); }
+  const T* operator->() const { return &value(); }
+
+  Error& error() & { return std::get<1>(held_); }
+  const Error& error() const& { return std::get<1>(held_); }
+  Error&& error() && { return std::get<1>(std::move(held_)); }
+
+ private:
+  std::variant<T, Error> held_;
+};
+
+struct Done {};  // the value of an operation that has none
+using Status = Result<Done>;
+inline Status success() { return Done{}; }
+
+}  // namespace muniment
+
+#define MUNIMENT_CONCAT_(a, b) a##b
+#define MUNIMENT_CONCAT(a, b) MUNIMENT_CONCAT_(a, b)
+#define MUNIMENT_ASSIGN_(result, declaration, expression) \
+  auto result = (expression);                             \
+  if (!result) return std::move(result).error();          \
+  declaration = std::move(result).value()
+
+// ASSIGN_OR_RETURN(auto bytes, read_file(path)): the value, or this function returns the error.
+#define ASSIGN_OR_RETURN(declaration, expression) \
+  MUNIMENT_ASSIGN_(MUNIMENT_CONCAT(result_at_line_, __LINE__), declaration, expression)
+
+// RETURN_IF_ERROR(sync(file)): for what has no value.
+#define RETURN_IF_ERROR(expression)                                        \
+  do {                                                                     \
+    if (auto status_here = (expression); !status_here) {                   \
+      return std::move(status_here).error();                               \
+    }                                                                      \
+  } while (false)
