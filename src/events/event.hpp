@@ -1,0 +1,73 @@
+// An event: one immutable fact. A NewEvent is what a request brings, checked and with its body
+// hashed; numbering it (store/appender) makes it an Event. docs/format.md specifies the bytes.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/ids.hpp"
+#include "base/sha256.hpp"
+
+namespace muniment::events {
+
+// Who vouches for an event; the numbers are hashed and stored.
+enum class Origin : std::uint8_t { observed = 1, reported = 2, imported = 3 };
+std::string_view name_of(Origin origin);
+std::optional<Origin> origin_named(std::string_view name);
+
+// The actor of what the daemon writes of its own accord.
+inline constexpr std::string_view daemon_actor = "munimentd";
+
+struct NewEvent {
+  std::string type;
+  std::int16_t schema_version = 1;
+  std::string body;                       // the source bytes of a JSON object
+  std::optional<std::string> step_id;
+  Uuid event_id;
+  bool event_id_is_ours = false;          // made by the daemon just now: it cannot be a repeat
+  std::optional<Time> occurred_at;
+  Origin origin = Origin::reported;
+  Salt salt{};
+  Hash body_hash{};                       // sha256(salt ‖ body)
+};
+
+// Draws the salt and computes the hash of a body that is final.
+void seal(NewEvent& event);
+
+struct Event {
+  std::int64_t seq = 0;
+  std::int64_t run_no = 0;
+  std::string run_id;
+  std::int64_t run_seq = 0;
+  Time recorded_at;
+  std::optional<Time> occurred_at;
+  Origin origin = Origin::reported;
+  std::string type;
+  std::int16_t schema_version = 1;
+  std::optional<std::string> step_id;
+  std::string actor;
+  Uuid event_id;
+  Hash body_hash{};
+  std::optional<Salt> salt;               // nullopt: redacted, as is the body
+  std::optional<std::string> body;
+  Hash run_hash{};
+};
+
+// What the client keeps: enough to recompute the hashes of its own event.
+struct Receipt {
+  Uuid event_id;
+  std::int64_t seq = 0;
+  std::int64_t run_seq = 0;
+  Time recorded_at;
+  Hash body_hash{};
+  Salt salt{};
+  Hash run_hash{};
+  Hash leaf_hash{};
+  bool duplicate = false;
+};
+
+}  // namespace muniment::events

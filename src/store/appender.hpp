@@ -1,0 +1,94 @@
+// The append thread: the one writer of a log. It owns one connection, takes everything that is
+// queued (group commit, no timer), numbers it from memory, hashes it, commits it in one
+// transaction behind the epoch fence, and only then answers. docs/architecture.md, One append.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/result.hpp"
+#include "events/event.hpp"
+#include "store/rows.hpp"
+#include "store/runs.hpp"
+#include "store/tail.hpp"
+
+namespace muniment::store {
+
+struct Addressed {
+  std::shared_ptr<Run> run;
+  events::NewEvent event;
+  bool if_open = false;      // left out when the run is not open (child.halted in a parent)
+};
+
+// A row to write in the same transaction; its seq becomes that of events[event_index].
+struct Attachment {
+  std::size_t event_index = 0;
+  Row row;
+};
+
+// All of it in one commit, or none of it.
+struct AppendRequest {
+  std::string actor;
+  std::vector<Addressed> events;
+  std::vector<Attachment> rows;
+  std::optional<std::int64_t> expected_run_seq;  // of events[0]
+  bool ids_checked = false;                      // Postgres was asked: the client's ids are new
+
+  // Called once on the append thread, after the commit or the refusal; must not block. One receipt
+  // an event, in order (an event left out by `if_open` has seq -1).
+  std::function<void(Result<std::vector<events::Receipt>>)> done;
+};
+
+// An id that the fingerprints know: the caller asks Postgres (read_event_by_id) and either answers
+// with the first receipt, or sends the request again with ids_checked.
+inline constexpr std::string_view maybe_duplicate = "maybe_duplicate";
+bool is_maybe_duplicate(const Error& error);
+
+struct AppenderOptions {
+  std::string uri;
+  std::int16_t log_no = 1;
+  std::chrono::milliseconds commit_deadline{10'000};  // a server that is silent for longer is unavailable
+};
+
+// What is known of the log itself.
+struct LogStatus {
+  Uuid log_id;
+  std::int64_t size = 0;      // events committed
+  Hash root{};                // of the tree of that size
+  std::int64_t epoch = 0;
+};
+
+class Appender {
+ public:
+  // Takes the log over: advisory lock, epoch raised, head read, tree brought up to date from the
+  // last checkpoint. Errors: conflict when another daemon holds the log; corrupt when the log's end
+  // does not fit its own hashes; unavailable.
+  static Result<std::unique_ptr<Appender>> open(AppenderOptions options, Clock& clock, Tail& tail,
+                                                RunDirectory& runs);
+  ~Appender();  // stops as by `stop`
+
+  // From any thread. Errors (the request's `done` is then not called): over_budget when the queue
+  // is full, unavailable after `stop` or while Postgres does not answer.
+  Status submit(AppendRequest request);
+
+  LogStatus status() const;
+
+  // Drains the queue, stores a checkpoint of the tree and ends the thread.
+  void stop();
+
+  // Called on the append thread when the daemon must not go on: fenced by another writer, or the
+  // log is not what was written. The text names it.
+  std::function<void(Error)> on_fatal;
+
+ private:
+  class Impl;
+  explicit Appender(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace muniment::store

@@ -1,0 +1,91 @@
+// Raw bytes on disk (event-log.md, Files): written to an unnamed file, hashed while they stream,
+// synced once, linked under staging/ and under their place, both folders synced; only then does
+// the event go to the log, and after its commit the staging name goes. A file without a staging
+// name and without an event is a finding, never a thing to tidy away.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/ids.hpp"
+#include "base/result.hpp"
+#include "base/sha256.hpp"
+
+namespace muniment::store {
+
+struct ArtifactFilesOptions {
+  std::string root;                        // <data>/artifacts
+  std::int64_t bytes_max = 0;              // of one artifact
+  std::int64_t reserve_bytes = 0;          // keep at least this much of the disk free, and
+  int reserve_percent = 0;                 // at least this share of it
+};
+
+struct StoredFile {
+  Uuid artifact_id;
+  std::string path;                        // relative to the root
+  Hash hash{};
+  std::int64_t size_bytes = 0;
+};
+
+// One artifact being written. Dropping it before `publish` leaves nothing behind.
+class ArtifactWrite {
+ public:
+  virtual ~ArtifactWrite() = default;
+  virtual Status append(std::string_view bytes) = 0;     // too_large past the limit; over_budget on a full disk
+  virtual std::int64_t size() const = 0;
+  // Durable under its place and its staging name when it returns. A failed fsync is answered by
+  // one new file written from memory where the bytes are still in memory, otherwise system_error.
+  virtual Result<StoredFile> publish(std::string_view run_id, std::string_view step_id,
+                                     const Uuid& artifact_id, std::string_view mime_type) = 0;
+};
+
+struct DiskSpace {
+  std::int64_t free_bytes = 0;
+  std::int64_t total_bytes = 0;
+  std::int64_t reserve_bytes = 0;          // what must stay free
+};
+
+class ArtifactFiles {
+ public:
+  static Result<std::unique_ptr<ArtifactFiles>> open(ArtifactFilesOptions options);
+  virtual ~ArtifactFiles() = default;
+
+  // Errors: over_budget, with the numbers, when `expected_bytes` more would go below the reserve.
+  virtual Result<std::unique_ptr<ArtifactWrite>> begin(std::int64_t expected_bytes) = 0;
+  // All at once, from memory: what small puts use (fewer system calls, one retry on a failed fsync).
+  virtual Result<StoredFile> store(std::string_view bytes, std::string_view run_id, std::string_view step_id,
+                                   const Uuid& artifact_id, std::string_view mime_type) = 0;
+
+  // After the commit of its event: the staging name goes. Need not be durable.
+  virtual void committed(const Uuid& artifact_id) = 0;
+  // The event was refused: both names go.
+  virtual void abandon(const StoredFile& file) = 0;
+
+  // Reads a span. Errors: not_found, corrupt (not a regular file, shorter than the span).
+  virtual Result<std::string> read(std::string_view path, std::int64_t offset, std::int64_t length) = 0;
+  // Streams the whole file through SHA-256. Errors as `read`. `size_out` may be nullptr.
+  virtual Result<Hash> hash(std::string_view path, std::int64_t* size_out) = 0;
+  // Puts bytes back in the place of a missing or damaged file, if and only if their hash is `expected`.
+  virtual Status repair(std::string_view path, std::string_view source_file, const Hash& expected) = 0;
+
+  // At start: every staged id whose row is absent loses both names, the others their staging name.
+  // `has_row` asks the artifact table.
+  virtual Status sweep_staging(const std::function<Result<bool>(const Uuid&)>& has_row) = 0;
+
+  // Resumable uploads: an upload is a file under uploads/<upload_id>, kept for its time limit.
+  virtual Result<std::int64_t> upload_size(const Uuid& upload_id) = 0;                  // not_found
+  virtual Status upload_append(const Uuid& upload_id, std::int64_t offset, std::string_view bytes) = 0;  // conflict: offset
+  virtual Result<StoredFile> upload_publish(const Uuid& upload_id, std::string_view run_id, std::string_view step_id,
+                                            const Uuid& artifact_id, std::string_view mime_type) = 0;
+  virtual std::size_t expire_uploads(std::int64_t older_than_seconds) = 0;
+
+  virtual DiskSpace disk() const = 0;
+  virtual bool below_reserve() const = 0;
+};
+
+}  // namespace muniment::store

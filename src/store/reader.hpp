@@ -1,0 +1,95 @@
+// Reading: one Reader a thread, each with its own connection. Every function is one named
+// statement; all of them answer `unavailable` when Postgres does not.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/result.hpp"
+#include "events/event.hpp"
+#include "store/connection.hpp"
+#include "store/rows.hpp"
+#include "store/runs.hpp"
+
+namespace muniment::store {
+
+struct EventFilter {
+  std::optional<std::int64_t> run_no;
+  std::int64_t from_seq = 0;                    // inclusive
+  std::optional<std::int64_t> to_seq;           // inclusive
+  std::optional<std::int64_t> from_run_seq;     // inclusive; needs run_no
+  std::optional<std::int64_t> to_run_seq;       // inclusive; needs run_no
+  std::vector<std::string> types;               // exact, or with a trailing *
+  std::optional<std::string> step_id;
+  std::optional<std::string> actor;
+  std::optional<events::Origin> origin;
+  std::optional<Time> since;                    // recorded_at >=
+  std::optional<Time> until;                    // recorded_at <
+  bool newest_first = false;
+};
+
+struct RunFilter {
+  std::optional<std::string> status;
+  std::optional<std::string> agent;
+  std::optional<std::string> labels;            // a JSON object that the run's labels contain
+  std::optional<Time> since;                    // started_at >=
+  std::optional<std::string> parent;
+  std::optional<std::string> owner;             // only this actor's
+  std::optional<std::string> external_id;
+  std::optional<std::int64_t> before_run_no;    // the cursor: newest first
+};
+
+class Reader {
+ public:
+  Reader(std::string uri, std::int16_t log_no);
+  ~Reader();
+  Connection& connection();
+
+  // Events
+  Result<std::vector<events::Event>> events(const EventFilter& filter, std::size_t limit,
+                                            std::size_t body_bytes_max = SIZE_MAX);
+  Result<std::optional<events::Event>> event_at(std::int64_t seq);
+  Result<std::optional<events::Event>> event_of_run(std::int64_t run_no, std::int64_t run_seq);
+  Result<std::optional<events::Event>> event_by_id(std::int64_t run_no, const Uuid& event_id);
+  Result<std::int64_t> log_size();
+  // The last seq with recorded_at <= time; -1 if there is none.
+  Result<std::int64_t> seq_as_of(Time time);
+
+  // Runs. `load_run` reads a head for the directory; nullptr: no such run. It looks in the table
+  // `run` and in the events that the follower has not yet seen.
+  Result<std::shared_ptr<Run>> load_run(std::string_view run_id);
+  Result<std::optional<RunRow>> run(std::string_view run_id);
+  Result<std::optional<RunRow>> run_by_no(std::int64_t run_no);
+  Result<std::vector<RunRow>> runs(const RunFilter& filter, std::size_t limit);
+
+  // Artifacts, manifests, snapshots, ledger
+  Result<std::optional<ArtifactRow>> artifact(const Uuid& artifact_id);
+  Result<std::vector<ArtifactRow>> artifacts(std::string_view run_id, std::optional<std::string> step_id,
+                                             std::optional<Uuid> after, std::size_t limit);
+  Result<std::optional<ArtifactRow>> artifact_with_hash(std::string_view run_id, std::string_view step_id,
+                                                        const Hash& hash);
+  Result<std::optional<ManifestRow>> manifest(const Uuid& manifest_id);
+  Result<std::vector<SnapshotRow>> snapshots(std::int64_t run_no, std::optional<std::int64_t> at_most_seq,
+                                             std::size_t limit);   // newest first
+  Result<std::vector<ClaimRow>> claims(std::string_view run_id, std::optional<Uuid> after, std::size_t limit);
+  Result<std::optional<ClaimRow>> claim(const Uuid& claim_id);
+  Result<std::vector<EvidenceRow>> evidence(std::optional<std::string> run_id, std::optional<std::string> type,
+                                            std::optional<Uuid> after, std::size_t limit);
+  Result<std::optional<EvidenceRow>> evidence_by_id(const Uuid& evidence_id);
+  Result<std::vector<PointerRow>> dependents(std::string_view pointer);   // what needs this pointer
+
+  // Followers
+  Result<std::int64_t> follower_position(std::string_view name);          // 0 where it never ran
+  Result<std::vector<std::pair<std::string, std::int64_t>>> follower_positions();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace muniment::store

@@ -1,0 +1,105 @@
+// The runs that the daemon holds in memory: each one's head (where its chain stands, what state it
+// is in) and the ids it has seen. The append thread alone moves a head; everybody else reads what
+// is published under the run's mutex.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/ids.hpp"
+#include "base/sha256.hpp"
+#include "events/event.hpp"
+
+namespace muniment::store {
+
+enum class RunStatus : std::uint8_t { absent, open, ended, halted };
+
+// The reason for which a run was stopped; the first one wins.
+struct Halt {
+  std::string code;      // SYSTEM_ERROR
+  std::string reason;    // "artifact://r1/… missing"
+  std::string pointer;
+  Time at;
+  std::int64_t seq = -1;
+};
+
+// What every thread may know of a run.
+struct RunView {
+  RunStatus status = RunStatus::absent;
+  std::string owner;                       // the actor that started it
+  events::Origin origin = events::Origin::reported;
+  std::string parent;                      // run_id, or empty
+  std::optional<Halt> halt;
+  std::int64_t run_no = -1;
+  std::int64_t first_seq = -1;
+};
+
+// The event ids of a run, as 64-bit fingerprints: "surely new" without asking Postgres. It is
+// complete from `complete_from` on; below it only Postgres knows.
+class SeenIds {
+ public:
+  bool maybe_seen(const Uuid& id) const;
+  void add(const Uuid& id);
+  std::size_t size() const { return count_; }
+
+ private:
+  void grow();
+  std::vector<std::uint64_t> slots_;       // open addressing; 0 is an empty slot
+  std::size_t count_ = 0;
+};
+
+class Run {
+ public:
+  explicit Run(std::string id) : run_id(std::move(id)) {}
+  const std::string run_id;
+
+  RunView view() const;
+  void publish(RunView view);
+  std::int64_t next_run_seq() const { return next_run_seq_.load(std::memory_order_acquire); }
+
+  // Below here: the append thread's, and the loader's before the run is handed out.
+  struct Head {
+    std::int64_t run_no = -1;
+    std::int64_t run_seq = 0;              // of the next event
+    Hash run_hash{};                       // of the last one; zeros before the first
+    RunStatus status = RunStatus::absent;
+  };
+  Head head;
+  SeenIds seen;
+  std::int64_t ids_complete_from = 0;      // run_seq below which `seen` knows nothing
+  void committed(std::int64_t next) { next_run_seq_.store(next, std::memory_order_release); }
+
+ private:
+  mutable std::mutex mutex_;
+  RunView view_;
+  std::atomic<std::int64_t> next_run_seq_{0};
+};
+
+// Finds and keeps runs. Bounded: a run that nobody holds may be dropped and loaded again.
+class RunDirectory {
+ public:
+  std::shared_ptr<Run> find(std::string_view run_id) const;  // nullptr: not in memory
+  // Inserts `run` unless one with its id is there; returns the one that is.
+  std::shared_ptr<Run> insert(std::shared_ptr<Run> run);
+  std::size_t size() const;
+  // Drops runs that nobody holds and whose start is below `settled_seq` until at most `keep` remain.
+  void trim(std::size_t keep, std::int64_t settled_seq);
+
+ private:
+  struct Hasher {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
+  };
+  mutable std::mutex mutex_;
+  std::unordered_map<std::string, std::shared_ptr<Run>, Hasher, std::equal_to<>> runs_;
+};
+
+}  // namespace muniment::store
