@@ -1,0 +1,38 @@
+// What methods work with: one of each, made in daemon/wiring.cpp and lent by reference.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "base/clock.hpp"
+#include "base/result.hpp"
+#include "store/appender.hpp"
+#include "store/artifact_files.hpp"
+#include "store/runs.hpp"
+#include "store/tail.hpp"
+
+namespace muniment::snapshot {
+class Snapshotter;
+}
+namespace muniment::evidence {
+class HaltJournal;
+}
+
+namespace muniment::gateway {
+
+struct Services {
+  Clock& clock;
+  store::Appender& appender;
+  store::RunDirectory& runs;
+  store::Tail& tail;
+  store::ArtifactFiles& files;
+  snapshot::Snapshotter& snapshots;
+  evidence::HaltJournal& halts;
+  std::string data_dir;
+  std::string database_uri;
+  std::string socket_path;
+  Time started;
+};
+
+}  // namespace muniment::gateway
