@@ -51,6 +51,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b);
 template <typename Range>
 std::string_view nearest(std::string_view word, const Range& candidates) {
   std::string_view best;
+  if (word.size() > 128) return best;  // not a slip, and the distance costs the product of sizes
   std::size_t best_distance = word.size() / 3 + 2;  // farther than this is another word
   for (std::string_view candidate : candidates) {
     const std::size_t distance = edit_distance(word, candidate);
