@@ -4,9 +4,11 @@ CREATE TABLE log_head (
   log_no      smallint PRIMARY KEY CHECK (log_no > 0),
   log_id      uuid NOT NULL UNIQUE,
   epoch       bigint NOT NULL DEFAULT 0,
+  writer      uuid,
   created_at  timestamptz NOT NULL DEFAULT now()
 );
 COMMENT ON TABLE log_head IS 'One row a log. It changes only when a writer takes over: the epoch fences the one before.';
+COMMENT ON COLUMN log_head.writer IS 'The process that raised the epoch last, so that it recognises its own raise when the answer was lost';
 
 CREATE TABLE event (
   log_no         smallint NOT NULL,

@@ -1,0 +1,93 @@
+#include "store/runs.hpp"
+
+#include <cstring>
+
+namespace muniment::store {
+namespace {
+
+// Ids come from clients, so the fingerprint mixes both halves; 0 marks an empty slot.
+std::uint64_t fingerprint(const Uuid& id) {
+  std::uint64_t high = 0;
+  std::uint64_t low = 0;
+  std::memcpy(&high, id.bytes.data(), 8);
+  std::memcpy(&low, id.bytes.data() + 8, 8);
+  std::uint64_t mixed = high ^ (low * 0x9e3779b97f4a7c15ull);
+  mixed ^= mixed >> 32;
+  mixed *= 0xd6e8feb86659fd93ull;
+  mixed ^= mixed >> 32;
+  return mixed == 0 ? 1 : mixed;
+}
+
+}  // namespace
+
+bool SeenIds::maybe_seen(const Uuid& id) const {
+  if (slots_.empty()) return false;
+  const std::uint64_t wanted = fingerprint(id);
+  const std::size_t mask = slots_.size() - 1;
+  for (std::size_t i = wanted & mask;; i = (i + 1) & mask) {
+    if (slots_[i] == 0) return false;
+    if (slots_[i] == wanted) return true;
+  }
+}
+
+void SeenIds::add(const Uuid& id) {
+  if ((count_ + 1) * 4 > slots_.size() * 3) grow();
+  const std::uint64_t wanted = fingerprint(id);
+  const std::size_t mask = slots_.size() - 1;
+  std::size_t i = wanted & mask;
+  while (slots_[i] != 0) {
+    if (slots_[i] == wanted) return;
+    i = (i + 1) & mask;
+  }
+  slots_[i] = wanted;
+  ++count_;
+}
+
+void SeenIds::grow() {
+  std::vector<std::uint64_t> old = std::move(slots_);
+  slots_.assign(old.empty() ? 16 : old.size() * 2, 0);
+  const std::size_t mask = slots_.size() - 1;
+  for (std::uint64_t value : old) {
+    if (value == 0) continue;
+    std::size_t i = value & mask;
+    while (slots_[i] != 0) i = (i + 1) & mask;
+    slots_[i] = value;
+  }
+}
+
+RunView Run::view() const {
+  std::lock_guard lock(mutex_);
+  return view_;
+}
+
+void Run::publish(RunView view) {
+  std::lock_guard lock(mutex_);
+  view_ = std::move(view);
+}
+
+std::shared_ptr<Run> RunDirectory::find(std::string_view run_id) const {
+  std::lock_guard lock(mutex_);
+  const auto found = runs_.find(run_id);
+  return found == runs_.end() ? nullptr : found->second;
+}
+
+std::shared_ptr<Run> RunDirectory::insert(std::shared_ptr<Run> run) {
+  std::lock_guard lock(mutex_);
+  return runs_.try_emplace(run->run_id, run).first->second;
+}
+
+std::size_t RunDirectory::size() const {
+  std::lock_guard lock(mutex_);
+  return runs_.size();
+}
+
+void RunDirectory::trim(std::size_t keep, std::int64_t settled_seq) {
+  std::lock_guard lock(mutex_);
+  for (auto it = runs_.begin(); it != runs_.end() && runs_.size() > keep;) {
+    const bool held = it->second.use_count() > 1;
+    const bool settled = it->second->view().first_seq < settled_seq;
+    it = held || !settled ? std::next(it) : runs_.erase(it);
+  }
+}
+
+}  // namespace muniment::store

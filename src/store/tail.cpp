@@ -1,0 +1,77 @@
+#include "store/tail.hpp"
+
+#include <algorithm>
+
+namespace muniment::store {
+namespace {
+
+std::size_t weight(const events::Event& event) {
+  return sizeof(events::Event) + (event.body ? event.body->size() : 0);
+}
+
+}  // namespace
+
+std::optional<std::vector<EventPtr>> Tail::read(std::int64_t from_seq, std::size_t limit) const {
+  std::lock_guard lock(mutex_);
+  if (from_seq >= next_seq_) return std::vector<EventPtr>{};
+  const std::int64_t oldest = next_seq_ - static_cast<std::int64_t>(events_.size());
+  if (from_seq < oldest) return std::nullopt;
+  const auto first = events_.begin() + (from_seq - oldest);
+  const auto count = std::min<std::int64_t>(static_cast<std::int64_t>(limit), next_seq_ - from_seq);
+  return std::vector<EventPtr>(first, first + count);
+}
+
+std::int64_t Tail::next_seq() const {
+  std::lock_guard lock(mutex_);
+  return next_seq_;
+}
+
+bool Tail::wait(std::int64_t from_seq, std::chrono::milliseconds at_most) const {
+  std::unique_lock lock(mutex_);
+  const auto ready = [&] { return closed_ || next_seq_ > from_seq; };
+  if (at_most == std::chrono::milliseconds::max()) {
+    changed_.wait(lock, ready);
+  } else {
+    changed_.wait_for(lock, at_most, ready);
+  }
+  return next_seq_ > from_seq;
+}
+
+void Tail::close() {
+  {
+    std::lock_guard lock(mutex_);
+    closed_ = true;
+  }
+  changed_.notify_all();
+}
+
+bool Tail::closed() const {
+  std::lock_guard lock(mutex_);
+  return closed_;
+}
+
+void Tail::start_at(std::int64_t next_seq) {
+  std::lock_guard lock(mutex_);
+  next_seq_ = next_seq;
+}
+
+void Tail::publish(std::vector<EventPtr> batch) {
+  std::int64_t size = 0;
+  {
+    std::lock_guard lock(mutex_);
+    for (EventPtr& event : batch) {
+      bytes_ += weight(*event);
+      next_seq_ = event->seq + 1;
+      events_.push_back(std::move(event));
+    }
+    while (bytes_ > bytes_max_ && events_.size() > 1) {
+      bytes_ -= weight(*events_.front());
+      events_.pop_front();
+    }
+    size = next_seq_;
+  }
+  changed_.notify_all();
+  if (on_commit) on_commit(size);
+}
+
+}  // namespace muniment::store
