@@ -1,0 +1,321 @@
+#include "base/config.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <filesystem>
+
+#include "base/ids.hpp"
+#include "base/limits.hpp"
+
+namespace muniment {
+namespace {
+
+constexpr std::int64_t any = INT64_MAX;
+constexpr std::size_t socket_path_bytes_max = 107;  // sockaddr_un, without its final NUL
+
+constexpr ConfigKey table[] = {
+    {"data", &Config::data, "", "", 0, 0,
+     "The folder that holds everything of an embedded instance."},
+    {"database", &Config::database, "", "", 0, 0,
+     "A postgresql:// URI; empty: a private Postgres in the data folder."},
+    {"socket", &Config::socket, "", "", 0, 0,
+     "The Unix socket; empty: munimentd.sock in the data folder."},
+    {"artifact_bytes_max", &Config::artifact_bytes_max, "4 GiB", "bytes", 1, any,
+     "The largest artifact."},
+    {"disk_reserve_bytes", &Config::disk_reserve_bytes, "2 GiB", "bytes", 0, any,
+     "Artifacts are refused when less than this would stay free."},
+    {"disk_reserve_percent", &Config::disk_reserve_percent, "5", "percent", 0, 99,
+     "The same, as a share of the disk; the larger of the two counts."},
+    {"snapshot_events", &Config::snapshot_events, "256", "events", 1, any,
+     "A run's state is snapshotted after this many of its events."},
+    {"snapshot_seconds", &Config::snapshot_seconds, "300", "seconds", 1, any,
+     "And after this time, if anything happened in the run."},
+    {"workers", &Config::workers, "4", "threads", 1, 256,
+     "Threads that serve requests which read; each has its own connection."},
+    {"upload_seconds", &Config::upload_seconds, "86400", "seconds", 1, any,
+     "How long an upload that stopped half-way can be resumed."},
+    {"commit_deadline_ms", &Config::commit_deadline_ms, "10000", "milliseconds", 100, 600'000,
+     "A Postgres that is silent for longer counts as unavailable."},
+    {"log_level", &Config::log_level, "info", "", 0, 0, "error, warn, info or debug."},
+    {"allowed_uids", &Config::allowed_uids, "", "", 0, 0xFFFF'FFFE,
+     "Users who may connect, beside root and the daemon's own."},
+};
+
+struct Unit {
+  std::string_view suffix;
+  int shift;
+};
+constexpr Unit byte_units[] = {{"KiB", 10}, {"MiB", 20}, {"GiB", 30}, {"TiB", 40}};
+
+Error bad_value(const ConfigKey& key, std::string_view value, std::string_view why) {
+  return Error(Errc::invalid_argument,
+               fmt::format("{} = \"{}\": {}", key.key, value, why));
+}
+
+Result<std::int64_t> number_of(const ConfigKey& key, std::string_view value) {
+  std::string_view digits = value;
+  int shift = 0;
+  if (key.unit == "bytes") {
+    for (const Unit& unit : byte_units) {
+      if (!digits.ends_with(unit.suffix)) continue;
+      digits.remove_suffix(unit.suffix.size());
+      while (digits.ends_with(' ')) digits.remove_suffix(1);
+      shift = unit.shift;
+      break;
+    }
+  }
+  std::int64_t number = 0;
+  const auto [end, failed] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  const bool whole = failed == std::errc() && end == digits.data() + digits.size();
+  if (!whole || number > (INT64_MAX >> shift)) {
+    return bad_value(key, value, key.unit == "bytes" ? "give a whole number, or one with KiB, MiB, GiB or TiB"
+                                                     : "give a whole number");
+  }
+  number *= std::int64_t{1} << shift;
+  if (number < key.min || number > key.max) {
+    return bad_value(key, value, key.max == any ? fmt::format("give at least {}", key.min)
+                                                : fmt::format("give {} to {}", key.min, key.max));
+  }
+  return number;
+}
+
+Result<std::vector<std::int64_t>> numbers_of(const ConfigKey& key, std::string_view value) {
+  std::vector<std::int64_t> numbers;
+  while (!value.empty()) {
+    const std::size_t comma = value.find(',');
+    std::string_view item = value.substr(0, comma);
+    while (item.starts_with(' ')) item.remove_prefix(1);
+    ASSIGN_OR_RETURN(const std::int64_t number, number_of(key, item));
+    numbers.push_back(number);
+    value = comma == std::string_view::npos ? std::string_view() : value.substr(comma + 1);
+  }
+  return numbers;
+}
+
+Status check_text(const ConfigKey& key, std::string_view value, ConfigSource source) {
+  if (key.key == "log_level" && value != "error" && value != "warn" && value != "info" &&
+      value != "debug") {
+    return bad_value(key, value, "give error, warn, info or debug");
+  }
+  if (key.key == "database" && !value.empty()) {
+    if (!value.starts_with("postgresql://") && !value.starts_with("postgres://")) {
+      return Error(Errc::invalid_argument, "database is not a postgresql:// URI");
+    }
+    const std::size_t at = value.find('@');
+    const std::size_t colon = value.find(':', value.find("//"));
+    if (source == ConfigSource::flag && at != std::string_view::npos && colon < at) {
+      return Error(Errc::invalid_argument,
+                   "database has a password, and a command line is no secret. Put the URI into the "
+                   "configuration file or MUNIMENT_DATABASE, or the password into PGPASSFILE.");
+    }
+  }
+  return success();
+}
+
+Status set_value(Config& config, const ConfigKey& key, std::string_view value, ConfigSource source) {
+  if (const auto* text = std::get_if<std::string Config::*>(&key.field)) {
+    RETURN_IF_ERROR(check_text(key, value, source));
+    config.*(*text) = value;
+  } else if (const auto* number = std::get_if<std::int64_t Config::*>(&key.field)) {
+    ASSIGN_OR_RETURN(config.*(*number), number_of(key, value));
+  } else if (const auto* numbers = std::get_if<std::vector<std::int64_t> Config::*>(&key.field)) {
+    ASSIGN_OR_RETURN(config.*(*numbers), numbers_of(key, value));
+  }
+  return success();
+}
+
+class Loader {
+ public:
+  explicit Loader(const ConfigInputs& inputs) : inputs_(inputs) {
+    loaded_.origins.resize(std::size(table));
+  }
+
+  LoadedConfig load() {
+    for (std::size_t i = 0; i < std::size(table); ++i) {
+      set(i, table[i].fallback, ConfigSource::fallback, "default");
+    }
+    find_data();
+    read_file();
+    read_environment();
+    read_flags();
+    place_socket();
+    return std::move(loaded_);
+  }
+
+ private:
+  const char* environment(const std::string& name) const {
+    return inputs_.environment ? inputs_.environment(name.c_str()) : std::getenv(name.c_str());
+  }
+
+  static std::string environment_name(std::string_view key) {
+    std::string name = "MUNIMENT_";
+    for (char c : key) name.push_back(c == '_' ? '_' : static_cast<char>(c - 'a' + 'A'));
+    return name;
+  }
+
+  void set(std::size_t row, std::string_view value, ConfigSource source, std::string where) {
+    if (Status status = set_value(loaded_.values, table[row], value, source); !status) {
+      loaded_.problems.push_back(std::move(status).error().within(where));
+      return;
+    }
+    loaded_.origins[row] = {source, std::move(where)};
+  }
+
+  std::string default_data() {
+    if (inputs_.is_root.value_or(geteuid() == 0)) return "/var/lib/muniment";
+    if (const char* xdg = environment("XDG_DATA_HOME"); xdg != nullptr && xdg[0] == '/') {
+      return std::string(xdg) + "/muniment";
+    }
+    if (const char* home = environment("HOME"); home != nullptr && home[0] == '/') {
+      return std::string(home) + "/.local/share/muniment";
+    }
+    loaded_.problems.emplace_back(Errc::invalid_argument,
+                                  "there is no HOME to keep the data in. Give --data DIR.");
+    return "muniment-data";
+  }
+
+  // The folder decides which file is read, so it is looked for first, and the file in it cannot
+  // move it. A file given by --config can.
+  void find_data() {
+    loaded_.values.data = default_data();
+    read_environment("data");
+    read_flags("data");
+  }
+
+  void read_file() {
+    const std::string beside = loaded_.values.data + "/muniment.toml";
+    std::error_code ignored;
+    if (inputs_.file.empty() && !std::filesystem::exists(beside, ignored)) return;
+    loaded_.file = inputs_.file.empty() ? beside : inputs_.file;
+    const Status status =
+        read_config_file(loaded_.file, [this](std::string_view key, Result<std::string> value) {
+          take_from_file(key, std::move(value));
+        });
+    if (!status) loaded_.problems.push_back(status.error());
+  }
+
+  void take_from_file(std::string_view key, Result<std::string> value) {
+    const std::size_t row = row_of(key);
+    if (row == std::size(table)) {
+      std::vector<std::string_view> names;
+      for (const ConfigKey& known : table) names.push_back(known.key);
+      const std::string_view near = nearest(key, names);
+      loaded_.problems.emplace_back(
+          Errc::invalid_argument,
+          fmt::format("{}: unknown key \"{}\".{}", loaded_.file, key,
+                      near.empty() ? " See: muniment config print"
+                                   : fmt::format(" Did you mean \"{}\"?", near)));
+      return;
+    }
+    if (!value) {
+      loaded_.problems.push_back(
+          std::move(value).error().within(fmt::format("{}: {}", loaded_.file, key)));
+    } else if (key == "data" && inputs_.file.empty()) {
+      loaded_.problems.emplace_back(
+          Errc::invalid_argument,
+          fmt::format("{}: \"data\" cannot be set in the folder that it names. Give --data, "
+                      "MUNIMENT_DATA or --config FILE.", loaded_.file));
+    } else {
+      set(row, *value, ConfigSource::file, loaded_.file);
+    }
+  }
+
+  void read_environment(std::string_view only = {}) {
+    for (std::size_t i = 0; i < std::size(table); ++i) {
+      if (!only.empty() && table[i].key != only) continue;
+      const std::string name = environment_name(table[i].key);
+      const char* value = environment(name);
+      if (value != nullptr && *value != '\0') set(i, value, ConfigSource::environment, name);
+    }
+  }
+
+  void read_flags(std::string_view only = {}) {
+    for (const auto& [key, value] : inputs_.flags) {
+      if (!only.empty() && key != only) continue;
+      const std::size_t row = row_of(key);
+      if (row < std::size(table)) set(row, value, ConfigSource::flag, "--" + key);
+    }
+  }
+
+  // Paths are made absolute: the daemon changes its folder, and messages are read elsewhere.
+  void place_socket() {
+    Config& config = loaded_.values;
+    config.data = absolute(config.data);
+    config.socket = config.socket.empty() ? config.data + "/munimentd.sock" : absolute(config.socket);
+    if (config.socket.size() > socket_path_bytes_max) {
+      loaded_.problems.emplace_back(
+          Errc::invalid_argument,
+          fmt::format("the socket's path is {} bytes, limit {}: {}. Set a shorter one: --socket or "
+                      "MUNIMENT_SOCKET.", config.socket.size(), socket_path_bytes_max,
+                      config.socket));
+    }
+  }
+
+  static std::string absolute(const std::string& path) {
+    std::error_code failed;
+    std::filesystem::path whole = std::filesystem::absolute(path, failed).lexically_normal();
+    if (!whole.has_filename() && whole.has_relative_path()) whole = whole.parent_path();
+    return failed ? path : whole.string();
+  }
+
+  static std::size_t row_of(std::string_view key) {
+    std::size_t row = 0;
+    while (row < std::size(table) && table[row].key != key) ++row;
+    return row;
+  }
+
+  const ConfigInputs& inputs_;
+  LoadedConfig loaded_;
+};
+
+std::string without_password(std::string text) {
+  const std::size_t slashes = text.find("//");
+  const std::size_t at = text.rfind('@');
+  if (slashes != std::string::npos && at != std::string::npos) {
+    const std::size_t colon = text.find(':', slashes);
+    if (colon < at) text.replace(colon + 1, at - colon - 1, "***");
+  }
+  const std::size_t parameter = text.find("password=");
+  if (parameter != std::string::npos) {
+    const std::size_t begin = parameter + std::string_view("password=").size();
+    text.replace(begin, std::min(text.find('&', begin), text.size()) - begin, "***");
+  }
+  return text;
+}
+
+}  // namespace
+
+std::span<const ConfigKey> config_table() { return table; }
+
+std::string_view type_of(const ConfigKey& key) {
+  constexpr std::string_view names[] = {"text", "number", "numbers"};
+  return names[key.field.index()];
+}
+
+LoadedConfig load_config(const ConfigInputs& inputs) { return Loader(inputs).load(); }
+
+Result<Config> read_config(const ConfigInputs& inputs) {
+  LoadedConfig loaded = load_config(inputs);
+  if (!loaded.problems.empty()) return std::move(loaded.problems.front());
+  return std::move(loaded.values);
+}
+
+std::string shown_value(const Config& config, const ConfigKey& key) {
+  if (const auto* text = std::get_if<std::string Config::*>(&key.field)) {
+    return key.key == "database" ? without_password(config.*(*text)) : config.*(*text);
+  }
+  if (const auto* number = std::get_if<std::int64_t Config::*>(&key.field)) {
+    return std::to_string(config.*(*number));
+  }
+  std::string joined;
+  for (std::int64_t number : config.*std::get<std::vector<std::int64_t> Config::*>(key.field)) {
+    joined += (joined.empty() ? "" : ",") + std::to_string(number);
+  }
+  return joined;
+}
+
+}  // namespace muniment

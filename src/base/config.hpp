@@ -1,0 +1,91 @@
+// Configuration: one struct, and one table that says of each key its type, default, unit and
+// meaning. A value comes from a flag, else from the environment (MUNIMENT_<KEY>), else from the
+// file (<data>/muniment.toml, or --config), else from the table; `muniment config print` shows
+// which. The file's format is TOML; only config_file.cpp knows.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace muniment {
+
+struct Config {
+  std::string data;
+  std::string database;                    // empty: the private Postgres
+  std::string socket;
+  std::int64_t artifact_bytes_max = 0;
+  std::int64_t disk_reserve_bytes = 0;
+  std::int64_t disk_reserve_percent = 0;
+  std::int64_t snapshot_events = 0;
+  std::int64_t snapshot_seconds = 0;
+  std::int64_t workers = 0;
+  std::int64_t upload_seconds = 0;
+  std::int64_t commit_deadline_ms = 0;
+  std::string log_level;
+  std::vector<std::int64_t> allowed_uids;  // beside root and the daemon's own
+};
+
+// Which member of Config a key sets; its type is the key's type.
+using ConfigField = std::variant<std::string Config::*, std::int64_t Config::*,
+                                 std::vector<std::int64_t> Config::*>;
+
+struct ConfigKey {
+  std::string_view key;
+  ConfigField field;
+  std::string_view fallback;               // as text; empty where it depends on the place
+  std::string_view unit;                   // bytes, seconds, …, or empty
+  std::int64_t min = 0;                    // of a number, inclusive
+  std::int64_t max = 0;
+  std::string_view text;                   // one sentence
+};
+
+std::span<const ConfigKey> config_table();
+std::string_view type_of(const ConfigKey& key);  // "text", "number", "numbers"
+
+enum class ConfigSource : std::uint8_t { fallback, file, environment, flag };
+
+// Where the value of config_table()[i] came from: "default", "/x/muniment.toml", "MUNIMENT_DATA",
+// "--data".
+struct ConfigOrigin {
+  ConfigSource source = ConfigSource::fallback;
+  std::string where = "default";
+};
+
+struct LoadedConfig {
+  Config values;
+  std::vector<ConfigOrigin> origins;       // one a row of the table
+  std::string file;                        // the file that was read; empty: there is none
+  std::vector<Error> problems;             // all of them; the value before it stays in force
+};
+
+// What can be set from outside, so that tests need neither a home folder nor setenv.
+struct ConfigInputs {
+  std::vector<std::pair<std::string, std::string>> flags;  // key, value as text
+  std::string file;                                        // --config; empty: <data>/muniment.toml
+  std::function<const char*(const char*)> environment;     // empty: getenv
+  std::optional<bool> is_root;                             // empty: the effective uid decides
+};
+
+// Everything, with its problems collected: for `muniment config print` and `check`.
+LoadedConfig load_config(const ConfigInputs& inputs);
+// The values, or the first problem.
+Result<Config> read_config(const ConfigInputs& inputs);
+
+// A value as `config print` shows it: a password in a URI is hidden.
+std::string shown_value(const Config& config, const ConfigKey& key);
+
+// Splits the text of a TOML file into keys and values as text, calling `take` for each. Errors:
+// invalid_argument, with line and column; not_found when `path` cannot be opened.
+Status read_config_file(const std::string& path,
+                        const std::function<void(std::string_view key, Result<std::string>)>& take);
+
+}  // namespace muniment

@@ -1,0 +1,158 @@
+// Where a configuration value comes from, and what is said about one that cannot be.
+#include "base/config.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+namespace muniment {
+namespace {
+
+class ConfigTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    char folder[] = "/tmp/muniment-config-XXXXXX";
+    ASSERT_NE(mkdtemp(folder), nullptr);
+    folder_ = folder;
+    inputs_.environment = [this](const char* name) -> const char* {
+      const auto found = environment_.find(name);
+      return found == environment_.end() ? nullptr : found->second.c_str();
+    };
+    inputs_.is_root = false;
+    inputs_.flags = {{"data", folder_}};
+    environment_["HOME"] = "/home/ann";
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::string write(const std::string& name, const std::string& text) {
+    const std::string path = folder_ + "/" + name;
+    std::ofstream(path) << text;
+    return path;
+  }
+
+  static std::string origin(const LoadedConfig& loaded, std::string_view key) {
+    for (std::size_t i = 0; i < config_table().size(); ++i) {
+      if (config_table()[i].key == key) return loaded.origins[i].where;
+    }
+    return "no such key";
+  }
+
+  std::string first_problem() {
+    const LoadedConfig loaded = load_config(inputs_);
+    return loaded.problems.empty() ? "" : loaded.problems.front().message;
+  }
+
+  std::string folder_;
+  std::map<std::string, std::string> environment_;
+  ConfigInputs inputs_;
+};
+
+TEST_F(ConfigTest, EveryDefaultIsAllowed) {
+  const LoadedConfig loaded = load_config(inputs_);
+  EXPECT_TRUE(loaded.problems.empty()) << loaded.problems.front().message;
+  EXPECT_EQ(loaded.values.artifact_bytes_max, std::int64_t{4} << 30);
+  EXPECT_EQ(loaded.values.log_level, "info");
+  EXPECT_EQ(loaded.values.socket, folder_ + "/munimentd.sock");
+  EXPECT_EQ(origin(loaded, "workers"), "default");
+  EXPECT_EQ(loaded.file, "");
+}
+
+TEST_F(ConfigTest, TheFlagGoesOverTheEnvironmentOverTheFileOverTheDefault) {
+  const std::string file = write("muniment.toml", "workers = 7\n");
+  EXPECT_EQ(load_config(inputs_).values.workers, 7);
+  EXPECT_EQ(origin(load_config(inputs_), "workers"), file);
+  environment_["MUNIMENT_WORKERS"] = "8";
+  EXPECT_EQ(load_config(inputs_).values.workers, 8);
+  EXPECT_EQ(origin(load_config(inputs_), "workers"), "MUNIMENT_WORKERS");
+  inputs_.flags.emplace_back("workers", "9");
+  EXPECT_EQ(load_config(inputs_).values.workers, 9);
+  EXPECT_EQ(origin(load_config(inputs_), "workers"), "--workers");
+}
+
+TEST_F(ConfigTest, TheDataFolderDependsOnWhoAsks) {
+  inputs_.flags.clear();
+  EXPECT_EQ(load_config(inputs_).values.data, "/home/ann/.local/share/muniment");
+  environment_["XDG_DATA_HOME"] = "/data/ann";
+  EXPECT_EQ(load_config(inputs_).values.data, "/data/ann/muniment");
+  inputs_.is_root = true;
+  EXPECT_EQ(load_config(inputs_).values.data, "/var/lib/muniment");
+  environment_["MUNIMENT_DATA"] = "relative/";
+  EXPECT_EQ(load_config(inputs_).values.data,
+            std::filesystem::current_path().string() + "/relative");
+}
+
+TEST_F(ConfigTest, BytesMayBeWrittenWithTheirUnit) {
+  write("muniment.toml", "artifact_bytes_max = \"16 MiB\"\ndisk_reserve_bytes = 1024\n");
+  const LoadedConfig loaded = load_config(inputs_);
+  EXPECT_EQ(loaded.values.artifact_bytes_max, 16 << 20);
+  EXPECT_EQ(loaded.values.disk_reserve_bytes, 1024);
+}
+
+TEST_F(ConfigTest, UidsAreAListInTheFileAndCommasElsewhere) {
+  write("muniment.toml", "allowed_uids = [1000, 1001]\n");
+  EXPECT_EQ(load_config(inputs_).values.allowed_uids, (std::vector<std::int64_t>{1000, 1001}));
+  environment_["MUNIMENT_ALLOWED_UIDS"] = "7, 8";
+  EXPECT_EQ(load_config(inputs_).values.allowed_uids, (std::vector<std::int64_t>{7, 8}));
+}
+
+TEST_F(ConfigTest, AnUnknownKeyNamesTheNearest) {
+  const std::string file = write("muniment.toml", "snapshot_event = 3\n");
+  EXPECT_EQ(first_problem(),
+            file + ": unknown key \"snapshot_event\". Did you mean \"snapshot_events\"?");
+}
+
+TEST_F(ConfigTest, ABrokenFileIsNamedWithItsLine) {
+  const std::string file = write("muniment.toml", "workers = 2\nlog_level = info\n");
+  EXPECT_EQ(first_problem().rfind(file + ":2:", 0), 0U) << first_problem();
+}
+
+TEST_F(ConfigTest, AFileThatIsAskedForMustBeThere) {
+  inputs_.file = folder_ + "/absent.toml";
+  EXPECT_EQ(first_problem(), "cannot read the configuration file " + folder_ +
+                                 "/absent.toml: No such file or directory");
+}
+
+TEST_F(ConfigTest, ValuesOutsideTheirRangeAreRefusedAndTheFormerOneStays) {
+  environment_["MUNIMENT_WORKERS"] = "0";
+  EXPECT_EQ(first_problem(), "MUNIMENT_WORKERS: workers = \"0\": give 1 to 256");
+  EXPECT_EQ(load_config(inputs_).values.workers, 4);
+  environment_["MUNIMENT_WORKERS"] = "four";
+  EXPECT_EQ(first_problem(), "MUNIMENT_WORKERS: workers = \"four\": give a whole number");
+  environment_.erase("MUNIMENT_WORKERS");
+  environment_["MUNIMENT_ARTIFACT_BYTES_MAX"] = "9999999999 GiB";
+  EXPECT_NE(first_problem(), "");
+}
+
+TEST_F(ConfigTest, TheFolderCannotBeMovedByTheFileInIt) {
+  const std::string beside = write("muniment.toml", "data = \"/elsewhere\"\n");
+  EXPECT_NE(first_problem(), "");
+  EXPECT_EQ(load_config(inputs_).values.data, folder_);
+  inputs_.flags.clear();
+  inputs_.file = beside;
+  EXPECT_EQ(load_config(inputs_).values.data, "/elsewhere");
+}
+
+TEST_F(ConfigTest, APasswordIsRefusedOnTheCommandLineAndNeverShown) {
+  const std::string uri = "postgresql://ann:secret@db:5432/log";
+  inputs_.flags.emplace_back("database", uri);
+  EXPECT_NE(first_problem().find("a command line is no secret"), std::string::npos);
+  inputs_.flags.pop_back();
+  environment_["MUNIMENT_DATABASE"] = uri;
+  const LoadedConfig loaded = load_config(inputs_);
+  EXPECT_TRUE(loaded.problems.empty());
+  EXPECT_EQ(loaded.values.database, uri);
+  EXPECT_EQ(shown_value(loaded.values, config_table()[1]), "postgresql://ann:***@db:5432/log");
+}
+
+TEST_F(ConfigTest, ASocketPathThatDoesNotFitIsRefusedWithTheWayOut) {
+  environment_["MUNIMENT_SOCKET"] = "/" + std::string(107, 'x');
+  EXPECT_NE(first_problem().find("limit 107"), std::string::npos);
+  environment_["MUNIMENT_SOCKET"] = "/" + std::string(106, 'x');
+  EXPECT_EQ(first_problem(), "");
+}
+
+}  // namespace
+}  // namespace muniment
