@@ -161,4 +161,9 @@ std::string Value::key() const {
   return node().key_escaped ? unescape(name) : std::string(name);
 }
 
+std::optional<std::string_view> Value::plain_key() const {
+  if (!present() || node().key == 0 || node().key_escaped) return std::nullopt;
+  return inside_quotes(document_->text_, node().key, node().key_end);
+}
+
 }  // namespace muniment::json

@@ -87,6 +87,7 @@ class Value {
   Iterator begin() const;
   Iterator end() const;
   std::string key() const;             // unescaped; empty for what is not a member
+  std::optional<std::string_view> plain_key() const;  // the same without a copy, if it holds no escape
 
  private:
   friend class Document;

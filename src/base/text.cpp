@@ -1,0 +1,85 @@
+#include "base/text.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <iterator>
+
+#include "base/utf8.hpp"
+
+namespace muniment {
+namespace {
+
+constexpr std::string_view ellipsis = "…";
+
+// Characters that reorder, hide or overlay what stands beside them (Unicode UAX 9, and the ones
+// that have no width).
+bool is_deceptive(char32_t c) {
+  return c == 0x061C || (c >= 0x200B && c <= 0x200F) || (c >= 0x2028 && c <= 0x202E) ||
+         (c >= 0x2060 && c <= 0x206F) || c == 0xFEFF || (c >= 0xE0000 && c <= 0xE007F);
+}
+
+bool is_control(char32_t c) {
+  if (c == '\n' || c == '\t') return false;
+  return c < 0x20 || (c >= 0x7F && c <= 0x9F);  // C1 holds the one-byte CSI
+}
+
+}  // namespace
+
+std::string preview(std::string_view text, std::size_t bytes_max) {
+  if (text.size() <= bytes_max) return std::string(text);
+  if (bytes_max < ellipsis.size()) return {};
+  std::size_t end = bytes_max - ellipsis.size();
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  return std::string(text.substr(0, end)).append(ellipsis);
+}
+
+std::string escape_for_terminal(std::string_view text) {
+  std::string safe;
+  safe.reserve(text.size());
+  for (std::size_t at = 0; at < text.size();) {
+    const CodePoint here = decode_utf8(text, at);
+    const std::size_t size = here.size == 0 ? 1 : here.size;
+    if (here.size == 0 || (is_control(here.value) && here.value < 0x80)) {
+      fmt::format_to(std::back_inserter(safe), "\\x{:02x}", static_cast<std::uint8_t>(text[at]));
+    } else if (is_control(here.value) || is_deceptive(here.value)) {
+      fmt::format_to(std::back_inserter(safe), "\\u{{{:04x}}}",
+                     static_cast<std::uint32_t>(here.value));
+    } else {
+      safe += text.substr(at, size);
+    }
+    at += size;
+  }
+  return safe;
+}
+
+std::string grouped(std::uint64_t number) {
+  std::string text = std::to_string(number);
+  for (std::size_t i = text.size(); i > 3; i -= 3) text.insert(i - 3, 1, ',');
+  return text;
+}
+
+std::string human_size(std::uint64_t bytes) {
+  static constexpr std::array<std::string_view, 6> units = {"KiB", "MiB", "GiB", "TiB", "PiB",
+                                                            "EiB"};
+  if (bytes < 1024) return fmt::format("{} B", bytes);
+  double value = static_cast<double>(bytes) / 1024;
+  std::size_t unit = 0;
+  // What would be shown as 1024.0 is one of the next unit.
+  for (; value >= 1023.95 && unit + 1 < units.size(); ++unit) value /= 1024;
+  return fmt::format("{:.1f} {}", value, units[unit]);
+}
+
+std::string human_duration(std::int64_t micros) {
+  if (micros < 0) return "-" + human_duration(-micros);
+  if (micros < 1'000) return fmt::format("{} µs", micros);
+  const double seconds = static_cast<double>(micros) / 1e6;
+  if (seconds < 0.99995) return fmt::format("{:.1f} ms", seconds * 1e3);
+  if (seconds < 59.95) return fmt::format("{:.1f} s", seconds);
+  const auto whole = static_cast<std::int64_t>(seconds + 0.5);
+  if (whole < 3'600) return fmt::format("{} min {} s", whole / 60, whole % 60);
+  if (whole < 86'400) return fmt::format("{} h {} min", whole / 3'600, whole % 3'600 / 60);
+  return fmt::format("{} d {} h", whole / 86'400, whole % 86'400 / 3'600);
+}
+
+}  // namespace muniment

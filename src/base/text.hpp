@@ -1,0 +1,22 @@
+// Text for people: cut at a character, safe on a terminal, numbers with units.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace muniment {
+
+// At most `bytes_max` bytes of the text, ending in "…" where it was cut; never half a character.
+std::string preview(std::string_view text, std::size_t bytes_max);
+
+// What came from outside, made safe to print: control characters (but line feed and tab), the
+// introducers of ANSI sequences, bidirectional controls and bytes that are not UTF-8 are shown as
+// \x1b or \u{202e}.
+std::string escape_for_terminal(std::string_view text);
+
+std::string grouped(std::uint64_t number);             // 61441 → "61,441"
+std::string human_size(std::uint64_t bytes);           // 1536 → "1.5 KiB"
+std::string human_duration(std::int64_t micros);       // 12400000 → "12.4 s"
+
+}  // namespace muniment
