@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "base/json.hpp"
+
 namespace muniment::store {
 namespace {
 
@@ -19,6 +21,30 @@ std::uint64_t fingerprint(const Uuid& id) {
 }
 
 }  // namespace
+
+void apply_to_view(RunView& view, const events::Event& event) {
+  if (!event.type.starts_with("run.")) return;
+  const std::string_view text = event.body ? std::string_view(*event.body) : std::string_view("{}");
+  const auto parsed = json::parse(text);
+  const json::Value body = parsed ? parsed->root() : json::Value();
+  if (event.type == "run.started") {
+    view.status = RunStatus::open;
+    view.owner = event.actor;
+    view.origin = event.origin;
+    view.parent = body["parent"]["run_id"].string_or("");
+    view.run_no = event.run_no;
+    view.first_seq = event.seq;
+  } else if (event.type == "run.ended") {
+    view.status = RunStatus::ended;
+  } else if (event.type == "run.halted" && !view.halt) {
+    view.status = RunStatus::halted;
+    view.halt = Halt{body["code"].string_or("SYSTEM_ERROR"), body["reason"].string_or(""),
+                     body["pointer"].string_or(""), event.recorded_at, event.seq};
+  } else if (event.type == "run.resumed") {
+    view.status = RunStatus::open;
+    view.halt.reset();
+  }
+}
 
 bool SeenIds::maybe_seen(const Uuid& id) const {
   if (slots_.empty()) return false;

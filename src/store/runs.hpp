@@ -42,6 +42,10 @@ struct RunView {
   std::int64_t first_seq = -1;
 };
 
+// What an event of the run does to its view: run.started, run.ended, run.halted and run.resumed
+// change it, the others do not.
+void apply_to_view(RunView& view, const events::Event& event);
+
 // The event ids of a run, as 64-bit fingerprints: "surely new" without asking Postgres. It is
 // complete from `complete_from` on; below it only Postgres knows.
 class SeenIds {

@@ -1,0 +1,237 @@
+#include "store/append_batch.hpp"
+
+#include <algorithm>
+
+#include "base/limits.hpp"
+#include "events/catalogue.hpp"
+#include "events/entry.hpp"
+
+namespace muniment::store {
+namespace {
+
+constexpr std::size_t left_out = static_cast<std::size_t>(-1);
+
+std::size_t bytes_of(const AppendRequest& request) {
+  std::size_t bytes = 0;
+  for (const Addressed& item : request.events) bytes += item.event.body.size();
+  return bytes;
+}
+
+Error halted_error(const Run& run) {
+  const RunView view = run.view();
+  Error error(Errc::run_halted, "run " + run.run_id + " is halted. See: muniment recover " + run.run_id);
+  error.run_id = run.run_id;
+  if (view.halt) {
+    error.message = view.halt->code + " since " + format_time(view.halt->at).substr(11, 8) + "Z (seq " +
+                    std::to_string(view.halt->seq) + "): " + view.halt->reason + ". See: muniment recover " + run.run_id;
+    error.pointer = view.halt->pointer;
+  }
+  return error;
+}
+
+// May an event of this type follow in a run of this status?
+Status admit(const Run& run, RunStatus status, std::string_view type) {
+  const bool starts = type == "run.started";
+  switch (status) {
+    case RunStatus::absent:
+      if (starts || run.run_id == log_run_id) return success();
+      return Error(Errc::not_found, "no run " + run.run_id + ". Start it: run.start");
+    case RunStatus::open:
+      if (starts) return Error(Errc::conflict, "run " + run.run_id + " is open already");
+      return success();
+    case RunStatus::ended:
+    case RunStatus::halted: break;
+  }
+  const events::TypeInfo* info = events::find_type(type);
+  const events::Admits admits = info ? info->admits : events::Admits::open_only;
+  if (status == RunStatus::halted) {
+    if (admits != events::Admits::open_only) return success();
+    return halted_error(run);
+  }
+  if (admits == events::Admits::ended_and_halted) return success();
+  Error error(Errc::conflict, "run " + run.run_id + " has ended. Start it again with run.start and reopen: true");
+  error.run_id = run.run_id;
+  return error;
+}
+
+RunStatus status_after(RunStatus status, std::string_view type) {
+  if (type == "run.started" || type == "run.resumed") return RunStatus::open;
+  if (type == "run.ended") return RunStatus::ended;
+  if (type == "run.halted") return RunStatus::halted;
+  return status;
+}
+
+}  // namespace
+
+bool is_maybe_duplicate(const Error& error) {
+  return error.code == Errc::conflict && error.message == maybe_duplicate;
+}
+
+bool AppendBatch::full() const {
+  return events_.size() >= limits::events_per_commit_max || bytes_ >= limits::bytes_per_commit_max;
+}
+
+bool AppendBatch::fits(const AppendRequest& request) const {
+  return events_.empty() || (events_.size() + request.events.size() <= limits::events_per_commit_max &&
+                             bytes_ + bytes_of(request) <= limits::bytes_per_commit_max);
+}
+
+// Looks at the whole request before anything is numbered: a request is accepted or refused whole.
+Status AppendBatch::check(const AppendRequest& request) const {
+  if (request.expected_run_seq) {
+    const Run& run = *request.events.front().run;
+    if (run.head.run_seq != *request.expected_run_seq) {
+      Error error(Errc::conflict, "the next run_seq of " + run.run_id + " is " + std::to_string(run.head.run_seq) +
+                                      ", you expected " + std::to_string(*request.expected_run_seq) + ". Read from " +
+                                      std::to_string(std::min(run.head.run_seq, *request.expected_run_seq)) +
+                                      ", or drop expected_run_seq.");
+      error.run_id = run.run_id;
+      return error;
+    }
+  }
+  std::vector<std::pair<const Run*, RunStatus>> statuses;  // as they become within the request
+  for (const Addressed& item : request.events) {
+    auto found = std::find_if(statuses.begin(), statuses.end(), [&](const auto& s) { return s.first == item.run.get(); });
+    if (found == statuses.end()) found = statuses.insert(statuses.end(), {item.run.get(), item.run->head.status});
+    const bool open = found->second == RunStatus::open || item.run->run_id == log_run_id;
+    if (item.if_open && !open) continue;
+    RETURN_IF_ERROR(admit(*item.run, found->second, item.event.type));
+    found->second = status_after(found->second, item.event.type);
+    if (!item.event.event_id_is_ours && !request.ids_checked &&
+        (item.run->ids_complete_from > 0 || item.run->seen.maybe_seen(item.event.event_id))) {
+      return Error(Errc::conflict, std::string(maybe_duplicate));
+    }
+  }
+  return success();
+}
+
+void AppendBatch::add(AppendRequest request, LogHead& log, Time now) {
+  if (!started_) {
+    before_ = log;
+    started_ = true;
+  }
+  if (Status checked = check(request); !checked) {
+    refused_.emplace_back(std::move(request), std::move(checked).error());
+    return;
+  }
+  bytes_ += bytes_of(request);
+  Accepted accepted;
+  accepted.receipts.reserve(request.events.size());
+  for (Addressed& item : request.events) {
+    const bool open = item.run->head.status == RunStatus::open || item.run->run_id == log_run_id;
+    if (item.if_open && !open) {
+      accepted.event_of.push_back(left_out);
+      accepted.receipts.emplace_back().seq = -1;
+      continue;
+    }
+    accepted.event_of.push_back(events_.size());
+    accepted.receipts.push_back(number(request, item, log, now));
+  }
+  for (const Attachment& attachment : request.rows) {
+    const events::Receipt& receipt = accepted.receipts[attachment.event_index];
+    Row row = attachment.row;
+    std::visit([&](auto& r) {
+      if constexpr (requires { r.event_seq; }) {
+        r.event_seq = receipt.seq;
+      } else {
+        r.seq = receipt.seq;
+      }
+      if constexpr (requires { r.created_at; }) r.created_at = now;
+    }, row);
+    rows_.push_back(std::move(row));
+  }
+  edge_ = log.edge;
+  accepted.request = std::move(request);
+  requests_.push_back(std::move(accepted));
+}
+
+events::Receipt AppendBatch::number(const AppendRequest& request, Addressed& item, LogHead& log, Time now) {
+  Run& run = *item.run;
+  if (touched_.empty() || touched_.back().run != item.run) touched_.push_back({item.run, run.head, 0});
+  if (run.head.run_no < 0) run.head.run_no = log.next_run_no++;
+
+  events::NewEvent& fresh = item.event;
+  auto event = std::make_shared<events::Event>();
+  event->seq = log.next_seq++;
+  event->run_no = run.head.run_no;
+  event->run_id = run.run_id;
+  event->run_seq = run.head.run_seq++;
+  touched_.back().next_run_seq = run.head.run_seq;
+  event->recorded_at = now;
+  event->occurred_at = fresh.occurred_at;
+  event->origin = fresh.origin;
+  event->type = fresh.type;
+  event->schema_version = fresh.schema_version;
+  event->step_id = fresh.step_id;
+  event->actor = request.actor;
+  event->event_id = fresh.event_id;
+  event->body_hash = fresh.body_hash;
+  event->salt = fresh.salt;
+  event->body = std::move(fresh.body);
+
+  const events::EntryHashes hashes = events::hash_entry(log.log_id, *event, run.head.run_hash);
+  event->run_hash = run.head.run_hash = hashes.run_hash;
+  log.edge.add(hashes.leaf_hash);
+  run.seen.add(fresh.event_id);
+  const RunStatus after = status_after(run.head.status, event->type);
+  if (after != run.head.status || event->type == "run.started") changes_.emplace_back(item.run, events_.size());
+  run.head.status = after;
+
+  events::Receipt receipt{event->event_id, event->seq,       event->run_seq,   now,  event->body_hash,
+                          fresh.salt,      hashes.run_hash, hashes.leaf_hash, false};
+  events_.push_back(std::move(event));
+  return receipt;
+}
+
+std::vector<AppendRequest> AppendBatch::undo(LogHead& log) {
+  for (auto touched = touched_.rbegin(); touched != touched_.rend(); ++touched) touched->run->head = touched->before;
+  if (started_) log = before_;
+  std::vector<AppendRequest> requests;
+  for (Accepted& accepted : requests_) {
+    for (std::size_t i = 0; i < accepted.event_of.size(); ++i) {
+      if (accepted.event_of[i] == left_out) continue;
+      // Nobody else has seen the event yet: its body goes back to where it came from.
+      auto& event = const_cast<events::Event&>(*events_[accepted.event_of[i]]);
+      accepted.request.events[i].event.body = *std::move(event.body);
+    }
+    requests.push_back(std::move(accepted.request));
+  }
+  for (auto& [request, error] : refused_) requests.push_back(std::move(request));
+  *this = AppendBatch();
+  return requests;
+}
+
+void AppendBatch::committed(Tail& tail) {
+  for (const Touched& touched : touched_) touched.run->committed(touched.next_run_seq);
+  for (const auto& [run, index] : changes_) {
+    RunView view = run->view();
+    apply_to_view(view, *events_[index]);
+    run->publish(std::move(view));
+  }
+  tail.publish(std::move(events_));
+  answer_accepted();
+  answer_refused();
+}
+
+void AppendBatch::answer_accepted() {
+  for (Accepted& accepted : requests_) {
+    if (accepted.request.done) accepted.request.done(std::move(accepted.receipts));
+    accepted.request.done = nullptr;
+  }
+}
+
+void AppendBatch::answer_refused() {
+  for (auto& [request, error] : refused_) {
+    if (request.done) request.done(std::move(error));
+  }
+}
+
+void AppendBatch::refuse(std::vector<AppendRequest> requests, const Error& error) {
+  for (AppendRequest& request : requests) {
+    Error own = error;
+    for (const Addressed& item : request.events) own.event_ids.push_back(item.event.event_id.text());
+    if (request.done) request.done(std::move(own));
+  }
+}
+
+}  // namespace muniment::store

@@ -1,0 +1,387 @@
+#include "store/append_connection.hpp"
+
+#include <libpq-fe.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/failpoint.hpp"
+#include "store/binary_rows.hpp"
+
+namespace muniment::store {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+// From here on COPY is faster than unnest although it takes a second round trip.
+constexpr std::size_t copy_from_events = 64;
+
+constexpr Oid array_types[event_columns] = {1016, 1016, 1016, 1185, 1185, 1005, 1009, 1005,
+                                            1009, 1009, 2951, 1001, 1001, 199,  1001};
+constexpr Oid type_int2 = 21, type_int8 = 20;
+
+template <typename Integer>
+std::array<char, sizeof(Integer)> big_endian(Integer value) {
+  std::array<char, sizeof(Integer)> bytes;
+  auto bits = static_cast<std::make_unsigned_t<Integer>>(value);
+  for (std::size_t i = sizeof value; i-- > 0; bits = static_cast<decltype(bits)>(bits >> 8)) {
+    bytes[i] = static_cast<char>(bits);
+  }
+  return bytes;
+}
+
+Error unavailable(pg_conn* connection, std::string_view doing) {
+  std::string text = connection ? PQerrorMessage(connection) : "no connection";
+  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
+  return Error(Errc::unavailable, std::string(doing) + ": " + text);
+}
+
+std::string sqlstate_of(const pg_result* result) {
+  const char* state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+  return state ? state : "";
+}
+
+}  // namespace
+
+void AppendConnection::ResultDeleter::operator()(pg_result* result) const { PQclear(result); }
+
+AppendConnection::AppendConnection(std::string uri, std::int16_t log_no, Uuid writer)
+    : uri_(std::move(uri)), log_no_(log_no), writer_(writer) {}
+
+AppendConnection::~AppendConnection() { disconnect(); }
+
+void AppendConnection::disconnect() {
+  if (connection_) PQfinish(connection_);
+  connection_ = nullptr;
+}
+
+bool AppendConnection::healthy() const { return connection_ && PQstatus(connection_) == CONNECTION_OK; }
+
+// ---- waiting ------------------------------------------------------------------------------------
+
+namespace {
+
+// Milliseconds left until `deadline`, for poll; at least 0.
+int left_until(Deadline deadline) {
+  const auto left = std::chrono::ceil<milliseconds>(deadline - steady_clock::now()).count();
+  return static_cast<int>(std::clamp<std::int64_t>(left, 0, 1'000'000));
+}
+
+bool poll_socket(pg_conn* connection, short events, Deadline deadline) {
+  pollfd waiting{PQsocket(connection), events, 0};
+  for (;;) {
+    const int ready = ::poll(&waiting, 1, left_until(deadline));
+    if (ready > 0) return true;
+    if (ready == 0) return false;
+    if (errno != EINTR) return false;
+  }
+}
+
+}  // namespace
+
+bool AppendConnection::flush_all() {
+  for (;;) {
+    const int left = PQflush(connection_);
+    if (left == 0) return true;
+    if (left < 0) return false;
+    // The server may have to be heard before it takes more.
+    if (!poll_socket(connection_, POLLIN | POLLOUT, deadline_)) {
+      timed_out_ = true;
+      return false;
+    }
+    if (!PQconsumeInput(connection_)) return false;
+  }
+}
+
+bool AppendConnection::wait_for_input() {
+  while (PQisBusy(connection_)) {
+    if (!poll_socket(connection_, POLLIN, deadline_)) {
+      timed_out_ = true;
+      return false;
+    }
+    if (!PQconsumeInput(connection_)) return false;
+  }
+  return true;
+}
+
+AppendConnection::PgResult AppendConnection::next_result() {
+  if (!flush_all() || !wait_for_input()) return nullptr;
+  return PgResult(PQgetResult(connection_));
+}
+
+void AppendConnection::drain() {
+  while (PgResult result = next_result()) {
+    if (PQresultStatus(result.get()) == PGRES_COPY_IN) PQputCopyEnd(connection_, "given up");
+  }
+}
+
+Result<AppendConnection::PgResult> AppendConnection::query(const std::string& sql, milliseconds at_most) {
+  deadline_ = steady_clock::now() + at_most;
+  timed_out_ = false;
+  if (!connection_ || !PQsendQuery(connection_, sql.c_str())) return unavailable(connection_, sql);
+  PgResult last;
+  while (PgResult result = next_result()) last = std::move(result);
+  if (!healthy() || timed_out_ || !last) return unavailable(connection_, "Postgres does not answer");
+  const ExecStatusType status = PQresultStatus(last.get());
+  if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK) return unavailable(connection_, sql);
+  return last;
+}
+
+// ---- taking a log over --------------------------------------------------------------------------
+
+Status AppendConnection::connect(milliseconds at_most) {
+  disconnect();
+  deadline_ = steady_clock::now() + at_most;
+  connection_ = PQconnectStart(uri_.c_str());
+  if (!connection_) return Error(Errc::unavailable, "connecting to Postgres: out of memory");
+  PostgresPollingStatusType wanted = PGRES_POLLING_WRITING;
+  while (wanted != PGRES_POLLING_OK) {
+    if (PQstatus(connection_) == CONNECTION_BAD || wanted == PGRES_POLLING_FAILED ||
+        !poll_socket(connection_, wanted == PGRES_POLLING_READING ? POLLIN : POLLOUT, deadline_)) {
+      Error error = unavailable(connection_, "connecting to Postgres");
+      disconnect();
+      return error;
+    }
+    wanted = PQconnectPoll(connection_);
+  }
+  if (PQsetnonblocking(connection_, 1) != 0) return unavailable(connection_, "setting up the append connection");
+
+  RETURN_IF_ERROR(query("SET default_transaction_isolation = 'read committed'; SET TimeZone = 'UTC'; "
+                        "SET search_path = public; SET jit = off; SET lock_timeout = '5s'; SET synchronous_commit = on; "
+                        "SET client_min_messages = warning", at_most));
+  const std::string insert =
+      "WITH head AS MATERIALIZED (SELECT 1 FROM log_head WHERE log_no = $1 AND epoch = $2 FOR SHARE) "
+      "INSERT INTO event (log_no, " + std::string(event_column_names) + ") "
+      "SELECT $1, u.* FROM head, unnest($3::int8[], $4::int8[], $5::int8[], $6::timestamptz[], $7::timestamptz[], "
+      "$8::int2[], $9::text[], $10::int2[], $11::text[], $12::text[], $13::uuid[], $14::bytea[], $15::bytea[], "
+      "$16::json[], $17::bytea[]) u";
+  Oid types[2 + event_columns] = {type_int2, type_int8};
+  std::copy(std::begin(array_types), std::end(array_types), types + 2);
+  if (!PQsendPrepare(connection_, "append", insert.c_str(), 2 + event_columns, types)) {
+    return unavailable(connection_, "preparing the append");
+  }
+  bool prepared = false;
+  while (PgResult result = next_result()) prepared = PQresultStatus(result.get()) == PGRES_COMMAND_OK;
+  if (!prepared) return unavailable(connection_, "preparing the append");
+  return success();
+}
+
+Result<bool> AppendConnection::try_lock() {
+  // The first key is Muniment's own number space for advisory locks ("muni").
+  ASSIGN_OR_RETURN(PgResult result,
+                   query("SELECT pg_try_advisory_lock(1836412521, " + std::to_string(log_no_) + ")", milliseconds(10'000)));
+  return std::strcmp(PQgetvalue(result.get(), 0, 0), "t") == 0;
+}
+
+Result<TakenOver> AppendConnection::take_over(std::optional<std::int64_t> held) {
+  const std::string log = std::to_string(log_no_);
+  const std::string writer = "'" + writer_.text() + "'";
+  if (!held) {
+    RETURN_IF_ERROR(query("INSERT INTO log_head (log_no, log_id) SELECT " + log + ", gen_random_uuid() "
+                          "WHERE NOT EXISTS (SELECT 1 FROM log_head WHERE log_no = " + log + ")", milliseconds(10'000)));
+  }
+  std::string raise = "UPDATE log_head SET epoch = epoch + 1, writer = " + writer + " WHERE log_no = " + log;
+  if (held) raise += " AND (epoch = " + std::to_string(*held) + " OR writer = " + writer + ")";
+  ASSIGN_OR_RETURN(PgResult result, query(raise + " RETURNING log_id, epoch", milliseconds(10'000)));
+  if (PQntuples(result.get()) != 1) {
+    return Error(Errc::conflict, "log " + log + " was taken over by another daemon; this one stops writing");
+  }
+  TakenOver taken;
+  taken.log_id = parse_uuid(PQgetvalue(result.get(), 0, 0)).value_or(Uuid{});
+  taken.epoch = std::stoll(PQgetvalue(result.get(), 0, 1));
+  return taken;
+}
+
+Result<LastRow> AppendConnection::last_row() {
+  ASSIGN_OR_RETURN(PgResult result,
+                   query("SELECT seq, encode(run_hash, 'hex') FROM event WHERE log_no = " + std::to_string(log_no_) +
+                         " ORDER BY seq DESC LIMIT 1", milliseconds(10'000)));
+  LastRow last;
+  if (PQntuples(result.get()) == 0) return last;
+  last.seq = std::stoll(PQgetvalue(result.get(), 0, 0));
+  last.run_hash = hash_from_hex(PQgetvalue(result.get(), 0, 1)).value_or(Hash{});
+  return last;
+}
+
+Result<std::int64_t> AppendConnection::next_run_no() {
+  ASSIGN_OR_RETURN(PgResult result, query("SELECT coalesce(max(run_no), 0) + 1 FROM event WHERE log_no = " +
+                                          std::to_string(log_no_), milliseconds(10'000)));
+  return std::stoll(PQgetvalue(result.get(), 0, 0));
+}
+
+Result<events::MerkleEdge> AppendConnection::last_checkpoint() {
+  ASSIGN_OR_RETURN(PgResult result,
+                   query("SELECT size, encode(edge, 'hex'), encode(root, 'hex') FROM checkpoint WHERE log_no = " +
+                         std::to_string(log_no_) + " ORDER BY size DESC LIMIT 1", milliseconds(10'000)));
+  if (PQntuples(result.get()) == 0) return events::MerkleEdge{};
+  const std::string bytes = from_hex(PQgetvalue(result.get(), 0, 1)).value_or("");
+  auto edge = events::MerkleEdge::decode(std::stoll(PQgetvalue(result.get(), 0, 0)), bytes);
+  if (!edge || to_hex(edge->root()) != PQgetvalue(result.get(), 0, 2)) {
+    return Error(Errc::corrupt, "the last checkpoint does not fit its own root. Run muniment-verify");
+  }
+  return *std::move(edge);
+}
+
+// ---- committing ---------------------------------------------------------------------------------
+
+CommitResult AppendConnection::silence() const {
+  return {CommitOutcome::unknown, "", timed_out_ ? "Postgres does not answer" : PQerrorMessage(connection_)};
+}
+
+CommitResult AppendConnection::failure(const pg_result* result) const {
+  const std::string state = sqlstate_of(result);
+  const char* text = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+  const std::string message = text ? text : PQresultErrorMessage(result);
+  // 57P01–57P03 and 08 come with a connection that is going away; during a COMMIT that is doubt.
+  if (state.empty() || !healthy() || state.starts_with("57P") || state.starts_with("08")) {
+    return {CommitOutcome::unknown, state, message};
+  }
+  const bool for_its_data = state.starts_with("22") || state.starts_with("23");
+  return {for_its_data ? CommitOutcome::refused : CommitOutcome::rolled_back, state, message};
+}
+
+CommitResult AppendConnection::commit(const RowBatch& batch, std::int64_t epoch, milliseconds at_most,
+                                      const std::function<void()>& meanwhile) {
+  deadline_ = steady_clock::now() + at_most;
+  timed_out_ = false;
+  const bool by_unnest = batch.rows.empty() && batch.events.size() < copy_from_events;
+  FAILPOINT("append.before_send");
+  CommitResult result = by_unnest ? insert_by_unnest(batch, epoch, meanwhile) : insert_by_copy(batch, epoch, meanwhile);
+  if (result.outcome != CommitOutcome::unknown) drain();
+  if (!healthy()) result = {CommitOutcome::unknown, result.sqlstate, result.message};
+  FAILPOINT("append.after_commit");
+  return result;
+}
+
+CommitResult AppendConnection::insert_by_unnest(const RowBatch& batch, std::int64_t epoch,
+                                                const std::function<void()>& meanwhile) {
+  const std::array<std::string, event_columns> arrays = binary_arrays(batch.events);
+  const auto log = big_endian(log_no_);
+  const auto fence = big_endian(epoch);
+  const char* values[2 + event_columns] = {log.data(), fence.data()};
+  int lengths[2 + event_columns] = {sizeof log_no_, sizeof epoch};
+  int formats[2 + event_columns] = {1, 1};
+  for (std::size_t i = 0; i < event_columns; ++i) {
+    values[2 + i] = arrays[i].data();
+    lengths[2 + i] = static_cast<int>(arrays[i].size());
+    formats[2 + i] = 1;
+  }
+  if (!PQsendQueryPrepared(connection_, "append", 2 + event_columns, values, lengths, formats, 0)) return silence();
+  if (!flush_all()) return silence();
+  FAILPOINT("append.sent");
+  meanwhile();
+  const PgResult result = next_result();
+  if (!result) return silence();
+  if (PQresultStatus(result.get()) != PGRES_COMMAND_OK) return failure(result.get());
+  const auto inserted = static_cast<std::size_t>(std::stoll(PQcmdTuples(result.get())));
+  return {inserted == batch.events.size() ? CommitOutcome::committed : CommitOutcome::fenced, "", ""};
+}
+
+// One transaction in one message: the fence, a COPY for each table, and the COMMIT. The server asks
+// for each COPY in turn; a fence that does not hold ends the first with an error, which rolls all of
+// it back.
+CommitResult AppendConnection::insert_by_copy(const RowBatch& batch, std::int64_t epoch,
+                                              const std::function<void()>& meanwhile) {
+  std::string sql = "BEGIN; SELECT 1 FROM log_head WHERE log_no = " + std::to_string(log_no_) +
+                    " AND epoch = " + std::to_string(epoch) + " FOR SHARE; COPY event (log_no, " +
+                    std::string(event_column_names) + ") FROM STDIN (FORMAT binary); ";
+  // A run of rows of one table is one COPY; the order is kept, since a link refers to what it links.
+  std::vector<std::string> copies;
+  std::string_view table;
+  for (const Row& row : batch.rows) {
+    const CopyTarget target = copy_target(row);
+    if (target.table != table) {
+      table = target.table;
+      sql += "COPY " + std::string(target.table) + " (" + std::string(target.columns) + ") FROM STDIN; ";
+      copies.emplace_back();
+    }
+    append_copy_text(log_no_, row, copies.back());
+  }
+  sql += "COMMIT";
+  if (!PQsendQuery(connection_, sql.c_str())) return silence();
+
+  PgResult result = next_result();  // BEGIN
+  if (!result) return silence();
+  if (PQresultStatus(result.get()) != PGRES_COMMAND_OK) return failure(result.get());
+  result = next_result();           // the fence
+  if (!result) return silence();
+  if (PQresultStatus(result.get()) != PGRES_TUPLES_OK) return failure(result.get());
+  const bool fenced = PQntuples(result.get()) != 1;
+  result = next_result();           // COPY event
+  if (!result) return silence();
+  if (PQresultStatus(result.get()) != PGRES_COPY_IN) return failure(result.get());
+  if (fenced) {
+    PQputCopyEnd(connection_, "fenced");
+    drain();
+    query("ROLLBACK", milliseconds(1'000)).ok();
+    return {CommitOutcome::fenced, "", ""};
+  }
+  buffer_.clear();
+  append_binary_copy(log_no_, batch.events, buffer_);
+  std::optional<CommitResult> failed = copy_table(buffer_);
+  for (std::size_t i = 0; !failed && i < copies.size(); ++i) {
+    result = next_result();
+    if (!result) return silence();
+    if (PQresultStatus(result.get()) != PGRES_COPY_IN) {
+      failed = failure(result.get());
+    } else {
+      failed = copy_table(copies[i]);
+    }
+  }
+  if (failed) {
+    if (failed->outcome != CommitOutcome::unknown) {
+      drain();
+      query("ROLLBACK", milliseconds(1'000)).ok();
+    }
+    return *failed;
+  }
+  FAILPOINT("append.sent");
+  meanwhile();
+  result = next_result();           // COMMIT
+  if (!result) return silence();
+  if (PQresultStatus(result.get()) != PGRES_COMMAND_OK) return failure(result.get());
+  // A transaction that failed ends its COMMIT with the tag ROLLBACK and no error.
+  if (std::strcmp(PQcmdStatus(result.get()), "COMMIT") != 0) return {CommitOutcome::rolled_back, "", "rolled back"};
+  return {CommitOutcome::committed, "", ""};
+}
+
+// Sends one table's rows and awaits its answer; nullopt when they were taken.
+std::optional<CommitResult> AppendConnection::copy_table(std::string_view rows) {
+  while (!rows.empty()) {
+    const std::string_view part = rows.substr(0, std::size_t{1} << 18);
+    const int taken = PQputCopyData(connection_, part.data(), static_cast<int>(part.size()));
+    if (taken < 0) return silence();
+    if (taken == 0) {
+      if (!flush_all()) return silence();
+      continue;
+    }
+    rows.remove_prefix(part.size());
+  }
+  while (true) {
+    const int ended = PQputCopyEnd(connection_, nullptr);
+    if (ended > 0) break;
+    if (ended < 0 || !flush_all()) return silence();
+  }
+  const PgResult result = next_result();
+  if (!result) return silence();
+  if (PQresultStatus(result.get()) != PGRES_COMMAND_OK) return failure(result.get());
+  return std::nullopt;
+}
+
+CommitResult AppendConnection::store_checkpoint(const events::MerkleEdge& edge, Time now, std::int64_t epoch,
+                                                milliseconds at_most) {
+  const std::string log = std::to_string(log_no_);
+  auto result = query(
+      "WITH head AS MATERIALIZED (SELECT 1 FROM log_head WHERE log_no = " + log + " AND epoch = " +
+          std::to_string(epoch) + " FOR SHARE) INSERT INTO checkpoint (log_no, size, root, edge, recorded_at) SELECT " +
+          log + ", " + std::to_string(edge.size()) + ", '\\x" + to_hex(edge.root()) + "', '\\x" + to_hex(edge.encode()) +
+          "', '" + format_time(now) + "' FROM head WHERE NOT EXISTS (SELECT 1 FROM checkpoint WHERE log_no = " + log +
+          " AND size = " + std::to_string(edge.size()) + ")",
+      at_most);
+  if (!result) return {CommitOutcome::unknown, "", result.error().message};
+  return {CommitOutcome::committed, "", ""};
+}
+
+}  // namespace muniment::store

@@ -1,0 +1,116 @@
+// The append connection: libpq without libpqxx, so that a statement can be sent, polled and given
+// up at a deadline. It knows how to take a log over, how to commit one batch behind the epoch
+// fence, and what the last row is; what that means is the appender's business.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "base/clock.hpp"
+#include "base/result.hpp"
+#include "events/merkle.hpp"
+#include "store/rows.hpp"
+#include "store/tail.hpp"
+
+struct pg_conn;
+struct pg_result;
+
+namespace muniment::store {
+
+// Where a log stands in the database.
+struct TakenOver {
+  Uuid log_id;
+  std::int64_t epoch = 0;
+};
+
+struct LastRow {
+  std::int64_t seq = -1;   // -1: the log is empty
+  Hash run_hash{};
+};
+
+enum class CommitOutcome {
+  committed,
+  fenced,     // another writer raised the epoch: nothing was inserted
+  refused,    // rolled back for its data (SQLSTATE class 22 or 23): one of the rows is at fault
+  rolled_back,// rolled back for another reason: nothing was inserted, trying again may help
+  unknown,    // the connection broke or was silent for too long: it may be in
+};
+
+struct CommitResult {
+  CommitOutcome outcome = CommitOutcome::unknown;
+  std::string sqlstate;
+  std::string message;
+};
+
+// Rows ready to be written, in order. `rows` refer to events by their seq, which is filled in.
+struct RowBatch {
+  std::span<const EventPtr> events;
+  std::span<const Row> rows;
+};
+
+class AppendConnection {
+ public:
+  AppendConnection(std::string uri, std::int16_t log_no, Uuid writer);
+  ~AppendConnection();
+
+  // Connects and prepares. Errors: unavailable.
+  Status connect(std::chrono::milliseconds at_most);
+  bool connected() const { return connection_ != nullptr; }
+  void disconnect();
+
+  // The polite refusal: a session advisory lock for as long as the connection lives. False: held.
+  Result<bool> try_lock();
+
+  // Raises the epoch, which waits for a statement of the writer before to end and fences it.
+  // `held` is the epoch that this process last held: nullopt at start (any may be taken over);
+  // otherwise conflict when somebody else has raised it since.
+  Result<TakenOver> take_over(std::optional<std::int64_t> held);
+
+  Result<LastRow> last_row();
+  Result<std::int64_t> next_run_no();
+  // The tree as last stored; the empty one where it never was. Errors: corrupt.
+  Result<events::MerkleEdge> last_checkpoint();
+
+  // Commits `batch` in one transaction. `meanwhile` is called once, when everything is sent and
+  // only the answer is missing.
+  CommitResult commit(const RowBatch& batch, std::int64_t epoch, std::chrono::milliseconds at_most,
+                      const std::function<void()>& meanwhile);
+
+  // Stores the tree at its present size, behind the same fence.
+  CommitResult store_checkpoint(const events::MerkleEdge& edge, Time now, std::int64_t epoch,
+                                std::chrono::milliseconds at_most);
+
+ private:
+  struct ResultDeleter {
+    void operator()(pg_result* result) const;
+  };
+  using PgResult = std::unique_ptr<pg_result, ResultDeleter>;
+
+  CommitResult insert_by_unnest(const RowBatch& batch, std::int64_t epoch, const std::function<void()>& meanwhile);
+  CommitResult insert_by_copy(const RowBatch& batch, std::int64_t epoch, const std::function<void()>& meanwhile);
+  std::optional<CommitResult> copy_table(std::string_view rows);
+  CommitResult failure(const pg_result* result) const;
+  CommitResult silence() const;
+
+  bool flush_all();
+  bool wait_for_input();
+  PgResult next_result();          // nullptr: no more results, or the connection is gone
+  void drain();
+  Result<PgResult> query(const std::string& sql, std::chrono::milliseconds at_most);
+  bool healthy() const;
+
+  const std::string uri_;
+  const std::int16_t log_no_;
+  const Uuid writer_;
+  pg_conn* connection_ = nullptr;
+  Monotonic deadline_{};
+  bool timed_out_ = false;
+  std::string buffer_;             // COPY rows, kept for its capacity
+};
+
+}  // namespace muniment::store
