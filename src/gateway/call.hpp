@@ -58,6 +58,9 @@ struct Call {
   store::Reader* reader;          // nullptr on the loop thread: answer NeedsWorker instead of reading
   Deadline deadline;
   std::string_view idempotency_key;  // _meta.idempotency_key, or empty
+  // The appender answered maybe_duplicate: on this second time, on a worker, the method asks
+  // Postgres for the client's ids, and either answers with the first receipts or sets ids_checked.
+  bool check_ids = false;
 };
 
 // Takes the raw bytes that follow a request line, chunk by chunk, on a worker.
