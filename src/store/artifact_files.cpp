@@ -1,0 +1,199 @@
+// Opening the artifact root, storing from memory, and the end of a put: one name or none.
+#include "store/artifact_files.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include <fmt/format.h>
+
+#include "base/failpoint.hpp"
+#include "store/artifact_files_local.hpp"
+
+namespace muniment::store {
+
+Result<Place> place_of(std::string_view run_id, std::string_view step_id, const Uuid& artifact_id,
+                       std::string_view mime_type) {
+  const std::string path = artifact_path(run_id, step_id, artifact_id, mime_type);
+  RETURN_IF_ERROR(check_beneath(path));
+  const std::size_t slash = path.rfind('/');
+  return Place{path.substr(0, slash), path.substr(slash + 1)};
+}
+
+Result<std::unique_ptr<ArtifactFiles>> ArtifactFiles::open(ArtifactFilesOptions options) {
+  ASSIGN_OR_RETURN(auto files, LocalArtifactFiles::make(std::move(options)));
+  return std::unique_ptr<ArtifactFiles>(std::move(files));
+}
+
+Result<std::unique_ptr<LocalArtifactFiles>> LocalArtifactFiles::make(ArtifactFilesOptions options) {
+  if (::mkdir(options.root.c_str(), 0700) != 0 && errno != EEXIST) {
+    return disk_error("making the artifact root", options.root, errno);
+  }
+  OwnedFd root(::open(options.root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!root.open()) return disk_error("opening the artifact root", options.root, errno);
+  const OwnedFd above(::openat(root.get(), "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!above.open()) return disk_error("opening the folder of", options.root, errno);
+  RETURN_IF_ERROR(sync_folder(above, "of " + options.root));
+
+  Folders folders(root.get());
+  ASSIGN_OR_RETURN(const OwnedFd runs, folders.open("runs"));
+  ASSIGN_OR_RETURN(OwnedFd staging, folders.open("staging"));
+  ASSIGN_OR_RETURN(OwnedFd uploads, folders.open("uploads"));
+  if (auto probe = UnnamedFile::open(staging.get()); !probe && probe.error().code == Errc::system_error) {
+    return std::move(probe).error().within("the artifact root must be on a file system with O_TMPFILE (ext4, xfs, btrfs, tmpfs)");
+  }
+  return std::unique_ptr<LocalArtifactFiles>(
+      new LocalArtifactFiles(std::move(options), std::move(root), std::move(staging), std::move(uploads)));
+}
+
+LocalArtifactFiles::LocalArtifactFiles(ArtifactFilesOptions options, OwnedFd root, OwnedFd staging, OwnedFd uploads)
+    : options_(std::move(options)),
+      root_(std::move(root)),
+      staging_(std::move(staging)),
+      uploads_(std::move(uploads)),
+      folders_(root_.get()),
+      tidier_([this] { tidy(); }) {}
+
+LocalArtifactFiles::~LocalArtifactFiles() {
+  {
+    const std::lock_guard lock(chores_mutex_);
+    stopping_ = true;
+  }
+  chores_changed_.notify_one();
+  tidier_.join();
+}
+
+DiskSpace LocalArtifactFiles::disk() const {
+  struct statvfs about {};
+  if (::fstatvfs(root_.get(), &about) != 0) return {};  // no room is known of: puts are refused
+  const auto unit = static_cast<std::int64_t>(about.f_frsize);
+  DiskSpace space;
+  space.free_bytes = static_cast<std::int64_t>(about.f_bavail) * unit;
+  space.total_bytes = static_cast<std::int64_t>(about.f_blocks) * unit;
+  space.reserve_bytes = std::max(options_.reserve_bytes, space.total_bytes / 100 * options_.reserve_percent);
+  return space;
+}
+
+bool LocalArtifactFiles::below_reserve() const {
+  const DiskSpace space = disk();
+  return space.free_bytes < space.reserve_bytes;
+}
+
+Status LocalArtifactFiles::check_room(std::int64_t more_bytes) const {
+  if (more_bytes > options_.bytes_max) {
+    Error error(Errc::too_large, fmt::format("the artifact is {} bytes, limit {}. Split it, or raise artifact_bytes_max.",
+                                             more_bytes, options_.bytes_max));
+    error.limit = options_.bytes_max;
+    return error;
+  }
+  const DiskSpace space = disk();
+  if (space.free_bytes - more_bytes < space.reserve_bytes) {
+    Error error(Errc::over_budget,
+                fmt::format("the disk of the artifacts has {} bytes free, {} more would go below the reserve of {}. "
+                            "Free some space, or lower disk_reserve_bytes and disk_reserve_percent.",
+                            space.free_bytes, more_bytes, space.reserve_bytes));
+    error.limit = space.reserve_bytes;
+    return error;
+  }
+  return success();
+}
+
+Result<StoredFile> LocalArtifactFiles::store(std::string_view bytes, std::string_view run_id, std::string_view step_id,
+                                             const Uuid& artifact_id, std::string_view mime_type) {
+  RETURN_IF_ERROR(check_room(static_cast<std::int64_t>(bytes.size())));
+  ASSIGN_OR_RETURN(const Place place, place_of(run_id, step_id, artifact_id, mime_type));
+  Status stored = store_once(bytes, place, artifact_id);
+  if (!stored && (stored.error().code == Errc::system_error || stored.error().code == Errc::unavailable)) {
+    // The bytes are still here: one new file, a new descriptor, new syncs.
+    FAILPOINT("artifact.second_file");
+    stored = store_once(bytes, place, artifact_id);
+    if (!stored && stored.error().code == Errc::unavailable) stored.error().code = Errc::system_error;
+  }
+  if (!stored) return std::move(stored).error();
+  return StoredFile{artifact_id, place.path(), sha256(bytes), static_cast<std::int64_t>(bytes.size())};
+}
+
+Status LocalArtifactFiles::store_once(std::string_view bytes, const Place& place, const Uuid& artifact_id) {
+  ASSIGN_OR_RETURN(const UnnamedFile file, new_file());
+  RETURN_IF_ERROR(write_all(file.fd(), bytes));
+  FAILPOINT("artifact.after_write");
+  RETURN_IF_ERROR(sync_file(file.fd(), place.path()));
+  FAILPOINT("artifact.after_fsync");
+  return link_both(file, place, artifact_id);
+}
+
+Status LocalArtifactFiles::link_both(const UnnamedFile& file, const Place& place, const Uuid& artifact_id) {
+  // Both descriptors are opened for this put alone and before the entries are made, so that a
+  // failed sync of them is reported here.
+  ASSIGN_OR_RETURN(const OwnedFd folder, folders_.open(place.folder));
+  const OwnedFd staging(::openat(staging_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!staging.open()) return disk_error("opening", "staging", errno);
+
+  // Staging first: journals keep the order, so no crash leaves a file in its place without the
+  // name by which the next start finds it.
+  RETURN_IF_ERROR(file.link(staging.get(), artifact_id.text()));
+  FAILPOINT("artifact.after_stage");
+  Status linked = file.link(folder.get(), place.name);
+  if (!linked) {
+    ::unlinkat(staging.get(), artifact_id.text().c_str(), 0);  // the place is somebody else's: leave it
+    return linked;
+  }
+  FAILPOINT("artifact.after_link");
+  linked = sync_names(folder, staging, place);
+  if (!linked) remove_names(place, artifact_id);
+  FAILPOINT("artifact.after_folder_fsync");
+  return linked;
+}
+
+Status LocalArtifactFiles::sync_names(const OwnedFd& place_folder, const OwnedFd& staging, const Place& place) const {
+  RETURN_IF_ERROR(sync_folder(staging, "staging"));
+  return sync_folder(place_folder, place.folder);
+}
+
+// The place goes first: as long as the staging name is there, a start after a crash finds both.
+void LocalArtifactFiles::remove_names(const Place& place, const Uuid& artifact_id) const {
+  if (auto folder = open_beneath(root_.get(), place.folder, O_RDONLY | O_DIRECTORY)) {
+    ::unlinkat(folder->get(), place.name.c_str(), 0);
+  }
+  ::unlinkat(staging_.get(), artifact_id.text().c_str(), 0);
+}
+
+void LocalArtifactFiles::committed(const Uuid& artifact_id) { add_chore({artifact_id, {}}); }
+
+void LocalArtifactFiles::abandon(const StoredFile& file) { add_chore({file.artifact_id, file.path}); }
+
+void LocalArtifactFiles::add_chore(Chore chore) {
+  {
+    const std::lock_guard lock(chores_mutex_);
+    chores_.push_back(std::move(chore));
+  }
+  chores_changed_.notify_one();
+}
+
+void LocalArtifactFiles::tidy() {
+  std::vector<Chore> taken;
+  while (true) {
+    taken.clear();
+    {
+      std::unique_lock lock(chores_mutex_);
+      chores_changed_.wait(lock, [this] { return stopping_ || !chores_.empty(); });
+      if (chores_.empty()) return;
+      taken.swap(chores_);
+    }
+    for (const Chore& chore : taken) {
+      FAILPOINT("artifact.before_unstage");
+      if (chore.path.empty()) {
+        ::unlinkat(staging_.get(), chore.artifact_id.text().c_str(), 0);
+      } else {
+        const std::size_t slash = chore.path.rfind('/');
+        remove_names({chore.path.substr(0, slash), chore.path.substr(slash + 1)}, chore.artifact_id);
+      }
+    }
+  }
+}
+
+}  // namespace muniment::store
