@@ -1,0 +1,278 @@
+#!/usr/bin/env python3
+"""Holds the code against docs/architecture.md: which folder may include which, who owns which third-party
+header, no include cycles, files of at most 500 lines, functions of at most 70.
+
+    scripts/check_layers.py [ROOT]       prints each violation as path:line: text; exit 1 when there is one
+    scripts/check_layers.py --self-test  plants one violation of each kind and expects it to be found
+
+A header that no table below knows is a violation too: new dependencies are decided, not slipped in.
+"""
+from __future__ import annotations
+
+import fnmatch
+import pathlib
+import re
+import sys
+import tempfile
+from typing import Iterator, NamedTuple
+
+FILE_LINES_MAX = 500
+FUNCTION_LINES_MAX = 70
+DAEMON_MAIN_LINES_MAX = 70
+
+# Folder → the folders it may include. "and what those may" is worked out below.
+FOLDERS = {
+    "base": [],
+    "events": ["base"],
+    "store": ["events"],
+    "snapshot": ["events", "store"],
+    "evidence": ["events", "store"],
+    "retrieval": ["events", "store", "evidence"],
+    "capsule": ["events", "store", "snapshot", "evidence", "retrieval"],
+    "bridge": ["events", "evidence", "retrieval"],
+    "gateway": ["snapshot", "evidence", "retrieval", "capsule", "bridge"],
+    "daemon": ["gateway"],
+    "cli": ["snapshot", "evidence", "retrieval", "capsule", "bridge"],
+    "verify": ["base"],
+}
+
+# Third-party header (its beginning) → the files below src/ that may include it; * crosses folders.
+OWNERS = {
+    "simdjson": ["base/json.cpp"],
+    "openssl/": ["base/*.cpp"],
+    "spdlog/": ["base/*.cpp"],
+    "toml++": ["base/config*.cpp"],
+    "pqxx": ["store/*.cpp"],
+    "libpq-fe.h": ["store/append_connection.cpp", "verify/*.cpp"],
+    "libpq/": ["store/append_connection.cpp", "verify/*.cpp"],
+    "uv.h": ["daemon/*.cpp", "daemon/*.hpp"],
+    "CLI11.hpp": ["cli/*.cpp", "daemon/main.cpp", "daemon/options.cpp", "verify/main.cpp", "verify/options.cpp"],
+    "CLI/": ["cli/*.cpp", "daemon/main.cpp", "daemon/options.cpp", "verify/main.cpp", "verify/options.cpp"],
+    "xapian": ["retrieval/*.cpp", "verify/*.cpp"],
+    "rocksdb/": ["retrieval/*.cpp", "verify/*.cpp"],
+    "zstd.h": ["capsule/*.cpp"],
+    "fmt/": ["*.cpp"],
+}
+# In verify/, each of these is the business of one file.
+ONE_FILE_OF_VERIFY = ["libpq-fe.h", "xapian", "rocksdb/"]
+
+# The C library and the kernel, by name; C++'s own headers have no extension.
+SYSTEM_FOLDERS = ("sys/", "linux/", "netinet/", "arpa/")
+SYSTEM_HEADERS = {
+    "dirent.h", "endian.h", "fcntl.h", "fnmatch.h", "ftw.h", "getopt.h", "glob.h", "grp.h", "netdb.h", "poll.h",
+    "pthread.h", "pty.h", "pwd.h", "sched.h", "signal.h", "spawn.h", "stdio.h", "termios.h", "time.h", "unistd.h", "utmp.h",
+}
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+
+
+class Violation(NamedTuple):
+    path: pathlib.Path
+    line: int
+    text: str
+
+
+def reachable(folder: str) -> set[str]:
+    found = {folder}
+    for below in FOLDERS[folder]:
+        found |= reachable(below)
+    return found
+
+
+def source_files(root: pathlib.Path, *folders: str, suffixes: tuple[str, ...]) -> Iterator[pathlib.Path]:
+    for folder in folders:
+        for path in sorted((root / folder).rglob("*")):
+            if path.suffix in suffixes and path.is_file() and "node_modules" not in path.parts:
+                yield path
+
+
+def includes(path: pathlib.Path) -> Iterator[tuple[int, bool, str]]:
+    """(line, is it ours, header)"""
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        if match := INCLUDE.match(line):
+            yield number, match[1] == '"', match[2]
+
+
+# ---- includes
+
+def check_include(path: pathlib.Path, inside: pathlib.PurePath, ours: bool, header: str) -> str | None:
+    """What is wrong with `header` in the file `inside` src/, if anything."""
+    folder = inside.parts[0]
+    if ours:
+        if "/" not in header or header.startswith("."):
+            return f'write "{folder}/{header}": includes are from src/'
+        below = header.split("/")[0]
+        if below not in FOLDERS:
+            return f"{below}/ is not a folder of the architecture"
+        if below not in reachable(folder):
+            return f"{folder}/ may not include {below}/ (it may: {', '.join(sorted(reachable(folder)))})"
+        return None
+    for name, patterns in OWNERS.items():
+        if header.startswith(name):
+            allowed = any(fnmatch.fnmatch(inside.as_posix(), pattern) for pattern in patterns)
+            return None if allowed else f"<{header}> belongs to {', '.join(patterns)}"
+    if "." not in header or header in SYSTEM_HEADERS or header.startswith(SYSTEM_FOLDERS):
+        return None
+    return f"<{header}> is in no table of scripts/check_layers.py: whose is it?"
+
+
+def check_includes(root: pathlib.Path) -> Iterator[Violation]:
+    graph: dict[str, list[str]] = {}
+    users: dict[str, set[pathlib.Path]] = {name: set() for name in ONE_FILE_OF_VERIFY}
+    for path in source_files(root, "src", suffixes=(".hpp", ".cpp")):
+        inside = path.relative_to(root / "src")
+        if inside.parts[0] not in FOLDERS:
+            yield Violation(path, 1, f"src/{inside.parts[0]}/ is not a folder of the architecture")
+            continue
+        for number, ours, header in includes(path):
+            if wrong := check_include(path, inside, ours, header):
+                yield Violation(path, number, wrong)
+            if ours:
+                graph.setdefault(inside.as_posix(), []).append(header)
+            for name in ONE_FILE_OF_VERIFY:
+                if inside.parts[0] == "verify" and not ours and header.startswith(name):
+                    users[name].add(path)
+    for name, paths in users.items():
+        for path in sorted(paths)[1:]:
+            yield Violation(path, 1, f"<{name}> has its one file in verify/ already: {min(paths).name}")
+    for cycle in cycles(graph):
+        yield Violation(root / "src" / cycle[0], 1, "include cycle: " + " → ".join(cycle))
+
+
+def cycles(graph: dict[str, list[str]]) -> Iterator[list[str]]:
+    done: set[str] = set()
+
+    def visit(name: str, trail: list[str]) -> Iterator[list[str]]:
+        if name in trail:
+            yield trail[trail.index(name):] + [name]
+        elif name not in done:
+            for header in graph.get(name, []):
+                yield from visit(header, trail + [name])
+            done.add(name)
+
+    for name in sorted(graph):
+        yield from visit(name, [])
+
+
+# ---- sizes
+
+def blank_out(text: str) -> str:
+    """The code with comments and literals replaced by spaces, line for line."""
+    pattern = re.compile(r'//[^\n]*|/\*.*?\*/|R"([^(\s]*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|'
+                         r"(?<![0-9A-Fa-f])'(?:\\.|[^'\\\n])+'", re.S)
+    return pattern.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
+
+
+def functions(text: str) -> Iterator[tuple[int, int]]:
+    """(first line, number of lines) of each function body: a heuristic over braces that clang-format has laid out."""
+    code = re.sub(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", lambda m: "\n" * m[0].count("\n"), blank_out(text), flags=re.M)
+    scopes: list[tuple[str, int]] = []   # (kind, line of the opening)
+    head_start, line = 0, 1
+    for position, char in enumerate(code):
+        if char == "\n":
+            line += 1
+        elif char == "{":
+            head = code[head_start:position].strip()
+            outer = scopes[-1][0] if scopes else "scope"
+            if outer != "scope":
+                kind = "inner"
+            elif re.match(r"(inline )?namespace\b|extern\b\s*$", head) or \
+                    re.search(r"\b(class|struct|union|enum)\b[^()=]*$", re.sub(r"alignas\([^)]*\)", "", head)):
+                kind = "scope"
+            elif re.search(r"\)\s*(noexcept\s*)?:[^:].*\w$", head, re.S):
+                kind = "inner"   # member_{…} in a constructor's list: its body is still to come
+            else:
+                kind = "function" if ")" in head and not head.endswith("=") else "inner"
+            scopes.append((kind, line - code[head_start:position].lstrip().count("\n")))
+            if kind != "inner":
+                head_start = position + 1
+        elif char == "}" and scopes:
+            kind, opened = scopes.pop()
+            if kind == "function":
+                yield opened, line - opened + 1
+            if kind != "inner":
+                head_start = position + 1
+        elif char == ";":
+            head_start = position + 1
+
+
+def check_sizes(root: pathlib.Path) -> Iterator[Violation]:
+    for path in source_files(root, "src", "tests", "scripts", "clients", "migrations",
+                             suffixes=(".hpp", ".cpp", ".py", ".sql", ".ts", ".sh")):
+        count = len(path.read_text(errors="replace").splitlines())
+        if count > FILE_LINES_MAX:
+            yield Violation(path, count, f"{count} lines, limit {FILE_LINES_MAX}: split it")
+    for path in source_files(root, "src", "tests", suffixes=(".hpp", ".cpp")):
+        for start, count in functions(path.read_text()):
+            if count > FUNCTION_LINES_MAX:
+                yield Violation(path, start, f"a function of {count} lines, limit {FUNCTION_LINES_MAX}: "
+                                             "it should fit a screen")
+    main = root / "src" / "daemon" / "main.cpp"
+    if main.exists() and (count := len(main.read_text().splitlines())) > DAEMON_MAIN_LINES_MAX:
+        yield Violation(main, count, f"{count} lines, limit {DAEMON_MAIN_LINES_MAX}: wiring belongs to wiring.cpp")
+
+
+# ---- the command
+
+def check(root: pathlib.Path) -> list[Violation]:
+    return [*check_includes(root), *check_sizes(root)]
+
+
+PLANTED = {   # file → (its text, what must be said about it)
+    "src/base/back.cpp": ('#include "store/appender.hpp"\n', "base/ may not include store/"),
+    "src/verify/reach.cpp": ('#include "events/entry.hpp"\n', "verify/ may not include events/"),
+    "src/cli/reach.cpp": ('#include "gateway/call.hpp"\n', "cli/ may not include gateway/"),
+    "src/gateway/loop.cpp": ("#include <uv.h>\n", "<uv.h> belongs to daemon/"),
+    "src/store/rows.hpp": ("#include <pqxx/pqxx>\n", "<pqxx/pqxx> belongs to store/*.cpp"),
+    "src/base/other.cpp": ("#include <simdjson.h>\n", "<simdjson.h> belongs to base/json.cpp"),
+    "src/verify/a.cpp": ("#include <libpq-fe.h>\n", None),
+    "src/verify/b.cpp": ("#include <libpq-fe.h>\n", "has its one file in verify/"),
+    "src/base/new.cpp": ("#include <boost/asio.hpp>\n", "is in no table"),
+    "src/base/near.cpp": ('#include "near.hpp"\n', "includes are from src/"),
+    "src/misc/a.cpp": ("\n", "is not a folder of the architecture"),
+    "src/events/x.hpp": ('#include "events/y.hpp"\n', "include cycle"),
+    "src/events/y.hpp": ('#include "events/x.hpp"\n', None),
+    "src/events/long.cpp": ("\n" * 501, "501 lines"),
+    "src/events/body.cpp": ("namespace muniment {\nclass A {\n  int f(int a,\n        int b) {\n" + "    g('{', \"{\");\n" * 70 +
+                            "  }\n};\n}\n", "a function of 73 lines"),
+    "src/events/made.cpp": ("namespace muniment {\nA::A(int b)\n    : b_{b},\n      c_(b) {\n" + "  g();\n" * 70 + "}\n}\n",
+                            "a function of 74 lines"),
+    "src/events/fine.cpp": ("#include <sys/stat.h>\n#include <vector>\nnamespace {\nconstexpr int t[] = {\n" + "1,\n" * 90 +
+                            "};\nint f() {\n  return 1;\n}\n}\n", None),
+    "src/daemon/main.cpp": ("\n" * 71, "wiring belongs to wiring.cpp"),
+}
+
+
+def self_test() -> int:
+    with tempfile.TemporaryDirectory(prefix="muniment-layers-") as folder:
+        root = pathlib.Path(folder)
+        for name, (text, _) in PLANTED.items():
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / name).write_text(text)
+        found: dict[str, list[str]] = {}
+        for path, _, text in check(root):
+            found.setdefault(path.relative_to(root).as_posix(), []).append(text)
+    failures = 0
+    for name, (_, wanted) in PLANTED.items():
+        texts = found.get(name, [])
+        good = not texts if wanted is None else len(texts) == 1 and wanted in texts[0]
+        if not good:
+            failures += 1
+            print(f"{name}: expected {wanted or 'nothing'}, found {texts or 'nothing'}")
+    print(f"self-test: {len(PLANTED) - failures} of {len(PLANTED)} planted files were judged right")
+    return 1 if failures else 0
+
+
+def main(arguments: list[str]) -> int:
+    if arguments == ["--self-test"]:
+        return self_test()
+    root = pathlib.Path(arguments[0] if arguments else pathlib.Path(__file__).parent.parent).resolve()
+    violations = check(root)
+    for path, line, text in violations:
+        print(f"{path.relative_to(root)}:{line}: {text}")
+    print(f"layers: {len(violations)} violations")
+    return 1 if violations else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
