@@ -61,7 +61,7 @@ BEGIN
     EXECUTE format('ALTER TABLE event ATTACH PARTITION %I FOR VALUES IN (%s)', log_table, wanted_log);
   END IF;
   IF to_regclass(part_table) IS NULL THEN
-    EXECUTE format('CREATE TABLE %I (LIKE event INCLUDING DEFAULTS INCLUDING CONSTRAINTS)', part_table);
+    EXECUTE format('CREATE TABLE %I (LIKE %I INCLUDING DEFAULTS INCLUDING CONSTRAINTS)', part_table, log_table);
     EXECUTE format('ALTER TABLE %I ADD CHECK (log_no = %s AND seq >= %s AND seq < %s)', part_table, wanted_log, low, high);
     EXECUTE format('ALTER TABLE %I ADD PRIMARY KEY (log_no, seq)', part_table);
     EXECUTE format('CREATE UNIQUE INDEX %I ON %I (log_no, run_no, run_seq)', part_table || '_run', part_table);

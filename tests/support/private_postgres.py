@@ -1,0 +1,69 @@
+"""A private Postgres server for one test: Unix socket only, in a folder of its own, gone afterwards."""
+import glob
+import os
+import shutil
+import subprocess
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+def _bin(name):
+    found = sorted(glob.glob(f"/usr/lib/postgresql/*/bin/{name}")) or [shutil.which(name)]
+    return found[-1]
+
+
+class PrivatePostgres:
+    """`uri(database)` after `start`; every database is made from migrations/*.sql."""
+
+    def __init__(self):
+        self.folder = tempfile.mkdtemp(prefix="muniment-pg-", dir="/tmp")
+        self._data = os.path.join(self.folder, "data")
+        self._as_user = []
+        if os.geteuid() == 0:      # Postgres refuses to run as root
+            shutil.chown(self.folder, "postgres", "postgres")
+            self._as_user = ["setpriv", "--reuid=postgres", "--regid=postgres", "--init-groups"]
+
+    def _run(self, *command):
+        done = subprocess.run([*self._as_user, *command], cwd=self.folder, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+        if done.returncode != 0:
+            raise RuntimeError(f"{command[0]}: {done.stdout.decode(errors='replace')}")
+
+    def start(self):
+        self._run(_bin("initdb"), "-D", self._data, "-U", "muniment", "-A", "trust", "-N", "-E", "UTF8", "--locale=C.UTF-8")
+        with open(os.path.join(self._data, "postgresql.conf"), "a", encoding="utf-8") as config:
+            config.write(f"listen_addresses = ''\nunix_socket_directories = '{self.folder}'\nfsync = off\n"
+                         "max_connections = 40\nshared_buffers = 64MB\n")
+        self._run(_bin("pg_ctl"), "-D", self._data, "-w", "-l", os.path.join(self.folder, "log"), "start")
+        return self
+
+    def stop(self):
+        try:
+            self._run(_bin("pg_ctl"), "-D", self._data, "-m", "immediate", "-w", "stop")
+        finally:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def uri(self, database="postgres"):
+        return f"postgresql:///{database}?host={self.folder}&user=muniment"
+
+    def sql(self, text, database="postgres"):
+        """Runs SQL as the superuser; what it prints."""
+        done = subprocess.run(["psql", "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-d", self.uri(database), "-f", "-"],
+                              input=text.encode(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+        if done.returncode != 0:
+            raise RuntimeError(done.stderr.decode(errors="replace"))
+        return done.stdout.decode().strip()
+
+    def create(self, database, template=None):
+        if template is not None:
+            self.sql(f'CREATE DATABASE "{database}" TEMPLATE "{template}"')
+            return self.uri(database)
+        self.sql(f'CREATE DATABASE "{database}"')
+        for path in sorted(glob.glob(os.path.join(ROOT, "migrations", "*.sql"))):
+            with open(path, encoding="utf-8") as file:
+                self.sql(file.read(), database)
+        return self.uri(database)
+
+    def drop(self, database):
+        self.sql(f'DROP DATABASE "{database}"')

@@ -1,0 +1,253 @@
+"""The tables beside `event`, held against what the events say (docs/format.md, Rows). Part of the checker."""
+import json
+import os
+
+from fold import text
+from hashing import Number, canonical, parse, sha256
+from pgcopy import bytes_of, int_of, jsonb_of, micros_of, text_of, uuid_of
+
+TABLES = {
+    "artifact": {"artifact_id": uuid_of, "run_id": text_of, "step_id": text_of, "path": text_of, "hash": text_of,
+                 "mime_type": text_of, "size_bytes": int_of, "created_at": micros_of, "metadata": jsonb_of, "seq": int_of},
+    "manifest": {"manifest_id": uuid_of, "seq": int_of, "run_id": text_of, "base_id": uuid_of, "salt": bytes_of,
+                 "hash": bytes_of, "size_bytes": int_of, "manifest": text_of, "created_at": micros_of},
+    "snapshot": {"event_seq": int_of, "run_no": int_of, "seq": int_of, "run_seq": int_of, "salt": bytes_of,
+                 "hash": bytes_of, "state_hash": bytes_of, "size_bytes": int_of, "state": text_of,
+                 "artifact_id": uuid_of, "reason": text_of, "created_at": micros_of},
+    "claim": {"claim_id": uuid_of, "seq": int_of, "run_id": text_of, "step_id": text_of, "text": text_of,
+              "pointers": jsonb_of, "status": text_of, "created_at": micros_of},
+    "evidence": {"evidence_id": uuid_of, "seq": int_of, "run_id": text_of, "type": text_of, "content": text_of,
+                 "pointer": text_of, "hash": text_of, "validator_id": text_of, "actor": text_of, "created_at": micros_of},
+    "evidence_link": {"claim_id": uuid_of, "evidence_id": uuid_of, "relation": text_of, "seq": int_of},
+}
+RUN_COLUMNS = {"run_no": int_of, "run_id": text_of, "first_seq": int_of, "status": text_of, "outcome": text_of,
+               "origin": int_of, "owner": text_of, "agent": text_of, "goal": text_of, "labels": jsonb_of,
+               "parent": text_of, "external_id": text_of, "started_at": micros_of, "ended_at": micros_of, "halt": jsonb_of}
+TABLE_OF = {"artifact.stored": "artifact", "manifest.recorded": "manifest", "snapshot.taken": "snapshot",
+            "claim.recorded": "claim", "evidence.recorded": "evidence", "evidence.linked": "evidence_link"}
+CHECK_OF = {"artifact": "artifact_row", "manifest": "manifest", "snapshot": "snapshot", "claim": "claim",
+            "evidence": "evidence", "evidence_link": "evidence_link"}
+
+
+def same_value(a, b):
+    """Equal as JSON values, numbers by their decimal value."""
+    if isinstance(a, Number) and isinstance(b, Number):
+        return decimal_of(a) == decimal_of(b)
+    if isinstance(a, Number) or isinstance(b, Number) or type(a) is not type(b):
+        return False
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(same_value(a[n], b[n]) for n in a)
+    if isinstance(a, list):
+        return len(a) == len(b) and all(map(same_value, a, b))
+    return a == b
+
+
+def decimal_of(token):
+    """(sign, digits, exponent) of a number's token: equal for 1.50, 15e-1 and 1.5."""
+    mantissa, _, exponent = token.lower().partition("e")
+    whole, _, fraction = mantissa.lstrip("-").partition(".")
+    digits = (whole + fraction).lstrip("0")
+    power = int(exponent or "0") - len(fraction)
+    stripped = digits.rstrip("0")
+    if not stripped:
+        return (False, "", 0)
+    return (token.startswith("-"), stripped, power + len(digits) - len(stripped))
+
+
+def source_of_member(text, wanted):
+    """The bytes of a member of the object `text`, as they are written there."""
+    decoder, at = json.JSONDecoder(), 1
+    while True:
+        while text[at] in " \t\r\n,":
+            at += 1
+        if text[at] == "}":
+            return None
+        name, at = decoder.raw_decode(text, at)
+        while text[at] in " \t\r\n:":
+            at += 1
+        _, end = decoder.raw_decode(text, at)
+        if name == wanted:
+            return text[at:end]
+        at = end
+
+
+def equal(column, value):
+    """A column's value against a body's, whose numbers are tokens."""
+    return str(column) == value if isinstance(value, Number) else column == value
+
+
+def hash_of(body):
+    try:
+        return bytes.fromhex(body.get("hash", ""))
+    except (TypeError, ValueError):
+        return None
+
+
+class RowChecks:
+    """Loads the rows of one log; `see` each event in order, then `finish`."""
+
+    def __init__(self, checker, where, follower):
+        self.checker = checker
+        self.where = where
+        self.follower = follower        # what the follower `run` has not yet seen is not in its rows
+        self.rows = {}                  # table → {seq of the event: row}
+        self.decided = {}               # claim_id → status
+        self.claims = []
+        for table, columns in TABLES.items():
+            key = "event_seq" if table == "snapshot" else "seq"
+            self.rows[table] = {}
+            for row in checker.snapshot.dicts(table, columns, where):
+                if row[key] in self.rows[table]:
+                    checker.found(CHECK_OF[table], f"two rows of {table} name this event", row[key])
+                self.rows[table][row[key]] = row
+        self.artifact_rows = dict(self.rows["artifact"])
+        self.by_artifact_id = {row["artifact_id"]: row for row in self.artifact_rows.values()}
+        self.states = {(row["run_no"], row["seq"]): row for row in self.rows["snapshot"].values()}
+        checker.counts["snapshots"] += len(self.states)
+
+    def artifact_bytes(self, artifact_id):
+        """The bytes of an artifact. OSError: it is missing, or is not what its row says."""
+        row = self.by_artifact_id.get(artifact_id)
+        if row is None:
+            raise OSError(f"no row of artifact {artifact_id}")
+        with open(os.path.join(self.checker.artifacts, row["path"]), "rb") as file:
+            data = file.read()
+        if sha256(data).hex() != row["hash"]:
+            raise OSError(f"{row['path']} is not what its row says")
+        return data
+
+    # Rows that are written with their event
+
+    def see(self, event, body, run):
+        kind = event["type"]
+        if kind == "claim.decided":
+            self.decided[body.get("claim_id")] = body.get("status")
+        table = TABLE_OF.get(kind)
+        if table is None:
+            return
+        row = self.rows[table].pop(event["seq"], None)
+        if event["body"] is None:
+            return
+        if row is None:
+            self._found(table, event, run, f"no row of {table} for this event")
+            return
+        wanted = getattr(self, "_" + table)(event, body, run, row)
+        if "run_id" in TABLES[table]:
+            wanted["run_id"] = run.run_id
+        if "created_at" in TABLES[table]:
+            wanted["created_at"] = event["recorded_at"]
+        for column, value in wanted.items():
+            if not equal(row[column], value):
+                self._found(table, event, run, f"{table}.{column} is {row[column]!r:.200}, the log says {value!r:.200}")
+
+    def _found(self, table, event, run, detail):
+        self.checker.found(CHECK_OF[table], detail, event["seq"], run.run_id)
+
+    def _artifact(self, event, body, run, row):
+        if not same_value(parse(row["metadata"]), body.get("metadata", {})):
+            self._found("artifact", event, run, f"artifact.metadata is {row['metadata']:.200}")
+        names = ("artifact_id", "step_id", "path", "hash", "mime_type", "size_bytes")
+        return {name: body.get(name) for name in names}
+
+    def _manifest(self, event, body, run, row):
+        if row["manifest"] is not None:
+            data = row["manifest"].encode("utf-8")
+            if row["salt"] is None or sha256(row["salt"], data) != row["hash"] or len(data) != row["size_bytes"]:
+                self._found("manifest", event, run, "the manifest does not have its hash and size")
+        return {"manifest_id": body.get("manifest_id"), "base_id": body.get("base"), "size_bytes": body.get("size_bytes"),
+                "hash": hash_of(body)}
+
+    def _snapshot(self, event, body, run, row):
+        state = self._state_bytes(row)
+        if state is not None and (row["salt"] is None or sha256(row["salt"], state) != row["hash"]
+                                  or sha256(state) != row["state_hash"] or len(state) != row["size_bytes"]):
+            self.checker.found("snapshot_hash", "the state does not have its hashes and size", event["seq"], run.run_id)
+        wanted = {name: body.get(name) for name in ("seq", "run_seq", "size_bytes", "reason", "artifact_id")}
+        wanted["run_no"] = event["run_no"]
+        wanted["hash"] = hash_of(body)
+        if run.run_seq_of.get(row["seq"]) != row["run_seq"]:
+            self._found("snapshot", event, run, "snapshot.run_seq is not that of the event at its seq")
+        return wanted
+
+    def _claim(self, event, body, run, row):
+        self.claims.append((event, run, row))
+        if not same_value(parse(row["pointers"]), body.get("pointers", [])):
+            self._found("claim", event, run, f"claim.pointers is {row['pointers']:.200}")
+        return {"claim_id": body.get("claim_id"), "text": body.get("text"), "step_id": event["step_id"]}
+
+    def _evidence(self, event, body, run, row):
+        wanted = {n: body.get(n) for n in ("evidence_id", "type", "pointer", "hash", "validator_id")}
+        wanted["content"] = source_of_member(event["body"], "content")
+        wanted["actor"] = event["actor"]
+        return wanted
+
+    def _evidence_link(self, event, body, run, row):
+        return {name: body.get(name) for name in ("claim_id", "evidence_id", "relation")}
+
+    # Snapshots against the fold
+
+    def _state_bytes(self, row):
+        if row["state"] is not None:
+            return row["state"].encode("utf-8")
+        if row["artifact_id"] is None:
+            return None                  # erased
+        try:
+            return self.artifact_bytes(row["artifact_id"])
+        except OSError:
+            return None                  # a finding of its own
+
+    def check_snapshot_state(self, event, run):
+        row = self.states.get((event["run_no"], event["seq"]))
+        state = self._state_bytes(row) if row is not None else None
+        if state is not None and run.fold.document().encode("utf-8") != state:
+            self.checker.found("snapshot_fold", "the events fold to another state than the snapshot holds",
+                               row["event_seq"], run.run_id)
+
+    # The table `run`
+
+    def see_run(self, event, body, run):
+        """Call after the fold: notes what the run's row must say once the follower has seen this event."""
+        if event["seq"] >= self.follower or not event["type"].startswith("run."):
+            return
+        state, first = run.fold.state, run.started or event
+        if event is first:
+            run.external_id = text(body, "external_id")
+        run.row = {"run_id": run.run_id, "first_seq": first["seq"], "status": run.status, "origin": first["origin"],
+                   "outcome": state["run"]["outcome"], "owner": first["actor"], "goal": state["run"]["goal"],
+                   "agent": (state["run"]["agent"] or {}).get("name") or "", "external_id": run.external_id,
+                   "parent": (state["run"]["parent"] or {}).get("run_id"), "started_at": first["recorded_at"],
+                   "ended_at": run.ended_at}
+        # Through text and back: the fold counts with integers, a parsed jsonb has tokens.
+        run.row_json = {"labels": parse(canonical(state["run"]["labels"])), "halt": parse(canonical(state["halt"]))}
+
+    def _check_runs(self, runs):
+        rows = {row["run_no"]: row for row in self.checker.snapshot.dicts("run", RUN_COLUMNS, self.where)}
+        for run_no, run in runs.items():
+            row = rows.pop(run_no, None)
+            if run.row is None or not run.foldable:
+                if row is not None and run.foldable:
+                    self.checker.found("run_table", "a row of a run that the log has not started", None, run.run_id)
+                continue
+            if row is None:
+                self.checker.found("run_table", "no row of run for this run", run.row["first_seq"], run.run_id)
+                continue
+            for column, value in run.row.items():
+                if row[column] != value:
+                    self.checker.found("run_table", f"run.{column} is {row[column]!r:.200}, the log says {value!r:.200}",
+                                       run.row["first_seq"], run.run_id)
+            for column, value in run.row_json.items():
+                if not same_value(parse(row[column] or "null"), value):
+                    self.checker.found("run_table", f"run.{column} is {row[column]:.200}, the log says "
+                                       f"{canonical(value):.200}", run.row["first_seq"], run.run_id)
+        for row in rows.values():
+            self.checker.found("run_table", "a row of run that no event tells of", row["first_seq"], row["run_id"])
+
+    def finish(self, runs):
+        self._check_runs(runs)
+        for table, rows in self.rows.items():
+            for seq, row in rows.items():
+                self.checker.found(CHECK_OF[table], f"a row of {table} that no event tells of", seq, row.get("run_id"))
+        for event, run, row in self.claims:
+            status = self.decided.get(row["claim_id"], "open")
+            if row["status"] != status:
+                self._found("claim", event, run, f"claim.status is {row['status']}, the log says {status}")
