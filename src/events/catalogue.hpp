@@ -19,15 +19,28 @@ enum class Writer : std::uint8_t {
   daemon,  // its own method writes it; event.append answers denied and names the method
 };
 
-// What a run in a state other than open still takes (docs/format.md, Life of a run).
-enum class Admits : std::uint8_t { open_only, halted, ended_and_halted };
+// In which states a run takes the type, beside what docs/format.md (Life of a run) says of
+// run.started, which begins a run, and of artifact.stored, which may come with a snapshot.
+enum class Admits : std::uint8_t {
+  open_only = 1,
+  ended = 1 | 2,            // open or ended
+  halted = 1 | 4,           // open or halted
+  not_open = 2 | 4,
+  ended_and_halted = 1 | 2 | 4,
+};
+constexpr bool admits_open(Admits admits) { return (static_cast<int>(admits) & 1) != 0; }
+constexpr bool admits_ended(Admits admits) { return (static_cast<int>(admits) & 2) != 0; }
+constexpr bool admits_halted(Admits admits) { return (static_cast<int>(admits) & 4) != 0; }
+
+// `written_by` of what no method writes.
+inline constexpr std::string_view daemon_itself = "munimentd";
 
 struct TypeInfo {
   std::string_view name;
   Type type;
   std::int16_t schema_version;
   Writer writer;
-  std::string_view written_by;  // the method that writes it, for the error text
+  std::string_view written_by;  // the method that writes it, or daemon_itself
   Admits admits;
 };
 
@@ -35,6 +48,7 @@ std::span<const TypeInfo> catalogue();
 
 // nullptr: not a core type.
 const TypeInfo* find_type(std::string_view name);
+Type type_named(std::string_view name);  // Type::foreign for all that is not a core type
 bool is_foreign(std::string_view name);  // well-formed x.<vendor>.<name>
 
 // Is `type` one that event.append accepts from a client? Errors: invalid_argument for an unknown
