@@ -107,7 +107,7 @@ class Writer {
   Writer& key(std::string_view name);
   Writer& string(std::string_view text);  // invalid UTF-8 becomes U+FFFD
   Writer& number(std::int64_t value);
-  Writer& number(double value);           // shortest text that reads back equal; not finite: null
+  Writer& number(double value);           // shortest text that reads back equal; not finite: null, subnormal: 0
   Writer& boolean(bool value);
   Writer& null();
   Writer& raw(std::string_view json);     // a value that is JSON already

@@ -206,6 +206,7 @@ Writer& Writer::number(std::int64_t value) {
 
 Writer& Writer::number(double value) {
   if (!std::isfinite(value)) return null();
+  if (std::fpclassify(value) == FP_SUBNORMAL) value = 0;  // its exponent is beyond the limit
   separate();
   char digits[32];
   // Without an exponent a large number would read as an integer beyond 64 bits.

@@ -40,6 +40,7 @@ inline constexpr std::int64_t events_per_partition = std::int64_t{1} << 24;
 inline constexpr std::size_t manifest_bytes_max = 60 * 1024;
 inline constexpr std::size_t snapshot_inline_bytes_max = 60 * 1024;
 inline constexpr std::size_t working_state_bytes_max = 4 << 20;
+inline constexpr std::size_t working_state_levels_max = 60;  // inside a state, within json_depth_max
 inline constexpr std::size_t state_reply_bytes_max = 512 * 1024;
 inline constexpr std::size_t state_list_items_max = 100;
 

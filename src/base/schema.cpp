@@ -131,7 +131,7 @@ class Validation {
     }
     fail(place, [&] {
       const std::string_view one_of = rule.allowed.size() > 1 ? "one of " : "";
-      return fmt::format("expected {}{}, got {}.{}", one_of, fmt::join(rule.allowed, ", "),
+      return fmt::format("expected {}{}, got {}.{}", one_of, joined(rule.allowed, ", "),
                          shown(value), nearest_allowed(rule, value));
     });
     failed_on_allowed_ = true;
@@ -218,7 +218,7 @@ class Validation {
     if (const std::string near = did_you_mean(key, names); !near.empty()) return text + near;
     const bool cut = names.size() > listed_names_max;
     if (cut) names.resize(listed_names_max);
-    return text + fmt::format(" Known are {}{}.", fmt::join(names, ", "), cut ? ", …" : "");
+    return text + fmt::format(" Known are {}{}.", joined(names, ", "), cut ? ", …" : "");
   }
 
   bool fail_missing(const SchemaRule& rule, const Value& value, const Place& place,
@@ -234,7 +234,7 @@ class Validation {
         if ((property.required_bit & missing) != 0) names.push_back(json::quote(property.name));
       }
       return fmt::format("missing field{} {}{}", names.size() > 1 ? "s" : "",
-                         fmt::join(names, ", "), value.size() == 0 ? " (it is empty)" : "");
+                         joined(names, ", "), value.size() == 0 ? " (it is empty)" : "");
     });
     failed_on_allowed_ = constant_missing;
     return false;

@@ -15,6 +15,20 @@ std::string preview(std::string_view text, std::size_t bytes_max);
 // \x1b or \u{202e}.
 std::string escape_for_terminal(std::string_view text);
 
+// The parts with `separator` between them. (fmt::join does that too, and has gcc 12 warn of an
+// overflow that is not there.)
+template <typename Range>
+std::string joined(const Range& parts, std::string_view separator) {
+  std::string text;
+  bool first = true;
+  for (const auto& part : parts) {
+    if (!first) text += separator;
+    first = false;
+    text += part;
+  }
+  return text;
+}
+
 std::string grouped(std::uint64_t number);             // 61441 → "61,441"
 std::string human_size(std::uint64_t bytes);           // 1536 → "1.5 KiB"
 std::string human_duration(std::int64_t micros);       // 12400000 → "12.4 s"

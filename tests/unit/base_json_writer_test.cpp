@@ -41,6 +41,7 @@ TEST(JsonWriter, DoublesReadBackEqualAndAreAccepted) {
     ASSERT_TRUE(document) << text << document.error().message;
     EXPECT_EQ(document->root().as_double(), value) << text;
   }
+  EXPECT_EQ(Writer().number(std::numeric_limits<double>::denorm_min()).text(), "0");
   EXPECT_EQ(Writer().number(std::nan("")).text(), "null");
   EXPECT_EQ(Writer().number(std::numeric_limits<double>::infinity()).text(), "null");
 }
