@@ -1,0 +1,67 @@
+// One connection: cuts the stream into request lines and the raw bytes that follow some of them,
+// keeps the output in order, and stops reading from a client that is ahead of its requests or
+// behind with its replies.
+#pragma once
+
+#include <uv.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_set>
+
+#include "gateway/dispatcher.hpp"
+
+namespace muniment::daemon {
+
+class Subscriptions;
+
+class Session : public std::enable_shared_from_this<Session> {
+ public:
+  Session(uv_loop_t* loop, gateway::Dispatcher& dispatcher, Subscriptions& subscriptions, std::uint64_t number);
+
+  // Accepts from `listener` and starts to read. Errors: denied, with the line already sent.
+  Status start(uv_stream_t* listener, const std::function<Result<gateway::Caller>(std::uint32_t uid)>& admit);
+
+  void send(std::string bytes);
+  std::size_t unsent_bytes() const { return unsent_; }
+  void close_after_output();
+  void close();
+  void resume_if_possible();       // after completions: there may be room again
+  const gateway::Caller& caller() const { return caller_; }
+  std::uint64_t number() const { return caller_.connection; }
+  bool closed() const { return closing_; }
+
+  std::function<void(std::uint64_t)> on_closed;
+
+ private:
+  struct Write;
+  static void on_alloc(uv_handle_t* handle, std::size_t suggested, uv_buf_t* buffer);
+  static void on_read(uv_stream_t* stream, ssize_t size, const uv_buf_t* buffer);
+
+  void received(std::string_view bytes);
+  bool take_line(std::string_view& bytes);   // false: wait for more, or closed
+  void serve_line(std::string line);
+  void take_body(std::string_view& bytes);
+  void refuse_long_line();
+  bool may_read() const;
+  void pause_or_resume();
+
+  uv_pipe_t pipe_{};
+  gateway::Dispatcher& dispatcher_;
+  Subscriptions& subscriptions_;
+  gateway::Caller caller_;
+  std::shared_ptr<Session> self_;            // held while libuv knows the handle
+  std::string input_;                        // the beginning of a line that is not whole yet
+  std::string held_;                         // arrived, not yet looked at: reading is paused
+  gateway::ExchangePtr body_of_;             // whose raw bytes are arriving; nullptr with body_left_ > 0: drained
+  std::int64_t body_left_ = 0;
+  std::unordered_set<gateway::ExchangePtr> in_flight_;
+  std::size_t unsent_ = 0;
+  bool reading_ = false;
+  bool close_after_output_ = false;
+  bool closing_ = false;
+};
+
+}  // namespace muniment::daemon

@@ -1,0 +1,45 @@
+// Subscriptions: each reads the log by position, from the table while it is behind and from the
+// tail in memory when it has caught up, so that there is no gap between the two. One `event`
+// notification an event, one `caught_up`, then live; a keep-alive carries the position.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "gateway/dispatcher.hpp"
+
+namespace muniment::daemon {
+
+class Session;
+
+class Subscriptions {
+ public:
+  Subscriptions(gateway::Services& services, gateway::Dispatcher& dispatcher);
+  ~Subscriptions();
+
+  // event.subscribe and event.unsubscribe.
+  void serve(Session& session, gateway::Exchange& exchange);
+  void closed(Session& session);
+  void drained(Session& session);      // its output is written: its subscriptions may go on
+  void committed();                    // the log has grown
+  bool any() const { return !subscriptions_.empty(); }
+  void keep_alive();                   // about every 15 s: positions, and the end of those too slow
+
+ private:
+  struct Subscription;
+  Result<std::string> subscribe(Session& session, gateway::Exchange& exchange);
+  Result<std::string> unsubscribe(Session& session, const json::Value& params);
+  void pump(const std::shared_ptr<Subscription>& subscription);
+  void read_table(const std::shared_ptr<Subscription>& subscription);
+  void deliver(Subscription& subscription, const events::Event& event);
+
+  gateway::Services& services_;
+  gateway::Dispatcher& dispatcher_;
+  std::unordered_map<std::uint64_t, std::shared_ptr<Subscription>> subscriptions_;
+  std::uint64_t next_ = 1;
+};
+
+}  // namespace muniment::daemon

@@ -1,0 +1,88 @@
+// From a line to a reply: parses and admits a request, runs its method on the loop or on a worker,
+// hands the append it answers with to the append thread, and writes the reply once that is
+// committed. Everything here runs on the loop thread unless it says otherwise.
+#pragma once
+
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/schema.hpp"
+#include "gateway/exchange.hpp"
+#include "gateway/services.hpp"
+#include "gateway/worker_pool.hpp"
+
+namespace muniment::gateway {
+
+class Dispatcher {
+ public:
+  // `wake_loop` may be called from any thread and has `run_completions` called on the loop thread.
+  Dispatcher(Services& services, WorkerPool& workers, const SchemaSet& schemas, std::function<void()> wake_loop);
+
+  // What became of a line.
+  struct Admitted {
+    ExchangePtr exchange;           // its method runs or waits for its body
+    bool subscription = false;      // event.subscribe, event.unsubscribe: the session serves it
+    std::int64_t body_bytes = 0;    // raw bytes that follow, also after a refused line
+    bool close = false;             // the stream cannot be trusted any further
+  };
+
+  // Parses and admits `line`. A refusal is replied to at once and gives no exchange.
+  Admitted admit(std::string line, const Caller& caller, std::function<void(std::string)> reply);
+
+  void run(const ExchangePtr& exchange);
+  // More raw bytes of the exchange. The session stops reading while `body_full`.
+  void body_arrived(const ExchangePtr& exchange, std::string chunk);
+  static bool body_full(const Exchange& exchange);
+  void give_up(const ExchangePtr& exchange);      // the client is gone
+
+  void answer(ExchangePtr exchange, Result<Reply> result);
+
+  // Finishes what other threads have done.
+  void run_completions();
+  // Answers every exchange whose deadline has passed. False: none is waiting.
+  bool expire(Monotonic now);
+  std::size_t waiting() const { return waiting_.size(); }
+
+  WorkerPool& workers() { return workers_; }
+  // From any thread: `work` on the loop thread.
+  void post_to_loop(std::function<void()> work);
+
+ private:
+  struct Committed {
+    ExchangePtr exchange;
+    std::shared_ptr<PendingAppend> append;
+    Result<std::vector<events::Receipt>> result;
+  };
+  using Completion = std::variant<Committed, std::function<void()>>;
+
+  Result<ExchangePtr> parse(std::string line, const Caller& caller, Admitted& admitted, std::string& id);
+  void run_on_worker(const ExchangePtr& exchange);
+  void serve_body(const ExchangePtr& exchange, store::Reader& reader);
+  Call call_for(const Exchange& exchange, store::Reader* reader);
+  void proceed(const ExchangePtr& exchange, Result<Answer> answer);
+  void submit(const ExchangePtr& exchange, PendingAppend append);
+  void finish(Committed committed);
+  Result<Reply> conclude(Committed& committed);
+  void complete(Completion completion);
+
+  Services& services_;
+  WorkerPool& workers_;
+  const SchemaSet& schemas_;
+  std::function<void()> wake_loop_;
+  std::vector<std::pair<const MethodInfo*, Schema>> params_schemas_;
+
+  std::list<ExchangePtr> waiting_;
+
+  std::mutex completions_mutex_;
+  std::vector<Completion> completions_;
+};
+
+// The reply lines, newline included.
+std::string result_line(std::string_view id, std::string_view result);
+std::string error_line(std::string_view id, const Error& error);
+
+}  // namespace muniment::gateway

@@ -1,0 +1,78 @@
+#include "gateway/worker_pool.hpp"
+
+namespace muniment::gateway {
+
+WorkerPool::WorkerPool(std::size_t workers, std::string database_uri, std::int16_t log_no, std::size_t tasks_max)
+    : tasks_max_(tasks_max) {
+  for (std::size_t i = 0; i < workers; ++i) {
+    Worker& worker = *workers_.emplace_back(std::make_unique<Worker>());
+    worker.reader = std::make_unique<store::Reader>(database_uri, log_no);
+    worker.thread = std::thread([this, &worker] { serve(worker); });
+  }
+}
+
+WorkerPool::~WorkerPool() { stop(); }
+
+Status WorkerPool::post(Deadline deadline, Task task) {
+  {
+    std::lock_guard lock(mutex_);
+    if (stopping_) return Error(Errc::unavailable, "the daemon is stopping");
+    if (tasks_.size() >= tasks_max_) {
+      Error error(Errc::over_budget, std::to_string(tasks_.size()) + " requests are waiting already, limit " +
+                                         std::to_string(tasks_max_) + ". Retry in 100 ms.");
+      error.limit = static_cast<std::int64_t>(tasks_max_);
+      error.retry_after_ms = 100;
+      return error;
+    }
+    tasks_.emplace_back(deadline, std::move(task));
+  }
+  wake_.notify_one();
+  return success();
+}
+
+void WorkerPool::serve(Worker& worker) {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    wake_.wait(lock, [&] { return stopping_ || !tasks_.empty(); });
+    if (tasks_.empty()) return;
+    auto [deadline, task] = std::move(tasks_.front());
+    tasks_.pop_front();
+    worker.busy = true;
+    worker.interrupted = false;
+    worker.deadline = deadline;
+    lock.unlock();
+    task(*worker.reader);
+    task = nullptr;  // what it holds goes before the lock is taken again
+    lock.lock();
+    worker.busy = false;
+  }
+}
+
+bool WorkerPool::interrupt_late(Monotonic now) {
+  std::lock_guard lock(mutex_);
+  bool late = false;
+  for (const auto& worker : workers_) {
+    if (!worker->busy || worker->interrupted || worker->deadline > now) continue;
+    worker->interrupted = late = true;
+    worker->reader->connection().interrupt();
+  }
+  return late;
+}
+
+std::size_t WorkerPool::queued() const {
+  std::lock_guard lock(mutex_);
+  return tasks_.size();
+}
+
+void WorkerPool::stop() {
+  {
+    std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_all();
+  for (const auto& worker : workers_) {
+    if (worker->thread.joinable()) worker->thread.join();
+  }
+}
+
+}  // namespace muniment::gateway
