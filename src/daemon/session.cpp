@@ -130,18 +130,13 @@ void Session::serve_line(std::string line) {
   if (admitted.subscription) return subscriptions_.serve(*this, *admitted.exchange);
 
   const gateway::ExchangePtr exchange = admitted.exchange;
-  in_flight_.insert(exchange);
+  in_flight_.emplace(exchange.get(), exchange);
   // A weak pointer, or the exchange would own itself.
   exchange->reply = [weak, raw = exchange.get()](std::string bytes) {
     auto session = weak.lock();
     if (!session) return;
     session->send(std::move(bytes));
-    for (auto it = session->in_flight_.begin(); it != session->in_flight_.end(); ++it) {
-      if (it->get() == raw) {
-        session->in_flight_.erase(it);
-        break;
-      }
-    }
+    session->in_flight_.erase(raw);
   };
   dispatcher_.run(exchange);
   if (exchange->body && exchange->body->expected > 0) {
@@ -228,7 +223,7 @@ void Session::close_after_output() {
 void Session::close() {
   if (std::exchange(closing_, true)) return;
   subscriptions_.closed(*this);
-  for (const gateway::ExchangePtr& exchange : std::exchange(in_flight_, {})) dispatcher_.give_up(exchange);
+  for (const auto& [raw, exchange] : std::exchange(in_flight_, {})) dispatcher_.give_up(exchange);
   body_of_ = nullptr;
   uv_close(reinterpret_cast<uv_handle_t*>(&pipe_), [](uv_handle_t* handle) {
     Session* session = session_of(handle->data);

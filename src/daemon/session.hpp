@@ -9,7 +9,7 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <unordered_set>
+#include <unordered_map>
 
 #include "gateway/dispatcher.hpp"
 
@@ -29,6 +29,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void close_after_output();
   void close();
   void resume_if_possible();       // after completions: there may be room again
+  bool reading() const { return reading_; }
   const gateway::Caller& caller() const { return caller_; }
   std::uint64_t number() const { return caller_.connection; }
   bool closed() const { return closing_; }
@@ -57,7 +58,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::string held_;                         // arrived, not yet looked at: reading is paused
   gateway::ExchangePtr body_of_;             // whose raw bytes are arriving; nullptr with body_left_ > 0: drained
   std::int64_t body_left_ = 0;
-  std::unordered_set<gateway::ExchangePtr> in_flight_;
+  std::unordered_map<const gateway::Exchange*, gateway::ExchangePtr> in_flight_;
   std::size_t unsent_ = 0;
   bool reading_ = false;
   bool close_after_output_ = false;

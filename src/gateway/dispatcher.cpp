@@ -130,6 +130,7 @@ Call Dispatcher::call_for(const Exchange& exchange, store::Reader* reader) {
 void Dispatcher::run(const ExchangePtr& exchange) {
   exchange->listed_at = waiting_.insert(waiting_.end(), exchange);
   exchange->listed = true;
+  if (waiting_.size() == 1 && on_waiting) on_waiting();
   if (exchange->body) return;  // its bytes bring it to a worker
   if (exchange->method->runs == Runs::on_worker || exchange->checked_ids) return run_on_worker(exchange);
   Call call = call_for(*exchange, nullptr);

@@ -46,6 +46,7 @@ class Dispatcher {
   // Answers every exchange whose deadline has passed. False: none is waiting.
   bool expire(Monotonic now);
   std::size_t waiting() const { return waiting_.size(); }
+  std::function<void()> on_waiting;               // the first request waits: deadlines need watching
 
   WorkerPool& workers() { return workers_; }
   // From any thread: `work` on the loop thread.

@@ -1,0 +1,35 @@
+// munimentd: reads the configuration, wires the parts together, and serves until it is told to stop.
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "base/config.hpp"
+#include "base/log.hpp"
+#include "daemon/wiring.hpp"
+
+int main(int argc, char** argv) {
+  CLI::App app{"munimentd: audit-grade memory for agents, one daemon beside them"};
+  muniment::ConfigInputs inputs;
+  const auto flag = [&](const char* name, const char* key, const char* text) {
+    app.add_option_function<std::string>(name, [&inputs, key](const std::string& value) { inputs.flags.emplace_back(key, value); }, text);
+  };
+  flag("--data", "data", "data folder");
+  flag("--database", "database", "URI of a Postgres that is there; without it a private one is kept in the data folder");
+  flag("--socket", "socket", "path of the Unix socket");
+  app.add_option("--config", inputs.file, "configuration file (default: <data>/muniment.toml)");
+  app.set_version_flag("--version", "munimentd " MUNIMENT_VERSION);
+  CLI11_PARSE(app, argc, argv);
+
+  const auto config = muniment::read_config(inputs);
+  if (!config) {
+    std::fprintf(stderr, "munimentd: %s\n", config.error().message.c_str());
+    return 3;
+  }
+  muniment::set_log_level(config->log_level);
+  auto daemon = muniment::daemon::Daemon::start(*config);
+  if (!daemon) {
+    std::fprintf(stderr, "munimentd: %s: %s\n", std::string(name_of(daemon.error().code)).c_str(), daemon.error().message.c_str());
+    return 1;
+  }
+  return (*daemon)->serve();
+}

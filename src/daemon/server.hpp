@@ -1,0 +1,65 @@
+// The loop thread: listens, keeps the sessions, runs what other threads have finished, watches the
+// deadlines, and stops on SIGTERM and SIGINT. It never touches Postgres or a file.
+#pragma once
+
+#include <uv.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/schema.hpp"
+#include "daemon/session.hpp"
+#include "daemon/subscriptions.hpp"
+#include "gateway/dispatcher.hpp"
+
+namespace muniment::daemon {
+
+struct ServerOptions {
+  std::string socket_path;
+  std::vector<std::uint32_t> allowed_uids;   // beside root and the daemon's own
+};
+
+class Server {
+ public:
+  Server(ServerOptions options, gateway::Services& services, gateway::WorkerPool& workers, const SchemaSet& schemas);
+  ~Server();
+
+  // Binds the socket (0600, its folder 0700 or 0750). Errors: invalid_argument for a path that is
+  // too long, unavailable when it cannot be bound.
+  Status listen();
+  void run();                 // until a signal, or `stop`
+  void stop();                // from any thread
+  void log_grew();            // from any thread, after a commit
+
+ private:
+  Result<gateway::Caller> admit(std::uint32_t uid) const;
+  void accept();
+  void wake();
+  void watch_deadlines();
+  void begin_stop();
+  void stop_when_idle();
+
+  const ServerOptions options_;
+  gateway::Services& services_;
+  uv_loop_t loop_{};
+  uv_pipe_t listener_{};
+  uv_async_t wake_{};
+  uv_timer_t deadlines_{};
+  uv_timer_t keep_alive_{};
+  uv_signal_t sigterm_{};
+  uv_signal_t sigint_{};
+  gateway::Dispatcher dispatcher_;
+  Subscriptions subscriptions_;
+  std::unordered_map<std::uint64_t, std::shared_ptr<Session>> sessions_;
+  std::uint64_t next_session_ = 1;
+  std::atomic<bool> grew_{false};
+  std::atomic<bool> stop_asked_{false};
+  bool stopping_ = false;
+  bool stopped_ = false;
+  Monotonic stop_at_latest_{};
+};
+
+}  // namespace muniment::daemon
