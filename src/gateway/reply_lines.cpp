@@ -29,7 +29,7 @@ std::string error_line(std::string_view id, const Error& error) {
   if (error.limit) out.member("limit", *error.limit);
   if (!error.run_id.empty()) out.member("run_id", error.run_id);
   if (!error.pointer.empty()) out.member("pointer", error.pointer);
-  if (error.retry_after_ms) out.member("retry_after_ms", *error.retry_after_ms.has_value());
+  if (error.retry_after_ms) out.member("retry_after_ms", *error.retry_after_ms);
   if (!error.outcome.empty()) out.member("outcome", error.outcome);
   if (!error.event_ids.empty()) {
     out.key("event_ids").begin_array();

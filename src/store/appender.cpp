@@ -300,7 +300,7 @@ void Appender::Impl::note_clock_step(AppendBatch& batch, Time now) {
   event.origin = events::Origin::observed;
   event.event_id = make_uuid_v7(now);
   event.event_id_is_ours = true;
-  event.body = json::Writer().begin_object().member("expected", format_time(expected)).member("actual", format_time(now))
+  event.body = json::Writer().begin_object().member("before", format_time(expected)).member("after", format_time(now))
                    .member("step_us", step).end_object().text();
   events::seal(event);
   AppendRequest request;
