@@ -78,8 +78,6 @@ constexpr std::array<TypeInfo, type_count - 1> table = {{
 static_assert(std::is_sorted(table.begin(), table.end(),
                              [](const TypeInfo& a, const TypeInfo& b) { return a.name < b.name; }));
 
-constexpr std::string_view foreign_prefix = "x.";
-
 bool is_segment(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';

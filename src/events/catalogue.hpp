@@ -49,6 +49,7 @@ std::span<const TypeInfo> catalogue();
 // nullptr: not a core type.
 const TypeInfo* find_type(std::string_view name);
 Type type_named(std::string_view name);  // Type::foreign for all that is not a core type
+inline constexpr std::string_view foreign_prefix = "x.";
 bool is_foreign(std::string_view name);  // well-formed x.<vendor>.<name>
 
 // Is `type` one that event.append accepts from a client? Errors: invalid_argument for an unknown

@@ -32,6 +32,7 @@ class State {
 
   std::int64_t seq() const;       // of the last event applied; -1 before the first
   std::int64_t run_seq() const;
+  std::size_t working_bytes() const;  // of the canonical text of `working`: most of a state's size
 
   // The canonical document (docs/format.md, State): the bytes that are hashed.
   std::string document() const;
