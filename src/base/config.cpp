@@ -272,21 +272,6 @@ class Loader {
   LoadedConfig loaded_;
 };
 
-std::string without_password(std::string text) {
-  const std::size_t slashes = text.find("//");
-  const std::size_t at = text.rfind('@');
-  if (slashes != std::string::npos && at != std::string::npos) {
-    const std::size_t colon = text.find(':', slashes);
-    if (colon < at) text.replace(colon + 1, at - colon - 1, "***");
-  }
-  const std::size_t parameter = text.find("password=");
-  if (parameter != std::string::npos) {
-    const std::size_t begin = parameter + std::string_view("password=").size();
-    text.replace(begin, std::min(text.find('&', begin), text.size()) - begin, "***");
-  }
-  return text;
-}
-
 }  // namespace
 
 std::span<const ConfigKey> config_table() { return table; }
@@ -302,6 +287,21 @@ Result<Config> read_config(const ConfigInputs& inputs) {
   LoadedConfig loaded = load_config(inputs);
   if (!loaded.problems.empty()) return std::move(loaded.problems.front());
   return std::move(loaded.values);
+}
+
+std::string without_password(std::string text) {
+  const std::size_t slashes = text.find("//");
+  const std::size_t at = text.rfind('@');
+  if (slashes != std::string::npos && at != std::string::npos) {
+    const std::size_t colon = text.find(':', slashes);
+    if (colon < at) text.replace(colon + 1, at - colon - 1, "***");
+  }
+  const std::size_t parameter = text.find("password=");
+  if (parameter != std::string::npos) {
+    const std::size_t begin = parameter + std::string_view("password=").size();
+    text.replace(begin, std::min(text.find('&', begin), text.size()) - begin, "***");
+  }
+  return text;
 }
 
 std::string shown_value(const Config& config, const ConfigKey& key) {

@@ -83,6 +83,9 @@ Result<Config> read_config(const ConfigInputs& inputs);
 // A value as `config print` shows it: a password in a URI is hidden.
 std::string shown_value(const Config& config, const ConfigKey& key);
 
+// A database URI or connection string with its password hidden, if it has one.
+std::string without_password(std::string uri);
+
 // Splits the text of a TOML file into keys and values as text, calling `take` for each. Errors:
 // invalid_argument, with line and column; not_found when `path` cannot be opened.
 Status read_config_file(const std::string& path,

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -56,6 +57,11 @@ class [[nodiscard]] Result {
  public:
   Result(T value) : held_(std::in_place_index<0>, std::move(value)) {}       // NOLINT: implicit by design
   Result(Error error) : held_(std::in_place_index<1>, std::move(error)) {}   // NOLINT: implicit by design
+  // What becomes a T by itself: an alternative of a variant, the value of an optional.
+  template <typename U>
+    requires(std::is_convertible_v<U, T> && !std::is_same_v<std::remove_cvref_t<U>, T> &&
+             !std::is_same_v<std::remove_cvref_t<U>, Error> && !std::is_same_v<std::remove_cvref_t<U>, Result>)
+  Result(U&& value) : held_(std::in_place_index<0>, std::forward<U>(value)) {}  // NOLINT: implicit by design
 
   bool ok() const { return held_.index() == 0; }
   explicit operator bool() const { return ok(); }

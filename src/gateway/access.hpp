@@ -15,13 +15,29 @@ namespace muniment::gateway {
 // is not in memory answers nullptr.
 Result<std::shared_ptr<store::Run>> find_run(Call& call, std::string_view run_id);
 
-// run_halted, with the reason, or conflict for an ended one; for methods that do work before they
-// append (the appender checks again while numbering).
+// The same for the daemon's own purposes, whoever the run belongs to: where a child has to be noted
+// in its parent. nullptr too where there is no such run.
+Result<std::shared_ptr<store::Run>> load_run(Call& call, std::string_view run_id);
+
+bool may_see(const Caller& caller, const store::RunView& run);
+
+// run_halted, with the reason, conflict for an ended one, denied for the daemon's own run _log; for
+// methods that do work before they append (the appender checks again while numbering).
 Status check_open(const store::Run& run);
 
 // An event of the daemon's making in a run; sealed. `body` is JSON text that fits the type's schema.
 events::NewEvent make_event(Call& call, const store::Run& run, std::string_view type, std::string body,
                             std::string_view step_id = {});
+
+// The event id that follows from the caller, the method and _meta.idempotency_key, which must be
+// there: the same request sent again carries the same one. Such an event is not `event_id_is_ours`;
+// its method answers a repetition by first_receipts.hpp.
+Uuid idempotent_id(const Caller& caller, std::string_view method, std::string_view idempotency_key,
+                   std::size_t index = 0);
+
+// Who vouches for an event of this type that the daemon writes: itself, for what it saw or did; the
+// client, for what the daemon only passes on.
+events::Origin origin_of_daemon_event(std::string_view type);
 
 // {"event_id":…, "seq":…, …}: the receipt as event.append answers it.
 std::string receipt_json(const events::Receipt& receipt);

@@ -7,6 +7,7 @@
 
 #include "base/clock.hpp"
 #include "base/result.hpp"
+#include "gateway/store_health.hpp"
 #include "store/appender.hpp"
 #include "store/artifact_files.hpp"
 #include "store/runs.hpp"
@@ -33,6 +34,7 @@ struct Services {
   std::string database_uri;
   std::string socket_path;
   Time started;
+  StoreHealth database{};     // reported to by whoever asks Postgres
 };
 
 }  // namespace muniment::gateway

@@ -17,41 +17,30 @@ std::size_t bytes_of(const AppendRequest& request) {
   return bytes;
 }
 
-Error halted_error(const Run& run) {
-  const RunView view = run.view();
-  Error error(Errc::run_halted, "run " + run.run_id + " is halted. See: muniment recover " + run.run_id);
-  error.run_id = run.run_id;
-  if (view.halt) {
-    error.message = view.halt->code + " since " + format_time(view.halt->at).substr(11, 8) + "Z (seq " +
-                    std::to_string(view.halt->seq) + "): " + view.halt->reason + ". See: muniment recover " + run.run_id;
-    error.pointer = view.halt->pointer;
-  }
-  return error;
-}
-
 // May an event of this type follow in a run of this status?
 Status admit(const Run& run, RunStatus status, std::string_view type) {
   const bool starts = type == "run.started";
+  const events::TypeInfo* info = events::find_type(type);
+  const events::Admits admits = info ? info->admits : events::Admits::open_only;
   switch (status) {
     case RunStatus::absent:
       if (starts || run.run_id == log_run_id) return success();
       return Error(Errc::not_found, "no run " + run.run_id + ". Start it: run.start");
     case RunStatus::open:
-      if (starts) return Error(Errc::conflict, "run " + run.run_id + " is open already");
-      return success();
-    case RunStatus::ended:
-    case RunStatus::halted: break;
+      if (!starts && admits_open(admits)) return success();
+      return Error(Errc::conflict, "run " + run.run_id + " is open already");
+    case RunStatus::ended: return admits_ended(admits) ? success() : Status(ended_error(run));
+    case RunStatus::halted: return admits_halted(admits) ? success() : Status(halted_error(run));
   }
-  const events::TypeInfo* info = events::find_type(type);
-  const events::Admits admits = info ? info->admits : events::Admits::open_only;
-  if (status == RunStatus::halted) {
-    if (admits != events::Admits::open_only) return success();
-    return halted_error(run);
-  }
-  if (admits == events::Admits::ended_and_halted) return success();
-  Error error(Errc::conflict, "run " + run.run_id + " has ended. Start it again with run.start and reopen: true");
-  error.run_id = run.run_id;
-  return error;
+  return success();
+}
+
+// The type by which an event is admitted: the artifact of a large snapshot comes with it wherever
+// the snapshot may come.
+std::string_view admitted_as(const std::vector<Addressed>& items, std::size_t i) {
+  const bool followed = i + 1 < items.size() && items[i + 1].run == items[i].run &&
+                        items[i + 1].event.type == "snapshot.taken";
+  return followed && items[i].event.type == "artifact.stored" ? items[i + 1].event.type : items[i].event.type;
 }
 
 RunStatus status_after(RunStatus status, std::string_view type) {
@@ -78,6 +67,13 @@ bool AppendBatch::fits(const AppendRequest& request) const {
 
 // Looks at the whole request before anything is numbered: a request is accepted or refused whole.
 Status AppendBatch::check(const AppendRequest& request) const {
+  // First of all: what was appended already has its receipt, whatever became of the run since.
+  for (const Addressed& item : request.events) {
+    if (!item.event.event_id_is_ours && !request.ids_checked &&
+        (item.run->ids_complete_from > 0 || item.run->seen.maybe_seen(item.event.event_id))) {
+      return Error(Errc::conflict, std::string(maybe_duplicate));
+    }
+  }
   if (request.expected_run_seq) {
     const Run& run = *request.events.front().run;
     if (run.head.run_seq != *request.expected_run_seq) {
@@ -90,17 +86,14 @@ Status AppendBatch::check(const AppendRequest& request) const {
     }
   }
   std::vector<std::pair<const Run*, RunStatus>> statuses;  // as they become within the request
-  for (const Addressed& item : request.events) {
+  for (std::size_t i = 0; i < request.events.size(); ++i) {
+    const Addressed& item = request.events[i];
     auto found = std::find_if(statuses.begin(), statuses.end(), [&](const auto& s) { return s.first == item.run.get(); });
     if (found == statuses.end()) found = statuses.insert(statuses.end(), {item.run.get(), item.run->head.status});
     const bool open = found->second == RunStatus::open || item.run->run_id == log_run_id;
     if (item.if_open && !open) continue;
-    RETURN_IF_ERROR(admit(*item.run, found->second, item.event.type));
+    RETURN_IF_ERROR(admit(*item.run, found->second, admitted_as(request.events, i)));
     found->second = status_after(found->second, item.event.type);
-    if (!item.event.event_id_is_ours && !request.ids_checked &&
-        (item.run->ids_complete_from > 0 || item.run->seen.maybe_seen(item.event.event_id))) {
-      return Error(Errc::conflict, std::string(maybe_duplicate));
-    }
   }
   return success();
 }

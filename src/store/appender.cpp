@@ -77,8 +77,6 @@ class Appender::Impl {
   bool waiting_ = false;
   bool stopping_ = false;
   bool dead_ = false;
-  std::string away_;                       // why Postgres does not take appends; empty: it does
-  Monotonic away_since_{};
   LogStatus published_;
 
   // The append thread's.
@@ -103,9 +101,9 @@ Status Appender::Impl::submit(AppendRequest request) {
   {
     std::lock_guard lock(mutex_);
     if (stopping_ || dead_) return Error(Errc::unavailable, "the daemon is stopping; your event was not accepted");
-    if (!away_.empty()) {
-      const auto since = std::chrono::duration_cast<seconds>(clock_.monotonic() - away_since_).count();
-      Error error(Errc::unavailable, away_ + " since " + std::to_string(since) +
+    if (!published_.away.empty()) {
+      const std::int64_t since = (clock_.now().micros - published_.away_since.micros) / 1'000'000;
+      Error error(Errc::unavailable, published_.away + " since " + std::to_string(since) +
                                          " s; your event was not accepted. Retry in 2 s with the same event_id.");
       error.retry_after_ms = 2'000;
       return error;
@@ -132,6 +130,8 @@ LogStatus Appender::Impl::status() const {
   LogStatus status = published_;
   status.size = committed_edge_.size();
   status.root = committed_edge_.root();
+  status.queued_events = static_cast<std::int64_t>(queued_events_);
+  status.queued_bytes = static_cast<std::int64_t>(queued_bytes_);
   return status;
 }
 
@@ -147,8 +147,8 @@ void Appender::Impl::stop() {
 
 void Appender::Impl::set_away(std::string why) {
   std::lock_guard lock(mutex_);
-  if (away_.empty() && !why.empty()) away_since_ = clock_.monotonic();
-  away_ = std::move(why);
+  if (published_.away.empty()) published_.away_since = clock_.now();
+  published_.away = std::move(why);
 }
 
 // ---- at start -----------------------------------------------------------------------------------
@@ -164,7 +164,8 @@ Status Appender::Impl::open() {
   epoch_ = taken.epoch;
   head_.log_id = taken.log_id;
   RETURN_IF_ERROR(catch_up());
-  published_ = {head_.log_id, 0, {}, epoch_};
+  published_.log_id = head_.log_id;
+  published_.epoch = epoch_;
   tail_.start_at(head_.next_seq);
   return success();
 }

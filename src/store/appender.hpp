@@ -61,6 +61,10 @@ struct LogStatus {
   std::int64_t size = 0;      // events committed
   Hash root{};                // of the tree of that size
   std::int64_t epoch = 0;
+  std::string away;           // why Postgres does not take appends; empty: it does
+  Time away_since;
+  std::int64_t queued_events = 0;
+  std::int64_t queued_bytes = 0;
 };
 
 class Appender {

@@ -36,8 +36,9 @@ void apply_to_view(RunView& view, const events::Event& event) {
     view.first_seq = event.seq;
   } else if (event.type == "run.ended") {
     view.status = RunStatus::ended;
-  } else if (event.type == "run.halted" && !view.halt) {
+  } else if (event.type == "run.halted") {
     view.status = RunStatus::halted;
+    if (view.halt) return;
     view.halt = Halt{body["code"].string_or("SYSTEM_ERROR"), body["reason"].string_or(""),
                      body["pointer"].string_or(""), event.recorded_at, event.seq};
   } else if (event.type == "run.resumed") {
@@ -91,6 +92,24 @@ void Run::publish(RunView view) {
   view_ = std::move(view);
 }
 
+Error halted_error(const Run& run) {
+  const RunView view = run.view();
+  Error error(Errc::run_halted, "run " + run.run_id + " is halted. See: muniment recover " + run.run_id);
+  error.run_id = run.run_id;
+  if (view.halt) {
+    error.message = view.halt->code + " since " + format_time(view.halt->at).substr(11, 8) + "Z (seq " +
+                    std::to_string(view.halt->seq) + "): " + view.halt->reason + ". See: muniment recover " + run.run_id;
+    error.pointer = view.halt->pointer;
+  }
+  return error;
+}
+
+Error ended_error(const Run& run) {
+  Error error(Errc::conflict, "run " + run.run_id + " has ended. Start it again with run.start and reopen: true");
+  error.run_id = run.run_id;
+  return error;
+}
+
 std::shared_ptr<Run> RunDirectory::find(std::string_view run_id) const {
   std::lock_guard lock(mutex_);
   const auto found = runs_.find(run_id);
@@ -100,6 +119,15 @@ std::shared_ptr<Run> RunDirectory::find(std::string_view run_id) const {
 std::shared_ptr<Run> RunDirectory::insert(std::shared_ptr<Run> run) {
   std::lock_guard lock(mutex_);
   return runs_.try_emplace(run->run_id, run).first->second;
+}
+
+Result<std::shared_ptr<Run>> RunDirectory::find_or_load(std::string_view run_id,
+                                                        const std::function<Result<std::shared_ptr<Run>>()>& load) {
+  if (auto run = find(run_id)) return run;
+  std::lock_guard lock(loading_[Hasher()(run_id) % loading_.size()]);
+  if (auto run = find(run_id)) return run;
+  ASSIGN_OR_RETURN(std::shared_ptr<Run> run, load());
+  return run ? insert(std::move(run)) : nullptr;
 }
 
 std::size_t RunDirectory::size() const {

@@ -3,8 +3,10 @@
 // is published under the run's mutex.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -15,6 +17,7 @@
 
 #include "base/clock.hpp"
 #include "base/ids.hpp"
+#include "base/result.hpp"
 #include "base/sha256.hpp"
 #include "events/event.hpp"
 
@@ -87,12 +90,22 @@ class Run {
   std::atomic<std::int64_t> next_run_seq_{0};
 };
 
+// Why a halted run takes nothing more: run_halted, with the reason and the way out. Of an ended
+// one: conflict.
+Error halted_error(const Run& run);
+Error ended_error(const Run& run);
+
 // Finds and keeps runs. Bounded: a run that nobody holds may be dropped and loaded again.
 class RunDirectory {
  public:
   std::shared_ptr<Run> find(std::string_view run_id) const;  // nullptr: not in memory
   // Inserts `run` unless one with its id is there; returns the one that is.
   std::shared_ptr<Run> insert(std::shared_ptr<Run> run);
+  // As `find`, and where the run is not in memory calls `load` (which may answer nullptr: there is
+  // none) and inserts what it answers. One thread at a time loads a run: a head that was read
+  // before another thread appended to the run must not be inserted after it.
+  Result<std::shared_ptr<Run>> find_or_load(std::string_view run_id,
+                                            const std::function<Result<std::shared_ptr<Run>>()>& load);
   std::size_t size() const;
   // Drops runs that nobody holds and whose start is below `settled_seq` until at most `keep` remain.
   void trim(std::size_t keep, std::int64_t settled_seq);
@@ -103,6 +116,7 @@ class RunDirectory {
     std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
   };
   mutable std::mutex mutex_;
+  std::array<std::mutex, 16> loading_;     // by the hash of the run's id
   std::unordered_map<std::string, std::shared_ptr<Run>, Hasher, std::equal_to<>> runs_;
 };
 

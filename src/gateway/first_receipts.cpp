@@ -1,0 +1,105 @@
+#include "gateway/first_receipts.hpp"
+
+#include "events/entry.hpp"
+#include "gateway/services.hpp"
+
+namespace muniment::gateway {
+namespace {
+
+Error known_otherwise(const events::Event& known, std::string_view what) {
+  Error error(Errc::conflict, "event_id " + known.event_id.text() + " is known in run " +
+                                  known.run_id + " (run_seq " + std::to_string(known.run_seq) +
+                                  "): " + std::string(what) + ". Send a new event with a new id.");
+  error.run_id = known.run_id;
+  error.event_ids.push_back(known.event_id.text());
+  return error;
+}
+
+// The same event, or what about it is not the same.
+Status same(const events::Event& known, const events::NewEvent& fresh) {
+  if (known.type != fresh.type) return known_otherwise(known, "its type is " + known.type);
+  if (known.schema_version != fresh.schema_version) {
+    return known_otherwise(known, "its schema version is " + std::to_string(known.schema_version));
+  }
+  if (known.step_id != fresh.step_id) {
+    return known_otherwise(known, known.step_id ? "its step is " + *known.step_id : "it has no step");
+  }
+  if (!known.salt) return known_otherwise(known, "it is redacted, so it cannot be compared");
+  if (sha256({view(*known.salt), fresh.body}) != known.body_hash) {
+    return known_otherwise(known, "its body is another");
+  }
+  return success();
+}
+
+class FirstReceipts {
+ public:
+  FirstReceipts(Call& call, std::int64_t run_no)
+      : reader_(*call.reader), run_no_(run_no), log_id_(call.services.appender.status().log_id) {}
+
+  Result<events::Receipt> of(const events::Event& event) {
+    Hash previous{};
+    if (event.run_seq > 0 && last_run_seq_ == event.run_seq - 1) {
+      previous = last_run_hash_;
+    } else if (event.run_seq > 0) {
+      ASSIGN_OR_RETURN(const auto before, reader_.event_of_run(run_no_, event.run_seq - 1));
+      if (!before) return misfit(event, "the event before it is missing");
+      previous = before->run_hash;
+    }
+    const events::EntryHashes hashes = events::hash_entry(log_id_, event, previous);
+    if (hashes.run_hash != event.run_hash) return misfit(event, "it does not fit its hash");
+    last_run_seq_ = event.run_seq;
+    last_run_hash_ = event.run_hash;
+    return events::Receipt{event.event_id, event.seq,  event.run_seq,   event.recorded_at,
+                           event.body_hash, *event.salt, event.run_hash, hashes.leaf_hash, true};
+  }
+
+ private:
+  static Error misfit(const events::Event& event, std::string_view why) {
+    Error error(Errc::corrupt, "event " + std::to_string(event.seq) + ": " + std::string(why) +
+                                   ". The log was changed: run muniment-verify");
+    error.run_id = event.run_id;
+    return error;
+  }
+
+  store::Reader& reader_;
+  const std::int64_t run_no_;
+  const Uuid log_id_;
+  std::int64_t last_run_seq_ = -1;  // a request's events follow each other, so most need no look-up
+  Hash last_run_hash_{};
+};
+
+}  // namespace
+
+Result<std::optional<std::vector<events::Receipt>>> first_receipts(
+    Call& call, const store::Run& run, std::span<const events::NewEvent> events) {
+  const std::int64_t run_no = run.view().run_no;
+  std::vector<events::Receipt> receipts;
+  if (run_no < 0) return std::optional<std::vector<events::Receipt>>();  // nothing committed yet
+  FirstReceipts first(call, run_no);
+  std::size_t unknown = events.size();  // the first that is not in the log
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    std::optional<events::Event> known;
+    if (!events[i].event_id_is_ours) {
+      ASSIGN_OR_RETURN(known, call.reader->event_by_id(run_no, events[i].event_id));
+    }
+    if (!known) {
+      unknown = std::min(unknown, i);
+      continue;
+    }
+    RETURN_IF_ERROR(same(*known, events[i]));
+    ASSIGN_OR_RETURN(events::Receipt receipt, first.of(*known));
+    receipts.push_back(receipt);
+  }
+  if (receipts.empty()) return std::optional<std::vector<events::Receipt>>();
+  if (unknown < events.size()) {
+    Error error(Errc::conflict, std::to_string(receipts.size()) + " of these " +
+                                    std::to_string(events.size()) + " events are in run " +
+                                    run.run_id + " already, events[" + std::to_string(unknown) +
+                                    "] is not. Repeat the request as it was, or send the new ones.");
+    error.run_id = run.run_id;
+    return error;
+  }
+  return std::optional(std::move(receipts));
+}
+
+}  // namespace muniment::gateway

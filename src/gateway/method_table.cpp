@@ -1,0 +1,44 @@
+#include "gateway/method_table.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "gateway/methods/methods.hpp"
+
+namespace muniment::gateway {
+namespace {
+
+using namespace methods;
+
+// Sorted by name. A test holds each row against its schema.
+constexpr MethodInfo table[] = {
+    {.name = "event.append", .function = event_append, .runs = Runs::loop_first, .writes = true},
+    {.name = "event.get", .function = event_get},
+    {.name = "event.list", .function = event_list},
+    // A subscription outlives its request: the session that holds it serves these two.
+    {.name = "event.subscribe", .function = nullptr, .runs = Runs::on_loop},
+    {.name = "event.unsubscribe", .function = nullptr, .runs = Runs::on_loop},
+    {.name = "run.annotate", .function = run_annotate, .runs = Runs::loop_first, .writes = true},
+    {.name = "run.end", .function = run_end, .runs = Runs::loop_first, .writes = true},
+    {.name = "run.get", .function = run_get},
+    {.name = "run.list", .function = run_list},
+    {.name = "run.start", .function = run_start, .runs = Runs::loop_first, .writes = true},
+    {.name = "server.health", .function = server_health, .runs = Runs::on_loop, .always_answers = true},
+    {.name = "server.metrics", .function = server_metrics, .runs = Runs::on_loop, .always_answers = true},
+    {.name = "server.status", .function = server_status, .runs = Runs::loop_first, .always_answers = true},
+};
+
+constexpr bool before(const MethodInfo& a, const MethodInfo& b) { return a.name < b.name; }
+static_assert(std::is_sorted(std::begin(table), std::end(table), before));
+
+}  // namespace
+
+std::span<const MethodInfo> method_table() { return table; }
+
+const MethodInfo* find_method(std::string_view name) {
+  const auto* row = std::lower_bound(std::begin(table), std::end(table), name,
+                                     [](const MethodInfo& known, std::string_view wanted) { return known.name < wanted; });
+  return row != std::end(table) && row->name == name ? row : nullptr;
+}
+
+}  // namespace muniment::gateway

@@ -1,0 +1,175 @@
+// run.start: a new run, an open one taken up again (a restart after a crash is the main case), or
+// an ended one reopened. events.md, The life of a run.
+#include "base/limits.hpp"
+#include "base/text.hpp"
+#include "gateway/access.hpp"
+#include "gateway/methods/methods.hpp"
+#include "gateway/services.hpp"
+
+namespace muniment::gateway::methods {
+namespace {
+
+constexpr std::string_view method = "run.start";
+
+// What run.started takes over as it was sent.
+constexpr std::string_view kept_members[] = {"agent",  "goal", "forked_from", "continues", "labels",
+                                             "external_id", "client", "cwd", "vcs", "import"};
+
+Reply resumed_reply(const store::Run& run) {
+  json::Writer out;
+  out.begin_object()
+      .member("run_id", run.run_id)
+      .member("seq", run.view().first_seq)
+      .member("run_seq", run.next_run_seq())
+      .member("resumed", true)
+      .end_object();
+  return {std::move(out).text(), {}};
+}
+
+Reply started_reply(std::string_view run_id, const events::Receipt& receipt, bool reopened) {
+  json::Writer out;
+  out.begin_object()
+      .member("run_id", run_id)
+      .member("seq", receipt.seq)
+      .member("run_seq", receipt.run_seq + 1)
+      .member("resumed", reopened);
+  if (reopened) out.member("reopened", true);
+  out.raw_member("receipt", receipt_json(receipt)).end_object();
+  return {std::move(out).text(), {}};
+}
+
+Error taken(const store::Run& run) {
+  Error error(Errc::conflict, "run_id " + run.run_id +
+                                  " is taken. Choose another, or leave it out and one is made.");
+  error.run_id = run.run_id;
+  return error;
+}
+
+std::string chosen_run_id(const Call& call) {
+  if (const auto given = call.params["run_id"].as_string()) return *given;
+  // The same key names the same run, so that a repeated request finds it.
+  if (!call.idempotency_key.empty()) {
+    return idempotent_id(call.caller, method, call.idempotency_key).text();
+  }
+  return make_uuid_v7(call.services.clock.now()).text();
+}
+
+// {"run_id":…, "run_seq":…}: where in its parent the run was started; now, unless it says.
+std::string parent_member(const json::Value& parent, const store::Run& run) {
+  json::Writer out;
+  out.begin_object()
+      .member("run_id", run.run_id)
+      .member("run_seq", parent["run_seq"].as_int().value_or(run.next_run_seq()))
+      .end_object();
+  return std::move(out).text();
+}
+
+Result<std::string> started_body(const Call& call, std::string_view run_id, const store::Run* parent) {
+  json::Writer out;
+  out.begin_object().member("run_id", run_id);
+  for (std::string_view name : kept_members) {
+    if (const json::Value value = call.params[name]) out.raw_member(name, value.source());
+  }
+  if (parent) out.raw_member("parent", parent_member(call.params["parent"], *parent));
+  out.end_object();
+  if (out.text().size() > limits::event_body_bytes_max) {
+    Error error(Errc::too_large, "run.start is " + grouped(out.text().size()) + " bytes as an event, limit " +
+                                     grouped(limits::event_body_bytes_max) +
+                                     ". Shorten goal and labels, or artifact.put the rest.");
+    error.limit = static_cast<std::int64_t>(limits::event_body_bytes_max);
+    return error;
+  }
+  return std::move(out).text();
+}
+
+events::NewEvent child_started(Call& call, std::string_view child, const store::Run& parent) {
+  const json::Value given = call.params["parent"];
+  json::Writer out;
+  out.begin_object().member("run_id", child).member("kind", given["kind"].string_or("subagent"));
+  if (const json::Value call_id = given["call_id"]) out.raw_member("call_id", call_id.source());
+  out.end_object();
+  return make_event(call, parent, "child.started", std::move(out).text());
+}
+
+// The appender numbers one start of a run, whoever comes second is refused: somebody was faster,
+// and if it was the caller itself, its run is there.
+Result<Reply> second_start(const store::Run& run, const Caller& caller, Error error) {
+  const store::RunView view = run.view();
+  if (error.code != Errc::conflict || view.status == store::RunStatus::absent) return error;
+  if (!may_see(caller, view)) return taken(run);
+  if (view.status == store::RunStatus::open) return resumed_reply(run);
+  return error;
+}
+
+Result<Answer> start_new(Call& call, std::string run_id) {
+  std::shared_ptr<store::Run> parent;
+  if (const json::Value given = call.params["parent"]) {
+    ASSIGN_OR_RETURN(parent, find_run(call, given["run_id"].string_or("")));
+    if (!parent) return NeedsWorker{};
+  }
+  ASSIGN_OR_RETURN(std::string body, started_body(call, run_id, parent.get()));
+  auto run = call.services.runs.insert(std::make_shared<store::Run>(std::move(run_id)));
+
+  PendingAppend append;
+  append.request.actor = call.caller.actor;
+  events::NewEvent started = make_event(call, *run, "run.started", std::move(body));
+  if (call.params["import"]) started.origin = events::Origin::imported;
+  append.request.events.push_back({run, std::move(started), false});
+  if (parent) {
+    append.request.events.push_back({parent, child_started(call, run->run_id, *parent), true});
+  }
+  append.finish = [run](Services&, const std::vector<events::Receipt>& receipts) -> Result<Reply> {
+    return started_reply(run->run_id, receipts.front(), false);
+  };
+  append.refused = [run, caller = call.caller](Services&, Error error) {
+    return second_start(*run, caller, std::move(error));
+  };
+  return append;
+}
+
+Result<Answer> reopen(Call& call, const std::shared_ptr<store::Run>& run) {
+  json::Writer body;
+  body.begin_object()
+      .member("kind", "reopened")
+      .member("why", call.params["why"].string_or("run.start with reopen"))
+      .end_object();
+  PendingAppend append;
+  append.request.actor = call.caller.actor;
+  append.request.events.push_back(
+      {run, make_event(call, *run, "run.resumed", std::move(body).text()), false});
+  append.finish = [run](Services&, const std::vector<events::Receipt>& receipts) -> Result<Reply> {
+    return started_reply(run->run_id, receipts.front(), true);
+  };
+  append.refused = [run, caller = call.caller](Services&, Error error) {
+    return second_start(*run, caller, std::move(error));
+  };
+  return append;
+}
+
+}  // namespace
+
+Result<Answer> run_start(Call& call) {
+  std::string run_id = chosen_run_id(call);
+  RETURN_IF_ERROR(check_run_id(run_id));
+  const bool is_new_for_sure = !call.params["run_id"] && call.idempotency_key.empty();
+  ASSIGN_OR_RETURN(const std::shared_ptr<store::Run> known,
+                   is_new_for_sure ? std::shared_ptr<store::Run>() : load_run(call, run_id));
+  if (!known) {
+    if (!is_new_for_sure && !call.reader) return NeedsWorker{};
+    return start_new(call, std::move(run_id));
+  }
+  const store::RunView view = known->view();
+  if (view.status == store::RunStatus::absent) return start_new(call, std::move(run_id));
+  if (!may_see(call.caller, view)) return taken(*known);
+  switch (view.status) {
+    case store::RunStatus::open: return resumed_reply(*known);
+    case store::RunStatus::ended:
+      if (call.params["reopen"].as_bool().value_or(false)) return reopen(call, known);
+      return ended_error(*known);
+    case store::RunStatus::halted: return halted_error(*known);
+    case store::RunStatus::absent: break;
+  }
+  return ended_error(*known);
+}
+
+}  // namespace muniment::gateway::methods

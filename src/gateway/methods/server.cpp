@@ -1,0 +1,143 @@
+// What the daemon says of itself. All of these answer when Postgres does not.
+#include <fmt/format.h>
+
+#include "base/config.hpp"
+#include "gateway/methods/methods.hpp"
+#include "gateway/services.hpp"
+
+namespace muniment::gateway::methods {
+namespace {
+
+constexpr std::int64_t micros_per_second = 1'000'000;
+
+// What is known of Postgres without asking it: by the append thread and by whoever read last.
+StoreHealth::State database_state(Services& services, const store::LogStatus& log) {
+  StoreHealth::State state = services.database.state();
+  if (!log.away.empty() && state.up) {
+    state.up = false;
+    state.reason = log.away;
+    state.since = log.away_since;
+  }
+  if (state.since.micros == 0) state.since = services.started;
+  return state;
+}
+
+std::vector<std::string> degradations(Services& services, const StoreHealth::State& database) {
+  std::vector<std::string> found;
+  if (!database.up) {
+    found.push_back("database down since " + format_time(database.since) + ": " + database.reason);
+  }
+  if (services.files.below_reserve()) {
+    const store::DiskSpace disk = services.files.disk();
+    found.push_back(fmt::format("disk below its reserve: {} bytes free, {} must stay free; artifacts are refused",
+                                disk.free_bytes, disk.reserve_bytes));
+  }
+  return found;
+}
+
+using Positions = std::vector<std::pair<std::string, std::int64_t>>;
+
+void write_status(json::Writer& out, Services& services, const store::LogStatus& log) {
+  const Time now = services.clock.now();
+  out.member("version", MUNIMENT_VERSION)
+      .member("database", without_password(services.database_uri))
+      .member("socket", services.socket_path)
+      .member("data_dir", services.data_dir)
+      .member("started_at", format_time(services.started))
+      .member("uptime_s", (now.micros - services.started.micros) / micros_per_second)
+      .key("log")
+      .begin_object()
+      .member("log_id", log.log_id.text())
+      .member("size", log.size)
+      .member("root", to_hex(log.root))
+      .member("epoch", log.epoch)
+      .end_object();
+  const store::DiskSpace disk = services.files.disk();
+  out.key("disk")
+      .begin_object()
+      .member("free_bytes", disk.free_bytes)
+      .member("total_bytes", disk.total_bytes)
+      .member("reserve_bytes", disk.reserve_bytes)
+      .end_object();
+}
+
+Reply status_reply(Services& services, const store::LogStatus& log, const Positions& followers,
+                   const std::vector<std::string>& degraded) {
+  json::Writer out;
+  out.begin_object();
+  write_status(out, services, log);
+  out.key("followers").begin_object();
+  for (const auto& [name, position] : followers) out.member(name, position);
+  out.end_object().key("degraded").begin_array();
+  for (const std::string& text : degraded) out.string(text);
+  out.end_array().end_object();
+  return {std::move(out).text(), {}};
+}
+
+class Metrics {
+ public:
+  void gauge(std::string_view name, std::string_view help, std::int64_t value) { add(name, "gauge", help, value); }
+  void counter(std::string_view name, std::string_view help, std::int64_t value) { add(name, "counter", help, value); }
+  std::string text() && { return std::move(text_); }
+
+ private:
+  void add(std::string_view name, std::string_view type, std::string_view help, std::int64_t value) {
+    fmt::format_to(std::back_inserter(text_), "# HELP muniment_{0} {1}\n# TYPE muniment_{0} {2}\nmuniment_{0} {3}\n",
+                   name, help, type, value);
+  }
+  std::string text_;
+};
+
+}  // namespace
+
+Result<Answer> server_health(Call& call) {
+  const StoreHealth::State database = database_state(call.services, call.services.appender.status());
+  json::Writer out;
+  out.begin_object()
+      .member("ok", database.up)
+      .member("database", database.up ? "up" : "down")
+      .member("since", format_time(database.since));
+  if (!database.reason.empty()) out.member("reason", database.reason);
+  out.end_object();
+  return Reply{std::move(out).text(), {}};
+}
+
+Result<Answer> server_status(Call& call) {
+  const store::LogStatus log = call.services.appender.status();
+  const StoreHealth::State database = database_state(call.services, log);
+  std::vector<std::string> degraded = degradations(call.services, database);
+  // The followers' positions are in Postgres: not worth waiting for when it is known to be away.
+  if (!database.up) return status_reply(call.services, log, {}, degraded);
+  if (!call.reader) return NeedsWorker{};
+  auto followers = call.reader->follower_positions();
+  if (!followers) {
+    degraded.push_back("database: " + followers.error().message);
+    return status_reply(call.services, log, {}, degraded);
+  }
+  return status_reply(call.services, log, *followers, degraded);
+}
+
+Result<Answer> server_metrics(Call& call) {
+  Services& services = call.services;
+  const store::LogStatus log = services.appender.status();
+  const store::DiskSpace disk = services.files.disk();
+  const Time now = services.clock.now();
+  Metrics metrics;
+  metrics.counter("log_events_total", "Events in the log.", log.size);
+  metrics.gauge("append_queue_events", "Events that wait for a commit.", log.queued_events);
+  metrics.gauge("append_queue_bytes", "Bytes of their bodies.", log.queued_bytes);
+  metrics.gauge("runs_in_memory", "Runs whose head is held in memory.", static_cast<std::int64_t>(services.runs.size()));
+  metrics.gauge("database_up", "1 when Postgres answers.", database_state(services, log).up ? 1 : 0);
+  metrics.gauge("disk_free_bytes", "Free space where artifacts are kept.", disk.free_bytes);
+  metrics.gauge("disk_reserve_bytes", "Space that must stay free.", disk.reserve_bytes);
+  metrics.gauge("uptime_seconds", "Seconds since the daemon started.",
+                (now.micros - services.started.micros) / micros_per_second);
+  json::Writer out;
+  out.begin_object()
+      .member("content_type", "text/plain; version=0.0.4")
+      .member("text", std::move(metrics).text())
+      .end_object();
+  return Reply{std::move(out).text(), {}};
+}
+
+}  // namespace muniment::gateway::methods
