@@ -1,0 +1,29 @@
+// Makes one of everything, in the order in which they need each other, and takes it apart in the
+// reverse order. The only place that knows all the parts.
+#pragma once
+
+#include <memory>
+
+#include "base/config.hpp"
+#include "base/result.hpp"
+
+namespace muniment::daemon {
+
+class Daemon {
+ public:
+  // Takes the data folder, brings Postgres up, takes the log over, and listens. Errors name what to
+  // do: conflict (another daemon holds the folder or the log; another version's data), unavailable.
+  static Result<std::unique_ptr<Daemon>> start(const Config& config);
+  ~Daemon();
+
+  // Until SIGTERM or SIGINT, or until the log is lost to another writer. The exit code: 0 after an
+  // orderly stop, 1 otherwise.
+  int serve();
+
+ private:
+  struct Parts;
+  explicit Daemon(std::unique_ptr<Parts> parts);
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace muniment::daemon
