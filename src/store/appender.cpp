@@ -42,7 +42,7 @@ class Appender::Impl {
   LogStatus status() const;
   void stop();
 
-  std::function<void(Error)>* on_fatal = nullptr;
+  Appender* owner = nullptr;               // for its callbacks
 
  private:
   Status catch_up();
@@ -468,7 +468,7 @@ void Appender::Impl::fatal(Error error) {
     queue_.clear();
   }
   AppendBatch::refuse(std::move(waiting), Error(Errc::unavailable, error.message + "; your event was not accepted"));
-  if (on_fatal && *on_fatal) (*on_fatal)(std::move(error));
+  if (owner->on_fatal) owner->on_fatal(std::move(error));
 }
 
 void Appender::Impl::checkpoint_if_due(bool now) {
@@ -483,14 +483,15 @@ void Appender::Impl::checkpoint_if_due(bool now) {
 
 // ---- Appender -----------------------------------------------------------------------------------
 
-Appender::Appender(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) { impl_->on_fatal = &on_fatal; }
+Appender::Appender(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) { impl_->owner = this; }
 Appender::~Appender() { stop(); }
 
 Result<std::unique_ptr<Appender>> Appender::open(AppenderOptions options, Clock& clock, Tail& tail, RunDirectory& runs) {
   auto impl = std::make_unique<Impl>(std::move(options), clock, tail, runs);
   RETURN_IF_ERROR(impl->open());
-  impl->start();
-  return std::unique_ptr<Appender>(new Appender(std::move(impl)));
+  std::unique_ptr<Appender> appender(new Appender(std::move(impl)));
+  appender->impl_->start();
+  return appender;
 }
 
 Status Appender::submit(AppendRequest request) { return impl_->submit(std::move(request)); }

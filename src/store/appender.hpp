@@ -88,6 +88,9 @@ class Appender {
   // Called on the append thread when the daemon must not go on: fenced by another writer, or the
   // log is not what was written. The text names it.
   std::function<void(Error)> on_fatal;
+  // Called on the append thread when Postgres stops taking appends (with the reason), and when it
+  // takes them again (empty).
+  std::function<void(const std::string&)> on_away;
 
  private:
   class Impl;

@@ -1,0 +1,186 @@
+#include "daemon/wiring.hpp"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <string>
+
+#include "base/file.hpp"
+#include "base/limits.hpp"
+#include "base/log.hpp"
+#include "base/schema.hpp"
+#include "daemon/data_folder.hpp"
+#include "daemon/server.hpp"
+#include "gateway/access.hpp"
+#include "gateway/services.hpp"
+#include "gateway/worker_pool.hpp"
+#include "store/appender.hpp"
+#include "store/artifact_files.hpp"
+#include "store/connection.hpp"
+#include "store/database.hpp"
+#include "store/migrations.hpp"
+#include "store/partitions.hpp"
+#include "store/private_postgres.hpp"
+#include "store/reader.hpp"
+
+namespace muniment::daemon {
+namespace {
+
+constexpr std::int16_t log_no = 1;
+constexpr std::size_t worker_tasks_max = 20'000;
+
+// What an operator should know of the private server.
+void notice(const std::string& text) { log_warning(text); }
+
+}  // namespace
+
+// In the order in which they are made; they go in the reverse order.
+struct Daemon::Parts {
+  explicit Parts(DataFolder taken) : folder(std::move(taken)) {}
+
+  DataFolder folder;
+  Clock clock;
+  std::unique_ptr<store::PrivatePostgres> postgres;
+  std::string database_uri;
+  std::unique_ptr<SchemaSet> schemas;
+  store::Tail tail;
+  store::RunDirectory runs;
+  std::unique_ptr<store::ArtifactFiles> files;
+  std::unique_ptr<store::Appender> appender;
+  std::unique_ptr<gateway::Services> services;
+  std::unique_ptr<gateway::WorkerPool> workers;
+  std::unique_ptr<Server> server;
+  std::atomic<bool> lost{false};           // the log was taken over, or is not what was written
+
+  Status open_database(const Config& config);
+  Status open_files(const Config& config);
+  Status open_log(const Config& config);
+  Status open_socket(const Config& config);
+  void watch_partitions(std::int64_t size);
+  void append_own(std::string_view type, std::string body);
+
+ private:
+  std::int64_t partition_ahead_ = 0;       // the append thread's: the highest partition asked for
+};
+
+Status Daemon::Parts::open_database(const Config& config) {
+  database_uri = config.database;
+  if (database_uri.empty()) {
+    store::PrivatePostgresOptions options;
+    options.data_dir = config.data;
+    options.notice = notice;
+    ASSIGN_OR_RETURN(postgres, store::PrivatePostgres::start(std::move(options)));
+    database_uri = postgres->uri();
+  }
+  store::Connection connection(database_uri);
+  RETURN_IF_ERROR(connection.ensure_open());
+  RETURN_IF_ERROR(store::check_settings(connection));
+  RETURN_IF_ERROR(store::migrate(connection, store::embedded_migrations()));
+  store::Reader reader(database_uri, log_no);
+  ASSIGN_OR_RETURN(const std::int64_t size, reader.log_size());
+  return store::ensure_partitions(connection, log_no, size);
+}
+
+Status Daemon::Parts::open_files(const Config& config) {
+  store::ArtifactFilesOptions options;
+  options.root = config.data + "/artifacts";
+  options.bytes_max = config.artifact_bytes_max;
+  options.reserve_bytes = config.disk_reserve_bytes;
+  options.reserve_percent = static_cast<int>(config.disk_reserve_percent);
+  ASSIGN_OR_RETURN(files, store::ArtifactFiles::open(std::move(options)));
+  return success();
+}
+
+Status Daemon::Parts::open_log(const Config& config) {
+  store::AppenderOptions options;
+  options.uri = database_uri;
+  options.log_no = log_no;
+  options.commit_deadline = std::chrono::milliseconds(config.commit_deadline_ms);
+  ASSIGN_OR_RETURN(appender, store::Appender::open(std::move(options), clock, tail, runs));
+  // Only now is the log ours: no other daemon is between a link and its event.
+  store::Reader reader(database_uri, log_no);
+  return files->sweep_staging([&](const Uuid& artifact_id) -> Result<bool> {
+    ASSIGN_OR_RETURN(const auto row, reader.artifact(artifact_id));
+    return row.has_value();
+  });
+}
+
+Status Daemon::Parts::open_socket(const Config& config) {
+  services = std::unique_ptr<gateway::Services>(new gateway::Services{
+      clock, *appender, runs, tail, *files, config.data, database_uri, config.socket, clock.now()});
+  workers = std::make_unique<gateway::WorkerPool>(static_cast<std::size_t>(config.workers), database_uri, log_no, worker_tasks_max);
+  ServerOptions options;
+  options.socket_path = config.socket;
+  for (const std::int64_t uid : config.allowed_uids) options.allowed_uids.push_back(static_cast<std::uint32_t>(uid));
+  server = std::make_unique<Server>(std::move(options), *services, *workers, *schemas);
+  appender->on_fatal = [this](const Error&) {
+    lost = true;
+    server->stop();
+  };
+  appender->on_away = [this](const std::string& why) { services->database.report(why.empty(), clock.now(), why); };
+  tail.on_commit = [this](std::int64_t size) {
+    server->log_grew();
+    watch_partitions(size);
+  };
+  append_own("log.started", json::Writer().begin_object().member("version", MUNIMENT_VERSION)
+                                .member("epoch", appender->status().epoch).member("log_id", appender->status().log_id.text())
+                                .member("pid", static_cast<std::int64_t>(::getpid())).end_object().text());
+  return server->listen();
+}
+
+// Makes the next partition when three quarters of the present one are used.
+void Daemon::Parts::watch_partitions(std::int64_t size) {
+  const std::int64_t wanted = (size + limits::events_per_partition / 4) / limits::events_per_partition;
+  if (wanted <= partition_ahead_) return;
+  partition_ahead_ = wanted;
+  workers->post(clock.monotonic() + std::chrono::minutes(1), [size](store::Reader& reader) {
+    if (Status made = store::ensure_partitions(reader.connection(), log_no, size); !made) {
+      log_error("making a partition ahead", {{"message", made.error().message}});
+    }
+  }).ok();
+}
+
+void Daemon::Parts::append_own(std::string_view type, std::string body) {
+  events::NewEvent event;
+  event.type = type;
+  event.origin = events::Origin::observed;
+  event.event_id = make_uuid_v7(clock.now());
+  event.event_id_is_ours = true;
+  event.body = std::move(body);
+  events::seal(event);
+  store::AppendRequest request;
+  request.actor = events::daemon_actor;
+  request.events.push_back({runs.find(log_run_id), std::move(event), false});
+  appender->submit(std::move(request)).ok();  // its own record is not worth failing for
+}
+
+Daemon::Daemon(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+Daemon::~Daemon() = default;
+
+Result<std::unique_ptr<Daemon>> Daemon::start(const Config& config) {
+  ASSIGN_OR_RETURN(DataFolder folder, DataFolder::take(config.data));
+  auto parts = std::make_unique<Parts>(std::move(folder));
+  ASSIGN_OR_RETURN(SchemaSet schemas, SchemaSet::embedded());
+  parts->schemas = std::make_unique<SchemaSet>(std::move(schemas));
+  RETURN_IF_ERROR(parts->open_files(config));
+  RETURN_IF_ERROR(parts->open_database(config));
+  RETURN_IF_ERROR(parts->open_log(config));
+  RETURN_IF_ERROR(parts->open_socket(config));
+  RETURN_IF_ERROR(write_file_durably(config.data + "/database.uri", parts->database_uri + "\n"));
+  log_info("munimentd serves", {{"socket", config.socket}, {"version", MUNIMENT_VERSION}});
+  return std::unique_ptr<Daemon>(new Daemon(std::move(parts)));
+}
+
+int Daemon::serve() {
+  Parts& parts = *parts_;
+  parts.server->run();
+  log_info("munimentd stops");
+  parts.workers->stop();
+  if (!parts.lost) parts.append_own("log.stopped", R"({"reason":"signal"})");
+  parts.appender->stop();
+  parts.tail.close();
+  if (parts.postgres) parts.postgres->stop();
+  return parts.lost ? 1 : 0;
+}
+
+}  // namespace muniment::daemon
