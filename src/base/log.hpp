@@ -1,25 +1,49 @@
-// The daemon's own log: one line an occurrence on standard error, key=value, in UTC. Values are
-// quoted and control characters escaped, so that nothing from outside can forge a line.
+// The program's log: lines on standard error, each a message and named values, as logfmt or JSON.
+//
+//   log_warning("append in doubt", {{"epoch", epoch}, {"message", error.message}});
+//   time=2026-11-21T14:02:11.000123Z level=warning msg="append in doubt" epoch=7 message="server …"
+//
+// Not to be confused with the event log: what must be proved goes there. Control, ANSI and
+// bidirectional characters of values are shown, never passed on.
 #pragma once
 
+#include <concepts>
 #include <initializer_list>
 #include <string>
 #include <string_view>
-#include <utility>
 
 namespace muniment {
 
-using LogFields = std::initializer_list<std::pair<std::string_view, std::string>>;
+enum class LogLevel { debug, info, warning, error, off };
+enum class LogFormat { logfmt, json };
+
+struct LogField {
+  LogField(std::string_view k, std::string_view v) : key(k), value(v) {}
+  LogField(std::string_view k, const std::string& v) : key(k), value(v) {}
+  LogField(std::string_view k, const char* v) : key(k), value(v) {}
+  template <typename Number>
+    requires(std::integral<Number> && !std::same_as<Number, bool>)
+  LogField(std::string_view k, Number v) : key(k), value(std::to_string(v)), number(true) {}
+  LogField(std::string_view k, bool v) : key(k), value(v ? "true" : "false"), number(true) {}
+
+  std::string_view key;  // a name from the code, [a-z_.]
+  std::string value;
+  bool number = false;   // needs no quotes in JSON
+};
+using LogFields = std::initializer_list<LogField>;
+
+// What is written, for the whole process; lines at `info` and above as logfmt until then.
+// `level` is "debug", "info", "warning", "error" or "off"; anything else is "info".
+void set_log_level(std::string_view level);
+void set_log_format(LogFormat format);
 
 void log_debug(std::string_view message, LogFields fields = {});
 void log_info(std::string_view message, LogFields fields = {});
 void log_warning(std::string_view message, LogFields fields = {});
 void log_error(std::string_view message, LogFields fields = {});
 
-// "debug", "info", "warning", "error"; anything else is "info".
-void set_log_level(std::string_view level);
-
-// `key="value"` as a line holds it; the quotes only where the value needs them.
-std::string log_field(std::string_view key, std::string_view value);
+// The line that these would write, without its line feed.
+std::string log_line(LogFormat format, LogLevel level, std::string_view time, std::string_view message,
+                     LogFields fields);
 
 }  // namespace muniment
