@@ -1,0 +1,172 @@
+#include "base/file.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/openat2.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "base/sha256.hpp"
+#include "base/text.hpp"
+
+namespace muniment {
+namespace {
+
+Errc code_of(int error_number) {
+  switch (error_number) {
+    case ENOENT:
+    case ENOTDIR: return Errc::not_found;
+    case EACCES:
+    case EPERM:
+    case EROFS: return Errc::denied;
+    case ENOSPC:
+    case EDQUOT: return Errc::over_budget;
+    case ELOOP:   // a symbolic link where none is followed
+    case EXDEV:   // a path that leaves its root
+    case ENXIO:   // a FIFO or a socket
+    case EISDIR: return Errc::corrupt;
+    case EMFILE:
+    case ENFILE:
+    case ENOMEM: return Errc::unavailable;
+    default: return Errc::system_error;
+  }
+}
+
+Result<RegularFile> require_regular(Fd fd, std::string_view path) {
+  struct stat about {};
+  if (::fstat(fd.get(), &about) != 0) return file_error("reading", path, errno);
+  if (!S_ISREG(about.st_mode)) {
+    return Error(Errc::corrupt, fmt::format("reading {}: not a regular file", path));
+  }
+  return RegularFile{std::move(fd), about.st_size};
+}
+
+Status write_all(const Fd& file, std::string_view bytes, const std::string& path) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(file.get(), bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return file_error("writing", path, errno);
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return success();
+}
+
+// A name in the same folder, so that rename is atomic; random, so that nobody else has it.
+std::string temporary_name(const std::string& name) {
+  std::array<std::uint8_t, 8> random{};
+  random_bytes(random.data(), random.size());
+  return fmt::format(".{}.{}.tmp", name,
+                     to_hex({reinterpret_cast<const char*>(random.data()), random.size()}));
+}
+
+Status write_and_rename(const Fd& folder, const std::string& temporary, const std::string& name,
+                        std::string_view bytes, mode_t mode, const std::string& path) {
+  Fd file(::openat(folder.get(), temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
+  if (!file.open()) return file_error("creating a file for", path, errno);
+  RETURN_IF_ERROR(write_all(file, bytes, path));
+  if (::fsync(file.get()) != 0) return file_error("syncing", path, errno);
+  if (::renameat(folder.get(), temporary.c_str(), folder.get(), name.c_str()) != 0) {
+    return file_error("naming", path, errno);
+  }
+  return success();
+}
+
+}  // namespace
+
+void Fd::reset() {
+  if (fd_ >= 0) ::close(fd_);
+  fd_ = -1;
+}
+
+Error file_error(std::string_view doing, std::string_view path, int error_number) {
+  const char* const why = ::strerrordesc_np(error_number);
+  return {code_of(error_number), fmt::format("{} {}: {}", doing, path, why != nullptr ? why : "unknown error")};
+}
+
+Result<Fd> open_folder(const std::string& path) {
+  Fd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!folder.open()) return file_error("opening the folder", path, errno);
+  return folder;
+}
+
+Result<Fd> open_beneath(const Fd& root, std::string_view path, int flags) {
+  if (path.find('\0') != std::string_view::npos) {
+    return Error(Errc::invalid_argument, "a path holds a NUL");
+  }
+  const std::string text(path);
+  open_how how{};
+  how.flags = static_cast<decltype(how.flags)>(flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
+  long fd = -1;
+  do {  // EAGAIN: something was renamed while the path was walked
+    fd = ::syscall(SYS_openat2, root.get(), text.c_str(), &how, sizeof how);
+  } while (fd < 0 && (errno == EAGAIN || errno == EINTR));
+  if (fd < 0) return file_error("opening", path, errno);
+  return Fd(static_cast<int>(fd));
+}
+
+Result<RegularFile> open_regular_beneath(const Fd& root, std::string_view path) {
+  ASSIGN_OR_RETURN(Fd fd, open_beneath(root, path, O_RDONLY));
+  return require_regular(std::move(fd), path);
+}
+
+Result<RegularFile> open_regular(const std::string& path) {
+  Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (!fd.open()) return file_error("opening", path, errno);
+  return require_regular(std::move(fd), path);
+}
+
+Result<std::string> read_at(const Fd& file, std::int64_t offset, std::size_t length) {
+  std::string bytes(length, '\0');
+  std::size_t have = 0;
+  while (have < length) {
+    const ssize_t got =
+        ::pread(file.get(), bytes.data() + have, length - have, offset + static_cast<off_t>(have));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return file_error("reading", "an open file", errno);
+    if (got == 0) break;
+    have += static_cast<std::size_t>(got);
+  }
+  bytes.resize(have);
+  return bytes;
+}
+
+Result<std::string> read_file(const std::string& path, std::size_t bytes_max) {
+  ASSIGN_OR_RETURN(const RegularFile file, open_regular(path));
+  // One byte more than announced tells a file that grows, or that lives in /proc, from a whole one.
+  std::string bytes;
+  std::size_t wanted = static_cast<std::size_t>(file.size) + 1;
+  while (bytes.size() <= bytes_max) {
+    ASSIGN_OR_RETURN(const std::string part,
+                     read_at(file.fd, static_cast<std::int64_t>(bytes.size()),
+                             std::min(wanted, bytes_max + 1 - bytes.size())));
+    if (part.empty()) return bytes;
+    bytes += part;
+    wanted = 65'536;
+  }
+  Error error(Errc::too_large, fmt::format("reading {}: more than {} bytes, the limit", path, grouped(bytes_max)));
+  error.limit = static_cast<std::int64_t>(bytes_max);
+  return error;
+}
+
+Status write_file_durably(const std::string& path, std::string_view bytes, mode_t mode) {
+  const std::size_t slash = path.rfind('/');
+  const std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
+  const std::string parent = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  ASSIGN_OR_RETURN(const Fd folder, open_folder(parent));
+  const std::string temporary = temporary_name(name);
+  if (auto written = write_and_rename(folder, temporary, name, bytes, mode, path); !written) {
+    ::unlinkat(folder.get(), temporary.c_str(), 0);
+    return written;
+  }
+  if (::fsync(folder.get()) != 0) return file_error("syncing the folder of", path, errno);
+  return success();
+}
+
+}  // namespace muniment
