@@ -19,10 +19,9 @@ namespace muniment::store {
 namespace {
 
 using std::chrono::milliseconds;
-using std::chrono::seconds;
 
 constexpr std::int64_t checkpoint_every_events = 65'536;
-constexpr seconds checkpoint_every{10};
+constexpr milliseconds checkpoint_every{10'000};
 constexpr milliseconds connect_at_most{5'000};
 constexpr milliseconds retry_pause_least{50};
 constexpr milliseconds retry_pause_most{1'000};
