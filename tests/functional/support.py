@@ -1,0 +1,305 @@
+"""A real daemon for a test: started in a folder of its own, stopped, killed, frozen, looked into.
+
+The tests speak to it through clients/python/muniment.py, or through a raw socket where it is the framing
+that is tested. Every test class has its own daemon and folder, so that files can run side by side.
+"""
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from typing import Any, Callable, Iterator, Optional
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "clients" / "python"), str(ROOT / "tests" / "support")]
+
+import muniment  # noqa: E402  (found through the path above)
+
+BUILD = pathlib.Path(os.environ.get("MUNIMENT_BUILD", ROOT / "build"))
+FAULT_BUILD = pathlib.Path(os.environ.get("MUNIMENT_FAULT_BUILD", ROOT / "build-fault"))
+GOLDEN = ROOT / "tests" / "golden" / "errors"
+START_S = 60.0   # two cores may be running three other daemons
+
+
+def shared_data() -> pathlib.Path:
+    """The traces and collections that are kept beside the checkout."""
+    return pathlib.Path(os.environ.get("MUNIMENT_SHARED", ROOT.parent / "shared")) / "data"
+
+
+def wait_until(condition: Callable[[], Any], what: str, timeout_s: float = 20.0) -> Any:
+    end = time.monotonic() + timeout_s
+    while not (value := condition()):
+        if time.monotonic() > end:
+            raise AssertionError(f"{what}: not within {timeout_s:g} s")
+        time.sleep(0.02)
+    return value
+
+
+class Daemon:
+    """munimentd --data DIR. `fault`: the build that has failpoints."""
+
+    def __init__(self, *, fault: bool = False, arguments: tuple[str, ...] = (), config: str = "",
+                 env: Optional[dict[str, str]] = None, build: Optional[pathlib.Path] = None):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="muniment-test-"))
+        self.folder.chmod(0o755)   # the private Postgres runs as another user when we are root
+        self.data = self.folder / "data"
+        self.log = self.folder / "daemon.log"
+        self.failpoint_log = self.folder / "failpoints"
+        self.build = build or (FAULT_BUILD if fault else BUILD)
+        self.arguments, self.env = list(arguments), dict(env or {})
+        self.process: Optional[subprocess.Popen[bytes]] = None
+        if config:
+            (self.folder / "muniment.toml").write_text(config)
+            self.arguments += ["--config", str(self.folder / "muniment.toml")]
+
+    @property
+    def socket(self) -> str:
+        return str(self.data / "munimentd.sock")
+
+    def spawn(self, *more: str, failpoint: str = "") -> subprocess.Popen[bytes]:
+        env = {key: value for key, value in os.environ.items() if not key.startswith("MUNIMENT_")}
+        env.update(self.env, MUNIMENT_FAILPOINT=failpoint, MUNIMENT_FAILPOINT_LOG=str(self.failpoint_log))
+        with open(self.log, "ab") as log:
+            return subprocess.Popen(
+                [str(self.build / "munimentd"), "--data", str(self.data), *self.arguments, *more],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env, start_new_session=True)
+
+    def start(self, *, failpoint: str = "") -> "Daemon":
+        self.process = self.spawn(failpoint=failpoint)
+        self.wait_healthy()
+        return self
+
+    def wait_healthy(self, timeout_s: float = START_S) -> None:
+        end = time.monotonic() + timeout_s
+        while True:
+            assert self.process is not None
+            if self.process.poll() is not None:
+                raise AssertionError(f"munimentd exited with {self.process.returncode}:\n{self.log_tail()}")
+            try:
+                with muniment.connect(self.socket, deadline_s=5) as client:
+                    client.call("server.health")
+                    return
+            except muniment.MunimentError:
+                if time.monotonic() > end:
+                    raise AssertionError(f"munimentd is not healthy after {timeout_s:g} s:\n{self.log_tail()}")
+                time.sleep(0.02)
+
+    def client(self, **options: Any) -> muniment.Client:
+        return muniment.connect(self.socket, **options)
+
+    def stop(self, timeout_s: float = 30.0) -> int:
+        """SIGTERM; the exit status."""
+        assert self.process is not None
+        self.process.terminate()
+        return self.process.wait(timeout_s)
+
+    def kill(self) -> None:
+        """SIGKILL to the daemon alone: its Postgres is orphaned, as after a crash."""
+        assert self.process is not None
+        self.process.kill()
+        self.process.wait()
+
+    def restart(self, *, failpoint: str = "") -> "Daemon":
+        return self.start(failpoint=failpoint)
+
+    def postgres_pid(self) -> Optional[int]:
+        """The private Postgres, if it is alive."""
+        for path in self.data.glob("*/postmaster.pid"):
+            with contextlib.suppress(OSError, ValueError, IndexError):
+                pid = int(path.read_text().split()[0])
+                if "postgres" in pathlib.Path(f"/proc/{pid}/cmdline").read_text():
+                    return pid
+        return None
+
+    def kill_postgres(self) -> None:
+        if pid := self.postgres_pid():
+            os.kill(pid, signal.SIGKILL)
+            wait_until(lambda: not alive(pid), "Postgres is gone")
+
+    def log_tail(self, lines: int = 40) -> str:
+        return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:]) if self.log.exists() else ""
+
+    def destroy(self) -> None:
+        """Ends whatever is left, quickly, and removes the folder."""
+        if self.process and self.process.poll() is None:
+            self.process.send_signal(signal.SIGCONT)
+            self.process.terminate()
+            try:
+                self.process.wait(20)
+            except subprocess.TimeoutExpired:
+                self.kill()
+        if pid := self.postgres_pid():
+            os.kill(pid, signal.SIGCONT)
+            os.kill(pid, signal.SIGQUIT)
+            with contextlib.suppress(AssertionError):
+                wait_until(lambda: not alive(pid), "Postgres is gone", 10)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def sql(self, query: str, *, check: bool = True) -> list[list[str]]:
+        """Rows of a query, as text, past the daemon: as the database's superuser."""
+        with self.client() as client:
+            uri = client.call("server.status")["database"]
+        return self.sql_at(uri, query, check=check)
+
+    def sql_at(self, uri: str, query: str, *, check: bool = True) -> list[list[str]]:
+        done = subprocess.run(["psql", "-X", "-qAt", "-F", "\x1f", "-R", "\x1e", "-v", "ON_ERROR_STOP=1", uri, "-c", query],
+                              capture_output=True, text=True, timeout=60)
+        if check and done.returncode != 0:
+            raise AssertionError(f"psql: {done.stderr}")
+        text = done.stdout.rstrip("\n")
+        return [row.split("\x1f") for row in text.split("\x1e")] if text else []
+
+
+def alive(pid: int) -> bool:
+    """Running, and not a zombie that nobody has waited for yet."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+class Raw:
+    """A bare connection: bytes out, lines in."""
+
+    def __init__(self, path: str, timeout_s: float = 20.0):
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.socket.settimeout(timeout_s)
+        self.socket.connect(path)
+        self.buffer = b""
+
+    def __enter__(self) -> "Raw":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.socket.close()
+
+    def send(self, data: bytes) -> None:
+        self.socket.sendall(data)
+
+    def request(self, method: str, request_id: Any = 1, **params: Any) -> None:
+        self.send(json.dumps({"jsonrpc": "2.0", "id": request_id, "method": method,
+                              "params": params}).encode() + b"\n")
+
+    def line(self) -> Optional[dict[str, Any]]:
+        """The next message; None when the daemon has closed the connection."""
+        while b"\n" not in self.buffer:
+            try:
+                chunk = self.socket.recv(1 << 16)
+            except ConnectionResetError:
+                return None
+            if not chunk:
+                return None
+            self.buffer += chunk
+        line, self.buffer = self.buffer.split(b"\n", 1)
+        return json.loads(line)
+
+    def ask(self, data: bytes) -> dict[str, Any]:
+        self.send(data + b"\n")
+        answer = self.line()
+        assert answer is not None, "the daemon closed the connection"
+        return answer
+
+    def exactly(self, size: int) -> bytes:
+        while len(self.buffer) < size:
+            chunk = self.socket.recv(1 << 16)
+            assert chunk, "the daemon closed the connection"
+            self.buffer += chunk
+        data, self.buffer = self.buffer[:size], self.buffer[size:]
+        return data
+
+    def closed(self) -> bool:
+        return self.line() is None
+
+
+class DaemonCase(unittest.TestCase):
+    """One daemon for the class, one client and one open run for each test."""
+
+    fault = False
+    config = ""
+    daemon: Daemon
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.daemon = Daemon(fault=cls.fault, config=cls.config)
+        cls.addClassCleanup(cls.daemon.destroy)
+        cls.daemon.start()
+
+    def setUp(self) -> None:
+        self.client = self.daemon.client()
+        self.addCleanup(self.client.close)
+        self.run_id = self.new_run()
+
+    def new_run(self, name: str = "", **more: Any) -> str:
+        """A run named after the test, so that messages are the same each time."""
+        run_id = re.sub(r"[^A-Za-z0-9._-]", "-", self._testMethodName)[:100] + (f".{name}" if name else "")
+        return self.client.call("run.start", run_id=run_id, agent="test", **more)["run_id"]
+
+    def call(self, method: str, **params: Any) -> dict[str, Any]:
+        return self.client.call(method, **params)
+
+    def note(self, run_id: Optional[str] = None, **body: Any) -> dict[str, Any]:
+        return self.client.append(run_id or self.run_id, "x.test.noted", body)
+
+    def events(self, run_id: Optional[str] = None, **more: Any) -> list[dict[str, Any]]:
+        return list(self.pages("event.list", "events", run_id=run_id or self.run_id, **more))
+
+    def pages(self, method: str, key: str, **params: Any) -> Iterator[dict[str, Any]]:
+        while True:
+            page = self.call(method, **params)
+            yield from page[key]
+            if not page.get("cursor"):
+                return
+            params["cursor"] = page["cursor"]
+
+    @contextlib.contextmanager
+    def refused(self, code: str, golden: str = "", **data: Any) -> Iterator[list[muniment.MunimentError]]:
+        """What is inside must be refused with `code`, these members in `data`, and the golden message."""
+        caught: list[muniment.MunimentError] = []
+        try:
+            yield caught
+        except muniment.MunimentError as error:
+            caught.append(error)
+        if not caught:
+            self.fail(f"was not refused (expected {code})")
+        error = caught[0]
+        self.assertEqual(error.code, code, error)
+        for name, value in data.items():
+            self.assertEqual(error.data.get(name), value, f"data.{name} of: {error}")
+        if golden:
+            self.golden(golden, f"{error.code}\n{error}\n")
+
+    def golden(self, name: str, text: str) -> None:
+        """`text`, but for what differs from run to run, is what tests/golden/errors/<name> holds."""
+        for pattern, stand_in in ((r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "<uuid>"),
+                                  (r"\b\d\d:\d\d:\d\dZ", "<time>"), (r"\(seq \d+\)", "(seq <n>)")):
+            text = re.sub(pattern, stand_in, text)
+        path = GOLDEN / f"{name}.txt"
+        if os.environ.get("MUNIMENT_ACCEPT") == "1":
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        self.assertTrue(path.exists(), f"no {path.relative_to(ROOT)}; look at the text, then MUNIMENT_ACCEPT=1:\n{text}")
+        self.assertEqual(text, path.read_text(), f"differs from {path.relative_to(ROOT)}")
+
+    def raw(self) -> Raw:
+        raw = Raw(self.daemon.socket)
+        self.addCleanup(raw.socket.close)
+        return raw
+
+    def assert_alive(self) -> None:
+        """Nothing was lost and nothing halted: the daemon and this test's run still take events."""
+        self.note(still="here")
+
+
+def main() -> None:
+    """For `python3 tests/functional/test_x.py`; scripts/test runs files through tests/support/run_python.py."""
+    unittest.main(verbosity=2)
