@@ -1,0 +1,113 @@
+"""SIGKILL under load: everything acked is there, once, unchanged; the independent checker says so."""
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+import time
+
+from support import Daemon, DaemonCase, main, muniment, wait_until
+
+from checker import Checker, client_history
+
+
+def judge(test: DaemonCase, daemon: Daemon, acked: list[dict] = []) -> Checker:
+    """The checker finds nothing, and what was acked is there."""
+    with daemon.client() as client:
+        def caught_up() -> bool:
+            status = client.call("server.status")
+            return all(at >= status["log"]["size"] for name, at in status["followers"].items() if name in ("run", "pointer"))
+        wait_until(caught_up, "the followers caught up", 30)
+        uri = client.call("server.status")["database"]
+    checker = Checker(uri, str(daemon.data / "artifacts"))
+    test.assertEqual(checker.check() + client_history(acked, checker), [])
+    return checker
+
+
+class Recovery(DaemonCase):
+    def load(self, acked: list[dict], seconds: float, threads: int = 6) -> list[threading.Thread]:
+        """Clients that write until the daemon is gone; what they were acked is in `acked`."""
+        end = time.monotonic() + seconds
+
+        def write(number: int) -> None:
+            run_id = f"{self.run_id}.{number}"
+            try:
+                with self.daemon.client(retry_for_s=0) as client:
+                    client.call("run.start", run_id=run_id, agent="test")
+                    i = 0
+                    while time.monotonic() < end:
+                        body = {"n": number, "i": (i := i + 1)}
+                        receipt = client.append(run_id, "x.test.noted", body)
+                        acked.append({"run_id": run_id, **receipt, "body_sha256": hashlib.sha256(json.dumps(body).encode()).hexdigest()})
+                        if i % 20 == 0:
+                            client.put(run_id, f"{number} {i}".encode() * 100, step_id=f"s{i}")
+            except muniment.MunimentError:
+                pass   # it was killed: that is the point
+
+        started = [threading.Thread(target=write, args=(n,)) for n in range(threads)]
+        for thread in started:
+            thread.start()
+        return started
+
+    def test_sigkill_loses_nothing_that_was_acked(self) -> None:
+        acked: list[dict] = []
+        for _ in range(3):
+            threads = self.load(acked, 30)
+            before = len(acked)
+            wait_until(lambda: len(acked) > before + 150, "some load")
+            self.daemon.kill()
+            for thread in threads:
+                thread.join()
+            self.daemon.restart()
+        self.assertGreater(len(acked), 450)
+        judge(self, self.daemon, acked)
+
+    def test_sigkill_of_postgres_loses_nothing_either(self) -> None:
+        acked: list[dict] = []
+        threads = self.load(acked, 30)
+        wait_until(lambda: len(acked) > 100, "some load")
+        self.daemon.kill_postgres()
+        for thread in threads:
+            thread.join()
+        wait_until(lambda: self.note(back=True), "Postgres is back")
+        judge(self, self.daemon, acked)
+
+    def test_of_both_at_once(self) -> None:
+        acked: list[dict] = []
+        threads = self.load(acked, 30)
+        wait_until(lambda: len(acked) > 100, "some load")
+        self.daemon.kill()
+        self.daemon.kill_postgres()
+        for thread in threads:
+            thread.join()
+        self.daemon.restart()
+        judge(self, self.daemon, acked)
+
+    def test_a_clean_stop_and_start(self) -> None:
+        acked: list[dict] = []
+        threads = self.load(acked, 1.0)
+        for thread in threads:
+            thread.join()
+        self.assertEqual(self.daemon.stop(), 0)
+        self.assertIsNone(self.daemon.postgres_pid(), "the private Postgres is stopped as well")
+        self.daemon.restart()
+        judge(self, self.daemon, acked)
+
+    def test_the_checker_sees_a_changed_row(self) -> None:
+        """A checker that finds nothing must be one that could."""
+        daemon = Daemon()
+        self.addCleanup(daemon.destroy)
+        daemon.start()
+        with daemon.client() as client:
+            client.call("run.start", run_id="r1", agent="test")
+            seq = client.append("r1", "x.test.noted", {"sum": 100})["seq"]
+            judge(self, daemon)
+            daemon.sql("SET session_replication_role = replica; "
+                       f"UPDATE event SET body = '{{\"sum\": 900}}' WHERE seq = {seq}")
+            uri = client.call("server.status")["database"]
+        findings = Checker(uri, str(daemon.data / "artifacts")).check()
+        self.assertIn(("body_hash", seq), [(finding.check, finding.seq) for finding in findings])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,207 @@
+"""The stop rule: what a run depends on and cannot be had is tried once more, then the run stops with SYSTEM_ERROR."""
+from __future__ import annotations
+
+import os
+import pathlib
+import time
+
+from support import DaemonCase, main, muniment
+
+
+class StopRule(DaemonCase):
+    def artifact(self, run_id: str | None = None, text: bytes = b"the evidence") -> tuple[str, pathlib.Path]:
+        stored = self.client.put(run_id or self.run_id, text, mime_type="text/plain")
+        return f"artifact://{run_id or self.run_id}/{stored['artifact_id']}", self.daemon.data / "artifacts" / stored["path"]
+
+    def resolve(self, pointer: str, **more: object) -> dict:
+        return self.call("pointer.resolve", pointers=[pointer], **more)["results"][0]
+
+    def status(self, run_id: str | None = None) -> str:
+        return self.call("run.get", run_id=run_id or self.run_id)["run"]["status"]
+
+    def types(self, run_id: str | None = None) -> list[str]:
+        return [event["type"] for event in self.events(run_id)]
+
+    def resolve_critical(self, pointer: str, run_id: str | None = None) -> None:
+        """Resolving halts the run; whether the reply is an error or a result that says so."""
+        try:
+            result = self.resolve(pointer, critical=True, run_id=run_id or self.run_id)
+            self.assertFalse(result["ok"])
+        except muniment.MunimentError as error:
+            self.assertIn(error.code, ("run_halted", "system_error", "corrupt"))
+
+    def test_a_good_pointer_resolves(self) -> None:
+        pointer, _ = self.artifact()
+        result = self.resolve(pointer, critical=True)
+        self.assertTrue(result["ok"])
+        self.assertEqual(self.status(), "open")
+
+    def test_a_slice_of_an_artifact(self) -> None:
+        pointer, _ = self.artifact()
+        self.assertEqual(self.resolve(pointer + "#b4-12")["text"], "evidence")
+
+    def test_run_and_snapshot_pointers(self) -> None:
+        taken = self.call("snapshot.take", run_id=self.run_id)
+        for pointer in (f"run://{self.run_id}", f"snap://{self.run_id}/{taken['seq']}"):
+            with self.subTest(pointer=pointer):
+                self.assertTrue(self.resolve(pointer)["ok"])
+
+    def test_a_missing_file_not_critical_is_only_told(self) -> None:
+        pointer, path = self.artifact()
+        path.unlink()
+        result = self.resolve(pointer)
+        self.assertEqual((result["ok"], result["reason"]), (False, "NOT_FOUND"))
+        self.assertEqual(self.status(), "open")
+
+    def test_a_missing_file_halts_after_one_retry(self) -> None:
+        pointer, path = self.artifact()
+        path.unlink()
+        self.resolve_critical(pointer)
+        self.assertEqual(self.status(), "halted")
+        types = self.types()
+        self.assertEqual(types.count("pointer.retried"), 1)
+        self.assertEqual(types[-2:], ["pointer.unresolved", "run.halted"])
+        halted = self.events()[-1]["body"]
+        self.assertEqual((halted["code"], halted["pointer"]), ("SYSTEM_ERROR", pointer))
+
+    def test_damage_of_every_kind_halts(self) -> None:
+        def flip(path: pathlib.Path) -> None:
+            path.chmod(0o644)
+            path.write_bytes(b"tHe evidence")
+
+        def cut(path: pathlib.Path) -> None:
+            path.chmod(0o644)
+            os.truncate(path, 3)
+
+        def link(path: pathlib.Path) -> None:
+            path.rename(path.with_name("moved"))
+            path.symlink_to(path.with_name("moved"))
+
+        def fifo(path: pathlib.Path) -> None:
+            path.unlink()
+            os.mkfifo(path)
+
+        for damage in (flip, cut, link, fifo):
+            with self.subTest(damage=damage.__name__):
+                run_id = self.new_run(damage.__name__)
+                pointer, path = self.artifact(run_id)
+                damage(path)
+                started = time.monotonic()
+                self.resolve_critical(pointer, run_id)
+                self.assertLess(time.monotonic() - started, 10, "never a hang")
+                self.assertEqual(self.status(run_id), "halted")
+
+    def test_a_halted_run_takes_nothing_more(self) -> None:
+        pointer, path = self.artifact()
+        path.unlink()
+        self.resolve_critical(pointer)
+        attempts = {
+            "append": lambda: self.client.append(self.run_id, "x.test.a", {}),
+            "put": lambda: self.client.put(self.run_id, b"x"),
+            "manifest": lambda: self.call("manifest.put", run_id=self.run_id, manifest={"entries": []}),
+            "claim": lambda: self.call("claim.record", run_id=self.run_id, text="so", pointers=[pointer]),
+            "start": lambda: self.call("run.start", run_id=self.run_id, agent="test"),
+            "command": lambda: self.call("command.start", run_id=self.run_id, argv=["true"], cwd="/", env={}),
+        }
+        for name, attempt in attempts.items():
+            with self.subTest(attempt=name), self.refused("run_halted", run_id=self.run_id):
+                attempt()
+        with self.refused("run_halted") as caught:
+            self.client.append(self.run_id, "x.test.a", {})
+        self.golden("run_halted", f"{caught[0].code}\n{str(caught[0])}\n")
+        before = len(self.events())
+        self.assertIn(self.status(), "halted")
+        self.call("run.annotate", run_id=self.run_id, note="seen")
+        self.assertEqual(len(self.events()), before + 1)
+
+    def test_reads_of_a_halted_run_are_served(self) -> None:
+        pointer, path = self.artifact()
+        path.unlink()
+        self.resolve_critical(pointer)
+        self.assertIsNotNone(self.call("run.rehydrate", run_id=self.run_id)["state"]["halt"])
+        self.assertTrue(self.events())
+
+    def test_the_halt_survives_a_restart(self) -> None:
+        pointer, path = self.artifact()
+        path.unlink()
+        self.resolve_critical(pointer)
+        self.daemon.kill()
+        self.daemon.restart()
+        with self.refused("run_halted"):
+            self.client.append(self.run_id, "x.test.a", {})
+
+    def test_a_halted_run_may_be_ended(self) -> None:
+        pointer, path = self.artifact()
+        path.unlink()
+        self.resolve_critical(pointer)
+        self.call("run.end", run_id=self.run_id, outcome="failure")
+        self.assertEqual(self.status(), "ended")
+
+    def test_the_parent_hears_of_it_and_the_children_go_on(self) -> None:
+        middle = self.new_run("middle", parent=self.run_id)
+        child = self.new_run("child", parent=middle)
+        pointer, path = self.artifact(middle)
+        path.unlink()
+        self.resolve_critical(pointer, middle)
+        self.assertEqual(self.types()[-1], "child.halted")
+        self.assertEqual((self.status(), self.status(middle), self.status(child)), ("open", "halted", "open"))
+        self.note(child, goes="on")
+
+    def test_what_a_claim_needs_is_critical_without_the_flag(self) -> None:
+        pointer, path = self.artifact()
+        self.call("claim.record", run_id=self.run_id, text="it works", pointers=[pointer])
+        path.unlink()
+        for more in ({}, {"critical": False}):
+            try:
+                self.assertFalse(self.resolve(pointer, run_id=self.run_id, **more)["ok"])
+            except muniment.MunimentError:
+                pass
+            self.assertEqual(self.status(), "halted")
+
+    def test_a_claim_on_what_is_not_there_halts(self) -> None:
+        pointer = f"artifact://{self.run_id}/01900000-0000-7000-8000-000000000000"
+        with self.assertRaises(muniment.MunimentError):
+            self.call("claim.record", run_id=self.run_id, text="it works", pointers=[pointer])
+        self.assertEqual(self.status(), "halted")
+
+    def test_a_pointer_that_does_not_parse_never_halts(self) -> None:
+        for pointer in ("nonsense", "artifact://", f"artifact://{self.run_id}/x#z", "http://a/b"):
+            with self.subTest(pointer=pointer):
+                result = self.resolve(pointer, critical=True, run_id=self.run_id)
+                self.assertEqual((result["ok"], result["reason"]), (False, "PARSE_ERROR"))
+        self.assertEqual(self.status(), "open")
+        self.assertNotIn("pointer.retried", self.types())
+
+    def test_a_critical_resolve_must_name_a_run(self) -> None:
+        with self.refused("invalid_argument", "critical_without_run"):
+            self.call("pointer.resolve", pointers=["manifest://01900000-0000-7000-8000-000000000000"], critical=True)
+
+    def test_a_swapped_file_is_a_hash_mismatch(self) -> None:
+        pointer, path = self.artifact()
+        _, other = self.artifact(text=b"something else")
+        path.unlink()
+        path.write_bytes(other.read_bytes()[:12])
+        result = self.resolve(pointer)
+        self.assertEqual(result["reason"], "HASH_MISMATCH")
+        self.assertNotEqual(result["expected_hash"], result["actual_hash"])
+
+
+class Transient(DaemonCase):
+    """A disk that fails once: the retry is the whole of it."""
+
+    fault = True
+
+    def test_one_failed_read_is_one_retry_and_no_halt(self) -> None:
+        stored = self.client.put(self.run_id, b"the evidence", mime_type="text/plain")
+        pointer = f"artifact://{self.run_id}/{stored['artifact_id']}"
+        self.daemon.stop()
+        self.daemon.restart(failpoint="artifact.read_eio=error@1")
+        result = self.call("pointer.resolve", pointers=[pointer], critical=True, run_id=self.run_id)["results"][0]
+        self.assertTrue(result["ok"], result)
+        self.assertIn("artifact.read_eio", self.daemon.failpoint_log.read_text())
+        self.assertEqual([e["type"] for e in self.events() if e["type"].startswith("pointer.")], ["pointer.retried"])
+        self.assertEqual(self.call("run.get", run_id=self.run_id)["run"]["status"], "open")
+
+
+if __name__ == "__main__":
+    main()

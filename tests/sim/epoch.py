@@ -1,0 +1,182 @@
+"""One epoch of the fault harness: a data folder that lives through a number of kills, and what must hold after them."""
+from __future__ import annotations
+
+import collections
+import os
+import pathlib
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from typing import Optional
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "tests" / "functional"), str(ROOT / "tests" / "support")]
+
+import muniment  # noqa: E402
+import power  # noqa: E402
+from checker import Checker, client_history  # noqa: E402
+from clients import History, Operation, Worker, settle, stop_all  # noqa: E402
+from support import Daemon, wait_until  # noqa: E402
+
+CLIENTS = 4
+CHECK_EVERY_KILLS = 10
+UNFIRED_S_MAX = 6.0         # then the daemon is killed where it is
+
+# What must be arranged for a failpoint to be passed at all, and how often it is passed in a second of load.
+ARRANGEMENT = {
+    "artifact.second_file": "artifact.fsync_eio=error@{n}",
+    "append.before_resend": "append.cut_before_send=error@{n}",
+}
+RARE = re.compile(r"artifact\.|snapshot\.|append\.before_resend")
+
+
+def failpoints() -> list[str]:
+    """The names in the source at which the daemon may be killed: a new one is in the harness at once."""
+    names: set[str] = set()
+    for path in (ROOT / "src").rglob("*.cpp"):
+        names.update(re.findall(r'\bFAILPOINT\("([a-z_.]+)"\)', path.read_text()))
+    return sorted(names)
+
+
+class Epoch:
+    def __init__(self, number: int, seed: int, build: Optional[pathlib.Path] = None, only: str = ""):
+        self.number, self.seed = number, seed
+        self.random = random.Random(f"{seed}/{number}")
+        self.daemon = Daemon(fault=True, build=build)
+        self.shim = power.build_shim(self.daemon.folder)
+        self.journal = self.daemon.folder / "unsynced"
+        self.daemon.env.update(LD_PRELOAD=str(self.shim), MUNIMENT_UNSYNCED=str(self.journal))
+        self.history = History(self.daemon.folder / "history")
+        self.runs = {n: f"sim-{n}" for n in range(CLIENTS)}
+        self.pending: dict[int, list[Operation]] = {n: [] for n in self.runs}
+        self.names = [name for name in failpoints() if re.search(only, name)]
+        self.kills: collections.Counter[str] = collections.Counter()
+        self.counts: collections.Counter[str] = collections.Counter()
+
+    def run(self, kills: int) -> list[str]:
+        """Findings; none means that everything held."""
+        try:
+            order = [self.names[i % len(self.names)] for i in range(kills)]
+            self.random.shuffle(order)
+            for number, name in enumerate(order, 1):
+                self.live(number, name)
+                if number % CHECK_EVERY_KILLS == 0 or number == kills:
+                    self.check()
+                if self.history.findings:
+                    self.keep_log()
+                    break
+            return [f"epoch {self.number}, kill {sum(self.kills.values())}: {text}" for text in self.history.findings]
+        finally:
+            self.daemon.destroy()
+
+    # ---- a life
+
+    def live(self, number: int, name: str) -> None:
+        """The daemon works until the failpoint kills it."""
+        at = self.random.randrange(1, 12 if RARE.match(name) else 150)
+        if number == 1 or name == "append.after_commit" and self.random.random() < 0.1:
+            at += 5   # let it come up the first time
+        plan = f"{name}=kill@{at}"
+        if name in ARRANGEMENT:
+            plan = f"{ARRANGEMENT[name].format(n=at)},{name}=kill@1"
+        before = self.fired()
+        workers: list[Worker] = []
+        if self.come_up(plan):
+            workers = [Worker(n, f"{self.seed}/{self.number}/{number}", self.daemon.socket, self.history, self.pending[n], run_id)
+                       for n, run_id in self.runs.items()]
+            for worker in workers:
+                worker.start()
+        self.await_death(name, before)
+        if stuck := stop_all(workers):
+            self.history.found(stuck)
+        self.counts["operations"] += sum(worker.done for worker in workers)
+        if self.random.random() < 1 / 3:
+            self.daemon.kill_postgres()
+            self.counts["Postgres killed too"] += 1
+        lost = power.cut(self.journal, self.daemon.data / "artifacts")
+        self.counts["names lost with the power"] += len(lost)
+
+    def come_up(self, plan: str) -> bool:
+        """False: it was killed at its start, which is a kill like any other."""
+        self.daemon.process = self.daemon.spawn(failpoint=plan)
+        try:
+            self.daemon.wait_healthy()
+        except AssertionError as error:
+            if self.daemon.process.poll() == -signal.SIGKILL:
+                return False
+            self.history.found(str(error))
+            return False
+        return True
+
+    def await_death(self, name: str, before: collections.Counter[str]) -> None:
+        process = self.daemon.process
+        assert process
+        try:
+            status = process.wait(UNFIRED_S_MAX)
+        except subprocess.TimeoutExpired:
+            self.daemon.kill()
+            self.kills["anywhere"] += 1
+            return
+        if status != -signal.SIGKILL:
+            self.history.found(f"munimentd ended by itself with {status} under {name}:\n{self.daemon.log_tail()}")
+        if self.fired()[name] > before[name]:
+            self.kills[name] += 1
+
+    def fired(self) -> collections.Counter[str]:
+        """How often each failpoint did something, in all lives so far."""
+        path = self.daemon.failpoint_log
+        return collections.Counter(path.read_text().split() if path.exists() else [])
+
+    # ---- what must hold
+
+    def check(self) -> None:
+        """Heal, ask what is unknown again, and let those judge who share no code with the daemon."""
+        self.daemon.start()
+        settle(self.daemon.socket, self.history, self.pending, self.runs)
+        with self.daemon.client() as client:
+            status = client.call("server.status")
+            wait_until(lambda: self.caught_up(client), "the followers caught up", 60)
+        checker = Checker(status["database"], str(self.daemon.data / "artifacts"))
+        findings = checker.check() + client_history(self.history.acked, checker)
+        for finding in findings[:5]:
+            self.history.found(f"{finding.check} at seq {finding.seq} of {finding.run_id}: {finding.detail}")
+        for (run_id, event_id), events in checker.receipts.items():
+            if events[0]["type"].startswith("x.sim.") and event_id not in self.history.sent:
+                self.history.found(f"{run_id} holds the event {event_id}, which nobody sent")
+        self.check_artifacts()
+        self.check_snapshots()
+        self.counts["checks"] += 1
+        self.counts["events in the log"] = checker.counts["events"]
+        self.daemon.kill()
+        power.cut(self.journal, self.daemon.data / "artifacts")
+
+    def caught_up(self, client: muniment.Client) -> bool:
+        status = client.call("server.status")
+        followers = status["followers"]
+        return all(position >= status["log"]["size"] for name, position in followers.items() if name in ("run", "pointer"))
+
+    def check_artifacts(self) -> None:
+        rows = {row[0]: row[1:] for row in self.daemon.sql("SELECT artifact_id, hash, run_id, count(*) OVER (PARTITION BY run_id, step_id, hash)"
+                                                           " FROM artifact WHERE mime_type = 'text/plain'")}
+        for put in self.history.artifacts:
+            row = rows.get(put["artifact_id"])
+            if row is None or row[0] != put["hash"] or put["hash"] != put["sent"] or row[1] != put["run_id"]:
+                self.history.found(f"artifact {put['artifact_id']} of {put['run_id']} was acked with {put['hash']}, the table has {row}")
+            elif row[2] != "1":
+                self.history.found(f"artifact {put['artifact_id']} of {put['run_id']}: the same bytes {row[2]} times in one step")
+
+    def check_snapshots(self) -> None:
+        rows = {(row[0], row[1]): row[2] for row in self.daemon.sql(
+            "SELECT r.run_id, s.seq, encode(s.state_hash, 'hex') FROM snapshot s JOIN run r USING (log_no, run_no)")}
+        for taken in self.history.snapshots:
+            found = rows.get((taken["run_id"], str(taken["seq"])))
+            if found != taken["state_hash"]:
+                self.history.found(f"the snapshot of {taken['run_id']} at {taken['seq']} was acked as {taken['state_hash']}, the table has {found}")
+
+    def keep_log(self) -> None:
+        kept = pathlib.Path(f"/tmp/muniment-sim-{os.getpid()}-{self.number}.log")
+        kept.write_text(self.daemon.log_tail(2000))
+        self.history.findings.append(f"the daemon's log is kept in {kept}")

@@ -1,0 +1,48 @@
+"""Cuts the power under the artifact root: what was not synced is gone (see unsynced.c)."""
+from __future__ import annotations
+
+import os
+import pathlib
+import shutil
+import subprocess
+
+
+def build_shim(folder: pathlib.Path) -> pathlib.Path:
+    shim = folder / "unsynced.so"
+    subprocess.run(["cc", "-O1", "-shared", "-fPIC", "-o", shim, pathlib.Path(__file__).with_name("unsynced.c"), "-ldl"], check=True)
+    return shim
+
+
+def cut(journal: pathlib.Path, root: pathlib.Path) -> list[str]:
+    """Takes away, below `root`, what the journal says was not durable; starts a new journal. Returns what went."""
+    unsynced_names: dict[str, tuple[int, str]] = {}   # inode of the folder → …, by path
+    unsynced_data: dict[int, str] = {}
+    synced: set[int] = set()
+    prefix = f"{root}/"
+    for line in journal.read_text().splitlines() if journal.exists() else []:
+        act, *rest = line.split(" ", 3)
+        if act == "sync":
+            inode = int(rest[0])
+            synced.add(inode)
+            unsynced_data.pop(inode, None)
+            unsynced_names = {path: entry for path, entry in unsynced_names.items() if entry[0] != inode}
+        elif rest[2].startswith(prefix):
+            folder, inode, path = int(rest[0]), int(rest[1]), rest[2]
+            unsynced_names[path] = (folder, path)
+            if inode not in synced and not os.path.isdir(path):
+                unsynced_data[inode] = path
+    lost = []
+    for path in sorted(unsynced_names, reverse=True):   # what is deeper first
+        if os.path.isdir(path) and not os.path.islink(path):
+            shutil.rmtree(path)
+        elif os.path.lexists(path):
+            os.unlink(path)
+        else:
+            continue
+        lost.append(path[len(prefix):])
+    for path in unsynced_data.values():
+        if os.path.isfile(path):
+            os.truncate(path, 0)
+            lost.append(f"{path[len(prefix):]} (its bytes)")
+    journal.unlink(missing_ok=True)
+    return lost

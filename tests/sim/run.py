@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+"""The fault harness: kills the real daemon at every named failpoint, and lets an independent checker judge.
+
+    tests/sim/run.py [--soak] [--kills N] [--only REGEX] [--planted-bug NAME] [--json RESULTS]
+
+50 kills; --soak: 1,000, each failpoint at least 20 times. SEED=n replays the choices of an earlier run. A run in which
+a failpoint never fired has failed. --planted-bug: the daemon is a build with that bug, and must be found out.
+"""
+from __future__ import annotations
+
+import argparse
+import collections
+import concurrent.futures
+import json
+import os
+import pathlib
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+from epoch import Epoch, failpoints  # noqa: E402
+
+EPOCH_KILLS = 50
+SOAK_KILLS, SOAK_FIRED_MIN = 1000, 20
+
+
+def run_epoch(number: int, seed: int, kills: int, only: str, build: str) -> tuple[list[str], dict[str, int], dict[str, int]]:
+    epoch = Epoch(number, seed, pathlib.Path(build) if build else None, only)
+    try:
+        findings = epoch.run(kills)
+    except Exception as error:   # a harness that breaks has not shown that anything holds
+        findings = [f"epoch {number}: {type(error).__name__}: {error}", *epoch.history.findings]
+    return findings, dict(epoch.kills), dict(epoch.counts)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--soak", action="store_true")
+    parser.add_argument("--kills", type=int)
+    parser.add_argument("--only", default="", help="failpoints that match")
+    parser.add_argument("--planted-bug", default="")
+    parser.add_argument("--build", default="", help="the build folder; it must have failpoints")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--json", type=pathlib.Path)
+    arguments = parser.parse_args()
+
+    seed = int(os.environ.get("SEED") or time.time_ns() % 10**9)
+    kills = arguments.kills or (SOAK_KILLS if arguments.soak else EPOCH_KILLS)
+    fired_min = SOAK_FIRED_MIN if arguments.soak else 1
+    print(f"sim: SEED={seed}, {kills} kills at {len(failpoints())} failpoints", flush=True)
+
+    # One more epoch for each 50 kills, so that the checker's work stays small.
+    sizes = [min(EPOCH_KILLS, kills - start) for start in range(0, kills, EPOCH_KILLS)]
+    findings: list[str] = []
+    fired: collections.Counter[str] = collections.Counter()
+    counts: collections.Counter[str] = collections.Counter()
+    with concurrent.futures.ProcessPoolExecutor(arguments.jobs) as pool:
+        jobs = [pool.submit(run_epoch, number, seed, size, arguments.only, arguments.build) for number, size in enumerate(sizes)]
+        for job in concurrent.futures.as_completed(jobs):
+            found, epoch_fired, epoch_counts = job.result()
+            findings += found
+            fired.update(epoch_fired)
+            counts.update(epoch_counts)
+            print(f"sim: {sum(fired.values())} kills, {len(findings)} findings", flush=True)
+
+    results = judge(arguments, findings, fired, counts, fired_min)
+    if arguments.json:
+        arguments.json.write_text(json.dumps(results))
+    failed = sum(result["status"] == "failed" for result in results)
+    print(f"SEED={seed}\n{len(results) - failed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+def judge(arguments: argparse.Namespace, findings: list[str], fired: collections.Counter[str], counts: collections.Counter[str],
+          fired_min: int) -> list[dict[str, object]]:
+    """One result a failpoint (did it fire often enough) and one for what was found."""
+    def result(name: str, good: bool, text: str = "") -> dict[str, object]:
+        print(f"  {'ok ' if good else 'BAD'} {name}{': ' + text if text else ''}")
+        return {"name": f"sim:{name}", "status": "passed" if good else "failed", "seconds": 0, "text": "" if good else text}
+
+    summary = ", ".join(f"{name} {count:,}" for name, count in sorted(counts.items()))
+    if arguments.planted_bug:
+        return [result(f"the planted bug {arguments.planted_bug} is found", bool(findings), findings[0] if findings else "nothing was found: " + summary)]
+    wanted = [name for name in failpoints() if name in fired or not arguments.only]
+    results = [result(f"killed at {name}", fired[name] >= fired_min, f"{fired[name]} times") for name in wanted]
+    print(f"      killed anywhere: {fired['anywhere']}; {summary}")
+    if not any(fired[name] for name in wanted):
+        results.append(result("something fired", False, "a run without a fault shows nothing"))
+    results.append(result("acked once each, no gap, hashes right, snapshot = replay", not findings, "\n".join(findings)))
+    return results
+
+
+if __name__ == "__main__":
+    sys.exit(main())
