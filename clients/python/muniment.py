@@ -1,7 +1,7 @@
 """A client of munimentd: Python's standard library, one file, no dependencies.
 
     with muniment.connect("/var/lib/muniment") as m:
-        run = m.call("run.start", agent="demo")["run_id"]
+        run = m.call("run.start", agent={"name": "demo"})["run_id"]
         m.append(run, "x.acme.noted", {"text": "hello"})
         artifact = m.put(run, b"raw bytes", mime_type="text/plain")
         assert m.get(artifact["artifact_id"]) == b"raw bytes"

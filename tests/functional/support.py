@@ -87,12 +87,13 @@ class Daemon:
                 raise AssertionError(f"munimentd exited with {self.process.returncode}:\n{self.log_tail()}")
             try:
                 with muniment.connect(self.socket, deadline_s=5) as client:
-                    client.call("server.health")
-                    return
+                    if client.call("server.health")["ok"]:
+                        return
             except muniment.MunimentError:
-                if time.monotonic() > end:
-                    raise AssertionError(f"munimentd is not healthy after {timeout_s:g} s:\n{self.log_tail()}")
-                time.sleep(0.02)
+                pass
+            if time.monotonic() > end:
+                raise AssertionError(f"munimentd is not healthy after {timeout_s:g} s:\n{self.log_tail()}")
+            time.sleep(0.02)
 
     def client(self, **options: Any) -> muniment.Client:
         return muniment.connect(self.socket, **options)
@@ -242,7 +243,7 @@ class DaemonCase(unittest.TestCase):
     def new_run(self, name: str = "", **more: Any) -> str:
         """A run named after the test, so that messages are the same each time."""
         run_id = re.sub(r"[^A-Za-z0-9._-]", "-", self._testMethodName)[:100] + (f".{name}" if name else "")
-        return self.client.call("run.start", run_id=run_id, agent="test", **more)["run_id"]
+        return self.client.call("run.start", run_id=run_id, agent={"name": "test"}, **more)["run_id"]
 
     def call(self, method: str, **params: Any) -> dict[str, Any]:
         return self.client.call(method, **params)

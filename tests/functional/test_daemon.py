@@ -35,7 +35,7 @@ class Starting(unittest.TestCase):
         said = self.refuses(daemon)
         self.assertIn(str(daemon.data), said)
         with daemon.client() as client:
-            client.call("run.start", run_id="r1", agent="test")
+            client.call("run.start", run_id="r1", agent={"name": "test"})
 
     def test_a_second_daemon_on_the_same_log_refuses(self) -> None:
         first = self.daemon().start()
@@ -45,7 +45,7 @@ class Starting(unittest.TestCase):
         said = self.refuses(second, "--database", uri)
         self.assertRegex(said, "another|held|holds")
         with first.client() as client:
-            client.call("run.start", run_id="r1", agent="test")
+            client.call("run.start", run_id="r1", agent={"name": "test"})
 
     def test_settings_that_lose_data_are_refused_by_name(self) -> None:
         server = PrivatePostgres().start()
@@ -84,7 +84,7 @@ class Starting(unittest.TestCase):
     def test_sigterm_under_load_drains_what_was_taken(self) -> None:
         daemon = self.daemon().start()
         with daemon.client() as client:
-            client.call("run.start", run_id="r1", agent="test")
+            client.call("run.start", run_id="r1", agent={"name": "test"})
             sent = [client.start("event.append", {"run_id": "r1", "type": "x.test.a", "body": {"i": i}}) for i in range(200)]
             client.finish(sent[0])
             self.assertEqual(daemon.stop(), 0)
@@ -97,7 +97,7 @@ class Starting(unittest.TestCase):
                     break
         daemon.start()
         with daemon.client() as client:
-            self.assertGreaterEqual(client.call("run.start", run_id="r1", agent="test")["run_seq"], acked)
+            self.assertGreaterEqual(client.call("run.start", run_id="r1", agent={"name": "test"})["run_seq"], acked)
 
     def test_the_orphaned_postgres_of_a_killed_daemon_is_adopted(self) -> None:
         daemon = self.daemon().start()
@@ -128,7 +128,7 @@ class Starting(unittest.TestCase):
         server.sql("CREATE DATABASE there")
         daemon = self.daemon(arguments=("--database", server.uri("there"))).start()
         with daemon.client() as client:
-            client.call("run.start", run_id="r1", agent="test")
+            client.call("run.start", run_id="r1", agent={"name": "test"})
             client.append("r1", "x.test.a", {})
         self.assertIsNone(daemon.postgres_pid())
         self.assertEqual(daemon.stop(), 0)

@@ -21,7 +21,7 @@ class NoLargeValue(DaemonCase):
             lambda: self.call("claim.record", run_id=self.run_id, text="c" * 60_000, pointers=[f"run://{self.run_id}"]),
             lambda: self.call("claim.record", run_id=self.run_id, text="c", pointers=[f"run://{self.run_id}"] * 1000),
             lambda: self.call("evidence.record", run_id=self.run_id, type="note", content={"text": "e" * 60_000}),
-            lambda: self.call("run.start", run_id=f"{self.run_id}.goal", agent="a" * 1000, goal="g" * 60_000),
+            lambda: self.call("run.start", run_id=f"{self.run_id}.goal", agent={"name": "a" * 200}, goal="g" * 60_000),
             lambda: self.call("command.start", run_id=self.run_id, argv=["a" * 50_000], cwd="/", env={}),
             lambda: self.call("snapshot.take", run_id=self.run_id),
             lambda: self.call("run.end", run_id=self.run_id, outcome="success", summary="s" * 60_000),

@@ -33,7 +33,7 @@ class Recovery(DaemonCase):
             run_id = f"{self.run_id}.{number}"
             try:
                 with self.daemon.client(retry_for_s=0) as client:
-                    client.call("run.start", run_id=run_id, agent="test")
+                    client.call("run.start", run_id=run_id, agent={"name": "test"})
                     i = 0
                     while time.monotonic() < end:
                         body = {"n": number, "i": (i := i + 1)}
@@ -99,7 +99,7 @@ class Recovery(DaemonCase):
         self.addCleanup(daemon.destroy)
         daemon.start()
         with daemon.client() as client:
-            client.call("run.start", run_id="r1", agent="test")
+            client.call("run.start", run_id="r1", agent={"name": "test"})
             seq = client.append("r1", "x.test.noted", {"sum": 100})["seq"]
             judge(self, daemon)
             daemon.sql("SET session_replication_role = replica; "

@@ -8,13 +8,13 @@ from support import DaemonCase, main
 
 class Runs(DaemonCase):
     def test_a_run_without_id_gets_a_uuid(self) -> None:
-        run = self.call("run.start", agent="test")
+        run = self.call("run.start", agent={"name": "test"})
         self.assertEqual(uuid.UUID(run["run_id"]).version, 7)
         self.assertEqual((run["resumed"], run["run_seq"]), (False, 1))
 
     def test_starting_an_open_run_again_resumes_it(self) -> None:
         self.note(a=1)
-        again = self.call("run.start", run_id=self.run_id, agent="test")
+        again = self.call("run.start", run_id=self.run_id, agent={"name": "test"})
         self.assertTrue(again["resumed"])
         self.assertEqual(again["run_seq"], 2)
         self.assertEqual(len(self.events()), 2)
@@ -22,15 +22,15 @@ class Runs(DaemonCase):
     def test_starting_an_ended_run_is_a_conflict_unless_reopened(self) -> None:
         self.call("run.end", run_id=self.run_id, outcome="success")
         with self.refused("conflict", "run_ended_start", run_id=self.run_id):
-            self.call("run.start", run_id=self.run_id, agent="test")
-        run = self.call("run.start", run_id=self.run_id, agent="test", reopen=True)
+            self.call("run.start", run_id=self.run_id, agent={"name": "test"})
+        run = self.call("run.start", run_id=self.run_id, agent={"name": "test"}, reopen=True)
         self.assertTrue(run["resumed"])
         self.note(after="reopening")
         types = [event["type"] for event in self.events()]
         self.assertEqual([t for t in types if t.startswith("run.")], ["run.started", "run.ended", "run.resumed"])
 
     def test_nothing_is_appended_to_an_ended_run(self) -> None:
-        self.call("run.end", run_id=self.run_id, outcome="failure", error="it broke")
+        self.call("run.end", run_id=self.run_id, outcome="failure", error={"message": "it broke"})
         with self.refused("conflict", "run_ended_append", run_id=self.run_id):
             self.client.append(self.run_id, "x.test.noted", {})
         with self.refused("conflict", run_id=self.run_id):
@@ -51,7 +51,7 @@ class Runs(DaemonCase):
             self.call("run.end", run_id=self.run_id, outcome="great")
 
     def test_what_was_said_at_the_start_is_told_by_get(self) -> None:
-        run_id = self.new_run("child", goal="find it", labels={"team": "a"}, parent=self.run_id, external_id="trace-9")
+        run_id = self.new_run("child", goal="find it", labels={"team": "a"}, parent={"run_id": self.run_id}, external_id="trace-9")
         run = self.call("run.get", run_id=run_id)["run"]
         self.assertEqual(run["status"], "open")
         self.assertEqual((run["goal"], run["labels"], run["external_id"]), ("find it", {"team": "a"}, "trace-9"))
@@ -64,7 +64,7 @@ class Runs(DaemonCase):
             self.client.append("no-such-run", "x.test.a", {})
 
     def test_list_by_status_agent_labels_and_parent(self) -> None:
-        child = self.new_run("child", parent=self.run_id, labels={"only": "here"})
+        child = self.new_run("child", parent={"run_id": self.run_id}, labels={"only": "here"})
         ended = self.new_run("ended")
         self.call("run.end", run_id=ended, outcome="cancelled")
 

@@ -100,7 +100,7 @@ class StopRule(DaemonCase):
             "put": lambda: self.client.put(self.run_id, b"x"),
             "manifest": lambda: self.call("manifest.put", run_id=self.run_id, manifest={"entries": []}),
             "claim": lambda: self.call("claim.record", run_id=self.run_id, text="so", pointers=[pointer]),
-            "start": lambda: self.call("run.start", run_id=self.run_id, agent="test"),
+            "start": lambda: self.call("run.start", run_id=self.run_id, agent={"name": "test"}),
             "command": lambda: self.call("command.start", run_id=self.run_id, argv=["true"], cwd="/", env={}),
         }
         for name, attempt in attempts.items():
@@ -138,8 +138,8 @@ class StopRule(DaemonCase):
         self.assertEqual(self.status(), "ended")
 
     def test_the_parent_hears_of_it_and_the_children_go_on(self) -> None:
-        middle = self.new_run("middle", parent=self.run_id)
-        child = self.new_run("child", parent=middle)
+        middle = self.new_run("middle", parent={"run_id": self.run_id})
+        child = self.new_run("child", parent={"run_id": middle})
         pointer, path = self.artifact(middle)
         path.unlink()
         self.resolve_critical(pointer, middle)

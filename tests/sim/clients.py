@@ -88,7 +88,7 @@ class Worker(threading.Thread):
     def run(self) -> None:
         try:
             with muniment.connect(self.socket, deadline_s=20, retry_for_s=0) as client:
-                client.call("run.start", run_id=self.run_id, agent="sim")
+                client.call("run.start", run_id=self.run_id, agent={"name": "sim"})
                 while self.pending and not self.stopped.is_set():
                     if not self.attempt(client, self.pending[0]):
                         return
@@ -145,7 +145,7 @@ def settle(socket: str, history: History, pending: dict[int, list[Operation]], r
     for number, operations in pending.items():
         worker = Worker(number, "settle", socket, history, operations, runs[number])
         with muniment.connect(socket, deadline_s=30, retry_for_s=30) as client:
-            client.call("run.start", run_id=runs[number], agent="sim")
+            client.call("run.start", run_id=runs[number], agent={"name": "sim"})
             while operations:
                 if not worker.attempt(client, operations[0]):
                     raise muniment.ConnectionLost("the daemon went away while nothing was done to it")
