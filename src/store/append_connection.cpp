@@ -2,6 +2,7 @@
 
 #include <libpq-fe.h>
 #include <poll.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <cstring>
@@ -248,10 +249,15 @@ CommitResult AppendConnection::commit(const RowBatch& batch, std::int64_t epoch,
   timed_out_ = false;
   const bool by_unnest = batch.rows.empty() && batch.events.size() < copy_from_events;
   FAILPOINT("append.before_send");
+  if (FAILPOINT_FAILS("append.cut_before_send")) ::shutdown(PQsocket(connection_), SHUT_RDWR);
   CommitResult result = by_unnest ? insert_by_unnest(batch, epoch, meanwhile) : insert_by_copy(batch, epoch, meanwhile);
   if (result.outcome != CommitOutcome::unknown) drain();
   if (!healthy()) result = {CommitOutcome::unknown, result.sqlstate, result.message};
   FAILPOINT("append.after_commit");
+  if (FAILPOINT_FAILS("append.cut_after_commit")) {  // it is in, and nobody here knows
+    ::shutdown(PQsocket(connection_), SHUT_RDWR);
+    return {CommitOutcome::unknown, "", "the connection was cut"};
+  }
   return result;
 }
 
