@@ -1,0 +1,41 @@
+#include "cli/arguments.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/json.hpp"
+
+namespace muniment::cli {
+
+Result<std::string> json_line(std::string_view text) {
+  // A line feed inside a string is not JSON, so that the ones that remain stand between tokens.
+  RETURN_IF_ERROR(json::parse(text));
+  std::string line(text);
+  std::replace_if(line.begin(), line.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
+  return line;
+}
+
+Result<std::string> labels_json(const std::vector<std::string>& words) {
+  json::Writer writer;
+  writer.begin_object();
+  for (const std::string& word : words) {
+    const std::size_t equals = word.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      return Error(Errc::invalid_argument, fmt::format("a label is k=v, not \"{}\"", word));
+    }
+    writer.member(word.substr(0, equals), word.substr(equals + 1));
+  }
+  writer.end_object();
+  return std::move(writer).text();
+}
+
+Result<std::string> absolute_path(const std::string& path) {
+  std::error_code failed;
+  const std::filesystem::path whole = std::filesystem::absolute(path, failed);
+  if (failed) return Error(Errc::invalid_argument, path + ": " + failed.message());
+  return whole.string();
+}
+
+}  // namespace muniment::cli

@@ -1,0 +1,21 @@
+// What people type, as what a request holds.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace muniment::cli {
+
+// JSON text on one line: the line feeds between its tokens are blanks. Errors: invalid_argument.
+Result<std::string> json_line(std::string_view text);
+
+// {"k":"v", …} of words k=v.
+Result<std::string> labels_json(const std::vector<std::string>& words);
+
+// The daemon has another working folder.
+Result<std::string> absolute_path(const std::string& path);
+
+}  // namespace muniment::cli

@@ -1,0 +1,240 @@
+// artifact put | get | list, snapshot take | list, manifest show.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/limits.hpp"
+#include "base/text.hpp"
+#include "cli/arguments.hpp"
+#include "cli/commands.hpp"
+#include "cli/upload.hpp"
+
+namespace muniment::cli {
+namespace {
+
+struct PutOptions {
+  std::string file;
+  std::string run;
+  std::string step;
+  std::string mime_type;
+  std::string metadata;
+};
+
+void declare_put(CLI::App& command, PutOptions& options) {
+  command.add_option("FILE", options.file, "The file; - reads standard input")->required();
+  command.add_option("--run", options.run, "RUN");
+  command.add_option("--step", options.step, "The step's id");
+  command.add_option("--mime-type", options.mime_type, "What it is; otherwise from its name");
+  command.add_option("--metadata", options.metadata, "A JSON object");
+}
+
+Status put_artifact(Session& session, const PutOptions& options) {
+  ASSIGN_OR_RETURN(const std::string run_id, session.run_id(options.run));
+  Upload upload;
+  upload.run_id = run_id;
+  upload.step_id = options.step;
+  upload.mime_type = options.mime_type.empty() ? mime_type_of(options.file) : options.mime_type;
+  if (!options.metadata.empty()) {
+    ASSIGN_OR_RETURN(upload.metadata, json_line(options.metadata));
+  }
+  ASSIGN_OR_RETURN(Client* const client, session.client());
+  ASSIGN_OR_RETURN(const Message answer, options.file == "-" ? put_descriptor(*client, upload, STDIN_FILENO)
+                                                             : put_file(*client, upload, options.file));
+  if (session.printed_json(answer)) return success();
+  const json::Value result = answer.result();
+  session.out().line(fmt::format("artifact://{}/{}  {}  {}", run_id, result["artifact_id"].string_or(""),
+                                 human_size(static_cast<std::uint64_t>(result["size_bytes"].as_int().value_or(0))),
+                                 result["hash"].string_or("")));
+  return success();
+}
+
+struct GetOptions {
+  std::string artifact;
+  std::string output;
+  std::int64_t offset = 0;
+  std::optional<std::int64_t> length;
+};
+
+void declare_get(CLI::App& command, GetOptions& options) {
+  command.add_option("ARTIFACT", options.artifact, "Its id, or artifact://RUN/ID")->required();
+  command.add_option("-o,--output", options.output, "Write to this file; - is standard output");
+  command.add_option("--offset", options.offset, "From this byte on")->capture_default_str();
+  command.add_option("--length", options.length, "At most this many bytes");
+}
+
+std::string id_of(std::string_view artifact) {
+  artifact = artifact.substr(0, artifact.find('#'));
+  const std::size_t slash = artifact.rfind('/');
+  return std::string(slash == std::string_view::npos ? artifact : artifact.substr(slash + 1));
+}
+
+Status write_all(int descriptor, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(descriptor, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) {
+      return Error(Errc::invalid_argument, fmt::format("cannot write the bytes: {}", std::strerror(errno)));
+    }
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return success();
+}
+
+// Raw, a slice at a time, until the wanted length or the artifact's end.
+Status copy_out(Client& client, const GetOptions& options, int descriptor) {
+  const std::string id = json::quote(id_of(options.artifact));
+  std::int64_t offset = options.offset;
+  std::int64_t left = options.length.value_or(INT64_MAX);
+  while (left > 0) {
+    const std::int64_t length = std::min<std::int64_t>(left, limits::artifact_raw_reply_bytes_max);
+    ASSIGN_OR_RETURN(const Message answer,
+                     client.call("artifact.get",
+                                 fmt::format("{{\"artifact_id\":{},\"offset\":{},\"length\":{},\"encoding\":\"raw\"}}",
+                                             id, offset, length)));
+    RETURN_IF_ERROR(write_all(descriptor, answer.raw));
+    const auto got = static_cast<std::int64_t>(answer.raw.size());
+    offset += got;
+    left -= got;
+    if (got < length) return success();
+  }
+  return success();
+}
+
+Status get_artifact(Session& session, const GetOptions& options) {
+  ASSIGN_OR_RETURN(Client* const client, session.client());
+  if (options.output.empty() || options.output == "-") {
+    if (session.out().terminal()) {
+      return Error(Errc::invalid_argument, "these bytes may hold anything, and this is a terminal. Give -o FILE, "
+                                           "or pipe them into a pager that escapes");
+    }
+    return copy_out(*client, options, STDOUT_FILENO);
+  }
+  const int file = ::open(options.output.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (file < 0) {
+    return Error(Errc::invalid_argument, fmt::format("cannot write {}: {}", options.output, std::strerror(errno)));
+  }
+  Status status = copy_out(*client, options, file);
+  ::close(file);
+  return status;
+}
+
+struct ListOptions {
+  std::string run;
+  std::string step;
+};
+
+void declare_list(CLI::App& command, ListOptions& options) {
+  command.add_option("--run", options.run, "RUN");
+  command.add_option("--step", options.step, "Only this step's");
+}
+
+Status list_artifacts(Session& session, const ListOptions& options) {
+  ASSIGN_OR_RETURN(const std::string run_id, session.run_id(options.run));
+  const Output& out = session.out();
+  Table table({"artifact", "step", "size", "type", "hash"});
+  std::string cursor;
+  do {
+    json::Writer params;
+    params.begin_object().member("run_id", run_id).member("limit", limits::page_items_max);
+    if (!options.step.empty()) params.member("step_id", options.step);
+    if (!cursor.empty()) params.member("cursor", cursor);
+    params.end_object();
+    ASSIGN_OR_RETURN(const Message page, session.call("artifact.list", params.text()));
+    for (const json::Value item : page.result()["artifacts"]) {
+      if (session.options.json) {
+        out.line(item.source());
+        continue;
+      }
+      table.add({item["artifact_id"].string_or(""), out.one_line(item["step_id"].string_or("")),
+                 human_size(static_cast<std::uint64_t>(item["size_bytes"].as_int().value_or(0))),
+                 out.one_line(item["mime_type"].string_or("")), item["hash"].string_or("").substr(0, 16)});
+    }
+    cursor = page.result()["cursor"].string_or("");
+  } while (!cursor.empty());
+  if (!session.options.json) table.print(out);
+  return success();
+}
+
+struct RunOption {
+  std::string run;
+};
+
+void declare_run(CLI::App& command, RunOption& options) {
+  command.add_option("RUN", options.run, "Which");
+}
+
+Status take_snapshot(Session& session, const RunOption& options) {
+  ASSIGN_OR_RETURN(const std::string run_id, session.run_id(options.run));
+  ASSIGN_OR_RETURN(const Message answer,
+                   session.call("snapshot.take", fmt::format("{{\"run_id\":{}}}", json::quote(run_id))));
+  if (session.printed_json(answer)) return success();
+  const json::Value result = answer.result();
+  session.out().line(fmt::format("snap://{}/{}  {}  state {}", run_id, result["seq"].source(),
+                                 human_size(static_cast<std::uint64_t>(result["size_bytes"].as_int().value_or(0))),
+                                 result["state_hash"].string_or("")));
+  return success();
+}
+
+Status list_snapshots(Session& session, const RunOption& options) {
+  ASSIGN_OR_RETURN(const std::string run_id, session.run_id(options.run));
+  const Output& out = session.out();
+  Table table({"seq", "size", "reason", "state", "taken"});
+  std::string cursor;
+  do {
+    json::Writer params;
+    params.begin_object().member("run_id", run_id);
+    if (!cursor.empty()) params.member("cursor", cursor);
+    params.end_object();
+    ASSIGN_OR_RETURN(const Message page, session.call("snapshot.list", params.text()));
+    for (const json::Value item : page.result()["snapshots"]) {
+      if (session.options.json) {
+        out.line(item.source());
+        continue;
+      }
+      table.add({std::string(item["seq"].source()),
+                 human_size(static_cast<std::uint64_t>(item["size_bytes"].as_int().value_or(0))),
+                 out.one_line(item["reason"].string_or("")), item["state_hash"].string_or("").substr(0, 16),
+                 item["created_at"].string_or("")});
+    }
+    cursor = page.result()["cursor"].string_or("");
+  } while (!cursor.empty());
+  if (!session.options.json) table.print(out);
+  return success();
+}
+
+struct ManifestOptions {
+  std::string manifest;
+};
+
+void declare_manifest(CLI::App& command, ManifestOptions& options) {
+  command.add_option("MANIFEST", options.manifest, "Its id, or manifest://ID")->required();
+}
+
+Status show_manifest(Session& session, const ManifestOptions& options) {
+  ASSIGN_OR_RETURN(const Message answer,
+                   session.call("manifest.get", fmt::format("{{\"manifest_id\":{}}}",
+                                                            json::quote(id_of(options.manifest)))));
+  if (session.printed_json(answer)) return success();
+  session.out().line(session.out().safe(answer.result()["manifest"].source()));
+  return success();
+}
+
+}  // namespace
+
+void add_artifact_commands(CLI::App& app, Session& session) {
+  CLI::App* artifact = add_group(app, "artifact", "Artifacts: put, get, list");
+  add_command<PutOptions>(session, *artifact, "put", "Keep a file", declare_put, put_artifact);
+  add_command<GetOptions>(session, *artifact, "get", "Its bytes, or a slice of them", declare_get, get_artifact);
+  add_command<ListOptions>(session, *artifact, "list", "The artifacts of a run", declare_list, list_artifacts);
+  CLI::App* snapshot = add_group(app, "snapshot", "Snapshots of a run's state");
+  add_command<RunOption>(session, *snapshot, "take", "Take one now", declare_run, take_snapshot);
+  add_command<RunOption>(session, *snapshot, "list", "The snapshots of a run", declare_run, list_snapshots);
+  CLI::App* manifest = add_group(app, "manifest", "What was in a context window, and why");
+  add_command<ManifestOptions>(session, *manifest, "show", "One manifest", declare_manifest, show_manifest);
+}
+
+}  // namespace muniment::cli

@@ -1,0 +1,222 @@
+// event append | list | tail.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+
+#include "base/limits.hpp"
+#include "cli/arguments.hpp"
+#include "cli/commands.hpp"
+#include "cli/timeline.hpp"
+
+namespace muniment::cli {
+namespace {
+
+struct AppendOptions {
+  std::string run;
+  std::string type;
+  std::string body = "-";
+  std::string step;
+  std::string event_id;
+  std::string occurred_at;
+  std::optional<std::int64_t> expected_run_seq;
+  bool no_spill = false;
+};
+
+void declare_append(CLI::App& command, AppendOptions& options) {
+  command.add_option("TYPE", options.type, "message.added, x.vendor.name, …")->required();
+  command.add_option("BODY", options.body, "The body, a JSON object; @FILE reads it; - reads standard input");
+  command.add_option("--run", options.run, "RUN");
+  command.add_option("--step", options.step, "The step's id");
+  command.add_option("--event-id", options.event_id, "A UUID; the same twice appends once");
+  command.add_option("--occurred-at", options.occurred_at, "When it happened, if not now");
+  command.add_option("--expect", options.expected_run_seq, "The run_seq that it must get");
+  command.add_flag("--no-spill", options.no_spill, "Refuse large content instead of keeping it as an artifact");
+}
+
+Result<std::string> body_text(const std::string& body) {
+  if (body == "-") {
+    std::string text;
+    char piece[16 * 1024];
+    while (const std::size_t got = std::fread(piece, 1, sizeof piece, stdin)) text.append(piece, got);
+    return text;
+  }
+  if (!body.starts_with('@')) return body;
+  std::ifstream file(body.substr(1), std::ios::binary);
+  if (!file) return Error(Errc::invalid_argument, "cannot read " + body.substr(1));
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+Status append_event(Session& session, const AppendOptions& options) {
+  ASSIGN_OR_RETURN(const std::string run_id, session.run_id(options.run));
+  ASSIGN_OR_RETURN(const std::string body, body_text(options.body));
+  // Line feeds between the members of a body would end the request's line.
+  ASSIGN_OR_RETURN(const std::string line, json_line(body));
+  json::Writer params;
+  params.begin_object().member("run_id", run_id).member("type", options.type);
+  params.raw_member("body", line);
+  if (!options.step.empty()) params.member("step_id", options.step);
+  if (!options.event_id.empty()) params.member("event_id", options.event_id);
+  if (!options.occurred_at.empty()) params.member("occurred_at", options.occurred_at);
+  if (options.expected_run_seq) params.member("expected_run_seq", *options.expected_run_seq);
+  if (!options.no_spill) params.member("spill", true);
+  params.end_object();
+  ASSIGN_OR_RETURN(const Message answer, session.call("event.append", params.text()));
+  if (session.printed_json(answer)) return success();
+  const json::Value receipt = answer.result();
+  session.out().line(fmt::format("seq {}  run_seq {}  {}{}", receipt["seq"].source(), receipt["run_seq"].source(),
+                                 receipt["event_id"].string_or(""),
+                                 receipt["duplicate"].as_bool().value_or(false) ? "  (was there already)" : ""));
+  return success();
+}
+
+struct EventListOptions {
+  std::string run;
+  std::vector<std::string> types;
+  std::string step;
+  std::string since;
+  std::string until;
+  std::string origin;
+  std::optional<std::int64_t> from_seq;
+  std::size_t limit = 100;
+  bool newest_first = false;
+};
+
+void declare_list(CLI::App& command, EventListOptions& options) {
+  command.add_option("--run", options.run, "RUN; without it, the whole log");
+  command.add_option("--type", options.types, "tool.*, message.added, …");
+  command.add_option("--step", options.step, "The step's id");
+  command.add_option("--since", options.since, "From this time on");
+  command.add_option("--until", options.until, "Before this time");
+  command.add_option("--origin", options.origin, "observed, reported or imported");
+  command.add_option("--from", options.from_seq, "From this seq on");
+  command.add_option("-n,--limit", options.limit, "At most this many; 0: all")->capture_default_str();
+  command.add_flag("--newest", options.newest_first, "The newest first");
+}
+
+Result<std::string> list_params(Session& session, const EventListOptions& options, std::size_t limit,
+                                std::string_view cursor) {
+  json::Writer params;
+  params.begin_object();
+  if (!options.run.empty()) {
+    ASSIGN_OR_RETURN(const std::string run_id, session.run_id(options.run));
+    params.member("run_id", run_id);
+  }
+  if (!options.types.empty()) {
+    params.key("types").begin_array();
+    for (const std::string& type : options.types) params.string(type);
+    params.end_array();
+  }
+  if (!options.step.empty()) params.member("step_id", options.step);
+  if (!options.since.empty()) params.member("since", options.since);
+  if (!options.until.empty()) params.member("until", options.until);
+  if (!options.origin.empty()) params.member("origin", options.origin);
+  if (options.from_seq) params.member("from_seq", *options.from_seq);
+  if (options.newest_first) params.member("order", "desc");
+  if (!cursor.empty()) params.member("cursor", cursor);
+  params.member("limit", limit).end_object();
+  return std::move(params).text();
+}
+
+// One event a line: its place, time, run, type and the start of its body.
+void print_event(Session& session, const json::Value& event) {
+  const Output& out = session.out();
+  if (session.options.json) {
+    out.line(event.source());
+    return;
+  }
+  const std::string head = fmt::format(
+      "{:>8} {} {:<20} {:<18} ", event["seq"].source(),
+      out.tone(Tone::dim, event["recorded_at"].string_or("").substr(11, 12)),
+      out.safe(event["run_id"].string_or("")), out.safe(event["type"].string_or("")));
+  const std::string body = out.one_line(summary_of(event));
+  const std::size_t used = columns_of(head);
+  out.line(head + (out.terminal() && out.width() > used + 8 ? fit(body, out.width() - used - 1) : body));
+}
+
+Status list_events(Session& session, const EventListOptions& options) {
+  std::size_t left = options.limit == 0 ? SIZE_MAX : options.limit;
+  std::string cursor;
+  do {
+    ASSIGN_OR_RETURN(const std::string params,
+                     list_params(session, options, std::min(left, limits::page_items_max), cursor));
+    ASSIGN_OR_RETURN(const Message page, session.call("event.list", params));
+    const json::Value events = page.result()["events"];
+    for (const json::Value event : events) print_event(session, event);
+    left -= std::min(left, events.size());
+    cursor = page.result()["cursor"].string_or("");
+  } while (left > 0 && !cursor.empty() && !session.out().failed());
+  return success();
+}
+
+struct TailOptions {
+  std::string run;
+  std::vector<std::string> types;
+  std::int64_t count = 10;
+  bool follow = false;
+};
+
+void declare_tail(CLI::App& command, TailOptions& options) {
+  command.add_option("--run", options.run, "RUN; without it, the whole log");
+  command.add_option("--type", options.types, "tool.*, message.added, …");
+  command.add_option("-n", options.count, "The last this many")->capture_default_str();
+  command.add_flag("-f,--follow", options.follow, "Then go on, as events are recorded");
+}
+
+// Prints the last events and answers the seq after them.
+Result<std::int64_t> print_last(Session& session, const TailOptions& options) {
+  EventListOptions list;
+  list.run = options.run;
+  list.types = options.types;
+  list.newest_first = true;
+  const auto count = static_cast<std::size_t>(std::clamp<std::int64_t>(options.count, 1, 1000));
+  ASSIGN_OR_RETURN(const std::string params, list_params(session, list, count, ""));
+  ASSIGN_OR_RETURN(const Message page, session.call("event.list", params));
+  std::vector<json::Value> events;
+  for (const json::Value event : page.result()["events"]) events.push_back(event);
+  for (auto event = events.rbegin(); event != events.rend(); ++event) print_event(session, *event);
+  return events.empty() ? 0 : events.front()["seq"].as_int().value_or(-1) + 1;
+}
+
+Status tail_events(Session& session, const TailOptions& options) {
+  ASSIGN_OR_RETURN(const std::int64_t next, print_last(session, options));
+  if (!options.follow) return success();
+  EventListOptions list;
+  list.run = options.run;
+  json::Writer params;
+  params.begin_object().member("from_seq", next);
+  if (!options.run.empty()) {
+    ASSIGN_OR_RETURN(const std::string run_id, session.run_id(options.run));
+    params.member("run_id", run_id);
+  }
+  if (!options.types.empty()) {
+    params.key("types").begin_array();
+    for (const std::string& type : options.types) params.string(type);
+    params.end_array();
+  }
+  params.end_object();
+  ASSIGN_OR_RETURN(Client* const client, session.client());
+  RETURN_IF_ERROR(client->call("event.subscribe", params.text()));
+  while (!session.out().failed()) {
+    auto notification = client->next_notification(std::chrono::hours(1));
+    if (!notification && notification.error().code == Errc::deadline_exceeded) continue;
+    if (!notification) return std::move(notification).error();
+    if (notification->root()["method"].string_or("") != "event") continue;
+    print_event(session, notification->params()["event"]);
+    std::fflush(stdout);
+  }
+  return success();
+}
+
+}  // namespace
+
+void add_event_commands(CLI::App& app, Session& session) {
+  CLI::App* event = add_group(app, "event", "Events: append, list, follow");
+  add_command<AppendOptions>(session, *event, "append", "Append one event", declare_append, append_event);
+  add_command<EventListOptions>(session, *event, "list", "List events", declare_list, list_events);
+  add_command<TailOptions>(session, *event, "tail", "The newest events", declare_tail, tail_events);
+}
+
+}  // namespace muniment::cli

@@ -1,0 +1,228 @@
+// claim list | record, evidence add | list, pointer resolve | validate.
+#include <fmt/format.h>
+
+#include "base/text.hpp"
+#include "cli/arguments.hpp"
+#include "cli/commands.hpp"
+
+namespace muniment::cli {
+namespace {
+
+struct ClaimOptions {
+  std::string text;
+  std::string run;
+  std::string step;
+  std::vector<std::string> pointers;
+};
+
+void declare_claim(CLI::App& command, ClaimOptions& options) {
+  command.add_option("TEXT", options.text, "What is asserted")->required();
+  command.add_option("--pointer", options.pointers, "What it rests on; critical from then on");
+  command.add_option("--run", options.run, "RUN");
+  command.add_option("--step", options.step, "The step's id");
+}
+
+Status record_claim(Session& session, const ClaimOptions& options) {
+  ASSIGN_OR_RETURN(const std::string run_id, session.run_id(options.run));
+  json::Writer params;
+  params.begin_object().member("run_id", run_id).member("text", options.text);
+  params.key("pointers").begin_array();
+  for (const std::string& pointer : options.pointers) params.string(pointer);
+  params.end_array();
+  if (!options.step.empty()) params.member("step_id", options.step);
+  params.end_object();
+  ASSIGN_OR_RETURN(const Message answer, session.call("claim.record", params.text()));
+  if (session.printed_json(answer)) return success();
+  session.out().line(fmt::format("claim {}  seq {}", answer.result()["claim_id"].string_or(""),
+                                 answer.result()["seq"].source()));
+  return success();
+}
+
+struct LedgerListOptions {
+  std::string run;
+  std::string type;
+};
+
+void declare_claim_list(CLI::App& command, LedgerListOptions& options) {
+  command.add_option("--run", options.run, "RUN");
+}
+
+void declare_evidence_list(CLI::App& command, LedgerListOptions& options) {
+  command.add_option("--run", options.run, "RUN; without it, of all runs");
+  command.add_option("--type", options.type, "Only this type");
+}
+
+std::string pointers_text(const json::Value& pointers) {
+  std::string text;
+  for (const json::Value pointer : pointers) text += (text.empty() ? "" : " ") + pointer.string_or("");
+  return text;
+}
+
+// Pages of `method` as rows; `row` turns an item of result[list] into cells.
+Status list_pages(Session& session, const std::string& method, const LedgerListOptions& options,
+                  const std::string& run_id, const char* list, Table& table,
+                  std::vector<std::string> (*row)(const Output&, const json::Value&)) {
+  std::string cursor;
+  do {
+    json::Writer params;
+    params.begin_object();
+    if (!run_id.empty()) params.member("run_id", run_id);
+    if (!options.type.empty()) params.member("type", options.type);
+    if (!cursor.empty()) params.member("cursor", cursor);
+    params.end_object();
+    ASSIGN_OR_RETURN(const Message page, session.call(method, params.text()));
+    for (const json::Value item : page.result()[list]) {
+      if (session.options.json) {
+        session.out().line(item.source());
+      } else {
+        table.add(row(session.out(), item));
+      }
+    }
+    cursor = page.result()["cursor"].string_or("");
+  } while (!cursor.empty());
+  if (!session.options.json) table.print(session.out());
+  return success();
+}
+
+Status list_claims(Session& session, const LedgerListOptions& options) {
+  ASSIGN_OR_RETURN(const std::string run_id, session.run_id(options.run));
+  Table table({"claim", "status", "text", "pointers"});
+  return list_pages(session, "claim.list", options, run_id, "claims", table,
+                    [](const Output& out, const json::Value& claim) -> std::vector<std::string> {
+                      return {claim["claim_id"].string_or(""), out.one_line(claim["status"].string_or("")),
+                              fit(out.one_line(claim["text"].string_or("")), 80),
+                              out.one_line(pointers_text(claim["pointers"]))};
+                    });
+}
+
+Status list_evidence(Session& session, const LedgerListOptions& options) {
+  std::string run_id;
+  if (!options.run.empty()) {
+    ASSIGN_OR_RETURN(run_id, session.run_id(options.run));
+  }
+  Table table({"evidence", "type", "run", "content"});
+  return list_pages(session, "evidence.list", options, run_id, "evidence", table,
+                    [](const Output& out, const json::Value& item) -> std::vector<std::string> {
+                      const std::string text = item["pointer"].string_or(item["content"]["text"].string_or(""));
+                      return {item["evidence_id"].string_or(""), out.one_line(item["type"].string_or("")),
+                              out.one_line(item["run_id"].string_or("")), fit(out.one_line(text), 80)};
+                    });
+}
+
+struct EvidenceOptions {
+  std::string type;
+  std::string text;
+  std::string pointer;
+  std::string metadata;
+  std::string validator;
+  std::string run;
+};
+
+void declare_evidence(CLI::App& command, EvidenceOptions& options) {
+  command.add_option("TYPE", options.type, "test_result, review, …")->required();
+  auto* text = command.add_option("--text", options.text, "The evidence itself");
+  auto* pointer = command.add_option("--pointer", options.pointer, "Or where it is");
+  text->excludes(pointer);
+  command.add_option("--metadata", options.metadata, "A JSON object, with --text");
+  command.add_option("--validator", options.validator, "Who checked");
+  command.add_option("--run", options.run, "RUN");
+}
+
+Status add_evidence(Session& session, const EvidenceOptions& options) {
+  ASSIGN_OR_RETURN(const std::string run_id, session.run_id(options.run));
+  if (options.text.empty() == options.pointer.empty()) {
+    return Error(Errc::invalid_argument, "give the evidence as --text or as --pointer");
+  }
+  json::Writer params;
+  params.begin_object().member("run_id", run_id).member("type", options.type);
+  if (!options.pointer.empty()) params.member("pointer", options.pointer);
+  if (!options.text.empty()) {
+    params.key("content").begin_object().member("text", options.text);
+    if (!options.metadata.empty()) {
+      ASSIGN_OR_RETURN(const std::string metadata, json_line(options.metadata));
+      params.raw_member("metadata", metadata);
+    }
+    params.end_object();
+  }
+  if (!options.validator.empty()) params.member("validator_id", options.validator);
+  params.end_object();
+  ASSIGN_OR_RETURN(const Message answer, session.call("evidence.record", params.text()));
+  if (session.printed_json(answer)) return success();
+  session.out().line(fmt::format("evidence {}  {}", answer.result()["evidence_id"].string_or(""),
+                                 answer.result()["hash"].string_or("")));
+  return success();
+}
+
+struct PointerOptions {
+  std::vector<std::string> pointers;
+  std::string run;
+  bool critical = false;
+};
+
+void declare_validate(CLI::App& command, PointerOptions& options) {
+  command.add_option("POINTER", options.pointers, "artifact://, manifest://, snap://, run://")->required();
+}
+
+void declare_resolve(CLI::App& command, PointerOptions& options) {
+  declare_validate(command, options);
+  command.add_option("--run", options.run, "The run that it may halt");
+  command.add_flag("--critical", options.critical, "Halt the run if it does not resolve");
+}
+
+void print_resolved(const Output& out, const json::Value& item) {
+  const bool ok = item["ok"].as_bool().value_or(false);
+  std::string text = ok ? out.tone(Tone::green, "ok") : out.tone(Tone::red, item["reason"].string_or("?"));
+  text += "  " + out.one_line(item["pointer"].string_or(""));
+  if (const auto size = item["size_bytes"].as_int()) text += "  " + human_size(static_cast<std::uint64_t>(*size));
+  if (const json::Value expected = item["expected_hash"]; expected && !ok) {
+    text += fmt::format("  expected {} got {}", expected.string_or("").substr(0, 16),
+                        item["actual_hash"].string_or("nothing").substr(0, 16));
+  }
+  out.line(text);
+}
+
+Status ask_pointers(Session& session, const PointerOptions& options, const std::string& method) {
+  json::Writer params;
+  params.begin_object().key("pointers").begin_array();
+  for (const std::string& pointer : options.pointers) params.string(pointer);
+  params.end_array();
+  if (!options.run.empty()) {
+    ASSIGN_OR_RETURN(const std::string run_id, session.run_id(options.run));
+    params.member("run_id", run_id);
+  }
+  if (options.critical) params.member("critical", true);
+  params.end_object();
+  ASSIGN_OR_RETURN(const Message answer, session.call(method, params.text()));
+  for (const json::Value item : answer.result()["results"]) {
+    if (!item["ok"].as_bool().value_or(false)) session.exit_code = exit_refused;
+    if (!session.options.json) print_resolved(session.out(), item);
+  }
+  session.printed_json(answer);
+  return success();
+}
+
+Status resolve_pointers(Session& session, const PointerOptions& options) {
+  return ask_pointers(session, options, "pointer.resolve");
+}
+
+Status validate_pointers(Session& session, const PointerOptions& options) {
+  return ask_pointers(session, options, "pointer.validate");
+}
+
+}  // namespace
+
+void add_ledger_commands(CLI::App& app, Session& session) {
+  CLI::App* claim = add_group(app, "claim", "What was asserted");
+  add_command<ClaimOptions>(session, *claim, "record", "Assert something", declare_claim, record_claim);
+  add_command<LedgerListOptions>(session, *claim, "list", "The claims of a run", declare_claim_list, list_claims);
+  CLI::App* evidence = add_group(app, "evidence", "What supports or refutes it");
+  add_command<EvidenceOptions>(session, *evidence, "add", "Record evidence", declare_evidence, add_evidence);
+  add_command<LedgerListOptions>(session, *evidence, "list", "What there is", declare_evidence_list, list_evidence);
+  CLI::App* pointer = add_group(app, "pointer", "Typed references, and whether they hold");
+  add_command<PointerOptions>(session, *pointer, "resolve", "What they refer to, as it is now", declare_resolve,
+                              resolve_pointers);
+  add_command<PointerOptions>(session, *pointer, "validate", "Whether they hold; never halts", declare_validate,
+                              validate_pointers);
+}
+
+}  // namespace muniment::cli

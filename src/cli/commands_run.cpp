@@ -1,0 +1,339 @@
+// run start | end | list | show, recover, rehydrate.
+#include <fmt/format.h>
+
+#include "base/limits.hpp"
+#include "base/text.hpp"
+#include "cli/arguments.hpp"
+#include "cli/commands.hpp"
+#include "cli/timeline.hpp"
+
+namespace muniment::cli {
+namespace {
+
+struct StartOptions {
+  std::string run;
+  std::string agent;
+  std::string goal;
+  std::vector<std::string> labels;
+  std::string parent;
+  std::string external_id;
+  bool reopen = false;
+};
+
+void declare_start(CLI::App& command, StartOptions& options) {
+  command.add_option("RUN", options.run, "The run's id; without one, the daemon makes one");
+  command.add_option("--agent", options.agent, "Who acts")->required();
+  command.add_option("--goal", options.goal, "What for");
+  command.add_option("--label", options.labels, "k=v, as often as wanted");
+  command.add_option("--parent", options.parent, "The run that started this one");
+  command.add_option("--external-id", options.external_id, "Its id in another system");
+  command.add_flag("--reopen", options.reopen, "Go on with a run that has ended");
+}
+
+Status start_run(Session& session, const StartOptions& options) {
+  json::Writer params;
+  params.begin_object();
+  if (!options.run.empty()) params.member("run_id", options.run);
+  params.key("agent").begin_object().member("name", options.agent).end_object();
+  if (!options.goal.empty()) params.member("goal", options.goal);
+  if (!options.labels.empty()) {
+    ASSIGN_OR_RETURN(const std::string labels, labels_json(options.labels));
+    params.raw_member("labels", labels);
+  }
+  if (!options.parent.empty()) {
+    ASSIGN_OR_RETURN(const std::string parent, session.run_id(options.parent));
+    params.key("parent").begin_object().member("run_id", parent).end_object();
+  }
+  if (!options.external_id.empty()) params.member("external_id", options.external_id);
+  if (options.reopen) params.member("reopen", true);
+  params.end_object();
+  ASSIGN_OR_RETURN(const Message answer, session.call("run.start", params.text()));
+  if (session.printed_json(answer)) return success();
+  session.out().line(answer.result()["run_id"].string_or(""));
+  return success();
+}
+
+struct EndOptions {
+  std::string run;
+  std::string outcome = "success";
+  std::string summary;
+};
+
+void declare_end(CLI::App& command, EndOptions& options) {
+  command.add_option("RUN", options.run, "Which");
+  command.add_option("--outcome", options.outcome, "success, failure, cancelled or abandoned")
+      ->check(CLI::IsMember({"success", "failure", "cancelled", "abandoned"}))
+      ->capture_default_str();
+  command.add_option("--summary", options.summary, "What came of it");
+}
+
+Status end_run(Session& session, const EndOptions& options) {
+  ASSIGN_OR_RETURN(const std::string run_id, session.run_id(options.run));
+  json::Writer params;
+  params.begin_object().member("run_id", run_id).member("outcome", options.outcome);
+  if (!options.summary.empty()) params.member("summary", options.summary);
+  params.end_object();
+  ASSIGN_OR_RETURN(const Message answer, session.call("run.end", params.text()));
+  if (session.printed_json(answer)) return success();
+  session.out().line(fmt::format("{} ended: {}", run_id, options.outcome));
+  return success();
+}
+
+struct RunListOptions {
+  std::string status;
+  std::string agent;
+  std::vector<std::string> labels;
+  std::string since;
+  std::string parent;
+  std::size_t limit = 20;
+};
+
+void declare_list(CLI::App& command, RunListOptions& options) {
+  command.add_option("--status", options.status, "open, ended or halted");
+  command.add_option("--agent", options.agent, "Its name");
+  command.add_option("--label", options.labels, "k=v");
+  command.add_option("--since", options.since, "Started at or after this time");
+  command.add_option("--parent", options.parent, "Children of this run");
+  command.add_option("-n,--limit", options.limit, "At most this many; 0: all")->capture_default_str();
+}
+
+Result<std::string> list_params(Session& session, const RunListOptions& options, std::size_t limit,
+                                std::string_view cursor) {
+  json::Writer params;
+  params.begin_object();
+  if (!options.status.empty()) params.member("status", options.status);
+  if (!options.agent.empty()) params.member("agent", options.agent);
+  if (!options.since.empty()) params.member("since", options.since);
+  if (!options.labels.empty()) {
+    ASSIGN_OR_RETURN(const std::string labels, labels_json(options.labels));
+    params.raw_member("labels", labels);
+  }
+  if (!options.parent.empty()) {
+    ASSIGN_OR_RETURN(const std::string parent, session.run_id(options.parent));
+    params.member("parent", parent);
+  }
+  if (!cursor.empty()) params.member("cursor", cursor);
+  params.member("limit", limit).end_object();
+  return std::move(params).text();
+}
+
+Tone tone_of_status(std::string_view status) {
+  if (status == "halted") return Tone::loud;
+  return status == "open" ? Tone::yellow : Tone::plain;
+}
+
+// Pages become rows of one table, so that its columns fit all of them.
+Status list_runs(Session& session, const RunListOptions& options) {
+  const Output& out = session.out();
+  const Time now = Clock().now();
+  Table table({"no", "run", "status", "agent", "started", "goal"});
+  std::size_t left = options.limit == 0 ? SIZE_MAX : options.limit;
+  std::string cursor;
+  do {
+    ASSIGN_OR_RETURN(const std::string params,
+                     list_params(session, options, std::min(left, limits::page_items_max), cursor));
+    ASSIGN_OR_RETURN(const Message page, session.call("run.list", params));
+    const json::Value runs = page.result()["runs"];
+    for (const json::Value run : runs) {
+      if (session.options.json) {
+        out.line(run.source());
+        continue;
+      }
+      const std::string status = run["status"].string_or("");
+      const std::string outcome = run["outcome"].string_or("");
+      const json::Value agent = run["agent"];
+      table.add({"@" + std::string(run["run_no"].source()), out.one_line(run["run_id"].string_or("")),
+                 out.tone(tone_of_status(status), outcome.empty() ? status : outcome),
+                 out.one_line(agent.is(json::Kind::object) ? agent["name"].string_or("") : agent.string_or("")),
+                 ago(run["started_at"].string_or(""), now), fit(out.one_line(run["goal"].string_or("")), 60)});
+    }
+    left -= std::min(left, runs.size());
+    cursor = page.result()["cursor"].string_or("");
+  } while (left > 0 && !cursor.empty());
+  if (!session.options.json) table.print(out);
+  return success();
+}
+
+struct ShowOptions {
+  std::string run;
+  bool tree = false;
+  std::string step;
+  std::vector<std::string> types;
+  TimelineOptions timeline;
+};
+
+void declare_show(CLI::App& command, ShowOptions& options) {
+  command.add_option("RUN", options.run, "Which");
+  command.add_flag("--tree", options.tree, "The run and its children, not its events");
+  command.add_option("--step", options.step, "Only this step");
+  command.add_option("--type", options.types, "Only these types: tool.*, message.added, …");
+  command.add_flag("--errors", options.timeline.errors, "Only what went wrong");
+  command.add_flag("--full", options.timeline.full, "Every event, with all of its text");
+}
+
+Status show_tree(Session& session, const std::string& run_id, std::size_t depth) {
+  constexpr std::size_t depth_max = 32;  // of a display; a parent always started earlier
+  const std::string quoted = json::quote(run_id);
+  ASSIGN_OR_RETURN(const Message answer, session.call("run.get", fmt::format("{{\"run_id\":{}}}", quoted)));
+  const json::Value run = answer.result()["run"];
+  const Output& out = session.out();
+  const std::string status = run["status"].string_or("");
+  out.line(std::string(2 * depth, ' ') + (depth == 0 ? "" : "└ ") + out.one_line(run_id) + "  " +
+           out.tone(tone_of_status(status), status) + "  " +
+           out.tone(Tone::dim, fit(out.one_line(run["goal"].string_or("")), 60)));
+  if (depth == depth_max) return success();
+  std::string cursor;
+  do {
+    ASSIGN_OR_RETURN(const Message children,
+                     session.call("run.list", fmt::format("{{\"parent\":{}{}}}", quoted,
+                                                          cursor.empty() ? "" : ",\"cursor\":" + json::quote(cursor))));
+    for (const json::Value child : children.result()["runs"]) {
+      RETURN_IF_ERROR(show_tree(session, child["run_id"].string_or(""), depth + 1));
+    }
+    cursor = children.result()["cursor"].string_or("");
+  } while (!cursor.empty());
+  return success();
+}
+
+std::string show_params(const std::string& run_id, const ShowOptions& options, std::string_view cursor) {
+  json::Writer params;
+  params.begin_object().member("run_id", run_id).member("limit", limits::page_items_max);
+  if (!options.step.empty()) params.member("step_id", options.step);
+  if (!options.types.empty()) {
+    params.key("types").begin_array();
+    for (const std::string& type : options.types) params.string(type);
+    params.end_array();
+  }
+  if (!cursor.empty()) params.member("cursor", cursor);
+  params.end_object();
+  return std::move(params).text();
+}
+
+Status show_run(Session& session, const ShowOptions& options) {
+  ASSIGN_OR_RETURN(const std::string run_id, session.run_id(options.run));
+  if (options.tree) return show_tree(session, run_id, 0);
+  const std::string named = fmt::format("{{\"run_id\":{}}}", json::quote(run_id));
+  ASSIGN_OR_RETURN(const Message head, session.call("run.get", named));
+  const json::Value run = head.result()["run"];
+  if (session.options.json) {
+    session.out().line(run.source());
+  } else {
+    // A run whose state cannot be had still shows its events.
+    const auto state = session.call("run.rehydrate", named);
+    print_run_heading(session.out(), run, state ? state->result()["state"] : json::Value());
+  }
+  Timeline timeline(session.out(), run, options.timeline);
+  std::string cursor;
+  do {
+    ASSIGN_OR_RETURN(const Message page, session.call("event.list", show_params(run_id, options, cursor)));
+    for (const json::Value event : page.result()["events"]) {
+      if (session.options.json) {
+        session.out().line(event.source());
+      } else {
+        timeline.add(event);
+      }
+    }
+    cursor = page.result()["cursor"].string_or("");
+  } while (!cursor.empty() && !session.out().failed());
+  if (!session.options.json) timeline.finish();
+  return success();
+}
+
+struct RehydrateOptions {
+  std::string run;
+  std::string asof;
+  std::string path;
+};
+
+void declare_rehydrate(CLI::App& command, RehydrateOptions& options) {
+  command.add_option("RUN", options.run, "Which");
+  command.add_option("--asof", options.asof, "The state as it was at a seq or a time");
+  command.add_option("--path", options.path, "A part of it, as a JSON pointer: /working");
+}
+
+Status rehydrate(Session& session, const RehydrateOptions& options) {
+  ASSIGN_OR_RETURN(const std::string run_id, session.run_id(options.run));
+  json::Writer params;
+  params.begin_object().member("run_id", run_id);
+  if (!options.asof.empty()) {
+    const bool number = options.asof.find_first_not_of("0123456789") == std::string::npos;
+    number ? params.raw_member("asof", options.asof) : params.member("asof", options.asof);
+  }
+  if (!options.path.empty()) params.member("path", options.path);
+  params.end_object();
+  ASSIGN_OR_RETURN(const Message answer, session.call("run.rehydrate", params.text()));
+  if (session.printed_json(answer)) return success();
+  const json::Value result = answer.result();
+  const Output& out = session.out();
+  out.line(result["state"] ? out.safe(result["state"].source())
+                           : "state artifact  " + result["state_artifact"].string_or(""));
+  fmt::print(stderr, "seq {}  state {}  snapshot at {} and {} events after it\n", result["seq"].source(),
+             result["state_hash"].string_or("").substr(0, 16), result["snapshot_seq"].source(),
+             result["events_applied"].source());
+  return success();
+}
+
+struct RecoverOptions {
+  std::string run;
+  std::vector<std::string> files;
+  std::string why;
+};
+
+void declare_recover(CLI::App& command, RecoverOptions& options) {
+  command.add_option("RUN", options.run, "Which");
+  command.add_option("--file", options.files,
+                     "ARTIFACT=FILE: a good copy of a damaged artifact; it is taken if its hash fits");
+  command.add_option("--why", options.why, "What was done, for the log");
+}
+
+// Sends what the caller brings, and shows what is damaged and whether the run goes on.
+Status recover(Session& session, const RecoverOptions& options) {
+  ASSIGN_OR_RETURN(const std::string run_id, session.run_id(options.run));
+  json::Writer params;
+  params.begin_object().member("run_id", run_id);
+  if (!options.files.empty()) {
+    params.key("files").begin_array();
+    for (const std::string& file : options.files) {
+      const std::size_t equals = file.find('=');
+      if (equals == std::string::npos) {
+        return Error(Errc::invalid_argument, "--file takes ARTIFACT=FILE");
+      }
+      ASSIGN_OR_RETURN(const std::string path, absolute_path(file.substr(equals + 1)));
+      params.begin_object().member("artifact_id", file.substr(0, equals)).member("path", path).end_object();
+    }
+    params.end_array();
+  }
+  if (!options.why.empty()) params.member("why", options.why);
+  params.end_object();
+  ASSIGN_OR_RETURN(const Message answer, session.call("run.recover", params.text()));
+  const json::Value result = answer.result();
+  const bool recovered = result["recovered"].as_bool().value_or(false);
+  if (!session.printed_json(answer)) {
+    const Output& out = session.out();
+    for (const json::Value item : result["damage"]) {
+      const bool mended = item["repaired"].as_bool().value_or(false);
+      out.line(out.tone(mended ? Tone::green : Tone::red, mended ? "repaired  " : "damaged   ") +
+               out.one_line(item["pointer"].string_or("")) + "  " + out.one_line(item["reason"].string_or("")));
+    }
+    out.line(recovered ? out.tone(Tone::green, run_id + " goes on")
+                       : "nothing was changed. Bring a good copy: muniment recover " + run_id +
+                             " --file ARTIFACT=FILE");
+  }
+  if (!recovered) session.exit_code = exit_halted;
+  return success();
+}
+
+}  // namespace
+
+void add_run_commands(CLI::App& app, Session& session) {
+  CLI::App* run = add_group(app, "run", "Runs: start, end, list, show");
+  add_command<StartOptions>(session, *run, "start", "Start a run, or go on with it", declare_start, start_run);
+  add_command<EndOptions>(session, *run, "end", "End a run", declare_end, end_run);
+  add_command<RunListOptions>(session, *run, "list", "List runs, the newest first", declare_list, list_runs);
+  add_command<ShowOptions>(session, *run, "show", "What happened in a run", declare_show, show_run);
+  add_command<RehydrateOptions>(session, app, "rehydrate", "The state of a run", declare_rehydrate, rehydrate);
+  add_command<RecoverOptions>(session, app, "recover", "Look at a halted run, repair it, let it go on",
+                              declare_recover, recover);
+}
+
+}  // namespace muniment::cli

@@ -1,0 +1,212 @@
+// up, down, status, doctor, config, rebuild.
+#include <fmt/format.h>
+
+#include <unistd.h>
+
+#include "base/text.hpp"
+#include "cli/autostart.hpp"
+#include "base/json.hpp"
+#include "cli/commands.hpp"
+#include "cli/doctor.hpp"
+
+namespace muniment::cli {
+namespace {
+
+constexpr std::chrono::seconds stop_patience{120};  // what is queued is written first
+
+std::string text_or(const json::Value& value, std::string_view fallback) {
+  if (value.is(json::Kind::string)) return value.string_or(fallback);
+  return value ? std::string(value.source()) : std::string(fallback);
+}
+
+// The members of an object on one line: "indexer 41, snapshotter 42".
+std::string listed(const json::Value& object) {
+  std::string text;
+  for (const json::Value member : object) {
+    text += (text.empty() ? "" : ", ") + member.key() + " " + text_or(member, "");
+  }
+  return text;
+}
+
+void print_disk(const Output& out, const json::Value& disk) {
+  const auto free = disk["free_bytes"].as_int();
+  const auto reserve = disk["reserve_bytes"].as_int();
+  if (!free) return;
+  std::string text = human_size(static_cast<std::uint64_t>(*free)) + " free";
+  if (reserve) text += ", " + human_size(static_cast<std::uint64_t>(*reserve)) + " kept back";
+  out.line("disk       " + text);
+}
+
+void print_degraded(const Output& out, const json::Value& degraded) {
+  if (degraded.size() == 0) {
+    out.line("health     " + out.tone(Tone::green, "well"));
+    return;
+  }
+  for (const json::Value item : degraded) {
+    const std::string text = item.is(json::Kind::object) ? listed(item) : text_or(item, "");
+    out.line("health     " + out.tone(Tone::red, "degraded: " + out.one_line(text)));
+  }
+}
+
+void print_status(const Output& out, const json::Value& status, std::int32_t pid) {
+  const json::Value log = status["log"];
+  out.line(fmt::format("munimentd  {} (pid {})", status["version"].string_or("?"), pid));
+  out.line("socket     " + out.safe(status["socket"].string_or("")));
+  out.line("database   " + out.safe(text_or(status["database"], "")));
+  out.line(fmt::format("log        {}  {} events",
+                       log["log_id"].string_or("").substr(0, 8),
+                       grouped(static_cast<std::uint64_t>(log["size"].as_int().value_or(0)))));
+  out.line("root       " + log["root"].string_or(""));
+  out.line("followers  " + out.one_line(listed(status["followers"])));
+  print_disk(out, status["disk"]);
+  print_degraded(out, status["degraded"]);
+}
+
+Status show_status(Session& session, const NoOptions&) {
+  ASSIGN_OR_RETURN(Client* const client, session.running_client());
+  ASSIGN_OR_RETURN(const Message answer, client->call("server.status", "{}"));
+  if (!session.printed_json(answer)) {
+    print_status(session.out(), answer.result(), client->daemon_pid());
+  }
+  return success();
+}
+
+Status bring_up(Session& session, const NoOptions&) {
+  if (session.options.no_autostart) {
+    return Error(Errc::invalid_argument, "up starts the daemon; --no-autostart forbids it");
+  }
+  RETURN_IF_ERROR(session.client());
+  return show_status(session, NoOptions{});
+}
+
+Status bring_down(Session& session, const NoOptions&) {
+  auto client = session.running_client();
+  const bool running = client.ok();
+  if (!running && client.error().code != Errc::unavailable) return std::move(client).error();
+  const std::int32_t pid = running ? (*client)->daemon_pid() : 0;
+  if (running && pid == 0) {
+    return Error(Errc::unavailable, "the daemon runs in another container; stop it there");
+  }
+  if (running) RETURN_IF_ERROR(stop_daemon(pid, stop_patience));
+  if (session.options.json) {
+    session.out().line(running ? fmt::format("{{\"stopped\":true,\"pid\":{}}}", pid)
+                               : "{\"stopped\":false}");
+  } else {
+    session.out().line(running ? fmt::format("munimentd (pid {}) has stopped", pid)
+                               : "no daemon runs");
+  }
+  return success();
+}
+
+struct RebuildOptions {
+  std::vector<std::string> tables;
+};
+
+void declare_rebuild(CLI::App& command, RebuildOptions& options) {
+  command.add_option("TABLE", options.tables, "Only these (run, artifact, claim, evidence, pointer)");
+}
+
+// The daemon rebuilds when it starts and the derived tables are marked stale; while it runs, a
+// method does the same. Both answer what was compared.
+Status rebuild(Session& session, const RebuildOptions& options) {
+  json::Writer params;
+  params.begin_object();
+  if (!options.tables.empty()) {
+    params.key("tables").begin_array();
+    for (const std::string& table : options.tables) params.string(table);
+    params.end_array();
+  }
+  params.end_object();
+  ASSIGN_OR_RETURN(const Message answer, session.call("server.rebuild", params.text()));
+  if (session.printed_json(answer)) return success();
+  for (const json::Value table : answer.result()["tables"]) {
+    session.out().line(fmt::format("{:<12} {}", table.key(), session.out().one_line(
+        table.is(json::Kind::object) ? listed(table) : text_or(table, ""))));
+  }
+  return success();
+}
+
+Status print_config(Session& session, const NoOptions&) {
+  const LoadedConfig loaded = load_config(session.config_inputs());
+  const Output& out = session.out();
+  json::Writer writer;
+  writer.begin_object();
+  Table table({"key", "value", "unit", "from", "meaning"});
+  for (std::size_t i = 0; i < config_table().size(); ++i) {
+    const ConfigKey& key = config_table()[i];
+    const std::string value = shown_value(loaded.values, key);
+    writer.key(key.key).begin_object();
+    writer.member("value", value).member("type", type_of(key)).member("unit", key.unit);
+    writer.member("from", loaded.origins[i].where).member("default", key.fallback);
+    writer.member("text", key.text).end_object();
+    table.add({std::string(key.key), value.empty() ? "\"\"" : out.safe(value), std::string(key.unit),
+               loaded.origins[i].where, out.tone(Tone::dim, key.text)});
+  }
+  writer.end_object();
+  if (session.options.json) {
+    out.line(writer.text());
+  } else {
+    table.print(out);
+  }
+  return loaded.problems.empty() ? success() : Status(loaded.problems.front());
+}
+
+Status check_config(Session& session, const NoOptions&) {
+  const LoadedConfig loaded = load_config(session.config_inputs());
+  if (session.options.json) {
+    json::Writer writer;
+    writer.begin_object().member("ok", loaded.problems.empty()).member("file", loaded.file);
+    writer.key("problems").begin_array();
+    for (const Error& problem : loaded.problems) writer.string(problem.message);
+    writer.end_array().end_object();
+    session.out().line(writer.text());
+    if (!loaded.problems.empty()) session.exit_code = exit_refused;
+    return success();
+  }
+  for (const Error& problem : loaded.problems) session.out().line(session.out().safe(problem.message));
+  if (!loaded.problems.empty()) {
+    return Error(Errc::invalid_argument, fmt::format("{} problems", loaded.problems.size()));
+  }
+  session.out().line(loaded.file.empty() ? "the configuration is good; there is no file"
+                                         : "the configuration is good: " + loaded.file);
+  return success();
+}
+
+Status run_doctor(Session& session, const NoOptions&) {
+  const LoadedConfig loaded = load_config(session.config_inputs());
+  const std::vector<Finding> findings = examine(loaded);
+  const Output& out = session.out();
+  if (session.options.json) {
+    out.line(findings_json(findings));
+  } else {
+    constexpr std::pair<std::string_view, Tone> marks[] = {
+        {"✓", Tone::green}, {"!", Tone::yellow}, {"✗", Tone::red}};
+    for (const Finding& finding : findings) {
+      const auto& [mark, tone] = marks[static_cast<std::size_t>(finding.level)];
+      out.line(fmt::format("{} {:<10} {}", out.tone(tone, mark), finding.subject, out.safe(finding.text)));
+      if (finding.mend.empty()) continue;
+      out.line(fmt::format("             mend: {}   ({})", finding.mend, out.tone(Tone::dim, finding.doc)));
+    }
+  }
+  for (const Finding& finding : findings) {
+    if (finding.level == Level::broken) session.exit_code = exit_refused;
+  }
+  return success();
+}
+
+}  // namespace
+
+void add_server_commands(CLI::App& app, Session& session) {
+  add_command<NoOptions>(session, app, "up", "Start the daemon, if none runs", nullptr, bring_up);
+  add_command<NoOptions>(session, app, "down", "Stop the daemon", nullptr, bring_down);
+  add_command<NoOptions>(session, app, "status", "What the daemon is doing", nullptr, show_status);
+  add_command<NoOptions>(session, app, "doctor", "Look for what is wrong, and say what mends it",
+                         nullptr, run_doctor);
+  add_command<RebuildOptions>(session, app, "rebuild", "Build the derived tables from the log again",
+                              declare_rebuild, rebuild);
+  CLI::App* config = add_group(app, "config", "The configuration, and where each value came from");
+  add_command<NoOptions>(session, *config, "print", "All of it", nullptr, print_config);
+  add_command<NoOptions>(session, *config, "check", "Only what is wrong with it", nullptr, check_config);
+}
+
+}  // namespace muniment::cli

@@ -1,0 +1,68 @@
+// muniment: the command line. Every command is declared in commands_*.cpp; this joins them.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <cstring>
+
+#include "cli/commands.hpp"
+
+namespace muniment::cli {
+namespace {
+
+constexpr const char* footer = R"(A run is named by its id, @last, @last~1, @17 (its number) or a label k=v that one run has;
+MUNIMENT_RUN is the default of RUN and --run.
+
+Exit codes
+  0    done
+  1    refused: not found, conflict, denied, wrong arguments, or a check that failed
+  2    halted: SYSTEM_ERROR; see: muniment recover RUN
+  3    the command line is wrong
+  4    no daemon, or it did not answer; the same command may work later
+  125  exec: could not record, and the command was not started (else: its own code))";
+
+void declare_common(CLI::App& app, CommonOptions& options) {
+  app.add_option("--data", options.data, "The data folder (MUNIMENT_DATA)")->type_name("DIR");
+  app.add_option("--config", options.config, "The configuration file")->type_name("FILE");
+  app.add_option("--socket", options.socket, "The daemon's socket (MUNIMENT_SOCKET)")->type_name("PATH");
+  app.add_option("--database", options.database, "For a daemon that is started (MUNIMENT_DATABASE)")
+      ->type_name("URI");
+  app.add_flag("--json", options.json, "Print JSON");
+  app.add_flag("--raw", options.raw, "Print text as it is; not on a terminal");
+  app.add_flag("--no-autostart", options.no_autostart, "Never start a daemon");
+}
+
+// What stands after "--" is a command to run, not for us to read.
+int cut_command(int argc, char** argv, std::vector<std::string>& command) {
+  int end = 1;
+  while (end < argc && std::strcmp(argv[end], "--") != 0) ++end;
+  for (int i = end + 1; i < argc; ++i) command.emplace_back(argv[i]);
+  return end;
+}
+
+int run(int argc, char** argv) {
+  Session session;
+  const int count = cut_command(argc, argv, session.command);
+  CLI::App app("Audit-grade external memory for AI agents", "muniment");
+  app.footer(footer);
+  app.set_version_flag("--version", MUNIMENT_VERSION);
+  app.require_subcommand(1);
+  app.fallthrough();
+  declare_common(app, session.options);
+  add_server_commands(app, session);
+  add_run_commands(app, session);
+  add_event_commands(app, session);
+  add_artifact_commands(app, session);
+  add_ledger_commands(app, session);
+  app.add_subcommand("help", "This text")->callback([&app] { fmt::print("{}", app.help()); });
+  try {
+    app.parse(count, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? exit_done : exit_usage;
+  }
+  return std::fflush(stdout) == 0 ? session.exit_code : exit_refused;
+}
+
+}  // namespace
+}  // namespace muniment::cli
+
+int main(int argc, char** argv) { return muniment::cli::run(argc, argv); }

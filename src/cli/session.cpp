@@ -1,0 +1,158 @@
+#include "cli/session.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+
+#include "base/text.hpp"
+#include "cli/autostart.hpp"
+
+namespace muniment::cli {
+namespace {
+
+std::optional<std::int64_t> whole_number(std::string_view text) {
+  std::int64_t number = 0;
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (failed != std::errc() || end != text.data() + text.size() || number < 0) return std::nullopt;
+  return number;
+}
+
+std::string error_json(const Error& error) {
+  json::Writer writer;
+  writer.begin_object().key("error").begin_object();
+  writer.member("code", name_of(error.code)).member("message", error.message);
+  if (!error.run_id.empty()) writer.member("run_id", error.run_id);
+  if (!error.pointer.empty()) writer.member("pointer", error.pointer);
+  if (error.retry_after_ms) writer.member("retry_after_ms", *error.retry_after_ms);
+  writer.end_object().end_object();
+  return std::move(writer).text();
+}
+
+}  // namespace
+
+int exit_code_of(Errc code) {
+  if (is_transient(code)) return exit_unavailable;
+  if (is_halting(code) || code == Errc::run_halted) return exit_halted;
+  return exit_refused;
+}
+
+ConfigInputs Session::config_inputs() const {
+  ConfigInputs inputs;
+  inputs.file = options.config;
+  const std::pair<std::string_view, const std::string&> given[] = {
+      {"data", options.data}, {"database", options.database}, {"socket", options.socket}};
+  for (const auto& [key, value] : given) {
+    if (!value.empty()) inputs.flags.emplace_back(key, value);
+  }
+  return inputs;
+}
+
+Result<Config> Session::config() const { return read_config(config_inputs()); }
+
+Result<Client*> Session::client() {
+  if (client_) return &*client_;
+  ASSIGN_OR_RETURN(const Config configuration, config());
+  Result<Client> connected = Client::connect(configuration.socket);
+  if (!connected && connected.error().code == Errc::unavailable && !options.no_autostart) {
+    ASSIGN_OR_RETURN(const std::int32_t pid, start_daemon(configuration, config_inputs()));
+    fmt::print(stderr, "muniment: started munimentd (pid {}) for {}; stop it with: muniment down{}\n",
+               pid, configuration.data, options.data.empty() ? "" : " --data " + options.data);
+    connected = Client::connect(configuration.socket);
+  }
+  if (!connected) return std::move(connected).error();
+  client_.emplace(std::move(*connected));
+  return &*client_;
+}
+
+Result<Client*> Session::running_client() {
+  if (client_) return &*client_;
+  ASSIGN_OR_RETURN(const Config configuration, config());
+  Result<Client> connected = Client::connect(configuration.socket);
+  if (!connected) {
+    Error error = std::move(connected).error();
+    if (error.code == Errc::unavailable) error.message += ". Start it: muniment up";
+    return error;
+  }
+  client_.emplace(std::move(*connected));
+  return &*client_;
+}
+
+Result<Message> Session::call(std::string_view method, std::string_view params) {
+  ASSIGN_OR_RETURN(Client* const connection, client());
+  return connection->call(method, params);
+}
+
+Result<std::string> Session::run_id(std::string_view name) {
+  if (name.empty()) {
+    const char* chosen = std::getenv("MUNIMENT_RUN");
+    if (chosen == nullptr || *chosen == '\0') {
+      return Error(Errc::invalid_argument, "which run? Name one (an id, @last, @17 or a label k=v), "
+                                           "or set MUNIMENT_RUN");
+    }
+    name = chosen;
+  }
+  if (name.starts_with("@last")) return newest_run(name.substr(5));
+  if (name.starts_with("@")) return numbered_run(name.substr(1));
+  if (name.find('=') != std::string_view::npos) return labelled_run(name);
+  return std::string(name);
+}
+
+Result<std::string> Session::newest_run(std::string_view back) {
+  std::optional<std::int64_t> steps = 0;
+  if (!back.empty()) steps = back.starts_with("~") ? whole_number(back.substr(1)) : std::nullopt;
+  if (!steps || *steps > 999) {
+    return Error(Errc::invalid_argument, "give @last or @last~N, with N up to 999");
+  }
+  ASSIGN_OR_RETURN(const Message answer, call("run.list", fmt::format("{{\"limit\":{}}}", *steps + 1)));
+  std::int64_t skipped = 0;
+  for (const json::Value run : answer.result()["runs"]) {
+    if (skipped++ == *steps) return run["run_id"].string_or("");
+  }
+  return Error(Errc::not_found, fmt::format("there are {} runs; @last{} is none of them", skipped, back));
+}
+
+Result<std::string> Session::numbered_run(std::string_view number) {
+  const auto run_no = whole_number(number);
+  if (!run_no) return Error(Errc::invalid_argument, fmt::format("@{} is not @last or a run's number", number));
+  ASSIGN_OR_RETURN(const Message answer, call("run.get", fmt::format("{{\"run_no\":{}}}", *run_no)));
+  return answer.result()["run"]["run_id"].string_or("");
+}
+
+Result<std::string> Session::labelled_run(std::string_view label) {
+  const std::size_t equals = label.find('=');
+  json::Writer params;
+  params.begin_object().key("labels").begin_object();
+  params.member(label.substr(0, equals), label.substr(equals + 1)).end_object();
+  params.member("limit", 2).end_object();
+  ASSIGN_OR_RETURN(const Message answer, call("run.list", params.text()));
+  const json::Value runs = answer.result()["runs"];
+  if (runs.size() == 1) return (*runs.begin())["run_id"].string_or("");
+  return Error(runs.size() == 0 ? Errc::not_found : Errc::conflict,
+               fmt::format("{} run has the label {}. See: muniment run list", 
+                           runs.size() == 0 ? "no" : "more than one", label));
+}
+
+const Output& Session::out() {
+  if (!out_) out_ = Output::to_stdout(options.raw);
+  return *out_;
+}
+
+void Session::finish(const Status& status) {
+  if (status) return;
+  const Error& error = status.error();
+  exit_code = exit_code_of(error.code);
+  if (options.json) {
+    out().line(error_json(error));
+  } else {
+    fmt::print(stderr, "muniment: {}: {}\n", name_of(error.code), escape_for_terminal(error.message));
+  }
+}
+
+bool Session::printed_json(const Message& message) {
+  if (options.json) out().line(message.result().source());
+  return options.json;
+}
+
+}  // namespace muniment::cli

@@ -1,0 +1,234 @@
+#include "cli/timeline.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.hpp"
+
+namespace muniment::cli {
+namespace {
+
+constexpr std::size_t when_columns = 9;
+constexpr std::size_t width_max = 160;        // longer lines are not read
+constexpr std::size_t result_columns = 18;    // room that a call's line leaves for its result
+
+std::string plain(const json::Value& value) {
+  if (value.is(json::Kind::string)) return value.string_or("");
+  return value ? std::string(value.source()) : std::string();
+}
+
+std::optional<Time> time_of(const json::Value& value) { return parse_time(value.string_or("")); }
+
+bool is_call(std::string_view type) {
+  return type == "tool.called" || type == "model.called" || type == "command.started";
+}
+bool is_result(std::string_view type) {
+  return type == "tool.returned" || type == "model.answered" || type == "command.ended";
+}
+
+std::string call_of(const json::Value& event) {
+  const json::Value body = event["body"];
+  return plain(body["call_id"] ? body["call_id"] : body["command_id"]);
+}
+
+// "ended: success", red when halted.
+std::string status_text(const Output& out, const json::Value& run) {
+  const std::string status = plain(run["status"]);
+  const std::string outcome = plain(run["outcome"]);
+  if (status == "halted") return out.tone(Tone::loud, " HALTED ");
+  if (status == "open") return out.tone(Tone::yellow, "open");
+  return out.tone(outcome == "success" ? Tone::green : Tone::yellow, outcome.empty() ? status : outcome);
+}
+
+std::string counts_text(const json::Value& state) {
+  std::int64_t events = 0;
+  for (const json::Value count : state["counts"]) events += count.as_int().value_or(0);
+  std::string text = fmt::format("{} events", grouped(static_cast<std::uint64_t>(events)));
+  if (const auto done = state["steps"]["done"].as_int()) text += fmt::format(" · {} steps", *done);
+  const auto tools = state["counts"]["tool.called"].as_int();
+  if (tools) text += fmt::format(" · {} tool calls", *tools);
+  const auto artifacts = state["artifacts"]["count"].as_int();
+  const auto bytes = state["artifacts"]["bytes"].as_int();
+  if (artifacts && *artifacts > 0) {
+    text += fmt::format(" · {} artifacts ({})", *artifacts,
+                        human_size(static_cast<std::uint64_t>(bytes.value_or(0))));
+  }
+  return text;
+}
+
+std::string tokens_text(const json::Value& usage) {
+  const auto in = usage["input_tokens"].as_int().value_or(0);
+  const auto out = usage["output_tokens"].as_int().value_or(0);
+  const json::Value cost = usage["cost"];
+  std::string text;
+  if (in > 0 || out > 0) {
+    text = fmt::format("{} tokens in · {} out", grouped(static_cast<std::uint64_t>(in)),
+                       grouped(static_cast<std::uint64_t>(out)));
+  }
+  if (const auto amount = cost["amount"].as_double()) {
+    text += fmt::format("{}{:.2f} {}", text.empty() ? "" : " · ", *amount, plain(cost["currency"]));
+  } else if (cost.is(json::Kind::object)) {
+    for (const json::Value currency : cost) {
+      text += fmt::format("{}{:.2f} {}", text.empty() ? "" : " · ", currency.as_double().value_or(0),
+                          currency.key());
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+void print_run_heading(const Output& out, const json::Value& run, const json::Value& state) {
+  const auto put = [&out](std::string_view name, const std::string& text) {
+    if (!text.empty()) out.line(out.tone(Tone::dim, fmt::format("{:<9}", name)) + text);
+  };
+  out.line(out.tone(Tone::bold, out.one_line(plain(run["run_id"]))) + "  " + status_text(out, run) +
+           out.tone(Tone::dim, fmt::format("  @{}  {}", plain(run["run_no"]), plain(run["origin"]))));
+  const json::Value agent = run["agent"];
+  put("agent", out.one_line(agent.is(json::Kind::object) ? plain(agent["name"]) : plain(agent)));
+  put("goal", fit(out.one_line(plain(run["goal"])), std::min(out.width(), width_max) - when_columns));
+  std::string labels;
+  for (const json::Value label : run["labels"]) labels += label.key() + "=" + plain(label) + " ";
+  put("labels", out.one_line(labels));
+  const auto started = time_of(run["started_at"]);
+  const auto ended = time_of(run["ended_at"]);
+  std::string times = plain(run["started_at"]);
+  if (started && ended) times += ", took " + human_duration(ended->micros - started->micros);
+  put("started", times);
+  if (state) {
+    put("so far", counts_text(state));
+    put("usage", tokens_text(state["usage"]));
+    if (state["pending"]["calls"].size() > 0) {
+      put("pending", out.tone(Tone::yellow, fmt::format("{} calls without a result",
+                                                        state["pending"]["calls"].size())));
+    }
+  }
+  if (const json::Value halt = run["halt"]; halt.is(json::Kind::object)) {
+    put("halted", out.tone(Tone::red, out.one_line(plain(halt["code"]) + " since " + plain(halt["recorded_at"]) +
+                                                   ": " + plain(halt["reason"]))));
+    put("mend", "muniment recover " + out.one_line(plain(run["run_id"])));
+  }
+  out.line("");
+}
+
+Timeline::Timeline(const Output& out, const json::Value& run, TimelineOptions options)
+    : out_(out), options_(options), started_(time_of(run["started_at"])),
+      imported_(plain(run["origin"]) == "imported") {}
+
+void Timeline::add(const json::Value& event) {
+  const std::string type = plain(event["type"]);
+  Description description = describe(event);
+  // What is not shown must not come between a call and its result.
+  if (is_result(type) && joins(event)) return;
+  const std::size_t depth = depth_of(event, type);
+  if (!shown(description)) {
+    if (!options_.errors) ++quiet_;
+    return;
+  }
+  flush();
+  hold(event, type, std::move(description));
+  held_->depth = depth;
+}
+
+void Timeline::finish() {
+  flush();
+  if (quiet_ > 0) {
+    out_.line(out_.tone(Tone::dim, fmt::format("\n{} quiet events (manifests, artifacts, snapshots, …) "
+                                               "are not shown: --full", grouped(quiet_))));
+  }
+}
+
+bool Timeline::shown(const Description& description) const {
+  if (options_.full) return true;
+  if (options_.errors) return description.weight >= Weight::error;
+  return description.weight != Weight::quiet;
+}
+
+// A result that follows its call is told on the call's line.
+bool Timeline::joins(const json::Value& event) {
+  if (!held_ || held_->call_id.empty() || held_->call_id != call_of(event) || !held_->result.empty()) {
+    return false;
+  }
+  const Description result = describe_result(event);
+  held_->result = out_.tone(result.tone, result.head) +
+                  (result.tail.empty() ? "" : " " + out_.tone(Tone::dim, out_.one_line(result.tail)));
+  if (options_.full) held_->body += "\n" + text_of_content(event["body"]["content"]);
+  return true;
+}
+
+void Timeline::hold(const json::Value& event, const std::string& type, Description description) {
+  Line line;
+  line.when = when(event);
+  if (is_call(type)) line.call_id = call_of(event);
+  if (options_.full) {
+    const json::Value body = event["body"];
+    line.body = body["content"] ? text_of_content(body["content"]) : plain(body);
+    if (body["content"]) description.tail.clear();
+  }
+  line.text = std::move(description);
+  held_ = std::move(line);
+}
+
+std::string Timeline::when(const json::Value& event) const {
+  const auto occurred = time_of(event["occurred_at"]);
+  // A converted event was recorded when it was imported, which says nothing about the run.
+  if (imported_ && !occurred) return "#" + plain(event["run_seq"]);
+  const auto at = occurred ? occurred : time_of(event["recorded_at"]);
+  if (!at || !started_) return "#" + plain(event["run_seq"]);
+  const double seconds = static_cast<double>(at->micros - started_->micros) / 1e6;
+  if (seconds < 100) return fmt::format("{:+.2f}s", seconds);
+  const auto whole = static_cast<std::int64_t>(seconds);
+  if (whole < 3600) return fmt::format("+{}m{:02}s", whole / 60, whole % 60);
+  return fmt::format("+{}h{:02}m", whole / 3600, whole / 60 % 60);
+}
+
+std::size_t Timeline::depth_of(const json::Value& event, const std::string& type) {
+  constexpr std::size_t depth_max = 8;
+  const std::string step = plain(event["step_id"]);
+  if (step.empty()) return 0;
+  if (type == "step.started") {
+    const auto parent = depths_.find(plain(event["body"]["parent_step_id"]));
+    const std::size_t depth = parent == depths_.end() ? 0 : std::min(parent->second + 1, depth_max);
+    depths_[step] = depth;
+    return depth;
+  }
+  const auto found = depths_.find(step);
+  if (found == depths_.end()) return 0;
+  const std::size_t depth = found->second;
+  if (type != "step.ended") return depth + 1;
+  depths_.erase(found);
+  return depth;
+}
+
+void Timeline::flush() {
+  if (!held_) return;
+  const Line line = std::move(*held_);
+  held_.reset();
+  const Description& text = line.text;
+  std::string left = out_.tone(Tone::dim, fmt::format("{:>{}}", line.when, when_columns)) + "  " +
+                     std::string(2 * line.depth, ' ') + out_.tone(text.tone, text.glyph);
+  const std::size_t width = std::min(out_.width(), width_max) -
+                            (line.result.empty() ? 0 : result_columns);
+  const auto room = [&left, width] {
+    const std::size_t used = columns_of(left) + 1;
+    return used + 8 < width ? width - used : std::size_t{8};
+  };
+  if (!text.head.empty()) {
+    left += " " + out_.tone(text.tone, fit(out_.one_line(text.head), room()));
+  }
+  if (!text.tail.empty() && columns_of(left) + 8 < width) {
+    const std::string tail = fit(out_.one_line(text.tail), room());
+    left += " " + (text.weight >= Weight::error ? tail : out_.tone(Tone::dim, tail));
+  }
+  out_.line(line.result.empty() ? left : left + "  → " + line.result);
+  if (line.body.empty()) return;
+  std::string_view rest = line.body;
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    out_.line(std::string(when_columns + 4 + 2 * line.depth, ' ') + out_.safe(rest.substr(0, end)));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+}
+
+}  // namespace muniment::cli

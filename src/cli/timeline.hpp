@@ -1,0 +1,57 @@
+// A run as a person likes to read it: a heading, then one line an event, in constant memory: events
+// come page by page and are forgotten.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+#include "base/clock.hpp"
+#include "base/json.hpp"
+#include "cli/describe.hpp"
+#include "cli/output.hpp"
+
+namespace muniment::cli {
+
+struct TimelineOptions {
+  bool full = false;     // every event, with all of its text
+  bool errors = false;   // only what went wrong
+};
+
+// `state` is what run.rehydrate answers, or absent.
+void print_run_heading(const Output& out, const json::Value& run, const json::Value& state);
+
+class Timeline {
+ public:
+  Timeline(const Output& out, const json::Value& run, TimelineOptions options);
+  void add(const json::Value& event);
+  // The last line, and how many quiet events were left out.
+  void finish();
+
+ private:
+  struct Line {
+    std::string when;
+    std::size_t depth = 0;
+    Description text;
+    std::string call_id;               // the result that may still join it
+    std::string result;
+    std::string body;                  // with `full`
+  };
+  bool joins(const json::Value& event);
+  void hold(const json::Value& event, const std::string& type, Description description);
+  bool shown(const Description& description) const;
+  std::string when(const json::Value& event) const;
+  std::size_t depth_of(const json::Value& event, const std::string& type);
+  void flush();
+
+  const Output& out_;
+  const TimelineOptions options_;
+  std::optional<Time> started_;
+  bool imported_ = false;
+  std::unordered_map<std::string, std::size_t> depths_;  // of the open steps
+  std::optional<Line> held_;
+  std::uint64_t quiet_ = 0;
+};
+
+}  // namespace muniment::cli
