@@ -2,32 +2,34 @@
 // declares them and one that runs; `add_command` joins the three.
 #pragma once
 
-#include <CLI/CLI.hpp>
-
+#include <functional>
 #include <memory>
 #include <string>
 
 #include "base/result.hpp"
 #include "cli/session.hpp"
 
+namespace CLI {
+class App;
+}
+
 namespace muniment::cli {
 
 struct NoOptions {};
 
-template <typename Options>
-CLI::App* add_command(Session& session, CLI::App& parent, const std::string& name,
-                      const std::string& text, void (*declare)(CLI::App&, Options&),
-                      Status (*run)(Session&, const Options&)) {
-  CLI::App* command = parent.add_subcommand(name, text);
-  auto options = std::make_shared<Options>();
-  if (declare != nullptr) declare(*command, *options);
-  command->callback([&session, options, run] { session.finish(run(session, *options)); });
-  return command;
-}
-
+// A word under `parent` that runs `run`, whose outcome the session reports.
+CLI::App& add_word(Session& session, CLI::App& parent, const std::string& name, const std::string& text,
+                   std::function<Status()> run);
 // A word that only has further words under it: "run", "event", ….
-inline CLI::App* add_group(CLI::App& app, const std::string& name, const std::string& text) {
-  return app.add_subcommand(name, text)->require_subcommand(1);
+CLI::App& add_group(CLI::App& parent, const std::string& name, const std::string& text);
+
+template <typename Options>
+void add_command(Session& session, CLI::App& parent, const std::string& name, const std::string& text,
+                 void (*declare)(CLI::App&, Options&), Status (*run)(Session&, const Options&)) {
+  auto options = std::make_shared<Options>();
+  CLI::App& command = add_word(session, parent, name, text,
+                               [&session, options, run] { return run(session, *options); });
+  if (declare != nullptr) declare(command, *options);
 }
 
 void add_server_commands(CLI::App& app, Session& session);    // up down status doctor config rebuild

@@ -1,4 +1,5 @@
 // artifact put | get | list, snapshot take | list, manifest show.
+#include <CLI/CLI.hpp>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -226,15 +227,15 @@ Status show_manifest(Session& session, const ManifestOptions& options) {
 }  // namespace
 
 void add_artifact_commands(CLI::App& app, Session& session) {
-  CLI::App* artifact = add_group(app, "artifact", "Artifacts: put, get, list");
-  add_command<PutOptions>(session, *artifact, "put", "Keep a file", declare_put, put_artifact);
-  add_command<GetOptions>(session, *artifact, "get", "Its bytes, or a slice of them", declare_get, get_artifact);
-  add_command<ListOptions>(session, *artifact, "list", "The artifacts of a run", declare_list, list_artifacts);
-  CLI::App* snapshot = add_group(app, "snapshot", "Snapshots of a run's state");
-  add_command<RunOption>(session, *snapshot, "take", "Take one now", declare_run, take_snapshot);
-  add_command<RunOption>(session, *snapshot, "list", "The snapshots of a run", declare_run, list_snapshots);
-  CLI::App* manifest = add_group(app, "manifest", "What was in a context window, and why");
-  add_command<ManifestOptions>(session, *manifest, "show", "One manifest", declare_manifest, show_manifest);
+  CLI::App& artifact = add_group(app, "artifact", "Artifacts: put, get, list");
+  add_command<PutOptions>(session, artifact, "put", "Keep a file", declare_put, put_artifact);
+  add_command<GetOptions>(session, artifact, "get", "Its bytes, or a slice of them", declare_get, get_artifact);
+  add_command<ListOptions>(session, artifact, "list", "The artifacts of a run", declare_list, list_artifacts);
+  CLI::App& snapshot = add_group(app, "snapshot", "Snapshots of a run's state");
+  add_command<RunOption>(session, snapshot, "take", "Take one now", declare_run, take_snapshot);
+  add_command<RunOption>(session, snapshot, "list", "The snapshots of a run", declare_run, list_snapshots);
+  CLI::App& manifest = add_group(app, "manifest", "What was in a context window, and why");
+  add_command<ManifestOptions>(session, manifest, "show", "One manifest", declare_manifest, show_manifest);
 }
 
 }  // namespace muniment::cli

@@ -1,4 +1,5 @@
 // event append | list | tail.
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -213,10 +214,10 @@ Status tail_events(Session& session, const TailOptions& options) {
 }  // namespace
 
 void add_event_commands(CLI::App& app, Session& session) {
-  CLI::App* event = add_group(app, "event", "Events: append, list, follow");
-  add_command<AppendOptions>(session, *event, "append", "Append one event", declare_append, append_event);
-  add_command<EventListOptions>(session, *event, "list", "List events", declare_list, list_events);
-  add_command<TailOptions>(session, *event, "tail", "The newest events", declare_tail, tail_events);
+  CLI::App& event = add_group(app, "event", "Events: append, list, follow");
+  add_command<AppendOptions>(session, event, "append", "Append one event", declare_append, append_event);
+  add_command<EventListOptions>(session, event, "list", "List events", declare_list, list_events);
+  add_command<TailOptions>(session, event, "tail", "The newest events", declare_tail, tail_events);
 }
 
 }  // namespace muniment::cli

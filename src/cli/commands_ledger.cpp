@@ -1,4 +1,5 @@
 // claim list | record, evidence add | list, pointer resolve | validate.
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "base/text.hpp"
@@ -212,16 +213,16 @@ Status validate_pointers(Session& session, const PointerOptions& options) {
 }  // namespace
 
 void add_ledger_commands(CLI::App& app, Session& session) {
-  CLI::App* claim = add_group(app, "claim", "What was asserted");
-  add_command<ClaimOptions>(session, *claim, "record", "Assert something", declare_claim, record_claim);
-  add_command<LedgerListOptions>(session, *claim, "list", "The claims of a run", declare_claim_list, list_claims);
-  CLI::App* evidence = add_group(app, "evidence", "What supports or refutes it");
-  add_command<EvidenceOptions>(session, *evidence, "add", "Record evidence", declare_evidence, add_evidence);
-  add_command<LedgerListOptions>(session, *evidence, "list", "What there is", declare_evidence_list, list_evidence);
-  CLI::App* pointer = add_group(app, "pointer", "Typed references, and whether they hold");
-  add_command<PointerOptions>(session, *pointer, "resolve", "What they refer to, as it is now", declare_resolve,
+  CLI::App& claim = add_group(app, "claim", "What was asserted");
+  add_command<ClaimOptions>(session, claim, "record", "Assert something", declare_claim, record_claim);
+  add_command<LedgerListOptions>(session, claim, "list", "The claims of a run", declare_claim_list, list_claims);
+  CLI::App& evidence = add_group(app, "evidence", "What supports or refutes it");
+  add_command<EvidenceOptions>(session, evidence, "add", "Record evidence", declare_evidence, add_evidence);
+  add_command<LedgerListOptions>(session, evidence, "list", "What there is", declare_evidence_list, list_evidence);
+  CLI::App& pointer = add_group(app, "pointer", "Typed references, and whether they hold");
+  add_command<PointerOptions>(session, pointer, "resolve", "What they refer to, as it is now", declare_resolve,
                               resolve_pointers);
-  add_command<PointerOptions>(session, *pointer, "validate", "Whether they hold; never halts", declare_validate,
+  add_command<PointerOptions>(session, pointer, "validate", "Whether they hold; never halts", declare_validate,
                               validate_pointers);
 }
 

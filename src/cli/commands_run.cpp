@@ -1,4 +1,5 @@
 // run start | end | list | show, recover, rehydrate.
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "base/limits.hpp"
@@ -326,11 +327,11 @@ Status recover(Session& session, const RecoverOptions& options) {
 }  // namespace
 
 void add_run_commands(CLI::App& app, Session& session) {
-  CLI::App* run = add_group(app, "run", "Runs: start, end, list, show");
-  add_command<StartOptions>(session, *run, "start", "Start a run, or go on with it", declare_start, start_run);
-  add_command<EndOptions>(session, *run, "end", "End a run", declare_end, end_run);
-  add_command<RunListOptions>(session, *run, "list", "List runs, the newest first", declare_list, list_runs);
-  add_command<ShowOptions>(session, *run, "show", "What happened in a run", declare_show, show_run);
+  CLI::App& run = add_group(app, "run", "Runs: start, end, list, show");
+  add_command<StartOptions>(session, run, "start", "Start a run, or go on with it", declare_start, start_run);
+  add_command<EndOptions>(session, run, "end", "End a run", declare_end, end_run);
+  add_command<RunListOptions>(session, run, "list", "List runs, the newest first", declare_list, list_runs);
+  add_command<ShowOptions>(session, run, "show", "What happened in a run", declare_show, show_run);
   add_command<RehydrateOptions>(session, app, "rehydrate", "The state of a run", declare_rehydrate, rehydrate);
   add_command<RecoverOptions>(session, app, "recover", "Look at a halted run, repair it, let it go on",
                               declare_recover, recover);

@@ -1,4 +1,5 @@
 // up, down, status, doctor, config, rebuild.
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <unistd.h>
@@ -204,9 +205,9 @@ void add_server_commands(CLI::App& app, Session& session) {
                          nullptr, run_doctor);
   add_command<RebuildOptions>(session, app, "rebuild", "Build the derived tables from the log again",
                               declare_rebuild, rebuild);
-  CLI::App* config = add_group(app, "config", "The configuration, and where each value came from");
-  add_command<NoOptions>(session, *config, "print", "All of it", nullptr, print_config);
-  add_command<NoOptions>(session, *config, "check", "Only what is wrong with it", nullptr, check_config);
+  CLI::App& config = add_group(app, "config", "The configuration, and where each value came from");
+  add_command<NoOptions>(session, config, "print", "All of it", nullptr, print_config);
+  add_command<NoOptions>(session, config, "check", "Only what is wrong with it", nullptr, check_config);
 }
 
 }  // namespace muniment::cli

@@ -1,4 +1,5 @@
 // muniment: the command line. Every command is declared in commands_*.cpp; this joins them.
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -53,6 +54,7 @@ int run(int argc, char** argv) {
   add_event_commands(app, session);
   add_artifact_commands(app, session);
   add_ledger_commands(app, session);
+  add_import_command(app, session);
   app.add_subcommand("help", "This text")->callback([&app] { fmt::print("{}", app.help()); });
   try {
     app.parse(count, argv);

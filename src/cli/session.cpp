@@ -116,8 +116,17 @@ Result<std::string> Session::newest_run(std::string_view back) {
 Result<std::string> Session::numbered_run(std::string_view number) {
   const auto run_no = whole_number(number);
   if (!run_no) return Error(Errc::invalid_argument, fmt::format("@{} is not @last or a run's number", number));
-  ASSIGN_OR_RETURN(const Message answer, call("run.get", fmt::format("{{\"run_no\":{}}}", *run_no)));
-  return answer.result()["run"]["run_id"].string_or("");
+  std::string cursor;
+  do {
+    ASSIGN_OR_RETURN(const Message page,
+                     call("run.list", cursor.empty() ? "{\"limit\":1000}"
+                                                     : "{\"limit\":1000,\"cursor\":" + json::quote(cursor) + "}"));
+    for (const json::Value run : page.result()["runs"]) {
+      if (run["run_no"].as_int() == run_no) return run["run_id"].string_or("");
+    }
+    cursor = page.result()["cursor"].string_or("");
+  } while (!cursor.empty());
+  return Error(Errc::not_found, fmt::format("there is no run @{}. See: muniment run list", number));
 }
 
 Result<std::string> Session::labelled_run(std::string_view label) {

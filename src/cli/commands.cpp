@@ -1,0 +1,20 @@
+#include "cli/commands.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <utility>
+
+namespace muniment::cli {
+
+CLI::App& add_word(Session& session, CLI::App& parent, const std::string& name, const std::string& text,
+                   std::function<Status()> run) {
+  CLI::App* word = parent.add_subcommand(name, text);
+  word->callback([&session, run = std::move(run)] { session.finish(run()); });
+  return *word;
+}
+
+CLI::App& add_group(CLI::App& parent, const std::string& name, const std::string& text) {
+  return *parent.add_subcommand(name, text)->require_subcommand(1);
+}
+
+}  // namespace muniment::cli

@@ -1,0 +1,31 @@
+// SWE-agent trajectories (.traj): a JSON object of environment, trajectory (action, observation,
+// response, state, thought), history (role, content, agent …) and info (exit status, submission,
+// model statistics). A trajectory entry becomes a step.
+//
+// Every string of the source is kept byte for byte, in the body of an event or, from 8 KiB up, as
+// an artifact; so are fields that this importer does not know, in "x_source".
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+#include "cli/import_source.hpp"
+
+namespace muniment::cli {
+
+inline constexpr std::string_view swe_agent_format = "swe-agent";
+
+struct SourceFile {
+  std::string name;      // without folder and extension
+  std::string sha256;    // of `text`, hexadecimal
+  std::string_view text;
+};
+
+// The id that a source always gets: its name, then the start of its hash.
+std::string imported_run_id(const SourceFile& file);
+
+// Errors: invalid_argument where the file is not such a trajectory; else the sink's.
+Status import_swe_agent(const SourceFile& file, ImportSink& sink);
+
+}  // namespace muniment::cli

@@ -1,0 +1,236 @@
+// A converted trace loses nothing: every string of the source is found byte for byte, every body
+// fits its schema, and the same source gives the same events.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <unordered_set>
+
+#include "base/ids.hpp"
+#include "base/json.hpp"
+#include "base/schema.hpp"
+#include "base/sha256.hpp"
+#include "cli/import_swe_agent.hpp"
+
+namespace muniment::cli {
+namespace {
+
+const SchemaSet& schemas() {
+  static const SchemaSet set = *SchemaSet::embedded();
+  return set;
+}
+
+// Keeps everything in memory, and checks of each event what the daemon would check.
+class MemorySink : public ImportSink {
+ public:
+  Result<bool> start(const std::string& params) override {
+    keep(params);
+    started = params;
+    return true;
+  }
+  Result<ImportedArtifact> put(const std::string&, const std::string&, std::string_view bytes) override {
+    artifacts.emplace_back(bytes);
+    strings.emplace(bytes);
+    return ImportedArtifact{make_uuid_v8(bytes).text(), to_hex(sha256(bytes)),
+                            static_cast<std::int64_t>(bytes.size())};
+  }
+  Result<std::vector<std::int64_t>> append(std::size_t place, const std::vector<ImportedEvent>& batch) override {
+    std::vector<std::int64_t> places;
+    for (const ImportedEvent& event : batch) {
+      EXPECT_TRUE(ids.insert(std::to_string(place) + "/" + event.kind).second) << event.kind;
+      EXPECT_LE(event.body.size(), 61'440U) << event.type;
+      EXPECT_EQ(event.body.find('\n'), std::string::npos) << event.type;
+      check(event);
+      keep(event.body);
+      events.push_back(event);
+      places.push_back(next++);
+    }
+    return places;
+  }
+  Result<std::string> manifest(std::size_t place, const std::string& step, const std::string& text) override {
+    EXPECT_TRUE(json::parse(text).ok()) << text;
+    manifests.push_back(text);
+    ++next;
+    return make_uuid_v8(step + std::to_string(place)).text();
+  }
+  Status claim(const std::string& text, const std::string& pointer) override {
+    claims.push_back(text + " " + pointer);
+    return success();
+  }
+  Status end(const std::string& result, const std::string& summary) override {
+    strings.insert(summary);
+    outcome = result;
+    return success();
+  }
+
+  // In a body, a name of a body or an artifact; parts of them count too.
+  bool holds(const std::string& text) const {
+    if (strings.count(text) > 0) return true;
+    for (const std::string& kept : strings) {
+      if (kept.find(text) != std::string::npos) return true;
+    }
+    return false;
+  }
+
+  std::string started;
+  std::string outcome;
+  std::vector<ImportedEvent> events;
+  std::vector<std::string> artifacts;
+  std::vector<std::string> manifests;
+  std::vector<std::string> claims;
+  std::set<std::string> ids;
+  std::unordered_set<std::string> strings;
+  std::int64_t next = 1;
+
+ private:
+  void check(const ImportedEvent& event) {
+    const auto document = json::parse(event.body);
+    ASSERT_TRUE(document.ok()) << event.type << ": " << event.body;
+    if (event.type.rfind("x.", 0) == 0) return;
+    const auto schema = schemas().find("event/" + event.type);
+    ASSERT_TRUE(schema.has_value()) << event.type;
+    const Status fits = schema->validate(document->root());
+    EXPECT_TRUE(fits.ok()) << event.type << ": " << fits.error().message;
+  }
+  void keep(const std::string& body) {
+    const auto document = json::parse(body);
+    ASSERT_TRUE(document.ok()) << body;
+    keep_value(document->root());
+  }
+  void keep_value(const json::Value& value) {
+    if (const auto text = value.as_string()) strings.insert(*text);
+    for (const json::Value item : value) {
+      if (value.is(json::Kind::object)) strings.insert(item.key());
+      keep_value(item);
+    }
+  }
+};
+
+void expect_all_strings(const json::Value& value, const MemorySink& sink) {
+  if (const auto text = value.as_string()) {
+    EXPECT_TRUE(sink.holds(*text)) << "lost: " << text->substr(0, 200);
+  }
+  for (const json::Value item : value) expect_all_strings(item, sink);
+}
+
+SourceFile source_of(const std::string& name, const std::string& text) {
+  return SourceFile{name, to_hex(sha256(text)), text};
+}
+
+std::string read(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+constexpr const char* small_trace = R"({
+  "environment": "swe_main",
+  "trajectory": [
+    {"action": "create a.py\n", "observation": "[File: /r/a.py (1 lines total)]\n1:", "response": "Let me.\n```\ncreate a.py\n```",
+     "state": "{\"open_file\": \"n/a\", \"working_dir\": \"/r\"}\n", "thought": "Let me.\n", "colour": {"of": ["un\u00e9\u0001 field"]}},
+    {"action": "submit\n", "observation": null, "response": "Done.", "state": "broken", "thought": "Done."}
+  ],
+  "history": [
+    {"role": "system", "content": "You are.", "agent": "primary"},
+    {"role": "assistant", "content": "A demonstration.", "agent": "primary", "is_demo": true},
+    {"role": "user", "content": "ISSUE:\nIt fails\nbadly", "agent": "primary"},
+    {"role": "assistant", "content": "Let me.\n```\ncreate a.py\n```", "thought": "Let me.\n", "action": "another\n", "agent": "primary"},
+    {"role": "user", "content": "[File: …", "agent": "primary"},
+    {"role": "narrator", "content": "An unknown role.", "agent": "primary"}
+  ],
+  "info": {"exit_status": "submitted", "submission": "diff --git\n+x\n", "note": "kept",
+           "model_stats": {"instance_cost": 0.25, "tokens_sent": 10, "tokens_received": 3}}
+})";
+
+TEST(ImportSweAgent, EveryStringIsFoundAlsoOfUnknownFieldsAndRoles) {
+  const std::string text = small_trace;
+  MemorySink sink;
+  ASSERT_TRUE(import_swe_agent(source_of("demo__1", text), sink).ok());
+  const auto document = json::parse(text);
+  expect_all_strings(document->root(), sink);
+  EXPECT_EQ(sink.manifests.size(), 2U);
+  EXPECT_EQ(sink.claims.size(), 1U);
+  EXPECT_EQ(sink.outcome, "success");
+  EXPECT_NE(sink.started.find("\"goal\":\"It fails\""), std::string::npos) << sink.started;
+}
+
+TEST(ImportSweAgent, AFileThatTheTraceShowsIsAChange) {
+  MemorySink sink;
+  const std::string text = small_trace;
+  ASSERT_TRUE(import_swe_agent(source_of("demo__1", text), sink).ok());
+  std::vector<std::string> changes;
+  for (const ImportedEvent& event : sink.events) {
+    if (event.type == "file.changed") changes.push_back(event.body);
+  }
+  ASSERT_EQ(changes.size(), 1U);
+  EXPECT_EQ(changes[0], R"({"path":"/r/a.py","change":"created","call_id":"tool-0001"})");
+}
+
+TEST(ImportSweAgent, ManifestsNameWhatIsNewAndTheirBase) {
+  MemorySink sink;
+  const std::string text = small_trace;
+  ASSERT_TRUE(import_swe_agent(source_of("demo__1", text), sink).ok());
+  ASSERT_EQ(sink.manifests.size(), 2U);
+  // run_seq 1 is the file's own fields, 2 to 4 the three messages before the first answer.
+  EXPECT_EQ(sink.manifests[0].rfind(R"({"add":[{"from_run_seq":2,"to_run_seq":4,)", 0), 0U) << sink.manifests[0];
+  EXPECT_EQ(sink.manifests[1].rfind(R"({"base":")", 0), 0U) << sink.manifests[1];
+}
+
+TEST(ImportSweAgent, LargeTextsBecomeArtifactsAndStayWhole) {
+  const std::string large(20'000, 'x');
+  std::string text = small_trace;
+  text.replace(text.find("You are."), 8, large);
+  text.replace(text.find("un\\u00e9"), 8, large);
+  MemorySink sink;
+  ASSERT_TRUE(import_swe_agent(source_of("demo__1", text), sink).ok());
+  EXPECT_EQ(sink.artifacts.size(), 4U);  // the message, the field as JSON and as strings, the patch
+  expect_all_strings(json::parse(text)->root(), sink);
+}
+
+TEST(ImportSweAgent, WhatIsNotATrajectoryIsRefusedBeforeAnythingIsRecorded) {
+  for (const char* text : {"[]", "{}", R"({"trajectory": [], "history": [1]})", R"({"trajectory": {}, "history": []})",
+                           R"({"trajectory": [], "history": [], "info": 3})", "{"}) {
+    MemorySink sink;
+    EXPECT_FALSE(import_swe_agent(source_of("demo", text), sink).ok()) << text;
+    EXPECT_EQ(sink.started, "") << text;
+  }
+}
+
+TEST(ImportSweAgent, TheRunIsNamedByTheFileAndItsHash) {
+  const std::string hash(64, 'a');
+  EXPECT_EQ(imported_run_id({"django__django-1", hash, ""}), "django__django-1-aaaaaaaaaaaa");
+  EXPECT_EQ(imported_run_id({"_x y", hash, ""}), "run_x-y-aaaaaaaaaaaa");
+  EXPECT_TRUE(check_run_id(imported_run_id({std::string(300, 'z'), hash, ""})).ok());
+  EXPECT_TRUE(check_run_id(imported_run_id({"", hash, ""})).ok());
+}
+
+// The real traces, where they are: CI fails without them (MUNIMENT_SHARED).
+TEST(ImportSweAgent, EveryStringOfEveryRealTraceIsFound) {
+  const char* shared = std::getenv("MUNIMENT_SHARED");
+  const std::filesystem::path folder =
+      std::filesystem::path(shared == nullptr ? "../shared" : shared) / "data/traces/swe-agent";
+  if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no traces at " << folder;
+  std::size_t traces = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() != ".traj") continue;
+    SCOPED_TRACE(entry.path().string());
+    const std::string text = read(entry.path());
+    const SourceFile source = source_of(entry.path().stem().string(), text);
+    MemorySink first;
+    ASSERT_TRUE(import_swe_agent(source, first).ok());
+    const auto document = json::parse(text);
+    expect_all_strings(document->root(), first);
+    const json::Value root = document->root();
+    EXPECT_EQ(first.manifests.size(), root["trajectory"].size());
+    MemorySink second;
+    ASSERT_TRUE(import_swe_agent(source, second).ok());
+    EXPECT_EQ(first.ids, second.ids);
+    ++traces;
+  }
+  EXPECT_GE(traces, 50U);
+}
+
+}  // namespace
+}  // namespace muniment::cli
