@@ -1,0 +1,78 @@
+"""The exchanges in docs/protocol.md are what a fresh daemon answers, member for member.
+
+Values that differ each time (ids, hashes, times, numbers) are compared by kind, and followed: a request that names an
+id of an earlier answer is sent with the id of this time. MUNIMENT_ACCEPT=1 writes what was seen into the document.
+"""
+from __future__ import annotations
+
+import json
+import os
+import re
+from typing import Any
+
+from support import ROOT, DaemonCase, main
+
+DOCUMENT = ROOT / "docs" / "protocol.md"
+CHANGING = re.compile(r"^([0-9a-f]{64}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{4}-\d\d-\d\dT[\d:.]+Z|/.*|postgresql://.*"
+                      r"|runs/.*|uid:\d+|\d+\.\d+\.\d+)$")
+
+
+class Protocol(DaemonCase):
+    def setUp(self) -> None:
+        self.connection = self.raw()
+        self.now: dict[str, str] = {}   # what the document shows → what it is this time
+
+    def test_every_exchange(self) -> None:
+        lines, out = DOCUMENT.read_text().splitlines(), []
+        fenced = False
+        raw_bytes = 0
+        for number, line in enumerate(lines, 1):
+            fenced ^= line.startswith("```")
+            if fenced and line.startswith("→ {"):
+                request = line[2:]
+                for shown, actual in self.now.items():
+                    request = request.replace(shown, actual)
+                self.connection.send(request.encode() + b"\n")
+                raw_bytes = json.loads(request).get("params", {}).get("body_bytes", 0)
+            elif fenced and line.startswith("→ ") and raw_bytes:
+                self.connection.send(line[2:].encode()[:raw_bytes])
+                raw_bytes = 0
+            elif fenced and line.startswith("← {"):
+                answer = self.connection.line()
+                if os.environ.get("MUNIMENT_ACCEPT") == "1":
+                    line = "← " + json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
+                else:
+                    self.compare(json.loads(line[2:]), answer, f"{DOCUMENT.name}:{number}")
+                raw_bytes = answer.get("result", {}).get("body_bytes", 0) if isinstance(answer.get("result"), dict) else 0
+            elif fenced and line.startswith("← ") and raw_bytes:
+                self.assertEqual(line[2:], self.connection.exactly(raw_bytes).decode())
+            out.append(line)
+        if os.environ.get("MUNIMENT_ACCEPT") == "1":
+            DOCUMENT.write_text("\n".join(out) + "\n")
+
+    def compare(self, shown: Any, actual: Any, where: str) -> None:
+        if isinstance(shown, dict) and isinstance(actual, dict):
+            self.assertEqual(sorted(shown), sorted(actual), where)
+            for name, value in shown.items():
+                self.compare(value, actual[name], f"{where} {name}")
+        elif isinstance(shown, list) and isinstance(actual, list):
+            self.assertEqual(len(shown), len(actual), where)
+            for one, other in zip(shown, actual):
+                self.compare(one, other, where)
+        elif isinstance(shown, str) and isinstance(actual, str) and CHANGING.match(shown):
+            self.now[shown] = actual
+            self.assertRegex(actual, CHANGING, where)
+        elif isinstance(shown, (int, float)) and not isinstance(shown, bool):
+            self.assertIsInstance(actual, type(shown), where)
+        else:
+            self.assertEqual(shown, actual, where)
+
+    def test_every_method_is_there(self) -> None:
+        text = DOCUMENT.read_text()
+        methods = [path.stem for path in (ROOT / "schema" / "rpc").glob("*.*.json")]
+        self.assertTrue(methods)
+        self.assertEqual([method for method in methods if f"`{method}" not in text and f'"{method}"' not in text], [])
+
+
+if __name__ == "__main__":
+    main()
