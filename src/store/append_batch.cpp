@@ -92,7 +92,9 @@ Status AppendBatch::check(const AppendRequest& request) const {
     if (found == statuses.end()) found = statuses.insert(statuses.end(), {item.run.get(), item.run->head.status});
     const bool open = found->second == RunStatus::open || item.run->run_id == log_run_id;
     if (item.if_open && !open) continue;
-    RETURN_IF_ERROR(admit(*item.run, found->second, admitted_as(request.events, i)));
+    // A run that was stopped while Postgres was away is halted, but for the halt itself.
+    const bool latched = item.run->latched() && item.event.type != "run.halted";
+    RETURN_IF_ERROR(admit(*item.run, latched ? RunStatus::halted : found->second, admitted_as(request.events, i)));
     found->second = status_after(found->second, item.event.type);
   }
   return success();

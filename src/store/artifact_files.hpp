@@ -68,6 +68,8 @@ class ArtifactFiles {
 
   // Reads a span. Errors: not_found, corrupt (not a regular file, shorter than the span).
   virtual Result<std::string> read(std::string_view path, std::int64_t offset, std::int64_t length) = 0;
+  // How many bytes it has, without reading them. Errors as `read`.
+  virtual Result<std::int64_t> size(std::string_view path) = 0;
   // Streams the whole file through SHA-256. Errors as `read`. `size_out` may be nullptr.
   virtual Result<Hash> hash(std::string_view path, std::int64_t* size_out) = 0;
   // Puts bytes back in the place of a missing or damaged file, if and only if their hash is `expected`.

@@ -37,6 +37,7 @@ class LocalArtifactFiles final : public ArtifactFiles {
   void abandon(const StoredFile& file) override;
 
   Result<std::string> read(std::string_view path, std::int64_t offset, std::int64_t length) override;
+  Result<std::int64_t> size(std::string_view path) override;
   Result<Hash> hash(std::string_view path, std::int64_t* size_out) override;
   Status repair(std::string_view path, std::string_view source_file, const Hash& expected) override;
   Status sweep_staging(const std::function<Result<bool>(const Uuid&)>& has_row) override;

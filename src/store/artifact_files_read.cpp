@@ -64,6 +64,11 @@ Result<std::string> LocalArtifactFiles::read(std::string_view path, std::int64_t
   return bytes;
 }
 
+Result<std::int64_t> LocalArtifactFiles::size(std::string_view path) {
+  ASSIGN_OR_RETURN(const OpenFile file, open_regular(root_.get(), path));
+  return file.size;
+}
+
 Result<Hash> LocalArtifactFiles::hash(std::string_view path, std::int64_t* size_out) {
   ASSIGN_OR_RETURN(const OpenFile file, open_regular(root_.get(), path));
   Sha256 hash;

@@ -38,7 +38,7 @@ void apply_to_view(RunView& view, const events::Event& event) {
     view.status = RunStatus::ended;
   } else if (event.type == "run.halted") {
     view.status = RunStatus::halted;
-    if (view.halt) return;
+    if (view.halt && view.halt->seq >= 0) return;  // the first one wins; a latched one is this one
     view.halt = Halt{body["code"].string_or("SYSTEM_ERROR"), body["reason"].string_or(""),
                      body["pointer"].string_or(""), event.recorded_at, event.seq};
   } else if (event.type == "run.resumed") {
@@ -90,6 +90,16 @@ RunView Run::view() const {
 void Run::publish(RunView view) {
   std::lock_guard lock(mutex_);
   view_ = std::move(view);
+  latched_.store(view_.halt && view_.halt->seq < 0, std::memory_order_release);
+}
+
+void Run::latch(Halt halt) {
+  std::lock_guard lock(mutex_);
+  if (view_.halt) return;
+  halt.seq = -1;
+  view_.status = RunStatus::halted;
+  view_.halt = std::move(halt);
+  latched_.store(true, std::memory_order_release);
 }
 
 Error halted_error(const Run& run) {

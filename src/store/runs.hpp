@@ -31,7 +31,7 @@ struct Halt {
   std::string reason;    // "artifact://r1/… missing"
   std::string pointer;
   Time at;
-  std::int64_t seq = -1;
+  std::int64_t seq = -1; // -1: not in the log yet
 };
 
 // What every thread may know of a run.
@@ -70,6 +70,10 @@ class Run {
 
   RunView view() const;
   void publish(RunView view);
+  // Stops the run before its halt is in the log, for when Postgres cannot take it (the halt journal
+  // brings it there): from now on the appender refuses what a halted run refuses. First one wins.
+  void latch(Halt halt);
+  bool latched() const { return latched_.load(std::memory_order_acquire); }
   std::int64_t next_run_seq() const { return next_run_seq_.load(std::memory_order_acquire); }
 
   // Below here: the append thread's, and the loader's before the run is handed out.
@@ -88,6 +92,7 @@ class Run {
   mutable std::mutex mutex_;
   RunView view_;
   std::atomic<std::int64_t> next_run_seq_{0};
+  std::atomic<bool> latched_{false};       // view_.halt is not in the log yet: its seq is -1
 };
 
 // Why a halted run takes nothing more: run_halted, with the reason and the way out. Of an ended

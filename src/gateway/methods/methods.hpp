@@ -5,6 +5,28 @@
 
 namespace muniment::gateway::methods {
 
+// artifacts.cpp, artifact_put.cpp
+Result<Answer> artifact_put(Call& call);
+Result<std::unique_ptr<BodySink>> artifact_put_body(Call& call, std::int64_t body_bytes);
+Result<Answer> artifact_get(Call& call);
+Result<Answer> artifact_stat(Call& call);
+Result<Answer> artifact_list(Call& call);
+
+// pointers.cpp
+Result<Answer> pointer_resolve(Call& call);
+Result<Answer> pointer_validate(Call& call);
+Result<Answer> pointer_render(Call& call);
+
+// ledger.cpp
+Result<Answer> claim_record(Call& call);
+Result<Answer> claim_list(Call& call);
+Result<Answer> evidence_record(Call& call);
+Result<Answer> evidence_list(Call& call);
+
+// recover.cpp
+Result<Answer> run_recover(Call& call);
+Result<Answer> server_rebuild(Call& call);
+
 // events.cpp
 Result<Answer> event_append(Call& call);
 

@@ -1,0 +1,61 @@
+// Pointers: typed references, as text and as what they name.
+//
+//   artifact://<run>/<artifact_id>[#b<start>-<end>]      bytes start … end-1
+//   manifest://<id>    snap://<run>/<seq>    run://<id>
+//   log://runs/<run>/events    log://validation    log://metrics
+//   ev://<corpus>/<document>#<fragment>?v=<revision>     the ?v= comes after the #
+//
+// Nothing is normalised: a pointer is the text that somebody wrote down and hashed.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/ids.hpp"
+#include "base/result.hpp"
+
+namespace muniment::evidence {
+
+inline constexpr std::size_t pointer_bytes_max = 2'048;  // pointer.pointer
+
+enum class PointerKind : std::uint8_t { artifact, manifest, snapshot, run, log, evidence };
+std::string_view name_of(PointerKind kind);  // artifact, manifest, …
+
+struct ByteSpan {
+  std::int64_t start = 0;
+  std::int64_t end = 0;  // the first byte after it
+};
+
+struct Pointer {
+  PointerKind kind = PointerKind::artifact;
+  std::string text;
+  std::string run_id;              // artifact, snapshot, run, log of a run, ev://run/…; otherwise empty
+  Uuid id;                         // artifact, manifest
+  std::optional<ByteSpan> span;    // artifact
+  std::int64_t seq = -1;           // snapshot; for ev://run/<run>#e<n> the run_seq
+  std::string corpus;              // evidence
+  std::string document;            // evidence, percent-decoded
+  std::string fragment;            // evidence: p3, b0-10, e17
+  std::string revision;            // evidence; empty: the pointer has none
+
+  // What it names: "r1/0190…", "0190…", "r1/918".
+  std::string name() const;
+  // Without the span: what a file's damage concerns, whichever part of it is pointed at.
+  std::string_view whole() const { return std::string_view(text).substr(0, text.find('#')); }
+};
+
+// Errors: invalid_argument, saying what does not parse.
+Result<Pointer> parse_pointer(std::string_view text);
+
+// Every pointer in a draft that cites with [ref:POINTER].
+struct Citation {
+  std::size_t begin = 0;  // of "[ref:" in the draft
+  std::size_t end = 0;    // past its "]"
+  std::string pointer;
+};
+std::vector<Citation> find_citations(std::string_view draft);
+
+}  // namespace muniment::evidence

@@ -1,0 +1,70 @@
+// Resolving a pointer: is what it names there, and is it what was stored? One attempt, no retry and
+// no halt: what follows from a failure is the stop rule's business (stop_rule.hpp).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+#include "evidence/pointer.hpp"
+#include "store/artifact_files.hpp"
+#include "store/reader.hpp"
+
+namespace muniment::evidence {
+
+enum class Reason : std::uint8_t { none, missing_version, not_found, version_mismatch, hash_mismatch, parse_error };
+std::string_view name_of(Reason reason);  // MISSING_VERSION …; empty for none
+
+// How much is looked at.
+enum class Depth : std::uint8_t {
+  span,   // the row, the file's kind and size, and the span's bytes are there
+  whole,  // the whole is hashed again and compared: what a critical pointer gets
+};
+
+struct Resolution {
+  std::string pointer;
+  Reason reason = Reason::none;
+  std::string detail;                    // in words, where it does not resolve
+  std::optional<Pointer> parsed;         // nullopt: PARSE_ERROR
+  std::string path;                      // of its file, if it has one
+  std::optional<std::string> expected;   // hash, or size where that is what differs
+  std::optional<std::string> actual;
+  std::optional<std::int64_t> size_bytes;
+  std::optional<std::string> text;       // a span's bytes, where they are wanted, short and UTF-8
+
+  bool ok() const { return reason == Reason::none; }
+  std::string_view type() const { return parsed ? name_of(parsed->kind) : std::string_view(); }
+};
+
+// May the caller see this run? What belongs to one that he may not is not found.
+using Visible = std::function<Result<bool>(std::string_view run_id)>;
+
+// Reads through `reader` and `files`, which must outlive it. One a request.
+class Resolver {
+ public:
+  Resolver(store::Reader& reader, store::ArtifactFiles& files, Visible visible)
+      : reader_(reader), files_(files), visible_(std::move(visible)) {}
+
+  // Errors (then nothing is known of the pointer): unavailable.
+  Result<Resolution> resolve(std::string_view pointer, Depth depth, bool with_text = false);
+
+ private:
+  Status resolve_artifact(Resolution& out, Depth depth, bool with_text);
+  Status resolve_manifest(Resolution& out);
+  Status resolve_snapshot(Resolution& out);
+  Status resolve_run(Resolution& out);
+  Status resolve_evidence(Resolution& out);
+  // The run of the pointer, if there is one that the caller may see.
+  Result<std::shared_ptr<store::Run>> find_run(std::string_view run_id);
+  // Compares the file at `path` with its row; fills in what differs.
+  Status check_file(Resolution& out, std::string_view path, std::int64_t size_bytes, const Hash& hash, Depth depth);
+
+  store::Reader& reader_;
+  store::ArtifactFiles& files_;
+  Visible visible_;
+};
+
+}  // namespace muniment::evidence

@@ -1,0 +1,153 @@
+#include "evidence/stop_rule.hpp"
+
+#include <algorithm>
+#include <thread>
+
+#include "base/failpoint.hpp"
+#include "base/json.hpp"
+#include "events/catalogue.hpp"
+
+namespace muniment::evidence {
+namespace {
+
+constexpr int attempts_max = 2;
+constexpr std::size_t detail_bytes_max = 1'000;  // of a reason in words
+
+void write_hashes(json::Writer& out, const Resolution& found) {
+  if (found.expected) out.member("expected", *found.expected);
+  if (found.actual) out.member("actual", *found.actual);
+}
+
+std::string words_of(const Resolution& found) {
+  return found.pointer + ": " + std::string(name_of(found.reason)) + ", " + found.detail.substr(0, detail_bytes_max);
+}
+
+std::string retried_body(const Resolution& found) {
+  json::Writer out;
+  out.begin_object().member("pointer", found.pointer).member("attempt", 1);
+  write_hashes(out, found);
+  out.member("why", words_of(found)).end_object();
+  return std::move(out).text();
+}
+
+std::string unresolved_body(const Resolution& found, bool critical, int attempts) {
+  json::Writer out;
+  out.begin_object()
+      .member("pointer", found.pointer)
+      .member("type", found.type())
+      .member("id", found.parsed->name())
+      .member("reason", std::string(name_of(found.reason)) + ": " + found.detail.substr(0, detail_bytes_max));
+  if (!found.path.empty()) out.member("path", found.path);
+  write_hashes(out, found);
+  out.member("critical", critical).member("attempts", attempts).end_object();
+  return std::move(out).text();
+}
+
+std::string halted_body(const Resolution& found) {
+  json::Writer out;
+  out.begin_object().member("code", "SYSTEM_ERROR").member("reason", words_of(found)).member("pointer", found.pointer);
+  write_hashes(out, found);
+  out.member("attempts", attempts_max).end_object();
+  return std::move(out).text();
+}
+
+}  // namespace
+
+const Outcome::Item* Outcome::damage() const {
+  const auto found = std::ranges::find_if(items, [](const Item& item) {
+    return item.critical && !item.resolution.ok() && item.resolution.parsed;
+  });
+  return found == items.end() ? nullptr : &*found;
+}
+
+Result<bool> StopRule::is_critical(const Wanted& wanted, const Pointer& pointer) {
+  if (wanted.critical) return true;
+  ASSIGN_OR_RETURN(const auto exact, reader_.dependents(pointer.text));
+  if (!exact.empty() || pointer.whole() == pointer.text) return !exact.empty();
+  ASSIGN_OR_RETURN(const auto whole, reader_.dependents(pointer.whole()));
+  return !whole.empty();
+}
+
+Result<Outcome> StopRule::resolve(const std::vector<Wanted>& wanted, bool with_text) {
+  Outcome outcome;
+  std::vector<bool> retried(wanted.size(), false);
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    Outcome::Item item;
+    const auto parsed = parse_pointer(wanted[i].pointer);
+    if (parsed) {
+      ASSIGN_OR_RETURN(item.critical, is_critical(wanted[i], *parsed));
+    }
+    if (item.critical && !wanted[i].run) {
+      return Error(Errc::invalid_argument, wanted[i].pointer + " is critical: say with run_id which run stops when it does not resolve.");
+    }
+    ASSIGN_OR_RETURN(item.resolution, resolver_.resolve(wanted[i].pointer, item.critical ? Depth::whole : Depth::span, with_text));
+    // A run that is halted is not halted again, and its log stays as it is.
+    const bool stands = wanted[i].run && wanted[i].run->view().status == store::RunStatus::halted;
+    retried[i] = item.critical && !item.resolution.ok() && !stands;
+    outcome.items.push_back(std::move(item));
+  }
+  if (std::ranges::find(retried, true) != retried.end()) {
+    FAILPOINT("pointer.before_retry");
+    std::this_thread::sleep_for(retry_pause);
+  }
+  std::vector<Resolution> first;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    if (!retried[i]) continue;
+    Outcome::Item& item = outcome.items[i];
+    outcome.events.push_back(event_in(wanted[i].run, "pointer.retried", retried_body(item.resolution)));
+    ASSIGN_OR_RETURN(item.resolution, resolver_.resolve(wanted[i].pointer, Depth::whole, with_text));
+  }
+  RETURN_IF_ERROR(log_failures(wanted, retried, outcome));
+  return outcome;
+}
+
+// Every failure is an event of its run; after a run's last one comes its halt, if any was critical.
+Status StopRule::log_failures(const std::vector<Wanted>& wanted, const std::vector<bool>& retried, Outcome& outcome) {
+  std::vector<std::pair<std::shared_ptr<store::Run>, const Resolution*>> to_halt;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    const Outcome::Item& item = outcome.items[i];
+    const std::shared_ptr<store::Run>& run = wanted[i].run;
+    if (item.resolution.ok() || !item.resolution.parsed || !run) continue;
+    if (run->view().status == store::RunStatus::halted) continue;
+    const bool halts = item.critical && retried[i];
+    outcome.events.push_back(event_in(run, "pointer.unresolved", unresolved_body(item.resolution, item.critical, halts ? attempts_max : 1)));
+    const bool first = std::ranges::none_of(to_halt, [&](const auto& entry) { return entry.first == run; });
+    if (halts && first) to_halt.emplace_back(run, &item.resolution);
+  }
+  for (const auto& [run, damage] : to_halt) RETURN_IF_ERROR(halt(run, *damage, outcome));
+  return success();
+}
+
+Status StopRule::halt(const std::shared_ptr<store::Run>& run, const Resolution& damage, Outcome& outcome) {
+  PendingHalt pending;
+  pending.halt = store::Halt{"SYSTEM_ERROR", words_of(damage), damage.pointer, clock_.now(), -1};
+  pending.run_id = run->run_id;
+  outcome.events.push_back(event_in(run, "run.halted", halted_body(damage)));
+  const std::string parent_id = run->view().parent;
+  if (!parent_id.empty()) {
+    std::shared_ptr<store::Run> parent = runs_.find(parent_id);
+    if (!parent) {
+      ASSIGN_OR_RETURN(parent, reader_.load_run(parent_id));
+      if (parent) parent = runs_.insert(std::move(parent));
+    }
+    if (parent) {
+      json::Writer body;
+      body.begin_object().member("run_id", run->run_id).member("reason", words_of(damage)).end_object();
+      outcome.events.push_back(event_in(parent, "child.halted", body.text()));
+      outcome.events.back().if_open = true;
+    }
+  }
+  // The journal keeps what concerns this run, as it would have been appended.
+  for (const store::Addressed& item : outcome.events) {
+    const bool concerns = item.run == run || item.run->run_id == parent_id;
+    if (concerns) pending.events.push_back({item.run->run_id, item.event.type, item.event.body, item.event.event_id, item.if_open});
+  }
+  outcome.halts.push_back(std::move(pending));
+  return success();
+}
+
+store::Addressed StopRule::event_in(const std::shared_ptr<store::Run>& run, std::string_view type, std::string body) {
+  return daemon_event(run, type, std::move(body), make_uuid_v7(clock_.now()), true);
+}
+
+}  // namespace muniment::evidence

@@ -1,0 +1,63 @@
+// The stop rule: a critical pointer that does not resolve is tried once more after a short pause;
+// if it still does not, its run stops with SYSTEM_ERROR, in one commit with what was found. Nothing
+// else halts a run.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/result.hpp"
+#include "evidence/halt_journal.hpp"
+#include "evidence/resolver.hpp"
+#include "store/appender.hpp"
+#include "store/reader.hpp"
+#include "store/runs.hpp"
+
+namespace muniment::evidence {
+
+inline constexpr std::chrono::milliseconds retry_pause{100};
+
+// A pointer to be resolved, and the run that stops if it must.
+struct Wanted {
+  std::string pointer;
+  std::shared_ptr<store::Run> run;   // nullptr: none is known; then nothing is logged or halted
+  bool critical = false;             // flagged; the catalogue may make it critical all the same
+};
+
+struct Outcome {
+  struct Item {
+    Resolution resolution;
+    bool critical = false;
+  };
+  std::vector<Item> items;                       // in the order of what was wanted
+  std::vector<store::Addressed> events;          // to be appended as one request; empty: nothing happened
+  std::vector<PendingHalt> halts;                // for the journal, should the append not be taken
+  // The first critical pointer that did not resolve; nullptr: all did.
+  const Item* damage() const;
+};
+
+class StopRule {
+ public:
+  StopRule(Resolver& resolver, store::Reader& reader, store::RunDirectory& runs, Clock& clock)
+      : resolver_(resolver), reader_(reader), runs_(runs), clock_(clock) {}
+
+  // Blocks for the pause if anything critical has to be tried again: once, however many there are.
+  // Errors: unavailable; invalid_argument for a critical pointer without a run.
+  Result<Outcome> resolve(const std::vector<Wanted>& wanted, bool with_text);
+
+ private:
+  Result<bool> is_critical(const Wanted& wanted, const Pointer& pointer);
+  Status log_failures(const std::vector<Wanted>& wanted, const std::vector<bool>& retried, Outcome& outcome);
+  Status halt(const std::shared_ptr<store::Run>& run, const Resolution& damage, Outcome& outcome);
+  store::Addressed event_in(const std::shared_ptr<store::Run>& run, std::string_view type, std::string body);
+
+  Resolver& resolver_;
+  store::Reader& reader_;
+  store::RunDirectory& runs_;
+  Clock& clock_;
+};
+
+}  // namespace muniment::evidence

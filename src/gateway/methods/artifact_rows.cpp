@@ -1,0 +1,131 @@
+#include "gateway/methods/artifact_rows.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/limits.hpp"
+
+namespace muniment::gateway {
+namespace {
+
+constexpr std::size_t mime_type_bytes_max = 256;          // artifact.mime_type
+constexpr std::size_t metadata_stored_bytes_max = 16'384;  // artifact.metadata, as jsonb prints it
+
+bool is_token_byte(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+         std::string_view("!#$&-^_.+").find(c) != std::string_view::npos;
+}
+
+// How long jsonb's text of the value can get: numbers without exponent, a space after , and :.
+std::size_t jsonb_bytes(const json::Value& value) {
+  switch (value.kind()) {
+    case json::Kind::null:
+    case json::Kind::boolean: return value.source().size();
+    case json::Kind::string: return value.source().size();
+    case json::Kind::number: {
+      const std::string_view token = value.source();
+      const bool plain = token.find_first_of("eE") == std::string_view::npos;
+      return plain ? token.size() : token.size() + static_cast<std::size_t>(limits::number_exponent_max);
+    }
+    case json::Kind::array: {
+      std::size_t bytes = 2;
+      for (const json::Value item : value) bytes += jsonb_bytes(item) + 2;
+      return bytes;
+    }
+    case json::Kind::object: {
+      std::size_t bytes = 2;
+      for (const json::Value member : value) bytes += json::quote(member.key()).size() + jsonb_bytes(member) + 4;
+      return bytes;
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::string artifact_pointer(std::string_view run_id, const Uuid& artifact_id) {
+  return "artifact://" + std::string(run_id) + "/" + artifact_id.text();
+}
+
+Status check_mime_type(std::string_view mime_type) {
+  const auto refuse = [&] {
+    return Error(Errc::invalid_argument,
+                 fmt::format("mime_type \"{}\" is not of the form type/subtype of at most {} bytes. Leave it out for "
+                             "application/octet-stream.",
+                             mime_type.substr(0, 80), mime_type_bytes_max));
+  };
+  const std::string_view essence = mime_type.substr(0, mime_type.find(';'));
+  const std::size_t slash = essence.find('/');
+  if (mime_type.size() > mime_type_bytes_max || slash == std::string_view::npos) return refuse();
+  std::string_view subtype = essence.substr(slash + 1);
+  while (subtype.ends_with(' ')) subtype.remove_suffix(1);
+  const std::string_view type = essence.substr(0, slash);
+  if (type.empty() || subtype.empty()) return refuse();
+  if (!std::ranges::all_of(type, is_token_byte) || !std::ranges::all_of(subtype, is_token_byte)) return refuse();
+  for (const char c : mime_type) {
+    if (c < 0x20 || c > 0x7e) return refuse();
+  }
+  return success();
+}
+
+Status check_metadata(const json::Value& metadata) {
+  if (!metadata) return success();
+  if (!metadata.is(json::Kind::object)) return Error(Errc::invalid_argument, "metadata: expected an object.");
+  const std::size_t bytes = metadata.source().size();
+  if (bytes > limits::artifact_metadata_bytes_max || jsonb_bytes(metadata) > metadata_stored_bytes_max) {
+    Error error(Errc::too_large, fmt::format("metadata is {} bytes, limit {} (and {} once its numbers are written out). "
+                                             "Put the rest into an artifact of its own.",
+                                             bytes, limits::artifact_metadata_bytes_max, metadata_stored_bytes_max));
+    error.limit = static_cast<std::int64_t>(limits::artifact_metadata_bytes_max);
+    return error;
+  }
+  return success();
+}
+
+store::ArtifactRow artifact_row(const store::StoredFile& file, std::string_view run_id, std::string_view step_id,
+                                std::string_view mime_type, std::string_view metadata) {
+  store::ArtifactRow row;
+  row.artifact_id = file.artifact_id;
+  row.run_id = run_id;
+  row.step_id = step_id;
+  row.path = file.path;
+  row.hash = file.hash;
+  row.mime_type = mime_type;
+  row.size_bytes = file.size_bytes;
+  row.metadata = metadata.empty() ? "{}" : std::string(metadata);
+  return row;
+}
+
+std::string artifact_stored_body(const store::ArtifactRow& row) {
+  json::Writer out;
+  out.begin_object()
+      .member("artifact_id", row.artifact_id.text())
+      .member("run_id", row.run_id)
+      .member("step_id", row.step_id)
+      .member("path", row.path)
+      .member("hash", to_hex(row.hash))
+      .member("mime_type", row.mime_type)
+      .member("size_bytes", row.size_bytes)
+      .raw_member("metadata", row.metadata)
+      .end_object();
+  return std::move(out).text();
+}
+
+void write_artifact(json::Writer& out, const store::ArtifactRow& row) {
+  out.begin_object()
+      .member("artifact_id", row.artifact_id.text())
+      .member("run_id", row.run_id)
+      .member("step_id", row.step_id)
+      .member("path", row.path)
+      .member("hash", to_hex(row.hash))
+      .member("mime_type", row.mime_type)
+      .member("size_bytes", row.size_bytes)
+      .member("created_at", format_time(row.created_at))
+      .raw_member("metadata", row.metadata)
+      .member("pointer", artifact_pointer(row.run_id, row.artifact_id))
+      .member("seq", row.seq)
+      .end_object();
+}
+
+}  // namespace muniment::gateway

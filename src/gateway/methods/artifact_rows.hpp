@@ -1,0 +1,35 @@
+// What the artifact methods and the spill share: the row, the event and the JSON of an artifact.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/json.hpp"
+#include "base/result.hpp"
+#include "gateway/call.hpp"
+#include "store/artifact_files.hpp"
+#include "store/rows.hpp"
+
+namespace muniment::gateway {
+
+inline constexpr std::string_view default_step = "main";
+
+// "artifact://<run>/<artifact_id>"
+std::string artifact_pointer(std::string_view run_id, const Uuid& artifact_id);
+
+// A type and a subtype of RFC 6838, with parameters or without; at most 256 bytes.
+Status check_mime_type(std::string_view mime_type);
+
+// An object of at most 8 KiB whose jsonb text fits its CHECK as well (jsonb writes 1e300 in full).
+Status check_metadata(const json::Value& metadata);
+
+store::ArtifactRow artifact_row(const store::StoredFile& file, std::string_view run_id, std::string_view step_id,
+                                std::string_view mime_type, std::string_view metadata);
+
+// The body of its artifact.stored event: the row's fields.
+std::string artifact_stored_body(const store::ArtifactRow& row);
+
+// What artifact.put, .stat and .list say of it.
+void write_artifact(json::Writer& out, const store::ArtifactRow& row);
+
+}  // namespace muniment::gateway
