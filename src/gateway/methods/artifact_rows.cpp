@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/jsonb_size.hpp"
 #include "base/limits.hpp"
 
 namespace muniment::gateway {
@@ -15,31 +16,6 @@ constexpr std::size_t metadata_stored_bytes_max = 16'384;  // artifact.metadata,
 bool is_token_byte(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
          std::string_view("!#$&-^_.+").find(c) != std::string_view::npos;
-}
-
-// How long jsonb's text of the value can get: numbers without exponent, a space after , and :.
-std::size_t jsonb_bytes(const json::Value& value) {
-  switch (value.kind()) {
-    case json::Kind::null:
-    case json::Kind::boolean: return value.source().size();
-    case json::Kind::string: return value.source().size();
-    case json::Kind::number: {
-      const std::string_view token = value.source();
-      const bool plain = token.find_first_of("eE") == std::string_view::npos;
-      return plain ? token.size() : token.size() + static_cast<std::size_t>(limits::number_exponent_max);
-    }
-    case json::Kind::array: {
-      std::size_t bytes = 2;
-      for (const json::Value item : value) bytes += jsonb_bytes(item) + 2;
-      return bytes;
-    }
-    case json::Kind::object: {
-      std::size_t bytes = 2;
-      for (const json::Value member : value) bytes += json::quote(member.key()).size() + jsonb_bytes(member) + 4;
-      return bytes;
-    }
-  }
-  return 0;
 }
 
 }  // namespace
@@ -73,7 +49,7 @@ Status check_metadata(const json::Value& metadata) {
   if (!metadata) return success();
   if (!metadata.is(json::Kind::object)) return Error(Errc::invalid_argument, "metadata: expected an object.");
   const std::size_t bytes = metadata.source().size();
-  if (bytes > limits::artifact_metadata_bytes_max || jsonb_bytes(metadata) > metadata_stored_bytes_max) {
+  if (bytes > limits::artifact_metadata_bytes_max || json::jsonb_bytes_max(metadata) > metadata_stored_bytes_max) {
     Error error(Errc::too_large, fmt::format("metadata is {} bytes, limit {} (and {} once its numbers are written out). "
                                              "Put the rest into an artifact of its own.",
                                              bytes, limits::artifact_metadata_bytes_max, metadata_stored_bytes_max));

@@ -1,0 +1,80 @@
+#include "evidence/pointer_follower.hpp"
+
+#include <set>
+
+#include "base/json.hpp"
+#include "evidence/pointer.hpp"
+
+namespace muniment::evidence {
+namespace {
+
+// A pointer to a part depends on the whole: both are in the catalogue, so that a damaged file is
+// critical whichever way it is asked for.
+void collect_pointer(std::string_view text, std::set<std::string>& out) {
+  const auto parsed = parse_pointer(text);
+  if (!parsed) return;
+  out.insert(parsed->text);
+  out.insert(std::string(parsed->whole()));
+}
+
+// A manifest names what it is made of by pointers, and its run's artifacts by artifact_id.
+void collect_from_manifest(const json::Value& value, const std::string& run_id, std::set<std::string>& out) {
+  if (value.is(json::Kind::string)) return collect_pointer(value.string_or(""), out);
+  if (!value.is(json::Kind::object) && !value.is(json::Kind::array)) return;
+  const auto artifact_id = value["artifact_id"].as_string();
+  if (artifact_id) collect_pointer("artifact://" + run_id + "/" + *artifact_id, out);
+  for (const json::Value member : value) collect_from_manifest(member, run_id, out);
+}
+
+}  // namespace
+
+std::vector<store::PointerRow> pointers_of(const events::Event& event, std::string_view manifest) {
+  if (!event.body) return {};
+  const auto parsed = json::parse(*event.body);
+  if (!parsed) return {};
+  const json::Value body = parsed->root();
+  std::set<std::string> pointers;
+  std::string needed_by;
+  std::optional<Uuid> id;
+  if (event.type == "claim.recorded") {
+    needed_by = "claim";
+    id = parse_uuid(body["claim_id"].string_or(""));
+    for (const json::Value pointer : body["pointers"]) collect_pointer(pointer.string_or(""), pointers);
+  } else if (event.type == "evidence.recorded") {
+    needed_by = "evidence";
+    id = parse_uuid(body["evidence_id"].string_or(""));
+    if (body["pointer"]) collect_pointer(body["pointer"].string_or(""), pointers);
+  } else if (event.type == "manifest.recorded") {
+    needed_by = "manifest";
+    id = parse_uuid(body["manifest_id"].string_or(""));
+    const auto document = json::parse(manifest);
+    if (document) collect_from_manifest(document->root(), event.run_id, pointers);
+    if (const auto base = body["base"].as_string()) collect_pointer("manifest://" + *base, pointers);
+  }
+  if (!id) return {};
+  std::vector<store::PointerRow> rows;
+  for (const std::string& pointer : pointers) rows.push_back({pointer, needed_by, *id, event.run_id, event.seq});
+  return rows;
+}
+
+PointerFollower::PointerFollower(Options options, const store::Tail& tail)
+    : Follower("pointer", {"claim.recorded", "evidence.recorded", "manifest.recorded"}, std::move(options), tail) {}
+
+Result<store::FollowedRows> PointerFollower::apply(const std::vector<store::EventPtr>& events, store::Reader& reader) {
+  store::FollowedRows followed;
+  for (const store::EventPtr& event : events) {
+    std::string manifest;
+    if (event->type == "manifest.recorded" && event->body) {
+      const auto parsed = json::parse(*event->body);
+      const auto id = parsed ? parse_uuid(parsed->root()["manifest_id"].string_or("")) : std::nullopt;
+      if (id) {
+        ASSIGN_OR_RETURN(const auto row, reader.manifest(*id));
+        if (row && row->manifest) manifest = *row->manifest;
+      }
+    }
+    for (store::PointerRow& row : pointers_of(*event, manifest)) followed.pointers.push_back(std::move(row));
+  }
+  return followed;
+}
+
+}  // namespace muniment::evidence

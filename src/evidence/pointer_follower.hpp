@@ -1,0 +1,22 @@
+// The follower "pointer": keeps the catalogue of what claims, evidence and manifests depend on.
+// Resolving one of these pointers is critical.
+#pragma once
+
+#include "store/follower.hpp"
+
+namespace muniment::evidence {
+
+// The pointers that an event makes something depend on. `manifest` is the text of the manifest
+// that a manifest.recorded event is about; empty for others, and for an erased one.
+std::vector<store::PointerRow> pointers_of(const events::Event& event, std::string_view manifest);
+
+class PointerFollower final : public store::Follower {
+ public:
+  PointerFollower(Options options, const store::Tail& tail);
+  ~PointerFollower() override { stop(); }
+
+ protected:
+  Result<store::FollowedRows> apply(const std::vector<store::EventPtr>& events, store::Reader& reader) override;
+};
+
+}  // namespace muniment::evidence

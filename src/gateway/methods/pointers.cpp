@@ -1,0 +1,151 @@
+// pointer.resolve, pointer.validate, pointer.render.
+#include <map>
+
+#include <fmt/format.h>
+
+#include "base/limits.hpp"
+#include "gateway/access.hpp"
+#include "gateway/methods/methods.hpp"
+#include "gateway/pointing.hpp"
+#include "gateway/services.hpp"
+
+namespace muniment::gateway::methods {
+namespace {
+
+constexpr std::size_t resolved_text_bytes_max = limits::page_bytes_max;  // of all texts of a reply
+
+Result<std::vector<std::string>> pointers_of(const json::Value& params) {
+  std::vector<std::string> pointers;
+  for (const json::Value item : params["pointers"]) pointers.push_back(item.string_or(""));
+  if (pointers.empty()) return Error(Errc::invalid_argument, "pointers: name at least one.");
+  if (pointers.size() > limits::pointers_per_request_max) {
+    Error error(Errc::too_large, fmt::format("{} pointers, limit {}. Send them in several requests.", pointers.size(), limits::pointers_per_request_max));
+    error.limit = static_cast<std::int64_t>(limits::pointers_per_request_max);
+    return error;
+  }
+  return pointers;
+}
+
+// Texts go with the reply until it is large enough; the others are read by artifact.get.
+void bound_texts(evidence::Outcome& outcome) {
+  std::size_t bytes = 0;
+  for (auto& item : outcome.items) {
+    if (!item.resolution.text) continue;
+    bytes += item.resolution.text->size();
+    if (bytes > resolved_text_bytes_max) item.resolution.text.reset();
+  }
+}
+
+std::string results_json(const evidence::Outcome& outcome) {
+  json::Writer out;
+  out.begin_object().key("results").begin_array();
+  for (const auto& item : outcome.items) write_resolution(out, item.resolution, item.critical);
+  out.end_array();
+  out.key("halted").begin_array();
+  for (const evidence::PendingHalt& halt : outcome.halts) {
+    out.begin_object()
+        .member("run_id", halt.run_id)
+        .member("code", halt.halt.code)
+        .member("pointer", halt.halt.pointer)
+        .member("reason", halt.halt.reason)
+        .end_object();
+  }
+  out.end_array().end_object();
+  return std::move(out).text();
+}
+
+struct Bad {
+  std::string pointer;
+  evidence::Reason reason;
+  std::string detail;
+};
+
+void write_bad(json::Writer& out, const std::vector<Bad>& bad) {
+  out.key("bad").begin_array();
+  for (const Bad& item : bad) {
+    out.begin_object().member("pointer", item.pointer).member("reason", name_of(item.reason)).member("detail", item.detail).end_object();
+  }
+  out.end_array();
+}
+
+// The draft with every citation replaced by its number, in order of first appearance.
+std::string numbered(std::string_view draft, const std::vector<evidence::Citation>& citations,
+                     const std::map<std::string, std::size_t>& numbers) {
+  std::string content;
+  std::size_t from = 0;
+  for (const evidence::Citation& citation : citations) {
+    content.append(draft.substr(from, citation.begin - from)).append(fmt::format("[{}]", numbers.at(citation.pointer)));
+    from = citation.end;
+  }
+  return content.append(draft.substr(from));
+}
+
+}  // namespace
+
+Result<Answer> pointer_resolve(Call& call) {
+  if (!call.reader) return Answer(NeedsWorker{});
+  ASSIGN_OR_RETURN(const auto pointers, pointers_of(call.params));
+  std::shared_ptr<store::Run> run;
+  if (const auto run_id = call.params["run_id"].as_string()) {
+    ASSIGN_OR_RETURN(run, find_run(call, *run_id));
+  }
+  const bool critical = call.params["critical"].as_bool().value_or(false);
+  ASSIGN_OR_RETURN(evidence::Outcome outcome, resolve_pointers(call, pointers, run, critical, true));
+  bound_texts(outcome);
+  std::string results = results_json(outcome);
+  if (outcome.events.empty()) return Answer(Reply{std::move(results), {}});
+  return Answer(append_outcome(outcome, [results] { return Result<Reply>(Reply{results, {}}); }));
+}
+
+// Looks, and changes nothing: neither a retry nor a halt.
+Result<Answer> pointer_validate(Call& call) {
+  if (!call.reader) return Answer(NeedsWorker{});
+  ASSIGN_OR_RETURN(const auto pointers, pointers_of(call.params));
+  evidence::Resolver resolver(*call.reader, call.services.files, visible_to(call));
+  json::Writer out;
+  out.begin_object().key("results").begin_array();
+  bool all_ok = true;
+  for (const std::string& pointer : pointers) {
+    ASSIGN_OR_RETURN(const evidence::Resolution found, resolver.resolve(pointer, evidence::Depth::span));
+    all_ok = all_ok && found.ok();
+    write_resolution(out, found, false);
+  }
+  out.end_array().member("ok", all_ok).end_object();
+  return Answer(Reply{std::move(out).text(), {}});
+}
+
+Result<Answer> pointer_render(Call& call) {
+  if (!call.reader) return Answer(NeedsWorker{});
+  const std::string draft = call.params["draft"].string_or("");
+  const auto citations = evidence::find_citations(draft);
+  if (citations.size() > limits::pointers_per_request_max) {
+    return Error(Errc::too_large, fmt::format("{} citations, limit {}. Render the draft in parts.", citations.size(), limits::pointers_per_request_max));
+  }
+  evidence::Resolver resolver(*call.reader, call.services.files, visible_to(call));
+  std::map<std::string, std::size_t> numbers;
+  std::vector<Bad> bad;
+  json::Writer cited;
+  cited.begin_array();
+  for (const evidence::Citation& citation : citations) {
+    if (!numbers.emplace(citation.pointer, numbers.size() + 1).second) continue;
+    ASSIGN_OR_RETURN(const evidence::Resolution found, resolver.resolve(citation.pointer, evidence::Depth::span));
+    if (!found.ok()) {
+      bad.push_back({found.pointer, found.reason, found.detail});
+      continue;
+    }
+    cited.begin_object().member("number", numbers.size()).member("pointer", found.pointer).member("type", found.type());
+    if (found.expected) cited.member("hash", *found.expected);
+    cited.end_object();
+  }
+  cited.end_array();
+  json::Writer out;
+  out.begin_object().member("ok", bad.empty());
+  if (bad.empty()) {
+    out.member("content", numbered(draft, citations, numbers)).raw_member("citations", cited.text());
+  } else {
+    write_bad(out, bad);
+  }
+  return Answer(Reply{out.end_object().text(), {}});
+}
+
+}  // namespace muniment::gateway::methods

@@ -1,0 +1,141 @@
+#include "store/follower.hpp"
+
+#include <algorithm>
+
+#include "base/log.hpp"
+#include "store/followed_rows.hpp"
+#include "store/pq.hpp"
+
+namespace muniment::store {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::size_t batch_events_max = 4'096;
+constexpr std::int64_t table_span_events = 65'536;   // looked through at once when far behind
+constexpr std::size_t table_rows_max = 512;          // taken at once, at most 30 MiB of bodies
+constexpr milliseconds at_rest{3'600'000};
+constexpr milliseconds away_pause{500};
+
+}  // namespace
+
+Follower::Follower(std::string name, std::vector<std::string> types, Options options, const Tail& tail)
+    : name_(std::move(name)), types_(std::move(types)), options_(std::move(options)), tail_(tail),
+      reader_(options_.uri, options_.log_no) {}
+
+Follower::~Follower() = default;
+
+void Follower::start() { thread_ = std::thread([this] { follow(); }); }
+
+void Follower::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+std::string Follower::problem() const {
+  const std::lock_guard lock(mutex_);
+  return problem_;
+}
+
+void Follower::set_problem(std::string text) {
+  const std::lock_guard lock(mutex_);
+  if (!text.empty() && problem_ != text) log_warning("a follower does not get on", {{"follower", name_}, {"message", text}});
+  problem_ = std::move(text);
+}
+
+void Follower::pause(milliseconds time) {
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, time, [this] { return stopping_; });
+}
+
+bool Follower::concerns(std::string_view type) const {
+  return std::ranges::any_of(types_, [&](const std::string& wanted) {
+    if (wanted.ends_with('*')) return type.starts_with(std::string_view(wanted).substr(0, wanted.size() - 1));
+    return type == wanted;
+  });
+}
+
+void Follower::follow() {
+  while (true) {
+    const Status stepped = step();
+    set_problem(stepped ? std::string() : stepped.error().message);
+    const bool behind = next_seq_.load() < tail_.next_seq();
+    const bool ending = tail_.closed();
+    if (ending && (!stepped || !behind)) return;  // what is left is read at the next start
+    if (!stepped) {
+      pause(away_pause);
+    } else if (!behind) {
+      tail_.wait(next_seq_.load(), at_rest);
+      if (!tail_.closed()) pause(options_.batch_pause);
+    }
+  }
+}
+
+Status Follower::step() {
+  const std::lock_guard lock(step_mutex_);
+  if (next_seq_.load() < 0) {
+    ASSIGN_OR_RETURN(const std::int64_t position, reader_.follower_position(name_));
+    next_seq_.store(position, std::memory_order_release);
+  }
+  if (next_seq_.load() >= tail_.next_seq()) return success();
+  ASSIGN_OR_RETURN(const Batch batch, read_batch());
+  FollowedRows rows;
+  if (!batch.events.empty()) {
+    ASSIGN_OR_RETURN(rows, apply(batch.events, reader_));
+  }
+  RETURN_IF_ERROR(write(rows, batch.next_seq));
+  next_seq_.store(batch.next_seq, std::memory_order_release);
+  return success();
+}
+
+Result<Follower::Batch> Follower::read_batch() {
+  Batch batch;
+  batch.next_seq = next_seq_.load();
+  const std::int64_t end = tail_.next_seq();
+  while (batch.next_seq < end && batch.events.size() < batch_events_max) {
+    const auto newer = tail_.read(batch.next_seq, batch_events_max);
+    if (!newer) {
+      if (!batch.events.empty()) return batch;
+      return read_table(batch.next_seq, std::min(end, batch.next_seq + table_span_events));
+    }
+    if (newer->empty()) break;
+    for (const EventPtr& event : *newer) {
+      if (concerns(event->type)) batch.events.push_back(event);
+    }
+    batch.next_seq = newer->back()->seq + 1;
+  }
+  return batch;
+}
+
+Result<Follower::Batch> Follower::read_table(std::int64_t from, std::int64_t end) {
+  EventFilter filter;
+  filter.from_seq = from;
+  filter.to_seq = end - 1;
+  filter.types = types_;
+  ASSIGN_OR_RETURN(auto events, reader_.events(filter, table_rows_max));
+  Batch batch;
+  batch.next_seq = events.size() < table_rows_max ? end : events.back().seq + 1;
+  for (events::Event& event : events) batch.events.push_back(std::make_shared<const events::Event>(std::move(event)));
+  return batch;
+}
+
+Status Follower::write(const FollowedRows& rows, std::int64_t next_seq) {
+  Connection& connection = reader_.connection();
+  auto written = guarded(connection, "writing what follower " + name_ + " has read", [&] {
+    pqxx::work work(*connection.impl().link);
+    write_followed(connection, work, options_.log_no, rows);
+    query(connection, work, "follower_position_put",
+          "INSERT INTO follower (log_no, name, next_seq) VALUES ($1, $2, $3) "
+          "ON CONFLICT (log_no, name) DO UPDATE SET next_seq = excluded.next_seq, updated_at = now()",
+          Params().integer(options_.log_no).text(name_).integer(next_seq));
+    work.commit();
+    return Done{};
+  });
+  return written;
+}
+
+}  // namespace muniment::store

@@ -1,0 +1,95 @@
+// A follower: a thread that reads the log by position and keeps tables that follow from it. What it
+// writes and how far it has read are one transaction, so that a crash repeats nothing and skips
+// nothing. At rest it sleeps until the next commit.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "base/result.hpp"
+#include "store/reader.hpp"
+#include "store/rows.hpp"
+#include "store/tail.hpp"
+
+namespace muniment::store {
+
+// What a batch of events comes to. Rows replace those with the same key.
+struct FollowedRows {
+  std::vector<RunRow> runs;
+  std::vector<PointerRow> pointers;
+};
+
+class Follower {
+ public:
+  struct Options {
+    std::string uri;
+    std::int16_t log_no = 1;
+    // Between two batches: under load a commit of ours serves many of the log's.
+    std::chrono::milliseconds batch_pause{100};
+  };
+
+  // `types`: the events that concern it, as in EventFilter.
+  Follower(std::string name, std::vector<std::string> types, Options options, const Tail& tail);
+  virtual ~Follower();  // a derived class calls `stop` in its own destructor
+
+  void start();
+  // Catches up with what is committed and ends the thread. Close the tail first: it wakes the thread.
+  void stop();
+
+  const std::string& name() const { return name_; }
+  std::int64_t next_seq() const { return next_seq_.load(std::memory_order_acquire); }
+  std::string problem() const;  // why it does not get on; empty: it does
+
+  // Holds the follower between two batches for as long as it lives.
+  class Pause {
+   public:
+    explicit Pause(Follower& follower) : lock_(follower.step_mutex_) {}
+
+   private:
+    std::unique_lock<std::mutex> lock_;
+  };
+
+ protected:
+  // The rows that follow from `events`, in order, given what the table holds already. `reader` is
+  // the follower's own.
+  virtual Result<FollowedRows> apply(const std::vector<EventPtr>& events, Reader& reader) = 0;
+
+ private:
+  struct Batch {
+    std::vector<EventPtr> events;  // those that concern it
+    std::int64_t next_seq = 0;
+  };
+
+  void follow();
+  Status step();
+  Result<Batch> read_batch();
+  Result<Batch> read_table(std::int64_t from, std::int64_t end);
+  Status write(const FollowedRows& rows, std::int64_t next_seq);
+  bool concerns(std::string_view type) const;
+  void pause(std::chrono::milliseconds time);
+  void set_problem(std::string text);
+
+  const std::string name_;
+  const std::vector<std::string> types_;
+  const Options options_;
+  const Tail& tail_;
+  Reader reader_;
+
+  std::mutex step_mutex_;             // held while a batch is read and written
+  std::atomic<std::int64_t> next_seq_{-1};
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  bool stopping_ = false;
+  std::string problem_;
+  std::thread thread_;
+};
+
+}  // namespace muniment::store
