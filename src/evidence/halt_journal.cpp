@@ -185,10 +185,7 @@ std::string HaltJournal::file_of(const PendingHalt& pending) const {
 }
 
 Result<std::shared_ptr<store::Run>> HaltJournal::run_of(const std::string& run_id) {
-  if (auto run = runs_.find(run_id)) return run;
-  ASSIGN_OR_RETURN(auto run, reader_.load_run(run_id));
-  if (!run) return run;
-  return runs_.insert(std::move(run));
+  return runs_.find_or_load(run_id, [&] { return reader_.load_run(run_id); });
 }
 
 Status HaltJournal::append_once(const PendingHalt& pending, bool ids_checked) {

@@ -90,7 +90,6 @@ Result<Outcome> StopRule::resolve(const std::vector<Wanted>& wanted, bool with_t
     FAILPOINT("pointer.before_retry");
     std::this_thread::sleep_for(retry_pause);
   }
-  std::vector<Resolution> first;
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     if (!retried[i]) continue;
     Outcome::Item& item = outcome.items[i];
@@ -125,11 +124,7 @@ Status StopRule::halt(const std::shared_ptr<store::Run>& run, const Resolution& 
   outcome.events.push_back(event_in(run, "run.halted", halted_body(damage)));
   const std::string parent_id = run->view().parent;
   if (!parent_id.empty()) {
-    std::shared_ptr<store::Run> parent = runs_.find(parent_id);
-    if (!parent) {
-      ASSIGN_OR_RETURN(parent, reader_.load_run(parent_id));
-      if (parent) parent = runs_.insert(std::move(parent));
-    }
+    ASSIGN_OR_RETURN(const auto parent, runs_.find_or_load(parent_id, [&] { return reader_.load_run(parent_id); }));
     if (parent) {
       json::Writer body;
       body.begin_object().member("run_id", run->run_id).member("reason", words_of(damage)).end_object();

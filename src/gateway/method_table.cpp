@@ -12,19 +12,32 @@ using namespace methods;
 
 // Sorted by name. A test holds each row against its schema.
 constexpr MethodInfo table[] = {
+    {.name = "artifact.get", .function = artifact_get},
+    {.name = "artifact.list", .function = artifact_list},
+    {.name = "artifact.put", .function = artifact_put, .writes = true, .open_body = artifact_put_body},
+    {.name = "artifact.stat", .function = artifact_stat},
+    {.name = "claim.list", .function = claim_list},
+    {.name = "claim.record", .function = claim_record, .writes = true},
     {.name = "event.append", .function = event_append, .runs = Runs::loop_first, .writes = true},
     {.name = "event.get", .function = event_get},
     {.name = "event.list", .function = event_list},
     // A subscription outlives its request: the session that holds it serves these two.
     {.name = "event.subscribe", .function = nullptr, .runs = Runs::on_loop},
     {.name = "event.unsubscribe", .function = nullptr, .runs = Runs::on_loop},
+    {.name = "evidence.list", .function = evidence_list},
+    {.name = "evidence.record", .function = evidence_record, .writes = true},
+    {.name = "pointer.render", .function = pointer_render},
+    {.name = "pointer.resolve", .function = pointer_resolve, .writes = true},
+    {.name = "pointer.validate", .function = pointer_validate},
     {.name = "run.annotate", .function = run_annotate, .runs = Runs::loop_first, .writes = true},
     {.name = "run.end", .function = run_end, .runs = Runs::loop_first, .writes = true},
     {.name = "run.get", .function = run_get},
     {.name = "run.list", .function = run_list},
+    {.name = "run.recover", .function = run_recover, .writes = true},
     {.name = "run.start", .function = run_start, .runs = Runs::loop_first, .writes = true},
     {.name = "server.health", .function = server_health, .runs = Runs::on_loop, .always_answers = true},
     {.name = "server.metrics", .function = server_metrics, .runs = Runs::on_loop, .always_answers = true},
+    {.name = "server.rebuild", .function = server_rebuild},
     {.name = "server.status", .function = server_status, .runs = Runs::loop_first, .always_answers = true},
 };
 

@@ -1,5 +1,6 @@
 #include "gateway/pointing.hpp"
 
+#include "evidence/halt_journal.hpp"
 #include "gateway/access.hpp"
 #include "gateway/services.hpp"
 

@@ -82,6 +82,9 @@ class Reader {
                                             std::optional<Uuid> after, std::size_t limit);
   Result<std::optional<EvidenceRow>> evidence_by_id(const Uuid& evidence_id);
   Result<std::vector<PointerRow>> dependents(std::string_view pointer);   // what needs this pointer
+  // What a run's claims, evidence and manifests need, by pointer.
+  Result<std::vector<PointerRow>> pointers_of_run(std::string_view run_id, std::optional<std::string> after,
+                                                  std::size_t limit);
 
   // Followers
   Result<std::int64_t> follower_position(std::string_view name);          // 0 where it never ran

@@ -78,9 +78,10 @@ Result<Answer> record(Call& call, Entry entry, const RecordIds& ids, const evide
 }
 
 // The pointers did not resolve: the run stops, and the caller is told why.
-Answer stop(const evidence::Outcome& outcome, const std::string& run_id) {
+Result<Answer> stop(const evidence::Outcome& outcome, const std::string& run_id) {
   const Error error = damage_error(*outcome.damage(), run_id);
-  return append_outcome(outcome, [error]() -> Result<Reply> { return error; });
+  if (outcome.events.empty()) return error;  // the run is halted already
+  return Answer(append_outcome(outcome, [error]() -> Result<Reply> { return error; }));
 }
 
 Status check_parsed(const evidence::Outcome& outcome) {

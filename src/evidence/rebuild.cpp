@@ -1,0 +1,32 @@
+#include "evidence/rebuild.hpp"
+
+#include <algorithm>
+
+#include "evidence/pointer_follower.hpp"
+
+namespace muniment::evidence {
+namespace {
+
+constexpr std::int16_t rebuilt_log_no = 1;
+// The runs first: the others take the runs' names from them where an event is erased.
+const std::vector<std::string> all_tables = {"run", "pointer", "claim", "evidence", "artifact"};
+
+}  // namespace
+
+bool RebuildReport::equal() const {
+  return std::ranges::all_of(tables, [](const store::RebuiltTable& table) { return table.equal(); });
+}
+
+Result<RebuildReport> rebuild(const std::string& uri, std::int64_t size, const std::vector<std::string>& tables) {
+  store::Rebuild work(uri, rebuilt_log_no);
+  RETURN_IF_ERROR(work.collect(size));
+  RebuildReport report;
+  report.upto = size - 1;
+  for (const std::string& name : tables.empty() ? all_tables : tables) {
+    ASSIGN_OR_RETURN(store::RebuiltTable table, name == "pointer" ? work.rebuild_pointers(pointers_of) : work.rebuild(name));
+    report.tables.push_back(std::move(table));
+  }
+  return report;
+}
+
+}  // namespace muniment::evidence

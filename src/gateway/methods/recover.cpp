@@ -1,0 +1,171 @@
+// run.recover: what a run is missing, a file put back, and the run goes on once nothing is missing.
+// server.rebuild: the derived tables made anew from the log.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "base/limits.hpp"
+#include "evidence/halt_journal.hpp"
+#include "evidence/rebuild.hpp"
+#include "gateway/access.hpp"
+#include "gateway/methods/methods.hpp"
+#include "gateway/pointing.hpp"
+#include "gateway/services.hpp"
+
+namespace muniment::gateway::methods {
+namespace {
+
+// A critical pointer of a run, and what needs it.
+using Needed = std::map<std::string, std::vector<std::string>>;
+
+// Everything that this run's claims, evidence and manifests depend on, and what stopped it.
+Result<Needed> critical_pointers(Call& call, const store::Run& run) {
+  Needed needed;
+  std::optional<std::string> after;
+  while (true) {
+    ASSIGN_OR_RETURN(const auto rows, call.reader->pointers_of_run(run.run_id, after, limits::page_items_max));
+    for (const store::PointerRow& row : rows) needed[row.pointer].push_back(row.needed_by + " " + row.needed_id.text());
+    if (rows.size() < limits::page_items_max) break;
+    after = rows.back().pointer;
+  }
+  if (const auto halt = run.view().halt; halt && !halt->pointer.empty()) needed[halt->pointer];
+  return needed;
+}
+
+struct Damage {
+  evidence::Resolution found;
+  std::vector<std::string> needed_by;
+};
+
+struct Survey {
+  std::size_t checked = 0;
+  std::vector<Damage> damage;
+};
+
+Result<Survey> survey(Call& call, const store::Run& run) {
+  ASSIGN_OR_RETURN(const Needed needed, critical_pointers(call, run));
+  evidence::Resolver resolver(*call.reader, call.services.files, visible_to(call));
+  Survey survey;
+  for (const auto& [pointer, needed_by] : needed) {
+    ASSIGN_OR_RETURN(evidence::Resolution found, resolver.resolve(pointer, evidence::Depth::whole));
+    ++survey.checked;
+    if (!found.ok()) survey.damage.push_back({std::move(found), needed_by});
+  }
+  return survey;
+}
+
+Status repair(Call& call, const json::Value& repair) {
+  const std::string text = repair["pointer"].string_or("");
+  ASSIGN_OR_RETURN(const evidence::Pointer pointer, evidence::parse_pointer(text));
+  if (pointer.kind != evidence::PointerKind::artifact) {
+    return Error(Errc::invalid_argument, text + " is no artifact: only files can be put back. Manifests and snapshots live in Postgres: restore it from a backup.");
+  }
+  RETURN_IF_ERROR(find_run(call, pointer.run_id));
+  ASSIGN_OR_RETURN(const auto row, call.reader->artifact(pointer.id));
+  if (!row || row->run_id != pointer.run_id) return Error(Errc::not_found, "no artifact " + text);
+  return call.services.files.repair(row->path, repair["file"].string_or(""), row->hash);
+}
+
+std::string_view status_name(store::RunStatus status) {
+  switch (status) {
+    case store::RunStatus::absent: return "absent";
+    case store::RunStatus::open: return "open";
+    case store::RunStatus::ended: return "ended";
+    case store::RunStatus::halted: return "halted";
+  }
+  return "";
+}
+
+std::string recover_json(const store::Run& run, const Survey& found, std::string_view repaired, std::optional<std::int64_t> resumed_seq) {
+  const store::RunView view = run.view();
+  json::Writer out;
+  out.begin_object().member("run_id", run.run_id).member("status", resumed_seq ? "open" : status_name(view.status));
+  if (view.halt) {
+    out.key("halt")
+        .begin_object()
+        .member("code", view.halt->code)
+        .member("reason", view.halt->reason)
+        .member("pointer", view.halt->pointer)
+        .member("since", format_time(view.halt->at))
+        .member("seq", view.halt->seq)
+        .end_object();
+  }
+  out.member("checked", found.checked).key("damage").begin_array();
+  for (const Damage& damage : found.damage) {
+    json::Writer item;
+    write_resolution(item, damage.found, true);
+    std::string text = std::move(item).text();
+    text.pop_back();  // its brace: what needs it comes inside
+    json::Writer needed_by;
+    needed_by.begin_array();
+    for (const std::string& needed : damage.needed_by) needed_by.string(needed);
+    needed_by.end_array();
+    out.raw(text + ",\"needed_by\":" + needed_by.text() + "}");
+  }
+  out.end_array();
+  if (!repaired.empty()) out.member("repaired", repaired);
+  out.member("resumed", resumed_seq.has_value());
+  if (resumed_seq) out.member("seq", *resumed_seq);
+  out.end_object();
+  return std::move(out).text();
+}
+
+}  // namespace
+
+Result<Answer> run_recover(Call& call) {
+  if (!call.reader) return Answer(NeedsWorker{});
+  const json::Value& params = call.params;
+  ASSIGN_OR_RETURN(const auto run, find_run(call, params["run_id"].string_or("")));
+  std::string repaired;
+  if (params["repair"]) {
+    RETURN_IF_ERROR(repair(call, params["repair"]));
+    repaired = params["repair"]["pointer"].string_or("");
+  }
+  ASSIGN_OR_RETURN(const Survey found, survey(call, *run));
+  const bool wanted = params["resume"].as_bool().value_or(true);
+  if (run->view().status != store::RunStatus::halted || !found.damage.empty() || !wanted) {
+    return Answer(Reply{recover_json(*run, found, repaired, std::nullopt), {}});
+  }
+  if (run->latched() || call.services.halts.holds(run->run_id)) {
+    Error error(Errc::unavailable, "the halt of " + run->run_id + " is in the halt journal and not yet in the log. Retry when Postgres answers.");
+    error.retry_after_ms = 2'000;
+    return error;
+  }
+  const std::string fallback = repaired.empty() ? "every critical pointer resolves again" : "put back " + repaired;
+  json::Writer body;
+  body.begin_object().member("kind", "recovered").member("why", params["why"].string_or(fallback)).end_object();
+  PendingAppend append;
+  append.request.actor = call.caller.actor;
+  append.request.events.push_back({run, make_event(call, *run, "run.resumed", body.text())});
+  append.finish = [run, found, repaired](Services&, const std::vector<events::Receipt>& receipts) -> Result<Reply> {
+    return Reply{recover_json(*run, found, repaired, receipts.front().seq), {}};
+  };
+  return Answer(std::move(append));
+}
+
+Result<Answer> server_rebuild(Call& call) {
+  if (!call.reader) return Answer(NeedsWorker{});
+  if (!call.caller.admin) return Error(Errc::denied, "only root and the daemon's own user may rebuild its tables.");
+  std::vector<std::string> tables;
+  for (const json::Value item : call.params["tables"]) tables.push_back(item.string_or(""));
+  ASSIGN_OR_RETURN(const evidence::RebuildReport report,
+                   evidence::rebuild(call.services.database_uri, call.services.tail.next_seq(), tables));
+  json::Writer out;
+  out.begin_object().member("upto", report.upto).member("equal", report.equal()).key("tables").begin_array();
+  for (const store::RebuiltTable& table : report.tables) {
+    out.begin_object()
+        .member("name", table.name)
+        .member("rows", table.rows)
+        .member("missing", table.missing)
+        .member("unexpected", table.unexpected)
+        .member("equal", table.equal())
+        .member("replaced", table.replaced)
+        .end_object();
+  }
+  out.end_array().end_object();
+  return Answer(Reply{std::move(out).text(), {}});
+}
+
+}  // namespace muniment::gateway::methods

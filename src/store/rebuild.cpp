@@ -1,0 +1,268 @@
+#include "store/rebuild.hpp"
+
+#include <array>
+#include <optional>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "store/followed_rows.hpp"
+#include "store/pq.hpp"
+#include "store/run_row.hpp"
+
+namespace muniment::store {
+namespace {
+
+constexpr std::int64_t collect_span_events = 20'000;
+constexpr int rest_per_work = 2;            // rests twice as long as it works: a third of one core
+constexpr std::size_t fold_rows = 1'000;    // read at once
+
+// The temporary tables have the names of the real ones and stand before them in the search path,
+// so that the statements which write the real ones write these.
+constexpr const char* make_temporary =
+    "DROP TABLE IF EXISTS pg_temp.rebuilt_event;"
+    "CREATE TEMP TABLE rebuilt_event (seq bigint PRIMARY KEY, run_no bigint, type text, actor text, origin smallint, "
+    "recorded_at timestamptz, step_id text, body json)";
+
+constexpr std::string_view collect_events =
+    "INSERT INTO rebuilt_event SELECT seq, run_no, type, actor, origin, recorded_at, step_id, body FROM event "
+    "WHERE log_no = $1 AND seq >= $2 AND seq < $3 AND (type LIKE 'run.%' OR type IN ('claim.recorded', 'claim.decided', "
+    "'evidence.recorded', 'manifest.recorded', 'artifact.stored'))";
+
+// An event knows its run by number; the name is in the run's first event, or, where that is
+// erased, in the table.
+#define MUNIMENT_RUN_NAME                                                                                      \
+  "CASE WHEN e.run_no = 0 THEN '_log' ELSE coalesce((SELECT s.body->>'run_id' FROM rebuilt_event s "           \
+  "WHERE s.run_no = e.run_no AND s.type = 'run.started'), (SELECT r.run_id FROM public.run r "                  \
+  "WHERE r.log_no = $1 AND r.run_no = e.run_no)) END"
+
+}  // namespace
+
+// How a table follows from rebuilt_event, and how two rows of it are the same one.
+struct Rebuild::Table {
+  std::string_view name;
+  std::string_view key;
+  std::string_view columns;
+  std::string_view compared;   // the columns as EXCEPT can compare them
+  std::string_view updated;    // the columns that an update sets
+  std::string_view follower;   // empty: its rows come with their events
+  std::string_view fill;       // $1 log_no, $2 upto; empty: folded in code
+  bool replace;
+};
+
+const Rebuild::Table& Rebuild::table_named(std::string_view name) {
+  static constexpr std::string_view run_columns =
+      "log_no, run_no, run_id, first_seq, status, outcome, origin, owner, agent, goal, labels, parent, external_id, "
+      "started_at, ended_at, halt";
+  static constexpr std::string_view pointer_columns = "log_no, pointer, needed_by, needed_id, run_id, seq";
+  static constexpr std::string_view claim_columns = "claim_id, log_no, seq, run_id, step_id, text, pointers, status, created_at";
+  static constexpr std::string_view evidence_columns =
+      "evidence_id, log_no, seq, run_id, type, content, pointer, hash, validator_id, actor, created_at";
+  static constexpr std::string_view artifact_columns =
+      "artifact_id, run_id, step_id, path, hash, mime_type, size_bytes, created_at, metadata, log_no, seq";
+  static constexpr std::array<Table, 5> tables = {{
+      {"run", "log_no, run_no", run_columns, run_columns,
+       "run_id, first_seq, status, outcome, origin, owner, agent, goal, labels, parent, external_id, started_at, ended_at, halt",
+       "run", "", true},
+      {"pointer", "log_no, pointer, needed_by, needed_id", pointer_columns, pointer_columns, "run_id, seq", "pointer", "", true},
+      {"claim", "claim_id", claim_columns, claim_columns, "log_no, seq, run_id, step_id, text, pointers, status, created_at", "",
+       "INSERT INTO pg_temp.claim SELECT (e.body->>'claim_id')::uuid, $1, e.seq, " MUNIMENT_RUN_NAME
+       ", e.step_id, e.body->>'text', (e.body->'pointers')::jsonb, coalesce((SELECT d.body->>'status' FROM rebuilt_event d "
+       "WHERE d.type = 'claim.decided' AND d.body->>'claim_id' = e.body->>'claim_id' ORDER BY d.seq DESC LIMIT 1), 'open'), "
+       "e.recorded_at FROM rebuilt_event e WHERE e.type = 'claim.recorded' AND e.body IS NOT NULL AND e.seq < $2",
+       true},
+      {"evidence", "evidence_id", evidence_columns,
+       "evidence_id, log_no, seq, run_id, type, content::text, pointer, hash, validator_id, actor, created_at",
+       "log_no, seq, run_id, type, content, pointer, hash, validator_id, actor, created_at", "",
+       "INSERT INTO pg_temp.evidence SELECT (e.body->>'evidence_id')::uuid, $1, e.seq, " MUNIMENT_RUN_NAME
+       ", e.body->>'type', e.body->'content', e.body->>'pointer', e.body->>'hash', e.body->>'validator_id', e.actor, "
+       "e.recorded_at FROM rebuilt_event e WHERE e.type = 'evidence.recorded' AND e.body IS NOT NULL AND e.seq < $2",
+       true},
+      {"artifact", "artifact_id", artifact_columns, artifact_columns, "", "",
+       "INSERT INTO pg_temp.artifact SELECT (e.body->>'artifact_id')::uuid, " MUNIMENT_RUN_NAME
+       ", e.body->>'step_id', e.body->>'path', e.body->>'hash', e.body->>'mime_type', (e.body->>'size_bytes')::bigint, "
+       "e.recorded_at, coalesce((e.body->'metadata')::jsonb, '{}'), $1, e.seq "
+       "FROM rebuilt_event e WHERE e.type = 'artifact.stored' AND e.body IS NOT NULL AND e.seq < $2",
+       false},
+  }};
+  for (const Table& table : tables) {
+    if (table.name == name) return table;
+  }
+  throw pqxx::argument_error("no table " + std::string(name) + " that is rebuilt");
+}
+
+struct Rebuild::Work {
+  Connection& connection;
+  const std::int16_t log_no;
+  pqxx::work work;
+
+  Work(Connection& given, std::int16_t number) : connection(given), log_no(number), work(*given.impl().link) {}
+
+  std::int64_t count(const std::string& rows) {
+    return integer_of(work.exec("SELECT count(*) FROM (" + rows + ") AS counted")[0][0]);
+  }
+
+  // Empties or makes the temporary table. Its statements were prepared against it, so it stays.
+  void make_table(const Table& table) {
+    work.exec(fmt::format("CREATE TEMP TABLE IF NOT EXISTS {0} (LIKE public.{0} INCLUDING ALL)", table.name));
+    work.exec(fmt::format("TRUNCATE pg_temp.{}", table.name));
+  }
+
+  // Where the follower stands; it cannot move on before this transaction ends.
+  std::int64_t hold_follower(std::string_view name) {
+    const pqxx::result row = query(connection, work, "rebuild_hold", "SELECT next_seq FROM follower WHERE log_no = $1 AND name = $2 FOR UPDATE",
+                                   Params().integer(log_no).text(name));
+    return row.empty() ? 0 : integer_of(row[0][0]);
+  }
+
+  // Calls `take` with each event of these types before `upto`, by run and then in order, and with
+  // the text of its manifest.
+  template <typename Take>
+  void each_event(std::string_view type_pattern, std::int64_t upto, Take take) {
+    std::int64_t run_no = -1;
+    std::int64_t seq = -1;
+    while (true) {
+      const pqxx::result rows = query(
+          connection, work, "rebuild_events",
+          "SELECT e.run_no, e.seq, e.type, e.actor, e.origin, " MUNIMENT_MICROS("e.recorded_at") ", e.body, " MUNIMENT_RUN_NAME
+          ", m.manifest FROM rebuilt_event e LEFT JOIN public.manifest m ON e.type = 'manifest.recorded' "
+          "AND m.manifest_id = (e.body->>'manifest_id')::uuid "
+          "WHERE (e.run_no, e.seq) > ($2, $3) AND e.seq < $4 AND e.type ~ $5 ORDER BY e.run_no, e.seq LIMIT $6",
+          Params().integer(log_no).integer(run_no).integer(seq).integer(upto).text(type_pattern).integer(fold_rows));
+      for (const pqxx::row& row : rows) {
+        events::Event event;
+        event.run_no = run_no = integer_of(row[0]);
+        event.seq = seq = integer_of(row[1]);
+        event.type = text_of(row[2]);
+        event.actor = text_of(row[3]);
+        event.origin = static_cast<events::Origin>(integer_of(row[4]));
+        event.recorded_at = time_of(row[5]);
+        event.body = text_if(row[6]);
+        event.run_id = text_if(row[7]).value_or("");
+        take(event, text_if(row[8]).value_or(""));
+      }
+      if (rows.size() < fold_rows) return;
+    }
+  }
+
+  void put(FollowedRows rows) { write_followed(connection, work, log_no, rows); }
+
+  void fold_runs(std::int64_t upto) {
+    std::optional<RunRow> row;
+    each_event("^run[.]", upto, [&](const events::Event& event, const std::string&) {
+      if (!row || row->run_no != event.run_no) {
+        if (row) put({{*row}, {}});
+        row.reset();
+        if (event.type == "run.started") row = RunRow();
+      }
+      if (row) apply_to_row(*row, event);
+    });
+    if (row) put({{*row}, {}});
+  }
+
+  void fold_pointers(std::int64_t upto, const PointersOf& pointers_of) {
+    each_event("^(claim|evidence|manifest)[.]recorded$", upto, [&](const events::Event& event, const std::string& manifest) {
+      put({{}, pointers_of(event, manifest)});
+    });
+  }
+
+  RebuiltTable compare_and_replace(const Table& table, std::int64_t upto) {
+    const std::string made = fmt::format("SELECT {} FROM pg_temp.{}", table.compared, table.name);
+    // Rows of later events are none of ours, and the row of an erased event may stay.
+    const bool by_event = table.follower.empty();
+    const std::string ours = by_event ? fmt::format(" AND x.seq < {} AND EXISTS (SELECT FROM event e WHERE e.log_no = x.log_no "
+                                                    "AND e.seq = x.seq AND e.body IS NOT NULL)", upto)
+                                      : std::string();
+    const std::string there = fmt::format("SELECT {} FROM public.{} x WHERE x.log_no = {}{}", table.compared, table.name, log_no, ours);
+    RebuiltTable report;
+    report.name = table.name;
+    report.rows = count(made);
+    report.missing = count(made + " EXCEPT " + there);
+    report.unexpected = count(there + " EXCEPT " + made);
+    if (report.equal() || !table.replace) return report;
+    const std::string key = fmt::format("({})", table.key);
+    work.exec(fmt::format("DELETE FROM public.{0} x WHERE x.log_no = {1}{2} AND {3} NOT IN (SELECT {4} FROM pg_temp.{0})", table.name,
+                          log_no, ours, key, table.key));
+    work.exec(fmt::format("INSERT INTO public.{0} ({1}) SELECT {1} FROM pg_temp.{0} ON CONFLICT ({2}) DO UPDATE SET ({3}) = "
+                          "(SELECT {4})",
+                          table.name, table.columns, table.key, table.updated, excluded(table.updated)));
+    report.replaced = true;
+    return report;
+  }
+
+  // "a, b" → "excluded.a, excluded.b"
+  static std::string excluded(std::string_view columns) {
+    std::string out;
+    while (!columns.empty()) {
+      const std::size_t comma = columns.find(", ");
+      if (!out.empty()) out += ", ";
+      out.append("excluded.").append(columns.substr(0, comma));
+      columns = comma == std::string_view::npos ? std::string_view() : columns.substr(comma + 2);
+    }
+    return out;
+  }
+};
+
+Status Rebuild::collect(std::int64_t upto) {
+  RETURN_IF_ERROR(guarded(connection_, "preparing a rebuild", [&] {
+    pqxx::nontransaction(*connection_.impl().link).exec(make_temporary);
+    return Done{};
+  }));
+  for (collected_ = 0; collected_ < upto;) {
+    const auto started = std::chrono::steady_clock::now();
+    const std::int64_t end = std::min(upto, collected_ + collect_span_events);
+    RETURN_IF_ERROR(collect_span(collected_, end));
+    collected_ = end;
+    std::this_thread::sleep_for((std::chrono::steady_clock::now() - started) * rest_per_work);
+  }
+  return once(connection_, "indexing what was collected", [&] {
+    pqxx::nontransaction(*connection_.impl().link).exec("CREATE INDEX ON rebuilt_event (run_no, seq); ANALYZE rebuilt_event");
+    return Done{};
+  });
+}
+
+Status Rebuild::collect_span(std::int64_t from, std::int64_t end) {
+  return once(connection_, "collecting events", [&] {
+    query(connection_, "rebuild_collect", collect_events, Params().integer(log_no_).integer(from).integer(end));
+    return Done{};
+  });
+}
+
+Result<RebuiltTable> Rebuild::rebuild(std::string_view name) {
+  return once(connection_, "rebuilding " + std::string(name), [&] {
+    const Table& table = table_named(name);
+    Work work(connection_, log_no_);
+    work.make_table(table);
+    std::int64_t upto = collected_;
+    if (!table.follower.empty()) {
+      upto = work.hold_follower(table.follower);
+      for (; collected_ < upto; collected_ = upto) {
+        query(connection_, work.work, "rebuild_collect", collect_events, Params().integer(log_no_).integer(collected_).integer(upto));
+      }
+      work.fold_runs(upto);
+    } else {
+      query(connection_, work.work, "rebuild_fill_" + std::string(name), table.fill, Params().integer(log_no_).integer(upto));
+    }
+    const RebuiltTable report = work.compare_and_replace(table, upto);
+    work.work.commit();
+    return report;
+  });
+}
+
+Result<RebuiltTable> Rebuild::rebuild_pointers(const PointersOf& pointers_of) {
+  return once(connection_, "rebuilding pointer", [&] {
+    const Table& table = table_named("pointer");
+    Work work(connection_, log_no_);
+    work.make_table(table);
+    const std::int64_t upto = work.hold_follower(table.follower);
+    for (; collected_ < upto; collected_ = upto) {
+      query(connection_, work.work, "rebuild_collect", collect_events, Params().integer(log_no_).integer(collected_).integer(upto));
+    }
+    work.fold_pointers(upto, pointers_of);
+    const RebuiltTable report = work.compare_and_replace(table, upto);
+    work.work.commit();
+    return report;
+  });
+}
+
+}  // namespace muniment::store

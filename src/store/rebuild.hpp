@@ -1,0 +1,55 @@
+// The derived tables made anew from the log, beside those that are there: compared both ways, and
+// put right where they differ. Works in spans with rests between them, so that appends go on.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+#include "store/connection.hpp"
+#include "store/follower.hpp"
+#include "store/rows.hpp"
+
+namespace muniment::store {
+
+struct RebuiltTable {
+  std::string name;
+  std::int64_t rows = 0;        // as they follow from the log
+  std::int64_t missing = 0;     // rows that the table lacked, or had otherwise
+  std::int64_t unexpected = 0;  // rows that nothing in the log explains
+  bool replaced = false;
+  bool equal() const { return missing == 0 && unexpected == 0; }
+};
+
+// The pointers that an event makes something depend on, given the text of its manifest, if any.
+using PointersOf = std::function<std::vector<PointerRow>(const events::Event&, std::string_view manifest)>;
+
+class Rebuild {
+ public:
+  Rebuild(std::string uri, std::int16_t log_no) : connection_(std::move(uri)), log_no_(log_no) {}
+
+  // Gathers the events before `upto` from which derived rows follow; first of all.
+  Status collect(std::int64_t upto);
+
+  // run, claim, evidence, or artifact, which is compared and never changed. What a follower keeps is
+  // taken as far as the follower has read.
+  Result<RebuiltTable> rebuild(std::string_view table);
+  Result<RebuiltTable> rebuild_pointers(const PointersOf& pointers_of);
+
+ private:
+  struct Table;
+  static const Table& table_named(std::string_view name);
+
+  Status collect_span(std::int64_t from, std::int64_t end);
+  struct Work;                  // one transaction; throws
+
+  Connection connection_;
+  const std::int16_t log_no_;
+  std::int64_t collected_ = 0;
+};
+
+}  // namespace muniment::store
