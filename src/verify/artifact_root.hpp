@@ -1,0 +1,39 @@
+// Reads artifacts' files below their root, never through a link and never blocking on what is not
+// a regular file.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/result.hpp"
+#include "base/sha256.hpp"
+
+namespace muniment::verify {
+
+struct FileFacts {
+  std::int64_t size_bytes = 0;
+  Hash hash{};
+};
+
+class ArtifactRoot {
+ public:
+  // Errors: not_found.
+  static Result<ArtifactRoot> open(const std::string& path);
+  ArtifactRoot(ArtifactRoot&&) noexcept;
+  ~ArtifactRoot();
+
+  // Errors: not_found or corrupt when the file cannot be the artifact (missing, a link, no regular
+  // file), unavailable when it could not be read.
+  Result<FileFacts> facts(const std::string& relative) const;
+  Result<std::string> read(const std::string& relative, std::int64_t bytes_max) const;
+  bool exists(const std::string& relative) const;
+  const std::string& path() const { return path_; }
+
+ private:
+  ArtifactRoot(std::string path, int descriptor) : path_(std::move(path)), descriptor_(descriptor) {}
+  std::string path_;
+  int descriptor_ = -1;
+};
+
+}  // namespace muniment::verify

@@ -1,0 +1,137 @@
+#include "verify/files.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <mutex>
+#include <unordered_set>
+
+#include "verify/parallel.hpp"
+
+namespace muniment::verify {
+namespace {
+
+constexpr std::size_t paths_a_query = 500;
+
+void check_file(const FileWork& work, const Row& row, FileCounts& counts) {
+  const std::string path = row.text(2);
+  const auto found = [&](Check check, std::string expected, std::string actual) {
+    work.findings.add({check, row.integer(0), row.text(1), std::move(expected), std::move(actual)});
+  };
+  const std::string wanted = fmt::format("{} bytes with sha256 {}", row.integer(4), row.bytes(3));
+  const auto facts = work.root.facts(path);
+  if (facts) {
+    ++counts.files;
+    counts.bytes += facts->size_bytes;
+    const std::string held = fmt::format("{} bytes with sha256 {}", facts->size_bytes, to_hex(facts->hash));
+    if (held != wanted) found(Check::artifact_hash, wanted, fmt::format("{}: {}", path, held));
+  } else if (facts.error().code == Errc::unavailable) {
+    counts.unread.push_back(facts.error().message);
+  } else if (!work.redacted.contains(row.uuid_text(5))) {
+    found(Check::artifact_file, wanted, facts.error().message);
+  }
+}
+
+// A path that artifact_path could have made, and that needs no quoting.
+bool could_be_ours(const std::string& path) {
+  constexpr std::string_view allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._%-/";
+  return path.find_first_not_of(allowed) == std::string::npos;
+}
+
+Result<std::unordered_set<std::string>> paths_with_rows(Connection& connection, const std::vector<std::string>& paths) {
+  std::unordered_set<std::string> known;
+  if (paths.empty()) return known;
+  RETURN_IF_ERROR(connection.start_copy(fmt::format("SELECT path FROM artifact WHERE path IN ('{}')", fmt::join(paths, "','"))));
+  Row row;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool more, connection.next(row));
+    if (!more) return known;
+    known.insert(row.text(0));
+  }
+}
+
+// The daemon links a file, commits its event and only then drops the staging name: so a file
+// without a staging name has its row by now, or has none.
+Status check_unnamed(const FileWork& work, const std::vector<std::string>& paths, FileCounts& counts) {
+  std::vector<std::string> doubtful;
+  for (const std::string& path : paths) {
+    const std::string name = std::filesystem::path(path).filename();
+    if (work.root.exists("staging/" + name.substr(0, name.find('.')))) {
+      ++counts.in_flight;
+    } else {
+      doubtful.push_back(path);
+    }
+  }
+  if (doubtful.empty()) return success();
+  std::vector<std::string> askable;
+  std::copy_if(doubtful.begin(), doubtful.end(), std::back_inserter(askable), could_be_ours);
+  ASSIGN_OR_RETURN(Connection now, work.snapshot.outside());
+  ASSIGN_OR_RETURN(const auto known, paths_with_rows(now, askable));
+  for (const std::string& path : doubtful) {
+    if (known.contains(path)) {
+      ++counts.in_flight;
+    } else if (work.root.exists(path)) {
+      ++counts.unknown;
+      work.findings.add({Check::unknown_file, -1, "", "no such file", work.root.path() + "/" + path});
+    }
+  }
+  return success();
+}
+
+Status check_batch(const FileWork& work, const std::vector<std::string>& paths, FileCounts& counts) {
+  std::vector<std::string> askable, unnamed;
+  std::copy_if(paths.begin(), paths.end(), std::back_inserter(askable), could_be_ours);
+  ASSIGN_OR_RETURN(const auto known, paths_with_rows(work.snapshot.holder(), askable));
+  std::copy_if(paths.begin(), paths.end(), std::back_inserter(unnamed),
+               [&known](const std::string& path) { return !known.contains(path); });
+  return check_unnamed(work, unnamed, counts);
+}
+
+}  // namespace
+
+Status check_files(const FileWork& work, unsigned jobs, FileCounts& counts) {
+  std::mutex mutex;
+  return in_parallel(jobs, [&](unsigned job) -> Status {
+    ASSIGN_OR_RETURN(Connection connection, work.snapshot.join());
+    RETURN_IF_ERROR(connection.start_copy(fmt::format(
+        "SELECT seq, run_id, path, hash, size_bytes, artifact_id FROM artifact WHERE log_no = {} AND mod(seq, {}) = {}",
+        work.log.log_no, jobs, job)));
+    FileCounts mine;
+    Row row;
+    while (true) {
+      ASSIGN_OR_RETURN(const bool more, connection.next(row));
+      if (!more) break;
+      check_file(work, row, mine);
+    }
+    const std::lock_guard lock(mutex);
+    counts.files += mine.files;
+    counts.bytes += mine.bytes;
+    counts.unread.insert(counts.unread.end(), mine.unread.begin(), mine.unread.end());
+    return success();
+  });
+}
+
+Status check_unknown_files(const FileWork& work, FileCounts& counts) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  std::vector<std::string> batch;
+  fs::recursive_directory_iterator entry(work.root.path(), error);
+  for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
+    const bool at_top = entry.depth() == 0;
+    if (entry->is_directory(error) && !entry->is_symlink(error)) {
+      // What is in flight, and what is not yet an artifact.
+      if (at_top && (entry->path().filename() == "staging" || entry->path().filename() == "uploads")) {
+        entry.disable_recursion_pending();
+      }
+      continue;
+    }
+    batch.push_back(entry->path().lexically_relative(work.root.path()).string());
+    if (batch.size() < paths_a_query) continue;
+    RETURN_IF_ERROR(check_batch(work, batch, counts));
+    batch.clear();
+  }
+  if (error) counts.unread.push_back(fmt::format("{}: {}", work.root.path(), error.message()));
+  return check_batch(work, batch, counts);
+}
+
+}  // namespace muniment::verify

@@ -1,0 +1,39 @@
+// The files below the artifact root: each artifact has its bytes, and no other file is there.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "verify/artifact_root.hpp"
+#include "verify/finding.hpp"
+#include "verify/scan.hpp"
+#include "verify/shared_snapshot.hpp"
+
+namespace muniment::verify {
+
+struct FileCounts {
+  std::int64_t files = 0;
+  std::int64_t bytes = 0;
+  std::int64_t in_flight = 0;       // files whose event is not in the snapshot
+  std::int64_t unknown = 0;
+  std::vector<std::string> unread;  // files that could not be read: what they hold is not known
+};
+
+struct FileWork {
+  SharedSnapshot& snapshot;
+  const Log& log;
+  const ArtifactRoot& root;
+  const std::set<std::string>& redacted;  // artifact_ids whose files may be gone
+  Findings& findings;
+};
+
+// Hashes every artifact's file, in `jobs` threads.
+Status check_files(const FileWork& work, unsigned jobs, FileCounts& counts);
+
+// Looks for files that no row names.
+Status check_unknown_files(const FileWork& work, FileCounts& counts);
+
+}  // namespace muniment::verify

@@ -1,0 +1,111 @@
+#include "verify/finding.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <tuple>
+
+#include "base/text.hpp"
+
+namespace muniment::verify {
+namespace {
+
+constexpr std::size_t findings_kept_max = 100;
+constexpr std::size_t shown_bytes_max = 200;
+
+struct CheckText {
+  Check check;
+  std::string_view name;
+  std::string_view meaning;
+};
+
+constexpr std::array check_texts{
+    CheckText{Check::partition, "partition", "a part of the event table is not where readers look for it, or is another part"},
+    CheckText{Check::seq, "seq", "events are missing from the log, or stand twice: rows were deleted, inserted or renumbered"},
+    CheckText{Check::body_hash, "body_hash", "the body, the salt or the body_hash of this event was changed after it was written"},
+    CheckText{Check::redaction, "redaction", "a body was erased without the event.redacted that an erasure appends"},
+    CheckText{Check::run_seq, "run_seq", "events of this run are missing or were renumbered"},
+    CheckText{Check::run_chain, "run_chain", "a hashed column of this event, or the run_hash before it, was changed after it was written"},
+    CheckText{Check::transition, "transition", "this event could not be appended to its run in the state that the run was in"},
+    CheckText{Check::checkpoint_root, "checkpoint_root", "the events are not those over which the checkpoint was made: history before it was rewritten or cut"},
+    CheckText{Check::artifact_row, "artifact_row", "the artifact table does not say what the artifact.stored event says"},
+    CheckText{Check::artifact_file, "artifact_file", "the artifact's file is missing, or is not a regular file below the artifact root"},
+    CheckText{Check::artifact_hash, "artifact_hash", "the artifact's file does not have the bytes that were stored"},
+    CheckText{Check::unknown_file, "unknown_file", "no event names this file: it was put here by someone else, or its event is gone"},
+    CheckText{Check::manifest, "manifest", "the manifest or its row is not what the manifest.recorded event says"},
+    CheckText{Check::snapshot, "snapshot", "the snapshot's row is not what the snapshot.taken event says"},
+    CheckText{Check::snapshot_hash, "snapshot_hash", "the snapshot's state does not have the hash that was recorded"},
+    CheckText{Check::snapshot_fold, "snapshot_fold", "the run's events fold to another state than the snapshot holds"},
+    CheckText{Check::claim, "claim", "the claim table does not say what the claim events say"},
+    CheckText{Check::evidence, "evidence", "the evidence table does not say what the evidence.recorded event says"},
+    CheckText{Check::evidence_link, "evidence_link", "the evidence_link table does not say what the evidence.linked event says"},
+    CheckText{Check::run_table, "run_table", "the run table does not say what the run's events say"},
+    CheckText{Check::value_size, "value_size", "a value is over 64 KiB, which no CHECK of the tables allows"},
+};
+
+const CheckText& text_of(Check check) { return check_texts[static_cast<std::size_t>(check)]; }
+
+}  // namespace
+
+std::string shown(std::string_view column, const std::optional<std::string>& value) {
+  return fmt::format("{} = {}", column, value ? preview(*value, shown_bytes_max) : "NULL");
+}
+
+std::string_view name_of(Check check) { return text_of(check).name; }
+
+std::string meaning_of(const Finding& finding) { return std::string(text_of(finding.check).meaning); }
+
+std::string next_of(const Finding& finding) {
+  switch (finding.check) {
+    case Check::artifact_file:
+    case Check::artifact_hash: return fmt::format("muniment recover {}", finding.run_id);
+    case Check::run_table: return "muniment rebuild";
+    case Check::snapshot_hash:
+    case Check::snapshot_fold: return fmt::format("muniment snapshot list --run {}", finding.run_id);
+    case Check::unknown_file: return fmt::format("ls -l {}", finding.actual);
+    case Check::partition: return "muniment sql -c '\\d+ event'";
+    case Check::seq:
+    case Check::body_hash:
+    case Check::redaction:
+    case Check::run_seq:
+    case Check::run_chain:
+    case Check::transition:
+    case Check::checkpoint_root:
+    case Check::artifact_row:
+    case Check::manifest:
+    case Check::snapshot:
+    case Check::claim:
+    case Check::evidence:
+    case Check::evidence_link:
+    case Check::value_size: break;
+  }
+  if (finding.seq < 0) return "muniment doctor";
+  return fmt::format("muniment sql -c 'SELECT * FROM event WHERE seq BETWEEN {} AND {}'",
+                     std::max<std::int64_t>(0, finding.seq - 1), finding.seq + 1);
+}
+
+bool Findings::Earlier::operator()(const Finding& a, const Finding& b) const {
+  const auto order = [](const Finding& f) {
+    return std::tuple(f.seq < 0, f.seq, f.check, std::string_view(f.actual));
+  };
+  return order(a) < order(b);
+}
+
+void Findings::add(Finding finding) {
+  const std::lock_guard lock(mutex_);
+  ++count_;
+  kept_.insert(std::move(finding));
+  if (kept_.size() > findings_kept_max) kept_.erase(std::prev(kept_.end()));
+}
+
+std::size_t Findings::count() const {
+  const std::lock_guard lock(mutex_);
+  return count_;
+}
+
+std::vector<Finding> Findings::first() const {
+  const std::lock_guard lock(mutex_);
+  return {kept_.begin(), kept_.end()};
+}
+
+}  // namespace muniment::verify

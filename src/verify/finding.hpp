@@ -1,0 +1,73 @@
+// What the verifier looks for, by name, and what it found.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace muniment::verify {
+
+// In the order in which a cause comes before its consequences: of two findings at one seq the
+// first is named.
+enum class Check : std::uint8_t {
+  partition,
+  seq,
+  body_hash,
+  redaction,
+  run_seq,
+  run_chain,
+  transition,
+  checkpoint_root,
+  artifact_row,
+  artifact_file,
+  artifact_hash,
+  unknown_file,
+  manifest,
+  snapshot,
+  snapshot_hash,
+  snapshot_fold,
+  claim,
+  evidence,
+  evidence_link,
+  run_table,
+  value_size,
+};
+
+std::string_view name_of(Check check);
+
+struct Finding {
+  Check check = Check::seq;
+  std::int64_t seq = -1;  // -1: not tied to an event
+  std::string run_id;
+  std::string expected;
+  std::string actual;
+};
+
+// "status = open": how a column's value stands in a finding.
+std::string shown(std::string_view column, const std::optional<std::string>& value);
+
+// What the finding means, in a sentence for someone who must act on it, and the command to run next.
+std::string meaning_of(const Finding& finding);
+std::string next_of(const Finding& finding);
+
+// Findings of all threads: every one is counted, the first by seq are kept.
+class Findings {
+ public:
+  void add(Finding finding);
+  std::size_t count() const;
+  std::vector<Finding> first() const;  // in the order of seq, those without a seq last
+
+ private:
+  struct Earlier {
+    bool operator()(const Finding& a, const Finding& b) const;
+  };
+  mutable std::mutex mutex_;
+  std::multiset<Finding, Earlier> kept_;
+  std::size_t count_ = 0;
+};
+
+}  // namespace muniment::verify

@@ -1,0 +1,60 @@
+// The hashed bytes of docs/format.md (Entry, Tree), encoded here anew: the writer's code is not
+// used, so that a mistake in it shows.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/ids.hpp"
+#include "base/sha256.hpp"
+
+namespace muniment::verify {
+
+// A row of `event`; the texts point into the row that was read.
+struct EventView {
+  std::int64_t seq = 0;
+  std::int64_t run_no = 0;
+  std::int64_t run_seq = 0;
+  Time recorded_at;
+  std::optional<Time> occurred_at;
+  std::int64_t origin = 0;
+  std::string_view type;
+  std::int64_t schema_version = 0;
+  std::optional<std::string_view> step_id;
+  std::string_view actor;
+  std::string_view event_id;                  // 16 bytes
+  std::string_view body_hash;                 // 32 bytes
+  std::optional<std::string_view> salt;
+  std::optional<std::string_view> body;
+  std::string_view run_hash;                  // 32 bytes
+};
+
+// The bytes before and after the previous run_hash: what comes between may be known only later.
+void encode_before_previous(const Uuid& log_id, std::string_view run_id, const EventView& event, std::string& out);
+
+struct EntryHashes {
+  Hash run_hash;
+  Hash leaf_hash;
+};
+EntryHashes hash_entry(std::string_view before, std::string_view previous, std::string_view body_hash);
+
+// An RFC 6962 tree that grows leaf by leaf; it keeps one hash for each set bit of its size.
+class Tree {
+ public:
+  void add(const Hash& leaf);
+  std::int64_t size() const { return size_; }
+  Hash root() const;
+  std::string edge() const;  // the perfect subtrees' roots, the largest first
+
+ private:
+  std::int64_t size_ = 0;
+  std::vector<Hash> subtrees_;
+};
+
+Hash node_hash(const Hash& left, const Hash& right);
+
+}  // namespace muniment::verify

@@ -1,0 +1,148 @@
+#include "verify/scan.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace muniment::verify {
+namespace {
+
+// Types whose body is read while the log is scanned; `run.` ones too.
+constexpr std::array<std::string_view, 9> telling_types{
+    "artifact.redacted", "artifact.stored",   "claim.decided",     "claim.recorded", "event.redacted",
+    "evidence.linked",   "evidence.recorded", "manifest.recorded", "snapshot.taken"};
+
+constexpr std::string_view event_columns =
+    "seq, run_no, run_seq, recorded_at, occurred_at, origin, type, schema_version, step_id, actor, event_id, "
+    "body_hash, salt, body, run_hash";
+
+EventView event_of(const Row& row) {
+  EventView event;
+  event.seq = row.integer(0);
+  event.run_no = row.integer(1);
+  event.run_seq = row.integer(2);
+  event.recorded_at = row.time(3);
+  if (!row.null(4)) event.occurred_at = row.time(4);
+  event.origin = row.integer(5);
+  event.type = row.bytes(6);
+  event.schema_version = row.integer(7);
+  if (!row.null(8)) event.step_id = row.bytes(8);
+  event.actor = row.bytes(9);
+  event.event_id = row.bytes(10);
+  event.body_hash = row.bytes(11);
+  if (!row.null(12)) event.salt = row.bytes(12);
+  if (!row.null(13)) event.body = row.bytes(13);
+  event.run_hash = row.bytes(14);
+  return event;
+}
+
+class Scanner {
+ public:
+  Scanner(const Log& log, Findings& findings) : log_(log), findings_(findings) {}
+
+  void take(const EventView& event) {
+    const bool body_holds = check_body(event);
+    span_.events.push_back({event.seq, event.run_no, event.run_seq, {}, life_of(event.type)});
+    if (event.origin >= 1 && event.origin <= 3) ++span_.origins[static_cast<std::size_t>(event.origin)];
+    check_chain(event);
+    if (is_telling(event.type)) tell(event, body_holds);
+  }
+
+  Span done() { return std::move(span_); }
+
+ private:
+  static bool is_telling(std::string_view type) {
+    return type.starts_with("run.") || std::binary_search(telling_types.begin(), telling_types.end(), type);
+  }
+
+  // False: the body is erased, or is not what was hashed.
+  bool check_body(const EventView& event) {
+    if (!event.body && !event.salt) {
+      span_.redacted.push_back(event.seq);
+      return false;
+    }
+    if (!event.body || !event.salt) {
+      found(Check::body_hash, event, "salt and body", event.salt ? "only the salt" : "only the body");
+      return false;
+    }
+    const Hash hash = sha256({*event.salt, *event.body});
+    if (view(hash) == event.body_hash) return true;
+    found(Check::body_hash, event, to_hex(event.body_hash), to_hex(hash));
+    return false;
+  }
+
+  void check_chain(const EventView& event) {
+    entry_.clear();
+    encode_before_previous(log_.log_id, log_.run_id(event.run_no), event, entry_);
+    std::string& last = span_.last_run_hash[event.run_no];
+    if (last.empty() && event.run_seq != 0) {
+      span_.waiting.push_back({span_.events.size() - 1, entry_, std::string(event.body_hash), std::string(event.run_hash)});
+    } else {
+      const EntryHashes hashes = hash_entry(entry_, last.empty() ? view(Hash{}) : std::string_view(last), event.body_hash);
+      span_.events.back().leaf = hashes.leaf_hash;
+      if (view(hashes.run_hash) != event.run_hash) {
+        found(Check::run_chain, event, to_hex(hashes.run_hash), to_hex(event.run_hash));
+      }
+    }
+    last = event.run_hash;
+  }
+
+  void tell(const EventView& event, bool body_holds) {
+    Telling& telling = span_.telling.emplace_back();
+    telling.index = span_.events.size() - 1;
+    telling.recorded_at = event.recorded_at;
+    telling.origin = event.origin;
+    telling.type = event.type;
+    if (event.step_id) telling.step_id = *event.step_id;
+    telling.actor = event.actor;
+    telling.redacted = !body_holds;
+    if (body_holds) telling.body = *event.body;
+  }
+
+  void found(Check check, const EventView& event, std::string expected, std::string actual) {
+    findings_.add({check, event.seq, log_.run_id(event.run_no), std::move(expected), std::move(actual)});
+  }
+
+  const Log& log_;
+  Findings& findings_;
+  Span span_;
+  std::string entry_;
+};
+
+}  // namespace
+
+const std::string& Log::run_id(std::int64_t run_no) const {
+  static const std::string log_run(log_run_id);
+  static const std::string unknown = "?";
+  if (run_no == 0) return log_run;
+  const auto found = run_ids.find(run_no);
+  return found == run_ids.end() ? unknown : found->second;
+}
+
+Life life_of(std::string_view type) {
+  if (type == "run.started") return Life::started;
+  if (type == "run.ended") return Life::ended;
+  if (type == "run.halted") return Life::halted;
+  if (type == "run.resumed") return Life::resumed;
+  if (type == "artifact.stored") return Life::stored;
+  if (type == "snapshot.taken") return Life::snapshot;
+  if (type == "run.annotated" || type == "feedback.recorded" || type == "event.redacted" ||
+      type == "artifact.redacted" || type.starts_with("pointer.")) {
+    return Life::always;
+  }
+  return Life::other;
+}
+
+Result<Span> scan(Connection& connection, const Log& log, std::int64_t begin, std::int64_t end, Findings& findings) {
+  RETURN_IF_ERROR(connection.start_copy(fmt::format("SELECT {} FROM event WHERE log_no = {} AND seq >= {} AND seq < {} ORDER BY seq",
+                                                    event_columns, log.log_no, begin, end)));
+  Scanner scanner(log, findings);
+  Row row;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool more, connection.next(row));
+    if (!more) return scanner.done();
+    scanner.take(event_of(row));
+  }
+}
+
+}  // namespace muniment::verify

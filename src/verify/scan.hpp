@@ -1,0 +1,86 @@
+// Reads one span of the log and checks what can be checked without its neighbours: body hashes, and
+// entry → run_hash and leaf for every event whose predecessor in its run is in the same span. Spans
+// are scanned by several threads; history.hpp joins them in order.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/ids.hpp"
+#include "base/result.hpp"
+#include "base/sha256.hpp"
+#include "verify/finding.hpp"
+#include "verify/hashing.hpp"
+#include "verify/postgres.hpp"
+
+namespace muniment::verify {
+
+// Which log, and as far as it is verified.
+struct Log {
+  std::int64_t log_no = 0;
+  Uuid log_id;
+  std::int64_t upto = -1;  // the last seq; -1: no events
+  std::unordered_map<std::int64_t, std::string> run_ids;
+
+  const std::string& run_id(std::int64_t run_no) const;  // "?" for a run without a first event
+};
+
+// What a type means for the life of a run.
+enum class Life : std::uint8_t {
+  started,
+  ended,
+  halted,
+  resumed,
+  stored,     // artifact.stored: in a stopped run only right before its snapshot
+  snapshot,   // snapshot.taken
+  always,     // may come whatever the run's state
+  other,      // only while the run is open
+};
+Life life_of(std::string_view type);
+
+struct SeenEvent {
+  std::int64_t seq = 0;
+  std::int64_t run_no = 0;
+  std::int64_t run_seq = 0;
+  Hash leaf{};
+  Life life = Life::other;
+};
+
+// An event whose predecessor is in an earlier span: its hashes wait for that one's run_hash.
+struct Waiting {
+  std::size_t index = 0;   // in Span::events
+  std::string before;      // the entry up to the previous run_hash
+  std::string body_hash;
+  std::string run_hash;
+};
+
+// An event that says what a row beside the log must hold. Its body is what was hashed.
+struct Telling {
+  std::size_t index = 0;   // in Span::events
+  Time recorded_at;
+  std::int64_t origin = 0;
+  std::string type;
+  std::optional<std::string> step_id;
+  std::string actor;
+  bool redacted = false;   // or not what was hashed: nothing can be concluded from it
+  std::string body;
+
+  std::string_view json() const { return redacted ? std::string_view("{}") : std::string_view(body); }
+};
+
+struct Span {
+  std::vector<SeenEvent> events;
+  std::vector<Waiting> waiting;
+  std::vector<Telling> telling;
+  std::unordered_map<std::int64_t, std::string> last_run_hash;  // by run_no
+  std::vector<std::int64_t> redacted;                           // seqs
+  std::array<std::int64_t, 4> origins{};                        // events by origin, 1 … 3
+};
+
+// The events from `begin` to before `end`.
+Result<Span> scan(Connection& connection, const Log& log, std::int64_t begin, std::int64_t end, Findings& findings);
+
+}  // namespace muniment::verify

@@ -1,0 +1,33 @@
+// Snapshots against the events: every run that has some is read once more, by run, and folded; at
+// each snapshot the fold must give its state. One state a thread is in memory, however long the log.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+
+#include "base/result.hpp"
+#include "verify/artifact_root.hpp"
+#include "verify/finding.hpp"
+#include "verify/scan.hpp"
+#include "verify/shared_snapshot.hpp"
+
+namespace muniment::verify {
+
+struct SnapshotWork {
+  SharedSnapshot& snapshot;
+  const Log& log;
+  const ArtifactRoot& root;
+  const std::set<std::string>& redacted;  // artifact_ids that were erased
+  Findings& findings;
+};
+
+struct SnapshotCounts {
+  std::int64_t folded = 0;
+  std::int64_t erased = 0;
+  std::int64_t not_folded = 0;  // an artifact that the fold needs is missing or damaged
+};
+
+Status check_snapshots(const SnapshotWork& work, unsigned jobs, SnapshotCounts& counts);
+
+}  // namespace muniment::verify

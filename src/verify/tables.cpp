@@ -1,0 +1,277 @@
+#include "verify/tables.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <span>
+
+#include "verify/run_facts.hpp"
+#include "verify/value.hpp"
+
+namespace muniment::verify {
+
+enum class Kind : std::uint8_t { text, integer, uuid, bytes, time, jsonb };
+
+// Where a column's value comes from.
+enum class From : std::uint8_t {
+  body,         // the member of that name
+  body_source,  // the bytes with which that member is written
+  run_id,
+  run_no,
+  step_id,
+  actor,
+  recorded_at,
+  elsewhere,    // checked by a rule of its own
+};
+
+struct Column {
+  std::string_view name;
+  Kind kind = Kind::text;
+  From from = From::body;
+  std::string_view member = {};  // of the body; empty: the column's own name
+  std::string_view absent = {};  // what a jsonb column holds when the body has no such member
+};
+
+struct TableSpec {
+  std::string_view name;
+  Check check;
+  std::string_view event_type;
+  std::string_view seq_column;
+  std::span<const Column> columns;
+};
+
+namespace {
+
+constexpr std::array artifact_columns{
+    Column{"artifact_id", Kind::uuid},     Column{"run_id", Kind::text, From::run_id}, Column{"step_id"},
+    Column{"path"},                        Column{"hash"},                             Column{"mime_type"},
+    Column{"size_bytes", Kind::integer},   Column{"created_at", Kind::time, From::recorded_at},
+    Column{"metadata", Kind::jsonb, From::body, {}, "{}"}};
+constexpr std::array manifest_columns{
+    Column{"manifest_id", Kind::uuid},     Column{"run_id", Kind::text, From::run_id},
+    Column{"base_id", Kind::uuid, From::body, "base"},
+    Column{"hash", Kind::bytes},           Column{"size_bytes", Kind::integer},
+    Column{"created_at", Kind::time, From::recorded_at},
+    Column{"salt", Kind::bytes, From::elsewhere},
+    Column{"manifest", Kind::text, From::elsewhere}};
+constexpr std::array snapshot_columns{
+    Column{"run_no", Kind::integer, From::run_no}, Column{"seq", Kind::integer}, Column{"run_seq", Kind::integer},
+    Column{"hash", Kind::bytes},           Column{"size_bytes", Kind::integer}, Column{"artifact_id", Kind::uuid},
+    Column{"reason"},                      Column{"created_at", Kind::time, From::recorded_at}};
+constexpr std::array claim_columns{
+    Column{"claim_id", Kind::uuid},        Column{"run_id", Kind::text, From::run_id},
+    Column{"step_id", Kind::text, From::step_id}, Column{"text"},
+    Column{"pointers", Kind::jsonb, From::body, {}, "[]"},
+    Column{"status", Kind::text, From::elsewhere}, Column{"created_at", Kind::time, From::recorded_at}};
+constexpr std::array evidence_columns{
+    Column{"evidence_id", Kind::uuid},     Column{"run_id", Kind::text, From::run_id}, Column{"type"},
+    Column{"content", Kind::text, From::body_source}, Column{"pointer"}, Column{"hash"}, Column{"validator_id"},
+    Column{"actor", Kind::text, From::actor}, Column{"created_at", Kind::time, From::recorded_at}};
+constexpr std::array link_columns{
+    Column{"claim_id", Kind::uuid}, Column{"evidence_id", Kind::uuid}, Column{"relation"}};
+
+constexpr std::array<TableSpec, 6> table_specs{{
+    {"artifact", Check::artifact_row, "artifact.stored", "seq", artifact_columns},
+    {"manifest", Check::manifest, "manifest.recorded", "seq", manifest_columns},
+    {"snapshot", Check::snapshot, "snapshot.taken", "event_seq", snapshot_columns},
+    {"claim", Check::claim, "claim.recorded", "seq", claim_columns},
+    {"evidence", Check::evidence, "evidence.recorded", "seq", evidence_columns},
+    {"evidence_link", Check::evidence_link, "evidence.linked", "seq", link_columns},
+}};
+
+Text value_of(const Row& row, std::size_t index, Kind kind) {
+  if (row.null(index)) return std::nullopt;
+  switch (kind) {
+    case Kind::text: return row.text(index);
+    case Kind::integer: return std::to_string(row.integer(index));
+    case Kind::uuid: return row.uuid(index).text();
+    case Kind::bytes: return row.hex(index);
+    case Kind::time: return format_time(row.time(index));
+    case Kind::jsonb: return std::string(row.jsonb(index));
+  }
+  return std::nullopt;
+}
+
+bool same_json(const std::string& a, const std::string& b) {
+  const auto left = json::parse(a), right = json::parse(b);
+  return left && right && same_value(left->root(), right->root());
+}
+
+}  // namespace
+
+// One table, read in the order of its events.
+struct Table {
+  const TableSpec* spec = nullptr;
+  Cursor cursor;
+  bool there = false;          // is a row waiting?
+  std::int64_t seq = -1;       // of that row
+  std::vector<Text> values;    // of that row, one a column
+  std::int64_t count = 0;
+
+  Status advance() {
+    Row row;
+    ASSIGN_OR_RETURN(there, cursor.next(row));
+    if (!there) return success();
+    ++count;
+    seq = row.integer(0);
+    values.clear();
+    for (std::size_t i = 0; i < spec->columns.size(); ++i) values.push_back(value_of(row, i + 1, spec->columns[i].kind));
+    return success();
+  }
+
+  const Text& at(std::string_view column) const {
+    for (std::size_t i = 0; i < spec->columns.size(); ++i) {
+      if (spec->columns[i].name == column) return values[i];
+    }
+    static const Text none;
+    return none;
+  }
+};
+
+struct Tables::Impl {
+  const Log& log;
+  Findings& findings;
+  std::vector<Table> tables;
+  // Claims that are not simply open: what their rows say, and what the last claim.decided says.
+  struct Decision {
+    std::string status;
+    std::int64_t seq = -1;
+  };
+  std::map<std::string, Decision> claim_rows, claim_events;
+
+  void found(const Table& table, std::int64_t seq, std::int64_t run_no, std::string expected, std::string actual) {
+    findings.add({table.spec->check, seq, log.run_id(run_no), std::move(expected), std::move(actual)});
+  }
+
+  void told_by_none(const Table& table) {
+    const Text& run_id = table.at("run_id");
+    findings.add({table.spec->check, table.seq, run_id.value_or(""), "no row: no event of this seq tells of one",
+                  fmt::format("a row of {}, {}", table.spec->name, shown(table.spec->columns[0].name, table.values[0]))});
+  }
+
+  Text expected(const Column& column, const SeenEvent& event, const Telling& telling, const json::Value& body) const {
+    const json::Value member = body[column.member.empty() ? column.name : column.member];
+    switch (column.from) {
+      case From::run_id: return log.run_id(event.run_no);
+      case From::run_no: return std::to_string(event.run_no);
+      case From::step_id: return telling.step_id;
+      case From::actor: return telling.actor;
+      case From::recorded_at: return format_time(telling.recorded_at);
+      case From::body_source: return member ? Text(std::string(member.source())) : std::nullopt;
+      case From::elsewhere: return std::nullopt;
+      case From::body: break;
+    }
+    if (!member) return column.absent.empty() ? std::nullopt : Text(std::string(column.absent));
+    if (member.is(json::Kind::string) && column.kind != Kind::jsonb) return member.as_string();
+    if (member.kind() == json::Kind::null && column.kind != Kind::jsonb) return std::nullopt;
+    return std::string(member.source());
+  }
+
+  void compare(const Table& table, const SeenEvent& event, const Telling& telling) {
+    const auto document = json::parse(telling.body);
+    if (!document) {
+      found(table, event.seq, event.run_no, "a body that is JSON", document.error().message);
+      return;
+    }
+    for (std::size_t i = 0; i < table.values.size(); ++i) {
+      const Column& column = table.spec->columns[i];
+      if (column.from == From::elsewhere) continue;
+      const Text wanted = expected(column, event, telling, document->root());
+      const Text& held = table.values[i];
+      const bool same = column.kind == Kind::jsonb && wanted && held ? same_json(*wanted, *held) : wanted == held;
+      if (!same) found(table, event.seq, event.run_no, shown(column.name, wanted), shown(column.name, held));
+    }
+    if (table.spec->check == Check::manifest) check_manifest(table, event);
+    if (table.spec->check == Check::claim && table.at("status") != "open") {
+      claim_rows[table.at("claim_id").value_or("")] = {table.at("status").value_or(""), event.seq};
+    }
+  }
+
+  void check_manifest(const Table& table, const SeenEvent& event) {
+    const Text& salt = table.at("salt");
+    const Text& manifest = table.at("manifest");
+    if (!salt || !manifest) return;  // erased
+    const std::string hash = to_hex(sha256({from_hex(*salt).value_or(""), *manifest}));
+    if (table.at("hash") != hash) found(table, event.seq, event.run_no, shown("hash", table.at("hash")), shown("sha256(salt, manifest)", hash));
+    if (table.at("size_bytes") != std::to_string(manifest->size())) {
+      found(table, event.seq, event.run_no, shown("size_bytes", table.at("size_bytes")), fmt::format("{} bytes", manifest->size()));
+    }
+  }
+
+  Status see(Table& table, const SeenEvent& event, const Telling& telling) {
+    for (; table.there && table.seq < event.seq;) {
+      told_by_none(table);
+      RETURN_IF_ERROR(table.advance());
+    }
+    if (!table.there || table.seq != event.seq) {
+      if (!telling.redacted) found(table, event.seq, event.run_no, fmt::format("a row of {}", table.spec->name), "no row");
+      return success();
+    }
+    if (!telling.redacted) compare(table, event, telling);
+    return table.advance();
+  }
+
+  void decide(const SeenEvent& event, const Telling& telling) {
+    const auto document = json::parse(telling.json());
+    if (!document) return;
+    const Text id = text_of(document->root(), "claim_id");
+    if (id) claim_events[*id] = {text_of(document->root(), "status").value_or("open"), event.seq};
+  }
+
+  void check_claims() {
+    for (const auto& [id, row] : claim_rows) {
+      const auto event = claim_events.find(id);
+      const std::string wanted = event == claim_events.end() ? "open" : event->second.status;
+      if (row.status != wanted) findings.add({Check::claim, row.seq, "", "status = " + wanted, "status = " + row.status});
+    }
+    for (const auto& [id, event] : claim_events) {
+      if (event.status != "open" && !claim_rows.contains(id)) {
+        findings.add({Check::claim, event.seq, "", fmt::format("claim {} with status = {}", id, event.status), "status = open, or no row"});
+      }
+    }
+  }
+};
+
+Tables::Tables(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Tables::Tables(Tables&&) noexcept = default;
+Tables::~Tables() = default;
+
+Result<Tables> Tables::open(Connection& connection, const Log& log, Findings& findings) {
+  auto impl = std::make_unique<Impl>(Impl{log, findings, {}, {}, {}});
+  for (const TableSpec& spec : table_specs) {
+    std::string columns(spec.seq_column);
+    for (const Column& column : spec.columns) columns += fmt::format(", {}", column.name);
+    ASSIGN_OR_RETURN(Cursor cursor, Cursor::open(connection, fmt::format("rows_of_{}", spec.name),
+                                                 fmt::format("SELECT {} FROM {} WHERE log_no = {} ORDER BY {}", columns,
+                                                             spec.name, log.log_no, spec.seq_column)));
+    impl->tables.push_back(Table{&spec, std::move(cursor), false, -1, {}, 0});
+    RETURN_IF_ERROR(impl->tables.back().advance());
+  }
+  return Tables(std::move(impl));
+}
+
+Status Tables::see(const SeenEvent& event, const Telling& telling) {
+  if (telling.type == "claim.decided") impl_->decide(event, telling);
+  for (Table& table : impl_->tables) {
+    if (table.spec->event_type == telling.type) return impl_->see(table, event, telling);
+  }
+  return success();
+}
+
+Status Tables::finish() {
+  for (Table& table : impl_->tables) {
+    while (table.there) {
+      impl_->told_by_none(table);
+      RETURN_IF_ERROR(table.advance());
+    }
+  }
+  impl_->check_claims();
+  return success();
+}
+
+TableCounts Tables::counts() const {
+  const auto& tables = impl_->tables;
+  return {tables[0].count, tables[1].count, tables[2].count, tables[3].count, tables[4].count};
+}
+
+}  // namespace muniment::verify

@@ -1,0 +1,47 @@
+// The verification of one log, from its rows and files alone, to a verdict (docs/format.md says
+// what must hold). It runs beside a busy daemon: everything is read in one snapshot.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "verify/files.hpp"
+#include "verify/finding.hpp"
+#include "verify/history.hpp"
+#include "verify/snapshots.hpp"
+
+namespace muniment::verify {
+
+struct Options {
+  std::string uri;
+  std::string artifacts;
+  std::optional<std::int64_t> log_no;
+  unsigned jobs = 2;
+  // Called now and then: what is being done, and how much of it.
+  std::function<void(const char* doing, std::int64_t done, std::int64_t of)> progress;
+};
+
+enum class Verdict : std::uint8_t { verified, tampered, is_unsigned, unreadable, incomplete };
+
+struct Report {
+  Verdict verdict = Verdict::unreadable;
+  std::string problem;  // why it is unreadable or incomplete
+  std::string log_id;
+  std::int64_t upto = -1;
+  HistoryCounts history;
+  FileCounts files;
+  SnapshotCounts snapshots;
+  std::vector<Finding> findings;  // the first of them
+  std::size_t findings_count = 0;
+  std::vector<std::string> warnings;
+  std::vector<std::string> not_checked;
+  Time started, ended;
+};
+
+Report verify(const Options& options);
+
+}  // namespace muniment::verify
