@@ -221,15 +221,14 @@ class Client:
     def get(self, artifact_id: str, offset: int = 0, length: Optional[int] = None) -> bytes:
         """The bytes of an artifact, or a slice of them; a long one comes in several requests."""
         parts: list[bytes] = []
-        while length is None or length > 0:
-            want = RAW_REPLY_BYTES_MAX if length is None else min(length, RAW_REPLY_BYTES_MAX)
-            raw = self.finish(self.start("artifact.get", {
-                "artifact_id": artifact_id, "offset": offset, "length": want, "encoding": "raw"}))[1]
+        more: Optional[int] = offset
+        while more is not None and (length is None or more < offset + length):
+            left = RAW_REPLY_BYTES_MAX if length is None else offset + length - more
+            result, raw = self.finish(self.start("artifact.get", {
+                "artifact_id": artifact_id, "offset": more, "length": min(left, RAW_REPLY_BYTES_MAX),
+                "encoding": "raw"}))
             parts.append(raw)
-            offset += len(raw)
-            length = None if length is None else length - len(raw)
-            if len(raw) < want:
-                break
+            more = result.get("next_offset")
         return b"".join(parts)
 
     def rehydrate(self, run_id: str, **more: Any) -> Json:
@@ -283,7 +282,7 @@ class Subscription:
             if message.get("method") == "event":
                 self.cursor = params["event"]["seq"] + 1
                 yield params["event"]
-            elif message.get("method") == "caught_up":
+            elif "seq" in params:  # caught_up, and keep_alive after it: all up to here was looked at
                 self.cursor, self.live = max(self.cursor, params["seq"] + 1), True
         self.close()
 

@@ -149,13 +149,12 @@ class Uploads(DaemonCase):
     def test_an_upload_goes_on_where_it_stopped(self) -> None:
         data = os.urandom(3 * MIB)
         raw = self.raw()
-        upload_id = "01900000-0000-7000-8000-00000000abcd"
-        first = {"run_id": self.run_id, "mime_type": "text/plain", "upload_id": upload_id, "offset": 0, "body_bytes": MIB, "more": True}
+        first = {"run_id": self.run_id, "mime_type": "text/plain", "upload_id": "up-1", "offset": 0, "body_bytes": MIB}
         raw.send(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "artifact.put", "params": first}).encode() + b"\n" + data[:MIB])
         self.assertEqual(raw.line()["result"]["offset"], MIB)
         raw.socket.close()   # the client is gone; the upload stays
         raw = self.raw()
-        second = {**first, "offset": MIB, "body_bytes": 2 * MIB, "more": False}
+        second = {**first, "offset": MIB, "body_bytes": 2 * MIB, "final": True}
         raw.send(json.dumps({"jsonrpc": "2.0", "id": 2, "method": "artifact.put", "params": second}).encode() + b"\n" + data[MIB:])
         stored = raw.line()["result"]
         self.assertEqual(stored["hash"], hashlib.sha256(data).hexdigest())
