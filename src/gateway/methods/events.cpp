@@ -1,29 +1,65 @@
 // event.append: the hot path. On the loop thread it only reads what is in memory; what needs a file
 // or Postgres (a run that is not loaded, ids that may be known) goes to a worker.
+#include <algorithm>
+#include <span>
+
 #include "gateway/access.hpp"
 #include "gateway/append_admission.hpp"
 #include "gateway/event_json.hpp"
 #include "gateway/first_receipts.hpp"
+#include "gateway/methods/artifact_rows.hpp"
 #include "gateway/methods/methods.hpp"
 #include "gateway/services.hpp"
+#include "gateway/spill.hpp"
 
 namespace muniment::gateway::methods {
 namespace {
 
-Reply append_reply(bool several, const std::vector<events::Receipt>& receipts) {
+Reply append_reply(bool several, std::span<const events::Receipt> receipts, const Spilled& spilled) {
   Reply reply;
   if (!several) {
-    append_receipt_json(reply.result, receipts.front());
+    append_receipt_json(reply.result, receipts.front(), spilled_json(spilled, 0));
     return reply;
   }
   reply.result.reserve(16 + receipts.size() * 480);
   reply.result = "{\"receipts\":[";
-  for (const events::Receipt& receipt : receipts) {
-    if (&receipt != &receipts.front()) reply.result.push_back(',');
-    append_receipt_json(reply.result, receipt);
+  for (std::size_t i = 0; i < receipts.size(); ++i) {
+    if (i > 0) reply.result.push_back(',');
+    append_receipt_json(reply.result, receipts[i], spilled_json(spilled, i));
   }
   reply.result += "]}";
   return reply;
+}
+
+bool wants_spill(Call& call, const AdmittedAppend& admitted) {
+  if (!call.params["spill"].as_bool().value_or(false)) return false;
+  return std::ranges::any_of(admitted.events, [](const AdmittedEvent& item) { return may_spill(item.body); });
+}
+
+// Moves long parts into artifacts; where that fails, nothing stays.
+Result<Spilled> spill_bodies(Call& call, const store::Run& run, AdmittedAppend& admitted) {
+  Spilled spilled;
+  for (std::size_t i = 0; i < admitted.events.size(); ++i) {
+    events::NewEvent& event = admitted.events[i].event;
+    if (!may_spill(admitted.events[i].body)) continue;
+    auto body = spill_body(call, run, event.step_id.value_or(""), event.type, admitted.events[i].body, i, spilled);
+    if (!body) {
+      abandon(spilled, call.services.files);
+      return std::move(body).error();
+    }
+    event.body = std::move(*body);
+  }
+  return spilled;
+}
+
+// The artifacts come before the events that refer to them, in the same commit.
+void add_artifacts(Call& call, const std::shared_ptr<store::Run>& run, const Spilled& spilled,
+                   const std::vector<events::NewEvent>& events, store::AppendRequest& request) {
+  for (const Spilled::Artifact& artifact : spilled.artifacts) {
+    request.rows.push_back({request.events.size(), artifact.row});
+    const std::string step = events[artifact.event].step_id.value_or("");
+    request.events.push_back({run, make_event(call, *run, "artifact.stored", artifact_stored_body(artifact.row), step), false});
+  }
 }
 
 }  // namespace
@@ -38,24 +74,46 @@ Result<Answer> event_append(Call& call) {
                    admit_append(call.params, call.caller, call.idempotency_key, run->view().origin,
                                 call.services.clock.now()));
   const bool several = admitted.several;
-  ASSIGN_OR_RETURN(std::vector<events::NewEvent> events, seal_bodies(std::move(admitted)));
-  if (call.check_ids) {
-    if (!call.reader) return NeedsWorker{};
-    ASSIGN_OR_RETURN(const auto first, first_receipts(call, *run, events));
-    if (first) return append_reply(several, *first);
+  Spilled spilled;
+  const bool spills = wants_spill(call, admitted);
+  // Files are written before the append: whether it repeats an earlier one is asked first.
+  const bool check_ids = call.check_ids || spills;
+  if (check_ids && !call.reader) return NeedsWorker{};
+  if (spills) {
+    ASSIGN_OR_RETURN(spilled, spill_bodies(call, *run, admitted));
+  }
+  auto sealed = seal_bodies(std::move(admitted));
+  if (!sealed) {
+    abandon(spilled, call.services.files);
+    return std::move(sealed).error();
+  }
+  std::vector<events::NewEvent> events = std::move(*sealed);
+  if (check_ids) {
+    auto first = first_receipts(call, *run, events);
+    if (!first || *first) abandon(spilled, call.services.files);
+    if (!first) return std::move(first).error();
+    if (*first) return append_reply(several, **first, spilled);
   }
 
   PendingAppend append;
   append.request.actor = call.caller.actor;
-  append.request.ids_checked = call.check_ids;
+  append.request.ids_checked = check_ids;
   append.request.expected_run_seq = call.params["expected_run_seq"].as_int();
-  append.request.events.reserve(events.size());
+  append.request.events.reserve(spilled.artifacts.size() + events.size());
+  add_artifacts(call, run, spilled, events, append.request);
   for (events::NewEvent& event : events) {
     append.request.events.push_back({run, std::move(event), false});
   }
-  append.finish = [several](Services&, const std::vector<events::Receipt>& receipts) -> Result<Reply> {
-    return append_reply(several, receipts);
+  append.finish = [several, spilled](Services& services, const std::vector<events::Receipt>& receipts) -> Result<Reply> {
+    for (const Spilled::Artifact& artifact : spilled.artifacts) services.files.committed(artifact.row.artifact_id);
+    return append_reply(several, std::span(receipts).subspan(spilled.artifacts.size()), spilled);
   };
+  if (!spilled.artifacts.empty()) {
+    append.refused = [spilled](Services& services, Error error) -> Result<Reply> {
+      abandon(spilled, services.files);
+      return error;
+    };
+  }
   return append;
 }
 

@@ -1,0 +1,243 @@
+#include "gateway/spill.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "base/limits.hpp"
+#include "base/text.hpp"
+#include "base/utf8.hpp"
+#include "events/catalogue.hpp"
+#include "gateway/access.hpp"
+#include "gateway/methods/artifact_rows.hpp"
+#include "gateway/services.hpp"
+
+namespace muniment::gateway {
+namespace {
+
+// What still does not fit is cut finer and finer.
+constexpr std::array<std::size_t, 3> string_bytes_max = {limits::spill_part_bytes_max, 2'048, 640};
+
+// At most `preview_bytes_max` bytes of text, whole characters.
+std::string preview_of(std::string_view text) {
+  std::string_view cut = text.substr(0, limits::preview_bytes_max);
+  const std::size_t bad = first_invalid_utf8(cut);
+  return std::string(cut.substr(0, bad));
+}
+
+std::string pointer_token(std::string_view key) {
+  std::string token;
+  for (const char c : key) {
+    if (c == '~') token += "~0";
+    else if (c == '/') token += "~1";
+    else token += c;
+  }
+  return token;
+}
+
+// Members that are a list of content parts, in the core types that have them.
+bool is_content(std::string_view name, const json::Value& value) {
+  return (name == "content" || name == "summary") && value.is(json::Kind::array);
+}
+
+// The payload of a part, and of an event that may refer to it instead: "" if there is none.
+std::string_view payload_of(std::string_view part_type) {
+  if (part_type == "text" || part_type == "reasoning") return "content";
+  if (part_type == "tool_call") return "arguments";
+  if (part_type == "tool_call_response") return "response";
+  return "";
+}
+std::string_view referable_member(std::string_view event_type) {
+  if (event_type == "tool.called") return "arguments";
+  if (event_type == "state.patched") return "patch";
+  return "";
+}
+
+class Spiller {
+ public:
+  Spiller(Call& call, const store::Run& run, std::string_view step_id, std::string_view type, std::size_t event, Spilled& spilled)
+      : call_(call), run_(run), step_id_(step_id.empty() ? default_step : step_id), type_(type), event_(event), spilled_(spilled),
+        core_(events::find_type(type) != nullptr) {}
+
+  // `anywhere`: long strings too, wherever they stand.
+  Result<std::string> rewrite(const json::Value& body, std::size_t bytes_max, bool anywhere) {
+    bytes_max_ = bytes_max;
+    anywhere_ = anywhere;
+    parts_.clear();
+    json::Writer out;
+    out.begin_object();
+    for (const json::Value member : body) {
+      const std::string name = member.key();
+      const std::string path = "/" + pointer_token(name);
+      if (core_ && is_content(name, member)) {
+        out.key(name);
+        RETURN_IF_ERROR(write_parts(out, member, path));
+      } else if (name == referable_member(type_) && too_long(member)) {
+        out.key("ref");
+        RETURN_IF_ERROR(write_ref(out, member, path, json::Value()));
+      } else if (type_ == "file.changed" && name == "diff" && member.is(json::Kind::string) && too_long(member)) {
+        out.key(name);
+        RETURN_IF_ERROR(write_ref(out, member, path, json::Value()));
+      } else {
+        out.key(name);
+        RETURN_IF_ERROR(write_plain(out, member, path));
+      }
+    }
+    out.end_object();
+    return std::move(out).text();
+  }
+
+  std::vector<Spilled::Part> take_parts() { return std::move(parts_); }
+
+ private:
+  bool too_long(const json::Value& value) const { return value.source().size() > bytes_max_; }
+
+  Status write_parts(json::Writer& out, const json::Value& parts, const std::string& path) {
+    out.begin_array();
+    std::size_t index = 0;
+    for (const json::Value part : parts) {
+      const std::string place = path + "/" + std::to_string(index++);
+      const std::string_view payload = payload_of(part["type"].string_or(""));
+      if (!payload.empty() && part[payload] && too_long(part[payload])) {
+        RETURN_IF_ERROR(write_ref(out, part[payload], place, part));
+      } else {
+        RETURN_IF_ERROR(write_plain(out, part, place));
+      }
+    }
+    out.end_array();
+    return success();
+  }
+
+  // As it is, but for long strings if the body has no room for them. Of a core type a string stays a
+  // string, as its schema wants: the pointer to the artifact.
+  Status write_plain(json::Writer& out, const json::Value& value, const std::string& path) {
+    const bool short_enough = !anywhere_ || !too_long(value);
+    if (short_enough || value.is(json::Kind::number)) {
+      out.raw(value.source());
+    } else if (value.is(json::Kind::string)) {
+      if (!core_) return write_ref(out, value, path, json::Value());
+      ASSIGN_OR_RETURN(const Spilled::Part part, keep(value, path));
+      out.string(artifact_pointer(run_.run_id, part.artifact_id));
+    } else if (value.is(json::Kind::object)) {
+      out.begin_object();
+      for (const json::Value member : value) {
+        out.key(member.key());
+        RETURN_IF_ERROR(write_plain(out, member, path + "/" + pointer_token(member.key())));
+      }
+      out.end_object();
+    } else {
+      out.begin_array();
+      std::size_t index = 0;
+      for (const json::Value item : value) RETURN_IF_ERROR(write_plain(out, item, path + "/" + std::to_string(index++)));
+      out.end_array();
+    }
+    return success();
+  }
+
+  // The reference in the place of a value; of a content part it keeps type, id and name.
+  Status write_ref(json::Writer& out, const json::Value& value, const std::string& path, const json::Value& part) {
+    ASSIGN_OR_RETURN(const Spilled::Part kept, keep(value, path));
+    const std::string text = value.as_string().value_or(std::string(value.source()));
+    out.begin_object()
+        .member("artifact_id", kept.artifact_id.text())
+        .member("hash", to_hex(kept.hash))
+        .member("size_bytes", kept.size_bytes)
+        .member("mime_type", mime_of(value))
+        .member("preview", preview_of(text));
+    for (const char* name : {"type", "id", "name"}) {
+      if (part[name]) out.raw_member(name, part[name].source());
+    }
+    out.end_object();
+    return success();
+  }
+
+  static std::string_view mime_of(const json::Value& value) {
+    return value.is(json::Kind::string) ? "text/plain" : "application/json";
+  }
+
+  // Stores what the value says: a string's text, anything else as JSON. The same bytes once.
+  Result<Spilled::Part> keep(const json::Value& value, const std::string& path) {
+    const std::string bytes = value.as_string().value_or(std::string(value.source()));
+    Spilled::Part part{event_, {}, sha256(bytes), static_cast<std::int64_t>(bytes.size()), path};
+    const auto mine = std::ranges::find_if(spilled_.artifacts, [&](const Spilled::Artifact& known) {
+      return known.row.hash == part.hash && known.row.step_id == step_id_;
+    });
+    if (mine != spilled_.artifacts.end()) {
+      part.artifact_id = mine->row.artifact_id;
+    } else {
+      ASSIGN_OR_RETURN(const auto there, call_.reader->artifact_with_hash(run_.run_id, step_id_, part.hash));
+      if (there) {
+        part.artifact_id = there->artifact_id;
+      } else {
+        ASSIGN_OR_RETURN(part.artifact_id, store(bytes, mime_of(value)));
+      }
+    }
+    parts_.push_back(part);
+    return part;
+  }
+
+  // Only where the event may follow: what a repetition refers to is there already.
+  Result<Uuid> store(const std::string& bytes, std::string_view mime_type) {
+    RETURN_IF_ERROR(check_open(run_));
+    const Uuid id = make_uuid_v7(call_.services.clock.now());
+    ASSIGN_OR_RETURN(const store::StoredFile file, call_.services.files.store(bytes, run_.run_id, step_id_, id, mime_type));
+    spilled_.artifacts.push_back({event_, artifact_row(file, run_.run_id, step_id_, mime_type, "{}"), file});
+    return id;
+  }
+
+  Call& call_;
+  const store::Run& run_;
+  const std::string step_id_;
+  const std::string_view type_;
+  const std::size_t event_;
+  Spilled& spilled_;
+  const bool core_;
+  std::size_t bytes_max_ = 0;
+  bool anywhere_ = false;
+  std::vector<Spilled::Part> parts_;
+};
+
+}  // namespace
+
+bool may_spill(const json::Value& body) { return body.source().size() > limits::spill_part_bytes_max; }
+
+Result<std::string> spill_body(Call& call, const store::Run& run, std::string_view step_id, std::string_view type,
+                               const json::Value& body, std::size_t event, Spilled& spilled) {
+  Spiller spiller(call, run, step_id, type, event, spilled);
+  ASSIGN_OR_RETURN(std::string text, spiller.rewrite(body, limits::spill_part_bytes_max, false));
+  for (const std::size_t bytes_max : string_bytes_max) {
+    if (text.size() <= limits::event_body_bytes_max) break;
+    ASSIGN_OR_RETURN(text, spiller.rewrite(body, bytes_max, true));
+  }
+  if (text.size() > limits::event_body_bytes_max) {
+    Error error(Errc::too_large, "body is " + grouped(text.size()) + " bytes even with its long strings spilled, limit " +
+                                     grouped(limits::event_body_bytes_max) + ". Send it as several events, or artifact.put and refer to it.");
+    error.limit = static_cast<std::int64_t>(limits::event_body_bytes_max);
+    return error;
+  }
+  for (Spilled::Part& part : spiller.take_parts()) spilled.parts.push_back(std::move(part));
+  return text;
+}
+
+std::string spilled_json(const Spilled& spilled, std::size_t event) {
+  json::Writer out;
+  out.begin_array();
+  bool any = false;
+  for (const Spilled::Part& part : spilled.parts) {
+    if (part.event != event) continue;
+    any = true;
+    out.begin_object()
+        .member("artifact_id", part.artifact_id.text())
+        .member("hash", to_hex(part.hash))
+        .member("size_bytes", part.size_bytes)
+        .member("path", part.path)
+        .end_object();
+  }
+  out.end_array();
+  return any ? ",\"spilled\":" + out.text() : std::string();
+}
+
+void abandon(const Spilled& spilled, store::ArtifactFiles& files) {
+  for (const Spilled::Artifact& artifact : spilled.artifacts) files.abandon(artifact.file);
+}
+
+}  // namespace muniment::gateway
