@@ -21,11 +21,6 @@ constexpr mode_t file_mode = 0400;  // an artifact is never written again
 
 }  // namespace
 
-void OwnedFd::reset() {
-  if (fd_ >= 0) ::close(fd_);
-  fd_ = -1;
-}
-
 Error disk_error(std::string_view doing, std::string_view path, int error_number) {
   Errc code = Errc::system_error;
   switch (error_number) {

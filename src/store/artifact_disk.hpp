@@ -13,30 +13,9 @@
 #include <utility>
 
 #include "base/result.hpp"
+#include "store/owned_fd.hpp"
 
 namespace muniment::store {
-
-// A descriptor, closed when it goes.
-class OwnedFd {
- public:
-  OwnedFd() = default;
-  explicit OwnedFd(int fd) : fd_(fd) {}
-  ~OwnedFd() { reset(); }
-  OwnedFd(OwnedFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  OwnedFd& operator=(OwnedFd&& other) noexcept {
-    if (this != &other) {
-      reset();
-      fd_ = std::exchange(other.fd_, -1);
-    }
-    return *this;
-  }
-  int get() const { return fd_; }
-  bool open() const { return fd_ >= 0; }
-  void reset();
-
- private:
-  int fd_ = -1;
-};
 
 // An Error for a failed call: not_found, over_budget (no space), corrupt (a link or a special file
 // stands in the way), unavailable (out of descriptors or memory), otherwise system_error.

@@ -1,0 +1,19 @@
+// What a database must be before the daemon uses it: there, new enough, and durable.
+#pragma once
+
+#include <string>
+
+#include "base/result.hpp"
+#include "store/connection.hpp"
+
+namespace muniment::store {
+
+// Makes the database `name` on the server of `server_uri` unless it is there.
+Status make_database(const std::string& server_uri, const std::string& name);
+
+// Refuses a server older than 15, and one on which an acknowledged event could be lost: fsync,
+// synchronous_commit or full_page_writes off. The message names the setting, its value, and the
+// command that mends it. Errors: conflict; unavailable.
+Status check_settings(Connection& connection);
+
+}  // namespace muniment::store

@@ -1,0 +1,113 @@
+// libpqxx for the files of store/, and for nobody else: it is the only header that includes it.
+// Statements are named and prepared when first used; parameters are text, results are text; and
+// `guarded` is the edge at which exceptions become errors.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <pqxx/pqxx>
+#include <set>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/ids.hpp"
+#include "base/result.hpp"
+#include "base/sha256.hpp"
+#include "store/connection.hpp"
+
+namespace muniment::store {
+
+struct Connection::Impl {
+  explicit Impl(std::string database_uri) : uri(std::move(database_uri)) {}
+  ~Impl() { close(); }
+  void close();
+
+  const std::string uri;
+  std::unique_ptr<pqxx::connection> link;  // nullptr: not open
+  std::set<std::string, std::less<>> prepared;
+  std::mutex mutex;                        // guards `socket`, which `interrupt` reads
+  int socket = -1;
+  std::atomic<bool> interrupted{false};
+};
+
+// The parameters of one statement, in order. A text with a NUL byte, which Postgres cannot hold, is
+// an invalid_argument of whoever called.
+class Params {
+ public:
+  Params& text(std::string_view value);
+  Params& text_or_null(const std::optional<std::string>& value);
+  Params& integer(std::int64_t value) { return text(std::to_string(value)); }
+  Params& uuid(const Uuid& value) { return text(value.text()); }
+  Params& uuid_or_null(const std::optional<Uuid>& value);
+  Params& time(Time value) { return text(format_time(value)); }
+  Params& texts(const std::vector<std::string>& values);       // text[]
+  Params& integers(const std::vector<std::int64_t>& values);   // bigint[]
+  std::vector<const char*> pointers() const;
+
+ private:
+  std::vector<std::optional<std::string>> values_;
+};
+
+// One prepared statement in a transaction of its own; throws. `name` names the text `sql` for as long
+// as the session lasts.
+pqxx::result query(Connection& connection, std::string_view name, std::string_view sql,
+                   const Params& params);
+// The same within an open transaction.
+pqxx::result query(Connection& connection, pqxx::transaction_base& transaction,
+                   std::string_view name, std::string_view sql, const Params& params);
+
+// SQL text for a timestamp column as microseconds since 1970, exactly.
+#define MUNIMENT_MICROS(column) "(extract(epoch FROM " column ") * 1000000)::bigint"
+
+// A column's value. A value that does not fit throws, and is `corrupt` at the edge.
+std::int64_t integer_of(const pqxx::field& field);
+std::string text_of(const pqxx::field& field);
+std::optional<std::string> text_if(const pqxx::field& field);  // nullopt for NULL
+Time time_of(const pqxx::field& field);                        // of MUNIMENT_MICROS
+std::optional<Time> time_if(const pqxx::field& field);
+Uuid uuid_of(const pqxx::field& field);
+std::optional<Uuid> uuid_if(const pqxx::field& field);
+Hash hash_of(const pqxx::field& field);                        // bytea, 32 bytes
+std::optional<Hash> hash_if(const pqxx::field& field);
+Hash hex_hash_of(const pqxx::field& field);                    // text, 64 digits
+
+// What the exception that is being handled means: unavailable when the server is gone or too busy,
+// corrupt for data that cannot be read, system_error for the rest. A lost connection is closed.
+Error error_of_exception(Connection& connection, std::string_view doing);
+
+// Runs `work`, which may throw, once, on a connection that must be open: for what must not be
+// repeated or needs what its session holds.
+template <typename Work>
+auto once(Connection& connection, std::string_view doing, Work work)
+    -> Result<std::invoke_result_t<Work>> {
+  if (!connection.impl().link) {
+    return Error(Errc::unavailable, std::string(doing) + ": the connection to Postgres is closed");
+  }
+  try {
+    return work();
+  } catch (const std::exception&) {
+    return error_of_exception(connection, doing);
+  }
+}
+
+// Runs `work` on an open connection. Reads only: when the connection turns out to have been lost, it
+// is opened again and `work` runs once more, so that a restarted server is not an error.
+template <typename Work>
+auto guarded(Connection& connection, std::string_view doing, Work work)
+    -> Result<std::invoke_result_t<Work>> {
+  if (connection.impl().interrupted.exchange(false)) connection.impl().close();
+  const bool was_open = connection.impl().link != nullptr;
+  RETURN_IF_ERROR(connection.ensure_open());
+  auto result = once(connection, doing, work);
+  const bool lost = was_open && !connection.impl().link && !connection.impl().interrupted;
+  if (result || !lost) return result;
+  RETURN_IF_ERROR(connection.ensure_open());
+  return once(connection, doing, work);
+}
+
+}  // namespace muniment::store
