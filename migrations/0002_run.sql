@@ -40,6 +40,7 @@ CREATE TABLE artifact (
 );
 CREATE INDEX artifact_step ON artifact (run_id, step_id);
 CREATE INDEX artifact_hash ON artifact (hash);
+CREATE INDEX artifact_run ON artifact (run_id, artifact_id);
 COMMENT ON TABLE artifact IS 'Raw bytes on disk: path is relative to the artifact root, hash is their SHA-256, seq the artifact.stored event.';
 
 CREATE TABLE manifest (

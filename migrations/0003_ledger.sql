@@ -29,6 +29,7 @@ CREATE TABLE evidence (
 );
 CREATE INDEX evidence_run ON evidence (run_id, seq);
 CREATE INDEX evidence_hash ON evidence (hash);
+CREATE INDEX evidence_seq ON evidence (log_no, seq);
 COMMENT ON COLUMN evidence.hash IS 'SHA-256 of the content''s text, or of what the pointer named when it was recorded: reuse shows';
 
 CREATE TABLE evidence_link (
@@ -39,6 +40,7 @@ CREATE TABLE evidence_link (
   seq         bigint NOT NULL,
   PRIMARY KEY (claim_id, evidence_id, seq)
 );
+CREATE INDEX evidence_link_evidence ON evidence_link (evidence_id);
 
 -- The catalogue: which pointers something depends on. Resolving one of them is critical.
 CREATE TABLE pointer (

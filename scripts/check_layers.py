@@ -42,7 +42,7 @@ OWNERS = {
     "openssl/": ["base/*.cpp"],
     "spdlog/": ["base/*.cpp"],
     "toml++": ["base/config*.cpp"],
-    "pqxx": ["store/*.cpp"],
+    "pqxx": ["store/*.cpp", "store/pq.hpp"],
     "libpq-fe.h": ["store/append_connection.cpp", "verify/*.cpp"],
     "libpq/": ["store/append_connection.cpp", "verify/*.cpp"],
     "uv.h": ["daemon/*.cpp", "daemon/*.hpp"],

@@ -46,7 +46,8 @@ Errc code_of_state(std::string_view state) {
   const std::string_view kind = state.substr(0, 2);
   if (state == "57014" || state == "55P03" || state == "25P03") return Errc::unavailable;
   if (kind == "08" || kind == "53" || kind == "57" || kind == "40") return Errc::unavailable;
-  if (kind == "22" || kind == "XX") return Errc::corrupt;
+  // P0002: a position between the log's first and last is missing (migrations/0001_log.sql).
+  if (kind == "22" || kind == "XX" || state == "P0002") return Errc::corrupt;
   return Errc::system_error;
 }
 
@@ -160,6 +161,11 @@ Params& Params::integers(const std::vector<std::int64_t>& values) {
     array += std::to_string(value);
   }
   return text(array + "}");
+}
+
+Params& Params::append(const Params& more) {
+  values_.insert(values_.end(), more.values_.begin(), more.values_.end());
+  return *this;
 }
 
 std::vector<const char*> Params::pointers() const {

@@ -47,6 +47,7 @@ class Params {
   Params& time(Time value) { return text(format_time(value)); }
   Params& texts(const std::vector<std::string>& values);       // text[]
   Params& integers(const std::vector<std::int64_t>& values);   // bigint[]
+  Params& append(const Params& more);
   std::vector<const char*> pointers() const;
 
  private:

@@ -90,8 +90,9 @@ class Reader {
   Result<std::int64_t> follower_position(std::string_view name);          // 0 where it never ran
   Result<std::vector<std::pair<std::string, std::int64_t>>> follower_positions();
 
+  struct Impl;  // store/reader_impl.hpp, for the files of the Reader alone
+
  private:
-  struct Impl;
   std::unique_ptr<Impl> impl_;
 };
 

@@ -1,0 +1,52 @@
+// The Reader itself, the log's size and positions, and the followers'. Its other statements are in
+// reader_events.cpp, reader_runs.cpp, reader_files.cpp and reader_ledger.cpp.
+#include "store/reader.hpp"
+
+#include "store/reader_impl.hpp"
+
+namespace muniment::store {
+
+Reader::Reader(std::string uri, std::int16_t log_no)
+    : impl_(std::make_unique<Impl>(std::move(uri), log_no)) {}
+Reader::~Reader() = default;
+Connection& Reader::connection() { return impl_->connection; }
+
+Result<std::int64_t> Reader::log_size() {
+  return guarded(impl_->connection, "reading the log's size", [&] {
+    return integer_of(query(impl_->connection, "log_size",
+                            "SELECT coalesce(max(seq) + 1, 0) FROM event WHERE log_no = $1",
+                            impl_->params())[0][0]);
+  });
+}
+
+Result<std::int64_t> Reader::seq_as_of(Time time) {
+  return guarded(impl_->connection, "looking for the position of a time", [&] {
+    return integer_of(query(impl_->connection, "seq_as_of", "SELECT event_seq_as_of($1, $2)",
+                            impl_->params().time(time))[0][0]);
+  });
+}
+
+Result<std::int64_t> Reader::follower_position(std::string_view name) {
+  return guarded(impl_->connection, "reading a follower's position", [&]() -> std::int64_t {
+    const pqxx::result rows =
+        query(impl_->connection, "follower_position",
+              "SELECT next_seq FROM follower WHERE log_no = $1 AND name = $2",
+              impl_->params().text(name));
+    return rows.empty() ? 0 : integer_of(rows[0][0]);
+  });
+}
+
+Result<std::vector<std::pair<std::string, std::int64_t>>> Reader::follower_positions() {
+  return guarded(impl_->connection, "reading the followers' positions", [&] {
+    std::vector<std::pair<std::string, std::int64_t>> positions;
+    for (const pqxx::row& row :
+         query(impl_->connection, "follower_positions",
+               "SELECT name, next_seq FROM follower WHERE log_no = $1 ORDER BY name",
+               impl_->params())) {
+      positions.emplace_back(text_of(row[0]), integer_of(row[1]));
+    }
+    return positions;
+  });
+}
+
+}  // namespace muniment::store

@@ -1,0 +1,142 @@
+// Reading what belongs to a run beside its events: artifacts, manifests, snapshots.
+#include "store/reader_impl.hpp"
+
+namespace muniment::store {
+
+namespace {
+
+#define MUNIMENT_ARTIFACT_COLUMNS                                                       \
+  "artifact_id, run_id, step_id, path, hash, mime_type, size_bytes, "                    \
+  MUNIMENT_MICROS("created_at") ", metadata, seq"
+
+ArtifactRow artifact_of(const pqxx::row& row) {
+  ArtifactRow artifact;
+  artifact.artifact_id = uuid_of(row[0]);
+  artifact.run_id = text_of(row[1]);
+  artifact.step_id = text_of(row[2]);
+  artifact.path = text_of(row[3]);
+  artifact.hash = hex_hash_of(row[4]);
+  artifact.mime_type = text_of(row[5]);
+  artifact.size_bytes = integer_of(row[6]);
+  artifact.created_at = time_of(row[7]);
+  artifact.metadata = text_of(row[8]);
+  artifact.seq = integer_of(row[9]);
+  return artifact;
+}
+
+ManifestRow manifest_of(const pqxx::row& row) {
+  ManifestRow manifest;
+  manifest.manifest_id = uuid_of(row[0]);
+  manifest.run_id = text_of(row[1]);
+  manifest.base_id = uuid_if(row[2]);
+  manifest.salt = hash_if(row[3]);
+  manifest.hash = hash_of(row[4]);
+  manifest.size_bytes = integer_of(row[5]);
+  manifest.manifest = text_if(row[6]);
+  manifest.created_at = time_of(row[7]);
+  manifest.seq = integer_of(row[8]);
+  return manifest;
+}
+
+SnapshotRow snapshot_of(const pqxx::row& row) {
+  SnapshotRow snapshot;
+  snapshot.run_no = integer_of(row[0]);
+  snapshot.seq = integer_of(row[1]);
+  snapshot.run_seq = integer_of(row[2]);
+  snapshot.event_seq = integer_of(row[3]);
+  snapshot.salt = hash_if(row[4]);
+  snapshot.hash = hash_of(row[5]);
+  snapshot.state_hash = hash_of(row[6]);
+  snapshot.size_bytes = integer_of(row[7]);
+  snapshot.state = text_if(row[8]);
+  snapshot.artifact_id = uuid_if(row[9]);
+  snapshot.reason = text_of(row[10]);
+  snapshot.created_at = time_of(row[11]);
+  return snapshot;
+}
+
+std::optional<ArtifactRow> first_artifact(const pqxx::result& rows) {
+  if (rows.empty()) return {};
+  return artifact_of(rows[0]);
+}
+
+}  // namespace
+
+Result<std::optional<ArtifactRow>> Reader::artifact(const Uuid& artifact_id) {
+  return guarded(impl_->connection, "reading an artifact's row", [&] {
+    return first_artifact(query(impl_->connection, "artifact",
+                                "SELECT " MUNIMENT_ARTIFACT_COLUMNS
+                                " FROM artifact WHERE log_no = $1 AND artifact_id = $2",
+                                impl_->params().uuid(artifact_id)));
+  });
+}
+
+Result<std::vector<ArtifactRow>> Reader::artifacts(std::string_view run_id,
+                                                   std::optional<std::string> step_id,
+                                                   std::optional<Uuid> after, std::size_t limit) {
+  return guarded(impl_->connection, "listing artifacts", [&] {
+    std::vector<ArtifactRow> artifacts;
+    Params params = impl_->params();
+    params.text(run_id).text_or_null(step_id).uuid_or_null(after).integer(
+        static_cast<std::int64_t>(limit));
+    for (const pqxx::row& row :
+         query(impl_->connection, "artifacts",
+               "SELECT " MUNIMENT_ARTIFACT_COLUMNS
+               " FROM artifact WHERE log_no = $1 AND run_id = $2"
+               " AND ($3::text IS NULL OR step_id = $3)"
+               " AND ($4::uuid IS NULL OR artifact_id > $4) ORDER BY artifact_id LIMIT $5",
+               params)) {
+      artifacts.push_back(artifact_of(row));
+    }
+    return artifacts;
+  });
+}
+
+Result<std::optional<ArtifactRow>> Reader::artifact_with_hash(std::string_view run_id,
+                                                              std::string_view step_id,
+                                                              const Hash& hash) {
+  return guarded(impl_->connection, "looking for an artifact by its hash", [&] {
+    return first_artifact(
+        query(impl_->connection, "artifact_with_hash",
+              "SELECT " MUNIMENT_ARTIFACT_COLUMNS
+              " FROM artifact WHERE log_no = $1 AND run_id = $2 AND step_id = $3 AND hash = $4"
+              " ORDER BY seq LIMIT 1",
+              impl_->params().text(run_id).text(step_id).text(to_hex(hash))));
+  });
+}
+
+Result<std::optional<ManifestRow>> Reader::manifest(const Uuid& manifest_id) {
+  return guarded(impl_->connection, "reading a manifest", [&]() -> std::optional<ManifestRow> {
+    const pqxx::result rows =
+        query(impl_->connection, "manifest",
+              "SELECT manifest_id, run_id, base_id, salt, hash, size_bytes, manifest, "
+              MUNIMENT_MICROS("created_at") ", seq FROM manifest "
+              "WHERE log_no = $1 AND manifest_id = $2",
+              impl_->params().uuid(manifest_id));
+    if (rows.empty()) return {};
+    return manifest_of(rows[0]);
+  });
+}
+
+Result<std::vector<SnapshotRow>> Reader::snapshots(std::int64_t run_no,
+                                                   std::optional<std::int64_t> at_most_seq,
+                                                   std::size_t limit) {
+  return guarded(impl_->connection, "reading snapshots", [&] {
+    std::vector<SnapshotRow> snapshots;
+    for (const pqxx::row& row :
+         query(impl_->connection, "snapshots",
+               "SELECT run_no, seq, run_seq, event_seq, salt, hash, state_hash, size_bytes, state, "
+               "artifact_id, reason, " MUNIMENT_MICROS("created_at")
+               " FROM snapshot WHERE log_no = $1 AND run_no = $2 AND seq <= $3"
+               " ORDER BY seq DESC LIMIT $4",
+               impl_->params()
+                   .integer(run_no)
+                   .integer(at_most_seq.value_or(INT64_MAX))
+                   .integer(static_cast<std::int64_t>(limit)))) {
+      snapshots.push_back(snapshot_of(row));
+    }
+    return snapshots;
+  });
+}
+
+}  // namespace muniment::store

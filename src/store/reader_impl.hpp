@@ -1,0 +1,45 @@
+// What the files of the Reader share: its connection, the names of runs it has met, and how an event
+// is read from a row. Its functions throw; reader*.cpp turn that into errors with `guarded`.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "store/pq.hpp"
+#include "store/reader.hpp"
+
+namespace muniment::store {
+
+struct Reader::Impl {
+  Impl(std::string uri, std::int16_t number) : connection(std::move(uri)), log_no(number) {}
+
+  // Parameters that begin with the log's number, as every statement's do.
+  Params params() const { return std::move(Params().integer(log_no)); }
+
+  // Gives the events the ids of their runs, from their run.started events.
+  void name_runs(std::vector<events::Event>& events);
+  std::string run_id_of(std::int64_t run_no);
+
+  // The events that make a run's row (run_row.hpp), in order.
+  std::vector<events::Event> life_of(std::int64_t run_no);
+  std::optional<std::int64_t> run_no_of(std::string_view run_id);
+
+  Connection connection;
+  const std::int16_t log_no;
+  std::unordered_map<std::int64_t, std::string> run_ids;
+};
+
+// The columns that `event_of` reads, in its order.
+#define MUNIMENT_EVENT_COLUMNS                                                               \
+  "seq, run_no, run_seq, " MUNIMENT_MICROS("recorded_at") ", " MUNIMENT_MICROS("occurred_at") \
+  ", origin, type, schema_version, step_id, actor, event_id, body_hash, salt, body, run_hash"
+
+events::Event event_of(const pqxx::row& row);  // without run_id
+std::vector<events::Event> events_of(const pqxx::result& rows);
+
+// The types that change a run's head, and those that change its row: the index "life" holds these.
+#define MUNIMENT_HEAD_TYPES "'run.started', 'run.ended', 'run.halted', 'run.resumed'"
+#define MUNIMENT_LIFE_TYPES MUNIMENT_HEAD_TYPES ", 'run.annotated'"
+
+}  // namespace muniment::store

@@ -1,0 +1,128 @@
+// Reading the ledger (claims and evidence) and the pointer catalogue. Lists are in the order of the
+// log, and `after` is the last id of the page before.
+#include "store/reader_impl.hpp"
+
+namespace muniment::store {
+
+namespace {
+
+#define MUNIMENT_CLAIM_COLUMNS \
+  "claim_id, run_id, step_id, text, pointers, status, " MUNIMENT_MICROS("created_at") ", seq"
+
+#define MUNIMENT_EVIDENCE_COLUMNS                                                         \
+  "evidence_id, run_id, type, content, pointer, hash, validator_id, actor, "               \
+  MUNIMENT_MICROS("created_at") ", seq"
+
+ClaimRow claim_of(const pqxx::row& row) {
+  ClaimRow claim;
+  claim.claim_id = uuid_of(row[0]);
+  claim.run_id = text_of(row[1]);
+  claim.step_id = text_if(row[2]);
+  claim.text = text_of(row[3]);
+  claim.pointers = text_of(row[4]);
+  claim.status = text_of(row[5]);
+  claim.created_at = time_of(row[6]);
+  claim.seq = integer_of(row[7]);
+  return claim;
+}
+
+EvidenceRow evidence_of(const pqxx::row& row) {
+  EvidenceRow evidence;
+  evidence.evidence_id = uuid_of(row[0]);
+  evidence.run_id = text_of(row[1]);
+  evidence.type = text_of(row[2]);
+  evidence.content = text_if(row[3]);
+  evidence.pointer = text_if(row[4]);
+  evidence.hash = hex_hash_of(row[5]);
+  evidence.validator_id = text_if(row[6]);
+  evidence.actor = text_of(row[7]);
+  evidence.created_at = time_of(row[8]);
+  evidence.seq = integer_of(row[9]);
+  return evidence;
+}
+
+template <typename Row>
+std::vector<Row> rows_of(const pqxx::result& rows, Row (*row_of)(const pqxx::row&)) {
+  std::vector<Row> out;
+  for (const pqxx::row& row : rows) out.push_back(row_of(row));
+  return out;
+}
+
+template <typename Row>
+std::optional<Row> first_of(const pqxx::result& rows, Row (*row_of)(const pqxx::row&)) {
+  if (rows.empty()) return {};
+  return row_of(rows[0]);
+}
+
+}  // namespace
+
+Result<std::vector<ClaimRow>> Reader::claims(std::string_view run_id, std::optional<Uuid> after,
+                                             std::size_t limit) {
+  return guarded(impl_->connection, "listing claims", [&] {
+    Params params = impl_->params();
+    params.text(run_id).uuid_or_null(after).integer(static_cast<std::int64_t>(limit));
+    return rows_of(query(impl_->connection, "claims",
+                         "SELECT " MUNIMENT_CLAIM_COLUMNS
+                         " FROM claim WHERE log_no = $1 AND run_id = $2 AND ($3::uuid IS NULL OR "
+                         "(seq, claim_id) > (SELECT seq, claim_id FROM claim WHERE claim_id = $3))"
+                         " ORDER BY seq, claim_id LIMIT $4",
+                         params),
+                   claim_of);
+  });
+}
+
+Result<std::optional<ClaimRow>> Reader::claim(const Uuid& claim_id) {
+  return guarded(impl_->connection, "reading a claim", [&] {
+    return first_of(query(impl_->connection, "claim",
+                          "SELECT " MUNIMENT_CLAIM_COLUMNS
+                          " FROM claim WHERE log_no = $1 AND claim_id = $2",
+                          impl_->params().uuid(claim_id)),
+                    claim_of);
+  });
+}
+
+Result<std::vector<EvidenceRow>> Reader::evidence(std::optional<std::string> run_id,
+                                                  std::optional<std::string> type,
+                                                  std::optional<Uuid> after, std::size_t limit) {
+  return guarded(impl_->connection, "listing evidence", [&] {
+    Params params = impl_->params();
+    params.text_or_null(run_id).text_or_null(type).uuid_or_null(after).integer(
+        static_cast<std::int64_t>(limit));
+    return rows_of(
+        query(impl_->connection, "evidence",
+              "SELECT " MUNIMENT_EVIDENCE_COLUMNS
+              " FROM evidence WHERE log_no = $1 AND ($2::text IS NULL OR run_id = $2)"
+              " AND ($3::text IS NULL OR type = $3) AND ($4::uuid IS NULL OR (seq, evidence_id) > "
+              "(SELECT seq, evidence_id FROM evidence WHERE evidence_id = $4))"
+              " ORDER BY seq, evidence_id LIMIT $5",
+              params),
+        evidence_of);
+  });
+}
+
+Result<std::optional<EvidenceRow>> Reader::evidence_by_id(const Uuid& evidence_id) {
+  return guarded(impl_->connection, "reading evidence", [&] {
+    return first_of(query(impl_->connection, "evidence_by_id",
+                          "SELECT " MUNIMENT_EVIDENCE_COLUMNS
+                          " FROM evidence WHERE log_no = $1 AND evidence_id = $2",
+                          impl_->params().uuid(evidence_id)),
+                    evidence_of);
+  });
+}
+
+Result<std::vector<PointerRow>> Reader::dependents(std::string_view pointer) {
+  return guarded(impl_->connection, "looking for what needs a pointer", [&] {
+    std::vector<PointerRow> rows;
+    for (const pqxx::row& row :
+         query(impl_->connection, "dependents",
+               "SELECT pointer, needed_by, needed_id, run_id, seq FROM pointer "
+               "WHERE log_no = $1 AND pointer = $2 ORDER BY seq, needed_id",
+               impl_->params().text(pointer))) {
+      rows.push_back({text_of(row[0]), text_of(row[1]), uuid_of(row[2]),
+                      text_of(row[3]), integer_of(row[4])});
+    }
+    return rows;
+  });
+}
+
+}  // namespace muniment::store

@@ -1,0 +1,155 @@
+// Reading runs. One run is read from the log itself, by the indexes "started" and "life" of
+// migrations/0001_log.sql: the table `run` is derived and a moment behind, and a halted run must not
+// look open meanwhile. Lists are read from the table.
+#include "store/reader_impl.hpp"
+#include "store/run_row.hpp"
+
+namespace muniment::store {
+
+namespace {
+
+#define MUNIMENT_RUN_COLUMNS                                                                     \
+  "run_no, run_id, first_seq, status, outcome, origin, owner, agent, goal, labels, parent, "      \
+  "external_id, " MUNIMENT_MICROS("started_at") ", " MUNIMENT_MICROS("ended_at") ", halt"
+
+RunRow run_row_of(const pqxx::row& row) {
+  RunRow run;
+  run.run_no = integer_of(row[0]);
+  run.run_id = text_of(row[1]);
+  run.first_seq = integer_of(row[2]);
+  run.status = text_of(row[3]);
+  run.outcome = text_if(row[4]);
+  run.origin = static_cast<events::Origin>(integer_of(row[5]));
+  run.owner = text_of(row[6]);
+  run.agent = text_of(row[7]);
+  run.goal = text_if(row[8]);
+  run.labels = text_of(row[9]);
+  run.parent = text_if(row[10]);
+  run.external_id = text_if(row[11]);
+  run.started_at = time_of(row[12]);
+  run.ended_at = time_if(row[13]);
+  run.halt = text_if(row[14]);
+  return run;
+}
+
+std::optional<RunRow> read_run(Reader::Impl& impl, std::int64_t run_no) {
+  auto life = impl.life_of(run_no);
+  if (life.empty() || run_no == 0) return {};
+  impl.name_runs(life);
+  RunRow run;
+  for (const events::Event& event : life) apply_to_row(run, event);
+  return run;
+}
+
+// The last event of a run with those of its life before it, of one moment, in order.
+std::vector<events::Event> life_and_head(Reader::Impl& impl, std::int64_t run_no) {
+  return events_of(query(
+      impl.connection, "life_and_head",
+      "SELECT * FROM (SELECT " MUNIMENT_EVENT_COLUMNS
+      " FROM event WHERE log_no = $1 AND run_no = $2 AND type IN (" MUNIMENT_HEAD_TYPES ")) life "
+      "UNION ALL SELECT * FROM (SELECT " MUNIMENT_EVENT_COLUMNS
+      " FROM event WHERE log_no = $1 AND run_no = $2 ORDER BY run_seq DESC LIMIT 1) head "
+      "ORDER BY run_seq",
+      impl.params().integer(run_no)));
+}
+
+std::shared_ptr<Run> loaded(Reader::Impl& impl, std::string_view run_id, std::int64_t run_no) {
+  const auto events = life_and_head(impl, run_no);
+  if (events.empty()) return nullptr;
+  RunView view;
+  if (run_no == 0) {
+    view.status = RunStatus::open;
+    view.owner = events::daemon_actor;
+    view.origin = events::Origin::observed;
+    view.run_no = view.first_seq = 0;
+  }
+  for (const events::Event& event : events) apply_to_view(view, event);
+  const events::Event& last = events.back();
+  auto run = std::make_shared<Run>(std::string(run_id));
+  run->head = {run_no, last.run_seq + 1, last.run_hash, view.status};
+  run->ids_complete_from = run->head.run_seq;
+  run->committed(run->head.run_seq);
+  run->publish(std::move(view));
+  return run;
+}
+
+// The conditions of a run filter; absent ones are NULL, which the statement reads as "any".
+constexpr const char* runs_sql =
+    "SELECT " MUNIMENT_RUN_COLUMNS
+    " FROM run WHERE log_no = $1"
+    " AND ($2::text IS NULL OR status = $2)"
+    " AND ($3::text IS NULL OR agent = $3)"
+    " AND ($4::jsonb IS NULL OR labels @> $4)"
+    " AND ($5::timestamptz IS NULL OR started_at >= $5)"
+    " AND ($6::text IS NULL OR parent = $6)"
+    " AND ($7::text IS NULL OR owner = $7)"
+    " AND ($8::text IS NULL OR external_id = $8)"
+    " AND ($9::bigint IS NULL OR run_no < $9)"
+    " ORDER BY run_no DESC LIMIT $10";
+
+template <typename T, typename Format>
+std::optional<std::string> formatted(const std::optional<T>& value, Format format) {
+  if (!value) return {};
+  return format(*value);
+}
+
+}  // namespace
+
+std::vector<events::Event> Reader::Impl::life_of(std::int64_t run_no) {
+  return events_of(query(connection, "life_of",
+                         "SELECT " MUNIMENT_EVENT_COLUMNS
+                         " FROM event WHERE log_no = $1 AND run_no = $2 AND "
+                         "type IN (" MUNIMENT_LIFE_TYPES ") ORDER BY run_seq",
+                         params().integer(run_no)));
+}
+
+std::optional<std::int64_t> Reader::Impl::run_no_of(std::string_view run_id) {
+  if (run_id == log_run_id) return 0;
+  const pqxx::result rows =
+      query(connection, "run_no_of",
+            "SELECT run_no FROM event WHERE log_no = $1 AND run_seq = 0 AND run_no > 0 AND "
+            "body ->> 'run_id' = $2 LIMIT 1",
+            params().text(run_id));
+  if (rows.empty()) return {};
+  return integer_of(rows[0][0]);
+}
+
+Result<std::shared_ptr<Run>> Reader::load_run(std::string_view run_id) {
+  return guarded(impl_->connection, "loading a run", [&]() -> std::shared_ptr<Run> {
+    const auto run_no = impl_->run_no_of(run_id);
+    return run_no ? loaded(*impl_, run_id, *run_no) : nullptr;
+  });
+}
+
+Result<std::optional<RunRow>> Reader::run(std::string_view run_id) {
+  return guarded(impl_->connection, "reading a run", [&]() -> std::optional<RunRow> {
+    const auto run_no = impl_->run_no_of(run_id);
+    return run_no ? read_run(*impl_, *run_no) : std::nullopt;
+  });
+}
+
+Result<std::optional<RunRow>> Reader::run_by_no(std::int64_t run_no) {
+  return guarded(impl_->connection, "reading a run", [&] { return read_run(*impl_, run_no); });
+}
+
+Result<std::vector<RunRow>> Reader::runs(const RunFilter& filter, std::size_t limit) {
+  return guarded(impl_->connection, "listing runs", [&] {
+    Params params = impl_->params();
+    params.text_or_null(filter.status)
+        .text_or_null(filter.agent)
+        .text_or_null(filter.labels)
+        .text_or_null(formatted(filter.since, format_time))
+        .text_or_null(filter.parent)
+        .text_or_null(filter.owner)
+        .text_or_null(filter.external_id)
+        .text_or_null(formatted(filter.before_run_no, [](std::int64_t no) { return std::to_string(no); }))
+        .integer(static_cast<std::int64_t>(limit));
+    std::vector<RunRow> runs;
+    for (const pqxx::row& row : query(impl_->connection, "runs", runs_sql, params)) {
+      runs.push_back(run_row_of(row));
+    }
+    return runs;
+  });
+}
+
+}  // namespace muniment::store
