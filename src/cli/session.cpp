@@ -159,6 +159,12 @@ void Session::finish(const Status& status) {
   }
 }
 
+void Session::finish_quietly(const Status& status) {
+  if (status) return;
+  fmt::print(stderr, "muniment: the end of the command is not recorded: {}: {}\n", name_of(status.error().code),
+             escape_for_terminal(status.error().message));
+}
+
 bool Session::printed_json(const Message& message) {
   if (options.json) out().line(message.result().source());
   return options.json;

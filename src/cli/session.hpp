@@ -50,6 +50,9 @@ class Session {
   // Never starts anything. Errors: unavailable, with how to start it.
   Result<Client*> running_client();
 
+  // The next request makes a new connection.
+  void disconnect() { client_.reset(); }
+
   // One request, on `client()`.
   Result<Message> call(std::string_view method, std::string_view params);
 
@@ -60,6 +63,9 @@ class Session {
 
   // Reports the outcome of a command and sets the exit code.
   void finish(const Status& status);
+  // The same on standard error only, with the exit code left alone: standard output belongs to
+  // somebody else's command.
+  static void finish_quietly(const Status& status);
   // With --json, the result as it came; true when that was all.
   bool printed_json(const Message& message);
 

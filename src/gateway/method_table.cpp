@@ -18,6 +18,8 @@ constexpr MethodInfo table[] = {
     {.name = "artifact.stat", .function = artifact_stat},
     {.name = "claim.list", .function = claim_list},
     {.name = "claim.record", .function = claim_record, .writes = true},
+    {.name = "command.end", .function = command_end, .writes = true},
+    {.name = "command.start", .function = command_start, .runs = Runs::loop_first, .writes = true},
     {.name = "event.append", .function = event_append, .runs = Runs::loop_first, .writes = true},
     {.name = "event.get", .function = event_get},
     {.name = "event.list", .function = event_list},

@@ -27,6 +27,10 @@ Result<Answer> evidence_list(Call& call);
 Result<Answer> run_recover(Call& call);
 Result<Answer> server_rebuild(Call& call);
 
+// commands.cpp
+Result<Answer> command_end(Call& call);
+Result<Answer> command_start(Call& call);
+
 // events.cpp
 Result<Answer> event_append(Call& call);
 

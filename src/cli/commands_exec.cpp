@@ -1,0 +1,224 @@
+// exec: a real command, recorded as it happens. The order is the point: the start is committed
+// before the command runs, so that nothing runs unrecorded, and from then on nothing that goes
+// wrong with the recording changes what the command does or how it ends.
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <thread>
+
+#include "base/limits.hpp"
+#include "base/text.hpp"
+#include "base/utf8.hpp"
+#include "cli/child_command.hpp"
+#include "cli/commands.hpp"
+#include "cli/scrub.hpp"
+#include "cli/tree_digest.hpp"
+#include "cli/upload.hpp"
+
+namespace muniment::cli {
+namespace {
+
+constexpr std::size_t argv_bytes_max = 24 * 1024;  // leaves room in a body for the environment
+constexpr std::size_t env_value_bytes_max = 2048;
+constexpr int end_attempts = 3;
+
+struct ExecOptions {
+  std::string run;
+  std::string step;
+};
+
+void declare_exec(CLI::App& command, ExecOptions& options) {
+  command.add_option("--run", options.run, "RUN; otherwise MUNIMENT_RUN, otherwise a new one");
+  command.add_option("--step", options.step, "The step's id");
+  command.footer("muniment exec [--run RUN] -- COMMAND …\n"
+                 "Exits with the command's code, or 128 + the signal that ended it. 125: it could not be recorded, "
+                 "and was not started.");
+}
+
+class Recording {
+ public:
+  Recording(Session& session, const ExecOptions& options) : session_(session), options_(options) {}
+
+  // Up to the commit of command.started.
+  Status begin() {
+    if (session_.command.empty()) {
+      return Error(Errc::invalid_argument, "which command? muniment exec [--run RUN] -- COMMAND …");
+    }
+    std::error_code failed;
+    folder_ = std::filesystem::current_path(failed).string();
+    RETURN_IF_ERROR(choose_run());
+    ASSIGN_OR_RETURN(const std::string params, start_params());
+    ASSIGN_OR_RETURN(const Message answer, session_.call("command.start", params));
+    command_id_ = answer.result()["command_id"].string_or("");
+    ::setenv("MUNIMENT_RUN", run_id_.c_str(), 1);  // what the command itself records belongs here too
+    return success();
+  }
+
+  // A daemon that was restarted meanwhile is met again: the end is the same however often it is sent.
+  Status end(const CommandOutcome& outcome) {
+    Status status = record_end(outcome);
+    for (int attempt = 1; attempt < end_attempts && !status && is_transient(status.error().code); ++attempt) {
+      std::this_thread::sleep_for(std::chrono::seconds(attempt));
+      session_.disconnect();
+      status = record_end(outcome);
+    }
+    return status;
+  }
+
+  const std::string& run_id() const { return run_id_; }
+
+ private:
+  Status choose_run() {
+    const char* environment = std::getenv("MUNIMENT_RUN");
+    if (!options_.run.empty() || (environment != nullptr && *environment != '\0')) {
+      ASSIGN_OR_RETURN(run_id_, session_.run_id(options_.run));
+      return success();
+    }
+    std::vector<std::string> shown = session_.command;
+    scrub_arguments(shown);
+    std::string goal;
+    for (const std::string& word : shown) goal += (goal.empty() ? "" : " ") + word;
+    json::Writer params;
+    params.begin_object().key("agent").begin_object();
+    const std::string name = std::filesystem::path(session_.command.front()).filename().string();
+    params.member("name", name.empty() ? "command" : preview(name, 256)).end_object();
+    params.member("goal", preview(goal, 1000)).end_object();
+    ASSIGN_OR_RETURN(const Message answer, session_.call("run.start", params.text()));
+    run_id_ = answer.result()["run_id"].string_or("");
+    own_run_ = true;
+    return success();
+  }
+
+  Result<std::string> start_params() {
+    json::Writer params;
+    params.begin_object().member("run_id", run_id_);
+    if (!options_.step.empty()) params.member("step_id", options_.step);
+    std::vector<std::string> arguments = session_.command;
+    const std::size_t scrubbed = scrub_arguments(arguments);
+    RETURN_IF_ERROR(write_arguments(params, arguments));
+    params.member("cwd", preview(folder_, 4096));
+    params.key("env").begin_object();
+    for (const auto& [name, value] : allowed_environment(environ)) {
+      params.member(name, preview(value, env_value_bytes_max));
+    }
+    params.end_object();
+    const std::string digest = tree_digest(folder_);
+    if (!digest.empty()) params.member("tree_digest", digest);
+    params.member("scrubbed", scrubbed).end_object();
+    return std::move(params).text();
+  }
+
+  // A very long command line goes into an artifact, and its beginning into the event.
+  Status write_arguments(json::Writer& params, const std::vector<std::string>& arguments) {
+    params.key("argv").begin_array();
+    std::size_t bytes = 0;
+    std::size_t shown = 0;
+    for (; shown < arguments.size(); ++shown) {
+      bytes += json::quote(arguments[shown]).size() + 1;
+      if (bytes > argv_bytes_max && shown > 0) break;
+      params.string(preview(arguments[shown], argv_bytes_max));
+    }
+    const bool whole = bytes <= argv_bytes_max;
+    if (!whole && shown < arguments.size()) {
+      params.string(fmt::format("… and {} more: x_argv_artifact", arguments.size() - shown));
+    }
+    params.end_array();
+    if (whole) return success();
+    std::string text;
+    for (const std::string& argument : arguments) text += argument + '\0';
+    Upload upload{run_id_, options_.step, "application/octet-stream", R"({"what":"argv, each ending in NUL"})"};
+    ASSIGN_OR_RETURN(Client* const client, session_.client());
+    ASSIGN_OR_RETURN(const Message answer, put_bytes(*client, upload, text));
+    params.member("x_argv_artifact", answer.result()["artifact_id"].string_or(""));
+    return success();
+  }
+
+  Status record_end(const CommandOutcome& outcome) {
+    json::Writer params;
+    params.begin_object().member("run_id", run_id_).member("command_id", command_id_);
+    if (outcome.signal != 0) {
+      params.member("signal", signal_name(outcome.signal));
+    } else {
+      params.member("exit_code", outcome.exit_code);
+    }
+    RETURN_IF_ERROR(write_output(params, "stdout", outcome.stdout_file));
+    RETURN_IF_ERROR(write_output(params, "stderr", outcome.stderr_file));
+    const std::string digest = tree_digest(folder_);
+    if (!digest.empty()) params.member("tree_digest", digest);
+    if (outcome.output_lost) params.member("x_output_lost", true);
+    params.end_object();
+    RETURN_IF_ERROR(session_.call("command.end", params.text()));
+    if (!own_run_) return success();
+    const bool good = outcome.signal == 0 && outcome.exit_code == 0;
+    RETURN_IF_ERROR(session_.call("run.end", fmt::format("{{\"run_id\":{},\"outcome\":\"{}\"}}", json::quote(run_id_),
+                                                         good ? "success" : "failure")));
+    return success();
+  }
+
+  Status write_output(json::Writer& params, const char* stream, int file) {
+    struct stat status {};
+    if (file < 0 || ::fstat(file, &status) != 0 || status.st_size == 0) return success();
+    std::string beginning(4096, '\0');
+    const ssize_t got = ::pread(file, beginning.data(), beginning.size(), 0);
+    beginning.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+    // The piece may end inside a character: its last bytes do not tell.
+    const std::size_t invalid = first_invalid_utf8(beginning);
+    const bool text = beginning.find('\0') == std::string::npos &&
+                      (invalid == std::string::npos || invalid + 4 > beginning.size());
+    Upload upload{run_id_, options_.step, text ? "text/plain" : "application/octet-stream",
+                  fmt::format("{{\"stream\":\"{}\",\"command_id\":\"{}\"}}", stream, command_id_)};
+    ASSIGN_OR_RETURN(Client* const client, session_.client());
+    ASSIGN_OR_RETURN(const Message answer, put_open_file(*client, upload, file));
+    params.key(stream).begin_object().member("artifact_id", answer.result()["artifact_id"].string_or(""));
+    if (text) params.member("preview", preview(beginning, limits::preview_bytes_max));
+    params.end_object();
+    return success();
+  }
+
+  Session& session_;
+  const ExecOptions& options_;
+  std::string folder_;
+  std::string run_id_;
+  std::string command_id_;
+  bool own_run_ = false;
+};
+
+Status exec_command(Session& session, const ExecOptions& options) {
+  Recording recording(session, options);
+  Status begun = recording.begin();
+  if (!begun) {
+    session.finish(begun);
+    session.exit_code = exit_not_recorded;
+    return success();
+  }
+  auto outcome = run_command(session.command);
+  if (!outcome) {  // the machine is out of something; the start is recorded, and this is its end
+    session.finish(outcome.error());
+    session.exit_code = exit_not_recorded;
+    CommandOutcome unstarted;
+    unstarted.exit_code = exit_not_recorded;
+    session.finish_quietly(recording.end(unstarted));
+    return success();
+  }
+  const Status ended = recording.end(*outcome);
+  for (const int file : {outcome->stdout_file, outcome->stderr_file}) {
+    if (file >= 0) ::close(file);
+  }
+  session.finish_quietly(ended);
+  session.exit_code = outcome->signal != 0 ? 128 + outcome->signal : outcome->exit_code;
+  return success();
+}
+
+}  // namespace
+
+void add_exec_command(CLI::App& app, Session& session) {
+  add_command<ExecOptions>(session, app, "exec", "Run a command and record it", declare_exec, exec_command);
+}
+
+}  // namespace muniment::cli

@@ -1,0 +1,136 @@
+#include "cli/scrub.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <iterator>
+
+namespace muniment::cli {
+namespace {
+
+constexpr std::string_view secret_words[] = {"TOKEN", "KEY", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL"};
+
+constexpr std::string_view allowed_names[] = {
+    "CI",   "COLORTERM", "EDITOR",   "HOME",       "HOSTNAME", "LANG",        "LANGUAGE", "LOGNAME",
+    "MAKEFLAGS", "NODE_ENV", "PATH", "PWD", "PYTHONPATH", "SHELL",    "SOURCE_DATE_EPOCH", "TERM", "TMPDIR",
+    "TZ",   "USER",      "VIRTUAL_ENV",
+};
+constexpr std::string_view allowed_beginnings[] = {"LC_", "MUNIMENT_"};
+
+// Keys that are known by how they begin (their issuers chose these so that scanners find them).
+struct KeyShape {
+  std::string_view beginning;
+  std::size_t length_min;
+};
+constexpr KeyShape key_shapes[] = {
+    {"AKIA", 20}, {"ASIA", 20}, {"AIza", 35}, {"eyJ", 40}, {"ghp_", 20}, {"gho_", 20}, {"ghs_", 20},
+    {"github_pat_", 20}, {"glpat-", 20}, {"sk-", 20}, {"sk_live_", 20}, {"rk_live_", 20}, {"xoxb-", 20},
+    {"xoxp-", 20}, {"npm_", 20}, {"hf_", 20}, {"pypi-", 20},
+};
+
+bool is_key_character(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' || c == '.' || c == '/' || c == '+';
+}
+
+// scheme://user:password@host
+bool scrub_url(std::string& text) {
+  const std::size_t scheme = text.find("://");
+  if (scheme == std::string::npos) return false;
+  const std::size_t begin = scheme + 3;
+  const std::size_t end = std::min(text.find_first_of("/?# '\"", begin), text.size());
+  const std::size_t at = text.substr(begin, end - begin).rfind('@');
+  if (at == std::string::npos) return false;
+  const std::size_t colon = text.find(':', begin);
+  if (colon == std::string::npos || colon >= begin + at) return false;
+  text.replace(colon + 1, begin + at - colon - 1, scrubbed_text);
+  return true;
+}
+
+bool scrub_bearer(std::string& text) {
+  for (const std::string_view scheme : {"Bearer ", "bearer ", "Basic ", "basic "}) {
+    const std::size_t found = text.find(scheme);
+    if (found == std::string::npos) continue;
+    const std::size_t begin = found + scheme.size();
+    const std::size_t end = std::min(text.find_first_of(" '\"", begin), text.size());
+    if (end - begin < 8) continue;
+    text.replace(begin, end - begin, scrubbed_text);
+    return true;
+  }
+  return false;
+}
+
+bool scrub_shape(std::string& text) {
+  for (const KeyShape& shape : key_shapes) {
+    const std::size_t begin = text.find(shape.beginning);
+    if (begin == std::string::npos || (begin > 0 && is_key_character(text[begin - 1]))) continue;
+    const auto end = std::find_if_not(text.begin() + static_cast<std::ptrdiff_t>(begin), text.end(), is_key_character);
+    const auto length = static_cast<std::size_t>(end - text.begin()) - begin;
+    if (length < shape.length_min) continue;
+    text.replace(begin, length, scrubbed_text);
+    return true;
+  }
+  return false;
+}
+
+// NAME=value, --name=value: the value of a name that says what it is.
+bool scrub_assignment(std::string& text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos || equals + 1 == text.size()) return false;
+  const std::string_view name = std::string_view(text).substr(0, equals);
+  if (name.find_first_of(" /'\"(") != std::string_view::npos || !names_a_secret(name)) return false;
+  text.replace(equals + 1, std::string::npos, scrubbed_text);
+  return true;
+}
+
+bool is_secret_option(std::string_view text) {
+  return text.starts_with("--") && text.find('=') == std::string_view::npos && names_a_secret(text);
+}
+
+}  // namespace
+
+bool names_a_secret(std::string_view name) {
+  std::string upper;
+  for (char c : name) upper.push_back(static_cast<char>(std::toupper(static_cast<unsigned char>(c))));
+  return std::any_of(std::begin(secret_words), std::end(secret_words),
+                     [&upper](std::string_view word) { return upper.find(word) != std::string::npos; });
+}
+
+std::size_t scrub_arguments(std::vector<std::string>& arguments) {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    std::string& text = arguments[i];
+    const bool value_of_secret = i > 1 && is_secret_option(arguments[i - 1]) && !text.starts_with("-");
+    if (value_of_secret) {
+      text = scrubbed_text;
+      ++count;
+    } else if (scrub_assignment(text) || scrub_url(text) || scrub_bearer(text) || scrub_shape(text)) {
+      ++count;
+    }
+  }
+  return count;
+}
+
+std::vector<std::pair<std::string, std::string>> allowed_environment(const char* const* environment) {
+  std::vector<std::pair<std::string, std::string>> allowed;
+  for (; *environment != nullptr; ++environment) {
+    const std::string_view variable = *environment;
+    const std::size_t equals = variable.find('=');
+    if (equals == std::string_view::npos) continue;
+    const std::string_view name = variable.substr(0, equals);
+    const bool listed =
+        std::find(std::begin(allowed_names), std::end(allowed_names), name) != std::end(allowed_names) ||
+        std::any_of(std::begin(allowed_beginnings), std::end(allowed_beginnings),
+                    [name](std::string_view beginning) { return name.starts_with(beginning); });
+    // A database's URI may hold a password.
+    if (!listed || names_a_secret(name) || name == "MUNIMENT_DATABASE") continue;
+    std::vector<std::string> value = {std::string(variable.substr(equals + 1))};
+    scrub_arguments(value);
+    allowed.emplace_back(name, std::move(value.front()));
+  }
+  std::sort(allowed.begin(), allowed.end());
+  allowed.erase(std::unique(allowed.begin(), allowed.end(),
+                            [](const auto& a, const auto& b) { return a.first == b.first; }),
+                allowed.end());
+  return allowed;
+}
+
+}  // namespace muniment::cli

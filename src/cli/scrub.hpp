@@ -1,0 +1,26 @@
+// What of a command line and an environment may be written down for ever. Obvious secrets only: a
+// secret that looks like an ordinary word is not found, which docs/protocol.md says.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace muniment::cli {
+
+inline constexpr std::string_view scrubbed_text = "[scrubbed]";
+
+// Replaces passwords in URLs, values of options and assignments with a secret's name, bearer
+// tokens, and the well-known shapes of keys. Answers how many were replaced.
+std::size_t scrub_arguments(std::vector<std::string>& arguments);
+
+// Does the name say that its value is a secret: TOKEN, KEY, SECRET, PASSWORD …?
+bool names_a_secret(std::string_view name);
+
+// The variables that are recorded, in order of name: an allowlist, and never one whose name says
+// that it is a secret. `environment` is NULL-terminated, as environ.
+std::vector<std::pair<std::string, std::string>> allowed_environment(const char* const* environment);
+
+}  // namespace muniment::cli

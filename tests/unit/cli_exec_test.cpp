@@ -1,0 +1,143 @@
+// What exec writes down and what it leaves out, and that a command runs as if nobody watched.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "cli/child_command.hpp"
+#include "cli/scrub.hpp"
+#include "cli/tree_digest.hpp"
+
+namespace muniment::cli {
+namespace {
+
+std::vector<std::string> scrubbed(std::vector<std::string> arguments, std::size_t expected) {
+  EXPECT_EQ(scrub_arguments(arguments), expected);
+  return arguments;
+}
+
+TEST(Scrub, ObviousSecretsAreReplacedAndCounted) {
+  using Words = std::vector<std::string>;
+  EXPECT_EQ(scrubbed({"x", "--password=hunter2"}, 1), (Words{"x", "--password=[scrubbed]"}));
+  EXPECT_EQ(scrubbed({"x", "--api-token", "abc", "y"}, 1), (Words{"x", "--api-token", "[scrubbed]", "y"}));
+  EXPECT_EQ(scrubbed({"env", "AWS_SECRET_ACCESS_KEY=abc", "ls"}, 1),
+            (Words{"env", "AWS_SECRET_ACCESS_KEY=[scrubbed]", "ls"}));
+  EXPECT_EQ(scrubbed({"psql", "postgresql://ann:pw@db/x"}, 1), (Words{"psql", "postgresql://ann:[scrubbed]@db/x"}));
+  EXPECT_EQ(scrubbed({"curl", "-H", "Authorization: Bearer abcdefghij"}, 1),
+            (Words{"curl", "-H", "Authorization: Bearer [scrubbed]"}));
+  EXPECT_EQ(scrubbed({"sh", "-c", "use ghp_0123456789abcdefghij now"}, 1),
+            (Words{"sh", "-c", "use [scrubbed] now"}));
+}
+
+TEST(Scrub, OrdinaryWordsStay) {
+  const std::vector<std::string> plain = {"git", "commit", "-m", "turn the key = value map", "http://h:80/a@b",
+                                          "--color=always", "task-12345678901234567890", "a=b"};
+  EXPECT_EQ(scrubbed(plain, 0), plain);
+}
+
+TEST(Scrub, OnlyAllowedVariablesAreKept) {
+  const char* environment[] = {"PATH=/bin", "GITHUB_TOKEN=x", "LC_ALL=C", "MUNIMENT_DATABASE=postgresql://a:b@c/d",
+                               "MUNIMENT_KEY=k", "FOO=bar", "HOME=/root", nullptr};
+  std::vector<std::string> names;
+  for (const auto& [name, value] : allowed_environment(environment)) names.push_back(name);
+  EXPECT_EQ(names, (std::vector<std::string>{"HOME", "LC_ALL", "PATH"}));
+}
+
+std::string contents(int file) {
+  std::string text(1 << 20, '\0');
+  const ssize_t got = ::pread(file, text.data(), text.size(), 0);
+  text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+  ::close(file);
+  return text;
+}
+
+TEST(ChildCommand, BothStreamsAndTheExitCodeAreKept) {
+  auto outcome = run_command({"sh", "-c", "echo out; echo err >&2; exit 7"});
+  ASSERT_TRUE(outcome.ok());
+  EXPECT_EQ(outcome->exit_code, 7);
+  EXPECT_EQ(outcome->signal, 0);
+  EXPECT_EQ(contents(outcome->stdout_file), "out\n");
+  EXPECT_EQ(contents(outcome->stderr_file), "err\n");
+}
+
+TEST(ChildCommand, ASignalThatEndsItIsNamed) {
+  auto outcome = run_command({"sh", "-c", "kill -TERM $$"});
+  ASSERT_TRUE(outcome.ok());
+  EXPECT_EQ(signal_name(outcome->signal), "SIGTERM");
+}
+
+TEST(ChildCommand, WhatCannotBeStartedAnswersAsAShellWould) {
+  auto missing = run_command({"/nonexistent/program"});
+  ASSERT_TRUE(missing.ok());
+  EXPECT_EQ(missing->exit_code, 127);
+  auto folder = run_command({"/tmp"});
+  ASSERT_TRUE(folder.ok());
+  EXPECT_EQ(folder->exit_code, 126);
+}
+
+TEST(ChildCommand, ASignalToTheRecorderReachesTheCommand) {
+  const std::string script = "trap 'echo got it; exit 3' USR1; kill -USR1 $PPID; while :; do sleep 0.01; done";
+  auto outcome = run_command({"sh", "-c", script});
+  ASSERT_TRUE(outcome.ok());
+  EXPECT_EQ(outcome->exit_code, 3);
+  EXPECT_EQ(contents(outcome->stdout_file), "got it\n");
+}
+
+TEST(ChildCommand, AProcessThatItLeavesBehindIsNotWaitedFor) {
+  auto outcome = run_command({"sh", "-c", "sleep 30 & echo $!"});
+  ASSERT_TRUE(outcome.ok());
+  const pid_t left = std::stoi(contents(outcome->stdout_file));
+  EXPECT_EQ(::kill(left, SIGKILL), 0) << "it had ended: we waited for it";
+}
+
+class TreeTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    char folder[] = "/tmp/muniment-tree-XXXXXX";
+    ASSERT_NE(mkdtemp(folder), nullptr);
+    folder_ = folder;
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  void write(const std::string& name, const std::string& text) { std::ofstream(folder_ + "/" + name) << text; }
+  void git(const std::string& words) {
+    const std::string command = "git -C " + folder_ + " -c user.name=a -c user.email=a@b " + words + " >/dev/null 2>&1";
+    ASSERT_EQ(std::system(command.c_str()), 0) << command;
+  }
+  std::string folder_;
+};
+
+TEST_F(TreeTest, OutsideGitThereIsNone) { EXPECT_EQ(tree_digest(folder_), ""); }
+
+TEST_F(TreeTest, EveryFileThatCountsChangesTheDigestAndNothingElseDoes) {
+  git("init -q");
+  write(".gitignore", "*.o\n");
+  write("a", "one");
+  const std::string before = tree_digest(folder_);
+  EXPECT_EQ(before.rfind("git:none sha256:", 0), 0U) << before;
+  EXPECT_EQ(tree_digest(folder_), before);
+  write("ignored.o", "x");
+  EXPECT_EQ(tree_digest(folder_), before);
+  write("b", "untracked");
+  EXPECT_NE(tree_digest(folder_), before);
+  std::filesystem::remove(folder_ + "/b");
+  EXPECT_EQ(tree_digest(folder_), before);
+  ::chmod((folder_ + "/a").c_str(), 0755);
+  EXPECT_NE(tree_digest(folder_), before);
+}
+
+TEST_F(TreeTest, TheCommitIsNamed) {
+  git("init -q");
+  write("a", "one");
+  git("add a");
+  git("commit -qm first");
+  const std::string digest = tree_digest(folder_);
+  EXPECT_EQ(digest.size(), std::string("git:").size() + 40 + std::string(" sha256:").size() + 64) << digest;
+}
+
+}  // namespace
+}  // namespace muniment::cli
