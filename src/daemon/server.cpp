@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 
 #include "base/limits.hpp"
 #include "base/log.hpp"
@@ -45,6 +46,7 @@ Server::~Server() {
 }
 
 Status Server::listen() {
+  std::signal(SIGPIPE, SIG_IGN);  // a client that is gone is an error of its write, not of the daemon
   const std::string& path = options_.socket_path;
   if (path.size() >= sizeof(sockaddr_un{}.sun_path)) {
     return Error(Errc::invalid_argument, "the socket's path is " + std::to_string(path.size()) + " bytes, limit " +

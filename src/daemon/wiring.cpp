@@ -11,6 +11,8 @@
 #include "base/schema.hpp"
 #include "daemon/data_folder.hpp"
 #include "daemon/server.hpp"
+#include "evidence/halt_journal.hpp"
+#include "evidence/pointer_follower.hpp"
 #include "gateway/access.hpp"
 #include "gateway/services.hpp"
 #include "gateway/worker_pool.hpp"
@@ -22,6 +24,7 @@
 #include "store/partitions.hpp"
 #include "store/private_postgres.hpp"
 #include "store/reader.hpp"
+#include "store/run_follower.hpp"
 
 namespace muniment::daemon {
 namespace {
@@ -47,6 +50,9 @@ struct Daemon::Parts {
   store::RunDirectory runs;
   std::unique_ptr<store::ArtifactFiles> files;
   std::unique_ptr<store::Appender> appender;
+  std::unique_ptr<store::RunFollower> run_follower;
+  std::unique_ptr<evidence::PointerFollower> pointer_follower;
+  std::unique_ptr<evidence::HaltJournal> halts;
   std::unique_ptr<gateway::Services> services;
   std::unique_ptr<gateway::WorkerPool> workers;
   std::unique_ptr<Server> server;
@@ -55,7 +61,9 @@ struct Daemon::Parts {
   Status open_database(const Config& config);
   Status open_files(const Config& config);
   Status open_log(const Config& config);
+  Status open_followers(const Config& config);
   Status open_socket(const Config& config);
+  void stop_followers();
   void watch_partitions(std::int64_t size);
   void append_own(std::string_view type, std::string body);
 
@@ -105,9 +113,29 @@ Status Daemon::Parts::open_log(const Config& config) {
   });
 }
 
+Status Daemon::Parts::open_followers(const Config& config) {
+  store::Follower::Options options;
+  options.uri = database_uri;
+  options.log_no = log_no;
+  run_follower = std::make_unique<store::RunFollower>(options, tail);
+  pointer_follower = std::make_unique<evidence::PointerFollower>(options, tail);
+  run_follower->start();
+  pointer_follower->start();
+  // Halts that Postgres could not take go into the log before anything is served.
+  ASSIGN_OR_RETURN(halts, evidence::HaltJournal::open({config.data + "/halts", database_uri, log_no}, *appender, runs));
+  return success();
+}
+
+void Daemon::Parts::stop_followers() {
+  tail.close();
+  run_follower->stop();
+  pointer_follower->stop();
+  halts.reset();
+}
+
 Status Daemon::Parts::open_socket(const Config& config) {
   services = std::unique_ptr<gateway::Services>(new gateway::Services{
-      clock, *appender, runs, tail, *files, config.data, database_uri, config.socket, clock.now()});
+      clock, *appender, runs, tail, *files, *reinterpret_cast<snapshot::Snapshotter*>(this), *halts, config.data, database_uri, config.socket, clock.now()});
   workers = std::make_unique<gateway::WorkerPool>(static_cast<std::size_t>(config.workers), database_uri, log_no, worker_tasks_max);
   ServerOptions options;
   options.socket_path = config.socket;
@@ -165,6 +193,7 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const Config& config) {
   RETURN_IF_ERROR(parts->open_files(config));
   RETURN_IF_ERROR(parts->open_database(config));
   RETURN_IF_ERROR(parts->open_log(config));
+  RETURN_IF_ERROR(parts->open_followers(config));
   RETURN_IF_ERROR(parts->open_socket(config));
   RETURN_IF_ERROR(write_file_durably(config.data + "/database.uri", parts->database_uri + "\n"));
   log_info("munimentd serves", {{"socket", config.socket}, {"version", MUNIMENT_VERSION}});
@@ -178,7 +207,7 @@ int Daemon::serve() {
   parts.workers->stop();
   if (!parts.lost) parts.append_own("log.stopped", R"({"reason":"signal"})");
   parts.appender->stop();
-  parts.tail.close();
+  parts.stop_followers();
   if (parts.postgres) parts.postgres->stop();
   return parts.lost ? 1 : 0;
 }

@@ -66,7 +66,7 @@ std::string body_of(std::int64_t number) {
                       hex(32) + R"(","ev://run/)" + hex(32) + R"("],"note":")", R"("}})");
   }
   return padded(R"({"call_id":")" + call + R"(","status":"ok","duration_us":)" + std::to_string(random_bits() % 100000) +
-                    R"(,"content":[{"type":"text","text":")" + hex(64) + " ", R"("}]})");
+                    R"(,"content":[{"type":"text","content":")" + hex(64) + " ", R"("}]})");
 }
 
 // Bodies are made before the clock starts, as the peers do; ids are new for every event.

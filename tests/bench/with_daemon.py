@@ -16,7 +16,8 @@ import support  # noqa: E402
 def main() -> int:
     data = pathlib.Path(sys.argv[sys.argv.index("--data") + 1])
     arguments = sys.argv[sys.argv.index("--") + 1:]
-    daemon = support.Daemon(data=data)
+    daemon = support.Daemon()
+    daemon.data = data
     daemon.start()
     try:
         command = [str(support.BUILD / "append_bench"), "--socket", daemon.socket, *arguments]
