@@ -150,7 +150,7 @@ Status AppendConnection::connect(milliseconds at_most) {
   if (PQsetnonblocking(connection_, 1) != 0) return unavailable(connection_, "setting up the append connection");
 
   RETURN_IF_ERROR(query("SET default_transaction_isolation = 'read committed'; SET TimeZone = 'UTC'; "
-                        "SET search_path = public; SET jit = off; SET lock_timeout = '5s'; SET synchronous_commit = on; "
+                        "SET search_path = public; SET jit = off; SET plan_cache_mode = force_generic_plan; SET lock_timeout = '5s'; SET synchronous_commit = on; "
                         "SET client_min_messages = warning", at_most));
   const std::string insert =
       "WITH head AS MATERIALIZED (SELECT 1 FROM log_head WHERE log_no = $1 AND epoch = $2 FOR SHARE) "
