@@ -50,7 +50,7 @@ Status RunTable::finish(Connection& connection) {
   auto record = records_.begin();
   const auto missing_before = [&](std::optional<std::int64_t> run_no) {
     for (; record != records_.end() && (!run_no || record->first < *run_no); ++record) {
-      found(record->second.first_seq, log_.run_id(record->first), "a row of run", "no row");
+      found(log_.run_id(record->first), "a row of run", "no row");
     }
   };
   while (true) {
@@ -62,7 +62,7 @@ Status RunTable::finish(Connection& connection) {
       compare(row, run_no, record->second);
       ++record;
     } else {
-      found(row.integer(2), row.text(1), "no row: the log has no such run", fmt::format("a row of run {}", row.bytes(1)));
+      found(row.text(1), "no row: the log has no such run", fmt::format("a row of run {}", row.bytes(1)));
     }
   }
   missing_before(std::nullopt);
@@ -72,10 +72,10 @@ Status RunTable::finish(Connection& connection) {
 void RunTable::compare(const Row& row, std::int64_t run_no, const Record& record) {
   const RunFacts& facts = record.facts;
   const auto check = [&](std::string_view column, const Text& wanted, const Text& held) {
-    if (wanted != held) found(record.first_seq, log_.run_id(run_no), shown(column, wanted), shown(column, held));
+    if (wanted != held) found(log_.run_id(run_no), shown(column, wanted), shown(column, held));
   };
   const auto check_json = [&](std::string_view column, const Text& wanted, const Text& held) {
-    if (!same_json(wanted, held)) found(record.first_seq, log_.run_id(run_no), shown(column, wanted), shown(column, held));
+    if (!same_json(wanted, held)) found(log_.run_id(run_no), shown(column, wanted), shown(column, held));
   };
   const auto time = [&row](std::size_t column) { return row.null(column) ? Text() : Text(format_time(row.time(column))); };
   const auto json_text = [&row](std::size_t column) {
@@ -97,8 +97,10 @@ void RunTable::compare(const Row& row, std::int64_t run_no, const Record& record
   check_json("halt", facts.halt, json_text(14));
 }
 
-void RunTable::found(std::int64_t seq, const std::string& run_id, std::string expected, std::string actual) {
-  findings_.add({Check::run_table, seq, run_id, std::move(expected), std::move(actual)});
+// Not tied to a seq: the row follows from all of the run's events, and when some of those are gone
+// or changed, that is the cause to name first.
+void RunTable::found(const std::string& run_id, std::string expected, std::string actual) {
+  findings_.add({Check::run_table, -1, run_id, std::move(expected), std::move(actual)});
 }
 
 }  // namespace muniment::verify

@@ -37,7 +37,7 @@ class RunTable {
     Text ended_at;
   };
   void compare(const Row& row, std::int64_t run_no, const Record& record);
-  void found(std::int64_t seq, const std::string& run_id, std::string expected, std::string actual);
+  void found(const std::string& run_id, std::string expected, std::string actual);
 
   const Log& log_;
   Findings& findings_;

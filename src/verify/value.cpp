@@ -93,8 +93,15 @@ std::size_t Changeable::levels() const {
 
 void write_quoted(std::string_view text, std::string& out) {
   constexpr std::string_view hex = "0123456789abcdef";
+  const auto plain = [](char c) { return c != '"' && c != '\\' && static_cast<unsigned char>(c) >= 0x20; };
   out += '"';
-  for (const char c : text) {
+  while (!text.empty()) {
+    const auto special = std::find_if_not(text.begin(), text.end(), plain);
+    out.append(text.begin(), special);
+    text.remove_prefix(static_cast<std::size_t>(special - text.begin()));
+    if (text.empty()) break;
+    const char c = text.front();
+    text.remove_prefix(1);
     switch (c) {
       case '"': out += "\\\""; break;
       case '\\': out += "\\\\"; break;
@@ -104,13 +111,9 @@ void write_quoted(std::string_view text, std::string& out) {
       case '\f': out += "\\f"; break;
       case '\r': out += "\\r"; break;
       default:
-        if (static_cast<unsigned char>(c) < 0x20) {
-          out += "\\u00";
-          out += hex[static_cast<unsigned char>(c) >> 4];
-          out += hex[static_cast<unsigned char>(c) & 15];
-        } else {
-          out += c;
-        }
+        out += "\\u00";
+        out += hex[static_cast<unsigned char>(c) >> 4];
+        out += hex[static_cast<unsigned char>(c) & 15];
     }
   }
   out += '"';

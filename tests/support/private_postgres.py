@@ -13,6 +13,14 @@ def _bin(name):
     return found[-1]
 
 
+def migrations():
+    texts = []
+    for path in sorted(glob.glob(os.path.join(ROOT, "migrations", "*.sql"))):
+        with open(path, encoding="utf-8") as file:
+            texts.append(file.read())
+    return "\n".join(texts)
+
+
 class PrivatePostgres:
     """`uri(database)` after `start`; every database is made from migrations/*.sql."""
 
@@ -55,15 +63,11 @@ class PrivatePostgres:
             raise RuntimeError(done.stderr.decode(errors="replace"))
         return done.stdout.decode().strip()
 
-    def create(self, database, template=None):
-        if template is not None:
-            self.sql(f'CREATE DATABASE "{database}" TEMPLATE "{template}"')
-            return self.uri(database)
+    def create(self, database):
         self.sql(f'CREATE DATABASE "{database}"')
-        for path in sorted(glob.glob(os.path.join(ROOT, "migrations", "*.sql"))):
-            with open(path, encoding="utf-8") as file:
-                self.sql(file.read(), database)
+        self.sql(migrations(), database)
         return self.uri(database)
 
-    def drop(self, database):
-        self.sql(f'DROP DATABASE "{database}"')
+    def reset(self, database):
+        """Empties it by starting its schema anew: dropping a database waits for a checkpoint."""
+        self.sql("SET client_min_messages = error; DROP SCHEMA public CASCADE; CREATE SCHEMA public;\n" + migrations(), database)

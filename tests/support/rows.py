@@ -237,7 +237,7 @@ class RowChecks:
                                        run.row["first_seq"], run.run_id)
             for column, value in run.row_json.items():
                 if not same_value(parse(row[column] or "null"), value):
-                    self.checker.found("run_table", f"run.{column} is {row[column]:.200}, the log says "
+                    self.checker.found("run_table", f"run.{column} is {row[column]!r:.200}, the log says "
                                        f"{canonical(value):.200}", run.row["first_seq"], run.run_id)
         for row in rows.values():
             self.checker.found("run_table", "a row of run that no event tells of", row["first_seq"], row["run_id"])
