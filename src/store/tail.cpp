@@ -27,14 +27,25 @@ std::int64_t Tail::next_seq() const {
 }
 
 bool Tail::wait(std::int64_t from_seq, std::chrono::milliseconds at_most) const {
+  const std::atomic<bool> never{false};
+  return wait(from_seq, at_most, never);
+}
+
+bool Tail::wait(std::int64_t from_seq, std::chrono::milliseconds at_most, const std::atomic<bool>& called) const {
   std::unique_lock lock(mutex_);
-  const auto ready = [&] { return closed_ || next_seq_ > from_seq; };
+  const auto ready = [&] { return closed_ || next_seq_ > from_seq || called.load(); };
   if (at_most == std::chrono::milliseconds::max()) {
     changed_.wait(lock, ready);
   } else {
     changed_.wait_for(lock, at_most, ready);
   }
   return next_seq_ > from_seq;
+}
+
+void Tail::wake() const {
+  // With the lock taken once, a waiter has either seen the flag or is asleep and hears the call.
+  { std::lock_guard lock(mutex_); }
+  changed_.notify_all();
 }
 
 void Tail::close() {

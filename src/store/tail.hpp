@@ -2,6 +2,7 @@
 // asking Postgres again. Bounded by bytes; who is further behind reads the table first.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -30,6 +31,9 @@ class Tail {
 
   // Waits until an event `from_seq` is committed, the time is up, or `close`. False: it is not.
   bool wait(std::int64_t from_seq, std::chrono::milliseconds at_most) const;
+  // The same, and also until `called` is true; who sets it calls `wake`.
+  bool wait(std::int64_t from_seq, std::chrono::milliseconds at_most, const std::atomic<bool>& called) const;
+  void wake() const;
   void close();
   bool closed() const;
 

@@ -1,0 +1,138 @@
+#include "snapshot/live_run.hpp"
+
+#include <algorithm>
+
+#include "base/failpoint.hpp"
+#include "base/json.hpp"
+#include "base/limits.hpp"
+#include "events/catalogue.hpp"
+
+namespace muniment::snapshot {
+namespace {
+
+constexpr std::string_view state_mime_type = "application/vnd.muniment.state+json";
+
+store::Addressed daemon_event(const std::shared_ptr<store::Run>& run, std::string_view type, std::string body, Time now) {
+  events::NewEvent event;
+  event.type = type;
+  event.schema_version = events::find_type(type)->schema_version;
+  event.body = std::move(body);
+  event.event_id = make_uuid_v7(now);
+  event.event_id_is_ours = true;
+  const bool imported = run->view().origin == events::Origin::imported;
+  event.origin = imported ? events::Origin::imported : events::Origin::observed;
+  events::seal(event);
+  return {run, std::move(event), false};
+}
+
+std::string artifact_body(const store::ArtifactRow& row) {
+  json::Writer out;
+  out.begin_object()
+      .member("artifact_id", row.artifact_id.text())
+      .member("run_id", row.run_id)
+      .member("step_id", row.step_id)
+      .member("path", row.path)
+      .member("hash", to_hex(row.hash))
+      .member("mime_type", row.mime_type)
+      .member("size_bytes", row.size_bytes)
+      .end_object();
+  return std::move(out).text();
+}
+
+std::string snapshot_body(const store::SnapshotRow& row) {
+  json::Writer out;
+  out.begin_object()
+      .member("seq", row.seq)
+      .member("run_seq", row.run_seq)
+      .member("hash", to_hex(row.hash))
+      .member("size_bytes", row.size_bytes)
+      .member("reason", row.reason);
+  if (row.artifact_id) out.member("artifact_id", row.artifact_id->text());
+  out.end_object();
+  return std::move(out).text();
+}
+
+}  // namespace
+
+Result<BuiltSnapshot> build_snapshot(const events::State& state, const std::shared_ptr<store::Run>& run,
+                                     std::string_view reason, std::string_view actor, Clock& clock,
+                                     store::ArtifactFiles& files) {
+  std::string document = state.document();
+  const Time now = clock.now();
+  BuiltSnapshot built;
+  built.request.actor = actor;
+
+  store::SnapshotRow row;
+  row.run_no = run->view().run_no;
+  row.seq = state.seq();
+  row.run_seq = state.run_seq();
+  row.salt = random_salt();
+  row.hash = sha256({std::string_view(reinterpret_cast<const char*>(row.salt->data()), row.salt->size()), document});
+  row.state_hash = sha256(document);
+  row.size_bytes = static_cast<std::int64_t>(document.size());
+  row.reason = reason;
+  if (document.size() > limits::snapshot_inline_bytes_max) {
+    const Uuid id = make_uuid_v7(now);
+    ASSIGN_OR_RETURN(built.file, files.store(document, run->run_id, "main", id, state_mime_type));
+    FAILPOINT("snapshot.after_file");
+    row.artifact_id = id;
+    store::ArtifactRow artifact;
+    artifact.artifact_id = id;
+    artifact.run_id = run->run_id;
+    artifact.step_id = "main";
+    artifact.path = built.file->path;
+    artifact.hash = built.file->hash;
+    artifact.mime_type = state_mime_type;
+    artifact.size_bytes = built.file->size_bytes;
+    built.request.events.push_back(daemon_event(run, "artifact.stored", artifact_body(artifact), now));
+    built.request.rows.push_back({0, std::move(artifact)});
+  } else {
+    row.state = std::move(document);
+  }
+  built.taken = {row.seq, row.run_seq, row.state_hash, row.size_bytes, row.artifact_id};
+  built.request.events.push_back(daemon_event(run, "snapshot.taken", snapshot_body(row), now));
+  built.request.rows.push_back({built.request.events.size() - 1, std::move(row)});
+  return built;
+}
+
+std::shared_ptr<LiveRun> LiveRuns::find_or_add(std::int64_t run_no, std::string_view run_id) {
+  auto& run = runs[run_no];
+  if (!run) run = std::make_shared<LiveRun>(run_no, std::string(run_id));
+  run->pace.used = ++turn;
+  return run;
+}
+
+void LiveRuns::set_due(LiveRun& run, std::optional<Monotonic> when) {
+  if (run.pace.due) due.erase({*run.pace.due, run.run_no});
+  run.pace.due = when;
+  if (when) due.insert({*when, run.run_no});
+}
+
+void LiveRuns::set_state_bytes(LiveRun& run, std::size_t bytes) {
+  state_bytes += bytes - run.pace.state_bytes;
+  run.pace.state_bytes = bytes;
+}
+
+void LiveRuns::trim(std::size_t bytes_max) {
+  if (state_bytes > bytes_max) {
+    std::vector<std::shared_ptr<LiveRun>> by_use;
+    for (const auto& [number, run] : runs) {
+      if (run->pace.state_bytes > 0) by_use.push_back(run);
+    }
+    std::sort(by_use.begin(), by_use.end(), [](const auto& a, const auto& b) { return a->pace.used < b->pace.used; });
+    // A quarter more than needed goes, so that this is not done again for the next event.
+    for (const auto& run : by_use) {
+      if (state_bytes <= bytes_max - bytes_max / 4) break;
+      const std::unique_lock lock(run->mutex, std::try_to_lock);
+      if (!lock) continue;  // in use
+      run->state.reset();
+      set_state_bytes(*run, 0);
+    }
+  }
+  std::erase_if(runs, [](const auto& entry) {
+    const Pace& pace = entry.second->pace;
+    return pace.state_bytes == 0 && pace.changes == 0 && !pace.due && !pace.in_flight && entry.second.use_count() == 1;
+  });
+}
+
+}  // namespace muniment::snapshot
