@@ -68,6 +68,23 @@ class LiveTicket final : public Ticket {
   bool answered_ = false;
 };
 
+// For a snapshot that no pace waits for: only its file has to be settled.
+class FileTicket final : public Ticket {
+ public:
+  FileTicket(std::shared_ptr<LiveRuns> live, std::optional<store::StoredFile> file) : live_(std::move(live)), file_(std::move(file)) {}
+  void committed() override { settle(true); }
+  void refused() override { settle(false); }
+
+ private:
+  void settle(bool in) {
+    const std::lock_guard lock(live_->mutex);
+    if (file_) live_->files.push_back({*file_, in});
+  }
+
+  const std::shared_ptr<LiveRuns> live_;
+  const std::optional<store::StoredFile> file_;
+};
+
 }  // namespace
 
 class Snapshotter::Impl {
@@ -84,6 +101,8 @@ class Snapshotter::Impl {
   Result<Taking> take(store::Reader& reader, const std::shared_ptr<store::Run>& run, std::string_view reason,
                       std::string_view actor, Deadline deadline);
   Status check_patches(store::Reader& reader, const store::Run& run, const std::vector<std::string_view>& bodies);
+  Result<Taking> store(const Rehydrated& had, const std::shared_ptr<store::Run>& run, std::string_view reason,
+                       std::string_view actor);
 
  private:
   // The thread
@@ -540,6 +559,16 @@ Status Snapshotter::Impl::check_patches(store::Reader& reader, const store::Run&
   return success();
 }
 
+Result<Taking> Snapshotter::Impl::store(const Rehydrated& had, const std::shared_ptr<store::Run>& run,
+                                        std::string_view reason, std::string_view actor) {
+  if (had.snapshot && had.snapshot_seq == had.state.seq()) {
+    const store::SnapshotRow& row = *had.snapshot;
+    return Taking{{row.seq, row.run_seq, row.state_hash, row.size_bytes, row.artifact_id}, std::nullopt, nullptr};
+  }
+  ASSIGN_OR_RETURN(BuiltSnapshot built, build_snapshot(had.state, run, reason, actor, clock_, files_));
+  return Taking{built.taken, std::move(built.request), std::make_shared<FileTicket>(live_, std::move(built.file))};
+}
+
 // ---- The public face
 
 Snapshotter::Snapshotter(SnapshotterOptions options, Clock& clock, store::Appender& appender, store::RunDirectory& runs,
@@ -555,6 +584,11 @@ std::int64_t Snapshotter::position() const { return impl_->position(); }
 Result<Taking> Snapshotter::take(store::Reader& reader, const std::shared_ptr<store::Run>& run, std::string_view reason,
                                  std::string_view actor, Deadline deadline) {
   return impl_->take(reader, run, reason, actor, deadline);
+}
+
+Result<Taking> Snapshotter::store(const Rehydrated& had, const std::shared_ptr<store::Run>& run, std::string_view reason,
+                                  std::string_view actor) {
+  return impl_->store(had, run, reason, actor);
 }
 
 Status Snapshotter::check_patches(store::Reader& reader, const store::Run& run, const std::vector<std::string_view>& bodies) {

@@ -72,6 +72,11 @@ class Snapshotter {
   Result<Taking> take(store::Reader& reader, const std::shared_ptr<store::Run>& run, std::string_view reason,
                       std::string_view actor, Deadline deadline);
 
+  // A snapshot of a state that was rehydrated, as of now or of then, where its bytes are wanted as an
+  // artifact: the one it came from, or one to be appended.
+  Result<Taking> store(const Rehydrated& had, const std::shared_ptr<store::Run>& run, std::string_view reason,
+                       std::string_view actor);
+
   // Would these state.patched bodies apply, one after the other, to the run as it is now? For
   // admission, on a worker. The answer holds only if nothing else is appended in between; the fold
   // counts what does not apply all the same. Errors: invalid_argument, too_large, conflict, and

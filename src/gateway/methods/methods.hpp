@@ -38,6 +38,10 @@ Result<Answer> event_append(Call& call);
 Result<Answer> event_get(Call& call);
 Result<Answer> event_list(Call& call);
 
+// manifests.cpp
+Result<Answer> manifest_get(Call& call);
+Result<Answer> manifest_put(Call& call);
+
 // run_start.cpp
 Result<Answer> run_start(Call& call);
 
@@ -53,5 +57,11 @@ Result<Answer> run_list(Call& call);
 Result<Answer> server_health(Call& call);
 Result<Answer> server_metrics(Call& call);
 Result<Answer> server_status(Call& call);
+
+// snapshots.cpp
+Result<Answer> run_rehydrate(Call& call);
+Result<Answer> snapshot_latest(Call& call);
+Result<Answer> snapshot_list(Call& call);
+Result<Answer> snapshot_take(Call& call);
 
 }  // namespace muniment::gateway::methods

@@ -1,0 +1,129 @@
+// manifest.put and manifest.get: what was in the context window and why, as JSON in the database.
+// A manifest refers (to transcript ranges, artifacts, cards), and may stand on a base of which it
+// adds and drops, so that a run stores them linear in its length.
+#include "base/limits.hpp"
+#include "base/text.hpp"
+#include "gateway/access.hpp"
+#include "gateway/methods/methods.hpp"
+#include "gateway/services.hpp"
+
+namespace muniment::gateway::methods {
+namespace {
+
+std::string_view view_of(const Salt& salt) { return {reinterpret_cast<const char*>(salt.data()), salt.size()}; }
+
+Status check_size(std::string_view manifest) {
+  if (manifest.size() <= limits::manifest_bytes_max) return success();
+  Error error(Errc::too_large, "manifest is " + grouped(manifest.size()) + " bytes, limit " + grouped(limits::manifest_bytes_max) +
+                                   ". Name a base manifest and say only what was added and dropped, or artifact.put what is large.");
+  error.limit = static_cast<std::int64_t>(limits::manifest_bytes_max);
+  return error;
+}
+
+// The manifest that `manifest` stands on. Errors: invalid_argument, not_found.
+Result<std::optional<Uuid>> base_of(Call& call, const store::Run& run, const json::Value& manifest) {
+  const json::Value named = manifest["base"];
+  if (!named || named.is(json::Kind::null)) return std::optional<Uuid>();
+  const auto id = parse_uuid(named.string_or(""));
+  if (!id) return Error(Errc::invalid_argument, "manifest.base: expected the manifest_id of an earlier manifest");
+  ASSIGN_OR_RETURN(const std::optional<store::ManifestRow> row, call.reader->manifest(*id));
+  if (row && row->run_id == run.run_id) return std::optional<Uuid>(*id);
+  return Error(Errc::not_found, "manifest.base: the run " + run.run_id + " has no manifest " + id->text());
+}
+
+std::string recorded_body(const store::ManifestRow& row) {
+  json::Writer out;
+  out.begin_object()
+      .member("manifest_id", row.manifest_id.text())
+      .member("hash", to_hex(row.hash))
+      .member("size_bytes", row.size_bytes);
+  if (row.base_id) out.member("base", row.base_id->text());
+  return std::move(out.end_object()).text();
+}
+
+std::string put_result(const store::ManifestRow& row, std::int64_t seq) {
+  json::Writer out;
+  out.begin_object()
+      .member("manifest_id", row.manifest_id.text())
+      .member("hash", to_hex(row.hash))
+      .member("salt", row.salt ? to_hex(view_of(*row.salt)) : std::string())
+      .member("size_bytes", row.size_bytes)
+      .member("seq", seq);
+  return std::move(out.end_object()).text();
+}
+
+// The answer to a request that was sent before with the same idempotency key.
+Result<std::optional<Reply>> first_answer(Call& call, const store::Run& run, const Uuid& id, std::string_view text) {
+  ASSIGN_OR_RETURN(const std::optional<store::ManifestRow> row, call.reader->manifest(id));
+  if (!row) return std::optional<Reply>();
+  if (row->run_id != run.run_id || row->manifest != text) {
+    return Error(Errc::conflict, "this idempotency_key came with another manifest before. Use a key of its own.");
+  }
+  return std::optional<Reply>(Reply{put_result(*row, row->seq), {}});
+}
+
+}  // namespace
+
+Result<Answer> manifest_put(Call& call) {
+  const json::Value manifest = call.params["manifest"];
+  RETURN_IF_ERROR(check_size(manifest.source()));
+  ASSIGN_OR_RETURN(const std::shared_ptr<store::Run> run, find_run(call, call.params["run_id"].string_or("")));
+  const bool repeatable = !call.idempotency_key.empty();
+  if (!run || (!call.reader && (manifest["base"] || repeatable))) return NeedsWorker{};
+
+  store::ManifestRow row;
+  row.manifest_id = repeatable ? idempotent_id(call.caller, "manifest.put", call.idempotency_key, 1)
+                               : make_uuid_v7(call.services.clock.now());
+  if (repeatable) {
+    ASSIGN_OR_RETURN(std::optional<Reply> first, first_answer(call, *run, row.manifest_id, manifest.source()));
+    if (first) return *std::move(first);
+  }
+  RETURN_IF_ERROR(check_open(*run));
+  ASSIGN_OR_RETURN(row.base_id, base_of(call, *run, manifest));
+  row.run_id = run->run_id;
+  row.manifest = std::string(manifest.source());
+  row.size_bytes = static_cast<std::int64_t>(row.manifest->size());
+  row.salt = random_salt();
+  row.hash = sha256({view_of(*row.salt), *row.manifest});
+
+  PendingAppend append;
+  append.request.actor = call.caller.actor;
+  const std::string step_id = call.params["step_id"].string_or("");
+  append.request.events.push_back({run, make_event(call, *run, "manifest.recorded", recorded_body(row), step_id), false});
+  append.request.rows.push_back({0, row});
+  append.finish = [row](Services&, const std::vector<events::Receipt>& receipts) -> Result<Reply> {
+    return Reply{put_result(row, receipts.front().seq), {}};
+  };
+  return append;
+}
+
+Result<Answer> manifest_get(Call& call) {
+  if (!call.reader) return NeedsWorker{};
+  const auto id = parse_uuid(call.params["manifest_id"].string_or(""));
+  if (!id) return Error(Errc::invalid_argument, "manifest_id: expected a UUID");
+  const Error none(Errc::not_found, "no manifest " + id->text());
+  ASSIGN_OR_RETURN(const std::optional<store::ManifestRow> row, call.reader->manifest(*id));
+  if (!row) return none;
+  const auto run = find_run(call, row->run_id);
+  if (!run && run.error().code == Errc::not_found) return none;  // somebody else's looks the same
+  if (!run) return run.error();
+  if (row->manifest && sha256({view_of(*row->salt), *row->manifest}) != row->hash) {
+    Error error(Errc::corrupt, "manifest " + id->text() + " does not match its hash");
+    error.run_id = row->run_id;
+    error.pointer = "manifest://" + id->text();
+    return error;
+  }
+  json::Writer out;
+  out.begin_object().member("manifest_id", id->text()).member("run_id", row->run_id);
+  if (row->base_id) out.member("base", row->base_id->text());
+  out.member("hash", to_hex(row->hash)).member("size_bytes", row->size_bytes).member("seq", row->seq);
+  out.member("created_at", format_time(row->created_at));
+  if (row->manifest) {
+    out.member("salt", to_hex(view_of(*row->salt))).raw_member("manifest", *row->manifest);
+  } else {
+    out.member("erased", true);
+  }
+  return Reply{std::move(out.end_object()).text(), {}};
+}
+
+}  // namespace muniment::gateway::methods
