@@ -52,6 +52,65 @@ std::string snapshot_body(const store::SnapshotRow& row) {
   return std::move(out).text();
 }
 
+class LiveTicket final : public Ticket {
+ public:
+  LiveTicket(std::shared_ptr<LiveRuns> live, std::shared_ptr<LiveRun> run, BuiltSnapshot built, std::int64_t changes, Monotonic retry_at)
+      : live_(std::move(live)), run_(std::move(run)), taken_(built.taken), file_(std::move(built.file)), changes_(changes), retry_at_(retry_at) {}
+
+  ~LiveTicket() override {
+    if (!answered_) settle(Outcome::unknown);
+  }
+  void committed() override { settle(Outcome::committed); }
+  void refused() override { settle(Outcome::refused); }
+
+ private:
+  enum class Outcome { committed, refused, unknown };
+
+  void settle(Outcome outcome) {
+    answered_ = true;
+    {
+      const std::lock_guard lock(live_->mutex);
+      Pace& pace = run_->pace;
+      pace.in_flight = false;
+      --live_->in_flight;
+      if (outcome == Outcome::committed) {
+        pace.last = taken_;
+        pace.newest_row = taken_.seq;
+      } else {
+        pace.in_doubt = true;  // it may also have been refused because its row is there
+        pace.changes += changes_;
+        live_->set_due(*run_, retry_at_);
+      }
+      if (file_ && outcome != Outcome::unknown) live_->files.push_back({*file_, outcome == Outcome::committed});
+    }
+    live_->settled.notify_all();
+  }
+
+  const std::shared_ptr<LiveRuns> live_;
+  const std::shared_ptr<LiveRun> run_;
+  const TakenSnapshot taken_;
+  const std::optional<store::StoredFile> file_;
+  const std::int64_t changes_;
+  const Monotonic retry_at_;
+  bool answered_ = false;
+};
+
+class FileTicket final : public Ticket {
+ public:
+  FileTicket(std::shared_ptr<LiveRuns> live, std::optional<store::StoredFile> file) : live_(std::move(live)), file_(std::move(file)) {}
+  void committed() override { settle(true); }
+  void refused() override { settle(false); }
+
+ private:
+  void settle(bool in) {
+    const std::lock_guard lock(live_->mutex);
+    if (file_) live_->files.push_back({*file_, in});
+  }
+
+  const std::shared_ptr<LiveRuns> live_;
+  const std::optional<store::StoredFile> file_;
+};
+
 }  // namespace
 
 Result<BuiltSnapshot> build_snapshot(const events::State& state, const std::shared_ptr<store::Run>& run,
@@ -93,6 +152,15 @@ Result<BuiltSnapshot> build_snapshot(const events::State& state, const std::shar
   built.request.events.push_back(daemon_event(run, "snapshot.taken", snapshot_body(row), now));
   built.request.rows.push_back({built.request.events.size() - 1, std::move(row)});
   return built;
+}
+
+std::shared_ptr<Ticket> make_ticket(std::shared_ptr<LiveRuns> live, std::shared_ptr<LiveRun> run, BuiltSnapshot built,
+                                    std::int64_t changes, Monotonic retry_at) {
+  return std::make_shared<LiveTicket>(std::move(live), std::move(run), std::move(built), changes, retry_at);
+}
+
+std::shared_ptr<Ticket> make_file_ticket(std::shared_ptr<LiveRuns> live, std::optional<store::StoredFile> file) {
+  return std::make_shared<FileTicket>(std::move(live), std::move(file));
 }
 
 std::shared_ptr<LiveRun> LiveRuns::find_or_add(std::int64_t run_no, std::string_view run_id) {

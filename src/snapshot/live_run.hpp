@@ -86,4 +86,11 @@ Result<BuiltSnapshot> build_snapshot(const events::State& state, const std::shar
                                      std::string_view reason, std::string_view actor, Clock& clock,
                                      store::ArtifactFiles& files);
 
+// For a snapshot whose run waits for it. `changes` come back when it was not appended, and it is due
+// again at `retry_at`.
+std::shared_ptr<Ticket> make_ticket(std::shared_ptr<LiveRuns> live, std::shared_ptr<LiveRun> run, BuiltSnapshot built,
+                                    std::int64_t changes, Monotonic retry_at);
+// For one that no pace waits for: only its file has to be settled.
+std::shared_ptr<Ticket> make_file_ticket(std::shared_ptr<LiveRuns> live, std::optional<store::StoredFile> file);
+
 }  // namespace muniment::snapshot

@@ -7,11 +7,11 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/clock.hpp"
 #include "base/result.hpp"
@@ -30,8 +30,6 @@ struct SnapshotterOptions {
   std::int64_t events_between = 500;
   std::int64_t seconds_between = 60;
   std::size_t states_bytes_max = 16u << 20;  // of the states that are held, by estimate
-  // Keeps the position of the follower "snapshot"; called at most once a second.
-  std::function<Status(std::int64_t next_seq)> store_position;
 };
 
 struct TakenSnapshot {
@@ -63,8 +61,9 @@ class Snapshotter {
               store::Tail& tail, store::ArtifactFiles& files);
   ~Snapshotter();  // stops as by `stop`
 
-  // Begins to follow at `next_seq` (the stored position).
-  void start(std::int64_t next_seq);
+  // Begins to follow where it stopped: the position of the follower "snapshot", which is kept at
+  // most once a second.
+  void start();
 
   // The state of the run as it is now, every acknowledged event included. Blocks on `reader`: call
   // it on a worker. Errors: as `rehydrate`; unavailable when another snapshot of the same state is
@@ -87,6 +86,7 @@ class Snapshotter {
   void flush(std::chrono::milliseconds at_most);
   void stop();
 
+  std::string problem() const;    // why it does not get on; empty: it does
   std::int64_t position() const;  // every event below it was followed
 
  private:

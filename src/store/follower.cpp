@@ -17,6 +17,14 @@ constexpr std::size_t table_rows_max = 512;          // taken at once, at most 3
 constexpr milliseconds at_rest{3'600'000};
 constexpr milliseconds away_pause{500};
 
+void put_position(Connection& connection, pqxx::transaction_base& work, std::int16_t log_no, std::string_view name,
+                  std::int64_t next_seq) {
+  query(connection, work, "follower_position_put",
+        "INSERT INTO follower (log_no, name, next_seq) VALUES ($1, $2, $3) "
+        "ON CONFLICT (log_no, name) DO UPDATE SET next_seq = excluded.next_seq, updated_at = now()",
+        Params().integer(log_no).text(name).integer(next_seq));
+}
+
 }  // namespace
 
 Follower::Follower(std::string name, std::vector<std::string> types, Options options, const Tail& tail)
@@ -128,14 +136,20 @@ Status Follower::write(const FollowedRows& rows, std::int64_t next_seq) {
   auto written = guarded(connection, "writing what follower " + name_ + " has read", [&] {
     pqxx::work work(*connection.impl().link);
     write_followed(connection, work, options_.log_no, rows);
-    query(connection, work, "follower_position_put",
-          "INSERT INTO follower (log_no, name, next_seq) VALUES ($1, $2, $3) "
-          "ON CONFLICT (log_no, name) DO UPDATE SET next_seq = excluded.next_seq, updated_at = now()",
-          Params().integer(options_.log_no).text(name_).integer(next_seq));
+    put_position(connection, work, options_.log_no, name_, next_seq);
     work.commit();
     return Done{};
   });
   return written;
+}
+
+Status keep_position(Connection& connection, std::int16_t log_no, std::string_view name, std::int64_t next_seq) {
+  return guarded(connection, "keeping the position of follower " + std::string(name), [&] {
+    pqxx::work work(*connection.impl().link);
+    put_position(connection, work, log_no, name, next_seq);
+    work.commit();
+    return Done{};
+  });
 }
 
 }  // namespace muniment::store

@@ -26,6 +26,9 @@ struct FollowedRows {
   std::vector<PointerRow> pointers;
 };
 
+// Keeps how far the follower `name` has read, for one that writes no tables with it.
+Status keep_position(Connection& connection, std::int16_t log_no, std::string_view name, std::int64_t next_seq);
+
 class Follower {
  public:
   struct Options {
