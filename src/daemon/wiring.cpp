@@ -16,6 +16,7 @@
 #include "gateway/access.hpp"
 #include "gateway/services.hpp"
 #include "gateway/worker_pool.hpp"
+#include "snapshot/snapshotter.hpp"
 #include "store/appender.hpp"
 #include "store/artifact_files.hpp"
 #include "store/connection.hpp"
@@ -31,6 +32,7 @@ namespace {
 
 constexpr std::int16_t log_no = 1;
 constexpr std::size_t worker_tasks_max = 20'000;
+constexpr std::chrono::seconds flush_at_most{10};
 
 // What an operator should know of the private server.
 void notice(const std::string& text) { log_warning(text); }
@@ -53,6 +55,7 @@ struct Daemon::Parts {
   std::unique_ptr<store::RunFollower> run_follower;
   std::unique_ptr<evidence::PointerFollower> pointer_follower;
   std::unique_ptr<evidence::HaltJournal> halts;
+  std::unique_ptr<snapshot::Snapshotter> snapshots;
   std::unique_ptr<gateway::Services> services;
   std::unique_ptr<gateway::WorkerPool> workers;
   std::unique_ptr<Server> server;
@@ -121,6 +124,13 @@ Status Daemon::Parts::open_followers(const Config& config) {
   pointer_follower = std::make_unique<evidence::PointerFollower>(options, tail);
   run_follower->start();
   pointer_follower->start();
+  snapshot::SnapshotterOptions pace;
+  pace.uri = database_uri;
+  pace.log_no = log_no;
+  pace.events_between = config.snapshot_events;
+  pace.seconds_between = config.snapshot_seconds;
+  snapshots = std::make_unique<snapshot::Snapshotter>(std::move(pace), clock, *appender, runs, tail, *files);
+  snapshots->start();
   // Halts that Postgres could not take go into the log before anything is served.
   ASSIGN_OR_RETURN(halts, evidence::HaltJournal::open({config.data + "/halts", database_uri, log_no}, *appender, runs));
   return success();
@@ -130,12 +140,13 @@ void Daemon::Parts::stop_followers() {
   tail.close();
   run_follower->stop();
   pointer_follower->stop();
+  snapshots->stop();
   halts.reset();
 }
 
 Status Daemon::Parts::open_socket(const Config& config) {
   services = std::unique_ptr<gateway::Services>(new gateway::Services{
-      clock, *appender, runs, tail, *files, *reinterpret_cast<snapshot::Snapshotter*>(this), *halts, config.data, database_uri, config.socket, clock.now()});
+      clock, *appender, runs, tail, *files, *snapshots, *halts, config.data, database_uri, config.socket, clock.now()});
   workers = std::make_unique<gateway::WorkerPool>(static_cast<std::size_t>(config.workers), database_uri, log_no, worker_tasks_max);
   ServerOptions options;
   options.socket_path = config.socket;
@@ -205,7 +216,10 @@ int Daemon::serve() {
   parts.server->run();
   log_info("munimentd stops");
   parts.workers->stop();
-  if (!parts.lost) parts.append_own("log.stopped", R"({"reason":"signal"})");
+  if (!parts.lost) {
+    parts.snapshots->flush(flush_at_most);
+    parts.append_own("log.stopped", R"({"reason":"signal"})");
+  }
   parts.appender->stop();
   parts.stop_followers();
   if (parts.postgres) parts.postgres->stop();

@@ -28,6 +28,8 @@ constexpr MethodInfo table[] = {
     {.name = "event.unsubscribe", .function = nullptr, .runs = Runs::on_loop},
     {.name = "evidence.list", .function = evidence_list},
     {.name = "evidence.record", .function = evidence_record, .writes = true},
+    {.name = "manifest.get", .function = manifest_get},
+    {.name = "manifest.put", .function = manifest_put, .runs = Runs::loop_first, .writes = true},
     {.name = "pointer.render", .function = pointer_render},
     {.name = "pointer.resolve", .function = pointer_resolve, .writes = true},
     {.name = "pointer.validate", .function = pointer_validate},
@@ -36,11 +38,15 @@ constexpr MethodInfo table[] = {
     {.name = "run.get", .function = run_get},
     {.name = "run.list", .function = run_list},
     {.name = "run.recover", .function = run_recover, .writes = true},
+    {.name = "run.rehydrate", .function = run_rehydrate},
     {.name = "run.start", .function = run_start, .runs = Runs::loop_first, .writes = true},
     {.name = "server.health", .function = server_health, .runs = Runs::on_loop, .always_answers = true},
     {.name = "server.metrics", .function = server_metrics, .runs = Runs::on_loop, .always_answers = true},
     {.name = "server.rebuild", .function = server_rebuild},
     {.name = "server.status", .function = server_status, .runs = Runs::loop_first, .always_answers = true},
+    {.name = "snapshot.latest", .function = snapshot_latest},
+    {.name = "snapshot.list", .function = snapshot_list},
+    {.name = "snapshot.take", .function = snapshot_take, .writes = true},
 };
 
 constexpr bool before(const MethodInfo& a, const MethodInfo& b) { return a.name < b.name; }

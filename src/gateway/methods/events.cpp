@@ -1,6 +1,7 @@
 // event.append: the hot path. On the loop thread it only reads what is in memory; what needs a file
 // or Postgres (a run that is not loaded, ids that may be known) goes to a worker.
 #include <algorithm>
+#include <optional>
 #include <span>
 
 #include "gateway/access.hpp"
@@ -11,9 +12,12 @@
 #include "gateway/methods/methods.hpp"
 #include "gateway/services.hpp"
 #include "gateway/spill.hpp"
+#include "snapshot/snapshotter.hpp"
 
 namespace muniment::gateway::methods {
 namespace {
+
+constexpr std::string_view patched_type = "state.patched";
 
 Reply append_reply(bool several, std::span<const events::Receipt> receipts, const Spilled& spilled) {
   Reply reply;
@@ -34,6 +38,20 @@ Reply append_reply(bool several, std::span<const events::Receipt> receipts, cons
 bool wants_spill(Call& call, const AdmittedAppend& admitted) {
   if (!call.params["spill"].as_bool().value_or(false)) return false;
   return std::ranges::any_of(admitted.events, [](const AdmittedEvent& item) { return may_spill(item.body); });
+}
+
+// Would the patches among the events apply to the run's working state as it is now? Asked of the
+// bodies as they came, before anything is spilled.
+Status check_patches(Call& call, const store::Run& run, const AdmittedAppend& admitted) {
+  std::vector<std::string_view> patches;
+  for (const AdmittedEvent& item : admitted.events) {
+    if (item.event.type == patched_type) patches.push_back(item.body.source());
+  }
+  return call.services.snapshots.check_patches(*call.reader, run, patches);
+}
+
+bool has_patches(const AdmittedAppend& admitted) {
+  return std::ranges::any_of(admitted.events, [](const AdmittedEvent& item) { return item.event.type == patched_type; });
 }
 
 // Moves long parts into artifacts; where that fails, nothing stays.
@@ -74,10 +92,16 @@ Result<Answer> event_append(Call& call) {
                    admit_append(call.params, call.caller, call.idempotency_key, run->view().origin,
                                 call.services.clock.now()));
   const bool several = admitted.several;
+  std::optional<Error> refused_patch;
+  if (has_patches(admitted)) {
+    if (!call.reader) return NeedsWorker{};
+    if (Status checked = check_patches(call, *run, admitted); !checked) refused_patch = std::move(checked).error();
+  }
   Spilled spilled;
   const bool spills = wants_spill(call, admitted);
   // Files are written before the append: whether it repeats an earlier one is asked first.
-  const bool check_ids = call.check_ids || spills;
+  // So it is where a patch does not apply (any more): it may have been applied already.
+  const bool check_ids = call.check_ids || spills || refused_patch;
   if (check_ids && !call.reader) return NeedsWorker{};
   if (spills) {
     ASSIGN_OR_RETURN(spilled, spill_bodies(call, *run, admitted));
@@ -90,9 +114,10 @@ Result<Answer> event_append(Call& call) {
   std::vector<events::NewEvent> events = std::move(*sealed);
   if (check_ids) {
     auto first = first_receipts(call, *run, events);
-    if (!first || *first) abandon(spilled, call.services.files);
+    if (!first || *first || refused_patch) abandon(spilled, call.services.files);
     if (!first) return std::move(first).error();
     if (*first) return append_reply(several, **first, spilled);
+    if (refused_patch) return *std::move(refused_patch);
   }
 
   PendingAppend append;
