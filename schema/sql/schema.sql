@@ -1,0 +1,405 @@
+-- What migrations/ make, for reading and for comparing; nothing is made from this file.
+-- Written by: MUNIMENT_ACCEPT=1 meson test -C build pg_store
+CREATE FUNCTION public.event_run_seq_as_of(wanted_log smallint, wanted_run bigint, upto bigint) RETURNS bigint
+    LANGUAGE plpgsql STABLE
+    AS $$
+DECLARE
+  low    bigint := -1;
+  high   bigint := (SELECT max(run_seq) + 1 FROM event WHERE log_no = wanted_log AND run_no = wanted_run);
+  middle bigint;
+  passed bigint;
+BEGIN
+  IF high IS NULL THEN RETURN -1; END IF;
+  WHILE high - low > 1 LOOP
+    middle := (low + high) / 2;
+    SELECT seq INTO STRICT passed FROM event WHERE log_no = wanted_log AND run_no = wanted_run AND run_seq = middle;
+    IF passed <= upto THEN low := middle; ELSE high := middle; END IF;
+  END LOOP;
+  RETURN low;
+END $$;
+COMMENT ON FUNCTION public.event_run_seq_as_of(wanted_log smallint, wanted_run bigint, upto bigint) IS 'The last run_seq of the run with seq <= upto; -1 where there is none';
+CREATE FUNCTION public.event_seq_as_of(wanted_log smallint, moment timestamp with time zone) RETURNS bigint
+    LANGUAGE plpgsql STABLE
+    SET enable_seqscan TO 'off'
+    SET enable_indexscan TO 'off'
+    SET enable_indexonlyscan TO 'off'
+    AS $$
+DECLARE
+  past     timestamptz := moment + interval '1 microsecond';
+  bisected bigint;
+  later    bigint;
+BEGIN
+  bisected := event_seq_before(wanted_log, past);
+  SELECT max(seq) INTO later FROM event WHERE log_no = wanted_log AND seq > bisected AND recorded_at < past;
+  RETURN coalesce(later, bisected, -1);
+END $$;
+COMMENT ON FUNCTION public.event_seq_as_of(wanted_log smallint, moment timestamp with time zone) IS 'The last seq with recorded_at <= moment; -1 where there is none';
+CREATE FUNCTION public.event_seq_before(wanted_log smallint, moment timestamp with time zone) RETURNS bigint
+    LANGUAGE plpgsql STABLE
+    SET enable_seqscan TO 'on'
+    SET enable_indexscan TO 'on'
+    SET enable_indexonlyscan TO 'on'
+    AS $$
+DECLARE
+  low    bigint := (SELECT min(seq) - 1 FROM event WHERE log_no = wanted_log);
+  high   bigint := (SELECT max(seq) + 1 FROM event WHERE log_no = wanted_log);
+  middle bigint;
+  passed timestamptz;
+BEGIN
+  WHILE high - low > 1 LOOP
+    middle := (low + high) / 2;
+    SELECT recorded_at INTO STRICT passed FROM event WHERE log_no = wanted_log AND seq = middle;
+    IF passed < moment THEN low := middle; ELSE high := middle; END IF;
+  END LOOP;
+  RETURN low;
+END $$;
+COMMENT ON FUNCTION public.event_seq_before(wanted_log smallint, moment timestamp with time zone) IS 'A seq recorded before the moment whose successor was not (or the log''s edge); NULL for an empty log';
+CREATE FUNCTION public.event_seq_since(wanted_log smallint, moment timestamp with time zone) RETURNS bigint
+    LANGUAGE plpgsql STABLE
+    SET enable_seqscan TO 'off'
+    SET enable_indexscan TO 'off'
+    SET enable_indexonlyscan TO 'off'
+    AS $$
+DECLARE
+  bisected bigint;
+  earlier  bigint;
+BEGIN
+  bisected := event_seq_before(wanted_log, moment);
+  SELECT min(seq) INTO earlier FROM event WHERE log_no = wanted_log AND seq <= bisected AND recorded_at >= moment;
+  RETURN coalesce(earlier, bisected + 1, 0);
+END $$;
+COMMENT ON FUNCTION public.event_seq_since(wanted_log smallint, moment timestamp with time zone) IS 'The first seq with recorded_at >= moment; the log''s size where there is none';
+CREATE FUNCTION public.make_event_partition(wanted_log smallint, number bigint) RETURNS text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    SET lock_timeout TO '2s'
+    AS $_$
+DECLARE
+  log_table  text := format('event_%s', wanted_log);
+  part_table text := format('event_%s_%s', wanted_log, number);
+  low  bigint := number << 24;
+  high bigint := (number + 1) << 24;
+BEGIN
+  IF to_regclass(log_table) IS NULL THEN
+    EXECUTE format('CREATE TABLE %I (LIKE event INCLUDING DEFAULTS INCLUDING CONSTRAINTS) PARTITION BY RANGE (seq)', log_table);
+    EXECUTE format('ALTER TABLE %I ADD CHECK (log_no = %s)', log_table, wanted_log);
+    EXECUTE format('ALTER TABLE %I ADD PRIMARY KEY (log_no, seq)', log_table);
+    EXECUTE format('CREATE TRIGGER no_truncate BEFORE TRUNCATE ON %I FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()', log_table);
+    EXECUTE format('ALTER TABLE event ATTACH PARTITION %I FOR VALUES IN (%s)', log_table, wanted_log);
+  END IF;
+  IF to_regclass(part_table) IS NULL THEN
+    EXECUTE format('CREATE TABLE %I (LIKE %I INCLUDING DEFAULTS INCLUDING CONSTRAINTS)', part_table, log_table);
+    EXECUTE format('ALTER TABLE %I ADD CHECK (log_no = %s AND seq >= %s AND seq < %s)', part_table, wanted_log, low, high);
+    EXECUTE format('ALTER TABLE %I ADD PRIMARY KEY (log_no, seq)', part_table);
+    EXECUTE format('CREATE UNIQUE INDEX %I ON %I (log_no, run_no, run_seq)', part_table || '_run', part_table);
+    EXECUTE format('CREATE UNIQUE INDEX %I ON %I (log_no, run_no, event_id)', part_table || '_event_id', part_table);
+    -- A run by its id, and the few events that make its row: the state of a run is read from the log
+    -- itself, whatever a derived table says.
+    EXECUTE format($sql$CREATE UNIQUE INDEX %I ON %I (log_no, (body ->> 'run_id')) WHERE run_seq = 0 AND run_no > 0$sql$,
+                   part_table || '_started', part_table);
+    EXECUTE format($sql$CREATE INDEX %I ON %I (log_no, run_no, run_seq)
+                        WHERE type IN ('run.started', 'run.ended', 'run.halted', 'run.resumed', 'run.annotated')$sql$,
+                   part_table || '_life', part_table);
+    EXECUTE format('CREATE INDEX %I ON %I USING brin (recorded_at, seq) WITH (pages_per_range = 32, autosummarize = on)',
+                   part_table || '_time', part_table);
+    EXECUTE format('CREATE TRIGGER no_truncate BEFORE TRUNCATE ON %I FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()', part_table);
+    EXECUTE format('ALTER TABLE %I ATTACH PARTITION %I FOR VALUES FROM (%s) TO (%s)', log_table, part_table, low, high);
+  END IF;
+  RETURN part_table;
+END $_$;
+CREATE FUNCTION public.refuse_change() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+  RAISE EXCEPTION '% is append-only: % refused', TG_TABLE_NAME, TG_OP
+    USING ERRCODE = 'insufficient_privilege', HINT = 'Erase with: muniment audit redact';
+END $$;
+CREATE TABLE public.artifact (
+    artifact_id uuid NOT NULL,
+    run_id text NOT NULL,
+    step_id text NOT NULL,
+    path text NOT NULL,
+    hash text NOT NULL,
+    mime_type text NOT NULL,
+    size_bytes bigint NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    metadata jsonb DEFAULT '{}'::jsonb NOT NULL,
+    log_no smallint NOT NULL,
+    seq bigint NOT NULL,
+    CONSTRAINT artifact_hash_check CHECK ((hash ~ '^[0-9a-f]{64}$'::text)),
+    CONSTRAINT artifact_metadata_check CHECK ((octet_length((metadata)::text) <= 16384)),
+    CONSTRAINT artifact_mime_type_check CHECK ((octet_length(mime_type) <= 256)),
+    CONSTRAINT artifact_path_check CHECK ((octet_length(path) <= 1024)),
+    CONSTRAINT artifact_run_id_check CHECK ((octet_length(run_id) <= 128)),
+    CONSTRAINT artifact_size_bytes_check CHECK ((size_bytes >= 0)),
+    CONSTRAINT artifact_step_id_check CHECK ((octet_length(step_id) <= 200))
+);
+COMMENT ON TABLE public.artifact IS 'Raw bytes on disk: path is relative to the artifact root, hash is their SHA-256, seq the artifact.stored event.';
+CREATE TABLE public.checkpoint (
+    log_no smallint NOT NULL,
+    size bigint NOT NULL,
+    root bytea NOT NULL,
+    edge bytea NOT NULL,
+    recorded_at timestamp with time zone NOT NULL,
+    note text,
+    CONSTRAINT checkpoint_edge_check CHECK ((octet_length(edge) <= 2048)),
+    CONSTRAINT checkpoint_note_check CHECK ((octet_length(note) <= 4096)),
+    CONSTRAINT checkpoint_root_check CHECK ((octet_length(root) = 32)),
+    CONSTRAINT checkpoint_size_check CHECK ((size >= 0))
+);
+COMMENT ON TABLE public.checkpoint IS 'The tree at some sizes: its root and its right edge. note is the signed form, where there is one.';
+CREATE TABLE public.claim (
+    claim_id uuid NOT NULL,
+    log_no smallint NOT NULL,
+    seq bigint NOT NULL,
+    run_id text NOT NULL,
+    step_id text,
+    text text NOT NULL,
+    pointers jsonb NOT NULL,
+    status text DEFAULT 'open'::text NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    CONSTRAINT claim_pointers_check CHECK ((octet_length((pointers)::text) <= 65000)),
+    CONSTRAINT claim_run_id_check CHECK ((octet_length(run_id) <= 128)),
+    CONSTRAINT claim_status_check CHECK ((octet_length(status) <= 32)),
+    CONSTRAINT claim_step_id_check CHECK ((octet_length(step_id) <= 200)),
+    CONSTRAINT claim_text_check CHECK ((octet_length(text) <= 61440))
+);
+CREATE TABLE public.event (
+    log_no smallint NOT NULL,
+    seq bigint NOT NULL,
+    run_no bigint NOT NULL,
+    run_seq bigint NOT NULL,
+    recorded_at timestamp with time zone NOT NULL,
+    occurred_at timestamp with time zone,
+    origin smallint NOT NULL,
+    type text NOT NULL,
+    schema_version smallint NOT NULL,
+    step_id text,
+    actor text NOT NULL,
+    event_id uuid NOT NULL,
+    body_hash bytea NOT NULL,
+    salt bytea,
+    body json,
+    run_hash bytea NOT NULL,
+    CONSTRAINT event_actor_check CHECK (((octet_length(actor) >= 1) AND (octet_length(actor) <= 128))),
+    CONSTRAINT event_body_check CHECK ((octet_length((body)::text) <= 61440)),
+    CONSTRAINT event_body_hash_check CHECK ((octet_length(body_hash) = 32)),
+    CONSTRAINT event_check CHECK (((salt IS NULL) = (body IS NULL))),
+    CONSTRAINT event_origin_check CHECK (((origin >= 1) AND (origin <= 3))),
+    CONSTRAINT event_run_hash_check CHECK ((octet_length(run_hash) = 32)),
+    CONSTRAINT event_run_no_check CHECK ((run_no >= 0)),
+    CONSTRAINT event_run_seq_check CHECK ((run_seq >= 0)),
+    CONSTRAINT event_salt_check CHECK ((octet_length(salt) = 32)),
+    CONSTRAINT event_schema_version_check CHECK ((schema_version > 0)),
+    CONSTRAINT event_seq_check CHECK ((seq >= 0)),
+    CONSTRAINT event_step_id_check CHECK (((octet_length(step_id) >= 1) AND (octet_length(step_id) <= 200))),
+    CONSTRAINT event_type_check CHECK (((octet_length(type) >= 1) AND (octet_length(type) <= 100)))
+)
+PARTITION BY LIST (log_no);
+COMMENT ON TABLE public.event IS 'The authoritative history. seq is gapless within a log and is the Merkle leaf index; run_seq is gapless within a run.';
+COMMENT ON COLUMN public.event.origin IS '1 observed, 2 reported, 3 imported';
+COMMENT ON COLUMN public.event.body IS 'The bytes that were hashed; NULL together with salt once redacted';
+CREATE TABLE public.evidence (
+    evidence_id uuid NOT NULL,
+    log_no smallint NOT NULL,
+    seq bigint NOT NULL,
+    run_id text NOT NULL,
+    type text NOT NULL,
+    content json,
+    pointer text,
+    hash text NOT NULL,
+    validator_id text,
+    actor text NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    CONSTRAINT evidence_actor_check CHECK ((octet_length(actor) <= 128)),
+    CONSTRAINT evidence_check CHECK ((num_nonnulls(content, pointer) = 1)),
+    CONSTRAINT evidence_content_check CHECK ((octet_length((content)::text) <= 61440)),
+    CONSTRAINT evidence_hash_check CHECK ((hash ~ '^[0-9a-f]{64}$'::text)),
+    CONSTRAINT evidence_pointer_check CHECK ((octet_length(pointer) <= 2048)),
+    CONSTRAINT evidence_run_id_check CHECK ((octet_length(run_id) <= 128)),
+    CONSTRAINT evidence_type_check CHECK ((octet_length(type) <= 100)),
+    CONSTRAINT evidence_validator_id_check CHECK ((octet_length(validator_id) <= 256))
+);
+COMMENT ON COLUMN public.evidence.hash IS 'SHA-256 of the content''s text, or of what the pointer named when it was recorded: reuse shows';
+CREATE TABLE public.evidence_link (
+    claim_id uuid NOT NULL,
+    evidence_id uuid NOT NULL,
+    relation text NOT NULL,
+    log_no smallint NOT NULL,
+    seq bigint NOT NULL,
+    CONSTRAINT evidence_link_relation_check CHECK ((relation = ANY (ARRAY['supports'::text, 'refutes'::text])))
+);
+CREATE TABLE public.follower (
+    log_no smallint NOT NULL,
+    name text NOT NULL,
+    next_seq bigint NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT follower_name_check CHECK ((octet_length(name) <= 64))
+);
+COMMENT ON COLUMN public.follower.next_seq IS 'The first seq that the follower has not yet seen';
+CREATE TABLE public.log_head (
+    log_no smallint NOT NULL,
+    log_id uuid NOT NULL,
+    epoch bigint DEFAULT 0 NOT NULL,
+    writer uuid,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT log_head_log_no_check CHECK ((log_no > 0))
+);
+COMMENT ON TABLE public.log_head IS 'One row a log. It changes only when a writer takes over: the epoch fences the one before.';
+COMMENT ON COLUMN public.log_head.writer IS 'The process that raised the epoch last, so that it recognises its own raise when the answer was lost';
+CREATE TABLE public.manifest (
+    manifest_id uuid NOT NULL,
+    log_no smallint NOT NULL,
+    seq bigint NOT NULL,
+    run_id text NOT NULL,
+    base_id uuid,
+    salt bytea,
+    hash bytea NOT NULL,
+    size_bytes integer NOT NULL,
+    manifest json,
+    created_at timestamp with time zone NOT NULL,
+    CONSTRAINT manifest_check CHECK (((salt IS NULL) = (manifest IS NULL))),
+    CONSTRAINT manifest_hash_check CHECK ((octet_length(hash) = 32)),
+    CONSTRAINT manifest_manifest_check CHECK ((octet_length((manifest)::text) <= 61440)),
+    CONSTRAINT manifest_run_id_check CHECK ((octet_length(run_id) <= 128)),
+    CONSTRAINT manifest_salt_check CHECK ((octet_length(salt) = 32)),
+    CONSTRAINT manifest_size_bytes_check CHECK (((size_bytes >= 2) AND (size_bytes <= 61440)))
+);
+COMMENT ON TABLE public.manifest IS 'What was in the context window and why. hash = sha256(salt, manifest); seq is its manifest.recorded event.';
+CREATE TABLE public.pointer (
+    log_no smallint NOT NULL,
+    pointer text NOT NULL,
+    needed_by text NOT NULL,
+    needed_id uuid NOT NULL,
+    run_id text NOT NULL,
+    seq bigint NOT NULL,
+    CONSTRAINT pointer_needed_by_check CHECK ((needed_by = ANY (ARRAY['claim'::text, 'evidence'::text, 'manifest'::text]))),
+    CONSTRAINT pointer_pointer_check CHECK ((octet_length(pointer) <= 2048)),
+    CONSTRAINT pointer_run_id_check CHECK ((octet_length(run_id) <= 128))
+);
+COMMENT ON TABLE public.pointer IS 'Derived from the log by the follower "pointer"; rebuilt by: muniment rebuild';
+CREATE TABLE public.run (
+    log_no smallint NOT NULL,
+    run_no bigint NOT NULL,
+    run_id text NOT NULL,
+    first_seq bigint NOT NULL,
+    status text NOT NULL,
+    outcome text,
+    origin smallint NOT NULL,
+    owner text NOT NULL,
+    agent text NOT NULL,
+    goal text,
+    labels jsonb DEFAULT '{}'::jsonb NOT NULL,
+    parent text,
+    external_id text,
+    started_at timestamp with time zone NOT NULL,
+    ended_at timestamp with time zone,
+    halt jsonb,
+    CONSTRAINT run_agent_check CHECK ((octet_length(agent) <= 1024)),
+    CONSTRAINT run_external_id_check CHECK ((octet_length(external_id) <= 1024)),
+    CONSTRAINT run_goal_check CHECK ((octet_length(goal) <= 61440)),
+    CONSTRAINT run_halt_check CHECK ((octet_length((halt)::text) <= 65000)),
+    CONSTRAINT run_labels_check CHECK ((octet_length((labels)::text) <= 65000)),
+    CONSTRAINT run_origin_check CHECK (((origin >= 1) AND (origin <= 3))),
+    CONSTRAINT run_outcome_check CHECK ((octet_length(outcome) <= 32)),
+    CONSTRAINT run_owner_check CHECK ((octet_length(owner) <= 128)),
+    CONSTRAINT run_parent_check CHECK ((octet_length(parent) <= 128)),
+    CONSTRAINT run_run_id_check CHECK ((octet_length(run_id) <= 128)),
+    CONSTRAINT run_status_check CHECK ((status = ANY (ARRAY['open'::text, 'ended'::text, 'halted'::text])))
+);
+COMMENT ON TABLE public.run IS 'Derived from the log by the follower "run"; rebuilt by: muniment rebuild';
+CREATE TABLE public.schema_migration (
+    number integer NOT NULL,
+    name text NOT NULL,
+    sha256 text NOT NULL,
+    applied_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT schema_migration_name_check CHECK ((octet_length(name) <= 256)),
+    CONSTRAINT schema_migration_number_check CHECK ((number > 0)),
+    CONSTRAINT schema_migration_sha256_check CHECK ((sha256 ~ '^[0-9a-f]{64}$'::text))
+);
+CREATE TABLE public.snapshot (
+    log_no smallint NOT NULL,
+    run_no bigint NOT NULL,
+    seq bigint NOT NULL,
+    run_seq bigint NOT NULL,
+    event_seq bigint NOT NULL,
+    salt bytea,
+    hash bytea NOT NULL,
+    state_hash bytea NOT NULL,
+    size_bytes bigint NOT NULL,
+    state json,
+    artifact_id uuid,
+    reason text NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    CONSTRAINT snapshot_hash_check CHECK ((octet_length(hash) = 32)),
+    CONSTRAINT snapshot_reason_check CHECK ((octet_length(reason) <= 64)),
+    CONSTRAINT snapshot_salt_check CHECK ((octet_length(salt) = 32)),
+    CONSTRAINT snapshot_size_bytes_check CHECK ((size_bytes > 0)),
+    CONSTRAINT snapshot_state_check CHECK ((octet_length((state)::text) <= 61440)),
+    CONSTRAINT snapshot_state_hash_check CHECK ((octet_length(state_hash) = 32))
+);
+COMMENT ON TABLE public.snapshot IS 'A run''s state after the event seq. hash = sha256(salt, state), state_hash = sha256(state); event_seq is its snapshot.taken event. state is NULL when the bytes are the artifact, or erased.';
+ALTER TABLE ONLY public.artifact
+    ADD CONSTRAINT artifact_path_key UNIQUE (path);
+ALTER TABLE ONLY public.artifact
+    ADD CONSTRAINT artifact_pkey PRIMARY KEY (artifact_id);
+ALTER TABLE ONLY public.checkpoint
+    ADD CONSTRAINT checkpoint_pkey PRIMARY KEY (log_no, size);
+ALTER TABLE ONLY public.claim
+    ADD CONSTRAINT claim_pkey PRIMARY KEY (claim_id);
+ALTER TABLE ONLY public.event
+    ADD CONSTRAINT event_pkey PRIMARY KEY (log_no, seq);
+ALTER TABLE ONLY public.evidence_link
+    ADD CONSTRAINT evidence_link_pkey PRIMARY KEY (claim_id, evidence_id, seq);
+ALTER TABLE ONLY public.evidence
+    ADD CONSTRAINT evidence_pkey PRIMARY KEY (evidence_id);
+ALTER TABLE ONLY public.follower
+    ADD CONSTRAINT follower_pkey PRIMARY KEY (log_no, name);
+ALTER TABLE ONLY public.log_head
+    ADD CONSTRAINT log_head_log_id_key UNIQUE (log_id);
+ALTER TABLE ONLY public.log_head
+    ADD CONSTRAINT log_head_pkey PRIMARY KEY (log_no);
+ALTER TABLE ONLY public.manifest
+    ADD CONSTRAINT manifest_pkey PRIMARY KEY (manifest_id);
+ALTER TABLE ONLY public.pointer
+    ADD CONSTRAINT pointer_pkey PRIMARY KEY (log_no, pointer, needed_by, needed_id);
+ALTER TABLE ONLY public.run
+    ADD CONSTRAINT run_log_no_run_id_key UNIQUE (log_no, run_id);
+ALTER TABLE ONLY public.run
+    ADD CONSTRAINT run_pkey PRIMARY KEY (log_no, run_no);
+ALTER TABLE ONLY public.schema_migration
+    ADD CONSTRAINT schema_migration_pkey PRIMARY KEY (number);
+ALTER TABLE ONLY public.snapshot
+    ADD CONSTRAINT snapshot_pkey PRIMARY KEY (log_no, run_no, seq);
+CREATE INDEX artifact_hash ON public.artifact USING btree (hash);
+CREATE INDEX artifact_run ON public.artifact USING btree (run_id, artifact_id);
+CREATE INDEX artifact_step ON public.artifact USING btree (run_id, step_id);
+CREATE INDEX claim_run ON public.claim USING btree (run_id, seq);
+CREATE INDEX evidence_hash ON public.evidence USING btree (hash);
+CREATE INDEX evidence_link_evidence ON public.evidence_link USING btree (evidence_id);
+CREATE INDEX evidence_run ON public.evidence USING btree (run_id, seq);
+CREATE INDEX evidence_seq ON public.evidence USING btree (log_no, seq);
+CREATE INDEX manifest_run ON public.manifest USING btree (run_id, seq);
+CREATE INDEX run_external ON public.run USING btree (external_id) WHERE (external_id IS NOT NULL);
+CREATE INDEX run_parent ON public.run USING btree (parent) WHERE (parent IS NOT NULL);
+CREATE INDEX run_started ON public.run USING btree (log_no, started_at);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.artifact FOR EACH ROW EXECUTE FUNCTION public.refuse_change();
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.checkpoint FOR EACH ROW EXECUTE FUNCTION public.refuse_change();
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.event FOR EACH ROW EXECUTE FUNCTION public.refuse_change();
+CREATE TRIGGER append_only BEFORE DELETE ON public.log_head FOR EACH ROW EXECUTE FUNCTION public.refuse_change();
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.manifest FOR EACH ROW EXECUTE FUNCTION public.refuse_change();
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.snapshot FOR EACH ROW EXECUTE FUNCTION public.refuse_change();
+CREATE TRIGGER keeps_identity BEFORE UPDATE ON public.log_head FOR EACH ROW WHEN (((((old.log_no IS DISTINCT FROM new.log_no) OR (old.log_id IS DISTINCT FROM new.log_id)) OR (old.created_at IS DISTINCT FROM new.created_at)) OR (new.epoch < old.epoch))) EXECUTE FUNCTION public.refuse_change();
+CREATE TRIGGER no_truncate BEFORE TRUNCATE ON public.artifact FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change();
+CREATE TRIGGER no_truncate BEFORE TRUNCATE ON public.checkpoint FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change();
+CREATE TRIGGER no_truncate BEFORE TRUNCATE ON public.event FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change();
+CREATE TRIGGER no_truncate BEFORE TRUNCATE ON public.manifest FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change();
+CREATE TRIGGER no_truncate BEFORE TRUNCATE ON public.snapshot FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change();
+ALTER TABLE ONLY public.checkpoint
+    ADD CONSTRAINT checkpoint_log_no_fkey FOREIGN KEY (log_no) REFERENCES public.log_head(log_no);
+ALTER TABLE ONLY public.evidence_link
+    ADD CONSTRAINT evidence_link_claim_id_fkey FOREIGN KEY (claim_id) REFERENCES public.claim(claim_id);
+ALTER TABLE ONLY public.evidence_link
+    ADD CONSTRAINT evidence_link_evidence_id_fkey FOREIGN KEY (evidence_id) REFERENCES public.evidence(evidence_id);
+ALTER TABLE ONLY public.run
+    ADD CONSTRAINT run_log_no_fkey FOREIGN KEY (log_no) REFERENCES public.log_head(log_no);
