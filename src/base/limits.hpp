@@ -34,6 +34,7 @@ inline constexpr std::size_t append_queue_events_max = 65'536;
 inline constexpr std::size_t append_queue_bytes_max = 64 << 20;
 inline constexpr std::size_t spill_part_bytes_max = 8 * 1024;
 inline constexpr std::size_t preview_bytes_max = 500;
+inline constexpr std::size_t runs_in_memory_max = 20'000;
 inline constexpr std::int64_t events_per_partition = std::int64_t{1} << 24;
 
 // State, snapshots, manifests

@@ -127,7 +127,7 @@ void Session::serve_line(std::string line) {
   body_left_ = admitted.body_bytes;
   body_of_ = nullptr;
   if (!admitted.exchange) return;
-  if (admitted.subscription) return subscriptions_.serve(*this, *admitted.exchange);
+  if (admitted.subscription) return subscriptions_.serve(*this, admitted.exchange);
 
   const gateway::ExchangePtr exchange = admitted.exchange;
   in_flight_.emplace(exchange.get(), exchange);

@@ -47,16 +47,34 @@ Subscriptions::Subscriptions(gateway::Services& services, gateway::Dispatcher& d
     : services_(services), dispatcher_(dispatcher) {}
 Subscriptions::~Subscriptions() = default;
 
-void Subscriptions::serve(Session& session, gateway::Exchange& exchange) {
-  auto answer = exchange.method->name == "event.subscribe" ? subscribe(session, exchange) : unsubscribe(session, exchange.params);
-  if (!answer) return exchange.reply(gateway::error_line(exchange.id, answer.error()));
-  exchange.reply(gateway::result_line(exchange.id, *answer));
-  // Events only after the reply that names the subscription.
-  if (const auto found = subscriptions_.find(next_ - 1); found != subscriptions_.end()) pump(found->second);
+// A run that is not in memory is loaded by a worker first.
+void Subscriptions::serve(Session& session, const gateway::ExchangePtr& exchange) {
+  const std::string run_id = exchange->params["run_id"].string_or("");
+  if (run_id.empty() || services_.runs.find(run_id)) return answer(session, exchange);
+  std::weak_ptr<Session> weak = session.weak_from_this();
+  Status posted = dispatcher_.workers().post(exchange->deadline, [this, weak, exchange, run_id](store::Reader& reader) {
+    auto loaded = std::make_shared<Status>(success());
+    if (auto run = services_.runs.find_or_load(run_id, [&] { return reader.load_run(run_id); }); !run) *loaded = std::move(run).error();
+    dispatcher_.post_to_loop([this, weak, exchange, loaded] {
+      const auto alive = weak.lock();
+      if (!alive || alive->closed()) return;
+      if (!*loaded) return exchange->reply(gateway::error_line(exchange->id, loaded->error()));
+      answer(*alive, exchange);
+    });
+  });
+  if (!posted) exchange->reply(gateway::error_line(exchange->id, posted.error()));
 }
 
-Result<std::string> Subscriptions::subscribe(Session& session, gateway::Exchange& exchange) {
-  const json::Value params = exchange.params;
+void Subscriptions::answer(Session& session, const gateway::ExchangePtr& exchange) {
+  const bool starts = exchange->method->name == "event.subscribe";
+  auto result = starts ? subscribe(session, exchange->params) : unsubscribe(session, exchange->params);
+  if (!result) return exchange->reply(gateway::error_line(exchange->id, result.error()));
+  exchange->reply(gateway::result_line(exchange->id, *result));
+  // Events only after the reply that names the subscription.
+  if (starts) pump(subscriptions_.at(next_ - 1));
+}
+
+Result<std::string> Subscriptions::subscribe(Session& session, const json::Value& params) {
   auto subscription = std::make_shared<Subscription>();
   subscription->session = session.weak_from_this();
   subscription->connection = session.number();

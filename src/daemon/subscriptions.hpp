@@ -21,7 +21,7 @@ class Subscriptions {
   ~Subscriptions();
 
   // event.subscribe and event.unsubscribe.
-  void serve(Session& session, gateway::Exchange& exchange);
+  void serve(Session& session, const gateway::ExchangePtr& exchange);
   void closed(Session& session);
   void drained(Session& session);      // its output is written: its subscriptions may go on
   void committed();                    // the log has grown
@@ -30,7 +30,8 @@ class Subscriptions {
 
  private:
   struct Subscription;
-  Result<std::string> subscribe(Session& session, gateway::Exchange& exchange);
+  void answer(Session& session, const gateway::ExchangePtr& exchange);
+  Result<std::string> subscribe(Session& session, const json::Value& params);
   Result<std::string> unsubscribe(Session& session, const json::Value& params);
   void pump(const std::shared_ptr<Subscription>& subscription);
   void read_table(const std::shared_ptr<Subscription>& subscription);

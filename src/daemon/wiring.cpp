@@ -68,6 +68,7 @@ struct Daemon::Parts {
   Status open_socket(const Config& config);
   void stop_followers();
   void watch_partitions(std::int64_t size);
+  void watch_runs();
   void append_own(std::string_view type, std::string body);
 
  private:
@@ -160,6 +161,7 @@ Status Daemon::Parts::open_socket(const Config& config) {
   tail.on_commit = [this](std::int64_t size) {
     server->log_grew();
     watch_partitions(size);
+    watch_runs();
   };
   append_own("log.started", json::Writer().begin_object().member("version", MUNIMENT_VERSION)
                                 .member("epoch", appender->status().epoch).member("log_id", appender->status().log_id.text())
@@ -177,6 +179,11 @@ void Daemon::Parts::watch_partitions(std::int64_t size) {
       log_error("making a partition ahead", {{"message", made.error().message}});
     }
   }).ok();
+}
+
+// Keeps the directory bounded. A run that the table does not have yet stays: it could not be loaded.
+void Daemon::Parts::watch_runs() {
+  if (runs.size() > limits::runs_in_memory_max) runs.trim(limits::runs_in_memory_max / 2, run_follower->next_seq());
 }
 
 void Daemon::Parts::append_own(std::string_view type, std::string body) {
