@@ -148,7 +148,7 @@ std::size_t RunDirectory::size() const {
 void RunDirectory::trim(std::size_t keep, std::int64_t settled_seq) {
   std::lock_guard lock(mutex_);
   for (auto it = runs_.begin(); it != runs_.end() && runs_.size() > keep;) {
-    const bool held = it->second.use_count() > 1;
+    const bool held = it->second.use_count() > 1 || it->first == log_run_id;
     const bool settled = it->second->view().first_seq < settled_seq;
     it = held || !settled ? std::next(it) : runs_.erase(it);
   }
