@@ -10,15 +10,12 @@
 #include <cstring>
 #include <utility>
 
-#include "base/limits.hpp"
 
 namespace muniment::cli {
 namespace {
 
 using SteadyTime = std::chrono::steady_clock::time_point;
 
-// The daemon answers within its own deadline; a little more, and it is not there.
-constexpr std::chrono::milliseconds answer_patience{limits::deadline_ms_default + 10'000};
 constexpr std::size_t line_bytes_sane_max = 64U << 20;
 
 Error connection_lost(std::string_view doing) {
@@ -96,6 +93,7 @@ Client::Client(Client&& other) noexcept { *this = std::move(other); }
 
 Client& Client::operator=(Client&& other) noexcept {
   std::swap(socket_, other.socket_);
+  std::swap(patience_, other.patience_);
   std::swap(next_id_, other.next_id_);
   std::swap(buffer_, other.buffer_);
   std::swap(taken_, other.taken_);
@@ -224,7 +222,7 @@ Result<Message> Client::read_message(SteadyTime until) {
 }
 
 Result<Message> Client::await_reply(std::int64_t id) {
-  const SteadyTime until = std::chrono::steady_clock::now() + answer_patience;
+  const SteadyTime until = std::chrono::steady_clock::now() + patience_;
   for (;;) {
     ASSIGN_OR_RETURN(Message message, read_message(until));
     const json::Value root = message.root();

@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "base/json.hpp"
+#include "base/limits.hpp"
 #include "base/result.hpp"
 
 namespace muniment::cli {
@@ -54,6 +55,9 @@ class Client {
   // The next notification. Errors: deadline_exceeded when none comes in time; unavailable.
   Result<Message> next_notification(std::chrono::milliseconds at_most);
 
+  // How long an answer is awaited once everything is sent.
+  void set_patience(std::chrono::milliseconds patience) { patience_ = patience; }
+
   // The process that listens, as the kernel says; 0 where it cannot be known.
   std::int32_t daemon_pid() const;
   int descriptor() const { return socket_; }
@@ -69,6 +73,8 @@ class Client {
   Result<Message> await_reply(std::int64_t id);
 
   int socket_ = -1;
+  // The daemon answers within its own deadline; a little more, and it is not there.
+  std::chrono::milliseconds patience_{limits::deadline_ms_default + 10'000};
   std::int64_t next_id_ = 1;
   std::string buffer_;                // received, not yet taken
   std::size_t taken_ = 0;             // of buffer_

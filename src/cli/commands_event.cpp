@@ -87,7 +87,7 @@ struct EventListOptions {
 
 void declare_list(CLI::App& command, EventListOptions& options) {
   command.add_option("--run", options.run, "RUN; without it, the whole log");
-  command.add_option("--type", options.types, "tool.*, message.added, …");
+  command.add_option("--type", options.types, "tool.*, message.added, …")->allow_extra_args(false);
   command.add_option("--step", options.step, "The step's id");
   command.add_option("--since", options.since, "From this time on");
   command.add_option("--until", options.until, "Before this time");
@@ -161,7 +161,7 @@ struct TailOptions {
 
 void declare_tail(CLI::App& command, TailOptions& options) {
   command.add_option("--run", options.run, "RUN; without it, the whole log");
-  command.add_option("--type", options.types, "tool.*, message.added, …");
+  command.add_option("--type", options.types, "tool.*, message.added, …")->allow_extra_args(false);
   command.add_option("-n", options.count, "The last this many")->capture_default_str();
   command.add_flag("-f,--follow", options.follow, "Then go on, as events are recorded");
 }

@@ -2,6 +2,8 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include <cstdlib>
+
 #include "base/text.hpp"
 #include "cli/arguments.hpp"
 #include "cli/commands.hpp"
@@ -18,7 +20,7 @@ struct ClaimOptions {
 
 void declare_claim(CLI::App& command, ClaimOptions& options) {
   command.add_option("TEXT", options.text, "What is asserted")->required();
-  command.add_option("--pointer", options.pointers, "What it rests on; critical from then on");
+  command.add_option("--pointer", options.pointers, "What it rests on; critical from then on")->allow_extra_args(false);
   command.add_option("--run", options.run, "RUN");
   command.add_option("--step", options.step, "The step's id");
 }
@@ -126,16 +128,21 @@ void declare_evidence(CLI::App& command, EvidenceOptions& options) {
   text->excludes(pointer);
   command.add_option("--metadata", options.metadata, "A JSON object, with --text");
   command.add_option("--validator", options.validator, "Who checked");
-  command.add_option("--run", options.run, "RUN");
+  command.add_option("--run", options.run, "RUN; otherwise MUNIMENT_RUN, otherwise none");
 }
 
 Status add_evidence(Session& session, const EvidenceOptions& options) {
-  ASSIGN_OR_RETURN(const std::string run_id, session.run_id(options.run));
+  const char* environment = std::getenv("MUNIMENT_RUN");
+  std::string run_id;
+  if (!options.run.empty() || environment != nullptr) {
+    ASSIGN_OR_RETURN(run_id, session.run_id(options.run));
+  }
   if (options.text.empty() == options.pointer.empty()) {
     return Error(Errc::invalid_argument, "give the evidence as --text or as --pointer");
   }
   json::Writer params;
-  params.begin_object().member("run_id", run_id).member("type", options.type);
+  params.begin_object().member("type", options.type);
+  if (!run_id.empty()) params.member("run_id", run_id);
   if (!options.pointer.empty()) params.member("pointer", options.pointer);
   if (!options.text.empty()) {
     params.key("content").begin_object().member("text", options.text);

@@ -22,10 +22,10 @@ struct StartOptions {
 };
 
 void declare_start(CLI::App& command, StartOptions& options) {
-  command.add_option("RUN", options.run, "The run's id; without one, the daemon makes one");
+  command.add_option("RUN,--id", options.run, "The run's id; without one, the daemon makes one");
   command.add_option("--agent", options.agent, "Who acts")->required();
   command.add_option("--goal", options.goal, "What for");
-  command.add_option("--label", options.labels, "k=v, as often as wanted");
+  command.add_option("--label", options.labels, "k=v, as often as wanted")->allow_extra_args(false);
   command.add_option("--parent", options.parent, "The run that started this one");
   command.add_option("--external-id", options.external_id, "Its id in another system");
   command.add_flag("--reopen", options.reopen, "Go on with a run that has ended");
@@ -92,7 +92,7 @@ struct RunListOptions {
 void declare_list(CLI::App& command, RunListOptions& options) {
   command.add_option("--status", options.status, "open, ended or halted");
   command.add_option("--agent", options.agent, "Its name");
-  command.add_option("--label", options.labels, "k=v");
+  command.add_option("--label", options.labels, "k=v")->allow_extra_args(false);
   command.add_option("--since", options.since, "Started at or after this time");
   command.add_option("--parent", options.parent, "Children of this run");
   command.add_option("-n,--limit", options.limit, "At most this many; 0: all")->capture_default_str();
@@ -167,7 +167,7 @@ void declare_show(CLI::App& command, ShowOptions& options) {
   command.add_option("RUN", options.run, "Which");
   command.add_flag("--tree", options.tree, "The run and its children, not its events");
   command.add_option("--step", options.step, "Only this step");
-  command.add_option("--type", options.types, "Only these types: tool.*, message.added, …");
+  command.add_option("--type", options.types, "Only these types: tool.*, message.added, …")->allow_extra_args(false);
   command.add_flag("--errors", options.timeline.errors, "Only what went wrong");
   command.add_flag("--full", options.timeline.full, "Every event, with all of its text");
 }
@@ -278,49 +278,73 @@ struct RecoverOptions {
   std::string run;
   std::vector<std::string> files;
   std::string why;
+  bool look = false;
 };
 
 void declare_recover(CLI::App& command, RecoverOptions& options) {
   command.add_option("RUN", options.run, "Which");
   command.add_option("--file", options.files,
-                     "ARTIFACT=FILE: a good copy of a damaged artifact; it is taken if its hash fits");
-  command.add_option("--why", options.why, "What was done, for the log");
+                     "ARTIFACT=FILE: a good copy of a damaged artifact; it is taken if its hash fits")
+      ->allow_extra_args(false);
+  command.add_option("--why", options.why, "Why it may go on, for the log");
+  command.add_flag("--look", options.look, "Only show what is damaged");
 }
 
-// Sends what the caller brings, and shows what is damaged and whether the run goes on.
+// "a7=/tmp/x" or "artifact://r1/a7=/tmp/x", as run.recover takes it.
+Result<std::string> repair_params(const std::string& run_id, const std::string& word) {
+  const std::size_t equals = word.find('=');
+  if (equals == std::string::npos) return Error(Errc::invalid_argument, "--file takes ARTIFACT=FILE");
+  ASSIGN_OR_RETURN(const std::string path, absolute_path(word.substr(equals + 1)));
+  std::string pointer = word.substr(0, equals);
+  if (pointer.find("://") == std::string::npos) pointer = fmt::format("artifact://{}/{}", run_id, pointer);
+  json::Writer params;
+  params.begin_object().member("run_id", run_id).member("resume", false).key("repair").begin_object();
+  params.member("pointer", pointer).member("file", path).end_object().end_object();
+  return std::move(params).text();
+}
+
+void print_damage(const Output& out, const json::Value& result) {
+  for (const json::Value item : result["damage"]) {
+    std::string needed_by;
+    for (const json::Value need : item["needed_by"]) needed_by += (needed_by.empty() ? "" : ", ") + need.string_or("");
+    out.line(out.tone(Tone::red, "damaged   ") + out.one_line(item["pointer"].string_or("")) + "  " +
+             out.one_line(item["detail"].string_or(item["reason"].string_or(""))));
+    if (!needed_by.empty()) out.line(out.tone(Tone::dim, "          needed by " + out.one_line(needed_by)));
+  }
+}
+
+// Files first, one request each; then a look at everything, after which the run may go on.
 Status recover(Session& session, const RecoverOptions& options) {
   ASSIGN_OR_RETURN(const std::string run_id, session.run_id(options.run));
-  json::Writer params;
-  params.begin_object().member("run_id", run_id);
-  if (!options.files.empty()) {
-    params.key("files").begin_array();
-    for (const std::string& file : options.files) {
-      const std::size_t equals = file.find('=');
-      if (equals == std::string::npos) {
-        return Error(Errc::invalid_argument, "--file takes ARTIFACT=FILE");
-      }
-      ASSIGN_OR_RETURN(const std::string path, absolute_path(file.substr(equals + 1)));
-      params.begin_object().member("artifact_id", file.substr(0, equals)).member("path", path).end_object();
+  const Output& out = session.out();
+  for (const std::string& file : options.files) {
+    ASSIGN_OR_RETURN(const std::string params, repair_params(run_id, file));
+    ASSIGN_OR_RETURN(const Message answer, session.call("run.recover", params));
+    if (!session.options.json) {
+      out.line(out.tone(Tone::green, "repaired  ") + out.one_line(answer.result()["repaired"].string_or(file)));
     }
-    params.end_array();
   }
+  json::Writer params;
+  params.begin_object().member("run_id", run_id).member("resume", !options.look);
   if (!options.why.empty()) params.member("why", options.why);
   params.end_object();
   ASSIGN_OR_RETURN(const Message answer, session.call("run.recover", params.text()));
   const json::Value result = answer.result();
-  const bool recovered = result["recovered"].as_bool().value_or(false);
-  if (!session.printed_json(answer)) {
-    const Output& out = session.out();
-    for (const json::Value item : result["damage"]) {
-      const bool mended = item["repaired"].as_bool().value_or(false);
-      out.line(out.tone(mended ? Tone::green : Tone::red, mended ? "repaired  " : "damaged   ") +
-               out.one_line(item["pointer"].string_or("")) + "  " + out.one_line(item["reason"].string_or("")));
-    }
-    out.line(recovered ? out.tone(Tone::green, run_id + " goes on")
-                       : "nothing was changed. Bring a good copy: muniment recover " + run_id +
-                             " --file ARTIFACT=FILE");
+  const bool halted = result["status"].string_or("") == "halted";
+  if (halted && !options.look) session.exit_code = exit_halted;
+  if (session.printed_json(answer)) return success();
+  print_damage(out, result);
+  if (result["resumed"].as_bool().value_or(false)) {
+    out.line(out.tone(Tone::green, run_id + " goes on"));
+  } else if (!halted) {
+    out.line(fmt::format("{} is {}; {} pointers that something depends on were checked", run_id,
+                         result["status"].string_or(""), result["checked"].source()));
+  } else if (result["damage"].size() > 0) {
+    out.line(fmt::format("{} stays halted. Bring a good copy: muniment recover {} --file ARTIFACT=FILE", run_id,
+                         run_id));
+  } else {
+    out.line(fmt::format("nothing is missing any more; let it go on: muniment recover {}", run_id));
   }
-  if (!recovered) session.exit_code = exit_halted;
   return success();
 }
 

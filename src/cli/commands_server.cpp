@@ -104,11 +104,10 @@ struct RebuildOptions {
 };
 
 void declare_rebuild(CLI::App& command, RebuildOptions& options) {
-  command.add_option("TABLE", options.tables, "Only these (run, artifact, claim, evidence, pointer)");
+  command.add_option("TABLE", options.tables, "Only these: run, artifact, claim, evidence, pointer");
 }
 
-// The daemon rebuilds when it starts and the derived tables are marked stale; while it runs, a
-// method does the same. Both answer what was compared.
+// Compares each table with what follows from the log, and puts right what differs.
 Status rebuild(Session& session, const RebuildOptions& options) {
   json::Writer params;
   params.begin_object();
@@ -120,9 +119,17 @@ Status rebuild(Session& session, const RebuildOptions& options) {
   params.end_object();
   ASSIGN_OR_RETURN(const Message answer, session.call("server.rebuild", params.text()));
   if (session.printed_json(answer)) return success();
+  const Output& out = session.out();
   for (const json::Value table : answer.result()["tables"]) {
-    session.out().line(fmt::format("{:<12} {}", table.key(), session.out().one_line(
-        table.is(json::Kind::object) ? listed(table) : text_or(table, ""))));
+    const bool equal = table["equal"].as_bool().value_or(false);
+    std::string text = fmt::format("{:<10} {:>10} rows  ", table["name"].string_or(""),
+                                   grouped(static_cast<std::uint64_t>(table["rows"].as_int().value_or(0))));
+    text += equal ? out.tone(Tone::green, "as the log says")
+                  : out.tone(Tone::yellow, fmt::format("{} were missing or different, {} unexplained{}",
+                                                       table["missing"].source(), table["unexpected"].source(),
+                                                       table["replaced"].as_bool().value_or(false)
+                                                           ? "; put right" : ""));
+    out.line(text);
   }
   return success();
 }

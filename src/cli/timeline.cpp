@@ -122,20 +122,22 @@ void Timeline::add(const json::Value& event) {
   // What is not shown must not come between a call and its result.
   if (is_result(type) && joins(event)) return;
   const std::size_t depth = depth_of(event, type);
-  if (!shown(description)) {
+  const bool awaits_error = options_.errors && is_call(type) && description.weight == Weight::normal;
+  if (!awaits_error && !shown(description)) {
     if (!options_.errors) ++quiet_;
     return;
   }
   flush();
   hold(event, type, std::move(description));
   held_->depth = depth;
+  held_->awaits_error = awaits_error;
 }
 
 void Timeline::finish() {
   flush();
   if (quiet_ > 0) {
-    out_.line(out_.tone(Tone::dim, fmt::format("\n{} quiet events (manifests, artifacts, snapshots, …) "
-                                               "are not shown: --full", grouped(quiet_))));
+    out_.line(out_.tone(Tone::dim, fmt::format("\n{} quiet event{} (manifests, artifacts, snapshots, …): "
+                                               "--full shows all", grouped(quiet_), quiet_ == 1 ? "" : "s")));
   }
 }
 
@@ -151,6 +153,7 @@ bool Timeline::joins(const json::Value& event) {
     return false;
   }
   const Description result = describe_result(event);
+  if (held_->awaits_error && result.weight >= Weight::error) held_->awaits_error = false;
   held_->result = out_.tone(result.tone, result.head) +
                   (result.tail.empty() ? "" : " " + out_.tone(Tone::dim, out_.one_line(result.tail)));
   if (options_.full) held_->body += "\n" + text_of_content(event["body"]["content"]);
@@ -205,6 +208,7 @@ void Timeline::flush() {
   if (!held_) return;
   const Line line = std::move(*held_);
   held_.reset();
+  if (line.awaits_error) return;
   const Description& text = line.text;
   std::string left = out_.tone(Tone::dim, fmt::format("{:>{}}", line.when, when_columns)) + "  " +
                      std::string(2 * line.depth, ' ') + out_.tone(text.tone, text.glyph);

@@ -37,6 +37,7 @@ class Timeline {
     std::string call_id;               // the result that may still join it
     std::string result;
     std::string body;                  // with `full`
+    bool awaits_error = false;         // with `errors`: a call is shown if its result is one
   };
   bool joins(const json::Value& event);
   void hold(const json::Value& event, const std::string& type, Description description);

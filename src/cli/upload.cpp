@@ -11,10 +11,14 @@
 #include <utility>
 #include <vector>
 
+#include "base/limits.hpp"
+
 namespace muniment::cli {
 namespace {
 
 constexpr std::size_t piece_bytes = 256 * 1024;
+// What is large may take the longest that the daemon allows.
+constexpr std::int64_t large_bytes = 16 << 20;
 
 std::string put_params(const Upload& upload, std::int64_t size) {
   json::Writer params;
@@ -22,6 +26,9 @@ std::string put_params(const Upload& upload, std::int64_t size) {
   if (!upload.step_id.empty()) params.member("step_id", upload.step_id);
   if (!upload.mime_type.empty()) params.member("mime_type", upload.mime_type);
   if (!upload.metadata.empty()) params.raw_member("metadata", upload.metadata);
+  if (size > large_bytes) {
+    params.key("_meta").begin_object().member("deadline_ms", limits::deadline_ms_max).end_object();
+  }
   params.member("body_bytes", size).end_object();
   return std::move(params).text();
 }
@@ -59,6 +66,7 @@ Result<Message> put_open_file(Client& client, const Upload& upload, int descript
     offset += got;
     return std::string_view(piece.data(), static_cast<std::size_t>(got));
   };
+  if (status.st_size > large_bytes) client.set_patience(std::chrono::milliseconds(limits::deadline_ms_max));
   return client.call("artifact.put", put_params(upload, status.st_size), next);
 }
 

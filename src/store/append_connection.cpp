@@ -16,23 +16,6 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-// From here on COPY is faster than unnest although it takes a second round trip.
-constexpr std::size_t copy_from_events = 64;
-
-constexpr Oid array_types[event_columns] = {1016, 1016, 1016, 1185, 1185, 1005, 1009, 1005,
-                                            1009, 1009, 2951, 1001, 1001, 199,  1001};
-constexpr Oid type_int2 = 21, type_int8 = 20;
-
-template <typename Integer>
-std::array<char, sizeof(Integer)> big_endian(Integer value) {
-  std::array<char, sizeof(Integer)> bytes;
-  auto bits = static_cast<std::make_unsigned_t<Integer>>(value);
-  for (std::size_t i = sizeof value; i-- > 0; bits = static_cast<decltype(bits)>(bits >> 8)) {
-    bytes[i] = static_cast<char>(bits);
-  }
-  return bytes;
-}
-
 Error unavailable(pg_conn* connection, std::string_view doing) {
   std::string text = connection ? PQerrorMessage(connection) : "no connection";
   while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
@@ -152,20 +135,8 @@ Status AppendConnection::connect(milliseconds at_most) {
   RETURN_IF_ERROR(query("SET default_transaction_isolation = 'read committed'; SET TimeZone = 'UTC'; "
                         "SET search_path = public; SET jit = off; SET plan_cache_mode = force_generic_plan; SET lock_timeout = '5s'; SET synchronous_commit = on; "
                         "SET client_min_messages = warning", at_most));
-  const std::string insert =
-      "WITH head AS MATERIALIZED (SELECT 1 FROM log_head WHERE log_no = $1 AND epoch = $2 FOR SHARE) "
-      "INSERT INTO event (log_no, " + std::string(event_column_names) + ") "
-      "SELECT $1, u.* FROM head, unnest($3::int8[], $4::int8[], $5::int8[], $6::timestamptz[], $7::timestamptz[], "
-      "$8::int2[], $9::text[], $10::int2[], $11::text[], $12::text[], $13::uuid[], $14::bytea[], $15::bytea[], "
-      "$16::json[], $17::bytea[]) u";
-  Oid types[2 + event_columns] = {type_int2, type_int8};
-  std::copy(std::begin(array_types), std::end(array_types), types + 2);
-  if (!PQsendPrepare(connection_, "append", insert.c_str(), 2 + event_columns, types)) {
-    return unavailable(connection_, "preparing the append");
-  }
-  bool prepared = false;
-  while (PgResult result = next_result()) prepared = PQresultStatus(result.get()) == PGRES_COMMAND_OK;
-  if (!prepared) return unavailable(connection_, "preparing the append");
+  // Prepared, because planning it for every batch would cost as much as storing some events.
+  RETURN_IF_ERROR(query("PREPARE fence(smallint, bigint) AS SELECT 1 FROM log_head WHERE log_no = $1 AND epoch = $2 FOR SHARE", at_most));
   return success();
 }
 
@@ -247,10 +218,9 @@ CommitResult AppendConnection::commit(const RowBatch& batch, std::int64_t epoch,
                                       const std::function<void()>& meanwhile) {
   deadline_ = steady_clock::now() + at_most;
   timed_out_ = false;
-  const bool by_unnest = batch.rows.empty() && batch.events.size() < copy_from_events;
   FAILPOINT("append.before_send");
   if (FAILPOINT_FAILS("append.cut_before_send")) ::shutdown(PQsocket(connection_), SHUT_RDWR);
-  CommitResult result = by_unnest ? insert_by_unnest(batch, epoch, meanwhile) : insert_by_copy(batch, epoch, meanwhile);
+  CommitResult result = insert(batch, epoch, meanwhile);
   if (result.outcome != CommitOutcome::unknown) drain();
   if (!healthy()) result = {CommitOutcome::unknown, result.sqlstate, result.message};
   FAILPOINT("append.after_commit");
@@ -261,38 +231,13 @@ CommitResult AppendConnection::commit(const RowBatch& batch, std::int64_t epoch,
   return result;
 }
 
-CommitResult AppendConnection::insert_by_unnest(const RowBatch& batch, std::int64_t epoch,
-                                                const std::function<void()>& meanwhile) {
-  const std::array<std::string, event_columns> arrays = binary_arrays(batch.events);
-  const auto log = big_endian(log_no_);
-  const auto fence = big_endian(epoch);
-  const char* values[2 + event_columns] = {log.data(), fence.data()};
-  int lengths[2 + event_columns] = {sizeof log_no_, sizeof epoch};
-  int formats[2 + event_columns] = {1, 1};
-  for (std::size_t i = 0; i < event_columns; ++i) {
-    values[2 + i] = arrays[i].data();
-    lengths[2 + i] = static_cast<int>(arrays[i].size());
-    formats[2 + i] = 1;
-  }
-  if (!PQsendQueryPrepared(connection_, "append", 2 + event_columns, values, lengths, formats, 0)) return silence();
-  if (!flush_all()) return silence();
-  FAILPOINT("append.sent");
-  meanwhile();
-  const PgResult result = next_result();
-  if (!result) return silence();
-  if (PQresultStatus(result.get()) != PGRES_COMMAND_OK) return failure(result.get());
-  const auto inserted = static_cast<std::size_t>(std::stoll(PQcmdTuples(result.get())));
-  return {inserted == batch.events.size() ? CommitOutcome::committed : CommitOutcome::fenced, "", ""};
-}
-
 // One transaction in one message: the fence, a COPY for each table, and the COMMIT. The server asks
 // for each COPY in turn; a fence that does not hold ends the first with an error, which rolls all of
 // it back.
-CommitResult AppendConnection::insert_by_copy(const RowBatch& batch, std::int64_t epoch,
-                                              const std::function<void()>& meanwhile) {
-  std::string sql = "BEGIN; SELECT 1 FROM log_head WHERE log_no = " + std::to_string(log_no_) +
-                    " AND epoch = " + std::to_string(epoch) + " FOR SHARE; COPY event (log_no, " +
-                    std::string(event_column_names) + ") FROM STDIN (FORMAT binary); ";
+CommitResult AppendConnection::insert(const RowBatch& batch, std::int64_t epoch,
+                                      const std::function<void()>& meanwhile) {
+  std::string sql = "BEGIN; EXECUTE fence(" + std::to_string(log_no_) + ", " + std::to_string(epoch) +
+                    "); COPY event (log_no, " + std::string(event_column_names) + ") FROM STDIN (FORMAT binary); ";
   // A run of rows of one table is one COPY; the order is kept, since a link refers to what it links.
   std::vector<std::string> copies;
   std::string_view table;

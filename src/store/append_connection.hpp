@@ -91,8 +91,7 @@ class AppendConnection {
   };
   using PgResult = std::unique_ptr<pg_result, ResultDeleter>;
 
-  CommitResult insert_by_unnest(const RowBatch& batch, std::int64_t epoch, const std::function<void()>& meanwhile);
-  CommitResult insert_by_copy(const RowBatch& batch, std::int64_t epoch, const std::function<void()>& meanwhile);
+  CommitResult insert(const RowBatch& batch, std::int64_t epoch, const std::function<void()>& meanwhile);
   std::optional<CommitResult> copy_table(std::string_view rows);
   CommitResult failure(const pg_result* result) const;
   CommitResult silence() const;

@@ -49,32 +49,25 @@ void field(std::string& out, const std::optional<Value>& value) {
   }
 }
 
-// Calls visit(column index, value) for every column after log_no, in order.
+// Calls visit(value) for every column after log_no, in order.
 template <typename Visitor>
 void visit_columns(const Event& e, Visitor&& visit) {
-  visit(0, e.seq);
-  visit(1, e.run_no);
-  visit(2, e.run_seq);
-  visit(3, e.recorded_at);
-  visit(4, e.occurred_at);
-  visit(5, static_cast<std::int16_t>(e.origin));
-  visit(6, e.type);
-  visit(7, e.schema_version);
-  visit(8, e.step_id);
-  visit(9, e.actor);
-  visit(10, e.event_id);
-  visit(11, e.body_hash);
-  visit(12, e.salt);
-  visit(13, e.body);
-  visit(14, e.run_hash);
+  visit(e.seq);
+  visit(e.run_no);
+  visit(e.run_seq);
+  visit(e.recorded_at);
+  visit(e.occurred_at);
+  visit(static_cast<std::int16_t>(e.origin));
+  visit(e.type);
+  visit(e.schema_version);
+  visit(e.step_id);
+  visit(e.actor);
+  visit(e.event_id);
+  visit(e.body_hash);
+  visit(e.salt);
+  visit(e.body);
+  visit(e.run_hash);
 }
-
-enum Oid : std::int32_t {
-  oid_bytea = 17, oid_int8 = 20, oid_int2 = 21, oid_text = 25, oid_json = 114, oid_timestamptz = 1184, oid_uuid = 2950,
-};
-constexpr std::array<Oid, event_columns> column_types = {
-    oid_int8, oid_int8, oid_int8, oid_timestamptz, oid_timestamptz, oid_int2, oid_text, oid_int2,
-    oid_text, oid_text, oid_uuid, oid_bytea, oid_bytea, oid_json, oid_bytea};
 
 // COPY text: backslash, tab, newline and carriage return are escaped.
 void copy_escaped(std::string& out, std::string_view text) {
@@ -168,22 +161,6 @@ struct TextLine {
 
 }  // namespace
 
-std::array<std::string, event_columns> binary_arrays(std::span<const EventPtr> events) {
-  std::array<std::string, event_columns> arrays;
-  for (std::size_t column = 0; column < event_columns; ++column) {
-    std::string& out = arrays[column];
-    put(out, std::int32_t{1});                                      // dimensions
-    put(out, std::int32_t{1});                                      // may hold NULLs
-    put(out, static_cast<std::int32_t>(column_types[column]));
-    put(out, static_cast<std::int32_t>(events.size()));
-    put(out, std::int32_t{1});                                      // lower bound
-  }
-  for (const EventPtr& event : events) {
-    visit_columns(*event, [&](std::size_t column, const auto& value) { field(arrays[column], value); });
-  }
-  return arrays;
-}
-
 void append_binary_copy(std::int16_t log_no, std::span<const EventPtr> events, std::string& out) {
   out.append(std::string_view("PGCOPY\n\377\r\n\0", 11));
   put(out, std::int32_t{0});  // flags
@@ -191,7 +168,7 @@ void append_binary_copy(std::int16_t log_no, std::span<const EventPtr> events, s
   for (const EventPtr& event : events) {
     put(out, static_cast<std::int16_t>(event_columns + 1));
     field(out, log_no);
-    visit_columns(*event, [&](std::size_t, const auto& value) { field(out, value); });
+    visit_columns(*event, [&](const auto& value) { field(out, value); });
   }
   put(out, std::int16_t{-1});
 }

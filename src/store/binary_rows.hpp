@@ -1,8 +1,7 @@
-// Postgres' binary formats for batches of rows: arrays for unnest, and COPY. Binary, because
-// encoding hashes as text costs the server more than storing them.
+// COPY streams for batches of rows. Events travel in Postgres' binary format: reading hashes as text
+// costs the server more than storing them.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -19,9 +18,6 @@ inline constexpr std::size_t event_columns = 15;  // of table event, without log
 inline constexpr std::string_view event_column_names =
     "seq, run_no, run_seq, recorded_at, occurred_at, origin, type, schema_version, step_id, actor, "
     "event_id, body_hash, salt, body, run_hash";
-
-// One binary array a column.
-std::array<std::string, event_columns> binary_arrays(std::span<const EventPtr> events);
 
 // A whole COPY … (FORMAT binary) stream of `event`, log_no first.
 void append_binary_copy(std::int16_t log_no, std::span<const EventPtr> events, std::string& out);

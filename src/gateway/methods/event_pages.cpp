@@ -109,12 +109,12 @@ std::size_t bytes_of(const std::vector<events::Event>& events) {
 }
 
 // The seq with which the next page begins; nullopt when there is none. `fetched` was asked for one
-// more than the page holds, and may have been cut short for its bytes.
+// event more than the page may have, and one body more than its bytes: with less than the page's
+// bytes it was not cut short.
 std::optional<std::int64_t> next_position(const std::vector<events::Event>& fetched, std::size_t shown,
                                           PageLimits at_most, bool newest_first) {
   if (shown < fetched.size()) return fetched[shown].seq;
-  const bool whole = bytes_of(fetched) + limits::event_body_bytes_max < at_most.bytes;
-  if (fetched.empty() || whole) return std::nullopt;
+  if (fetched.empty() || bytes_of(fetched) < at_most.bytes) return std::nullopt;
   const std::int64_t last = fetched.back().seq;
   if (newest_first) return last == 0 ? std::nullopt : std::optional(last - 1);
   return last + 1;
@@ -144,7 +144,8 @@ Result<Answer> event_list(Call& call) {
   if (const auto items = call.params["limit"].as_int()) at_most.items = static_cast<std::size_t>(*items);
   if (const auto bytes = call.params["max_bytes"].as_int()) at_most.bytes = static_cast<std::size_t>(*bytes);
 
-  ASSIGN_OR_RETURN(const auto fetched, call.reader->events(filter, at_most.items + 1, at_most.bytes));
+  ASSIGN_OR_RETURN(const auto fetched, call.reader->events(filter, at_most.items + 1,
+                                                            at_most.bytes + limits::event_body_bytes_max));
   Page page(at_most, fields);
   std::size_t shown = 0;
   while (shown < fetched.size() && page.add(fetched[shown])) ++shown;

@@ -1,6 +1,6 @@
-// run.get and run.list: what the follower "run" has made of the log. A single run is brought up to
-// date from its own newest events, so that a client reads what it wrote; a list waits for the
-// follower, for a moment, and says how far behind it is.
+// run.get and run.list. One run is read from the log, so that a client reads what it wrote; a list
+// comes from the table that the follower "run" keeps: it waits for the follower, for a moment, and
+// says how far behind it is.
 #include <thread>
 
 #include "base/limits.hpp"
@@ -8,7 +8,6 @@
 #include "gateway/cursor.hpp"
 #include "gateway/methods/methods.hpp"
 #include "gateway/services.hpp"
-#include "store/run_row.hpp"
 
 namespace muniment::gateway::methods {
 namespace {
@@ -60,24 +59,10 @@ store::RunRow log_row(const store::RunView& view, Time started) {
   return row;
 }
 
-// The row with all that is committed: as the follower left it, and the run's events since.
 Result<store::RunRow> row_of(Call& call, const store::Run& run) {
-  const store::RunView view = run.view();
-  if (run.run_id == log_run_id) return log_row(view, call.services.started);
-  store::EventFilter newer;
-  ASSIGN_OR_RETURN(newer.from_seq, call.reader->follower_position(run_follower));
+  if (run.run_id == log_run_id) return log_row(run.view(), call.services.started);
   ASSIGN_OR_RETURN(std::optional<store::RunRow> row, call.reader->run(run.run_id));
-  if (!row) newer.from_seq = view.first_seq;
-  newer.run_no = view.run_no;
-  newer.types = {"run.*"};
-  for (;;) {
-    ASSIGN_OR_RETURN(const auto events, call.reader->events(newer, limits::page_items_max, limits::page_bytes_max));
-    if (events.empty()) break;
-    if (!row) row.emplace();
-    for (const events::Event& event : events) store::apply_to_row(*row, event);
-    newer.from_seq = events.back().seq + 1;
-  }
-  if (row) return *row;
+  if (row) return *std::move(row);
   return Error(Errc::corrupt, "run " + run.run_id + " has no run.started. Run muniment-verify");
 }
 

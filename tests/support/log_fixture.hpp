@@ -1,0 +1,51 @@
+// A log with everything that writes to it but the socket: a fresh database, the appender, the
+// artifact files, and short ways to start runs and append to them.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "store/appender.hpp"
+#include "store/artifact_files.hpp"
+#include "store/reader.hpp"
+#include "support/postgres_fixture.hpp"
+
+namespace muniment::test {
+
+class LogFixture : public ::testing::Test {
+ protected:
+  void SetUp() override;
+  void TearDown() override;
+
+  // Takes the log as a daemon's start does, and lets go of it.
+  void open_log();
+  void close_log();
+
+  Result<std::vector<events::Receipt>> append(store::AppendRequest request);
+  // One event of the daemon's making. A refusal fails the test.
+  events::Receipt append(const std::shared_ptr<store::Run>& run, std::string_view type, const std::string& body,
+                         std::vector<store::Row> rows = {});
+  std::shared_ptr<store::Run> start_run(const std::string& run_id, const std::string& parent = {});
+
+  // An artifact of the run with its event and row; the staging name is gone.
+  store::ArtifactRow put(const std::shared_ptr<store::Run>& run, const std::string& bytes);
+  std::string file_of(const store::ArtifactRow& row) const { return folder.path() + "/artifacts/" + row.path; }
+  std::string pointer_to(const store::ArtifactRow& row) const { return "artifact://" + row.run_id + "/" + row.artifact_id.text(); }
+
+  std::vector<events::Event> events_of(const std::shared_ptr<store::Run>& run);
+  std::vector<std::string> types_of(const std::shared_ptr<store::Run>& run);
+
+  TemporaryFolder folder;
+  std::string uri;
+  Clock clock;
+  std::unique_ptr<store::Tail> tail;
+  std::unique_ptr<store::RunDirectory> runs;
+  std::unique_ptr<store::Appender> appender;
+  std::unique_ptr<store::ArtifactFiles> files;
+  std::unique_ptr<store::Reader> reader;
+};
+
+}  // namespace muniment::test

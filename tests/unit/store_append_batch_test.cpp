@@ -1,0 +1,159 @@
+// Numbering without a database: what a run takes in which state, and what refusing leaves behind.
+#include "store/append_batch.hpp"
+
+#include <gtest/gtest.h>
+
+#include "events/entry.hpp"
+
+namespace muniment::store {
+namespace {
+
+using RunPtr = std::shared_ptr<Run>;  // in a fixture, Run is a member of gtest's
+
+class Append : public testing::Test {
+ protected:
+  RunPtr run_in(RunStatus status) {
+    auto run = std::make_shared<store::Run>("r1");
+    run->head.status = status;
+    if (status != RunStatus::absent) run->head.run_no = 1;
+    run->head.run_seq = status == RunStatus::absent ? 0 : 3;
+    RunView view;
+    view.status = status;
+    if (status == RunStatus::halted) view.halt = Halt{"SYSTEM_ERROR", "artifact://r1/a7 missing", "artifact://r1/a7", Time{51'731'000'000}, 918};
+    run->publish(view);
+    return run;
+  }
+
+  static events::NewEvent event_of(std::string_view type) {
+    events::NewEvent event;
+    event.type = type;
+    event.body = "{}";
+    event.event_id = make_uuid_v7(Time{1});
+    event.event_id_is_ours = true;
+    events::seal(event);
+    return event;
+  }
+
+  AppendRequest request_of(RunPtr run, std::initializer_list<std::string_view> types) {
+    AppendRequest request;
+    request.actor = "uid:1000";
+    for (std::string_view type : types) request.events.push_back({run, event_of(type), false});
+    return request;
+  }
+
+  // Numbers and commits one request; the receipts, or the refusal.
+  Result<std::vector<events::Receipt>> commit(AppendRequest request) {
+    Result<std::vector<events::Receipt>> answer = Error(Errc::system_error, "not answered");
+    request.done = [&](auto result) { answer = std::move(result); };
+    AppendBatch batch;
+    batch.add(std::move(request), log_, Time{1'000'000});
+    batch.committed(tail_);
+    return answer;
+  }
+
+  std::string outcome(RunStatus status, std::initializer_list<std::string_view> types) {
+    const auto answer = commit(request_of(run_in(status), types));
+    return answer ? "taken" : std::string(name_of(answer.error().code));
+  }
+
+  LogHead log_;
+  Tail tail_;
+};
+
+TEST_F(Append, ARunBeginsWithItsStartAndWithNothingElse) {
+  EXPECT_EQ(outcome(RunStatus::absent, {"run.started", "message.added"}), "taken");
+  EXPECT_EQ(outcome(RunStatus::absent, {"message.added"}), "not_found");
+  EXPECT_EQ(outcome(RunStatus::open, {"run.started"}), "conflict");
+}
+
+TEST_F(Append, AnEndedRunTakesNotesAndAReopening) {
+  EXPECT_EQ(outcome(RunStatus::ended, {"message.added"}), "conflict");
+  EXPECT_EQ(outcome(RunStatus::ended, {"run.ended"}), "conflict");
+  EXPECT_EQ(outcome(RunStatus::ended, {"run.annotated"}), "taken");
+  EXPECT_EQ(outcome(RunStatus::ended, {"run.halted"}), "taken");
+  EXPECT_EQ(outcome(RunStatus::ended, {"run.resumed", "message.added"}), "taken");
+  EXPECT_EQ(outcome(RunStatus::open, {"run.resumed"}), "conflict");
+}
+
+TEST_F(Append, AHaltedRunMayOnlyBeNotedAndEnded) {
+  EXPECT_EQ(outcome(RunStatus::halted, {"x.acme.note"}), "run_halted");
+  EXPECT_EQ(outcome(RunStatus::halted, {"run.halted"}), "run_halted");
+  EXPECT_EQ(outcome(RunStatus::halted, {"pointer.unresolved", "run.annotated", "run.ended"}), "taken");
+}
+
+TEST_F(Append, AHaltSaysWhatIsMissingAndWhatToDo) {
+  const auto answer = commit(request_of(run_in(RunStatus::halted), {"x.acme.note"}));
+  ASSERT_FALSE(answer.ok());
+  EXPECT_EQ(answer.error().message,
+            "SYSTEM_ERROR since 14:22:11Z (seq 918): artifact://r1/a7 missing. See: muniment recover r1");
+  EXPECT_EQ(answer.error().pointer, "artifact://r1/a7");
+}
+
+TEST_F(Append, AFileOfASnapshotIsTakenWithTheSnapshotOnly) {
+  EXPECT_EQ(outcome(RunStatus::ended, {"artifact.stored"}), "conflict");
+  EXPECT_EQ(outcome(RunStatus::ended, {"artifact.stored", "snapshot.taken"}), "taken");
+  EXPECT_EQ(outcome(RunStatus::ended, {"artifact.stored", "artifact.stored", "snapshot.taken"}), "conflict");
+}
+
+TEST_F(Append, ARefusedRequestLeavesNothingBehind) {
+  auto run = run_in(RunStatus::open);
+  const auto answer = commit(request_of(run, {"message.added", "run.ended", "message.added"}));
+  ASSERT_FALSE(answer.ok());
+  EXPECT_EQ(run->head.run_seq, 3);
+  EXPECT_EQ(run->head.status, RunStatus::open);
+  EXPECT_EQ(log_.next_seq, 0);
+  EXPECT_EQ(tail_.next_seq(), 0);
+}
+
+TEST_F(Append, AnIdThatMayBeKnownIsAskedForBeforeTheRunsState) {
+  auto run = run_in(RunStatus::open);
+  AppendRequest first = request_of(run, {"message.added"});
+  first.events[0].event.event_id_is_ours = false;
+  AppendRequest repeated = request_of(run, {"message.added"});
+  repeated.events[0].event.event_id = first.events[0].event.event_id;
+  repeated.events[0].event.event_id_is_ours = false;
+  repeated.expected_run_seq = 3;
+  ASSERT_TRUE(commit(std::move(first)).ok());
+  ASSERT_TRUE(commit(request_of(run, {"run.ended"})).ok());
+  const auto answer = commit(std::move(repeated));
+  ASSERT_FALSE(answer.ok());
+  EXPECT_TRUE(is_maybe_duplicate(answer.error()));
+}
+
+TEST_F(Append, ExpectedRunSeqNamesBothPositions) {
+  AppendRequest request = request_of(run_in(RunStatus::open), {"message.added"});
+  request.expected_run_seq = 2;
+  const auto answer = commit(std::move(request));
+  ASSERT_FALSE(answer.ok());
+  EXPECT_EQ(answer.error().message,
+            "the next run_seq of r1 is 3, you expected 2. Read from 2, or drop expected_run_seq.");
+}
+
+TEST_F(Append, WhatIsLeftOutForAClosedParentHasNoPosition) {
+  auto parent = run_in(RunStatus::ended);
+  AppendRequest request = request_of(run_in(RunStatus::open), {"run.ended"});
+  request.events.push_back({parent, event_of("child.ended"), true});
+  const auto answer = commit(std::move(request));
+  ASSERT_TRUE(answer.ok());
+  EXPECT_EQ((*answer)[0].run_seq, 3);
+  EXPECT_EQ((*answer)[1].seq, -1);
+  EXPECT_EQ(parent->head.run_seq, 3);
+}
+
+TEST_F(Append, AReceiptHoldsTheHashesOfTheEntry) {
+  auto run = run_in(RunStatus::absent);
+  const auto answer = commit(request_of(run, {"run.started", "message.added"}));
+  ASSERT_TRUE(answer.ok());
+  const auto events = tail_.read(0, 10);
+  ASSERT_TRUE(events && events->size() == 2);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const Hash previous = i == 0 ? Hash{} : (*answer)[0].run_hash;
+    const auto hashes = events::hash_entry(log_.log_id, *(*events)[i], previous);
+    EXPECT_EQ((*answer)[i].run_hash, hashes.run_hash);
+    EXPECT_EQ((*answer)[i].leaf_hash, hashes.leaf_hash);
+  }
+  EXPECT_EQ(log_.edge.size(), 2);
+}
+
+}  // namespace
+}  // namespace muniment::store
