@@ -39,6 +39,9 @@ enum class Check : std::uint8_t {
 
 std::string_view name_of(Check check);
 
+// No value of any column is larger.
+inline constexpr std::size_t value_bytes_max = 65'536;
+
 struct Finding {
   Check check = Check::seq;
   std::int64_t seq = -1;  // -1: not tied to an event

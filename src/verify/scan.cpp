@@ -41,6 +41,9 @@ class Scanner {
   Scanner(const Log& log, Findings& findings) : log_(log), findings_(findings) {}
 
   void take(const EventView& event) {
+    if (event.body && event.body->size() > value_bytes_max) {
+      found(Check::value_size, event, fmt::format("at most {} bytes", value_bytes_max), fmt::format("a body of {} bytes", event.body->size()));
+    }
     const bool body_holds = check_body(event);
     span_.events.push_back({event.seq, event.run_no, event.run_seq, {}, life_of(event.type)});
     if (event.origin >= 1 && event.origin <= 3) ++span_.origins[static_cast<std::size_t>(event.origin)];

@@ -149,6 +149,19 @@ struct Tables::Impl {
                   fmt::format("a row of {}, {}", table.spec->name, shown(table.spec->columns[0].name, table.values[0]))});
   }
 
+  Status advance(Table& table) {
+    RETURN_IF_ERROR(table.advance());
+    for (std::size_t i = 0; table.there && i < table.values.size(); ++i) {
+      const Column& column = table.spec->columns[i];
+      const Text& value = table.values[i];
+      // bytea is held as hexadecimal text here, and has lengths of its own.
+      if (!value || column.kind == Kind::bytes || value->size() <= value_bytes_max) continue;
+      findings.add({Check::value_size, table.seq, table.at("run_id").value_or(""), fmt::format("at most {} bytes", value_bytes_max),
+                    fmt::format("{}.{} of {} bytes", table.spec->name, column.name, value->size())});
+    }
+    return success();
+  }
+
   Text expected(const Column& column, const SeenEvent& event, const Telling& telling, const json::Value& body) const {
     const json::Value member = body[column.member.empty() ? column.name : column.member];
     switch (column.from) {
@@ -201,14 +214,14 @@ struct Tables::Impl {
   Status see(Table& table, const SeenEvent& event, const Telling& telling) {
     for (; table.there && table.seq < event.seq;) {
       told_by_none(table);
-      RETURN_IF_ERROR(table.advance());
+      RETURN_IF_ERROR(advance(table));
     }
     if (!table.there || table.seq != event.seq) {
       if (!telling.redacted) found(table, event.seq, event.run_no, fmt::format("a row of {}", table.spec->name), "no row");
       return success();
     }
     if (!telling.redacted) compare(table, event, telling);
-    return table.advance();
+    return advance(table);
   }
 
   void decide(const SeenEvent& event, const Telling& telling) {
@@ -245,7 +258,7 @@ Result<Tables> Tables::open(Connection& connection, const Log& log, Findings& fi
                                                  fmt::format("SELECT {} FROM {} WHERE log_no = {} ORDER BY {}", columns,
                                                              spec.name, log.log_no, spec.seq_column)));
     impl->tables.push_back(Table{&spec, std::move(cursor), false, -1, {}, 0});
-    RETURN_IF_ERROR(impl->tables.back().advance());
+    RETURN_IF_ERROR(impl->advance(impl->tables.back()));
   }
   return Tables(std::move(impl));
 }
@@ -262,7 +275,7 @@ Status Tables::finish() {
   for (Table& table : impl_->tables) {
     while (table.there) {
       impl_->told_by_none(table);
-      RETURN_IF_ERROR(table.advance());
+      RETURN_IF_ERROR(impl_->advance(table));
     }
   }
   impl_->check_claims();

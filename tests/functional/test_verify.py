@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -23,6 +24,7 @@ from hashing import Tree, ZERO_HASH, encode_entry, leaf_hash, run_hash, sha256  
 from make_log import LogMaker, sample  # noqa: E402
 from pgcopy import Snapshot, int_of, text_of, uuid_of  # noqa: E402
 from private_postgres import PrivatePostgres  # noqa: E402
+from random_log import RandomLog  # noqa: E402
 
 VERIFY = pathlib.Path(os.environ.get("MUNIMENT_BUILD", ROOT / "build")) / "muniment-verify"
 AS_SUPERUSER = "SET session_replication_role = replica;\n"   # no trigger and no foreign key stands in the way
@@ -103,6 +105,8 @@ OTHER_ROWS = {
                        " size_bytes, created_at, metadata, log_no, seq + 1 FROM artifact WHERE mime_type = 'text/plain'",
                        "artifact_row"),
     "claim text": ("UPDATE claim SET text = 'The test fails.' WHERE status = 'supported'", "claim"),
+    "claim text over 64 KiB": ("ALTER TABLE claim DROP CONSTRAINT claim_text_check; UPDATE claim SET text = repeat('x', 70000)"
+                               " WHERE status = 'supported'", "value_size", "claim"),
     "claim pointers": ("UPDATE claim SET pointers = '[]' WHERE status = 'supported'", "claim"),
     "claim status": ("UPDATE claim SET status = 'supported' WHERE status = 'open'", "claim"),
     "claim status back": ("UPDATE claim SET status = 'open'", "claim"),
@@ -314,6 +318,25 @@ class Verify(unittest.TestCase):
     def test_a_cut_behind_the_last_checkpoint_cannot_be_seen_without_signatures(self) -> None:
         self.sql("DELETE FROM event WHERE seq > 135")
         self.expect_nothing()
+
+    # The folds
+
+    def test_the_folds_of_random_events_agree(self) -> None:
+        """The snapshots hold what Python folded; muniment-verify folds the same events by code of its own."""
+        seed = int(os.environ.get("SEED") or time.time_ns() % 10**9)
+        with self.subTest(f"SEED={seed}"):
+            self.postgres.reset("log")
+            shutil.rmtree(self.artifacts)
+            log = LogMaker(str(self.artifacts), seed=str(seed))
+            log.append("_log", "log.started", {}, origin=1)
+            self.artifacts.mkdir()
+            for n in range(6):
+                RandomLog(seed + n).fill(log, f"random-{n}", 250)
+            log.checkpoint()
+            log.follow()
+            log.write(self.uri)
+            report = self.expect_nothing()
+            self.assertGreater(report["counts"]["snapshots_folded"], 60)
 
     # Other verdicts
 
