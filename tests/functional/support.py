@@ -277,7 +277,7 @@ class DaemonCase(unittest.TestCase):
         for name, value in data.items():
             self.assertEqual(error.data.get(name), value, f"data.{name} of: {error}")
         if golden:
-            self.golden(golden, f"{error.code}\n{error}\n")
+            self.golden(golden, f"{error}\n")
 
     def golden(self, name: str, text: str) -> None:
         """`text`, but for what differs from run to run, is what tests/golden/errors/<name> holds."""

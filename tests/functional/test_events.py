@@ -56,7 +56,7 @@ class Limits(DaemonCase):
         receipts = self.client.append_all(self.run_id, events)
         self.assertEqual([r["run_seq"] for r in receipts], list(range(1, 1025)))
         self.assertEqual([r["seq"] for r in receipts], list(range(receipts[0]["seq"], receipts[0]["seq"] + 1024)))
-        with self.refused("too_large", "too_many_events", limit=1024):
+        with self.refused("invalid_argument", "too_many_events"):
             self.client.append_all(self.run_id, events + [{"type": "x.test.a", "body": {}}])
 
     def test_a_type_of_100_bytes_is_accepted_and_101_refused(self) -> None:
@@ -81,7 +81,7 @@ class Limits(DaemonCase):
 class Spilling(DaemonCase):
     def test_a_long_part_becomes_an_artifact_with_a_preview(self) -> None:
         text = "line of output\n" * 60_000   # 900 KB: as real tools answer
-        body = {"call_id": "c1", "status": "ok", "content": [{"type": "text", "text": text}]}
+        body = {"call_id": "c1", "status": "ok", "content": [{"type": "text", "content": text}]}
         receipt = self.client.append(self.run_id, "tool.returned", body)
         self.assertEqual(len(receipt["spilled"]), 1)
         event = self.call("event.get", seq=receipt["seq"])["event"]
@@ -94,11 +94,11 @@ class Spilling(DaemonCase):
 
     def test_a_part_of_8_kib_stays(self) -> None:
         receipt = self.client.append(self.run_id, "tool.returned", {
-            "call_id": "c1", "status": "ok", "content": [{"type": "text", "text": "a" * 8192}]})
+            "call_id": "c1", "status": "ok", "content": [{"type": "text", "content": "a" * 8192}]})
         self.assertFalse(receipt.get("spilled"))
 
     def test_a_spilled_event_sent_again_is_the_same(self) -> None:
-        event_id, body = str(uuid.uuid4()), {"call_id": "c1", "status": "ok", "content": [{"type": "text", "text": "b" * 100_000}]}
+        event_id, body = str(uuid.uuid4()), {"call_id": "c1", "status": "ok", "content": [{"type": "text", "content": "b" * 100_000}]}
         first = self.client.append(self.run_id, "tool.returned", body, event_id=event_id)
         again = self.client.append(self.run_id, "tool.returned", body, event_id=event_id)
         self.assertEqual((again["seq"], again["duplicate"]), (first["seq"], True))

@@ -10,7 +10,7 @@ class NoLargeValue(DaemonCase):
     def test_every_column_of_every_table(self) -> None:
         large = "\u00fc" * 40_000
         attempts = [
-            lambda: self.client.append(self.run_id, "tool.returned", {"call_id": "c", "status": "ok", "content": [{"type": "text", "text": large}]}),
+            lambda: self.client.append(self.run_id, "tool.returned", {"call_id": "c", "status": "ok", "content": [{"type": "text", "content": large}]}),
             lambda: self.client.append(self.run_id, "x.test.a", {"t": "a" * 61_430}, spill=False),
             lambda: self.client.append(self.run_id, "state.patched", {"format": "merge", "patch": {"t": large}}),
             lambda: self.call("manifest.put", run_id=self.run_id, manifest={"t": "a" * 61_000}),

@@ -85,8 +85,8 @@ class Runs(DaemonCase):
         self.assertEqual(set(found), made)
 
     def test_commands_are_observed(self) -> None:
-        self.call("command.start", run_id=self.run_id, argv=["true"], cwd="/", env={}, step_id="c1")
-        self.call("command.end", run_id=self.run_id, exit_code=0, step_id="c1")
+        command_id = self.call("command.start", run_id=self.run_id, argv=["true"], cwd="/", env={})["command_id"]
+        self.call("command.end", run_id=self.run_id, command_id=command_id, exit_code=0)
         origins = {event["type"]: event["origin"] for event in self.events()}
         self.assertEqual(origins["command.started"], "observed")
         self.assertEqual(origins["command.ended"], "observed")
