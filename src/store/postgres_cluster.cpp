@@ -9,10 +9,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <thread>
 #include <vector>
 
 #include "base/sha256.hpp"
@@ -25,6 +27,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t socket_path_bytes_max = 107;
+constexpr int orphans_wait_s_max = 10;  // a killed postmaster's children notice and end
 constexpr std::string_view socket_name = "/.s.PGSQL.5432";
 constexpr const char* programs_root = "/usr/lib/postgresql";
 
@@ -165,6 +168,15 @@ bool works_in(pid_t pid, const std::string& cluster) {
   return fs::equivalent(folder, cluster, error);
 }
 
+bool anybody_works_in(const std::string& cluster) {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator("/proc", error)) {
+    const auto pid = number_in(entry.path().filename().string());
+    if (pid && works_in(*pid, cluster)) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 Result<std::optional<int>> cluster_major(const std::string& cluster) {
@@ -271,15 +283,14 @@ std::optional<RunningServer> running_server(const std::string& cluster) {
   return server;
 }
 
-void remove_stale_pid_file(const std::string& cluster) {
-  std::error_code error;
-  const std::string file = cluster + "/postmaster.pid";
-  if (!fs::exists(file, error)) return;
-  for (const auto& entry : fs::directory_iterator("/proc", error)) {
-    const auto pid = number_in(entry.path().filename().string());
-    if (pid && works_in(*pid, cluster)) return;
+void remove_stale_locks(const std::string& cluster, const std::string& socket_folder) {
+  for (int i = 0; anybody_works_in(cluster); ++i) {
+    if (i == orphans_wait_s_max * 10) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
-  fs::remove(file, error);
+  std::error_code error;
+  fs::remove(cluster + "/postmaster.pid", error);
+  fs::remove(socket_folder + std::string(socket_name) + ".lock", error);
 }
 
 std::string server_log(const std::string& cluster) { return cluster + "/server.log"; }

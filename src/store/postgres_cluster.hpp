@@ -43,9 +43,10 @@ struct RunningServer {
 };
 std::optional<RunningServer> running_server(const std::string& cluster);
 
-// Removes a postmaster.pid whose process is gone or is another program by now: Postgres alone would
-// refuse to start because of the number. Does nothing while any process works in the cluster.
-void remove_stale_pid_file(const std::string& cluster);
+// Removes the locks (postmaster.pid and the socket's) of a server that is gone: their number may be
+// another program's by now, and Postgres alone would refuse to start because of it. Waits for the
+// children of a killed server to end; does nothing while any process still works in the cluster.
+void remove_stale_locks(const std::string& cluster, const std::string& socket_folder);
 
 // The server's log, and its last lines for an error message.
 std::string server_log(const std::string& cluster);

@@ -54,7 +54,7 @@ bool wait_readable(int fd, std::chrono::milliseconds limit) {
 }  // namespace
 
 Result<PostgresProcess> PostgresProcess::launch(const PostgresPlace& place) {
-  remove_stale_pid_file(place.cluster);
+  remove_stale_locks(place.cluster, place.socket_folder);
   const OwnedFd log = open_server_log(place);
   if (!log.open()) {
     return Error(Errc::system_error,

@@ -243,10 +243,14 @@ class DaemonCase(unittest.TestCase):
     def new_run(self, name: str = "", **more: Any) -> str:
         """A run named after the test, so that messages are the same each time."""
         run_id = re.sub(r"[^A-Za-z0-9._-]", "-", self._testMethodName)[:100] + (f".{name}" if name else "")
-        return self.client.call("run.start", run_id=run_id, agent={"name": "test"}, **more)["run_id"]
+        return self.client.again(lambda: self.client.call("run.start", run_id=run_id, agent={"name": "test"}, **more))["run_id"]
 
     def call(self, method: str, **params: Any) -> dict[str, Any]:
         return self.client.call(method, **params)
+
+    def restart(self) -> None:
+        self.daemon.start()
+        self.client.close()   # the next call connects anew
 
     def note(self, run_id: Optional[str] = None, **body: Any) -> dict[str, Any]:
         return self.client.append(run_id or self.run_id, "x.test.noted", body)

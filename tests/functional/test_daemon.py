@@ -63,9 +63,7 @@ class Starting(unittest.TestCase):
 
     def test_an_edited_migration_is_refused_by_name(self) -> None:
         daemon = self.daemon().start()
-        daemon.sql("UPDATE migration SET checksum = repeat('0', 64) WHERE number = 1"
-                   if daemon.sql("SELECT 1 FROM information_schema.columns WHERE table_name = 'migration' AND column_name = 'number'")
-                   else "SELECT 1")
+        daemon.sql("UPDATE schema_migration SET sha256 = (SELECT sha256 FROM schema_migration WHERE number = 2) WHERE number = 1")
         self.assertEqual(daemon.stop(), 0)
         self.assertRegex(self.refuses(daemon), "0001")
 
@@ -187,7 +185,9 @@ class WithoutPostgres(DaemonCase):
         self.assertNotEqual(self.daemon.postgres_pid(), before)
 
     def test_a_stopped_postgres_is_started_again(self) -> None:
-        os.kill(self.daemon.postgres_pid(), signal.SIGINT)   # fast shutdown
+        before = self.daemon.postgres_pid()
+        os.kill(before, signal.SIGINT)   # fast shutdown
+        wait_until(lambda: not alive(before), "the server is down")
         self.note(after="the shutdown")
 
 

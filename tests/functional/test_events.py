@@ -145,7 +145,7 @@ class Idempotency(DaemonCase):
         event_id = str(uuid.uuid4())
         first = self.client.append(self.run_id, "x.test.a", {"a": 1}, event_id=event_id)
         self.assertEqual(self.daemon.stop(), 0)
-        self.daemon.restart()
+        self.restart()
         again = self.client.append(self.run_id, "x.test.a", {"a": 1}, event_id=event_id)
         self.assertEqual((again["seq"], again["run_hash"], again["duplicate"]), (first["seq"], first["run_hash"], True))
         with self.refused("conflict"):

@@ -58,7 +58,7 @@ class Recovery(DaemonCase):
             self.daemon.kill()
             for thread in threads:
                 thread.join()
-            self.daemon.restart()
+            self.restart()
         self.assertGreater(len(acked), 450)
         judge(self, self.daemon, acked)
 
@@ -80,7 +80,7 @@ class Recovery(DaemonCase):
         self.daemon.kill_postgres()
         for thread in threads:
             thread.join()
-        self.daemon.restart()
+        self.restart()
         judge(self, self.daemon, acked)
 
     def test_a_clean_stop_and_start(self) -> None:
@@ -90,7 +90,7 @@ class Recovery(DaemonCase):
             thread.join()
         self.assertEqual(self.daemon.stop(), 0)
         self.assertIsNone(self.daemon.postgres_pid(), "the private Postgres is stopped as well")
-        self.daemon.restart()
+        self.restart()
         judge(self, self.daemon, acked)
 
     def test_the_checker_sees_a_changed_row(self) -> None:

@@ -6,7 +6,7 @@ import json
 
 from support import DaemonCase, main, wait_until
 
-import fold   # the independent fold of tests/support
+from checker import Checker   # it folds each run again, with code of its own
 
 
 def canonical(value: object) -> bytes:
@@ -38,7 +38,7 @@ class State(DaemonCase):
     def test_a_conditional_patch(self) -> None:
         state_hash = self.state()["state_hash"]
         self.patch({"a": 1}, expected_state_hash=state_hash)
-        with self.refused("conflict", run_id=self.run_id):
+        with self.refused("conflict"):
             self.patch({"a": 2}, expected_state_hash=state_hash)
 
     def test_a_large_patch_is_spilled_and_still_folded(self) -> None:
@@ -81,13 +81,15 @@ class State(DaemonCase):
         self.assertEqual(len(self.state()["state"]["working"]["text"]), 700_000)
 
 
-class Snapshots(DaemonCase):
+class Filled(DaemonCase):
     config = "snapshot_events = 50\n"
 
     def fill(self, count: int) -> None:
         self.client.append_all(self.run_id, [
             {"type": "state.patched", "body": {"format": "merge", "patch": {f"k{i % 7}": i}}} for i in range(count)])
 
+
+class Snapshots(Filled):
     def taken(self) -> list[dict]:
         return list(self.pages("snapshot.list", "snapshots", run_id=self.run_id))
 
@@ -121,20 +123,6 @@ class Snapshots(DaemonCase):
         result = self.client.rehydrate(self.run_id)
         self.assertEqual(hashlib.sha256(canonical(result["state"])).hexdigest(), result["state_hash"])
 
-    def test_a_forged_snapshot_is_skipped(self) -> None:
-        self.fill(10)
-        good = self.call("snapshot.take", run_id=self.run_id)
-        self.fill(10)
-        forged = self.call("snapshot.take", run_id=self.run_id)
-        truth = self.client.rehydrate(self.run_id)
-        self.daemon.sql("SET session_replication_role = replica; UPDATE snapshot SET state = "
-                        f"replace(state::text, '\"open\"', '\"shut\"')::json WHERE seq = {forged['seq']}")
-        self.daemon.kill()
-        self.daemon.restart()
-        result = self.client.rehydrate(self.run_id, asof=truth["seq"])
-        self.assertEqual(result["state_hash"], truth["state_hash"])
-        self.assertLessEqual(result["snapshot_seq"], good["seq"])
-
     def test_rehydrate_says_where_it_started(self) -> None:
         self.fill(10)
         taken = self.call("snapshot.take", run_id=self.run_id)
@@ -146,11 +134,34 @@ class Snapshots(DaemonCase):
     def test_an_independent_fold_gives_the_same_hash(self) -> None:
         self.fill(60)
         self.client.append(self.run_id, "plan.updated", {"items": [{"id": "1", "text": "do it", "status": "open"}]})
+        self.call("snapshot.take", run_id=self.run_id)
+        checker = Checker(self.call("server.status")["database"], str(self.daemon.data / "artifacts"))
+        self.assertEqual([finding for finding in checker.check() if finding.check.startswith("snapshot")], [])
+        self.assertGreater(checker.counts["snapshots"], 0)
+
+
+class Forgery(Filled):
+    def test_a_forged_snapshot_is_skipped(self) -> None:
+        self.fill(10)
+        good = self.call("snapshot.take", run_id=self.run_id)
+        self.fill(10)
+        forged = self.call("snapshot.take", run_id=self.run_id)
+        truth = self.client.rehydrate(self.run_id)
+        self.daemon.sql("SET session_replication_role = replica; UPDATE snapshot SET state = "
+                        f"replace(state::text, '\"open\"', '\"shut\"')::json WHERE seq = {forged['seq']}")
+        self.daemon.kill()
+        self.restart()
+        result = self.client.rehydrate(self.run_id, asof=truth["seq"])
+        self.assertEqual(result["state_hash"], truth["state_hash"])
+        self.assertLessEqual(result["snapshot_seq"], good["seq"])
+
+    def test_the_checker_sees_it_too(self) -> None:
+        self.fill(3)
         taken = self.call("snapshot.take", run_id=self.run_id)
-        self.assertTrue(taken["state_hash"])
-        from test_recovery import judge   # the checker folds the run again for each snapshot
-        judge(self, self.daemon)
-        self.assertTrue(fold.Fold)
+        self.daemon.sql("SET session_replication_role = replica; UPDATE snapshot SET state = "
+                        f"replace(state::text, '\"open\"', '\"shut\"')::json WHERE seq = {taken['seq']}")
+        checker = Checker(self.call("server.status")["database"], str(self.daemon.data / "artifacts"))
+        self.assertIn(("snapshot_hash", taken["seq"]), [(finding.check, finding.seq) for finding in checker.check()])
 
 
 class Manifests(DaemonCase):

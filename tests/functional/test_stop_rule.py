@@ -123,7 +123,7 @@ class StopRule(DaemonCase):
         path.unlink()
         self.resolve_critical(pointer)
         self.daemon.kill()
-        self.daemon.restart()
+        self.restart()
         with self.refused("run_halted"):
             self.client.append(self.run_id, "x.test.a", {})
 
@@ -224,6 +224,7 @@ class Transient(DaemonCase):
         pointer = f"artifact://{self.run_id}/{stored['artifact_id']}"
         self.daemon.stop()
         self.daemon.restart(failpoint="artifact.read_eio=error@1")
+        self.client.close()
         result = self.call("pointer.resolve", pointers=[pointer], critical=True, run_id=self.run_id)["results"][0]
         self.assertTrue(result["ok"], result)
         self.assertIn("artifact.read_eio", self.daemon.failpoint_log.read_text())

@@ -57,7 +57,7 @@ class Subscriptions(DaemonCase):
     def test_a_run_that_the_daemon_does_not_hold_in_memory(self) -> None:
         self.write(3)
         self.assertEqual(self.daemon.stop(), 0)
-        self.daemon.restart()
+        self.restart()
         seen = list(self.client.subscribe(0, run_id=self.run_id, until_caught_up=True))
         self.assertEqual([event["run_seq"] for event in seen][:4], [0, 1, 2, 3])
 
@@ -96,7 +96,7 @@ class Subscriptions(DaemonCase):
         reader.start()
         self.write(20)
         self.daemon.kill()
-        self.daemon.restart()
+        self.restart()
         self.write(20)
         reader.join(30)
         self.assertEqual([got.get_nowait() for _ in range(got.qsize())], list(range(41)))
