@@ -219,6 +219,7 @@ CommitResult AppendConnection::commit(const RowBatch& batch, std::int64_t epoch,
   deadline_ = steady_clock::now() + at_most;
   timed_out_ = false;
   FAILPOINT("append.before_send");
+  if (FAILPOINT_FAILS("append.disk_full")) return {CommitOutcome::rolled_back, "53100", "no space left on device"};
   if (FAILPOINT_FAILS("append.cut_before_send")) ::shutdown(PQsocket(connection_), SHUT_RDWR);
   CommitResult result = insert(batch, epoch, meanwhile);
   if (result.outcome != CommitOutcome::unknown) drain();

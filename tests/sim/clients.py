@@ -31,6 +31,7 @@ class History:
         self.acked: list[Json] = []
         self.artifacts: list[Json] = []     # what artifact.put acked, with its run
         self.snapshots: list[Json] = []
+        self.halted: list[Json] = []
         self.sent: set[str] = set()         # every event id that any client ever made
         self.findings: list[str] = []
 
@@ -57,7 +58,7 @@ class Operation:
 
     def perform(self, client: muniment.Client, history: History) -> None:
         if self.kind == "append":
-            receipts = client.append_all(self.run_id, self.params["events"])
+            receipts = client.append_all(self.run_id, self.params["events"], spill=False)
             history.note(history.acked, *(
                 {"run_id": self.run_id, **receipt, "body_sha256": sha256(event["body"])}
                 for receipt, event in zip(receipts, self.params["events"], strict=True)))
@@ -68,6 +69,21 @@ class Operation:
         elif self.kind == "snapshot":
             taken = client.call("snapshot.take", run_id=self.run_id)
             history.note(history.snapshots, {"run_id": self.run_id, "seq": taken["seq"], "state_hash": taken["state_hash"]})
+        elif self.kind == "halt":
+            self._halt(client)
+            history.note(history.halted, {"run_id": self.params["run_id"]})
+
+    def _halt(self, client: muniment.Client) -> None:
+        """A run of its own, which stops since a pointer that it needs resolves to nothing."""
+        run_id = self.params["run_id"]
+        try:
+            client.call("run.start", run_id=run_id, agent={"name": "sim"})
+            answer = client.call("pointer.resolve", pointers=[self.params["pointer"]], critical=True, run_id=run_id)
+            if [halt["run_id"] for halt in answer["halted"]] != [run_id]:
+                raise muniment.MunimentError(f"{self.params['pointer']} should have halted {run_id}: {answer}", "not_halted")
+        except muniment.MunimentError as error:
+            if error.code != "run_halted":   # it was halted before, and nobody heard of it
+                raise
 
 
 def sha256(body: Json) -> str:
@@ -78,8 +94,10 @@ def sha256(body: Json) -> str:
 class Worker(threading.Thread):
     """One client with one run, for one life of the daemon."""
 
-    def __init__(self, number: int, seed: str, socket: str, history: History, pending: list[Operation], run_id: str):
+    def __init__(self, number: int, seed: str, socket: str, history: History, pending: list[Operation], run_id: str,
+                 halts: float = 0.01):
         super().__init__(daemon=True)
+        self.halts = halts          # how likely an operation is a halt
         self.number, self.socket, self.history, self.pending, self.run_id = number, socket, history, pending, run_id
         self.random = random.Random(f"{seed}/{number}")
         self.stopped = threading.Event()
@@ -112,13 +130,18 @@ class Worker(threading.Thread):
             except muniment.ConnectionLost:
                 return False
             except muniment.MunimentError as error:
-                if not error.retryable:
+                # A failed fsync of bytes that are no longer in memory: refused, and nothing of it is there.
+                disk = operation.kind == "put" and error.code == "system_error" and "Input/output error" in str(error)
+                if not error.retryable and not disk:
                     self.history.found(f"{operation.kind} in {self.run_id}: {error.code}: {error}")
                     return True
                 time.sleep(0.05)
         return False
 
     def next_operation(self) -> Operation:
+        if self.random.random() < self.halts:
+            run_id = f"{self.run_id}.{self.random.randrange(10**9)}"
+            return Operation("halt", self.run_id, {"run_id": run_id, "pointer": f"artifact://{run_id}/{self.new_id()}"})
         chance = self.random.random()
         if chance < 0.10:
             size = self.random.choice((1, 100, 5_000, 70_000, 1_500_000))
@@ -129,9 +152,15 @@ class Worker(threading.Thread):
         count = 1 if chance < 0.75 else self.random.randrange(2, 120)
         return Operation("append", self.run_id, {"events": [self.event() for _ in range(count)]})
 
+    def new_id(self) -> str:
+        return str(uuid.UUID(int=self.random.getrandbits(128), version=4))
+
     def event(self) -> Json:
-        event_id = str(uuid.UUID(int=self.random.getrandbits(128), version=4))
+        event_id = self.new_id()
         self.history.sent.add(event_id)
+        if self.number == 0 and self.random.random() < 0.02:   # a state that is too large for a row
+            return {"type": "state.patched", "event_id": event_id,
+                    "body": {"format": "merge", "patch": {f"large{self.random.randrange(3)}": "l" * 40_000}}}
         if self.random.random() < 0.3:
             key = f"k{self.random.randrange(20)}"
             body: Json = {"format": "merge", "patch": {key: self.random.choice([None, 1, "\u00e9", [1, {"a": None}], {"deep": key}])}}

@@ -13,7 +13,7 @@ import time
 from typing import Optional
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "tests" / "functional"), str(ROOT / "tests" / "support")]
+sys.path[:0] = [str(ROOT / folder) for folder in ("clients/python", "tests/functional", "tests/support")]
 
 import muniment  # noqa: E402
 import power  # noqa: E402
@@ -29,12 +29,15 @@ UNFIRED_S_MAX = 6.0         # then the daemon is killed where it is
 ARRANGEMENT = {
     "artifact.second_file": "artifact.fsync_eio=error@{n}",
     "append.before_resend": "append.cut_before_send=error@{n}",
+    # The halt journal takes what Postgres cannot: for good, or now and then.
+    "halt.before_journal": "append.disk_full=error@{n}+",
+    "halt.after_journal": "append.disk_full=error@{n}+",
+    "halt.before_unlink": ",".join(f"append.disk_full=error@{{n}}{k}" for k in range(9)),
 }
 # Faults that do not kill: a connection cut before a statement, or after a commit that nobody heard of, and a disk that
 # fails once. Each is armed in a third of the lives.
-SIDE_FAULTS = {"append.cut_before_send": 150, "append.cut_after_commit": 150, "artifact.fsync_eio": 12,
-               "artifact.folder_fsync_eio": 12}
-RARE = re.compile(r"artifact\.|snapshot\.|append\.before_resend")
+SIDE_FAULTS = {"append.cut_before_send": 150, "append.cut_after_commit": 150, "append.disk_full": 150, "artifact.fsync_eio": 12}
+RARE = re.compile(r"artifact\.|snapshot\.|halt\.|pointer\.|append\.before_resend")
 
 
 def failpoints() -> list[str]:
@@ -49,7 +52,7 @@ class Epoch:
     def __init__(self, number: int, seed: int, build: Optional[pathlib.Path] = None, only: str = ""):
         self.number, self.seed = number, seed
         self.random = random.Random(f"{seed}/{number}")
-        self.daemon = Daemon(fault=True, build=build)
+        self.daemon = Daemon(fault=True, build=build, config="snapshot_events = 100\n")
         self.shim = power.build_shim(self.daemon.folder)
         self.journal = self.daemon.folder / "unsynced"
         self.daemon.env.update(LD_PRELOAD=str(self.shim), MUNIMENT_UNSYNCED=str(self.journal))
@@ -90,8 +93,9 @@ class Epoch:
         before = self.fired()
         workers: list[Worker] = []
         if self.come_up(plan):
-            workers = [Worker(n, f"{self.seed}/{self.number}/{number}", self.daemon.socket, self.history, self.pending[n], run_id)
-                       for n, run_id in self.runs.items()]
+            halts = 0.5 if name.startswith(("halt.", "pointer.")) else 0.01
+            workers = [Worker(n, f"{self.seed}/{self.number}/{number}", self.daemon.socket, self.history, self.pending[n], run_id,
+                              halts) for n, run_id in self.runs.items()]
             for worker in workers:
                 worker.start()
         self.await_death(name, before)
@@ -153,6 +157,7 @@ class Epoch:
                 self.history.found(f"{run_id} holds the event {event_id}, which nobody sent")
         self.check_artifacts()
         self.check_snapshots()
+        self.check_halts()
         self.counts["checks"] += 1
         self.counts["events checked"] += checker.counts["events"]
         for fault in SIDE_FAULTS:
@@ -182,6 +187,14 @@ class Epoch:
             found = rows.get((taken["run_id"], str(taken["seq"])))
             if found != taken["state_hash"]:
                 self.history.found(f"the snapshot of {taken['run_id']} at {taken['seq']} was acked as {taken['state_hash']}, the table has {found}")
+
+    def check_halts(self) -> None:
+        with self.daemon.client() as client:
+            for halted in self.history.halted:
+                status = client.call("run.get", run_id=halted["run_id"])["run"]["status"]
+                if status != "halted":
+                    self.history.found(f"{halted['run_id']} was halted, as it was told, and is {status}")
+        self.counts["halts"] = len(self.history.halted)
 
     def keep_log(self) -> None:
         kept = pathlib.Path(f"/tmp/muniment-sim-{os.getpid()}-{self.number}.log")
