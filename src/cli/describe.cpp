@@ -13,7 +13,7 @@ namespace {
 std::string field(const json::Value& body, std::string_view name) {
   const json::Value value = body[name];
   if (value.is(json::Kind::string)) return value.string_or("");
-  return value ? std::string(value.source()) : std::string();
+  return value && !value.is(json::Kind::null) ? std::string(value.source()) : std::string();
 }
 
 std::string joined(std::initializer_list<std::string> parts) {
@@ -101,8 +101,10 @@ Description ended_line(const json::Value& body) {
 }
 
 Description halt_line(const json::Value& body) {
-  return {"■", Tone::loud, " HALTED " + field(body, "code") + " ",
-          joined({field(body, "reason"), field(body, "pointer")}), Weight::loud};
+  const std::string reason = field(body, "reason");
+  const std::string pointer = field(body, "pointer");
+  const bool named = reason.find(pointer) != std::string::npos;
+  return {"■", Tone::loud, " HALTED " + field(body, "code") + " ", joined({reason, named ? "" : pointer}), Weight::loud};
 }
 
 Description step_end_line(const json::Value& body) {

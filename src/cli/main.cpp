@@ -1,7 +1,7 @@
 // muniment: the command line. Every command is declared in commands_*.cpp; this joins them.
 #include <CLI/CLI.hpp>
-#include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 
@@ -40,6 +40,17 @@ int cut_command(int argc, char** argv, std::vector<std::string>& command) {
   return end;
 }
 
+// The words in CLI11's order, the last first; "help run show" is "run show --help".
+std::vector<std::string> words_of(int count, char** argv) {
+  std::vector<std::string> words(argv + 1, argv + count);
+  if (!words.empty() && words.front() == "help") {
+    words.erase(words.begin());
+    words.emplace_back("--help");
+  }
+  std::reverse(words.begin(), words.end());
+  return words;
+}
+
 int run(int argc, char** argv) {
   Session session;
   const int count = cut_command(argc, argv, session.command);
@@ -56,9 +67,9 @@ int run(int argc, char** argv) {
   add_artifact_commands(app, session);
   add_ledger_commands(app, session);
   add_import_command(app, session);
-  app.add_subcommand("help", "This text")->callback([&app] { fmt::print("{}", app.help()); });
+  app.add_subcommand("help", "This text, or that of a command: help run show");
   try {
-    app.parse(count, argv);
+    app.parse(words_of(count, argv));
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? exit_done : exit_usage;
   }

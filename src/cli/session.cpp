@@ -155,7 +155,10 @@ void Session::finish(const Status& status) {
   if (options.json) {
     out().line(error_json(error));
   } else {
-    fmt::print(stderr, "muniment: {}: {}\n", name_of(error.code), escape_for_terminal(error.message));
+    // The daemon's messages on a halt begin with the code's name already.
+    const bool named = error.message.rfind(name_of(error.code), 0) == 0;
+    fmt::print(stderr, "muniment: {}{}{}\n", named ? "" : name_of(error.code), named ? "" : ": ",
+               escape_for_terminal(error.message));
   }
 }
 

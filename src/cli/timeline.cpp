@@ -15,7 +15,7 @@ constexpr std::size_t result_columns = 18;    // room that a call's line leaves 
 
 std::string plain(const json::Value& value) {
   if (value.is(json::Kind::string)) return value.string_or("");
-  return value ? std::string(value.source()) : std::string();
+  return value && !value.is(json::Kind::null) ? std::string(value.source()) : std::string();
 }
 
 std::optional<Time> time_of(const json::Value& value) { return parse_time(value.string_or("")); }
