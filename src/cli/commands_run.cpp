@@ -268,9 +268,10 @@ Status rehydrate(Session& session, const RehydrateOptions& options) {
   const Output& out = session.out();
   out.line(result["state"] ? out.safe(result["state"].source())
                            : "state artifact  " + result["state_artifact"].string_or(""));
-  fmt::print(stderr, "seq {}  state {}  snapshot at {} and {} events after it\n", result["seq"].source(),
-             result["state_hash"].string_or("").substr(0, 16), result["snapshot_seq"].source(),
-             result["events_applied"].source());
+  const auto snapshot = result["snapshot_seq"].as_int();
+  fmt::print(stderr, "seq {}  state {}  from {} and {} events after it\n", result["seq"].source(),
+             result["state_hash"].string_or("").substr(0, 16),
+             snapshot ? fmt::format("the snapshot at {}", *snapshot) : "the run's start", result["events_applied"].source());
   return success();
 }
 

@@ -145,6 +145,13 @@ Description command_result(const json::Value& body) {
           good ? Weight::normal : Weight::error};
 }
 
+Description answer_line(const json::Value& body) {
+  const Description result = describe_result(body);
+  if (result.weight >= Weight::error) return result;
+  const std::string usage = usage_text(body["usage"]);
+  return {"◆", Tone::dim, usage, text_of_content(body["content"]), Weight::normal};
+}
+
 using Describe = Description (*)(const json::Value& body);
 
 // Types without a row are shown by their name and body.
@@ -168,7 +175,7 @@ constexpr std::pair<std::string_view, Describe> rows[] = {
     {"model.called", [](const json::Value& b) -> Description {
        return {"◇", Tone::dim, "", joined({field(b, "provider"), field(b, "model")}), Weight::quiet};
      }},
-    {"model.answered", describe_result},
+    {"model.answered", answer_line},
     {"tool.called", tool_line},
     {"tool.returned", describe_result},
     {"command.started", [](const json::Value& b) -> Description {

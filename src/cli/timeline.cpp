@@ -70,8 +70,7 @@ std::string tokens_text(const json::Value& usage) {
     text += fmt::format("{}{:.2f} {}", text.empty() ? "" : " · ", *amount, plain(cost["currency"]));
   } else if (cost.is(json::Kind::object)) {
     for (const json::Value currency : cost) {
-      text += fmt::format("{}{:.2f} {}", text.empty() ? "" : " · ", currency.as_double().value_or(0),
-                          currency.key());
+      text += fmt::format("{}{} {}", text.empty() ? "" : " · ", plain(currency), currency.key());
     }
   }
   return text;
@@ -95,7 +94,9 @@ void print_run_heading(const Output& out, const json::Value& run, const json::Va
   const auto ended = time_of(run["ended_at"]);
   std::string times = plain(run["started_at"]);
   if (started && ended) times += ", took " + human_duration(ended->micros - started->micros);
-  put("started", times);
+  // A converted run was started when it was imported.
+  put(plain(run["origin"]) == "imported" ? "imported" : "started",
+      plain(run["origin"]) == "imported" ? plain(run["started_at"]) : times);
   if (state) {
     put("so far", counts_text(state));
     put("usage", tokens_text(state["usage"]));
@@ -127,6 +128,9 @@ void Timeline::add(const json::Value& event) {
     if (!options_.errors) ++quiet_;
     return;
   }
+  // A thought is the beginning of its answer: one of the two is enough.
+  const bool repeats = type == "thought.recorded" && held_ && held_->answer_of == call_of(event) && !options_.full;
+  if (repeats && !held_->answer_of.empty()) held_.reset();
   flush();
   hold(event, type, std::move(description));
   held_->depth = depth;
@@ -164,6 +168,8 @@ void Timeline::hold(const json::Value& event, const std::string& type, Descripti
   Line line;
   line.when = when(event);
   if (is_call(type)) line.call_id = call_of(event);
+  const bool plain_answer = type == "model.answered" && description.weight == Weight::normal;
+  if (plain_answer && !event["body"]["usage"]) line.answer_of = call_of(event);
   if (options_.full) {
     const json::Value body = event["body"];
     line.body = body["content"] ? text_of_content(body["content"]) : plain(body);

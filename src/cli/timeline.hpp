@@ -36,6 +36,7 @@ class Timeline {
     Description text;
     std::string call_id;               // the result that may still join it
     std::string result;
+    std::string answer_of;             // of a model's answer: the call, whose thought may replace it
     std::string body;                  // with `full`
     bool awaits_error = false;         // with `errors`: a call is shown if its result is one
   };
