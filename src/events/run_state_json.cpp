@@ -73,10 +73,18 @@ void write_list(json::Writer& out, std::string_view name, const Items& items) {
   out.end_array();
 }
 
-void write_open_items(json::Writer& out, std::string_view key, const OpenList<OpenItem>& list) {
+void write_open_claims(json::Writer& out, const OpenList<OpenItem>& claims) {
   out.key("open").begin_array();
-  for (const OpenItem& item : list.items) {
-    out.begin_object().member(key, item.id).member("run_seq", item.run_seq).end_object();
+  for (const OpenItem& claim : claims.items) {
+    out.begin_object().member("claim_id", claim.id).member("run_seq", claim.run_seq).end_object();
+  }
+  out.end_array();
+}
+
+void write_open_tasks(json::Writer& out, const OpenList<OpenItem>& tasks) {
+  out.key("open").begin_array();
+  for (const OpenItem& task : tasks.items) {
+    out.begin_object().member("run_seq", task.run_seq).member("task_id", task.id).end_object();
   }
   out.end_array();
 }
@@ -98,7 +106,7 @@ void write_budgets(json::Writer& out, const RunState& state) {
 
 void write_claims(json::Writer& out, const RunState& state) {
   out.key("claims").begin_object().member("count", state.claim_count).member("dropped", state.claims_dropped);
-  write_open_items(out, "claim_id", state.claims);
+  write_open_claims(out, state.claims);
   out.end_object();
 }
 
@@ -181,7 +189,7 @@ void write_run(json::Writer& out, const RunState& state) {
 
 void write_tasks(json::Writer& out, const RunState& state) {
   out.key("tasks").begin_object().member("completed", state.tasks_completed).member("dropped", state.tasks_dropped);
-  write_open_items(out, "task_id", state.tasks);
+  write_open_tasks(out, state.tasks);
   out.member("opened", state.tasks_opened).end_object();
 }
 

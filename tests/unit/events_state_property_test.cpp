@@ -52,7 +52,10 @@ class HistoryMaker {
 
   std::string type() {
     if (below(10) == 0) return std::string(any_of({"x.a.b", "x.c.d", "not.known", "x."}));
-    if (below(4) == 0) return "state.patched";
+    if (below(6) == 0) return "state.patched";
+    if (below(3) == 0) {
+      return std::string(any_of({"task.opened", "claim.recorded", "step.started", "tool.called", "approval.requested", "child.started"}));
+    }
     return std::string(catalogue()[static_cast<std::size_t>(below(static_cast<std::int64_t>(catalogue().size())))].name);
   }
 
@@ -85,7 +88,8 @@ class HistoryMaker {
       if (std::find(used.begin(), used.end(), name) != used.end()) continue;
       used.push_back(name);
       if (text.size() > 1) text += ',';
-      text += "\"" + std::string(name) + "\":" + value(depth);
+      const bool key = name.ends_with("_id") && below(3) != 0;  // or most rules would do nothing
+      text += "\"" + std::string(name) + "\":" + (key ? "\"k" + std::to_string(below(130)) + "\"" : value(depth));
     }
     return text + "}";
   }
@@ -96,7 +100,12 @@ class HistoryMaker {
       return R"({"format":"json_patch","patch":[{"op":")" + std::string(any_of({"add", "replace", "remove", "test", "odd"})) +
              R"(","path":")" + std::string(any_of({"/a", "/b", "/a/0", "", "/a/-", "a"})) + R"(","value":)" + value(0) + "}]}";
     }
-    return object(0);
+    std::string text = object(0);
+    if (text.find("_id\"") == std::string::npos && text.size() > 2 && below(2) == 0) {
+      const std::string id = "\":\"k" + std::to_string(below(130)) + "\",";
+      text.insert(1, "\"" + std::string(any_of({"task_id", "claim_id", "call_id", "approval_id"})) + id);
+    }
+    return text;
   }
 
   std::mt19937 random_;

@@ -207,8 +207,10 @@ TEST(State, PlansClaimsTasksAndBudgets) {
   EXPECT_EQ(story.at("/claims"), R"({"count":2,"dropped":0,"open":[{"claim_id":"c2","run_seq":3}]})");
   story.add("task.opened", R"({"task_id":"t1"})").add("task.opened", "{}").add("task.completed", R"({"task_id":"t1"})");
   EXPECT_EQ(story.at("/tasks"), R"({"completed":1,"dropped":0,"open":[],"opened":2})");
+  story.add("task.opened", R"({"task_id":"t2"})");
+  EXPECT_NE(story.state.document().find(R"("open":[{"run_seq":8,"task_id":"t2"}])"), std::string::npos) << "members are sorted";
   story.add("budget.exceeded", R"({"budget":"tokens","limit":1.50,"used":"2"})");
-  EXPECT_EQ(story.at("/budgets"), R"({"exceeded":1,"last":{"budget":"tokens","limit":1.50,"run_seq":8,"used":"2"}})");
+  EXPECT_EQ(story.at("/budgets"), R"({"exceeded":1,"last":{"budget":"tokens","limit":1.50,"run_seq":9,"used":"2"}})");
 }
 
 TEST(State, UsageIsSummedExactly) {
