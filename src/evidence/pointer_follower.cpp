@@ -1,5 +1,6 @@
 #include "evidence/pointer_follower.hpp"
 
+#include <algorithm>
 #include <set>
 
 #include "base/json.hpp"
@@ -7,6 +8,10 @@
 
 namespace muniment::evidence {
 namespace {
+
+constexpr std::string_view follower_name = "pointer";
+const std::vector<std::string> followed_types = {"claim.recorded", "evidence.recorded", "manifest.recorded"};
+constexpr std::size_t newer_events_max = 10'000;
 
 // A pointer to a part depends on the whole: both are in the catalogue, so that a damaged file is
 // critical whichever way it is asked for.
@@ -57,11 +62,8 @@ std::vector<store::PointerRow> pointers_of(const events::Event& event, std::stri
   return rows;
 }
 
-PointerFollower::PointerFollower(Options options, const store::Tail& tail)
-    : Follower("pointer", {"claim.recorded", "evidence.recorded", "manifest.recorded"}, std::move(options), tail) {}
-
-Result<store::FollowedRows> PointerFollower::apply(const std::vector<store::EventPtr>& events, store::Reader& reader) {
-  store::FollowedRows followed;
+Result<std::vector<store::PointerRow>> pointers_of(const std::vector<store::EventPtr>& events, store::Reader& reader) {
+  std::vector<store::PointerRow> rows;
   for (const store::EventPtr& event : events) {
     std::string manifest;
     if (event->type == "manifest.recorded" && event->body) {
@@ -72,9 +74,38 @@ Result<store::FollowedRows> PointerFollower::apply(const std::vector<store::Even
         if (row && row->manifest) manifest = *row->manifest;
       }
     }
-    for (store::PointerRow& row : pointers_of(*event, manifest)) followed.pointers.push_back(std::move(row));
+    for (store::PointerRow& row : pointers_of(*event, manifest)) rows.push_back(std::move(row));
   }
-  return followed;
+  return rows;
+}
+
+Result<std::set<std::string>> pointers_not_yet_followed(const store::Tail& tail, store::Reader& reader) {
+  ASSIGN_OR_RETURN(const std::int64_t followed, reader.follower_position(follower_name));
+  std::vector<store::EventPtr> newer;
+  if (const auto held = tail.read(followed, SIZE_MAX)) {
+    for (const store::EventPtr& event : *held) {
+      if (std::ranges::find(followed_types, event->type) != followed_types.end()) newer.push_back(event);
+    }
+  } else {
+    // Far behind, as after a long absence of Postgres: the table has them.
+    store::EventFilter filter;
+    filter.from_seq = followed;
+    filter.types = followed_types;
+    ASSIGN_OR_RETURN(auto events, reader.events(filter, newer_events_max));
+    for (events::Event& event : events) newer.push_back(std::make_shared<const events::Event>(std::move(event)));
+  }
+  ASSIGN_OR_RETURN(const auto rows, pointers_of(newer, reader));
+  std::set<std::string> pointers;
+  for (const store::PointerRow& row : rows) pointers.insert(row.pointer);
+  return pointers;
+}
+
+PointerFollower::PointerFollower(Options options, const store::Tail& tail)
+    : Follower(std::string(follower_name), followed_types, std::move(options), tail) {}
+
+Result<store::FollowedRows> PointerFollower::apply(const std::vector<store::EventPtr>& events, store::Reader& reader) {
+  ASSIGN_OR_RETURN(auto pointers, pointers_of(events, reader));
+  return store::FollowedRows{{}, std::move(pointers)};
 }
 
 }  // namespace muniment::evidence

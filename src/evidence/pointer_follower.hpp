@@ -2,6 +2,10 @@
 // Resolving one of these pointers is critical.
 #pragma once
 
+#include <set>
+#include <string>
+#include <vector>
+
 #include "store/follower.hpp"
 
 namespace muniment::evidence {
@@ -9,6 +13,13 @@ namespace muniment::evidence {
 // The pointers that an event makes something depend on. `manifest` is the text of the manifest
 // that a manifest.recorded event is about; empty for others, and for an erased one.
 std::vector<store::PointerRow> pointers_of(const events::Event& event, std::string_view manifest);
+
+// The same for a batch; reads the manifests that it needs.
+Result<std::vector<store::PointerRow>> pointers_of(const std::vector<store::EventPtr>& events, store::Reader& reader);
+
+// The pointers that something depends on since the catalogue was last written: what a client has
+// been told is recorded counts, also before the follower has come to it.
+Result<std::set<std::string>> pointers_not_yet_followed(const store::Tail& tail, store::Reader& reader);
 
 class PointerFollower final : public store::Follower {
  public:

@@ -23,7 +23,7 @@ Result<RebuildReport> rebuild(const std::string& uri, std::int64_t size, const s
   RebuildReport report;
   report.upto = size - 1;
   for (const std::string& name : tables.empty() ? all_tables : tables) {
-    ASSIGN_OR_RETURN(store::RebuiltTable table, name == "pointer" ? work.rebuild_pointers(pointers_of) : work.rebuild(name));
+    ASSIGN_OR_RETURN(store::RebuiltTable table, name == "pointer" ? work.rebuild_pointers([](const events::Event& event, std::string_view manifest) { return pointers_of(event, manifest); }) : work.rebuild(name));
     report.tables.push_back(std::move(table));
   }
   return report;

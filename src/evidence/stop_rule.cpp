@@ -6,6 +6,7 @@
 #include "base/failpoint.hpp"
 #include "base/json.hpp"
 #include "events/catalogue.hpp"
+#include "evidence/pointer_follower.hpp"
 
 namespace muniment::evidence {
 namespace {
@@ -62,6 +63,7 @@ const Outcome::Item* Outcome::damage() const {
 
 Result<bool> StopRule::is_critical(const Wanted& wanted, const Pointer& pointer) {
   if (wanted.critical) return true;
+  if (newly_needed_.contains(pointer.text) || newly_needed_.contains(std::string(pointer.whole()))) return true;
   ASSIGN_OR_RETURN(const auto exact, reader_.dependents(pointer.text));
   if (!exact.empty() || pointer.whole() == pointer.text) return !exact.empty();
   ASSIGN_OR_RETURN(const auto whole, reader_.dependents(pointer.whole()));
@@ -71,6 +73,9 @@ Result<bool> StopRule::is_critical(const Wanted& wanted, const Pointer& pointer)
 Result<Outcome> StopRule::resolve(const std::vector<Wanted>& wanted, bool with_text) {
   Outcome outcome;
   std::vector<bool> retried(wanted.size(), false);
+  if (!std::ranges::all_of(wanted, &Wanted::critical)) {
+    ASSIGN_OR_RETURN(newly_needed_, pointers_not_yet_followed(tail_, reader_));
+  }
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     Outcome::Item item;
     const auto parsed = parse_pointer(wanted[i].pointer);

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "store/appender.hpp"
 #include "store/reader.hpp"
 #include "store/runs.hpp"
+#include "store/tail.hpp"
 
 namespace muniment::evidence {
 
@@ -41,8 +43,8 @@ struct Outcome {
 
 class StopRule {
  public:
-  StopRule(Resolver& resolver, store::Reader& reader, store::RunDirectory& runs, Clock& clock)
-      : resolver_(resolver), reader_(reader), runs_(runs), clock_(clock) {}
+  StopRule(Resolver& resolver, store::Reader& reader, const store::Tail& tail, store::RunDirectory& runs, Clock& clock)
+      : resolver_(resolver), reader_(reader), tail_(tail), runs_(runs), clock_(clock) {}
 
   // Blocks for the pause if anything critical has to be tried again: once, however many there are.
   // Errors: unavailable; invalid_argument for a critical pointer without a run.
@@ -56,8 +58,10 @@ class StopRule {
 
   Resolver& resolver_;
   store::Reader& reader_;
+  const store::Tail& tail_;
   store::RunDirectory& runs_;
   Clock& clock_;
+  std::set<std::string> newly_needed_;   // by what the catalogue does not know yet
 };
 
 }  // namespace muniment::evidence

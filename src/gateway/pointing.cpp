@@ -30,7 +30,7 @@ Result<evidence::Outcome> resolve_pointers(Call& call, const std::vector<std::st
     wanted.push_back(std::move(item));
   }
   evidence::Resolver resolver(*call.reader, call.services.files, visible_to(call));
-  return evidence::StopRule(resolver, *call.reader, call.services.runs, call.services.clock).resolve(wanted, with_text);
+  return evidence::StopRule(resolver, *call.reader, call.services.tail, call.services.runs, call.services.clock).resolve(wanted, with_text);
 }
 
 void log_outcome(const evidence::Outcome& outcome, store::AppendRequest& request) {

@@ -27,7 +27,7 @@ class StopRuleTest : public test::LogFixture {
 
   Result<Outcome> resolve(const std::string& pointer, bool critical, bool with_text = false) {
     Resolver resolver(*reader, *files, [](std::string_view) { return Result<bool>(true); });
-    return StopRule(resolver, *reader, *runs, clock).resolve({{pointer, run, critical}}, with_text);
+    return StopRule(resolver, *reader, *tail, *runs, clock).resolve({{pointer, run, critical}}, with_text);
   }
 
   // Resolves and appends what there is to log; the one item.
@@ -164,7 +164,7 @@ TEST_F(StopRuleTest, WhatDoesNotParseIsNeitherRetriedNorDoesItHalt) {
 
 TEST_F(StopRuleTest, ACriticalPointerNeedsARunThatCanStop) {
   Resolver resolver(*reader, *files, [](std::string_view) { return Result<bool>(true); });
-  StopRule rule(resolver, *reader, *runs, clock);
+  StopRule rule(resolver, *reader, *tail, *runs, clock);
   const auto refused = rule.resolve({{"manifest://" + make_uuid_v7({}).text(), nullptr, true}}, false);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Errc::invalid_argument);
@@ -194,9 +194,7 @@ TEST_F(StopRuleTest, TheOpenParentIsToldAndAnEndedOneIsNot) {
   }
 }
 
-TEST_F(StopRuleTest, TheCatalogueMakesAPointerCriticalWholeOrInPart) {
-  PointerFollower follower({uri, 1, std::chrono::milliseconds(1)}, *tail);
-  follower.start();
+TEST_F(StopRuleTest, WhatAClaimNeedsIsCriticalWholeOrInPartBeforeAndAfterTheCatalogueKnows) {
   store::ClaimRow claim;
   claim.claim_id = make_uuid_v7(clock.now());
   claim.run_id = "r1";
@@ -204,12 +202,15 @@ TEST_F(StopRuleTest, TheCatalogueMakesAPointerCriticalWholeOrInPart) {
   claim.pointers = "[\"" + pointer_to(artifact) + "#b0-3\"]";
   append(run, "claim.recorded",
          R"({"claim_id":")" + claim.claim_id.text() + R"(","text":"it works","pointers":)" + claim.pointers + "}", {claim});
+  const std::vector<std::string> pointers = {pointer_to(artifact), pointer_to(artifact) + "#b0-3", pointer_to(artifact) + "#b1-2"};
+  for (const std::string& pointer : pointers) EXPECT_TRUE(resolve(pointer, false)->items.front().critical) << pointer;
+
+  PointerFollower follower({uri, 1, std::chrono::milliseconds(1)}, *tail);
+  follower.start();
   for (int i = 0; i < 200 && follower.next_seq() < tail->next_seq(); ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
-  for (const std::string& pointer : {pointer_to(artifact), pointer_to(artifact) + "#b0-3", pointer_to(artifact) + "#b1-2"}) {
-    EXPECT_TRUE(resolve(pointer, false)->items.front().critical) << pointer;
-  }
+  for (const std::string& pointer : pointers) EXPECT_TRUE(resolve(pointer, false)->items.front().critical) << pointer;
   const auto rows = reader->pointers_of_run("r1", std::nullopt, 10);
   ASSERT_TRUE(rows) << rows.error().message;
   EXPECT_EQ(rows->size(), 2u);
