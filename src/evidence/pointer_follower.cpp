@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::string_view follower_name = "pointer";
 const std::vector<std::string> followed_types = {"claim.recorded", "evidence.recorded", "manifest.recorded"};
+constexpr std::size_t tail_events_max = 1 << 20;  // more than the tail holds
 constexpr std::size_t newer_events_max = 10'000;
 
 // A pointer to a part depends on the whole: both are in the catalogue, so that a damaged file is
@@ -82,7 +83,7 @@ Result<std::vector<store::PointerRow>> pointers_of(const std::vector<store::Even
 Result<std::set<std::string>> pointers_not_yet_followed(const store::Tail& tail, store::Reader& reader) {
   ASSIGN_OR_RETURN(const std::int64_t followed, reader.follower_position(follower_name));
   std::vector<store::EventPtr> newer;
-  if (const auto held = tail.read(followed, SIZE_MAX)) {
+  if (const auto held = tail.read(followed, tail_events_max)) {
     for (const store::EventPtr& event : *held) {
       if (std::ranges::find(followed_types, event->type) != followed_types.end()) newer.push_back(event);
     }
