@@ -28,6 +28,7 @@ inline constexpr std::size_t actor_bytes_max = 128;
 // Events
 inline constexpr std::size_t event_body_bytes_max = 60 * 1024;
 inline constexpr std::size_t events_per_request_max = 1'024;
+inline constexpr std::int64_t run_ids_loaded_max = 65'536;  // beyond it, Postgres is asked for each id
 inline constexpr std::size_t events_per_commit_max = 1'024;
 inline constexpr std::size_t bytes_per_commit_max = 1 << 20;
 inline constexpr std::size_t append_queue_events_max = 65'536;

@@ -62,6 +62,7 @@ class Reader {
 
   // Runs. `load_run` reads a head for the directory; nullptr: no such run. It looks in the table
   // `run` and in the events that the follower has not yet seen.
+  // Of a run of at most run_ids_loaded_max events its ids are loaded too.
   Result<std::shared_ptr<Run>> load_run(std::string_view run_id);
   Result<std::optional<RunRow>> run(std::string_view run_id);
   Result<std::optional<RunRow>> run_by_no(std::int64_t run_no);

@@ -1,6 +1,7 @@
 // Reading runs. One run is read from the log itself, by the indexes "started" and "life" of
 // migrations/0001_log.sql: the table `run` is derived and a moment behind, and a halted run must not
 // look open meanwhile. Lists are read from the table.
+#include "base/limits.hpp"
 #include "store/reader_impl.hpp"
 #include "store/run_row.hpp"
 
@@ -53,6 +54,18 @@ std::vector<events::Event> life_and_head(Reader::Impl& impl, std::int64_t run_no
       impl.params().integer(run_no)));
 }
 
+// With all ids known, one that is not among them is surely new, and nobody has to be asked for it.
+void load_ids(Reader::Impl& impl, Run& run) {
+  run.ids_complete_from = run.head.run_seq;
+  if (run.head.run_seq > limits::run_ids_loaded_max) return;
+  for (const pqxx::row& row : query(impl.connection, "ids_of_run",
+                                    "SELECT event_id FROM event WHERE log_no = $1 AND run_no = $2",
+                                    impl.params().integer(run.head.run_no))) {
+    run.seen.add(uuid_of(row[0]));
+  }
+  run.ids_complete_from = 0;
+}
+
 std::shared_ptr<Run> loaded(Reader::Impl& impl, std::string_view run_id, std::int64_t run_no) {
   const auto events = life_and_head(impl, run_no);
   if (events.empty()) return nullptr;
@@ -67,7 +80,7 @@ std::shared_ptr<Run> loaded(Reader::Impl& impl, std::string_view run_id, std::in
   const events::Event& last = events.back();
   auto run = std::make_shared<Run>(std::string(run_id));
   run->head = {run_no, last.run_seq + 1, last.run_hash, view.status};
-  run->ids_complete_from = run->head.run_seq;
+  load_ids(impl, *run);
   run->committed(run->head.run_seq);
   run->publish(std::move(view));
   return run;

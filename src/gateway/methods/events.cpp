@@ -80,6 +80,20 @@ void add_artifacts(Call& call, const std::shared_ptr<store::Run>& run, const Spi
   }
 }
 
+// A state's hash holds the position of the run, so a patch that was admitted against a hash may only
+// be numbered there: what else is appended meanwhile refuses it.
+bool names_its_state(const AdmittedAppend& admitted) {
+  const AdmittedEvent& first = admitted.events.front();
+  return first.event.type == patched_type && first.body["expected_state_hash"].present();
+}
+
+Error state_moved_on(const store::Run& run) {
+  Error error(Errc::conflict, "the state of " + run.run_id + " changed while the patch was admitted. "
+                              "Read it again, or drop expected_state_hash.");
+  error.run_id = run.run_id;
+  return error;
+}
+
 }  // namespace
 
 Result<Answer> event_append(Call& call) {
@@ -92,9 +106,13 @@ Result<Answer> event_append(Call& call) {
                    admit_append(call.params, call.caller, call.idempotency_key, run->view().origin,
                                 call.services.clock.now()));
   const bool several = admitted.several;
+  std::optional<std::int64_t> expected_run_seq = call.params["expected_run_seq"].as_int();
   std::optional<Error> refused_patch;
+  bool by_state = false;
   if (has_patches(admitted)) {
     if (!call.reader) return NeedsWorker{};
+    by_state = !expected_run_seq && names_its_state(admitted);
+    if (by_state) expected_run_seq = run->next_run_seq();
     if (Status checked = check_patches(call, *run, admitted); !checked) refused_patch = std::move(checked).error();
   }
   Spilled spilled;
@@ -123,7 +141,7 @@ Result<Answer> event_append(Call& call) {
   PendingAppend append;
   append.request.actor = call.caller.actor;
   append.request.ids_checked = check_ids;
-  append.request.expected_run_seq = call.params["expected_run_seq"].as_int();
+  append.request.expected_run_seq = expected_run_seq;
   append.request.events.reserve(spilled.artifacts.size() + events.size());
   add_artifacts(call, run, spilled, events, append.request);
   for (events::NewEvent& event : events) {
@@ -133,9 +151,10 @@ Result<Answer> event_append(Call& call) {
     for (const Spilled::Artifact& artifact : spilled.artifacts) services.files.committed(artifact.row.artifact_id);
     return append_reply(several, std::span(receipts).subspan(spilled.artifacts.size()), spilled);
   };
-  if (!spilled.artifacts.empty()) {
-    append.refused = [spilled](Services& services, Error error) -> Result<Reply> {
+  if (!spilled.artifacts.empty() || by_state) {
+    append.refused = [run, spilled, by_state](Services& services, Error error) -> Result<Reply> {
       abandon(spilled, services.files);
+      if (by_state && error.message.starts_with("the next run_seq of")) return state_moved_on(*run);
       return error;
     };
   }

@@ -1,0 +1,138 @@
+#include "support/method_caller.hpp"
+
+#include <future>
+
+#include "store/partitions.hpp"
+
+namespace muniment::test {
+namespace {
+
+constexpr std::int16_t log_no = 1;
+
+const SchemaSet& schemas() {
+  static const auto set = SchemaSet::embedded();
+  return *set;
+}
+
+}  // namespace
+
+MethodCaller::MethodCaller() {
+  store::Connection connection(uri_);
+  const Status opened = connection.ensure_open();
+  if (!opened) throw std::runtime_error(opened.error().message);
+  const Status made = store::ensure_partitions(connection, log_no, 0);
+  if (!made) throw std::runtime_error(made.error().message);
+  open();
+}
+MethodCaller::~MethodCaller() { close(); }
+
+void MethodCaller::restart() {
+  close();
+  open();
+}
+
+void MethodCaller::close() {
+  services_.reset();
+  reader_.reset();
+  halts_.reset();
+  snapshots_.reset();
+  appender_.reset();
+  tail_.reset();
+  runs_.reset();
+  files_.reset();
+}
+
+void MethodCaller::open() {
+  runs_ = std::make_unique<store::RunDirectory>();
+  tail_ = std::make_unique<store::Tail>();
+  store::AppenderOptions options;
+  options.uri = uri_;
+  options.log_no = log_no;
+  auto appender = store::Appender::open(options, clock_, *tail_, *runs_);
+  if (!appender) throw std::runtime_error(appender.error().message);
+  appender_ = *std::move(appender);
+  store::ArtifactFilesOptions files;
+  files.root = folder_.path() + "/artifacts";
+  files.bytes_max = 1 << 30;
+  auto opened = store::ArtifactFiles::open(files);
+  if (!opened) throw std::runtime_error(opened.error().message);
+  files_ = *std::move(opened);
+  snapshot::SnapshotterOptions pace;
+  pace.uri = uri_;
+  pace.log_no = log_no;
+  snapshots_ = std::make_unique<snapshot::Snapshotter>(pace, clock_, *appender_, *runs_, *tail_, *files_);
+  auto halts = evidence::HaltJournal::open({folder_.path() + "/halts", uri_, log_no}, *appender_, *runs_);
+  if (!halts) throw std::runtime_error(halts.error().message);
+  halts_ = *std::move(halts);
+  reader_ = std::make_unique<store::Reader>(uri_, log_no);
+  services_.reset(new gateway::Services{clock_, *appender_, *runs_, *tail_, *files_, *snapshots_, *halts_, folder_.path(), uri_,
+                                        folder_.path() + "/munimentd.sock", clock_.now()});
+}
+
+Result<gateway::Answer> MethodCaller::ask(std::string_view method, const std::string& params, std::string_view key,
+                                          bool check_ids) {
+  const gateway::MethodInfo* info = gateway::find_method(method);
+  if (!info) return Error(Errc::invalid_argument, "no such method");
+  texts_.push_back(params);
+  auto document = json::parse(texts_.back());
+  if (!document) return std::move(document).error();
+  documents_.push_back(std::make_unique<json::Document>(*std::move(document)));
+  const json::Value root = documents_.back()->root();
+  RETURN_IF_ERROR(schemas().find("rpc/" + std::string(method) + "#params")->validate(root));
+  const auto run = [&](store::Reader* reader) {
+    gateway::Call call{caller, root, *services_, reader, clock_.monotonic() + std::chrono::seconds(30), key, check_ids};
+    return info->function(call);
+  };
+  if (info->runs != gateway::Runs::on_worker && !check_ids) {
+    auto answer = run(nullptr);
+    if (!answer || !std::holds_alternative<gateway::NeedsWorker>(*answer)) return answer;
+  }
+  return run(reader_.get());
+}
+
+Result<gateway::Reply> MethodCaller::append(gateway::PendingAppend pending) {
+  auto answered = std::make_shared<std::promise<Result<std::vector<events::Receipt>>>>();
+  auto future = answered->get_future();
+  pending.request.done = [answered](auto receipts) { answered->set_value(std::move(receipts)); };
+  if (Status submitted = appender_->submit(std::move(pending.request)); !submitted) return submitted.error();
+  Result<std::vector<events::Receipt>> receipts = future.get();
+  if (receipts) return pending.finish(*services_, *receipts);
+  if (pending.refused && !store::is_maybe_duplicate(receipts.error())) {
+    return pending.refused(*services_, std::move(receipts).error());
+  }
+  return std::move(receipts).error();
+}
+
+Outcome MethodCaller::call(std::string_view method, const std::string& params, std::string_view key) {
+  for (const bool check_ids : {false, true}) {
+    auto answer = ask(method, params, key, check_ids);
+    if (!answer) return outcome_of(method, std::move(answer).error());
+    if (auto* reply = std::get_if<gateway::Reply>(&*answer)) return outcome_of(method, *reply);
+    auto reply = append(std::get<gateway::PendingAppend>(*std::move(answer)));
+    if (reply || !store::is_maybe_duplicate(reply.error())) return outcome_of(method, reply);
+  }
+  return outcome_of(method, Error(Errc::conflict, std::string(store::maybe_duplicate)));
+}
+
+Outcome MethodCaller::outcome_of(std::string_view method, const Result<gateway::Reply>& reply) {
+  Outcome outcome;
+  if (!reply) {
+    outcome.code = name_of(reply.error().code);
+    outcome.text = reply.error().message;
+    outcome.error = reply.error();
+    outcome.document = std::make_shared<Result<json::Document>>(json::Document());
+    return outcome;
+  }
+  outcome.text = reply->result;
+  auto text = std::make_shared<std::string>(reply->result);
+  auto parsed = json::parse(*text);
+  EXPECT_TRUE(parsed.ok()) << *text;
+  // The document points into its text: they are kept together.
+  outcome.document = std::shared_ptr<Result<json::Document>>(new Result<json::Document>(std::move(parsed)),
+                                                             [text](auto* held) { delete held; });
+  const Status fits = schemas().find("rpc/" + std::string(method) + "#result")->validate((*outcome.document)->root());
+  EXPECT_TRUE(fits.ok()) << method << ": " << (fits ? "" : fits.error().message) << "\n" << *text;
+  return outcome;
+}
+
+}  // namespace muniment::test

@@ -1,0 +1,68 @@
+// Methods against a real log without a socket: what the dispatcher does for one request, done in
+// order, and every result held against its schema.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/schema.hpp"
+#include "evidence/halt_journal.hpp"
+#include "gateway/method_table.hpp"
+#include "gateway/services.hpp"
+#include "snapshot/snapshotter.hpp"
+#include "support/postgres_fixture.hpp"
+
+namespace muniment::test {
+
+// What a request came to: `text` is the result, or the error's message.
+struct Outcome {
+  std::string text;
+  std::string code;  // of the error; empty for a result
+  Error error;
+  bool ok() const { return code.empty(); }
+  json::Value operator[](std::string_view member) const { return (*document)->root()[member]; }
+  std::shared_ptr<Result<json::Document>> document;
+};
+
+class MethodCaller {
+ public:
+  MethodCaller();  // a log of its own, in a fresh database
+  ~MethodCaller();
+
+  // `key` is _meta.idempotency_key.
+  Outcome call(std::string_view method, const std::string& params, std::string_view key = {});
+
+  // The two halves of `call`, for what happens in between.
+  Result<gateway::Answer> ask(std::string_view method, const std::string& params, std::string_view key = {},
+                              bool check_ids = false);
+  Result<gateway::Reply> append(gateway::PendingAppend pending);
+
+  void restart();  // the daemon's memory is gone, the log is not
+  const std::string& uri() const { return uri_; }
+  store::Reader& reader() { return *reader_; }
+  gateway::Services& services() { return *services_; }
+
+  gateway::Caller caller{1000, "uid:1000", false, 1};
+
+ private:
+  void open();
+  void close();
+  Outcome outcome_of(std::string_view method, const Result<gateway::Reply>& reply);
+
+  TemporaryFolder folder_;
+  const std::string uri_ = fresh_database();
+  Clock clock_;
+  std::unique_ptr<store::RunDirectory> runs_;
+  std::unique_ptr<store::Tail> tail_;
+  std::unique_ptr<store::Appender> appender_;
+  std::unique_ptr<store::ArtifactFiles> files_;
+  std::unique_ptr<snapshot::Snapshotter> snapshots_;  // asked, but not following
+  std::unique_ptr<evidence::HaltJournal> halts_;
+  std::unique_ptr<gateway::Services> services_;
+  std::unique_ptr<store::Reader> reader_;
+  std::vector<std::string> texts_;  // parameters must outlive the answers that point into them
+  std::vector<std::unique_ptr<json::Document>> documents_;
+};
+
+}  // namespace muniment::test
