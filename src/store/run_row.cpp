@@ -25,11 +25,20 @@ void start_row(RunRow& row, const events::Event& event, const json::Value& body)
   row.started_at = event.recorded_at;
 }
 
-// The body of run.halted, with where and when it was written.
+// The state's `halt` (docs/format.md, State): the same members, present or null.
 std::string halt_of(const events::Event& event, const json::Value& body) {
   json::Writer out;
   out.begin_object();
-  for (json::Value member : body) out.raw_member(member.key(), member.source());
+  for (const std::string_view name : {"code", "reason", "pointer", "expected", "actual"}) {
+    const auto text = body[name].as_string();
+    out.key(name);
+    if (text) {
+      out.string(*text);
+    } else {
+      out.null();
+    }
+  }
+  out.member("attempts", std::max<std::int64_t>(body["attempts"].as_int().value_or(0), 0));
   out.member("seq", event.seq).member("recorded_at", format_time(event.recorded_at)).end_object();
   return std::move(out).text();
 }
@@ -75,7 +84,7 @@ void apply_to_row(RunRow& row, const events::Event& event) {
     row.ended_at = event.recorded_at;
   } else if (event.type == "run.halted") {
     row.status = "halted";
-    row.halt = halt_of(event, body);
+    if (!row.halt) row.halt = halt_of(event, body);  // the first reason wins
   } else if (event.type == "run.resumed") {
     row.status = "open";
     row.outcome.reset();

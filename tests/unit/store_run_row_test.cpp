@@ -43,7 +43,7 @@ TEST(RunRow, AnEndAndAHaltAreTakenBackByAResumption) {
   RunRow row = started();
   apply_to_row(row, event_of("run.halted", R"({"code":"SYSTEM_ERROR","reason":"gone"})", 6));
   EXPECT_EQ(row.status, "halted");
-  EXPECT_EQ(row.halt, R"({"code":"SYSTEM_ERROR","reason":"gone","seq":6,"recorded_at":"1970-01-01T00:00:06.000000Z"})");
+  EXPECT_EQ(row.halt, R"({"code":"SYSTEM_ERROR","reason":"gone","pointer":null,"expected":null,"actual":null,"attempts":0,"seq":6,"recorded_at":"1970-01-01T00:00:06.000000Z"})");
   apply_to_row(row, event_of("run.ended", R"({"outcome":"failure"})", 7));
   EXPECT_EQ(row.status, "ended");
   EXPECT_EQ(row.outcome, "failure");
