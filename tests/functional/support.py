@@ -248,6 +248,16 @@ class DaemonCase(unittest.TestCase):
     def call(self, method: str, **params: Any) -> dict[str, Any]:
         return self.client.call(method, **params)
 
+    def followed(self) -> dict[str, Any]:
+        """The status, once the followers have seen all of the log as it is now."""
+        size = self.call("server.status")["log"]["size"]
+
+        def caught_up() -> Optional[dict[str, Any]]:
+            status = self.call("server.status")
+            return status if all(status["followers"][name] >= size for name in ("run", "pointer")) else None
+
+        return wait_until(caught_up, "the followers caught up")
+
     def restart(self) -> None:
         self.daemon.start()
         self.client.close()   # the next call connects anew

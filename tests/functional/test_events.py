@@ -92,10 +92,12 @@ class Spilling(DaemonCase):
         self.assertIn(stored[0]["artifact_id"], reference)
         self.assertIn(text.encode(), self.client.get(stored[0]["artifact_id"]))
 
-    def test_a_part_of_8_kib_stays(self) -> None:
-        receipt = self.client.append(self.run_id, "tool.returned", {
-            "call_id": "c1", "status": "ok", "content": [{"type": "text", "content": "a" * 8192}]})
-        self.assertFalse(receipt.get("spilled"))
+    def test_a_part_of_8_kib_stays_and_a_longer_one_goes(self) -> None:
+        around = len(json.dumps({"type": "text", "content": ""}))
+        for size, spilled in ((8192, False), (8193, True)):
+            receipt = self.client.append(self.run_id, "tool.returned", {
+                "call_id": f"c{size}", "status": "ok", "content": [{"type": "text", "content": "a" * (size - around)}]})
+            self.assertEqual(bool(receipt.get("spilled")), spilled, size)
 
     def test_a_spilled_event_sent_again_is_the_same(self) -> None:
         event_id, body = str(uuid.uuid4()), {"call_id": "c1", "status": "ok", "content": [{"type": "text", "content": "b" * 100_000}]}
@@ -215,7 +217,10 @@ class Batches(DaemonCase):
             thread.join()
         self.assertEqual(len(receipts), 1000)
         self.assertEqual(failures, ["conflict"] * 30)
-        self.assertEqual(sorted(e["run_seq"] for e in self.events()), list(range(1 + 1000 + 30)))
+        events = self.events()
+        types = [event["type"] for event in events]
+        self.assertEqual((types.count("x.test.good"), types.count("x.test.bad")), (1000, 30))
+        self.assertEqual([event["run_seq"] for event in events], list(range(len(events))))
 
 
 class Types(DaemonCase):

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-import unittest
+import time
 from typing import Iterator
 
 from support import BUILD, DaemonCase, main, shared_data, wait_until
@@ -39,6 +39,7 @@ class SweAgent(DaemonCase):
         before = {run["run_id"] for run in self.pages("run.list", "runs")}
         for path in [*files[:TRACES], files[len(files) // 2]]:
             self.import_file(path)
+        self.followed()
         runs = [run for run in self.pages("run.list", "runs") if run["run_id"] not in before]
         self.assertEqual(len(runs), TRACES + 1)
         held: list[bytes] = []
@@ -59,7 +60,6 @@ class SweAgent(DaemonCase):
         self.assertEqual(self.size(), size)
 
     def quiet(self) -> bool:
-        import time
         before = self.size()
         time.sleep(0.5)
         return self.size() == before
@@ -67,6 +67,7 @@ class SweAgent(DaemonCase):
     def test_an_imported_run_rehydrates(self) -> None:
         path = min((shared_data() / "traces" / "swe-agent").rglob("*.traj"), key=lambda one: one.stat().st_size)
         self.import_file(path)
+        self.followed()
         run = next(run for run in self.pages("run.list", "runs") if run["run_id"] != self.run_id)
         state = self.client.rehydrate(run["run_id"])["state"]
         self.assertEqual(state["run"]["run_id"], run["run_id"])

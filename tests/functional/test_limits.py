@@ -1,7 +1,7 @@
 """No value over 64 KB in any column of any table, after everything that is large was sent in every way there is."""
 from __future__ import annotations
 
-from support import DaemonCase, main, muniment, wait_until
+from support import DaemonCase, main, muniment
 
 import pgcopy
 
@@ -35,9 +35,7 @@ class NoLargeValue(DaemonCase):
                 self.assertIn(error.code, ("too_large", "invalid_argument"), error)
         self.assertGreater(taken, 8)
         self.daemon.wait_healthy()
-        status = self.call("server.status")
-        wait_until(lambda: all(at >= status["log"]["size"] for name, at in self.call("server.status")["followers"].items()
-                               if name in ("run", "pointer")), "the followers caught up")
+        status = self.followed()
         self.assertEqual(pgcopy.oversized(status["database"], 65_536), [])
         # The scan can see one: the largest value there is lies just below the limit.
         self.assertTrue(pgcopy.oversized(status["database"], 61_000))

@@ -167,8 +167,7 @@ class Epoch:
 
     def caught_up(self, client: muniment.Client) -> bool:
         status = client.call("server.status")
-        followers = status["followers"]
-        return all(position >= status["log"]["size"] for name, position in followers.items() if name in ("run", "pointer"))
+        return all(status["followers"][name] >= status["log"]["size"] for name in ("run", "pointer"))
 
     def check_artifacts(self) -> None:
         rows = {row[0]: row[1:] for row in self.daemon.sql("SELECT artifact_id, hash, run_id, count(*) OVER (PARTITION BY run_id, step_id, hash)"
