@@ -65,7 +65,7 @@ class SweAgent(DaemonCase):
         return self.size() == before
 
     def test_an_imported_run_rehydrates(self) -> None:
-        path = min((shared_data() / "traces" / "swe-agent").rglob("*.traj"), key=lambda one: one.stat().st_size)
+        path = sorted((shared_data() / "traces" / "swe-agent").rglob("*.traj"), key=lambda one: one.stat().st_size)[TRACES]
         self.import_file(path)
         self.followed()
         run = next(run for run in self.pages("run.list", "runs") if run["run_id"] != self.run_id)

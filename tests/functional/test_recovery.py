@@ -16,7 +16,7 @@ def judge(test: DaemonCase, daemon: Daemon, acked: list[dict] = []) -> Checker:
     with daemon.client() as client:
         def caught_up() -> bool:
             status = client.call("server.status")
-            return all(status["followers"][name] >= status["log"]["size"] for name in ("run", "pointer"))
+            return all(status["followers"].get(name, 0) >= status["log"]["size"] for name in ("run", "pointer"))
         wait_until(caught_up, "the followers caught up", 30)
         uri = client.call("server.status")["database"]
     checker = Checker(uri, str(daemon.data / "artifacts"))

@@ -167,7 +167,7 @@ class Epoch:
 
     def caught_up(self, client: muniment.Client) -> bool:
         status = client.call("server.status")
-        return all(status["followers"][name] >= status["log"]["size"] for name in ("run", "pointer"))
+        return all(status["followers"].get(name, 0) >= status["log"]["size"] for name in ("run", "pointer"))
 
     def check_artifacts(self) -> None:
         rows = {row[0]: row[1:] for row in self.daemon.sql("SELECT artifact_id, hash, run_id, count(*) OVER (PARTITION BY run_id, step_id, hash)"
