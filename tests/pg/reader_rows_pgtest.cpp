@@ -19,7 +19,7 @@ TEST_F(TwoRuns, ALoadedRunStandsWhereItsLastEventDoes) {
   EXPECT_EQ(loaded_run.head.run_seq, 5);
   EXPECT_EQ(loaded_run.head.run_hash, sha256("10"));
   EXPECT_EQ(loaded_run.head.status, RunStatus::open);
-  EXPECT_EQ(loaded_run.ids_complete_from, 5);
+  EXPECT_EQ(loaded_run.ids_complete_from, 0);
   EXPECT_EQ(loaded_run.next_run_seq(), 5);
   const RunView view = loaded_run.view();
   EXPECT_EQ(view.owner, "uid:1002");

@@ -85,6 +85,8 @@ class RandomLog:
             kind = self.random.choice(list(BODIES) + ["state.patched"] * 6)
             step = self.random.choice([None, "s1", "s2"])
             log.append(run_id, kind, self.body(kind), step_id=step, origin=self.random.choice([1, 2, 3]))
-            if self.random.random() < 0.12:
+            taken = self.random.random() < 0.12
+            if taken:
                 log.snapshot(run_id)
-        log.snapshot(run_id)
+        if not taken:   # a state has one snapshot
+            log.snapshot(run_id)
