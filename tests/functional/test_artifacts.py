@@ -9,7 +9,7 @@ import pathlib
 import random
 import tempfile
 
-from support import DaemonCase, main
+from support import DaemonCase, main, wait_until
 
 MIB = 1 << 20
 
@@ -33,7 +33,8 @@ class Bytes(DaemonCase):
         path = self.daemon.data / "artifacts" / stored["path"]
         self.assertEqual(path.read_bytes(), b"a line\n")
         self.assertTrue(stored["path"].startswith(f"runs/{self.run_id}/"))
-        self.assertEqual(list((self.daemon.data / "artifacts" / "staging").iterdir()), [])
+        staging = self.daemon.data / "artifacts" / "staging"
+        wait_until(lambda: not list(staging.iterdir()), "the staging name is gone")   # after the reply
         row = self.daemon.sql(f"SELECT path, hash, size_bytes, seq FROM artifact WHERE artifact_id = '{stored['artifact_id']}'")
         self.assertEqual(row, [[stored["path"], stored["hash"], "7", str(stored["seq"])]])
 
