@@ -33,7 +33,8 @@ constexpr std::chrono::milliseconds upgrade_settle{3'000};
 constexpr std::chrono::seconds shutdown_patience{60};
 
 std::string uri_of(std::string_view socket_folder, std::string_view database) {
-  return "postgresql://muniment@/" + std::string(database) + "?host=" + percent_encode(socket_folder);
+  return "postgresql://muniment@/" + std::string(database) + "?host=" + percent_encode(socket_folder) +
+         "&port=5432";  // whatever PGPORT says where the URI is used
 }
 
 }  // namespace

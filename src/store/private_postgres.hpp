@@ -32,7 +32,7 @@ class PrivatePostgres {
   static Result<std::unique_ptr<PrivatePostgres>> start(PrivatePostgresOptions options);
   ~PrivatePostgres();  // stops as by `stop`
 
-  // "postgresql://muniment@/muniment?host=%2Fvar%2Flib%2F…"
+  // "postgresql://muniment@/muniment?host=%2Fvar%2Flib%2F…&port=5432"
   std::string uri() const;
   std::string log_file() const;
   int pid() const;     // of the server, 0 while there is none

@@ -14,7 +14,7 @@ import support  # noqa: E402
 
 
 def main() -> int:
-    data = pathlib.Path(sys.argv[sys.argv.index("--data") + 1])
+    data = pathlib.Path(sys.argv[sys.argv.index("--data") + 1]).absolute()
     arguments = sys.argv[sys.argv.index("--") + 1:]
     daemon = support.Daemon()
     daemon.data = data
