@@ -10,7 +10,7 @@
 namespace muniment::gateway {
 namespace {
 
-constexpr std::string_view method = "event.append";
+constexpr std::string_view append_method = "event.append";
 
 // A string's text without a copy where it holds no escape; `storage` keeps it otherwise.
 std::string_view text_of(const json::Value& value, std::string& storage) {
@@ -56,7 +56,7 @@ class Admission {
       if (!id) return Error(Errc::invalid_argument, "event_id: expected a UUID");
       event.event_id = *id;
     } else if (!idempotency_key_.empty()) {
-      event.event_id = idempotent_id(caller_, method, idempotency_key_, index);
+      event.event_id = idempotent_id(caller_, append_method, idempotency_key_, index);
     } else {
       event.event_id = make_uuid_v7(now_);
       event.event_id_is_ours = true;

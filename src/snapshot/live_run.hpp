@@ -44,6 +44,9 @@ struct LiveRun {
   std::mutex mutex;
   std::optional<events::State> state;
   std::int64_t through_seq = -1;            // all events of the run up to here are in `state`
+  // Events that changed `state` since the follower last looked. A request may apply them before the
+  // follower meets them; whoever applies counts, or a busy run would never be due.
+  std::int64_t uncounted = 0;
 
   Pace pace;                                // LiveRuns::mutex guards it
 };

@@ -20,11 +20,20 @@ Status Snapshotter::Impl::load(LiveRun& run, store::Reader& reader) {
     pace.last = TakenSnapshot{row.seq, row.run_seq, row.state_hash, row.size_bytes, row.artifact_id};
   }
   pace.newest_row = had.newest_row;
-  if (!pace.known) pace.changes = had.events_applied;
+  if (!pace.in_flight) pace.changes = had.events_applied;
+  run.uncounted = 0;
   pace.known = true;
   pace.in_doubt = false;
   pace.used = ++live_->turn;
   live_->set_state_bytes(run, estimate(*run.state));
+  return success();
+}
+
+Status Snapshotter::Impl::advance(LiveRun& run, const events::Event& event, store::Reader& reader) {
+  const std::int64_t before = run.state->seq();
+  RETURN_IF_ERROR(apply_event(*run.state, event, reader, files_));
+  run.through_seq = event.seq;
+  run.uncounted += run.state->seq() != before ? 1 : 0;
   return success();
 }
 
@@ -42,12 +51,13 @@ Status Snapshotter::Impl::bring_up_to_date(LiveRun& run, store::Reader& reader) 
     if (!batch) {
       const auto applied = apply_events_after(reader, files_, run.run_no, std::nullopt, *run.state, run.through_seq);
       if (!applied) return applied.error();
+      run.uncounted += *applied;
       run.through_seq = std::max(run.through_seq, until - 1);
       return success();
     }
     for (const store::EventPtr& event : *batch) {
       if (event->run_no == run.run_no && event->seq > run.through_seq) {
-        RETURN_IF_ERROR(apply_event(*run.state, *event, reader, files_));
+        RETURN_IF_ERROR(advance(run, *event, reader));
       }
     }
     from = batch->back()->seq + 1;
@@ -69,7 +79,7 @@ Result<std::optional<Taking>> Snapshotter::Impl::begin(const std::shared_ptr<Liv
     Pace& pace = run->pace;
     if (pace.in_flight) return std::optional<Taking>();
     if (pace.last && pace.last->seq == seq) {
-      pace.changes = 0;
+      pace.changes = run->uncounted = 0;
       live_->set_due(*run, std::nullopt);
       return std::optional<Taking>(Taking{*pace.last, std::nullopt, nullptr});
     }
@@ -82,7 +92,7 @@ Result<std::optional<Taking>> Snapshotter::Impl::begin(const std::shared_ptr<Liv
   Taking taking{built.taken, std::move(built.request), nullptr};
   {
     const std::lock_guard lock(live_->mutex);
-    changes = std::exchange(run->pace.changes, 0);
+    changes = std::exchange(run->pace.changes, 0) + std::exchange(run->uncounted, 0);
     run->pace.in_flight = true;
     ++live_->in_flight;
     live_->set_due(*run, std::nullopt);

@@ -51,6 +51,7 @@ class Snapshotter::Impl {
   void set_problem(std::string text);
 
   // With run.mutex held
+  Status advance(LiveRun& run, const events::Event& event, store::Reader& reader);  // applies it and counts it
   Status bring_up_to_date(LiveRun& run, store::Reader& reader);
   Status load(LiveRun& run, store::Reader& reader);
   Result<std::optional<Taking>> begin(const std::shared_ptr<LiveRun>& run, const std::shared_ptr<store::Run>& target,

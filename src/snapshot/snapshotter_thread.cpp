@@ -176,16 +176,13 @@ Status Snapshotter::Impl::follow_run(std::int64_t run_no, const std::vector<cons
       continue;
     }
     if (event->seq <= run->through_seq) continue;
-    const std::int64_t before = run->state->seq();
-    if (const Status applied = apply_event(*run->state, *event, reader_, files_); !applied) {
+    if (const Status applied = advance(*run, *event, reader_); !applied) {
       if (is_transient(applied.error().code)) return applied;
       log_error("state lost", {{"run_id", run->run_id}, {"seq", std::to_string(event->seq)}, {"error", applied.error().message}});
       run->state.reset();  // rehydrate will say so to whoever asks
-    } else {
-      run->through_seq = event->seq;
-      changes += run->state->seq() != before ? 1 : 0;
     }
   }
+  changes += std::exchange(run->uncounted, 0);
   const std::lock_guard lock(live_->mutex);
   run->pace.changes += changes;
   live_->set_state_bytes(*run, run->state ? estimate(*run->state) : 0);

@@ -100,6 +100,11 @@ class Snapshots(Filled):
         self.assertEqual(rehydrated["state_hash"], taken["state_hash"])
         self.assertEqual(self.call("snapshot.latest", run_id=self.run_id)["snapshot"]["state_hash"], taken["state_hash"])
 
+    def test_by_themselves_every_so_many_events(self) -> None:
+        for _ in range(5):
+            self.fill(40)
+        wait_until(self.taken, "a snapshot that nobody asked for")
+
     def test_at_a_runs_end(self) -> None:
         self.fill(5)
         self.call("run.end", run_id=self.run_id, outcome="success")

@@ -9,7 +9,7 @@
 namespace muniment::gateway::methods {
 namespace {
 
-constexpr std::string_view method = "run.start";
+constexpr std::string_view start_method = "run.start";
 
 // What run.started takes over as it was sent.
 constexpr std::string_view kept_members[] = {"agent",  "goal", "forked_from", "continues", "labels",
@@ -49,7 +49,7 @@ std::string chosen_run_id(const Call& call) {
   if (const auto given = call.params["run_id"].as_string()) return *given;
   // The same key names the same run, so that a repeated request finds it.
   if (!call.idempotency_key.empty()) {
-    return idempotent_id(call.caller, method, call.idempotency_key).text();
+    return idempotent_id(call.caller, start_method, call.idempotency_key).text();
   }
   return make_uuid_v7(call.services.clock.now()).text();
 }
