@@ -25,6 +25,7 @@ Errc code_of(int error_number) {
     case EACCES:
     case EPERM:
     case EROFS: return Errc::denied;
+    case EEXIST: return Errc::conflict;
     case ENOSPC:
     case EDQUOT: return Errc::over_budget;
     case ELOOP:   // a symbolic link where none is followed
@@ -47,16 +48,6 @@ Result<RegularFile> require_regular(Fd fd, std::string_view path) {
   return RegularFile{std::move(fd), about.st_size};
 }
 
-Status write_all(const Fd& file, std::string_view bytes, const std::string& path) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(file.get(), bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return file_error("writing", path, errno);
-    bytes.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return success();
-}
-
 // A name in the same folder, so that rename is atomic; random, so that nobody else has it.
 std::string temporary_name(const std::string& name) {
   std::array<std::uint8_t, 8> random{};
@@ -69,7 +60,7 @@ Status write_and_rename(const Fd& folder, const std::string& temporary, const st
                         std::string_view bytes, mode_t mode, const std::string& path) {
   Fd file(::openat(folder.get(), temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
   if (!file.open()) return file_error("creating a file for", path, errno);
-  RETURN_IF_ERROR(write_all(file, bytes, path));
+  RETURN_IF_ERROR(write_all(file.get(), bytes, path));
   if (::fsync(file.get()) != 0) return file_error("syncing", path, errno);
   if (::renameat(folder.get(), temporary.c_str(), folder.get(), name.c_str()) != 0) {
     return file_error("naming", path, errno);
@@ -89,6 +80,32 @@ Error file_error(std::string_view doing, std::string_view path, int error_number
   return {code_of(error_number), fmt::format("{} {}: {}", doing, path, why != nullptr ? why : "unknown error")};
 }
 
+Status check_beneath(std::string_view path) {
+  const auto refuse = [&](std::string_view why) {
+    return Error(Errc::invalid_argument,
+                 "path \"" + std::string(path) + "\" " + std::string(why) + ". Use a plain path below its root.");
+  };
+  if (path.empty()) return refuse("is empty");
+  if (path.find('\0') != std::string_view::npos) return refuse("holds a NUL");
+  while (true) {
+    const std::size_t slash = path.find('/');
+    const std::string_view part = path.substr(0, slash);
+    if (part.empty() || part == "." || part == "..") return refuse("leaves its folder");
+    if (slash == std::string_view::npos) return success();
+    path.remove_prefix(slash + 1);
+  }
+}
+
+Status write_all(int file, std::string_view bytes, std::string_view path) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(file, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return file_error("writing", path, errno);
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return success();
+}
+
 Result<Fd> open_folder(const std::string& path) {
   Fd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!folder.open()) return file_error("opening the folder", path, errno);
@@ -96,9 +113,7 @@ Result<Fd> open_folder(const std::string& path) {
 }
 
 Result<Fd> open_beneath(const Fd& root, std::string_view path, int flags) {
-  if (path.find('\0') != std::string_view::npos) {
-    return Error(Errc::invalid_argument, "a path holds a NUL");
-  }
+  RETURN_IF_ERROR(check_beneath(path));
   const std::string text(path);
   open_how how{};
   how.flags = static_cast<decltype(how.flags)>(flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);

@@ -36,7 +36,7 @@ class Fd {
   int fd_ = -1;
 };
 
-// What a failed call means: not_found, denied, over_budget (no space), corrupt (a link or a special
+// What a failed call means: not_found, denied, conflict (exists), over_budget (no space), corrupt (a link or a special
 // file stands in the way), unavailable (out of descriptors or memory), otherwise system_error.
 // "opening keys/a: No such file or directory".
 Error file_error(std::string_view doing, std::string_view path, int error_number);
@@ -49,8 +49,10 @@ struct RegularFile {
 
 Result<Fd> open_folder(const std::string& path);
 
-// Opens a path below `root`, following no link anywhere on the way and never leaving it, whatever
-// the path says (openat2). A FIFO does not block.
+// invalid_argument for what is not a plain path below a root: absolute, empty, with "." or "..", with NUL.
+Status check_beneath(std::string_view path);
+
+// Opens a path below `root`, following no link anywhere on the way (openat2). A FIFO does not block.
 Result<Fd> open_beneath(const Fd& root, std::string_view path, int flags);
 // As above, to be read; corrupt for what is not a regular file.
 Result<RegularFile> open_regular_beneath(const Fd& root, std::string_view path);
@@ -59,6 +61,9 @@ Result<RegularFile> open_regular(const std::string& path);
 
 // The bytes [offset, offset + length), fewer only where the file ends.
 Result<std::string> read_at(const Fd& file, std::int64_t offset, std::size_t length);
+
+// All of it, or an error that names `path`.
+Status write_all(int file, std::string_view bytes, std::string_view path);
 
 // The whole of a regular file. Errors: too_large when it has more than `bytes_max`.
 Result<std::string> read_file(const std::string& path, std::size_t bytes_max);

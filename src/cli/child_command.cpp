@@ -55,7 +55,7 @@ bool write_fully(int descriptor, const char* bytes, std::size_t size) {
 struct Stream {
   int source = -1;
   int target = -1;
-  int file = -1;
+  Fd file;
 };
 
 class Runner {
@@ -64,7 +64,7 @@ class Runner {
 
   ~Runner() {
     restore_terminal();
-    for (int* descriptor : {&out_.source, &err_.source, &out_.file, &err_.file, &pty_slave_, &signals_,
+    for (int* descriptor : {&out_.source, &err_.source, &pty_slave_, &signals_,
                             &out_write_, &err_write_, &failure_read_, &failure_write_}) {
       close_one(*descriptor);
     }
@@ -85,8 +85,8 @@ class Runner {
       outcome.exit_code = WEXITSTATUS(status_);
     }
     outcome.output_lost = output_lost_;
-    outcome.stdout_file = std::exchange(out_.file, -1);
-    outcome.stderr_file = std::exchange(err_.file, -1);
+    outcome.stdout_file = std::move(out_.file);
+    outcome.stderr_file = std::move(err_.file);
     return outcome;
   }
 
@@ -229,7 +229,7 @@ class Runner {
       return;
     }
     const auto size = static_cast<std::size_t>(got);
-    if (!output_lost_ && !write_fully(stream.file, piece, size)) {
+    if (!output_lost_ && !write_fully(stream.file.get(), piece, size)) {
       output_lost_ = true;
       fmt::print(stderr, "muniment: the output cannot be kept any further: {}\n", std::strerror(errno));
     }

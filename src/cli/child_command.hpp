@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/file.hpp"
 #include "base/result.hpp"
 
 namespace muniment::cli {
@@ -15,8 +16,8 @@ struct CommandOutcome {
   int signal = 0;
   bool not_found = false;     // could not be started: exit_code is 127 or 126, as a shell says it
   bool output_lost = false;   // the disk was full: what is kept ends before the output did
-  int stdout_file = -1;       // open, unnamed files; the caller's to close
-  int stderr_file = -1;       // -1: went the same way as standard output (a terminal)
+  Fd stdout_file;             // unnamed files
+  Fd stderr_file;             // not open: went the same way as standard output (a terminal)
 };
 
 // Blocks until the command has ended. Signals that this process gets are handed on. Errors:

@@ -73,18 +73,6 @@ std::string id_of(std::string_view artifact) {
   return std::string(slash == std::string_view::npos ? artifact : artifact.substr(slash + 1));
 }
 
-Status write_all(int descriptor, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(descriptor, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) {
-      return Error(Errc::invalid_argument, fmt::format("cannot write the bytes: {}", std::strerror(errno)));
-    }
-    bytes.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return success();
-}
-
 // Raw, a slice at a time, until the wanted length or the artifact's end.
 Status copy_out(Client& client, const GetOptions& options, int descriptor) {
   const std::string id = json::quote(id_of(options.artifact));
@@ -96,7 +84,7 @@ Status copy_out(Client& client, const GetOptions& options, int descriptor) {
                      client.call("artifact.get",
                                  fmt::format("{{\"artifact_id\":{},\"offset\":{},\"length\":{},\"encoding\":\"raw\"}}",
                                              id, offset, length)));
-    RETURN_IF_ERROR(write_all(descriptor, answer.raw));
+    RETURN_IF_ERROR(write_all(descriptor, answer.raw, "the bytes"));
     const auto got = static_cast<std::int64_t>(answer.raw.size());
     offset += got;
     left -= got;

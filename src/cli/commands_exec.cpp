@@ -31,11 +31,13 @@ constexpr int end_attempts = 3;
 struct ExecOptions {
   std::string run;
   std::string step;
+  bool scrub = false;
 };
 
 void declare_exec(CLI::App& command, ExecOptions& options) {
   command.add_option("--run", options.run, "RUN; otherwise MUNIMENT_RUN, otherwise a new one");
   command.add_option("--step", options.step, "The step's id");
+  command.add_flag("--scrub", options.scrub, "Replace obvious secrets in the output that is kept; what you see stays as it is");
   command.footer("muniment exec [--run RUN] -- COMMAND …\n"
                  "Exits with the command's code, or 128 + the signal that ended it. 125: it could not be recorded, "
                  "and was not started.");
@@ -147,10 +149,12 @@ class Recording {
     } else {
       params.member("exit_code", outcome.exit_code);
     }
+    scrubbed_ = 0;
     RETURN_IF_ERROR(write_output(params, "stdout", outcome.stdout_file));
     RETURN_IF_ERROR(write_output(params, "stderr", outcome.stderr_file));
     const std::string digest = tree_digest(folder_);
     if (!digest.empty()) params.member("tree_digest", digest);
+    if (options_.scrub) params.member("scrubbed", scrubbed_);
     if (outcome.output_lost) params.member("x_output_lost", true);
     params.end_object();
     RETURN_IF_ERROR(session_.call("command.end", params.text()));
@@ -161,7 +165,15 @@ class Recording {
     return success();
   }
 
-  Status write_output(json::Writer& params, const char* stream, int file) {
+  Status write_output(json::Writer& params, const char* stream, const Fd& output) {
+    int file = output.get();
+    Fd scrubbed;
+    if (options_.scrub && output.open()) {
+      ASSIGN_OR_RETURN(scrubbed, temporary_file());
+      ASSIGN_OR_RETURN(const std::size_t count, scrub_file(output, scrubbed));
+      scrubbed_ += count;
+      file = scrubbed.get();
+    }
     struct stat status {};
     if (file < 0 || ::fstat(file, &status) != 0 || status.st_size == 0) return success();
     std::string beginning(4096, '\0');
@@ -187,6 +199,7 @@ class Recording {
   std::string run_id_;
   std::string command_id_;
   bool own_run_ = false;
+  std::size_t scrubbed_ = 0;   // in what the command wrote
 };
 
 Status exec_command(Session& session, const ExecOptions& options) {
@@ -207,9 +220,6 @@ Status exec_command(Session& session, const ExecOptions& options) {
     return success();
   }
   const Status ended = recording.end(*outcome);
-  for (const int file : {outcome->stdout_file, outcome->stderr_file}) {
-    if (file >= 0) ::close(file);
-  }
   session.finish_quietly(ended);
   session.exit_code = outcome->signal != 0 ? 128 + outcome->signal : outcome->exit_code;
   return success();

@@ -7,6 +7,8 @@
 namespace muniment::cli {
 namespace {
 
+constexpr std::size_t line_bytes_max = 1 << 20;
+
 constexpr std::string_view secret_words[] = {"TOKEN", "KEY", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL"};
 
 constexpr std::string_view allowed_names[] = {
@@ -85,6 +87,15 @@ bool is_secret_option(std::string_view text) {
   return text.starts_with("--") && text.find('=') == std::string_view::npos && names_a_secret(text);
 }
 
+// "password:", "api_key:" before a value, as programs print them.
+bool announces_secret(std::string_view word) {
+  return word.size() > 1 && (word.ends_with(':') || is_secret_option(std::string(word))) && names_a_secret(word);
+}
+
+bool announces_credential(std::string_view word) {
+  return word == "Bearer" || word == "bearer" || word == "Basic" || word == "basic";
+}
+
 }  // namespace
 
 bool names_a_secret(std::string_view name) {
@@ -105,6 +116,57 @@ std::size_t scrub_arguments(std::vector<std::string>& arguments) {
     } else if (scrub_assignment(text) || scrub_url(text) || scrub_bearer(text) || scrub_shape(text)) {
       ++count;
     }
+  }
+  return count;
+}
+
+std::size_t scrub_line(std::string& line) {
+  constexpr std::string_view separators = " \t\r\n'\",;()<>{}[]";
+  std::size_t count = 0;
+  std::string out;
+  std::string before;   // the word before this one
+  for (std::size_t at = 0; at < line.size();) {
+    const std::size_t begin = std::min(line.find_first_not_of(separators, at), line.size());
+    out.append(line, at, begin - at);
+    const std::size_t end = std::min(line.find_first_of(separators, begin), line.size());
+    std::string word = line.substr(begin, end - begin);
+    if (word.empty()) break;
+    const std::string original = word;
+    // "Authorization: Bearer …" announces twice: the second word is not the secret.
+    const bool announced = announces_credential(before) || (announces_secret(before) && !announces_credential(word));
+    if (announced) word = scrubbed_text;
+    if (announced || scrub_assignment(word) || scrub_url(word) || scrub_shape(word)) ++count;
+    out += word;
+    before = original;
+    at = end;
+  }
+  line = std::move(out);
+  return count;
+}
+
+Result<std::size_t> scrub_file(const Fd& source, const Fd& copy) {
+  std::size_t count = 0;
+  std::string held;   // what no newline has ended yet
+  std::int64_t offset = 0;
+  for (bool more = true; more;) {
+    ASSIGN_OR_RETURN(const std::string piece, read_at(source, offset, line_bytes_max));
+    offset += static_cast<std::int64_t>(piece.size());
+    more = piece.size() == line_bytes_max;
+    held += piece;
+    std::string out;
+    std::size_t at = 0;
+    for (std::size_t end = held.find('\n'); end != std::string::npos; end = held.find('\n', at)) {
+      std::string line = held.substr(at, end - at);
+      count += scrub_line(line);
+      out += line + '\n';
+      at = end + 1;
+    }
+    held.erase(0, at);
+    if (!more || held.size() >= line_bytes_max) {
+      count += scrub_line(held);
+      out += std::exchange(held, {});
+    }
+    RETURN_IF_ERROR(write_all(copy.get(), out, "a temporary file"));
   }
   return count;
 }

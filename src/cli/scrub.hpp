@@ -8,6 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/file.hpp"
+#include "base/result.hpp"
+
 namespace muniment::cli {
 
 inline constexpr std::string_view scrubbed_text = "[scrubbed]";
@@ -15,6 +18,13 @@ inline constexpr std::string_view scrubbed_text = "[scrubbed]";
 // Replaces passwords in URLs, values of options and assignments with a secret's name, bearer
 // tokens, and the well-known shapes of keys. Answers how many were replaced.
 std::size_t scrub_arguments(std::vector<std::string>& arguments);
+
+// The same in a line of output, word by word. Answers how many were replaced.
+std::size_t scrub_line(std::string& line);
+
+// Copies `source`, line by line, to `copy`; a line of more than 1 MiB is taken in pieces. Answers how
+// many were replaced. Errors: those of the files.
+Result<std::size_t> scrub_file(const Fd& source, const Fd& copy);
 
 // Does the name say that its value is a secret: TOKEN, KEY, SECRET, PASSWORD …?
 bool names_a_secret(std::string_view name);

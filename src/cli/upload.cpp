@@ -37,14 +37,6 @@ Error cannot(std::string_view what) {
   return Error(Errc::invalid_argument, fmt::format("{}: {}", what, std::strerror(errno)));
 }
 
-// Owns a descriptor for the length of a function.
-struct Descriptor {
-  int number = -1;
-  ~Descriptor() {
-    if (number >= 0) ::close(number);
-  }
-};
-
 }  // namespace
 
 Result<Message> put_bytes(Client& client, const Upload& upload, std::string_view bytes) {
@@ -71,39 +63,38 @@ Result<Message> put_open_file(Client& client, const Upload& upload, int descript
 }
 
 Result<Message> put_file(Client& client, const Upload& upload, const std::string& path) {
-  const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
-  if (file.number < 0) return cannot("cannot open " + path);
+  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.open()) return cannot("cannot open " + path);
   struct stat status {};
-  if (::fstat(file.number, &status) != 0) return cannot("cannot read " + path);
+  if (::fstat(file.get(), &status) != 0) return cannot("cannot read " + path);
   if (S_ISDIR(status.st_mode)) return Error(Errc::invalid_argument, path + " is a folder; an artifact is one file");
-  if (!S_ISREG(status.st_mode)) return put_descriptor(client, upload, file.number);
-  return put_open_file(client, upload, file.number);
+  if (!S_ISREG(status.st_mode)) return put_descriptor(client, upload, file.get());
+  return put_open_file(client, upload, file.get());
 }
 
 Result<Message> put_descriptor(Client& client, const Upload& upload, int descriptor) {
-  ASSIGN_OR_RETURN(const int number, temporary_file());
-  const Descriptor copy{number};
+  ASSIGN_OR_RETURN(const Fd copy, temporary_file());
   std::vector<char> piece(piece_bytes);
   for (;;) {
     const ssize_t got = ::read(descriptor, piece.data(), piece.size());
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return cannot("cannot read the input");
-    if (got == 0) return put_open_file(client, upload, copy.number);
-    if (::write(copy.number, piece.data(), static_cast<std::size_t>(got)) != got) {
+    if (got == 0) return put_open_file(client, upload, copy.get());
+    if (::write(copy.get(), piece.data(), static_cast<std::size_t>(got)) != got) {
       return cannot("cannot write a temporary file");
     }
   }
 }
 
-Result<int> temporary_file() {
+Result<Fd> temporary_file() {
   const char* chosen = std::getenv("TMPDIR");
   const char* folder = chosen == nullptr || *chosen == '\0' ? "/tmp" : chosen;
-  const int descriptor = ::open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-  if (descriptor < 0) {
+  Fd file(::open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+  if (!file.open()) {
     return Error(Errc::unavailable, fmt::format("cannot make a temporary file in {}: {}", folder,
                                                 std::strerror(errno)));
   }
-  return descriptor;
+  return file;
 }
 
 std::string mime_type_of(std::string_view path) {

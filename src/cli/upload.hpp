@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/file.hpp"
 #include "base/result.hpp"
 #include "cli/client.hpp"
 
@@ -27,7 +28,7 @@ Result<Message> put_descriptor(Client& client, const Upload& upload, int descrip
 Result<Message> put_open_file(Client& client, const Upload& upload, int descriptor);
 
 // An unnamed file that goes with its descriptor. Errors: unavailable.
-Result<int> temporary_file();
+Result<Fd> temporary_file();
 
 // From the name's extension; text/plain and application/octet-stream where it says nothing.
 std::string mime_type_of(std::string_view path);

@@ -38,6 +38,28 @@ std::string_view name_of(Reason reason) {
   return "";
 }
 
+Status Resolver::read_ahead(const std::vector<std::string>& pointers) {
+  std::vector<Uuid> ids;
+  for (const std::string& pointer : pointers) {
+    const auto parsed = parse_pointer(pointer);
+    if (parsed && parsed->kind == PointerKind::artifact) ids.push_back(parsed->id);
+  }
+  if (ids.empty()) return success();
+  ASSIGN_OR_RETURN(std::vector<store::ArtifactRow> rows, reader_.artifacts(ids));
+  std::map<std::string, store::ArtifactRow> by_id;
+  for (store::ArtifactRow& row : rows) by_id.emplace(row.artifact_id.text(), std::move(row));
+  for (const Uuid& id : ids) {
+    const auto found = by_id.find(id.text());
+    ahead_.emplace(id.text(), found == by_id.end() ? std::nullopt : std::optional(found->second));
+  }
+  return success();
+}
+
+Result<std::optional<store::ArtifactRow>> Resolver::artifact_row(const Uuid& artifact_id) {
+  if (auto ahead = ahead_.extract(artifact_id.text())) return std::move(ahead.mapped());
+  return reader_.artifact(artifact_id);
+}
+
 Result<Resolution> Resolver::resolve(std::string_view pointer, Depth depth, bool with_text) {
   Resolution out;
   out.pointer = pointer;
@@ -89,7 +111,7 @@ Status Resolver::check_file(Resolution& out, std::string_view path, std::int64_t
 
 Status Resolver::resolve_artifact(Resolution& out, Depth depth, bool with_text) {
   const Pointer& pointer = *out.parsed;
-  ASSIGN_OR_RETURN(const auto row, reader_.artifact(pointer.id));
+  ASSIGN_OR_RETURN(const auto row, artifact_row(pointer.id));
   ASSIGN_OR_RETURN(const bool visible, visible_(pointer.run_id));
   if (!row || row->run_id != pointer.run_id || !visible) {
     fail(out, Reason::not_found, "no artifact " + pointer.id.text() + " in run " + pointer.run_id);

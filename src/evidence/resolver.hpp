@@ -4,9 +4,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.hpp"
 #include "evidence/pointer.hpp"
@@ -48,10 +50,14 @@ class Resolver {
   Resolver(store::Reader& reader, store::ArtifactFiles& files, Visible visible)
       : reader_(reader), files_(files), visible_(std::move(visible)) {}
 
+  // Reads the rows of many pointers at once. Each is used by the first `resolve` of it alone: a second
+  // one is a retry, and looks again.
+  Status read_ahead(const std::vector<std::string>& pointers);
   // Errors (then nothing is known of the pointer): unavailable.
   Result<Resolution> resolve(std::string_view pointer, Depth depth, bool with_text = false);
 
  private:
+  Result<std::optional<store::ArtifactRow>> artifact_row(const Uuid& artifact_id);
   Status resolve_artifact(Resolution& out, Depth depth, bool with_text);
   Status resolve_manifest(Resolution& out);
   Status resolve_snapshot(Resolution& out);
@@ -65,6 +71,7 @@ class Resolver {
   store::Reader& reader_;
   store::ArtifactFiles& files_;
   Visible visible_;
+  std::multimap<std::string, std::optional<store::ArtifactRow>> ahead_;   // by artifact_id; empty: no such row
 };
 
 }  // namespace muniment::evidence

@@ -61,27 +61,40 @@ const Outcome::Item* Outcome::damage() const {
   return found == items.end() ? nullptr : &*found;
 }
 
-Result<bool> StopRule::is_critical(const Wanted& wanted, const Pointer& pointer) {
-  if (wanted.critical) return true;
-  if (newly_needed_.contains(pointer.text) || newly_needed_.contains(std::string(pointer.whole()))) return true;
-  ASSIGN_OR_RETURN(const auto exact, reader_.dependents(pointer.text));
-  if (!exact.empty() || pointer.whole() == pointer.text) return !exact.empty();
-  ASSIGN_OR_RETURN(const auto whole, reader_.dependents(pointer.whole()));
-  return !whole.empty();
+// A span is needed where the whole is.
+bool StopRule::is_critical(const Wanted& wanted, const Pointer& pointer) const {
+  return wanted.critical || needed_.contains(pointer.text) || needed_.contains(std::string(pointer.whole()));
+}
+
+// What evidence, manifests and claims depend on, as far as it is wanted: by the catalogue, and by what
+// the catalogue has not followed yet.
+Status StopRule::look_up_needed(const std::vector<Wanted>& wanted) {
+  std::vector<std::string> asked;
+  for (const Wanted& item : wanted) {
+    const auto parsed = item.critical ? Result<Pointer>(Error(Errc::invalid_argument, "")) : parse_pointer(item.pointer);
+    if (!parsed) continue;
+    asked.push_back(parsed->text);
+    if (parsed->whole() != parsed->text) asked.emplace_back(parsed->whole());
+  }
+  if (asked.empty()) return success();
+  // In this order, or what the catalogue follows in between would be in neither.
+  ASSIGN_OR_RETURN(needed_, pointers_not_yet_followed(tail_, reader_));
+  ASSIGN_OR_RETURN(std::set<std::string> catalogued, reader_.needed(asked));
+  needed_.merge(catalogued);
+  return success();
 }
 
 Result<Outcome> StopRule::resolve(const std::vector<Wanted>& wanted, bool with_text) {
   Outcome outcome;
   std::vector<bool> retried(wanted.size(), false);
-  if (!std::ranges::all_of(wanted, &Wanted::critical)) {
-    ASSIGN_OR_RETURN(newly_needed_, pointers_not_yet_followed(tail_, reader_));
-  }
+  std::vector<std::string> pointers;
+  for (const Wanted& item : wanted) pointers.push_back(item.pointer);
+  RETURN_IF_ERROR(look_up_needed(wanted));
+  RETURN_IF_ERROR(resolver_.read_ahead(pointers));
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     Outcome::Item item;
     const auto parsed = parse_pointer(wanted[i].pointer);
-    if (parsed) {
-      ASSIGN_OR_RETURN(item.critical, is_critical(wanted[i], *parsed));
-    }
+    item.critical = parsed && is_critical(wanted[i], *parsed);
     if (item.critical && !wanted[i].run) {
       return Error(Errc::invalid_argument, wanted[i].pointer + " is critical: say with run_id which run stops when it does not resolve.");
     }

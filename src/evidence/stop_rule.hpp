@@ -51,7 +51,8 @@ class StopRule {
   Result<Outcome> resolve(const std::vector<Wanted>& wanted, bool with_text);
 
  private:
-  Result<bool> is_critical(const Wanted& wanted, const Pointer& pointer);
+  bool is_critical(const Wanted& wanted, const Pointer& pointer) const;
+  Status look_up_needed(const std::vector<Wanted>& wanted);
   Status log_failures(const std::vector<Wanted>& wanted, const std::vector<bool>& retried, Outcome& outcome);
   Status halt(const std::shared_ptr<store::Run>& run, const Resolution& damage, Outcome& outcome);
   store::Addressed event_in(const std::shared_ptr<store::Run>& run, std::string_view type, std::string body);
@@ -61,7 +62,7 @@ class StopRule {
   const store::Tail& tail_;
   store::RunDirectory& runs_;
   Clock& clock_;
-  std::set<std::string> newly_needed_;   // by what the catalogue does not know yet
+  std::set<std::string> needed_;   // of what is wanted
 };
 
 }  // namespace muniment::evidence

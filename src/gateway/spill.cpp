@@ -17,9 +17,9 @@ namespace {
 // What still does not fit is cut finer and finer.
 constexpr std::array<std::size_t, 3> string_bytes_max = {limits::spill_part_bytes_max, 2'048, 640};
 
-// At most `preview_bytes_max` bytes of text, whole characters.
-std::string preview_of(std::string_view text) {
-  std::string_view cut = text.substr(0, limits::preview_bytes_max);
+// The text's beginning, whole characters.
+std::string preview_of(std::string_view text, std::size_t bytes_max) {
+  std::string_view cut = text.substr(0, bytes_max);
   const std::size_t bad = first_invalid_utf8(cut);
   return std::string(cut.substr(0, bad));
 }
@@ -89,7 +89,15 @@ class Spiller {
   std::vector<Spilled::Part> take_parts() { return std::move(parts_); }
 
  private:
-  bool too_long(const json::Value& value) const { return value.source().size() > bytes_max_; }
+  // In the body's own bytes where the body has to be made smaller; otherwise by what it says: quotes
+  // and escapes are not the text's.
+  bool too_long(const json::Value& value) const {
+    if (value.source().size() <= bytes_max_) return false;
+    return anywhere_ || !value.is(json::Kind::string) || value.as_string()->size() > bytes_max_;
+  }
+
+  // The finer the cut, the shorter the preview, or a reference would be as long as what it replaces.
+  std::size_t preview_bytes_max() const { return std::min(limits::preview_bytes_max, bytes_max_ / 16); }
 
   Status write_parts(json::Writer& out, const json::Value& parts, const std::string& path) {
     out.begin_array();
@@ -142,7 +150,7 @@ class Spiller {
         .member("hash", to_hex(kept.hash))
         .member("size_bytes", kept.size_bytes)
         .member("mime_type", mime_of(value))
-        .member("preview", preview_of(text));
+        .member("preview", preview_of(text, preview_bytes_max()));
     for (const char* name : {"type", "id", "name"}) {
       if (part[name]) out.raw_member(name, part[name].source());
     }

@@ -31,18 +31,18 @@ Result<std::unique_ptr<ArtifactFiles>> ArtifactFiles::open(ArtifactFilesOptions 
 
 Result<std::unique_ptr<LocalArtifactFiles>> LocalArtifactFiles::make(ArtifactFilesOptions options) {
   if (::mkdir(options.root.c_str(), 0700) != 0 && errno != EEXIST) {
-    return disk_error("making the artifact root", options.root, errno);
+    return file_error("making the artifact root", options.root, errno);
   }
-  OwnedFd root(::open(options.root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!root.open()) return disk_error("opening the artifact root", options.root, errno);
-  const OwnedFd above(::openat(root.get(), "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!above.open()) return disk_error("opening the folder of", options.root, errno);
+  Fd root(::open(options.root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!root.open()) return file_error("opening the artifact root", options.root, errno);
+  const Fd above(::openat(root.get(), "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!above.open()) return file_error("opening the folder of", options.root, errno);
   RETURN_IF_ERROR(sync_folder(above, "of " + options.root));
 
-  Folders folders(root.get());
-  ASSIGN_OR_RETURN(const OwnedFd runs, folders.open("runs"));
-  ASSIGN_OR_RETURN(OwnedFd staging, folders.open("staging"));
-  ASSIGN_OR_RETURN(OwnedFd uploads, folders.open("uploads"));
+  Folders folders(root);
+  ASSIGN_OR_RETURN(const Fd runs, folders.open("runs"));
+  ASSIGN_OR_RETURN(Fd staging, folders.open("staging"));
+  ASSIGN_OR_RETURN(Fd uploads, folders.open("uploads"));
   if (auto probe = UnnamedFile::open(staging.get()); !probe && probe.error().code == Errc::system_error) {
     return std::move(probe).error().within("the artifact root must be on a file system with O_TMPFILE (ext4, xfs, btrfs, tmpfs)");
   }
@@ -50,12 +50,12 @@ Result<std::unique_ptr<LocalArtifactFiles>> LocalArtifactFiles::make(ArtifactFil
       new LocalArtifactFiles(std::move(options), std::move(root), std::move(staging), std::move(uploads)));
 }
 
-LocalArtifactFiles::LocalArtifactFiles(ArtifactFilesOptions options, OwnedFd root, OwnedFd staging, OwnedFd uploads)
+LocalArtifactFiles::LocalArtifactFiles(ArtifactFilesOptions options, Fd root, Fd staging, Fd uploads)
     : options_(std::move(options)),
       root_(std::move(root)),
       staging_(std::move(staging)),
       uploads_(std::move(uploads)),
-      folders_(root_.get()),
+      folders_(root_),
       tidier_([this] { tidy(); }) {}
 
 LocalArtifactFiles::~LocalArtifactFiles() {
@@ -119,7 +119,7 @@ Result<StoredFile> LocalArtifactFiles::store(std::string_view bytes, std::string
 
 Status LocalArtifactFiles::store_once(std::string_view bytes, const Place& place, const Uuid& artifact_id) {
   ASSIGN_OR_RETURN(const UnnamedFile file, new_file());
-  RETURN_IF_ERROR(write_all(file.fd(), bytes));
+  RETURN_IF_ERROR(write_artifact(file.fd(), bytes));
   FAILPOINT("artifact.after_write");
   RETURN_IF_ERROR(sync_file(file.fd(), place.path()));
   FAILPOINT("artifact.after_fsync");
@@ -129,9 +129,9 @@ Status LocalArtifactFiles::store_once(std::string_view bytes, const Place& place
 Status LocalArtifactFiles::link_both(const UnnamedFile& file, const Place& place, const Uuid& artifact_id) {
   // Both descriptors are opened for this put alone and before the entries are made, so that a
   // failed sync of them is reported here.
-  ASSIGN_OR_RETURN(const OwnedFd folder, folders_.open(place.folder));
-  const OwnedFd staging(::openat(staging_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!staging.open()) return disk_error("opening", "staging", errno);
+  ASSIGN_OR_RETURN(const Fd folder, folders_.open(place.folder));
+  const Fd staging(::openat(staging_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!staging.open()) return file_error("opening", "staging", errno);
 
   // Staging first: journals keep the order, so no crash leaves a file in its place without the
   // name by which the next start finds it.
@@ -149,14 +149,14 @@ Status LocalArtifactFiles::link_both(const UnnamedFile& file, const Place& place
   return linked;
 }
 
-Status LocalArtifactFiles::sync_names(const OwnedFd& place_folder, const OwnedFd& staging, const Place& place) const {
+Status LocalArtifactFiles::sync_names(const Fd& place_folder, const Fd& staging, const Place& place) const {
   RETURN_IF_ERROR(sync_folder(staging, "staging"));
   return sync_folder(place_folder, place.folder);
 }
 
 // The place goes first: as long as the staging name is there, a start after a crash finds both.
 void LocalArtifactFiles::remove_names(const Place& place, const Uuid& artifact_id) const {
-  if (auto folder = open_beneath(root_.get(), place.folder, O_RDONLY | O_DIRECTORY)) {
+  if (auto folder = open_beneath(root_, place.folder, O_RDONLY | O_DIRECTORY)) {
     ::unlinkat(folder->get(), place.name.c_str(), 0);
   }
   ::unlinkat(staging_.get(), artifact_id.text().c_str(), 0);

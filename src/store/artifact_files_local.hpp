@@ -62,9 +62,9 @@ class LocalArtifactFiles final : public ArtifactFiles {
  private:
   class UploadLease;
 
-  LocalArtifactFiles(ArtifactFilesOptions options, OwnedFd root, OwnedFd staging, OwnedFd uploads);
+  LocalArtifactFiles(ArtifactFilesOptions options, Fd root, Fd staging, Fd uploads);
   Status store_once(std::string_view bytes, const Place& place, const Uuid& artifact_id);
-  Status sync_names(const OwnedFd& place_folder, const OwnedFd& staging, const Place& place) const;
+  Status sync_names(const Fd& place_folder, const Fd& staging, const Place& place) const;
   void remove_names(const Place& place, const Uuid& artifact_id) const;
   Status drop_places(const std::set<Uuid>& unknown) const;
   void tidy();
@@ -78,9 +78,9 @@ class LocalArtifactFiles final : public ArtifactFiles {
   void add_chore(Chore chore);
 
   const ArtifactFilesOptions options_;
-  const OwnedFd root_;
-  const OwnedFd staging_;
-  const OwnedFd uploads_;
+  const Fd root_;
+  const Fd staging_;
+  const Fd uploads_;
   Folders folders_;
 
   std::mutex uploads_mutex_;

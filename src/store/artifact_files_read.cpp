@@ -19,13 +19,13 @@ constexpr std::size_t hash_buffer_bytes = 256 * 1024;
 
 // Reads up to buffer.size() bytes at `offset`; fewer only at the file's end.
 Result<std::size_t> read_at(int fd, std::string& buffer, std::int64_t offset, std::string_view path) {
-  if (FAILPOINT_FAILS("artifact.read_eio")) return disk_error("reading", path, EIO);
+  if (FAILPOINT_FAILS("artifact.read_eio")) return file_error("reading", path, EIO);
   std::size_t filled = 0;
   while (filled < buffer.size()) {
     const ssize_t count = ::pread(fd, buffer.data() + filled, buffer.size() - filled,
                                   offset + static_cast<std::int64_t>(filled));
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return disk_error("reading", path, errno);
+    if (count < 0) return file_error("reading", path, errno);
     if (count == 0) break;
     filled += static_cast<std::size_t>(count);
   }
@@ -52,7 +52,7 @@ Result<std::string> LocalArtifactFiles::read(std::string_view path, std::int64_t
   if (offset < 0 || length < 0) {
     return Error(Errc::invalid_argument, fmt::format("a span starts and ends at 0 or later, not at {} + {}", offset, length));
   }
-  ASSIGN_OR_RETURN(const OpenFile file, open_regular(root_.get(), path));
+  ASSIGN_OR_RETURN(const RegularFile file, open_regular_beneath(root_, path));
   if (offset > file.size || length > file.size - offset) {
     return Error(Errc::corrupt, fmt::format("reading {}: the file is {} bytes, the span ends at {}", path, file.size, offset + length));
   }
@@ -65,12 +65,12 @@ Result<std::string> LocalArtifactFiles::read(std::string_view path, std::int64_t
 }
 
 Result<std::int64_t> LocalArtifactFiles::size(std::string_view path) {
-  ASSIGN_OR_RETURN(const OpenFile file, open_regular(root_.get(), path));
+  ASSIGN_OR_RETURN(const RegularFile file, open_regular_beneath(root_, path));
   return file.size;
 }
 
 Result<Hash> LocalArtifactFiles::hash(std::string_view path, std::int64_t* size_out) {
-  ASSIGN_OR_RETURN(const OpenFile file, open_regular(root_.get(), path));
+  ASSIGN_OR_RETURN(const RegularFile file, open_regular_beneath(root_, path));
   Sha256 hash;
   ASSIGN_OR_RETURN(const std::int64_t size, stream_file(file.fd.get(), path, [&](std::string_view bytes) {
                      hash.update(bytes);
@@ -86,8 +86,8 @@ Status LocalArtifactFiles::repair(std::string_view path, std::string_view source
   if (slash == std::string_view::npos) return Error(Errc::invalid_argument, "an artifact's path has a folder");
   const Place place{std::string(path.substr(0, slash)), std::string(path.substr(slash + 1))};
 
-  const OwnedFd source(::open(std::string(source_file).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  if (!source.open()) return disk_error("opening", source_file, errno);
+  const Fd source(::open(std::string(source_file).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (!source.open()) return file_error("opening", source_file, errno);
   struct stat about {};
   if (::fstat(source.get(), &about) != 0 || !S_ISREG(about.st_mode)) {
     return Error(Errc::invalid_argument, std::string(source_file) + " is not a regular file");
@@ -98,7 +98,7 @@ Status LocalArtifactFiles::repair(std::string_view path, std::string_view source
   ASSIGN_OR_RETURN([[maybe_unused]] const std::int64_t size,
                    stream_file(source.get(), source_file, [&](std::string_view bytes) {
                      hash.update(bytes);
-                     return write_all(file.fd(), bytes);
+                     return write_artifact(file.fd(), bytes);
                    }));
   if (hash.finish() != expected) {
     return Error(Errc::invalid_argument, fmt::format("{} is not the file that is missing: its SHA-256 is not {}. Nothing was changed.",
@@ -108,14 +108,14 @@ Status LocalArtifactFiles::repair(std::string_view path, std::string_view source
 
   // What stands in the place, if anything, is replaced in one step. The name in between is that of
   // an artifact that nobody knows: should we die here, the next start takes it away.
-  ASSIGN_OR_RETURN(const OwnedFd folder, folders_.open(place.folder));
+  ASSIGN_OR_RETURN(const Fd folder, folders_.open(place.folder));
   const std::string between = make_uuid_v8(std::string(path) + "#repair").text();
   ::unlinkat(staging_.get(), between.c_str(), 0);
   RETURN_IF_ERROR(file.link(staging_.get(), between));
   if (::renameat(staging_.get(), between.c_str(), folder.get(), place.name.c_str()) != 0) {
     const int failed = errno;
     ::unlinkat(staging_.get(), between.c_str(), 0);
-    return disk_error("putting back", path, failed);
+    return file_error("putting back", path, failed);
   }
   return sync_folder(folder, place.folder);
 }

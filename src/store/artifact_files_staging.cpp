@@ -16,11 +16,11 @@ namespace {
 template <typename Visit>
 Status for_each_entry(int folder, std::string_view path, Visit visit) {
   const int copy = ::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (copy < 0) return disk_error("listing", path, errno);
+  if (copy < 0) return file_error("listing", path, errno);
   DIR* listing = ::fdopendir(copy);
   if (listing == nullptr) {
     ::close(copy);
-    return disk_error("listing", path, errno);
+    return file_error("listing", path, errno);
   }
   Status visited = success();
   errno = 0;
@@ -33,7 +33,7 @@ Status for_each_entry(int folder, std::string_view path, Visit visit) {
   }
   const int failed = errno;
   ::closedir(listing);
-  if (visited.ok() && failed != 0) return disk_error("listing", path, failed);
+  if (visited.ok() && failed != 0) return file_error("listing", path, failed);
   return visited;
 }
 
@@ -66,12 +66,12 @@ Status LocalArtifactFiles::sweep_staging(const std::function<Result<bool>(const 
 // The place of an artifact without a row is known only by its name, so that the folders are walked;
 // but only after a crash in the middle of a put.
 Status LocalArtifactFiles::drop_places(const std::set<Uuid>& unknown) const {
-  ASSIGN_OR_RETURN(const OwnedFd runs, open_beneath(root_.get(), "runs", O_RDONLY | O_DIRECTORY));
+  ASSIGN_OR_RETURN(const Fd runs, open_beneath(root_, "runs", O_RDONLY | O_DIRECTORY));
   return for_each_entry(runs.get(), "runs", [&](const std::string& run_name) -> Status {
-    const auto run = open_beneath(runs.get(), run_name, O_RDONLY | O_DIRECTORY);
+    const auto run = open_beneath(runs, run_name, O_RDONLY | O_DIRECTORY);
     if (!run) return success();  // not a folder: verify reports what does not belong there
     return for_each_entry(run->get(), run_name, [&](const std::string& step_name) -> Status {
-      const auto step = open_beneath(run->get(), step_name, O_RDONLY | O_DIRECTORY);
+      const auto step = open_beneath(*run, step_name, O_RDONLY | O_DIRECTORY);
       if (!step) return success();
       return for_each_entry(step->get(), step_name, [&](const std::string& name) -> Status {
         const auto id = parse_uuid(std::string_view(name).substr(0, 36));

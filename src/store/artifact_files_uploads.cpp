@@ -43,31 +43,31 @@ Error unknown_upload() {
   return Error(Errc::not_found, "this upload is unknown, or its time limit has passed. Start again at offset 0.");
 }
 
-Result<OpenFile> open_upload(int uploads, const Uuid& id, int flags) {
+Result<RegularFile> open_upload(const Fd& uploads, const Uuid& id, int flags) {
   auto fd = open_beneath(uploads, id.text(), flags);
   if (!fd && fd.error().code == Errc::not_found) return unknown_upload();
   if (!fd) return std::move(fd).error();
   struct stat about {};
-  if (::fstat(fd->get(), &about) != 0) return disk_error("reading", "an upload", errno);
+  if (::fstat(fd->get(), &about) != 0) return file_error("reading", "an upload", errno);
   if (!S_ISREG(about.st_mode)) return Error(Errc::corrupt, "an upload is not a regular file");
-  return OpenFile{std::move(*fd), static_cast<std::int64_t>(about.st_size)};
+  return RegularFile{std::move(*fd), static_cast<std::int64_t>(about.st_size)};
 }
 
 }  // namespace
 
 Result<std::int64_t> LocalArtifactFiles::upload_size(const Uuid& upload_id) {
-  ASSIGN_OR_RETURN(const OpenFile file, open_upload(uploads_.get(), upload_id, O_RDONLY));
+  ASSIGN_OR_RETURN(const RegularFile file, open_upload(uploads_, upload_id, O_RDONLY));
   return file.size;
 }
 
 Status LocalArtifactFiles::upload_append(const Uuid& upload_id, std::int64_t offset, std::string_view bytes) {
   ASSIGN_OR_RETURN(const auto lease, UploadLease::take(*this, upload_id));
   RETURN_IF_ERROR(check_room(static_cast<std::int64_t>(bytes.size())));
-  auto file = open_upload(uploads_.get(), upload_id, O_WRONLY | O_APPEND);
+  auto file = open_upload(uploads_, upload_id, O_WRONLY | O_APPEND);
   if (!file && file.error().code == Errc::not_found && offset == 0) {
     const int made = ::openat(uploads_.get(), upload_id.text().c_str(), O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (made < 0) return disk_error("making", "an upload", errno);
-    file = OpenFile{OwnedFd(made), 0};
+    if (made < 0) return file_error("making", "an upload", errno);
+    file = RegularFile{Fd(made), 0};
   }
   if (!file) return std::move(file).error();
   if (file->size != offset) {
@@ -79,7 +79,7 @@ Status LocalArtifactFiles::upload_append(const Uuid& upload_id, std::int64_t off
     if (offset + static_cast<std::int64_t>(bytes.size()) <= options_.bytes_max) return success();
     return check_room(offset + static_cast<std::int64_t>(bytes.size()));
   }());
-  if (Status written = write_all(file->fd.get(), bytes); !written) {
+  if (Status written = write_artifact(file->fd.get(), bytes); !written) {
     // Half a piece would make the size lie about what was accepted.
     if (::ftruncate(file->fd.get(), offset) != 0) ::unlinkat(uploads_.get(), upload_id.text().c_str(), 0);
     return written;
@@ -97,7 +97,7 @@ Result<StoredFile> LocalArtifactFiles::upload_publish(const Uuid& upload_id, std
   if (!hashed && hashed.error().code == Errc::not_found) return unknown_upload();
   if (!hashed) return std::move(hashed).error();
 
-  ASSIGN_OR_RETURN(const OpenFile file, open_upload(uploads_.get(), upload_id, O_RDWR));
+  ASSIGN_OR_RETURN(const RegularFile file, open_upload(uploads_, upload_id, O_RDWR));
   if (Status synced = sync_file(file.fd.get(), upload_path); !synced) {
     // The kernel may have dropped pages that it now calls clean: what is on disk is not trusted.
     ::unlinkat(uploads_.get(), upload_id.text().c_str(), 0);
@@ -105,20 +105,20 @@ Result<StoredFile> LocalArtifactFiles::upload_publish(const Uuid& upload_id, std
   }
   ::fchmod(file.fd.get(), 0400);
   FAILPOINT("artifact.after_fsync");
-  ASSIGN_OR_RETURN(const OwnedFd folder, folders_.open(place.folder));
-  const OwnedFd staging(::openat(staging_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  const OwnedFd uploads(::openat(uploads_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!staging.open() || !uploads.open()) return disk_error("opening", "staging", errno);
+  ASSIGN_OR_RETURN(const Fd folder, folders_.open(place.folder));
+  const Fd staging(::openat(staging_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const Fd uploads(::openat(uploads_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!staging.open() || !uploads.open()) return file_error("opening", "staging", errno);
 
   const std::string staged = artifact_id.text();
   if (::renameat2(uploads.get(), upload_id.text().c_str(), staging.get(), staged.c_str(), RENAME_NOREPLACE) != 0) {
-    return disk_error("staging", upload_path, errno);
+    return file_error("staging", upload_path, errno);
   }
   FAILPOINT("artifact.after_stage");
   if (::linkat(staging.get(), staged.c_str(), folder.get(), place.name.c_str(), 0) != 0) {
     const int failed = errno;
     ::unlinkat(staging.get(), staged.c_str(), 0);
-    return disk_error("naming", place.path(), failed);
+    return file_error("naming", place.path(), failed);
   }
   FAILPOINT("artifact.after_link");
   Status synced = sync_names(folder, staging, place);

@@ -58,7 +58,7 @@ class LocalWrite final : public ArtifactWrite {
 
   Status write(std::string_view bytes) {
     // The disk first: it works on the pages while they are hashed.
-    RETURN_IF_ERROR(write_all(file_->fd(), bytes));
+    RETURN_IF_ERROR(write_artifact(file_->fd(), bytes));
     written_ += static_cast<std::int64_t>(bytes.size());
     if (written_ - started_ >= writeback_bytes) {
       RETURN_IF_ERROR(files_.check_room(0));

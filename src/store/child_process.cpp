@@ -79,20 +79,20 @@ Result<pid_t> spawn(const Command& command) {
   std::vector<std::string> environment = {
       "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C", "TZ=UTC",
       "HOME=/"};
-  const OwnedFd null(open("/dev/null", O_RDWR | O_CLOEXEC));
+  const Fd null(open("/dev/null", O_RDWR | O_CLOEXEC));
   int report_ends[2];
   if (!null.open() || pipe2(report_ends, O_CLOEXEC) != 0) {
     return Error(Errc::system_error, "starting " + argv[0] + ": " + errno_text(errno));
   }
-  OwnedFd report_out(report_ends[0]);
-  OwnedFd report_in(report_ends[1]);
+  Fd report_out(report_ends[0]);
+  Fd report_in(report_ends[1]);
   const Prepared prepared = {pointers(argv), pointers(environment),
                              command.run_as ? &*command.run_as : nullptr, null.get(),
                              command.output >= 0 ? command.output : null.get(), report_in.get()};
   const pid_t pid = fork();
   if (pid == 0) become(prepared);
   if (pid < 0) return Error(Errc::system_error, "fork: " + errno_text(errno));
-  report_in = OwnedFd();
+  report_in = Fd();
   int error = 0;
   ssize_t got;
   do {
@@ -110,11 +110,11 @@ Result<Finished> run_to_end(Command command) {
   if (pipe2(ends, O_CLOEXEC) != 0) {
     return Error(Errc::system_error, "pipe: " + errno_text(errno));
   }
-  const OwnedFd reading(ends[0]);
-  OwnedFd writing(ends[1]);
+  const Fd reading(ends[0]);
+  Fd writing(ends[1]);
   command.output = writing.get();
   ASSIGN_OR_RETURN(const pid_t pid, spawn(command));
-  writing = OwnedFd();
+  writing = Fd();
   Finished finished;
   char buffer[4096];
   for (;;) {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "base/file.hpp"
 #include "base/result.hpp"
-#include "store/owned_fd.hpp"
 
 namespace muniment::store {
 

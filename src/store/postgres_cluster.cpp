@@ -116,7 +116,7 @@ Error other_major(const std::string& cluster, int major, int ours) {
 
 Status write_text(const std::string& file, std::string_view text,
                   const std::optional<Identity>& user, int flags) {
-  const OwnedFd fd(open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0600));
+  const Fd fd(open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0600));
   const bool written =
       fd.open() && write(fd.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
       (!user || fchown(fd.get(), user->uid, user->gid) == 0) && fsync(fd.get()) == 0;
@@ -125,7 +125,7 @@ Status write_text(const std::string& file, std::string_view text,
 }
 
 Status make_durable(const std::string& folder) {
-  const OwnedFd fd(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const Fd fd(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!fd.open() || fsync(fd.get()) != 0) {
     return Error(Errc::system_error, "syncing " + folder + ": " + errno_text(errno));
   }

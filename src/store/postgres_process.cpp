@@ -23,19 +23,19 @@ constexpr std::uintmax_t log_bytes_max = 8 << 20;
 // How often postmaster.pid is read while a server starts; nothing polls once it is up.
 constexpr int start_poll_ms = 10;
 
-OwnedFd open_pidfd(pid_t pid) {
+Fd open_pidfd(pid_t pid) {
   const long fd = syscall(SYS_pidfd_open, pid, 0);
-  return OwnedFd(static_cast<int>(fd));
+  return Fd(static_cast<int>(fd));
 }
 
 // The log of the run before is kept; older ones go. Between restarts it holds warnings only.
-OwnedFd open_server_log(const PostgresPlace& place) {
+Fd open_server_log(const PostgresPlace& place) {
   const std::string file = server_log(place.cluster);
   std::error_code error;
   if (std::filesystem::file_size(file, error) > log_bytes_max && !error) {
     std::filesystem::rename(file, file + ".1", error);
   }
-  OwnedFd fd(open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
+  Fd fd(open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (fd.open() && place.user && fchown(fd.get(), place.user->uid, place.user->gid) != 0) return {};
   return fd;
 }
@@ -55,7 +55,7 @@ bool wait_readable(int fd, std::chrono::milliseconds limit) {
 
 Result<PostgresProcess> PostgresProcess::launch(const PostgresPlace& place) {
   remove_stale_locks(place.cluster, place.socket_folder);
-  const OwnedFd log = open_server_log(place);
+  const Fd log = open_server_log(place);
   if (!log.open()) {
     return Error(Errc::system_error,
                  "opening " + server_log(place.cluster) + ": " + errno_text(errno));

@@ -42,7 +42,7 @@ class PostgresProcess {
  private:
   pid_t pid_ = 0;
   bool child_ = false;
-  OwnedFd pidfd_;
+  Fd pidfd_;
 };
 
 }  // namespace muniment::store

@@ -70,8 +70,8 @@ class PrivatePostgres::Impl {
   }
 
   const PrivatePostgresOptions options_;
-  const OwnedFd stop_event_;
-  const OwnedFd programs_watch_;
+  const Fd stop_event_;
+  const Fd programs_watch_;
   PostgresPlace place_;
   std::optional<PostgresProcess> process_;  // the supervising thread's while it runs
   std::atomic<int> pid_{0};

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -70,6 +71,7 @@ class Reader {
 
   // Artifacts, manifests, snapshots, ledger
   Result<std::optional<ArtifactRow>> artifact(const Uuid& artifact_id);
+  Result<std::vector<ArtifactRow>> artifacts(const std::vector<Uuid>& artifact_ids);   // those that there are, in any order
   Result<std::vector<ArtifactRow>> artifacts(std::string_view run_id, std::optional<std::string> step_id,
                                              std::optional<Uuid> after, std::size_t limit);
   Result<std::optional<ArtifactRow>> artifact_with_hash(std::string_view run_id, std::string_view step_id,
@@ -82,7 +84,7 @@ class Reader {
   Result<std::vector<EvidenceRow>> evidence(std::optional<std::string> run_id, std::optional<std::string> type,
                                             std::optional<Uuid> after, std::size_t limit);
   Result<std::optional<EvidenceRow>> evidence_by_id(const Uuid& evidence_id);
-  Result<std::vector<PointerRow>> dependents(std::string_view pointer);   // what needs this pointer
+  Result<std::set<std::string>> needed(const std::vector<std::string>& pointers);      // those that something needs
   // What a run's claims, evidence and manifests need, by pointer.
   Result<std::vector<PointerRow>> pointers_of_run(std::string_view run_id, std::optional<std::string> after,
                                                   std::size_t limit);

@@ -71,6 +71,22 @@ Result<std::optional<ArtifactRow>> Reader::artifact(const Uuid& artifact_id) {
   });
 }
 
+Result<std::vector<ArtifactRow>> Reader::artifacts(const std::vector<Uuid>& artifact_ids) {
+  return guarded(impl_->connection, "reading artifacts' rows", [&] {
+    std::vector<std::string> ids;
+    for (const Uuid& id : artifact_ids) ids.push_back(id.text());
+    std::vector<ArtifactRow> artifacts;
+    for (const pqxx::row& row :
+         query(impl_->connection, "artifacts_by_id",
+               "SELECT " MUNIMENT_ARTIFACT_COLUMNS
+               " FROM artifact WHERE log_no = $1 AND artifact_id = ANY($2::text[]::uuid[])",
+               impl_->params().texts(ids))) {
+      artifacts.push_back(artifact_of(row));
+    }
+    return artifacts;
+  });
+}
+
 Result<std::vector<ArtifactRow>> Reader::artifacts(std::string_view run_id,
                                                    std::optional<std::string> step_id,
                                                    std::optional<Uuid> after, std::size_t limit) {

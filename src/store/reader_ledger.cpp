@@ -110,18 +110,16 @@ Result<std::optional<EvidenceRow>> Reader::evidence_by_id(const Uuid& evidence_i
   });
 }
 
-Result<std::vector<PointerRow>> Reader::dependents(std::string_view pointer) {
-  return guarded(impl_->connection, "looking for what needs a pointer", [&] {
-    std::vector<PointerRow> rows;
+Result<std::set<std::string>> Reader::needed(const std::vector<std::string>& pointers) {
+  return guarded(impl_->connection, "looking for what needs pointers", [&] {
+    std::set<std::string> found;
     for (const pqxx::row& row :
-         query(impl_->connection, "dependents",
-               "SELECT pointer, needed_by, needed_id, run_id, seq FROM pointer "
-               "WHERE log_no = $1 AND pointer = $2 ORDER BY seq, needed_id",
-               impl_->params().text(pointer))) {
-      rows.push_back({text_of(row[0]), text_of(row[1]), uuid_of(row[2]),
-                      text_of(row[3]), integer_of(row[4])});
+         query(impl_->connection, "needed",
+               "SELECT DISTINCT pointer FROM pointer WHERE log_no = $1 AND pointer = ANY($2::text[])",
+               impl_->params().texts(pointers))) {
+      found.insert(text_of(row[0]));
     }
-    return rows;
+    return found;
   });
 }
 

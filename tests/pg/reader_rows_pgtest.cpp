@@ -211,11 +211,9 @@ TEST_F(ReaderTest, TheLedgerIsPagedInTheOrderOfTheLog) {
   auto everywhere = reader_.evidence({}, {}, evidence->front().evidence_id, 10);
   ASSERT_TRUE(everywhere);
   EXPECT_EQ(everywhere->size(), 2u);
-  auto needed = reader_.dependents("artifact://r1/a");
+  auto needed = reader_.needed({"artifact://r1/a", "artifact://r1/b"});
   ASSERT_TRUE(needed) << needed.error().message;
-  ASSERT_EQ(needed->size(), 1u);
-  EXPECT_EQ(needed->front().needed_by, "claim");
-  EXPECT_TRUE(reader_.dependents("artifact://r1/b")->empty());
+  EXPECT_EQ(*needed, std::set<std::string>{"artifact://r1/a"});
 }
 
 TEST_F(ReaderTest, FollowersStartAtZero) {

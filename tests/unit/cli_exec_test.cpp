@@ -40,6 +40,20 @@ TEST(Scrub, OrdinaryWordsStay) {
   EXPECT_EQ(scrubbed(plain, 0), plain);
 }
 
+TEST(Scrub, ALineOfOutputKeepsItsWordsAndLosesItsSecrets) {
+  const auto line = [](std::string text, std::size_t expected) {
+    EXPECT_EQ(scrub_line(text), expected) << text;
+    return text;
+  };
+  EXPECT_EQ(line("  export API_TOKEN=abc; run", 1), "  export API_TOKEN=[scrubbed]; run");
+  EXPECT_EQ(line("Authorization: Bearer abc.def  ok", 1), "Authorization: Bearer [scrubbed]  ok");
+  EXPECT_EQ(line("{\"password\": \"x\", \"password:\" \"y\"}", 1), "{\"password\": \"x\", \"password:\" \"[scrubbed]\"}");
+  EXPECT_EQ(line("db password: hunter2", 1), "db password: [scrubbed]");
+  EXPECT_EQ(line("two ghp_0123456789abcdefghij and ghp_0123456789abcdefghik", 2), "two [scrubbed] and [scrubbed]");
+  EXPECT_EQ(line("", 0), "");
+  EXPECT_EQ(line("nothing to see: here\t", 0), "nothing to see: here\t");
+}
+
 TEST(Scrub, OnlyAllowedVariablesAreKept) {
   const char* environment[] = {"PATH=/bin", "GITHUB_TOKEN=x", "LC_ALL=C", "MUNIMENT_DATABASE=postgresql://a:b@c/d",
                                "MUNIMENT_KEY=k", "FOO=bar", "HOME=/root", nullptr};
@@ -52,7 +66,6 @@ std::string contents(int file) {
   std::string text(1 << 20, '\0');
   const ssize_t got = ::pread(file, text.data(), text.size(), 0);
   text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
-  ::close(file);
   return text;
 }
 
@@ -61,8 +74,8 @@ TEST(ChildCommand, BothStreamsAndTheExitCodeAreKept) {
   ASSERT_TRUE(outcome.ok());
   EXPECT_EQ(outcome->exit_code, 7);
   EXPECT_EQ(outcome->signal, 0);
-  EXPECT_EQ(contents(outcome->stdout_file), "out\n");
-  EXPECT_EQ(contents(outcome->stderr_file), "err\n");
+  EXPECT_EQ(contents(outcome->stdout_file.get()), "out\n");
+  EXPECT_EQ(contents(outcome->stderr_file.get()), "err\n");
 }
 
 TEST(ChildCommand, ASignalThatEndsItIsNamed) {
@@ -85,13 +98,13 @@ TEST(ChildCommand, ASignalToTheRecorderReachesTheCommand) {
   auto outcome = run_command({"sh", "-c", script});
   ASSERT_TRUE(outcome.ok());
   EXPECT_EQ(outcome->exit_code, 3);
-  EXPECT_EQ(contents(outcome->stdout_file), "got it\n");
+  EXPECT_EQ(contents(outcome->stdout_file.get()), "got it\n");
 }
 
 TEST(ChildCommand, AProcessThatItLeavesBehindIsNotWaitedFor) {
   auto outcome = run_command({"sh", "-c", "sleep 30 & echo $!"});
   ASSERT_TRUE(outcome.ok());
-  const pid_t left = std::stoi(contents(outcome->stdout_file));
+  const pid_t left = std::stoi(contents(outcome->stdout_file.get()));
   EXPECT_EQ(::kill(left, SIGKILL), 0) << "it had ended: we waited for it";
 }
 

@@ -102,6 +102,7 @@ Result<Answer> pointer_validate(Call& call) {
   if (!call.reader) return Answer(NeedsWorker{});
   ASSIGN_OR_RETURN(const auto pointers, pointers_of(call.params));
   evidence::Resolver resolver(*call.reader, call.services.files, visible_to(call));
+  RETURN_IF_ERROR(resolver.read_ahead(pointers));
   json::Writer out;
   out.begin_object().key("results").begin_array();
   bool all_ok = true;
@@ -122,6 +123,9 @@ Result<Answer> pointer_render(Call& call) {
     return Error(Errc::too_large, fmt::format("{} citations, limit {}. Render the draft in parts.", citations.size(), limits::pointers_per_request_max));
   }
   evidence::Resolver resolver(*call.reader, call.services.files, visible_to(call));
+  std::vector<std::string> pointers;
+  for (const evidence::Citation& citation : citations) pointers.push_back(citation.pointer);
+  RETURN_IF_ERROR(resolver.read_ahead(pointers));
   std::map<std::string, std::size_t> numbers;
   std::vector<Bad> bad;
   json::Writer cited;
