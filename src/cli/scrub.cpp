@@ -47,19 +47,6 @@ bool scrub_url(std::string& text) {
   return true;
 }
 
-bool scrub_bearer(std::string& text) {
-  for (const std::string_view scheme : {"Bearer ", "bearer ", "Basic ", "basic "}) {
-    const std::size_t found = text.find(scheme);
-    if (found == std::string::npos) continue;
-    const std::size_t begin = found + scheme.size();
-    const std::size_t end = std::min(text.find_first_of(" '\"", begin), text.size());
-    if (end - begin < 8) continue;
-    text.replace(begin, end - begin, scrubbed_text);
-    return true;
-  }
-  return false;
-}
-
 bool scrub_shape(std::string& text) {
   for (const KeyShape& shape : key_shapes) {
     const std::size_t begin = text.find(shape.beginning);
@@ -92,8 +79,14 @@ bool announces_secret(std::string_view word) {
   return word.size() > 1 && (word.ends_with(':') || is_secret_option(std::string(word))) && names_a_secret(word);
 }
 
-bool announces_credential(std::string_view word) {
+bool is_scheme(std::string_view word) {
   return word == "Bearer" || word == "bearer" || word == "Basic" || word == "basic";
+}
+
+// "Authorization: Bearer …": whatever follows. Elsewhere only what is no word: "basic usage" is two.
+bool is_credential(std::string_view word, std::string_view before_scheme) {
+  if (before_scheme.ends_with("uthorization:")) return true;
+  return word.size() >= 8 && std::any_of(word.begin(), word.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
 }
 
 }  // namespace
@@ -113,8 +106,10 @@ std::size_t scrub_arguments(std::vector<std::string>& arguments) {
     if (value_of_secret) {
       text = scrubbed_text;
       ++count;
-    } else if (scrub_assignment(text) || scrub_url(text) || scrub_bearer(text) || scrub_shape(text)) {
+    } else if (scrub_assignment(text)) {
       ++count;
+    } else {
+      count += scrub_line(text);  // a header, or all of a script
     }
   }
   return count;
@@ -124,20 +119,21 @@ std::size_t scrub_line(std::string& line) {
   constexpr std::string_view separators = " \t\r\n'\",;()<>{}[]";
   std::size_t count = 0;
   std::string out;
-  std::string before;   // the word before this one
+  std::string before;       // the word before this one,
+  std::string before_that;  // and the one before it
   for (std::size_t at = 0; at < line.size();) {
     const std::size_t begin = std::min(line.find_first_not_of(separators, at), line.size());
     out.append(line, at, begin - at);
     const std::size_t end = std::min(line.find_first_of(separators, begin), line.size());
     std::string word = line.substr(begin, end - begin);
     if (word.empty()) break;
-    const std::string original = word;
     // "Authorization: Bearer …" announces twice: the second word is not the secret.
-    const bool announced = announces_credential(before) || (announces_secret(before) && !announces_credential(word));
+    const bool announced = is_scheme(before) ? is_credential(word, before_that) : announces_secret(before) && !is_scheme(word);
+    before_that = std::exchange(before, word);
     if (announced) word = scrubbed_text;
-    if (announced || scrub_assignment(word) || scrub_url(word) || scrub_shape(word)) ++count;
+    if (announced || scrub_assignment(word) || scrub_url(word)) ++count;
+    while (scrub_shape(word)) ++count;
     out += word;
-    before = original;
     at = end;
   }
   line = std::move(out);

@@ -16,7 +16,8 @@ namespace muniment::cli {
 inline constexpr std::string_view scrubbed_text = "[scrubbed]";
 
 // Replaces passwords in URLs, values of options and assignments with a secret's name, bearer
-// tokens, and the well-known shapes of keys. Answers how many were replaced.
+// tokens, and the well-known shapes of keys, all of them in an argument that is a script. Answers how
+// many were replaced.
 std::size_t scrub_arguments(std::vector<std::string>& arguments);
 
 // The same in a line of output, word by word. Answers how many were replaced.

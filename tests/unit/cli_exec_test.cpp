@@ -32,11 +32,15 @@ TEST(Scrub, ObviousSecretsAreReplacedAndCounted) {
             (Words{"curl", "-H", "Authorization: Bearer [scrubbed]"}));
   EXPECT_EQ(scrubbed({"sh", "-c", "use ghp_0123456789abcdefghij now"}, 1),
             (Words{"sh", "-c", "use [scrubbed] now"}));
+  EXPECT_EQ(scrubbed({"curl", "-H", "X-Api-Key: abc"}, 1), (Words{"curl", "-H", "X-Api-Key: [scrubbed]"}));
+  EXPECT_EQ(scrubbed({"sh", "-c", "export A_TOKEN=abc; psql postgresql://ann:pw@db/x --password=pw"}, 3),
+            (Words{"sh", "-c", "export A_TOKEN=[scrubbed]; psql postgresql://ann:[scrubbed]@db/x --password=[scrubbed]"}));
+  EXPECT_EQ(scrubbed({"h?a=ghp_0123456789abcdefghij&b=ghp_0123456789abcdefghij"}, 2), (Words{"h?a=[scrubbed]&b=[scrubbed]"}));
 }
 
 TEST(Scrub, OrdinaryWordsStay) {
   const std::vector<std::string> plain = {"git", "commit", "-m", "turn the key = value map", "http://h:80/a@b",
-                                          "--color=always", "task-12345678901234567890", "a=b"};
+                                          "--color=always", "task-12345678901234567890", "a=b", "show the basic usage", "x  y\n"};
   EXPECT_EQ(scrubbed(plain, 0), plain);
 }
 
