@@ -25,14 +25,24 @@ std::size_t member_bytes(std::string_view name, const Tree& value) {
   return quoted_bytes(name) + 1 + value.bytes();
 }
 
+// What a thread that has just let go of it read must have been read before we write.
+template <typename Container>
+void see_released([[maybe_unused]] const std::shared_ptr<Container>& held) {
+#ifdef __SANITIZE_THREAD__
+  // ThreadSanitizer does not follow fences; it follows the count, which libstdc++ changes with acquire and release.
+  std::shared_ptr<Container>(held).reset();
+#else
+  std::atomic_thread_fence(std::memory_order_acquire);
+#endif
+}
+
 // The container, copied first if somebody else sees it too.
 template <typename Container>
 Container& unshared(std::shared_ptr<Container>& held) {
   if (held.use_count() > 1) {
     held = std::make_shared<Container>(*held);
   } else {
-    // What a thread that has just let go of it read must have been read before we write.
-    std::atomic_thread_fence(std::memory_order_acquire);
+    see_released(held);
   }
   return *held;
 }

@@ -6,6 +6,7 @@
 #include <grp.h>
 #include <linux/close_range.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
