@@ -105,7 +105,7 @@ class Validation {
     return true;
   }
 
-  Error error() && { return {Errc::invalid_argument, std::move(problem_)}; }
+  Error error() && { return std::move(problem_); }
 
  private:
   // `message` is only called when somebody will read it: not inside of a oneOf that is still
@@ -117,7 +117,7 @@ class Validation {
     depth_of_problem_ = 0;
     for (const Place* p = &place; p != nullptr; p = p->parent) ++depth_of_problem_;
     const std::string path = path_of(&place, at_);
-    problem_ = path.empty() ? message() : fmt::format("{}: {}", path, message());
+    problem_ = Error(Errc::invalid_argument, path.empty() ? message() : fmt::format("{}: {}", path, message()));
     return false;
   }
 
@@ -164,12 +164,12 @@ class Validation {
   // Tells what is wrong with the alternative that was probably meant: not one that a constant
   // rules out, and the one in which the check came farthest.
   bool explain_one_of(const SchemaRule& rule, const Value& value, const Place& place) {
-    std::string best;
+    Error best(Errc::invalid_argument, "");
     std::size_t best_depth = 0;
     bool best_on_allowed = true;
     for (RuleIndex index : rule.one_of) {
       check(index, value, place);
-      const bool better = best.empty() || (best_on_allowed && !failed_on_allowed_) ||
+      const bool better = best.message.empty() || (best_on_allowed && !failed_on_allowed_) ||
                           (best_on_allowed == failed_on_allowed_ && depth_of_problem_ > best_depth);
       if (!better) continue;
       best = problem_;
@@ -248,7 +248,13 @@ class Validation {
       }
       ++count;
     }
-    return check_count(rule, count, "items", place);
+    if (check_count(rule, count, "items", place)) return true;
+    if (count > rule.count_max && !quiet_) {
+      problem_.code = Errc::too_large;
+      problem_.limit = static_cast<std::int64_t>(rule.count_max);
+      problem_.message += ". Send fewer at a time.";
+    }
+    return false;
   }
 
   bool check_count(const SchemaRule& rule, std::size_t count, std::string_view of,
@@ -330,7 +336,7 @@ class Validation {
   const SchemaRules& rules_;
   std::string_view at_;
   bool quiet_ = false;
-  std::string problem_;
+  Error problem_{Errc::invalid_argument, ""};
   std::size_t depth_of_problem_ = 0;
   bool failed_on_allowed_ = false;  // by a constant: another alternative was meant
 };

@@ -38,7 +38,8 @@ struct SchemaRules;  // schema_rules.hpp
 class Schema {
  public:
   // Errors: invalid_argument, naming the place ("events[3].body.usage.input_tokens: expected
-  // integer, got string "12""). `at` is the place of `value` itself, put in front.
+  // integer, got string "12""); too_large with its limit for a list of too many items. `at` is the
+  // place of `value` itself, put in front.
   Status validate(const json::Value& value, std::string_view at = {}) const;
 
  private:

@@ -56,7 +56,7 @@ class Limits(DaemonCase):
         receipts = self.client.append_all(self.run_id, events)
         self.assertEqual([r["run_seq"] for r in receipts], list(range(1, 1025)))
         self.assertEqual([r["seq"] for r in receipts], list(range(receipts[0]["seq"], receipts[0]["seq"] + 1024)))
-        with self.refused("invalid_argument", "too_many_events"):
+        with self.refused("too_large", "too_many_events", limit=1024):
             self.client.append_all(self.run_id, events + [{"type": "x.test.a", "body": {}}])
 
     def test_a_type_of_100_bytes_is_accepted_and_101_refused(self) -> None:

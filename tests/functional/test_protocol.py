@@ -117,16 +117,38 @@ class Envelope(DaemonCase):
 
     def test_ids_that_are_paths(self) -> None:
         for run_id, golden in (("..", "run_id_dots"), ("a/b", "run_id_slash"), ("a" * 300, "run_id_long"),
-                               ("_log", "run_id_underscore"), ("", "run_id_empty"), ("\u00e9", "run_id_not_ascii")):
+                               ("_log", "run_id_underscore"), ("", "run_id_empty"), ("\u00e9", "run_id_not_ascii"),
+                               ("a\0b", "run_id_nul"), (".hidden", "run_id_hidden"), ("a\nb", "run_id_newline")):
             with self.subTest(run_id=run_id):
                 self.refuse(request("run.start", json.dumps({"run_id": run_id, "agent": {"name": "test"}})), golden)
 
     def test_step_ids(self) -> None:
         params = {"run_id": self.run_id, "type": "x.test.a", "body": {}}
         self.assertIn("result", self.raw().ask(request("event.append", json.dumps({**params, "step_id": "a:b|c@d+e=f"}))))
-        for step_id, golden in (("..", "step_id_dots"), ("a/b", "step_id_slash"), ("a" * 201, "step_id_long"), ("", "step_id_empty")):
+        for step_id, golden in (("..", "step_id_dots"), ("a/b", "step_id_slash"), ("a" * 201, "step_id_long"), ("", "step_id_empty"),
+                                ("a\0b", "step_id_nul")):
             with self.subTest(step_id=step_id):
                 self.refuse(request("event.append", json.dumps({**params, "step_id": step_id})), golden)
+
+    def test_ids_that_are_paths_are_refused_wherever_they_stand(self) -> None:
+        artifact_id = self.client.put(self.run_id, b"kept")["artifact_id"]
+        for bad in ("..", "../../postgres/PG_VERSION", "a/b", "a" * 300, "a\0b"):
+            for method, params in (("run.get", {"run_id": bad}), ("run.rehydrate", {"run_id": bad}), ("event.list", {"run_id": bad}),
+                                   ("artifact.put", {"run_id": bad, "text": "x"}),
+                                   ("artifact.put", {"run_id": self.run_id, "step_id": bad, "text": "x"}),
+                                   ("artifact.get", {"artifact_id": bad}), ("manifest.get", {"manifest_id": bad}),
+                                   ("run.start", {"run_id": f"{self.run_id}.child", "agent": {"name": "t"}, "parent": {"run_id": bad}})):
+                with self.subTest(bad=bad[:40], method=method):
+                    answer = self.raw().ask(request(method, json.dumps(params)))
+                    self.assertIn("error", answer, answer)
+                    self.assertIn(answer["error"]["data"]["code"], ("invalid_argument", "not_found"), answer)
+            for pointer in (f"artifact://{bad}/{artifact_id}", f"artifact://{self.run_id}/{bad}", f"run://{bad}", f"snap://{bad}/1"):
+                with self.subTest(pointer=pointer[:60]):
+                    answer = self.raw().ask(request("pointer.resolve", json.dumps({"pointers": [pointer]})))
+                    results = answer.get("result", {"results": [{"ok": False}]})["results"]
+                    self.assertFalse(results[0]["ok"], answer)
+        self.assertEqual(self.client.get(artifact_id), b"kept")
+        self.assert_alive()
 
     def test_any_json_value_may_be_an_id(self) -> None:
         raw = self.raw()
@@ -233,7 +255,8 @@ class Bodies(DaemonCase):
     def test_beyond_64_mib_a_refused_put_closes(self) -> None:
         raw = self.raw()
         raw.send(request("artifact.put", json.dumps({"run_id": "no-such-run", "mime_type": "text/plain", "body_bytes": 70 * MIB})) + b"\n")
-        raw.send(b"a" * (2 * MIB))   # the answer comes with the first of them
+        with contextlib.suppress(OSError):
+            raw.send(b"a" * (2 * MIB))   # the answer comes with the first of them
         self.assertEqual(raw.line()["error"]["data"]["code"], "not_found")
         try:
             raw.send(b"a" * MIB)
@@ -267,6 +290,44 @@ class Bodies(DaemonCase):
         wait_until(lambda: self.files() == before, "the half file is gone")
         self.assertEqual(self.call("artifact.list", run_id=self.run_id)["artifacts"], [])
         self.assert_alive()
+
+    def test_a_client_gone_in_a_resumable_upload_leaves_what_came(self) -> None:
+        data = bytes(range(256)) * 40_960   # 10 MiB
+        raw = self.raw()
+        raw.send(self.put_line(len(data), upload_id="../up") + data[:3 * MIB])
+        raw.socket.close()
+
+        def held() -> int:
+            return self.call("artifact.put", run_id=self.run_id, upload_id="../up")["offset"]
+
+        wait_until(lambda: held() >= MIB, "a good piece of it is there")
+        self.assertEqual(self.call("artifact.list", run_id=self.run_id)["artifacts"], [])
+
+        def go_on() -> dict:
+            offset = held()
+            more = self.raw()
+            more.send(self.put_line(len(data) - offset, mime_type="text/plain", upload_id="../up", offset=offset, final=True)
+                      + data[offset:])
+            return more.line()
+
+        # The daemon may still be writing what the first connection sent: then it says so.
+        answer = wait_until(lambda: (a := go_on()) and ("result" in a or a["error"]["data"]["code"] != "conflict") and a, "goes on")
+        self.assertEqual(self.client.get(answer["result"]["artifact_id"]), data)
+        self.assertEqual(len(self.call("artifact.list", run_id=self.run_id)["artifacts"]), 1)
+
+    def test_more_bytes_than_were_said_are_no_part_of_it(self) -> None:
+        raw = self.raw()
+        raw.send(self.put_line(3) + b"byeXX\n")
+        answers = [raw.line(), raw.line()]
+        stored = next(answer["result"] for answer in answers if "result" in answer)
+        refused = next(answer["error"] for answer in answers if "error" in answer)
+        self.assertEqual((self.client.get(stored["artifact_id"]), refused["data"]["code"]), (b"bye", "invalid_argument"))
+
+    def test_bytes_sent_twice_over(self) -> None:
+        raw = self.raw()
+        raw.send(self.put_line(5, text="other") + b"hello")
+        self.golden("body_twice", f"{raw.line()['error']['message']}\n")
+        self.assertIn("result", raw.ask(request("server.health", "{}")))
 
     def test_requests_sent_behind_a_body_are_answered(self) -> None:
         raw = self.raw()
