@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import threading
 import uuid
 
@@ -92,11 +93,50 @@ class Spilling(DaemonCase):
         self.assertIn(stored[0]["artifact_id"], reference)
         self.assertIn(text.encode(), self.client.get(stored[0]["artifact_id"]))
 
+    def returned(self, text: str) -> tuple[dict, dict]:
+        """The receipt of a tool's answer, and its one content part as it is recorded."""
+        receipt = self.client.append(self.run_id, "tool.returned",
+                                     {"call_id": str(uuid.uuid4()), "status": "ok", "content": [{"type": "text", "content": text}]})
+        return receipt, self.call("event.get", seq=receipt["seq"])["event"]["body"]["content"][0]
+
     def test_a_part_of_8_kib_stays_and_a_longer_one_goes(self) -> None:
-        for size, spilled in ((8_100, False), (8_200, True)):
-            receipt = self.client.append(self.run_id, "tool.returned", {
-                "call_id": f"c{size}", "status": "ok", "content": [{"type": "text", "content": "a" * size}]})
-            self.assertEqual(bool(receipt.get("spilled")), spilled, size)
+        for text, spilled in (("a" * 8_192, False), ("a" * 8_193, True),
+                              # The text is what counts: not its quotes, nor how long it is as JSON.
+                              ("\"\n" * 4_096, False), ("\"\n" * 4_096 + "\n", True), ("\u0001" * 8_192, False),
+                              ("\u00e9" * 4_096, False), ("\u00e9" * 4_096 + "a", True)):
+            with self.subTest(text=text[-2:], size=len(text.encode())):
+                receipt, part = self.returned(text)
+                self.assertEqual(len(receipt.get("spilled", [])), int(spilled))
+                self.assertEqual(part.get("content"), None if spilled else text)
+                if spilled:
+                    self.assertEqual((part["type"], part["size_bytes"]), ("text", len(text.encode())))
+                    self.assertEqual(self.client.get(part["artifact_id"]), text.encode())
+                    self.assertTrue(text.startswith(part["preview"]) and 0 < len(part["preview"].encode()) <= 500)
+
+    def test_parts_that_fit_one_by_one_and_not_together(self) -> None:
+        for texts in ([chr(ord("a") + i) * 8_192 for i in range(12)],      # 96 KiB
+                      [f"{i}" + "\"\n" * 4_095 for i in range(5)]):         # 40 KiB, and twice that as JSON
+            with self.subTest(first=texts[0][:3]):
+                receipt = self.client.append(self.run_id, "tool.returned", {
+                    "call_id": texts[0][:2], "status": "ok", "content": [{"type": "text", "content": text} for text in texts]})
+                self.assertTrue(receipt["spilled"])
+                parts = self.call("event.get", seq=receipt["seq"])["event"]["body"]["content"]
+                self.assertEqual([part["content"] if "content" in part else self.client.get(part["artifact_id"]).decode()
+                                  for part in parts], texts)
+
+    def test_many_short_strings_of_an_own_type_are_kept_apart(self) -> None:
+        texts = [f"line {i}: " + "x" * 1_000 for i in range(100)]   # 100 KB, no string over 8 KiB
+        for body in ({"lines": texts}, {f"k{i}/~": text for i, text in enumerate(texts)}):
+            with self.subTest(body=type(next(iter(body.values()))).__name__):
+                receipt = self.client.append(self.run_id, "x.test.lines", body)
+                self.assertTrue(receipt["spilled"])
+                kept = self.call("event.get", seq=receipt["seq"])["event"]["body"]
+                self.assertLess(len(json.dumps(kept)), BODY_BYTES_MAX)
+                values = kept["lines"] if "lines" in kept else [kept[name] for name in body]
+                self.assertEqual([self.client.get(value["artifact_id"]).decode() if isinstance(value, dict) else value
+                                  for value in values], texts)
+                for part in receipt["spilled"]:   # each says which place it took
+                    self.assertEqual(part["size_bytes"], len(texts[int(re.search(r"\d+", part["path"])[0])]))
 
     def test_a_spilled_event_sent_again_is_the_same(self) -> None:
         event_id, body = str(uuid.uuid4()), {"call_id": "c1", "status": "ok", "content": [{"type": "text", "content": "b" * 100_000}]}
