@@ -1,6 +1,7 @@
 """The stop rule: what a run depends on and cannot be had is tried once more, then the run stops with SYSTEM_ERROR."""
 from __future__ import annotations
 
+import itertools
 import os
 import pathlib
 import time
@@ -8,7 +9,7 @@ import time
 from support import DaemonCase, main, muniment
 
 
-class StopRule(DaemonCase):
+class PointerCase(DaemonCase):
     def artifact(self, run_id: str | None = None, text: bytes = b"the evidence") -> tuple[str, pathlib.Path]:
         stored = self.client.put(run_id or self.run_id, text, mime_type="text/plain")
         return f"artifact://{run_id or self.run_id}/{stored['artifact_id']}", self.daemon.data / "artifacts" / stored["path"]
@@ -28,6 +29,8 @@ class StopRule(DaemonCase):
         self.assertFalse(answer["results"][0]["ok"])
         self.assertEqual([(halt["run_id"], halt["code"]) for halt in answer["halted"]], [(run_id or self.run_id, "SYSTEM_ERROR")])
 
+
+class StopRule(PointerCase):
     def test_a_good_pointer_resolves(self) -> None:
         pointer, _ = self.artifact()
         result = self.resolve(pointer, critical=True)
@@ -196,6 +199,101 @@ class StopRule(DaemonCase):
         result = self.resolve(pointer)
         self.assertEqual(result["reason"], "HASH_MISMATCH")
         self.assertNotEqual(result["expected_hash"], result["actual_hash"])
+
+
+class Many(PointerCase):
+    """A hundred pointers in one request: each answered in its place, as it would be alone."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.other = self.new_run("other")
+        self.pointers: list[str] = []
+        self.expected: list[tuple[bool, str | None]] = []
+        damages = itertools.cycle((pathlib.Path.unlink, self.cut, self.flip))
+        self.flipped: set[str] = set()
+        for i in range(60):   # of two runs, in turn
+            pointer, path = self.artifact(self.other if i % 2 else None, b"evidence %d" % i)
+            if i % 5 == 4:
+                damage = next(damages)
+                damage(path)
+                self.add(pointer, "NOT_FOUND" if damage is pathlib.Path.unlink else "HASH_MISMATCH")
+                if damage == self.flip:
+                    self.flipped.add(pointer)
+            else:
+                self.add(pointer + (f"#b0-{8 + i % 2}" if i % 7 == 0 else ""))
+        self.add(self.pointers[0])   # the same twice, and once more as a whole
+        self.add(self.pointers[0].partition("#")[0])
+        manifest = self.call("manifest.put", run_id=self.run_id, manifest={"entries": []})["manifest_id"]
+        taken = self.call("snapshot.take", run_id=self.run_id)["seq"]
+        self.add(f"manifest://{manifest}")
+        self.add(f"snap://{self.run_id}/{taken}")
+        self.add(f"run://{self.other}")
+        for i in range(10):
+            self.add(f"artifact://{self.run_id}/01900000-0000-7000-8000-{i:012d}", "NOT_FOUND")
+            self.add(f"run://no-such-run-{i}", "NOT_FOUND")
+            self.add(f"artifact://{self.run_id}/no-id-{i}", "PARSE_ERROR")
+        # Of the other run: an id alone does not make a pointer good.
+        self.add(self.pointers[0].replace(self.run_id, self.other, 1).partition("#")[0], "NOT_FOUND")
+        while len(self.pointers) < 100:
+            self.add(f"run://{self.run_id}")
+
+    @staticmethod
+    def flip(path: pathlib.Path) -> None:
+        data = path.read_bytes()
+        path.chmod(0o644)
+        path.write_bytes(bytes([data[0] ^ 1]) + data[1:])
+
+    @staticmethod
+    def cut(path: pathlib.Path) -> None:
+        path.chmod(0o644)
+        os.truncate(path, 3)
+
+    def add(self, pointer: str, reason: str | None = None) -> None:
+        self.pointers.append(pointer)
+        self.expected.append((reason is None, reason))
+
+    def found(self, answer: dict) -> list[tuple[bool, str | None]]:
+        self.assertEqual([result["pointer"] for result in answer["results"]], self.pointers)
+        return [(result["ok"], result.get("reason")) for result in answer["results"]]
+
+    def test_validate(self) -> None:
+        # It reads no whole files: other bytes of the same length are for resolve and for muniment-verify to find.
+        expected = [(True, None) if pointer in self.flipped else told for pointer, told in zip(self.pointers, self.expected)]
+        answer = self.call("pointer.validate", pointers=self.pointers)
+        self.assertEqual(self.found(answer), expected)
+        self.assertFalse(answer["ok"])
+        good = [pointer for pointer, (ok, _) in zip(self.pointers, expected) if ok]
+        self.assertTrue(self.call("pointer.validate", pointers=good)["ok"])
+        self.assertEqual((self.status(), self.status(self.other)), ("open", "open"))
+        self.assertNotIn("pointer.retried", self.types() + self.types(self.other))
+
+    def test_resolve(self) -> None:
+        answer = self.call("pointer.resolve", pointers=self.pointers)
+        self.assertEqual(self.found(answer), self.expected)
+        self.assertEqual(answer["halted"], [])
+        for i in range(60):
+            if self.expected[i][0]:
+                whole = f"evidence {i}"
+                self.assertEqual(answer["results"][i]["text"], whole[:8 + i % 2] if "#" in self.pointers[i] else whole, self.pointers[i])
+
+    def test_resolve_one_by_one_says_the_same(self) -> None:
+        together = self.call("pointer.resolve", pointers=self.pointers)["results"]
+        alone = [self.call("pointer.resolve", pointers=[pointer])["results"][0] for pointer in self.pointers]
+        self.assertEqual(together, alone)
+
+    def test_a_critical_one_of_many_halts_its_run_once(self) -> None:
+        answer = self.call("pointer.resolve", pointers=self.pointers, critical=True, run_id=self.run_id)
+        self.assertEqual(self.found(answer), self.expected)
+        self.assertEqual([halt["run_id"] for halt in answer["halted"]], [self.run_id])
+        self.assertEqual((self.status(), self.status(self.other)), ("halted", "open"))
+        self.assertEqual(self.types().count("run.halted"), 1)
+
+    def test_1000_are_taken_and_1001_are_not(self) -> None:
+        pointer = f"run://{self.run_id}"
+        self.assertEqual(len(self.call("pointer.validate", pointers=[pointer] * 1000)["results"]), 1000)
+        for method in ("pointer.validate", "pointer.resolve"):
+            with self.refused("too_large", limit=1000):
+                self.call(method, pointers=[pointer] * 1001)
 
 
 class Rebuild(DaemonCase):
