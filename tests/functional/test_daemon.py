@@ -1,6 +1,7 @@
 """The daemon as a process: who may start, what it refuses, how it stops, and what it does without Postgres."""
 from __future__ import annotations
 
+import json
 import os
 import pathlib
 import shutil
@@ -8,10 +9,11 @@ import signal
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 import unittest
 
-from support import Daemon, DaemonCase, alive, main, muniment, wait_until
+from support import BUILD, Daemon, DaemonCase, alive, main, muniment, wait_until
 
 from private_postgres import PrivatePostgres
 
@@ -189,6 +191,55 @@ class WithoutPostgres(DaemonCase):
         os.kill(before, signal.SIGINT)   # fast shutdown
         wait_until(lambda: not alive(before), "the server is down")
         self.note(after="the shutdown")
+
+
+class Busy(DaemonCase):
+    """muniment-verify reads one moment of a log that goes on growing."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.stopping = threading.Event()
+        self.failures: list[BaseException] = []
+        self.threads = [threading.Thread(target=self.work, args=(n,)) for n in range(4)]
+        self.addCleanup(self.stop)
+        for thread in self.threads:
+            thread.start()
+
+    def stop(self) -> None:
+        self.stopping.set()
+        for thread in self.threads:
+            thread.join()
+
+    def work(self, number: int) -> None:
+        """Everything that makes rows, files and snapshots, again and again."""
+        try:
+            with self.daemon.client() as client:
+                i = 0
+                while not self.stopping.is_set():
+                    i += 1
+                    run_id = client.call("run.start", run_id=f"busy.{number}.{i}", agent={"name": "test"})["run_id"]
+                    client.append_all(run_id, [{"type": "x.test.a", "body": {"i": j}} for j in range(50)])
+                    client.append(run_id, "state.patched", {"format": "merge", "patch": {"i": i, "text": "a" * 1000}})
+                    stored = client.put(run_id, os.urandom(20_000))
+                    client.append(run_id, "x.test.b", {"text": "b" * 20_000})   # spills
+                    client.call("claim.record", run_id=run_id, text="so", pointers=[stored["pointer"]])
+                    client.call("snapshot.take", run_id=run_id)
+                    client.append(run_id, "x.test.a", {})
+                    client.call("run.end", run_id=run_id, outcome="success")
+        except BaseException as error:   # told by the test, whatever it is
+            self.failures.append(error)
+
+    def test_verify_beside_it_finds_nothing_wrong(self) -> None:
+        for number in range(3):
+            size = self.call("server.status")["log"]["size"]
+            done = subprocess.run([BUILD / "muniment-verify", "--data", self.daemon.data, "--unsigned-ok", "--json"],
+                                  capture_output=True, text=True, timeout=120)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            report = json.loads(done.stdout)
+            self.assertIsNone(report["first_bad"], report)
+            self.assertGreaterEqual(report["upto"], size - 1, "it looked at less than there was")
+            wait_until(lambda: self.failures or self.call("server.status")["log"]["size"] > size + 200, "the clients go on")
+            self.assertEqual(self.failures, [])
 
 
 class Rest(DaemonCase):
