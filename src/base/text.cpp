@@ -53,6 +53,29 @@ std::string escape_for_terminal(std::string_view text) {
   return safe;
 }
 
+std::string escape_json_for_terminal(std::string_view json) {
+  std::string safe;
+  safe.reserve(json.size());
+  for (std::size_t at = 0; at < json.size();) {
+    const CodePoint here = decode_utf8(json, at);
+    const std::size_t size = here.size == 0 ? 1 : here.size;
+    if (here.size == 0) {
+      safe += "\\ufffd";
+    } else if (here.value == '\r') {
+      safe += ' ';  // white space: one in a string is escaped already
+    } else if (here.value > 0xFFFF && is_deceptive(here.value)) {
+      const std::uint32_t offset = static_cast<std::uint32_t>(here.value) - 0x10000;
+      fmt::format_to(std::back_inserter(safe), "\\u{:04x}\\u{:04x}", 0xD800 + (offset >> 10), 0xDC00 + (offset & 0x3FF));
+    } else if (is_control(here.value) || is_deceptive(here.value)) {
+      fmt::format_to(std::back_inserter(safe), "\\u{:04x}", static_cast<std::uint32_t>(here.value));
+    } else {
+      safe += json.substr(at, size);
+    }
+    at += size;
+  }
+  return safe;
+}
+
 std::string grouped(std::uint64_t number) {
   std::string text = std::to_string(number);
   for (std::size_t i = text.size(); i > 3; i -= 3) text.insert(i - 3, 1, ',');

@@ -15,6 +15,9 @@ std::string preview(std::string_view text, std::size_t bytes_max);
 // \x1b or \u{202e}.
 std::string escape_for_terminal(std::string_view text);
 
+// The same for JSON, which stays JSON that says the same: \u001b, \u202e.
+std::string escape_json_for_terminal(std::string_view json);
+
 // The parts with `separator` between them. (fmt::join does that too, and has gcc 12 warn of an
 // overflow that is not there.)
 template <typename Range>

@@ -135,7 +135,7 @@ Status list_artifacts(Session& session, const ListOptions& options) {
     ASSIGN_OR_RETURN(const Message page, session.call("artifact.list", params.text()));
     for (const json::Value item : page.result()["artifacts"]) {
       if (session.options.json) {
-        out.line(item.source());
+        out.json_line(item.source());
         continue;
       }
       table.add({item["artifact_id"].string_or(""), out.one_line(item["step_id"].string_or("")),
@@ -153,7 +153,7 @@ struct RunOption {
 };
 
 void declare_run(CLI::App& command, RunOption& options) {
-  command.add_option("RUN", options.run, "Which");
+  command.add_option("RUN,--run", options.run, "Which");
 }
 
 Status take_snapshot(Session& session, const RunOption& options) {
@@ -181,7 +181,7 @@ Status list_snapshots(Session& session, const RunOption& options) {
     ASSIGN_OR_RETURN(const Message page, session.call("snapshot.list", params.text()));
     for (const json::Value item : page.result()["snapshots"]) {
       if (session.options.json) {
-        out.line(item.source());
+        out.json_line(item.source());
         continue;
       }
       table.add({std::string(item["seq"].source()),
@@ -208,7 +208,7 @@ Status show_manifest(Session& session, const ManifestOptions& options) {
                    session.call("manifest.get", fmt::format("{{\"manifest_id\":{}}}",
                                                             json::quote(id_of(options.manifest)))));
   if (session.printed_json(answer)) return success();
-  session.out().line(session.out().safe(answer.result()["manifest"].source()));
+  session.out().line(session.out().safe_json(answer.result()["manifest"].source()));
   return success();
 }
 

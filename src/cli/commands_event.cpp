@@ -125,7 +125,7 @@ Result<std::string> list_params(Session& session, const EventListOptions& option
 void print_event(Session& session, const json::Value& event) {
   const Output& out = session.out();
   if (session.options.json) {
-    out.line(event.source());
+    out.json_line(event.source());
     return;
   }
   const std::string head = fmt::format(

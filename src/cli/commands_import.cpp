@@ -48,7 +48,7 @@ Status import_file(Session& session, const std::string& path) {
     writer.begin_object().member("file", path).member("run_id", run_id).member("added", added);
     writer.member("events", static_cast<std::int64_t>(recorder.events()));
     writer.member("artifacts", static_cast<std::int64_t>(recorder.artifacts())).end_object();
-    session.out().line(writer.text());
+    session.out().json_line(writer.text());
   } else {
     session.out().line(added ? fmt::format("{}  {} events  {} artifacts", run_id, grouped(recorder.events()),
                                            grouped(recorder.artifacts()))

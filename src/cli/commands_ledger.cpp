@@ -76,7 +76,7 @@ Status list_pages(Session& session, const std::string& method, const LedgerListO
     ASSIGN_OR_RETURN(const Message page, session.call(method, params.text()));
     for (const json::Value item : page.result()[list]) {
       if (session.options.json) {
-        session.out().line(item.source());
+        session.out().json_line(item.source());
       } else {
         table.add(row(session.out(), item));
       }

@@ -137,7 +137,7 @@ Status list_runs(Session& session, const RunListOptions& options) {
     const json::Value runs = page.result()["runs"];
     for (const json::Value run : runs) {
       if (session.options.json) {
-        out.line(run.source());
+        out.json_line(run.source());
         continue;
       }
       const std::string status = run["status"].string_or("");
@@ -217,7 +217,7 @@ Status show_run(Session& session, const ShowOptions& options) {
   ASSIGN_OR_RETURN(const Message head, session.call("run.get", named));
   const json::Value run = head.result()["run"];
   if (session.options.json) {
-    session.out().line(run.source());
+    session.out().json_line(run.source());
   } else {
     // A run whose state cannot be had still shows its events.
     const auto state = session.call("run.rehydrate", named);
@@ -229,7 +229,7 @@ Status show_run(Session& session, const ShowOptions& options) {
     ASSIGN_OR_RETURN(const Message page, session.call("event.list", show_params(run_id, options, cursor)));
     for (const json::Value event : page.result()["events"]) {
       if (session.options.json) {
-        session.out().line(event.source());
+        session.out().json_line(event.source());
       } else {
         timeline.add(event);
       }
@@ -266,7 +266,7 @@ Status rehydrate(Session& session, const RehydrateOptions& options) {
   if (session.printed_json(answer)) return success();
   const json::Value result = answer.result();
   const Output& out = session.out();
-  out.line(result["state"] ? out.safe(result["state"].source())
+  out.line(result["state"] ? out.safe_json(result["state"].source())
                            : "state artifact  " + result["state_artifact"].string_or(""));
   const auto snapshot = result["snapshot_seq"].as_int();
   fmt::print(stderr, "seq {}  state {}  from {} and {} events after it\n", result["seq"].source(),

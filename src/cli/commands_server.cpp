@@ -152,7 +152,7 @@ Status print_config(Session& session, const NoOptions&) {
   }
   writer.end_object();
   if (session.options.json) {
-    out.line(writer.text());
+    out.json_line(writer.text());
   } else {
     table.print(out);
   }
@@ -167,7 +167,7 @@ Status check_config(Session& session, const NoOptions&) {
     writer.key("problems").begin_array();
     for (const Error& problem : loaded.problems) writer.string(problem.message);
     writer.end_array().end_object();
-    session.out().line(writer.text());
+    session.out().json_line(writer.text());
     if (!loaded.problems.empty()) session.exit_code = exit_refused;
     return success();
   }
@@ -185,7 +185,7 @@ Status run_doctor(Session& session, const NoOptions&) {
   const std::vector<Finding> findings = examine(loaded);
   const Output& out = session.out();
   if (session.options.json) {
-    out.line(findings_json(findings));
+    out.json_line(findings_json(findings));
   } else {
     constexpr std::pair<std::string_view, Tone> marks[] = {
         {"✓", Tone::green}, {"!", Tone::yellow}, {"✗", Tone::red}};

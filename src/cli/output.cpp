@@ -47,6 +47,10 @@ std::string Output::safe(std::string_view text) const {
   return raw_ ? std::string(text) : escape_for_terminal(text);
 }
 
+std::string Output::safe_json(std::string_view json) const {
+  return raw_ ? std::string(json) : escape_json_for_terminal(json);
+}
+
 std::string Output::one_line(std::string_view text) const {
   std::string joined;
   bool blank = false;
@@ -71,6 +75,14 @@ void Output::line(std::string_view text) const {
   print(text);
   print("\n");
   if (terminal_) std::fflush(stdout);
+}
+
+void Output::json_line(std::string_view json) const {
+  if (terminal_) {
+    line(safe_json(json));
+  } else {
+    line(json);
+  }
 }
 
 std::size_t columns_of(std::string_view text) {

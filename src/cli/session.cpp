@@ -153,7 +153,7 @@ void Session::finish(const Status& status) {
   const Error& error = status.error();
   exit_code = exit_code_of(error.code);
   if (options.json) {
-    out().line(error_json(error));
+    out().json_line(error_json(error));
   } else {
     // The daemon's messages on a halt begin with the code's name already.
     const bool named = error.message.rfind(name_of(error.code), 0) == 0;
@@ -169,7 +169,7 @@ void Session::finish_quietly(const Status& status) {
 }
 
 bool Session::printed_json(const Message& message) {
-  if (options.json) out().line(message.result().source());
+  if (options.json) out().json_line(message.result().source());
   return options.json;
 }
 

@@ -99,7 +99,7 @@ void print_run_heading(const Output& out, const json::Value& run, const json::Va
       plain(run["origin"]) == "imported" ? plain(run["started_at"]) : times);
   if (state) {
     put("so far", counts_text(state));
-    put("usage", tokens_text(state["usage"]));
+    put("usage", out.one_line(tokens_text(state["usage"])));
     if (state["pending"]["calls"].size() > 0) {
       put("pending", out.tone(Tone::yellow, fmt::format("{} calls without a result",
                                                         state["pending"]["calls"].size())));
@@ -158,7 +158,7 @@ bool Timeline::joins(const json::Value& event) {
   }
   const Description result = describe_result(event);
   if (held_->awaits_error && result.weight >= Weight::error) held_->awaits_error = false;
-  held_->result = out_.tone(result.tone, result.head) +
+  held_->result = out_.tone(result.tone, out_.one_line(result.head)) +
                   (result.tail.empty() ? "" : " " + out_.tone(Tone::dim, out_.one_line(result.tail)));
   if (options_.full) held_->body += "\n" + text_of_content(event["body"]["content"]);
   return true;

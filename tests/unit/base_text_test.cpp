@@ -18,6 +18,8 @@ TEST(Text, TerminalControlsAreShownInsteadOfObeyed) {
   EXPECT_EQ(escape_for_terminal("a\x1b[31mred\x07\r\n\tb"), "a\\x1b[31mred\\x07\\x0d\n\tb");
   EXPECT_EQ(escape_for_terminal("\xC2\x9B" "31m"), "\\u{009b}31m");
   EXPECT_EQ(escape_for_terminal("\x7f"), "\\x7f");
+  EXPECT_EQ(escape_json_for_terminal("{\"a\":\"\x7f\xC2\x9B\u202e\U000E0001é\"}\r\n"),
+            "{\"a\":\"\\u007f\\u009b\\u202e\\udb40\\udc01é\"} \n");
 }
 
 TEST(Text, BidirectionalAndInvisibleCharactersAreShown) {

@@ -1,0 +1,222 @@
+"""What people type: each command once against a real daemon, its output safe to read whatever a tool printed."""
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import pty
+import subprocess
+import threading
+from typing import Any
+
+from support import BUILD, DaemonCase, main
+
+FINISH_S = 60.0
+# What a tool may print: colours, a title, a cleared screen, the one-byte CSI, text that runs backwards.
+NASTY = "\x1b[31mred\x1b]0;title\x07\x1b[2J\x9b31m\u202etxt.exe\u2066\u200f\x7f\b\r"
+ESCAPES = ("\x1b", "\x07", "\x9b", "\u202e", "\u2066", "\u200f", "\x7f", "\b")
+
+
+class CliCase(DaemonCase):
+    def muniment(self, *words: str, code: int = 0) -> str:
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("MUNIMENT_")}
+        done = subprocess.run([BUILD / "muniment", "--data", self.daemon.data, *words], stdin=subprocess.DEVNULL, capture_output=True,
+                              timeout=FINISH_S, env=environment)
+        self.assertEqual(done.returncode, code, done.stderr.decode())
+        return done.stdout.decode()   # which is UTF-8 whatever went in
+
+    def lines(self, *words: str) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.muniment("--json", *words).splitlines()]
+
+    def artifact(self, data: bytes = b"the evidence") -> str:
+        return self.client.put(self.run_id, data, mime_type="text/plain")["artifact_id"]
+
+
+class Commands(CliCase):
+    def test_status(self) -> None:
+        status = self.lines("status")[0]
+        self.assertEqual((status["degraded"], status["socket"]), ([], self.daemon.socket))
+        self.assertGreater(status["log"]["size"], 0)
+        self.assertIn(f"(pid {self.daemon.process.pid})", self.muniment("status"))
+
+    def test_doctor(self) -> None:
+        text = self.muniment("doctor")
+        self.assertIn(str(self.daemon.data), text)
+        self.assertNotIn("\u2717", text)
+        findings = self.lines("doctor")
+        self.assertTrue(findings and findings[0], "it looked at nothing")
+
+    def test_doctor_of_a_folder_that_is_open_to_everybody(self) -> None:
+        self.daemon.data.chmod(0o777)
+        self.addCleanup(self.daemon.data.chmod, 0o700)
+        text = self.muniment("doctor", code=1)
+        self.assertIn("open to everybody", text)
+        self.assertIn(f"chmod 0700 {self.daemon.data}", text)
+
+    def test_config_print_says_where_each_value_comes_from(self) -> None:
+        file = self.daemon.folder / "other.toml"
+        file.write_text("workers = 3\n")
+        config = self.lines("--config", str(file), "config", "print")[0]
+        self.assertEqual((config["workers"]["value"], config["data"]["value"]), ("3", str(self.daemon.data)))
+        self.assertIn(str(file), config["workers"]["from"])
+        self.assertEqual(config["data"]["from"], "--data")
+        self.assertIn("default", config["disk_reserve_percent"]["from"])
+        text = self.muniment("config", "print")
+        for key in config:
+            self.assertIn(key, text)
+
+    def test_run_list_and_the_names_of_a_run(self) -> None:
+        self.call("run.annotate", run_id=self.run_id, labels={"only": self.run_id})
+        number = self.call("run.get", run_id=self.run_id)["run"]["run_no"]
+        self.assertEqual(self.lines("run", "list", "-n", "1")[0]["run_id"], self.run_id)
+        for name in (self.run_id, "@last", f"@{number}", f"only={self.run_id}"):
+            with self.subTest(name=name):
+                self.assertEqual(self.lines("run", "show", name)[0]["run_id"], self.run_id)
+
+    def test_run_show_tree(self) -> None:
+        child = self.new_run("child", parent={"run_id": self.run_id}, goal="look inside")
+        grandchild = self.new_run("grandchild", parent={"run_id": child})
+        self.call("run.end", run_id=grandchild, outcome="success")
+        lines = self.muniment("run", "show", self.run_id, "--tree").splitlines()
+        self.assertEqual([line.split("  ")[0] if not line.startswith(" ") else line.strip().split("  ")[0] for line in lines],
+                         [self.run_id, f"\u2514 {child}", f"\u2514 {grandchild}"])
+        self.assertIn("look inside", lines[1])
+        self.assertLess(lines[1].index("\u2514"), lines[2].index("\u2514"))
+        self.assertIn("ended", lines[2])
+
+    def test_run_show_by_step_type_and_error(self) -> None:
+        self.client.append(self.run_id, "tool.called", {"call_id": "c1", "name": "ls", "kind": "function", "arguments": {"path": "/tmp"}},
+                           step_id="s1")
+        self.client.append(self.run_id, "tool.returned", {"call_id": "c1", "status": "ok", "content": []}, step_id="s1")
+        self.client.append(self.run_id, "error.raised", {"error_type": "Broken", "message": "it broke"}, step_id="s2")
+        self.assertEqual(len(self.lines("run", "show", self.run_id, "--step", "s1")), 3)   # the run, and its two events
+        self.assertEqual([line["type"] for line in self.lines("run", "show", self.run_id, "--type", "tool.*")[1:]],
+                         ["tool.called", "tool.returned"])
+        errors = self.muniment("run", "show", self.run_id, "--errors")
+        self.assertIn("it broke", errors)
+        self.assertNotIn("/tmp", errors)
+
+    def test_artifact_put_list_and_get(self) -> None:
+        data = os.urandom(3_000_000)
+        file = self.daemon.folder / "file.png"
+        file.write_bytes(data)
+        stored = self.lines("artifact", "put", str(file), "--run", self.run_id, "--step", "s1")[0]
+        listed = self.lines("artifact", "list", "--run", self.run_id)
+        self.assertEqual([(one["artifact_id"], one["mime_type"], one["step_id"]) for one in listed],
+                         [(stored["artifact_id"], "image/png", "s1")])
+        self.assertIn(stored["artifact_id"], self.muniment("artifact", "list", "--run", self.run_id))
+        out = self.daemon.folder / "out"
+        self.muniment("artifact", "get", stored["artifact_id"], "-o", str(out))
+        self.assertEqual(out.read_bytes(), data)
+        self.muniment("artifact", "get", f"artifact://{self.run_id}/{stored['artifact_id']}", "--offset", "1000000", "--length", "1500000",
+                      "-o", str(out))
+        self.assertEqual(out.read_bytes(), data[1_000_000:2_500_000])
+
+    def test_manifest_show(self) -> None:
+        manifest = {"entries": [{"kind": "transcript", "from_run_seq": 0, "to_run_seq": 0, "why": "all of it"}]}
+        manifest_id = self.call("manifest.put", run_id=self.run_id, manifest=manifest)["manifest_id"]
+        for name in (manifest_id, f"manifest://{manifest_id}"):
+            self.assertEqual(json.loads(self.muniment("manifest", "show", name)), manifest)
+
+    def test_claim_list(self) -> None:
+        pointer = f"artifact://{self.run_id}/{self.artifact()}"
+        claim_id = self.call("claim.record", run_id=self.run_id, text="it works", pointers=[pointer])["claim_id"]
+        self.assertEqual([(one["claim_id"], one["text"], one["pointers"]) for one in self.lines("claim", "list", "--run", self.run_id)],
+                         [(claim_id, "it works", [pointer])])
+        text = self.muniment("claim", "list", "--run", self.run_id)
+        self.assertTrue(claim_id in text and "it works" in text and pointer in text, text)
+
+    def test_snapshot_take_and_list(self) -> None:
+        taken = self.lines("snapshot", "take", "--run", self.run_id)[0]
+        self.assertIn(taken["seq"], [one["seq"] for one in self.lines("snapshot", "list", self.run_id)])
+        self.assertIn(str(taken["seq"]), self.muniment("snapshot", "list", "--run", self.run_id))
+
+    def test_pointer_validate_exits_with_its_finding(self) -> None:
+        good = f"artifact://{self.run_id}/{self.artifact()}"
+        self.assertIn("ok", self.muniment("pointer", "validate", good))
+        self.assertIn("NOT_FOUND", self.muniment("pointer", "validate", good, f"run://{self.run_id}.no", code=1))
+
+    def test_a_wrong_command_line(self) -> None:
+        for words in (("run", "shwo"), ("run", "show", "--nope"), ()):
+            with self.subTest(words=words):
+                self.muniment(*words, code=3)
+
+
+class Escapes(CliCase):
+    """What a tool printed never reaches the terminal as anything but text."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        append = lambda type, body, **more: self.client.append(self.run_id, type, body, **more)   # noqa: E731
+        content = [{"type": "text", "content": f"{NASTY}\nsecond {NASTY} line"}]
+        append("tool.called", {"call_id": "c1", "name": f"ls{NASTY}", "kind": "function", "arguments": {f"path{NASTY}": NASTY, "b": NASTY}})
+        append("tool.returned", {"call_id": "c1", "status": "error", "content": content, "error": {"error_type": NASTY, "message": NASTY}})
+        append("tool.returned", {"call_id": "c2", "status": "ok", "content": content})
+        append("message.added", {"message_id": "m1", "role": "user", "name": NASTY, "content": content})
+        append("thought.recorded", {"content": content})
+        append("error.raised", {"error_type": NASTY, "message": NASTY, "stack": NASTY})
+        append("x.test.nasty", {"text": NASTY, NASTY: 1})
+        append("file.changed", {"path": f"/tmp/{NASTY}", "change": "modified", "diff": NASTY})
+        append("tool.returned", {"call_id": "c3", "status": "ok", "content": [{"type": "text", "content": NASTY * 1000}]})
+        append("model.answered", {"call_id": "m1", "status": "ok", "model": NASTY, "finish_reasons": [NASTY], "content": content,
+                                  "usage": {"input_tokens": 1, "output_tokens": 2}})
+        command = self.call("command.start", run_id=self.run_id, argv=["ls", NASTY], cwd=NASTY, env={"A": NASTY})["command_id"]
+        self.call("command.end", run_id=self.run_id, command_id=command, signal=NASTY[:8])
+        self.call("run.annotate", run_id=self.run_id, labels={"label": NASTY}, note=NASTY)
+        self.call("claim.record", run_id=self.run_id, text=NASTY, pointers=[f"run://{self.run_id}"])
+        self.call("evidence.record", run_id=self.run_id, type="note", content={"text": NASTY})
+        self.child = self.new_run("child", parent={"run_id": self.run_id}, goal=NASTY)
+        self.call("run.end", run_id=self.child, outcome="failure", summary=NASTY)
+        self.views = [["run", "show", self.run_id], ["run", "show", self.run_id, "--full"], ["run", "show", self.run_id, "--errors"],
+                      ["run", "show", self.run_id, "--tree"], ["run", "show", self.child], ["run", "list"],
+                      ["event", "list", "--run", self.run_id], ["event", "tail"], ["claim", "list", "--run", self.run_id],
+                      ["evidence", "list"], ["artifact", "list", "--run", self.run_id], ["rehydrate", self.run_id]]
+
+    def on_terminal(self, *words: str) -> str:
+        ours, theirs = pty.openpty()
+        shown: list[bytes] = []
+
+        def read() -> None:
+            while True:
+                try:
+                    shown.append(os.read(ours, 65_536))
+                except OSError:
+                    return
+
+        reader = threading.Thread(target=read)
+        reader.start()
+        done = subprocess.run([BUILD / "muniment", "--data", self.daemon.data, *words], stdin=subprocess.DEVNULL, stdout=theirs,
+                              stderr=theirs, timeout=FINISH_S, env={**os.environ, "NO_COLOR": "1"})
+        os.close(theirs)
+        reader.join()
+        os.close(ours)
+        text = b"".join(shown).decode()
+        self.assertEqual(done.returncode, 0, text)
+        return text.replace("\r\n", "\n")   # the terminal's own
+
+    def assert_harmless(self, text: str) -> None:
+        self.assertIn("red", text)   # the words themselves are there
+        for escape in (*ESCAPES, "\r"):
+            self.assertNotIn(escape, text, f"{escape!r} in {text[:3000]!r}")
+
+    def test_in_a_pipe(self) -> None:
+        for words in self.views:
+            with self.subTest(view=" ".join(words)):
+                text = self.muniment(*words)
+                if words[0] != "artifact":   # which shows nothing of what a tool said
+                    self.assert_harmless(text)
+
+    def test_on_a_terminal_whatever_is_asked_for(self) -> None:
+        for more in ((), ("--raw",), ("--json",)):
+            for words in self.views:
+                with self.subTest(view=" ".join((*more, *words))):
+                    text = self.on_terminal(*more, *words)
+                    if words[0] != "artifact":
+                        self.assert_harmless(text)
+
+    def test_raw_into_a_pipe_is_what_was_said(self) -> None:
+        self.assertIn("\x1b[31mred", self.muniment("--raw", "run", "show", self.run_id, "--full"))
+
+
+if __name__ == "__main__":
+    main()
