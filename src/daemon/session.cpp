@@ -222,11 +222,12 @@ void Session::close_after_output() {
 
 void Session::close() {
   if (std::exchange(closing_, true)) return;
-  subscriptions_.closed(*this);
   for (const auto& [raw, exchange] : std::exchange(in_flight_, {})) dispatcher_.give_up(exchange);
   body_of_ = nullptr;
   uv_close(reinterpret_cast<uv_handle_t*>(&pipe_), [](uv_handle_t* handle) {
     Session* session = session_of(handle->data);
+    // Here and not above: a write that fails closes the session in the middle of a walk over its subscriptions.
+    session->subscriptions_.closed(*session);
     if (session->on_closed) session->on_closed(session->number());
     session->self_.reset();
   });

@@ -121,11 +121,11 @@ void Subscriptions::committed() {
   for (const auto& [number, subscription] : subscriptions_) pump(subscription);
 }
 
-// Goes as far as the tail and the client's buffer allow.
+// Goes as far as the tail and the client's buffer allow. Any write may find that the client has left, and close the session.
 void Subscriptions::pump(const std::shared_ptr<Subscription>& subscription) {
   const auto session = subscription->session.lock();
-  if (!session || session->closed() || subscription->reading_table) return;
-  for (;;) {
+  if (!session || subscription->reading_table) return;
+  while (!session->closed()) {
     if (session->unsent_bytes() > unsent_bytes_max) {
       if (!subscription->slow_since) subscription->slow_since = services_.clock.monotonic();
       return;
@@ -137,7 +137,7 @@ void Subscriptions::pump(const std::shared_ptr<Subscription>& subscription) {
     for (const store::EventPtr& event : *events) deliver(*subscription, *event);
     subscription->next_seq = events->back()->seq + 1;
   }
-  if (!subscription->caught_up) {
+  if (!subscription->caught_up && !session->closed()) {
     subscription->caught_up = true;
     session->send(notification("caught_up", subscription->number, "seq", std::to_string(subscription->next_seq - 1)));
   }

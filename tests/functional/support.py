@@ -28,6 +28,7 @@ import muniment  # noqa: E402  (found through the path above)
 BUILD = pathlib.Path(os.environ.get("MUNIMENT_BUILD", ROOT / "build"))
 FAULT_BUILD = pathlib.Path(os.environ.get("MUNIMENT_FAULT_BUILD", ROOT / "build-fault"))
 GOLDEN = ROOT / "tests" / "golden" / "errors"
+SANITIZER_REPORT = re.compile(r"(Address|Leak|Thread)Sanitizer:|: runtime error: ")
 START_S = 60.0   # two cores may be running three other daemons
 
 
@@ -130,8 +131,13 @@ class Daemon:
     def log_tail(self, lines: int = 40) -> str:
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:]) if self.log.exists() else ""
 
+    def sanitized(self) -> bool:
+        """Whether its memory is mostly a sanitizer's."""
+        assert self.process is not None
+        return re.search("lib[at]san", pathlib.Path(f"/proc/{self.process.pid}/maps").read_text()) is not None
+
     def destroy(self) -> None:
-        """Ends whatever is left, quickly, and removes the folder."""
+        """Ends whatever is left, quickly, and removes the folder. What a sanitizer has found fails the test."""
         if self.process and self.process.poll() is None:
             self.process.send_signal(signal.SIGCONT)
             self.process.terminate()
@@ -144,7 +150,10 @@ class Daemon:
             os.kill(pid, signal.SIGQUIT)
             with contextlib.suppress(AssertionError):
                 wait_until(lambda: not alive(pid), "Postgres is gone", 10)
+        log = self.log.read_text(errors="replace") if self.log.exists() else ""
         shutil.rmtree(self.folder, ignore_errors=True)
+        if found := SANITIZER_REPORT.search(log):
+            raise AssertionError(log[max(0, found.start() - 200):][:20_000])
 
     def sql(self, query: str, *, check: bool = True) -> list[list[str]]:
         """Rows of a query, as text, past the daemon: as the database's superuser."""

@@ -101,6 +101,18 @@ class Subscriptions(DaemonCase):
         reader.join(30)
         self.assertEqual([got.get_nowait() for _ in range(got.qsize())], list(range(41)))
 
+    def test_subscribers_that_leave_while_events_are_sent_to_them(self) -> None:
+        for _ in range(4):
+            self.client.append_all(self.run_id, [{"type": "x.test.noted", "body": {"text": "a" * 4000}}] * 64, spill=False)
+        for _ in range(30):
+            raw = self.raw()
+            for number in range(3):
+                raw.request("event.subscribe", number, from_seq=0)
+            raw.line()
+            raw.socket.close()
+            self.note(left=True)
+        self.assertEqual(self.daemon.process.poll(), None)
+
     def test_a_subscriber_that_does_not_read_holds_nobody_up(self) -> None:
         raw = self.raw()
         raw.request("event.subscribe", 1, from_seq=0)
@@ -108,7 +120,8 @@ class Subscriptions(DaemonCase):
         for _ in range(30):
             self.client.append_all(self.run_id, [{"type": "x.test.noted", "body": body} for _ in range(64)], spill=False)
         with open(f"/proc/{self.daemon.process.pid}/statm") as statm:
-            self.assertLess(int(statm.read().split()[1]) * 4096, 192 << 20)
+            resident_bytes = int(statm.read().split()[1]) * 4096
+        self.assertTrue(resident_bytes < 192 << 20 or self.daemon.sanitized(), resident_bytes)
         # It then reads what it missed: nothing was dropped.
         seqs = []
         last = self.note(last=True)["seq"]
