@@ -48,6 +48,9 @@ std::string last_lines(const std::string& path, std::size_t count, std::uintmax_
 // In the child, between fork and exec: only what is safe there.
 [[noreturn]] void become_daemon(const char* program, char* const* arguments, int log) {
   ::setsid();
+  sigset_t none;
+  sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);  // exec holds signals back, and the daemon is stopped by one
   const int null = ::open("/dev/null", O_RDONLY);
   ::dup2(null, STDIN_FILENO);
   ::dup2(log, STDOUT_FILENO);

@@ -51,6 +51,15 @@ bool write_fully(int descriptor, const char* bytes, std::size_t size) {
   return true;
 }
 
+sigset_t watched_signals() {
+  sigset_t watched;
+  sigemptyset(&watched);
+  for (const int number : handed_on) sigaddset(&watched, number);
+  sigaddset(&watched, SIGCHLD);
+  sigaddset(&watched, SIGWINCH);
+  return watched;
+}
+
 // One of the command's two outputs: where it comes from, goes to, and is kept.
 struct Stream {
   int source = -1;
@@ -85,6 +94,8 @@ class Runner {
       outcome.exit_code = WEXITSTATUS(status_);
     }
     outcome.output_lost = output_lost_;
+    signals_blocked_ = false;
+    outcome.held = HeldSignals(mask_before_);
     outcome.stdout_file = std::move(out_.file);
     outcome.stderr_file = std::move(err_.file);
     return outcome;
@@ -104,11 +115,7 @@ class Runner {
     RETURN_IF_ERROR(pty_ ? make_terminal() : make_pipe(out_.source, out_write_));
     RETURN_IF_ERROR(make_pipe(failure_read_, failure_write_));
     pipe_before_ = ::signal(SIGPIPE, SIG_IGN);  // a reader of ours that goes away is seen by write()
-    sigset_t watched;
-    sigemptyset(&watched);
-    for (const int number : handed_on) sigaddset(&watched, number);
-    sigaddset(&watched, SIGCHLD);
-    sigaddset(&watched, SIGWINCH);
+    const sigset_t watched = watched_signals();
     if (::sigprocmask(SIG_BLOCK, &watched, &mask_before_) != 0) return no_way("cannot block signals");
     signals_blocked_ = true;
     signals_ = ::signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -285,6 +292,23 @@ class Runner {
 };
 
 }  // namespace
+
+HeldSignals::~HeldSignals() {
+  if (!holding_) return;
+  const sigset_t watched = watched_signals();
+  const timespec at_once{};
+  while (::sigtimedwait(&watched, nullptr, &at_once) > 0) continue;
+  ::sigprocmask(SIG_SETMASK, &before_, nullptr);
+}
+
+HeldSignals::HeldSignals(HeldSignals&& other) noexcept
+    : before_(other.before_), holding_(std::exchange(other.holding_, false)) {}
+
+HeldSignals& HeldSignals::operator=(HeldSignals&& other) noexcept {
+  std::swap(before_, other.before_);
+  std::swap(holding_, other.holding_);
+  return *this;
+}
 
 Result<CommandOutcome> run_command(const std::vector<std::string>& arguments) { return Runner(arguments).run(); }
 

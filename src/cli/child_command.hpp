@@ -2,7 +2,8 @@
 // ours and into files. Where our standard output is a terminal, so is the command's.
 #pragma once
 
-#include <functional>
+#include <signal.h>
+
 #include <string>
 #include <vector>
 
@@ -11,6 +12,22 @@
 
 namespace muniment::cli {
 
+// While it lives, the signals that would end us wait, and with it they go: the command is over, and what
+// they would cut off is the recording of its end.
+class HeldSignals {
+ public:
+  HeldSignals() = default;
+  // They are blocked already; `before` is the mask from before that.
+  explicit HeldSignals(const sigset_t& before) : before_(before), holding_(true) {}
+  ~HeldSignals();
+  HeldSignals(HeldSignals&& other) noexcept;
+  HeldSignals& operator=(HeldSignals&& other) noexcept;
+
+ private:
+  sigset_t before_{};
+  bool holding_ = false;
+};
+
 struct CommandOutcome {
   int exit_code = 0;          // when `signal` is 0
   int signal = 0;
@@ -18,6 +35,7 @@ struct CommandOutcome {
   bool output_lost = false;   // the disk was full: what is kept ends before the output did
   Fd stdout_file;             // unnamed files
   Fd stderr_file;             // not open: went the same way as standard output (a terminal)
+  HeldSignals held;
 };
 
 // Blocks until the command has ended. Signals that this process gets are handed on. Errors:

@@ -259,6 +259,21 @@ class Endings(ExecCase):
         self.assertEqual(process.wait(FINISH_S), 128 + signal.SIGTERM)
         self.assertEqual(self.recorded()[1]["signal"], "SIGTERM")
 
+    def test_a_signal_while_the_end_is_recorded_does_not_lose_it(self) -> None:
+        process = self.spawn("sh", "-c", "echo ready; while [ ! -e go ]; do sleep 0.02; done; exit 5")
+        self.said(process, b"ready\n")
+        children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        self.daemon.process.send_signal(signal.SIGSTOP)   # so that recording takes as long as we want
+        try:
+            (self.folder / "go").touch()
+            wait_until(lambda: not children.read_text().split(), "the command has ended")
+            for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+                process.send_signal(number)
+        finally:
+            self.daemon.process.send_signal(signal.SIGCONT)
+        self.assertEqual(process.wait(FINISH_S), 5)
+        self.assertEqual(self.recorded()[1]["exit_code"], 5)
+
     def test_a_reader_that_goes_away(self) -> None:
         done = subprocess.run(["bash", "-c", '"$@" | head -n 1; exit ${PIPESTATUS[0]}', "bash", *self.words("yes")],
                               capture_output=True, timeout=FINISH_S, cwd=self.folder, env=self.environment())
