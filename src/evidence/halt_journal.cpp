@@ -15,6 +15,7 @@
 #include "base/failpoint.hpp"
 #include "base/json.hpp"
 #include "base/log.hpp"
+#include "base/thread.hpp"
 #include "events/catalogue.hpp"
 
 namespace muniment::evidence {
@@ -116,7 +117,7 @@ Result<std::unique_ptr<HaltJournal>> HaltJournal::open(Options options, store::A
   RETURN_IF_ERROR(sync_path(options.folder + "/..", O_RDONLY | O_DIRECTORY));
   std::unique_ptr<HaltJournal> journal(new HaltJournal(std::move(options), appender, runs));
   RETURN_IF_ERROR(journal->load());
-  journal->thread_ = std::thread([raw = journal.get()] { raw->bring_back(); });
+  journal->thread_ = named_thread("halt journal", [raw = journal.get()] { raw->bring_back(); });
   return journal;
 }
 

@@ -172,7 +172,10 @@ class Spiller {
     if (mine != spilled_.artifacts.end()) {
       part.artifact_id = mine->row.artifact_id;
     } else {
-      ASSIGN_OR_RETURN(const auto there, call_.reader->artifact_with_hash(run_.run_id, step_id_, part.hash));
+      std::optional<store::ArtifactRow> there;
+      if (run_.maybe_stored(step_id_, part.hash)) {
+        ASSIGN_OR_RETURN(there, call_.reader->artifact_with_hash(run_.run_id, step_id_, part.hash));
+      }
       if (there) {
         part.artifact_id = there->artifact_id;
       } else {

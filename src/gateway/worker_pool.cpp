@@ -1,5 +1,7 @@
 #include "gateway/worker_pool.hpp"
 
+#include "base/thread.hpp"
+
 namespace muniment::gateway {
 
 WorkerPool::WorkerPool(std::size_t workers, std::string database_uri, std::int16_t log_no, std::size_t tasks_max)
@@ -7,7 +9,7 @@ WorkerPool::WorkerPool(std::size_t workers, std::string database_uri, std::int16
   for (std::size_t i = 0; i < workers; ++i) {
     Worker& worker = *workers_.emplace_back(std::make_unique<Worker>());
     worker.reader = std::make_unique<store::Reader>(database_uri, log_no);
-    worker.thread = std::thread([this, &worker] { serve(worker); });
+    worker.thread = named_thread("worker " + std::to_string(i), [this, &worker] { serve(worker); });
   }
 }
 

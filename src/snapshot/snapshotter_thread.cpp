@@ -4,6 +4,7 @@
 
 #include "base/failpoint.hpp"
 #include "base/log.hpp"
+#include "base/thread.hpp"
 #include "snapshot/snapshotter_impl.hpp"
 #include "store/follower.hpp"
 
@@ -23,7 +24,7 @@ constexpr auto look_again_after = 1s;
 }  // namespace
 
 void Snapshotter::Impl::start() {
-  thread_ = std::thread([this] { follow(); });
+  thread_ = named_thread("snapshotter", [this] { follow(); });
 }
 
 void Snapshotter::Impl::stop() {

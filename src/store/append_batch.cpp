@@ -70,7 +70,7 @@ Status AppendBatch::check(const AppendRequest& request) const {
   // First of all: what was appended already has its receipt, whatever became of the run since.
   for (const Addressed& item : request.events) {
     if (!item.event.event_id_is_ours && !request.ids_checked &&
-        (item.run->ids_complete_from > 0 || item.run->seen.maybe_seen(item.event.event_id))) {
+        (item.run->ids_complete_from > 0 || item.run->seen.maybe_has(fingerprint(item.event.event_id)))) {
       return Error(Errc::conflict, std::string(maybe_duplicate));
     }
   }
@@ -167,7 +167,7 @@ events::Receipt AppendBatch::number(const AppendRequest& request, Addressed& ite
   const events::EntryHashes hashes = events::hash_entry(log.log_id, *event, run.head.run_hash);
   event->run_hash = run.head.run_hash = hashes.run_hash;
   log.edge.add(hashes.leaf_hash);
-  run.seen.add(fresh.event_id);
+  run.seen.add(fingerprint(fresh.event_id));
   const RunStatus after = status_after(run.head.status, event->type);
   if (after != run.head.status || event->type == "run.started") changes_.emplace_back(item.run, events_.size());
   run.head.status = after;
@@ -201,7 +201,14 @@ void AppendBatch::committed(Tail& tail) {
   for (const auto& [run, index] : changes_) {
     RunView view = run->view();
     apply_to_view(view, *events_[index]);
+    if (events_[index]->run_seq == 0) run->begins();
     run->publish(std::move(view));
+  }
+  for (const Accepted& accepted : requests_) {
+    for (const Attachment& row : accepted.request.rows) {
+      const auto* artifact = std::get_if<ArtifactRow>(&row.row);
+      if (artifact) accepted.request.events[row.event_index].run->stored(artifact->step_id, artifact->hash);
+    }
   }
   tail.publish(std::move(events_));
   answer_accepted();

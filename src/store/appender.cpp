@@ -10,6 +10,7 @@
 #include "base/json.hpp"
 #include "base/limits.hpp"
 #include "base/log.hpp"
+#include "base/thread.hpp"
 #include "events/entry.hpp"
 #include "store/append_batch.hpp"
 #include "store/append_connection.hpp"
@@ -36,7 +37,7 @@ class Appender::Impl {
         connection_(options_.uri, options_.log_no, make_uuid_v7(clock.now())) {}
 
   Status open();
-  void start() { thread_ = std::thread([this] { serve(); }); }
+  void start() { thread_ = named_thread("append", [this] { serve(); }); }
   Status submit(AppendRequest request);
   LogStatus status() const;
   void stop();

@@ -39,6 +39,38 @@ Status sync_folder([[maybe_unused]] const Fd& folder, [[maybe_unused]] std::stri
   return success();
 }
 
+std::uint64_t GroupSync::begin() const {
+  const std::lock_guard lock(mutex_);
+  return failures_;
+}
+
+Status GroupSync::sync(const Fd& folder, std::string_view path, std::uint64_t begun) {
+  std::unique_lock lock(mutex_);
+  if (!next_) next_ = std::make_shared<Round>();
+  const std::shared_ptr<Round> round = next_;
+  while (!round->done) {
+    if (running_) {
+      changed_.wait(lock);
+      continue;
+    }
+    // Nobody is syncing: this caller does, for its round. Whoever comes meanwhile waits for the next.
+    running_ = true;
+    next_.reset();
+    lock.unlock();
+    Status synced = sync_folder(folder, path);
+    lock.lock();
+    running_ = false;
+    round->done = true;
+    if (!synced) {
+      ++failures_;
+      last_failure_ = std::move(synced).error();
+    }
+    changed_.notify_all();
+  }
+  if (failures_ != begun) return *last_failure_;
+  return success();
+}
+
 bool Folders::known(const std::string& path) {
   const std::lock_guard lock(mutex_);
   return durable_.contains(path);

@@ -4,8 +4,11 @@
 
 #include <sys/types.h>
 
+#include <condition_variable>
 #include <cstdint>
+#include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -26,6 +29,27 @@ Status sync_file(int fd, std::string_view path);
 // Makes the entries of a folder durable. `folder` was opened before the entries were made, and is
 // nobody else's: a failure is reported once a descriptor, and another thread could eat it.
 Status sync_folder(const Fd& folder, std::string_view path);
+
+// Makes entries of one folder durable for all who wait at the same time: one sync answers them
+// together. The descriptor is shared, so a failure is told to everybody whose entry may be lost: to
+// all that had begun when it happened, whichever sync was to answer them.
+class GroupSync {
+ public:
+  // Before the entry is made; `sync` takes the answer.
+  std::uint64_t begin() const;
+  Status sync(const Fd& folder, std::string_view path, std::uint64_t begun);
+
+ private:
+  struct Round {
+    bool done = false;
+  };
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::shared_ptr<Round> next_;       // gathers those that the next sync will answer
+  bool running_ = false;
+  std::uint64_t failures_ = 0;
+  std::optional<Error> last_failure_;
+};
 
 // The folders below a root. A folder that is in the cache exists and is durable in its parent, so
 // that a put in a known step makes no folder and syncs no parent.

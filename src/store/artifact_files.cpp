@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "base/failpoint.hpp"
+#include "base/thread.hpp"
 #include "store/artifact_files_local.hpp"
 
 namespace muniment::store {
@@ -56,7 +57,7 @@ LocalArtifactFiles::LocalArtifactFiles(ArtifactFilesOptions options, Fd root, Fd
       staging_(std::move(staging)),
       uploads_(std::move(uploads)),
       folders_(root_),
-      tidier_([this] { tidy(); }) {}
+      tidier_(named_thread("tidier", [this] { tidy(); })) {}
 
 LocalArtifactFiles::~LocalArtifactFiles() {
   {
@@ -127,30 +128,28 @@ Status LocalArtifactFiles::store_once(std::string_view bytes, const Place& place
 }
 
 Status LocalArtifactFiles::link_both(const UnnamedFile& file, const Place& place, const Uuid& artifact_id) {
-  // Both descriptors are opened for this put alone and before the entries are made, so that a
-  // failed sync of them is reported here.
+  // Opened for this put alone and before the entry is made, so that a failed sync is reported here.
   ASSIGN_OR_RETURN(const Fd folder, folders_.open(place.folder));
-  const Fd staging(::openat(staging_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!staging.open()) return file_error("opening", "staging", errno);
+  const std::uint64_t begun = staging_sync_.begin();
 
   // Staging first: journals keep the order, so no crash leaves a file in its place without the
   // name by which the next start finds it.
-  RETURN_IF_ERROR(file.link(staging.get(), artifact_id.text()));
+  RETURN_IF_ERROR(file.link(staging_.get(), artifact_id.text()));
   FAILPOINT("artifact.after_stage");
   Status linked = file.link(folder.get(), place.name);
   if (!linked) {
-    ::unlinkat(staging.get(), artifact_id.text().c_str(), 0);  // the place is somebody else's: leave it
+    ::unlinkat(staging_.get(), artifact_id.text().c_str(), 0);  // the place is somebody else's: leave it
     return linked;
   }
   FAILPOINT("artifact.after_link");
-  linked = sync_names(folder, staging, place);
+  linked = sync_names(folder, place, begun);
   if (!linked) remove_names(place, artifact_id);
   FAILPOINT("artifact.after_folder_fsync");
   return linked;
 }
 
-Status LocalArtifactFiles::sync_names(const Fd& place_folder, const Fd& staging, const Place& place) const {
-  RETURN_IF_ERROR(sync_folder(staging, "staging"));
+Status LocalArtifactFiles::sync_names(const Fd& place_folder, const Place& place, std::uint64_t begun) {
+  RETURN_IF_ERROR(staging_sync_.sync(staging_, "staging", begun));
   return sync_folder(place_folder, place.folder);
 }
 

@@ -64,7 +64,7 @@ class LocalArtifactFiles final : public ArtifactFiles {
 
   LocalArtifactFiles(ArtifactFilesOptions options, Fd root, Fd staging, Fd uploads);
   Status store_once(std::string_view bytes, const Place& place, const Uuid& artifact_id);
-  Status sync_names(const Fd& place_folder, const Fd& staging, const Place& place) const;
+  Status sync_names(const Fd& place_folder, const Place& place, std::uint64_t begun);
   void remove_names(const Place& place, const Uuid& artifact_id) const;
   Status drop_places(const std::set<Uuid>& unknown) const;
   void tidy();
@@ -82,6 +82,7 @@ class LocalArtifactFiles final : public ArtifactFiles {
   const Fd staging_;
   const Fd uploads_;
   Folders folders_;
+  GroupSync staging_sync_;
 
   std::mutex uploads_mutex_;
   std::set<Uuid> uploads_busy_;

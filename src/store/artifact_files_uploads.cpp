@@ -106,22 +106,22 @@ Result<StoredFile> LocalArtifactFiles::upload_publish(const Uuid& upload_id, std
   ::fchmod(file.fd.get(), 0400);
   FAILPOINT("artifact.after_fsync");
   ASSIGN_OR_RETURN(const Fd folder, folders_.open(place.folder));
-  const Fd staging(::openat(staging_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const std::uint64_t begun = staging_sync_.begin();
   const Fd uploads(::openat(uploads_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!staging.open() || !uploads.open()) return file_error("opening", "staging", errno);
+  if (!uploads.open()) return file_error("opening", "uploads", errno);
 
   const std::string staged = artifact_id.text();
-  if (::renameat2(uploads.get(), upload_id.text().c_str(), staging.get(), staged.c_str(), RENAME_NOREPLACE) != 0) {
+  if (::renameat2(uploads.get(), upload_id.text().c_str(), staging_.get(), staged.c_str(), RENAME_NOREPLACE) != 0) {
     return file_error("staging", upload_path, errno);
   }
   FAILPOINT("artifact.after_stage");
-  if (::linkat(staging.get(), staged.c_str(), folder.get(), place.name.c_str(), 0) != 0) {
+  if (::linkat(staging_.get(), staged.c_str(), folder.get(), place.name.c_str(), 0) != 0) {
     const int failed = errno;
-    ::unlinkat(staging.get(), staged.c_str(), 0);
+    ::unlinkat(staging_.get(), staged.c_str(), 0);
     return file_error("naming", place.path(), failed);
   }
   FAILPOINT("artifact.after_link");
-  Status synced = sync_names(folder, staging, place);
+  Status synced = sync_names(folder, place, begun);
   if (synced) synced = sync_folder(uploads, "uploads");
   if (!synced) {
     remove_names(place, artifact_id);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/log.hpp"
+#include "base/thread.hpp"
 #include "store/followed_rows.hpp"
 #include "store/pq.hpp"
 
@@ -33,7 +34,7 @@ Follower::Follower(std::string name, std::vector<std::string> types, Options opt
 
 Follower::~Follower() = default;
 
-void Follower::start() { thread_ = std::thread([this] { follow(); }); }
+void Follower::start() { thread_ = named_thread("follow " + name_, [this] { follow(); }); }
 
 void Follower::stop() {
   {

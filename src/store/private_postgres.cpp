@@ -17,6 +17,7 @@
 #include <thread>
 
 #include "base/ids.hpp"
+#include "base/thread.hpp"
 #include "store/database.hpp"
 #include "store/postgres_cluster.hpp"
 #include "store/postgres_process.hpp"
@@ -85,7 +86,7 @@ Status PrivatePostgres::Impl::start() {
   RETURN_IF_ERROR(bring_up());
   RETURN_IF_ERROR(make_database(uri_of(place_.socket_folder, "postgres"), "muniment"));
   inotify_add_watch(programs_watch_.get(), place_.programs.c_str(), IN_MOVED_TO | IN_CLOSE_WRITE);
-  supervisor_ = std::thread([this] { supervise(); });
+  supervisor_ = named_thread("supervisor", [this] { supervise(); });
   return success();
 }
 

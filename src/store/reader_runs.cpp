@@ -61,7 +61,7 @@ void load_ids(Reader::Impl& impl, Run& run) {
   for (const pqxx::row& row : query(impl.connection, "ids_of_run",
                                     "SELECT event_id FROM event WHERE log_no = $1 AND run_no = $2",
                                     impl.params().integer(run.head.run_no))) {
-    run.seen.add(uuid_of(row[0]));
+    run.seen.add(fingerprint(uuid_of(row[0])));
   }
   run.ids_complete_from = 0;
 }

@@ -1,26 +1,39 @@
 #include "store/runs.hpp"
 
 #include <cstring>
+#include <functional>
 
 #include "base/json.hpp"
 
 namespace muniment::store {
 namespace {
 
-// Ids come from clients, so the fingerprint mixes both halves; 0 marks an empty slot.
+constexpr std::size_t contents_max = 65'536;   // of a run; beyond, Postgres is asked
+
+// What is fingerprinted comes from clients: mixed, so that nobody chooses where it goes. 0 is an empty slot.
+std::uint64_t mixed(std::uint64_t high, std::uint64_t low) {
+  std::uint64_t value = high ^ (low * 0x9e3779b97f4a7c15ull);
+  value ^= value >> 32;
+  value *= 0xd6e8feb86659fd93ull;
+  value ^= value >> 32;
+  return value == 0 ? 1 : value;
+}
+
+std::uint64_t content_fingerprint(std::string_view step_id, const Hash& hash) {
+  std::uint64_t high = 0;
+  std::memcpy(&high, hash.data(), 8);
+  return mixed(high, std::hash<std::string_view>{}(step_id));
+}
+
+}  // namespace
+
 std::uint64_t fingerprint(const Uuid& id) {
   std::uint64_t high = 0;
   std::uint64_t low = 0;
   std::memcpy(&high, id.bytes.data(), 8);
   std::memcpy(&low, id.bytes.data() + 8, 8);
-  std::uint64_t mixed = high ^ (low * 0x9e3779b97f4a7c15ull);
-  mixed ^= mixed >> 32;
-  mixed *= 0xd6e8feb86659fd93ull;
-  mixed ^= mixed >> 32;
-  return mixed == 0 ? 1 : mixed;
+  return mixed(high, low);
 }
-
-}  // namespace
 
 void apply_to_view(RunView& view, const events::Event& event) {
   if (!event.type.starts_with("run.")) return;
@@ -47,9 +60,8 @@ void apply_to_view(RunView& view, const events::Event& event) {
   }
 }
 
-bool SeenIds::maybe_seen(const Uuid& id) const {
+bool Fingerprints::maybe_has(std::uint64_t wanted) const {
   if (slots_.empty()) return false;
-  const std::uint64_t wanted = fingerprint(id);
   const std::size_t mask = slots_.size() - 1;
   for (std::size_t i = wanted & mask;; i = (i + 1) & mask) {
     if (slots_[i] == 0) return false;
@@ -57,9 +69,8 @@ bool SeenIds::maybe_seen(const Uuid& id) const {
   }
 }
 
-void SeenIds::add(const Uuid& id) {
+void Fingerprints::add(std::uint64_t wanted) {
   if ((count_ + 1) * 4 > slots_.size() * 3) grow();
-  const std::uint64_t wanted = fingerprint(id);
   const std::size_t mask = slots_.size() - 1;
   std::size_t i = wanted & mask;
   while (slots_[i] != 0) {
@@ -70,7 +81,7 @@ void SeenIds::add(const Uuid& id) {
   ++count_;
 }
 
-void SeenIds::grow() {
+void Fingerprints::grow() {
   std::vector<std::uint64_t> old = std::move(slots_);
   slots_.assign(old.empty() ? 16 : old.size() * 2, 0);
   const std::size_t mask = slots_.size() - 1;
@@ -100,6 +111,25 @@ void Run::latch(Halt halt) {
   view_.status = RunStatus::halted;
   view_.halt = std::move(halt);
   latched_.store(true, std::memory_order_release);
+}
+
+bool Run::maybe_stored(std::string_view step_id, const Hash& hash) const {
+  std::lock_guard lock(mutex_);
+  return !contents_known_ || contents_.maybe_has(content_fingerprint(step_id, hash));
+}
+
+void Run::stored(std::string_view step_id, const Hash& hash) {
+  std::lock_guard lock(mutex_);
+  if (!contents_known_) return;
+  contents_.add(content_fingerprint(step_id, hash));
+  if (contents_.size() <= contents_max) return;
+  contents_known_ = false;
+  contents_ = {};
+}
+
+void Run::begins() {
+  std::lock_guard lock(mutex_);
+  contents_known_ = true;
 }
 
 Error halted_error(const Run& run) {

@@ -49,12 +49,11 @@ struct RunView {
 // change it, the others do not.
 void apply_to_view(RunView& view, const events::Event& event);
 
-// The event ids of a run, as 64-bit fingerprints: "surely new" without asking Postgres. It is
-// complete from `complete_from` on; below it only Postgres knows.
-class SeenIds {
+// What a run has, as 64-bit fingerprints: "surely new" without asking Postgres.
+class Fingerprints {
  public:
-  bool maybe_seen(const Uuid& id) const;
-  void add(const Uuid& id);
+  bool maybe_has(std::uint64_t fingerprint) const;   // of 0: never
+  void add(std::uint64_t fingerprint);
   std::size_t size() const { return count_; }
 
  private:
@@ -62,6 +61,8 @@ class SeenIds {
   std::vector<std::uint64_t> slots_;       // open addressing; 0 is an empty slot
   std::size_t count_ = 0;
 };
+
+std::uint64_t fingerprint(const Uuid& id);
 
 class Run {
  public:
@@ -74,6 +75,11 @@ class Run {
   // brings it there): from now on the appender refuses what a halted run refuses. First one wins.
   void latch(Halt halt);
   bool latched() const { return latched_.load(std::memory_order_acquire); }
+  // May the step hold these bytes as an artifact? False: surely not, and Postgres need not be asked.
+  bool maybe_stored(std::string_view step_id, const Hash& hash) const;
+  void stored(std::string_view step_id, const Hash& hash);   // and committed
+  void begins();                                             // nothing is stored yet
+
   std::int64_t next_run_seq() const { return next_run_seq_.load(std::memory_order_acquire); }
 
   // Below here: the append thread's, and the loader's before the run is handed out.
@@ -84,13 +90,15 @@ class Run {
     RunStatus status = RunStatus::absent;
   };
   Head head;
-  SeenIds seen;
+  Fingerprints seen;                       // event ids
   std::int64_t ids_complete_from = 0;      // run_seq below which `seen` knows nothing
   void committed(std::int64_t next) { next_run_seq_.store(next, std::memory_order_release); }
 
  private:
   mutable std::mutex mutex_;
   RunView view_;
+  Fingerprints contents_;                  // of its artifacts, with their steps
+  bool contents_known_ = false;            // all of them
   std::atomic<std::int64_t> next_run_seq_{0};
   std::atomic<bool> latched_{false};       // view_.halt is not in the log yet: its seq is -1
 };

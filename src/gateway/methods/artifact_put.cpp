@@ -69,6 +69,7 @@ std::string upload_reply(const Put& put, std::int64_t offset) {
 
 // The artifact that this step already holds with these bytes.
 Result<std::optional<Answer>> find_first(Call& call, const Put& put, const Hash& hash) {
+  if (!put.run->maybe_stored(put.step_id, hash)) return std::optional<Answer>();
   ASSIGN_OR_RETURN(const auto first, call.reader->artifact_with_hash(put.run->run_id, put.step_id, hash));
   if (!first) return std::optional<Answer>();
   return std::optional<Answer>(Reply{put_reply(*first, first->seq, true), {}});
