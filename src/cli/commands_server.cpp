@@ -104,7 +104,7 @@ struct RebuildOptions {
 };
 
 void declare_rebuild(CLI::App& command, RebuildOptions& options) {
-  command.add_option("TABLE", options.tables, "Only these: run, artifact, claim, evidence, pointer");
+  command.add_option("TABLE", options.tables, "Only these: run, artifact, claim, evidence, evidence_link, pointer");
 }
 
 // Compares each table with what follows from the log, and puts right what differs.

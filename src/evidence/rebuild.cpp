@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::int16_t rebuilt_log_no = 1;
 // The runs first: the others take the runs' names from them where an event is erased.
-const std::vector<std::string> all_tables = {"run", "pointer", "claim", "evidence", "artifact"};
+const std::vector<std::string> all_tables = {"run", "pointer", "claim", "evidence", "evidence_link", "artifact"};
 
 }  // namespace
 

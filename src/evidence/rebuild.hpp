@@ -15,7 +15,7 @@ struct RebuildReport {
   bool equal() const;
 };
 
-// `size`: of the log. `tables`: run, pointer, claim, evidence, artifact; empty: all of them.
+// `size`: of the log. `tables`: run, pointer, claim, evidence, evidence_link, artifact; empty: all of them.
 // Blocks for as long as it takes, at a third of one core.
 Result<RebuildReport> rebuild(const std::string& uri, std::int64_t size, const std::vector<std::string>& tables);
 

@@ -191,7 +191,7 @@ class Spiller {
     RETURN_IF_ERROR(check_open(run_));
     const Uuid id = make_uuid_v7(call_.services.clock.now());
     ASSIGN_OR_RETURN(const store::StoredFile file, call_.services.files.store(bytes, run_.run_id, step_id_, id, mime_type));
-    spilled_.artifacts.push_back({event_, artifact_row(file, run_.run_id, step_id_, mime_type, "{}"), file});
+    spilled_.artifacts.push_back({event_, store::artifact_row(file, run_.run_id, step_id_, mime_type, "{}"), file});
     return id;
   }
 

@@ -6,10 +6,12 @@
 #include "base/json.hpp"
 #include "base/limits.hpp"
 #include "events/catalogue.hpp"
+#include "store/artifact_row.hpp"
 
 namespace muniment::snapshot {
 namespace {
 
+constexpr std::string_view state_step = "main";
 constexpr std::string_view state_mime_type = "application/vnd.muniment.state+json";
 
 store::Addressed daemon_event(const std::shared_ptr<store::Run>& run, std::string_view type, std::string body, Time now) {
@@ -23,20 +25,6 @@ store::Addressed daemon_event(const std::shared_ptr<store::Run>& run, std::strin
   event.origin = imported ? events::Origin::imported : events::Origin::observed;
   events::seal(event);
   return {run, std::move(event), false};
-}
-
-std::string artifact_body(const store::ArtifactRow& row) {
-  json::Writer out;
-  out.begin_object()
-      .member("artifact_id", row.artifact_id.text())
-      .member("run_id", row.run_id)
-      .member("step_id", row.step_id)
-      .member("path", row.path)
-      .member("hash", to_hex(row.hash))
-      .member("mime_type", row.mime_type)
-      .member("size_bytes", row.size_bytes)
-      .end_object();
-  return std::move(out).text();
 }
 
 std::string snapshot_body(const store::SnapshotRow& row) {
@@ -132,18 +120,11 @@ Result<BuiltSnapshot> build_snapshot(const events::State& state, const std::shar
   row.reason = reason;
   if (document.size() > limits::snapshot_inline_bytes_max) {
     const Uuid id = make_uuid_v7(now);
-    ASSIGN_OR_RETURN(built.file, files.store(document, run->run_id, "main", id, state_mime_type));
+    ASSIGN_OR_RETURN(built.file, files.store(document, run->run_id, state_step, id, state_mime_type));
     FAILPOINT("snapshot.after_file");
     row.artifact_id = id;
-    store::ArtifactRow artifact;
-    artifact.artifact_id = id;
-    artifact.run_id = run->run_id;
-    artifact.step_id = "main";
-    artifact.path = built.file->path;
-    artifact.hash = built.file->hash;
-    artifact.mime_type = state_mime_type;
-    artifact.size_bytes = built.file->size_bytes;
-    built.request.events.push_back(daemon_event(run, "artifact.stored", artifact_body(artifact), now));
+    store::ArtifactRow artifact = store::artifact_row(*built.file, run->run_id, state_step, state_mime_type, {});
+    built.request.events.push_back(daemon_event(run, "artifact.stored", store::artifact_stored_body(artifact), now));
     built.request.rows.push_back({0, std::move(artifact)});
   } else {
     row.state = std::move(document);

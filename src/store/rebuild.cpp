@@ -27,7 +27,7 @@ constexpr const char* make_temporary =
 constexpr std::string_view collect_events =
     "INSERT INTO rebuilt_event SELECT seq, run_no, type, actor, origin, recorded_at, step_id, body FROM event "
     "WHERE log_no = $1 AND seq >= $2 AND seq < $3 AND (type LIKE 'run.%' OR type IN ('claim.recorded', 'claim.decided', "
-    "'evidence.recorded', 'manifest.recorded', 'artifact.stored'))";
+    "'evidence.recorded', 'evidence.linked', 'manifest.recorded', 'artifact.stored'))";
 
 // An event knows its run by number; the name is in the run's first event, or, where that is
 // erased, in the table.
@@ -60,7 +60,8 @@ const Rebuild::Table& Rebuild::table_named(std::string_view name) {
       "evidence_id, log_no, seq, run_id, type, content, pointer, hash, validator_id, actor, created_at";
   static constexpr std::string_view artifact_columns =
       "artifact_id, run_id, step_id, path, hash, mime_type, size_bytes, created_at, metadata, log_no, seq";
-  static constexpr std::array<Table, 5> tables = {{
+  static constexpr std::string_view link_columns = "claim_id, evidence_id, relation, log_no, seq";
+  static constexpr std::array<Table, 6> tables = {{
       {"run", "log_no, run_no", run_columns, run_columns,
        "run_id, first_seq, status, outcome, origin, owner, agent, goal, labels, parent, external_id, started_at, ended_at, halt",
        "run", "", true},
@@ -77,6 +78,10 @@ const Rebuild::Table& Rebuild::table_named(std::string_view name) {
        "INSERT INTO pg_temp.evidence SELECT (e.body->>'evidence_id')::uuid, $1, e.seq, " MUNIMENT_RUN_NAME
        ", e.body->>'type', e.body->'content', e.body->>'pointer', e.body->>'hash', e.body->>'validator_id', e.actor, "
        "e.recorded_at FROM rebuilt_event e WHERE e.type = 'evidence.recorded' AND e.body IS NOT NULL AND e.seq < $2",
+       true},
+      {"evidence_link", "claim_id, evidence_id, seq", link_columns, link_columns, "relation, log_no", "",
+       "INSERT INTO pg_temp.evidence_link SELECT (e.body->>'claim_id')::uuid, (e.body->>'evidence_id')::uuid, "
+       "e.body->>'relation', $1, e.seq FROM rebuilt_event e WHERE e.type = 'evidence.linked' AND e.body IS NOT NULL AND e.seq < $2",
        true},
       {"artifact", "artifact_id", artifact_columns, artifact_columns, "", "",
        "INSERT INTO pg_temp.artifact SELECT (e.body->>'artifact_id')::uuid, " MUNIMENT_RUN_NAME

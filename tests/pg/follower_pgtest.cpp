@@ -41,7 +41,7 @@ class FollowerTest : public test::LogFixture {
   std::string field(const std::string& run_id, const std::string& column) {
     return ask_sql(uri, "SELECT " + column + " FROM run WHERE run_id = '" + run_id + "'");
   }
-  void record_claim(const std::shared_ptr<store::Run>& run, const std::string& pointer) {
+  Uuid record_claim(const std::shared_ptr<store::Run>& run, const std::string& pointer) {
     ClaimRow claim;
     claim.claim_id = make_uuid_v7(clock.now());
     claim.run_id = run->run_id;
@@ -49,8 +49,9 @@ class FollowerTest : public test::LogFixture {
     claim.pointers = "[\"" + pointer + "\"]";
     append(run, "claim.recorded",
            R"({"claim_id":")" + claim.claim_id.text() + R"(","text":"it works","pointers":)" + claim.pointers + "}", {claim});
+    return claim.claim_id;
   }
-  void record_evidence(const std::shared_ptr<store::Run>& run) {
+  Uuid record_evidence(const std::shared_ptr<store::Run>& run) {
     EvidenceRow row;
     row.evidence_id = make_uuid_v7(clock.now());
     row.run_id = run->run_id;
@@ -62,6 +63,12 @@ class FollowerTest : public test::LogFixture {
            R"({"evidence_id":")" + row.evidence_id.text() + R"(","type":"review","content":)" + *row.content +
                R"(,"hash":")" + to_hex(row.hash) + "\"}",
            {row});
+    return row.evidence_id;
+  }
+  void link(const std::shared_ptr<store::Run>& run, const Uuid& claim_id, const Uuid& evidence_id) {
+    append(run, "evidence.linked",
+           R"({"claim_id":")" + claim_id.text() + R"(","evidence_id":")" + evidence_id.text() + R"(","relation":"supports"})",
+           {EvidenceLinkRow{claim_id, evidence_id, "supports"}});
   }
 
   std::unique_ptr<RunFollower> follower;
@@ -124,14 +131,14 @@ TEST_F(FollowerTest, ARebuildOfWhatIsRightFindsItEqual) {
   follow();
   const auto run = start_run("r1");
   const auto artifact = put(run, "bytes");
-  record_claim(run, pointer_to(artifact));
-  record_evidence(run);
+  const Uuid claim_id = record_claim(run, pointer_to(artifact));
+  link(run, claim_id, record_evidence(run));
   append(run, "run.ended", R"({"outcome":"success"})");
   start_run("r2", "r1");
   catch_up();
   const auto report = evidence::rebuild(uri, tail->next_seq(), {});
   ASSERT_TRUE(report) << report.error().message;
-  ASSERT_EQ(report->tables.size(), 5u);
+  ASSERT_EQ(report->tables.size(), 6u);
   for (const RebuiltTable& table : report->tables) {
     EXPECT_TRUE(table.equal()) << table.name << " missing " << table.missing << " unexpected " << table.unexpected;
     EXPECT_EQ(table.rows, table.name == "run" ? 2 : 1) << table.name;
@@ -142,11 +149,11 @@ TEST_F(FollowerTest, WhatSomebodyChangedIsFoundAndPutRight) {
   follow();
   const auto run = start_run("r1");
   const auto artifact = put(run, "bytes");
-  record_claim(run, pointer_to(artifact));
-  record_evidence(run);
+  const Uuid claim_id = record_claim(run, pointer_to(artifact));
+  link(run, claim_id, record_evidence(run));
   catch_up();
   run_sql(uri, "UPDATE run SET status = 'ended', outcome = 'success'; DELETE FROM pointer; "
-               "UPDATE claim SET text = 'it does not work'; DELETE FROM evidence");
+               "UPDATE claim SET text = 'it does not work'; DELETE FROM evidence_link; DELETE FROM evidence");
   const auto report = evidence::rebuild(uri, tail->next_seq(), {});
   ASSERT_TRUE(report) << report.error().message;
   EXPECT_FALSE(report->equal());

@@ -22,6 +22,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from epoch import Epoch, failpoints  # noqa: E402
 
 EPOCH_KILLS = 50
+SOAK_EPOCH_KILLS = 25   # a younger log is checked sooner
 SOAK_KILLS, SOAK_FIRED_MIN = 1000, 20
 
 
@@ -50,8 +51,9 @@ def main() -> int:
     fired_min = SOAK_FIRED_MIN if arguments.soak else 1
     print(f"sim: SEED={seed}, {kills} kills at {len(failpoints())} failpoints", flush=True)
 
-    # One more epoch for each 50 kills, so that the checker's work stays small.
-    sizes = [min(EPOCH_KILLS, kills - start) for start in range(0, kills, EPOCH_KILLS)]
+    # A new epoch after so many kills, so that the checker's work stays small.
+    size = SOAK_EPOCH_KILLS if arguments.soak else EPOCH_KILLS
+    sizes = [min(size, kills - start) for start in range(0, kills, size)]
     findings: list[str] = []
     fired: collections.Counter[str] = collections.Counter()
     counts: collections.Counter[str] = collections.Counter()
@@ -60,6 +62,8 @@ def main() -> int:
         for job in concurrent.futures.as_completed(jobs):
             found, epoch_fired, epoch_counts = job.result()
             findings += found
+            for finding in found:   # at once: a soak is long
+                print(f"  {finding}", flush=True)
             fired.update(epoch_fired)
             counts.update(epoch_counts)
             print(f"sim: {sum(fired.values())} kills, {len(findings)} findings", flush=True)

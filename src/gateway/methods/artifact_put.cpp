@@ -77,11 +77,11 @@ Result<std::optional<Answer>> find_first(Call& call, const Put& put, const Hash&
 
 // The file is durable: what is left is its event and its row.
 Answer record(Call& call, const Put& put, const store::StoredFile& file) {
-  const store::ArtifactRow row = artifact_row(file, put.run->run_id, put.step_id, put.mime_type, put.metadata);
+  const store::ArtifactRow row = store::artifact_row(file, put.run->run_id, put.step_id, put.mime_type, put.metadata);
   const std::string_view step = call.params["step_id"] ? std::string_view(put.step_id) : std::string_view();
   PendingAppend append;
   append.request.actor = call.caller.actor;
-  append.request.events.push_back({put.run, make_event(call, *put.run, "artifact.stored", artifact_stored_body(row), step)});
+  append.request.events.push_back({put.run, make_event(call, *put.run, "artifact.stored", store::artifact_stored_body(row), step)});
   append.request.rows.push_back({0, row});
   append.finish = [row](Services& services, const std::vector<events::Receipt>& receipts) -> Result<Reply> {
     services.files.committed(row.artifact_id);

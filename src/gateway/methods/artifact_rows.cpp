@@ -59,35 +59,6 @@ Status check_metadata(const json::Value& metadata) {
   return success();
 }
 
-store::ArtifactRow artifact_row(const store::StoredFile& file, std::string_view run_id, std::string_view step_id,
-                                std::string_view mime_type, std::string_view metadata) {
-  store::ArtifactRow row;
-  row.artifact_id = file.artifact_id;
-  row.run_id = run_id;
-  row.step_id = step_id;
-  row.path = file.path;
-  row.hash = file.hash;
-  row.mime_type = mime_type;
-  row.size_bytes = file.size_bytes;
-  row.metadata = metadata.empty() ? "{}" : std::string(metadata);
-  return row;
-}
-
-std::string artifact_stored_body(const store::ArtifactRow& row) {
-  json::Writer out;
-  out.begin_object()
-      .member("artifact_id", row.artifact_id.text())
-      .member("run_id", row.run_id)
-      .member("step_id", row.step_id)
-      .member("path", row.path)
-      .member("hash", to_hex(row.hash))
-      .member("mime_type", row.mime_type)
-      .member("size_bytes", row.size_bytes)
-      .raw_member("metadata", row.metadata)
-      .end_object();
-  return std::move(out).text();
-}
-
 void write_artifact(json::Writer& out, const store::ArtifactRow& row) {
   out.begin_object()
       .member("artifact_id", row.artifact_id.text())

@@ -1,4 +1,4 @@
-// What the artifact methods and the spill share: the row, the event and the JSON of an artifact.
+// What the artifact methods and the spill share: what may be said of an artifact, and its JSON.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 #include "base/json.hpp"
 #include "base/result.hpp"
 #include "gateway/call.hpp"
-#include "store/artifact_files.hpp"
+#include "store/artifact_row.hpp"
 #include "store/rows.hpp"
 
 namespace muniment::gateway {
@@ -22,12 +22,6 @@ Status check_mime_type(std::string_view mime_type);
 
 // An object of at most 8 KiB whose jsonb text fits its CHECK as well (jsonb writes 1e300 in full).
 Status check_metadata(const json::Value& metadata);
-
-store::ArtifactRow artifact_row(const store::StoredFile& file, std::string_view run_id, std::string_view step_id,
-                                std::string_view mime_type, std::string_view metadata);
-
-// The body of its artifact.stored event: the row's fields.
-std::string artifact_stored_body(const store::ArtifactRow& row);
 
 // What artifact.put, .stat and .list say of it.
 void write_artifact(json::Writer& out, const store::ArtifactRow& row);

@@ -76,7 +76,7 @@ void add_artifacts(Call& call, const std::shared_ptr<store::Run>& run, const Spi
   for (const Spilled::Artifact& artifact : spilled.artifacts) {
     request.rows.push_back({request.events.size(), artifact.row});
     const std::string step = events[artifact.event].step_id.value_or("");
-    request.events.push_back({run, make_event(call, *run, "artifact.stored", artifact_stored_body(artifact.row), step), false});
+    request.events.push_back({run, make_event(call, *run, "artifact.stored", store::artifact_stored_body(artifact.row), step), false});
   }
 }
 

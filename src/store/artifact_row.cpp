@@ -1,0 +1,36 @@
+#include "store/artifact_row.hpp"
+
+#include "base/json.hpp"
+
+namespace muniment::store {
+
+ArtifactRow artifact_row(const StoredFile& file, std::string_view run_id, std::string_view step_id,
+                                std::string_view mime_type, std::string_view metadata) {
+  ArtifactRow row;
+  row.artifact_id = file.artifact_id;
+  row.run_id = run_id;
+  row.step_id = step_id;
+  row.path = file.path;
+  row.hash = file.hash;
+  row.mime_type = mime_type;
+  row.size_bytes = file.size_bytes;
+  row.metadata = metadata.empty() ? "{}" : std::string(metadata);
+  return row;
+}
+
+std::string artifact_stored_body(const ArtifactRow& row) {
+  json::Writer out;
+  out.begin_object()
+      .member("artifact_id", row.artifact_id.text())
+      .member("run_id", row.run_id)
+      .member("step_id", row.step_id)
+      .member("path", row.path)
+      .member("hash", to_hex(row.hash))
+      .member("mime_type", row.mime_type)
+      .member("size_bytes", row.size_bytes)
+      .raw_member("metadata", row.metadata)
+      .end_object();
+  return std::move(out).text();
+}
+
+}  // namespace muniment::store

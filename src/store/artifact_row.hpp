@@ -1,0 +1,19 @@
+// What a stored file becomes in the log: the row of `artifact` and the body of artifact.stored.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "store/artifact_files.hpp"
+#include "store/rows.hpp"
+
+namespace muniment::store {
+
+// `metadata`: a JSON object's text, or empty.
+ArtifactRow artifact_row(const StoredFile& file, std::string_view run_id, std::string_view step_id, std::string_view mime_type,
+                         std::string_view metadata);
+
+// The row's fields.
+std::string artifact_stored_body(const ArtifactRow& row);
+
+}  // namespace muniment::store
