@@ -1,6 +1,7 @@
 """The hashed bytes of docs/format.md, recomputed with the standard library alone: entry, chain, tree, canonical JSON."""
 import hashlib
 import json
+import re
 import struct
 import uuid
 
@@ -93,8 +94,11 @@ def parse(text):
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
 
 
+_ESCAPED = re.compile(r'["\\\x00-\x1f]')
+
+
 def _quoted(text):
-    return '"' + "".join(_ESCAPES.get(c) or (c if c >= " " else f"\\u{ord(c):04x}") for c in text) + '"'
+    return '"' + _ESCAPED.sub(lambda c: _ESCAPES.get(c[0]) or f"\\u{ord(c[0]):04x}", text) + '"'
 
 
 def canonical(value):
