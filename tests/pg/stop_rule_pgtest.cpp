@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <filesystem>
+#include <functional>
 #include <fstream>
 #include <thread>
 
@@ -26,7 +27,11 @@ class StopRuleTest : public test::LogFixture {
   }
 
   Result<Outcome> resolve(const std::string& pointer, bool critical, bool with_text = false) {
-    Resolver resolver(*reader, *files, [](std::string_view) { return Result<bool>(true); });
+    int attempt = 0;
+    Resolver resolver(*reader, *files, [&](std::string_view) {
+      if (++attempt == 2 && before_retry) before_retry();
+      return Result<bool>(true);
+    });
     return StopRule(resolver, *reader, *tail, *runs, clock).resolve({{pointer, run, critical}}, with_text);
   }
 
@@ -53,6 +58,7 @@ class StopRuleTest : public test::LogFixture {
 
   std::shared_ptr<store::Run> run;
   store::ArtifactRow artifact;
+  std::function<void()> before_retry;   // what happens between the first look and the second
 };
 
 TEST_F(StopRuleTest, WhatIsThereResolvesAndLogsNothing) {
@@ -131,12 +137,8 @@ TEST_F(StopRuleTest, AFifoInThePlaceHaltsAndNeverHangs) {
 TEST_F(StopRuleTest, BackBeforeTheRetryTheRunGoesOnWithOneRetryInTheLog) {
   const std::string file = file_of(artifact);
   fs::rename(file, file + ".away");
-  std::thread repairer([&] {
-    std::this_thread::sleep_for(retry_pause / 3);
-    fs::rename(file + ".away", file);
-  });
+  before_retry = [&] { fs::rename(file + ".away", file); };
   const auto item = settle(pointer_to(artifact), true);
-  repairer.join();
   EXPECT_TRUE(item.resolution.ok());
   EXPECT_EQ(types_of(run), (Types{"run.started", "artifact.stored", "pointer.retried"}));
   EXPECT_EQ(run->view().status, store::RunStatus::open);
