@@ -34,7 +34,7 @@ constexpr ConfigKey table[] = {
      "A run's state is snapshotted after this many of its events."},
     {"snapshot_seconds", &Config::snapshot_seconds, "300", "seconds", 1, any,
      "And after this time, if anything happened in the run."},
-    {"workers", &Config::workers, "8", "threads", 1, 256,
+    {"workers", &Config::workers, "16", "threads", 1, 256,
      "Threads that serve requests which read; each has its own connection."},
     {"upload_seconds", &Config::upload_seconds, "86400", "seconds", 1, any,
      "How long an upload that stopped half-way can be resumed."},
