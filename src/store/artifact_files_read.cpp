@@ -54,7 +54,7 @@ Result<std::string> LocalArtifactFiles::read(std::string_view path, std::int64_t
   }
   ASSIGN_OR_RETURN(const RegularFile file, open_regular_beneath(root_, path));
   if (offset > file.size || length > file.size - offset) {
-    return Error(Errc::corrupt, fmt::format("reading {}: the file is {} bytes, the span ends at {}", path, file.size, offset + length));
+    return Error(Errc::corrupt, fmt::format("reading {}: the file is {} bytes, the span is {} + {}", path, file.size, offset, length));
   }
   std::string bytes(static_cast<std::size_t>(length), '\0');
   ASSIGN_OR_RETURN(const std::size_t count, read_at(file.fd.get(), bytes, offset, path));

@@ -80,7 +80,8 @@ class Bytes(DaemonCase):
             self.assertEqual(stored["size_bytes"], 96 * MIB)
             with open(f"/proc/{self.daemon.process.pid}/status") as status:
                 peak = next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
-            self.assertLess(peak, 128 * 1024, "the daemon's peak memory in KiB")
+            if not self.daemon.sanitized():
+                self.assertLess(peak, 128 * 1024, "the daemon's peak memory in KiB")
             file.seek(0)
             self.assertEqual(stored["hash"], hashlib.file_digest(file, "sha256").hexdigest())
 
