@@ -45,6 +45,11 @@ constexpr std::array check_texts{
 
 const CheckText& text_of(Check check) { return check_texts[static_cast<std::size_t>(check)]; }
 
+// The data folder is not known here: it is where the log's owner keeps it.
+std::string sql_command(std::string_view statement) {
+  return fmt::format("psql \"$(cat \"$MUNIMENT_DATA/database.uri\")\" -c '{}'", statement);
+}
+
 }  // namespace
 
 std::string shown(std::string_view column, const std::optional<std::string>& value) {
@@ -63,7 +68,7 @@ std::string next_of(const Finding& finding) {
     case Check::snapshot_hash:
     case Check::snapshot_fold: return fmt::format("muniment snapshot list --run {}", finding.run_id);
     case Check::unknown_file: return fmt::format("ls -l {}", finding.actual);
-    case Check::partition: return "muniment sql -c '\\d+ event'";
+    case Check::partition: return sql_command("\\d+ event");
     case Check::seq:
     case Check::body_hash:
     case Check::redaction:
@@ -80,8 +85,8 @@ std::string next_of(const Finding& finding) {
     case Check::value_size: break;
   }
   if (finding.seq < 0) return "muniment doctor";
-  return fmt::format("muniment sql -c 'SELECT * FROM event WHERE seq BETWEEN {} AND {}'",
-                     std::max<std::int64_t>(0, finding.seq - 1), finding.seq + 1);
+  return sql_command(fmt::format("SELECT * FROM event WHERE seq BETWEEN {} AND {}", std::max<std::int64_t>(0, finding.seq - 1),
+                                 finding.seq + 1));
 }
 
 bool Findings::Earlier::operator()(const Finding& a, const Finding& b) const {
