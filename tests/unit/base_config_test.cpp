@@ -118,7 +118,7 @@ TEST_F(ConfigTest, AFileThatIsAskedForMustBeThere) {
 TEST_F(ConfigTest, ValuesOutsideTheirRangeAreRefusedAndTheFormerOneStays) {
   environment_["MUNIMENT_WORKERS"] = "0";
   EXPECT_EQ(first_problem(), "MUNIMENT_WORKERS: workers = \"0\": give 1 to 256");
-  EXPECT_EQ(load_config(inputs_).values.workers, 4);
+  EXPECT_EQ(load_config(inputs_).values.workers, 16);
   environment_["MUNIMENT_WORKERS"] = "four";
   EXPECT_EQ(first_problem(), "MUNIMENT_WORKERS: workers = \"four\": give a whole number");
   environment_.erase("MUNIMENT_WORKERS");

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
 
 namespace muniment {
 namespace {
@@ -182,13 +181,10 @@ TEST(SchemaSet, ASchemaThatPromisesWhatIsNotCheckedDoesNotLoad) {
   EXPECT_NE(problem("{"), "");
 }
 
-TEST(SchemaSet, TheContractInTheBinaryLoadsQuickly) {
-  const auto started = std::chrono::steady_clock::now();
+TEST(SchemaSet, TheContractInTheBinaryLoads) {
   const auto set = SchemaSet::embedded();
-  const auto taken = std::chrono::steady_clock::now() - started;
   ASSERT_TRUE(set) << set.error().message;
   EXPECT_EQ(set->paths("").empty(), embedded_schema_texts().empty());
-  EXPECT_LT(taken, std::chrono::milliseconds(100));  // it takes under 5 on a machine at rest
 }
 
 }  // namespace
