@@ -122,6 +122,9 @@ Result<Fd> open_beneath(const Fd& root, std::string_view path, int flags) {
   do {  // EAGAIN: something was renamed while the path was walked
     fd = ::syscall(SYS_openat2, root.get(), text.c_str(), &how, sizeof how);
   } while (fd < 0 && (errno == EAGAIN || errno == EINTR));
+  if (fd < 0 && errno == ELOOP) {
+    return Error(Errc::corrupt, fmt::format("opening {}: there is a symbolic link in the path, and none is followed here", path));
+  }
   if (fd < 0) return file_error("opening", path, errno);
   return Fd(static_cast<int>(fd));
 }
@@ -137,17 +140,21 @@ Result<RegularFile> open_regular(const std::string& path) {
   return require_regular(std::move(fd), path);
 }
 
-Result<std::string> read_at(const Fd& file, std::int64_t offset, std::size_t length) {
-  std::string bytes(length, '\0');
+Result<std::size_t> read_into(const Fd& file, std::int64_t offset, std::string& buffer, std::string_view path) {
   std::size_t have = 0;
-  while (have < length) {
-    const ssize_t got =
-        ::pread(file.get(), bytes.data() + have, length - have, offset + static_cast<off_t>(have));
+  while (have < buffer.size()) {
+    const ssize_t got = ::pread(file.get(), buffer.data() + have, buffer.size() - have, offset + static_cast<off_t>(have));
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return file_error("reading", "an open file", errno);
+    if (got < 0) return file_error("reading", path, errno);
     if (got == 0) break;
     have += static_cast<std::size_t>(got);
   }
+  return have;
+}
+
+Result<std::string> read_at(const Fd& file, std::int64_t offset, std::size_t length) {
+  std::string bytes(length, '\0');
+  ASSIGN_OR_RETURN(const std::size_t have, read_into(file, offset, bytes, "an open file"));
   bytes.resize(have);
   return bytes;
 }

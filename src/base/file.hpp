@@ -59,6 +59,9 @@ Result<RegularFile> open_regular_beneath(const Fd& root, std::string_view path);
 // The same for a path that its owner chose: links are followed.
 Result<RegularFile> open_regular(const std::string& path);
 
+// Fills `buffer` from `offset` on; answers how many bytes it got, fewer only where the file ends. An error names `path`.
+Result<std::size_t> read_into(const Fd& file, std::int64_t offset, std::string& buffer, std::string_view path);
+
 // The bytes [offset, offset + length), fewer only where the file ends.
 Result<std::string> read_at(const Fd& file, std::int64_t offset, std::size_t length);
 

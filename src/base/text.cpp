@@ -24,6 +24,20 @@ bool is_control(char32_t c) {
   return c < 0x20 || (c >= 0x7F && c <= 0x9F);  // C1 holds the one-byte CSI
 }
 
+// Copies the text character by character, but for those that `replace(safe, character, byte)` has written otherwise.
+template <typename Replace>
+std::string rewritten(std::string_view text, Replace replace) {
+  std::string safe;
+  safe.reserve(text.size());
+  for (std::size_t at = 0; at < text.size();) {
+    const CodePoint here = decode_utf8(text, at);
+    const std::size_t size = here.size == 0 ? 1 : here.size;
+    if (!replace(safe, here, static_cast<std::uint8_t>(text[at]))) safe += text.substr(at, size);
+    at += size;
+  }
+  return safe;
+}
+
 }  // namespace
 
 std::string preview(std::string_view text, std::size_t bytes_max) {
@@ -35,30 +49,20 @@ std::string preview(std::string_view text, std::size_t bytes_max) {
 }
 
 std::string escape_for_terminal(std::string_view text) {
-  std::string safe;
-  safe.reserve(text.size());
-  for (std::size_t at = 0; at < text.size();) {
-    const CodePoint here = decode_utf8(text, at);
-    const std::size_t size = here.size == 0 ? 1 : here.size;
-    if (here.size == 0 || (is_control(here.value) && here.value < 0x80)) {
-      fmt::format_to(std::back_inserter(safe), "\\x{:02x}", static_cast<std::uint8_t>(text[at]));
-    } else if (is_control(here.value) || is_deceptive(here.value)) {
-      fmt::format_to(std::back_inserter(safe), "\\u{{{:04x}}}",
-                     static_cast<std::uint32_t>(here.value));
+  return rewritten(text, [](std::string& safe, const CodePoint& here, std::uint8_t byte) {
+    const bool control = here.size == 0 || is_control(here.value);
+    if (!control && !is_deceptive(here.value)) return false;
+    if (here.size == 0 || here.value < 0x80) {
+      fmt::format_to(std::back_inserter(safe), "\\x{:02x}", byte);
     } else {
-      safe += text.substr(at, size);
+      fmt::format_to(std::back_inserter(safe), "\\u{{{:04x}}}", static_cast<std::uint32_t>(here.value));
     }
-    at += size;
-  }
-  return safe;
+    return true;
+  });
 }
 
 std::string escape_json_for_terminal(std::string_view json) {
-  std::string safe;
-  safe.reserve(json.size());
-  for (std::size_t at = 0; at < json.size();) {
-    const CodePoint here = decode_utf8(json, at);
-    const std::size_t size = here.size == 0 ? 1 : here.size;
+  return rewritten(json, [](std::string& safe, const CodePoint& here, std::uint8_t) {
     if (here.size == 0) {
       safe += "\\ufffd";
     } else if (here.value == '\r') {
@@ -69,11 +73,10 @@ std::string escape_json_for_terminal(std::string_view json) {
     } else if (is_control(here.value) || is_deceptive(here.value)) {
       fmt::format_to(std::back_inserter(safe), "\\u{:04x}", static_cast<std::uint32_t>(here.value));
     } else {
-      safe += json.substr(at, size);
+      return false;
     }
-    at += size;
-  }
-  return safe;
+    return true;
+  });
 }
 
 std::string grouped(std::uint64_t number) {

@@ -80,9 +80,7 @@ Result<Message> put_descriptor(Client& client, const Upload& upload, int descrip
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return cannot("cannot read the input");
     if (got == 0) return put_open_file(client, upload, copy.get());
-    if (::write(copy.get(), piece.data(), static_cast<std::size_t>(got)) != got) {
-      return cannot("cannot write a temporary file");
-    }
+    RETURN_IF_ERROR(write_all(copy.get(), {piece.data(), static_cast<std::size_t>(got)}, "a temporary file"));
   }
 }
 

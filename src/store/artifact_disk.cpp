@@ -46,21 +46,20 @@ std::uint64_t GroupSync::begin() const {
 
 Status GroupSync::sync(const Fd& folder, std::string_view path, std::uint64_t begun) {
   std::unique_lock lock(mutex_);
-  if (!next_) next_ = std::make_shared<Round>();
-  const std::shared_ptr<Round> round = next_;
-  while (!round->done) {
+  const std::uint64_t round = gathering_;
+  while (done_ < round) {
     if (running_) {
       changed_.wait(lock);
       continue;
     }
     // Nobody is syncing: this caller does, for its round. Whoever comes meanwhile waits for the next.
     running_ = true;
-    next_.reset();
+    ++gathering_;
     lock.unlock();
     Status synced = sync_folder(folder, path);
     lock.lock();
     running_ = false;
-    round->done = true;
+    done_ = round;
     if (!synced) {
       ++failures_;
       last_failure_ = std::move(synced).error();

@@ -6,7 +6,6 @@
 
 #include <condition_variable>
 #include <cstdint>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -40,12 +39,10 @@ class GroupSync {
   Status sync(const Fd& folder, std::string_view path, std::uint64_t begun);
 
  private:
-  struct Round {
-    bool done = false;
-  };
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::shared_ptr<Round> next_;       // gathers those that the next sync will answer
+  std::uint64_t gathering_ = 1;       // the round that whoever comes now belongs to
+  std::uint64_t done_ = 0;            // the last round that was synced
   bool running_ = false;
   std::uint64_t failures_ = 0;
   std::optional<Error> last_failure_;

@@ -17,29 +17,19 @@ namespace {
 
 constexpr std::size_t hash_buffer_bytes = 256 * 1024;
 
-// Reads up to buffer.size() bytes at `offset`; fewer only at the file's end.
-Result<std::size_t> read_at(int fd, std::string& buffer, std::int64_t offset, std::string_view path) {
+Result<std::size_t> read_artifact(const Fd& file, std::int64_t offset, std::string& buffer, std::string_view path) {
   if (FAILPOINT_FAILS("artifact.read_eio")) return file_error("reading", path, EIO);
-  std::size_t filled = 0;
-  while (filled < buffer.size()) {
-    const ssize_t count = ::pread(fd, buffer.data() + filled, buffer.size() - filled,
-                                  offset + static_cast<std::int64_t>(filled));
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return file_error("reading", path, errno);
-    if (count == 0) break;
-    filled += static_cast<std::size_t>(count);
-  }
-  return filled;
+  return read_into(file, offset, buffer, path);
 }
 
 // Hands the whole file to `take`, piece by piece; answers how many bytes there were.
 template <typename Take>
-Result<std::int64_t> stream_file(int fd, std::string_view path, Take take) {
-  ::posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+Result<std::int64_t> stream_file(const Fd& file, std::string_view path, Take take) {
+  ::posix_fadvise(file.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
   std::string buffer(hash_buffer_bytes, '\0');
   std::int64_t offset = 0;
   while (true) {
-    ASSIGN_OR_RETURN(const std::size_t count, read_at(fd, buffer, offset, path));
+    ASSIGN_OR_RETURN(const std::size_t count, read_artifact(file, offset, buffer, path));
     if (count == 0) return offset;
     RETURN_IF_ERROR(take(std::string_view(buffer).substr(0, count)));
     offset += static_cast<std::int64_t>(count);
@@ -57,7 +47,7 @@ Result<std::string> LocalArtifactFiles::read(std::string_view path, std::int64_t
     return Error(Errc::corrupt, fmt::format("reading {}: the file is {} bytes, the span is {} + {}", path, file.size, offset, length));
   }
   std::string bytes(static_cast<std::size_t>(length), '\0');
-  ASSIGN_OR_RETURN(const std::size_t count, read_at(file.fd.get(), bytes, offset, path));
+  ASSIGN_OR_RETURN(const std::size_t count, read_artifact(file.fd, offset, bytes, path));
   if (count < bytes.size()) {
     return Error(Errc::corrupt, fmt::format("reading {}: the file ended after {} bytes", path, offset + static_cast<std::int64_t>(count)));
   }
@@ -72,7 +62,7 @@ Result<std::int64_t> LocalArtifactFiles::size(std::string_view path) {
 Result<Hash> LocalArtifactFiles::hash(std::string_view path, std::int64_t* size_out) {
   ASSIGN_OR_RETURN(const RegularFile file, open_regular_beneath(root_, path));
   Sha256 hash;
-  ASSIGN_OR_RETURN(const std::int64_t size, stream_file(file.fd.get(), path, [&](std::string_view bytes) {
+  ASSIGN_OR_RETURN(const std::int64_t size, stream_file(file.fd, path, [&](std::string_view bytes) {
                      hash.update(bytes);
                      return success();
                    }));
@@ -96,7 +86,7 @@ Status LocalArtifactFiles::repair(std::string_view path, std::string_view source
   ASSIGN_OR_RETURN(const UnnamedFile file, new_file());
   Sha256 hash;
   ASSIGN_OR_RETURN([[maybe_unused]] const std::int64_t size,
-                   stream_file(source.get(), source_file, [&](std::string_view bytes) {
+                   stream_file(source, source_file, [&](std::string_view bytes) {
                      hash.update(bytes);
                      return write_artifact(file.fd(), bytes);
                    }));

@@ -1,7 +1,5 @@
 #include "store/artifact_row.hpp"
 
-#include "base/json.hpp"
-
 namespace muniment::store {
 
 ArtifactRow artifact_row(const StoredFile& file, std::string_view run_id, std::string_view step_id,
@@ -18,19 +16,22 @@ ArtifactRow artifact_row(const StoredFile& file, std::string_view run_id, std::s
   return row;
 }
 
-std::string artifact_stored_body(const ArtifactRow& row) {
-  json::Writer out;
-  out.begin_object()
-      .member("artifact_id", row.artifact_id.text())
+void write_artifact_fields(json::Writer& out, const ArtifactRow& row) {
+  out.member("artifact_id", row.artifact_id.text())
       .member("run_id", row.run_id)
       .member("step_id", row.step_id)
       .member("path", row.path)
       .member("hash", to_hex(row.hash))
       .member("mime_type", row.mime_type)
       .member("size_bytes", row.size_bytes)
-      .raw_member("metadata", row.metadata)
-      .end_object();
-  return std::move(out).text();
+      .raw_member("metadata", row.metadata);
+}
+
+std::string artifact_stored_body(const ArtifactRow& row) {
+  json::Writer out;
+  out.begin_object();
+  write_artifact_fields(out, row);
+  return out.end_object().text();
 }
 
 }  // namespace muniment::store

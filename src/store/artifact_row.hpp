@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/json.hpp"
 #include "store/artifact_files.hpp"
 #include "store/rows.hpp"
 
@@ -13,7 +14,10 @@ namespace muniment::store {
 ArtifactRow artifact_row(const StoredFile& file, std::string_view run_id, std::string_view step_id, std::string_view mime_type,
                          std::string_view metadata);
 
-// The row's fields.
+// What the client stored; when and at which seq is not among it.
+void write_artifact_fields(json::Writer& out, const ArtifactRow& row);
+
+// The fields, as an object.
 std::string artifact_stored_body(const ArtifactRow& row);
 
 }  // namespace muniment::store

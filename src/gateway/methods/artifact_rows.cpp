@@ -60,16 +60,9 @@ Status check_metadata(const json::Value& metadata) {
 }
 
 void write_artifact(json::Writer& out, const store::ArtifactRow& row) {
-  out.begin_object()
-      .member("artifact_id", row.artifact_id.text())
-      .member("run_id", row.run_id)
-      .member("step_id", row.step_id)
-      .member("path", row.path)
-      .member("hash", to_hex(row.hash))
-      .member("mime_type", row.mime_type)
-      .member("size_bytes", row.size_bytes)
-      .member("created_at", format_time(row.created_at))
-      .raw_member("metadata", row.metadata)
+  out.begin_object();
+  store::write_artifact_fields(out, row);
+  out.member("created_at", format_time(row.created_at))
       .member("pointer", artifact_pointer(row.run_id, row.artifact_id))
       .member("seq", row.seq)
       .end_object();
