@@ -29,6 +29,12 @@ constexpr KeyShape key_shapes[] = {
     {"xoxp-", 20}, {"npm_", 20}, {"hf_", 20}, {"pypi-", 20},
 };
 
+std::string upper(std::string_view text) {
+  std::string loud(text);
+  for (char& c : loud) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return loud;
+}
+
 bool is_key_character(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' || c == '.' || c == '/' || c == '+';
 }
@@ -74,9 +80,16 @@ bool is_secret_option(std::string_view text) {
   return text.starts_with("--") && text.find('=') == std::string_view::npos && names_a_secret(text);
 }
 
-// "password:", "api_key:" before a value, as programs print them.
+// "password:", "api_key:" before a value, as programs print them. "KeyError:" and "monkey:" announce nothing.
 bool announces_secret(std::string_view word) {
-  return word.size() > 1 && (word.ends_with(':') || is_secret_option(std::string(word))) && names_a_secret(word);
+  if (is_secret_option(word)) return true;
+  if (!word.ends_with(':')) return false;
+  const std::string name = upper(word.substr(0, word.size() - 1));
+  return std::any_of(std::begin(secret_words), std::end(secret_words), [&name](std::string_view secret) {
+    if (!name.ends_with(secret)) return false;
+    const std::string_view before = std::string_view(name).substr(0, name.size() - secret.size());
+    return secret != "KEY" || before.ends_with('_') || before.ends_with('-');
+  });
 }
 
 bool is_scheme(std::string_view word) {
@@ -92,10 +105,9 @@ bool is_credential(std::string_view word, std::string_view before_scheme) {
 }  // namespace
 
 bool names_a_secret(std::string_view name) {
-  std::string upper;
-  for (char c : name) upper.push_back(static_cast<char>(std::toupper(static_cast<unsigned char>(c))));
+  const std::string loud = upper(name);
   return std::any_of(std::begin(secret_words), std::end(secret_words),
-                     [&upper](std::string_view word) { return upper.find(word) != std::string::npos; });
+                     [&loud](std::string_view word) { return loud.find(word) != std::string::npos; });
 }
 
 std::size_t scrub_arguments(std::vector<std::string>& arguments) {

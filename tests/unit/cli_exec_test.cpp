@@ -54,6 +54,8 @@ TEST(Scrub, ALineOfOutputKeepsItsWordsAndLosesItsSecrets) {
   EXPECT_EQ(line("{\"password\": \"x\", \"password:\" \"y\"}", 1), "{\"password\": \"x\", \"password:\" \"[scrubbed]\"}");
   EXPECT_EQ(line("db password: hunter2", 1), "db password: [scrubbed]");
   EXPECT_EQ(line("two ghp_0123456789abcdefghij and ghp_0123456789abcdefghik", 2), "two [scrubbed] and [scrubbed]");
+  EXPECT_EQ(line("API-KEY: x1 token: x2 key: x3", 2), "API-KEY: [scrubbed] token: [scrubbed] key: x3");
+  EXPECT_EQ(line("KeyError: 'name' monkey: patched", 0), "KeyError: 'name' monkey: patched");
   EXPECT_EQ(line("", 0), "");
   EXPECT_EQ(line("nothing to see: here\t", 0), "nothing to see: here\t");
 }
