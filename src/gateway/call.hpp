@@ -69,6 +69,8 @@ class BodySink {
   virtual ~BodySink() = default;  // dropped half-way: nothing stays (but a resumable upload)
   virtual Status write(std::string_view chunk) = 0;
   virtual Result<Answer> finish(Call& call) = 0;
+  // What came before its client went is of use to it: it is still written.
+  virtual bool keeps_pieces() const { return false; }
 };
 
 using Method = Result<Answer> (*)(Call& call);

@@ -232,11 +232,14 @@ void Dispatcher::body_arrived(const ExchangePtr& exchange, std::string chunk) {
     body.served = body.served || post;
   }
   if (!post) return;
+  if (Status posted = post_body(exchange); !posted) answer(exchange, std::move(posted).error());
+}
+
+// Asks for a worker; without one the body is dropped, and what still comes of it.
+Status Dispatcher::post_body(const ExchangePtr& exchange) {
   Status posted = workers_.post(exchange->deadline, [this, exchange](store::Reader& reader) { serve_body(exchange, reader); });
-  if (!posted) {
-    give_up(exchange);
-    answer(exchange, std::move(posted).error());
-  }
+  if (!posted) exchange->body->drop();
+  return posted;
 }
 
 // On a worker: writes what has arrived, and finishes when all of it has.
@@ -244,13 +247,7 @@ void Dispatcher::serve_body(const ExchangePtr& exchange, store::Reader& reader) 
   Body& body = *exchange->body;
   Call call = call_for(*exchange, &reader);
   const auto refuse = [&](Error error) {
-    body.sink.reset();
-    {
-      std::lock_guard lock(body.mutex);
-      body.given_up = true;
-      body.chunks.clear();
-      body.buffered = 0;
-    }
+    body.drop();
     auto held = std::make_shared<Error>(std::move(error));
     post_to_loop([this, exchange, held] { answer(exchange, std::move(*held)); });
   };
@@ -264,11 +261,11 @@ void Dispatcher::serve_body(const ExchangePtr& exchange, store::Reader& reader) 
     bool resume = false;
     {
       std::lock_guard lock(body.mutex);
-      if (body.given_up) break;
+      if (body.given_up && (body.chunks.empty() || !body.sink->keeps_pieces())) return body.sink.reset();
       if (body.chunks.empty()) {
+        if (body.received == body.expected) break;
         body.served = false;
-        if (body.received < body.expected) return post_to_loop([] {});  // the session may read again
-        break;
+        return post_to_loop([] {});  // the session may read again
       }
       chunk = std::move(body.chunks.front());
       body.chunks.pop_front();
@@ -279,10 +276,6 @@ void Dispatcher::serve_body(const ExchangePtr& exchange, store::Reader& reader) 
     if (resume) post_to_loop([] {});  // the session may read again, while this is written
     if (Status written = body.sink->write(chunk); !written) return refuse(std::move(written).error());
   }
-  if (body.given_up) {
-    body.sink.reset();
-    return;
-  }
   auto answer = std::make_shared<Result<Answer>>(body.sink->finish(call));
   body.sink.reset();
   post_to_loop([this, exchange, answer] { proceed(exchange, std::move(*answer)); });
@@ -291,14 +284,22 @@ void Dispatcher::serve_body(const ExchangePtr& exchange, store::Reader& reader) 
 void Dispatcher::give_up(const ExchangePtr& exchange) {
   exchange->reply = nullptr;
   if (!exchange->body) return;
-  bool drop = false;
+  Body& body = *exchange->body;
+  bool save = false;
+  bool idle = false;
   {
-    std::lock_guard lock(exchange->body->mutex);
-    exchange->body->given_up = true;
-    drop = !exchange->body->served;
+    std::lock_guard lock(body.mutex);
+    body.given_up = true;
+    idle = !body.served;
+    save = idle && !body.chunks.empty();
+    body.served = body.served || save;
   }
-  // Nobody is on it: the half-written file goes here, with one close.
-  if (drop) exchange->body->sink.reset();
+  // A resumable upload keeps what came. Otherwise the half-written file goes: here, if nobody is on it.
+  if (save) {
+    (void)post_body(exchange);
+  } else if (idle) {
+    body.drop();
+  }
   answer(exchange, Error(Errc::unavailable, "the client is gone"));
 }
 

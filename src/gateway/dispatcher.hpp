@@ -62,6 +62,7 @@ class Dispatcher {
 
   Result<ExchangePtr> parse(std::string line, const Caller& caller, Admitted& admitted, std::string& id);
   void run_on_worker(const ExchangePtr& exchange);
+  Status post_body(const ExchangePtr& exchange);
   void serve_body(const ExchangePtr& exchange, store::Reader& reader);
   Call call_for(const Exchange& exchange, store::Reader* reader);
   void proceed(const ExchangePtr& exchange, Result<Answer> answer);

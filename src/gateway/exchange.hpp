@@ -28,6 +28,15 @@ struct Body {
   bool served = false;                   // a worker task is on it, or queued
   bool given_up = false;                 // the client is gone, or the request was refused
   std::unique_ptr<BodySink> sink;        // the worker's
+
+  // Takes no more and forgets what came. Called by whoever serves it, or when nobody does.
+  void drop() {
+    sink.reset();
+    const std::lock_guard lock(mutex);
+    given_up = true;
+    chunks.clear();
+    buffered = 0;
+  }
 };
 
 struct Exchange {

@@ -293,14 +293,20 @@ class Bodies(DaemonCase):
 
     def test_a_client_gone_in_a_resumable_upload_leaves_what_came(self) -> None:
         data = bytes(range(256)) * 40_960   # 10 MiB
-        raw = self.raw()
-        raw.send(self.put_line(len(data), upload_id="../up") + data[:3 * MIB])
-        raw.socket.close()
+        came = 100_000                      # less than a worker is asked for while more may come
+
+        def send_and_leave(offset: int, end: int) -> None:
+            raw = self.raw()
+            raw.send(self.put_line(len(data) - offset, upload_id="../up", offset=offset) + data[offset:end])
+            raw.socket.close()
 
         def held() -> int:
             return self.call("artifact.put", run_id=self.run_id, upload_id="../up")["offset"]
 
-        wait_until(lambda: held() >= MIB, "a good piece of it is there")
+        send_and_leave(0, came)
+        wait_until(lambda: held() == came, "the little that came is there")
+        send_and_leave(came, 3 * MIB)
+        wait_until(lambda: held() == 3 * MIB, "all that came is there")
         self.assertEqual(self.call("artifact.list", run_id=self.run_id)["artifacts"], [])
 
         def go_on() -> dict:

@@ -153,6 +153,7 @@ class UploadSink final : public BodySink {
     return success();
   }
   Result<Answer> finish(Call& call) override { return finish_upload(call, put_); }
+  bool keeps_pieces() const override { return true; }
 
  private:
   const Put put_;
