@@ -51,6 +51,8 @@ OWNERS = {
     "xapian": ["retrieval/*.cpp", "verify/*.cpp"],
     "rocksdb/": ["retrieval/*.cpp", "verify/*.cpp"],
     "zstd.h": ["capsule/*.cpp"],
+    "archive.h": ["base/tar_archive.cpp"],
+    "archive_entry.h": ["base/tar_archive.cpp"],
     "fmt/": ["*.cpp"],
 }
 # In verify/, each of these is the business of one file.

@@ -1,0 +1,43 @@
+// A tar archive, compressed with zstd or not: the only files that know libarchive. What is read may be
+// hostile: only regular files are given out, nothing is ever unpacked onto a disk, and no more of an entry is
+// decompressed than its reader asks for.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+
+namespace muniment {
+
+struct TarEntry {
+  std::string path;
+  std::int64_t size_bytes = 0;
+};
+
+class TarReader {
+ public:
+  // Errors: not_found, denied, corrupt (not such an archive).
+  static Result<TarReader> open(const std::string& path);
+  TarReader(TarReader&&) noexcept;
+  TarReader& operator=(TarReader&&) noexcept;
+  ~TarReader();
+
+  // The next entry, whatever of the one before was left unread; nullopt: there is none. Errors: corrupt, also
+  // for an entry that is not a regular file with a name and a size.
+  Result<std::optional<TarEntry>> next();
+
+  // The next bytes of the present entry, valid until the next call; empty at its end. Errors: corrupt.
+  Result<std::string_view> read();
+
+ private:
+  struct Impl;
+  explicit TarReader(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace muniment
