@@ -1,0 +1,21 @@
+// Where the hashes and entries of a tiled log lie (C2SP tlog-tiles): pure arithmetic and names.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace muniment {
+
+inline constexpr std::int64_t tile_width = 256;                      // hashes of a full tile, entries of a full bundle
+inline constexpr std::size_t tile_bytes = 32 * std::size_t{tile_width};
+inline constexpr int tile_levels_max = 7;                            // 256^7 leaves are more than an int64 counts
+
+// "tile/0/x001/234/067", with ".p/<width>" for a tile of less than 256 hashes.
+std::string tile_path(int level, std::int64_t index, std::int64_t width = tile_width);
+// The same below "tile/entries/".
+std::string entries_path(std::int64_t index, std::int64_t width = tile_width);
+
+// The hashes of level `level` that a log of `size` leaves has: size / 256^level.
+std::int64_t tile_hashes(int level, std::int64_t size);
+
+}  // namespace muniment
