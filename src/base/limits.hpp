@@ -54,6 +54,12 @@ inline constexpr std::size_t artifact_metadata_bytes_max = 8 * 1024;
 inline constexpr std::int64_t disk_reserve_bytes_default = std::int64_t{2} << 30;
 inline constexpr int disk_reserve_percent_default = 5;
 
+// Audit: notes and keys, tiles
+inline constexpr std::size_t note_bytes_max = 64 * 1024;
+inline constexpr std::size_t key_file_bytes_max = 1 << 20;
+inline constexpr std::size_t notes_per_witness_max = 100'000;
+inline constexpr std::int64_t tile_index_max = std::int64_t{1} << 47;  // times 1,000 and 256 it still fits 64 bits
+
 // Pages of a reply
 inline constexpr std::size_t page_items_default = 100;
 inline constexpr std::size_t page_items_max = 1'000;

@@ -28,6 +28,9 @@ constexpr std::array check_texts{
     CheckText{Check::run_chain, "run_chain", "a hashed column of this event, or the run_hash before it, was changed after it was written"},
     CheckText{Check::transition, "transition", "this event could not be appended to its run in the state that the run was in"},
     CheckText{Check::checkpoint_root, "checkpoint_root", "the events are not those over which the checkpoint was made: history before it was rewritten or cut"},
+    CheckText{Check::checkpoint_signature, "checkpoint_signature", "a checkpoint is not signed by the log's key, or was forged: nothing vouches for what it says"},
+    CheckText{Check::log_rolled_back, "log_rolled_back", "the log was longer than it is: events at its end were cut, or an old copy was put in its place"},
+    CheckText{Check::tile, "tile", "a file from which others read the log does not hold what the events say"},
     CheckText{Check::artifact_row, "artifact_row", "the artifact table does not say what the artifact.stored event says"},
     CheckText{Check::artifact_file, "artifact_file", "the artifact's file is missing, or is not a regular file below the artifact root"},
     CheckText{Check::artifact_hash, "artifact_hash", "the artifact's file does not have the bytes that were stored"},
@@ -76,6 +79,9 @@ std::string next_of(const Finding& finding) {
     case Check::run_chain:
     case Check::transition:
     case Check::checkpoint_root:
+    case Check::checkpoint_signature:
+    case Check::log_rolled_back:
+    case Check::tile:
     case Check::artifact_row:
     case Check::manifest:
     case Check::snapshot:

@@ -2,29 +2,25 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
-#include "verify/run_facts.hpp"
-
 namespace muniment::verify {
 
-Result<History> History::open(Connection& connection, const Log& log, Findings& findings) {
-  ASSIGN_OR_RETURN(Tables tables, Tables::open(connection, log, findings));
+Result<History> History::open(Connection& connection, const Log& log, SignedLog& signatures, TileFiles* tiles, Findings& findings) {
+  ASSIGN_OR_RETURN(RowSources rows, database_rows(connection, log));
+  ASSIGN_OR_RETURN(Tables tables, Tables::open(std::move(rows), log, Extent::all, findings));
   ASSIGN_OR_RETURN(Cursor checkpoints,
                    Cursor::open(connection, "checkpoints",
                                 fmt::format("SELECT size, root, edge FROM checkpoint WHERE log_no = {} ORDER BY size", log.log_no)));
-  History history(connection, log, findings, std::move(tables), std::move(checkpoints));
+  History history(connection, log, signatures, tiles, findings, std::move(tables), std::move(checkpoints));
   RETURN_IF_ERROR(history.runs_.open(connection));
   RETURN_IF_ERROR(history.advance_checkpoint());
-  RETURN_IF_ERROR(history.check_points(0));
+  RETURN_IF_ERROR(history.check_points());
   return history;
 }
 
-History::History(Connection& connection, const Log& log, Findings& findings, Tables tables, Cursor checkpoints)
-    : connection_(connection), log_(log), findings_(findings), tables_(std::move(tables)), runs_(log, findings),
-      checkpoints_(std::move(checkpoints)) {
-  heads_[0].stand = Stand::open;  // _log is never started
-}
+History::History(Connection& connection, const Log& log, SignedLog& signatures, TileFiles* tiles, Findings& findings, Tables tables,
+                 Cursor checkpoints)
+    : connection_(connection), log_(log), signatures_(signatures), tiles_(tiles), findings_(findings), tables_(std::move(tables)),
+      runs_(log, findings), life_(log, findings), checkpoints_(std::move(checkpoints)) {}
 
 Status History::add(Span&& span) {
   auto waiting = span.waiting.begin();
@@ -36,13 +32,15 @@ Status History::add(Span&& span) {
                      fmt::format("seq {} comes next", event.seq)});
     }
     next_seq_ = event.seq + 1;
-    if (waiting != span.waiting.end() && waiting->index == i) resolve(span, event, *waiting++);
+    if (waiting != span.waiting.end() && waiting->index == i) resolve(event, *waiting++);
     const Telling* const tells = telling != span.telling.end() && telling->index == i ? &*telling++ : nullptr;
-    RETURN_IF_ERROR(follow(event, tells));
+    life_.follow(event, tells);
+    if (tells != nullptr) RETURN_IF_ERROR(tell(event, *tells));
     tree_.add(event.leaf);
-    RETURN_IF_ERROR(check_points(next_seq_));
+    if (tiles_ != nullptr) tiles_->add(event.leaf);
+    RETURN_IF_ERROR(check_points());
   }
-  for (const auto& [run_no, run_hash] : span.last_run_hash) heads_[run_no].run_hash = run_hash;
+  for (const auto& [run_no, run_hash] : span.last_run_hash) life_.heads()[run_no].run_hash = run_hash;
   for (std::size_t origin = 1; origin < counts_.origins.size(); ++origin) counts_.origins[origin] += span.origins[origin];
   counts_.redacted.insert(counts_.redacted.end(), span.redacted.begin(), span.redacted.end());
   counts_.events += static_cast<std::int64_t>(span.events.size());
@@ -50,91 +48,20 @@ Status History::add(Span&& span) {
 }
 
 // The first event of its run in this span: the span before knows the run_hash that it follows.
-void History::resolve(const Span&, SeenEvent& event, const Waiting& waiting) {
-  const std::string& known = heads_[event.run_no].run_hash;
+void History::resolve(SeenEvent& event, const Waiting& waiting) {
+  const std::string& known = life_.heads()[event.run_no].run_hash;
   const Hash zeros{};
   const EntryHashes hashes = hash_entry(waiting.before, known.empty() ? view(zeros) : std::string_view(known), waiting.body_hash);
   event.leaf = hashes.leaf_hash;
   if (view(hashes.run_hash) != waiting.run_hash) {
-    found(Check::run_chain, event, to_hex(hashes.run_hash), to_hex(waiting.run_hash));
+    findings_.add({Check::run_chain, event.seq, log_.run_id(event.run_no), to_hex(hashes.run_hash), to_hex(waiting.run_hash)});
   }
 }
 
-Status History::follow(const SeenEvent& event, const Telling* telling) {
-  Head& head = heads_[event.run_no];
-  if (event.run_seq != head.next_run_seq) {
-    found(Check::run_seq, event, fmt::format("run_seq {}", head.next_run_seq), fmt::format("run_seq {}", event.run_seq));
-  }
-  head.next_run_seq = event.run_seq + 1;
-  if (event.run_no != 0) live(head, event, telling);
-  if (telling == nullptr) return success();
-  if (event.life == Life::always) note_redaction(*telling);
-  if (telling->type.starts_with("run.")) runs_.see(event, *telling);
-  return tables_.see(event, *telling);
-}
-
-// docs/format.md, Life of a run
-void History::live(Head& head, const SeenEvent& event, const Telling* telling) {
-  check_promise(head, &event, telling, event.run_no);
-  const Stand before = head.stand;
-  bool legal = before != Stand::not_started;
-  switch (event.life) {
-    case Life::started:
-      legal = before == Stand::not_started;
-      head.stand = Stand::open;
-      break;
-    case Life::ended:
-      legal = before == Stand::open || before == Stand::halted;
-      head.stand = Stand::ended;
-      break;
-    case Life::halted:
-      legal = before == Stand::open || before == Stand::ended;
-      head.stand = Stand::halted;
-      break;
-    case Life::resumed:
-      legal = before == Stand::ended || before == Stand::halted;
-      head.stand = Stand::open;
-      break;
-    case Life::stored:
-      if (before == Stand::ended || before == Stand::halted) {
-        const auto document = json::parse(telling != nullptr ? telling->json() : "{}");
-        head.promise_seq = event.seq;
-        head.promise_artifact = document ? text_of(document->root(), "artifact_id").value_or("") : "";
-      }
-      break;
-    case Life::snapshot:
-    case Life::always: break;
-    case Life::other: legal = before == Stand::open; break;
-  }
-  if (legal) return;
-  constexpr std::array<std::string_view, 4> stands{"not started", "open", "ended", "halted"};
-  found(Check::transition, event, "an event that the run takes in its state",
-        fmt::format("{} in a run that is {}", telling != nullptr ? telling->type : "an event for open runs",
-                    stands[static_cast<std::size_t>(before)]));
-}
-
-void History::check_promise(Head& head, const SeenEvent* event, const Telling* telling, std::int64_t run_no) {
-  if (head.promise_seq < 0) return;
-  bool kept = false;
-  if (event != nullptr && event->life == Life::snapshot && telling != nullptr) {
-    const auto document = json::parse(telling->json());
-    kept = document && text_of(document->root(), "artifact_id") == head.promise_artifact;
-  }
-  if (!kept) {
-    findings_.add({Check::transition, head.promise_seq, log_.run_id(run_no), "the run's next event to be the snapshot that names this artifact",
-                   "artifact.stored in a run that is not open"});
-  }
-  head.promise_seq = -1;
-}
-
-void History::note_redaction(const Telling& telling) {
-  const auto document = json::parse(telling.json());
-  if (!document) return;
-  if (telling.type == "event.redacted") {
-    if (const auto seq = document->root()["seq"].as_int()) announced_.insert(*seq);
-  } else if (telling.type == "artifact.redacted") {
-    if (auto id = text_of(document->root(), "artifact_id")) redacted_artifacts_.insert(*std::move(id));
-  }
+Status History::tell(const SeenEvent& event, const Telling& telling) {
+  if (telling.type.starts_with("run.")) runs_.see(event, telling);
+  if (event.run_no == 0 && telling.type == "key.rotated") signatures_.see_rotation(event.seq, telling.recorded_at, telling.json());
+  return tables_.see(event, telling);
 }
 
 Status History::advance_checkpoint() {
@@ -144,10 +71,11 @@ Status History::advance_checkpoint() {
   return success();
 }
 
-Status History::check_points(std::int64_t size) {
-  while (checkpoint_ && checkpoint_->size <= size) {
+// What must hold of the tree as it is now.
+Status History::check_points() {
+  while (checkpoint_ && checkpoint_->size <= next_seq_) {
     const Hash root = tree_.root();
-    if (checkpoint_->size != size || view(root) != checkpoint_->root || tree_.edge() != checkpoint_->edge) {
+    if (checkpoint_->size != next_seq_ || view(root) != checkpoint_->root || tree_.edge() != checkpoint_->edge) {
       findings_.add({Check::checkpoint_root, checkpoint_->size - 1, "",
                      fmt::format("{} after {} events", to_hex(checkpoint_->root), checkpoint_->size),
                      fmt::format("{} after {} events", to_hex(root), tree_.size())});
@@ -155,6 +83,7 @@ Status History::check_points(std::int64_t size) {
     ++counts_.checkpoints;
     RETURN_IF_ERROR(advance_checkpoint());
   }
+  if (signatures_.next_size() <= tree_.size()) return signatures_.reached(tree_);
   return success();
 }
 
@@ -164,21 +93,19 @@ Status History::finish() {
                    fmt::format("a log of {} events", next_seq_)});
     RETURN_IF_ERROR(advance_checkpoint());
   }
-  for (auto& [run_no, head] : heads_) check_promise(head, nullptr, nullptr, run_no);
+  life_.finish();
+  RETURN_IF_ERROR(signatures_.finish(tree_.size()));
+  if (tiles_ != nullptr) RETURN_IF_ERROR(tiles_->finish());
   for (const std::int64_t seq : counts_.redacted) {
-    if (!announced_.contains(seq)) findings_.add({Check::redaction, seq, "", "an event.redacted that names this seq", "none"});
+    if (!life_.announced().contains(seq)) findings_.add({Check::redaction, seq, "", "an event.redacted that names this seq", "none"});
   }
   RETURN_IF_ERROR(tables_.finish());
   RETURN_IF_ERROR(runs_.finish(connection_));
-  counts_.runs = static_cast<std::int64_t>(heads_.size()) - 1;
+  counts_.runs = static_cast<std::int64_t>(life_.heads().size()) - 1;
   counts_.tables = tables_.counts();
   counts_.halted_without_reason = runs_.halted_without_reason();
   counts_.root = tree_.root();
   return success();
-}
-
-void History::found(Check check, const SeenEvent& event, std::string expected, std::string actual) {
-  findings_.add({check, event.seq, log_.run_id(event.run_no), std::move(expected), std::move(actual)});
 }
 
 }  // namespace muniment::verify

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/json.hpp"
 #include "base/text.hpp"
 
@@ -31,9 +33,29 @@ std::string place_of(const Finding& finding) {
   return escape_for_terminal(place);
 }
 
+// "signed by 9c1e12ab, witnessed 2 of 2 (last 2026-11-21T14:02:05Z)"
+std::string vouchers(const Signatures& signatures) {
+  std::vector<std::string> ids;
+  for (const SigningKey& key : signatures.keys) {
+    const std::size_t id = key.vkey.find('+') + 1;
+    ids.push_back(key.vkey.substr(id, 8));
+  }
+  std::string text = "signed by " + joined(ids, ", ");
+  if (signatures.witnesses.empty()) return text;
+  std::size_t vouching = 0;
+  Time last;
+  for (const WitnessFact& witness : signatures.witnesses) {
+    if (witness.upto < 0) continue;
+    ++vouching;
+    last = std::max(last, witness.last);
+  }
+  text += fmt::format(", witnessed {} of {}", vouching, signatures.witnesses.size());
+  return vouching == 0 ? text : text + fmt::format(" (last {}Z)", format_time(last).substr(0, 19));
+}
+
 std::string headline(const Report& report) {
   switch (report.verdict) {
-    case Verdict::verified: return fmt::format("VERIFIED to {}", number(report.upto));
+    case Verdict::verified: return fmt::format("VERIFIED to {}: {}", number(report.signatures.upto), vouchers(report.signatures));
     case Verdict::is_unsigned:
       return report.upto < 0 ? "CONSISTENT, UNSIGNED: the log is empty"
                              : fmt::format("CONSISTENT, UNSIGNED to {}: nothing signed says that this is the log that was written", number(report.upto));
@@ -68,16 +90,21 @@ std::string redactions_text(const std::vector<std::int64_t>& seqs) {
 std::string counts_text(const Report& report) {
   const HistoryCounts& history = report.history;
   std::string text;
+  if (report.signatures.upto >= 0 && report.signatures.upto < report.upto) {
+    text += fmt::format("  {} newer events are chained, not yet signed\n", number(report.upto - report.signatures.upto));
+  }
+  std::string origins;
   const auto origin = [&](std::size_t which, std::string_view name) {
-    if (history.origins[which] > 0) text += fmt::format("{} {} {}", text.empty() ? "  origin:" : ",", number(history.origins[which]), name);
+    if (history.origins[which] > 0) origins += fmt::format("{} {} {}", origins.empty() ? "  origin:" : ",", number(history.origins[which]), name);
   };
   origin(2, "reported");
   origin(1, "observed");
   origin(3, "imported");
-  if (!text.empty()) text += '\n';
-  text += fmt::format("  {} checkpoints, {} snapshots ({} folded), {} manifests, {} claims, {} evidence\n", number(history.checkpoints),
+  if (!origins.empty()) text += origins + '\n';
+  text += fmt::format("  {} checkpoints, {} snapshots ({} folded), {} manifests, {} claims, {} evidence, {} tiles\n",
+                      number(history.checkpoints + report.signatures.checkpoints),
                       number(history.tables.snapshots), number(report.snapshots.folded), number(history.tables.manifests),
-                      number(history.tables.claims), number(history.tables.evidence));
+                      number(history.tables.claims), number(history.tables.evidence), number(report.tiles.files));
   text += fmt::format("  {}   {} unknown files   {} halted runs without reason\n", redactions_text(history.redacted),
                       report.files.unknown, history.halted_without_reason);
   return text;
@@ -107,12 +134,40 @@ void write_counts(json::Writer& out, const Report& report) {
   out.member("manifests", history.tables.manifests).member("snapshots", history.tables.snapshots);
   out.member("snapshots_folded", report.snapshots.folded).member("snapshots_erased", report.snapshots.erased);
   out.member("claims", history.tables.claims).member("evidence", history.tables.evidence);
-  out.member("checkpoints", history.checkpoints).member("redacted", history.redacted.size());
+  out.member("checkpoints", history.checkpoints).member("signed_checkpoints", report.signatures.checkpoints);
+  out.member("tiles", report.tiles.files).member("redacted", history.redacted.size());
   out.member("unknown_files", report.files.unknown).member("files_in_flight", report.files.in_flight);
   out.member("halted_without_reason", history.halted_without_reason).member("findings", report.findings_count);
   out.end_object();
   out.key("origins").begin_object().member("observed", history.origins[1]).member("reported", history.origins[2]);
   out.member("imported", history.origins[3]).end_object();
+}
+
+void write_upto(json::Writer& out, std::string_view name, std::int64_t upto) {
+  if (upto >= 0) {
+    out.member(name, upto);
+  } else {
+    out.key(name).null();
+  }
+}
+
+void write_signatures(json::Writer& out, const Signatures& signatures) {
+  write_upto(out, "signed_upto", signatures.upto);
+  out.key("keys").begin_array();
+  for (const SigningKey& key : signatures.keys) {
+    out.begin_object().member("key", key.vkey);
+    out.member("from", key.named_at >= 0 ? "key.rotated" : signatures.keys_are_the_logs_own ? "log.pub" : "given");
+    write_upto(out, "named_at", key.named_at);
+    out.member("signed_upto", key.upto).end_object();
+  }
+  out.end_array().key("witnesses").begin_array();
+  for (const WitnessFact& witness : signatures.witnesses) {
+    out.begin_object().member("name", witness.name).member("vouches", witness.upto >= 0);
+    write_upto(out, "upto", witness.upto);
+    if (witness.upto >= 0) out.member("last", format_time(witness.last));
+    out.end_object();
+  }
+  out.end_array();
 }
 
 void write_strings(json::Writer& out, std::string_view name, const std::vector<std::string>& texts) {
@@ -157,8 +212,8 @@ std::string json_of(const Report& report) {
   } else {
     out.member("log_id", report.log_id);
   }
-  out.member("upto", report.upto).key("signed_upto").null();
-  out.key("keys").begin_array().end_array().key("witnesses").begin_array().end_array();
+  out.member("upto", report.upto);
+  write_signatures(out, report.signatures);
   out.member("root", to_hex(report.history.root));
   write_counts(out, report);
   out.key("redactions").begin_array();

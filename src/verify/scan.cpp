@@ -8,9 +8,9 @@ namespace muniment::verify {
 namespace {
 
 // Types whose body is read while the log is scanned; `run.` ones too.
-constexpr std::array<std::string_view, 9> telling_types{
+constexpr std::array<std::string_view, 10> telling_types{
     "artifact.redacted", "artifact.stored",   "claim.decided",     "claim.recorded", "event.redacted",
-    "evidence.linked",   "evidence.recorded", "manifest.recorded", "snapshot.taken"};
+    "evidence.linked",   "evidence.recorded", "key.rotated",       "manifest.recorded", "snapshot.taken"};
 
 constexpr std::string_view event_columns =
     "seq, run_no, run_seq, recorded_at, occurred_at, origin, type, schema_version, step_id, actor, event_id, "
@@ -36,81 +36,9 @@ EventView event_of(const Row& row) {
   return event;
 }
 
-class Scanner {
- public:
-  Scanner(const Log& log, Findings& findings) : log_(log), findings_(findings) {}
-
-  void take(const EventView& event) {
-    if (event.body && event.body->size() > value_bytes_max) {
-      found(Check::value_size, event, fmt::format("at most {} bytes", value_bytes_max), fmt::format("a body of {} bytes", event.body->size()));
-    }
-    const bool body_holds = check_body(event);
-    span_.events.push_back({event.seq, event.run_no, event.run_seq, {}, life_of(event.type)});
-    if (event.origin >= 1 && event.origin <= 3) ++span_.origins[static_cast<std::size_t>(event.origin)];
-    check_chain(event);
-    if (is_telling(event.type)) tell(event, body_holds);
-  }
-
-  Span done() { return std::move(span_); }
-
- private:
-  static bool is_telling(std::string_view type) {
-    return type.starts_with("run.") || std::binary_search(telling_types.begin(), telling_types.end(), type);
-  }
-
-  // False: the body is erased, or is not what was hashed.
-  bool check_body(const EventView& event) {
-    if (!event.body && !event.salt) {
-      span_.redacted.push_back(event.seq);
-      return false;
-    }
-    if (!event.body || !event.salt) {
-      found(Check::body_hash, event, "salt and body", event.salt ? "only the salt" : "only the body");
-      return false;
-    }
-    const Hash hash = sha256({*event.salt, *event.body});
-    if (view(hash) == event.body_hash) return true;
-    found(Check::body_hash, event, to_hex(event.body_hash), to_hex(hash));
-    return false;
-  }
-
-  void check_chain(const EventView& event) {
-    entry_.clear();
-    encode_before_previous(log_.log_id, log_.run_id(event.run_no), event, entry_);
-    std::string& last = span_.last_run_hash[event.run_no];
-    if (last.empty() && event.run_seq != 0) {
-      span_.waiting.push_back({span_.events.size() - 1, entry_, std::string(event.body_hash), std::string(event.run_hash)});
-    } else {
-      const EntryHashes hashes = hash_entry(entry_, last.empty() ? view(Hash{}) : std::string_view(last), event.body_hash);
-      span_.events.back().leaf = hashes.leaf_hash;
-      if (view(hashes.run_hash) != event.run_hash) {
-        found(Check::run_chain, event, to_hex(hashes.run_hash), to_hex(event.run_hash));
-      }
-    }
-    last = event.run_hash;
-  }
-
-  void tell(const EventView& event, bool body_holds) {
-    Telling& telling = span_.telling.emplace_back();
-    telling.index = span_.events.size() - 1;
-    telling.recorded_at = event.recorded_at;
-    telling.origin = event.origin;
-    telling.type = event.type;
-    if (event.step_id) telling.step_id = *event.step_id;
-    telling.actor = event.actor;
-    telling.redacted = !body_holds;
-    if (body_holds) telling.body = *event.body;
-  }
-
-  void found(Check check, const EventView& event, std::string expected, std::string actual) {
-    findings_.add({check, event.seq, log_.run_id(event.run_no), std::move(expected), std::move(actual)});
-  }
-
-  const Log& log_;
-  Findings& findings_;
-  Span span_;
-  std::string entry_;
-};
+bool is_telling(std::string_view type) {
+  return type.starts_with("run.") || std::binary_search(telling_types.begin(), telling_types.end(), type);
+}
 
 }  // namespace
 
@@ -134,6 +62,64 @@ Life life_of(std::string_view type) {
     return Life::always;
   }
   return Life::other;
+}
+
+void Scanner::take(const EventView& event) {
+  if (event.body && event.body->size() > value_bytes_max) {
+    found(Check::value_size, event, fmt::format("at most {} bytes", value_bytes_max), fmt::format("a body of {} bytes", event.body->size()));
+  }
+  const bool body_holds = check_body(event);
+  span_.events.push_back({event.seq, event.run_no, event.run_seq, {}, life_of(event.type)});
+  if (event.origin >= 1 && event.origin <= 3) ++span_.origins[static_cast<std::size_t>(event.origin)];
+  check_chain(event);
+  if (is_telling(event.type)) tell(event, body_holds);
+}
+
+bool Scanner::check_body(const EventView& event) {
+  if (!event.body && !event.salt) {
+    span_.redacted.push_back(event.seq);
+    return false;
+  }
+  if (!event.body || !event.salt) {
+    found(Check::body_hash, event, "salt and body", event.salt ? "only the salt" : "only the body");
+    return false;
+  }
+  const Hash hash = sha256({*event.salt, *event.body});
+  if (view(hash) == event.body_hash) return true;
+  found(Check::body_hash, event, to_hex(event.body_hash), to_hex(hash));
+  return false;
+}
+
+void Scanner::check_chain(const EventView& event) {
+  entry_.clear();
+  encode_before_previous(log_.log_id, log_.run_id(event.run_no), event, entry_);
+  std::string& last = span_.last_run_hash[event.run_no];
+  if (last.empty() && event.run_seq != 0) {
+    span_.waiting.push_back({span_.events.size() - 1, entry_, std::string(event.body_hash), std::string(event.run_hash)});
+  } else {
+    const EntryHashes hashes = hash_entry(entry_, last.empty() ? view(Hash{}) : std::string_view(last), event.body_hash);
+    span_.events.back().leaf = hashes.leaf_hash;
+    if (view(hashes.run_hash) != event.run_hash) {
+      found(Check::run_chain, event, to_hex(hashes.run_hash), to_hex(event.run_hash));
+    }
+  }
+  last = event.run_hash;
+}
+
+void Scanner::tell(const EventView& event, bool body_holds) {
+  Telling& telling = span_.telling.emplace_back();
+  telling.index = span_.events.size() - 1;
+  telling.recorded_at = event.recorded_at;
+  telling.origin = event.origin;
+  telling.type = event.type;
+  if (event.step_id) telling.step_id = *event.step_id;
+  telling.actor = event.actor;
+  telling.redacted = !body_holds;
+  if (body_holds) telling.body = *event.body;
+}
+
+void Scanner::found(Check check, const EventView& event, std::string expected, std::string actual) {
+  findings_.add({check, event.seq, log_.run_id(event.run_no), std::move(expected), std::move(actual)});
 }
 
 Result<Span> scan(Connection& connection, const Log& log, std::int64_t begin, std::int64_t end, Findings& findings) {

@@ -22,6 +22,7 @@ namespace muniment::verify {
 struct Log {
   std::int64_t log_no = 0;
   Uuid log_id;
+  std::int64_t from = 0;   // the first seq that is read: what was verified before is not
   std::int64_t upto = -1;  // the last seq; -1: no events
   std::unordered_map<std::int64_t, std::string> run_ids;
 
@@ -78,6 +79,24 @@ struct Span {
   std::unordered_map<std::int64_t, std::string> last_run_hash;  // by run_no
   std::vector<std::int64_t> redacted;                           // seqs
   std::array<std::int64_t, 4> origins{};                        // events by origin, 1 … 3
+};
+
+class Scanner {
+ public:
+  Scanner(const Log& log, Findings& findings) : log_(log), findings_(findings) {}
+  void take(const EventView& event);
+  Span done() { return std::move(span_); }
+
+ private:
+  bool check_body(const EventView& event);  // false: the body is erased, or is not what was hashed
+  void check_chain(const EventView& event);
+  void tell(const EventView& event, bool body_holds);
+  void found(Check check, const EventView& event, std::string expected, std::string actual);
+
+  const Log& log_;
+  Findings& findings_;
+  Span span_;
+  std::string entry_;
 };
 
 // The events from `begin` to before `end`.

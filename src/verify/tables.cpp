@@ -2,82 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <array>
-#include <span>
-
-#include "verify/run_facts.hpp"
 #include "verify/value.hpp"
 
 namespace muniment::verify {
-
-enum class Kind : std::uint8_t { text, integer, uuid, bytes, time, jsonb };
-
-// Where a column's value comes from.
-enum class From : std::uint8_t {
-  body,         // the member of that name
-  body_source,  // the bytes with which that member is written
-  run_id,
-  run_no,
-  step_id,
-  actor,
-  recorded_at,
-  elsewhere,    // checked by a rule of its own
-};
-
-struct Column {
-  std::string_view name;
-  Kind kind = Kind::text;
-  From from = From::body;
-  std::string_view member = {};  // of the body; empty: the column's own name
-  std::string_view absent = {};  // what a jsonb column holds when the body has no such member
-};
-
-struct TableSpec {
-  std::string_view name;
-  Check check;
-  std::string_view event_type;
-  std::string_view seq_column;
-  std::span<const Column> columns;
-};
-
 namespace {
-
-constexpr std::array artifact_columns{
-    Column{"artifact_id", Kind::uuid},     Column{"run_id", Kind::text, From::run_id}, Column{"step_id"},
-    Column{"path"},                        Column{"hash"},                             Column{"mime_type"},
-    Column{"size_bytes", Kind::integer},   Column{"created_at", Kind::time, From::recorded_at},
-    Column{"metadata", Kind::jsonb, From::body, {}, "{}"}};
-constexpr std::array manifest_columns{
-    Column{"manifest_id", Kind::uuid},     Column{"run_id", Kind::text, From::run_id},
-    Column{"base_id", Kind::uuid, From::body, "base"},
-    Column{"hash", Kind::bytes},           Column{"size_bytes", Kind::integer},
-    Column{"created_at", Kind::time, From::recorded_at},
-    Column{"salt", Kind::bytes, From::elsewhere},
-    Column{"manifest", Kind::text, From::elsewhere}};
-constexpr std::array snapshot_columns{
-    Column{"run_no", Kind::integer, From::run_no}, Column{"seq", Kind::integer}, Column{"run_seq", Kind::integer},
-    Column{"hash", Kind::bytes},           Column{"size_bytes", Kind::integer}, Column{"artifact_id", Kind::uuid},
-    Column{"reason"},                      Column{"created_at", Kind::time, From::recorded_at}};
-constexpr std::array claim_columns{
-    Column{"claim_id", Kind::uuid},        Column{"run_id", Kind::text, From::run_id},
-    Column{"step_id", Kind::text, From::step_id}, Column{"text"},
-    Column{"pointers", Kind::jsonb, From::body, {}, "[]"},
-    Column{"status", Kind::text, From::elsewhere}, Column{"created_at", Kind::time, From::recorded_at}};
-constexpr std::array evidence_columns{
-    Column{"evidence_id", Kind::uuid},     Column{"run_id", Kind::text, From::run_id}, Column{"type"},
-    Column{"content", Kind::text, From::body_source}, Column{"pointer"}, Column{"hash"}, Column{"validator_id"},
-    Column{"actor", Kind::text, From::actor}, Column{"created_at", Kind::time, From::recorded_at}};
-constexpr std::array link_columns{
-    Column{"claim_id", Kind::uuid}, Column{"evidence_id", Kind::uuid}, Column{"relation"}};
-
-constexpr std::array<TableSpec, 6> table_specs{{
-    {"artifact", Check::artifact_row, "artifact.stored", "seq", artifact_columns},
-    {"manifest", Check::manifest, "manifest.recorded", "seq", manifest_columns},
-    {"snapshot", Check::snapshot, "snapshot.taken", "event_seq", snapshot_columns},
-    {"claim", Check::claim, "claim.recorded", "seq", claim_columns},
-    {"evidence", Check::evidence, "evidence.recorded", "seq", evidence_columns},
-    {"evidence_link", Check::evidence_link, "evidence.linked", "seq", link_columns},
-}};
 
 Text value_of(const Row& row, std::size_t index, Kind kind) {
   if (row.null(index)) return std::nullopt;
@@ -92,6 +20,25 @@ Text value_of(const Row& row, std::size_t index, Kind kind) {
   return std::nullopt;
 }
 
+class DatabaseRows : public RowSource {
+ public:
+  DatabaseRows(const TableSpec& spec, Cursor cursor) : spec_(spec), cursor_(std::move(cursor)) {}
+
+  Result<bool> next(std::int64_t& seq, std::vector<Text>& values) override {
+    Row row;
+    ASSIGN_OR_RETURN(const bool more, cursor_.next(row));
+    if (!more) return false;
+    seq = row.integer(0);
+    values.clear();
+    for (std::size_t i = 0; i < spec_.columns.size(); ++i) values.push_back(value_of(row, i + 1, spec_.columns[i].kind));
+    return true;
+  }
+
+ private:
+  const TableSpec& spec_;
+  Cursor cursor_;
+};
+
 bool same_json(const std::string& a, const std::string& b) {
   const auto left = json::parse(a), right = json::parse(b);
   return left && right && same_value(left->root(), right->root());
@@ -102,20 +49,15 @@ bool same_json(const std::string& a, const std::string& b) {
 // One table, read in the order of its events.
 struct Table {
   const TableSpec* spec = nullptr;
-  Cursor cursor;
+  std::unique_ptr<RowSource> rows;
   bool there = false;          // is a row waiting?
   std::int64_t seq = -1;       // of that row
   std::vector<Text> values;    // of that row, one a column
   std::int64_t count = 0;
 
   Status advance() {
-    Row row;
-    ASSIGN_OR_RETURN(there, cursor.next(row));
-    if (!there) return success();
-    ++count;
-    seq = row.integer(0);
-    values.clear();
-    for (std::size_t i = 0; i < spec->columns.size(); ++i) values.push_back(value_of(row, i + 1, spec->columns[i].kind));
+    ASSIGN_OR_RETURN(there, rows->next(seq, values));
+    if (there) ++count;
     return success();
   }
 
@@ -131,6 +73,7 @@ struct Table {
 struct Tables::Impl {
   const Log& log;
   Findings& findings;
+  Extent extent;
   std::vector<Table> tables;
   // Claims that are not simply open: what their rows say, and what the last claim.decided says.
   struct Decision {
@@ -237,6 +180,7 @@ struct Tables::Impl {
       const std::string wanted = event == claim_events.end() ? "open" : event->second.status;
       if (row.status != wanted) findings.add({Check::claim, row.seq, "", "status = " + wanted, "status = " + row.status});
     }
+    if (extent == Extent::part) return;  // a claim may stand where nothing was read
     for (const auto& [id, event] : claim_events) {
       if (event.status != "open" && !claim_rows.contains(id)) {
         findings.add({Check::claim, event.seq, "", fmt::format("claim {} with status = {}", id, event.status), "status = open, or no row"});
@@ -249,16 +193,25 @@ Tables::Tables(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Tables::Tables(Tables&&) noexcept = default;
 Tables::~Tables() = default;
 
-Result<Tables> Tables::open(Connection& connection, const Log& log, Findings& findings) {
-  auto impl = std::make_unique<Impl>(Impl{log, findings, {}, {}, {}});
-  for (const TableSpec& spec : table_specs) {
+Result<RowSources> database_rows(Connection& connection, const Log& log) {
+  RowSources sources;
+  for (std::size_t i = 0; i < table_specs.size(); ++i) {
+    const TableSpec& spec = table_specs[i];
     std::string columns(spec.seq_column);
     for (const Column& column : spec.columns) columns += fmt::format(", {}", column.name);
     ASSIGN_OR_RETURN(Cursor cursor, Cursor::open(connection, fmt::format("rows_of_{}", spec.name),
-                                                 fmt::format("SELECT {} FROM {} WHERE log_no = {} ORDER BY {}", columns,
-                                                             spec.name, log.log_no, spec.seq_column)));
-    impl->tables.push_back(Table{&spec, std::move(cursor), false, -1, {}, 0});
-    RETURN_IF_ERROR(impl->advance(impl->tables.back()));
+                                                 fmt::format("SELECT {} FROM {} WHERE log_no = {} AND {} >= {} ORDER BY {}", columns,
+                                                             spec.name, log.log_no, spec.seq_column, log.from, spec.seq_column)));
+    sources[i] = std::make_unique<DatabaseRows>(spec, std::move(cursor));
+  }
+  return sources;
+}
+
+Result<Tables> Tables::open(RowSources sources, const Log& log, Extent extent, Findings& findings) {
+  auto impl = std::make_unique<Impl>(Impl{log, findings, extent, {}, {}, {}});
+  for (std::size_t i = 0; i < table_specs.size(); ++i) {
+    Table& table = impl->tables.emplace_back(Table{&table_specs[i], std::move(sources[i]), false, -1, {}, 0});
+    if (table.rows) RETURN_IF_ERROR(impl->advance(table));
   }
   return Tables(std::move(impl));
 }
@@ -266,7 +219,7 @@ Result<Tables> Tables::open(Connection& connection, const Log& log, Findings& fi
 Status Tables::see(const SeenEvent& event, const Telling& telling) {
   if (telling.type == "claim.decided") impl_->decide(event, telling);
   for (Table& table : impl_->tables) {
-    if (table.spec->event_type == telling.type) return impl_->see(table, event, telling);
+    if (table.rows && table.spec->event_type == telling.type) return impl_->see(table, event, telling);
   }
   return success();
 }

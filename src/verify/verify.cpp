@@ -66,8 +66,8 @@ class SpanQueue {
 
 class Verification {
  public:
-  Verification(const Options& options, SharedSnapshot snapshot, Report& report)
-      : options_(options), snapshot_(std::move(snapshot)), report_(report) {}
+  Verification(const Options& options, KeptFiles kept, SharedSnapshot snapshot, Report& report)
+      : options_(options), kept_(std::move(kept)), snapshot_(std::move(snapshot)), report_(report) {}
 
   // What has been found so far counts even when this ends in an error.
   Status run(const ArtifactRoot& root) {
@@ -78,9 +78,15 @@ class Verification {
     report_.upto = log_.upto;
     RETURN_IF_ERROR(check_partitions(snapshot_.holder(), log_, findings_));
     RETURN_IF_ERROR(read_run_ids(snapshot_.holder(), log_));
-    ASSIGN_OR_RETURN(History history, History::open(snapshot_.holder(), log_, findings_));
+    SignedLog signatures(log_.log_id, std::move(kept_), report_.started, findings_);
+    RETURN_IF_ERROR(signatures.open_stored(snapshot_.holder(), log_.log_no, log_.from));
+    ASSIGN_OR_RETURN(std::optional<TileFiles> tiles, open_tiles(signatures.published()));
+    ASSIGN_OR_RETURN(History history, History::open(snapshot_.holder(), log_, signatures, tiles ? &*tiles : nullptr, findings_));
     const Status read = read_events(history);
     report_.history = history.counts();
+    report_.signatures = signatures.outcome();
+    report_.warnings.insert(report_.warnings.end(), signatures.warnings().begin(), signatures.warnings().end());
+    if (tiles) report_.tiles = tiles->counts();
     RETURN_IF_ERROR(read);
     const FileWork files{snapshot_, log_, root, history.redacted_artifacts(), findings_};
     progress("files", 0, report_.history.tables.artifacts);
@@ -94,6 +100,17 @@ class Verification {
   const Findings& findings() const { return findings_; }
 
  private:
+  Result<std::optional<TileFiles>> open_tiles(std::int64_t published) {
+    auto tiles = TileFiles::open(options_.notes.tiles, published, report_.started, options_.jobs, findings_);
+    if (tiles) {
+      if (published == 0) report_.not_checked.push_back("whether tiles are missing (none were published with a checkpoint)");
+      return std::optional(*std::move(tiles));
+    }
+    if (tiles.error().code != Errc::not_found && !options_.notes.tiles.empty()) return std::move(tiles).error();
+    report_.not_checked.push_back(options_.notes.tiles.empty() ? "tiles" : "tiles (there is no " + options_.notes.tiles + ")");
+    return std::optional<TileFiles>();
+  }
+
   Status read_events(History& history) {
     SpanQueue queue((log_.upto + events_a_span) / events_a_span, options_.jobs);
     Status scanned = success();
@@ -132,6 +149,7 @@ class Verification {
   }
 
   const Options& options_;
+  KeptFiles kept_;
   SharedSnapshot snapshot_;
   Report& report_;
   Log log_;
@@ -150,8 +168,23 @@ void judge(Report& report, const Findings& findings, const Status& outcome) {
   } else if (!report.problem.empty()) {
     report.verdict = Verdict::incomplete;
   } else {
-    report.verdict = Verdict::is_unsigned;
+    report.verdict = report.signatures.upto >= 0 ? Verdict::verified : Verdict::is_unsigned;
   }
+}
+
+void say_what_is_missing(Report& report) {
+  if (report.signatures.without_key) {
+    report.not_checked.insert(report.not_checked.begin(), "signatures (no key was given: --key FILE)");
+  } else if (report.signatures.checkpoints == 0) {
+    report.not_checked.insert(report.not_checked.begin(), "signatures (the log has no signed checkpoints)");
+  }
+  if (report.snapshots.not_folded > 0) {
+    report.not_checked.push_back(fmt::format("the fold of {} snapshots: an artifact that it needs is missing or damaged",
+                                             report.snapshots.not_folded));
+  }
+  report.not_checked.insert(report.not_checked.end(), {"search indexes", "pointer catalogue"});
+  const std::int64_t in_flight = report.files.in_flight + report.tiles.in_flight;
+  if (in_flight > 0) report.warnings.push_back(fmt::format("{} files are newer than this verify", in_flight));
 }
 
 }  // namespace
@@ -160,13 +193,13 @@ Report verify(const Options& options) {
   const Clock clock;
   Report report;
   report.started = clock.now();
-  report.not_checked = {"signatures (the log has no signed checkpoints)", "tiles", "search indexes", "pointer catalogue"};
+  auto kept = read_kept_files(options.notes);  // before the snapshot: what is signed was committed before
   auto root = ArtifactRoot::open(options.artifacts);
   auto snapshot = SharedSnapshot::take(options.uri);
-  if (!root || !snapshot) {
-    report.problem = !snapshot ? snapshot.error().message : root.error().message;
+  if (!kept || !root || !snapshot) {
+    report.problem = !kept ? kept.error().message : !snapshot ? snapshot.error().message : root.error().message;
   } else {
-    Verification verification(options, *std::move(snapshot), report);
+    Verification verification(options, *std::move(kept), *std::move(snapshot), report);
     const Status outcome = verification.run(*root);
     if (!outcome && report.log_id.empty()) {
       report.problem = outcome.error().message;  // not one event was read
@@ -174,11 +207,7 @@ Report verify(const Options& options) {
       judge(report, verification.findings(), outcome);
     }
   }
-  if (report.snapshots.not_folded > 0) {
-    report.not_checked.push_back(fmt::format("the fold of {} snapshots: an artifact that it needs is missing or damaged",
-                                             report.snapshots.not_folded));
-  }
-  if (report.files.in_flight > 0) report.warnings.push_back(fmt::format("{} files are newer than this verify", report.files.in_flight));
+  say_what_is_missing(report);
   report.ended = clock.now();
   return report;
 }

@@ -12,13 +12,17 @@
 #include "verify/files.hpp"
 #include "verify/finding.hpp"
 #include "verify/history.hpp"
+#include "verify/note_files.hpp"
+#include "verify/signed_log.hpp"
 #include "verify/snapshots.hpp"
+#include "verify/tiles.hpp"
 
 namespace muniment::verify {
 
 struct Options {
   std::string uri;
   std::string artifacts;
+  NotePlaces notes;        // where keys, checkpoints and tiles are kept
   std::optional<std::int64_t> log_no;
   unsigned jobs = 2;
   // Called now and then: what is being done, and how much of it.
@@ -35,6 +39,8 @@ struct Report {
   HistoryCounts history;
   FileCounts files;
   SnapshotCounts snapshots;
+  Signatures signatures;
+  TileCounts tiles;
   std::vector<Finding> findings;  // the first of them
   std::size_t findings_count = 0;
   std::vector<std::string> warnings;

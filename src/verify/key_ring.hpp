@@ -1,0 +1,50 @@
+// The keys of a log (docs/format.md, Rotation): those that the verifier was given, and those that its own history
+// names. A key that is only named is trusted once a signature that is trusted covers the event that names it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/signed_note.hpp"
+
+namespace muniment::verify {
+
+struct LogKey {
+  std::int64_t named_at = -1;    // seq of the first key.rotated that names it; -1: it was given
+  std::int64_t retired_at = -1;  // seq of the key.rotated that replaced it
+  bool trusted = false;
+};
+
+class KeyRing {
+ public:
+  explicit KeyRing(const std::vector<VerifierKey>& given);
+
+  // A key.rotated of run _log.
+  void see_rotation(std::int64_t seq, Time recorded_at, std::string_view body);
+
+  // Trusts what the events below `size` name: a trusted signature covers them. True: that was new.
+  bool trust_named_below(std::int64_t size);
+
+  const std::vector<VerifierKey>& keys() const { return keys_; }  // given or named, witnesses' too
+  const LogKey& fact(std::size_t key) const { return facts_[key]; }
+  bool rotation_seen() const { return rotations_ > 0; }
+  Time last_rotation() const { return last_rotation_; }
+
+ private:
+  struct Naming {
+    std::int64_t seq = -1;
+    std::size_t key = 0;
+  };
+  std::size_t note_key(VerifierKey key, std::int64_t seq);
+
+  std::vector<VerifierKey> keys_;
+  std::vector<LogKey> facts_;   // one a key
+  std::vector<Naming> namings_; // in the order of seq
+  std::int64_t rotations_ = 0;
+  Time last_rotation_;
+};
+
+}  // namespace muniment::verify

@@ -1,0 +1,72 @@
+#include "verify/options.hpp"
+
+#include <CLI/CLI.hpp>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <thread>
+
+namespace muniment::verify {
+namespace {
+
+constexpr unsigned jobs_default_max = 16;
+
+std::string default_data() {
+  if (const char* const set = std::getenv("MUNIMENT_DATA")) return set;
+  if (::geteuid() == 0) return "/var/lib/muniment";
+  if (const char* const share = std::getenv("XDG_DATA_HOME")) return std::string(share) + "/muniment";
+  const char* const home = std::getenv("HOME");
+  return std::string(home != nullptr ? home : "") + "/.local/share/muniment";
+}
+
+// What is not named is where the daemon keeps it. Where only a database is named, there is no data folder: that of
+// another log would say other things.
+bool complete(Options& options, std::string data) {
+  if (data.empty() && options.uri.empty()) data = default_data();
+  options.notes.data = data;
+  if (options.artifacts.empty()) options.artifacts = data.empty() ? default_data() + "/artifacts" : data + "/artifacts";
+  if (options.notes.tiles.empty() && !data.empty()) options.notes.tiles = data + "/tiles";
+  if (!options.uri.empty()) return true;
+  // The daemon writes the URI of the database that it uses into its data folder.
+  std::ifstream file(data + "/database.uri");
+  return static_cast<bool>(std::getline(file, options.uri)) && !options.uri.empty();
+}
+
+}  // namespace
+
+std::variant<CommandLine, int> parse_command_line(int argc, char** argv) {
+  CommandLine line;
+  Options& options = line.options;
+  options.jobs = std::clamp(std::thread::hardware_concurrency(), 1U, jobs_default_max);
+  std::string data;
+  CLI::App app("Verifies a log: every event, file, snapshot, row, signature and tile. Exit: 0 verified, 1 tampered or corrupt, "
+               "2 consistent but unsigned, 3 usage, 4 unreadable, 5 incomplete.", "muniment-verify");
+  app.set_version_flag("--version", "muniment-verify " MUNIMENT_VERSION);
+  app.add_option("--data", data, "Data folder of the daemon (MUNIMENT_DATA)");
+  app.add_option("--database", options.uri, "URI of the database; otherwise the one in DATA/database.uri");
+  app.add_option("--artifacts", options.artifacts, "Artifact root; otherwise DATA/artifacts");
+  app.add_option("--tiles", options.notes.tiles, "Tiles folder; otherwise DATA/tiles");
+  app.add_option("--key", options.notes.keys, "File of verifier keys that you trust; otherwise DATA/keys/log.pub, which proves less");
+  app.add_option("--checkpoint", options.notes.checkpoints, "A checkpoint that you kept");
+  app.add_option("--witness", options.notes.witnesses, "What a witness keeps: a checkpoint, or a folder of them");
+  app.add_option("--log", options.log_no, "Number of the log, where the database has several");
+  app.add_option("--jobs", options.jobs, "Threads")->check(CLI::Range(1U, 64U))->capture_default_str();
+  app.add_flag("--unsigned-ok", line.unsigned_ok, "Exit 0 when the log is consistent but unsigned");
+  app.add_flag("--json", line.json, "Report as JSON");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : usage_exit_code;
+  }
+  if (!complete(options, data)) {
+    std::fprintf(stderr, "muniment-verify: no database named: there is no %s/database.uri. Start the daemon once "
+                 "(muniment up), or give --database URI --artifacts DIR.\n", options.notes.data.c_str());
+    return usage_exit_code;
+  }
+  return line;
+}
+
+}  // namespace muniment::verify

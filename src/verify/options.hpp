@@ -1,0 +1,22 @@
+// What the command line of muniment-verify says.
+#pragma once
+
+#include <string>
+#include <variant>
+
+#include "verify/verify.hpp"
+
+namespace muniment::verify {
+
+inline constexpr int usage_exit_code = 3;
+
+struct CommandLine {
+  Options options;            // of a log
+  bool unsigned_ok = false;
+  bool json = false;
+};
+
+// The exit code instead, when there is nothing to verify: help was asked for, or the usage is wrong.
+std::variant<CommandLine, int> parse_command_line(int argc, char** argv);
+
+}  // namespace muniment::verify

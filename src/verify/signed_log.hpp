@@ -1,0 +1,123 @@
+// The signed checkpoints of a log, from wherever they are kept, each held against the tree that the events give at
+// its size (docs/format.md, Checkpoint notes and keys). Who signed is decided at the end: a key may come to be trusted
+// by a signature over the event that names it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/ids.hpp"
+#include "base/result.hpp"
+#include "verify/finding.hpp"
+#include "verify/hashing.hpp"
+#include "verify/key_ring.hpp"
+#include "verify/note_files.hpp"
+#include "verify/postgres.hpp"
+
+namespace muniment::verify {
+
+struct SigningKey {
+  std::string vkey;
+  std::int64_t named_at = -1;  // seq of the key.rotated that names it; -1: it was given
+  std::int64_t upto = -1;      // the last seq that it signed
+};
+
+struct WitnessFact {
+  std::string name;            // as the command line names it, or its key's
+  std::int64_t upto = -1;      // the last seq that it vouches for; -1: it vouches for nothing
+  Time last;                   // when it did
+};
+
+struct Signatures {
+  std::int64_t checkpoints = 0;   // notes that were looked at
+  std::int64_t upto = -1;         // the last seq that a trusted key signed
+  std::vector<SigningKey> keys;   // trusted, and one of the signers
+  std::vector<WitnessFact> witnesses;
+  bool keys_are_the_logs_own = false;
+  bool without_key = false;       // there are notes, and no key to check them with
+  std::string newest;             // the note of the largest size that a trusted key signed
+};
+
+class SignedLog {
+ public:
+  // `started`: when this verify began; a key that is younger than a moment may have signed nothing yet.
+  SignedLog(const Uuid& log_id, KeptFiles files, Time started, Findings& findings);
+  SignedLog(const SignedLog&) = delete;
+
+  // The notes that the database keeps, from the given size on.
+  Status open_stored(Connection& connection, std::int64_t log_no, std::int64_t from);
+
+  void see_rotation(std::int64_t seq, Time recorded_at, std::string_view body) { ring_.see_rotation(seq, recorded_at, body); }
+
+  // The smallest size that is still to be compared; reached(tree) when the tree has it.
+  std::int64_t next_size() const { return next_size_; }
+  Status reached(const Tree& tree);
+  // A checkpoint that was verified before, at `from`, by an earlier verify.
+  void reached_before(std::int64_t size, const Hash& root, const std::string& note);
+
+  // After the last event of a log of `size`.
+  Status finish(std::int64_t size);
+
+  // The size of the checkpoint that was published beside the tiles; 0: there is none.
+  std::int64_t published() const { return published_; }
+
+  const Signatures& outcome() const { return outcome_; }
+  const std::vector<std::string>& warnings() const { return warnings_; }
+  // The largest size of a note at most `size`, of those that are known before the events are read.
+  std::int64_t newest_size_within(std::int64_t size) const;
+
+ private:
+  struct Pending {             // a note that waits for its size
+    KeptNote kept;
+    Checkpoint checkpoint;
+    std::optional<Note> note;  // none: it is unsigned
+  };
+  struct Group {               // notes with the same signers
+    std::int64_t count = 0;
+    std::int64_t size_min = 0, size_max = 0;
+    std::string where;         // of the first
+    std::string newest;        // the text of the largest
+  };
+  struct Witness {
+    std::string name;
+    std::optional<std::size_t> key;
+    bool contradicts = false;
+    std::int64_t size = -1;
+    Time last;
+  };
+
+  std::optional<Pending> parse(KeptNote kept);
+  Status advance();
+  void set_next_size();
+  void judge(const Pending& pending, const Tree& tree);
+  void judge_signatures(const Pending& pending);
+  void note_witnesses(const Pending& pending, const std::vector<Signed>& signers);
+  void check_beyond(const Pending& pending, std::int64_t size);
+  void settle_trust();
+  void summarise();
+  void require_signature();
+  void found(Check check, std::int64_t size, std::string expected, std::string actual);
+
+  Uuid log_id_;
+  Findings& findings_;
+  Time started_;
+  bool keys_given_ = false;
+  bool has_key_ = false;       // one that could have signed the log
+  std::optional<Time> signs_since_;
+  std::int64_t published_ = 0;
+  KeyRing ring_;
+  std::vector<Pending> outside_;                 // by size, the largest first
+  std::optional<Cursor> stored_;
+  std::optional<Pending> next_stored_;
+  std::int64_t stored_size_max_ = -1;
+  std::int64_t next_size_ = 0;
+  std::map<std::vector<std::size_t>, Group> groups_;  // by their signers: keys of the ring, in order
+  std::vector<Witness> witnesses_;
+  Signatures outcome_;
+  std::vector<std::string> warnings_;
+};
+
+}  // namespace muniment::verify

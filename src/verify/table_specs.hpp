@@ -1,0 +1,48 @@
+// Which columns the tables beside the log have, and where in its event each value stands (docs/format.md, Rows).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "verify/finding.hpp"
+
+namespace muniment::verify {
+
+// What a value is in Postgres.
+enum class Kind : std::uint8_t { text, integer, uuid, bytes, time, jsonb };
+
+// Where a column's value comes from.
+enum class From : std::uint8_t {
+  body,         // the member of that name
+  body_source,  // the bytes with which that member is written
+  run_id,
+  run_no,
+  step_id,
+  actor,
+  recorded_at,
+  elsewhere,    // checked by a rule of its own
+};
+
+struct Column {
+  std::string_view name;
+  Kind kind = Kind::text;
+  From from = From::body;
+  std::string_view member = {};  // of the body; empty: the column's own name
+  std::string_view absent = {};  // what a jsonb column holds when the body has no such member
+};
+
+struct TableSpec {
+  std::string_view name;
+  Check check;
+  std::string_view event_type;
+  std::string_view seq_column;
+  std::span<const Column> columns;
+};
+
+// artifact, manifest, snapshot, claim, evidence, evidence_link.
+inline constexpr std::size_t table_specs_count = 6;
+extern const std::array<TableSpec, table_specs_count> table_specs;
+
+}  // namespace muniment::verify

@@ -1,0 +1,269 @@
+"""Signatures and tiles: what a log that nobody touched is worth, and every way to forge, drop or cut that we could think of."""
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "support"))
+
+import notes  # noqa: E402
+import tiles  # noqa: E402
+from private_postgres import PrivatePostgres  # noqa: E402
+from signed_log import signed_sample  # noqa: E402
+
+VERIFY = pathlib.Path(os.environ.get("MUNIMENT_BUILD", ROOT / "build")) / "muniment-verify"
+AS_SUPERUSER = "SET session_replication_role = replica;\n"
+
+
+class SignedLog(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="muniment-verify-"))
+        cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
+        cls.postgres = PrivatePostgres().start()
+        cls.addClassCleanup(cls.postgres.stop)
+        cls.clean = cls.folder / "clean"
+        cls.log = signed_sample(str(cls.clean / "artifacts"))
+        cls.uri = cls.postgres.create("log")
+        cls.log.write(cls.uri)
+        cls.log.write_files(cls.clean)
+        (cls.clean / "database.uri").write_text(cls.uri + "\n")
+        cls.first, cls.second = (cls.key_file(name, [signer.vkey]) for name, signer in zip(("first", "second"), cls.log.signers))
+        cls.signed = max(cls.log.notes)
+
+    @classmethod
+    def key_file(cls, name: str, vkeys: list[str]) -> pathlib.Path:
+        path = cls.folder / f"{name}.pub"
+        path.write_text("\n".join(vkeys) + "\n")
+        return path
+
+    def setUp(self) -> None:
+        self.fresh()
+
+    def fresh(self) -> None:
+        self.data = self.folder / "data"
+        shutil.rmtree(self.data, ignore_errors=True)
+        shutil.copytree(self.clean, self.data)
+        self.keep(self.log.notes)
+
+    def keep(self, kept: dict) -> None:
+        """The notes that stand in the database."""
+        self.postgres.sql("DROP TABLE IF EXISTS checkpoint_note", "log")
+        saved, self.log.notes = self.log.notes, dict(kept)
+        self.postgres.sql(self.log.note_rows(), "log")
+        self.log.notes = saved
+
+    def publish(self, note: str) -> None:
+        (self.data / "tiles" / "checkpoint").write_text(note)
+
+    def verify(self, *arguments: object) -> tuple[int, dict]:
+        done = subprocess.run([VERIFY, "--data", self.data, "--json", *map(str, arguments)], stdout=subprocess.PIPE, timeout=60, check=False)
+        return done.returncode, json.loads(done.stdout)
+
+    def expect_verified(self, *arguments: object) -> dict:
+        code, report = self.verify(*arguments)
+        self.assertEqual((code, report["verdict"], report["findings"]), (0, "verified", []))
+        return report
+
+    def expect(self, check: str, *arguments: object, actual: str = "") -> dict:
+        code, report = self.verify(*arguments)
+        self.assertEqual((code, report["verdict"]), (1, "tampered"))
+        self.assertIn(check, {finding["check"] for finding in report["findings"]}, report["findings"])
+        if actual:
+            texts = [finding["expected"] + " " + finding["actual"] for finding in report["findings"]]
+            self.assertTrue(any(actual in text for text in texts), texts)
+        return report
+
+    # Nobody touched it
+
+    def test_a_signed_log_is_verified_from_its_first_key(self) -> None:
+        report = self.expect_verified("--key", self.first)
+        self.assertEqual((report["upto"], report["signed_upto"]), (self.log.size - 1, self.signed - 1))
+        self.assertEqual([(key["key"], key["from"]) for key in report["keys"]],
+                         [(self.log.signers[0].vkey, "given"), (self.log.signers[1].vkey, "key.rotated")])
+        self.assertEqual(report["counts"]["signed_checkpoints"], len(self.log.notes) + 2)
+        self.assertFalse(any("data folder itself" in text for text in report["warnings"]))
+        self.assertFalse([text for text in report["not_checked"] if "tile" in text or "signature" in text])
+
+    def test_the_newest_key_is_enough_too(self) -> None:
+        self.assertEqual(self.expect_verified("--key", self.second)["signed_upto"], self.signed - 1)
+
+    def test_without_a_key_the_folders_own_is_used_with_a_warning(self) -> None:
+        self.assertTrue(any("data folder itself" in text for text in self.expect_verified()["warnings"]))
+
+    def test_the_report_for_people(self) -> None:
+        done = subprocess.run([VERIFY, "--data", self.data, "--key", self.first], stdout=subprocess.PIPE, check=False, text=True)
+        self.assertEqual(done.returncode, 0)
+        ids = ", ".join(signer.key_id.hex() for signer in self.log.signers)
+        self.assertIn(f"VERIFIED to {self.signed - 1:,}: signed by {ids}\n", done.stdout)
+        self.assertIn("  3 newer events are chained, not yet signed\n", done.stdout)
+
+    def test_an_unknown_signature_is_passed_over(self) -> None:
+        stranger = self.log.signer(9, name="stranger.example")
+        self.publish(notes.note(self.log.text_at(self.signed), stranger, self.log.signers[1]))
+        self.expect_verified("--key", self.first)
+
+    def test_a_log_with_no_key_is_unsigned_and_its_tiles_are_checked(self) -> None:
+        shutil.rmtree(self.data / "keys")
+        self.keep({})
+        for note in (self.log.text_at(self.signed), self.log.text_at(self.signed) + "\n"):
+            self.publish(note)
+            code, report = self.verify()
+            # The log names its keys, so somebody took the signatures away.
+            self.assertEqual((code, report["first_bad"]["check"]), (1, "checkpoint_signature"))
+            self.assertEqual(report["counts"]["tiles"], 2 * (3 + 2) + 1)
+
+    # Signatures
+
+    def test_a_key_that_signed_nothing_is_named(self) -> None:
+        stranger = self.key_file("stranger", [self.log.signer(9).vkey])
+        self.expect("checkpoint_signature", "--key", stranger, actual="signed by no such key")
+
+    def test_a_forged_signature_is_named(self) -> None:
+        head, line = self.log.notes[self.signed].rsplit(" ", 1)
+        flipped = line[:20] + ("A" if line[20] != "A" else "B") + line[21:]
+        for place in ("published", "database", "last_signed"):
+            with self.subTest(place):
+                self.fresh()
+                if place == "published":
+                    self.publish(head + " " + flipped)
+                elif place == "database":
+                    self.keep({**self.log.notes, self.signed: head + " " + flipped})
+                else:
+                    (self.data / "keys" / "last_signed").write_text(head + " " + flipped)
+                self.expect("checkpoint_signature", "--key", self.first)
+
+    def test_a_note_of_another_key_that_is_named_like_the_logs_is_named(self) -> None:
+        impostor = self.log.signer(9)
+        self.keep({**self.log.notes, 200: notes.note(self.log.text_at(200), impostor)})
+        self.expect("checkpoint_signature", "--key", self.first, actual="checkpoint_note 200")
+
+    def test_a_key_that_was_replaced_signs_no_more(self) -> None:
+        self.publish(notes.note(self.log.text_at(self.signed), self.log.signers[0]))
+        self.expect("checkpoint_signature", "--key", self.first, actual="replaced at seq")
+
+    def test_a_key_that_the_log_names_is_trusted_only_once_that_is_signed(self) -> None:
+        """Without the doubly signed note nothing of the first key covers the second."""
+        self.keep({size: note for size, note in self.log.notes.items() if size == self.signed or size < 200})
+        self.expect("checkpoint_signature", "--key", self.first, actual="signed by no such key")
+
+    def test_removed_notes_are_named(self) -> None:
+        self.keep({})
+        shutil.rmtree(self.data / "keys")
+        shutil.rmtree(self.data / "tiles")
+        self.expect("checkpoint_signature", "--key", self.first, actual="missing")
+        self.expect("checkpoint_signature", actual="missing")     # the log itself names a key
+
+    def test_a_note_of_another_log_is_named(self) -> None:
+        other = self.log.text_at(self.signed).replace(self.log.log_id, "00000000-0000-4000-8000-000000000000")
+        self.publish(notes.note(other, self.log.signers[1]))
+        self.expect("checkpoint_signature", "--key", self.first, actual="00000000")
+
+    def test_a_whole_rewrite_does_not_fit_what_was_signed(self) -> None:
+        kept = dict(self.log.notes)
+        text = notes.checkpoint(self.log.origin, 300, hashlib.sha256(b"another history").digest())
+        self.keep({**kept, 300: notes.note(text, self.log.signers[0])})
+        self.expect("checkpoint_root", "--key", self.first, actual="checkpoint_note 300")
+
+    def test_a_log_that_was_cut_is_smaller_than_what_was_signed(self) -> None:
+        self.addCleanup(lambda: (self.postgres.reset("log"), self.log.write(self.uri)))
+        self.postgres.sql(AS_SUPERUSER + f"DELETE FROM event WHERE seq >= {self.signed - 1}", "log")
+        self.keep({size: note for size, note in self.log.notes.items() if size < self.signed})
+        shutil.rmtree(self.data / "tiles")
+        self.expect("log_rolled_back", "--key", self.first, actual="keys/last_signed")
+        shutil.rmtree(self.data / "keys")
+        kept = self.folder / "kept"
+        kept.write_text(self.log.notes[self.signed])
+        self.expect("log_rolled_back", "--key", self.first, "--checkpoint", kept, actual=str(kept))
+        self.expect("log_rolled_back", "--key", self.first, "--witness", kept, actual=str(kept))
+
+    # Witnesses
+
+    def test_witnesses_are_counted_and_one_that_contradicts_is_named(self) -> None:
+        state = self.folder / "witness"
+        place = state / hashlib.sha256(self.log.origin.encode()).hexdigest()
+        place.mkdir(parents=True, exist_ok=True)
+        (place / "checkpoint").write_text(self.log.notes[self.signed])
+        witness = self.log.signer(5, kind=4, name="witness.example")
+        cosigned = self.folder / "cosigned"
+        cosigned.write_text(self.log.notes[self.signed] + witness.line(self.log.text_at(self.signed), 1_795_000_100))
+        keys = self.key_file("with-witness", [self.log.signers[0].vkey, witness.vkey])
+        report = self.expect_verified("--key", keys, "--witness", state, "--checkpoint", cosigned)
+        self.assertEqual([(fact["name"], fact["upto"]) for fact in report["witnesses"]],
+                         [(str(state), self.signed - 1), ("witness.example", self.signed - 1)])
+        self.assertEqual(report["witnesses"][1]["last"], "2026-11-18T11:08:20.000000Z")
+        text = notes.checkpoint(self.log.origin, 300, hashlib.sha256(b"what the witness saw").digest())
+        (place / "checkpoint").write_text(notes.note(text, self.log.signers[0]))
+        report = self.expect("checkpoint_root", "--key", keys, "--witness", state, actual=str(place))
+        self.assertFalse(report["witnesses"][0]["vouches"])
+        forged = cosigned.read_text()
+        cosigned.write_text(forged[:-20] + ("A" if forged[-20] != "A" else "B") + forged[-19:])
+        self.expect("checkpoint_signature", "--key", keys, "--checkpoint", cosigned)
+
+    # Tiles
+
+    def test_every_change_of_a_tile_is_named(self) -> None:
+        size = self.log.size
+        last = tiles.path_of(0, size // 256, size % 256)
+
+        def flip(path: pathlib.Path) -> None:
+            data = bytearray(path.read_bytes())
+            data[len(data) // 2] ^= 1
+            path.write_bytes(data)
+
+        def link(path: pathlib.Path) -> None:
+            path.rename(self.folder / "moved")
+            path.symlink_to(self.folder / "moved")
+
+        acts = {"flipped": flip, "cut": lambda path: os.truncate(path, path.stat().st_size - 1),
+                "grown": lambda path: path.write_bytes(path.read_bytes() + b"\0"), "a link": link}
+        for name in (tiles.path_of(0, 0), tiles.path_of(1, 0, 3), last, tiles.path_of("entries", 1),
+                     tiles.path_of("entries", size // 256, size % 256)):
+            for what, act in acts.items():
+                with self.subTest(f"{name} {what}"):
+                    self.fresh()
+                    act(self.data / "tiles" / name)
+                    self.expect("tile", "--key", self.first, actual=name)
+
+    def test_a_missing_tile_is_named(self) -> None:
+        index, width = divmod(self.signed, 256)
+        for name in (tiles.path_of(0, 1), tiles.path_of("entries", 0), tiles.path_of(1, 0, 3), tiles.path_of(0, index, width)):
+            with self.subTest(name):
+                self.fresh()
+                (self.data / "tiles" / name).unlink()
+                self.expect("tile", "--key", self.first, actual=name)
+
+    def test_a_partial_tile_that_no_checkpoint_needs_may_be_missing(self) -> None:
+        for level in (0, "entries"):
+            (self.data / "tiles" / tiles.path_of(level, *divmod(self.log.size, 256))).unlink()
+        self.expect_verified("--key", self.first)
+
+    def test_an_unknown_file_is_named(self) -> None:
+        for name in ("stray", "tile/0/x000/001", "tile/0/0", "tile/8/000", "tile/0/000.p/256", "tile/0/000.p/01", "tile/entries/000.p/x"):
+            with self.subTest(name):
+                self.fresh()
+                (self.data / "tiles" / name).parent.mkdir(parents=True, exist_ok=True)
+                (self.data / "tiles" / name).write_bytes(b"?")
+                self.expect("tile", "--key", self.first, actual=name)
+
+    def test_a_tile_beyond_the_log_is_in_flight_only_while_it_is_new(self) -> None:
+        beyond = self.data / "tiles" / tiles.path_of(0, 9)
+        beyond.write_bytes(bytes(8192))
+        soon = time.time() + 3600
+        os.utime(beyond, (soon, soon))
+        self.assertTrue(any("newer" in text for text in self.expect_verified("--key", self.first)["warnings"]))
+        os.utime(beyond, (1, 1))
+        self.expect("tile", "--key", self.first, actual=tiles.path_of(0, 9))
+
+
+if __name__ == "__main__":
+    unittest.main()
