@@ -24,6 +24,8 @@ constexpr ConfigKey table[] = {
      "A postgresql:// URI; empty: a private Postgres in the data folder."},
     {"socket", &Config::socket, "", "", 0, 0,
      "The Unix socket; empty: munimentd.sock in the data folder."},
+    {"origin", &Config::origin, "muniment.local", "", 0, 0,
+     "Whose log it is, a name like example.com/agents: the origin of its checkpoints is this/log id."},
     {"artifact_bytes_max", &Config::artifact_bytes_max, "4 GiB", "bytes", 1, any,
      "The largest artifact."},
     {"disk_reserve_bytes", &Config::disk_reserve_bytes, "2 GiB", "bytes", 0, any,
@@ -100,6 +102,9 @@ Status check_text(const ConfigKey& key, std::string_view value, ConfigSource sou
   if (key.key == "log_level" && value != "error" && value != "warn" && value != "info" &&
       value != "debug") {
     return bad_value(key, value, "give error, warn, info or debug");
+  }
+  if (key.key == "origin" && (value.empty() || value.size() > 200 || value.find_first_of("+ \t\n") != std::string_view::npos)) {
+    return bad_value(key, value, "give 1 to 200 bytes without spaces and +");
   }
   if (key.key == "database" && !value.empty()) {
     if (!value.starts_with("postgresql://") && !value.starts_with("postgres://")) {

@@ -66,6 +66,7 @@ int run(int argc, char** argv) {
   add_event_commands(app, session);
   add_artifact_commands(app, session);
   add_ledger_commands(app, session);
+  add_audit_commands(app, session);
   add_import_command(app, session);
   app.add_subcommand("help", "This text, or that of a command: help run show");
   try {

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <string>
 
+#include "audit/publisher.hpp"
 #include "base/file.hpp"
 #include "base/limits.hpp"
 #include "base/log.hpp"
@@ -52,6 +53,7 @@ struct Daemon::Parts {
   store::RunDirectory runs;
   std::unique_ptr<store::ArtifactFiles> files;
   std::unique_ptr<store::Appender> appender;
+  std::unique_ptr<audit::Publisher> publisher;
   std::unique_ptr<store::RunFollower> run_follower;
   std::unique_ptr<evidence::PointerFollower> pointer_follower;
   std::unique_ptr<evidence::HaltJournal> halts;
@@ -118,6 +120,13 @@ Status Daemon::Parts::open_log(const Config& config) {
 }
 
 Status Daemon::Parts::open_followers(const Config& config) {
+  audit::PublisherOptions publishing;
+  publishing.data = config.data;
+  publishing.origin = config.origin;
+  publishing.uri = database_uri;
+  publishing.log_no = log_no;
+  ASSIGN_OR_RETURN(publisher, audit::Publisher::open(std::move(publishing), clock, *appender, tail));
+  publisher->start();
   store::Follower::Options options;
   options.uri = database_uri;
   options.log_no = log_no;
@@ -138,6 +147,7 @@ Status Daemon::Parts::open_followers(const Config& config) {
 }
 
 void Daemon::Parts::stop_followers() {
+  publisher->stop();
   tail.close();
   run_follower->stop();
   pointer_follower->stop();
@@ -147,7 +157,7 @@ void Daemon::Parts::stop_followers() {
 
 Status Daemon::Parts::open_socket(const Config& config) {
   services = std::unique_ptr<gateway::Services>(new gateway::Services{
-      clock, *appender, runs, tail, *files, *snapshots, *halts, config.data, database_uri, config.socket, clock.now()});
+      clock, *appender, runs, tail, *files, *snapshots, *halts, *publisher, config.data, database_uri, config.socket, clock.now()});
   workers = std::make_unique<gateway::WorkerPool>(static_cast<std::size_t>(config.workers), database_uri, log_no, worker_tasks_max);
   ServerOptions options;
   options.socket_path = config.socket;

@@ -19,6 +19,9 @@ class Snapshotter;
 namespace muniment::evidence {
 class HaltJournal;
 }
+namespace muniment::audit {
+class Publisher;
+}
 
 namespace muniment::gateway {
 
@@ -30,6 +33,7 @@ struct Services {
   store::ArtifactFiles& files;
   snapshot::Snapshotter& snapshots;
   evidence::HaltJournal& halts;
+  audit::Publisher& publisher;
   std::string data_dir;
   std::string database_uri;
   std::string socket_path;

@@ -10,9 +10,9 @@
 #include "base/limits.hpp"
 #include "base/log.hpp"
 #include "base/thread.hpp"
-#include "events/entry.hpp"
 #include "store/append_batch.hpp"
 #include "store/append_connection.hpp"
+#include "store/log_end.hpp"
 #include "store/reader.hpp"
 
 namespace muniment::store {
@@ -39,13 +39,13 @@ class Appender::Impl {
   void start() { thread_ = named_thread("append", [this] { serve(); }); }
   Status submit(AppendRequest request);
   LogStatus status() const;
+  void refuse(Error why);
   void stop();
 
   Appender* owner = nullptr;               // for its callbacks
 
  private:
   Status catch_up();
-  Status follow_tree(Reader& reader);
 
   void serve();
   std::vector<AppendRequest> take();       // waits; empty when there is something else to do
@@ -77,6 +77,7 @@ class Appender::Impl {
   bool stopping_ = false;
   bool dead_ = false;
   LogStatus published_;
+  std::optional<Error> refusal_;
 
   // The append thread's.
   LogHead head_;                           // as numbered, maybe ahead of what is committed
@@ -100,6 +101,7 @@ Status Appender::Impl::submit(AppendRequest request) {
   {
     std::lock_guard lock(mutex_);
     if (stopping_ || dead_) return Error(Errc::unavailable, "the daemon is stopping; your event was not accepted");
+    if (refusal_) return *refusal_;
     if (!published_.away.empty()) {
       const std::int64_t since = (clock_.now().micros - published_.away_since.micros) / 1'000'000;
       Error error(Errc::unavailable, published_.away + " since " + std::to_string(since) +
@@ -132,6 +134,13 @@ LogStatus Appender::Impl::status() const {
   status.queued_events = static_cast<std::int64_t>(queued_events_);
   status.queued_bytes = static_cast<std::int64_t>(queued_bytes_);
   return status;
+}
+
+void Appender::Impl::refuse(Error why) {
+  log_error("nothing is appended any more", {{"message", why.message}});
+  std::lock_guard lock(mutex_);
+  published_.refused = why.message;
+  refusal_ = std::move(why);
 }
 
 void Appender::Impl::stop() {
@@ -180,7 +189,7 @@ Status Appender::Impl::catch_up() {
                                          ". Run muniment-verify, and see docs/runbook.md#log_rolled_back");
   }
   Reader reader(options_.uri, options_.log_no);
-  RETURN_IF_ERROR(follow_tree(reader));
+  RETURN_IF_ERROR(follow_tree(reader, head_.log_id, last_committed_.seq, head_.edge));
   committed_edge_ = head_.edge;
   head_.next_seq = head_.edge.size();
   checkpoint_time_ = last_monotonic_ = clock_.monotonic();
@@ -199,36 +208,6 @@ Status Appender::Impl::catch_up() {
   view.origin = events::Origin::observed;
   view.run_no = view.first_seq = 0;
   log_run->publish(view);
-  return success();
-}
-
-// Brings the tree from the last checkpoint to the log's end, and holds every event on the way
-// against its own hash: a log whose end was changed is not appended to.
-Status Appender::Impl::follow_tree(Reader& reader) {
-  std::unordered_map<std::int64_t, Hash> chains;
-  EventFilter newer;
-  while (head_.edge.size() <= last_committed_.seq) {
-    newer.from_seq = head_.edge.size();
-    ASSIGN_OR_RETURN(const auto events, reader.events(newer, 1'000));
-    for (const events::Event& event : events) {
-      auto chain = chains.find(event.run_no);
-      if (chain == chains.end()) {
-        chain = chains.emplace(event.run_no, Hash{}).first;
-        if (event.run_seq > 0) {
-          ASSIGN_OR_RETURN(const auto before, reader.event_of_run(event.run_no, event.run_seq - 1));
-          if (before) chain->second = before->run_hash;
-        }
-      }
-      const events::EntryHashes hashes = events::hash_entry(head_.log_id, event, chain->second);
-      if (event.seq != head_.edge.size() || hashes.run_hash != event.run_hash) {
-        return Error(Errc::corrupt, "event " + std::to_string(head_.edge.size()) +
-                                        " does not fit its hash: the log was changed. Run muniment-verify");
-      }
-      chain->second = hashes.run_hash;
-      head_.edge.add(hashes.leaf_hash);
-    }
-    if (events.empty()) return Error(Errc::corrupt, "event " + std::to_string(head_.edge.size()) + " is missing. Run muniment-verify");
-  }
   return success();
 }
 
@@ -495,6 +474,7 @@ Result<std::unique_ptr<Appender>> Appender::open(AppenderOptions options, Clock&
 
 Status Appender::submit(AppendRequest request) { return impl_->submit(std::move(request)); }
 LogStatus Appender::status() const { return impl_->status(); }
+void Appender::refuse(Error why) { impl_->refuse(std::move(why)); }
 void Appender::stop() { impl_->stop(); }
 
 }  // namespace muniment::store

@@ -63,6 +63,7 @@ struct LogStatus {
   std::int64_t epoch = 0;
   std::string away;           // why Postgres does not take appends; empty: it does
   Time away_since;
+  std::string refused;        // why nothing is appended any more; empty: it is
   std::int64_t queued_events = 0;
   std::int64_t queued_bytes = 0;
 };
@@ -81,6 +82,9 @@ class Appender {
   Status submit(AppendRequest request);
 
   LogStatus status() const;
+
+  // From now on every append gets this error: the log is not what was signed. From any thread.
+  void refuse(Error why);
 
   // Drains the queue, stores a checkpoint of the tree and ends the thread.
   void stop();

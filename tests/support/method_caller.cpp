@@ -34,6 +34,7 @@ void MethodCaller::restart() {
 void MethodCaller::close() {
   services_.reset();
   reader_.reset();
+  publisher_.reset();
   halts_.reset();
   snapshots_.reset();
   appender_.reset();
@@ -64,8 +65,12 @@ void MethodCaller::open() {
   auto halts = evidence::HaltJournal::open({folder_.path() + "/halts", uri_, log_no}, *appender_, *runs_);
   if (!halts) throw std::runtime_error(halts.error().message);
   halts_ = *std::move(halts);
+  auto publisher = audit::Publisher::open({folder_.path(), "muniment.test", uri_, log_no}, clock_, *appender_, *tail_);
+  if (!publisher) throw std::runtime_error(publisher.error().message);
+  publisher_ = *std::move(publisher);
+  publisher_->start();
   reader_ = std::make_unique<store::Reader>(uri_, log_no);
-  services_.reset(new gateway::Services{clock_, *appender_, *runs_, *tail_, *files_, *snapshots_, *halts_, folder_.path(), uri_,
+  services_.reset(new gateway::Services{clock_, *appender_, *runs_, *tail_, *files_, *snapshots_, *halts_, *publisher_, folder_.path(), uri_,
                                         folder_.path() + "/munimentd.sock", clock_.now()});
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "audit/publisher.hpp"
 #include "base/schema.hpp"
 #include "evidence/halt_journal.hpp"
 #include "gateway/method_table.hpp"
@@ -59,6 +60,7 @@ class MethodCaller {
   std::unique_ptr<store::ArtifactFiles> files_;
   std::unique_ptr<snapshot::Snapshotter> snapshots_;  // asked, but not following
   std::unique_ptr<evidence::HaltJournal> halts_;
+  std::unique_ptr<audit::Publisher> publisher_;
   std::unique_ptr<gateway::Services> services_;
   std::unique_ptr<store::Reader> reader_;
   std::vector<std::string> texts_;  // parameters must outlive the answers that point into them

@@ -123,13 +123,13 @@ Result<std::shared_ptr<store::Run>> run_of_evidence(Call& call, const std::optio
   return run;
 }
 
-struct Page {
+struct LedgerPage {
   std::optional<Uuid> after;
   std::size_t limit = limits::page_items_default;
 };
 
-Result<Page> page_of(const json::Value& params) {
-  Page page;
+Result<LedgerPage> page_of(const json::Value& params) {
+  LedgerPage page;
   if (const auto cursor = params["cursor"].as_string()) {
     page.after = parse_uuid(*cursor);
     if (!page.after) return Error(Errc::invalid_argument, "cursor: not one that this method answered.");
@@ -201,7 +201,7 @@ Result<Answer> claim_record(Call& call) {
 Result<Answer> claim_list(Call& call) {
   if (!call.reader) return Answer(NeedsWorker{});
   ASSIGN_OR_RETURN(const auto run, find_run(call, call.params["run_id"].string_or("")));
-  ASSIGN_OR_RETURN(const Page page, page_of(call.params));
+  ASSIGN_OR_RETURN(const LedgerPage page, page_of(call.params));
   ASSIGN_OR_RETURN(const auto rows, call.reader->claims(run->run_id, page.after, page.limit + 1));
   return Answer(Reply{page_json("claims", rows, page.limit, write_claim, [](const store::ClaimRow& row) { return row.claim_id; }), {}});
 }
@@ -253,7 +253,7 @@ Result<Answer> evidence_list(Call& call) {
   } else if (!call.caller.admin) {
     return Error(Errc::invalid_argument, "run_id: say of which run. The evidence of all runs is for the daemon's owner alone.");
   }
-  ASSIGN_OR_RETURN(const Page page, page_of(call.params));
+  ASSIGN_OR_RETURN(const LedgerPage page, page_of(call.params));
   ASSIGN_OR_RETURN(const auto rows, call.reader->evidence(run_id, call.params["type"].as_string(), page.after, page.limit + 1));
   return Answer(Reply{page_json("evidence", rows, page.limit, write_evidence, [](const store::EvidenceRow& row) { return row.evidence_id; }), {}});
 }

@@ -27,6 +27,12 @@ Result<Answer> evidence_list(Call& call);
 Result<Answer> run_recover(Call& call);
 Result<Answer> server_rebuild(Call& call);
 
+// audit.cpp
+Result<Answer> audit_checkpoint(Call& call);
+Result<Answer> audit_key(Call& call);
+Result<Answer> audit_prove(Call& call);
+Result<Answer> audit_verified(Call& call);
+
 // commands.cpp
 Result<Answer> command_end(Call& call);
 Result<Answer> command_start(Call& call);

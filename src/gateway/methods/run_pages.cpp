@@ -79,7 +79,7 @@ Result<std::int64_t> wait_for_follower(Call& call) {
   }
 }
 
-store::RunFilter filter_of(const Call& call) {
+store::RunFilter run_filter_of(const Call& call) {
   const json::Value& params = call.params;
   store::RunFilter filter;
   filter.status = params["status"].as_string();
@@ -106,7 +106,7 @@ Result<Answer> run_get(Call& call) {
 }
 
 Result<Answer> run_list(Call& call) {
-  store::RunFilter filter = filter_of(call);
+  store::RunFilter filter = run_filter_of(call);
   const std::string question = question_of("run.list", call.params);
   if (const json::Value cursor = call.params["cursor"]) {
     ASSIGN_OR_RETURN(filter.before_run_no, read_cursor(cursor.string_or(""), question));

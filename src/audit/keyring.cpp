@@ -1,0 +1,126 @@
+#include "audit/keyring.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include <fmt/format.h>
+
+#include "base/failpoint.hpp"
+#include "base/file.hpp"
+
+namespace muniment::audit {
+namespace {
+
+constexpr std::size_t key_file_bytes_max = 64 * 1024;
+constexpr std::string_view public_head =
+    "# The keys that sign this log, the oldest first. Keep a copy where its operator cannot change it.\n";
+
+Status check_private(const std::string& path) {
+  struct stat about {};
+  if (::stat(path.c_str(), &about) != 0) return file_error("reading", path, errno);
+  if ((about.st_mode & 077) == 0) return success();
+  return Error(Errc::denied, fmt::format("{} can be read by others (mode {:03o}); it must be 600: chmod 600 {}", path, about.st_mode & 0777, path));
+}
+
+Status rename_durably(const std::string& from, const std::string& to, const std::string& folder) {
+  if (::rename(from.c_str(), to.c_str()) != 0) return file_error("renaming", from, errno);
+  ASSIGN_OR_RETURN(const Fd opened, open_folder(folder));
+  if (::fsync(opened.get()) != 0) return file_error("syncing", folder, errno);
+  return success();
+}
+
+}  // namespace
+
+Result<Keyring> Keyring::open(const std::string& folder) {
+  if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) return file_error("making", folder, errno);
+  Keyring keys(folder);
+  RETURN_IF_ERROR(keys.read());
+  return keys;
+}
+
+Result<std::optional<NoteSigner>> Keyring::read_signer(const std::string& name) const {
+  auto text = read_file(path(name), key_file_bytes_max);
+  if (!text && text.error().code == Errc::not_found) return std::optional<NoteSigner>();
+  if (!text) return std::move(text).error();
+  RETURN_IF_ERROR(check_private(path(name)));
+  auto signer = NoteSigner::parse(*text);
+  if (!signer) return Error(Errc::corrupt, fmt::format("{}: {}", path(name), signer.error().message));
+  return std::optional<NoteSigner>(*std::move(signer));
+}
+
+Status Keyring::read() {
+  ASSIGN_OR_RETURN(current_, read_signer("log.key"));
+  ASSIGN_OR_RETURN(old_, read_signer("log.key.old"));
+  ASSIGN_OR_RETURN(next_, read_signer("log.key.next"));
+  verifiers_.clear();
+  last_signed_.reset();
+  if (auto text = read_file(path("log.pub"), key_file_bytes_max)) {
+    auto keys = parse_verifier_keys(*text);
+    if (!keys) return Error(Errc::corrupt, fmt::format("{}: {}", path("log.pub"), keys.error().message));
+    verifiers_ = *std::move(keys);
+  } else if (text.error().code != Errc::not_found) {
+    return std::move(text).error();
+  }
+  if (current_ && (verifiers_.empty() || verifiers_.back() != current_->verifier())) verifiers_.push_back(current_->verifier());
+  auto text = read_file(path("last_signed"), key_file_bytes_max);
+  if (!text) return text.error().code == Errc::not_found ? success() : Status(std::move(text).error());
+  const auto broken = [&](const Error& error) { return Error(Errc::corrupt, fmt::format("{}: {}", path("last_signed"), error.message)); };
+  const auto note = Note::parse(*text);
+  if (!note) return broken(note.error());
+  const auto checkpoint = Checkpoint::parse(note->text);
+  if (!checkpoint) return broken(checkpoint.error());
+  last_signed_ = LastSigned{*checkpoint, *text};
+  return success();
+}
+
+Note Keyring::sign(const Checkpoint& checkpoint) const {
+  Note note;
+  note.text = checkpoint.text();
+  if (old_) note.signatures.push_back(old_->sign(note.text));
+  note.signatures.push_back(current_->sign(note.text));
+  return note;
+}
+
+Status Keyring::remember(const Checkpoint& checkpoint, const std::string& note) {
+  RETURN_IF_ERROR(write_file_durably(path("last_signed"), note, 0644));
+  last_signed_ = LastSigned{checkpoint, note};
+  return success();
+}
+
+Status Keyring::prepare_next(const std::string& name) {
+  NoteSigner made(name, KeyType::ed25519, SigningKey::generate());
+  RETURN_IF_ERROR(write_file_durably(path("log.key.next"), made.text() + "\n", 0600));
+  next_ = std::move(made);
+  return success();
+}
+
+Status Keyring::adopt_next() {
+  if (!next_) return Error(Errc::system_error, "no key was prepared");
+  std::string text(public_head);
+  for (const VerifierKey& key : verifiers_) {
+    if (key != next_->verifier()) text += key.text() + "\n";
+  }
+  text += next_->verifier().text() + "\n";
+  RETURN_IF_ERROR(write_file_durably(path("log.pub"), text, 0644));
+  if (current_) RETURN_IF_ERROR(rename_durably(path("log.key"), path("log.key.old"), folder_));
+  FAILPOINT("keys.after_old");
+  RETURN_IF_ERROR(rename_durably(path("log.key.next"), path("log.key"), folder_));
+  return read();
+}
+
+Status Keyring::drop_next() {
+  if (::unlink(path("log.key.next").c_str()) != 0 && errno != ENOENT) return file_error("removing", path("log.key.next"), errno);
+  next_.reset();
+  return success();
+}
+
+Status Keyring::forget_old() {
+  if (::unlink(path("log.key.old").c_str()) != 0 && errno != ENOENT) return file_error("removing", path("log.key.old"), errno);
+  old_.reset();
+  return success();
+}
+
+}  // namespace muniment::audit

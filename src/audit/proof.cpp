@@ -1,0 +1,48 @@
+#include "audit/proof.hpp"
+
+#include <fmt/format.h>
+
+#include "base/base64.hpp"
+#include "events/entry.hpp"
+#include "events/merkle_proof.hpp"
+
+namespace muniment::audit {
+
+std::string proof_file(std::string_view entry, std::int64_t seq, const std::vector<Hash>& hashes, std::string_view note) {
+  std::string file = fmt::format("c2sp.org/tlog-proof@v1\nextra {}\nindex {}\n", to_base64(entry), seq);
+  for (const Hash& hash : hashes) file += to_base64(view(hash)) + "\n";
+  return file.append("\n").append(note);
+}
+
+Result<InclusionProof> prove_inclusion(const Publisher& publisher, store::Reader& reader, const events::Event& event, Deadline deadline) {
+  Hash previous{};
+  if (event.run_seq > 0) {
+    ASSIGN_OR_RETURN(const auto before, reader.event_of_run(event.run_no, event.run_seq - 1));
+    if (!before) return Error(Errc::corrupt, fmt::format("the event before {} in its run is missing. Run muniment-verify", event.seq));
+    previous = before->run_hash;
+  }
+  ASSIGN_OR_RETURN(const Published published, publisher.covering(event.seq, deadline));
+  InclusionProof proof{event.seq, published.checkpoint, {}, {}, {}};
+  std::string entry;
+  events::encode_entry(publisher.log_id(), event, previous, entry);
+  proof.leaf = sha256({std::string_view("\0", 1), entry});
+  TreeReader tree(publisher.tiles(), published.checkpoint.size);
+  ASSIGN_OR_RETURN(proof.hashes, events::inclusion_proof(event.seq, published.checkpoint.size, tree.reader()));
+  // Held against the root before it leaves: a proof that fails elsewhere would look like an attack.
+  if (!events::proves_inclusion(proof.leaf, event.seq, published.checkpoint.size, published.checkpoint.root, proof.hashes)) {
+    return Error(Errc::corrupt, fmt::format("event {} or the tree was changed since it was signed. Run muniment-verify", event.seq));
+  }
+  if (!published.note.empty()) proof.file = proof_file(entry, event.seq, proof.hashes, published.note);
+  return proof;
+}
+
+Result<std::vector<Hash>> prove_consistency(const Publisher& publisher, std::int64_t first, std::int64_t second) {
+  const std::int64_t size = publisher.newest().checkpoint.size;
+  if (first > second || second > size) {
+    return Error(Errc::invalid_argument, fmt::format("expected first <= second <= {}, the newest checkpoint's size; got {} and {}.", size, first, second));
+  }
+  TreeReader tree(publisher.tiles(), size);
+  return events::consistency_proof(first, second, tree.reader());
+}
+
+}  // namespace muniment::audit

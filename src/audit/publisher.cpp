@@ -1,0 +1,315 @@
+#include "audit/publisher.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/failpoint.hpp"
+#include "base/json.hpp"
+#include "base/log.hpp"
+#include "base/thread.hpp"
+#include "events/entry.hpp"
+#include "store/checkpoint_notes.hpp"
+#include "store/follower.hpp"
+
+namespace muniment::audit {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::string_view follower_name = "publisher";
+constexpr std::size_t events_per_read = 4'096;
+constexpr std::size_t runs_remembered_max = 65'536;
+// How often what was written is made durable, and a note is stored in the database.
+constexpr std::chrono::seconds keep_every{60};
+constexpr milliseconds retry_pause{1'000};
+constexpr milliseconds sleep_at_most{10'000};
+
+Error rolled_back(std::int64_t size, const Checkpoint& signed_last) {
+  return {Errc::system_error,
+          fmt::format("log_rolled_back: the log has {} events, {} were signed. Nothing is appended. Run muniment-verify, and see "
+                      "docs/runbook.md#log_rolled_back", size, signed_last.size)};
+}
+
+Error rewritten(const Checkpoint& signed_last) {
+  return {Errc::system_error,
+          fmt::format("log_rolled_back: the first {} events are not those that were signed. Nothing is appended. Run muniment-verify, "
+                      "and see docs/runbook.md#log_rolled_back", signed_last.size)};
+}
+
+}  // namespace
+
+Publisher::Publisher(PublisherOptions options, Clock& clock, store::Appender& appender, const store::Tail& tail, Keyring keys,
+                     TreeWriter writer)
+    : options_(std::move(options)), clock_(clock), appender_(appender), tail_(tail),
+      origin_(options_.origin + "/" + appender.status().log_id.text()), log_id_(appender.status().log_id),
+      reader_(options_.uri, options_.log_no), writer_(std::move(writer)), keys_(std::move(keys)) {
+  newest_.checkpoint = {origin_, 0, sha256("")};
+}
+
+Publisher::~Publisher() { stop(); }
+
+Result<std::unique_ptr<Publisher>> Publisher::open(PublisherOptions options, Clock& clock, store::Appender& appender,
+                                                   const store::Tail& tail) {
+  ASSIGN_OR_RETURN(Keyring keys, Keyring::open(options.data + "/keys"));
+  ASSIGN_OR_RETURN(TreeWriter writer, TreeWriter::open(options.data + "/tiles"));
+  std::unique_ptr<Publisher> publisher(
+      new Publisher(std::move(options), clock, appender, tail, std::move(keys), std::move(writer)));
+  const auto& last = publisher->keys_.last_signed();
+  const std::int64_t size = appender.status().size;
+  if (last && last->checkpoint.size > size) appender.refuse(rolled_back(size, last->checkpoint));
+  RETURN_IF_ERROR(publisher->settle_next_key());
+  return publisher;
+}
+
+// A key that a crash left half-way is ours if the log says so.
+Status Publisher::settle_next_key() {
+  if (!keys_.next()) return success();
+  store::EventFilter announced;
+  announced.run_no = 0;
+  announced.types = {"key.rotated"};
+  announced.newest_first = true;
+  ASSIGN_OR_RETURN(const auto newest, reader_.events(announced, 1));
+  const auto body = json::parse(newest.empty() ? "{}" : newest.front().body.value_or("{}"));
+  const bool ours = body && body->root()["new_key"].string_or("") == keys_.next()->verifier().text();
+  return ours ? keys_.adopt_next() : keys_.drop_next();
+}
+
+void Publisher::start() { thread_ = named_thread("publisher", [this] { follow(); }); }
+
+void Publisher::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wake();
+  if (thread_.joinable()) thread_.join();
+}
+
+void Publisher::wake() {
+  woken_ = true;
+  changed_.notify_all();
+  tail_.wake();
+}
+
+// ---- from other threads -------------------------------------------------------------------------
+
+Published Publisher::newest() const {
+  const std::lock_guard lock(mutex_);
+  return newest_;
+}
+
+Result<Published> Publisher::covering(std::int64_t seq, Deadline deadline) const {
+  std::unique_lock lock(mutex_);
+  const bool covered = changed_.wait_until(lock, deadline, [&] { return newest_.checkpoint.size > seq || stopping_ || !problem_.empty(); });
+  if (newest_.checkpoint.size > seq) return newest_;
+  if (!problem_.empty()) return Error(Errc::unavailable, "no checkpoint covers event " + std::to_string(seq) + ": " + problem_);
+  return Error(covered ? Errc::unavailable : Errc::deadline_exceeded, fmt::format("no checkpoint covers event {} yet. Ask again.", seq));
+}
+
+std::vector<VerifierKey> Publisher::keys() const {
+  const std::lock_guard lock(mutex_);
+  return keys_.verifiers();
+}
+
+std::string Publisher::problem() const {
+  const std::lock_guard lock(mutex_);
+  return problem_;
+}
+
+Result<VerifierKey> Publisher::prepare_key() {
+  const std::lock_guard lock(mutex_);
+  if (keys_.next()) return Error(Errc::conflict, "a new key is being made. Ask again.");
+  RETURN_IF_ERROR(keys_.prepare_next(origin_));
+  return keys_.next()->verifier();
+}
+
+Status Publisher::adopt_key() {
+  {
+    const std::lock_guard lock(mutex_);
+    RETURN_IF_ERROR(keys_.adopt_next());
+    keys_changed_ = true;
+  }
+  wake();
+  return success();
+}
+
+void Publisher::drop_key() {
+  const std::lock_guard lock(mutex_);
+  (void)keys_.drop_next();
+}
+
+void Publisher::set_problem(const Error& error) {
+  const std::lock_guard lock(mutex_);
+  if (problem_ != error.message) log_error("publishing", {{"message", error.message}});
+  problem_ = error.message;
+  changed_.notify_all();
+}
+
+// ---- the thread ---------------------------------------------------------------------------------
+
+void Publisher::follow() {
+  for (;;) {
+    woken_ = false;
+    const Status done = begun_ ? publish() : begin();
+    if (!done) set_problem(done.error());
+    if (!rest(done.ok())) break;
+  }
+  // What was committed since, and all of it durable.
+  if (!begun_) return;
+  Status done = publish();
+  if (done) done = keep_progress(true);
+  if (!done) set_problem(done.error());
+}
+
+// Until the next checkpoint is due: an interval after this one, and then as soon as there is something new. False: stop.
+bool Publisher::rest(bool well) {
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, well ? options_.interval : retry_pause, [&] { return stopping_ || keys_changed_; });
+  if (stopping_) return false;
+  if (!well || keys_changed_) return true;
+  lock.unlock();
+  tail_.wait(writer_.size(), sleep_at_most, woken_);
+  lock.lock();
+  return !stopping_;
+}
+
+// From the tiles that are known to be durable; from the first event when they are not what they should be.
+Status Publisher::begin() {
+  if (!appender_.status().refused.empty()) return Error(Errc::system_error, appender_.status().refused);
+  ASSIGN_OR_RETURN(const auto positions, reader_.follower_positions());
+  std::int64_t from = 0;
+  for (const auto& [name, position] : positions) {
+    if (name == follower_name) from = position;
+  }
+  Status done = catch_up_from(from);
+  if (!done && done.error().code == Errc::corrupt && from > 0) {
+    log_warning("the tiles are made anew", {{"message", done.error().message}});
+    done = catch_up_from(0);
+  }
+  RETURN_IF_ERROR(std::move(done));
+  RETURN_IF_ERROR(hold_against_last_signed());
+  begun_ = true;
+  return publish();
+}
+
+Status Publisher::catch_up_from(std::int64_t size) {
+  chains_.clear();
+  RETURN_IF_ERROR(writer_.start_at(size));
+  kept_size_ = writer_.size();
+  const store::LogStatus log = appender_.status();
+  RETURN_IF_ERROR(advance(log.size));
+  if (writer_.root() != log.root) return Error(Errc::corrupt, "the tiles do not give the log's root. Run muniment-verify");
+  return success();
+}
+
+Status Publisher::hold_against_last_signed() {
+  std::optional<LastSigned> last;
+  {
+    const std::lock_guard lock(mutex_);
+    last = keys_.last_signed();
+  }
+  if (!last) return success();
+  RETURN_IF_ERROR(writer_.write_partial());
+  TreeReader tree(writer_.folder(), writer_.size());
+  ASSIGN_OR_RETURN(const Hash root, events::root_of(last->checkpoint.size, tree.reader()));
+  if (root == last->checkpoint.root && last->checkpoint.origin == origin_) return success();
+  const Error error = rewritten(last->checkpoint);
+  appender_.refuse(error);
+  return error;
+}
+
+// Takes the committed events up to `size` into the tree.
+Status Publisher::advance(std::int64_t size) {
+  while (writer_.size() < size) {
+    const auto limit = static_cast<std::size_t>(std::min<std::int64_t>(size - writer_.size(), static_cast<std::int64_t>(events_per_read)));
+    if (const auto newer = tail_.read(writer_.size(), limit)) {
+      // A batch is counted a moment before the tail has it.
+      if (newer->empty() && !tail_.wait(writer_.size(), retry_pause)) return Error(Errc::unavailable, "the newest events are not there yet");
+      for (const store::EventPtr& event : *newer) RETURN_IF_ERROR(add(*event));
+      continue;
+    }
+    store::EventFilter older;
+    older.from_seq = writer_.size();
+    older.to_seq = size - 1;
+    ASSIGN_OR_RETURN(const auto events, reader_.events(older, std::min<std::size_t>(limit, 1'000)));
+    if (events.empty()) return Error(Errc::corrupt, fmt::format("event {} is missing. Run muniment-verify", writer_.size()));
+    for (const events::Event& event : events) RETURN_IF_ERROR(add(event));
+  }
+  return success();
+}
+
+Status Publisher::add(const events::Event& event) {
+  if (event.seq != writer_.size()) return Error(Errc::corrupt, fmt::format("event {} is missing. Run muniment-verify", writer_.size()));
+  auto chain = chains_.find(event.run_no);
+  if (chain == chains_.end()) {
+    if (chains_.size() >= runs_remembered_max) chains_.clear();
+    chain = chains_.emplace(event.run_no, Hash{}).first;
+    if (event.run_seq > 0) {
+      const auto before = reader_.event_of_run(event.run_no, event.run_seq - 1);
+      if (!before || !*before) {
+        chains_.erase(chain);
+        if (!before) return before.error();
+        return Error(Errc::corrupt, fmt::format("the event before {} in its run is missing. Run muniment-verify", event.seq));
+      }
+      chain->second = (*before)->run_hash;
+    }
+  }
+  std::string entry;
+  events::encode_entry(log_id_, event, chain->second, entry);
+  chain->second = event.run_hash;
+  return writer_.add(entry, sha256({std::string_view("\0", 1), entry}));
+}
+
+Status Publisher::publish() {
+  const store::LogStatus log = appender_.status();
+  RETURN_IF_ERROR(advance(log.size));
+  std::unique_lock lock(mutex_);
+  const bool newly_keyed = std::exchange(keys_changed_, false);
+  const bool wants_note = keys_.can_sign() && (newly_keyed || newest_.note.empty());
+  problem_.clear();
+  if (writer_.size() == newest_.checkpoint.size && !wants_note) return success();
+  if (writer_.root() != log.root) {
+    begun_ = false;  // the files may be at fault: they are looked at again from their start
+    return Error(Errc::corrupt, "the tiles do not give the log's root. Run muniment-verify");
+  }
+  lock.unlock();
+  RETURN_IF_ERROR(writer_.write_partial());
+  lock.lock();
+  Published next{{origin_, log.size, log.root}, {}};
+  if (keys_.can_sign()) {
+    next.note = keys_.sign(next.checkpoint).signed_text();
+    FAILPOINT("checkpoint.before_remember");
+    RETURN_IF_ERROR(keys_.remember(next.checkpoint, next.note));
+    FAILPOINT("checkpoint.after_remember");
+  }
+  const bool by_both = keys_.has_old();
+  newest_ = next;
+  changed_.notify_all();
+  lock.unlock();
+  if (next.note.empty()) return keep_progress(false);
+  RETURN_IF_ERROR(writer_.write_checkpoint(next.note));
+  if (on_signed) on_signed(next);
+  RETURN_IF_ERROR(keep_progress(by_both || kept_ == Monotonic{}));
+  if (!by_both) return success();
+  lock.lock();
+  return keys_.forget_old();
+}
+
+// Now and then: the tiles durable, how far they are, and the newest note in the database.
+Status Publisher::keep_progress(bool now) {
+  if (!now && clock_.monotonic() < kept_ + keep_every) return success();
+  const Published newest = this->newest();
+  if (!newest.note.empty()) {
+    RETURN_IF_ERROR(store::store_note(reader_.connection(), options_.log_no, newest.checkpoint.size, newest.note, clock_.now()));
+  }
+  if (writer_.size() != kept_size_) {
+    RETURN_IF_ERROR(writer_.sync());
+    RETURN_IF_ERROR(store::keep_position(reader_.connection(), options_.log_no, follower_name, writer_.size()));
+  }
+  kept_size_ = writer_.size();
+  kept_ = clock_.monotonic();
+  return success();
+}
+
+}  // namespace muniment::audit

@@ -1,0 +1,113 @@
+// The publisher follows the log and makes what an auditor needs of it: tiles, entry bundles, and a
+// signed checkpoint at most 250 ms after an event, by time only. It never signs a tree that is
+// smaller than, or other than, what it signed before: the last signed checkpoint is durable before
+// it is published, and at the start the log is held against it.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "audit/keyring.hpp"
+#include "audit/tree_files.hpp"
+#include "base/clock.hpp"
+#include "base/result.hpp"
+#include "store/appender.hpp"
+#include "store/reader.hpp"
+#include "store/tail.hpp"
+
+namespace muniment::audit {
+
+struct PublisherOptions {
+  std::string data;                           // keys/ and tiles/ lie in it
+  std::string origin;                         // the origin line is origin/log_id
+  std::string uri;
+  std::int16_t log_no = 1;
+  std::chrono::milliseconds interval{200};    // between two checkpoints, while events come
+};
+
+// A size for which all tiles are there.
+struct Published {
+  Checkpoint checkpoint;
+  std::string note;                           // empty: there is no key
+};
+
+class Publisher {
+ public:
+  // Errors: those of the keys and the folders; what is wrong with the log is found by the thread.
+  static Result<std::unique_ptr<Publisher>> open(PublisherOptions options, Clock& clock, store::Appender& appender,
+                                                 const store::Tail& tail);
+  ~Publisher();
+  void start();
+  // Publishes what is committed and ends the thread. The append thread must have ended.
+  void stop();
+
+  Published newest() const;
+  // The first published size above `seq`. Errors: deadline_exceeded; what stops the publisher.
+  Result<Published> covering(std::int64_t seq, Deadline deadline) const;
+  const Fd& tiles() const { return writer_.folder(); }
+
+  std::string origin() const { return origin_; }
+  const Uuid& log_id() const { return log_id_; }
+  std::vector<VerifierKey> keys() const;
+  std::string problem() const;                // why nothing is published; empty: it is
+
+  // A new key, in two steps around the event that announces it.
+  Result<VerifierKey> prepare_key();          // conflict when one is being made
+  Status adopt_key();
+  void drop_key();
+
+  // Called on the publisher's thread for each signed checkpoint; must not block.
+  std::function<void(const Published&)> on_signed;
+
+ private:
+  Publisher(PublisherOptions options, Clock& clock, store::Appender& appender, const store::Tail& tail, Keyring keys, TreeWriter writer);
+
+  void follow();
+  bool rest(bool well);
+  void wake();
+  Status settle_next_key();
+  Status begin();
+  Status catch_up_from(std::int64_t size);
+  Status hold_against_last_signed();
+  Status advance(std::int64_t size);
+  Status add(const events::Event& event);
+  Status publish();
+  Status keep_progress(bool now);
+  void set_problem(const Error& error);
+
+  const PublisherOptions options_;
+  Clock& clock_;
+  store::Appender& appender_;
+  const store::Tail& tail_;
+  const std::string origin_;
+  const Uuid log_id_;
+
+  // The thread's.
+  store::Reader reader_;
+  TreeWriter writer_;
+  std::unordered_map<std::int64_t, Hash> chains_;  // run_no → its last run_hash
+  bool begun_ = false;
+  Monotonic kept_{};
+  std::int64_t kept_size_ = 0;
+
+  std::atomic<bool> woken_{false};
+  mutable std::mutex mutex_;                  // guards what follows
+  mutable std::condition_variable changed_;
+  Keyring keys_;
+  bool keys_changed_ = false;
+  Published newest_;
+  std::string problem_;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace muniment::audit

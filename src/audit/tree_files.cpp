@@ -1,0 +1,206 @@
+#include "audit/tree_files.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "events/merkle.hpp"
+
+namespace muniment::audit {
+namespace {
+
+constexpr std::size_t hash_bytes = sizeof(Hash);
+constexpr std::string_view temporary = ".new";  // one writer, one name
+
+Hash hash_at(std::string_view hashes, std::size_t index) {
+  Hash hash;
+  std::memcpy(hash.data(), hashes.data() + index * hash_bytes, hash_bytes);
+  return hash;
+}
+
+Result<std::string> read_tile(const Fd& folder, const std::string& path, std::size_t bytes) {
+  ASSIGN_OR_RETURN(const RegularFile file, open_regular_beneath(folder, path));
+  ASSIGN_OR_RETURN(std::string tile, read_at(file.fd, 0, bytes));
+  if (tile.size() != bytes) return Error(Errc::corrupt, fmt::format("{} has {} bytes, {} are needed", path, tile.size(), bytes));
+  return tile;
+}
+
+}  // namespace
+
+Hash tile_root(std::string_view hashes) {
+  std::vector<Hash> row(hashes.size() / hash_bytes);
+  for (std::size_t i = 0; i < row.size(); ++i) row[i] = hash_at(hashes, i);
+  for (std::size_t left = row.size(); left > 1; left /= 2) {
+    for (std::size_t i = 0; i < left / 2; ++i) row[i] = events::merkle_node(row[2 * i], row[2 * i + 1]);
+  }
+  return row.front();
+}
+
+// ---- reading ------------------------------------------------------------------------------------
+
+Result<std::string_view> TreeReader::tile(int level, std::int64_t index) {
+  const std::string full = tile_path(level, index);
+  if (const auto held = tiles_.find(full); held != tiles_.end()) return std::string_view(held->second);
+  const std::int64_t hashes = std::min(tile_width, tile_hashes(level, size_) - index * tile_width);
+  if (hashes <= 0) return Error(Errc::corrupt, fmt::format("a log of {} events has no {}", size_, full));
+  const std::size_t bytes = static_cast<std::size_t>(hashes) * hash_bytes;
+  // A partial tile goes when the full one is there.
+  auto read = read_tile(folder_, full, bytes);
+  if (!read && hashes < tile_width) read = read_tile(folder_, tile_path(level, index, hashes), bytes);
+  if (!read && hashes < tile_width) read = read_tile(folder_, full, bytes);
+  if (!read) return Error(Errc::corrupt, "reading the tree: " + read.error().message);
+  return std::string_view(tiles_.emplace(full, *std::move(read)).first->second);
+}
+
+Result<Hash> TreeReader::node(int level, std::int64_t index) {
+  const int tile_level = level / 8;
+  const int below = level % 8;  // how far above the tile's hashes
+  const std::int64_t first = index << below;
+  ASSIGN_OR_RETURN(const std::string_view hashes, tile(tile_level, first / tile_width));
+  const auto begin = static_cast<std::size_t>(first % tile_width) * hash_bytes;
+  const auto length = (std::size_t{1} << below) * hash_bytes;
+  if (begin + length > hashes.size()) {
+    return Error(Errc::corrupt, fmt::format("a log of {} events has no node {} of level {}", size_, index, level));
+  }
+  return tile_root(hashes.substr(begin, length));
+}
+
+// ---- writing ------------------------------------------------------------------------------------
+
+Result<TreeWriter> TreeWriter::open(const std::string& folder) {
+  if (::mkdir(folder.c_str(), 0755) != 0 && errno != EEXIST) return file_error("making", folder, errno);
+  ASSIGN_OR_RETURN(Fd opened, open_folder(folder));
+  return TreeWriter(std::move(opened));
+}
+
+Status TreeWriter::start_at(std::int64_t size) {
+  size_ = size / tile_width * tile_width;
+  levels_.clear();
+  entries_.clear();
+  for (int level = 1; tile_hashes(level, size_) > 0; ++level) {
+    std::string hashes;
+    const std::int64_t count = tile_hashes(level, size_);
+    for (std::int64_t below = count / tile_width * tile_width; below < count; ++below) {
+      ASSIGN_OR_RETURN(const std::string tile, read_tile(folder_, tile_path(level - 1, below), tile_bytes));
+      hashes.append(view(tile_root(tile)));
+    }
+    levels_.resize(static_cast<std::size_t>(level) + 1);
+    levels_.back() = std::move(hashes);
+  }
+  return success();
+}
+
+Status TreeWriter::add(std::string_view entry, const Hash& leaf) {
+  if (entry.size() > 0xFFFF) return Error(Errc::system_error, fmt::format("an entry of {} bytes, limit 65,535", entry.size()));
+  entries_ += static_cast<char>(entry.size() >> 8);
+  entries_ += static_cast<char>(entry.size() & 0xFF);
+  entries_ += entry;
+  ++size_;
+  if (size_ % tile_width == 0) {
+    const std::string path = entries_path(size_ / tile_width - 1);
+    RETURN_IF_ERROR(write(path, entries_));
+    RETURN_IF_ERROR(remove_partial(path));
+    entries_.clear();
+  }
+  return push(0, view(leaf));
+}
+
+Status TreeWriter::push(std::size_t level, std::string_view hash) {
+  if (levels_.size() <= level) levels_.resize(level + 1);
+  levels_[level].append(hash);
+  if (levels_[level].size() < tile_bytes) return success();
+  const std::string tile = std::exchange(levels_[level], {});
+  const int shown = static_cast<int>(level);
+  const std::string path = tile_path(shown, tile_hashes(shown, size_) / tile_width - 1);
+  RETURN_IF_ERROR(write(path, tile));
+  RETURN_IF_ERROR(remove_partial(path));
+  return push(level + 1, view(tile_root(tile)));
+}
+
+Status TreeWriter::write_partial() {
+  for (std::size_t level = 0; level < levels_.size(); ++level) {
+    const auto width = static_cast<std::int64_t>(levels_[level].size() / hash_bytes);
+    if (width == 0) continue;
+    const int shown = static_cast<int>(level);
+    RETURN_IF_ERROR(write(tile_path(shown, tile_hashes(shown, size_) / tile_width, width), levels_[level]));
+  }
+  if (entries_.empty()) return success();
+  return write(entries_path(size_ / tile_width, size_ % tile_width), entries_);
+}
+
+Status TreeWriter::sync() {
+  if (::syncfs(folder_.get()) != 0) return file_error("syncing", "the tiles", errno);
+  return success();
+}
+
+Status TreeWriter::write_checkpoint(std::string_view note) { return write("checkpoint", note); }
+
+Hash TreeWriter::root() const {
+  // Right to left: what is left of a lower tile joins what stands to its left.
+  events::MerkleEdge edge;
+  std::vector<Hash> subtrees;  // the largest first
+  for (std::size_t level = levels_.size(); level-- > 0;) {
+    std::string_view hashes = levels_[level];
+    while (!hashes.empty()) {
+      const std::size_t width = std::bit_floor(hashes.size() / hash_bytes);
+      subtrees.push_back(tile_root(hashes.substr(0, width * hash_bytes)));
+      hashes.remove_prefix(width * hash_bytes);
+    }
+  }
+  std::string bytes;
+  for (const Hash& subtree : subtrees) bytes.append(view(subtree));
+  const auto decoded = events::MerkleEdge::decode(size_, bytes);
+  return decoded ? decoded->root() : Hash{};  // never: the parts of a size are its bits
+}
+
+Status TreeWriter::make_folders(const std::string& path) {
+  const std::string folder = path.substr(0, path.rfind('/') == std::string::npos ? 0 : path.rfind('/'));
+  if (folder == last_folder_) return success();
+  for (std::size_t end = folder.find('/');; end = folder.find('/', end + 1)) {
+    const std::string part = folder.substr(0, end);
+    if (!part.empty() && ::mkdirat(folder_.get(), part.c_str(), 0755) != 0 && errno != EEXIST) return file_error("making", part, errno);
+    if (end == std::string::npos) break;
+  }
+  last_folder_ = folder;
+  return success();
+}
+
+// A file appears whole: readers may come at any time.
+Status TreeWriter::write(const std::string& path, std::string_view bytes) {
+  RETURN_IF_ERROR(make_folders(path));
+  const std::string name(temporary);
+  const Fd file(::openat(folder_.get(), name.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644));
+  if (!file.open()) return file_error("making", path, errno);
+  RETURN_IF_ERROR(write_all(file.get(), bytes, path));
+  if (::renameat(folder_.get(), name.c_str(), folder_.get(), path.c_str()) != 0) return file_error("naming", path, errno);
+  return success();
+}
+
+Status TreeWriter::remove_partial(const std::string& full_path) {
+  const std::string partial = full_path + ".p";
+  const int opened = ::openat(folder_.get(), partial.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+  if (opened < 0) return errno == ENOENT ? success() : Status(file_error("opening", partial, errno));
+  const std::unique_ptr<DIR, int (*)(DIR*)> listing(::fdopendir(opened), ::closedir);
+  if (!listing) {
+    ::close(opened);
+    return file_error("listing", partial, errno);
+  }
+  while (const dirent* entry = ::readdir(listing.get())) {
+    if (std::strcmp(entry->d_name, ".") == 0 || std::strcmp(entry->d_name, "..") == 0) continue;
+    ::unlinkat(opened, entry->d_name, 0);
+  }
+  ::unlinkat(folder_.get(), partial.c_str(), AT_REMOVEDIR);
+  if (last_folder_ == partial) last_folder_.clear();
+  return success();
+}
+
+}  // namespace muniment::audit

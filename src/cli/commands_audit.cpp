@@ -1,0 +1,219 @@
+// audit …: what an auditor asks of a running daemon, and the independent verifier under one name.
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "base/file.hpp"
+#include "base/json.hpp"
+#include "cli/commands.hpp"
+
+namespace muniment::cli {
+namespace {
+
+constexpr std::size_t report_bytes_max = 64 << 20;
+
+// To a file, or to standard output where none is named.
+Status deliver(Session& session, const std::string& path, std::string_view text) {
+  if (path.empty() || path == "-") {
+    session.out().print(text);
+    return success();
+  }
+  return write_file_durably(path, text, 0644);
+}
+
+// ---- keys ---------------------------------------------------------------------------------------
+
+struct KeyOptions {
+  std::string reason;
+  std::string file;
+};
+
+std::string key_lines(const json::Value& keys) {
+  std::string lines;
+  for (const json::Value key : keys) lines += std::string(key.string_or("")) + "\n";
+  return lines;
+}
+
+Status change_key(Session& session, std::string_view action, const KeyOptions& options) {
+  json::Writer params;
+  params.begin_object().member("action", action);
+  if (!options.reason.empty()) params.member("reason", options.reason);
+  ASSIGN_OR_RETURN(const Message answer, session.call("audit.key", params.end_object().text()));
+  const json::Value keys = answer.result()["keys"];
+  if (session.printed_json(answer)) return success();
+  if (keys.size() == 0) return Error(Errc::not_found, "the log has no key. Make one with: muniment audit key init");
+  return deliver(session, options.file, key_lines(keys));
+}
+
+Status init_key(Session& session, const KeyOptions& options) { return change_key(session, "init", options); }
+Status show_key(Session& session, const KeyOptions& options) { return change_key(session, "show", options); }
+Status rotate_key(Session& session, const KeyOptions& options) { return change_key(session, "rotate", options); }
+
+void declare_key(CLI::App& command, KeyOptions& options) {
+  command.add_option("-o,--output", options.file, "Write the public keys to this file")->type_name("FILE");
+}
+
+void declare_key_change(CLI::App& command, KeyOptions& options) {
+  declare_key(command, options);
+  command.add_option("--reason", options.reason, "Why; it is part of the event key.rotated");
+}
+
+// ---- checkpoints and proofs ---------------------------------------------------------------------
+
+struct CheckpointOptions {
+  std::string file;
+};
+
+void declare_checkpoint(CLI::App& command, CheckpointOptions& options) {
+  command.add_option("-o,--output", options.file, "Write the signed note to this file")->type_name("FILE");
+}
+
+Status show_checkpoint(Session& session, const CheckpointOptions& options) {
+  ASSIGN_OR_RETURN(const Message answer, session.call("audit.checkpoint", "{}"));
+  if (options.file.empty() && session.printed_json(answer)) return success();
+  const json::Value result = answer.result();
+  if (const json::Value problem = result["problem"]) return Error(Errc::unavailable, std::string(problem.string_or("")));
+  if (const json::Value note = result["note"]) return deliver(session, options.file, note.string_or(""));
+  return Error(Errc::not_found, fmt::format("the log has no key: its {} events have the root {}, which nobody signed. Make a key with: muniment audit key init",
+                                            result["size"].as_int().value_or(0), result["root"].string_or("")));
+}
+
+struct ProveOptions {
+  std::string what;
+  std::string event_id;
+  std::string file;
+};
+
+void declare_prove(CLI::App& command, ProveOptions& options) {
+  command.add_option("RUN|SEQ", options.what, "A run, whose last event is proven, or an event's seq")->required();
+  command.add_option("--event", options.event_id, "Another event of the run")->type_name("ID");
+  command.add_option("-o,--output", options.file, "Write the proof to this file")->type_name("FILE.tlog-proof");
+}
+
+bool is_number(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos && text.size() < 19;
+}
+
+Status prove(Session& session, const ProveOptions& options) {
+  json::Writer params;
+  params.begin_object();
+  if (is_number(options.what)) {
+    params.member("seq", static_cast<std::int64_t>(std::strtoll(options.what.c_str(), nullptr, 10)));
+  } else {
+    ASSIGN_OR_RETURN(const std::string run, session.run_id(options.what));
+    params.member("run_id", run);
+    if (!options.event_id.empty()) params.member("event_id", options.event_id);
+  }
+  ASSIGN_OR_RETURN(const Message answer, session.call("audit.prove", params.end_object().text()));
+  if (options.file.empty() && session.printed_json(answer)) return success();
+  if (const json::Value proof = answer.result()["proof"]) return deliver(session, options.file, proof.string_or(""));
+  return Error(Errc::not_found, "the log has no key, and an unsigned proof proves nothing. Make one with: muniment audit key init");
+}
+
+// ---- verify -------------------------------------------------------------------------------------
+
+struct VerifyOptions {
+  std::vector<std::string> arguments;
+};
+
+// The independent verifier lies beside this program.
+std::string verifier_path() {
+  std::string path(4096, '\0');
+  const ssize_t size = ::readlink("/proc/self/exe", path.data(), path.size());
+  path.resize(size > 0 ? static_cast<std::size_t>(size) : 0);
+  const std::string beside = path.substr(0, path.rfind('/') + 1) + "muniment-verify";
+  return ::access(beside.c_str(), X_OK) == 0 ? beside : "muniment-verify";
+}
+
+// Runs it with standard output going to `output` (nullptr: ours). Its exit code.
+Result<int> run_verifier(std::vector<std::string> arguments, std::string* output) {
+  int pipes[2] = {-1, -1};
+  if (output != nullptr && ::pipe2(pipes, O_CLOEXEC) != 0) return file_error("making", "a pipe", errno);
+  const pid_t child = ::fork();
+  if (child < 0) return file_error("starting", "muniment-verify", errno);
+  if (child == 0) {
+    if (output != nullptr) ::dup2(pipes[1], STDOUT_FILENO);
+    std::vector<char*> words;
+    for (std::string& argument : arguments) words.push_back(argument.data());
+    words.push_back(nullptr);
+    ::execvp(words.front(), words.data());
+    ::_exit(127);
+  }
+  if (output != nullptr) {
+    ::close(pipes[1]);
+    const Fd reading(pipes[0]);
+    char buffer[65'536];
+    for (ssize_t size = 0; (size = ::read(reading.get(), buffer, sizeof buffer)) > 0;) {
+      if (output->size() < report_bytes_max) output->append(buffer, static_cast<std::size_t>(size));
+    }
+  }
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {}
+  if (WIFEXITED(status) && WEXITSTATUS(status) != 127) return WEXITSTATUS(status);
+  return Error(Errc::unavailable, "muniment-verify did not run: it lies beside muniment in every installation");
+}
+
+bool has(const std::vector<std::string>& arguments, std::string_view word) {
+  return std::any_of(arguments.begin(), arguments.end(), [&](const std::string& argument) { return argument.starts_with(word); });
+}
+
+// A verify of the log is an event of the log; one of a file concerns no daemon.
+Status note_verdict(Session& session, std::string_view report) {
+  const auto parsed = json::parse(report);
+  if (!parsed) return success();
+  const json::Value root = parsed->root();
+  json::Writer params;
+  params.begin_object().member("verdict", root["verdict"].string_or("")).member("upto", root["upto"].as_int().value_or(-1))
+      .member("tool", "muniment-verify " MUNIMENT_VERSION);
+  ASSIGN_OR_RETURN(Client* const client, session.running_client());
+  ASSIGN_OR_RETURN(const Message answer, client->call("audit.verified", params.end_object().text()));
+  return success();
+}
+
+Status verify(Session& session, const VerifyOptions& options) {
+  std::vector<std::string> arguments{verifier_path()};
+  arguments.insert(arguments.end(), options.arguments.begin(), options.arguments.end());
+  const bool of_a_file = has(options.arguments, "--proof") || has(options.arguments, "--bundle");
+  if (!of_a_file && !session.options.data.empty()) arguments.insert(arguments.end(), {"--data", session.options.data});
+  if (session.options.json) arguments.emplace_back("--json");
+  std::string report;
+  const bool read = !of_a_file && session.options.json;
+  ASSIGN_OR_RETURN(session.exit_code, run_verifier(arguments, read ? &report : nullptr));
+  if (read) session.out().print(report);
+  if (of_a_file) return success();
+  if (!read) {
+    // The same verdict for the log, in a form that is read by a program.
+    static constexpr std::string_view verdicts[] = {"verified", "tampered", "unsigned", "", "unreadable", "incomplete"};
+    if (session.exit_code >= 0 && session.exit_code < 6 && session.exit_code != 3) {
+      report = fmt::format(R"({{"verdict":"{}"}})", verdicts[session.exit_code]);
+    }
+  }
+  if (!report.empty()) Session::finish_quietly(note_verdict(session, report));
+  return success();
+}
+
+}  // namespace
+
+void add_audit_commands(CLI::App& app, Session& session) {
+  CLI::App& audit = add_group(app, "audit", "Signed checkpoints, proofs, keys and verification");
+  add_command(session, audit, "checkpoint", "The newest signed checkpoint", declare_checkpoint, show_checkpoint);
+  add_command(session, audit, "prove", "A file that proves an event to anyone who has the log's key", declare_prove, prove);
+  CLI::App& key = add_group(audit, "key", "The key that signs the log");
+  add_command(session, key, "init", "Make the first key; prints the public one", declare_key_change, init_key);
+  add_command(session, key, "show", "The public keys, the newest last", declare_key, show_key);
+  add_command(session, key, "rotate", "Replace the key; what the old one signed still verifies", declare_key_change, rotate_key);
+  auto options = std::make_shared<VerifyOptions>();
+  CLI::App& verifying = add_word(session, audit, "verify", "Run muniment-verify: of the whole log, or of a --proof or --bundle FILE",
+                                 [&session, options] { return verify(session, *options); });
+  verifying.prefix_command();
+  verifying.callback([&session, options, &verifying] {
+    options->arguments = verifying.remaining();
+    session.finish(verify(session, *options));
+  });
+}
+
+}  // namespace muniment::cli

@@ -1,0 +1,16 @@
+// The table checkpoint_note: signed checkpoints, kept now and then.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/clock.hpp"
+#include "base/result.hpp"
+#include "store/connection.hpp"
+
+namespace muniment::store {
+
+// A size that is stored already keeps its note.
+Status store_note(Connection& connection, std::int16_t log_no, std::int64_t size, const std::string& note, Time now);
+
+}  // namespace muniment::store
