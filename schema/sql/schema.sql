@@ -141,13 +141,20 @@ CREATE TABLE public.checkpoint (
     root bytea NOT NULL,
     edge bytea NOT NULL,
     recorded_at timestamp with time zone NOT NULL,
-    note text,
     CONSTRAINT checkpoint_edge_check CHECK ((octet_length(edge) <= 2048)),
-    CONSTRAINT checkpoint_note_check CHECK ((octet_length(note) <= 4096)),
     CONSTRAINT checkpoint_root_check CHECK ((octet_length(root) = 32)),
     CONSTRAINT checkpoint_size_check CHECK ((size >= 0))
 );
-COMMENT ON TABLE public.checkpoint IS 'The tree at some sizes: its root and its right edge. note is the signed form, where there is one.';
+COMMENT ON TABLE public.checkpoint IS 'The tree at some sizes: its root and its right edge, from which a start goes on';
+CREATE TABLE public.checkpoint_note (
+    log_no smallint NOT NULL,
+    size bigint NOT NULL,
+    note text NOT NULL,
+    recorded_at timestamp with time zone NOT NULL,
+    CONSTRAINT checkpoint_note_note_check CHECK ((octet_length(note) <= 65536)),
+    CONSTRAINT checkpoint_note_size_check CHECK ((size >= 0))
+);
+COMMENT ON TABLE public.checkpoint_note IS 'Signed checkpoints: C2SP notes of origin, size and root';
 CREATE TABLE public.claim (
     claim_id uuid NOT NULL,
     log_no smallint NOT NULL,
@@ -343,6 +350,8 @@ ALTER TABLE ONLY public.artifact
     ADD CONSTRAINT artifact_path_key UNIQUE (path);
 ALTER TABLE ONLY public.artifact
     ADD CONSTRAINT artifact_pkey PRIMARY KEY (artifact_id);
+ALTER TABLE ONLY public.checkpoint_note
+    ADD CONSTRAINT checkpoint_note_pkey PRIMARY KEY (log_no, size);
 ALTER TABLE ONLY public.checkpoint
     ADD CONSTRAINT checkpoint_pkey PRIMARY KEY (log_no, size);
 ALTER TABLE ONLY public.claim
@@ -385,6 +394,7 @@ CREATE INDEX run_parent ON public.run USING btree (parent) WHERE (parent IS NOT 
 CREATE INDEX run_started ON public.run USING btree (log_no, started_at);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.artifact FOR EACH ROW EXECUTE FUNCTION public.refuse_change();
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.checkpoint FOR EACH ROW EXECUTE FUNCTION public.refuse_change();
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.checkpoint_note FOR EACH ROW EXECUTE FUNCTION public.refuse_change();
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.event FOR EACH ROW EXECUTE FUNCTION public.refuse_change();
 CREATE TRIGGER append_only BEFORE DELETE ON public.log_head FOR EACH ROW EXECUTE FUNCTION public.refuse_change();
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.manifest FOR EACH ROW EXECUTE FUNCTION public.refuse_change();
@@ -392,11 +402,14 @@ CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.snapshot FOR EACH R
 CREATE TRIGGER keeps_identity BEFORE UPDATE ON public.log_head FOR EACH ROW WHEN (((((old.log_no IS DISTINCT FROM new.log_no) OR (old.log_id IS DISTINCT FROM new.log_id)) OR (old.created_at IS DISTINCT FROM new.created_at)) OR (new.epoch < old.epoch))) EXECUTE FUNCTION public.refuse_change();
 CREATE TRIGGER no_truncate BEFORE TRUNCATE ON public.artifact FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change();
 CREATE TRIGGER no_truncate BEFORE TRUNCATE ON public.checkpoint FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change();
+CREATE TRIGGER no_truncate BEFORE TRUNCATE ON public.checkpoint_note FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change();
 CREATE TRIGGER no_truncate BEFORE TRUNCATE ON public.event FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change();
 CREATE TRIGGER no_truncate BEFORE TRUNCATE ON public.manifest FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change();
 CREATE TRIGGER no_truncate BEFORE TRUNCATE ON public.snapshot FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change();
 ALTER TABLE ONLY public.checkpoint
     ADD CONSTRAINT checkpoint_log_no_fkey FOREIGN KEY (log_no) REFERENCES public.log_head(log_no);
+ALTER TABLE ONLY public.checkpoint_note
+    ADD CONSTRAINT checkpoint_note_log_no_fkey FOREIGN KEY (log_no) REFERENCES public.log_head(log_no);
 ALTER TABLE ONLY public.evidence_link
     ADD CONSTRAINT evidence_link_claim_id_fkey FOREIGN KEY (claim_id) REFERENCES public.claim(claim_id);
 ALTER TABLE ONLY public.evidence_link
