@@ -58,6 +58,10 @@ void print_status(const Output& out, const json::Value& status, std::int32_t pid
                        log["log_id"].string_or("").substr(0, 8),
                        grouped(static_cast<std::uint64_t>(log["size"].as_int().value_or(0)))));
   out.line("root       " + log["root"].string_or(""));
+  const json::Value checkpoint = status["checkpoint"];
+  out.line(fmt::format("signed     {}", checkpoint["signed"].as_bool().value_or(false)
+                                            ? grouped(static_cast<std::uint64_t>(checkpoint["size"].as_int().value_or(0))) + " events"
+                                            : "nothing: the log has no key (muniment audit key init)"));
   out.line("followers  " + out.one_line(listed(status["followers"])));
   print_disk(out, status["disk"]);
   print_degraded(out, status["degraded"]);

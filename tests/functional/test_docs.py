@@ -14,7 +14,7 @@ from support import ROOT, DaemonCase, main
 
 DOCUMENT = ROOT / "docs" / "protocol.md"
 CHANGING = re.compile(r"^([0-9a-f]{64}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{4}-\d\d-\d\dT[\d:.]+Z|/.*|postgresql://.*"
-                      r"|artifact://r1/[0-9a-f-]+|runs/.*|uid:\d+|\d+\.\d+\.\d+)$")
+                      r"|artifact://r1/[0-9a-f-]+|runs/.*|uid:\d+|\d+\.\d+\.\d+|muniment\.local/\S+)$")
 
 
 class Protocol(DaemonCase):

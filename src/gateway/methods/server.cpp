@@ -1,6 +1,7 @@
 // What the daemon says of itself. All of these answer when Postgres does not.
 #include <fmt/format.h>
 
+#include "audit/publisher.hpp"
 #include "base/config.hpp"
 #include "gateway/methods/methods.hpp"
 #include "gateway/services.hpp"
@@ -32,6 +33,8 @@ std::vector<std::string> degradations(Services& services, const StoreHealth::Sta
     found.push_back(fmt::format("disk below its reserve: {} bytes free, {} must stay free; artifacts are refused",
                                 disk.free_bytes, disk.reserve_bytes));
   }
+  if (const std::string refused = services.appender.status().refused; !refused.empty()) found.push_back(refused);
+  if (const std::string problem = services.publisher.problem(); !problem.empty()) found.push_back("checkpoints: " + problem);
   return found;
 }
 
@@ -51,6 +54,13 @@ void write_status(json::Writer& out, Services& services, const store::LogStatus&
       .member("size", log.size)
       .member("root", to_hex(log.root))
       .member("epoch", log.epoch)
+      .end_object();
+  const audit::Published newest = services.publisher.newest();
+  out.key("checkpoint")
+      .begin_object()
+      .member("origin", newest.checkpoint.origin)
+      .member("size", newest.checkpoint.size)
+      .member("signed", !newest.note.empty())
       .end_object();
   const store::DiskSpace disk = services.files.disk();
   out.key("disk")
