@@ -57,6 +57,7 @@ inline constexpr int disk_reserve_percent_default = 5;
 // Audit: notes and keys, tiles
 inline constexpr std::size_t note_bytes_max = 64 * 1024;
 inline constexpr std::size_t key_file_bytes_max = 1 << 20;
+inline constexpr std::size_t proof_file_bytes_max = 1 << 20;
 inline constexpr std::size_t notes_per_witness_max = 100'000;
 inline constexpr std::int64_t tile_index_max = std::int64_t{1} << 47;  // times 1,000 and 256 it still fits 64 bits
 

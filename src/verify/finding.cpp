@@ -31,6 +31,8 @@ constexpr std::array check_texts{
     CheckText{Check::checkpoint_signature, "checkpoint_signature", "a checkpoint is not signed by the log's key, or was forged: nothing vouches for what it says"},
     CheckText{Check::log_rolled_back, "log_rolled_back", "the log was longer than it is: events at its end were cut, or an old copy was put in its place"},
     CheckText{Check::tile, "tile", "a file from which others read the log does not hold what the events say"},
+    CheckText{Check::proof, "proof", "the entry is not in the log that the checkpoint speaks of, or is not what the proof says it is"},
+    CheckText{Check::receipt, "receipt", "the receipt or the body is not that of this entry"},
     CheckText{Check::artifact_row, "artifact_row", "the artifact table does not say what the artifact.stored event says"},
     CheckText{Check::artifact_file, "artifact_file", "the artifact's file is missing, or is not a regular file below the artifact root"},
     CheckText{Check::artifact_hash, "artifact_hash", "the artifact's file does not have the bytes that were stored"},
@@ -71,6 +73,8 @@ std::string next_of(const Finding& finding) {
     case Check::snapshot_hash:
     case Check::snapshot_fold: return fmt::format("muniment snapshot list --run {}", finding.run_id);
     case Check::unknown_file: return fmt::format("ls -l {}", finding.actual);
+    case Check::proof:
+    case Check::receipt: return "muniment audit prove SEQ -o FILE";
     case Check::partition: return sql_command("\\d+ event");
     case Check::seq:
     case Check::body_hash:

@@ -25,6 +25,8 @@ enum class Check : std::uint8_t {
   checkpoint_signature,
   log_rolled_back,
   tile,
+  proof,
+  receipt,
   artifact_row,
   artifact_file,
   artifact_hash,

@@ -41,6 +41,25 @@ EntryHashes hash_entry(std::string_view before, std::string_view previous, std::
 
 Hash node_hash(const Hash& left, const Hash& right) { return sha256({"\x01", view(left), view(right)}); }
 
+std::optional<Hash> root_of_proof(const Hash& leaf, std::int64_t index, std::int64_t size, const std::vector<Hash>& hashes) {
+  if (index < 0 || index >= size) return std::nullopt;
+  Hash hash = leaf;
+  std::int64_t first = index, last = size - 1;
+  for (const Hash& sibling : hashes) {
+    if (last == 0) return std::nullopt;
+    if ((first & 1) != 0 || first == last) {
+      hash = node_hash(sibling, hash);
+      for (; (first & 1) == 0 && first != 0; first >>= 1) last >>= 1;
+    } else {
+      hash = node_hash(hash, sibling);
+    }
+    first >>= 1;
+    last >>= 1;
+  }
+  if (last != 0) return std::nullopt;
+  return hash;
+}
+
 void Tree::add(const Hash& leaf) {
   Hash node = leaf;
   // Every set low bit of the size is a perfect subtree that the new leaf completes with its twin.

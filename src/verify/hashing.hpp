@@ -57,4 +57,8 @@ class Tree {
 
 Hash node_hash(const Hash& left, const Hash& right);
 
+// The root of a tree of `size` leaves to which an inclusion proof leads (RFC 9162, 2.1.3.2), the leaf's sibling
+// first; nullopt when it is too long or too short for this leaf.
+std::optional<Hash> root_of_proof(const Hash& leaf, std::int64_t index, std::int64_t size, const std::vector<Hash>& hashes);
+
 }  // namespace muniment::verify

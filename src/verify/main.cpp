@@ -1,4 +1,4 @@
-// muniment-verify: a verdict on a log that needs no trust in the daemon, its operator or its DBA.
+// muniment-verify: a verdict that needs no trust in the daemon, its operator or its DBA, on a log, a proof or a bundle.
 #include <unistd.h>
 
 #include <cstdio>
@@ -8,16 +8,27 @@
 #include "verify/progress.hpp"
 #include "verify/report.hpp"
 
+namespace {
+
+using namespace muniment::verify;
+
+template <typename AnyReport>
+int tell(const AnyReport& report, const CommandLine& line) {
+  const std::string text = line.json ? json_of(report) : text_of(report);
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  return exit_code_of(report.verdict, line.unsigned_ok);
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
-  using namespace muniment::verify;
   auto parsed = parse_command_line(argc, argv);
   if (const int* const code = std::get_if<int>(&parsed)) return *code;
   CommandLine& line = std::get<CommandLine>(parsed);
+  if (!line.proof.proof.empty()) return tell(verify_proof(line.proof), line);
   ProgressLine progress(::isatty(STDERR_FILENO) != 0);
   line.options.progress = progress.sink();
   const Report report = verify(line.options);
   progress.clear();
-  const std::string text = line.json ? json_of(report) : text_of(report);
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  return exit_code_of(report.verdict, line.unsigned_ok);
+  return tell(report, line);
 }

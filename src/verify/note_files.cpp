@@ -54,10 +54,7 @@ Result<std::vector<std::string>> note_paths(const std::string& path) {
 }
 
 Status read_named(const NotePlaces& places, KeptFiles& kept) {
-  for (const std::string& path : places.keys) {
-    ASSIGN_OR_RETURN(const auto keys, keys_of(path));
-    kept.keys.insert(kept.keys.end(), keys.begin(), keys.end());
-  }
+  ASSIGN_OR_RETURN(kept.keys, read_keys(places.keys));
   for (const std::string& path : places.checkpoints) {
     ASSIGN_OR_RETURN(kept.notes.emplace_back(), note_of(path, path));
   }
@@ -105,6 +102,15 @@ void read_own(const NotePlaces& places, KeptFiles& kept) {
 }
 
 }  // namespace
+
+Result<std::vector<VerifierKey>> read_keys(const std::vector<std::string>& paths) {
+  std::vector<VerifierKey> all;
+  for (const std::string& path : paths) {
+    ASSIGN_OR_RETURN(const auto keys, keys_of(path));
+    all.insert(all.end(), keys.begin(), keys.end());
+  }
+  return all;
+}
 
 Result<KeptFiles> read_kept_files(const NotePlaces& places) {
   KeptFiles kept;

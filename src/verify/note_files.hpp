@@ -42,6 +42,9 @@ struct KeptFiles {
   std::vector<std::string> warnings;
 };
 
+// The keys of these files. Errors: invalid_argument for what is no key, or a file without one.
+Result<std::vector<VerifierKey>> read_keys(const std::vector<std::string>& paths);
+
 // Errors: what is named on the command line and cannot be read.
 Result<KeptFiles> read_kept_files(const NotePlaces& places);
 

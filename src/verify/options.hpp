@@ -4,6 +4,7 @@
 #include <string>
 #include <variant>
 
+#include "verify/proof.hpp"
 #include "verify/verify.hpp"
 
 namespace muniment::verify {
@@ -12,6 +13,7 @@ inline constexpr int usage_exit_code = 3;
 
 struct CommandLine {
   Options options;            // of a log
+  ProofOptions proof;         // of a proof, if its path is not empty
   bool unsigned_ok = false;
   bool json = false;
 };

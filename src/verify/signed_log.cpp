@@ -51,30 +51,19 @@ Status SignedLog::open_stored(Connection& connection, std::int64_t log_no, std::
 
 // A note of another log is no note of this one: a witness may serve several.
 std::optional<SignedLog::Pending> SignedLog::parse(KeptNote kept) {
-  Pending pending;
-  auto note = Note::parse(kept.text);
-  std::string text = kept.text;
-  if (note) {
-    text = note->text;
-    pending.note = *std::move(note);
-  } else if (text.ends_with("\n\n")) {
-    text.pop_back();  // a checkpoint without a key
-  }
-  auto checkpoint = Checkpoint::parse(text);
-  if (!checkpoint) {
-    found(Check::checkpoint_signature, 0, "a signed checkpoint of this log",
-          fmt::format("{}: {}", kept.where, note.ok() ? checkpoint.error().message : note.error().message));
+  auto file = parse_checkpoint_file(kept.text);
+  if (!file) {
+    found(Check::checkpoint_signature, 0, "a signed checkpoint of this log", fmt::format("{}: {}", kept.where, file.error().message));
     return std::nullopt;
   }
-  if (!checkpoint->origin.ends_with("/" + log_id_.text())) {
+  const Checkpoint& checkpoint = file->checkpoint;
+  if (!checkpoint.origin.ends_with("/" + log_id_.text())) {
     if (kept.witness) return std::nullopt;
-    found(Check::checkpoint_signature, checkpoint->size, "an origin line that ends with " + log_id_.text(),
-          fmt::format("{}: {}", kept.where, checkpoint->origin));
+    found(Check::checkpoint_signature, checkpoint.size, "an origin line that ends with " + log_id_.text(),
+          fmt::format("{}: {}", kept.where, checkpoint.origin));
     return std::nullopt;
   }
-  pending.kept = std::move(kept);
-  pending.checkpoint = *std::move(checkpoint);
-  return pending;
+  return Pending{std::move(kept), std::move(file->checkpoint), std::move(file->note)};
 }
 
 Status SignedLog::advance() {

@@ -16,6 +16,7 @@
 #include "verify/signed_log.hpp"
 #include "verify/snapshots.hpp"
 #include "verify/tiles.hpp"
+#include "verify/verdict.hpp"
 
 namespace muniment::verify {
 
@@ -28,8 +29,6 @@ struct Options {
   // Called now and then: what is being done, and how much of it.
   std::function<void(const char* doing, std::int64_t done, std::int64_t of)> progress;
 };
-
-enum class Verdict : std::uint8_t { verified, tampered, is_unsigned, unreadable, incomplete };
 
 struct Report {
   Verdict verdict = Verdict::unreadable;

@@ -1,0 +1,28 @@
+// One checkpoint as it lies in a file, and whether it may be believed when nothing else is at hand: in a proof and
+// in a bundle.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/ids.hpp"
+#include "base/signed_note.hpp"
+#include "verify/finding.hpp"
+#include "verify/signatures.hpp"
+
+namespace muniment::verify {
+
+struct CheckpointFile {
+  Checkpoint checkpoint;
+  std::optional<Note> note;  // none: it is unsigned
+};
+
+// Errors: corrupt.
+Result<CheckpointFile> parse_checkpoint_file(std::string_view text);
+
+// Is it of this log, and signed by a key of `keys`? What is wrong becomes a finding.
+Signatures judge_checkpoint(const CheckpointFile& file, const Uuid& log_id, const std::vector<VerifierKey>& keys, Findings& findings);
+
+}  // namespace muniment::verify
