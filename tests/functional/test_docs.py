@@ -10,9 +10,10 @@ import os
 import re
 from typing import Any
 
-from support import ROOT, DaemonCase, main
+from support import ROOT, DaemonCase, main, wait_until
 
 DOCUMENT = ROOT / "docs" / "protocol.md"
+FOLLOWERS = {"pointer", "publisher", "run", "snapshot"}
 CHANGING = re.compile(r"^([0-9a-f]{64}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{4}-\d\d-\d\dT[\d:.]+Z|/.*|postgresql://.*"
                       r"|artifact://r1/[0-9a-f-]+|runs/.*|uid:\d+|\d+\.\d+\.\d+|muniment\.local/\S+)$")
 
@@ -36,6 +37,8 @@ class Protocol(DaemonCase):
                     request = request.replace(shown, actual)
                 if '"run.list"' in request or '"server.rebuild"' in request:
                     self.followed()
+                if '"server.status"' in request:
+                    wait_until(lambda: FOLLOWERS <= set(self.call("server.status")["followers"]), "every follower has kept its position")
                 self.connection.send(request.encode() + b"\n")
                 line = "→ " + request
                 raw_bytes = json.loads(request).get("params", {}).get("body_bytes", 0)
