@@ -1,0 +1,450 @@
+"""clients/python/muniment_verify.py against logs that the test makes and signs itself: what is whole is verified, and
+every change of it is refused by the check that it breaks.
+"""
+from __future__ import annotations
+
+import base64
+import contextlib
+import copy
+import importlib.util
+import io
+import json
+import os
+import pathlib
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from typing import Any, Callable, Optional
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+GOLDEN = ROOT / "tests" / "golden" / "audit"
+SCRIPT = ROOT / "clients" / "python" / "muniment_verify.py"
+sys.path[:0] = [str(ROOT / "tests" / "support"), str(ROOT / "tests" / "golden")]
+
+import make_audit  # noqa: E402
+from make_log import LogMaker, bulk  # noqa: E402
+from published_log import Key, PublishedLog, audited_run, b64, files_of, inclusion, lines_of, note, write_tar  # noqa: E402
+
+spec = importlib.util.spec_from_file_location("muniment_verify", SCRIPT)
+assert spec and spec.loader
+muniment_verify = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(muniment_verify)
+
+RUN = "audited"
+SEED = int(os.environ.get("SEED") or random.randrange(10**9))
+
+
+class Case(unittest.TestCase):
+    """A log of its own, its key in `key`, and a folder for what is verified."""
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="muniment-pyverify-"))
+        cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
+        cls.log = PublishedLog(audited_run(LogMaker(str(cls.folder / "artifacts"))))
+        cls.key = cls.folder / "log.pub"
+        cls.key.write_text(cls.log.trusted())
+
+    def verify(self, *arguments: Any, key: Optional[pathlib.Path] = None) -> tuple[int, dict[str, Any]]:
+        """In this process: a thousand of them take a second."""
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            code = muniment_verify.main([*map(str, arguments), "--key", str(key or self.key), "--json"])
+        return code, json.loads(out.getvalue())
+
+    def good(self, *arguments: Any, **more: Any) -> dict[str, Any]:
+        code, report = self.verify(*arguments, **more)
+        self.assertEqual((code, report["verdict"], report["first_bad"]), (0, "verified", None), report)
+        return report
+
+    def bad(self, check: str, *arguments: Any, **more: Any) -> dict[str, Any]:
+        code, report = self.verify(*arguments, **more)
+        self.assertEqual((code, report["verdict"]), (1, "tampered"), report)
+        self.assertEqual(report["first_bad"]["check"], check, report["first_bad"])
+        return report["first_bad"]
+
+    def path(self, name: str, data: str | bytes) -> pathlib.Path:
+        path = self.folder / name
+        path.write_bytes(data.encode() if isinstance(data, str) else data)
+        return path
+
+    def flips(self, data: bytes, count: Optional[int] = None) -> list[tuple[int, bytes]]:
+        """(position, bytes) with one byte changed; at every position, or at `count` of them."""
+        rng = random.Random(SEED)
+        positions = range(len(data)) if count is None or count >= len(data) else sorted(rng.sample(range(len(data)), count))
+        return [(at, data[:at] + bytes([data[at] ^ 1 << rng.randrange(8)]) + data[at + 1:]) for at in positions]
+
+
+class Proofs(Case):
+    def test_every_event_at_every_size(self) -> None:
+        for size in range(1, len(self.log.leaves) + 1):
+            text = self.log.note(size)
+            for seq in range(size):
+                report = self.good("--proof", self.path("p", self.log.proof(seq, size, text)))
+                self.assertEqual((report["upto"], report["event"]["seq"]), (seq, seq))
+
+    def test_a_receipt(self) -> None:
+        proof = self.path("p", self.log.proof(7))
+        receipt = self.log.receipt(7)
+        self.good("--proof", proof, "--receipt", self.path("r", json.dumps(receipt)))
+        for name, value in {"seq": 8, "run_seq": 99, "event_id": self.log.receipt(8)["event_id"], "body_hash": "0" * 64,
+                            "run_hash": receipt["leaf_hash"], "leaf_hash": receipt["run_hash"],
+                            "recorded_at": self.log.receipt(8)["recorded_at"]}.items():
+            with self.subTest(name):
+                self.bad("receipt", "--proof", proof, "--receipt", self.path("r", json.dumps({**receipt, name: value})))
+        del receipt["run_hash"]
+        self.bad("receipt", "--proof", proof, "--receipt", self.path("r", json.dumps(receipt)))
+
+    def test_every_byte_of_a_proof_counts(self) -> None:
+        with self.subTest(f"SEED={SEED}"):
+            for at, data in self.flips(self.log.proof(7).encode()):
+                code, report = self.verify("--proof", self.path("p", data))
+                self.assertEqual(code, 1, (at, report))
+
+    def test_what_is_not_the_proof_of_this_event(self) -> None:
+        head, _, text = self.log.proof(7).partition("\n\n")
+        lines = head.split("\n")
+        other = self.log.proof(8).split("\n")
+        cases = {"a middle removed": (lines[:4] + lines[5:], "inclusion"), "the last removed": (lines[:-1], "inclusion"),
+                 "one added": (lines + [lines[3]], "inclusion"), "two swapped": (lines[:3] + [lines[4], lines[3]] + lines[5:], "inclusion"),
+                 "another entry": ([lines[0], other[1], *lines[2:]], "inclusion"), "another index": (lines[:2] + other[2:3] + lines[3:], "inclusion"),
+                 "no entry": ([lines[0], *lines[2:]], "proof"), "another version": (["c2sp.org/tlog-proof@v2", *lines[1:]], "proof"),
+                 "an index with a zero": (lines[:2] + ["index 07"] + lines[3:], "proof"),
+                 "a byte after the entry": ([lines[0], "extra " + b64(self.log.entries[7] + b"\0"), *lines[2:]], "proof"),
+                 "nothing": ([], "proof")}
+        for name, (changed, check) in cases.items():
+            with self.subTest(name):
+                self.bad(check, "--proof", self.path("p", "\n".join(changed) + "\n\n" + text))
+        self.bad("inclusion", "--proof", self.path("p", self.log.proof(7, text=self.log.note(7))))
+
+    def test_an_event_that_the_tree_does_not_hold(self) -> None:
+        """Its entry is well-formed and the proof's arithmetic right, but for another tree."""
+        leaves = self.log.leaves[:9]
+        forged = bytearray(self.log.entries[4])
+        forged[-1] ^= 1
+        lines = ["c2sp.org/tlog-proof@v1", f"extra {b64(bytes(forged))}", "index 4", *map(b64, inclusion(leaves, 4))]
+        self.assertEqual(self.bad("inclusion", "--proof", self.path("p", "\n".join(lines) + "\n\n" + self.log.note(9)))["seq"], 4)
+
+
+class Notes(Case):
+    """Through proofs, which carry a note."""
+
+    def proof(self, text: str) -> pathlib.Path:
+        return self.path("p", self.log.proof(3, text=text))
+
+    def test_keys(self) -> None:
+        old, new, stranger = self.log.keys[0], Key(self.log.origin, "new"), Key(self.log.origin, "stranger")
+        both = self.path("both", f"# rotated\n\n{old.vkey}\n{new.vkey}\n")
+        self.assertEqual(len(self.good("--proof", self.proof(self.log.note(keys=[old, new])), key=both)["signed_by"]), 2)
+        self.good("--proof", self.proof(self.log.note(keys=[stranger, old])))
+        self.good("--proof", self.proof(self.log.note(keys=[new])), key=both)
+        self.bad("signature", "--proof", self.proof(self.log.note(keys=[new])))
+        self.bad("signature", "--proof", self.proof(self.log.note(keys=[stranger])), key=both)
+
+    def test_a_key_of_another_name_does_not_sign_for_this_origin(self) -> None:
+        other = Key("muniment.test/another", "log")
+        self.bad("signature", "--proof", self.proof(self.log.note(keys=[other])), key=self.path("k", other.vkey))
+
+    def test_a_signature_that_a_trusted_key_never_made_spoils_the_note(self) -> None:
+        old, new = self.log.keys[0], Key(self.log.origin, "new")
+        both = self.path("both", f"{old.vkey}\n{new.vkey}\n")
+        good, other = self.log.note(keys=[old]), note(self.log.origin, 5, bytes(32), [new])
+        self.bad("signature", "--proof", self.proof(good + other.split("\n\n")[1]), key=both)
+
+    def test_cosignatures(self) -> None:
+        witness = Key("witness.test/w", "w", 4)
+        keys = self.path("keys", self.log.trusted() + witness.vkey + "\n")
+        self.assertEqual(len(self.good("--proof", self.proof(self.log.note(keys=[*self.log.keys, witness])), key=keys)["witnesses"]), 1)
+        alone = self.log.note(keys=[witness])
+        self.bad("signature", "--proof", self.proof(alone), key=keys)
+        moved = witness.sign(self.log.note().partition("\n\n")[0] + "\n", 7)
+        forged = b64(witness.id + (8).to_bytes(8, "big") + base64.b64decode(moved.split()[2])[12:])
+        self.bad("signature", "--proof", self.proof(self.log.note() + f"— {witness.name} {forged}\n"), key=keys)
+
+    def test_forms_that_are_no_notes(self) -> None:
+        text = self.log.note()
+        origin, size, root, empty, signature = text.split("\n")[:5]
+        for name, lines in {"four lines": [origin, size, root, "more", "", signature], "two lines": [origin, root, "", signature],
+                            "a leading zero": [origin, "0" + size, root, "", signature], "no empty line": [origin, size, root, signature],
+                            "a second empty line": [origin, size, root, "", "", signature], "a short root": [origin, size, root[4:], "", signature],
+                            "text after": [origin, size, root, "", signature, "text"], "a bell": [origin, size, root, "", signature + "\a"],
+                            "a hyphen": [origin, size, root, "", signature.replace("—", "-")]}.items():
+            with self.subTest(name):
+                self.assertEqual(self.verify("--proof", self.proof("\n".join(lines) + "\n"))[0], 1)
+
+    def test_without_signatures_it_is_unsigned(self) -> None:
+        text = self.log.note(keys=[])
+        for unsigned in (text, text[:-1]):
+            code, report = self.verify("--proof", self.proof(unsigned))
+            self.assertEqual((code, report["verdict"], report["signed_by"]), (2, "unsigned", []))
+        self.assertEqual(self.verify("--proof", self.proof(self.log.note()), key=self.path("none", "# none\n"))[0], 2)
+
+
+class Tiles(Case):
+    def tiles(self, log: Optional[PublishedLog] = None, size: Optional[int] = None, text: Optional[str] = None) -> pathlib.Path:
+        folder = self.folder / "tiles"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        (log or self.log).write_tiles(folder, size, text)
+        return folder
+
+    def test_every_size_and_every_older_checkpoint(self) -> None:
+        for size in range(1, len(self.log.leaves) + 1):
+            folder = self.tiles(size=size)
+            self.assertEqual(self.good("--tiles", folder)["upto"], size - 1)
+        for older in range(1, len(self.log.leaves) + 1):
+            self.good("--tiles", folder, "--checkpoint", self.path("old", self.log.note(older)))
+
+    def test_an_empty_log(self) -> None:
+        self.assertEqual(self.good("--tiles", self.tiles(size=0))["upto"], -1)
+
+    def test_levels(self) -> None:
+        plain = LogMaker(str(self.folder / "none"))
+        plain.append("_log", "log.started", {}, origin=1)
+        for n in range(65_600):
+            plain.append("_log", "x.test.noted", f'{{"n":{n}}}')
+        log = PublishedLog(plain, keys=[Key(f"muniment.test/{plain.log_id}")])
+        key = self.path("plain.pub", log.trusted())
+        for size in (255, 256, 257, 512):
+            self.good("--tiles", self.tiles(log, size), key=key)
+        folder = self.tiles(log)
+        self.assertEqual(self.good("--tiles", folder, key=key)["upto"], 65_600)
+        path = folder / "tile/2/000.p/1"
+        path.write_bytes((folder / "tile/1/000").read_bytes()[:32])
+        self.bad("tile", "--tiles", folder, key=key)
+
+    def test_every_byte_counts(self) -> None:
+        folder = self.tiles(size=9)
+        with self.subTest(f"SEED={SEED}"):
+            for path in [path for path in folder.rglob("*") if path.is_file()]:
+                whole = path.read_bytes()
+                for at, data in self.flips(whole):
+                    path.write_bytes(data)
+                    self.assertEqual(self.verify("--tiles", folder)[0], 1, f"{path.relative_to(folder)} at {at}")
+                path.write_bytes(whole)
+        self.good("--tiles", folder)
+
+    def test_files_may_be_ahead_of_the_checkpoint_and_older_widths_stay(self) -> None:
+        folder = self.tiles(size=9)
+        self.log.write_tiles(folder, 20)
+        (folder / "checkpoint").write_text(self.log.note(9))
+        self.good("--tiles", folder)
+        (folder / "checkpoint").write_text(self.log.note(20))
+        self.good("--tiles", folder)
+        old = folder / "tile/0/000.p/9"
+        old.write_bytes(old.read_bytes()[:-1] + b"\0")
+        self.bad("tile", "--tiles", folder)
+
+    def test_another_history(self) -> None:
+        """Signed by the right key, whole in itself, and not the one that was signed before."""
+        other = LogMaker(str(self.folder / "other"), seed="sample")
+        audited_run(other, "another")
+        other = PublishedLog(other, keys=self.log.keys)
+        self.assertEqual(other.origin, self.log.origin)
+        folder, kept = self.tiles(other), self.path("old", self.log.note(20))
+        self.good("--tiles", folder)
+        self.bad("consistency", "--tiles", folder, "--checkpoint", kept)
+        self.bad("consistency", "--tiles", self.tiles(size=19), "--checkpoint", kept)
+        self.bad("signature", "--tiles", self.tiles(), "--checkpoint", self.path("old", self.log.note(20, keys=[Key(self.log.origin, "x")])))
+
+    def test_a_signed_log_whose_run_does_not_chain(self) -> None:
+        log = copy.copy(self.log)
+        log.entries = [*self.log.entries[:-1], self.log.entries[-1][:-64] + bytes(32) + self.log.entries[-1][-32:]]
+        log.leaves = [muniment_verify.sha256(b"\0", entry) for entry in log.entries]
+        self.assertEqual(self.bad("run_chain", "--tiles", self.tiles(log))["seq"], len(log.entries) - 1)
+
+
+class Bundles(Case):
+    def write(self, members: dict[str, bytes], head: Optional[dict[str, Any]] = None, name: str = "b.tar") -> pathlib.Path:
+        """With the hashes of bundle.json made to fit, as whoever tampers with a bundle would."""
+        head = head or {**self.log.bundle_head(RUN, {**members, "checkpoint": self.log.note().encode()}), "files": files_of(members)}
+        path = self.folder / name
+        write_tar(path, {"bundle.json": json.dumps(head).encode(), **members})
+        return path
+
+    def setUp(self) -> None:
+        self.members = self.log.bundle_members(RUN)
+
+    def test_other_sizes_plain_and_compressed(self) -> None:
+        for size in (24, 25, 26):
+            self.log.write_bundle(self.folder / "b.tar", RUN, size)
+            self.good("--bundle", self.folder / "b.tar")
+        self.log.write_bundle(self.folder / "b.muniment.tar.zst", RUN)
+        report = self.good("--bundle", self.folder / "b.muniment.tar.zst")
+        self.assertEqual((report["redactions"], report["counts"]), ([20], {"events": 19, "files": 2}))
+
+    def test_bytes_of_members_count(self) -> None:
+        """Not those of `keys`, and what bundle.json only tells."""
+        with self.subTest(f"SEED={SEED}"):
+            for name, whole in self.members.items():
+                for at, data in self.flips(whole, 60) if name != "keys" else ():
+                    if any(whole[max(0, at - back):].startswith(b'"log_no"') for back in range(12)):
+                        continue
+                    code, report = self.verify("--bundle", self.write({**self.members, name: data}))
+                    self.assertEqual(code, 1, f"{name} at {at}: {whole[max(0, at - 40):at + 20]!r}")
+
+    def test_bytes_count_without_new_hashes_too(self) -> None:
+        head = self.log.bundle_head(RUN, self.members)
+        for name, whole in self.members.items():
+            for _, data in self.flips(whole, 5):
+                self.bad("bundle", "--bundle", self.write({**self.members, name: data}, head))
+
+    def rows(self, name: str) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.members[name].splitlines()]
+
+    def test_rows(self) -> None:
+        checks = {"artifacts.jsonl": "artifact_row", "manifests.jsonl": "manifest", "snapshots.jsonl": "snapshot", "claims.jsonl": "claim",
+                  "evidence.jsonl": "evidence"}
+        for name, check in checks.items():
+            rows = self.rows(name)
+            changes: dict[str, Callable[[], list[dict[str, Any]]]] = {
+                "removed": lambda: rows[1:], "twice": lambda: rows + rows[:1], "none": lambda: []}
+            for column, value in rows[0].items():
+                if column != "log_no":
+                    changes[column] = lambda c=column, v=value: [{**rows[0], c: other(v)}, *rows[1:]]
+                    changes[f"{column} gone"] = lambda c=column: [{k: v for k, v in rows[0].items() if k != c}, *rows[1:]]
+            for what, change in changes.items():
+                with self.subTest(f"{name}: {what}"):
+                    self.bad(check, "--bundle", self.write({**self.members, name: lines_of(change())}))
+
+    def test_events(self) -> None:
+        events = self.rows("events.jsonl")
+        def with_change(n: int, **change: Any) -> bytes:
+            return lines_of([*events[:n], {**events[n], **change}, *events[n + 1:]])
+
+        for column, value in events[1].items():
+            with self.subTest(column):
+                check = "body_hash" if column in ("body", "salt", "body_hash") else "run_seq" if column in ("run_no", "run_seq") else None
+                found = self.verify("--bundle", self.write({**self.members, "events.jsonl": with_change(1, **{column: other(value)})}))[1]
+                self.assertEqual(found["verdict"], "tampered")
+                if check:
+                    self.assertEqual(found["first_bad"]["check"], check)
+        cases = {"erased in silence": (with_change(1, body=None, salt=None), "redaction"), "one removed": (lines_of(events[:4] + events[5:]), "run_seq"),
+                 "the first removed": (lines_of(events[1:]), "run_seq"), "the last removed": (lines_of(events[:-1]), "checkpoint_root"),
+                 "two swapped": (lines_of([events[0], events[2], events[1], *events[3:]]), "run_seq")}
+        for what, (data, check) in cases.items():
+            with self.subTest(what):
+                self.bad(check, "--bundle", self.write({**self.members, "events.jsonl": data}))
+
+    def test_a_rewritten_run_does_not_lead_to_the_root(self) -> None:
+        forged = LogMaker(str(self.folder / "forged"))
+        audited_run(forged)
+        forged = PublishedLog(forged)
+        event = forged.log.runs[RUN]["events"][1]
+        event["body"] = event["body"].replace("é", "e")
+        event["body_hash"] = muniment_verify.sha256(event["salt"], event["body"].encode())
+        last = bytes(32)
+        for event in forged.log.runs[RUN]["events"]:
+            entry = muniment_verify.decode_entry(forged.entries[event["seq"]])
+            last = event["run_hash"] = muniment_verify.sha256(b"\x10", muniment_verify.encode_entry(
+                {**entry, "body_hash": event["body_hash"], "previous": last}))
+        self.bad("checkpoint_root", "--bundle", self.write({**self.members, "events.jsonl": forged.bundle_members(RUN)["events.jsonl"]}))
+
+    def test_nodes(self) -> None:
+        lines = self.members["nodes"].splitlines(keepends=True)
+        for name, changed in {"one removed": lines[1:], "one more": lines + [b"0 9999 " + lines[0].split(b" ")[2]],
+                              "one over the run's own leaf": [*lines, b"0 4 " + lines[0].split(b" ")[2]], "swapped": [
+                                  b" ".join([*lines[0].split(b" ")[:2], lines[1].split(b" ")[2]]), *lines[1:]], "none": []}.items():
+            with self.subTest(name):
+                self.bad("checkpoint_root", "--bundle", self.write({**self.members, "nodes": b"".join(changed)}))
+
+    def test_members(self) -> None:
+        artifact = [name for name in self.members if name.startswith("artifacts/")]
+        erased = {row["artifact_id"] for row in self.rows("artifacts.jsonl")} - {name.partition("/")[2] for name in artifact}
+        swapped = {artifact[0]: self.members[artifact[1]], artifact[1]: self.members[artifact[0]]}
+        members = self.members
+        for name, (changed, check) in {
+                "an artifact removed": ({n: d for n, d in members.items() if n != artifact[0]}, "artifact_file"),
+                "an artifact changed": ({**members, artifact[0]: b"13 passed\n"}, "artifact_row"),
+                "two swapped": ({**members, **swapped}, "artifact_row"),
+                "an erased one is back": ({**members, f"artifacts/{erased.pop()}": b"?"}, "artifact_row"),
+                "one added": ({**members, "artifacts/0193f0a0-0000-7000-8000-000000000001": b"?"}, "artifact_file"),
+                "another file": ({**members, "README": b"?"}, "artifact_file"),
+                "no nodes": ({n: d for n, d in members.items() if n != "nodes"}, "bundle"),
+                "another order": ({"keys": members["keys"], **members}, "bundle"),
+                "an older checkpoint": ({**members, "checkpoint": self.log.note(20).encode()}, "bundle")}.items():
+            with self.subTest(name):
+                self.bad(check, "--bundle", self.write(changed))
+
+    def test_bundle_json(self) -> None:
+        head = self.log.bundle_head(RUN, self.members)
+        for name, value in {"format": "x", "version": 2, "log_id": self.log.log.uuid("x"), "origin": "muniment.test/x", "run_id": "other",
+                            "run_no": 1, "size": 25, "events": 18}.items():
+            with self.subTest(name):
+                self.assertEqual(self.verify("--bundle", self.write(self.members, {**head, name: value}))[0], 1)
+        head["files"] = head["files"][:-1]
+        self.bad("bundle", "--bundle", self.write(self.members, head))
+
+    def test_another_key_and_no_key(self) -> None:
+        forged = self.log.note(keys=[Key(self.log.origin, "x")]).encode()
+        self.bad("signature", "--bundle", self.write({**self.members, "checkpoint": forged}))
+        unsigned = self.log.note(keys=[]).encode()
+        self.assertEqual(self.verify("--bundle", self.write({**self.members, "checkpoint": unsigned}))[0], 2)
+
+    def test_what_cannot_be_read(self) -> None:
+        self.log.write_bundle(self.folder / "b.tar.zst", RUN)
+        data = (self.folder / "b.tar.zst").read_bytes()
+        for name, damaged in {"cut": data[:len(data) // 2], "no tar": b"nothing" * 100, "empty": b""}.items():
+            with self.subTest(name):
+                self.assertEqual(self.verify("--bundle", self.path("damaged", damaged))[0], 4)
+
+
+def other(value: Any) -> Any:
+    """A value of the same kind that differs: for text, one in its last character."""
+    if value is None:
+        return "2026-11-22T00:00:00.000000Z"
+    if isinstance(value, (int, float)):
+        return value + 1
+    last = value[-2] if value.endswith(("Z", "}", "]")) else value[-1:]
+    return value[:value.rindex(last)] + ("1" if last != "1" else "2") + value[value.rindex(last) + 1:] if value else "x"
+
+
+class Golden(Case):
+    """tests/golden/audit is read by the tests of the C++ verifier too."""
+
+    def test_it_is_what_make_audit_makes(self) -> None:
+        make_audit.make(self.folder / "golden")
+        made, kept = ({str(path.relative_to(folder)): unpacked(path) for path in sorted(folder.rglob("*")) if path.is_file()}
+                      for folder in (self.folder / "golden", GOLDEN))
+        self.assertEqual(made, kept, "look at the difference, then run tests/golden/make_audit.py")
+
+    def test_each_file(self) -> None:
+        key = GOLDEN / "log.pub"
+        self.good("--proof", GOLDEN / "event.tlog-proof", "--receipt", GOLDEN / "receipt.json", key=key)
+        self.good("--tiles", GOLDEN / "tiles", "--checkpoint", GOLDEN / "older", key=key)
+        self.good("--tiles", GOLDEN / "tiles", "--checkpoint", GOLDEN / "cosigned", key=key)
+        self.good("--bundle", GOLDEN / "run.muniment.tar.zst", key=key)
+        self.bad("signature", "--tiles", GOLDEN / "tiles", "--checkpoint", GOLDEN / "forged", key=key)
+        self.bad("signature", "--bundle", GOLDEN / "run.muniment.tar.zst", key=GOLDEN / "other.pub")
+
+
+def unpacked(path: pathlib.Path) -> bytes:
+    """Compressed bytes may differ from version to version of zstd."""
+    return subprocess.run(["zstd", "-dcq", path], stdout=subprocess.PIPE, check=True).stdout if path.suffix == ".zst" else path.read_bytes()
+
+
+class CommandLine(Case):
+    def run_it(self, *arguments: Any) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([sys.executable, SCRIPT, *map(str, arguments)], capture_output=True, text=True, check=False, timeout=60)
+
+    def test_exit_codes(self) -> None:
+        proof = self.path("proof", self.log.proof(3))
+        for arguments, code in {("--proof", proof, "--key", self.key): 0, ("--proof", proof): 2, ("--proof", self.key, "--key", self.key): 1,
+                                (): 3, ("--proof", proof, "--bundle", proof): 3, ("--nonsense",): 3, ("--proof", proof, "--key", proof): 3,
+                                ("--proof", self.folder / "none", "--key", self.key): 4, ("--proof", proof, "--key", self.folder / "none"): 4,
+                                ("--help",): 0}.items():
+            with self.subTest(arguments):
+                done = self.run_it(*arguments)
+                self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+                self.assertNotIn("Traceback", done.stderr)
+
+    def test_it_is_short(self) -> None:
+        """Short enough to be read before it is trusted."""
+        self.assertLess(len(SCRIPT.read_text().splitlines()), 300)
+
+
+if __name__ == "__main__":
+    unittest.main()
