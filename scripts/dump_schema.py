@@ -29,7 +29,7 @@ def main() -> int:
     if len(sys.argv) != 2:
         sys.exit(__doc__)
     dump = subprocess.run(
-        [pg_dump(), "--schema-only", "--no-owner", "--no-privileges", "--schema=public", sys.argv[1]],
+        [pg_dump(), "--schema-only", "--no-owner", "--no-privileges", "--schema=public", "--schema=report", sys.argv[1]],
         check=True, capture_output=True, text=True).stdout
     # CREATE SCHEMA public is left out by some minor versions.
     lines = [line for line in dump.splitlines()

@@ -1,5 +1,7 @@
 -- What migrations/ make, for reading and for comparing; nothing is made from this file.
 -- Written by: MUNIMENT_ACCEPT=1 meson test -C build pg_store
+CREATE SCHEMA report;
+COMMENT ON SCHEMA report IS 'Views for analysts; columns are only ever added';
 CREATE FUNCTION public.event_run_seq_as_of(wanted_log smallint, wanted_run bigint, upto bigint) RETURNS bigint
     LANGUAGE plpgsql STABLE
     AS $$
@@ -107,6 +109,12 @@ BEGIN
   END IF;
   RETURN part_table;
 END $_$;
+CREATE FUNCTION public.muniment_role(kind text) RETURNS text
+    LANGUAGE sql STABLE
+    AS $_$
+  SELECT regexp_replace(pg_get_userbyid(relowner), 'owner$', kind) FROM pg_class WHERE oid = 'public.event'::regclass
+$_$;
+COMMENT ON FUNCTION public.muniment_role(kind text) IS 'The role of this database for owner, writer, auditor, reporter or redactor';
 CREATE FUNCTION public.refuse_change() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -114,6 +122,13 @@ BEGIN
   RAISE EXCEPTION '% is append-only: % refused', TG_TABLE_NAME, TG_OP
     USING ERRCODE = 'insufficient_privilege', HINT = 'Erase with: muniment audit redact';
 END $$;
+CREATE FUNCTION report.sees(run_id text) RETURNS boolean
+    LANGUAGE sql STABLE
+    AS $$
+  SELECT left(run_id, 1) <> '_' AND (coalesce(current_setting('muniment.runs', true), '') = ''
+         OR run_id = ANY (string_to_array(current_setting('muniment.runs', true), ',')))
+$$;
+COMMENT ON FUNCTION report.sees(run_id text) IS 'Whether the run is among those that muniment.runs names (comma separated; empty: all). What concerns the whole log (_log) never is';
 CREATE TABLE public.artifact (
     artifact_id uuid NOT NULL,
     run_id text NOT NULL,
@@ -346,6 +361,39 @@ CREATE TABLE public.snapshot (
     CONSTRAINT snapshot_state_hash_check CHECK ((octet_length(state_hash) = 32))
 );
 COMMENT ON TABLE public.snapshot IS 'A run''s state after the event seq. hash = sha256(salt, state), state_hash = sha256(state); event_seq is its snapshot.taken event. state is NULL when the bytes are the artifact, or erased.';
+CREATE VIEW report.event_log WITH (security_barrier='true') AS
+ SELECT e.log_no,
+    e.seq,
+    r.run_id,
+    e.run_seq,
+    e.recorded_at,
+    e.occurred_at,
+    (ARRAY['observed'::text, 'reported'::text, 'imported'::text])[e.origin] AS origin,
+    e.type,
+    e.schema_version,
+    e.step_id,
+    e.actor,
+    e.event_id,
+    (e.body IS NULL) AS redacted,
+    (e.body)::jsonb AS body
+   FROM (public.event e
+     JOIN public.run r USING (log_no, run_no))
+  WHERE report.sees(r.run_id);
+COMMENT ON VIEW report.event_log IS 'The events of runs, in order of seq; not those that concern the whole log. A run appears once the follower "run" has seen it';
+COMMENT ON COLUMN report.event_log.log_no IS 'The log''s number within this database';
+COMMENT ON COLUMN report.event_log.seq IS 'Position in the log, from 0; it is the leaf index of proofs';
+COMMENT ON COLUMN report.event_log.run_id IS 'The run that the event belongs to';
+COMMENT ON COLUMN report.event_log.run_seq IS 'Position in its run, from 0';
+COMMENT ON COLUMN report.event_log.recorded_at IS 'The daemon''s clock when the event was appended';
+COMMENT ON COLUMN report.event_log.occurred_at IS 'The client''s or the source''s time; never trusted for order';
+COMMENT ON COLUMN report.event_log.origin IS 'Who vouches for it: observed, reported or imported';
+COMMENT ON COLUMN report.event_log.type IS 'Noun.participle, as in schema/event/';
+COMMENT ON COLUMN report.event_log.schema_version IS 'Version of the type''s schema';
+COMMENT ON COLUMN report.event_log.step_id IS 'The step within the run';
+COMMENT ON COLUMN report.event_log.actor IS 'The authenticated identity that appended it';
+COMMENT ON COLUMN report.event_log.event_id IS 'The client''s id of it, unique within its run';
+COMMENT ON COLUMN report.event_log.redacted IS 'The body was erased; its hash stands';
+COMMENT ON COLUMN report.event_log.body IS 'What it says; NULL once redacted';
 ALTER TABLE ONLY public.artifact
     ADD CONSTRAINT artifact_path_key UNIQUE (path);
 ALTER TABLE ONLY public.artifact
@@ -416,3 +464,18 @@ ALTER TABLE ONLY public.evidence_link
     ADD CONSTRAINT evidence_link_evidence_id_fkey FOREIGN KEY (evidence_id) REFERENCES public.evidence(evidence_id);
 ALTER TABLE ONLY public.run
     ADD CONSTRAINT run_log_no_fkey FOREIGN KEY (log_no) REFERENCES public.log_head(log_no);
+ALTER TABLE public.artifact ENABLE ROW LEVEL SECURITY;
+CREATE POLICY auditor ON public.artifact FOR SELECT TO muniment_auditor USING (true);
+CREATE POLICY auditor ON public.claim FOR SELECT TO muniment_auditor USING (true);
+CREATE POLICY auditor ON public.event FOR SELECT TO muniment_auditor USING (true);
+CREATE POLICY auditor ON public.evidence FOR SELECT TO muniment_auditor USING (true);
+CREATE POLICY auditor ON public.manifest FOR SELECT TO muniment_auditor USING (true);
+CREATE POLICY auditor ON public.run FOR SELECT TO muniment_auditor USING (true);
+CREATE POLICY auditor ON public.snapshot FOR SELECT TO muniment_auditor USING (true);
+ALTER TABLE public.claim ENABLE ROW LEVEL SECURITY;
+ALTER TABLE public.event ENABLE ROW LEVEL SECURITY;
+ALTER TABLE public.evidence ENABLE ROW LEVEL SECURITY;
+ALTER TABLE public.manifest ENABLE ROW LEVEL SECURITY;
+CREATE POLICY reporter ON public.artifact FOR SELECT TO muniment_reporter USING (report.sees(run_id));
+ALTER TABLE public.run ENABLE ROW LEVEL SECURITY;
+ALTER TABLE public.snapshot ENABLE ROW LEVEL SECURITY;

@@ -86,13 +86,14 @@ Status Daemon::Parts::open_database(const Config& config) {
     ASSIGN_OR_RETURN(postgres, store::PrivatePostgres::start(std::move(options)));
     database_uri = postgres->uri();
   }
-  store::Connection connection(database_uri);
+  store::Connection connection(database_uri, store::DatabaseRole::login);
   RETURN_IF_ERROR(connection.ensure_open());
   RETURN_IF_ERROR(store::check_settings(connection));
   RETURN_IF_ERROR(store::migrate(connection, store::embedded_migrations()));
+  RETURN_IF_ERROR(store::check_roles(connection));
   store::Reader reader(database_uri, log_no);
   ASSIGN_OR_RETURN(const std::int64_t size, reader.log_size());
-  return store::ensure_partitions(connection, log_no, size);
+  return store::ensure_partitions(reader.connection(), log_no, size);
 }
 
 Status Daemon::Parts::open_files(const Config& config) {

@@ -134,7 +134,7 @@ Status AppendConnection::connect(milliseconds at_most) {
 
   RETURN_IF_ERROR(query("SET default_transaction_isolation = 'read committed'; SET TimeZone = 'UTC'; "
                         "SET search_path = public; SET jit = off; SET plan_cache_mode = force_generic_plan; SET lock_timeout = '5s'; SET synchronous_commit = on; "
-                        "SET client_min_messages = warning", at_most));
+                        "SET client_min_messages = warning; SELECT set_config('role', muniment_role('writer'), false)", at_most));
   // Prepared, because planning it for every batch would cost as much as storing some events.
   RETURN_IF_ERROR(query("PREPARE fence(smallint, bigint) AS SELECT 1 FROM log_head WHERE log_no = $1 AND epoch = $2 FOR SHARE", at_most));
   return success();

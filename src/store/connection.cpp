@@ -20,6 +20,19 @@ constexpr const char* session_settings =
     "SET standard_conforming_strings = on; SET client_min_messages = warning;"
     "SET statement_timeout = '120s'; SET idle_in_transaction_session_timeout = '300s'";
 
+// The role comes last: a reporter's limits are its own to lower, not to pass by accident.
+std::string role_settings(DatabaseRole role) {
+  switch (role) {
+    case DatabaseRole::login: return "";
+    case DatabaseRole::writer: return "; SELECT set_config('role', muniment_role('writer'), false)";
+    case DatabaseRole::redactor: return "; SELECT set_config('role', muniment_role('redactor'), false)";
+    case DatabaseRole::reporter:
+      return "; SET search_path = report, public; SET statement_timeout = '30s'; SET default_transaction_read_only = on"
+             "; SELECT set_config('role', muniment_role('reporter'), false)";
+  }
+  return "";
+}
+
 std::string with_defaults(std::string uri) {
   const bool is_uri = uri.starts_with("postgres://") || uri.starts_with("postgresql://");
   for (const auto& [key, value] : {std::pair("connect_timeout", "5"),
@@ -57,7 +70,7 @@ Errc code_of_state(std::string_view state) {
 
 }  // namespace
 
-Connection::Connection(std::string uri) : impl_(std::make_unique<Impl>(std::move(uri))) {}
+Connection::Connection(std::string uri, DatabaseRole role) : impl_(std::make_unique<Impl>(std::move(uri), role)) {}
 Connection::~Connection() = default;
 
 void Connection::Impl::close() {
@@ -79,8 +92,10 @@ Status Connection::ensure_open() {
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
     link->inhibit_reactivation(true);
 #pragma GCC diagnostic pop
-    pqxx::nontransaction(*link).exec(session_settings);
+    pqxx::nontransaction(*link).exec(session_settings + role_settings(impl.role));
     impl.link = std::move(link);
+  } catch (const pqxx::insufficient_privilege& failure) {
+    return Error(Errc::denied, "Postgres: " + first_line(failure.what()) + ". See docs/runbook.md (roles)");
   } catch (const std::exception& failure) {
     return Error(Errc::unavailable, "Postgres does not answer: " + first_line(failure.what()));
   }

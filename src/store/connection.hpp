@@ -13,14 +13,20 @@
 
 namespace muniment::store {
 
+// As whom a connection works (migrations/0005_roles.sql): the role is taken on right after connecting,
+// so that a mistake here can do no more than the role may. `login` stays the user of the URI: for what
+// comes before there are roles.
+enum class DatabaseRole { login, writer, reporter, redactor };
+
 class Connection {
  public:
-  explicit Connection(std::string uri);
+  Connection(std::string uri, DatabaseRole role);
   ~Connection();
   Connection(const Connection&) = delete;
 
   // Opens it, or opens it again after a failure. Session settings: UTC, READ COMMITTED,
-  // search_path public, jit off. Errors: unavailable.
+  // search_path public, jit off, the role and its limits. Errors: unavailable; denied when the URI's
+  // user may not take on the role.
   Status ensure_open();
 
   // From any thread: shuts the socket down, so that a call blocked in libpq returns with an error.

@@ -46,7 +46,7 @@ Status judged(const pqxx::result& rows, const std::string& uri) {
 }  // namespace
 
 Status make_database(const std::string& server_uri, const std::string& name) {
-  Connection connection(server_uri);
+  Connection connection(server_uri, DatabaseRole::login);
   ASSIGN_OR_RETURN(const bool there, guarded(connection, "looking for the database", [&] {
     return !query(connection, "database_named", "SELECT 1 FROM pg_database WHERE datname = $1",
                   Params().text(name))
@@ -70,6 +70,33 @@ Status check_settings(Connection& connection) {
                  Params());
   }));
   return judged(rows, connection.impl().uri);
+}
+
+Status check_roles(Connection& connection) {
+  ASSIGN_OR_RETURN(const pqxx::result rows, guarded(connection, "reading the database's roles", [&] {
+    return query(connection, "database_roles",
+                 "SELECT coalesce(w.rolname, ''), quote_ident(muniment_role('writer')), quote_ident(session_user), "
+                 "coalesce(pg_has_role(session_user, w.oid, 'MEMBER'), false), "
+                 "coalesce(w.rolbypassrls, false) OR NOT e.relrowsecurity "
+                 "FROM pg_class e LEFT JOIN pg_roles w ON w.rolname = muniment_role('writer') "
+                 "AND w.oid <> e.relowner WHERE e.oid = 'public.event'::regclass",
+                 Params());
+  }));
+  const auto holds = [&](int column) { return text_of(rows[0][column]) == "t"; };
+  const std::string writer = text_of(rows[0][1]);
+  if (text_of(rows[0][0]).empty()) {
+    return Error(Errc::denied, "the tables of this database are not owned by a role that ends in _owner, or there is no "
+                               "such role _writer: it was restored without its owners. See docs/runbook.md (roles)");
+  }
+  if (!holds(3)) {
+    return Error(Errc::denied, "the database user may not act as the writer. Let an administrator run: GRANT " + writer +
+                                   " TO " + text_of(rows[0][2]) + ". See docs/runbook.md (roles)");
+  }
+  if (!holds(4)) {
+    return Error(Errc::denied, "row-level security stands in the writer's way. Let an administrator run: ALTER ROLE " +
+                                   writer + " BYPASSRLS. See docs/runbook.md (roles)");
+  }
+  return success();
 }
 
 }  // namespace muniment::store

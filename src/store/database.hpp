@@ -16,4 +16,9 @@ Status make_database(const std::string& server_uri, const std::string& name);
 // command that mends it. Errors: conflict; unavailable.
 Status check_settings(Connection& connection);
 
+// After the migrations: may this user be the writer, and may the writer write? No where the database was
+// restored without its owners, on a server that lacks a grant, or where row-level security stands in the
+// writer's way. The message has the statement that mends it. Errors: denied; unavailable.
+Status check_roles(Connection& connection);
+
 }  // namespace muniment::store

@@ -68,9 +68,16 @@ Status fits(const std::map<int, Applied>& applied, const std::vector<Migration>&
   return success();
 }
 
+// Once there is an owner (0005_roles.sql), what a migration makes is the owner's.
+void become_owner(pqxx::work& transaction) {
+  const bool owned = !transaction.exec("SELECT to_regproc('public.muniment_role')")[0][0].is_null();
+  if (owned) transaction.exec("SELECT set_config('role', muniment_role('owner'), true)");
+}
+
 void apply(pqxx::connection& link, const Migration& migration) {
   pqxx::work transaction(link);
   transaction.exec("SET LOCAL statement_timeout = 0");  // a large log may need long
+  become_owner(transaction);
   transaction.exec(migration.sql);
   transaction.exec_params("INSERT INTO schema_migration (number, name, sha256) VALUES ($1, $2, $3)",
                           migration.number, migration.name, to_hex(sha256(migration.sql)));

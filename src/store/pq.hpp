@@ -23,11 +23,12 @@
 namespace muniment::store {
 
 struct Connection::Impl {
-  explicit Impl(std::string database_uri) : uri(std::move(database_uri)) {}
+  Impl(std::string database_uri, DatabaseRole as) : uri(std::move(database_uri)), role(as) {}
   ~Impl() { close(); }
   void close();
 
   const std::string uri;
+  const DatabaseRole role;
   std::unique_ptr<pqxx::connection> link;  // nullptr: not open
   std::set<std::string, std::less<>> prepared;
   std::mutex mutex;                        // guards `socket`, which `interrupt` reads

@@ -12,7 +12,7 @@
 namespace muniment::store {
 
 struct Reader::Impl {
-  Impl(std::string uri, std::int16_t number) : connection(std::move(uri)), log_no(number) {}
+  Impl(std::string uri, std::int16_t number) : connection(std::move(uri), DatabaseRole::writer), log_no(number) {}
 
   // Parameters that begin with the log's number, as every statement's do.
   Params params() const { return std::move(Params().integer(log_no)); }

@@ -30,7 +30,7 @@ using PointersOf = std::function<std::vector<PointerRow>(const events::Event&, s
 
 class Rebuild {
  public:
-  Rebuild(std::string uri, std::int16_t log_no) : connection_(std::move(uri)), log_no_(log_no) {}
+  Rebuild(std::string uri, std::int16_t log_no) : connection_(std::move(uri), DatabaseRole::writer), log_no_(log_no) {}
 
   // Gathers the events before `upto` from which derived rows follow; first of all.
   Status collect(std::int64_t upto);

@@ -18,7 +18,7 @@ using test::ask_sql;
 using test::run_sql;
 
 Status checked(const std::string& uri) {
-  Connection connection(uri);
+  Connection connection(uri, DatabaseRole::login);
   return check_settings(connection);
 }
 
@@ -101,7 +101,7 @@ TEST(AppendOnly, ALogKeepsItsIdentityAndItsEpochOnlyGrows) {
 
 TEST(Partitions, TheCurrentAndTheNextAreMadeOnce) {
   const std::string uri = test::fresh_database();
-  Connection connection(uri);
+  Connection connection(uri, DatabaseRole::writer);
   const std::string count = "SELECT count(*) FROM pg_class WHERE relname ~ '^event_1_[0-9]+$'";
   ASSERT_TRUE(ensure_partitions(connection, 1, 0));
   EXPECT_EQ(ask_sql(uri, count), "2");
@@ -122,7 +122,7 @@ TEST(Partitions, AreMadeWhileAReaderHoldsTheTableOpen) {
                       "'event_1_0'::regclass AND granted AND pid <> pg_backend_pid()") != "1") {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
-  Connection connection(uri);
+  Connection connection(uri, DatabaseRole::writer);
   const auto before = std::chrono::steady_clock::now();
   const Status made = ensure_partitions(connection, 1, 1 << 24);
   EXPECT_TRUE(made) << made.error().message;
@@ -135,7 +135,7 @@ TEST(Partitions, AreMadeWhileAReaderHoldsTheTableOpen) {
 
 TEST(Partitions, ARunThatCrossesAnEdgeIsReadAsOne) {
   const std::string uri = log_with_one_event();
-  Connection connection(uri);
+  Connection connection(uri, DatabaseRole::writer);
   ASSERT_TRUE(ensure_partitions(connection, 1, 1 << 24));
   run_sql(uri, "INSERT INTO event SELECT 1, 16777210 + n, 3, n, to_timestamp(1700000000 + n), NULL, 2, "
                "CASE n WHEN 0 THEN 'run.started' WHEN 9 THEN 'run.ended' ELSE 'x.y' END, 1, NULL, 'a', "

@@ -14,7 +14,7 @@ const std::vector<Migration> two = {{1, "0001_first.sql", "CREATE TABLE first (a
                                     {2, "0002_second.sql", "CREATE TABLE second (b int);"}};
 
 Status apply_to(const std::string& uri, const std::vector<Migration>& migrations) {
-  Connection connection(uri);
+  Connection connection(uri, DatabaseRole::login);
   return migrate(connection, migrations);
 }
 

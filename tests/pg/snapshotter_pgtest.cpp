@@ -27,7 +27,7 @@ class SnapshotterTest : public testing::Test {
   void SetUp() override {
     uri_ = test::fresh_database();
     reader_ = std::make_unique<store::Reader>(uri_, log_no);
-    store::Connection connection(uri_);
+    store::Connection connection(uri_, store::DatabaseRole::writer);
     ASSERT_TRUE(connection.ensure_open().ok());
     ASSERT_TRUE(store::ensure_partitions(connection, log_no, 0).ok());
     store::ArtifactFilesOptions files;

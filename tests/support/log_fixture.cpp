@@ -15,7 +15,7 @@ void LogFixture::SetUp() {
   auto opened = store::ArtifactFiles::open(options);
   ASSERT_TRUE(opened) << opened.error().message;
   files = std::move(*opened);
-  store::Connection connection(uri);
+  store::Connection connection(uri, store::DatabaseRole::writer);
   const Status made = store::ensure_partitions(connection, 1, 0);
   ASSERT_TRUE(made) << made.error().message;
   open_log();

@@ -17,7 +17,7 @@ const SchemaSet& schemas() {
 }  // namespace
 
 MethodCaller::MethodCaller() {
-  store::Connection connection(uri_);
+  store::Connection connection(uri_, store::DatabaseRole::writer);
   const Status opened = connection.ensure_open();
   if (!opened) throw std::runtime_error(opened.error().message);
   const Status made = store::ensure_partitions(connection, log_no, 0);

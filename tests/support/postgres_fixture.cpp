@@ -35,7 +35,7 @@ Server& server() {
     auto started = store::PrivatePostgres::start({instance.folder.path(), std::chrono::seconds(60), {}});
     if (!started) throw std::runtime_error(started.error().message);
     instance.postgres = std::move(*started);
-    store::Connection connection(instance.postgres->uri());
+    store::Connection connection(instance.postgres->uri(), store::DatabaseRole::login);
     const Status migrated = store::migrate(connection, store::embedded_migrations());
     if (!migrated) throw std::runtime_error(migrated.error().message);
   }

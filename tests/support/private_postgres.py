@@ -70,4 +70,4 @@ class PrivatePostgres:
 
     def reset(self, database):
         """Empties it by starting its schema anew: dropping a database waits for a checkpoint."""
-        self.sql("SET client_min_messages = error; DROP SCHEMA public CASCADE; CREATE SCHEMA public;\n" + migrations(), database)
+        self.sql("SET client_min_messages = error; DROP SCHEMA IF EXISTS report CASCADE; DROP SCHEMA public CASCADE; CREATE SCHEMA public;\n" + migrations(), database)
