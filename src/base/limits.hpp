@@ -58,6 +58,13 @@ inline constexpr int disk_reserve_percent_default = 5;
 inline constexpr std::size_t note_bytes_max = 64 * 1024;
 inline constexpr std::size_t key_file_bytes_max = 1 << 20;
 inline constexpr std::size_t proof_file_bytes_max = 1 << 20;
+inline constexpr std::size_t bundle_index_bytes_max = 64 << 20;
+inline constexpr std::int64_t bundle_text_bytes_max = std::int64_t{16} << 30;  // each of its texts
+inline constexpr std::int64_t bundle_bytes_max = std::int64_t{1} << 40;        // all of it, decompressed
+inline constexpr std::size_t bundle_line_bytes_max = 1 << 20;
+inline constexpr std::size_t bundle_files_max = 400'000;
+inline constexpr std::size_t bundle_events_max = 16 << 20;
+inline constexpr std::size_t bundle_nodes_max = 64 << 20;
 inline constexpr std::size_t notes_per_witness_max = 100'000;
 inline constexpr std::int64_t tile_index_max = std::int64_t{1} << 47;  // times 1,000 and 256 it still fits 64 bits
 

@@ -31,6 +31,7 @@ constexpr std::array check_texts{
     CheckText{Check::checkpoint_signature, "checkpoint_signature", "a checkpoint is not signed by the log's key, or was forged: nothing vouches for what it says"},
     CheckText{Check::log_rolled_back, "log_rolled_back", "the log was longer than it is: events at its end were cut, or an old copy was put in its place"},
     CheckText{Check::tile, "tile", "a file from which others read the log does not hold what the events say"},
+    CheckText{Check::bundle, "bundle", "a part of the bundle is not what bundle.json says: it was changed after the export"},
     CheckText{Check::proof, "proof", "the entry is not in the log that the checkpoint speaks of, or is not what the proof says it is"},
     CheckText{Check::receipt, "receipt", "the receipt or the body is not that of this entry"},
     CheckText{Check::artifact_row, "artifact_row", "the artifact table does not say what the artifact.stored event says"},
@@ -86,6 +87,7 @@ std::string next_of(const Finding& finding) {
     case Check::checkpoint_signature:
     case Check::log_rolled_back:
     case Check::tile:
+    case Check::bundle:
     case Check::artifact_row:
     case Check::manifest:
     case Check::snapshot:

@@ -25,6 +25,7 @@ enum class Check : std::uint8_t {
   checkpoint_signature,
   log_rolled_back,
   tile,
+  bundle,
   proof,
   receipt,
   artifact_row,

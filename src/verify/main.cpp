@@ -27,8 +27,8 @@ int main(int argc, char** argv) {
   CommandLine& line = std::get<CommandLine>(parsed);
   if (!line.proof.proof.empty()) return tell(verify_proof(line.proof), line);
   ProgressLine progress(::isatty(STDERR_FILENO) != 0);
-  line.options.progress = progress.sink();
-  const Report report = verify(line.options);
+  line.options.progress = line.bundle.progress = progress.sink();
+  const Report report = line.bundle.bundle.empty() ? verify(line.options) : verify_bundle(line.bundle);
   progress.clear();
   return tell(report, line);
 }

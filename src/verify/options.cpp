@@ -53,6 +53,7 @@ std::variant<CommandLine, int> parse_command_line(int argc, char** argv) {
   app.add_option("--checkpoint", options.notes.checkpoints, "A checkpoint that you kept");
   app.add_option("--witness", options.notes.witnesses, "What a witness keeps: a checkpoint, or a folder of them");
   app.add_option("--proof", line.proof.proof, "Verify a proof file instead of a log");
+  app.add_option("--bundle", line.bundle.bundle, "Verify the bundle of one run instead of a log");
   app.add_option("--receipt", line.proof.receipt, "A receipt, or an event with its salt and body, to be held against the proof");
   app.add_option("--log", options.log_no, "Number of the log, where the database has several");
   app.add_option("--jobs", options.jobs, "Threads")->check(CLI::Range(1U, 64U))->capture_default_str();
@@ -63,10 +64,12 @@ std::variant<CommandLine, int> parse_command_line(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : usage_exit_code;
   }
-  if (!line.proof.proof.empty()) {
-    line.proof.keys = options.notes.keys;
-    return line;
+  line.proof.keys = line.bundle.keys = options.notes.keys;
+  if (!line.proof.proof.empty() && !line.bundle.bundle.empty()) {
+    std::fprintf(stderr, "muniment-verify: --proof or --bundle, not both.\n");
+    return usage_exit_code;
   }
+  if (!line.proof.proof.empty() || (!line.bundle.bundle.empty() && line.proof.receipt.empty())) return line;
   if (!line.proof.receipt.empty()) {
     std::fprintf(stderr, "muniment-verify: --receipt goes with --proof FILE.\n");
     return usage_exit_code;

@@ -4,6 +4,7 @@
 #include <string>
 #include <variant>
 
+#include "verify/bundle.hpp"
 #include "verify/proof.hpp"
 #include "verify/verify.hpp"
 
@@ -14,6 +15,7 @@ inline constexpr int usage_exit_code = 3;
 struct CommandLine {
   Options options;            // of a log
   ProofOptions proof;         // of a proof, if its path is not empty
+  BundleOptions bundle;       // of a bundle, if its path is not empty
   bool unsigned_ok = false;
   bool json = false;
 };

@@ -13,7 +13,12 @@ constexpr std::size_t redactions_shown_max = 10;
 
 std::string headline(const Report& report) {
   switch (report.verdict) {
-    case Verdict::verified: return fmt::format("VERIFIED to {}: {}", number(report.signatures.upto), vouchers(report.signatures));
+    case Verdict::verified:
+      if (!report.run_id.empty()) {
+        return fmt::format("VERIFIED run {} to {}: in a log of {} events {}", report.run_id, number(report.upto), number(report.signatures.upto + 1),
+                           vouchers(report.signatures));
+      }
+      return fmt::format("VERIFIED to {}: {}", number(report.signatures.upto), vouchers(report.signatures));
     case Verdict::is_unsigned:
       return report.upto < 0 ? "CONSISTENT, UNSIGNED: the log is empty"
                              : fmt::format("CONSISTENT, UNSIGNED to {}: nothing signed says that this is the log that was written", number(report.upto));
@@ -80,7 +85,7 @@ std::string text_of(const Report& report) {
                         number(report.history.runs), number(report.files.files), human_size(static_cast<std::uint64_t>(report.files.bytes)),
                         human_duration(report.ended.micros - report.started.micros));
   }
-  text += headline(report) + '\n';
+  text += escape_for_terminal(headline(report)) + '\n';
   if (!report.findings.empty()) text += findings_text(report.findings, report.findings_count);
   if (!report.log_id.empty()) text += counts_text(report);
   for (const std::string& warning : report.warnings) text += "  " + escape_for_terminal(warning) + '\n';
@@ -96,6 +101,7 @@ std::string json_of(const Report& report) {
   } else {
     out.member("log_id", report.log_id);
   }
+  if (!report.run_id.empty()) out.member("what", "bundle").member("run_id", report.run_id);
   out.member("upto", report.upto);
   write_signatures(out, report.signatures);
   out.member("root", to_hex(report.history.root));

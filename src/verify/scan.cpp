@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace muniment::verify {
 namespace {
@@ -73,6 +74,12 @@ void Scanner::take(const EventView& event) {
   if (event.origin >= 1 && event.origin <= 3) ++span_.origins[static_cast<std::size_t>(event.origin)];
   check_chain(event);
   if (is_telling(event.type)) tell(event, body_holds);
+}
+
+Span Scanner::drain() {
+  Span taken = std::exchange(span_, {});
+  span_.last_run_hash = taken.last_run_hash;
+  return taken;
 }
 
 bool Scanner::check_body(const EventView& event) {

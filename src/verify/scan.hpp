@@ -86,6 +86,7 @@ class Scanner {
   Scanner(const Log& log, Findings& findings) : log_(log), findings_(findings) {}
   void take(const EventView& event);
   Span done() { return std::move(span_); }
+  Span drain();  // what was taken so far; more may follow, chained to it
 
  private:
   bool check_body(const EventView& event);  // false: the body is erased, or is not what was hashed

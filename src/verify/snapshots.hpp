@@ -9,6 +9,7 @@
 #include "base/result.hpp"
 #include "verify/artifact_root.hpp"
 #include "verify/finding.hpp"
+#include "verify/run_folder.hpp"
 #include "verify/scan.hpp"
 #include "verify/shared_snapshot.hpp"
 
@@ -20,12 +21,6 @@ struct SnapshotWork {
   const ArtifactRoot& root;
   const std::set<std::string>& redacted;  // artifact_ids that were erased
   Findings& findings;
-};
-
-struct SnapshotCounts {
-  std::int64_t folded = 0;
-  std::int64_t erased = 0;
-  std::int64_t not_folded = 0;  // an artifact that the fold needs is missing or damaged
 };
 
 Status check_snapshots(const SnapshotWork& work, unsigned jobs, SnapshotCounts& counts);

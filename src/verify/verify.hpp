@@ -34,6 +34,7 @@ struct Report {
   Verdict verdict = Verdict::unreadable;
   std::string problem;  // why it is unreadable or incomplete
   std::string log_id;
+  std::string run_id;   // of a bundle: the report is on this run alone
   std::int64_t upto = -1;
   HistoryCounts history;
   FileCounts files;
