@@ -67,4 +67,79 @@ Result<std::string_view> TarReader::read() {
   return std::string_view(impl_->block).substr(0, static_cast<std::size_t>(got));
 }
 
+struct TarWriter::Impl {
+  struct WriteFree {
+    void operator()(archive* writer) const { archive_write_free(writer); }
+  };
+
+  std::unique_ptr<archive, WriteFree> writer;
+  std::string path;
+  std::string entry;
+  std::int64_t missing_bytes = 0;  // of the present entry
+
+  Error failure() const {
+    const int number = archive_errno(writer.get());
+    if (number > 0) return file_error("writing", path, number);
+    const char* const words = archive_error_string(writer.get());
+    return {Errc::system_error, fmt::format("writing {}: {}", path, words != nullptr ? words : "libarchive failed")};
+  }
+
+  // libarchive would fill an entry that is too short with zeros.
+  Status check_complete() const {
+    if (missing_bytes == 0) return success();
+    return Error(Errc::system_error, fmt::format("writing {}: {} lacks {} bytes", path, entry, missing_bytes));
+  }
+};
+
+TarWriter::TarWriter(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+TarWriter::TarWriter(TarWriter&&) noexcept = default;
+TarWriter& TarWriter::operator=(TarWriter&&) noexcept = default;
+TarWriter::~TarWriter() = default;
+
+Result<TarWriter> TarWriter::create(int descriptor, std::string path) {
+  auto impl = std::make_unique<Impl>();
+  impl->writer.reset(archive_write_new());
+  impl->path = std::move(path);
+  archive* const writer = impl->writer.get();
+  // pax headers appear only where ustar's fields are too small: at 8 GiB.
+  if (archive_write_add_filter_zstd(writer) != ARCHIVE_OK || archive_write_set_format_pax_restricted(writer) != ARCHIVE_OK ||
+      archive_write_set_bytes_in_last_block(writer, 1) != ARCHIVE_OK || archive_write_open_fd(writer, descriptor) != ARCHIVE_OK) {
+    return impl->failure();
+  }
+  return TarWriter(std::move(impl));
+}
+
+Status TarWriter::begin(const TarEntry& entry) {
+  struct EntryFree {
+    void operator()(archive_entry* header) const { archive_entry_free(header); }
+  };
+  RETURN_IF_ERROR(impl_->check_complete());
+  const std::unique_ptr<archive_entry, EntryFree> header(archive_entry_new());
+  archive_entry_set_pathname(header.get(), entry.path.c_str());
+  archive_entry_set_filetype(header.get(), AE_IFREG);
+  archive_entry_set_perm(header.get(), 0644);
+  archive_entry_set_mtime(header.get(), 0, 0);
+  archive_entry_set_size(header.get(), entry.size_bytes);
+  if (archive_write_header(impl_->writer.get(), header.get()) != ARCHIVE_OK) return impl_->failure();
+  impl_->entry = entry.path;
+  impl_->missing_bytes = entry.size_bytes;
+  return success();
+}
+
+Status TarWriter::write(std::string_view bytes) {
+  const auto size = static_cast<std::int64_t>(bytes.size());
+  if (size > impl_->missing_bytes) {
+    return Error(Errc::system_error, fmt::format("writing {}: {} is longer than was said", impl_->path, impl_->entry));
+  }
+  if (archive_write_data(impl_->writer.get(), bytes.data(), bytes.size()) != size) return impl_->failure();
+  impl_->missing_bytes -= size;
+  return success();
+}
+
+Status TarWriter::finish() {
+  RETURN_IF_ERROR(impl_->check_complete());
+  if (archive_write_close(impl_->writer.get()) != ARCHIVE_OK) return impl_->failure();
+  return success();
+}
+
 }  // namespace muniment

@@ -1,4 +1,4 @@
-// A tar archive, compressed with zstd or not: the only files that know libarchive. What is read may be
+// Tar archives, compressed with zstd or not: the only files that know libarchive. What is read may be
 // hostile: only regular files are given out, nothing is ever unpacked onto a disk, and no more of an entry is
 // decompressed than its reader asks for.
 #pragma once
@@ -37,6 +37,28 @@ class TarReader {
  private:
   struct Impl;
   explicit TarReader(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+// Writes a .tar.zst, an entry after the other. The bytes depend on nothing but the entries' names and contents:
+// no times, no owners.
+class TarWriter {
+ public:
+  // Onto an open file, which stays the caller's; `path` names it in errors.
+  static Result<TarWriter> create(int descriptor, std::string path);
+  TarWriter(TarWriter&&) noexcept;
+  TarWriter& operator=(TarWriter&&) noexcept;
+  ~TarWriter();  // without `finish` the file is not an archive
+
+  // Begins the next entry; the one before must have got its `size_bytes`. Errors: over_budget (no space), unavailable,
+  // system_error.
+  Status begin(const TarEntry& entry);
+  Status write(std::string_view bytes);
+  Status finish();
+
+ private:
+  struct Impl;
+  explicit TarWriter(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
 

@@ -1,11 +1,14 @@
 // Reading tar archives that may be hostile. The archives are made here byte by byte: no writer would make the bad ones.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <cstdio>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 
+#include "base/file.hpp"
 #include "base/tar_archive.hpp"
 
 namespace muniment {
@@ -97,6 +100,50 @@ TEST_F(TarArchive, OtherBytesAreCorruptAndAMissingFileIsNotFound) {
   const auto missing = TarReader::open(path_ + ".none");
   ASSERT_FALSE(missing);
   EXPECT_EQ(missing.error().code, Errc::not_found);
+}
+
+std::string written(const std::string& path, const std::vector<std::pair<std::string, std::string>>& entries) {
+  const Fd file(::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  auto writer = TarWriter::create(file.get(), path);
+  EXPECT_TRUE(writer);
+  for (const auto& [name, bytes] : entries) {
+    EXPECT_TRUE(writer->begin({name, static_cast<std::int64_t>(bytes.size())}));
+    EXPECT_TRUE(writer->write(bytes));
+  }
+  EXPECT_TRUE(writer->finish());
+  return *read_file(path, 1 << 20);
+}
+
+TEST_F(TarArchive, WhatWasWrittenIsRead) {
+  const std::string large(300'000, 'y');
+  written(path_, {{"a", "first"}, {"empty", ""}, {"b/c", large}});
+  auto reader = TarReader::open(path_);
+  ASSERT_TRUE(reader) << reader.error().message;
+  EXPECT_EQ((*reader->next())->path, "a");
+  EXPECT_EQ(*reader->read(), "first");
+  EXPECT_EQ((*reader->next())->size_bytes, 0);
+  EXPECT_EQ((*reader->next())->path, "b/c");
+  std::string got;
+  for (auto block = reader->read(); block && !block->empty(); block = reader->read()) got += *block;
+  EXPECT_EQ(got, large);
+  EXPECT_EQ(*reader->next(), std::nullopt);
+}
+
+TEST_F(TarArchive, TheSameEntriesAreTheSameBytes) {
+  const std::string first = written(path_, {{"a", "one"}, {"b", "two"}});
+  const std::time_t second = std::time(nullptr);
+  while (std::time(nullptr) == second) ::usleep(10'000);  // a time of writing would differ now
+  EXPECT_EQ(written(path_, {{"a", "one"}, {"b", "two"}}), first);
+}
+
+TEST_F(TarArchive, AnEntryThatIsNotAsLongAsWasSaidIsNotWritten) {
+  const Fd file(::open(path_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  auto writer = TarWriter::create(file.get(), path_);
+  ASSERT_TRUE(writer->begin({"a", 4}));
+  EXPECT_FALSE(writer->write("12345"));
+  ASSERT_TRUE(writer->write("123"));
+  EXPECT_FALSE(writer->begin({"b", 0}));
+  EXPECT_FALSE(writer->finish());
 }
 
 }  // namespace
