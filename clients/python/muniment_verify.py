@@ -258,6 +258,7 @@ class Verifier:
                 shown = {c: json_value(row[c]) if c in ("metadata", "pointers", "content") and row[c] else row[c] for c in columns.split()}
                 need(f"row of {kind}", shown, {c: wanted.get(c) for c in shown} if event["body"] is not None else shown)
                 data = row[text].encode() if text and row[text] else files.get(f"artifacts/{row.get('artifact_id')}")
+                data = json_value(row["content"])["text"].encode() if check == "evidence" and data else data
                 if data is None and text in ("manifest", "state"):
                     need("erased, with its salt", [row["salt"], named["event.redacted"] != {}], [None, True])
                 elif data is not None:

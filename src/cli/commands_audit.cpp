@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -214,6 +215,7 @@ void add_audit_commands(CLI::App& app, Session& session) {
     options->arguments = verifying.remaining();
     session.finish(verify(session, *options));
   });
+  add_bundle_commands(audit, session);
 }
 
 }  // namespace muniment::cli

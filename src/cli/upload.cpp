@@ -58,8 +58,12 @@ Result<Message> put_open_file(Client& client, const Upload& upload, int descript
     offset += got;
     return std::string_view(piece.data(), static_cast<std::size_t>(got));
   };
-  if (status.st_size > large_bytes) client.set_patience(std::chrono::milliseconds(limits::deadline_ms_max));
-  return client.call("artifact.put", put_params(upload, status.st_size), next);
+  return put_stream(client, upload, status.st_size, next);
+}
+
+Result<Message> put_stream(Client& client, const Upload& upload, std::int64_t size, const BodySource& next) {
+  if (size > large_bytes) client.set_patience(std::chrono::milliseconds(limits::deadline_ms_max));
+  return client.call("artifact.put", put_params(upload, size), next);
 }
 
 Result<Message> put_file(Client& client, const Upload& upload, const std::string& path) {

@@ -27,6 +27,9 @@ Result<Message> put_descriptor(Client& client, const Upload& upload, int descrip
 // An open file, from its start to its present size.
 Result<Message> put_open_file(Client& client, const Upload& upload, int descriptor);
 
+// `size` bytes that `next` gives, piece by piece.
+Result<Message> put_stream(Client& client, const Upload& upload, std::int64_t size, const BodySource& next);
+
 // An unnamed file that goes with its descriptor. Errors: unavailable.
 Result<Fd> temporary_file();
 

@@ -10,6 +10,7 @@ Reader::Reader(std::string uri, std::int16_t log_no)
     : impl_(std::make_unique<Impl>(std::move(uri), log_no)) {}
 Reader::~Reader() = default;
 Connection& Reader::connection() { return impl_->connection; }
+std::int16_t Reader::log_no() const { return impl_->log_no; }
 
 Result<std::int64_t> Reader::log_size() {
   return guarded(impl_->connection, "reading the log's size", [&] {

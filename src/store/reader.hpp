@@ -45,11 +45,18 @@ struct RunFilter {
   std::optional<std::int64_t> before_run_no;    // the cursor: newest first
 };
 
+// Positions in the log: from inclusive, to exclusive.
+struct SeqSpan {
+  std::int64_t from = 0;
+  std::int64_t to = 0;
+};
+
 class Reader {
  public:
   Reader(std::string uri, std::int16_t log_no);
   ~Reader();
   Connection& connection();
+  std::int16_t log_no() const;
 
   // Events
   Result<std::vector<events::Event>> events(const EventFilter& filter, std::size_t limit,
@@ -88,6 +95,13 @@ class Reader {
   // What a run's claims, evidence and manifests need, by pointer.
   Result<std::vector<PointerRow>> pointers_of_run(std::string_view run_id, std::optional<std::string> after,
                                                   std::size_t limit);
+
+  // All rows of a run whose events are in `span`, in the order of their events.
+  Result<std::vector<ArtifactRow>> artifacts_in(std::string_view run_id, SeqSpan span, std::size_t limit);
+  Result<std::vector<ManifestRow>> manifests_in(std::string_view run_id, SeqSpan span, std::size_t limit);
+  Result<std::vector<SnapshotRow>> snapshots_in(std::int64_t run_no, SeqSpan span, std::size_t limit);
+  Result<std::vector<ClaimRow>> claims_in(std::string_view run_id, SeqSpan span, std::size_t limit);
+  Result<std::vector<EvidenceRow>> evidence_in(std::string_view run_id, SeqSpan span, std::size_t limit);
 
   // Followers
   Result<std::int64_t> follower_position(std::string_view name);          // 0 where it never ran

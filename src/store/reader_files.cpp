@@ -55,6 +55,13 @@ SnapshotRow snapshot_of(const pqxx::row& row) {
   return snapshot;
 }
 
+#define MUNIMENT_MANIFEST_COLUMNS \
+  "manifest_id, run_id, base_id, salt, hash, size_bytes, manifest, " MUNIMENT_MICROS("created_at") ", seq"
+
+#define MUNIMENT_SNAPSHOT_COLUMNS                                                                 \
+  "run_no, seq, run_seq, event_seq, salt, hash, state_hash, size_bytes, state, artifact_id, reason, " \
+  MUNIMENT_MICROS("created_at")
+
 std::optional<ArtifactRow> first_artifact(const pqxx::result& rows) {
   if (rows.empty()) return {};
   return artifact_of(rows[0]);
@@ -125,8 +132,7 @@ Result<std::optional<ManifestRow>> Reader::manifest(const Uuid& manifest_id) {
   return guarded(impl_->connection, "reading a manifest", [&]() -> std::optional<ManifestRow> {
     const pqxx::result rows =
         query(impl_->connection, "manifest",
-              "SELECT manifest_id, run_id, base_id, salt, hash, size_bytes, manifest, "
-              MUNIMENT_MICROS("created_at") ", seq FROM manifest "
+              "SELECT " MUNIMENT_MANIFEST_COLUMNS " FROM manifest "
               "WHERE log_no = $1 AND manifest_id = $2",
               impl_->params().uuid(manifest_id));
     if (rows.empty()) return {};
@@ -141,8 +147,7 @@ Result<std::vector<SnapshotRow>> Reader::snapshots(std::int64_t run_no,
     std::vector<SnapshotRow> snapshots;
     for (const pqxx::row& row :
          query(impl_->connection, "snapshots",
-               "SELECT run_no, seq, run_seq, event_seq, salt, hash, state_hash, size_bytes, state, "
-               "artifact_id, reason, " MUNIMENT_MICROS("created_at")
+               "SELECT " MUNIMENT_SNAPSHOT_COLUMNS
                " FROM snapshot WHERE log_no = $1 AND run_no = $2 AND seq <= $3"
                " ORDER BY seq DESC LIMIT $4",
                impl_->params()
@@ -152,6 +157,42 @@ Result<std::vector<SnapshotRow>> Reader::snapshots(std::int64_t run_no,
       snapshots.push_back(snapshot_of(row));
     }
     return snapshots;
+  });
+}
+
+Result<std::vector<ArtifactRow>> Reader::artifacts_in(std::string_view run_id, SeqSpan span, std::size_t limit) {
+  return guarded(impl_->connection, "reading a run's artifacts", [&] {
+    return rows_of(query(impl_->connection, "artifacts_in",
+                         "SELECT " MUNIMENT_ARTIFACT_COLUMNS
+                         " FROM artifact WHERE log_no = $1 AND run_id = $2 AND seq >= $3 AND seq < $4"
+                         " ORDER BY seq LIMIT $5",
+                         impl_->params().text(run_id).integer(span.from).integer(span.to).integer(
+                             static_cast<std::int64_t>(limit))),
+                   artifact_of);
+  });
+}
+
+Result<std::vector<ManifestRow>> Reader::manifests_in(std::string_view run_id, SeqSpan span, std::size_t limit) {
+  return guarded(impl_->connection, "reading a run's manifests", [&] {
+    return rows_of(query(impl_->connection, "manifests_in",
+                         "SELECT " MUNIMENT_MANIFEST_COLUMNS
+                         " FROM manifest WHERE log_no = $1 AND run_id = $2 AND seq >= $3 AND seq < $4"
+                         " ORDER BY seq LIMIT $5",
+                         impl_->params().text(run_id).integer(span.from).integer(span.to).integer(
+                             static_cast<std::int64_t>(limit))),
+                   manifest_of);
+  });
+}
+
+Result<std::vector<SnapshotRow>> Reader::snapshots_in(std::int64_t run_no, SeqSpan span, std::size_t limit) {
+  return guarded(impl_->connection, "reading a run's snapshots", [&] {
+    return rows_of(query(impl_->connection, "snapshots_in",
+                         "SELECT " MUNIMENT_SNAPSHOT_COLUMNS
+                         " FROM snapshot WHERE log_no = $1 AND run_no = $2 AND event_seq >= $3 AND event_seq < $4"
+                         " ORDER BY event_seq LIMIT $5",
+                         impl_->params().integer(run_no).integer(span.from).integer(span.to).integer(
+                             static_cast<std::int64_t>(limit))),
+                   snapshot_of);
   });
 }
 

@@ -38,6 +38,13 @@ struct Reader::Impl {
 events::Event event_of(const pqxx::row& row);  // without run_id
 std::vector<events::Event> events_of(const pqxx::result& rows);
 
+template <typename Row>
+std::vector<Row> rows_of(const pqxx::result& rows, Row (*row_of)(const pqxx::row&)) {
+  std::vector<Row> out;
+  for (const pqxx::row& row : rows) out.push_back(row_of(row));
+  return out;
+}
+
 // The types that change a run's head, and those that change its row: the index "life" holds these.
 #define MUNIMENT_HEAD_TYPES "'run.started', 'run.ended', 'run.halted', 'run.resumed'"
 #define MUNIMENT_LIFE_TYPES MUNIMENT_HEAD_TYPES ", 'run.annotated'"

@@ -42,13 +42,6 @@ EvidenceRow evidence_of(const pqxx::row& row) {
 }
 
 template <typename Row>
-std::vector<Row> rows_of(const pqxx::result& rows, Row (*row_of)(const pqxx::row&)) {
-  std::vector<Row> out;
-  for (const pqxx::row& row : rows) out.push_back(row_of(row));
-  return out;
-}
-
-template <typename Row>
 std::optional<Row> first_of(const pqxx::result& rows, Row (*row_of)(const pqxx::row&)) {
   if (rows.empty()) return {};
   return row_of(rows[0]);
@@ -107,6 +100,30 @@ Result<std::optional<EvidenceRow>> Reader::evidence_by_id(const Uuid& evidence_i
                           " FROM evidence WHERE log_no = $1 AND evidence_id = $2",
                           impl_->params().uuid(evidence_id)),
                     evidence_of);
+  });
+}
+
+Result<std::vector<ClaimRow>> Reader::claims_in(std::string_view run_id, SeqSpan span, std::size_t limit) {
+  return guarded(impl_->connection, "reading a run's claims", [&] {
+    return rows_of(query(impl_->connection, "claims_in",
+                         "SELECT " MUNIMENT_CLAIM_COLUMNS
+                         " FROM claim WHERE log_no = $1 AND run_id = $2 AND seq >= $3 AND seq < $4"
+                         " ORDER BY seq LIMIT $5",
+                         impl_->params().text(run_id).integer(span.from).integer(span.to).integer(
+                             static_cast<std::int64_t>(limit))),
+                   claim_of);
+  });
+}
+
+Result<std::vector<EvidenceRow>> Reader::evidence_in(std::string_view run_id, SeqSpan span, std::size_t limit) {
+  return guarded(impl_->connection, "reading a run's evidence", [&] {
+    return rows_of(query(impl_->connection, "evidence_in",
+                         "SELECT " MUNIMENT_EVIDENCE_COLUMNS
+                         " FROM evidence WHERE log_no = $1 AND run_id = $2 AND seq >= $3 AND seq < $4"
+                         " ORDER BY seq LIMIT $5",
+                         impl_->params().text(run_id).integer(span.from).integer(span.to).integer(
+                             static_cast<std::int64_t>(limit))),
+                   evidence_of);
   });
 }
 

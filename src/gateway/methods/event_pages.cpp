@@ -35,7 +35,7 @@ Result<std::optional<events::Event>> event_named(Call& call) {
 }
 
 // The question of event.list as the reader takes it.
-Result<store::EventFilter> filter_of(Call& call) {
+Result<store::EventFilter> event_filter_of(Call& call) {
   const json::Value& params = call.params;
   store::EventFilter filter;
   if (const auto run_id = params["run_id"].as_string()) {
@@ -76,9 +76,9 @@ struct PageLimits {
   std::size_t bytes = limits::page_bytes_max;
 };
 
-class Page {
+class EventPage {
  public:
-  Page(PageLimits at_most, EventFields fields) : at_most_(at_most), fields_(fields) {}
+  EventPage(PageLimits at_most, EventFields fields) : at_most_(at_most), fields_(fields) {}
 
   // False: there is no room for it.
   bool add(const events::Event& event) {
@@ -137,7 +137,7 @@ Result<Answer> event_get(Call& call) {
 
 Result<Answer> event_list(Call& call) {
   ASSIGN_OR_RETURN(const EventFields fields, event_fields(call.params["fields"]));
-  ASSIGN_OR_RETURN(store::EventFilter filter, filter_of(call));
+  ASSIGN_OR_RETURN(store::EventFilter filter, event_filter_of(call));
   const std::string question = question_of("event.list", call.params);
   RETURN_IF_ERROR(continue_at(filter, call.params["cursor"], question));
   PageLimits at_most;
@@ -146,7 +146,7 @@ Result<Answer> event_list(Call& call) {
 
   ASSIGN_OR_RETURN(const auto fetched, call.reader->events(filter, at_most.items + 1,
                                                             at_most.bytes + limits::event_body_bytes_max));
-  Page page(at_most, fields);
+  EventPage page(at_most, fields);
   std::size_t shown = 0;
   while (shown < fetched.size() && page.add(fetched[shown])) ++shown;
   std::optional<std::string> cursor;

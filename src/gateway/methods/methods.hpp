@@ -33,6 +33,11 @@ Result<Answer> audit_key(Call& call);
 Result<Answer> audit_prove(Call& call);
 Result<Answer> audit_verified(Call& call);
 
+// bundle.cpp
+Result<Answer> bundle_close(Call& call);
+Result<Answer> bundle_nodes(Call& call);
+Result<Answer> bundle_read(Call& call);
+
 // commands.cpp
 Result<Answer> command_end(Call& call);
 Result<Answer> command_start(Call& call);

@@ -1,0 +1,34 @@
+// Writes a run bundle (docs/format.md, Run bundles) from what the daemon answers. Memory does not
+// grow with the run but for its artifacts' names: rows go through temporary files, artifacts from the
+// socket straight into the archive.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/result.hpp"
+#include "cli/client.hpp"
+
+namespace muniment::cli {
+
+struct BundleOrder {
+  std::string run_id;
+  std::string path;        // of the bundle; replaced whole, or left as it is
+  std::string checkpoint;  // a note of this log to prove the run against; empty: the newest
+};
+
+struct ExportedBundle {
+  std::string origin;
+  std::int64_t size = 0;   // of the checkpoint
+  bool is_signed = false;
+  std::int64_t events = 0;
+  std::int64_t artifacts = 0;
+  std::int64_t erased = 0;      // artifacts
+  std::int64_t bundle_bytes = 0;
+};
+
+// Errors: those of the daemon; corrupt when an artifact is not what its event says; invalid_argument
+// for a checkpoint of another log, or from before the run.
+Result<ExportedBundle> export_bundle(Client& client, const BundleOrder& order);
+
+}  // namespace muniment::cli

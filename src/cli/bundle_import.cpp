@@ -1,0 +1,421 @@
+#include "cli/bundle_import.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "base/file.hpp"
+#include "base/ids.hpp"
+#include "base/limits.hpp"
+#include "base/sha256.hpp"
+#include "cli/bundle_ids.hpp"
+#include "cli/bundle_rows.hpp"
+#include "cli/upload.hpp"
+#include "events/catalogue.hpp"
+
+namespace muniment::cli {
+namespace {
+
+constexpr std::string_view bundle_importer = "muniment " MUNIMENT_VERSION;
+constexpr std::size_t header_bytes_max = 64 << 20;
+constexpr std::size_t run_id_hash_digits = 8;
+constexpr std::size_t batch_events_max = 128;  // so that their originals fit one body
+constexpr std::size_t batch_bytes_max = limits::request_line_bytes_max / 2;
+
+// How an event of the bundle came over.
+enum class Way : std::uint8_t { as_it_was, rewritten, by_method, only_in_bundle };
+
+std::string_view name_of(Way way) {
+  switch (way) {
+    case Way::as_it_was: return "as_it_was";
+    case Way::rewritten: return "rewritten";
+    case Way::by_method: return "recorded_anew";
+    case Way::only_in_bundle: break;
+  }
+  return "only_in_bundle";
+}
+
+// The first of several members of one object, as they were sent.
+void copy_known(json::Writer& out, const json::Value& body, std::initializer_list<std::string_view> names) {
+  for (const std::string_view name : names) {
+    if (const json::Value value = body[name]) out.raw_member(name, value.source());
+  }
+}
+
+class BundleImport {
+ public:
+  BundleImport(Client& client, const BundleSource& source, MemberLines events, MemberLines manifests, TarReader files,
+               std::string header)
+      : client_(client), source_(source), events_(std::move(events)), manifests_(std::move(manifests)),
+        files_(std::move(files)), header_text_(std::move(header)) {}
+
+  Result<ImportedBundle> run() {
+    ASSIGN_OR_RETURN(const json::Document header, json::parse(header_text_));
+    header_ = header.root();
+    name_run();
+    ids_ = BundleIds(header_["run_id"].string_or(""), result_.run_id);
+    ASSIGN_OR_RETURN(const bool wanted, start());
+    if (!wanted) return result_;
+    RETURN_IF_ERROR(keep_bundle());
+    for (;;) {
+      ASSIGN_OR_RETURN(const std::optional<std::string> line, events_.next());
+      if (!line) break;
+      RETURN_IF_ERROR(take(*line));
+    }
+    RETURN_IF_ERROR(flush());
+    RETURN_IF_ERROR(end());
+    result_.added = true;
+    return result_;
+  }
+
+ private:
+  struct Ending {
+    std::string outcome;
+    std::string summary;
+  };
+
+  // The run -----------------------------------------------------------------------------------------
+
+  void name_run() {
+    result_.run_id = source_.run_id;
+    if (!result_.run_id.empty()) return;
+    const std::string suffix = "-" + source_.sha256.substr(0, run_id_hash_digits);
+    result_.run_id = header_["run_id"].string_or("").substr(0, limits::run_id_bytes_max - suffix.size()) + suffix;
+    if (result_.run_id.starts_with('_')) result_.run_id.insert(0, "run");  // the bundle of a _log
+  }
+
+  // False: this bundle is there already.
+  Result<bool> start() {
+    ASSIGN_OR_RETURN(const std::optional<std::string> line, events_.next());
+    if (!line) return Error(Errc::invalid_argument, "the bundle has no event");
+    ASSIGN_OR_RETURN(const json::Document document, json::parse(*line));
+    const std::string body_text = document.root()["body"].string_or("{}");
+    ASSIGN_OR_RETURN(const json::Document started, json::parse(body_text));
+
+    const auto known = client_.call("run.get", fmt::format("{{\"run_id\":{}}}", json::quote(result_.run_id)));
+    if (!known && known.error().code != Errc::not_found) return known.error();
+    if (known) {
+      RETURN_IF_ERROR(check_same(known->result()["run"]));
+      if (known->result()["run"]["status"].string_or("") != "open") return false;
+    }
+    json::Writer params;
+    params.begin_object().member("run_id", result_.run_id);
+    if (const json::Value agent = started.root()["agent"]) {
+      params.raw_member("agent", agent.source());
+    } else {
+      params.key("agent").begin_object().member("name", "unknown").end_object();
+    }
+    copy_known(params, started.root(), {"goal", "labels", "external_id", "client", "cwd", "vcs"});
+    params.key("import").begin_object().member("format", bundle_format).member("sha256", source_.sha256);
+    params.member("importer", bundle_importer).end_object().end_object();
+    RETURN_IF_ERROR(client_.call("run.start", params.text()));
+    note_original(document.root(), Way::by_method);
+    return true;
+  }
+
+  // A run of that id was made from this very file, or its id is taken.
+  Status check_same(const json::Value& run) {
+    ASSIGN_OR_RETURN(const Message first,
+                     client_.call("event.get", fmt::format(R"({{"run_id":{},"run_seq":0}})", json::quote(result_.run_id))));
+    const json::Value import = first.result()["event"]["body"]["import"];
+    if (import["sha256"].string_or("") == source_.sha256) return success();
+    return Error(Errc::conflict, fmt::format("run {} is there and was not made from this bundle (it is {}). Choose another: --as RUN",
+                                             result_.run_id, run["origin"].string_or("")));
+  }
+
+  // The original proof stays at hand.
+  Status keep_bundle() {
+    Upload upload;
+    upload.run_id = result_.run_id;
+    upload.mime_type = "application/zstd";
+    upload.metadata = R"({"name":"run.muniment.tar.zst"})";
+    ASSIGN_OR_RETURN(const Message answer, put_file(client_, upload, source_.path));
+    if (answer.result()["hash"].string_or("") == source_.sha256) return success();
+    return Error(Errc::conflict, source_.path + " changed while it was imported; the run is not complete. Import it again");
+  }
+
+  Status end() {
+    Ending ending = ending_;
+    if (ending.outcome.empty()) ending = {"abandoned", "the run had not ended when the bundle was written"};
+    json::Writer params;
+    params.begin_object().member("run_id", result_.run_id).member("outcome", ending.outcome);
+    if (!ending.summary.empty()) params.member("summary", ending.summary);
+    params.end_object();
+    RETURN_IF_ERROR(client_.call("run.end", params.text()));
+    return success();
+  }
+
+  // An event ----------------------------------------------------------------------------------------
+
+  Status take(const std::string& line) {
+    ASSIGN_OR_RETURN(const json::Document document, json::parse(line));
+    const json::Value event = document.root();
+    const std::string type = event["type"].string_or("");
+    if (!event["body"].is(json::Kind::string)) return leave(event);  // erased
+    const std::string body_text = event["body"].string_or("");
+    ASSIGN_OR_RETURN(const json::Document body, json::parse(body_text));
+    if (events::check_client_may_write(type)) return append(event, body.root());
+    RETURN_IF_ERROR(flush());
+    ASSIGN_OR_RETURN(const Way way, record_anew(event, type, body.root()));
+    if (way == Way::only_in_bundle) return leave(event);
+    ++result_.by_method;
+    note_original(event, way);
+    return success();
+  }
+
+  Status leave(const json::Value& event) {
+    ++result_.only_in_bundle[event["type"].string_or("")];
+    note_original(event, Way::only_in_bundle);
+    return noted_.size() < batch_events_max ? success() : flush();
+  }
+
+  Status append(const json::Value& event, const json::Value& body) {
+    const std::string given(body.source());
+    std::string text = ids_.rewrite(given);
+    // What it was conditional on was the other run's state.
+    if (body["expected_state_hash"]) text = without_condition(text);
+    json::Writer item;
+    item.begin_object().member("type", event["type"].string_or("")).member("event_id", event["event_id"].string_or(""));
+    if (const auto step = event["step_id"].as_string()) item.member("step_id", *step);
+    const json::Value occurred = event["occurred_at"].is(json::Kind::string) ? event["occurred_at"] : event["recorded_at"];
+    item.member("occurred_at", occurred.string_or("")).raw_member("body", text).end_object();
+    if (batch_bytes_ + item.text().size() > batch_bytes_max) RETURN_IF_ERROR(flush());
+    batch_bytes_ += item.text().size();
+    batch_.push_back(std::move(item).text());
+    ++result_.events;
+    if (text != given) ++result_.rewritten;
+    note_original(event, text == given ? Way::as_it_was : Way::rewritten);
+    return noted_.size() < batch_events_max ? success() : flush();
+  }
+
+  static std::string without_condition(const std::string& text) {
+    const auto document = json::parse(text);
+    if (!document) return text;
+    json::Writer out;
+    out.begin_object();
+    for (const json::Value member : document->root()) {
+      const std::string name = member.key();
+      out.raw_member(name == "expected_state_hash" ? "x_expected_state_hash" : name, member.source());
+    }
+    return std::move(out.end_object()).text();
+  }
+
+  // What only the daemon writes ---------------------------------------------------------------------
+
+  Result<Way> record_anew(const json::Value& event, const std::string& type, const json::Value& body) {
+    if (type == "artifact.stored") return put_artifact(event, body);
+    if (type == "manifest.recorded") return put_manifest(event, body);
+    if (type == "claim.recorded") return record_claim(event, body);
+    if (type == "evidence.recorded") return record_evidence(event, body);
+    if (type == "command.started") return start_command(event, body);
+    if (type == "command.ended") return end_command(event, body);
+    if (type == "run.annotated") return annotate(event, body);
+    if (type == "run.ended") {
+      ending_ = {body["outcome"].string_or(""), body["summary"].string_or("")};
+      return Way::by_method;
+    }
+    if (type == "run.resumed") ending_ = {};
+    if (type == "run.halted") ending_ = {"failure", "the run was halted: " + body["reason"].string_or("")};
+    return Way::only_in_bundle;
+  }
+
+  // The archive's files are in the order of their events: the next one is this one, unless this one
+  // was erased.
+  Result<Way> put_artifact(const json::Value& event, const json::Value& body) {
+    const std::string id = body["artifact_id"].string_or("");
+    if (!file_) {
+      ASSIGN_OR_RETURN(file_, files_.next());
+    }
+    while (file_ && !file_->path.starts_with("artifacts/")) {
+      ASSIGN_OR_RETURN(file_, files_.next());
+    }
+    if (!file_ || file_->path != "artifacts/" + id) return Way::only_in_bundle;
+    Upload upload;
+    upload.run_id = result_.run_id;
+    upload.step_id = event["step_id"].string_or("");
+    upload.mime_type = body["mime_type"].string_or("");
+    if (const json::Value metadata = body["metadata"]) upload.metadata = metadata.source();
+    const std::int64_t size = file_->size_bytes;
+    file_.reset();
+    ASSIGN_OR_RETURN(const Message answer, put_stream(client_, upload, size, [this] { return files_.read(); }));
+    ids_.map(id, answer.result()["artifact_id"].string_or(""));
+    return Way::by_method;
+  }
+
+  // As are the manifests' rows.
+  Result<Way> put_manifest(const json::Value& event, const json::Value& body) {
+    const std::string id = body["manifest_id"].string_or("");
+    for (;;) {
+      ASSIGN_OR_RETURN(const std::optional<std::string> line, manifests_.next());
+      if (!line) return Way::only_in_bundle;
+      ASSIGN_OR_RETURN(const json::Document row, json::parse(*line));
+      if (row.root()["manifest_id"].string_or("") != id) continue;  // its event is erased
+      if (!row.root()["manifest"].is(json::Kind::string)) return Way::only_in_bundle;
+      json::Writer params = params_for(event);
+      params.raw_member("manifest", ids_.rewrite(row.root()["manifest"].string_or("")));
+      return recorded("manifest.put", params, event, id, "manifest_id");
+    }
+  }
+
+  // A pointer that leads out of the bundle would stop the run: it stays in the bundle.
+  Result<Way> record_claim(const json::Value& event, const json::Value& body) {
+    json::Writer params = params_for(event);
+    params.member("text", body["text"].string_or("")).key("pointers").begin_array();
+    for (const json::Value pointer : body["pointers"]) {
+      const std::string known = here(pointer.string_or(""));
+      if (!known.empty()) params.string(known);
+    }
+    params.end_array();
+    return recorded("claim.record", params, event, body["claim_id"].string_or(""), "claim_id");
+  }
+
+  Result<Way> record_evidence(const json::Value& event, const json::Value& body) {
+    json::Writer params = params_for(event);
+    copy_known(params, body, {"type", "content", "validator_id"});
+    if (const auto pointer = body["pointer"].as_string()) {
+      const std::string known = here(*pointer);
+      if (known.empty()) return Way::only_in_bundle;
+      params.member("pointer", known);
+    }
+    return recorded("evidence.record", params, event, body["evidence_id"].string_or(""), "evidence_id");
+  }
+
+  Result<Way> start_command(const json::Value& event, const json::Value& body) {
+    json::Writer params = params_for(event);
+    copy_known(params, body, {"argv", "cwd", "env", "tree_digest", "scrubbed"});
+    return recorded("command.start", params, event, body["call_id"].string_or(""), "command_id");
+  }
+
+  Result<Way> end_command(const json::Value& event, const json::Value& body) {
+    const std::string command = ids_.find(body["call_id"].string_or(""));
+    if (command.empty()) return Way::only_in_bundle;
+    json::Writer params;
+    params.begin_object().member("run_id", result_.run_id).member("command_id", command);
+    copy_known(params, body, {"exit_code", "signal", "tree_digest", "interrupted", "scrubbed"});
+    for (const char* stream : {"stdout", "stderr"}) {
+      const std::string id = ids_.find(body[stream]["artifact_id"].string_or(""));
+      if (id.empty()) continue;
+      params.key(stream).begin_object().member("artifact_id", id);
+      copy_known(params, body[stream], {"preview"});
+      params.end_object();
+    }
+    return recorded("command.end", params, event, {}, {});
+  }
+
+  Result<Way> annotate(const json::Value& event, const json::Value& body) {
+    if (!body["labels"] && !body["note"]) return Way::only_in_bundle;
+    json::Writer params;
+    params.begin_object().member("run_id", result_.run_id);
+    copy_known(params, body, {"labels", "note"});
+    return recorded("run.annotate", params, event, {}, {});
+  }
+
+  json::Writer params_for(const json::Value& event) const {
+    json::Writer params;
+    params.begin_object().member("run_id", result_.run_id);
+    if (const auto step = event["step_id"].as_string()) params.member("step_id", *step);
+    return params;
+  }
+
+  // The same event of the same bundle asks for the same thing: an import that broke off goes on.
+  Result<Way> recorded(std::string_view method, json::Writer& params, const json::Value& event, const std::string& old_id,
+                       std::string_view id_name) {
+    params.key("_meta").begin_object();
+    params.member("idempotency_key", fmt::format("{}/{}", source_.sha256, event["run_seq"].source())).end_object();
+    params.end_object();
+    ASSIGN_OR_RETURN(const Message answer, client_.call(method, params.text()));
+    if (!old_id.empty()) ids_.map(old_id, answer.result()[id_name].string_or(""));
+    return Way::by_method;
+  }
+
+  // The pointer as this run has it; empty where it leads to something that was not imported.
+  std::string here(const std::string& pointer) const {
+    const bool may_lead_here = pointer.starts_with("artifact://") || pointer.starts_with("manifest://");
+    std::string now = may_lead_here ? ids_.rewrite(pointer) : std::string();
+    return now == pointer ? std::string() : now;
+  }
+
+  // Where they came from ----------------------------------------------------------------------------
+
+  void note_original(const json::Value& event, Way way) {
+    json::Writer out;
+    out.begin_object();
+    copy_known(out, event, {"seq", "run_seq", "recorded_at", "origin", "actor", "event_id", "run_hash"});
+    out.member("came", name_of(way)).end_object();
+    noted_.push_back(std::move(out).text());
+  }
+
+  Status flush() {
+    if (noted_.empty()) return success();
+    json::Writer note;
+    note.begin_object().key("bundle").begin_object().member("format", bundle_format).member("sha256", source_.sha256);
+    copy_known(note, header_, {"log_id", "origin", "run_id", "run_no", "size"});
+    note.end_object().key("events").begin_array();
+    for (const std::string& original : noted_) note.raw(original);
+    note.end_array().end_object();
+    json::Writer item;
+    item.begin_object().member("type", "x.muniment.imported");
+    item.member("event_id", make_uuid_v8(fmt::format("{}/imported/{}", source_.sha256, notes_++)).text());
+    item.raw_member("body", note.text()).end_object();
+    batch_.push_back(std::move(item).text());
+    json::Writer params;
+    params.begin_object().member("run_id", result_.run_id).key("events").begin_array();
+    for (const std::string& event : batch_) params.raw(event);
+    params.end_array().end_object();
+    RETURN_IF_ERROR(client_.call("event.append", params.text()));
+    batch_.clear();
+    noted_.clear();
+    batch_bytes_ = 0;
+    return success();
+  }
+
+  Client& client_;
+  const BundleSource& source_;
+  MemberLines events_;
+  MemberLines manifests_;
+  TarReader files_;
+  std::optional<TarEntry> file_;  // the next artifact, its bytes unread
+  const std::string header_text_;
+  json::Value header_;
+  BundleIds ids_{{}, {}};
+  Ending ending_;
+  ImportedBundle result_;
+  std::vector<std::string> batch_;  // events to be appended
+  std::vector<std::string> noted_;  // of them and of the others: where they came from
+  std::size_t batch_bytes_ = 0;
+  std::size_t notes_ = 0;
+};
+
+}  // namespace
+
+Result<std::string> sha256_of_file(const std::string& path) {
+  ASSIGN_OR_RETURN(const RegularFile file, open_regular(path));
+  Sha256 hash;
+  std::string piece(1 << 20, '\0');
+  for (std::int64_t offset = 0;;) {
+    ASSIGN_OR_RETURN(const std::size_t got, read_into(file.fd, offset, piece, path));
+    if (got == 0) return to_hex(hash.finish());
+    hash.update(std::string_view(piece).substr(0, got));
+    offset += static_cast<std::int64_t>(got);
+  }
+}
+
+Result<ImportedBundle> import_bundle(Client& client, const BundleSource& source) {
+  ASSIGN_OR_RETURN(TarReader first, TarReader::open(source.path));
+  RETURN_IF_ERROR(first.next());
+  std::string header;
+  for (;;) {
+    ASSIGN_OR_RETURN(const std::string_view piece, first.read());
+    if (piece.empty()) break;
+    header += piece;
+    if (header.size() > header_bytes_max) return Error(Errc::too_large, "bundle.json is too large to be one");
+  }
+  ASSIGN_OR_RETURN(MemberLines events, MemberLines::open(source.path, "events.jsonl"));
+  ASSIGN_OR_RETURN(MemberLines manifests, MemberLines::open(source.path, "manifests.jsonl"));
+  ASSIGN_OR_RETURN(TarReader files, TarReader::open(source.path));
+  return BundleImport(client, source, std::move(events), std::move(manifests), std::move(files), std::move(header)).run();
+}
+
+}  // namespace muniment::cli

@@ -1,0 +1,53 @@
+// What export and import share of a run bundle: its names, its checkpoint, its lines.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/result.hpp"
+#include "base/tar_archive.hpp"
+
+namespace muniment::cli {
+
+inline constexpr std::string_view bundle_format = "muniment-bundle";
+
+// What the text of a checkpoint note says, its signatures unread.
+struct BundleCheckpoint {
+  std::string origin;
+  std::int64_t size = 0;
+  bool is_signed = false;
+};
+
+// Errors: invalid_argument.
+Result<BundleCheckpoint> read_bundle_checkpoint(std::string_view note);
+
+// The lines of one member, in constant memory.
+class MemberLines {
+ public:
+  // Errors: not_found when the bundle has no such member.
+  static Result<MemberLines> open(const std::string& bundle, std::string_view member);
+  // The next line without its line feed; nullopt: there is none. Errors: too_large for a line that
+  // no row can have.
+  Result<std::optional<std::string>> next();
+
+ private:
+  explicit MemberLines(TarReader reader) : reader_(std::move(reader)) {}
+  TarReader reader_;
+  std::string buffer_;
+  bool ended_ = false;
+};
+
+// Every whole line without its line feed; answers the first error of `take`.
+template <typename Take>
+Status for_each_line(std::string_view lines, Take take) {
+  for (std::size_t end = lines.find('\n'); end != std::string_view::npos; end = lines.find('\n')) {
+    RETURN_IF_ERROR(take(lines.substr(0, end)));
+    lines.remove_prefix(end + 1);
+  }
+  return success();
+}
+
+}  // namespace muniment::cli

@@ -1,0 +1,94 @@
+#include "cli/bundle_verifier.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <vector>
+
+#include "base/file.hpp"
+#include "base/json.hpp"
+#include "base/text.hpp"
+
+extern char** environ;
+
+namespace muniment::cli {
+namespace {
+
+constexpr std::size_t report_bytes_max = 16 << 20;
+
+Error cannot_verify(std::string_view why) {
+  return Error(Errc::unavailable, fmt::format("muniment-verify cannot be run: {}. It lies beside muniment", why));
+}
+
+// Its standard output, to the end.
+Result<std::string> read_report(const Fd& from) {
+  std::string report;
+  char piece[16 * 1024];
+  for (;;) {
+    const ssize_t got = ::read(from.get(), piece, sizeof piece);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return cannot_verify(std::strerror(errno));
+    if (got == 0) return report;
+    if (report.size() < report_bytes_max) report.append(piece, static_cast<std::size_t>(got));
+  }
+}
+
+}  // namespace
+
+Result<BundleVerdict> verify_bundle(const std::string& bundle, const std::string& key) {
+  std::error_code failed;
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", failed);
+  if (failed) return cannot_verify(failed.message());
+  const std::string program = self.parent_path() / "muniment-verify";
+  std::vector<std::string> words = {program, "--bundle", bundle, "--json"};
+  if (!key.empty()) words.insert(words.end(), {"--key", key});
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+
+  int ends[2] = {-1, -1};
+  if (::pipe2(ends, O_CLOEXEC) != 0) return cannot_verify(std::strerror(errno));
+  Fd reading(ends[0]);
+  Fd writing(ends[1]);
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_adddup2(&actions, writing.get(), STDOUT_FILENO);
+  pid_t child = -1;
+  const int refused = ::posix_spawn(&child, program.c_str(), &actions, nullptr, arguments.data(), environ);
+  ::posix_spawn_file_actions_destroy(&actions);
+  if (refused != 0) return cannot_verify(std::strerror(refused));
+  writing.reset();
+
+  const Result<std::string> report = read_report(reading);
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (!report) return report.error();
+  BundleVerdict verdict;
+  verdict.report = *report;
+  if (WIFEXITED(status)) verdict.exit_code = WEXITSTATUS(status);
+  return verdict;
+}
+
+std::string verdict_words(const BundleVerdict& verdict) {
+  const auto document = json::parse(verdict.report);
+  if (!document) return fmt::format("muniment-verify exited with {}", verdict.exit_code);
+  const json::Value report = document->root();
+  std::string words = report["verdict"].string_or("refused");
+  const json::Value bad = report["first_bad"];
+  if (!bad.is(json::Kind::object)) return words;
+  words += ":";
+  if (bad["seq"]) words += fmt::format(" seq {}", bad["seq"].source());
+  words += fmt::format(" ({})", bad["check"].string_or(""));
+  if (const std::string meaning = bad["meaning"].string_or(""); !meaning.empty()) words += ": " + meaning;
+  return preview(words, 1000);
+}
+
+}  // namespace muniment::cli

@@ -1,0 +1,39 @@
+// A run's chain, recomputed from what the daemon says of each event: the body against its hash, the
+// entry against the run's hash. Whoever writes a report of a run has checked it first.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/ids.hpp"
+#include "base/json.hpp"
+#include "base/sha256.hpp"
+
+namespace muniment::cli {
+
+class ChainCheck {
+ public:
+  ChainCheck(const Uuid& log_id, std::int64_t run_no) : log_id_(log_id), run_no_(run_no) {}
+
+  // An event as event.list answers it, in order of run_seq.
+  void add(const json::Value& event);
+
+  std::int64_t events() const { return next_run_seq_; }
+  std::int64_t last_seq() const { return last_seq_; }
+  const Hash& run_hash() const { return run_hash_; }
+  const Hash& leaf_hash() const { return leaf_hash_; }   // of the last event
+  // The first thing that is wrong, in words.
+  const std::optional<std::string>& broken() const { return broken_; }
+
+ private:
+  const Uuid log_id_;
+  const std::int64_t run_no_;
+  std::int64_t next_run_seq_ = 0;
+  std::int64_t last_seq_ = -1;
+  Hash run_hash_{};
+  Hash leaf_hash_{};
+  std::optional<std::string> broken_;
+};
+
+}  // namespace muniment::cli

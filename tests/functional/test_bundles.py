@@ -1,0 +1,232 @@
+"""Run bundles: what export writes is what the log holds and is proven by it; import takes it over whole or not at all."""
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tarfile
+from typing import Any
+
+from support import BUILD, ROOT, Daemon, DaemonCase, main
+
+MEMBERS = ["bundle.json", "checkpoint", "keys", "events.jsonl", "nodes", "artifacts.jsonl", "manifests.jsonl", "snapshots.jsonl",
+           "claims.jsonl", "evidence.jsonl"]
+
+
+def muniment(daemon: Daemon, *words: object, json_output: bool = True) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([BUILD / "muniment", "--data", daemon.data, *(["--json"] if json_output else []), *map(str, words)],
+                          capture_output=True, text=True, timeout=120)
+
+
+def unpacked(path: pathlib.Path) -> dict[str, bytes]:
+    """The members in their order."""
+    data = subprocess.run(["zstd", "-dcq", path], capture_output=True, check=True).stdout
+    with tarfile.open(fileobj=io.BytesIO(data)) as archive:
+        return {member.name: archive.extractfile(member).read() for member in archive}
+
+
+def packed(members: dict[str, bytes], path: pathlib.Path) -> None:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.USTAR_FORMAT) as archive:
+        for name, content in members.items():
+            header = tarfile.TarInfo(name)
+            header.size = len(content)
+            archive.addfile(header, io.BytesIO(content))
+    path.write_bytes(subprocess.run(["zstd", "-cq"], input=buffer.getvalue(), capture_output=True, check=True).stdout)
+
+
+def lines(members: dict[str, bytes], name: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in members[name].splitlines()]
+
+
+def subtree_root(start: int, end: int, leaves: dict[int, bytes], nodes: dict[tuple[int, int], bytes]) -> bytes:
+    """RFC 6962 over [start, end), from the run's leaves and the proof's nodes."""
+    count = end - start
+    level = count.bit_length() - 1
+    if count == 1 << level and (level, start >> level) in nodes:
+        return nodes.pop((level, start >> level))
+    if count == 1:
+        return leaves[start]
+    split = 1 << ((count - 1).bit_length() - 1)
+    left = subtree_root(start, start + split, leaves, nodes)
+    right = subtree_root(start + split, end, leaves, nodes)
+    return hashlib.sha256(b"\x01" + left + right).digest()
+
+
+class Bundling(DaemonCase):
+    signed = True
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        super().setUpClass()
+        if cls.signed:
+            done = muniment(cls.daemon, "audit", "key", "init", "-o", cls.daemon.folder / "log.pub", json_output=False)
+            assert done.returncode == 0, done.stderr
+
+    def recorded_run(self, name: str = "full") -> str:
+        """A run with one of everything, side by side with another run."""
+        run, other = self.new_run(name, goal="find it"), self.new_run(name + "-beside")
+        artifact = self.call("artifact.put", run_id=run, step_id="s1", mime_type="text/plain", metadata={"n": 1.50}, text="twelve bytes")
+        self.note(other, n=1)
+        manifest = self.call("manifest.put", run_id=run, manifest={"entries": [{"artifact_id": artifact["artifact_id"], "why": "read"}]})
+        self.client.append(run, "tool.called", {"call_id": "c1", "name": "grep", "kind": "function", "arguments": {"q": "ü\n\"x\""}})
+        self.note(other, n=2)
+        self.client.append(run, "tool.returned", {"call_id": "c1", "status": "ok", "content": [
+            {"type": "text", "content": "see artifact " + artifact["artifact_id"]}]})
+        pointer = f"artifact://{run}/{artifact['artifact_id']}"
+        self.call("claim.record", run_id=run, text="It is there.", pointers=[pointer])
+        self.call("evidence.record", run_id=run, type="review", content={"text": "Read and agreed."})
+        self.call("evidence.record", run_id=run, type="file", pointer=pointer)
+        self.client.append(run, "state.patched", {"format": "merge", "patch": {"manifest": manifest["manifest_id"]}})
+        self.call("snapshot.take", run_id=run)
+        command = self.call("command.start", run_id=run, argv=["make", "test"], cwd="/src", env={})
+        self.call("command.end", run_id=run, command_id=command["command_id"], exit_code=0)
+        self.call("run.end", run_id=run, outcome="success", summary="done")
+        return run
+
+    def export(self, run: str, *more: object, name: str = "run") -> pathlib.Path:
+        path = self.daemon.folder / f"{self._testMethodName}.{name}.muniment.tar.zst"
+        done = muniment(self.daemon, "audit", "export", run, "-o", path, *more)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.exported = json.loads(done.stdout)
+        return path
+
+
+class Export(Bundling):
+    def test_the_members_come_in_their_order_with_their_hashes(self) -> None:
+        members = unpacked(self.export(self.recorded_run()))
+        header = json.loads(members["bundle.json"])
+        artifacts = [row["artifact_id"] for row in lines(members, "artifacts.jsonl")]
+        self.assertEqual(list(members), MEMBERS + ["artifacts/" + name for name in artifacts])
+        self.assertEqual([file["path"] for file in header["files"]], list(members)[1:])
+        for file in header["files"]:
+            content = members[file["path"]]
+            self.assertEqual((file["sha256"], file["size_bytes"]), (hashlib.sha256(content).hexdigest(), len(content)), file["path"])
+
+    def test_the_rows_are_those_of_the_tables(self) -> None:
+        run = self.recorded_run()
+        members = unpacked(self.export(run))
+        for table, key, value in (("artifact", "run_id", run), ("manifest", "run_id", run), ("claim", "run_id", run),
+                                  ("evidence", "run_id", run), ("snapshot", "run_no", json.loads(members["bundle.json"])["run_no"])):
+            name = table if table == "evidence" else table + "s"
+            shown = lines(members, name + ".jsonl")
+            self.assertTrue(shown, table)
+            columns = self.daemon.sql(f"SELECT string_agg(column_name, ',' ORDER BY ordinal_position) FROM information_schema.columns "
+                                      f"WHERE table_schema = 'public' AND table_name = '{table}'")[0][0].split(",")
+            self.assertEqual(list(shown[0]), columns, table)
+            order = "event_seq" if table == "snapshot" else "seq"
+            picked = ", ".join(f"coalesce({'encode(' + c + ', $$hex$$)' if c in ('hash', 'salt', 'state_hash') and table in ('manifest', 'snapshot') else c + '::text'}, '-')"
+                               for c in columns if c != "created_at")
+            rows = self.daemon.sql(f"SELECT {picked} FROM {table} WHERE {key} = '{value}' AND {order} < {self.exported['size']} ORDER BY {order}")
+            self.assertEqual([["-" if row[c] is None else str(row[c]) for c in columns if c != "created_at"] for row in shown], rows, table)
+
+    def test_the_events_are_what_the_daemon_answers(self) -> None:
+        run = self.recorded_run()
+        members = unpacked(self.export(run))
+        origins = ("", "observed", "reported", "imported")
+        answered = self.events(run)
+        shown = lines(members, "events.jsonl")
+        self.assertEqual(len(shown), len(answered))
+        for event, other in zip(shown, answered):
+            self.assertEqual(event["body_hash"], hashlib.sha256(bytes.fromhex(event["salt"]) + event["body"].encode()).hexdigest())
+            self.assertEqual(json.loads(event["body"]), other["body"])
+            self.assertEqual(origins[event["origin"]], other["origin"])
+            for name in ("seq", "run_seq", "recorded_at", "type", "schema_version", "actor", "event_id", "body_hash", "salt", "run_hash"):
+                self.assertEqual(event[name], other[name], name)
+            for name in ("step_id", "occurred_at"):
+                self.assertEqual(event[name], other.get(name), name)
+
+    def test_the_independent_verifier_agrees(self) -> None:
+        path = self.export(self.recorded_run())
+        done = subprocess.run([sys.executable, ROOT / "clients" / "python" / "muniment_verify.py", "--bundle", path,
+                               "--key", self.daemon.folder / "log.pub"], capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_the_leaves_and_the_nodes_give_the_signed_root_and_none_is_left_over(self) -> None:
+        run = self.recorded_run()
+        members = unpacked(self.export(run))
+        size, root = members["checkpoint"].decode().split("\n")[1:3]
+        leaves = {event["seq"]: bytes.fromhex(self.leaf_hash(event["seq"])) for event in lines(members, "events.jsonl")}
+        nodes = {}
+        for line in members["nodes"].decode().splitlines():
+            level, index, value = line.split()
+            nodes[int(level), int(index)] = base64.b64decode(value)
+        self.assertEqual(list(nodes), sorted(nodes))
+        self.assertEqual(base64.b64encode(subtree_root(0, int(size), leaves, nodes)).decode(), root)
+        self.assertEqual(nodes, {})
+
+    def leaf_hash(self, seq: int) -> str:
+        return self.call("audit.prove", seq=seq)["leaf_hash"]
+
+    def test_an_older_checkpoint_gives_the_same_bytes_each_time(self) -> None:
+        run = self.recorded_run()
+        note = self.daemon.folder / f"{self._testMethodName}.note"
+        self.call("audit.prove", run_id=run)
+        self.assertEqual(muniment(self.daemon, "audit", "checkpoint", "-o", note, json_output=False).returncode, 0)
+        first = unpacked(self.export(run, "--checkpoint", note, name="first"))
+        self.note(self.new_run("more"), n=1)
+        second = unpacked(self.export(run, "--checkpoint", note, name="second"))
+        headers = [json.loads(members.pop("bundle.json")) for members in (first, second)]
+        self.assertEqual(first, second)
+        for header in headers:
+            self.assertRegex(header.pop("exported_at"), r"^\d{4}-\d\d-\d\dT")
+        self.assertEqual(headers[0], headers[1])
+
+    def test_a_checkpoint_of_another_log_is_refused(self) -> None:
+        run = self.recorded_run()
+        note = self.daemon.folder / "other.note"
+        note.write_text("muniment.local/00000000-0000-4000-8000-000000000000\n5\n" + base64.b64encode(bytes(32)).decode() + "\n")
+        path = self.daemon.folder / "refused.tar.zst"
+        done = muniment(self.daemon, "audit", "export", run, "-o", path, "--checkpoint", note)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertFalse(path.exists())
+
+    def test_it_is_an_event_of_the_log(self) -> None:
+        run = self.recorded_run()
+        self.export(run)
+        event = list(self.pages("event.list", "events", run_id="_log", types=["log.exported"]))[-1]
+        self.assertEqual((event["body"]["format"], event["body"]["runs"]), ("muniment-bundle", [run]))
+        seqs = [event["seq"] for event in self.events(run)]
+        self.assertEqual((event["body"]["from_seq"], event["body"]["to_seq"]), (seqs[0], seqs[-1]))
+
+    def test_a_damaged_artifact_is_not_exported_and_nothing_is_left(self) -> None:
+        run = self.new_run("damaged")
+        put = self.call("artifact.put", run_id=run, text="to be damaged")
+        (self.daemon.data / "artifacts" / put["path"]).write_text("to be DAMAGED")
+        folder = self.daemon.folder / "damaged-out"
+        folder.mkdir()
+        done = muniment(self.daemon, "audit", "export", run, "-o", folder / "x.tar.zst")
+        self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
+        self.assertIn("nothing was exported", done.stdout)
+        self.assertEqual(list(folder.iterdir()), [])
+
+    def test_many_events_and_a_large_artifact(self) -> None:
+        run, other = self.new_run("large"), self.new_run("beside")
+        for batch in range(6):
+            self.call("event.append", run_id=run, events=[{"type": "x.test.noted", "body": {"n": n, "text": "x" * 900}} for n in range(900)])
+            self.note(other, batch=batch)
+        content = os.urandom(5 << 20)
+        put = self.client.put(run, content)
+        members = unpacked(self.export(run))
+        self.assertEqual(self.exported["events"], len(self.events(run, limit=1000)))
+        self.assertEqual(members["artifacts/" + put["artifact_id"]], content)
+        events = lines(members, "events.jsonl")
+        self.assertEqual([event["run_seq"] for event in events], list(range(len(events))))
+
+
+class Unsigned(Bundling):
+    signed = False
+
+    def test_without_a_key_the_checkpoint_has_no_signature(self) -> None:
+        members = unpacked(self.export(self.recorded_run()))
+        self.assertFalse(self.exported["signed"])
+        self.assertEqual((len(members["checkpoint"].decode().split("\n")), members["keys"]), (4, b""))
+
+
+if __name__ == "__main__":
+    main()
