@@ -58,6 +58,7 @@ inline constexpr int disk_reserve_percent_default = 5;
 inline constexpr std::size_t note_bytes_max = 64 * 1024;
 inline constexpr std::size_t key_file_bytes_max = 1 << 20;
 inline constexpr std::size_t proof_file_bytes_max = 1 << 20;
+inline constexpr std::size_t saved_state_bytes_max = std::size_t{1} << 30;
 inline constexpr std::size_t bundle_index_bytes_max = 64 << 20;
 inline constexpr std::int64_t bundle_text_bytes_max = std::int64_t{16} << 30;  // each of its texts
 inline constexpr std::int64_t bundle_bytes_max = std::int64_t{1} << 40;        // all of it, decompressed

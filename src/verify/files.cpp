@@ -94,8 +94,8 @@ Status check_files(const FileWork& work, unsigned jobs, FileCounts& counts) {
   return in_parallel(jobs, [&](unsigned job) -> Status {
     ASSIGN_OR_RETURN(Connection connection, work.snapshot.join());
     RETURN_IF_ERROR(connection.start_copy(fmt::format(
-        "SELECT seq, run_id, path, hash, size_bytes, artifact_id FROM artifact WHERE log_no = {} AND mod(seq, {}) = {}",
-        work.log.log_no, jobs, job)));
+        "SELECT seq, run_id, path, hash, size_bytes, artifact_id FROM artifact WHERE log_no = {} AND seq >= {} AND mod(seq, {}) = {}",
+        work.log.log_no, work.log.from, jobs, job)));
     FileCounts mine;
     Row row;
     while (true) {

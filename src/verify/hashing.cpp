@@ -1,5 +1,8 @@
 #include "verify/hashing.hpp"
 
+#include <algorithm>
+#include <bit>
+
 namespace muniment::verify {
 namespace {
 
@@ -58,6 +61,16 @@ std::optional<Hash> root_of_proof(const Hash& leaf, std::int64_t index, std::int
   }
   if (last != 0) return std::nullopt;
   return hash;
+}
+
+std::optional<Tree> Tree::from_edge(std::int64_t size, std::string_view edge) {
+  if (size < 0 || edge.size() != sizeof(Hash) * static_cast<std::size_t>(std::popcount(static_cast<std::uint64_t>(size)))) return std::nullopt;
+  Tree tree;
+  tree.size_ = size;
+  for (std::size_t at = 0; at < edge.size(); at += sizeof(Hash)) {
+    std::ranges::copy(edge.substr(at, sizeof(Hash)), tree.subtrees_.emplace_back().begin());
+  }
+  return tree;
 }
 
 void Tree::add(const Hash& leaf) {

@@ -45,6 +45,9 @@ EntryHashes hash_entry(std::string_view before, std::string_view previous, std::
 // An RFC 6962 tree that grows leaf by leaf; it keeps one hash for each set bit of its size.
 class Tree {
  public:
+  // The tree of this size with these perfect subtrees; nullopt when they are not as many as it has.
+  static std::optional<Tree> from_edge(std::int64_t size, std::string_view edge);
+
   void add(const Hash& leaf);
   std::int64_t size() const { return size_; }
   Hash root() const;

@@ -4,14 +4,19 @@
 
 namespace muniment::verify {
 
-Result<History> History::open(Connection& connection, const Log& log, SignedLog& signatures, TileFiles* tiles, Findings& findings) {
+Result<History> History::open(Connection& connection, const Log& log, SignedLog& signatures, TileFiles* tiles, const SavedState* resumed,
+                              Findings& findings) {
   ASSIGN_OR_RETURN(RowSources rows, database_rows(connection, log));
-  ASSIGN_OR_RETURN(Tables tables, Tables::open(std::move(rows), log, Extent::all, findings));
+  ASSIGN_OR_RETURN(Tables tables, Tables::open(std::move(rows), log, resumed != nullptr ? Extent::part : Extent::all, findings));
   ASSIGN_OR_RETURN(Cursor checkpoints,
                    Cursor::open(connection, "checkpoints",
-                                fmt::format("SELECT size, root, edge FROM checkpoint WHERE log_no = {} ORDER BY size", log.log_no)));
+                                fmt::format("SELECT size, root, edge FROM checkpoint WHERE log_no = {} AND size >= {} ORDER BY size", log.log_no, log.from)));
   History history(connection, log, signatures, tiles, findings, std::move(tables), std::move(checkpoints));
-  RETURN_IF_ERROR(history.runs_.open(connection));
+  if (resumed != nullptr) {
+    history.resume(*resumed);
+  } else {
+    RETURN_IF_ERROR(history.runs_.open(connection));
+  }
   RETURN_IF_ERROR(history.advance_checkpoint());
   RETURN_IF_ERROR(history.check_points());
   return history;
@@ -21,6 +26,27 @@ History::History(Connection& connection, const Log& log, SignedLog& signatures, 
                  Cursor checkpoints)
     : connection_(connection), log_(log), signatures_(signatures), tiles_(tiles), findings_(findings), tables_(std::move(tables)),
       runs_(log, findings), life_(log, findings), checkpoints_(std::move(checkpoints)) {}
+
+void History::resume(const SavedState& state) {
+  resumed_ = true;
+  tree_ = *Tree::from_edge(state.size, state.edge);
+  next_seq_ = state.size;
+  life_.heads() = state.heads;
+}
+
+SavedState History::state() const {
+  SavedState state;
+  state.log_id = log_.log_id;
+  state.size = tree_.size();
+  state.root = tree_.root();
+  state.edge = tree_.edge();
+  state.rotations = signatures_.rotations();
+  state.heads = life_.heads();
+  for (const auto& [run_no, head] : state.heads) {
+    if (run_no != 0) state.run_ids.emplace(run_no, log_.run_id(run_no));
+  }
+  return state;
+}
 
 Status History::add(Span&& span) {
   auto waiting = span.waiting.begin();
@@ -60,7 +86,7 @@ void History::resolve(SeenEvent& event, const Waiting& waiting) {
 
 Status History::tell(const SeenEvent& event, const Telling& telling) {
   if (telling.type.starts_with("run.")) runs_.see(event, telling);
-  if (event.run_no == 0 && telling.type == "key.rotated") signatures_.see_rotation(event.seq, telling.recorded_at, telling.json());
+  if (event.run_no == 0 && telling.type == "key.rotated") signatures_.see({event.seq, telling.recorded_at, std::string(telling.json())});
   return tables_.see(event, telling);
 }
 
@@ -100,7 +126,7 @@ Status History::finish() {
     if (!life_.announced().contains(seq)) findings_.add({Check::redaction, seq, "", "an event.redacted that names this seq", "none"});
   }
   RETURN_IF_ERROR(tables_.finish());
-  RETURN_IF_ERROR(runs_.finish(connection_));
+  if (!resumed_) RETURN_IF_ERROR(runs_.finish(connection_));
   counts_.runs = static_cast<std::int64_t>(life_.heads().size()) - 1;
   counts_.tables = tables_.counts();
   counts_.halted_without_reason = runs_.halted_without_reason();

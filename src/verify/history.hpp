@@ -14,6 +14,7 @@
 #include "verify/postgres.hpp"
 #include "verify/run_life.hpp"
 #include "verify/run_table.hpp"
+#include "verify/saved_state.hpp"
 #include "verify/scan.hpp"
 #include "verify/signed_log.hpp"
 #include "verify/tables.hpp"
@@ -34,11 +35,15 @@ struct HistoryCounts {
 
 class History {
  public:
-  // `tiles`: nullptr when there are none to look at.
-  static Result<History> open(Connection& connection, const Log& log, SignedLog& signatures, TileFiles* tiles, Findings& findings);
+  // `tiles`: nullptr when there are none to look at. `resumed`: what an earlier verify saw; the log begins there.
+  static Result<History> open(Connection& connection, const Log& log, SignedLog& signatures, TileFiles* tiles,
+                              const SavedState* resumed, Findings& findings);
 
   Status add(Span&& span);
   Status finish();  // after the last span
+
+  std::int64_t size() const { return tree_.size(); }
+  SavedState state() const;  // between two spans: to go on from here another time
 
   const HistoryCounts& counts() const { return counts_; }
   const std::set<std::string>& redacted_artifacts() const { return life_.redacted_artifacts(); }
@@ -51,6 +56,7 @@ class History {
 
   History(Connection& connection, const Log& log, SignedLog& signatures, TileFiles* tiles, Findings& findings, Tables tables,
           Cursor checkpoints);
+  void resume(const SavedState& state);
   Status advance_checkpoint();
   Status check_points();
   void resolve(SeenEvent& event, const Waiting& waiting);
@@ -68,6 +74,7 @@ class History {
   std::optional<Point> checkpoint_;  // the next one; none are left when empty
   Tree tree_;
   std::int64_t next_seq_ = 0;
+  bool resumed_ = false;
   HistoryCounts counts_;
 };
 

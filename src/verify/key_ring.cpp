@@ -1,6 +1,7 @@
 #include "verify/key_ring.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/json.hpp"
 #include "verify/run_facts.hpp"
@@ -19,10 +20,10 @@ std::size_t KeyRing::note_key(VerifierKey key, std::int64_t seq) {
   return keys_.size() - 1;
 }
 
-void KeyRing::see_rotation(std::int64_t seq, Time recorded_at, std::string_view body) {
-  ++rotations_;
-  last_rotation_ = recorded_at;
-  const auto document = json::parse(body);
+void KeyRing::see(const Rotation& rotation) {
+  rotations_.push_back(rotation);
+  const std::int64_t seq = rotation.seq;
+  const auto document = json::parse(rotation.body);
   if (!document) return;
   const auto name = [&](std::string_view member) -> std::optional<std::size_t> {
     auto key = VerifierKey::parse(text_of(document->root(), member).value_or(""));

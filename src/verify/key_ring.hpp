@@ -18,20 +18,27 @@ struct LogKey {
   bool trusted = false;
 };
 
+// A key.rotated of run _log.
+struct Rotation {
+  std::int64_t seq = -1;
+  Time recorded_at;
+  std::string body;
+};
+
 class KeyRing {
  public:
   explicit KeyRing(const std::vector<VerifierKey>& given);
 
-  // A key.rotated of run _log.
-  void see_rotation(std::int64_t seq, Time recorded_at, std::string_view body);
+  void see(const Rotation& rotation);
+  // What an earlier verify came to trust.
+  void trust(const VerifierKey& key) { facts_[note_key(key, -1)].trusted = true; }
 
   // Trusts what the events below `size` name: a trusted signature covers them. True: that was new.
   bool trust_named_below(std::int64_t size);
 
   const std::vector<VerifierKey>& keys() const { return keys_; }  // given or named, witnesses' too
   const LogKey& fact(std::size_t key) const { return facts_[key]; }
-  bool rotation_seen() const { return rotations_ > 0; }
-  Time last_rotation() const { return last_rotation_; }
+  const std::vector<Rotation>& rotations() const { return rotations_; }
 
  private:
   struct Naming {
@@ -43,8 +50,7 @@ class KeyRing {
   std::vector<VerifierKey> keys_;
   std::vector<LogKey> facts_;   // one a key
   std::vector<Naming> namings_; // in the order of seq
-  std::int64_t rotations_ = 0;
-  Time last_rotation_;
+  std::vector<Rotation> rotations_;
 };
 
 }  // namespace muniment::verify

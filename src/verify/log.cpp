@@ -34,12 +34,12 @@ Result<Log> find_log(Connection& connection, std::optional<std::int64_t> log_no,
 Status read_run_ids(Connection& connection, Log& log) {
   RETURN_IF_ERROR(connection.start_copy(fmt::format(
       "WITH RECURSIVE hop (run_no) AS ("
-      " SELECT min(run_no) FROM event WHERE log_no = {0} AND run_no > 0"
+      " SELECT min(run_no) FROM event WHERE log_no = {0} AND run_no > {1}"
       " UNION ALL SELECT (SELECT min(run_no) FROM event WHERE log_no = {0} AND run_no > hop.run_no)"
       " FROM hop WHERE hop.run_no IS NOT NULL) "
       "SELECT hop.run_no, e.body, r.run_id FROM hop"
       " LEFT JOIN event e ON e.log_no = {0} AND e.run_no = hop.run_no AND e.run_seq = 0"
-      " LEFT JOIN run r ON r.log_no = {0} AND r.run_no = hop.run_no WHERE hop.run_no IS NOT NULL", log.log_no)));
+      " LEFT JOIN run r ON r.log_no = {0} AND r.run_no = hop.run_no WHERE hop.run_no IS NOT NULL", log.log_no, log.run_no_known)));
   Row row;
   while (true) {
     ASSIGN_OR_RETURN(const bool more, connection.next(row));

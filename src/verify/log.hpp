@@ -18,7 +18,7 @@ namespace muniment::verify {
 Result<Log> find_log(Connection& connection, std::optional<std::int64_t> log_no, std::vector<std::int64_t>& others);
 
 // The names stand in the first event of each run: read before the spans, which need them.
-Status read_run_ids(Connection& connection, Log& log);
+Status read_run_ids(Connection& connection, Log& log);  // those above log.run_no_known
 
 Status check_partitions(Connection& connection, const Log& log, Findings& findings);
 

@@ -55,6 +55,8 @@ std::variant<CommandLine, int> parse_command_line(int argc, char** argv) {
   app.add_option("--proof", line.proof.proof, "Verify a proof file instead of a log");
   app.add_option("--bundle", line.bundle.bundle, "Verify the bundle of one run instead of a log");
   app.add_option("--receipt", line.proof.receipt, "A receipt, or an event with its salt and body, to be held against the proof");
+  app.add_option("--resume", options.resume, "Go on from a state that --save wrote; what was verified then is not read again");
+  app.add_option("--save", options.save, "Where to keep how far this verify got, if it found nothing");
   app.add_option("--log", options.log_no, "Number of the log, where the database has several");
   app.add_option("--jobs", options.jobs, "Threads")->check(CLI::Range(1U, 64U))->capture_default_str();
   app.add_flag("--unsigned-ok", line.unsigned_ok, "Exit 0 when the log is consistent but unsigned");

@@ -103,6 +103,7 @@ std::string json_of(const Report& report) {
   }
   if (!report.run_id.empty()) out.member("what", "bundle").member("run_id", report.run_id);
   out.member("upto", report.upto);
+  if (report.resumed_from >= 0) out.member("resumed_from", report.resumed_from);
   write_signatures(out, report.signatures);
   out.member("root", to_hex(report.history.root));
   write_counts(out, report);

@@ -28,12 +28,14 @@ Status RunFolder::take(std::int64_t run_no, const FoldEvent& event) {
   }
   while (next_ && (next_->run_no < run_no || (next_->run_no == run_no && next_->seq < event.seq))) RETURN_IF_ERROR(pass_over());
   if (foldable_) RETURN_IF_ERROR(apply(event));
-  if (!next_ || next_->run_no != run_no || next_->seq != event.seq) return success();
-  if (next_->run_seq != event.run_seq) {
-    found(Check::snapshot, fmt::format("run_seq = {}", event.run_seq), fmt::format("run_seq = {}", next_->run_seq));
+  while (next_ && next_->run_no == run_no && next_->seq == event.seq) {
+    if (next_->run_seq != event.run_seq) {
+      found(Check::snapshot, fmt::format("run_seq = {}", event.run_seq), fmt::format("run_seq = {}", next_->run_seq));
+    }
+    compare();
+    RETURN_IF_ERROR(advance());
   }
-  compare();
-  return advance();
+  return success();
 }
 
 Status RunFolder::apply(const FoldEvent& event) {

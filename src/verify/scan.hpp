@@ -24,6 +24,7 @@ struct Log {
   Uuid log_id;
   std::int64_t from = 0;   // the first seq that is read: what was verified before is not
   std::int64_t upto = -1;  // the last seq; -1: no events
+  std::int64_t run_no_known = 0;  // runs up to this one began before `from`
   std::unordered_map<std::int64_t, std::string> run_ids;
 
   const std::string& run_id(std::int64_t run_no) const;  // "?" for a run without a first event

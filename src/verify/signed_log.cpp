@@ -86,6 +86,25 @@ Status SignedLog::advance() {
   return success();
 }
 
+void SignedLog::resume(const SavedState& state) {
+  for (const Rotation& rotation : state.rotations) ring_.see(rotation);
+  for (const VerifierKey& key : state.keys) ring_.trust(key);
+  has_key_ = has_key_ || !state.keys.empty();
+  std::erase_if(outside_, [&](const Pending& pending) { return pending.checkpoint.size < state.size; });
+  if (!state.note.empty()) {
+    if (auto saved = parse({"the saved state", state.note, std::nullopt, state.saved_at})) outside_.push_back(*std::move(saved));
+  }
+  set_next_size();
+}
+
+std::vector<VerifierKey> SignedLog::trusted() const {
+  std::vector<VerifierKey> keys;
+  for (std::size_t key = 0; key < ring_.keys().size(); ++key) {
+    if (ring_.fact(key).trusted && ring_.keys()[key].type == KeyType::ed25519) keys.push_back(ring_.keys()[key]);
+  }
+  return keys;
+}
+
 void SignedLog::set_next_size() {
   next_size_ = std::min(outside_.empty() ? no_size : outside_.back().checkpoint.size,
                         next_stored_ ? next_stored_->checkpoint.size : no_size);
@@ -249,9 +268,9 @@ void SignedLog::summarise() {
 
 // A log that signs has signatures: without them somebody took them away.
 void SignedLog::require_signature() {
-  if (!groups_.empty() || outcome_.without_key || !(keys_given_ || signs_since_ || ring_.rotation_seen())) return;
+  if (!groups_.empty() || outcome_.without_key || !(keys_given_ || signs_since_ || !ring_.rotations().empty())) return;
   Time since = keys_given_ ? Time{} : signs_since_.value_or(Time{});  // whoever has the folder can touch its files
-  if (ring_.rotation_seen()) since = std::max(since, ring_.last_rotation());
+  if (!ring_.rotations().empty()) since = std::max(since, ring_.rotations().back().recorded_at);
   if (started_.micros - since.micros < first_signature_micros_max) {
     warnings_.push_back("the log's key is new and has signed nothing yet");
     return;

@@ -17,6 +17,7 @@
 #include "verify/key_ring.hpp"
 #include "verify/note_files.hpp"
 #include "verify/postgres.hpp"
+#include "verify/saved_state.hpp"
 #include "verify/signatures.hpp"
 
 namespace muniment::verify {
@@ -30,13 +31,16 @@ class SignedLog {
   // The notes that the database keeps, from the given size on.
   Status open_stored(Connection& connection, std::int64_t log_no, std::int64_t from);
 
-  void see_rotation(std::int64_t seq, Time recorded_at, std::string_view body) { ring_.see_rotation(seq, recorded_at, body); }
+  void see(const Rotation& rotation) { ring_.see(rotation); }
+  const std::vector<Rotation>& rotations() const { return ring_.rotations(); }
+  std::vector<VerifierKey> trusted() const;
+
+  // Goes on behind what an earlier verify saw: notes of smaller sizes are passed over, the saved one is judged again.
+  void resume(const SavedState& state);
 
   // The smallest size that is still to be compared; reached(tree) when the tree has it.
   std::int64_t next_size() const { return next_size_; }
   Status reached(const Tree& tree);
-  // A checkpoint that was verified before, at `from`, by an earlier verify.
-  void reached_before(std::int64_t size, const Hash& root, const std::string& note);
 
   // After the last event of a log of `size`.
   Status finish(std::int64_t size);

@@ -23,7 +23,7 @@ struct Stretch {
 
 Result<std::vector<Stretch>> plan(Connection& connection, const Log& log) {
   RETURN_IF_ERROR(connection.start_copy(fmt::format(
-      "SELECT run_no, max(seq), max(run_seq) FROM snapshot WHERE log_no = {} GROUP BY run_no ORDER BY run_no", log.log_no)));
+      "SELECT run_no, max(seq), max(run_seq) FROM snapshot WHERE log_no = {} AND run_no > {} GROUP BY run_no ORDER BY run_no", log.log_no, log.run_no_known)));
   std::vector<Stretch> stretches;
   Row row;
   while (true) {

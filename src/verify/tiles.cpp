@@ -20,6 +20,7 @@ namespace fs = std::filesystem;
 constexpr std::size_t tiles_queued_max = 256;
 constexpr std::size_t entries_bytes_max = static_cast<std::size_t>(tile_width) * (2 + 65'535);
 constexpr int folders_deep_max = 12;
+constexpr std::string_view being_written = ".new";  // what has no name yet
 // A file's time may be a clock tick behind the clock that was asked.
 constexpr std::int64_t tick_micros = 1'000'000;
 
@@ -37,8 +38,8 @@ Hash root_of(const Hashes& hashes) {
   return tree.root();
 }
 
-// Does a bundle hold just the entries that hash to these leaves?
-bool holds_entries(std::string_view bundle, const Hashes& leaves, std::size_t width) {
+// Does a bundle hold the entries that hash to these leaves, and if it is not `longer`, nothing else?
+bool holds_entries(std::string_view bundle, const Hashes& leaves, std::size_t width, bool longer) {
   for (std::size_t i = 0; i < width; ++i) {
     if (bundle.size() < 2) return false;
     const std::size_t size = static_cast<std::size_t>(static_cast<std::uint8_t>(bundle[0])) << 8 | static_cast<std::uint8_t>(bundle[1]);
@@ -46,7 +47,7 @@ bool holds_entries(std::string_view bundle, const Hashes& leaves, std::size_t wi
     if (sha256({std::string_view("\0", 1), bundle.substr(2, size)}) != leaves[i]) return false;
     bundle.remove_prefix(2 + size);
   }
-  return bundle.empty();
+  return longer || bundle.empty();
 }
 
 // What a path below the folder names; none: no tile or bundle.
@@ -157,12 +158,14 @@ struct TileFiles::Impl {
     if (tile.level == 0) check_kind(tile, true);
   }
 
+  enum class Must : std::uint8_t { be_there, may_lack, begin_so };
+
   // All widths of one tile, or of one bundle.
   void check_kind(const Tile& tile, bool entries) {
     const auto width = static_cast<std::int64_t>(tile.hashes->size());
     const std::int64_t must_be = std::clamp<std::int64_t>(tile_hashes(tile.level, published) - tile.index * tile_width, 0, tile_width);
     TileName name{entries, tile.level, tile.index, tile_width};
-    const bool whole = width == tile_width && compare(tile, name, must_be == tile_width);
+    const bool whole = width == tile_width && compare(tile, name, must_be == tile_width ? Must::be_there : Must::may_lack);
     name.width = 1;
     std::error_code error;
     const fs::path partials = fs::path(folder + "/" + name.path()).parent_path();
@@ -170,21 +173,26 @@ struct TileFiles::Impl {
       const auto here = number_of(entry->path().filename().string());
       if (here && *here >= 1 && *here <= width && *here < tile_width && *here != must_be) {
         name.width = *here;
-        compare(tile, name, false);
+        compare(tile, name, Must::may_lack);
       }
     }
     if (must_be < 1 || must_be >= tile_width || must_be > width) return;
     name.width = must_be;
-    compare(tile, name, !whole);
+    if (compare(tile, name, Must::may_lack) || whole) return;
+    name.width = tile_width;  // it may have been filled since, and has then replaced the partial ones
+    if (compare(tile, name, Must::begin_so)) return;
+    name.width = must_be;
+    compare(tile, name, Must::be_there);
   }
 
   // True: the file is there.
-  bool compare(const Tile& tile, const TileName& name, bool required) {
+  bool compare(const Tile& tile, const TileName& name, Must must) {
     const std::string path = name.path();
-    const auto width = static_cast<std::size_t>(name.width);
+    const bool longer = must == Must::begin_so;  // than what was read of the log
+    const std::size_t width = longer ? tile.hashes->size() : static_cast<std::size_t>(name.width);
     auto file = open_regular_beneath(root, path);
     if (!file && file.error().code == Errc::not_found) {
-      if (required) found(path, "there, as the published checkpoint says", "missing");
+      if (must == Must::be_there) found(path, "there, as the published checkpoint says", "missing");
       return false;
     }
     if (!file) {
@@ -199,8 +207,9 @@ struct TileFiles::Impl {
       return true;
     }
     ++files;
-    const bool same = name.entries ? holds_entries(*bytes, *tile.hashes, width) : *bytes == bytes_of(*tile.hashes, width);
-    if (!same) found(path, fmt::format("the {} {} of the events", name.width, name.entries ? "entries" : "hashes"), "other bytes");
+    const std::string hashes = name.entries ? "" : bytes_of(*tile.hashes, width);
+    const bool same = name.entries ? holds_entries(*bytes, *tile.hashes, width, longer) : longer ? bytes->starts_with(hashes) : *bytes == hashes;
+    if (!same) found(path, fmt::format("the {} {} of the events", width, name.entries ? "entries" : "hashes"), "other bytes");
     return true;
   }
 
@@ -223,10 +232,8 @@ struct TileFiles::Impl {
   }
 
   void check_name(const fs::path& file) {
-    const std::string name = file.filename();
     const std::string path = file.lexically_relative(folder).string();
-    const bool being_written = name.starts_with('.') && name.ends_with(".tmp");
-    if (path == "checkpoint" || being_written) return;
+    if (path == "checkpoint" || path == being_written) return;
     const auto tile = tile_name(path);
     if (!tile) {
       found(path, "no such file", "a file that is no tile");

@@ -2,67 +2,18 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <condition_variable>
-#include <map>
-#include <mutex>
 #include <thread>
 
+#include "base/file.hpp"
+#include "base/limits.hpp"
 #include "verify/log.hpp"
 #include "verify/parallel.hpp"
+#include "verify/saved_state.hpp"
 #include "verify/shared_snapshot.hpp"
+#include "verify/span_queue.hpp"
 
 namespace muniment::verify {
 namespace {
-
-constexpr std::int64_t events_a_span = 8'192;
-constexpr std::int64_t spans_ahead_a_job = 2;  // scanned and waiting for their turn
-
-// Hands out spans to the scanning threads and their results, in order, to the one that joins them.
-class SpanQueue {
- public:
-  SpanQueue(std::int64_t spans, unsigned jobs) : spans_(spans), ahead_max_(spans_ahead_a_job * jobs) {}
-
-  // The next span to scan; nullopt: no more.
-  std::optional<std::int64_t> claim() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return stopped_ || claimed_ >= spans_ || claimed_ < joined_ + ahead_max_; });
-    if (stopped_ || claimed_ >= spans_) return std::nullopt;
-    return claimed_++;
-  }
-
-  void put(std::int64_t number, Span span) {
-    const std::lock_guard lock(mutex_);
-    ready_.emplace(number, std::move(span));
-    changed_.notify_all();
-  }
-
-  // The next span in order; nullopt: all are joined, or a scan failed.
-  std::optional<Span> take() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return stopped_ || joined_ == spans_ || ready_.contains(joined_); });
-    if (stopped_ || joined_ == spans_) return std::nullopt;
-    Span span = std::move(ready_.extract(joined_).mapped());
-    ++joined_;
-    changed_.notify_all();
-    return span;
-  }
-
-  void stop() {
-    const std::lock_guard lock(mutex_);
-    stopped_ = true;
-    changed_.notify_all();
-  }
-
- private:
-  const std::int64_t spans_;
-  const std::int64_t ahead_max_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::map<std::int64_t, Span> ready_;
-  std::int64_t claimed_ = 0, joined_ = 0;
-  bool stopped_ = false;
-};
 
 class Verification {
  public:
@@ -74,27 +25,35 @@ class Verification {
     std::vector<std::int64_t> others;
     ASSIGN_OR_RETURN(log_, find_log(snapshot_.holder(), options_.log_no, others));
     for (const std::int64_t other : others) report_.not_checked.push_back(fmt::format("log {} of this database (--log {})", other, other));
+    RETURN_IF_ERROR(read_resumed());
     report_.log_id = log_.log_id.text();
     report_.upto = log_.upto;
     RETURN_IF_ERROR(check_partitions(snapshot_.holder(), log_, findings_));
     RETURN_IF_ERROR(read_run_ids(snapshot_.holder(), log_));
     SignedLog signatures(log_.log_id, std::move(kept_), report_.started, findings_);
+    if (resumed_) signatures.resume(*resumed_);
     RETURN_IF_ERROR(signatures.open_stored(snapshot_.holder(), log_.log_no, log_.from));
     ASSIGN_OR_RETURN(std::optional<TileFiles> tiles, open_tiles(signatures.published()));
-    ASSIGN_OR_RETURN(History history, History::open(snapshot_.holder(), log_, signatures, tiles ? &*tiles : nullptr, findings_));
+    ASSIGN_OR_RETURN(History history, History::open(snapshot_.holder(), log_, signatures, tiles ? &*tiles : nullptr,
+                                                    resumed_ ? &*resumed_ : nullptr, findings_));
+    const std::int64_t signed_size = signatures.newest_size_within(log_.upto + 1);
+    save_at_ = signed_size >= log_.from ? signed_size : log_.upto + 1;
     const Status read = read_events(history);
     report_.history = history.counts();
     report_.signatures = signatures.outcome();
     report_.warnings.insert(report_.warnings.end(), signatures.warnings().begin(), signatures.warnings().end());
     if (tiles) report_.tiles = tiles->counts();
     RETURN_IF_ERROR(read);
-    const FileWork files{snapshot_, log_, root, history.redacted_artifacts(), findings_};
-    progress("files", 0, report_.history.tables.artifacts);
-    RETURN_IF_ERROR(check_files(files, options_.jobs, report_.files));
-    progress("unknown files", 0, 0);
-    RETURN_IF_ERROR(check_unknown_files(files, report_.files));
-    progress("snapshots", 0, report_.history.tables.snapshots);
-    return check_snapshots({snapshot_, log_, root, history.redacted_artifacts(), findings_}, options_.jobs, report_.snapshots);
+    if (saved_) saved_->keys = signatures.trusted();
+    return check_beside(history, root);
+  }
+
+  // Keeps how far this got, for another verify to go on from. Call it when nothing was found.
+  Status save() {
+    if (options_.save.empty() || !saved_) return success();
+    saved_->saved_at = report_.started;
+    if (report_.signatures.upto == saved_->size - 1) saved_->note = report_.signatures.newest;
+    return write_file_durably(options_.save, json_of(*saved_));
   }
 
   const Findings& findings() const { return findings_; }
@@ -102,6 +61,13 @@ class Verification {
  private:
   Result<std::optional<TileFiles>> open_tiles(std::int64_t published) {
     auto tiles = TileFiles::open(options_.notes.tiles, published, report_.started, options_.jobs, findings_);
+    if (tiles && resumed_) {
+      if (const Status there = tiles->resume(resumed_->size, resumed_->edge); !there) {
+        if (there.error().code == Errc::unavailable) return there.error();
+        findings_.add({Check::tile, -1, "", fmt::format("{}: the tiles of the saved size {}", options_.notes.tiles, resumed_->size), there.error().message});
+        return std::optional<TileFiles>();
+      }
+    }
     if (tiles) {
       if (published == 0) report_.not_checked.push_back("whether tiles are missing (none were published with a checkpoint)");
       return std::optional(*std::move(tiles));
@@ -111,8 +77,42 @@ class Verification {
     return std::optional<TileFiles>();
   }
 
+  // Events below the saved size are not read again, nor what stands beside them.
+  Status read_resumed() {
+    if (options_.resume.empty()) return success();
+    ASSIGN_OR_RETURN(const std::string text, read_file(options_.resume, limits::saved_state_bytes_max));
+    auto state = parse_saved_state(text);
+    if (!state) return std::move(state).error().within(options_.resume);
+    if (state->log_id != log_.log_id) return Error(Errc::conflict, fmt::format("{}: it is of log {}", options_.resume, state->log_id.text()));
+    resumed_ = *std::move(state);
+    log_.from = report_.resumed_from = resumed_->size;
+    log_.run_no_known = resumed_->run_no_max;
+    log_.run_ids = resumed_->run_ids;
+    report_.not_checked.push_back(fmt::format("events below {}, their rows, files, snapshots and tiles, and checkpoints of smaller sizes (verified {})",
+                                              resumed_->size, format_time(resumed_->saved_at)));
+    report_.not_checked.insert(report_.not_checked.end(), {"the fold of snapshots of runs that began before", "the run table", "unknown files"});
+    if (log_.upto + 1 < resumed_->size) {
+      findings_.add({Check::log_rolled_back, log_.upto + 1, "", fmt::format("a log of at least {} events", resumed_->size),
+                     fmt::format("a log of {} events", log_.upto + 1)});
+    }
+    return success();
+  }
+
+  Status check_beside(History& history, const ArtifactRoot& root) {
+    const FileWork files{snapshot_, log_, root, history.redacted_artifacts(), findings_};
+    progress("files", 0, report_.history.tables.artifacts);
+    RETURN_IF_ERROR(check_files(files, options_.jobs, report_.files));
+    if (!resumed_) {
+      progress("unknown files", 0, 0);
+      RETURN_IF_ERROR(check_unknown_files(files, report_.files));
+    }
+    progress("snapshots", 0, report_.history.tables.snapshots);
+    return check_snapshots({snapshot_, log_, root, history.redacted_artifacts(), findings_}, options_.jobs, report_.snapshots);
+  }
+
   Status read_events(History& history) {
-    SpanQueue queue((log_.upto + events_a_span) / events_a_span, options_.jobs);
+    SpanQueue queue(span_ranges(log_.from, save_at_, log_.upto + 1), options_.jobs);
+    if (history.size() == save_at_) saved_ = history.state();
     Status scanned = success();
     std::jthread scanners([&] {
       scanned = in_parallel(options_.jobs, [&](unsigned) { return scan_spans(queue); });
@@ -120,6 +120,7 @@ class Verification {
     Status joined = success();
     while (auto span = queue.take()) {
       if (joined = history.add(*std::move(span)); !joined) queue.stop();
+      if (history.size() == save_at_) saved_ = history.state();
       progress("events", history.counts().events, log_.upto + 1);
     }
     scanners.join();
@@ -132,9 +133,8 @@ class Verification {
     const auto work = [&]() -> Status {
       ASSIGN_OR_RETURN(Connection connection, snapshot_.join());
       while (const auto number = queue.claim()) {
-        const std::int64_t begin = *number * events_a_span;
-        const std::int64_t end = std::min(begin + events_a_span, log_.upto + 1);
-        ASSIGN_OR_RETURN(Span span, scan(connection, log_, begin, end, findings_));
+        const SpanRange range = queue.range(*number);
+        ASSIGN_OR_RETURN(Span span, scan(connection, log_, range.begin, range.end, findings_));
         queue.put(*number, std::move(span));
       }
       return success();
@@ -154,6 +154,8 @@ class Verification {
   Report& report_;
   Log log_;
   Findings findings_;
+  std::optional<SavedState> resumed_, saved_;
+  std::int64_t save_at_ = 0;
 };
 
 void judge(Report& report, const Findings& findings, const Status& outcome) {
@@ -205,6 +207,9 @@ Report verify(const Options& options) {
       report.problem = outcome.error().message;  // not one event was read
     } else {
       judge(report, verification.findings(), outcome);
+      const bool clean = report.verdict == Verdict::verified || report.verdict == Verdict::is_unsigned;
+      const Status saved = clean ? verification.save() : success();
+      if (!saved) report.warnings.push_back(saved.error().message);
     }
   }
   say_what_is_missing(report);

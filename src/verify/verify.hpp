@@ -24,6 +24,8 @@ struct Options {
   std::string uri;
   std::string artifacts;
   NotePlaces notes;        // where keys, checkpoints and tiles are kept
+  std::string resume;      // a saved state to go on from; empty: from the beginning
+  std::string save;        // where to keep how far it got; empty: nowhere
   std::optional<std::int64_t> log_no;
   unsigned jobs = 2;
   // Called now and then: what is being done, and how much of it.
@@ -36,6 +38,7 @@ struct Report {
   std::string log_id;
   std::string run_id;   // of a bundle: the report is on this run alone
   std::int64_t upto = -1;
+  std::int64_t resumed_from = -1;  // the first seq that was read, if an earlier verify read what is before
   HistoryCounts history;
   FileCounts files;
   SnapshotCounts snapshots;

@@ -264,6 +264,114 @@ class SignedLog(unittest.TestCase):
         os.utime(beyond, (1, 1))
         self.expect("tile", "--key", self.first, actual=tiles.path_of(0, 9))
 
+    # Going on from an earlier verify
+
+    def save(self) -> pathlib.Path:
+        state = self.folder / "state"
+        state.unlink(missing_ok=True)
+        self.expect_verified("--key", self.first, "--save", state)
+        return state
+
+    def grow(self) -> None:
+        """More events, a new run with a snapshot, and a signature over them; undone afterwards."""
+        self.addCleanup(self.rebuild)
+        log = self.log
+        log.append("later", "run.started", {"run_id": "later", "agent": {"name": "a"}})
+        for n in range(300):
+            log.append("later" if n % 2 else "bulk-0", "message.added", {"message_id": f"grown {n}", "role": "user", "content": "…"})
+        log.artifact("later", b"new bytes\n")
+        log.snapshot("later")
+        log.sign()
+        log.checkpoint()
+        log.follow()
+        self.renew()
+
+    def renew(self) -> None:
+        self.postgres.reset("log")
+        self.log.write(self.uri)
+        shutil.rmtree(self.clean / "keys", ignore_errors=True)
+        self.log.write_files(self.clean)
+        self.fresh()
+
+    def rebuild(self) -> None:
+        shutil.rmtree(self.clean / "artifacts")
+        shutil.rmtree(self.clean / "tiles")
+        type(self).log = signed_sample(str(self.clean / "artifacts"))
+        self.renew()
+
+    def test_a_verify_goes_on_from_a_saved_state(self) -> None:
+        state = self.save()
+        kept = json.loads(state.read_text())
+        self.assertEqual((kept["size"], kept["note"]), (self.signed, self.log.notes[self.signed]))
+        before = self.log.size
+        self.grow()
+        full = self.expect_verified("--key", self.first)
+        report = self.expect_verified("--key", self.first, "--resume", state, "--save", state)
+        self.assertEqual(report["resumed_from"], self.signed)
+        self.assertEqual(report["counts"]["events"], self.log.size - self.signed)
+        self.assertEqual((report["root"], report["upto"], report["signed_upto"]), (full["root"], full["upto"], full["signed_upto"]))
+        self.assertEqual((report["counts"]["files"], report["counts"]["snapshots_folded"]), (1, 1))
+        self.assertTrue(any(f"events below {self.signed}" in text for text in report["not_checked"]))
+        self.assertGreater(json.loads(state.read_text())["size"], before)
+        again = self.expect_verified("--key", self.first, "--resume", state)
+        self.assertEqual(again["counts"]["events"], 0)
+
+    def test_what_was_changed_after_the_saved_state_is_named(self) -> None:
+        state = self.save()
+        self.grow()
+        changes = {"run_chain": f"UPDATE event SET actor = 'uid:0' WHERE seq = {self.log.size - 10}",
+                   "run_seq": f"UPDATE event SET run_seq = 9999 WHERE seq = {self.signed}",
+                   "checkpoint_root": f"UPDATE checkpoint SET root = sha256('x') WHERE size = {self.log.size}",
+                   "artifact_row": "DELETE FROM artifact WHERE run_id = 'later'"}
+        for check, sql in changes.items():
+            with self.subTest(check):
+                self.renew()
+                self.postgres.sql(AS_SUPERUSER + sql, "log")
+                self.expect(check, "--key", self.first, "--resume", state)
+
+    def test_a_tile_at_the_saved_size_is_read_again(self) -> None:
+        state = self.save()
+        self.grow()
+        name = tiles.path_of(1, 0, self.log.size // 256)
+        data = bytearray((self.data / "tiles" / name).read_bytes())
+        data[5] ^= 1
+        (self.data / "tiles" / name).write_bytes(data)
+        self.expect("tile", "--key", self.first, "--resume", state)
+
+    def test_a_saved_state_of_another_history_is_named(self) -> None:
+        state = self.save()
+        kept = json.loads(state.read_text())
+
+        def judged(**changed: object) -> tuple[int, dict]:
+            state.write_text(json.dumps({**kept, **changed}))
+            return self.verify("--key", self.first, "--resume", state)
+
+        self.assertEqual(judged()[0], 0)
+        self.assertEqual(judged(root="5a" * 32)[0], 4)
+        self.assertEqual(judged(edge=kept["edge"][2:] + "5a")[0], 4)
+        self.assertEqual(judged(log_id="00000000-0000-4000-8000-000000000000")[0], 4)
+        self.assertEqual(judged(version=2)[0], 4)
+        # A tree of the right size that is in itself consistent, but is not the one that was signed.
+        edge = bytes.fromhex(kept["edge"])
+        forged = bytes([edge[0] ^ 1]) + edge[1:]
+        hashes = [forged[at:at + 32] for at in range(0, len(forged), 32)]
+        root = hashes[-1]
+        for left in reversed(hashes[:-1]):
+            root = hashlib.sha256(b"\1" + left + root).digest()
+        code, report = judged(edge=forged.hex(), root=root.hex())
+        self.assertEqual(code, 1)
+        self.assertIn("checkpoint_root", {finding["check"] for finding in report["findings"]})
+        self.assertEqual(self.verify("--resume", self.folder / "nowhere")[0], 4)
+
+    def test_a_log_that_is_smaller_than_the_saved_state_is_named(self) -> None:
+        state = self.save()
+        self.addCleanup(lambda: (self.postgres.reset("log"), self.log.write(self.uri)))
+        self.postgres.sql(AS_SUPERUSER + f"DELETE FROM event WHERE seq >= {self.signed - 5}", "log")
+        for path in ("keys", "tiles"):
+            shutil.rmtree(self.data / path)
+        self.keep({})
+        self.expect("log_rolled_back", "--key", self.first, "--resume", state)
+
 
 if __name__ == "__main__":
     unittest.main()
