@@ -1,0 +1,374 @@
+"""Keys, signed checkpoints, proofs and tiles of a real daemon, read by those who share no code with it: muniment_verify.py,
+muniment-verify and Go's sumdb library. And what must never happen: a smaller or another tree that is signed.
+"""
+from __future__ import annotations
+
+import json
+import pathlib
+import shutil
+import stat
+import subprocess
+import sys
+from typing import Any, Optional
+
+from support import BUILD, ROOT, Daemon, DaemonCase, main, muniment, wait_until
+
+from tlog_reference import reference
+
+VERIFY_PY = ROOT / "clients" / "python" / "muniment_verify.py"
+
+
+class AuditCase(DaemonCase):
+    """A log with a key, whose public half the auditor took away as `key`."""
+
+    keyed = True
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        super().setUpClass()
+        cls.keep = cls.daemon.folder / "auditor"
+        cls.keep.mkdir()
+        cls.key = cls.keep / "log.pub"
+        if cls.keyed:
+            cls.key.write_text(cls.cli("audit", "key", "init", "--reason", "the first"))
+
+    @classmethod
+    def cli(cls, *arguments: object, check: bool = True) -> str:
+        """What `muniment` prints on standard output, or with check=False all of it and its exit code."""
+        done = subprocess.run([BUILD / "muniment", "--data", cls.daemon.data, "--no-autostart", *map(str, arguments)],
+                              capture_output=True, text=True, timeout=60, check=False)
+        if check and done.returncode != 0:
+            raise AssertionError(f"muniment {arguments}: {done.returncode}: {done.stderr}")
+        return done.stdout if check else f"{done.stdout}{done.stderr}exit {done.returncode}"
+
+    def python(self, *arguments: object, key: Optional[pathlib.Path] = None) -> tuple[int, dict[str, Any]]:
+        done = subprocess.run([sys.executable, VERIFY_PY, "--json", "--key", key or self.key, *map(str, arguments)],
+                              stdout=subprocess.PIPE, timeout=60, check=False)
+        return done.returncode, json.loads(done.stdout)
+
+    def verifier(self, *arguments: object) -> tuple[int, dict[str, Any]]:
+        done = subprocess.run([BUILD / "muniment-verify", "--json", *map(str, arguments)], stdout=subprocess.PIPE, timeout=60, check=False)
+        return done.returncode, json.loads(done.stdout)
+
+    def path(self, name: str, text: str) -> pathlib.Path:
+        path = self.keep / name
+        path.write_text(text)
+        return path
+
+    def covered(self, seq: int) -> dict[str, Any]:
+        """The newest checkpoint, once it covers `seq`."""
+        def newest() -> Optional[dict[str, Any]]:
+            found = self.call("audit.checkpoint")
+            return found if found["size"] > seq and (found["signed"] or not self.keyed) else None
+        return wait_until(newest, f"a checkpoint covers {seq}")
+
+    def published(self) -> str:
+        return (self.daemon.data / "tiles" / "checkpoint").read_text()
+
+    def settled(self) -> dict[str, Any]:
+        """The newest checkpoint, published: what the daemon says and what the files say are one."""
+        seq = self.note(settled=True)["seq"]
+        newest = self.covered(seq)
+        wait_until(lambda: self.published() == newest["note"], "it is published")
+        return newest
+
+    def everyone_verifies_tiles(self, *older: pathlib.Path) -> int:
+        """The size that all agree on. The daemon is at rest, or stopped."""
+        tiles = self.daemon.data / "tiles"
+        for old in older or (None,):
+            code, report = self.python("--tiles", tiles, *(["--checkpoint", old] if old else []))
+            self.assertEqual((code, report["first_bad"]), (0, None))
+        self.assertEqual(int(reference("tiles", self.key, tiles)), report["upto"] + 1)
+        return report["upto"] + 1
+
+
+class Proofs(AuditCase):
+    def test_an_event_a_run_and_a_receipt(self) -> None:
+        receipts = [self.note(n=n) for n in range(5)]
+        receipt = self.path("receipt", json.dumps(receipts[2]))
+        event = self.keep / "event.tlog-proof"
+        self.cli("audit", "prove", receipts[2]["seq"], "-o", event)
+        of_run = self.keep / "run.tlog-proof"
+        self.cli("audit", "prove", self.run_id, "-o", of_run)
+        by_id = self.keep / "id.tlog-proof"
+        self.cli("audit", "prove", self.run_id, "--event", receipts[2]["event_id"], "-o", by_id)
+        for proof, seq in ((event, receipts[2]["seq"]), (of_run, receipts[-1]["seq"]), (by_id, receipts[2]["seq"])):
+            code, report = self.python("--proof", proof)
+            self.assertEqual((code, report["upto"], report["event"]["run_id"]), (0, seq, self.run_id))
+            self.assertEqual(self.verifier("--proof", proof, "--key", self.key)[0], 0)
+            self.assertEqual(int(reference("inclusion", self.key, proof)), seq)
+            self.assertLess(proof.stat().st_size, 4096)
+        for verify in (self.python, self.verifier):
+            self.assertEqual(verify("--proof", event, "--receipt", receipt, "--key", self.key)[0], 0)
+            self.assertEqual(verify("--proof", of_run, "--receipt", receipt, "--key", self.key)[0], 1)
+        done = self.cli("audit", "verify", "--proof", event, "--key", self.key, "--receipt", receipt, check=False)
+        self.assertIn("exit 0", done)
+
+    def test_what_the_rpc_says_is_what_the_file_says(self) -> None:
+        seq = self.note(one=1)["seq"]
+        proof = self.call("audit.prove", seq=seq)
+        lines = proof["proof"].split("\n")
+        self.assertEqual(lines[2], f"index {seq}")
+        self.assertEqual(len(lines[3:lines.index("")]), len(proof["hashes"]))
+        self.assertGreater(proof["size"], seq)
+        self.assertIn(f"\n{proof['size']}\n", proof["proof"])
+
+    def test_consistency(self) -> None:
+        notes = [self.settled()["note"] for _ in range(6)]
+        sizes = [int(note.split("\n")[1]) for note in notes]
+        self.assertEqual(sizes, sorted(set(sizes)))
+        for n, first in enumerate(sizes):
+            for m in range(n, len(sizes)):
+                hashes = self.call("audit.prove", first=first, second=sizes[m])["hashes"]
+                files = [self.path("old", notes[n]), self.path("new", notes[m]), self.path("hashes", "\n".join(hashes))]
+                self.assertEqual(reference("consistency", self.key, *files), f"{first} {sizes[m]}\n")
+        with self.refused("invalid_argument"):
+            self.call("audit.prove", first=sizes[1], second=sizes[0])
+
+    def test_an_event_of_nobody(self) -> None:
+        with self.refused("not_found"):
+            self.call("audit.prove", seq=10_000_000)
+        with self.refused("not_found"):
+            self.call("audit.prove", run_id="no-such-run")
+        with self.refused("invalid_argument"):
+            self.call("audit.prove")
+
+    def test_tiles_are_read_by_everyone(self) -> None:
+        self.call("event.append", run_id=self.run_id, events=[{"type": "x.test.noted", "body": {"n": n}} for n in range(600)])
+        older = self.path("older", self.settled()["note"])
+        self.call("event.append", run_id=self.run_id, events=[{"type": "x.test.noted", "body": {"n": n}} for n in range(300)])
+        newest = self.settled()
+        self.assertEqual(self.everyone_verifies_tiles(older), newest["size"])
+        self.assertTrue((self.daemon.data / "tiles/tile/0/000").exists())
+        code, report = self.verifier("--data", self.daemon.data, "--key", self.key)
+        self.assertEqual((code, report["verdict"], report["first_bad"]), (0, "verified", None))
+
+
+class Keys(AuditCase):
+    def test_where_the_key_is(self) -> None:
+        keys = self.daemon.data / "keys"
+        self.assertEqual(stat.S_IMODE(keys.stat().st_mode), 0o700)
+        self.assertEqual(stat.S_IMODE((keys / "log.key").stat().st_mode), 0o600)
+        self.assertTrue((keys / "log.key").read_text().startswith("PRIVATE+KEY+muniment.local/"))
+        self.assertEqual([line for line in (keys / "log.pub").read_text().splitlines() if line[0] != "#"],
+                         self.cli("audit", "key", "show").splitlines())
+        secret = (keys / "log.key").read_text().strip().rpartition("+")[2]
+        self.assertEqual(self.daemon.sql(f"SELECT count(*) FROM event WHERE body::text LIKE '%{secret[:30]}%'"), [["0"]])
+
+    def test_a_first_key_is_made_once(self) -> None:
+        with self.refused("conflict"):
+            self.call("audit.key", action="init")
+
+    def test_the_note_is_signed_with_it_there_too(self) -> None:
+        """Ed25519 has one signature for a text and a key: Go's library, given our key file, makes the same note."""
+        note = self.settled()["note"]
+        if note.count("\n— ") == 1:
+            self.assertEqual(reference("sign", self.daemon.data / "keys/log.key", self.path("text", note[:note.index("\n\n") + 1])), note)
+
+    def test_rotation(self) -> None:
+        before = self.settled()
+        receipt = self.note(under="the old key")
+        proof = self.path("old.tlog-proof", self.call("audit.prove", seq=receipt["seq"])["proof"])
+        old = self.path("old.pub", self.cli("audit", "key", "show"))
+        secret = (self.daemon.data / "keys/log.key").read_text()
+        newest = self.cli("audit", "key", "rotate", "--reason", "a year has passed").splitlines()
+        self.assertEqual(newest[:-1], old.read_text().splitlines())
+        rotated = [event for event in self.events("_log") if event["type"] == "key.rotated"][-1]
+        self.assertEqual((rotated["body"]["old_key"], rotated["body"]["new_key"]), (newest[-2], newest[-1]))
+        # The first checkpoint that covers the rotation is signed by both.
+        notes = [row[0] for row in self.daemon.sql(f"SELECT note FROM checkpoint_note WHERE size > {rotated['seq']} ORDER BY size")]
+        both = wait_until(lambda: notes or [row[0] for row in self.daemon.sql(
+            f"SELECT note FROM checkpoint_note WHERE size > {rotated['seq']} ORDER BY size")], "it is stored")[0]
+        self.assertEqual(both.rstrip("\n").count("\n— "), 2, both)
+        wait_until(lambda: not (self.daemon.data / "keys/log.key.old").exists(), "the old private key is gone")
+        self.assertNotIn(secret.strip(), (self.daemon.data / "keys/log.key").read_text())
+        after = self.settled()
+        self.assertEqual(after["note"].count("\n— "), 1)
+        both_keys = self.path("both.pub", "\n".join(newest) + "\n")
+        only_new = self.path("new.pub", newest[-1] + "\n")
+        bothfile = self.path("both", both if both.endswith("\n") else both + "\n")
+        # What the old key signed still verifies with it; what the new one signs does not; the one in between does with either.
+        self.assertEqual(self.python("--proof", proof, key=old)[0], 0)
+        self.assertEqual(reference("note", old, bothfile), reference("note", only_new, bothfile))
+        tiles = self.daemon.data / "tiles"
+        self.assertEqual(self.python("--tiles", tiles, key=only_new)[0], 0)
+        code, report = self.python("--tiles", tiles, key=old)
+        self.assertEqual((code, report["first_bad"]["check"]), (1, "signature"))
+        self.assertEqual(self.python("--tiles", tiles, "--checkpoint", self.path("before", before["note"]), key=both_keys)[0], 0)
+        # muniment-verify goes from the old key to the new one by the event.
+        code, report = self.verifier("--data", self.daemon.data, "--key", old)
+        self.assertEqual((code, report["verdict"], report["first_bad"]), (0, "verified", None))
+        type(self).key = both_keys
+
+    def test_a_key_that_others_can_read_is_not_used(self) -> None:
+        self.settled()
+        self.daemon.stop()
+        key = self.daemon.data / "keys/log.key"
+        key.chmod(0o640)
+        process = self.daemon.spawn()
+        self.assertNotEqual(process.wait(60), 0)
+        self.assertIn("chmod 600", self.daemon.log_tail())
+        key.chmod(0o600)
+        self.restart()
+
+
+class Unsigned(AuditCase):
+    keyed = False
+
+    def test_without_a_key(self) -> None:
+        seq = self.note(n=1)["seq"]
+        newest = self.covered(seq)
+        self.assertEqual((newest["signed"], newest["keys"], "note" in newest), (False, [], False))
+        proof = self.call("audit.prove", seq=seq)
+        self.assertNotIn("proof", proof)
+        self.assertIn("exit", self.cli("audit", "prove", seq, check=False))
+        with self.refused("conflict"):
+            self.call("audit.key", action="rotate")
+        code, report = self.verifier("--data", self.daemon.data)
+        self.assertEqual((code, report["verdict"]), (2, "unsigned"))
+        self.assertFalse((self.daemon.data / "tiles/checkpoint").exists())
+        self.assertTrue(list((self.daemon.data / "tiles/tile/entries").rglob("*")))
+
+
+class Restarts(AuditCase):
+    fault = True
+
+    def everything_signed_agrees(self) -> None:
+        """Every note that this test has seen is of the history that is there now."""
+        self.everyone_verifies_tiles(*sorted(self.keep.glob("note-*")))
+
+    def kept(self, note: str) -> None:
+        self.path(f"note-{note.split(chr(10))[1]}", note)
+
+    def last_signed(self) -> str:
+        return (self.daemon.data / "keys/last_signed").read_text()
+
+    def test_restarts(self) -> None:
+        for _ in range(3):
+            self.kept(self.settled()["note"])
+            self.assertEqual(self.daemon.stop(), 0)
+            self.assertEqual(self.last_signed(), self.published())
+            self.kept(self.published())
+            self.restart()
+        self.kept(self.settled()["note"])
+        self.everything_signed_agrees()
+
+    def test_sigkill_around_a_signature(self) -> None:
+        """Signed and not yet published, or not yet signed: what is signed afterwards continues what was signed before."""
+        for point in ("checkpoint.after_remember", "checkpoint.before_remember"):
+            with self.subTest(point):
+                self.kept(self.settled()["note"])
+                self.daemon.stop()
+                self.daemon.start(failpoint=f"{point}=kill@4")
+                self.client.close()
+                try:
+                    for n in range(1000):
+                        self.note(n=n)
+                except muniment.MunimentError:
+                    pass
+                assert self.daemon.process is not None
+                self.assertEqual(self.daemon.process.wait(30), -9)
+                self.assertIn(point, self.daemon.failpoint_log.read_text())
+                before = self.last_signed()
+                if point.endswith("after_remember"):
+                    self.assertNotEqual(before, self.published())   # it was to be published next
+                self.kept(before)
+                self.restart()
+                self.kept(self.settled()["note"])
+                self.everything_signed_agrees()
+
+    def test_tiles_that_are_gone_or_damaged_are_made_again(self) -> None:
+        self.call("event.append", run_id=self.run_id, events=[{"type": "x.test.noted", "body": {"n": n}} for n in range(400)])
+        self.kept(self.settled()["note"])
+        self.daemon.stop()
+        tile = self.daemon.data / "tiles/tile/0/000"
+        tile.write_bytes(bytes(8192))
+        self.restart()
+        self.settled()
+        self.everything_signed_agrees()
+        self.daemon.stop()
+        shutil.rmtree(self.daemon.data / "tiles")
+        self.restart()
+        self.settled()
+        self.everything_signed_agrees()
+
+
+class RolledBack(AuditCase):
+    """Each test may leave its log useless: it has a daemon of its own."""
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        pass
+
+    def setUp(self) -> None:
+        type(self).daemon = Daemon()
+        self.addCleanup(self.daemon.destroy)
+        self.daemon.start()
+        self.keep = self.daemon.folder / "auditor"
+        self.keep.mkdir()
+        self.key = self.keep / "log.pub"
+        super().setUp()
+        self.key.write_text(self.cli("audit", "key", "init"))
+
+    def refuses_and_signs_nothing(self, reason: str) -> None:
+        last, published = (self.daemon.data / "keys/last_signed").read_text(), self.published()
+        self.daemon.start()
+        self.client.close()
+        with self.refused("system_error") as caught:
+            self.note(after="the database was replaced")
+        self.assertIn("log_rolled_back", str(caught[0]))
+        self.assertIn(reason, str(caught[0]))
+        with self.refused("system_error"):
+            self.call("run.start", agent={"name": "test"})
+        self.assertGreaterEqual(self.call("server.status")["log"]["size"], 1)   # reads go on
+        self.daemon.stop()
+        self.assertEqual((self.daemon.data / "keys/last_signed").read_text(), last)
+        self.assertEqual(self.published(), published)
+
+    def test_an_older_database(self) -> None:
+        self.settled()
+        self.daemon.stop()
+        postgres = self.daemon.data / "postgres"
+        subprocess.run(["cp", "-a", postgres, self.daemon.folder / "older"], check=True)
+        self.restart()
+        for n in range(3):
+            self.note(n=n)
+        kept = self.path("kept", self.settled()["note"])
+        self.daemon.stop()
+        shutil.rmtree(postgres)
+        subprocess.run(["cp", "-a", self.daemon.folder / "older", postgres], check=True)
+        self.refuses_and_signs_nothing("were signed")
+        self.daemon.start()
+        code, report = self.verifier("--data", self.daemon.data, "--key", self.key, "--checkpoint", kept)
+        self.assertEqual((code, report["verdict"]), (1, "tampered"))
+        self.assertIn("log_rolled_back", {finding["check"] for finding in report["findings"]})
+
+    def test_an_older_database_that_has_grown_again(self) -> None:
+        """Longer than what was signed, and another history: its size alone would not show it."""
+        self.settled()
+        self.daemon.stop()
+        postgres, keys, tiles = (self.daemon.data / name for name in ("postgres", "keys", "tiles"))
+        aside = self.daemon.folder / "older"
+        aside.mkdir()
+        for folder in (postgres, keys, tiles):
+            subprocess.run(["cp", "-a", folder, aside / folder.name], check=True)
+        self.restart()
+        kept = self.path("kept", self.settled()["note"])
+        self.daemon.stop()
+        last, published = (keys / "last_signed").read_text(), self.published()
+        for folder in (postgres, keys, tiles):
+            shutil.rmtree(folder)
+            subprocess.run(["cp", "-a", aside / folder.name, folder], check=True)
+        self.restart()
+        for n in range(20):
+            self.note(another=n)
+        self.settled()
+        self.daemon.stop()
+        (keys / "last_signed").write_text(last)
+        (tiles / "checkpoint").write_text(published)
+        self.refuses_and_signs_nothing("not those that were signed")
+        self.assertEqual(self.python("--tiles", tiles, "--checkpoint", kept)[0], 1)
+
+
+if __name__ == "__main__":
+    main()
