@@ -162,7 +162,7 @@ bool has(const std::vector<std::string>& arguments, std::string_view word) {
   return std::any_of(arguments.begin(), arguments.end(), [&](const std::string& argument) { return argument.starts_with(word); });
 }
 
-// A verify of the log is an event of the log; one of a file concerns no daemon.
+// A verify of the log is an event of the log; one of a file, or of another place, does not concern this daemon.
 Status note_verdict(Session& session, std::string_view report) {
   const auto parsed = json::parse(report);
   if (!parsed) return success();
@@ -178,14 +178,15 @@ Status note_verdict(Session& session, std::string_view report) {
 Status verify(Session& session, const VerifyOptions& options) {
   std::vector<std::string> arguments{verifier_path()};
   arguments.insert(arguments.end(), options.arguments.begin(), options.arguments.end());
-  const bool of_a_file = has(options.arguments, "--proof") || has(options.arguments, "--bundle");
-  if (!of_a_file && !session.options.data.empty()) arguments.insert(arguments.end(), {"--data", session.options.data});
+  const bool elsewhere = has(options.arguments, "--proof") || has(options.arguments, "--bundle") ||
+                         has(options.arguments, "--data") || has(options.arguments, "--database");
+  if (!elsewhere && !session.options.data.empty()) arguments.insert(arguments.end(), {"--data", session.options.data});
   if (session.options.json) arguments.emplace_back("--json");
   std::string report;
-  const bool read = !of_a_file && session.options.json;
+  const bool read = !elsewhere && session.options.json;
   ASSIGN_OR_RETURN(session.exit_code, run_verifier(arguments, read ? &report : nullptr));
   if (read) session.out().print(report);
-  if (of_a_file) return success();
+  if (elsewhere) return success();
   if (!read) {
     // The same verdict for the log, in a form that is read by a program.
     static constexpr std::string_view verdicts[] = {"verified", "tampered", "unsigned", "", "unreadable", "incomplete"};
@@ -210,7 +211,8 @@ void add_audit_commands(CLI::App& app, Session& session) {
   auto options = std::make_shared<VerifyOptions>();
   CLI::App& verifying = add_word(session, audit, "verify", "Run muniment-verify: of the whole log, or of a --proof or --bundle FILE",
                                  [&session, options] { return verify(session, *options); });
-  verifying.prefix_command();
+  verifying.fallthrough(false);   // every option is the verifier's
+  verifying.allow_extras();
   verifying.callback([&session, options, &verifying] {
     options->arguments = verifying.remaining();
     session.finish(verify(session, *options));

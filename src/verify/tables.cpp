@@ -146,7 +146,7 @@ struct Tables::Impl {
   void check_manifest(const Table& table, const SeenEvent& event) {
     const Text& salt = table.at("salt");
     const Text& manifest = table.at("manifest");
-    if (!salt || !manifest) return;  // erased
+    if (!salt || !manifest) return found(table, event.seq, event.run_no, "a manifest, or that its event is redacted", "an erased manifest");
     const std::string hash = to_hex(sha256({from_hex(*salt).value_or(""), *manifest}));
     if (table.at("hash") != hash) found(table, event.seq, event.run_no, shown("hash", table.at("hash")), shown("sha256(salt, manifest)", hash));
     if (table.at("size_bytes") != std::to_string(manifest->size())) {

@@ -260,8 +260,8 @@ def audited_run(log: LogMaker, run_id: str = "audited") -> LogMaker:
     log.decide(run_id, claim, "supported")
     between()
     log.snapshot(run_id)
-    log.snapshot(run_id, inline_max=10)
     secret = log.append(run_id, "message.added", {"message_id": "m2", "role": "user", "content": "a secret"})
+    log.snapshot(run_id, inline_max=10)
     log.append(run_id, "event.redacted", {"seq": secret["seq"], "reason": "a legal duty", "by": "uid:0"}, origin=1)
     secret["body"] = secret["salt"] = None
     log.append(run_id, "artifact.redacted", {"artifact_id": gone, "reason": "a legal duty", "by": "uid:0"}, origin=1)

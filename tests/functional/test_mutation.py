@@ -1,0 +1,174 @@
+"""Flips bytes of a small signed log, one at a time, wherever it is kept: every column of every row that is evidence, tiles,
+checkpoints, keys' notes, artifact files. muniment-verify must see each, by a check that fits the place; and find nothing before
+and after.
+
+A seeded sample by default; MUTATIONS=20 takes 20 flips a column and a file, MUTATIONS=all one bit of every byte. SEED= repeats
+a sample.
+"""
+from __future__ import annotations
+
+import collections
+import json
+import os
+import pathlib
+import random
+import re
+import sys
+import unittest
+from typing import Iterator, Optional
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "support"))
+
+from attacked_log import AttackedLog  # noqa: E402
+from published_log import audited_run  # noqa: E402
+from signed_log import SignedLogMaker  # noqa: E402
+
+SEED = int(os.environ.get("SEED") or random.randrange(10**9))
+ALL = os.environ.get("MUTATIONS") == "all"
+FLIPS = 10**9 if ALL else int(os.environ.get("MUTATIONS", "1"))   # of each column; of each file some more
+
+# table → key columns, and the checks of which one must be the first that is named. `run` is derived and is rebuilt, but it is shown.
+TABLES = {
+    "event": ("seq", "seq body_hash run_seq run_chain transition redaction partition"),
+    "artifact": ("artifact_id", "artifact_row artifact_file artifact_hash unknown_file"),
+    "manifest": ("manifest_id", "manifest"),
+    "snapshot": ("log_no, run_no, seq", "snapshot snapshot_hash snapshot_fold"),
+    "claim": ("claim_id", "claim"),
+    "evidence": ("evidence_id", "evidence"),
+    "evidence_link": ("claim_id, evidence_id, seq", "evidence_link"),
+    "run": ("log_no, run_no", "run_table"),
+    "checkpoint": ("log_no, size", "checkpoint_root log_rolled_back"),
+    "checkpoint_note": ("log_no, size", "checkpoint_signature checkpoint_root log_rolled_back"),
+}
+# When one of these rows was stored proves nothing, and one that is gone (moved to another log) is only one fewer: the newest
+# signature is in two files as well.
+NOT_EVIDENCE = {(table, column) for table in ("checkpoint", "checkpoint_note") for column in ("recorded_at", "log_no")}
+FILES = {"artifacts": "artifact_hash artifact_file", "tiles/tile": "tile", "tiles/checkpoint": "checkpoint_signature checkpoint_root log_rolled_back",
+         "keys/last_signed": "checkpoint_signature checkpoint_root log_rolled_back"}
+
+
+class MutationTest(AttackedLog):
+    @classmethod
+    def make_log(cls, artifacts: str) -> SignedLogMaker:
+        """A row of every kind, erasures, a key that was replaced, and an event that is not signed yet."""
+        log = SignedLogMaker(artifacts)
+        log.append("_log", "log.started", {}, origin=1, actor="munimentd")
+        log.rotate(log.signer(1))
+        audited_run(log)
+        log.checkpoint()
+        log.rotate(log.signer(2))
+        log.append("other", "x.test.noted", {"n": 1})
+        log.sign()
+        log.follow()
+        log.checkpoint()
+        log.append("other", "x.test.noted", {"n": 2})
+        for event in log.rows["event"]:
+            if event["type"] == "artifact.redacted":
+                gone = json.loads(event["body"])["artifact_id"]
+                os.unlink(pathlib.Path(artifacts) / next(row["path"] for row in log.rows["artifact"] if row["artifact_id"] == gone))
+        return log
+
+    def setUp(self) -> None:
+        self.rng = random.Random(SEED)
+        self.restore()
+        self.counts: collections.Counter[str] = collections.Counter()
+        self.refused: collections.Counter[str] = collections.Counter()
+        self.missed: list[str] = []
+
+    def judge(self, mutation_where: str, what: str, checks: str) -> None:
+        self.counts[mutation_where] += 1
+        code, report = self.verify()
+        named = {finding["check"] for finding in report["findings"]}
+        if code != 1 or not named & set(checks.split()):
+            self.missed.append(f"{mutation_where}: {what}: exit {code}, named {named}")
+
+    def test_every_byte_of_every_row(self) -> None:
+        for table, (key, checks) in TABLES.items():
+            for column, kind in self.columns(table):
+                if (table, column) in NOT_EVIDENCE:
+                    continue
+                for where, old, new in self.mutations(table, key, column, kind):
+                    self.mutate(table, column, kind, where, old, new, checks)
+        self.report("rows")
+
+    def test_every_byte_of_every_file(self) -> None:
+        for top, checks in FILES.items():
+            place = self.data / top
+            for path in sorted(path for path in ([place] if place.is_file() else place.rglob("*")) if path.is_file()):
+                whole = path.read_bytes()
+                positions = sorted(self.rng.sample(range(len(whole)), min(FLIPS + 2, len(whole))))
+                for at in positions:
+                    path.write_bytes(whole[:at] + bytes([whole[at] ^ 1 << self.rng.randrange(8)]) + whole[at + 1:])
+                    self.judge(top, f"{path.relative_to(self.data)} at {at}", checks)
+                path.write_bytes(whole)
+        self.report("files")
+
+    def report(self, what: str) -> None:
+        total = sum(self.counts.values())
+        print(f"\nmutation of {what} (SEED={SEED}): {total} flips, {total - len(self.missed)} caught; refused by the database: "
+              f"{sum(self.refused.values())}\n  {dict(self.counts)}\n  refused: {dict(self.refused)}")
+        code, report = self.verify()
+        self.assertEqual((code, report["findings"]), (0, []), "after everything was put back")
+        self.assertEqual(self.missed, [])
+        self.assertGreater(total, 20)
+
+    # Rows
+
+    def columns(self, table: str) -> list[tuple[str, str]]:
+        text = self.session.run(f"SELECT string_agg(attname || ' ' || format_type(atttypid, NULL), ';' ORDER BY attnum) FROM pg_attribute"
+                                f" WHERE attrelid = '{table}'::regclass AND attnum > 0 AND NOT attisdropped")
+        return [tuple(column.split(" ", 1)) for column in text.split(";")]  # type: ignore[misc]
+
+    def mutations(self, table: str, key: str, column: str, kind: str) -> Iterator[tuple[str, Optional[str], Optional[str]]]:
+        """(a condition that finds the row, the column's text, another text)"""
+        condition = " || ' AND ' || ".join(f"format('{name.strip()} = %L', {name.strip()})" for name in key.split(","))
+        rows = self.session.run(f"SELECT json_build_array({condition}, {column}::text) FROM {table} ORDER BY {key}").splitlines()
+        for line in rows if ALL else self.rng.choices(rows, k=FLIPS):
+            condition_text, old = json.loads(line)
+            positions: list[int] = [0]
+            if old is not None and len(old) > 1:
+                positions = list(range(0, len(old), 2 if kind == "bytea" else 1)) if ALL else [self.rng.randrange(len(old))]
+            for at in positions:
+                new = self.flipped(old, at, kind)
+                if new != old:
+                    yield condition_text, old, new
+
+    def flipped(self, old: Optional[str], at: int, kind: str) -> Optional[str]:
+        """Another value of the type, one byte away from this one's text or binary form."""
+        rng = self.rng
+        if old is None:
+            return {"uuid": "0193f0a0-0000-7000-8000-000000000001", "json": '{"planted":1}', "jsonb": '{"planted": 1}', "bytea": "\\x" + "5a" * 32,
+                    "timestamp with time zone": "2026-11-22 00:00:00+00", "text": "planted"}.get(kind, "1")
+        if kind == "timestamp with time zone":
+            return str(1 << at % 40)   # microseconds to be added
+        if kind in ("smallint", "bigint", "integer"):
+            return str(int(old) ^ 1 << at % (4 if kind == "smallint" else 20))
+        letter = old[at]
+        if kind in ("bytea", "uuid"):
+            if letter not in "0123456789abcdef" or at < 2 and kind == "bytea":
+                return old
+            return old[:at] + f"{int(letter, 16) ^ 1 << rng.randrange(4):x}" + old[at + 1:]
+        other = chr(ord(letter) ^ 1 << rng.randrange(7)) if ord(letter) < 128 else "?"
+        return old[:at] + (other if other != "\0" else "?") + old[at + 1:]
+
+    def mutate(self, table: str, column: str, kind: str, where: str, old: Optional[str], new: Optional[str], checks: str) -> None:
+        def literal(value: Optional[str]) -> str:
+            return "NULL" if value is None else "'" + value.replace("'", "''") + "'"
+
+        value = f"{literal(new)}::{kind}"
+        if old is not None and kind.startswith("timestamp"):
+            value = f"{column} + interval '{new} microseconds'"
+        try:
+            self.session.run(f"UPDATE {table} SET {column} = {value} WHERE {where}")
+        except RuntimeError as error:
+            self.refused[re.sub(r'^.*ERROR:\s*|"[^"]*"|\d+|:.*', "", str(error).splitlines()[0])[:60]] += 1
+            return
+        # White space between the members of a jsonb is not part of it.
+        if kind != "jsonb" or self.session.run(f"SELECT {literal(old)}::jsonb IS DISTINCT FROM {literal(new)}::jsonb") == "t":
+            self.judge(f"{table}.{column}", f"{where}: {str(old)[:80]!r} became {str(new)[:80]!r}", checks)
+        self.session.run(f"BEGIN; DELETE FROM {table}; INSERT INTO {table} SELECT * FROM keep.{table}; COMMIT")
+
+
+if __name__ == "__main__":
+    unittest.main()
