@@ -144,6 +144,44 @@ class Proofs(AuditCase):
         self.assertEqual((code, report["verdict"], report["first_bad"]), (0, "verified", None))
 
 
+class Bundles(AuditCase):
+    def fill(self) -> None:
+        """A row of every kind that a run can have."""
+        self.call("event.append", run_id=self.run_id, events=[
+            {"type": "message.added", "body": {"message_id": "m1", "role": "user", "content": [{"type": "text", "content": "zwölf \u2028 \"q\""}]},
+             "step_id": "s:1", "occurred_at": "2026-01-02T03:04:05Z"}])
+        artifact = self.client.put(self.run_id, b"12 passed\n", step_id="s2", metadata={"took": 1.50, "n": [1, None, True]})["artifact_id"]
+        base = self.call("manifest.put", run_id=self.run_id, manifest={"items": [{"from_run_seq": 0, "to_run_seq": 2, "why": "all"}]})
+        self.call("manifest.put", run_id=self.run_id, manifest={"base": base["manifest_id"], "add": [], "drop": []})
+        self.call("claim.record", run_id=self.run_id, text="It passes.", pointers=[f"artifact://{self.run_id}/{artifact}"])
+        self.call("evidence.record", run_id=self.run_id, type="test_run", content={"text": "12 passed", "metadata": {"n": 12.0}})
+        self.call("evidence.record", run_id=self.run_id, type="file", pointer=f"artifact://{self.run_id}/{artifact}")
+        self.call("snapshot.take", run_id=self.run_id)
+        self.client.append(self.run_id, "state.patched", {"format": "merge", "patch": {"big": ["y" * 1000] * 30}})
+        self.client.append(self.run_id, "state.patched", {"format": "merge", "patch": {"more": ["y" * 1000] * 40}})
+        self.call("snapshot.take", run_id=self.run_id)   # too large to be inline: an artifact
+
+    def test_a_run_between_others(self) -> None:
+        other = self.new_run("other")
+        for n in range(5):
+            self.note(other, n=n)
+        self.fill()
+        self.note(other, n=6)
+        self.call("run.end", run_id=self.run_id, outcome="success")
+        self.note(other, n=7)
+        bundle = self.keep / "run.muniment.tar.zst"
+        self.cli("audit", "export", self.run_id, "-o", bundle)
+        code, report = self.python("--bundle", bundle)
+        stored = sum(event["type"] == "artifact.stored" for event in self.events())
+        self.assertEqual((code, report["first_bad"], report["counts"]["files"]), (0, None, stored))
+        self.assertEqual(report["upto"], self.events()[-1]["seq"])
+        stranger = self.path("stranger.pub", (ROOT / "tests/golden/audit/log.pub").read_text())
+        self.assertEqual(self.python("--bundle", bundle, key=stranger)[0], 1)
+        damaged = bundle.read_bytes()
+        self.keep.joinpath("damaged.tar.zst").write_bytes(damaged[:len(damaged) // 2] + b"?" + damaged[len(damaged) // 2 + 1:])
+        self.assertIn(self.python("--bundle", self.keep / "damaged.tar.zst")[0], (1, 4))
+
+
 class Keys(AuditCase):
     def test_where_the_key_is(self) -> None:
         keys = self.daemon.data / "keys"
