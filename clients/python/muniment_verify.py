@@ -35,7 +35,7 @@ ENTRY = (("version", "B"), ("log_id", "16s"), ("seq", "Q"), ("run_no", "Q"), ("r
 ROWS = {   # member of a bundle → the event of each of its rows, the check, columns that follow from the event, text
     "artifacts.jsonl": ("artifact.stored", "artifact_row", "artifact_id run_id step_id path hash mime_type size_bytes created_at metadata", None),
     "manifests.jsonl": ("manifest.recorded", "manifest", "manifest_id run_id base_id hash size_bytes created_at", "manifest"),
-    "snapshots.jsonl": ("snapshot.taken", "snapshot", "run_no seq run_seq hash size_bytes reason artifact_id created_at", "state"),
+    "snapshots.jsonl": ("snapshot.taken", "snapshot", "run_no seq run_seq hash state_hash size_bytes reason artifact_id created_at", "state"),
     "claims.jsonl": ("claim.recorded", "claim", "claim_id run_id step_id text pointers status created_at", None),
     "evidence.jsonl": ("evidence.recorded", "evidence", "evidence_id run_id type content pointer hash validator_id actor created_at", "content")}
 
@@ -120,26 +120,26 @@ class Verifier:
         self.at = {"seq": seq, "run_id": run_id, "check": check}
 
     def note(self, data):
-        """A note's checkpoint. Every signature by a trusted key verifies, one of the log's is there; or it has none at all."""
+        """A note's checkpoint. Every signature by a trusted key verifies, and one of the log's is there; if there are such keys."""
         self.checking("checkpoint")
         match = NOTE.fullmatch(data.decode())
         origin, text, signed = match[1], match[0][:match.end(3) + 1].encode(), {1: [], 4: [], None: []}
+        point = {"origin": origin, "size": int(match[2]), "root": unbase64(match[3]), "log_id": uuid.UUID(origin[-36:]).bytes}
+        lines = [(line.split(" ")[1], unbase64(line.split(" ")[2])) for line in (match[4] or "").splitlines()]
         self.checking("signature")
-        for line in (match[4] or "").splitlines():
-            name, value = line.split(" ")[1], unbase64(line.split(" ")[2])
+        for name, value in lines:
             if (name, value[:4]) in self.keys:
                 algorithm, key = self.keys[name, value[:4]]
                 time = b"cosignature/v1\ntime %d\n" % struct.unpack(">Q", value[4:12]) if algorithm == 4 else b""
                 key.verify(value[12 if time else 4:], time + text)
                 signed[algorithm if algorithm == 4 or name == origin else None].append(f"{name}+{value[:4].hex()}")
         self.report.update(signed_by=signed[1], witnesses=signed[4])
-        need("a signature by a trusted key that has the origin line's name, or none", bool(signed[1]) or not match[4] or not self.keys, True)
-        self.checking("checkpoint")
-        return {"origin": origin, "size": int(match[2]), "root": unbase64(match[3]), "log_id": uuid.UUID(origin[-36:]).bytes}
+        need("a signature by a trusted key that has the origin line's name", bool(signed[1]) or not self.keys, True)
+        return point
 
     def proof(self, path, receipt):
         self.checking("proof")
-        match = PROOF.fullmatch(path.read_bytes().decode())
+        match, given = PROOF.fullmatch(path.read_bytes().decode()), json.loads(receipt.read_text() if receipt else "{}")
         data, index, entry, point = unbase64(match[1]), int(match[2]), decode_entry(unbase64(match[1])), self.note(match[4].encode())
         self.checking("inclusion", index, entry["run_id"])
         need("seq, log_id, index < size", [entry["seq"], entry["log_id"], index < point["size"]], [index, point["log_id"], True])
@@ -155,7 +155,6 @@ class Verifier:
                   "body_hash": entry["body_hash"].hex(), "leaf_hash": sha256(b"\0", data).hex(), "run_hash": sha256(b"\x10", data).hex()}
         if receipt:
             self.checking("receipt", index, entry["run_id"])
-            given = json.loads(receipt.read_text())
             need("receipt", {**{name: given[name] for name in proven}, "recorded_at": micros(given["recorded_at"])}, proven)
         self.report.update(upto=index, counts={"events": 1}, event={**proven, **{name: entry[name] for name in ("run_id", "type", "actor", "step_id")}})
 
@@ -252,19 +251,19 @@ class Verifier:
                 seq = int(row["event_seq" if check == "snapshot" else "seq"][1])
                 self.checking(check, seq, head["run_id"])
                 event = told.pop(seq)
-                wanted = {"step_id": event["step_id"], "metadata": {}, "pointers": [], **event["value"], "base_id": event["value"].get("base"),
+                wanted = {"step_id": event["step_id"], "metadata": {}, "pointers": [], **event["value"], "base_id": event["value"].get("base"), "state_hash": row.get("state_hash"),
                           "run_id": head["run_id"], "run_no": ("number", head["run_no"]), "created_at": event["recorded_at"],
                           "actor": event["actor"], "status": named["claim.decided"].get(row.get("claim_id"), {}).get("status", "open")}
                 shown = {c: json_value(row[c]) if c in ("metadata", "pointers", "content") and row[c] else row[c] for c in columns.split()}
                 need(f"row of {kind}", shown, {c: wanted.get(c) for c in shown} if event["body"] is not None else shown)
-                data = row[text].encode() if text and row[text] else files.get(f"artifacts/{row.get('artifact_id')}")
-                data = json_value(row["content"])["text"].encode() if check == "evidence" and data else data
+                data = row[text] if text and check != "evidence" else shown[text]["text"] if text and shown[text] else None
+                data = files.get(f"artifacts/{row.get('artifact_id')}") if data is None else data.encode()
                 if data is None and text in ("manifest", "state"):
                     need("erased, of an erased event", [row["salt"], any(n == seq or text == "state" and n < seq for n in self.report["redactions"])], [None, True])
                 elif data is not None:
-                    hashes = [sha256(unhex(row["salt"]) if text in ("manifest", "state") else b"", data).hex(), sha256(data).hex(), ("number", len(data))]
-                    need("hash, state_hash, size", [row["hash"], row["state_hash"] if check == "snapshot" else hashes[1],
-                                                    row["size_bytes"] if check != "evidence" else hashes[2]], hashes)
+                    salted = sha256(unhex(row["salt"]) if text in ("manifest", "state") else b"", data).hex()
+                    hashes = {"hash": salted, "state_hash": sha256(data).hex(), "size_bytes": ("number", len(data))}
+                    need("hash, state_hash, size", {c: shown[c] for c in hashes if c in shown}, {c: hashes[c] for c in hashes if c in shown})
             need(f"events without a row in {member}", [seq for seq, event in told.items() if event["body"] is not None], [])
         self.checking("artifact_file", None, head["run_id"])
         stored = [event["value"]["artifact_id"] for event in events if event["type"] == "artifact.stored" and event["body"] is not None]
@@ -290,8 +289,8 @@ def main(arguments=None):
         verifier.report.update(verdict="unreadable", problem=str(error))
     except MALFORMED as error:
         expected, actual = error.args if isinstance(error, Tampered) else ("what docs/format.md says", repr(error))
-        verifier.report.update(verdict="usage" if verifier.at["check"] == "key" else "tampered",
-                      first_bad={**verifier.at, "expected": expected, "actual": actual})
+        verdict = {"key": "usage", "proof": "unreadable", "checkpoint": "unreadable"}.get(verifier.at["check"], "tampered")
+        verifier.report.update(verdict=verdict, first_bad={**verifier.at, "expected": expected, "actual": actual})
     print(json.dumps(verifier.report) if given.json else "\n".join(f"{name}: {value}" for name, value in verifier.report.items() if value))
     return EXIT[verifier.report["verdict"]]
 

@@ -1,22 +1,30 @@
-"""The golden notes, proofs and tiles, read and signed by Go's sumdb library, which is not ours (tests/support/tlog_reference)."""
+"""The golden notes, proofs and tiles, read and signed by Go's sumdb library, which is not ours (tests/support/tlog_reference);
+and our two verifiers, which must agree on what was changed.
+"""
 from __future__ import annotations
 
 import base64
 import json
+import os
 import pathlib
+import random
 import shutil
+import subprocess
 import sys
 import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 GOLDEN = ROOT / "tests" / "golden" / "audit"
+VERIFY = pathlib.Path(os.environ.get("MUNIMENT_BUILD", ROOT / "build")) / "muniment-verify"
+VERIFY_PY = ROOT / "clients" / "python" / "muniment_verify.py"
+SEED = int(os.environ.get("SEED") or random.randrange(10**9))
 sys.path.insert(0, str(ROOT / "tests" / "support"))
 
 from tlog_reference import reference  # noqa: E402
 
 
-class Golden(unittest.TestCase):
+class Case(unittest.TestCase):
     def setUp(self) -> None:
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="muniment-interop-"))
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
@@ -26,6 +34,8 @@ class Golden(unittest.TestCase):
         path.write_text(text)
         return path
 
+
+class Golden(Case):
     def test_notes(self) -> None:
         for name in ("checkpoint", "older", "cosigned"):
             text = (GOLDEN / name).read_text()
@@ -56,6 +66,36 @@ class Golden(unittest.TestCase):
 
     def test_tiles(self) -> None:
         self.assertEqual(reference("tiles", GOLDEN / "log.pub", GOLDEN / "tiles"), "26\n")
+
+
+class Agreement(Case):
+    """muniment-verify and muniment_verify.py share no code."""
+
+    def codes(self, *arguments: object) -> list[int]:
+        return [subprocess.run([*program, *map(str, arguments), "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False).returncode
+                 for program in ([VERIFY], [sys.executable, VERIFY_PY])]
+
+    def both(self, *arguments: object) -> int:
+        codes = self.codes(*arguments)
+        self.assertEqual(codes[0], codes[1], arguments)
+        return codes[0]
+
+    def test_on_proofs(self) -> None:
+        proof, key = (GOLDEN / "event.tlog-proof").read_bytes(), GOLDEN / "log.pub"
+        self.assertEqual(self.both("--proof", GOLDEN / "event.tlog-proof", "--key", key, "--receipt", GOLDEN / "receipt.json"), 0)
+        self.assertEqual(self.both("--proof", GOLDEN / "event.tlog-proof", "--key", GOLDEN / "other.pub"), 1)
+        self.assertEqual(self.both("--proof", self.folder / "none", "--key", key), 4)
+        rng = random.Random(SEED)
+        with self.subTest(f"SEED={SEED}"):
+            for at in sorted(rng.sample(range(len(proof)), 40)):
+                path = self.folder / "flipped"
+                path.write_bytes(proof[:at] + bytes([proof[at] ^ 1 << rng.randrange(8)]) + proof[at + 1:])
+                # Whether such a file is a changed proof or none at all, is a matter of taste.
+                self.assertLessEqual(set(self.codes("--proof", path, "--key", key)), {1, 4}, at)
+        head, _, _ = proof.decode().partition("\n\n")
+        for name, code in {"checkpoint": 0, "cosigned": 0, "unsigned": 1, "forged": 1, "older": 1}.items():
+            with self.subTest(name):
+                self.assertEqual(self.both("--proof", self.path("p", f"{head}\n\n{(GOLDEN / name).read_text()}"), "--key", key), code)
 
 
 if __name__ == "__main__":

@@ -153,7 +153,7 @@ class LogMaker:
     def evidence(self, run_id, kind, content=None, pointer=None):
         evidence_id = self.uuid(f"evidence {self.size}")
         text = None if content is None else json.dumps(content, separators=(",", ":"))
-        fields = {"evidence_id": evidence_id, "type": kind, "hash": hashlib.sha256((text or pointer).encode()).hexdigest()}
+        fields = {"evidence_id": evidence_id, "type": kind, "hash": hashlib.sha256((content["text"] if content else pointer).encode()).hexdigest()}
         body = {**fields, "content": content} if pointer is None else {**fields, "pointer": pointer}
         event = self.append(run_id, "evidence.recorded", body)
         self.row("evidence", event, run_id=run_id, content=text, pointer=pointer, validator_id=None,
