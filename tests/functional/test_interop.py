@@ -4,6 +4,7 @@ and our two verifiers, which must agree on what was changed.
 from __future__ import annotations
 
 import base64
+import io
 import json
 import os
 import pathlib
@@ -11,6 +12,7 @@ import random
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import unittest
 
@@ -21,6 +23,7 @@ VERIFY_PY = ROOT / "clients" / "python" / "muniment_verify.py"
 SEED = int(os.environ.get("SEED") or random.randrange(10**9))
 sys.path.insert(0, str(ROOT / "tests" / "support"))
 
+from published_log import files_of, write_tar  # noqa: E402
 from tlog_reference import reference  # noqa: E402
 
 
@@ -96,6 +99,28 @@ class Agreement(Case):
         for name, code in {"checkpoint": 0, "cosigned": 0, "unsigned": 1, "forged": 1, "older": 1}.items():
             with self.subTest(name):
                 self.assertEqual(self.both("--proof", self.path("p", f"{head}\n\n{(GOLDEN / name).read_text()}"), "--key", key), code)
+
+    def test_on_bundles(self) -> None:
+        key, bundle = GOLDEN / "log.pub", GOLDEN / "run.muniment.tar.zst"
+        self.assertEqual(self.both("--bundle", bundle, "--key", key), 0)
+        self.assertEqual(self.both("--bundle", bundle, "--key", GOLDEN / "other.pub"), 1)
+        self.assertEqual(self.both("--bundle", self.folder / "none", "--key", key), 4)
+        unpacked = subprocess.run(["zstd", "-dcq", bundle], stdout=subprocess.PIPE, check=True).stdout
+        with tarfile.open(fileobj=io.BytesIO(unpacked)) as tar:
+            whole = {member.name: tar.extractfile(member).read() for member in tar}  # type: ignore[union-attr]
+        head = json.loads(whole.pop("bundle.json"))
+        rng = random.Random(SEED)
+        with self.subTest(f"SEED={SEED}"):
+            for name in [name for name in whole if name != "keys"]:
+                for _ in range(3):
+                    data = whole[name]
+                    at = rng.randrange(len(data))
+                    if b"log_no" in data[max(0, at - 12):at + 12]:
+                        continue   # the exporting database's number, which proves nothing
+                    members = {**whole, name: data[:at] + bytes([data[at] ^ 1 << rng.randrange(8)]) + data[at + 1:]}
+                    path = self.folder / "changed.muniment.tar.zst"
+                    write_tar(path, {"bundle.json": json.dumps({**head, "files": files_of(members)}).encode(), **members})
+                    self.assertLessEqual(set(self.codes("--bundle", path, "--key", key)), {1, 4}, f"{name} at {at}")
 
 
 if __name__ == "__main__":
