@@ -90,8 +90,9 @@ Status TreeWriter::start_at(std::int64_t size) {
     std::string hashes;
     const std::int64_t count = tile_hashes(level, size_);
     for (std::int64_t below = count / tile_width * tile_width; below < count; ++below) {
-      ASSIGN_OR_RETURN(const std::string tile, read_tile(folder_, tile_path(level - 1, below), tile_bytes));
-      hashes.append(view(tile_root(tile)));
+      const auto tile = read_tile(folder_, tile_path(level - 1, below), tile_bytes);
+      if (!tile) return Error(Errc::corrupt, "reading the tree: " + tile.error().message);
+      hashes.append(view(tile_root(*tile)));
     }
     levels_.resize(static_cast<std::size_t>(level) + 1);
     levels_.back() = std::move(hashes);

@@ -51,17 +51,6 @@ std::string create_database(const std::string& origin) {
 
 }  // namespace
 
-TemporaryFolder::TemporaryFolder() {
-  char name[] = "/tmp/muniment-test-XXXXXX";
-  if (mkdtemp(name) == nullptr || chmod(name, 0711) != 0) throw std::runtime_error("mkdtemp failed");
-  path_ = name;
-}
-
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code error;
-  std::filesystem::remove_all(path_, error);
-}
-
 std::string shared_data_dir() {
   server();
   return server().folder.path();

@@ -6,19 +6,9 @@
 
 #include <string>
 
+#include "support/temporary_folder.hpp"
+
 namespace muniment::test {
-
-// A folder under /tmp that other users may pass through, removed with everything in it.
-class TemporaryFolder {
- public:
-  TemporaryFolder();
-  ~TemporaryFolder();
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 // The server's data folder, for tests that look at the server itself.
 std::string shared_data_dir();
