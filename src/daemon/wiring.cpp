@@ -6,6 +6,7 @@
 #include <string>
 
 #include "audit/publisher.hpp"
+#include "audit/submitter.hpp"
 #include "base/file.hpp"
 #include "base/limits.hpp"
 #include "base/log.hpp"
@@ -54,6 +55,7 @@ struct Daemon::Parts {
   std::unique_ptr<store::ArtifactFiles> files;
   std::unique_ptr<store::Appender> appender;
   std::unique_ptr<audit::Publisher> publisher;
+  std::unique_ptr<audit::Submitter> submitter;
   std::unique_ptr<store::RunFollower> run_follower;
   std::unique_ptr<evidence::PointerFollower> pointer_follower;
   std::unique_ptr<evidence::HaltJournal> halts;
@@ -127,6 +129,9 @@ Status Daemon::Parts::open_followers(const Config& config) {
   publishing.uri = database_uri;
   publishing.log_no = log_no;
   ASSIGN_OR_RETURN(publisher, audit::Publisher::open(std::move(publishing), clock, *appender, tail));
+  ASSIGN_OR_RETURN(auto keepers, audit::parse_keepers(config.witnesses));
+  submitter = std::make_unique<audit::Submitter>(std::move(keepers), *publisher, clock);
+  publisher->on_signed = [this](const audit::Published& published) { submitter->submit(published); };
   publisher->start();
   store::Follower::Options options;
   options.uri = database_uri;
@@ -149,6 +154,7 @@ Status Daemon::Parts::open_followers(const Config& config) {
 
 void Daemon::Parts::stop_followers() {
   publisher->stop();
+  submitter.reset();
   tail.close();
   run_follower->stop();
   pointer_follower->stop();
@@ -158,7 +164,7 @@ void Daemon::Parts::stop_followers() {
 
 Status Daemon::Parts::open_socket(const Config& config) {
   services = std::unique_ptr<gateway::Services>(new gateway::Services{
-      clock, *appender, runs, tail, *files, *snapshots, *halts, *publisher, config.data, database_uri, config.socket, clock.now()});
+      clock, *appender, runs, tail, *files, *snapshots, *halts, *publisher, *submitter, config.data, database_uri, config.socket, clock.now()});
   workers = std::make_unique<gateway::WorkerPool>(static_cast<std::size_t>(config.workers), database_uri, log_no, worker_tasks_max);
   ServerOptions options;
   options.socket_path = config.socket;

@@ -21,6 +21,7 @@ class HaltJournal;
 }
 namespace muniment::audit {
 class Publisher;
+class Submitter;
 }
 
 namespace muniment::gateway {
@@ -34,6 +35,7 @@ struct Services {
   snapshot::Snapshotter& snapshots;
   evidence::HaltJournal& halts;
   audit::Publisher& publisher;
+  audit::Submitter& submitter;
   std::string data_dir;
   std::string database_uri;
   std::string socket_path;

@@ -35,6 +35,7 @@ void MethodCaller::close() {
   services_.reset();
   reader_.reset();
   publisher_.reset();
+  submitter_.reset();
   halts_.reset();
   snapshots_.reset();
   appender_.reset();
@@ -68,9 +69,10 @@ void MethodCaller::open() {
   auto publisher = audit::Publisher::open({folder_.path(), "muniment.test", uri_, log_no}, clock_, *appender_, *tail_);
   if (!publisher) throw std::runtime_error(publisher.error().message);
   publisher_ = *std::move(publisher);
+  submitter_ = std::make_unique<audit::Submitter>(std::vector<audit::Keeper>(), *publisher_, clock_);
   publisher_->start();
   reader_ = std::make_unique<store::Reader>(uri_, log_no);
-  services_.reset(new gateway::Services{clock_, *appender_, *runs_, *tail_, *files_, *snapshots_, *halts_, *publisher_, folder_.path(), uri_,
+  services_.reset(new gateway::Services{clock_, *appender_, *runs_, *tail_, *files_, *snapshots_, *halts_, *publisher_, *submitter_, folder_.path(), uri_,
                                         folder_.path() + "/munimentd.sock", clock_.now()});
 }
 

@@ -4,6 +4,7 @@
 
 #include "audit/proof.hpp"
 #include "audit/publisher.hpp"
+#include "audit/submitter.hpp"
 #include "gateway/access.hpp"
 #include "gateway/methods/methods.hpp"
 #include "gateway/services.hpp"
@@ -20,6 +21,20 @@ void write_keys(json::Writer& out, const audit::Publisher& publisher) {
 void write_hashes(json::Writer& out, const std::vector<Hash>& hashes) {
   out.key("hashes").begin_array();
   for (const Hash& hash : hashes) out.string(to_hex(hash));
+  out.end_array();
+}
+
+// Who keeps checkpoints outside, how far, and what the witnesses signed.
+void write_keepers(json::Writer& out, const audit::Submitter& submitter) {
+  out.key("kept_by").begin_array();
+  for (const audit::KeeperStatus& keeper : submitter.status()) {
+    out.begin_object().member("name", keeper.name).member("size", keeper.size);
+    if (keeper.at.micros > 0) out.member("at", format_time(keeper.at));
+    if (!keeper.problem.empty()) out.member("problem", keeper.problem);
+    out.end_object();
+  }
+  out.end_array().key("cosigned").begin_array();
+  for (const std::string& note : submitter.cosigned()) out.string(note);
   out.end_array();
 }
 
@@ -118,6 +133,7 @@ Result<Answer> audit_checkpoint(Call& call) {
   if (!newest.note.empty()) out.member("note", newest.note);
   write_keys(out, publisher);
   if (const std::string problem = publisher.problem(); !problem.empty()) out.member("problem", problem);
+  write_keepers(out, call.services.submitter);
   return Reply{std::move(out.end_object()).text(), {}};
 }
 

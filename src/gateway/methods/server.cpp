@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "audit/publisher.hpp"
+#include "audit/submitter.hpp"
 #include "base/config.hpp"
 #include "gateway/methods/methods.hpp"
 #include "gateway/services.hpp"
@@ -35,6 +36,9 @@ std::vector<std::string> degradations(Services& services, const StoreHealth::Sta
   }
   if (const std::string refused = services.appender.status().refused; !refused.empty()) found.push_back(refused);
   if (const std::string problem = services.publisher.problem(); !problem.empty()) found.push_back("checkpoints: " + problem);
+  for (const audit::KeeperStatus& keeper : services.submitter.status()) {
+    if (!keeper.problem.empty()) found.push_back("checkpoints outside, " + keeper.name + ": " + keeper.problem);
+  }
   return found;
 }
 

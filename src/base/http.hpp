@@ -1,0 +1,31 @@
+// One HTTP request at a time, over TCP or a Unix socket (libcurl): how checkpoints reach witnesses
+// and buckets.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "base/result.hpp"
+
+namespace muniment {
+
+struct HttpRequest {
+  std::string method = "GET";        // GET, POST, PUT
+  std::string url;                   // http:// or https://
+  std::string unix_socket;           // connects there, whatever the URL's host; empty: the host
+  std::string body;
+  std::string content_type;
+  std::chrono::milliseconds timeout{10'000};
+  // Signs the request for S3 (AWS Signature Version 4) where a key is given.
+  std::string access_key, secret_key, region;
+};
+
+struct HttpAnswer {
+  int status = 0;
+  std::string body;                  // at most 1 MiB is read
+};
+
+// Whatever the server says, with its status. No redirect is followed. Errors: unavailable.
+Result<HttpAnswer> http(const HttpRequest& request);
+
+}  // namespace muniment
