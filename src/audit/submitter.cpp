@@ -19,7 +19,6 @@ namespace {
 constexpr std::size_t waiting_max = 4'096;       // checkpoints; the oldest are then left out, and that is logged
 constexpr std::chrono::milliseconds pause_least{250};
 constexpr std::chrono::milliseconds pause_most{30'000};
-constexpr std::size_t note_bytes_max = 64 * 1024;
 
 std::string_view trimmed(std::string_view text) {
   while (text.starts_with(' ')) text.remove_prefix(1);

@@ -18,7 +18,6 @@
 namespace muniment::audit {
 namespace {
 
-constexpr std::size_t note_bytes_max = 64 * 1024;
 constexpr std::size_t proof_hashes_max = 63;
 
 struct AddCheckpoint {

@@ -12,7 +12,6 @@
 namespace muniment {
 namespace {
 
-constexpr std::size_t note_bytes_max = 64 * 1024;
 constexpr std::size_t signatures_max = 64;
 constexpr std::string_view dash = "\xE2\x80\x94 ";  // U+2014 and a space
 constexpr std::string_view private_prefix = "PRIVATE+KEY+";
