@@ -10,6 +10,7 @@
 #include "audit/witness.hpp"
 #include "base/file.hpp"
 #include "base/http.hpp"
+#include "base/limits.hpp"
 #include "base/log.hpp"
 #include "base/thread.hpp"
 
@@ -181,7 +182,7 @@ Status Submitter::give(Line& line, const Published& published) {
 // A name that is there is never replaced: the folder may not even allow it.
 Status Submitter::put_file(const Line& line, const Published& published) const {
   const std::string path = line.keeper.where + "/" + note_name(published.checkpoint.size);
-  if (auto held = read_file(path, note_bytes_max)) {
+  if (auto held = read_file(path, limits::note_bytes_max)) {
     const auto note = Note::parse(*held);
     if (note && note->text == published.checkpoint.text()) return success();
     return Error(Errc::conflict, path + " holds another checkpoint of this size: this log has two histories. Run muniment-verify --witness");

@@ -13,6 +13,7 @@
 #include "base/base64.hpp"
 #include "base/failpoint.hpp"
 #include "base/file.hpp"
+#include "base/limits.hpp"
 #include "events/merkle_proof.hpp"
 
 namespace muniment::audit {
@@ -76,7 +77,7 @@ std::string add_checkpoint_request(std::int64_t old_size, const std::vector<Hash
 
 Result<std::unique_ptr<Witness>> Witness::open(const std::string& folder, const std::string& name, std::vector<VerifierKey> logs, Clock& clock) {
   RETURN_IF_ERROR(make_folder(folder));
-  auto text = read_file(folder + "/witness.key", note_bytes_max);
+  auto text = read_file(folder + "/witness.key", limits::note_bytes_max);
   if (!text && text.error().code != Errc::not_found) return std::move(text).error();
   if (!text) {
     const NoteSigner made(name, KeyType::cosignature, SigningKey::generate());
@@ -90,7 +91,7 @@ Result<std::unique_ptr<Witness>> Witness::open(const std::string& folder, const 
 }
 
 Result<std::optional<Checkpoint>> Witness::held(const std::string& origin) const {
-  const auto text = read_file(folder_ + "/" + to_hex(sha256(origin)) + "/checkpoint", note_bytes_max);
+  const auto text = read_file(folder_ + "/" + to_hex(sha256(origin)) + "/checkpoint", limits::note_bytes_max);
   if (!text && text.error().code == Errc::not_found) return std::optional<Checkpoint>();
   if (!text) return text.error();
   ASSIGN_OR_RETURN(const Note note, Note::parse(*text));
@@ -143,7 +144,7 @@ WitnessAnswer Witness::add_checkpoint(std::string_view body) {
 WitnessAnswer Witness::checkpoint(std::string_view origin_hash) const {
   if (!hash_from_hex(origin_hash)) return answer(404, "not found");
   const std::lock_guard lock(mutex_);
-  auto text = read_file(folder_ + "/" + std::string(origin_hash) + "/checkpoint", note_bytes_max);
+  auto text = read_file(folder_ + "/" + std::string(origin_hash) + "/checkpoint", limits::note_bytes_max);
   if (!text) return answer(text.error().code == Errc::not_found ? 404 : 500, text.error().message);
   return {200, *std::move(text), false};
 }

@@ -26,6 +26,8 @@ constexpr ConfigKey table[] = {
      "The Unix socket; empty: munimentd.sock in the data folder."},
     {"origin", &Config::origin, "muniment.local", "", 0, 0,
      "Whose log it is, a name like example.com/agents: the origin of its checkpoints is this/log id."},
+    {"checkpoint_ms", &Config::checkpoint_ms, "200", "milliseconds", 10, 3'600'000,
+     "Between two signed checkpoints, while events come."},
     {"witnesses", &Config::witnesses, "", "", 0, 0,
      "Who keeps signed checkpoints outside: folder:/PATH, s3://BUCKET/PREFIX, unix:/SOCKET VKEY or https://URL VKEY, with commas."},
     {"artifact_bytes_max", &Config::artifact_bytes_max, "4 GiB", "bytes", 1, any,

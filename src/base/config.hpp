@@ -23,6 +23,7 @@ struct Config {
   std::string database;                    // empty: the private Postgres
   std::string socket;
   std::string origin;                      // of the signed checkpoints
+  std::int64_t checkpoint_ms = 0;
   std::string witnesses;                   // who else keeps them
   std::int64_t artifact_bytes_max = 0;
   std::int64_t disk_reserve_bytes = 0;

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/base64.hpp"
+#include "base/limits.hpp"
 #include "base/utf8.hpp"
 
 namespace muniment {
@@ -185,7 +186,7 @@ Result<std::vector<NoteSignature>> Note::parse_signatures(std::string_view lines
 }
 
 Result<Note> Note::parse(std::string_view file) {
-  if (file.size() > note_bytes_max) return corrupt_note(fmt::format("it has over {} bytes", note_bytes_max));
+  if (file.size() > limits::note_bytes_max) return corrupt_note(fmt::format("it has over {} bytes", limits::note_bytes_max));
   if (first_invalid_utf8(file) != std::string_view::npos) return corrupt_note("it is not UTF-8");
   if (std::any_of(file.begin(), file.end(), [](unsigned char c) { return c < ' ' && c != '\n'; })) {
     return corrupt_note("it has control characters");

@@ -15,8 +15,6 @@
 
 namespace muniment {
 
-inline constexpr std::size_t note_bytes_max = 64 * 1024;  // of a whole note, signatures included
-
 enum class KeyType : std::uint8_t {
   ed25519 = 0x01,      // signs the note's text
   cosignature = 0x04,  // a witness: signs a time and the text

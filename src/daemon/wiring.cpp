@@ -128,6 +128,7 @@ Status Daemon::Parts::open_followers(const Config& config) {
   publishing.origin = config.origin;
   publishing.uri = database_uri;
   publishing.log_no = log_no;
+  publishing.interval = std::chrono::milliseconds(config.checkpoint_ms);
   ASSIGN_OR_RETURN(publisher, audit::Publisher::open(std::move(publishing), clock, *appender, tail));
   ASSIGN_OR_RETURN(auto keepers, audit::parse_keepers(config.witnesses));
   submitter = std::make_unique<audit::Submitter>(std::move(keepers), *publisher, clock);
