@@ -270,8 +270,8 @@ class BundleExport {
 
   // Those that are there; what was erased has its row alone.
   Status name_artifacts() {
-    std::erase_if(artifacts_, [this](const Artifact& artifact) { return erased_.contains(artifact.id); });
-    result_.erased = static_cast<std::int64_t>(erased_.size());
+    result_.erased = static_cast<std::int64_t>(
+        std::erase_if(artifacts_, [this](const Artifact& artifact) { return erased_.contains(artifact.id); }));
     result_.artifacts = static_cast<std::int64_t>(artifacts_.size());
     for (const Artifact& artifact : artifacts_) {
       members_.push_back({"artifacts/" + artifact.id, artifact.sha256, artifact.size_bytes});

@@ -19,6 +19,7 @@ namespace muniment::cli {
 namespace {
 
 constexpr std::string_view bundle_importer = "muniment " MUNIMENT_VERSION;
+constexpr std::string_view state_mime_type = "application/vnd.muniment.state+json";
 constexpr std::size_t header_bytes_max = 64 << 20;
 constexpr std::size_t run_id_hash_digits = 8;
 constexpr std::size_t batch_events_max = 128;  // so that their originals fit one body
@@ -111,7 +112,7 @@ class BundleImport {
     params.key("import").begin_object().member("format", bundle_format).member("sha256", source_.sha256);
     params.member("importer", bundle_importer).end_object().end_object();
     RETURN_IF_ERROR(client_.call("run.start", params.text()));
-    note_original(document.root(), Way::by_method);
+    RETURN_IF_ERROR(note_original(document.root(), Way::by_method));
     return true;
   }
 
@@ -153,22 +154,23 @@ class BundleImport {
     ASSIGN_OR_RETURN(const json::Document document, json::parse(line));
     const json::Value event = document.root();
     const std::string type = event["type"].string_or("");
-    if (!event["body"].is(json::Kind::string)) return leave(event);  // erased
+    if (!event["body"].is(json::Kind::string)) {  // erased
+      if (type == "run.ended") ending_ = {"abandoned", "how the run ended was erased"};
+      return leave(event);
+    }
     const std::string body_text = event["body"].string_or("");
     ASSIGN_OR_RETURN(const json::Document body, json::parse(body_text));
     if (events::check_client_may_write(type)) return append(event, body.root());
-    RETURN_IF_ERROR(flush());
+    if (!batch_.empty()) RETURN_IF_ERROR(flush());
     ASSIGN_OR_RETURN(const Way way, record_anew(event, type, body.root()));
     if (way == Way::only_in_bundle) return leave(event);
     ++result_.by_method;
-    note_original(event, way);
-    return success();
+    return note_original(event, way);
   }
 
   Status leave(const json::Value& event) {
     ++result_.only_in_bundle[event["type"].string_or("")];
-    note_original(event, Way::only_in_bundle);
-    return noted_.size() < batch_events_max ? success() : flush();
+    return note_original(event, Way::only_in_bundle);
   }
 
   Status append(const json::Value& event, const json::Value& body) {
@@ -186,8 +188,7 @@ class BundleImport {
     batch_.push_back(std::move(item).text());
     ++result_.events;
     if (text != given) ++result_.rewritten;
-    note_original(event, text == given ? Way::as_it_was : Way::rewritten);
-    return noted_.size() < batch_events_max ? success() : flush();
+    return note_original(event, text == given ? Way::as_it_was : Way::rewritten);
   }
 
   static std::string without_condition(const std::string& text) {
@@ -239,6 +240,7 @@ class BundleImport {
     if (const json::Value metadata = body["metadata"]) upload.metadata = metadata.source();
     const std::int64_t size = file_->size_bytes;
     file_.reset();
+    if (upload.mime_type == state_mime_type) return Way::only_in_bundle;  // of a snapshot: the new run takes its own
     ASSIGN_OR_RETURN(const Message answer, put_stream(client_, upload, size, [this] { return files_.read(); }));
     ids_.map(id, answer.result()["artifact_id"].string_or(""));
     return Way::by_method;
@@ -339,12 +341,13 @@ class BundleImport {
 
   // Where they came from ----------------------------------------------------------------------------
 
-  void note_original(const json::Value& event, Way way) {
+  Status note_original(const json::Value& event, Way way) {
     json::Writer out;
     out.begin_object();
     copy_known(out, event, {"seq", "run_seq", "recorded_at", "origin", "actor", "event_id", "run_hash"});
     out.member("came", name_of(way)).end_object();
     noted_.push_back(std::move(out).text());
+    return noted_.size() < batch_events_max ? success() : flush();
   }
 
   Status flush() {

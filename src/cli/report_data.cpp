@@ -19,6 +19,14 @@ std::string shown(const json::Value& value) {
   return preview(value.is(json::Kind::string) ? value.string_or("") : std::string(value.source()), report_text_bytes_max);
 }
 
+// {"name":"x","version":"2"} as "name x, version 2".
+std::string spelled(const json::Value& value) {
+  if (!value.is(json::Kind::object)) return shown(value);
+  std::string text;
+  for (const json::Value member : value) text += (text.empty() ? "" : ", ") + member.key() + " " + shown(member);
+  return text;
+}
+
 Mark mark_of(Weight weight) {
   switch (weight) {
     case Weight::quiet: return Mark::quiet;
@@ -68,7 +76,7 @@ class Collector {
     for (const json::Value key : log.result()["keys"]) data_.custody.keys.push_back(key.string_or(""));
     ASSIGN_OR_RETURN(const Message answer, client_.call("run.get", asked()));
     const json::Value run = answer.result()["run"];
-    for (const json::Value member : run) data_.run[member.key()] = shown(member);
+    for (const json::Value member : run) data_.run[member.key()] = spelled(member);
     for (const json::Value label : run["labels"]) data_.labels.emplace_back(label.key(), shown(label));
     const std::int64_t run_no = run["run_no"].as_int().value_or(0);
     if (run_no == 0) return Error(Errc::invalid_argument, "a report is of a run; _log is the log's own. See: muniment event list --run _log");
@@ -136,7 +144,7 @@ class Collector {
   }
 
   void note_start(const json::Value& event) {
-    for (const json::Value member : event["body"]) data_.started[member.key()] = shown(member);
+    for (const json::Value member : event["body"]) data_.started[member.key()] = spelled(member);
   }
 
   void note_calls(const json::Value& event, const std::string& type) {

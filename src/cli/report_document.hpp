@@ -32,7 +32,7 @@ struct ReportTable {
 struct ReportList {
   std::vector<std::string> items;
 };
-// Command lines, to be typed as they are.
+// Lines to be copied as they are: commands, a signed note.
 struct ReportCommands {
   std::vector<std::string> lines;
 };

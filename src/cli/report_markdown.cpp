@@ -8,8 +8,15 @@
 namespace muniment::cli {
 namespace {
 
+// Where a text would begin a list: "- item", "1. item".
+bool is_list_mark(const std::string& text, std::size_t at) {
+  if (text[at] == '-') return at == 0;
+  const bool numbered = text[at] == '.' && at > 0 && text.find_first_not_of("0123456789") == at;
+  return numbered && (at + 1 == text.size() || text[at + 1] == ' ');
+}
+
 // A backslash takes any ASCII punctuation's meaning away; dots, dashes and colons have one only in
-// links and at the start of a line, where recorded text never stands.
+// links and at the start.
 std::string markdown(std::string_view text) {
   constexpr std::string_view special = "\\`*_{}[]()<>#+!|~&@$^=";
   std::string out;
@@ -23,7 +30,7 @@ std::string markdown(std::string_view text) {
     } else {
       const bool link = (c == ':' && shown.compare(i + 1, 1, "/") == 0) ||
                         (c == '.' && i >= 3 && (shown[i - 1] | 0x20) == 'w' && (shown[i - 2] | 0x20) == 'w');
-      if (link || special.find(c) != std::string_view::npos) out.push_back('\\');
+      if (link || is_list_mark(shown, i) || special.find(c) != std::string_view::npos) out.push_back('\\');
       out.push_back(c);
     }
   }
@@ -76,9 +83,13 @@ class MarkdownBlock {
     out_ += "\n";
   }
 
-  // An indented block cannot be ended from within.
+  // An indented block cannot be ended from within: every line of it is indented.
   void operator()(const ReportCommands& block) const {
-    for (const std::string& line : block.lines) out_ += fmt::format("    {}\n", escape_for_terminal(line));
+    for (const std::string& line : block.lines) {
+      out_ += "    ";
+      for (const char c : escape_for_terminal(line)) out_ += c == '\n' ? "\n    " : std::string(1, c);
+      out_ += "\n";
+    }
     out_ += "\n";
   }
 

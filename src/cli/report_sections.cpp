@@ -43,6 +43,16 @@ void add_table(ReportSection& section, std::vector<std::string> heading, const R
   }
 }
 
+std::vector<std::string> lines_of(std::string_view text) {
+  std::vector<std::string> lines;
+  for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
+    lines.emplace_back(text.substr(0, end));
+    text.remove_prefix(end + 1);
+  }
+  if (!text.empty()) lines.emplace_back(text);
+  return lines;
+}
+
 ReportSection custody_section(const ReportData& data) {
   ReportSection section{"custody", "Custody", {}};
   const ReportCustody& custody = data.custody;
@@ -69,7 +79,7 @@ ReportSection custody_section(const ReportData& data) {
   for (const std::string& key : custody.signed_by) add_fact(facts, "Signed by", key);
   for (const std::string& key : custody.keys) add_fact(facts, "Key that the log claims", key);
   section.blocks.emplace_back(ReportFacts{std::move(facts)});
-  if (!custody.note.empty()) section.blocks.emplace_back(ReportCommands{{custody.note}});
+  if (!custody.note.empty()) section.blocks.emplace_back(ReportCommands{lines_of(custody.note)});
   return section;
 }
 

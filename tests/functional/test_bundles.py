@@ -7,12 +7,14 @@ import io
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tarfile
-from typing import Any
+import time
+from typing import Any, Callable
 
-from support import BUILD, ROOT, Daemon, DaemonCase, main
+from support import BUILD, ROOT, Daemon, DaemonCase, main, wait_until
 
 MEMBERS = ["bundle.json", "checkpoint", "keys", "events.jsonl", "nodes", "artifacts.jsonl", "manifests.jsonl", "snapshots.jsonl",
            "claims.jsonl", "evidence.jsonl"]
@@ -217,6 +219,210 @@ class Export(Bundling):
         self.assertEqual(members["artifacts/" + put["artifact_id"]], content)
         events = lines(members, "events.jsonl")
         self.assertEqual([event["run_seq"] for event in events], list(range(len(events))))
+
+
+class Import(Bundling):
+    """Into another daemon."""
+
+    other: Daemon
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        super().setUpClass()
+        cls.other = Daemon()
+        cls.addClassCleanup(cls.other.destroy)
+        cls.other.start()
+
+    def bring(self, path: pathlib.Path, *more: object, code: int = 0) -> dict[str, Any]:
+        done = muniment(self.other, "audit", "import", path, "--key", self.daemon.folder / "log.pub", *more)
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        return json.loads(done.stdout)
+
+    def held(self, method: str, key: str, run: str, **more: Any) -> list[dict[str, Any]]:
+        with self.other.client() as client:
+            found, cursor = [], {}
+            while True:
+                page = client.call(method, run_id=run, **more, **cursor)
+                found += page[key]
+                if not page.get("cursor"):
+                    return found
+                cursor = {"cursor": page["cursor"]}
+
+    def size(self) -> int:
+        """The other log's size, once its snapshotter rests."""
+        with self.other.client() as client:
+            sizes = [client.call("server.status")["log"]["size"]]
+
+            def rests() -> bool:
+                time.sleep(0.5)   # nothing tells that nothing more will come
+                sizes.append(client.call("server.status")["log"]["size"])
+                return sizes[-1] == sizes[-2]
+
+            wait_until(rests, "nothing is written any more")
+            return sizes[-1]
+
+    def test_what_was_there_is_there_and_says_where_it_came_from(self) -> None:
+        run = self.recorded_run()
+        path = self.export(run)
+        brought = self.bring(path)
+        self.assertTrue(brought["added"])
+        new = brought["run_id"]
+        self.assertRegex(new, f"^{run}-[0-9a-f]{{8}}$")
+        was, now = self.events(run), self.held("event.list", "events", new, limit=1000)
+        self.assertEqual({event["origin"] for event in now if not event["type"].startswith("snapshot.")}, {"imported"})
+        self.assertEqual(now[0]["body"]["import"], {"format": "muniment-bundle", "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
+                                                    "importer": now[0]["body"]["import"]["importer"]})
+        places = {old["artifact_id"]: next(item["artifact_id"] for item in self.held("artifact.list", "artifacts", new) if item["hash"] == old["hash"])
+                  for old in self.pages("artifact.list", "artifacts", run_id=run)}
+        with self.other.client() as client:
+            for old, copy in places.items():
+                self.assertEqual(client.get(copy), self.client.get(old))
+        by_id = {event["event_id"]: event for event in now}
+        for event in was:
+            if event["type"] in ("tool.called", "tool.returned"):
+                text = json.dumps(event["body"])
+                for old, copy in places.items():
+                    text = text.replace(old, copy)
+                copied = by_id[event["event_id"]]
+                self.assertEqual((copied["type"], copied["body"], copied["occurred_at"]), (event["type"], json.loads(text), event["recorded_at"]))
+        originals = [item for event in now if event["type"] == "x.muniment.imported" for item in event["body"]["events"]]
+        self.assertEqual([(item["run_seq"], item["seq"], item["recorded_at"], item["run_hash"]) for item in originals],
+                         [(event["run_seq"], event["seq"], event["recorded_at"], event["run_hash"]) for event in was[:len(originals)]])
+        self.assertEqual(len(originals), self.exported["events"])
+        self.assertEqual(sum(brought[way] for way in ("events", "recorded_anew")) + sum(brought["only_in_bundle"].values()), len(originals) - 1)
+        self.assertEqual(set(brought["only_in_bundle"]), {"snapshot.taken"})
+        self.compare_the_rest(run, new, places)
+
+    def compare_the_rest(self, run: str, new: str, places: dict[str, str]) -> None:
+        """The ledger, the manifest, the commands, the end, and the bundle itself."""
+        (claim,), (was,) = self.held("claim.list", "claims", new), self.pages("claim.list", "claims", run_id=run)
+        (place,) = places.values()
+        self.assertEqual((claim["text"], claim["pointers"]), (was["text"], [f"artifact://{new}/{place}"]))
+        shown = [[(item["type"], item.get("content"), item["hash"]) for item in items]
+                 for items in (self.held("evidence.list", "evidence", new), self.pages("evidence.list", "evidence", run_id=run))]
+        self.assertEqual(*shown)
+        now = self.held("event.list", "events", new, limit=1000)
+        recorded = next(event for event in now if event["type"] == "manifest.recorded")
+        with self.other.client() as client:
+            manifest = client.call("manifest.get", manifest_id=recorded["body"]["manifest_id"])["manifest"]
+            self.assertEqual(manifest["entries"][0]["artifact_id"], place)
+            state = client.rehydrate(new)["state"]
+            self.assertEqual(state["working"], {"manifest": recorded["body"]["manifest_id"]})
+            self.assertEqual((state["run"]["status"], state["run"]["outcome"], state["pending"]["calls"]), ("ended", "success", []))
+        command = next(event for event in now if event["type"] == "command.started")
+        self.assertEqual((command["body"]["argv"], command["origin"]), (["make", "test"], "imported"))
+        bundle = next(item for item in self.held("artifact.list", "artifacts", new) if item["mime_type"] == "application/zstd")
+        self.assertEqual(bundle["hash"], now[0]["body"]["import"]["sha256"])
+
+    def test_the_same_bundle_twice_changes_nothing(self) -> None:
+        path = self.export(self.recorded_run())
+        first = self.bring(path)
+        size = self.size()
+        again = self.bring(path)
+        self.assertEqual((again["added"], again["run_id"]), (False, first["run_id"]))
+        self.assertEqual(self.size(), size)
+
+    def test_a_run_id_that_is_taken_is_refused_and_another_can_be_chosen(self) -> None:
+        path = self.export(self.recorded_run())
+        with self.other.client() as client:
+            client.call("run.start", run_id="taken", agent={"name": "somebody"})
+        size = self.size()
+        self.assertEqual(self.bring(path, "--as", "taken", code=1)["error"]["code"], "conflict")
+        self.assertEqual(self.size(), size)
+        self.assertEqual(self.bring(path, "--as", "chosen")["run_id"], "chosen")
+
+    def test_without_a_key_that_is_trusted_it_is_refused(self) -> None:
+        path = self.export(self.recorded_run())
+        size = self.size()
+        done = muniment(self.other, "audit", "import", path)
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        wrong = self.daemon.folder / "wrong.pub"
+        self.assertEqual(muniment(self.other, "audit", "key", "init", "-o", wrong, json_output=False).returncode, 0)
+        done = muniment(self.other, "audit", "import", path, "--key", wrong)
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        self.assertEqual(self.size(), size + 1)   # key.rotated
+
+    def test_every_tampering_is_refused_whole(self) -> None:
+        path = self.export(self.recorded_run())
+        size = self.size()
+        for name, change in TAMPERINGS.items():
+            with self.subTest(name):
+                members = unpacked(path)
+                change(members)
+                if name != "a hash in bundle.json":
+                    restate(members)
+                changed = self.daemon.folder / "changed.tar.zst"
+                packed(members, changed)
+                error = self.bring(changed, code=1)["error"]
+                self.assertIn("nothing was imported", error["message"])
+        cut = self.daemon.folder / "cut.tar.zst"
+        cut.write_bytes(path.read_bytes()[:-200])
+        self.bring(cut, code=1)
+        self.assertEqual(self.size(), size)
+
+    def test_an_untouched_bundle_that_was_packed_anew_is_taken(self) -> None:
+        """What the tamperings do beside tampering is not what they are refused for."""
+        members = unpacked(self.export(self.recorded_run()))
+        restate(members)
+        again = self.daemon.folder / "again.tar.zst"
+        packed(members, again)
+        self.assertTrue(self.bring(again)["added"])
+
+
+def restate(members: dict[str, bytes]) -> None:
+    """bundle.json as whoever tampered would write it: with the hashes of what is there now."""
+    header = json.loads(members["bundle.json"])
+    header["files"] = [{"path": name, "sha256": hashlib.sha256(content).hexdigest(), "size_bytes": len(content)}
+                       for name, content in members.items() if name != "bundle.json"]
+    header["events"] = members["events.jsonl"].count(b"\n")
+    members["bundle.json"] = json.dumps(header).encode()
+
+
+def swapped(members: dict[str, bytes], name: str, old: bytes, new: bytes) -> None:
+    assert members[name].count(old) >= 1, (name, old)
+    members[name] = members[name].replace(old, new, 1)
+
+
+def without_line(members: dict[str, bytes], name: str, index: int) -> None:
+    rows = members[name].splitlines(keepends=True)
+    del rows[index]
+    members[name] = b"".join(rows)
+
+
+def artifact_of(members: dict[str, bytes]) -> str:
+    return next(name for name in members if name.startswith("artifacts/"))
+
+
+TAMPERINGS: dict[str, Callable[[dict[str, bytes]], Any]] = {
+    "a body": lambda m: swapped(m, "events.jsonl", b"grep", b"gerp"),
+    "an actor": lambda m: swapped(m, "events.jsonl", b'"actor":"uid:', b'"actor":"uid:7'),
+    "a time": lambda m: swapped(m, "events.jsonl", b'"recorded_at":"2', b'"recorded_at":"1'),
+    "an origin": lambda m: swapped(m, "events.jsonl", b'"origin":2', b'"origin":1'),
+    "an event less": lambda m: without_line(m, "events.jsonl", 3),
+    "the last event less": lambda m: without_line(m, "events.jsonl", -1),
+    "an event twice": lambda m: m.update({"events.jsonl": m["events.jsonl"] + m["events.jsonl"].splitlines(keepends=True)[-1]}),
+    "an erased event that nothing names": lambda m: m.update({"events.jsonl": b"".join(
+        json.dumps({**json.loads(line), **({"body": None, "salt": None} if number == 4 else {})}).encode() + b"\n"
+        for number, line in enumerate(m["events.jsonl"].splitlines()))}),
+    "a node": lambda m: m.update({"nodes": m["nodes"].replace(m["nodes"].split()[2], base64.b64encode(bytes(32)), 1)}),
+    "a node less": lambda m: without_line(m, "nodes", 0),
+    "a node more": lambda m: m.update({"nodes": m["nodes"] + b"40 0 " + base64.b64encode(bytes(32)) + b"\n"}),
+    "the checkpoint's size": lambda m: m.update({"checkpoint": re.sub(rb"\n(\d+)\n", lambda found: b"\n%d\n" % (int(found[1]) + 1), m["checkpoint"], count=1)}),
+    "the signature": lambda m: m.update({"checkpoint": m["checkpoint"][:-6] + b"AAAA=\n"}),
+    "an artifact's bytes": lambda m: m.update({artifact_of(m): b"twelve BYTES"}),
+    "an artifact less": lambda m: m.pop(artifact_of(m)),
+    "an artifact that nothing names": lambda m: m.update({"artifacts/00000000-0000-7000-8000-000000000000": b"x"}),
+    "an artifact's row": lambda m: swapped(m, "artifacts.jsonl", b"text/plain", b"text/other"),
+    "a manifest": lambda m: swapped(m, "manifests.jsonl", b"read", b"seen"),
+    "a state": lambda m: swapped(m, "snapshots.jsonl", b"find it", b"find me"),
+    "a claim": lambda m: swapped(m, "claims.jsonl", b"It is there.", b"It is here.."),
+    "a claim's status": lambda m: swapped(m, "claims.jsonl", b'"status":"open"', b'"status":"accepted"'),
+    "evidence": lambda m: swapped(m, "evidence.jsonl", b"agreed", b"agreeD"),
+    "the run's id": lambda m: swapped(m, "bundle.json", b'"run_id":"test', b'"run_id":"tset'),
+    "a member less": lambda m: m.pop("claims.jsonl"),
+    "a member more": lambda m: m.update({"extra": b"x"}),
+    "a hash in bundle.json": lambda m: swapped(m, "bundle.json", b'"sha256":"', b'"sha256":"0'),
+}
 
 
 class Unsigned(Bundling):
