@@ -123,7 +123,7 @@ class MutationTest(AttackedLog):
     def mutations(self, table: str, key: str, column: str, kind: str) -> Iterator[tuple[str, Optional[str], Optional[str]]]:
         """(a condition that finds the row, the column's text, another text)"""
         condition = " || ' AND ' || ".join(f"format('{name.strip()} = %L', {name.strip()})" for name in key.split(","))
-        rows = self.session.run(f"SELECT json_build_array({condition}, {column}::text) FROM {table} ORDER BY {key}").splitlines()
+        rows = self.session.run(f"SELECT json_build_array({condition}, {column}::text) FROM {table} ORDER BY {key}").split("\n")
         for line in rows if ALL else self.rng.choices(rows, k=FLIPS):
             condition_text, old = json.loads(line)
             positions: list[int] = [0]
