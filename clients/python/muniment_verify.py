@@ -210,7 +210,8 @@ class Verifier:
              [point["origin"], point["size"], str(uuid.UUID(bytes=point["log_id"])), len(events), "muniment-bundle", 1])
         leaves = self.chain(events, head, point["log_id"])
         self.checking("checkpoint_root", max(leaves), head["run_id"])
-        nodes = {(int(level), int(index)): unbase64(value) for level, index, value in map(str.split, files["nodes"].decode().splitlines())}
+        lines = (files["nodes"].decode() + "\n").split("\n")[:-2]
+        nodes = {(int(level), int(index)): unbase64(value) for level, index, value in (line.split(" ") for line in lines)}
         need("nodes that hold an event of the run", [(n, seq) for seq in leaves for n in range(64) if (n, seq >> n) in nodes], [])
         need("root, nodes left over", [root_of(leaves, nodes, 0, head["size"]).hex(), nodes], [point["root"].hex(), {}])
         self.rows(events, head, files, names[10:])
@@ -277,9 +278,8 @@ def main(arguments=None):
     for option in ("--proof", "--bundle", "--tiles", "--key", "--receipt", "--checkpoint"):
         (modes if option in ("--proof", "--bundle", "--tiles") else parser).add_argument(option, type=pathlib.Path)
     parser.add_argument("--json", action="store_true")
-    given = parser.parse_args(arguments)
+    given, verifier = parser.parse_args(arguments), Verifier()
     mode = "proof" if given.proof else "bundle" if given.bundle else "tiles"
-    verifier = Verifier()
     try:
         verifier.checking("key")
         verifier.keys.update(trusted_keys(given.key))

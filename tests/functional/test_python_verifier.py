@@ -351,7 +351,8 @@ class Bundles(Case):
         lines = self.members["nodes"].splitlines(keepends=True)
         for name, changed in {"one removed": lines[1:], "one more": lines + [b"0 9999 " + lines[0].split(b" ")[2]],
                               "one over the run's own leaf": [*lines, b"0 4 " + lines[0].split(b" ")[2]], "swapped": [
-                                  b" ".join([*lines[0].split(b" ")[:2], lines[1].split(b" ")[2]]), *lines[1:]], "none": []}.items():
+                                  b" ".join([*lines[0].split(b" ")[:2], lines[1].split(b" ")[2]]), *lines[1:]], "none": [], "a vertical tab": [lines[0].replace(b"\n", b"\v"), *lines[1:]],
+                              "the last one's": [*lines[:-1], lines[-1].replace(b"\n", b"\v")]}.items():
             with self.subTest(name):
                 self.bad("checkpoint_root", "--bundle", self.write({**self.members, "nodes": b"".join(changed)}))
 
