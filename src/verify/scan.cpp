@@ -13,6 +13,8 @@ constexpr std::array<std::string_view, 10> telling_types{
     "artifact.redacted", "artifact.stored",   "claim.decided",     "claim.recorded", "event.redacted",
     "evidence.linked",   "evidence.recorded", "key.rotated",       "manifest.recorded", "snapshot.taken"};
 
+constexpr std::int64_t schema_version_max = 32'767;
+
 constexpr std::string_view event_columns =
     "seq, run_no, run_seq, recorded_at, occurred_at, origin, type, schema_version, step_id, actor, event_id, "
     "body_hash, salt, body, run_hash";
@@ -68,6 +70,11 @@ Life life_of(std::string_view type) {
 void Scanner::take(const EventView& event) {
   if (event.body && event.body->size() > value_bytes_max) {
     found(Check::value_size, event, fmt::format("at most {} bytes", value_bytes_max), fmt::format("a body of {} bytes", event.body->size()));
+  }
+  // The entry has one byte and two for these: another number could pass for the one that was hashed.
+  if (event.origin < 1 || event.origin > 3 || event.schema_version < 1 || event.schema_version > schema_version_max) {
+    found(Check::run_chain, event, fmt::format("an origin from 1 to 3, a schema_version from 1 to {}", schema_version_max),
+          fmt::format("origin {}, schema_version {}", event.origin, event.schema_version));
   }
   const bool body_holds = check_body(event);
   span_.events.push_back({event.seq, event.run_no, event.run_seq, {}, life_of(event.type)});

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 #include <mutex>
 #include <vector>
@@ -126,7 +127,8 @@ Status check_snapshots(const SnapshotWork& work, unsigned jobs, SnapshotCounts& 
   if (stretches.empty()) return success();
   std::atomic<std::size_t> next{0};
   std::mutex mutex;
-  return in_parallel(jobs, [&](unsigned) -> Status {
+  // Two connections each, and the server has others to serve.
+  return in_parallel(std::max(1U, jobs / 2), [&](unsigned) -> Status {
     ASSIGN_OR_RETURN(Connection events, work.snapshot.join());
     ASSIGN_OR_RETURN(Connection rows, work.snapshot.join());
     SnapshotCounts mine;

@@ -129,7 +129,10 @@ struct TileFiles::Impl {
 
   Impl(std::string path, Fd fd, std::int64_t published_size, Time since, Findings& all)
       : folder(std::move(path)), root(std::move(fd)), published(published_size), started(since), findings(all) {}
-  ~Impl() { queue.close(); }
+  ~Impl() {
+    queue.close();
+    workers.clear();  // joined before what they use goes
+  }
 
   void start(unsigned jobs) {
     for (unsigned job = 0; job < jobs; ++job) {

@@ -100,6 +100,13 @@ class BundleTest(unittest.TestCase):
                 self.bundle.write(self.path)
                 self.assertIn(self.verify("--key", self.key)[0], (1, 4))
 
+    def test_a_number_that_would_be_cut_to_the_hashed_one_is_named(self) -> None:
+        for name, more in (("origin", 256), ("schema_version", 65_536)):
+            with self.subTest(name):
+                self.setUp()
+                self.event("tool.called")[name] += more
+                self.expect(1, "run_chain")
+
     def test_every_column_of_every_row_is_covered(self) -> None:
         """log_no is the exporter's own; a claim's step and an evidence's validator are NULL here."""
         for name in ("artifacts.jsonl", "manifests.jsonl", "snapshots.jsonl", "claims.jsonl", "evidence.jsonl"):
@@ -193,6 +200,21 @@ class BundleTest(unittest.TestCase):
                 self.setUp()
                 self.bundle.index[name] = value
                 self.expect(code)
+
+    def test_the_golden_files_are_verified(self) -> None:
+        """Made by another program, from docs/format.md alone."""
+        golden = ROOT / "tests" / "golden" / "audit"
+
+        def code(*arguments: object) -> int:
+            return subprocess.run([VERIFY, *map(str, arguments)], stdout=subprocess.DEVNULL, timeout=60, check=False).returncode
+
+        proof, bundle = ("--proof", golden / "event.tlog-proof"), ("--bundle", golden / "run.muniment.tar.zst")
+        for what in (proof, (*proof, "--receipt", golden / "receipt.json"), bundle):
+            with self.subTest(what[0]):
+                self.assertEqual(code(*what, "--key", golden / "log.pub"), 0)
+                self.assertEqual(code(*what, "--key", golden / "other.pub"), 1)
+                self.assertEqual(code(*what), 2)
+                self.assertEqual(code(*what, "--unsigned-ok"), 0)
 
     # Hostile files
 
