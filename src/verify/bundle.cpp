@@ -42,6 +42,7 @@ FoldEvent fold_event_of(const EventView& event) {
   if (event.step_id) folded.step_id = *event.step_id;
   folded.run_hash = to_hex(event.run_hash);
   if (event.body) folded.body = *event.body;
+  folded.erased = !event.body;
   return folded;
 }
 

@@ -22,6 +22,7 @@ struct FoldEvent : RunEvent {
   std::optional<std::string> step_id;
   std::string run_hash;             // hexadecimal
   std::optional<std::string> body;  // nullopt: redacted, or of a type whose rule does not read it
+  bool erased = false;              // redacted
 };
 
 // The artifact_id of the patch that must be given to `apply` with this event; empty if none.

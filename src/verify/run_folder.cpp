@@ -25,7 +25,9 @@ Status RunFolder::take(std::int64_t run_no, const FoldEvent& event) {
     run_no_ = run_no;
     fold_.emplace(log_.run_id(run_no));
     foldable_ = true;
+    erased_ = false;
   }
+  erased_ = erased_ || event.erased;
   while (next_ && (next_->run_no < run_no || (next_->run_no == run_no && next_->seq < event.seq))) RETURN_IF_ERROR(pass_over());
   if (foldable_) RETURN_IF_ERROR(apply(event));
   while (next_ && next_->run_no == run_no && next_->seq == event.seq) {
@@ -41,6 +43,7 @@ Status RunFolder::take(std::int64_t run_no, const FoldEvent& event) {
 Status RunFolder::apply(const FoldEvent& event) {
   const std::string artifact_id = spilled_patch_of(event);
   std::optional<std::string> spilled;
+  erased_ = erased_ || redacted_.contains(artifact_id);
   if (!artifact_id.empty() && !redacted_.contains(artifact_id)) {
     ASSIGN_OR_RETURN(spilled, patches_.bytes(artifact_id));
     foldable_ = spilled.has_value();
@@ -54,6 +57,7 @@ void RunFolder::compare() {
     check_inline_hashes();
   } else if (!next_->artifact_hash) {
     ++counts_.erased;
+    if (!erased_) found(Check::snapshot_hash, "a state, or an event before it that is redacted", "an erased state");
     return;
   } else if (*next_->artifact_hash != to_hex(next_->state_hash)) {
     found(Check::snapshot_hash, "state_hash = " + *next_->artifact_hash, "state_hash = " + to_hex(next_->state_hash));

@@ -71,6 +71,7 @@ class RunFolder {
   std::optional<Fold> fold_;
   std::int64_t run_no_ = -1;
   bool foldable_ = true;
+  bool erased_ = false;        // something that the state was made of
 };
 
 }  // namespace muniment::verify

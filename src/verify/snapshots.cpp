@@ -93,6 +93,7 @@ FoldEvent fold_event_of(const Row& row) {
   event.step_id = row.optional_text(6);
   event.run_hash = row.hex(7);
   event.body = row.optional_text(8);
+  event.erased = row.integer(9) == 1;
   return event;
 }
 
@@ -110,7 +111,7 @@ Status fold(const SnapshotWork& work, const Stretch& stretch, std::size_t number
   RETURN_IF_ERROR(folder.start());
   RETURN_IF_ERROR(events.start_copy(fmt::format(
       "SELECT run_no, run_seq, seq, recorded_at, type, origin, step_id, run_hash, "
-      "CASE WHEN type IN ('{}') THEN body END FROM event WHERE {} ORDER BY run_no, run_seq",
+      "CASE WHEN type IN ('{}') THEN body END, (body IS NULL)::int FROM event WHERE {} ORDER BY run_no, run_seq",
       fmt::join(Fold::types_with_bodies(), "','"), where)));
   Row row;
   while (true) {

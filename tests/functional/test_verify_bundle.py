@@ -138,6 +138,15 @@ class BundleTest(unittest.TestCase):
                     self.bundle.rows[name] = rows[1:] if act == "missing" else [rows[0], *rows]
                     self.expect(1)
 
+    def test_a_state_or_a_manifest_that_is_gone_without_an_erasure_is_named(self) -> None:
+        for run_id, name, column, check in (("review.2", "snapshots.jsonl", "state", "snapshot_hash"),
+                                            ("solve-1", "manifests.jsonl", "manifest", "manifest")):
+            with self.subTest(name):
+                self.bundle = Bundle(self.log, run_id)
+                row = next(row for row in self.bundle.rows[name] if row[column] is not None)   # before what is erased
+                row[column] = row["salt"] = None
+                self.expect(1, check)
+
     def test_events_that_are_missing_are_named(self) -> None:
         for name, begin, end in (("the first", 1, None), ("one in between", 0, None), ("the last", 0, -1)):
             with self.subTest(name):
