@@ -2,6 +2,50 @@
 -- Written by: MUNIMENT_ACCEPT=1 meson test -C build pg_store
 CREATE SCHEMA report;
 COMMENT ON SCHEMA report IS 'Views for analysts; columns are only ever added';
+CREATE FUNCTION public.erase_copies(wanted_log smallint, wanted_run bigint, seqs bigint[], artifact_ids uuid[], run_row jsonb) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    SET lock_timeout TO '30s'
+    AS $$
+DECLARE
+  announced bigint;
+  unnamed   text;
+BEGIN
+  SELECT string_agg(named, ', ') INTO unnamed FROM (
+    SELECT 'event ' || wanted AS named FROM unnest(seqs) wanted WHERE NOT EXISTS (
+      SELECT FROM event WHERE log_no = wanted_log AND run_no = wanted_run AND type = 'event.redacted' AND (body ->> 'seq')::bigint = wanted)
+    UNION ALL
+    SELECT 'artifact ' || wanted FROM unnest(artifact_ids) wanted WHERE NOT EXISTS (
+      SELECT FROM event WHERE log_no = wanted_log AND run_no = wanted_run AND type = 'artifact.redacted' AND (body ->> 'artifact_id')::uuid = wanted)
+    UNION ALL
+    SELECT 'event ' || e.seq || ' (' || e.type || ' cannot be erased)' FROM event e WHERE e.log_no = wanted_log AND e.seq = ANY (seqs)
+      AND (e.run_no <> wanted_run OR e.type IN ('event.redacted', 'artifact.redacted', 'snapshot.taken', 'key.rotated'))) AS refusals;
+  IF unnamed IS NOT NULL THEN
+    RAISE EXCEPTION 'no event of the log says that these are erased: %', unnamed USING ERRCODE = 'insufficient_privilege';
+  END IF;
+  SELECT min(seq) INTO announced FROM event
+    WHERE log_no = wanted_log AND run_no = wanted_run AND type = 'event.redacted' AND (body ->> 'seq')::bigint = ANY (seqs);
+  PERFORM set_config('muniment.erasing', 'on', true);
+  UPDATE manifest SET salt = NULL, manifest = NULL WHERE log_no = wanted_log AND seq = ANY (seqs) AND salt IS NOT NULL;
+  UPDATE claim SET text = '', pointers = '[]' WHERE log_no = wanted_log AND seq = ANY (seqs);
+  UPDATE evidence SET type = '', content = '{}', pointer = NULL, hash = repeat('0', 64), validator_id = NULL
+    WHERE log_no = wanted_log AND seq = ANY (seqs);
+  DELETE FROM pointer WHERE log_no = wanted_log AND seq = ANY (seqs);
+  -- An artifact's hash has no salt, and so would let short bytes be guessed.
+  UPDATE artifact SET metadata = '{}', hash = repeat('0', 64) WHERE log_no = wanted_log AND artifact_id = ANY (artifact_ids);
+  -- States from the first erased event on hold it; those from its announcement on were folded without it.
+  UPDATE snapshot SET salt = NULL, state = NULL, state_hash = decode(repeat('0', 64), 'hex')
+    WHERE log_no = wanted_log AND run_no = wanted_run AND seq >= (SELECT min(wanted) FROM unnest(seqs) wanted) AND seq < announced
+      AND salt IS NOT NULL;
+  UPDATE run SET agent = run_row ->> 'agent', goal = run_row ->> 'goal', labels = run_row -> 'labels', parent = run_row ->> 'parent',
+                 external_id = run_row ->> 'external_id', outcome = run_row ->> 'outcome',
+                 halt = nullif(run_row -> 'halt', 'null'::jsonb)
+    WHERE log_no = wanted_log AND run_no = wanted_run AND run_row IS NOT NULL;
+  UPDATE event SET salt = NULL, body = NULL
+    WHERE log_no = wanted_log AND run_no = wanted_run AND seq = ANY (seqs) AND salt IS NOT NULL;
+  PERFORM set_config('muniment.erasing', 'off', true);
+END $$;
+COMMENT ON FUNCTION public.erase_copies(wanted_log smallint, wanted_run bigint, seqs bigint[], artifact_ids uuid[], run_row jsonb) IS 'Takes the bodies of these events and artifacts out of every table, once the log says that it is done';
 CREATE FUNCTION public.event_run_seq_as_of(wanted_log smallint, wanted_run bigint, upto bigint) RETURNS bigint
     LANGUAGE plpgsql STABLE
     AS $$
@@ -115,6 +159,22 @@ CREATE FUNCTION public.muniment_role(kind text) RETURNS text
   SELECT regexp_replace(pg_get_userbyid(relowner), 'owner$', kind) FROM pg_class WHERE oid = 'public.event'::regclass
 $_$;
 COMMENT ON FUNCTION public.muniment_role(kind text) IS 'The role of this database for owner, writer, auditor, reporter or redactor';
+CREATE FUNCTION public.refuse_but_erasure() RETURNS trigger
+    LANGUAGE plpgsql
+    SET bytea_output TO 'hex'
+    AS $$
+DECLARE
+  erased jsonb := CASE WHEN TG_TABLE_NAME LIKE 'event%' THEN '{"salt": null, "body": null}'
+                       WHEN TG_TABLE_NAME = 'manifest' THEN '{"salt": null, "manifest": null}'
+                       WHEN TG_TABLE_NAME = 'snapshot' THEN jsonb_build_object('salt', NULL, 'state', NULL, 'state_hash', '\x' || repeat('0', 64))
+                       WHEN TG_TABLE_NAME = 'artifact' THEN jsonb_build_object('metadata', '{}'::jsonb, 'hash', repeat('0', 64)) END;
+BEGIN
+  IF TG_OP = 'UPDATE' AND current_setting('muniment.erasing', true) = 'on' AND to_jsonb(new) = to_jsonb(old) || erased THEN
+    RETURN new;
+  END IF;
+  RAISE EXCEPTION '% is append-only: % refused', TG_TABLE_NAME, TG_OP
+    USING ERRCODE = 'insufficient_privilege', HINT = 'Erase with: muniment audit redact';
+END $$;
 CREATE FUNCTION public.refuse_change() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -440,13 +500,13 @@ CREATE INDEX manifest_run ON public.manifest USING btree (run_id, seq);
 CREATE INDEX run_external ON public.run USING btree (external_id) WHERE (external_id IS NOT NULL);
 CREATE INDEX run_parent ON public.run USING btree (parent) WHERE (parent IS NOT NULL);
 CREATE INDEX run_started ON public.run USING btree (log_no, started_at);
-CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.artifact FOR EACH ROW EXECUTE FUNCTION public.refuse_change();
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.artifact FOR EACH ROW EXECUTE FUNCTION public.refuse_but_erasure();
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.checkpoint FOR EACH ROW EXECUTE FUNCTION public.refuse_change();
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.checkpoint_note FOR EACH ROW EXECUTE FUNCTION public.refuse_change();
-CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.event FOR EACH ROW EXECUTE FUNCTION public.refuse_change();
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.event FOR EACH ROW EXECUTE FUNCTION public.refuse_but_erasure();
 CREATE TRIGGER append_only BEFORE DELETE ON public.log_head FOR EACH ROW EXECUTE FUNCTION public.refuse_change();
-CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.manifest FOR EACH ROW EXECUTE FUNCTION public.refuse_change();
-CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.snapshot FOR EACH ROW EXECUTE FUNCTION public.refuse_change();
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.manifest FOR EACH ROW EXECUTE FUNCTION public.refuse_but_erasure();
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.snapshot FOR EACH ROW EXECUTE FUNCTION public.refuse_but_erasure();
 CREATE TRIGGER keeps_identity BEFORE UPDATE ON public.log_head FOR EACH ROW WHEN (((((old.log_no IS DISTINCT FROM new.log_no) OR (old.log_id IS DISTINCT FROM new.log_id)) OR (old.created_at IS DISTINCT FROM new.created_at)) OR (new.epoch < old.epoch))) EXECUTE FUNCTION public.refuse_change();
 CREATE TRIGGER no_truncate BEFORE TRUNCATE ON public.artifact FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change();
 CREATE TRIGGER no_truncate BEFORE TRUNCATE ON public.checkpoint FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change();

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "audit/publisher.hpp"
+#include "audit/redaction.hpp"
 #include "audit/submitter.hpp"
 #include "base/file.hpp"
 #include "base/limits.hpp"
@@ -60,6 +61,7 @@ struct Daemon::Parts {
   std::unique_ptr<evidence::PointerFollower> pointer_follower;
   std::unique_ptr<evidence::HaltJournal> halts;
   std::unique_ptr<snapshot::Snapshotter> snapshots;
+  std::unique_ptr<audit::Redactor> redactor;
   std::unique_ptr<gateway::Services> services;
   std::unique_ptr<gateway::WorkerPool> workers;
   std::unique_ptr<Server> server;
@@ -147,6 +149,10 @@ Status Daemon::Parts::open_followers(const Config& config) {
   pace.events_between = config.snapshot_events;
   pace.seconds_between = config.snapshot_seconds;
   snapshots = std::make_unique<snapshot::Snapshotter>(std::move(pace), clock, *appender, runs, tail, *files);
+  // An erasure that was begun is finished before anybody could copy what it erases.
+  redactor = std::make_unique<audit::Redactor>(audit::RedactionOptions{config.data + "/redactions", database_uri, log_no}, clock,
+                                               *appender, runs, tail, *files, *snapshots);
+  RETURN_IF_ERROR(redactor->finish_pending());
   snapshots->start();
   // Halts that Postgres could not take go into the log before anything is served.
   ASSIGN_OR_RETURN(halts, evidence::HaltJournal::open({config.data + "/halts", database_uri, log_no}, *appender, runs));
@@ -165,7 +171,7 @@ void Daemon::Parts::stop_followers() {
 
 Status Daemon::Parts::open_socket(const Config& config) {
   services = std::unique_ptr<gateway::Services>(new gateway::Services{
-      clock, *appender, runs, tail, *files, *snapshots, *halts, *publisher, *submitter, config.data, database_uri, config.socket, clock.now()});
+      clock, *appender, runs, tail, *files, *snapshots, *halts, *publisher, *submitter, *redactor, config.data, database_uri, config.socket, clock.now()});
   workers = std::make_unique<gateway::WorkerPool>(static_cast<std::size_t>(config.workers), database_uri, log_no, worker_tasks_max);
   ServerOptions options;
   options.socket_path = config.socket;

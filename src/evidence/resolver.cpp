@@ -4,6 +4,7 @@
 
 #include "base/limits.hpp"
 #include "base/utf8.hpp"
+#include "store/erasure.hpp"
 
 namespace muniment::evidence {
 namespace {
@@ -119,6 +120,10 @@ Status Resolver::resolve_artifact(Resolution& out, Depth depth, bool with_text) 
   }
   out.size_bytes = row->size_bytes;
   out.path = row->path;
+  if (store::is_erased(*row)) {
+    fail(out, Reason::not_found, "the artifact was erased");
+    return success();
+  }
   if (pointer.span && pointer.span->end > row->size_bytes) {
     fail(out, Reason::not_found, fmt::format("the artifact is {} bytes, the span ends at {}", row->size_bytes, pointer.span->end));
     return success();
@@ -173,6 +178,10 @@ Status Resolver::resolve_snapshot(Resolution& out) {
   }
   const store::SnapshotRow& row = rows.front();
   out.size_bytes = row.size_bytes;
+  if (!row.salt) {
+    fail(out, Reason::not_found, "the snapshot was erased");
+    return success();
+  }
   if (row.artifact_id) {
     ASSIGN_OR_RETURN(const auto artifact, reader_.artifact(*row.artifact_id));
     if (!artifact) {

@@ -19,6 +19,7 @@ constexpr MethodInfo table[] = {
     {.name = "audit.checkpoint", .function = audit_checkpoint, .runs = Runs::loop_first},
     {.name = "audit.key", .function = audit_key, .writes = true},
     {.name = "audit.prove", .function = audit_prove},
+    {.name = "audit.redact", .function = audit_redact, .writes = true},
     {.name = "audit.verified", .function = audit_verified, .runs = Runs::loop_first, .writes = true},
     {.name = "bundle.close", .function = bundle_close, .writes = true},
     {.name = "bundle.nodes", .function = bundle_nodes},

@@ -22,6 +22,7 @@ class HaltJournal;
 namespace muniment::audit {
 class Publisher;
 class Submitter;
+class Redactor;
 }
 
 namespace muniment::gateway {
@@ -36,6 +37,7 @@ struct Services {
   evidence::HaltJournal& halts;
   audit::Publisher& publisher;
   audit::Submitter& submitter;
+  audit::Redactor& redactor;
   std::string data_dir;
   std::string database_uri;
   std::string socket_path;

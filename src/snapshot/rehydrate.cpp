@@ -3,6 +3,7 @@
 #include "base/json.hpp"
 #include "base/limits.hpp"
 #include "base/log.hpp"
+#include "store/erasure.hpp"
 
 namespace muniment::snapshot {
 namespace {
@@ -37,6 +38,7 @@ Result<std::string> read_artifact(store::Reader& reader, store::ArtifactFiles& f
                                   std::string_view run_id, std::int64_t bytes_max = any_size) {
   ASSIGN_OR_RETURN(const std::optional<store::ArtifactRow> row, reader.artifact(id));
   if (!row || (!run_id.empty() && row->run_id != run_id)) return Error(Errc::not_found, "no artifact " + id.text());
+  if (store::is_erased(*row)) return Error(Errc::conflict, "artifact " + id.text() + " was erased");
   if (row->size_bytes > bytes_max) return Error(Errc::too_large, "artifact " + id.text() + " is too large");
   ASSIGN_OR_RETURN(std::string bytes, files.read(row->path, 0, row->size_bytes));
   if (sha256(bytes) != row->hash) return Error(Errc::corrupt, "artifact " + id.text() + " does not match its hash");
@@ -128,7 +130,8 @@ Result<std::string> read_spilled_patch(std::string_view run_id, std::string_view
   const std::optional<Uuid> id = parse_uuid(artifact_id);
   if (!id) return failed(Error(Errc::not_found, "its id is not a UUID"));
   auto bytes = read_artifact(reader, files, *id, run_id, static_cast<std::int64_t>(limits::working_state_bytes_max));
-  if (!bytes && bytes.error().code == Errc::too_large) return std::string();  // the fold refuses it as it refuses this
+  // The fold refuses what is too large or erased as it refuses this.
+  if (!bytes && (bytes.error().code == Errc::too_large || bytes.error().code == Errc::conflict)) return std::string();
   if (!bytes) return failed(std::move(bytes).error());
   return bytes;
 }

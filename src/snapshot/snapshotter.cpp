@@ -159,6 +159,51 @@ Status Snapshotter::Impl::check_patches(store::Reader& reader, const store::Run&
   return success();
 }
 
+namespace {
+
+class RunHold final : public Hold {
+ public:
+  RunHold(std::shared_ptr<LiveRuns> live, std::shared_ptr<LiveRun> run, std::unique_lock<std::mutex> lock)
+      : live_(std::move(live)), run_(std::move(run)), lock_(std::move(lock)) {}
+
+  void forget() override {
+    run_->state.reset();
+    run_->through_seq = -1;
+    const std::lock_guard lock(live_->mutex);
+    run_->pace.last.reset();
+    run_->pace.in_doubt = true;
+    live_->set_state_bytes(*run_, 0);
+  }
+
+ private:
+  const std::shared_ptr<LiveRuns> live_;
+  const std::shared_ptr<LiveRun> run_;
+  const std::unique_lock<std::mutex> lock_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Hold>> Snapshotter::Impl::hold(std::int64_t run_no, std::string_view run_id, Deadline deadline) {
+  while (true) {
+    std::shared_ptr<LiveRun> run;
+    {
+      const std::lock_guard lock(live_->mutex);
+      run = live_->find_or_add(run_no, run_id);
+    }
+    std::unique_lock held(run->mutex);
+    std::unique_lock lock(live_->mutex);
+    if (!run->pace.in_flight) {
+      lock.unlock();
+      return std::unique_ptr<Hold>(new RunHold(live_, std::move(run), std::move(held)));
+    }
+    held.unlock();
+    if (live_->settled.wait_until(lock, deadline, [&] { return !run->pace.in_flight; })) continue;
+    Error error(Errc::unavailable, "a snapshot of " + std::string(run_id) + " is still being appended. Try again.");
+    error.retry_after_ms = 1'000;
+    return error;
+  }
+}
+
 Result<Taking> Snapshotter::Impl::store(const Rehydrated& had, const std::shared_ptr<store::Run>& run,
                                         std::string_view reason, std::string_view actor) {
   if (had.snapshot && had.snapshot_seq == had.state.seq()) {
@@ -183,6 +228,10 @@ std::string Snapshotter::problem() const { return impl_->problem(); }
 Result<Taking> Snapshotter::take(store::Reader& reader, const std::shared_ptr<store::Run>& run, std::string_view reason,
                                  std::string_view actor, Deadline deadline) {
   return impl_->take(reader, run, reason, actor, deadline);
+}
+
+Result<std::unique_ptr<Hold>> Snapshotter::hold(std::int64_t run_no, std::string_view run_id, Deadline deadline) {
+  return impl_->hold(run_no, run_id, deadline);
 }
 
 Result<Taking> Snapshotter::store(const Rehydrated& had, const std::shared_ptr<store::Run>& run, std::string_view reason,

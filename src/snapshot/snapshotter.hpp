@@ -55,6 +55,14 @@ struct Taking {
   std::shared_ptr<Ticket> ticket;
 };
 
+// While it is held no snapshot of the run is taken, and nobody sees the state that is in memory.
+class Hold {
+ public:
+  virtual ~Hold() = default;
+  // Lets go of that state: the next one comes from the log.
+  virtual void forget() = 0;
+};
+
 class Snapshotter {
  public:
   Snapshotter(SnapshotterOptions options, Clock& clock, store::Appender& appender, store::RunDirectory& runs,
@@ -81,6 +89,9 @@ class Snapshotter {
   // counts what does not apply all the same. Errors: invalid_argument, too_large, conflict, and
   // not_found for a spilled patch that is not there.
   Status check_patches(store::Reader& reader, const store::Run& run, const std::vector<std::string_view>& bodies);
+
+  // For an erasure. Errors: unavailable when a snapshot of the run is still being appended at `deadline`.
+  Result<std::unique_ptr<Hold>> hold(std::int64_t run_no, std::string_view run_id, Deadline deadline);
 
   // Takes the snapshots that are due at a stop and waits until they are in, for at most `at_most`.
   void flush(std::chrono::milliseconds at_most);

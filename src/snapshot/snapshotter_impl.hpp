@@ -32,6 +32,7 @@ class Snapshotter::Impl {
   Result<Taking> take(store::Reader& reader, const std::shared_ptr<store::Run>& run, std::string_view reason,
                       std::string_view actor, Deadline deadline);
   Status check_patches(store::Reader& reader, const store::Run& run, const std::vector<std::string_view>& bodies);
+  Result<std::unique_ptr<Hold>> hold(std::int64_t run_no, std::string_view run_id, Deadline deadline);
   Result<Taking> store(const Rehydrated& had, const std::shared_ptr<store::Run>& run, std::string_view reason,
                        std::string_view actor);
 

@@ -165,6 +165,23 @@ void LocalArtifactFiles::committed(const Uuid& artifact_id) { add_chore({artifac
 
 void LocalArtifactFiles::abandon(const StoredFile& file) { add_chore({file.artifact_id, file.path}); }
 
+Status LocalArtifactFiles::erase(const Uuid& artifact_id, std::string_view path) {
+  RETURN_IF_ERROR(check_beneath(path));
+  const std::size_t slash = path.rfind('/');
+  const std::string place(path.substr(0, slash));
+  auto folder = open_beneath(root_, place, O_RDONLY | O_DIRECTORY);
+  if (!folder && folder.error().code != Errc::not_found) return std::move(folder).error();
+  if (folder) {
+    if (::unlinkat(folder->get(), std::string(path.substr(slash + 1)).c_str(), 0) != 0 && errno != ENOENT) {
+      return file_error("erasing", path, errno);
+    }
+    RETURN_IF_ERROR(sync_folder(*folder, place));
+  }
+  if (::unlinkat(staging_.get(), artifact_id.text().c_str(), 0) == 0) return sync_folder(staging_, "staging");
+  if (errno != ENOENT) return file_error("erasing", "staging/" + artifact_id.text(), errno);
+  return success();
+}
+
 void LocalArtifactFiles::add_chore(Chore chore) {
   {
     const std::lock_guard lock(chores_mutex_);

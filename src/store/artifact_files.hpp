@@ -66,6 +66,10 @@ class ArtifactFiles {
   // The event was refused: both names go.
   virtual void abandon(const StoredFile& file) = 0;
 
+  // Both names go, durably; one that is gone already is as it should be. The bytes are unlinked and
+  // not overwritten: no file system of today promises what that would mean.
+  virtual Status erase(const Uuid& artifact_id, std::string_view path) = 0;
+
   // Reads a span. Errors: not_found, corrupt (not a regular file, shorter than the span).
   virtual Result<std::string> read(std::string_view path, std::int64_t offset, std::int64_t length) = 0;
   // How many bytes it has, without reading them. Errors as `read`.

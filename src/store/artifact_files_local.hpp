@@ -35,6 +35,7 @@ class LocalArtifactFiles final : public ArtifactFiles {
                            const Uuid& artifact_id, std::string_view mime_type) override;
   void committed(const Uuid& artifact_id) override;
   void abandon(const StoredFile& file) override;
+  Status erase(const Uuid& artifact_id, std::string_view path) override;
 
   Result<std::string> read(std::string_view path, std::int64_t offset, std::int64_t length) override;
   Result<std::int64_t> size(std::string_view path) override;

@@ -121,7 +121,10 @@ std::optional<std::int64_t> Reader::Impl::run_no_of(std::string_view run_id) {
   const pqxx::result rows =
       query(connection, "run_no_of",
             "SELECT run_no FROM event WHERE log_no = $1 AND run_seq = 0 AND run_no > 0 AND "
-            "body ->> 'run_id' = $2 LIMIT 1",
+            "body ->> 'run_id' = $2 "
+            // Where the beginning of a run is erased, the table alone has its name.
+            "UNION ALL SELECT r.run_no FROM run r JOIN event e USING (log_no, run_no) WHERE r.log_no = $1 AND r.run_id = $2 "
+            "AND e.run_seq = 0 AND e.body IS NULL LIMIT 1",
             params().text(run_id));
   if (rows.empty()) return {};
   return integer_of(rows[0][0]);

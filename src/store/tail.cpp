@@ -61,6 +61,19 @@ bool Tail::closed() const {
   return closed_;
 }
 
+void Tail::erase(std::span<const std::int64_t> seqs) {
+  std::lock_guard lock(mutex_);
+  for (EventPtr& held : events_) {
+    if (!held->body || !std::ranges::binary_search(seqs, held->seq)) continue;
+    auto erased = std::make_shared<events::Event>(*held);
+    erased->body.reset();
+    erased->salt.reset();
+    bytes_ -= weight(*held);
+    bytes_ += weight(*erased);
+    held = std::move(erased);
+  }
+}
+
 void Tail::start_at(std::int64_t next_seq) {
   std::lock_guard lock(mutex_);
   next_seq_ = next_seq;

@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "base/clock.hpp"
@@ -36,6 +37,9 @@ class Tail {
   void wake() const;
   void close();
   bool closed() const;
+
+  // Lets go of the bodies of these events, in order: they were erased.
+  void erase(std::span<const std::int64_t> seqs);
 
   // Called on the append thread after each commit with the new size; must not block.
   std::function<void(std::int64_t)> on_commit;

@@ -53,12 +53,15 @@ Status RunFolder::apply(const FoldEvent& event) {
 }
 
 void RunFolder::compare() {
-  if (next_->state) {
-    check_inline_hashes();
-  } else if (!next_->artifact_hash) {
+  // An erasure takes the states from the first erased event of the run on, and no others. The row of one that was a file
+  // still names its artifact.
+  if (!next_->state && (!next_->salt || !next_->artifact_hash)) {
     ++counts_.erased;
     if (!erased_) found(Check::snapshot_hash, "a state, or an event before it that is redacted", "an erased state");
     return;
+  }
+  if (next_->state) {
+    check_inline_hashes();
   } else if (*next_->artifact_hash != to_hex(next_->state_hash)) {
     found(Check::snapshot_hash, "state_hash = " + *next_->artifact_hash, "state_hash = " + to_hex(next_->state_hash));
   }

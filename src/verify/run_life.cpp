@@ -51,6 +51,7 @@ void RunLife::live(Head& head, const SeenEvent& event, const Telling* telling) {
       if (before == Stand::ended || before == Stand::halted) {
         const auto document = json::parse(telling != nullptr ? telling->json() : "{}");
         head.promise_seq = event.seq;
+        head.promise_erased = telling != nullptr && telling->redacted;
         head.promise_artifact = document ? text_of(document->root(), "artifact_id").value_or("") : "";
       }
       break;
@@ -70,7 +71,7 @@ void RunLife::check_promise(Head& head, const SeenEvent* event, const Telling* t
   bool kept = false;
   if (event != nullptr && event->life == Life::snapshot && telling != nullptr) {
     const auto document = json::parse(telling->json());
-    kept = document && text_of(document->root(), "artifact_id") == head.promise_artifact;
+    kept = head.promise_erased || (document && text_of(document->root(), "artifact_id") == head.promise_artifact);
   }
   if (!kept) {
     findings_.add({Check::transition, head.promise_seq, log_.run_id(run_no), "the run's next event to be the snapshot that names this artifact",

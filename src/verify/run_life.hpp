@@ -21,6 +21,7 @@ struct Head {
   Stand stand = Stand::not_started;
   std::int64_t promise_seq = -1;  // an artifact.stored in a stopped run: the next event must be its snapshot
   std::string promise_artifact;
+  bool promise_erased = false;    // its artifact can no longer be named
 };
 using Heads = std::unordered_map<std::int64_t, Head>;  // by run_no
 

@@ -182,6 +182,67 @@ TEST_F(Roles, TheRedactorReadsNothing) {
   refused("redactor", {"SELECT * FROM report.event_log", "SELECT make_event_partition(1::smallint, 1)"});
 }
 
+// ---- erasure -------------------------------------------------------------------------------------
+
+constexpr const char* erase_event_1 = "SELECT erase_copies(1::smallint, 1, '{1}', '{}', NULL)";
+
+// What the log must say first.
+void announce(const std::string& uri, const std::string& type, const std::string& body) {
+  run_sql(uri, "INSERT INTO event SELECT 1, max(seq) + 1, 1, max(run_seq) + 1, now(), NULL, 1, '" + type +
+                   "', 1, NULL, 'a', gen_random_uuid(), sha256('h'), sha256('s'), '" + body + "', sha256('r') FROM event");
+}
+
+TEST_F(Roles, NobodyButTheRedactorErases) {
+  announce(uri_, "event.redacted", R"({"seq": 1})");
+  for (const char* role : {"writer", "auditor", "reporter"}) refused(role, {erase_event_1});
+  allowed("redactor", {erase_event_1});
+}
+
+TEST_F(Roles, NothingIsErasedThatTheLogDoesNotSayIsErased) {
+  EXPECT_EQ(state_as(uri_, "redactor", erase_event_1), "42501");
+  announce(uri_, "event.redacted", R"({"seq": 2})");
+  EXPECT_EQ(state_as(uri_, "redactor", erase_event_1), "42501") << "another event";
+  announce(uri_, "event.redacted", R"({"seq": 1})");
+  EXPECT_EQ(state_as(uri_, "redactor", erase_event_1), "");
+  EXPECT_EQ(state_as(uri_, "redactor", "SELECT erase_copies(1::smallint, 1, '{1,2}', '{}', NULL)"), "42501") << "of another run";
+  EXPECT_EQ(state_as(uri_, "redactor", "SELECT erase_copies(1::smallint, 1, '{1}', ARRAY[gen_random_uuid()], NULL)"), "42501");
+  announce(uri_, "event.redacted", R"({"seq": 3})");
+  EXPECT_EQ(state_as(uri_, "redactor", "SELECT erase_copies(1::smallint, 1, '{3}', '{}', NULL)"), "42501") << "an announcement";
+}
+
+TEST_F(Roles, AnErasureTakesEveryCopyAndNothingElse) {
+  const std::string artifact = ask_sql(uri_, "SELECT artifact_id FROM artifact WHERE run_id = 'r1'");
+  announce(uri_, "event.redacted", R"({"seq": 1})");
+  announce(uri_, "artifact.redacted", R"({"artifact_id": ")" + artifact + R"("})");
+  const std::string others = "SELECT md5(string_agg(e::text, '' ORDER BY seq)) FROM event e WHERE seq <> 1";
+  const std::string before = ask_sql(uri_, others);
+  const std::string kept = "SELECT (log_no, seq, run_no, run_seq, recorded_at, type, actor, event_id, body_hash, run_hash) FROM event WHERE seq = 1";
+  const std::string entry = ask_sql(uri_, kept);
+  for (int time = 0; time < 2; ++time) {
+    run_sql(uri_, "SELECT erase_copies(1::smallint, 1, '{1}', ARRAY['" + artifact + "']::uuid[], "
+                  "'{\"agent\": \"\", \"labels\": {}}')");
+  }
+  EXPECT_EQ(ask_sql(uri_, "SELECT body IS NULL AND salt IS NULL FROM event WHERE seq = 1"), "t");
+  EXPECT_EQ(ask_sql(uri_, kept), entry);
+  EXPECT_EQ(ask_sql(uri_, others), before);
+  EXPECT_EQ(ask_sql(uri_, "SELECT manifest IS NULL AND salt IS NULL FROM manifest"), "t");
+  EXPECT_EQ(ask_sql(uri_, "SELECT state IS NULL AND salt IS NULL AND state_hash = decode(repeat('0', 64), 'hex') FROM snapshot"), "t");
+  EXPECT_EQ(ask_sql(uri_, "SELECT text || pointers FROM claim"), "[]");
+  EXPECT_EQ(ask_sql(uri_, "SELECT content FROM evidence"), "{}");
+  EXPECT_EQ(ask_sql(uri_, "SELECT string_agg(coalesce(goal, '-'), ' ' ORDER BY run_no) FROM run"), "- g");
+}
+
+TEST_F(Roles, TheTriggersAllowAnErasureAndNoOtherChangeMeanwhile) {
+  for (const std::string& change :
+       {"UPDATE event SET body = NULL, salt = NULL, actor = 'b'", "UPDATE event SET body = '{}', salt = sha256('x')", "DELETE FROM event",
+        "UPDATE manifest SET manifest = NULL, salt = NULL, size_bytes = 3", "UPDATE snapshot SET state = '{}'",
+        "UPDATE artifact SET metadata = '{}', hash = repeat('1', 64)", "DELETE FROM artifact"}) {
+    EXPECT_EQ(state_as(uri_, "owner", "SET LOCAL muniment.erasing = 'on'; " + change), "42501") << change;
+  }
+  EXPECT_EQ(state_as(uri_, "owner", "SET LOCAL muniment.erasing = 'on'; UPDATE event SET body = NULL, salt = NULL"), "");
+  EXPECT_EQ(state_as(uri_, "owner", "UPDATE event SET body = NULL, salt = NULL"), "42501") << "not by hand";
+}
+
 TEST_F(Roles, AConnectionTakesItsRoleOnAndItsLimits) {
   const auto shown = [&](DatabaseRole role, const std::string& sql) {
     Connection connection(uri_, role);

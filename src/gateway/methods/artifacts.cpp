@@ -10,6 +10,7 @@
 #include "gateway/methods/artifact_rows.hpp"
 #include "gateway/methods/methods.hpp"
 #include "gateway/services.hpp"
+#include "store/erasure.hpp"
 
 namespace muniment::gateway::methods {
 namespace {
@@ -109,6 +110,9 @@ Result<Answer> artifact_get(Call& call) {
   if (!call.reader) return Answer(NeedsWorker{});
   ASSIGN_OR_RETURN(const Encoding encoding, encoding_of(call.params));
   ASSIGN_OR_RETURN(const store::ArtifactRow row, find_artifact(call));
+  if (store::is_erased(row)) {
+    return Error(Errc::not_found, fmt::format("artifact {} was erased. The artifact.redacted of its run says why.", row.artifact_id.text()));
+  }
   ASSIGN_OR_RETURN(const Slice slice, slice_of(call.params, row.size_bytes, encoding));
   auto bytes = call.services.files.read(row.path, slice.offset, slice.length);
   if (!bytes) {

@@ -12,6 +12,9 @@ Result<Answer> artifact_get(Call& call);
 Result<Answer> artifact_stat(Call& call);
 Result<Answer> artifact_list(Call& call);
 
+// redact.cpp
+Result<Answer> audit_redact(Call& call);
+
 // pointers.cpp
 Result<Answer> pointer_resolve(Call& call);
 Result<Answer> pointer_validate(Call& call);

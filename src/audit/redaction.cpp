@@ -1,0 +1,262 @@
+#include "audit/redaction.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <future>
+#include <mutex>
+#include <thread>
+
+#include "audit/redaction_journal.hpp"
+#include "base/failpoint.hpp"
+#include "base/file.hpp"
+#include "base/log.hpp"
+#include "evidence/halt_journal.hpp"
+
+namespace muniment::audit {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::size_t events_per_append = 256;
+constexpr std::chrono::seconds commit_wait{60};
+constexpr std::chrono::seconds followers_wait{20};
+constexpr std::chrono::seconds snapshot_wait{60};
+constexpr milliseconds followers_pause{10};
+constexpr std::string_view followers[] = {"run", "pointer"};   // those that copy what events say
+
+}  // namespace
+
+class Redactor::Impl {
+ public:
+  Impl(RedactionOptions options, Clock& clock, store::Appender& appender, store::RunDirectory& runs, store::Tail& tail,
+       store::ArtifactFiles& files, snapshot::Snapshotter& snapshots)
+      : options_(std::move(options)), clock_(clock), appender_(appender), runs_(runs), tail_(tail), files_(files),
+        snapshots_(snapshots), redactor_(options_.uri, store::DatabaseRole::redactor) {}
+
+  Status finish_pending(store::Reader& reader) {
+    for (;;) {
+      ASSIGN_OR_RETURN(const std::vector<RedactionJournal> journals, pending());
+      if (journals.empty()) return success();
+      log_warning("finishing an erasure that was begun", {{"run_id", journals.front().run_id}, {"id", journals.front().id.text()}});
+      RETURN_IF_ERROR(begin_and_carry_out(reader, journals.front()));
+    }
+  }
+
+  Result<store::ErasurePlan> plan(store::Reader& reader, const store::ErasureTarget& target) {
+    ASSIGN_OR_RETURN(store::ErasurePlan plan, store::plan_erasure(reader, options_.log_no, target));
+    ASSIGN_OR_RETURN(const auto keep, store::reason_to_keep(reader, options_.log_no, plan.run_no, plan.run_id));
+    if (!keep) return plan;
+    Error error(Errc::conflict, *keep + ". Nothing was erased.");
+    error.run_id = plan.run_id;
+    return error;
+  }
+
+  Result<Redacted> redact(store::Reader& reader, const RedactionRequest& request, Deadline deadline) {
+    const std::lock_guard one_at_a_time(mutex_);
+    RETURN_IF_ERROR(finish_pending(reader));
+    ASSIGN_OR_RETURN(const store::ErasurePlan first, plan(reader, request.target));
+    RETURN_IF_ERROR(await_followers(reader));
+    Redacted done;
+    ASSIGN_OR_RETURN(auto hold, hold_of(first.run_no, first.run_id, deadline));
+    ASSIGN_OR_RETURN(done.plan, plan(reader, request.target));  // again: no snapshot can come in between any more
+    RedactionJournal journal;
+    journal.id = make_uuid_v7(clock_.now());
+    journal.run_no = done.plan.run_no;
+    journal.run_id = done.plan.run_id;
+    journal.seqs = done.plan.seqs;
+    journal.artifacts = done.plan.artifacts;
+    journal.reason = request.reason;
+    journal.legal_basis = request.legal_basis;
+    journal.by = request.by;
+    FAILPOINT("redact.before_journal");
+    RETURN_IF_ERROR(write_file_durably(journal.file(options_.folder), journal.text()));
+    FAILPOINT("redact.after_journal");
+    Status carried_out = carry_out(reader, journal, std::move(hold), &done);
+    if (carried_out) return done;
+    Error error = std::move(carried_out).error();
+    error.message = "the erasure was begun, and is carried out at the next audit.redact or start: " + error.message;
+    error.run_id = journal.run_id;
+    error.outcome = "unknown";
+    return error;
+  }
+
+  Status make_folder() {
+    if (::mkdir(options_.folder.c_str(), 0700) == 0 || errno == EEXIST) return success();
+    return file_error("making", options_.folder, errno);
+  }
+
+  const RedactionOptions options_;
+
+ private:
+  Result<std::vector<RedactionJournal>> pending() {
+    RETURN_IF_ERROR(make_folder());
+    return read_redaction_journals(options_.folder);
+  }
+
+  Result<std::unique_ptr<snapshot::Hold>> hold_of(std::int64_t run_no, const std::string& run_id, Deadline deadline) {
+    if (run_no == 0) return std::unique_ptr<snapshot::Hold>();  // _log has no state
+    return snapshots_.hold(run_no, run_id, deadline);
+  }
+
+  Status begin_and_carry_out(store::Reader& reader, const RedactionJournal& journal) {
+    RETURN_IF_ERROR(await_followers(reader));
+    ASSIGN_OR_RETURN(auto hold, hold_of(journal.run_no, journal.run_id, std::chrono::steady_clock::now() + snapshot_wait));
+    return carry_out(reader, journal, std::move(hold), nullptr);
+  }
+
+  Status carry_out(store::Reader& reader, const RedactionJournal& journal, std::unique_ptr<snapshot::Hold> hold, Redacted* done) {
+    ASSIGN_OR_RETURN(const std::int64_t seq, announce(reader, journal));
+    FAILPOINT("redact.after_announce");
+    RETURN_IF_ERROR(erase_rows(reader, journal));
+    FAILPOINT("redact.after_erase");
+    forget(journal, hold.get());
+    for (const store::ErasedArtifact& artifact : journal.artifacts) {
+      RETURN_IF_ERROR(files_.erase(artifact.artifact_id, artifact.path));
+      FAILPOINT("redact.after_file");
+    }
+    // A follower that had read the old events may have written what they said after they were erased:
+    // once it has written, that is erased too.
+    RETURN_IF_ERROR(await_followers(reader));
+    RETURN_IF_ERROR(erase_rows(reader, journal));
+    hold.reset();
+    if (journal.run_no > 0) {
+      ASSIGN_OR_RETURN(const std::int64_t at, take_snapshot(reader, journal));
+      if (done != nullptr) done->snapshot_seq = at;
+    }
+    FAILPOINT("redact.before_end");
+    ::unlink(journal.file(options_.folder).c_str());  // should it come back, it is done again
+    if (done != nullptr) done->seq = seq;
+    log_info("erased", {{"run_id", journal.run_id}, {"events", std::to_string(journal.seqs.size())},
+                        {"artifacts", std::to_string(journal.artifacts.size())}});
+    return success();
+  }
+
+  // ---- the log ----------------------------------------------------------------------------------
+
+  Result<std::shared_ptr<store::Run>> run_of(store::Reader& reader, const std::string& run_id) {
+    ASSIGN_OR_RETURN(auto run, runs_.find_or_load(run_id, [&] { return reader.load_run(run_id); }));
+    if (!run) return Error(Errc::not_found, "no run " + run_id);
+    return run;
+  }
+
+  // The seq of the first announcement. Those that are in the log already are passed over.
+  Result<std::int64_t> announce(store::Reader& reader, const RedactionJournal& journal) {
+    ASSIGN_OR_RETURN(const auto run, run_of(reader, journal.run_id));
+    std::int64_t first = -1;
+    store::AppendRequest request;
+    for (const RedactionJournal::Announcement& announcement : journal.announcements()) {
+      ASSIGN_OR_RETURN(const auto there, reader.event_by_id(journal.run_no, announcement.event_id));
+      if (there) {
+        if (first < 0) first = there->seq;
+        continue;
+      }
+      request.events.push_back(evidence::daemon_event(run, announcement.type, announcement.body, announcement.event_id, false));
+      if (request.events.size() == events_per_append) RETURN_IF_ERROR(append(std::exchange(request, {}), journal.by, first));
+    }
+    if (!request.events.empty()) RETURN_IF_ERROR(append(std::move(request), journal.by, first));
+    return first;
+  }
+
+  Status append(store::AppendRequest request, const std::string& actor, std::int64_t& first) {
+    request.actor = actor;
+    request.ids_checked = true;
+    ASSIGN_OR_RETURN(const std::vector<events::Receipt> receipts, committed(std::move(request)));
+    if (first < 0) first = receipts.front().seq;
+    return success();
+  }
+
+  Result<std::vector<events::Receipt>> committed(store::AppendRequest request) {
+    using Answer = Result<std::vector<events::Receipt>>;
+    auto answered = std::make_shared<std::promise<Answer>>();
+    auto answer = answered->get_future();
+    request.done = [answered](Answer receipts) { answered->set_value(std::move(receipts)); };
+    RETURN_IF_ERROR(appender_.submit(std::move(request)));
+    if (answer.wait_for(commit_wait) == std::future_status::ready) return answer.get();
+    return Error(Errc::unavailable, "the append was not answered");
+  }
+
+  // ---- the copies -------------------------------------------------------------------------------
+
+  Status erase_rows(store::Reader& reader, const RedactionJournal& journal) {
+    ASSIGN_OR_RETURN(const auto run_row, store::run_row_without(reader, options_.log_no, journal.run_no, journal.seqs));
+    std::vector<Uuid> artifact_ids;
+    for (const store::ErasedArtifact& artifact : journal.artifacts) artifact_ids.push_back(artifact.artifact_id);
+    return store::erase_copies(redactor_, options_.log_no, journal.run_no, journal.seqs, artifact_ids, run_row);
+  }
+
+  // Until the followers have written what they read of the events so far.
+  Status await_followers(store::Reader& reader) {
+    const std::int64_t size = tail_.next_seq();
+    const Monotonic end = std::chrono::steady_clock::now() + followers_wait;
+    for (const std::string_view name : followers) {
+      while (true) {
+        ASSIGN_OR_RETURN(const std::int64_t position, reader.follower_position(name));
+        if (position >= size) break;
+        if (std::chrono::steady_clock::now() > end) {
+          return Error(Errc::unavailable, "the follower \"" + std::string(name) + "\" is behind (" + std::to_string(position) + " of " +
+                                              std::to_string(size) + " events). Try again when it has caught up: muniment status");
+        }
+        std::this_thread::sleep_for(followers_pause);
+      }
+    }
+    return success();
+  }
+
+  void forget(const RedactionJournal& journal, snapshot::Hold* hold) {
+    tail_.erase(journal.seqs);
+    if (hold != nullptr) hold->forget();
+    // A halted run's reason is held beside its head; nothing but an erasure or run.resumed changes it.
+    const auto run = runs_.find(journal.run_id);
+    if (!run) return;
+    store::RunView view = run->view();
+    if (!view.halt || !std::ranges::binary_search(journal.seqs, view.halt->seq)) return;
+    view.halt->reason.clear();
+    view.halt->pointer.clear();
+    run->publish(std::move(view));
+  }
+
+  Result<std::int64_t> take_snapshot(store::Reader& reader, const RedactionJournal& journal) {
+    ASSIGN_OR_RETURN(const auto run, run_of(reader, journal.run_id));
+    ASSIGN_OR_RETURN(snapshot::Taking taking, snapshots_.take(reader, run, "erasure", events::daemon_actor,
+                                                              std::chrono::steady_clock::now() + snapshot_wait));
+    if (!taking.request) return taking.snapshot.seq;
+    auto receipts = committed(*std::move(taking.request));
+    if (receipts) {
+      taking.ticket->committed();
+      return taking.snapshot.seq;
+    }
+    if (receipts.error().outcome != "unknown") taking.ticket->refused();
+    return std::move(receipts).error();
+  }
+
+  Clock& clock_;
+  store::Appender& appender_;
+  store::RunDirectory& runs_;
+  store::Tail& tail_;
+  store::ArtifactFiles& files_;
+  snapshot::Snapshotter& snapshots_;
+  store::Connection redactor_;
+  std::mutex mutex_;             // one erasure at a time
+};
+
+Redactor::Redactor(RedactionOptions options, Clock& clock, store::Appender& appender, store::RunDirectory& runs,
+                   store::Tail& tail, store::ArtifactFiles& files, snapshot::Snapshotter& snapshots)
+    : impl_(std::make_unique<Impl>(std::move(options), clock, appender, runs, tail, files, snapshots)) {}
+Redactor::~Redactor() = default;
+
+Status Redactor::finish_pending() {
+  store::Reader reader(impl_->options_.uri, impl_->options_.log_no);
+  return impl_->finish_pending(reader);
+}
+
+Result<store::ErasurePlan> Redactor::plan(store::Reader& reader, const store::ErasureTarget& target) {
+  return impl_->plan(reader, target);
+}
+
+Result<Redacted> Redactor::redact(store::Reader& reader, const RedactionRequest& request, Deadline deadline) {
+  return impl_->redact(reader, request, deadline);
+}
+
+}  // namespace muniment::audit

@@ -1,0 +1,67 @@
+// Erasure: an event's body, an artifact's bytes, or all of a run, with every copy that is known of.
+//
+// The plan is written to a journal of its own before anything changes; from then on it is carried
+// out, by this daemon or by the next one: (1) event.redacted and artifact.redacted go into the log,
+// (2) one transaction takes the copies out of the database, (3) the memory lets go of them, (4) the
+// files are unlinked, (5) a new snapshot is taken, and the journal goes. Each step may be done again.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/result.hpp"
+#include "snapshot/snapshotter.hpp"
+#include "store/appender.hpp"
+#include "store/artifact_files.hpp"
+#include "store/erasure.hpp"
+#include "store/reader.hpp"
+#include "store/runs.hpp"
+#include "store/tail.hpp"
+
+namespace muniment::audit {
+
+struct RedactionOptions {
+  std::string folder;            // <data>/redactions
+  std::string uri;
+  std::int16_t log_no = 1;
+};
+
+struct RedactionRequest {
+  store::ErasureTarget target;
+  std::string reason;
+  std::string legal_basis;       // empty: none was given
+  std::string by;                // the actor who asked
+};
+
+struct Redacted {
+  store::ErasurePlan plan;
+  std::int64_t seq = -1;         // its first announcement
+  std::optional<std::int64_t> snapshot_seq;   // of the new one; none for the run _log
+};
+
+class Redactor {
+ public:
+  Redactor(RedactionOptions options, Clock& clock, store::Appender& appender, store::RunDirectory& runs, store::Tail& tail,
+           store::ArtifactFiles& files, snapshot::Snapshotter& snapshots);
+  ~Redactor();
+
+  // At start, before snapshots are taken and anything is served: carries out what a former daemon
+  // began. Errors: corrupt for a journal that cannot be read; unavailable.
+  Status finish_pending();
+
+  // What would be erased, and why it may not be: conflict for a run that must be kept.
+  Result<store::ErasurePlan> plan(store::Reader& reader, const store::ErasureTarget& target);
+
+  // Carries it out. Blocks: call it on a worker. Errors as `plan`; unavailable when Postgres does not
+  // answer, and then, once it was begun, outcome "unknown": the next start or request carries it out.
+  Result<Redacted> redact(store::Reader& reader, const RedactionRequest& request, Deadline deadline);
+
+ private:
+  class Impl;
+  const std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace muniment::audit

@@ -1,0 +1,82 @@
+// audit redact: erase an event, an artifact or a run.
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <cstdlib>
+
+#include "base/ids.hpp"
+#include "cli/commands.hpp"
+
+namespace muniment::cli {
+namespace {
+
+struct RedactOptions {
+  std::string what;
+  std::string reason;
+  std::string legal_basis;
+  bool dry_run = false;
+};
+
+void declare(CLI::App& command, RedactOptions& options) {
+  command.add_option("SEQ|ARTIFACT|RUN", options.what, "An event's seq, an artifact's id, or a run")->required();
+  command.add_option("--reason", options.reason, "Why; it stays in the log for good, so name nothing that is to be erased")->required();
+  command.add_option("--legal-basis", options.legal_basis, "The law or contract that asks for it");
+  command.add_flag("--dry-run", options.dry_run, "Only list what would be erased");
+}
+
+Status write_target(Session& session, const std::string& what, json::Writer& params) {
+  if (!what.empty() && what.size() < 19 && what.find_first_not_of("0123456789") == std::string::npos) {
+    params.member("seq", static_cast<std::int64_t>(std::strtoll(what.c_str(), nullptr, 10)));
+    return success();
+  }
+  if (parse_uuid(what)) {  // a run's id may be a UUID too: the run comes first
+    json::Writer wanted;
+    wanted.begin_object().member("run_id", what).end_object();
+    const auto run = session.call("run.get", wanted.text());
+    params.member(run ? "run_id" : "artifact_id", what);
+    return success();
+  }
+  ASSIGN_OR_RETURN(const std::string run_id, session.run_id(what));
+  params.member("run_id", run_id);
+  return success();
+}
+
+std::string count(const json::Value& result, std::string_view name, std::string_view noun) {
+  const std::int64_t number = result[name].as_int().value_or(0);
+  return number == 0 ? "" : fmt::format("  {} {}", number, noun);
+}
+
+Status redact(Session& session, const RedactOptions& options) {
+  json::Writer params;
+  params.begin_object();
+  RETURN_IF_ERROR(write_target(session, options.what, params));
+  params.member("reason", options.reason);
+  if (!options.legal_basis.empty()) params.member("legal_basis", options.legal_basis);
+  if (options.dry_run) params.member("dry_run", true);
+  ASSIGN_OR_RETURN(const Message answer, session.call("audit.redact", params.end_object().text()));
+  if (session.printed_json(answer)) return success();
+  const json::Value result = answer.result();
+  session.out().line(fmt::format("{} in {}:{}{}{}{}{}{}", options.dry_run ? "would erase" : "erased", result["run_id"].string_or(""),
+                                 count(result, "events", "events"), count(result, "artifact_files", "files"),
+                                 count(result, "snapshots", "states"), count(result, "manifests", "manifests"),
+                                 count(result, "claims", "claims"), count(result, "evidence", "pieces of evidence")));
+  std::string seqs;
+  for (const json::Value seq : result["seqs"]) seqs += fmt::format("{}{}", seqs.empty() ? "" : " ", seq.as_int().value_or(0));
+  session.out().line("  events " + seqs);
+  for (const json::Value artifact : result["artifacts"]) {
+    session.out().line(fmt::format("  file   {}  {} bytes", artifact["path"].string_or(""), artifact["size_bytes"].as_int().value_or(0)));
+  }
+  for (const json::Value pointer : result["needed"]) {
+    session.out().line("  something depends on " + pointer.string_or("") + ": resolving it halts a run from then on");
+  }
+  session.out().line(result["remains"].string_or(""));
+  return success();
+}
+
+}  // namespace
+
+void add_redact_command(CLI::App& audit, Session& session) {
+  add_command(session, audit, "redact", "Erase an event, an artifact or a run with every known copy; the proofs stay", declare, redact);
+}
+
+}  // namespace muniment::cli

@@ -1,0 +1,75 @@
+// audit.redact: lists everything that holds a copy of an event, an artifact or a run, and erases it.
+#include <algorithm>
+
+#include "audit/redaction.hpp"
+#include "gateway/access.hpp"
+#include "gateway/methods/methods.hpp"
+#include "gateway/services.hpp"
+
+namespace muniment::gateway::methods {
+namespace {
+
+constexpr std::size_t listed_max = 1'000;
+
+constexpr std::string_view remains =
+    "Ids, types, actors, steps and times of the events, the run's id, its parents' records of it, and the hashes stay: "
+    "they are hashed into the log. Backups, exports, the database's write-ahead log and unused pages hold what was erased "
+    "until they are rotated: docs/runbook.md (erasure).";
+
+Result<store::ErasureTarget> target_of(const json::Value& params) {
+  store::ErasureTarget target;
+  target.seq = params["seq"].as_int();
+  target.artifact_id = parse_uuid(params["artifact_id"].string_or(""));
+  target.run_id = params["run_id"].as_string();
+  const int named = (target.seq ? 1 : 0) + (target.artifact_id ? 1 : 0) + (target.run_id ? 1 : 0);
+  if (named == 1) return target;
+  return Error(Errc::invalid_argument, "audit.redact needs exactly one of seq, artifact_id and run_id.");
+}
+
+void write_plan(json::Writer& out, const store::ErasurePlan& plan) {
+  out.member("run_id", plan.run_id).member("events", plan.seqs.size()).key("seqs").begin_array();
+  for (std::size_t i = 0; i < std::min(listed_max, plan.seqs.size()); ++i) out.number(plan.seqs[i]);
+  out.end_array().key("artifacts").begin_array();
+  for (std::size_t i = 0; i < std::min(listed_max, plan.artifacts.size()); ++i) {
+    const store::ErasedArtifact& artifact = plan.artifacts[i];
+    out.begin_object()
+        .member("artifact_id", artifact.artifact_id.text())
+        .member("path", artifact.path)
+        .member("size_bytes", artifact.size_bytes)
+        .end_object();
+  }
+  out.end_array().member("artifact_files", plan.artifacts.size());
+  out.member("manifests", plan.manifests).member("claims", plan.claims).member("evidence", plan.evidence);
+  out.member("pointers", plan.pointers).member("snapshots", plan.snapshots).key("needed").begin_array();
+  for (std::size_t i = 0; i < std::min(listed_max, plan.needed.size()); ++i) out.string(plan.needed[i]);
+  out.end_array().member("remains", remains);
+}
+
+}  // namespace
+
+Result<Answer> audit_redact(Call& call) {
+  if (!call.reader) return Answer(NeedsWorker{});
+  if (!call.caller.admin) {
+    return Error(Errc::denied, call.caller.actor + " may not erase: only root and the daemon's own user may.");
+  }
+  audit::RedactionRequest request;
+  ASSIGN_OR_RETURN(request.target, target_of(call.params));
+  const bool dry_run = call.params["dry_run"].as_bool().value_or(false);
+  json::Writer out;
+  out.begin_object().member("dry_run", dry_run);
+  if (dry_run) {
+    ASSIGN_OR_RETURN(const store::ErasurePlan plan, call.services.redactor.plan(*call.reader, request.target));
+    write_plan(out, plan);
+  } else {
+    request.reason = call.params["reason"].string_or("");
+    request.legal_basis = call.params["legal_basis"].string_or("");
+    request.by = call.caller.actor;
+    ASSIGN_OR_RETURN(const audit::Redacted done, call.services.redactor.redact(*call.reader, request, call.deadline));
+    write_plan(out, done.plan);
+    out.member("seq", done.seq);
+    if (done.snapshot_seq) out.member("snapshot_seq", *done.snapshot_seq);
+  }
+  return Answer(Reply{std::move(out.end_object()).text(), {}});
+}
+
+}  // namespace muniment::gateway::methods

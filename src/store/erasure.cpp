@@ -1,0 +1,245 @@
+#include "store/erasure.hpp"
+
+#include <algorithm>
+
+#include "base/json.hpp"
+#include "base/text.hpp"
+#include "store/reader_impl.hpp"
+#include "store/run_row.hpp"
+
+namespace muniment::store {
+namespace {
+
+// They hold no words of their own, and a verifier needs them: the announcements of erasures, the
+// salted hashes of snapshots, and the chain of keys.
+#define MUNIMENT_KEPT_TYPES "'event.redacted', 'artifact.redacted', 'snapshot.taken', 'key.rotated'"
+#define MUNIMENT_NO_HASH "repeat('0', 64)"
+
+constexpr std::string_view columns_of_artifacts = "artifact_id, path, size_bytes, seq";
+
+// The artifacts that these events' bodies refer to: {"artifact_id": …} of a spilled part, or a string
+// that is a pointer to one.
+constexpr std::string_view referred_sql =
+    "SELECT a.artifact_id, a.path, a.size_bytes, a.seq FROM artifact a WHERE a.log_no = $1 AND a.run_id = $2 "
+    "AND a.hash <> " MUNIMENT_NO_HASH " AND a.artifact_id IN (SELECT (m[1])::uuid FROM event e, regexp_matches(e.body::text, "
+    "'\"(?:artifact_id\"\\s*:\\s*\"|artifact://[^\"/]+/)"
+    "([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})', 'gi') m "
+    "WHERE e.log_no = $1 AND e.seq = ANY ($3::bigint[]))";
+
+// Events of the run that show the beginning of one of these artifacts.
+constexpr std::string_view previews_sql =
+    "SELECT seq FROM event e WHERE log_no = $1 AND run_no = $2 AND body IS NOT NULL AND type NOT IN (" MUNIMENT_KEPT_TYPES ") "
+    "AND position('\"preview\"' IN body::text) > 0 "
+    "AND EXISTS (SELECT FROM unnest($3::text[]) id WHERE position(id IN lower(body::text)) > 0)";
+
+// Large states that were stored from the first erased event on.
+constexpr std::string_view states_sql =
+    "SELECT a.artifact_id, a.path, a.size_bytes, a.seq FROM snapshot s JOIN artifact a USING (artifact_id) "
+    "WHERE s.log_no = $1 AND s.run_no = $2 AND s.seq >= $3 AND s.salt IS NOT NULL AND a.hash <> " MUNIMENT_NO_HASH;
+
+constexpr std::string_view counts_sql =
+    "SELECT (SELECT count(*) FROM manifest WHERE log_no = $1 AND seq = ANY ($3::bigint[]) AND salt IS NOT NULL), "
+    "(SELECT count(*) FROM claim WHERE log_no = $1 AND seq = ANY ($3::bigint[])), "
+    "(SELECT count(*) FROM evidence WHERE log_no = $1 AND seq = ANY ($3::bigint[])), "
+    "(SELECT count(*) FROM pointer WHERE log_no = $1 AND seq = ANY ($3::bigint[])), "
+    "(SELECT count(*) FROM snapshot WHERE log_no = $1 AND run_no = $2 AND salt IS NOT NULL "
+    "AND seq >= (SELECT min(wanted) FROM unnest($3::bigint[]) wanted))";
+
+bool kept_type(std::string_view type) {
+  return type == "event.redacted" || type == "artifact.redacted" || type == "snapshot.taken" || type == "key.rotated";
+}
+
+class Planner {
+ public:
+  Planner(Reader& reader, std::int16_t log_no) : reader_(reader), log_no_(log_no) {}
+
+  Result<ErasurePlan> plan(const ErasureTarget& target) {
+    if (target.seq) RETURN_IF_ERROR(take_event(*target.seq));
+    if (target.artifact_id) RETURN_IF_ERROR(take_artifact(*target.artifact_id));
+    if (target.run_id) RETURN_IF_ERROR(take_run(*target.run_id));
+    ASSIGN_OR_RETURN(ErasurePlan plan, guarded(reader_.connection(), "looking for copies", [&] {
+      find_copies(!target.run_id);
+      return std::move(plan_);
+    }));
+    std::vector<std::string> pointers;
+    for (const ErasedArtifact& artifact : plan.artifacts) {
+      pointers.push_back("artifact://" + plan.run_id + "/" + artifact.artifact_id.text());
+    }
+    if (!pointers.empty()) {
+      ASSIGN_OR_RETURN(const auto needed, reader_.needed(pointers));
+      plan.needed.assign(needed.begin(), needed.end());
+    }
+    return plan;
+  }
+
+ private:
+  Status take_event(std::int64_t seq) {
+    ASSIGN_OR_RETURN(const auto event, reader_.event_at(seq));
+    if (!event) return Error(Errc::not_found, "no event " + std::to_string(seq));
+    if (!event->body) return Error(Errc::conflict, "event " + std::to_string(seq) + " is erased already");
+    if (kept_type(event->type)) {
+      return Error(Errc::invalid_argument, "event " + std::to_string(seq) + " is a " + event->type +
+                                               ": it holds no words of its own, and a verifier needs it. Erase the event that holds them.");
+    }
+    plan_.run_no = event->run_no;
+    plan_.run_id = event->run_id;
+    plan_.seqs.push_back(seq);
+    if (event->type != "artifact.stored") return success();
+    const auto body = json::parse(*event->body);
+    const auto id = body ? parse_uuid(body->root()["artifact_id"].string_or("")) : std::nullopt;
+    return id ? take_artifact(*id) : success();
+  }
+
+  Status take_artifact(const Uuid& id) {
+    ASSIGN_OR_RETURN(const auto row, reader_.artifact(id));
+    if (!row) return Error(Errc::not_found, "no artifact " + id.text());
+    if (is_erased(*row)) return Error(Errc::conflict, "artifact " + id.text() + " is erased already");
+    ASSIGN_OR_RETURN(const auto event, reader_.event_at(row->seq));
+    if (!event) return Error(Errc::corrupt, "artifact " + id.text() + " has no event. Run muniment-verify");
+    plan_.run_no = event->run_no;
+    plan_.run_id = row->run_id;
+    add_artifact({id, row->path, row->size_bytes}, row->seq);
+    return success();
+  }
+
+  Status take_run(const std::string& run_id) {
+    ASSIGN_OR_RETURN(const auto run, reader_.load_run(run_id));
+    if (!run || run->view().run_no <= 0) return Error(Errc::not_found, "no run " + run_id);
+    plan_.run_no = run->view().run_no;
+    plan_.run_id = run_id;
+    ASSIGN_OR_RETURN(plan_.seqs, guarded(reader_.connection(), "reading the events of a run", [&] {
+      return integers("erase_run_events", "SELECT seq FROM event WHERE log_no = $1 AND run_no = $2 AND body IS NOT NULL "
+                                          "AND type NOT IN (" MUNIMENT_KEPT_TYPES ")",
+                      Params().integer(log_no_).integer(plan_.run_no));
+    }));
+    if (plan_.seqs.empty()) return Error(Errc::conflict, "run " + run_id + " is erased already");
+    return guarded(reader_.connection(), "reading the artifacts of a run", [&] {
+      add_artifacts("erase_run_artifacts",
+                    "SELECT " + std::string(columns_of_artifacts) +
+                        " FROM artifact WHERE log_no = $1 AND run_id = $2 AND hash <> " MUNIMENT_NO_HASH,
+                    Params().integer(log_no_).text(run_id));
+      return Done{};
+    });
+  }
+
+  // Of an event or an artifact: what it refers to, and who shows what that begins with. Then the states.
+  void find_copies(bool of_part) {
+    if (of_part) {
+      add_artifacts("erase_referred", referred_sql, Params().integer(log_no_).text(plan_.run_id).integers(plan_.seqs));
+      std::vector<std::string> ids;
+      for (const ErasedArtifact& artifact : plan_.artifacts) ids.push_back(artifact.artifact_id.text());
+      for (const std::int64_t seq : integers("erase_previews", previews_sql,
+                                             Params().integer(log_no_).integer(plan_.run_no).texts(ids))) {
+        plan_.seqs.push_back(seq);
+      }
+    }
+    if (plan_.run_no > 0) {
+      add_artifacts("erase_states", states_sql, Params().integer(log_no_).integer(plan_.run_no).integer(*std::ranges::min_element(plan_.seqs)));
+    }
+    std::ranges::sort(plan_.seqs);
+    plan_.seqs.erase(std::unique(plan_.seqs.begin(), plan_.seqs.end()), plan_.seqs.end());
+    const pqxx::row counts = query(reader_.connection(), "erase_counts", counts_sql,
+                                   Params().integer(log_no_).integer(plan_.run_no).integers(plan_.seqs))[0];
+    plan_.manifests = integer_of(counts[0]);
+    plan_.claims = integer_of(counts[1]);
+    plan_.evidence = integer_of(counts[2]);
+    plan_.pointers = integer_of(counts[3]);
+    plan_.snapshots = integer_of(counts[4]);
+  }
+
+  // With its artifact.stored: that has the metadata, and the hash without salt.
+  void add_artifact(ErasedArtifact artifact, std::int64_t stored_seq) {
+    const bool known = std::ranges::any_of(plan_.artifacts, [&](const ErasedArtifact& other) {
+      return other.artifact_id == artifact.artifact_id;
+    });
+    if (known) return;
+    plan_.artifacts.push_back(std::move(artifact));
+    plan_.seqs.push_back(stored_seq);
+  }
+
+  void add_artifacts(std::string_view name, std::string_view sql, const Params& params) {
+    for (const pqxx::row& row : query(reader_.connection(), name, sql, params)) {
+      add_artifact({uuid_of(row[0]), text_of(row[1]), integer_of(row[2])}, integer_of(row[3]));
+    }
+  }
+
+  std::vector<std::int64_t> integers(std::string_view name, std::string_view sql, const Params& params) {
+    std::vector<std::int64_t> found;
+    for (const pqxx::row& row : query(reader_.connection(), name, sql, params)) found.push_back(integer_of(row[0]));
+    return found;
+  }
+
+  Reader& reader_;
+  const std::int16_t log_no_;
+  ErasurePlan plan_;
+};
+
+std::string row_json(const RunRow& row) {
+  json::Writer out;
+  out.begin_object().member("agent", row.agent).raw_member("labels", row.labels);
+  const auto optional = [&out](std::string_view name, const std::optional<std::string>& text) {
+    if (text) out.member(name, *text);
+  };
+  optional("goal", row.goal);
+  optional("parent", row.parent);
+  optional("external_id", row.external_id);
+  optional("outcome", row.outcome);
+  if (row.halt) out.raw_member("halt", *row.halt);
+  return std::move(out.end_object()).text();
+}
+
+}  // namespace
+
+Result<ErasurePlan> plan_erasure(Reader& reader, std::int16_t log_no, const ErasureTarget& target) {
+  return Planner(reader, log_no).plan(target);
+}
+
+Result<std::optional<std::string>> reason_to_keep(Reader& reader, std::int16_t log_no, std::int64_t run_no,
+                                                  std::string_view run_id) {
+  return guarded(reader.connection(), "looking for a legal hold", [&]() -> std::optional<std::string> {
+    const pqxx::result held = query(
+        reader.connection(), "erase_hold",
+        "SELECT seq, actor, " MUNIMENT_MICROS("recorded_at") ", body ->> 'legal_hold' FROM event WHERE log_no = $1 AND run_no = $2 "
+        "AND type = 'run.annotated' AND body -> 'legal_hold' IS NOT NULL ORDER BY run_seq DESC LIMIT 1",
+        Params().integer(log_no).integer(run_no));
+    if (held.empty() || text_if(held[0][3]) != "true") return std::nullopt;
+    return "run " + std::string(run_id) + " is under a legal hold since " + format_time(time_of(held[0][2])) + " (seq " +
+           text_of(held[0][0]) + ", set by " + text_of(held[0][1]) + "). Lift it with run.annotate {legal_hold: false}";
+  });
+}
+
+Result<std::optional<RunRow>> run_row_without(Reader& reader, std::int16_t log_no, std::int64_t run_no, const std::vector<std::int64_t>& seqs) {
+  return guarded(reader.connection(), "reading a run's life", [&]() -> std::optional<RunRow> {
+    std::vector<events::Event> life;
+    if (run_no > 0) {
+      life = events_of(query(reader.connection(), "erase_life",
+                             "SELECT " MUNIMENT_EVENT_COLUMNS " FROM event WHERE log_no = $1 AND run_no = $2 "
+                             "AND type IN (" MUNIMENT_LIFE_TYPES ") ORDER BY run_seq",
+                             Params().integer(log_no).integer(run_no)));
+    }
+    RunRow row;
+    bool concerned = false;
+    for (events::Event& event : life) {
+      if (std::ranges::binary_search(seqs, event.seq)) {
+        event.body.reset();
+        concerned = true;
+      }
+      apply_to_row(row, event);
+    }
+    return concerned ? std::optional(std::move(row)) : std::nullopt;
+  });
+}
+
+Status erase_copies(Connection& redactor, std::int16_t log_no, std::int64_t run_no, const std::vector<std::int64_t>& seqs,
+                    const std::vector<Uuid>& artifact_ids, const std::optional<RunRow>& run_row) {
+  std::vector<std::string> ids;
+  for (const Uuid& id : artifact_ids) ids.push_back(id.text());
+  return guarded(redactor, "erasing", [&] {
+    query(redactor, "erase_copies", "SELECT erase_copies($1, $2, $3::bigint[], $4::uuid[], $5::jsonb)",
+          Params().integer(log_no).integer(run_no).integers(seqs).texts(ids).text_or_null(
+              run_row ? std::optional(row_json(*run_row)) : std::nullopt));
+    return Done{};
+  });
+}
+
+}  // namespace muniment::store

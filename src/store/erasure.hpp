@@ -1,0 +1,65 @@
+// What the database knows of an erasure: everything that holds a copy of an event, an artifact or a
+// run, and the one transaction that takes all of it away (migrations/0006_erasure.sql).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/ids.hpp"
+#include "base/result.hpp"
+#include "store/reader.hpp"
+
+namespace muniment::store {
+
+// An erased artifact keeps its row, without metadata and with a hash of zeros: the true one has no
+// salt, and would let short bytes be guessed.
+inline bool is_erased(const ArtifactRow& row) { return row.hash == Hash{}; }
+
+// What is asked to be erased: exactly one of them.
+struct ErasureTarget {
+  std::optional<std::int64_t> seq;
+  std::optional<Uuid> artifact_id;
+  std::optional<std::string> run_id;
+};
+
+struct ErasedArtifact {
+  Uuid artifact_id;
+  std::string path;
+  std::int64_t size_bytes = 0;
+};
+
+// All copies, in one run.
+struct ErasurePlan {
+  std::int64_t run_no = -1;
+  std::string run_id;
+  std::vector<std::int64_t> seqs;            // events that lose their bodies, in order
+  std::vector<ErasedArtifact> artifacts;     // files, with their rows' metadata and hashes
+  std::int64_t manifests = 0;                // rows that lose what they say with their events
+  std::int64_t claims = 0;
+  std::int64_t evidence = 0;
+  std::int64_t pointers = 0;                 // rows of the catalogue that go
+  std::int64_t snapshots = 0;                // states from the first erased event on
+  std::vector<std::string> needed;           // pointers to these artifacts that something depends on
+};
+
+// Errors: not_found; conflict when it is erased already; invalid_argument for an event that says
+// nothing of its own and that the proofs need.
+Result<ErasurePlan> plan_erasure(Reader& reader, std::int16_t log_no, const ErasureTarget& target);
+
+// Why the run must be kept: "run r1 is under a legal hold since … (seq 9, set by uid:0)". nullopt: it
+// need not.
+Result<std::optional<std::string>> reason_to_keep(Reader& reader, std::int16_t log_no, std::int64_t run_no,
+                                                  std::string_view run_id);
+
+// As the redactor: one transaction, and the same again changes nothing. `run_row` is what the run's
+// other events make of its row.
+Status erase_copies(Connection& redactor, std::int16_t log_no, std::int64_t run_no, const std::vector<std::int64_t>& seqs,
+                    const std::vector<Uuid>& artifact_ids, const std::optional<RunRow>& run_row);
+
+// What the run's row says once these events are blank; nullopt: none of them makes it.
+Result<std::optional<RunRow>> run_row_without(Reader& reader, std::int16_t log_no, std::int64_t run_no,
+                                              const std::vector<std::int64_t>& seqs);
+
+}  // namespace muniment::store

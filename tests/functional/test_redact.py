@@ -1,0 +1,267 @@
+"""Erasure: what was erased is nowhere any more, the proofs stand, and a crash in the middle leaves all of it or none."""
+from __future__ import annotations
+
+import base64
+import json
+import pathlib
+import subprocess
+import uuid
+from typing import Any
+
+from support import BUILD, Daemon, DaemonCase, main, wait_until
+
+import muniment
+from checker import Checker
+
+SECRET = "Zanzibar-Quokka-7731"   # a word that nothing else has
+
+
+def pg_dump() -> str:
+    return str(sorted(pathlib.Path("/usr/lib/postgresql").glob("*/bin/pg_dump"))[-1])
+
+
+def dump(daemon: Daemon) -> str:
+    uri = (daemon.data / "database.uri").read_text().strip()
+    return subprocess.run([pg_dump(), "--inserts", uri], check=True, capture_output=True, text=True, timeout=120).stdout
+
+
+def files_with(folder: pathlib.Path, word: str) -> list[str]:
+    """Files that hold the word, but for the database's own."""
+    return [str(path) for path in folder.rglob("*")
+            if path.is_file() and "postgres" not in path.relative_to(folder).parts and word.encode() in path.read_bytes()]
+
+
+class Erasure(DaemonCase):
+    fault = False
+
+    def say(self, text: str, run_id: str = "", **more: Any) -> dict[str, Any]:
+        return self.client.append(run_id or self.run_id, "message.added",
+                                  {"message_id": str(uuid.uuid4()), "role": "user",
+                                   "content": [{"type": "text", "content": text}]}, **more)
+
+    def redact(self, **params: Any) -> dict[str, Any]:
+        return self.client.call("audit.redact", reason="asked by its subject", **params, _meta={"deadline_ms": 60_000})
+
+    def assert_gone(self, word: str = SECRET) -> None:
+        """Neither in the database's text, nor in a file of the data folder, nor in what the daemon answers."""
+        self.assertNotIn(word, dump(self.daemon))
+        self.assertEqual(files_with(self.daemon.data, word), [])
+        for run in self.pages("run.list", "runs"):
+            self.assertNotIn(word, json.dumps(self.events(run["run_id"])), run["run_id"])
+            self.assertNotIn(word, json.dumps(self.call("run.get", run_id=run["run_id"])))
+            self.assertNotIn(word, json.dumps(self.client.rehydrate(run["run_id"])))
+            self.assertNotIn(word, json.dumps(list(self.pages("snapshot.list", "snapshots", run_id=run["run_id"]))))
+
+    def assert_verified(self) -> dict[str, Any]:
+        """By the verifier and by the tests' own checker, neither of which shares code with the daemon."""
+        self.followed()
+        done = subprocess.run([BUILD / "muniment-verify", "--data", self.daemon.data, "--unsigned-ok", "--json"],
+                              capture_output=True, text=True, timeout=120, check=False)
+        report = json.loads(done.stdout)
+        self.assertEqual(done.returncode, 0, report)
+        uri = (self.daemon.data / "database.uri").read_text().strip()
+        self.assertEqual([str(finding) for finding in Checker(uri, str(self.daemon.data / "artifacts")).check()], [])
+        rebuilt = self.call("server.rebuild")
+        self.assertTrue(rebuilt["equal"], rebuilt)
+        return report
+
+    def test_an_event(self) -> None:
+        before = self.say("harmless")
+        told = self.say(f"my name is {SECRET}")
+        self.client.append(self.run_id, "state.patched", {"format": "merge", "patch": {"kept": 1}})
+        listed = self.redact(seq=told["seq"], dry_run=True)
+        self.assertEqual((listed["dry_run"], listed["seqs"], listed["artifact_files"]), (True, [told["seq"]], 0))
+        self.assertIn(SECRET, json.dumps(self.events()), "a dry run erases nothing")
+        done = self.redact(seq=told["seq"], legal_basis="GDPR 17")
+        self.assertEqual(done["seqs"], [told["seq"]])
+        self.assert_gone()
+        events = {event["seq"]: event for event in self.events()}
+        erased = events[told["seq"]]
+        self.assertEqual((erased["body"], erased["salt"], erased["redacted"]), (None, None, True))
+        self.assertEqual((erased["body_hash"], erased["run_hash"]), (told["body_hash"], told["run_hash"]))
+        said = events[done["seq"]]
+        self.assertEqual(said["type"], "event.redacted")
+        self.assertEqual({**said["body"], "by": ""}, {"seq": told["seq"], "reason": "asked by its subject", "legal_basis": "GDPR 17", "by": ""})
+        self.assertEqual(events[before["seq"]]["body_hash"], before["body_hash"])
+        self.assertEqual(self.client.rehydrate(self.run_id)["state"]["working"], {"kept": 1})
+        self.assertIn(told["seq"], self.assert_verified()["redactions"])
+
+    def test_what_was_spilled_and_everyone_who_shows_its_beginning(self) -> None:
+        text = f"{SECRET} " * 2_000
+        first = self.client.append(self.run_id, "message.added", {"message_id": "a", "role": "user",
+                                   "content": [{"type": "text", "content": text}]}, spill=True)
+        again = self.client.append(self.run_id, "message.added", {"message_id": "b", "role": "user",
+                                   "content": [{"type": "text", "content": text}]}, spill=True)
+        self.assertEqual(first["spilled"][0]["artifact_id"], again["spilled"][0]["artifact_id"])
+        self.assertNotEqual(files_with(self.daemon.data, SECRET), [])
+        done = self.redact(seq=first["seq"])
+        self.assertIn(again["seq"], done["seqs"])
+        self.assertEqual([item["artifact_id"] for item in done["artifacts"]], [first["spilled"][0]["artifact_id"]])
+        self.assert_gone()
+        self.assert_verified()
+
+    def test_an_artifact(self) -> None:
+        put = self.call("artifact.put", run_id=self.run_id, text=f"the file of {SECRET}", metadata={"title": SECRET})
+        done = self.redact(artifact_id=put["artifact_id"])
+        self.assertEqual(done["artifact_files"], 1)
+        self.assert_gone()
+        with self.refused("not_found"):
+            self.call("artifact.get", artifact_id=put["artifact_id"])
+        self.assert_verified()
+        with self.refused("conflict"):
+            self.redact(artifact_id=put["artifact_id"])
+        other = self.call("artifact.put", run_id=self.run_id, text="the same run goes on")
+        self.assertEqual(self.call("artifact.get", artifact_id=other["artifact_id"])["text"], "the same run goes on")
+
+    def test_states_that_held_it(self) -> None:
+        self.client.append(self.run_id, "state.patched", {"format": "merge", "patch": {"before": 1}})
+        early = self.call("snapshot.take", run_id=self.run_id)
+        told = self.client.append(self.run_id, "state.patched", {"format": "merge", "patch": {"who": SECRET}})
+        self.call("snapshot.take", run_id=self.run_id)
+        large = self.client.append(self.run_id, "state.patched", {"format": "merge", "patch": {"text": "a" * 80_000}}, spill=True)
+        kept = self.call("snapshot.take", run_id=self.run_id)
+        self.assertIn("artifact_id", kept, "this state is too large for its row")
+        done = self.redact(seq=told["seq"])
+        self.assertGreaterEqual(done["snapshots"], 2)
+        self.assertIn(kept["artifact_id"], [item["artifact_id"] for item in done["artifacts"]])
+        self.assert_gone()
+        working = self.client.rehydrate(self.run_id)["state"]["working"]
+        self.assertEqual(sorted(working), ["before", "text"])
+        rows = {row["seq"]: row for row in self.pages("snapshot.list", "snapshots", run_id=self.run_id)}
+        self.assertNotIn("erased", rows[early["seq"]], "a state of before it is as it was")
+        self.assertTrue(rows[kept["seq"]]["erased"])
+        self.assertIn(done["snapshot_seq"], rows)
+        self.assertEqual(self.client.rehydrate(self.run_id, asof=large["seq"])["state"]["working"]["before"], 1)
+        self.assert_verified()
+
+    def test_a_large_state_that_was_taken_after_the_end(self) -> None:
+        told = self.client.append(self.run_id, "state.patched", {"format": "merge", "patch": {"text": f"{SECRET} " * 6_000}}, spill=True)
+        self.call("run.end", run_id=self.run_id, outcome="success")
+        taken = self.call("snapshot.take", run_id=self.run_id)
+        self.assertIn("artifact_id", taken)
+        done = self.redact(seq=told["seq"])
+        self.assertIn(taken["artifact_id"], [item["artifact_id"] for item in done["artifacts"]])
+        self.assert_gone()
+        self.assert_verified()
+
+    def test_a_whole_run(self) -> None:
+        run_id = self.new_run("all", goal=f"help {SECRET}", labels={"who": SECRET}, external_id=SECRET)
+        self.say(f"I am {SECRET}", run_id)
+        put = self.call("artifact.put", run_id=run_id, text=SECRET)
+        pointer = f"artifact://{run_id}/{put['artifact_id']}"
+        self.call("claim.record", run_id=run_id, text=f"{SECRET} was here", pointers=[pointer])
+        self.call("evidence.record", run_id=run_id, type="note", content={"text": SECRET})
+        self.call("manifest.put", run_id=run_id, manifest={"items": [], "why": SECRET})
+        self.client.append(run_id, "state.patched", {"format": "merge", "patch": {"who": SECRET}})
+        self.call("snapshot.take", run_id=run_id)
+        self.call("run.end", run_id=run_id, outcome="success", summary=SECRET)
+        self.followed()
+        listed = self.redact(run_id=run_id, dry_run=True)
+        self.assertEqual(listed["needed"], [pointer])
+        done = self.redact(run_id=run_id)
+        self.assertEqual((done["manifests"], done["claims"], done["evidence"], done["artifact_files"]), (1, 1, 1, 1))
+        self.assert_gone()
+        self.assert_verified()
+        self.daemon.stop()
+        self.restart()
+        self.assertEqual(self.call("run.get", run_id=run_id)["run"]["status"], "ended", "a run whose start is erased is still found")
+        self.assert_gone()
+        self.assert_verified()
+
+    def test_an_event_that_was_erased_cannot_be_sent_again(self) -> None:
+        event_id = str(uuid.uuid4())
+        told = self.say(SECRET, event_id=event_id)
+        self.redact(seq=told["seq"])
+        with self.refused("conflict") as caught:
+            self.say(SECRET, event_id=event_id)
+        self.assertIn("redacted", str(caught[0]))
+        with self.refused("conflict"):
+            self.redact(seq=told["seq"])
+        self.assert_gone()
+
+    def test_a_legal_hold_refuses_it_and_says_whose_it_is(self) -> None:
+        told = self.say(SECRET)
+        held = self.call("run.annotate", run_id=self.run_id, legal_hold=True)
+        for params in ({"seq": told["seq"]}, {"run_id": self.run_id}, {"seq": told["seq"], "dry_run": True}):
+            with self.refused("conflict") as caught:
+                self.redact(**params)
+            self.assertIn("legal hold", str(caught[0]))
+            self.assertIn(f"seq {held['seq']}, set by uid:", str(caught[0]))
+        self.assertIn(SECRET, json.dumps(self.events()))
+        self.call("run.annotate", run_id=self.run_id, note="not about the hold")
+        with self.refused("conflict"):
+            self.redact(seq=told["seq"])
+        self.call("run.annotate", run_id=self.run_id, legal_hold=False)
+        self.redact(seq=told["seq"])
+        self.assert_gone()
+
+    def test_what_the_proofs_need_is_refused(self) -> None:
+        told = self.say("a word")
+        done = self.redact(seq=told["seq"])
+        with self.refused("invalid_argument"):
+            self.redact(seq=done["seq"])
+        with self.refused("not_found"):
+            self.redact(seq=10_000_000)
+        with self.refused("invalid_argument"):
+            self.redact()
+        with self.refused("invalid_argument"):
+            self.redact(seq=1, run_id=self.run_id)
+
+    def test_the_command(self) -> None:
+        told = self.say(f"by hand: {SECRET}")
+        command = [BUILD / "muniment", "--data", self.daemon.data, "audit", "redact", str(told["seq"]), "--reason", "asked"]
+        done = subprocess.run([*command, "--dry-run"], capture_output=True, text=True, timeout=60, check=True)
+        self.assertIn(f"would erase in {self.run_id}:  1 events", done.stdout)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+        self.assertIn(f"erased in {self.run_id}:  1 events", done.stdout)
+        self.assert_gone()
+
+
+class Killed(DaemonCase):
+    """A daemon that dies in the middle: before the journal nothing is erased, after it the next start erases all."""
+
+    fault = True
+
+    STEPS = ("redact.before_journal", "redact.after_journal", "redact.after_announce", "redact.after_erase", "redact.after_file",
+             "redact.before_end")
+
+    def test_all_of_it_or_none(self) -> None:
+        for step in self.STEPS:
+            with self.subTest(step=step):
+                self.killed_at(step)
+
+    def killed_at(self, step: str) -> None:
+        word = base64.b32encode(step.encode()).decode().rstrip("=")
+        run_id = self.new_run(step, goal=word)
+        told = self.client.append(run_id, "message.added", {"message_id": "a", "role": "user",
+                                  "content": [{"type": "text", "content": f"{word} " * 2_000}]}, spill=True)
+        self.client.append(run_id, "state.patched", {"format": "merge", "patch": {"who": word}})
+        self.call("snapshot.take", run_id=run_id)
+        self.daemon.stop()
+        self.daemon.start(failpoint=f"{step}=kill@1")
+        self.client.close()
+        with self.assertRaises((muniment.MunimentError, OSError)):
+            self.call("audit.redact", run_id=run_id, reason="asked")
+        wait_until(lambda: self.daemon.process is not None and self.daemon.process.poll() is not None, f"{step} killed the daemon")
+        self.assertIn(step, self.daemon.failpoint_log.read_text())
+        self.restart()
+        self.followed()
+        held = word in dump(self.daemon)
+        files = files_with(self.daemon.data, word)
+        if step == "redact.before_journal":
+            self.assertTrue(held and files, "nothing was erased")
+            self.call("audit.redact", run_id=run_id, reason="asked")
+            held, files = word in dump(self.daemon), files_with(self.daemon.data, word)
+        self.assertEqual((held, files), (False, []))
+        self.assertEqual(list((self.daemon.data / "redactions").iterdir()), [])
+        announced = [event["body"]["seq"] for event in self.events(run_id, types=["event.redacted"])]
+        self.assertEqual(len(announced), len(set(announced)), "each was announced once")
+        self.assertIn(told["seq"], announced)
+        self.assertNotIn(word, json.dumps(self.client.rehydrate(run_id)))
+        done = subprocess.run([BUILD / "muniment-verify", "--data", self.daemon.data, "--unsigned-ok", "--json"],
+                              capture_output=True, text=True, timeout=120, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout)
+
+
+if __name__ == "__main__":
+    main()
