@@ -173,7 +173,9 @@ class Checker:
         promised, run.promised = run.promised, None
         if promised is None:
             return
-        if event is None or event["type"] != "snapshot.taken" or parse(event["body"] or "{}").get("artifact_id") != promised[0]:
+        kept = event is not None and event["type"] == "snapshot.taken" and (
+            promised[0] is None or parse(event["body"] or "{}").get("artifact_id") == promised[0])   # None: its body is erased
+        if not kept:
             self.found("transition", f"artifact.stored in a run that is {run.status}", promised[1], run.run_id)
 
     def _check_life(self, run, event, body):
@@ -191,7 +193,7 @@ class Checker:
         elif kind == "run.resumed":
             legal, run.status, run.ended_at = before in ("ended", "halted"), "open", None
         elif kind == "artifact.stored" and before in ("ended", "halted"):
-            legal, run.promised = True, (body.get("artifact_id"), event["seq"])
+            legal, run.promised = True, (body.get("artifact_id") if event["body"] else None, event["seq"])
         else:
             legal = before == "open" or (before is not None and (kind in ALWAYS or kind.startswith("pointer.")))
         if not legal:
