@@ -34,6 +34,7 @@ void MethodCaller::restart() {
 void MethodCaller::close() {
   services_.reset();
   reader_.reset();
+  redactor_.reset();
   publisher_.reset();
   submitter_.reset();
   halts_.reset();
@@ -72,8 +73,10 @@ void MethodCaller::open() {
   submitter_ = std::make_unique<audit::Submitter>(std::vector<audit::Keeper>(), *publisher_, clock_);
   publisher_->start();
   reader_ = std::make_unique<store::Reader>(uri_, log_no);
-  services_.reset(new gateway::Services{clock_, *appender_, *runs_, *tail_, *files_, *snapshots_, *halts_, *publisher_, *submitter_, folder_.path(), uri_,
-                                        folder_.path() + "/munimentd.sock", clock_.now()});
+  redactor_ = std::make_unique<audit::Redactor>(audit::RedactionOptions{folder_.path() + "/redactions", uri_, log_no}, clock_, *appender_,
+                                                *runs_, *tail_, *files_, *snapshots_);
+  services_.reset(new gateway::Services{clock_, *appender_, *runs_, *tail_, *files_, *snapshots_, *halts_, *publisher_, *submitter_,
+                                        *redactor_, folder_.path(), uri_, folder_.path() + "/munimentd.sock", clock_.now()});
 }
 
 Result<gateway::Answer> MethodCaller::ask(std::string_view method, const std::string& params, std::string_view key,

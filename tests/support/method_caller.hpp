@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "audit/publisher.hpp"
+#include "audit/redaction.hpp"
 #include "audit/submitter.hpp"
 #include "base/schema.hpp"
 #include "evidence/halt_journal.hpp"
@@ -63,6 +64,7 @@ class MethodCaller {
   std::unique_ptr<evidence::HaltJournal> halts_;
   std::unique_ptr<audit::Publisher> publisher_;
   std::unique_ptr<audit::Submitter> submitter_;
+  std::unique_ptr<audit::Redactor> redactor_;
   std::unique_ptr<gateway::Services> services_;
   std::unique_ptr<store::Reader> reader_;
   std::vector<std::string> texts_;  // parameters must outlive the answers that point into them
