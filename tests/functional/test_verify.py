@@ -89,7 +89,7 @@ OTHER_ROWS = {
     "snapshot reason": ("UPDATE snapshot SET reason = 'because' WHERE reason = 'ended'", "snapshot"),
     "snapshot created_at": ("UPDATE snapshot SET created_at = now() WHERE reason = 'ended'", "snapshot"),
     "snapshot erased in silence": ("UPDATE snapshot SET salt = NULL, state = NULL, state_hash = decode(repeat('00', 32), 'hex')"
-                                   " WHERE seq < (SELECT min(seq) FROM event WHERE salt IS NULL)", "snapshot", "snapshot_hash"),
+                                   " WHERE seq < (SELECT min(seq) FROM event WHERE salt IS NULL)", "snapshot_hash"),
     "snapshot deleted": ("DELETE FROM snapshot WHERE reason = 'ended'", "snapshot"),
     "manifest text": ("UPDATE manifest SET manifest = replace(manifest::text, 'all', 'few')::json WHERE base_id IS NULL",
                       "manifest"),
