@@ -171,8 +171,9 @@ class Attacks(AttackedLog):
         Attack("edit a snapshot and its hashes", "UPDATE snapshot SET state = replace(state::text, 'review', 'revieu')::json WHERE reason = 'requested' AND"
                " state IS NOT NULL; UPDATE snapshot SET hash = sha256(salt || state::text::bytea), state_hash = sha256(state::text::bytea)"
                " WHERE reason = 'requested' AND state IS NOT NULL", "snapshot"),
+        Attack("erase a snapshot in silence", "UPDATE snapshot SET state = NULL, salt = NULL WHERE run_no = 2 AND reason = 'requested'", "snapshot_hash snapshot"),
         Attack("edit a manifest", "UPDATE manifest SET manifest = replace(manifest::text, 'all', 'few')::json WHERE base_id IS NULL", "manifest"),
-        Attack("erase a manifest in silence", "UPDATE manifest SET manifest = NULL, salt = NULL WHERE base_id IS NULL", "manifest redaction"),
+        Attack("erase a manifest in silence", "UPDATE manifest SET manifest = NULL, salt = NULL WHERE base_id IS NULL", "manifest"),
         Attack("edit a claim", "UPDATE claim SET text = 'The test fails.' WHERE status = 'supported'", "claim"),
         Attack("decide a claim", "UPDATE claim SET status = 'supported' WHERE status = 'open'", "claim"),
         Attack("edit evidence", "UPDATE evidence SET content = replace(content::text, '12', '13')::json WHERE content IS NOT NULL", "evidence"),
