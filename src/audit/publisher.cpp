@@ -112,6 +112,11 @@ std::vector<VerifierKey> Publisher::keys() const {
   return keys_.verifiers();
 }
 
+bool Publisher::can_sign() const {
+  const std::lock_guard lock(mutex_);
+  return keys_.can_sign();
+}
+
 std::string Publisher::problem() const {
   const std::lock_guard lock(mutex_);
   return problem_;

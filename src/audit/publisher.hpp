@@ -58,6 +58,7 @@ class Publisher {
   std::string origin() const { return origin_; }
   const Uuid& log_id() const { return log_id_; }
   std::vector<VerifierKey> keys() const;
+  bool can_sign() const;                      // the newest private key is there
   std::string problem() const;                // why nothing is published; empty: it is
 
   // A new key, in two steps around the event that announces it.

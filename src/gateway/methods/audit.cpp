@@ -93,17 +93,17 @@ std::string key_json(const audit::Publisher& publisher) {
   return std::move(out.end_object()).text();
 }
 
-// The event that announces a key makes it ours.
+// The event that announces a key makes it ours. A log whose private key was lost starts with a first one again.
 Result<Answer> change_key(Call& call, bool first) {
   RETURN_IF_ERROR(check_admin(call, "change the key"));
   audit::Publisher& publisher = call.services.publisher;
   const std::vector<VerifierKey> keys = publisher.keys();
-  if (first && !keys.empty()) return Error(Errc::conflict, "the log has a key: " + keys.back().text() + ". Change it with: muniment audit key rotate");
-  if (!first && keys.empty()) return Error(Errc::conflict, "the log has no key yet. Make one with: muniment audit key init");
+  if (first && publisher.can_sign()) return Error(Errc::conflict, "the log has a key: " + keys.back().text() + ". Change it with: muniment audit key rotate");
+  if (!first && !publisher.can_sign()) return Error(Errc::conflict, "the log has no key yet. Make one with: muniment audit key init");
   ASSIGN_OR_RETURN(const VerifierKey made, publisher.prepare_key());
   json::Writer body;
   body.begin_object();
-  if (!first) body.member("old_key", keys.back().text());
+  if (!keys.empty()) body.member("old_key", keys.back().text());
   body.member("new_key", made.text());
   if (call.params["reason"]) body.member("reason", call.params["reason"].string_or(""));
   PendingAppend append = log_event(call, "key.rotated", std::move(body.end_object()).text());
