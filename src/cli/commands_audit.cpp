@@ -2,20 +2,15 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include <fcntl.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <cstdlib>
 
 #include "base/file.hpp"
 #include "base/json.hpp"
 #include "cli/commands.hpp"
+#include "cli/verifier.hpp"
 
 namespace muniment::cli {
 namespace {
-
-constexpr std::size_t report_bytes_max = 64 << 20;
 
 // To a file, or to standard output where none is named.
 Status deliver(Session& session, const std::string& path, std::string_view text) {
@@ -121,43 +116,6 @@ struct VerifyOptions {
   std::vector<std::string> arguments;
 };
 
-// The independent verifier lies beside this program.
-std::string verifier_path() {
-  std::string path(4096, '\0');
-  const ssize_t size = ::readlink("/proc/self/exe", path.data(), path.size());
-  path.resize(size > 0 ? static_cast<std::size_t>(size) : 0);
-  const std::string beside = path.substr(0, path.rfind('/') + 1) + "muniment-verify";
-  return ::access(beside.c_str(), X_OK) == 0 ? beside : "muniment-verify";
-}
-
-// Runs it with standard output going to `output` (nullptr: ours). Its exit code.
-Result<int> run_verifier(std::vector<std::string> arguments, std::string* output) {
-  int pipes[2] = {-1, -1};
-  if (output != nullptr && ::pipe2(pipes, O_CLOEXEC) != 0) return file_error("making", "a pipe", errno);
-  const pid_t child = ::fork();
-  if (child < 0) return file_error("starting", "muniment-verify", errno);
-  if (child == 0) {
-    if (output != nullptr) ::dup2(pipes[1], STDOUT_FILENO);
-    std::vector<char*> words;
-    for (std::string& argument : arguments) words.push_back(argument.data());
-    words.push_back(nullptr);
-    ::execvp(words.front(), words.data());
-    ::_exit(127);
-  }
-  if (output != nullptr) {
-    ::close(pipes[1]);
-    const Fd reading(pipes[0]);
-    char buffer[65'536];
-    for (ssize_t size = 0; (size = ::read(reading.get(), buffer, sizeof buffer)) > 0;) {
-      if (output->size() < report_bytes_max) output->append(buffer, static_cast<std::size_t>(size));
-    }
-  }
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {}
-  if (WIFEXITED(status) && WEXITSTATUS(status) != 127) return WEXITSTATUS(status);
-  return Error(Errc::unavailable, "muniment-verify did not run: it lies beside muniment in every installation");
-}
-
 bool has(const std::vector<std::string>& arguments, std::string_view word) {
   return std::any_of(arguments.begin(), arguments.end(), [&](const std::string& argument) { return argument.starts_with(word); });
 }
@@ -176,15 +134,14 @@ Status note_verdict(Session& session, std::string_view report) {
 }
 
 Status verify(Session& session, const VerifyOptions& options) {
-  std::vector<std::string> arguments{verifier_path()};
-  arguments.insert(arguments.end(), options.arguments.begin(), options.arguments.end());
+  std::vector<std::string> arguments = options.arguments;
   const bool elsewhere = has(options.arguments, "--proof") || has(options.arguments, "--bundle") ||
                          has(options.arguments, "--data") || has(options.arguments, "--database");
   if (!elsewhere && !session.options.data.empty()) arguments.insert(arguments.end(), {"--data", session.options.data});
   if (session.options.json) arguments.emplace_back("--json");
   std::string report;
   const bool read = !elsewhere && session.options.json;
-  ASSIGN_OR_RETURN(session.exit_code, run_verifier(arguments, read ? &report : nullptr));
+  ASSIGN_OR_RETURN(session.exit_code, run_verifier(std::move(arguments), read ? &report : nullptr));
   if (read) session.out().print(report);
   if (elsewhere) return success();
   if (!read) {

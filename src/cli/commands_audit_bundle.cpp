@@ -6,7 +6,7 @@
 #include "base/text.hpp"
 #include "cli/bundle_export.hpp"
 #include "cli/bundle_import.hpp"
-#include "cli/bundle_verifier.hpp"
+#include "cli/verifier.hpp"
 #include "cli/commands.hpp"
 #include "cli/report_data.hpp"
 

@@ -1,4 +1,4 @@
-#include "cli/bundle_verifier.hpp"
+#include "cli/verifier.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -10,7 +10,6 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <vector>
 
 #include "base/file.hpp"
 #include "base/json.hpp"
@@ -42,38 +41,43 @@ Result<std::string> read_report(const Fd& from) {
 
 }  // namespace
 
-Result<BundleVerdict> verify_bundle(const std::string& bundle, const std::string& key) {
+Result<int> run_verifier(std::vector<std::string> arguments, std::string* output) {
   std::error_code failed;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", failed);
   if (failed) return cannot_verify(failed.message());
   const std::string program = self.parent_path() / "muniment-verify";
-  std::vector<std::string> words = {program, "--bundle", bundle, "--json"};
-  if (!key.empty()) words.insert(words.end(), {"--key", key});
-  std::vector<char*> arguments;
-  for (std::string& word : words) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
+  std::vector<char*> words{const_cast<char*>(program.c_str())};
+  for (std::string& argument : arguments) words.push_back(argument.data());
+  words.push_back(nullptr);
 
   int ends[2] = {-1, -1};
   if (::pipe2(ends, O_CLOEXEC) != 0) return cannot_verify(std::strerror(errno));
-  Fd reading(ends[0]);
+  const Fd reading(ends[0]);
   Fd writing(ends[1]);
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
-  ::posix_spawn_file_actions_adddup2(&actions, writing.get(), STDOUT_FILENO);
+  if (output != nullptr) ::posix_spawn_file_actions_adddup2(&actions, writing.get(), STDOUT_FILENO);
   pid_t child = -1;
-  const int refused = ::posix_spawn(&child, program.c_str(), &actions, nullptr, arguments.data(), environ);
+  const int refused = ::posix_spawn(&child, program.c_str(), &actions, nullptr, words.data(), environ);
   ::posix_spawn_file_actions_destroy(&actions);
   if (refused != 0) return cannot_verify(std::strerror(refused));
   writing.reset();
 
-  const Result<std::string> report = read_report(reading);
+  Result<std::string> report = read_report(reading);
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
-  if (!report) return report.error();
+  if (!report) return std::move(report).error();
+  if (output != nullptr) *output = *std::move(report);
+  if (WIFEXITED(status)) return WEXITSTATUS(status);
+  return cannot_verify(fmt::format("it was ended by signal {}", WTERMSIG(status)));
+}
+
+Result<BundleVerdict> verify_bundle(const std::string& bundle, const std::string& key) {
+  std::vector<std::string> arguments{"--bundle", bundle, "--json"};
+  if (!key.empty()) arguments.insert(arguments.end(), {"--key", key});
   BundleVerdict verdict;
-  verdict.report = *report;
-  if (WIFEXITED(status)) verdict.exit_code = WEXITSTATUS(status);
+  ASSIGN_OR_RETURN(verdict.exit_code, run_verifier(std::move(arguments), &verdict.report));
   return verdict;
 }
 
