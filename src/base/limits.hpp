@@ -17,6 +17,7 @@ inline constexpr std::size_t output_buffer_bytes_max = 8 << 20;
 inline constexpr std::size_t connections_max = 10'000;
 inline constexpr std::int64_t deadline_ms_default = 30'000;
 inline constexpr std::int64_t deadline_ms_max = 600'000;
+inline constexpr std::size_t refusals_told_apart_max = 1'024;  // by run, between two minutes
 inline constexpr std::size_t refused_body_drained_bytes_max = 64 << 20;
 
 // Ids (docs/glossary.md)

@@ -44,6 +44,7 @@ struct Error {
   std::vector<std::string> event_ids;          // to send again when the outcome is unknown
   std::optional<std::int64_t> limit;           // the limit that was passed, in its own unit
   std::optional<std::int64_t> retry_after_ms;
+  bool hidden = false;                         // says not_found, so as not to say that it is somebody else's
 
   Error() = default;
   Error(Errc c, std::string m) : code(c), message(std::move(m)) {}

@@ -9,6 +9,7 @@
 
 #include "base/limits.hpp"
 #include "base/log.hpp"
+#include "gateway/own_events.hpp"
 
 namespace muniment::daemon {
 namespace {
@@ -69,15 +70,17 @@ Status Server::listen() {
   return success();
 }
 
-Result<gateway::Caller> Server::admit(std::uint32_t uid) const {
+Result<gateway::Caller> Server::admit(std::uint32_t uid) {
   gateway::Caller caller;
   caller.uid = uid;
   caller.actor = "uid:" + std::to_string(uid);
   caller.admin = uid == 0 || uid == ::geteuid();
   const bool listed = std::find(options_.allowed_uids.begin(), options_.allowed_uids.end(), uid) != options_.allowed_uids.end();
   if (caller.admin || listed) return caller;
-  return Error(Errc::denied, "no access for uid " + std::to_string(uid) + "; the owner is uid " + std::to_string(::geteuid()) +
-                                 ". Add it: allowed_uids = [" + std::to_string(uid) + "] in muniment.toml");
+  Error error(Errc::denied, "no access for uid " + std::to_string(uid) + "; the owner is uid " + std::to_string(::geteuid()) +
+                                ". Add it: allowed_uids = [" + std::to_string(uid) + "] in muniment.toml");
+  services_.refusals.note(caller.actor, {}, error, services_.clock.now());
+  return error;
 }
 
 void Server::accept() {
@@ -128,6 +131,7 @@ void Server::run() {
   uv_timer_start(&keep_alive_, [](uv_timer_t* handle) {
     auto* self = static_cast<Server*>(handle->data);
     if (self->subscriptions_.any()) self->subscriptions_.keep_alive();
+    gateway::append_refusals(self->services_, false);
   }, keep_alive_ms, keep_alive_ms);
   uv_run(&loop_, UV_RUN_DEFAULT);
 }

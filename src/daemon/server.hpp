@@ -35,7 +35,7 @@ class Server {
   void log_grew();            // from any thread, after a commit
 
  private:
-  Result<gateway::Caller> admit(std::uint32_t uid) const;
+  Result<gateway::Caller> admit(std::uint32_t uid);
   void accept();
   void wake();
   void watch_deadlines();

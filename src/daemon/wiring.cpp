@@ -16,7 +16,7 @@
 #include "daemon/server.hpp"
 #include "evidence/halt_journal.hpp"
 #include "evidence/pointer_follower.hpp"
-#include "gateway/access.hpp"
+#include "gateway/own_events.hpp"
 #include "gateway/services.hpp"
 #include "gateway/worker_pool.hpp"
 #include "snapshot/snapshotter.hpp"
@@ -75,7 +75,6 @@ struct Daemon::Parts {
   void stop_followers();
   void watch_partitions(std::int64_t size);
   void watch_runs();
-  void append_own(std::string_view type, std::string body);
 
  private:
   std::int64_t partition_ahead_ = 0;       // the append thread's: the highest partition asked for
@@ -187,7 +186,7 @@ Status Daemon::Parts::open_socket(const Config& config) {
     watch_partitions(size);
     watch_runs();
   };
-  append_own("log.started", json::Writer().begin_object().member("version", MUNIMENT_VERSION)
+  gateway::append_own(*services, "log.started", json::Writer().begin_object().member("version", MUNIMENT_VERSION)
                                 .member("epoch", appender->status().epoch).member("log_id", appender->status().log_id.text())
                                 .member("pid", static_cast<std::int64_t>(::getpid())).end_object().text());
   return server->listen();
@@ -208,20 +207,6 @@ void Daemon::Parts::watch_partitions(std::int64_t size) {
 // Keeps the directory bounded. A run that the table does not have yet stays: it could not be loaded.
 void Daemon::Parts::watch_runs() {
   if (runs.size() > limits::runs_in_memory_max) runs.trim(limits::runs_in_memory_max / 2, run_follower->next_seq());
-}
-
-void Daemon::Parts::append_own(std::string_view type, std::string body) {
-  events::NewEvent event;
-  event.type = type;
-  event.origin = events::Origin::observed;
-  event.event_id = make_uuid_v7(clock.now());
-  event.event_id_is_ours = true;
-  event.body = std::move(body);
-  events::seal(event);
-  store::AppendRequest request;
-  request.actor = events::daemon_actor;
-  request.events.push_back({runs.find(log_run_id), std::move(event), false});
-  appender->submit(std::move(request)).ok();  // its own record is not worth failing for
 }
 
 Daemon::Daemon(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
@@ -249,7 +234,8 @@ int Daemon::serve() {
   parts.workers->stop();
   if (!parts.lost) {
     parts.snapshots->flush(flush_at_most);
-    parts.append_own("log.stopped", R"({"reason":"signal"})");
+    gateway::append_refusals(*parts.services, true);
+    gateway::append_own(*parts.services, "log.stopped", R"({"reason":"signal"})");
   }
   parts.appender->stop();
   parts.stop_followers();

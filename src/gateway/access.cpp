@@ -36,8 +36,11 @@ Result<std::shared_ptr<store::Run>> find_run(Call& call, std::string_view run_id
     return no_run(run_id);
   }
   const store::RunView view = run->view();
-  if (view.status == store::RunStatus::absent || !may_see(call.caller, view)) return no_run(run_id);
-  return run;
+  if (view.status == store::RunStatus::absent) return no_run(run_id);
+  if (may_see(call.caller, view)) return run;
+  Error error = no_run(run_id);
+  error.hidden = true;
+  return error;
 }
 
 Status check_open(const store::Run& run) {

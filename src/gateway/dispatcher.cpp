@@ -198,6 +198,7 @@ void Dispatcher::answer(ExchangePtr exchange, Result<Reply> result) {
   if (exchange->answered) return;
   exchange->answered = true;
   if (std::exchange(exchange->listed, false)) waiting_.erase(exchange->listed_at);
+  if (!result) services_.refusals.note(exchange->caller.actor, exchange->method->name, result.error(), services_.clock.now());
   if (!exchange->reply) return;
   if (!result) {
     exchange->reply(error_line(exchange->id, result.error()));

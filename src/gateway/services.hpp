@@ -7,6 +7,7 @@
 
 #include "base/clock.hpp"
 #include "base/result.hpp"
+#include "gateway/refusals.hpp"
 #include "gateway/store_health.hpp"
 #include "store/appender.hpp"
 #include "store/artifact_files.hpp"
@@ -43,6 +44,7 @@ struct Services {
   std::string socket_path;
   Time started;
   StoreHealth database{};     // reported to by whoever asks Postgres
+  Refusals refusals{};        // counted by whoever answers
 };
 
 }  // namespace muniment::gateway

@@ -114,6 +114,23 @@ class StopRule(PointerCase):
         self.call("run.annotate", run_id=self.run_id, note="seen")
         self.assertEqual(len(self.events()), before + 1)
 
+    def test_what_a_halted_run_tried_is_counted_in_the_log(self) -> None:
+        pointer, path = self.artifact()
+        path.unlink()
+        self.resolve_critical(pointer)
+        for _ in range(3):
+            with self.refused("run_halted"):
+                self.client.append(self.run_id, "x.test.a", {})
+        with self.refused("run_halted"):
+            self.client.put(self.run_id, b"x")
+        self.daemon.stop()   # which writes down what the minute has counted so far
+        self.restart()
+        told = [event["body"] for event in self.call("event.list", run_id="_log", types=["access.refused"], limit=1000)["events"]
+                if event["body"].get("run_id") == self.run_id]
+        self.assertEqual(sum(body["count"] for body in told), 4)
+        self.assertEqual({body["reason"] for body in told}, {"run_halted"})
+        self.assertEqual({method for body in told for method in body["methods"]}, {"event.append", "artifact.put"})
+
     def test_reads_of_a_halted_run_are_served(self) -> None:
         pointer, path = self.artifact()
         path.unlink()
