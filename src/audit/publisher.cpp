@@ -45,6 +45,7 @@ Publisher::Publisher(PublisherOptions options, Clock& clock, store::Appender& ap
       origin_(options_.origin + "/" + appender.status().log_id.text()), log_id_(appender.status().log_id),
       reader_(options_.uri, options_.log_no), writer_(std::move(writer)), keys_(std::move(keys)) {
   newest_.checkpoint = {origin_, 0, sha256("")};
+  show_keys();
 }
 
 Publisher::~Publisher() { stop(); }
@@ -72,7 +73,9 @@ Status Publisher::settle_next_key() {
   ASSIGN_OR_RETURN(const auto newest, reader_.events(announced, 1));
   const auto body = json::parse(newest.empty() ? "{}" : newest.front().body.value_or("{}"));
   const bool ours = body && body->root()["new_key"].string_or("") == keys_.next()->verifier().text();
-  return ours ? keys_.adopt_next() : keys_.drop_next();
+  Status settled = ours ? keys_.adopt_next() : keys_.drop_next();
+  show_keys();
+  return settled;
 }
 
 void Publisher::start() { thread_ = named_thread("publisher", [this] { follow(); }); }
@@ -109,12 +112,12 @@ Result<Published> Publisher::covering(std::int64_t seq, Deadline deadline) const
 
 std::vector<VerifierKey> Publisher::keys() const {
   const std::lock_guard lock(mutex_);
-  return keys_.verifiers();
+  return verifiers_;
 }
 
 bool Publisher::can_sign() const {
   const std::lock_guard lock(mutex_);
-  return keys_.can_sign();
+  return can_sign_;
 }
 
 std::string Publisher::problem() const {
@@ -122,8 +125,14 @@ std::string Publisher::problem() const {
   return problem_;
 }
 
-Result<VerifierKey> Publisher::prepare_key() {
+void Publisher::show_keys() {
   const std::lock_guard lock(mutex_);
+  verifiers_ = keys_.verifiers();
+  can_sign_ = keys_.can_sign();
+}
+
+Result<VerifierKey> Publisher::prepare_key() {
+  const std::lock_guard lock(keys_mutex_);
   if (keys_.next()) return Error(Errc::conflict, "a new key is being made. Ask again.");
   RETURN_IF_ERROR(keys_.prepare_next(origin_));
   return keys_.next()->verifier();
@@ -131,8 +140,10 @@ Result<VerifierKey> Publisher::prepare_key() {
 
 Status Publisher::adopt_key() {
   {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard keys_lock(keys_mutex_);
     RETURN_IF_ERROR(keys_.adopt_next());
+    show_keys();
+    const std::lock_guard lock(mutex_);
     keys_changed_ = true;
   }
   wake();
@@ -140,7 +151,7 @@ Status Publisher::adopt_key() {
 }
 
 void Publisher::drop_key() {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(keys_mutex_);
   (void)keys_.drop_next();
 }
 
@@ -211,7 +222,7 @@ Status Publisher::catch_up_from(std::int64_t size) {
 Status Publisher::hold_against_last_signed() {
   std::optional<LastSigned> last;
   {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(keys_mutex_);
     last = keys_.last_signed();
   }
   if (!last) return success();
@@ -269,36 +280,42 @@ Status Publisher::add(const events::Event& event) {
 Status Publisher::publish() {
   const store::LogStatus log = appender_.status();
   RETURN_IF_ERROR(advance(log.size));
-  std::unique_lock lock(mutex_);
-  const bool newly_keyed = std::exchange(keys_changed_, false);
-  const bool wants_note = keys_.can_sign() && (newly_keyed || newest_.note.empty());
-  problem_.clear();
-  if (writer_.size() == newest_.checkpoint.size && !wants_note) return success();
+  const std::lock_guard keys_lock(keys_mutex_);
+  {
+    const std::lock_guard lock(mutex_);
+    const bool newly_keyed = std::exchange(keys_changed_, false);
+    const bool wants_note = keys_.can_sign() && (newly_keyed || newest_.note.empty());
+    problem_.clear();
+    if (writer_.size() == newest_.checkpoint.size && !wants_note) return success();
+  }
   if (writer_.root() != log.root) {
     begun_ = false;  // the files may be at fault: they are looked at again from their start
     return Error(Errc::corrupt, "the tiles do not give the log's root. Run muniment-verify");
   }
-  lock.unlock();
   RETURN_IF_ERROR(writer_.write_partial());
-  lock.lock();
   Published next{{origin_, log.size, log.root}, {}};
   if (keys_.can_sign()) {
-    next.note = keys_.sign(next.checkpoint).signed_text();
-    FAILPOINT("checkpoint.before_remember");
-    RETURN_IF_ERROR(keys_.remember(next.checkpoint, next.note));
-    FAILPOINT("checkpoint.after_remember");
+    ASSIGN_OR_RETURN(next.note, sign(next.checkpoint));
+    RETURN_IF_ERROR(writer_.write_checkpoint(next.note));
   }
-  const bool by_both = keys_.has_old();
-  newest_ = next;
+  {
+    const std::lock_guard lock(mutex_);
+    newest_ = next;
+  }
   changed_.notify_all();
-  lock.unlock();
   if (next.note.empty()) return keep_progress(false);
-  RETURN_IF_ERROR(writer_.write_checkpoint(next.note));
   if (on_signed) on_signed(next);
-  RETURN_IF_ERROR(keep_progress(by_both || kept_ == Monotonic{}));
-  if (!by_both) return success();
-  lock.lock();
-  return keys_.forget_old();
+  RETURN_IF_ERROR(keep_progress(keys_.has_old() || kept_ == Monotonic{}));
+  return keys_.has_old() ? keys_.forget_old() : success();
+}
+
+// Durable in the keyring before anybody can see it.
+Result<std::string> Publisher::sign(const Checkpoint& checkpoint) {
+  std::string note = keys_.sign(checkpoint).signed_text();
+  FAILPOINT("checkpoint.before_remember");
+  RETURN_IF_ERROR(keys_.remember(checkpoint, note));
+  FAILPOINT("checkpoint.after_remember");
+  return note;
 }
 
 // Now and then: the tiles durable, how far they are, and the newest note in the database.

@@ -82,6 +82,8 @@ class Publisher {
   Status advance(std::int64_t size);
   Status add(const events::Event& event);
   Status publish();
+  Result<std::string> sign(const Checkpoint& checkpoint);
+  void show_keys();
   Status keep_progress(bool now);
   void set_problem(const Error& error);
 
@@ -101,9 +103,14 @@ class Publisher {
   std::int64_t kept_size_ = 0;
 
   std::atomic<bool> woken_{false};
+  // Held while files are written, so never taken on the loop thread; before mutex_ where both are.
+  std::mutex keys_mutex_;
+  Keyring keys_;
+
   mutable std::mutex mutex_;                  // guards what follows
   mutable std::condition_variable changed_;
-  Keyring keys_;
+  std::vector<VerifierKey> verifiers_;        // as the keyring has them
+  bool can_sign_ = false;
   bool keys_changed_ = false;
   Published newest_;
   std::string problem_;
