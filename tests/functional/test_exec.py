@@ -21,6 +21,11 @@ from support import BUILD, ROOT, DaemonCase, main, muniment, wait_until
 FINISH_S = 60.0
 
 
+def heed_signals() -> None:
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
 class ExecCase(DaemonCase):
     def setUp(self) -> None:
         super().setUp()
@@ -43,8 +48,9 @@ class ExecCase(DaemonCase):
 
     def spawn(self, *command: str, options: tuple[str, ...] = ()) -> subprocess.Popen[bytes]:
         """In the background; `said` waits for its words."""
+        # A shell cannot trap what was ignored when it started, and background jobs and nohup ignore signals.
         process = subprocess.Popen(self.words(*command, options=options), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, cwd=self.folder, env=self.environment())
+                                   stderr=subprocess.PIPE, cwd=self.folder, env=self.environment(), preexec_fn=heed_signals)
         self.addCleanup(lambda: (process.kill(), process.communicate()))
         return process
 
