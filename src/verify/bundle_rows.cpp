@@ -52,7 +52,10 @@ class JsonRows : public RowSource {
     if (!position) return bad_line(spec_.name, document ? "a line without its seq" : document.error().message);
     seq = *position;
     values.clear();
-    for (const Column& column : spec_.columns) values.push_back(value_of(row[column.name], column.kind));
+    for (const Column& column : spec_.columns) {
+      const json::Value value = row[column.name];
+      values.push_back(value ? value_of(value, column.kind) : Text("(no such column)"));
+    }
     return true;
   }
 
@@ -75,7 +78,9 @@ Result<TakenSnapshot> snapshot_of(std::string_view line, const std::map<std::str
   snapshot.salt = bytes_of(row["salt"], 32);
   snapshot.state = row["state"].as_string();
   const auto hash = bytes_of(row["hash"], 32), state_hash = bytes_of(row["state_hash"], 32);
-  if (!hash || !state_hash) return bad_line("snapshots.jsonl", "a line without its hashes");
+  if (!hash || !state_hash || !row["salt"] || !row["state"] || !row["artifact_id"]) {
+    return bad_line("snapshots.jsonl", "a line that lacks a member of a snapshot");
+  }
   snapshot.hash = *hash;
   snapshot.state_hash = *state_hash;
   const auto artifact = artifacts.find(row["artifact_id"].string_or(""));
@@ -119,7 +124,8 @@ Result<std::unique_ptr<BundleEvent>> parse_bundle_event(std::string_view line) {
   const auto event_id = parse_uuid(text_of(row, "event_id").value_or(""));
   auto body_hash = bytes_of(row["body_hash"], 32), run_hash = bytes_of(row["run_hash"], 32);
   const Text type = text_of(row, "type"), actor = text_of(row, "actor");
-  if (!seq || !run_no || !run_seq || !origin || !schema_version || !recorded_at || !event_id || !body_hash || !run_hash || !type || !actor) {
+  const bool all_there = row["occurred_at"] && row["step_id"] && row["salt"] && row["body"];  // null where there is none
+  if (!seq || !run_no || !run_seq || !origin || !schema_version || !recorded_at || !event_id || !body_hash || !run_hash || !type || !actor || !all_there) {
     return bad_line("events.jsonl", "a line that lacks a member of an event");
   }
   view.seq = *seq;

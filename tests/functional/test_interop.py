@@ -109,6 +109,14 @@ class Agreement(Case):
         with tarfile.open(fileobj=io.BytesIO(unpacked)) as tar:
             whole = {member.name: tar.extractfile(member).read() for member in tar}  # type: ignore[union-attr]
         head = json.loads(whole.pop("bundle.json"))
+
+        def refused(members: dict[str, bytes], what: str) -> None:
+            path = self.folder / "changed.muniment.tar.zst"
+            write_tar(path, {"bundle.json": json.dumps({**head, "files": files_of(members)}).encode(), **members})
+            self.assertLessEqual(set(self.codes("--bundle", path, "--key", key)), {1, 4}, what)
+
+        for name, member in (("evidence.jsonl", b"validator_id"), ("events.jsonl", b"occurred_at"), ("claims.jsonl", b"step_id")):
+            refused({**whole, name: whole[name].replace(member, b"X" + member[1:], 1)}, f"{name}: {member!r} is called otherwise")
         rng = random.Random(SEED)
         with self.subTest(f"SEED={SEED}"):
             for name in [name for name in whole if name != "keys"]:
@@ -117,10 +125,7 @@ class Agreement(Case):
                     at = rng.randrange(len(data))
                     if b"log_no" in data[max(0, at - 12):at + 12]:
                         continue   # the exporting database's number, which proves nothing
-                    members = {**whole, name: data[:at] + bytes([data[at] ^ 1 << rng.randrange(8)]) + data[at + 1:]}
-                    path = self.folder / "changed.muniment.tar.zst"
-                    write_tar(path, {"bundle.json": json.dumps({**head, "files": files_of(members)}).encode(), **members})
-                    self.assertLessEqual(set(self.codes("--bundle", path, "--key", key)), {1, 4}, f"{name} at {at}")
+                    refused({**whole, name: data[:at] + bytes([data[at] ^ 1 << rng.randrange(8)]) + data[at + 1:]}, f"{name} at {at}")
 
 
 if __name__ == "__main__":
