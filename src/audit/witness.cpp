@@ -11,7 +11,6 @@
 #include <fmt/format.h>
 
 #include "base/base64.hpp"
-#include "base/failpoint.hpp"
 #include "base/file.hpp"
 #include "base/limits.hpp"
 #include "events/merkle_proof.hpp"
@@ -135,9 +134,7 @@ WitnessAnswer Witness::add_checkpoint(std::string_view body) {
     return std::none_of(keys.begin(), keys.end(), [&](const VerifierKey& key) { return key.id == signature.id && key.name == signature.name; });
   });
   note->signatures.push_back(cosignature);
-  FAILPOINT("witness.before_keep");
   if (Status kept = keep(*checkpoint, note->signed_text()); !kept) return answer(500, kept.error().message);
-  FAILPOINT("witness.after_keep");
   return {200, cosignature.line(), false};
 }
 
