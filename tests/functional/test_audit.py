@@ -268,6 +268,31 @@ class Unsigned(AuditCase):
         self.assertTrue(list((self.daemon.data / "tiles/tile/entries").rglob("*")))
 
 
+class HalfRotated(AuditCase):
+    fault = True
+
+    def test_sigkill_between_the_two_keys_of_a_rotation(self) -> None:
+        """The event is in the log, the old key is put aside, the new one is not in its place yet: the start puts it there."""
+        self.settled()
+        self.daemon.stop()
+        self.daemon.start(failpoint="keys.after_old=kill@1")
+        self.client.close()
+        with self.assertRaises(muniment.MunimentError):
+            self.daemon.client(retry_for_s=0).call("audit.key", action="rotate")
+        assert self.daemon.process is not None
+        self.assertEqual(self.daemon.process.wait(30), -9)
+        self.assertFalse((self.daemon.data / "keys/log.key").exists())
+        self.restart()
+        keys = self.call("audit.key")["keys"]
+        rotated = self.call("event.list", run_id="_log", types=["key.rotated"], limit=1000)["events"][-1]["body"]
+        self.assertEqual(keys[-2:], [rotated["old_key"], rotated["new_key"]])
+        self.settled()
+        both = self.path("both", "".join(f"{key}\n" for key in keys))
+        self.assertEqual(self.verifier("--data", self.daemon.data, "--key", self.key)[0], 0)   # from the first key on
+        self.daemon.stop()
+        self.assertEqual(self.python("--tiles", self.daemon.data / "tiles", key=both)[0], 0)
+
+
 class Restarts(AuditCase):
     fault = True
 
@@ -314,24 +339,6 @@ class Restarts(AuditCase):
                 self.restart()
                 self.kept(self.settled()["note"])
                 self.everything_signed_agrees()
-
-    def test_sigkill_between_the_two_keys_of_a_rotation(self) -> None:
-        """The event is in the log, the old key is put aside, the new one is not in its place yet: the start puts it there."""
-        self.settled()
-        self.daemon.stop()
-        self.daemon.start(failpoint="keys.after_old=kill@1")
-        self.client.close()
-        with self.assertRaises(muniment.MunimentError):
-            self.daemon.client(retry_for_s=0).call("audit.key", action="rotate")
-        assert self.daemon.process is not None
-        self.assertEqual(self.daemon.process.wait(30), -9)
-        self.assertFalse((self.daemon.data / "keys/log.key").exists())
-        self.restart()
-        keys = self.call("audit.key")["keys"]
-        rotated = self.call("event.list", run_id="_log", types=["key.rotated"], limit=1000)["events"][-1]["body"]
-        self.assertEqual(keys[-2:], [rotated["old_key"], rotated["new_key"]])
-        self.kept(self.settled()["note"])
-        self.everything_signed_agrees()
 
     def test_tiles_that_are_gone_or_damaged_are_made_again(self) -> None:
         self.call("event.append", run_id=self.run_id, events=[{"type": "x.test.noted", "body": {"n": n}} for n in range(400)])
