@@ -58,8 +58,13 @@ Result<std::unique_ptr<Publisher>> Publisher::open(PublisherOptions options, Clo
       new Publisher(std::move(options), clock, appender, tail, std::move(keys), std::move(writer)));
   const auto& last = publisher->keys_.last_signed();
   const std::int64_t size = appender.status().size;
-  if (last && last->checkpoint.size > size) appender.refuse(rolled_back(size, last->checkpoint));
+  const bool was_signed = last.has_value();
+  if (was_signed && last->checkpoint.size > size) appender.refuse(rolled_back(size, last->checkpoint));
   RETURN_IF_ERROR(publisher->settle_next_key());
+  // A log that was signed is held against its signature before anything is appended to it.
+  if (was_signed) {
+    if (Status begun = publisher->begin(); !begun) publisher->set_problem(begun.error());
+  }
   return publisher;
 }
 

@@ -42,7 +42,7 @@ struct Published {
 
 class Publisher {
  public:
-  // Errors: those of the keys and the folders; what is wrong with the log is found by the thread.
+  // Errors: those of the keys and the folders. A log that is not what was signed appends nothing from here on.
   static Result<std::unique_ptr<Publisher>> open(PublisherOptions options, Clock& clock, store::Appender& appender,
                                                  const store::Tail& tail);
   ~Publisher();
