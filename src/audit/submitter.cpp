@@ -1,7 +1,6 @@
 #include "audit/submitter.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 
 #include <fmt/format.h>
@@ -12,6 +11,7 @@
 #include "base/http.hpp"
 #include "base/limits.hpp"
 #include "base/log.hpp"
+#include "base/text.hpp"
 #include "base/thread.hpp"
 
 namespace muniment::audit {
@@ -222,7 +222,10 @@ Status Submitter::cosign(Line& line, const Published& published) {
     request.body = add_checkpoint_request(line.held_size, proof, published.note);
     ASSIGN_OR_RETURN(const HttpAnswer answer, http(request));
     if (answer.status == 409) {
-      std::from_chars(answer.body.data(), answer.body.data() + answer.body.size(), line.held_size);
+      std::string_view body = answer.body;
+      const auto held = parse_decimal(take_line(body).value_or(""));
+      if (!held) return Error(Errc::unavailable, "the witness answered 409 without the size that it holds");
+      line.held_size = *held;
       if (line.held_size > published.checkpoint.size) {
         return Error(Errc::system_error, fmt::format("the witness has seen {} events of this log, which has {}: see docs/runbook.md#log_rolled_back",
                                                      line.held_size, published.checkpoint.size));

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
-#include <cstring>
 #include <memory>
 
 #include <fmt/format.h>
@@ -13,6 +11,7 @@
 #include "base/base64.hpp"
 #include "base/file.hpp"
 #include "base/limits.hpp"
+#include "base/text.hpp"
 #include "events/merkle_proof.hpp"
 
 namespace muniment::audit {
@@ -26,34 +25,20 @@ struct AddCheckpoint {
   std::string_view note;
 };
 
-std::optional<std::int64_t> size_of(std::string_view text) {
-  std::int64_t size = 0;
-  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), size);
-  if (failed != std::errc() || end != text.data() + text.size() || size < 0 || fmt::to_string(size) != text) return std::nullopt;
-  return size;
-}
-
 std::optional<AddCheckpoint> parse_add_checkpoint(std::string_view body) {
   AddCheckpoint request;
-  const auto line = [&]() -> std::optional<std::string_view> {
-    const std::size_t end = body.find('\n');
-    if (end == std::string_view::npos) return std::nullopt;
-    const std::string_view text = body.substr(0, end);
-    body.remove_prefix(end + 1);
-    return text;
-  };
-  const auto old = line();
+  const auto old = take_line(body);
   if (!old || !old->starts_with("old ")) return std::nullopt;
-  const auto size = size_of(old->substr(4));
+  const auto size = parse_decimal(old->substr(4));
   if (!size) return std::nullopt;
   request.old_size = *size;
   for (;;) {
-    const auto next = line();
+    const auto next = take_line(body);
     if (!next) return std::nullopt;
     if (next->empty()) break;
-    const auto bytes = from_base64(*next);
-    if (!bytes || bytes->size() != sizeof(Hash) || request.proof.size() == proof_hashes_max) return std::nullopt;
-    std::memcpy(request.proof.emplace_back().data(), bytes->data(), sizeof(Hash));
+    const auto hash = hash_from_base64(*next);
+    if (!hash || request.proof.size() == proof_hashes_max) return std::nullopt;
+    request.proof.push_back(*hash);
   }
   request.note = body;
   return request;

@@ -56,4 +56,12 @@ std::optional<std::string> from_base64(std::string_view text) {
   return bytes;
 }
 
+std::optional<Hash> hash_from_base64(std::string_view text) {
+  const auto bytes = from_base64(text);
+  Hash hash;
+  if (!bytes || bytes->size() != hash.size()) return std::nullopt;
+  std::copy(bytes->begin(), bytes->end(), hash.begin());
+  return hash;
+}
+
 }  // namespace muniment

@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/sha256.hpp"
+
 namespace muniment {
 
 std::string to_base64(std::string_view bytes);
@@ -12,5 +14,6 @@ std::string to_base64(std::string_view bytes);
 // nullopt for anything but what to_base64 writes: no white space, no missing padding, no bits set
 // that no byte holds.
 std::optional<std::string> from_base64(std::string_view text);
+std::optional<Hash> hash_from_base64(std::string_view text);  // exactly 32 bytes
 
 }  // namespace muniment

@@ -1,13 +1,13 @@
 #include "base/signed_note.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 
 #include <fmt/format.h>
 
 #include "base/base64.hpp"
 #include "base/limits.hpp"
+#include "base/text.hpp"
 #include "base/utf8.hpp"
 
 namespace muniment {
@@ -99,15 +99,6 @@ Result<NoteSignature> parse_signature(std::string_view line) {
   signature.id = static_cast<std::uint32_t>(from_big_endian(std::string_view(*bytes).substr(0, 4)));
   signature.bytes = bytes->substr(4);
   return signature;
-}
-
-// Takes the line up to the next newline away; nullopt where there is none.
-std::optional<std::string_view> take_line(std::string_view& text) {
-  const std::size_t end = text.find('\n');
-  if (end == std::string_view::npos) return std::nullopt;
-  const std::string_view line = text.substr(0, end);
-  text.remove_prefix(end + 1);
-  return line;
 }
 
 }  // namespace
@@ -231,13 +222,12 @@ Result<Checkpoint> Checkpoint::parse(std::string_view text) {
   Checkpoint checkpoint;
   checkpoint.origin = *origin;
   if (checkpoint.origin.empty()) return bad("the origin is empty");
-  const auto [end, failed] = std::from_chars(size->data(), size->data() + size->size(), checkpoint.size);
-  if (failed != std::errc() || end != size->data() + size->size() || checkpoint.size < 0 || fmt::to_string(checkpoint.size) != *size) {
-    return bad("the size is not a decimal number");
-  }
-  const auto hash = from_base64(*root);
-  if (!hash || hash->size() != checkpoint.root.size()) return bad("the root is not 32 bytes in base64");
-  std::memcpy(checkpoint.root.data(), hash->data(), hash->size());
+  const auto number = parse_decimal(*size);
+  if (!number) return bad("the size is not a decimal number");
+  checkpoint.size = *number;
+  const auto hash = hash_from_base64(*root);
+  if (!hash) return bad("the root is not 32 bytes in base64");
+  checkpoint.root = *hash;
   return checkpoint;
 }
 

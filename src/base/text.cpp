@@ -1,5 +1,7 @@
 #include "base/text.hpp"
 
+#include <charconv>
+
 #include <fmt/format.h>
 
 #include <array>
@@ -77,6 +79,21 @@ std::string escape_json_for_terminal(std::string_view json) {
     }
     return true;
   });
+}
+
+std::optional<std::string_view> take_line(std::string_view& text) {
+  const std::size_t end = text.find('\n');
+  if (end == std::string_view::npos) return std::nullopt;
+  const std::string_view line = text.substr(0, end);
+  text.remove_prefix(end + 1);
+  return line;
+}
+
+std::optional<std::int64_t> parse_decimal(std::string_view text) {
+  std::int64_t number = 0;
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (failed != std::errc() || end != text.data() + text.size() || number < 0 || std::to_string(number) != text) return std::nullopt;
+  return number;
 }
 
 std::string grouped(std::uint64_t number) {

@@ -1,7 +1,9 @@
-// Text for people: cut at a character, safe on a terminal, numbers with units.
+// Text for people: cut at a character, safe on a terminal, numbers with units. And the two things that every format made
+// of lines is read by.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -17,6 +19,12 @@ std::string escape_for_terminal(std::string_view text);
 
 // The same for JSON, which stays JSON that says the same: \u001b, \u202e.
 std::string escape_json_for_terminal(std::string_view json);
+
+// The line up to the next line feed, which goes with it; nullopt where there is no line feed left.
+std::optional<std::string_view> take_line(std::string_view& text);
+
+// A number as it is written: digits, and no zero in front of others. nullopt for anything else, or over 2^63 - 1.
+std::optional<std::int64_t> parse_decimal(std::string_view text);
 
 // The parts with `separator` between them. (fmt::join does that too, and has gcc 12 warn of an
 // overflow that is not there.)

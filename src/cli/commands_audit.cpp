@@ -2,10 +2,9 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include <cstdlib>
-
 #include "base/file.hpp"
 #include "base/json.hpp"
+#include "base/text.hpp"
 #include "cli/commands.hpp"
 #include "cli/verifier.hpp"
 
@@ -90,15 +89,11 @@ void declare_prove(CLI::App& command, ProveOptions& options) {
   command.add_option("-o,--output", options.file, "Write the proof to this file")->type_name("FILE.tlog-proof");
 }
 
-bool is_number(std::string_view text) {
-  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos && text.size() < 19;
-}
-
 Status prove(Session& session, const ProveOptions& options) {
   json::Writer params;
   params.begin_object();
-  if (is_number(options.what)) {
-    params.member("seq", static_cast<std::int64_t>(std::strtoll(options.what.c_str(), nullptr, 10)));
+  if (const auto seq = parse_decimal(options.what)) {
+    params.member("seq", *seq);
   } else {
     ASSIGN_OR_RETURN(const std::string run, session.run_id(options.what));
     params.member("run_id", run);

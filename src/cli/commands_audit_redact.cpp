@@ -2,9 +2,8 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include <cstdlib>
-
 #include "base/ids.hpp"
+#include "base/text.hpp"
 #include "cli/commands.hpp"
 
 namespace muniment::cli {
@@ -25,8 +24,8 @@ void declare(CLI::App& command, RedactOptions& options) {
 }
 
 Status write_target(Session& session, const std::string& what, json::Writer& params) {
-  if (!what.empty() && what.size() < 19 && what.find_first_not_of("0123456789") == std::string::npos) {
-    params.member("seq", static_cast<std::int64_t>(std::strtoll(what.c_str(), nullptr, 10)));
+  if (const auto seq = parse_decimal(what)) {
+    params.member("seq", *seq);
     return success();
   }
   if (parse_uuid(what)) {  // a run's id may be a UUID too: the run comes first

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 
@@ -11,13 +10,6 @@
 
 namespace muniment::cli {
 namespace {
-
-std::optional<std::int64_t> whole_number(std::string_view text) {
-  std::int64_t number = 0;
-  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (failed != std::errc() || end != text.data() + text.size() || number < 0) return std::nullopt;
-  return number;
-}
 
 std::string error_json(const Error& error) {
   json::Writer writer;
@@ -101,7 +93,7 @@ Result<std::string> Session::run_id(std::string_view name) {
 
 Result<std::string> Session::newest_run(std::string_view back) {
   std::optional<std::int64_t> steps = 0;
-  if (!back.empty()) steps = back.starts_with("~") ? whole_number(back.substr(1)) : std::nullopt;
+  if (!back.empty()) steps = back.starts_with("~") ? parse_decimal(back.substr(1)) : std::nullopt;
   if (!steps || *steps > 999) {
     return Error(Errc::invalid_argument, "give @last or @last~N, with N up to 999");
   }
@@ -114,7 +106,7 @@ Result<std::string> Session::newest_run(std::string_view back) {
 }
 
 Result<std::string> Session::numbered_run(std::string_view number) {
-  const auto run_no = whole_number(number);
+  const auto run_no = parse_decimal(number);
   if (!run_no) return Error(Errc::invalid_argument, fmt::format("@{} is not @last or a run's number", number));
   std::string cursor;
   do {

@@ -161,39 +161,21 @@ Result<std::vector<SnapshotRow>> Reader::snapshots(std::int64_t run_no,
 }
 
 Result<std::vector<ArtifactRow>> Reader::artifacts_in(std::string_view run_id, SeqSpan span, std::size_t limit) {
-  return guarded(impl_->connection, "reading a run's artifacts", [&] {
-    return rows_of(query(impl_->connection, "artifacts_in",
-                         "SELECT " MUNIMENT_ARTIFACT_COLUMNS
-                         " FROM artifact WHERE log_no = $1 AND run_id = $2 AND seq >= $3 AND seq < $4"
-                         " ORDER BY seq LIMIT $5",
-                         impl_->params().text(run_id).integer(span.from).integer(span.to).integer(
-                             static_cast<std::int64_t>(limit))),
-                   artifact_of);
-  });
+  return rows_in(*impl_, "artifacts_in",
+                 "SELECT " MUNIMENT_ARTIFACT_COLUMNS " FROM artifact WHERE log_no = $1 AND run_id = $2" MUNIMENT_IN_SPAN("seq"),
+                 impl_->params().text(run_id), span, limit, artifact_of);
 }
 
 Result<std::vector<ManifestRow>> Reader::manifests_in(std::string_view run_id, SeqSpan span, std::size_t limit) {
-  return guarded(impl_->connection, "reading a run's manifests", [&] {
-    return rows_of(query(impl_->connection, "manifests_in",
-                         "SELECT " MUNIMENT_MANIFEST_COLUMNS
-                         " FROM manifest WHERE log_no = $1 AND run_id = $2 AND seq >= $3 AND seq < $4"
-                         " ORDER BY seq LIMIT $5",
-                         impl_->params().text(run_id).integer(span.from).integer(span.to).integer(
-                             static_cast<std::int64_t>(limit))),
-                   manifest_of);
-  });
+  return rows_in(*impl_, "manifests_in",
+                 "SELECT " MUNIMENT_MANIFEST_COLUMNS " FROM manifest WHERE log_no = $1 AND run_id = $2" MUNIMENT_IN_SPAN("seq"),
+                 impl_->params().text(run_id), span, limit, manifest_of);
 }
 
 Result<std::vector<SnapshotRow>> Reader::snapshots_in(std::int64_t run_no, SeqSpan span, std::size_t limit) {
-  return guarded(impl_->connection, "reading a run's snapshots", [&] {
-    return rows_of(query(impl_->connection, "snapshots_in",
-                         "SELECT " MUNIMENT_SNAPSHOT_COLUMNS
-                         " FROM snapshot WHERE log_no = $1 AND run_no = $2 AND event_seq >= $3 AND event_seq < $4"
-                         " ORDER BY event_seq LIMIT $5",
-                         impl_->params().integer(run_no).integer(span.from).integer(span.to).integer(
-                             static_cast<std::int64_t>(limit))),
-                   snapshot_of);
-  });
+  return rows_in(*impl_, "snapshots_in",
+                 "SELECT " MUNIMENT_SNAPSHOT_COLUMNS " FROM snapshot WHERE log_no = $1 AND run_no = $2" MUNIMENT_IN_SPAN("event_seq"),
+                 impl_->params().integer(run_no), span, limit, snapshot_of);
 }
 
 }  // namespace muniment::store

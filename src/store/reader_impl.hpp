@@ -45,6 +45,18 @@ std::vector<Row> rows_of(const pqxx::result& rows, Row (*row_of)(const pqxx::row
   return out;
 }
 
+// The rows of one run, by a position that the table names: `sql` holds the columns, the table, and the run as $2.
+#define MUNIMENT_IN_SPAN(position) " AND " position " >= $3 AND " position " < $4 ORDER BY " position " LIMIT $5"
+
+template <typename Row>
+Result<std::vector<Row>> rows_in(Reader::Impl& impl, std::string_view name, std::string_view sql, Params of_run, SeqSpan span,
+                                 std::size_t limit, Row (*row_of)(const pqxx::row&)) {
+  return guarded(impl.connection, "reading " + std::string(name), [&] {
+    return rows_of(query(impl.connection, name, sql,
+                         of_run.integer(span.from).integer(span.to).integer(static_cast<std::int64_t>(limit))), row_of);
+  });
+}
+
 // The types that change a run's head, and those that change its row: the index "life" holds these.
 #define MUNIMENT_HEAD_TYPES "'run.started', 'run.ended', 'run.halted', 'run.resumed'"
 #define MUNIMENT_LIFE_TYPES MUNIMENT_HEAD_TYPES ", 'run.annotated'"

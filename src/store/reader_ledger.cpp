@@ -104,27 +104,15 @@ Result<std::optional<EvidenceRow>> Reader::evidence_by_id(const Uuid& evidence_i
 }
 
 Result<std::vector<ClaimRow>> Reader::claims_in(std::string_view run_id, SeqSpan span, std::size_t limit) {
-  return guarded(impl_->connection, "reading a run's claims", [&] {
-    return rows_of(query(impl_->connection, "claims_in",
-                         "SELECT " MUNIMENT_CLAIM_COLUMNS
-                         " FROM claim WHERE log_no = $1 AND run_id = $2 AND seq >= $3 AND seq < $4"
-                         " ORDER BY seq LIMIT $5",
-                         impl_->params().text(run_id).integer(span.from).integer(span.to).integer(
-                             static_cast<std::int64_t>(limit))),
-                   claim_of);
-  });
+  return rows_in(*impl_, "claims_in",
+                 "SELECT " MUNIMENT_CLAIM_COLUMNS " FROM claim WHERE log_no = $1 AND run_id = $2" MUNIMENT_IN_SPAN("seq"),
+                 impl_->params().text(run_id), span, limit, claim_of);
 }
 
 Result<std::vector<EvidenceRow>> Reader::evidence_in(std::string_view run_id, SeqSpan span, std::size_t limit) {
-  return guarded(impl_->connection, "reading a run's evidence", [&] {
-    return rows_of(query(impl_->connection, "evidence_in",
-                         "SELECT " MUNIMENT_EVIDENCE_COLUMNS
-                         " FROM evidence WHERE log_no = $1 AND run_id = $2 AND seq >= $3 AND seq < $4"
-                         " ORDER BY seq LIMIT $5",
-                         impl_->params().text(run_id).integer(span.from).integer(span.to).integer(
-                             static_cast<std::int64_t>(limit))),
-                   evidence_of);
-  });
+  return rows_in(*impl_, "evidence_in",
+                 "SELECT " MUNIMENT_EVIDENCE_COLUMNS " FROM evidence WHERE log_no = $1 AND run_id = $2" MUNIMENT_IN_SPAN("seq"),
+                 impl_->params().text(run_id), span, limit, evidence_of);
 }
 
 Result<std::set<std::string>> Reader::needed(const std::vector<std::string>& pointers) {

@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "base/base64.hpp"
 #include "base/file.hpp"
 #include "base/json.hpp"
 #include "base/limits.hpp"
+#include "base/text.hpp"
 #include "verify/hashing.hpp"
 #include "verify/note_files.hpp"
 #include "verify/run_facts.hpp"
@@ -21,42 +21,10 @@ constexpr std::size_t hashes_max = 63;  // a tree of 2^63 leaves
 
 Error not_a_proof(std::string_view why) { return {Errc::corrupt, fmt::format("not a proof: {}", why)}; }
 
-class Lines {
- public:
-  explicit Lines(std::string_view text) : rest_(text) {}
-  // The next line without its end; nullopt: none that ends is left.
-  std::optional<std::string_view> next() {
-    const std::size_t end = rest_.find('\n');
-    if (end == std::string_view::npos) return std::nullopt;
-    const std::string_view line = rest_.substr(0, end);
-    rest_.remove_prefix(end + 1);
-    return line;
-  }
-  std::string_view rest() const { return rest_; }
-
- private:
-  std::string_view rest_;
-};
-
 // What follows `name` and a space.
 std::optional<std::string_view> value_of(std::optional<std::string_view> line, std::string_view name) {
   if (!line || !line->starts_with(name) || line->substr(name.size(), 1) != " ") return std::nullopt;
   return line->substr(name.size() + 1);
-}
-
-std::optional<std::int64_t> decimal(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < 0 || fmt::to_string(value) != text) return std::nullopt;
-  return value;
-}
-
-std::optional<Hash> hash_of(std::string_view text) {
-  const auto bytes = from_base64(text);
-  if (!bytes || bytes->size() != sizeof(Hash)) return std::nullopt;
-  Hash hash{};
-  std::ranges::copy(*bytes, hash.begin());
-  return hash;
 }
 
 class Judge {
@@ -133,26 +101,25 @@ class Judge {
 }  // namespace
 
 Result<ProofFile> parse_proof(std::string_view text) {
-  Lines lines(text);
-  if (lines.next() != first_line) return not_a_proof(fmt::format("its first line is not {}", first_line));
+  if (take_line(text) != first_line) return not_a_proof(fmt::format("its first line is not {}", first_line));
   ProofFile file;
-  const auto extra = value_of(lines.next(), "extra");
+  const auto extra = value_of(take_line(text), "extra");
   auto entry = from_base64(extra.value_or(""));
   if (!extra || !entry) return not_a_proof("there is no entry: a line `extra <base64>`");
   file.entry = *std::move(entry);
-  const auto index = decimal(value_of(lines.next(), "index").value_or(""));
+  const auto index = parse_decimal(value_of(take_line(text), "index").value_or(""));
   if (!index) return not_a_proof("there is no line `index <seq>`");
   file.index = *index;
   while (true) {
-    const auto line = lines.next();
+    const auto line = take_line(text);
     if (!line) return not_a_proof("it ends before its checkpoint");
     if (line->empty()) break;
-    const auto hash = hash_of(*line);
+    const auto hash = hash_from_base64(*line);
     if (!hash) return not_a_proof("a hash is not 32 bytes in base64");
     if (file.hashes.size() == hashes_max) return not_a_proof(fmt::format("over {} hashes", hashes_max));
     file.hashes.push_back(*hash);
   }
-  ASSIGN_OR_RETURN(file.checkpoint, parse_checkpoint_file(lines.rest()));
+  ASSIGN_OR_RETURN(file.checkpoint, parse_checkpoint_file(text));
   return file;
 }
 

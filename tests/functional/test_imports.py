@@ -87,11 +87,17 @@ class SweAgent(Importing):
         self.assertEqual(self.settled_size(), size)
 
     def test_all_of_it_verifies(self) -> None:
-        self.settled_size()
-        done = subprocess.run([BUILD / "muniment-verify", "--data", self.daemon.data, "--unsigned-ok", "--json"],
+        key = self.daemon.folder / "log.pub"
+        key.write_text(self.call("audit.key", action="init")["keys"][0] + "\n")
+        size = self.settled_size()
+        wait_until(lambda: self.call("audit.checkpoint")["size"] >= size, "all of it is signed")
+        done = subprocess.run([BUILD / "muniment-verify", "--data", self.daemon.data, "--key", key, "--json"],
                               capture_output=True, text=True, timeout=300)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        self.assertGreaterEqual(json.loads(done.stdout)["counts"]["runs"], len(self.files))
+        report = json.loads(done.stdout)
+        self.assertEqual((report["verdict"], report["first_bad"]), ("verified", None))
+        self.assertGreaterEqual(report["signed_upto"], size - 1)
+        self.assertGreaterEqual(report["counts"]["runs"], len(self.files))
 
     def test_every_run_rehydrates(self) -> None:
         for run in self.runs:

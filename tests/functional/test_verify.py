@@ -136,8 +136,7 @@ class Verify(unittest.TestCase):
     def setUpClass(cls) -> None:
         cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="muniment-verify-"))
         cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
-        cls.postgres = PrivatePostgres().start()
-        cls.addClassCleanup(cls.postgres.stop)
+        cls.postgres = PrivatePostgres.for_class(cls)
         cls.clean = cls.folder / "clean"
         cls.log = sample(LogMaker(str(cls.clean)))
         cls.uri = cls.postgres.create("log")

@@ -233,11 +233,11 @@ TEST_F(Roles, AnErasureTakesEveryCopyAndNothingElse) {
 }
 
 TEST_F(Roles, TheTriggersAllowAnErasureAndNoOtherChangeMeanwhile) {
-  for (const std::string& change :
+  for (const char* const change :
        {"UPDATE event SET body = NULL, salt = NULL, actor = 'b'", "UPDATE event SET body = '{}', salt = sha256('x')", "DELETE FROM event",
         "UPDATE manifest SET manifest = NULL, salt = NULL, size_bytes = 3", "UPDATE snapshot SET state = '{}'",
         "UPDATE artifact SET metadata = '{}', hash = repeat('1', 64)", "DELETE FROM artifact"}) {
-    EXPECT_EQ(state_as(uri_, "owner", "SET LOCAL muniment.erasing = 'on'; " + change), "42501") << change;
+    EXPECT_EQ(state_as(uri_, "owner", std::string("SET LOCAL muniment.erasing = 'on'; ") + change), "42501") << change;
   }
   EXPECT_EQ(state_as(uri_, "owner", "SET LOCAL muniment.erasing = 'on'; UPDATE event SET body = NULL, salt = NULL"), "");
   EXPECT_EQ(state_as(uri_, "owner", "UPDATE event SET body = NULL, salt = NULL"), "42501") << "not by hand";

@@ -73,8 +73,7 @@ class AttackedLog(unittest.TestCase):
     def setUpClass(cls) -> None:
         cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="muniment-attack-"))
         cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
-        cls.postgres = PrivatePostgres().start()
-        cls.addClassCleanup(cls.postgres.stop)
+        cls.postgres = PrivatePostgres.for_class(cls)
         cls.clean, cls.data = cls.folder / "clean", cls.folder / "data"
         cls.log: SignedLogMaker = cls.make_log(str(cls.clean / "artifacts"))
         cls.uri = cls.postgres.create("log")

@@ -46,6 +46,13 @@ class PrivatePostgres:
         self._run(_bin("pg_ctl"), "-D", self._data, "-w", "-l", os.path.join(self.folder, "log"), "start")
         return self
 
+    @classmethod
+    def for_class(cls, case):
+        """One for all tests of a unittest class, gone with it."""
+        server = cls().start()
+        case.addClassCleanup(server.stop)
+        return server
+
     def stop(self):
         try:
             self._run(_bin("pg_ctl"), "-D", self._data, "-m", "immediate", "-w", "stop")

@@ -59,4 +59,20 @@ TEST(Text, DurationsHaveTheUnitThatFits) {
 }
 
 }  // namespace
+TEST(Lines, AreTakenOneByOneAndOnlyWhereTheyEnd) {
+  std::string_view text = "a\n\nrest";
+  EXPECT_EQ(take_line(text), "a");
+  EXPECT_EQ(take_line(text), "");
+  EXPECT_EQ(take_line(text), std::nullopt);
+  EXPECT_EQ(text, "rest");
+}
+
+TEST(Decimals, AreReadAsTheyAreWrittenOrNotAtAll) {
+  EXPECT_EQ(parse_decimal("0"), 0);
+  EXPECT_EQ(parse_decimal("9223372036854775807"), INT64_MAX);
+  for (const std::string_view bad : {"", "00", "007", "-1", "+1", " 1", "1 ", "1.0", "0x1", "9223372036854775808"}) {
+    EXPECT_EQ(parse_decimal(bad), std::nullopt) << bad;
+  }
+}
+
 }  // namespace muniment
