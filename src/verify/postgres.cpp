@@ -18,6 +18,29 @@ namespace {
 constexpr std::int64_t postgres_epoch_micros = 946'684'800'000'000;
 constexpr int rows_a_page = 256;
 constexpr std::string_view copy_signature{"PGCOPY\n\xff\r\n\0", 11};
+constexpr std::string_view insufficient_privilege = "42501";
+
+// The database under audit chooses none of these: neither which schema a name means, nor whether anything is written.
+constexpr const char* own_settings =
+    "SET search_path = pg_catalog, public, pg_temp; SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY";
+
+// Takes on the role auditor of whoever owns the log (migrations/0005_roles.sql), without calling a function of that
+// database; no row where there is none, or the login may not. Nor where the auditor would see less than the login
+// might: what a revoked right or a row policy keeps from it would be verified by nobody.
+constexpr const char* take_role_of_auditor = R"(
+  SELECT set_config('role', a.rolname, false)
+  FROM pg_class e JOIN pg_roles a ON a.rolname = regexp_replace(pg_get_userbyid(e.relowner), '_owner$', '_auditor')
+  WHERE e.oid = to_regclass('public.event') AND pg_get_userbyid(e.relowner) ~ '_owner$' AND pg_has_role(a.oid, 'MEMBER')
+    AND NOT EXISTS (
+      SELECT FROM pg_class t
+      WHERE t.relnamespace = e.relnamespace
+        AND t.relname IN ('log_head', 'event', 'checkpoint', 'checkpoint_note', 'run', 'artifact', 'manifest', 'snapshot',
+                          'claim', 'evidence', 'evidence_link', 'follower')
+        AND (NOT has_table_privilege(a.oid, t.oid, 'SELECT')
+             OR t.relrowsecurity AND (
+                NOT EXISTS (SELECT FROM pg_policy p WHERE p.polrelid = t.oid AND p.polpermissive AND p.polcmd IN ('r', '*')
+                              AND a.oid = ANY (p.polroles) AND pg_get_expr(p.polqual, p.polrelid) = 'true')
+                OR EXISTS (SELECT FROM pg_policy p WHERE p.polrelid = t.oid AND NOT p.polpermissive)))))";
 
 std::uint64_t big_endian(std::string_view bytes) {
   std::uint64_t value = 0;
@@ -78,6 +101,17 @@ struct Connection::Impl {
     if (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK || status == PGRES_COPY_OUT) return result;
     return unavailable("reading Postgres", PQerrorMessage(connection));
   }
+
+  // A server may still refuse the role to a member (GRANT … WITH SET FALSE): the login goes on as it is.
+  Status read_as_auditor() {
+    auto set = execute(own_settings);
+    if (!set) return std::move(set).error();
+    const ResultPtr taken(PQexec(connection, take_role_of_auditor));
+    if (PQresultStatus(taken.get()) == PGRES_TUPLES_OK) return success();
+    const char* const state = PQresultErrorField(taken.get(), PG_DIAG_SQLSTATE);
+    if (state != nullptr && state == insufficient_privilege) return success();
+    return unavailable("taking on the role auditor", PQerrorMessage(connection));
+  }
 };
 
 Connection::Connection(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -94,6 +128,7 @@ Result<Connection> Connection::open(const std::string& uri) {
   if (PQstatus(impl->connection) != CONNECTION_OK) {
     return unavailable("connecting to Postgres", PQerrorMessage(impl->connection));
   }
+  RETURN_IF_ERROR(impl->read_as_auditor());
   return Connection(std::move(impl));
 }
 

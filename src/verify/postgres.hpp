@@ -1,5 +1,5 @@
-// How the verifier reads Postgres: binary COPY, on one repeatable-read snapshot that several
-// connections share. Only postgres.cpp knows libpq.
+// How the verifier reads Postgres: read-only, as the role auditor where there is one, by binary COPY, on
+// one repeatable-read snapshot that several connections share. Only postgres.cpp knows libpq.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,9 @@ class Row {
 
 class Connection {
  public:
-  // Errors: unavailable, with Postgres's own words.
+  // As the auditor of the log, if the login may and loses nothing by it; as the login otherwise (an older
+  // database, one restored without its roles, a login of the auditor's own). Errors: unavailable, with
+  // Postgres's own words.
   static Result<Connection> open(const std::string& uri);
   Connection(Connection&&) noexcept;
   Connection& operator=(Connection&&) noexcept;

@@ -112,6 +112,9 @@ OTHER_ROWS = {
     "claim pointers": ("UPDATE claim SET pointers = '[]' WHERE status = 'supported'", "claim"),
     "claim status": ("UPDATE claim SET status = 'supported' WHERE status = 'open'", "claim"),
     "claim status back": ("UPDATE claim SET status = 'open'", "claim"),
+    "claim added, and hidden from the role that verify reads as": (
+        "INSERT INTO claim SELECT gen_random_uuid(), log_no, seq, run_id, step_id, 'planted', pointers, 'open', created_at FROM claim LIMIT 1;"
+        " ALTER POLICY auditor ON claim USING (text <> 'planted')", "claim"),
     "claim deleted": ("DELETE FROM claim WHERE status = 'open'", "claim"),
     "evidence content": ("UPDATE evidence SET content = '{\"text\":\"13 passed\"}' WHERE content IS NOT NULL", "evidence"),
     "evidence pointer": ("UPDATE evidence SET pointer = pointer || '0' WHERE pointer IS NOT NULL", "evidence"),
