@@ -47,7 +47,7 @@ class Redactor::Impl {
 
   Result<store::ErasurePlan> plan(store::Reader& reader, const store::ErasureTarget& target) {
     ASSIGN_OR_RETURN(store::ErasurePlan plan, store::plan_erasure(reader, options_.log_no, target));
-    ASSIGN_OR_RETURN(const auto keep, store::reason_to_keep(reader, options_.log_no, plan.run_no, plan.run_id));
+    ASSIGN_OR_RETURN(const auto keep, store::reason_to_keep(reader, options_.log_no, plan.run_no, plan.run_id, clock_.now()));
     if (!keep) return plan;
     Error error(Errc::conflict, *keep + ". Nothing was erased.");
     error.run_id = plan.run_id;

@@ -195,16 +195,27 @@ Result<ErasurePlan> plan_erasure(Reader& reader, std::int16_t log_no, const Eras
 }
 
 Result<std::optional<std::string>> reason_to_keep(Reader& reader, std::int16_t log_no, std::int64_t run_no,
-                                                  std::string_view run_id) {
-  return guarded(reader.connection(), "looking for a legal hold", [&]() -> std::optional<std::string> {
-    const pqxx::result held = query(
-        reader.connection(), "erase_hold",
-        "SELECT seq, actor, " MUNIMENT_MICROS("recorded_at") ", body ->> 'legal_hold' FROM event WHERE log_no = $1 AND run_no = $2 "
-        "AND type = 'run.annotated' AND body -> 'legal_hold' IS NOT NULL ORDER BY run_seq DESC LIMIT 1",
-        Params().integer(log_no).integer(run_no));
-    if (held.empty() || text_if(held[0][3]) != "true") return std::nullopt;
-    return "run " + std::string(run_id) + " is under a legal hold since " + format_time(time_of(held[0][2])) + " (seq " +
-           text_of(held[0][0]) + ", set by " + text_of(held[0][1]) + "). Lift it with run.annotate {legal_hold: false}";
+                                                  std::string_view run_id, Time now) {
+  return guarded(reader.connection(), "looking for a reason to keep a run", [&]() -> std::optional<std::string> {
+    const auto newest = [&](std::string_view name) {
+      const pqxx::result rows = query(
+          reader.connection(), "erase_keep",
+          "SELECT seq, actor, " MUNIMENT_MICROS("recorded_at") ", body ->> $3::text FROM event WHERE log_no = $1 AND run_no = $2 "
+          "AND type = 'run.annotated' AND body -> $3::text IS NOT NULL ORDER BY run_seq DESC LIMIT 1",
+          Params().integer(log_no).integer(run_no).text(name));
+      return rows.empty() ? std::optional<pqxx::row>() : rows[0];
+    };
+    if (const auto held = newest("legal_hold"); held && text_if((*held)[3]) == "true") {
+      return "run " + std::string(run_id) + " is under a legal hold since " + format_time(time_of((*held)[2])) + " (seq " +
+             text_of((*held)[0]) + ", set by " + text_of((*held)[1]) + "). Lift it with run.annotate {legal_hold: false}";
+    }
+    const auto kept = newest("retain_until");
+    const auto text = kept ? text_if((*kept)[3]) : std::nullopt;
+    if (!text) return std::nullopt;
+    const auto until = parse_time(*text);  // a time that cannot be read is one that was not reached
+    if (until && *until <= now) return std::nullopt;
+    return "run " + std::string(run_id) + " is to be kept until " + (until ? format_time(*until) : *text) + " (retain_until, seq " +
+           text_of((*kept)[0]) + ", set by " + text_of((*kept)[1]) + "). Change it with run.annotate {retain_until: …}: null or a past time lifts it";
   });
 }
 

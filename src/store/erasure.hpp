@@ -48,10 +48,10 @@ struct ErasurePlan {
 // nothing of its own and that the proofs need.
 Result<ErasurePlan> plan_erasure(Reader& reader, std::int16_t log_no, const ErasureTarget& target);
 
-// Why the run must be kept: "run r1 is under a legal hold since … (seq 9, set by uid:0)". nullopt: it
-// need not.
+// Why the run must be kept: "run r1 is under a legal hold since … (seq 9, set by uid:0)", or "… is to be
+// kept until …", by the newest run.annotated that says so. nullopt: it need not.
 Result<std::optional<std::string>> reason_to_keep(Reader& reader, std::int16_t log_no, std::int64_t run_no,
-                                                  std::string_view run_id);
+                                                  std::string_view run_id, Time now);
 
 // As the redactor: one transaction, and the same again changes nothing. `run_row` is what the run's
 // other events make of its row.

@@ -2,9 +2,11 @@
 from __future__ import annotations
 
 import base64
+import datetime
 import json
 import pathlib
 import subprocess
+import time
 import uuid
 from typing import Any
 
@@ -193,6 +195,50 @@ class Erasure(DaemonCase):
             self.redact(seq=told["seq"])
         self.call("run.annotate", run_id=self.run_id, legal_hold=False)
         self.redact(seq=told["seq"])
+        self.assert_gone()
+
+    def test_before_its_time_a_run_is_kept(self) -> None:
+        told = self.say(SECRET)
+        run_id = self.run_id
+        kept = self.call("run.annotate", run_id=run_id, retain_until="2999-12-31T23:00:00-01:00")
+        for params in ({"seq": told["seq"]}, {"run_id": run_id}, {"seq": told["seq"], "dry_run": True}):
+            with self.refused("conflict") as caught:
+                self.redact(**params)
+            self.assertIn("until 3000-01-01T00:00:00.000000Z", str(caught[0]))
+            self.assertIn(f"seq {kept['seq']}, set by uid:", str(caught[0]))
+            self.assertIn("run.annotate {retain_until: …}", str(caught[0]))
+        self.assertIn(SECRET, json.dumps(self.events()))
+        self.call("run.annotate", run_id=run_id, retain_until="2001-01-01T00:00:00Z")
+        self.call("run.annotate", run_id=run_id, retain_until="2999-01-01T00:00:00Z")
+        self.call("run.annotate", run_id=run_id, note="not about the time", legal_hold=False)
+        with self.refused("conflict"):
+            self.redact(seq=told["seq"])   # the newest that names it, not the newest
+        with self.refused("invalid_argument"):
+            self.call("run.annotate", run_id=run_id, retain_until="for ever")
+        other = self.say(SECRET, self.new_run("other"))
+        self.redact(seq=other["seq"])      # another run's time is its own
+        self.call("run.annotate", run_id=run_id, retain_until=None)
+        self.redact(seq=told["seq"])
+        self.assert_gone()
+
+    def test_the_moment_it_is_reached_a_run_may_be_erased(self) -> None:
+        told = self.say(SECRET)
+        until = time.time() + 2.0
+        stamp = datetime.datetime.fromtimestamp(until, datetime.timezone.utc).isoformat(timespec="microseconds")
+        self.call("run.annotate", run_id=self.run_id, retain_until=stamp)
+
+        def erased() -> bool:
+            asked = time.time()
+            try:
+                self.redact(seq=told["seq"])
+            except muniment.MunimentError as error:
+                self.assertEqual(error.code, "conflict")
+                self.assertLess(asked, until, "refused though the time is over")
+                return False
+            self.assertGreaterEqual(time.time(), until, "erased before its time")
+            return True
+
+        wait_until(erased, "the time is over")
         self.assert_gone()
 
     def test_what_the_proofs_need_is_refused(self) -> None:
