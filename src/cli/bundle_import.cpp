@@ -156,6 +156,7 @@ class BundleImport {
     const std::string type = event["type"].string_or("");
     if (!event["body"].is(json::Kind::string)) {  // erased
       if (type == "run.ended") ending_ = {"abandoned", "how the run ended was erased"};
+      if (type == "state.patched") patch_is_gone_ = true;
       return leave(event);
     }
     const std::string body_text = event["body"].string_or("");
@@ -183,12 +184,31 @@ class BundleImport {
     if (const auto step = event["step_id"].as_string()) item.member("step_id", *step);
     const json::Value occurred = event["occurred_at"].is(json::Kind::string) ? event["occurred_at"] : event["recorded_at"];
     item.member("occurred_at", occurred.string_or("")).raw_member("body", text).end_object();
-    if (batch_bytes_ + item.text().size() > batch_bytes_max) RETURN_IF_ERROR(flush());
-    batch_bytes_ += item.text().size();
-    batch_.push_back(std::move(item).text());
+    const bool is_patch = event["type"].string_or("") == "state.patched";
+    const bool was_erased = is_patch && !body["patch"] && ids_.find(body["ref"]["artifact_id"].string_or("")).empty();
+    patch_is_gone_ = patch_is_gone_ || was_erased;
+    if (is_patch && patch_is_gone_) {
+      ASSIGN_OR_RETURN(const bool applied, append_patch(item.text()));
+      if (!applied) return leave(event);
+    } else {
+      if (batch_bytes_ + item.text().size() > batch_bytes_max) RETURN_IF_ERROR(flush());
+      batch_bytes_ += item.text().size();
+      batch_.push_back(std::move(item).text());
+    }
     ++result_.events;
     if (text != given) ++result_.rewritten;
     return note_original(event, text == given ? Way::as_it_was : Way::rewritten);
+  }
+
+  // Once a patch is erased a later one may lean on what it made. The fold passes over such a patch, and the
+  // daemon takes none: it stays in the bundle. True: it applied, and is in the log.
+  Result<bool> append_patch(const std::string& item) {
+    RETURN_IF_ERROR(flush());
+    const auto answer = client_.call("event.append", fmt::format(R"({{"run_id":{},"events":[{}]}})", json::quote(result_.run_id), item));
+    if (answer) return true;
+    const Errc code = answer.error().code;
+    if (code == Errc::invalid_argument || code == Errc::not_found || code == Errc::too_large) return false;
+    return answer.error();
   }
 
   static std::string without_condition(const std::string& text) {
@@ -384,6 +404,7 @@ class BundleImport {
   json::Value header_;
   BundleIds ids_{{}, {}};
   Ending ending_;
+  bool patch_is_gone_ = false;      // a state.patched of this run, or the artifact that holds its patch, was erased
   ImportedBundle result_;
   std::vector<std::string> batch_;  // events to be appended
   std::vector<std::string> noted_;  // of them and of the others: where they came from

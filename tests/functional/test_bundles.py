@@ -3,47 +3,19 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import io
 import json
 import os
-import pathlib
 import re
 import subprocess
 import sys
-import tarfile
-import time
 from typing import Any, Callable
 
-from support import BUILD, ROOT, Daemon, DaemonCase, main, wait_until
+from support import ROOT, main
+
+from bundling import Bundling, Importing, lines, muniment, packed, unpacked
 
 MEMBERS = ["bundle.json", "checkpoint", "keys", "events.jsonl", "nodes", "artifacts.jsonl", "manifests.jsonl", "snapshots.jsonl",
            "claims.jsonl", "evidence.jsonl"]
-
-
-def muniment(daemon: Daemon, *words: object, json_output: bool = True) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([BUILD / "muniment", "--data", daemon.data, *(["--json"] if json_output else []), *map(str, words)],
-                          capture_output=True, text=True, timeout=120)
-
-
-def unpacked(path: pathlib.Path) -> dict[str, bytes]:
-    """The members in their order."""
-    data = subprocess.run(["zstd", "-dcq", path], capture_output=True, check=True).stdout
-    with tarfile.open(fileobj=io.BytesIO(data)) as archive:
-        return {member.name: archive.extractfile(member).read() for member in archive}
-
-
-def packed(members: dict[str, bytes], path: pathlib.Path) -> None:
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.USTAR_FORMAT) as archive:
-        for name, content in members.items():
-            header = tarfile.TarInfo(name)
-            header.size = len(content)
-            archive.addfile(header, io.BytesIO(content))
-    path.write_bytes(subprocess.run(["zstd", "-cq"], input=buffer.getvalue(), capture_output=True, check=True).stdout)
-
-
-def lines(members: dict[str, bytes], name: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in members[name].splitlines()]
 
 
 def subtree_root(start: int, end: int, leaves: dict[int, bytes], nodes: dict[tuple[int, int], bytes]) -> bytes:
@@ -58,45 +30,6 @@ def subtree_root(start: int, end: int, leaves: dict[int, bytes], nodes: dict[tup
     left = subtree_root(start, start + split, leaves, nodes)
     right = subtree_root(start + split, end, leaves, nodes)
     return hashlib.sha256(b"\x01" + left + right).digest()
-
-
-class Bundling(DaemonCase):
-    signed = True
-
-    @classmethod
-    def setUpClass(cls) -> None:
-        super().setUpClass()
-        if cls.signed:
-            done = muniment(cls.daemon, "audit", "key", "init", "-o", cls.daemon.folder / "log.pub", json_output=False)
-            assert done.returncode == 0, done.stderr
-
-    def recorded_run(self, name: str = "full") -> str:
-        """A run with one of everything, side by side with another run."""
-        run, other = self.new_run(name, goal="find it"), self.new_run(name + "-beside")
-        artifact = self.call("artifact.put", run_id=run, step_id="s1", mime_type="text/plain", metadata={"n": 1.50}, text="twelve bytes")
-        self.note(other, n=1)
-        manifest = self.call("manifest.put", run_id=run, manifest={"entries": [{"artifact_id": artifact["artifact_id"], "why": "read"}]})
-        self.client.append(run, "tool.called", {"call_id": "c1", "name": "grep", "kind": "function", "arguments": {"q": "ü\n\"x\""}})
-        self.note(other, n=2)
-        self.client.append(run, "tool.returned", {"call_id": "c1", "status": "ok", "content": [
-            {"type": "text", "content": "see artifact " + artifact["artifact_id"]}]})
-        pointer = f"artifact://{run}/{artifact['artifact_id']}"
-        self.call("claim.record", run_id=run, text="It is there.", pointers=[pointer])
-        self.call("evidence.record", run_id=run, type="review", content={"text": "Read and agreed."})
-        self.call("evidence.record", run_id=run, type="file", pointer=pointer)
-        self.client.append(run, "state.patched", {"format": "merge", "patch": {"manifest": manifest["manifest_id"]}})
-        self.call("snapshot.take", run_id=run)
-        command = self.call("command.start", run_id=run, argv=["make", "test"], cwd="/src", env={})
-        self.call("command.end", run_id=run, command_id=command["command_id"], exit_code=0)
-        self.call("run.end", run_id=run, outcome="success", summary="done")
-        return run
-
-    def export(self, run: str, *more: object, name: str = "run") -> pathlib.Path:
-        path = self.daemon.folder / f"{self._testMethodName}.{name}.muniment.tar.zst"
-        done = muniment(self.daemon, "audit", "export", run, "-o", path, *more)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.exported = json.loads(done.stdout)
-        return path
 
 
 class Export(Bundling):
@@ -221,46 +154,7 @@ class Export(Bundling):
         self.assertEqual([event["run_seq"] for event in events], list(range(len(events))))
 
 
-class Import(Bundling):
-    """Into another daemon."""
-
-    other: Daemon
-
-    @classmethod
-    def setUpClass(cls) -> None:
-        super().setUpClass()
-        cls.other = Daemon()
-        cls.addClassCleanup(cls.other.destroy)
-        cls.other.start()
-
-    def bring(self, path: pathlib.Path, *more: object, code: int = 0) -> dict[str, Any]:
-        done = muniment(self.other, "audit", "import", path, "--key", self.daemon.folder / "log.pub", *more)
-        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
-        return json.loads(done.stdout)
-
-    def held(self, method: str, key: str, run: str, **more: Any) -> list[dict[str, Any]]:
-        with self.other.client() as client:
-            found, cursor = [], {}
-            while True:
-                page = client.call(method, run_id=run, **more, **cursor)
-                found += page[key]
-                if not page.get("cursor"):
-                    return found
-                cursor = {"cursor": page["cursor"]}
-
-    def size(self) -> int:
-        """The other log's size, once its snapshotter rests."""
-        with self.other.client() as client:
-            sizes = [client.call("server.status")["log"]["size"]]
-
-            def rests() -> bool:
-                time.sleep(0.5)   # nothing tells that nothing more will come
-                sizes.append(client.call("server.status")["log"]["size"])
-                return sizes[-1] == sizes[-2]
-
-            wait_until(rests, "nothing is written any more")
-            return sizes[-1]
-
+class Import(Importing):
     def test_what_was_there_is_there_and_says_where_it_came_from(self) -> None:
         run = self.recorded_run()
         path = self.export(run)
