@@ -20,12 +20,16 @@
 namespace muniment::failpoint {
 namespace {
 
-enum class Action : std::uint8_t { kill, error, sleep };
+constexpr std::chrono::minutes wait_max{2};
+constexpr std::chrono::milliseconds wait_step{5};
+
+enum class Action : std::uint8_t { kill, error, sleep, wait };
 
 struct Point {
   std::string name;
   Action action = Action::error;
   std::chrono::milliseconds pause{0};
+  std::string awaited;
   std::int64_t at = 1;
   bool onwards = false;  // at every pass from `at` on
   std::int64_t passed = 0;
@@ -33,7 +37,7 @@ struct Point {
 
 // A plan that is misread would make a run in which nothing fires look like one that held.
 [[noreturn]] void refuse(std::string_view item) {
-  std::fprintf(stderr, "MUNIMENT_FAILPOINT: cannot read \"%.*s\"; want name=kill|error|sleep:<ms>@<n>[+]\n",
+  std::fprintf(stderr, "MUNIMENT_FAILPOINT: cannot read \"%.*s\"; want name=kill|error|sleep:<ms>|wait:<path>@<n>[+]\n",
                static_cast<int>(item.size()), item.data());
   std::abort();
 }
@@ -65,6 +69,9 @@ Point read_point(std::string_view item) {
   } else if (action.starts_with("sleep:")) {
     point.action = Action::sleep;
     point.pause = std::chrono::milliseconds(read_number(action.substr(6), item));
+  } else if (action.starts_with("wait:")) {
+    point.action = Action::wait;
+    point.awaited = action.substr(5);
   } else if (action != "error") {
     refuse(item);
   }
@@ -106,12 +113,18 @@ void record(const std::string& path, std::string_view name) {
   if (fd >= 0) ::close(fd);
 }
 
+void await(const std::string& path) {
+  const auto end = std::chrono::steady_clock::now() + wait_max;
+  while (::access(path.c_str(), F_OK) != 0 && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(wait_step);
+}
+
 }  // namespace
 
 bool pass(std::string_view name) {
   Plan& armed = plan();
   Action action = Action::error;
   std::chrono::milliseconds pause{0};
+  std::string awaited;
   {
     const std::lock_guard lock(armed.mutex);
     Point* fired = nullptr;
@@ -123,6 +136,7 @@ bool pass(std::string_view name) {
     if (fired == nullptr) return false;
     action = fired->action;
     pause = fired->pause;
+    awaited = fired->awaited;
     record(armed.log, name);
   }
   if (action == Action::kill) {
@@ -131,6 +145,10 @@ bool pass(std::string_view name) {
   }
   if (action == Action::sleep) {
     std::this_thread::sleep_for(pause);
+    return false;
+  }
+  if (action == Action::wait) {
+    await(awaited);
     return false;
   }
   return true;

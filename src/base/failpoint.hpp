@@ -4,7 +4,8 @@
 // Armed by the environment, one action a name:
 //   MUNIMENT_FAILPOINT="artifact.after_link=kill@3,artifact.fsync=error@1,append.commit=sleep:50@2+"
 // `@3` is the third time that the place is passed, `@2+` the second and every later one. Actions:
-// kill (SIGKILL to this process), error (the place reports a failure), sleep:<milliseconds>.
+// kill (SIGKILL to this process), error (the place reports a failure), sleep:<milliseconds>,
+// wait:<path> (until that file is there, two minutes at most: for what has to come in between).
 // Whatever fires appends its name to the file that MUNIMENT_FAILPOINT_LOG names, so that a harness
 // can count, and can fail a run in which nothing fired.
 #pragma once

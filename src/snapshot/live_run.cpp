@@ -85,18 +85,33 @@ class LiveTicket final : public Ticket {
 
 class FileTicket final : public Ticket {
  public:
-  FileTicket(std::shared_ptr<LiveRuns> live, std::optional<store::StoredFile> file) : live_(std::move(live)), file_(std::move(file)) {}
+  FileTicket(std::shared_ptr<LiveRuns> live, std::shared_ptr<LiveRun> run, std::optional<store::StoredFile> file)
+      : live_(std::move(live)), run_(std::move(run)), file_(std::move(file)) {}
+
+  ~FileTicket() override {
+    if (!answered_) settle(std::nullopt);
+  }
   void committed() override { settle(true); }
   void refused() override { settle(false); }
 
  private:
-  void settle(bool in) {
-    const std::lock_guard lock(live_->mutex);
-    if (file_) live_->files.push_back({*file_, in});
+  // nullopt: nobody knows; the next start settles the file, and whoever takes the next snapshot looks into the rows.
+  void settle(std::optional<bool> in) {
+    answered_ = true;
+    {
+      const std::lock_guard lock(live_->mutex);
+      run_->pace.in_flight = false;
+      run_->pace.in_doubt = true;  // its row may be of the very state that is next
+      --live_->in_flight;
+      if (file_ && in) live_->files.push_back({*file_, *in});
+    }
+    live_->settled.notify_all();
   }
 
   const std::shared_ptr<LiveRuns> live_;
+  const std::shared_ptr<LiveRun> run_;
   const std::optional<store::StoredFile> file_;
+  bool answered_ = false;
 };
 
 }  // namespace
@@ -140,8 +155,9 @@ std::shared_ptr<Ticket> make_ticket(std::shared_ptr<LiveRuns> live, std::shared_
   return std::make_shared<LiveTicket>(std::move(live), std::move(run), std::move(built), changes, retry_at);
 }
 
-std::shared_ptr<Ticket> make_file_ticket(std::shared_ptr<LiveRuns> live, std::optional<store::StoredFile> file) {
-  return std::make_shared<FileTicket>(std::move(live), std::move(file));
+std::shared_ptr<Ticket> make_file_ticket(std::shared_ptr<LiveRuns> live, std::shared_ptr<LiveRun> run,
+                                         std::optional<store::StoredFile> file) {
+  return std::make_shared<FileTicket>(std::move(live), std::move(run), std::move(file));
 }
 
 std::shared_ptr<LiveRun> LiveRuns::find_or_add(std::int64_t run_no, std::string_view run_id) {

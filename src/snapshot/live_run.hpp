@@ -66,6 +66,7 @@ struct LiveRuns {
   std::vector<std::pair<std::int64_t, std::string_view>> urgent;    // run_no and reason
   std::vector<SettledFile> files;
   std::size_t in_flight = 0;
+  std::uint64_t erasures = 0;               // of any run: the runs here are let go of
   std::uint64_t turn = 0;
   std::size_t state_bytes = 0;
 
@@ -93,7 +94,8 @@ Result<BuiltSnapshot> build_snapshot(const events::State& state, const std::shar
 // again at `retry_at`.
 std::shared_ptr<Ticket> make_ticket(std::shared_ptr<LiveRuns> live, std::shared_ptr<LiveRun> run, BuiltSnapshot built,
                                     std::int64_t changes, Monotonic retry_at);
-// For one that no pace waits for: only its file has to be settled.
-std::shared_ptr<Ticket> make_file_ticket(std::shared_ptr<LiveRuns> live, std::optional<store::StoredFile> file);
+// For one that no pace waits for, but others do: an erasure, and the next snapshot.
+std::shared_ptr<Ticket> make_file_ticket(std::shared_ptr<LiveRuns> live, std::shared_ptr<LiveRun> run,
+                                         std::optional<store::StoredFile> file);
 
 }  // namespace muniment::snapshot

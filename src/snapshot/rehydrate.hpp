@@ -30,6 +30,7 @@ struct Rehydrated {
   std::optional<store::SnapshotRow> snapshot;  // the one that was used, without its bytes
   std::optional<std::int64_t> newest_row;      // the seq of the newest snapshot's row, good or not
   std::vector<Skipped> skipped;
+  std::uint64_t erasures = 0;       // how many this daemon had carried out before it was read (Snapshotter::rehydrate)
 };
 
 // The state after the run's events up to `asof_seq`, inclusive (all of them without one). Errors:

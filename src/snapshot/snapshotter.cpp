@@ -2,14 +2,24 @@
 
 #include <algorithm>
 
+#include "base/failpoint.hpp"
 #include "snapshot/snapshotter_impl.hpp"
 
 namespace muniment::snapshot {
+namespace {
+
+Error still_appending(std::string_view run_id) {
+  Error error(Errc::unavailable, "another snapshot of " + std::string(run_id) + " is still being appended. Try again.");
+  error.retry_after_ms = 1'000;
+  return error;
+}
+
+}  // namespace
 
 Status Snapshotter::Impl::load(LiveRun& run, store::Reader& reader) {
   // All that is committed now will be seen by the query; what comes later is in the tail.
   const std::int64_t committed = tail_.next_seq() - 1;
-  ASSIGN_OR_RETURN(Rehydrated had, rehydrate(reader, files_, run.run_no));
+  ASSIGN_OR_RETURN(Rehydrated had, snapshot::rehydrate(reader, files_, run.run_no));
   run.through_seq = std::max(had.through_seq, committed);
   run.state = std::move(had.state);
   const std::lock_guard lock(live_->mutex);
@@ -119,9 +129,7 @@ Result<Taking> Snapshotter::Impl::take(store::Reader& reader, const std::shared_
     }
     std::unique_lock lock(live_->mutex);
     if (live_->settled.wait_until(lock, deadline, [&] { return !run->pace.in_flight; })) continue;
-    Error error(Errc::unavailable, "another snapshot of " + target->run_id + " is still being appended. Try again.");
-    error.retry_after_ms = 1'000;
-    return error;
+    return still_appending(target->run_id);
   }
 }
 
@@ -170,6 +178,7 @@ class RunHold final : public Hold {
     run_->state.reset();
     run_->through_seq = -1;
     const std::lock_guard lock(live_->mutex);
+    ++live_->erasures;  // a state that was rehydrated before now is stored no more
     run_->pace.last.reset();
     run_->pace.in_doubt = true;
     live_->set_state_bytes(*run_, 0);
@@ -198,20 +207,51 @@ Result<std::unique_ptr<Hold>> Snapshotter::Impl::hold(std::int64_t run_no, std::
     }
     held.unlock();
     if (live_->settled.wait_until(lock, deadline, [&] { return !run->pace.in_flight; })) continue;
-    Error error(Errc::unavailable, "a snapshot of " + std::string(run_id) + " is still being appended. Try again.");
-    error.retry_after_ms = 1'000;
-    return error;
+    return still_appending(run_id);
   }
 }
 
-Result<Taking> Snapshotter::Impl::store(const Rehydrated& had, const std::shared_ptr<store::Run>& run,
-                                        std::string_view reason, std::string_view actor) {
+Result<Rehydrated> Snapshotter::Impl::rehydrated(store::Reader& reader, std::int64_t run_no,
+                                                 std::optional<std::int64_t> asof_seq) {
+  std::uint64_t erasures = 0;
+  {
+    const std::lock_guard lock(live_->mutex);
+    erasures = live_->erasures;
+  }
+  ASSIGN_OR_RETURN(Rehydrated had, snapshot::rehydrate(reader, files_, run_no, asof_seq));
+  had.erasures = erasures;
+  return had;
+}
+
+Result<std::optional<Taking>> Snapshotter::Impl::store(const Rehydrated& had, const std::shared_ptr<store::Run>& target,
+                                                       std::string_view reason, std::string_view actor, Deadline deadline) {
   if (had.snapshot && had.snapshot_seq == had.state.seq()) {
     const store::SnapshotRow& row = *had.snapshot;
-    return Taking{{row.seq, row.run_seq, row.state_hash, row.size_bytes, row.artifact_id}, std::nullopt, nullptr};
+    return std::optional(Taking{{row.seq, row.run_seq, row.state_hash, row.size_bytes, row.artifact_id}, std::nullopt, nullptr});
   }
-  ASSIGN_OR_RETURN(BuiltSnapshot built, build_snapshot(had.state, run, reason, actor, clock_, files_));
-  return Taking{built.taken, std::move(built.request), make_file_ticket(live_, std::move(built.file))};
+  FAILPOINT("snapshot.before_store");
+  std::shared_ptr<LiveRun> run;
+  {
+    const std::lock_guard lock(live_->mutex);
+    run = live_->find_or_add(target->view().run_no, target->run_id);
+  }
+  std::unique_lock held(run->mutex);  // no erasure of this run begins
+  {
+    std::unique_lock lock(live_->mutex);
+    if (live_->erasures != had.erasures) return std::optional<Taking>();
+    if (run->pace.in_flight) {
+      held.unlock();
+      if (live_->settled.wait_until(lock, deadline, [&] { return !run->pace.in_flight; })) return std::optional<Taking>();
+      return still_appending(target->run_id);
+    }
+  }
+  ASSIGN_OR_RETURN(BuiltSnapshot built, build_snapshot(had.state, target, reason, actor, clock_, files_));
+  {
+    const std::lock_guard lock(live_->mutex);
+    run->pace.in_flight = true;
+    ++live_->in_flight;
+  }
+  return std::optional(Taking{built.taken, std::move(built.request), make_file_ticket(live_, run, std::move(built.file))});
 }
 
 Snapshotter::Snapshotter(SnapshotterOptions options, Clock& clock, store::Appender& appender, store::RunDirectory& runs,
@@ -234,9 +274,13 @@ Result<std::unique_ptr<Hold>> Snapshotter::hold(std::int64_t run_no, std::string
   return impl_->hold(run_no, run_id, deadline);
 }
 
-Result<Taking> Snapshotter::store(const Rehydrated& had, const std::shared_ptr<store::Run>& run, std::string_view reason,
-                                  std::string_view actor) {
-  return impl_->store(had, run, reason, actor);
+Result<Rehydrated> Snapshotter::rehydrate(store::Reader& reader, std::int64_t run_no, std::optional<std::int64_t> asof_seq) {
+  return impl_->rehydrated(reader, run_no, asof_seq);
+}
+
+Result<std::optional<Taking>> Snapshotter::store(const Rehydrated& had, const std::shared_ptr<store::Run>& run,
+                                                 std::string_view reason, std::string_view actor, Deadline deadline) {
+  return impl_->store(had, run, reason, actor, deadline);
 }
 
 Status Snapshotter::check_patches(store::Reader& reader, const store::Run& run, const std::vector<std::string_view>& bodies) {

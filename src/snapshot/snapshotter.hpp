@@ -79,10 +79,15 @@ class Snapshotter {
   Result<Taking> take(store::Reader& reader, const std::shared_ptr<store::Run>& run, std::string_view reason,
                       std::string_view actor, Deadline deadline);
 
+  // As snapshot::rehydrate, of a state that `store` may be asked to keep.
+  Result<Rehydrated> rehydrate(store::Reader& reader, std::int64_t run_no, std::optional<std::int64_t> asof_seq);
+
   // A snapshot of a state that was rehydrated, as of now or of then, where its bytes are wanted as an
-  // artifact: the one it came from, or one to be appended.
-  Result<Taking> store(const Rehydrated& had, const std::shared_ptr<store::Run>& run, std::string_view reason,
-                       std::string_view actor);
+  // artifact: the one it came from, or one to be appended, for which an erasure waits. nullopt: rehydrate
+  // again, since something was erased or a snapshot of the run was stored in between. Errors: unavailable
+  // when another snapshot is still being appended at `deadline`.
+  Result<std::optional<Taking>> store(const Rehydrated& had, const std::shared_ptr<store::Run>& run,
+                                      std::string_view reason, std::string_view actor, Deadline deadline);
 
   // Would these state.patched bodies apply, one after the other, to the run as it is now? For
   // admission, on a worker. The answer holds only if nothing else is appended in between; the fold

@@ -33,8 +33,9 @@ class Snapshotter::Impl {
                       std::string_view actor, Deadline deadline);
   Status check_patches(store::Reader& reader, const store::Run& run, const std::vector<std::string_view>& bodies);
   Result<std::unique_ptr<Hold>> hold(std::int64_t run_no, std::string_view run_id, Deadline deadline);
-  Result<Taking> store(const Rehydrated& had, const std::shared_ptr<store::Run>& run, std::string_view reason,
-                       std::string_view actor);
+  Result<Rehydrated> rehydrated(store::Reader& reader, std::int64_t run_no, std::optional<std::int64_t> asof_seq);
+  Result<std::optional<Taking>> store(const Rehydrated& had, const std::shared_ptr<store::Run>& run,
+                                      std::string_view reason, std::string_view actor, Deadline deadline);
 
  private:
   // The thread

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import base64
+import concurrent.futures
 import datetime
 import json
 import pathlib
@@ -33,9 +34,7 @@ def files_with(folder: pathlib.Path, word: str) -> list[str]:
             if path.is_file() and "postgres" not in path.relative_to(folder).parts and word.encode() in path.read_bytes()]
 
 
-class Erasure(DaemonCase):
-    fault = False
-
+class Redacting(DaemonCase):
     def say(self, text: str, run_id: str = "", **more: Any) -> dict[str, Any]:
         return self.client.append(run_id or self.run_id, "message.added",
                                   {"message_id": str(uuid.uuid4()), "role": "user",
@@ -67,6 +66,8 @@ class Erasure(DaemonCase):
         self.assertTrue(rebuilt["equal"], rebuilt)
         return report
 
+
+class Erasure(Redacting):
     def test_an_event(self) -> None:
         before = self.say("harmless")
         told = self.say(f"my name is {SECRET}")
@@ -261,6 +262,76 @@ class Erasure(DaemonCase):
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
         self.assertIn(f"erased in {self.run_id}:  1 events", done.stdout)
         self.assert_gone()
+
+
+class Raced(Redacting):
+    """A state that is too large for a reply is stored, and must not bring back what was erased since it was read."""
+
+    fault = True
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        super().setUpClass()
+        cls.gate = cls.daemon.folder / "gate"
+
+    def opened_at(self, plan: str) -> None:
+        """Starts the daemon anew, and lets it pass."""
+        self.gate.touch()
+        self.daemon.stop()
+        self.daemon.failpoint_log.unlink(missing_ok=True)
+        self.daemon.start(failpoint=plan)
+        self.client.close()
+
+    def await_passed(self, name: str) -> None:
+        log = self.daemon.failpoint_log
+        wait_until(lambda: log.exists() and name in log.read_text().split(), f"{name} was reached")
+
+    def large_state(self) -> tuple[int, int]:
+        """The seqs of what told the word, and of the state that is asked for: there is no snapshot of that one."""
+        told = self.client.append(self.run_id, "state.patched", {"format": "merge", "patch": {"who": SECRET}})
+        large = self.client.append(self.run_id, "state.patched", {"format": "merge", "patch": {"text": "a" * 600_000}}, spill=True)
+        self.client.append(self.run_id, "state.patched", {"format": "merge", "patch": {"later": 1}})
+        self.followed()
+        return told["seq"], large["seq"]
+
+    def rehydrating(self, asof: int) -> "concurrent.futures.Future[dict[str, Any]]":
+        def ask() -> dict[str, Any]:
+            with self.daemon.client() as client:
+                return client.call("run.rehydrate", run_id=self.run_id, asof=asof, _meta={"deadline_ms": 60_000})
+
+        pool = concurrent.futures.ThreadPoolExecutor(1)
+        self.addCleanup(pool.shutdown)
+        self.addCleanup(self.gate.touch)   # before that
+        return pool.submit(ask)
+
+    def test_erased_between_reading_and_storing(self) -> None:
+        self.opened_at(f"snapshot.before_store=wait:{self.gate}@1")
+        told, asof = self.large_state()
+        self.gate.unlink()
+        answer = self.rehydrating(asof)
+        self.await_passed("snapshot.before_store")
+        self.redact(seq=told)
+        self.gate.touch()
+        state = json.loads(self.client.get(answer.result(60)["state_artifact"]))
+        self.assertEqual(sorted(state["working"]), ["text"])
+        self.assert_gone()
+        self.assert_verified()
+
+    def test_stored_and_not_yet_in_the_log(self) -> None:
+        self.opened_at(f"append.before_send=wait:{self.gate}@1+,snapshot.after_file=sleep:0@1")
+        told, asof = self.large_state()
+        self.gate.unlink()
+        answer = self.rehydrating(asof)
+        self.await_passed("snapshot.after_file")
+        with self.assertRaises(muniment.MunimentError):
+            self.client.call("audit.redact", seq=told, reason="asked", _meta={"deadline_ms": 1_000})
+        self.assertEqual(list((self.daemon.data / "redactions").iterdir()), [], "it waits for what it has to erase")
+        self.gate.touch()
+        stored = answer.result(60)["state_artifact"]
+        done = self.redact(seq=told)
+        self.assertIn(stored, [item["artifact_id"] for item in done["artifacts"]])
+        self.assert_gone()
+        self.assert_verified()
 
 
 class Killed(DaemonCase):

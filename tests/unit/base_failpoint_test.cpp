@@ -4,7 +4,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
+#include <fstream>
+#include <string>
+#include <thread>
 
 namespace muniment {
 namespace {
@@ -34,6 +38,23 @@ TEST(Failpoint, SleepDawdlesAndGoesOn) {
   const auto start = std::chrono::steady_clock::now();
   EXPECT_FALSE(FAILPOINT_FAILS("a.place"));
   EXPECT_GE(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(50));
+}
+
+TEST(Failpoint, WaitGoesOnOnceTheFileIsThere) {
+  const std::string path = ::testing::TempDir() + "muniment-failpoint-" + std::to_string(::getpid());
+  ::unlink(path.c_str());
+  failpoint::arm("a.place=wait:" + path + "@1");
+  std::atomic<bool> passed{false};
+  std::thread waiting([&] {
+    FAILPOINT("a.place");
+    passed = true;
+  });
+  EXPECT_FALSE(passed);
+  std::ofstream(path).flush();
+  waiting.join();
+  ::unlink(path.c_str());
+  EXPECT_TRUE(passed);
+  EXPECT_FALSE(FAILPOINT_FAILS("a.place"));
 }
 
 TEST(Failpoint, KillEndsTheProcessThere) {

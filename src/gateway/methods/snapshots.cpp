@@ -144,6 +144,36 @@ Result<std::string> part_of(std::string document, const json::Value& path) {
   return part->canonical();
 }
 
+// nullopt: what was rehydrated may not be stored any more.
+Result<std::optional<Answer>> answer_of_state(Call& call, const std::shared_ptr<store::Run>& run, const snapshot::Rehydrated& had) {
+  const std::string document = had.state.document();
+  ASSIGN_OR_RETURN(const std::string part, part_of(document, call.params["path"]));
+  std::string messages;
+  if (call.params["messages"]) {
+    ASSIGN_OR_RETURN(const json::Document parsed, json::parse(document));
+    ASSIGN_OR_RETURN(messages, messages_page(call, run->view().run_no, parsed.root()));
+  }
+  json::Writer out;
+  out.begin_object();
+  snapshot::Taking taking;  // of a state that is too large for a reply
+  if (part.size() <= limits::state_reply_bytes_max) {
+    out.raw_member("state", part);
+  } else {
+    if (part.size() != document.size()) {
+      return Error(Errc::too_large, "the part is " + std::to_string(part.size()) + " bytes, limit " +
+                                        std::to_string(limits::state_reply_bytes_max) +
+                                        ". Ask for a smaller part, or leave path out and read the state_artifact.");
+    }
+    ASSIGN_OR_RETURN(auto stored, call.services.snapshots.store(had, run, "rehydrated", call.caller.actor, call.deadline));
+    if (!stored) return std::optional<Answer>();
+    taking = *std::move(stored);
+    out.member("state_artifact", taking.snapshot.artifact_id ? taking.snapshot.artifact_id->text() : std::string());
+  }
+  write_position(out, had, sha256(document));
+  if (!messages.empty()) out.raw_member("messages", messages);
+  return std::optional(answer_with(std::move(taking), std::move(out.end_object()).text()));
+}
+
 }  // namespace
 
 Result<Answer> snapshot_take(Call& call) {
@@ -201,33 +231,12 @@ Result<Answer> run_rehydrate(Call& call) {
   if (!call.reader) return NeedsWorker{};
   ASSIGN_OR_RETURN(const std::shared_ptr<store::Run> run, run_with_state(call));
   ASSIGN_OR_RETURN(const std::optional<std::int64_t> asof, asof_seq(call));
-  const std::int64_t run_no = run->view().run_no;
-  ASSIGN_OR_RETURN(const snapshot::Rehydrated had, snapshot::rehydrate(*call.reader, call.services.files, run_no, asof));
-  if (had.state.seq() < 0) return Error(Errc::not_found, "run " + run->run_id + " had no events yet at seq " + std::to_string(*asof));
-
-  const std::string document = had.state.document();
-  ASSIGN_OR_RETURN(const std::string part, part_of(document, call.params["path"]));
-  json::Writer out;
-  out.begin_object();
-  snapshot::Taking taking;  // of a state that is too large for a reply
-  if (part.size() <= limits::state_reply_bytes_max) {
-    out.raw_member("state", part);
-  } else {
-    if (part.size() != document.size()) {
-      return Error(Errc::too_large, "the part is " + std::to_string(part.size()) + " bytes, limit " +
-                                        std::to_string(limits::state_reply_bytes_max) +
-                                        ". Ask for a smaller part, or leave path out and read the state_artifact.");
-    }
-    ASSIGN_OR_RETURN(taking, call.services.snapshots.store(had, run, "rehydrated", call.caller.actor));
-    out.member("state_artifact", taking.snapshot.artifact_id ? taking.snapshot.artifact_id->text() : std::string());
+  while (true) {
+    ASSIGN_OR_RETURN(const snapshot::Rehydrated had, call.services.snapshots.rehydrate(*call.reader, run->view().run_no, asof));
+    if (had.state.seq() < 0) return Error(Errc::not_found, "run " + run->run_id + " had no events yet at seq " + std::to_string(*asof));
+    ASSIGN_OR_RETURN(std::optional<Answer> answer, answer_of_state(call, run, had));
+    if (answer) return *std::move(answer);
   }
-  write_position(out, had, sha256(document));
-  if (call.params["messages"]) {
-    ASSIGN_OR_RETURN(const json::Document parsed, json::parse(document));
-    ASSIGN_OR_RETURN(const std::string page, messages_page(call, run_no, parsed.root()));
-    out.raw_member("messages", page);
-  }
-  return answer_with(std::move(taking), std::move(out.end_object()).text());
 }
 
 }  // namespace muniment::gateway::methods
