@@ -55,7 +55,7 @@ OWNERS = {
     "archive_entry.h": ["base/tar_archive.cpp"],
     "curl/": ["base/http.cpp"],
     "microhttpd.h": ["audit/witness_server.cpp"],
-    "zstd.h": ["capsule/*.cpp"],
+    "zstd.h": ["base/zstd.cpp"],
     "archive.h": ["base/tar_archive.cpp"],
     "archive_entry.h": ["base/tar_archive.cpp"],
     "fmt/": ["*.cpp"],

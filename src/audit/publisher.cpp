@@ -43,7 +43,7 @@ Publisher::Publisher(PublisherOptions options, Clock& clock, store::Appender& ap
                      TreeWriter writer)
     : options_(std::move(options)), clock_(clock), appender_(appender), tail_(tail),
       origin_(options_.origin + "/" + appender.status().log_id.text()), log_id_(appender.status().log_id),
-      reader_(options_.uri, options_.log_no), writer_(std::move(writer)), keys_(std::move(keys)) {
+      reader_(options_.place), writer_(std::move(writer)), keys_(std::move(keys)) {
   newest_.checkpoint = {origin_, 0, sha256("")};
   show_keys();
 }
@@ -102,6 +102,17 @@ void Publisher::wake() {
 
 // ---- from other threads -------------------------------------------------------------------------
 
+std::int64_t Publisher::kept_size() const {
+  const std::lock_guard lock(mutex_);
+  return kept_size_;
+}
+
+void Publisher::set_kept_size(std::int64_t size) {
+  const std::lock_guard lock(mutex_);
+  kept_size_ = size;
+  changed_.notify_all();
+}
+
 Published Publisher::newest() const {
   const std::lock_guard lock(mutex_);
   return newest_;
@@ -113,6 +124,19 @@ Result<Published> Publisher::covering(std::int64_t seq, Deadline deadline) const
   if (newest_.checkpoint.size > seq) return newest_;
   if (!problem_.empty()) return Error(Errc::unavailable, "no checkpoint covers event " + std::to_string(seq) + ": " + problem_);
   return Error(covered ? Errc::unavailable : Errc::deadline_exceeded, fmt::format("no checkpoint covers event {} yet. Ask again.", seq));
+}
+
+Status Publisher::make_durable(std::int64_t seq, Deadline deadline) {
+  std::unique_lock lock(mutex_);
+  if (kept_size_ > seq) return success();
+  keep_wanted_ = true;
+  lock.unlock();
+  wake();
+  lock.lock();
+  changed_.wait_until(lock, deadline, [&] { return kept_size_ > seq || stopping_ || !problem_.empty(); });
+  if (kept_size_ > seq) return success();
+  if (!problem_.empty()) return Error(Errc::unavailable, "the tiles are not made: " + problem_);
+  return Error(Errc::deadline_exceeded, fmt::format("the tiles of event {} are not on the disk yet. Ask again.", seq));
 }
 
 std::vector<VerifierKey> Publisher::keys() const {
@@ -172,7 +196,9 @@ void Publisher::set_problem(const Error& error) {
 void Publisher::follow() {
   for (;;) {
     woken_ = false;
-    const Status done = begun_ ? publish() : begin();
+    const bool keep = keep_is_wanted();
+    Status done = begun_ ? publish() : begin();
+    if (done && keep) done = keep_progress(true);
     if (!done) set_problem(done.error());
     if (!rest(done.ok())) break;
   }
@@ -183,12 +209,17 @@ void Publisher::follow() {
   if (!done) set_problem(done.error());
 }
 
+bool Publisher::keep_is_wanted() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(keep_wanted_, false);
+}
+
 // Until the next checkpoint is due: an interval after this one, and then as soon as there is something new. False: stop.
 bool Publisher::rest(bool well) {
   std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, well ? options_.interval : retry_pause, [&] { return stopping_ || keys_changed_; });
+  changed_.wait_for(lock, well ? options_.interval : retry_pause, [&] { return stopping_ || keys_changed_ || keep_wanted_; });
   if (stopping_) return false;
-  if (!well || keys_changed_) return true;
+  if (!well || keys_changed_ || keep_wanted_) return true;
   lock.unlock();
   tail_.wait(writer_.size(), sleep_at_most, woken_);
   lock.lock();
@@ -217,7 +248,7 @@ Status Publisher::begin() {
 Status Publisher::catch_up_from(std::int64_t size) {
   chains_.clear();
   RETURN_IF_ERROR(writer_.start_at(size));
-  kept_size_ = writer_.size();
+  set_kept_size(writer_.size());
   const store::LogStatus log = appender_.status();
   RETURN_IF_ERROR(advance(log.size));
   if (writer_.root() != log.root) return Error(Errc::corrupt, "the tiles do not give the log's root. Run muniment-verify");
@@ -328,14 +359,14 @@ Status Publisher::keep_progress(bool now) {
   if (!now && clock_.monotonic() < kept_ + keep_every) return success();
   const Published newest = this->newest();
   if (!newest.note.empty()) {
-    RETURN_IF_ERROR(store::store_note(reader_.connection(), options_.log_no, newest.checkpoint.size, newest.note, clock_.now()));
+    RETURN_IF_ERROR(store::store_note(reader_.connection(), options_.place.log_no, newest.checkpoint.size, newest.note, clock_.now()));
   }
-  if (writer_.size() != kept_size_) {
+  if (writer_.size() != kept_size()) {
     RETURN_IF_ERROR(writer_.sync());
-    RETURN_IF_ERROR(store::keep_position(reader_.connection(), options_.log_no, follower_name, writer_.size()));
+    RETURN_IF_ERROR(store::keep_position(reader_.connection(), options_.place.log_no, follower_name, writer_.size()));
   }
-  kept_size_ = writer_.size();
   kept_ = clock_.monotonic();
+  set_kept_size(writer_.size());
   return success();
 }
 

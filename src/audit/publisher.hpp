@@ -29,8 +29,7 @@ namespace muniment::audit {
 struct PublisherOptions {
   std::string data;                           // keys/ and tiles/ lie in it
   std::string origin;                         // the origin line is origin/log_id
-  std::string uri;
-  std::int16_t log_no = 1;
+  store::LogPlace place;
   std::chrono::milliseconds interval{200};    // between two checkpoints, while events come
 };
 
@@ -53,6 +52,8 @@ class Publisher {
   Published newest() const;
   // The first published size above `seq`. Errors: deadline_exceeded; what stops the publisher.
   Result<Published> covering(std::int64_t seq, Deadline deadline) const;
+  // Until the tiles of everything up to `seq` are on the disk for good. Errors: as `covering`.
+  Status make_durable(std::int64_t seq, Deadline deadline);
   const Fd& tiles() const { return writer_.folder(); }
 
   std::string origin() const { return origin_; }
@@ -85,6 +86,9 @@ class Publisher {
   Result<std::string> sign(const Checkpoint& checkpoint);
   void show_keys();
   Status keep_progress(bool now);
+  bool keep_is_wanted();
+  std::int64_t kept_size() const;
+  void set_kept_size(std::int64_t size);
   void set_problem(const Error& error);
 
   const PublisherOptions options_;
@@ -100,7 +104,6 @@ class Publisher {
   std::unordered_map<std::int64_t, Hash> chains_;  // run_no → its last run_hash
   bool begun_ = false;
   Monotonic kept_{};
-  std::int64_t kept_size_ = 0;
 
   std::atomic<bool> woken_{false};
   // Held while files are written, so never taken on the loop thread; before mutex_ where both are.
@@ -112,6 +115,8 @@ class Publisher {
   std::vector<VerifierKey> verifiers_;        // as the keyring has them
   bool can_sign_ = false;
   bool keys_changed_ = false;
+  bool keep_wanted_ = false;                  // somebody waits for what was written to be durable
+  std::int64_t kept_size_ = 0;                // tiles that are
   Published newest_;
   std::string problem_;
   bool stopping_ = false;

@@ -32,9 +32,9 @@ constexpr std::string_view followers[] = {"run", "pointer"};   // those that cop
 class Redactor::Impl {
  public:
   Impl(RedactionOptions options, Clock& clock, store::Appender& appender, store::RunDirectory& runs, store::Tail& tail,
-       store::ArtifactFiles& files, snapshot::Snapshotter& snapshots)
+       store::ArtifactFiles& files, store::BodyArchive& archive, snapshot::Snapshotter& snapshots)
       : options_(std::move(options)), clock_(clock), appender_(appender), runs_(runs), tail_(tail), files_(files),
-        snapshots_(snapshots), redactor_(options_.uri, store::DatabaseRole::redactor) {}
+        archive_(archive), snapshots_(snapshots), redactor_(options_.place.uri, store::DatabaseRole::redactor) {}
 
   Status finish_pending(store::Reader& reader) {
     for (;;) {
@@ -46,8 +46,8 @@ class Redactor::Impl {
   }
 
   Result<store::ErasurePlan> plan(store::Reader& reader, const store::ErasureTarget& target) {
-    ASSIGN_OR_RETURN(store::ErasurePlan plan, store::plan_erasure(reader, options_.log_no, target));
-    ASSIGN_OR_RETURN(const auto keep, store::reason_to_keep(reader, options_.log_no, plan.run_no, plan.run_id, clock_.now()));
+    ASSIGN_OR_RETURN(store::ErasurePlan plan, store::plan_erasure(reader, options_.place.log_no, target));
+    ASSIGN_OR_RETURN(const auto keep, store::reason_to_keep(reader, options_.place.log_no, plan.run_no, plan.run_id, clock_.now()));
     if (!keep) return plan;
     Error error(Errc::conflict, *keep + ". Nothing was erased.");
     error.run_id = plan.run_id;
@@ -112,6 +112,8 @@ class Redactor::Impl {
     FAILPOINT("redact.after_announce");
     RETURN_IF_ERROR(erase_rows(reader, journal));
     FAILPOINT("redact.after_erase");
+    RETURN_IF_ERROR(archive_.erase(journal.seqs));
+    FAILPOINT("redact.after_archive");
     forget(journal, hold.get());
     for (const store::ErasedArtifact& artifact : journal.artifacts) {
       RETURN_IF_ERROR(files_.erase(artifact.artifact_id, artifact.path));
@@ -181,10 +183,10 @@ class Redactor::Impl {
   // ---- the copies -------------------------------------------------------------------------------
 
   Status erase_rows(store::Reader& reader, const RedactionJournal& journal) {
-    ASSIGN_OR_RETURN(const auto run_row, store::run_row_without(reader, options_.log_no, journal.run_no, journal.seqs));
+    ASSIGN_OR_RETURN(const auto run_row, store::run_row_without(reader, journal.run_no, journal.seqs));
     std::vector<Uuid> artifact_ids;
     for (const store::ErasedArtifact& artifact : journal.artifacts) artifact_ids.push_back(artifact.artifact_id);
-    return store::erase_copies(redactor_, options_.log_no, journal.run_no, journal.seqs, artifact_ids, run_row);
+    return store::erase_copies(redactor_, options_.place.log_no, journal.run_no, journal.seqs, artifact_ids, run_row);
   }
 
   // Until the followers have written what they read of the events so far.
@@ -237,18 +239,19 @@ class Redactor::Impl {
   store::RunDirectory& runs_;
   store::Tail& tail_;
   store::ArtifactFiles& files_;
+  store::BodyArchive& archive_;
   snapshot::Snapshotter& snapshots_;
   store::Connection redactor_;
   std::mutex mutex_;             // one erasure at a time
 };
 
 Redactor::Redactor(RedactionOptions options, Clock& clock, store::Appender& appender, store::RunDirectory& runs,
-                   store::Tail& tail, store::ArtifactFiles& files, snapshot::Snapshotter& snapshots)
-    : impl_(std::make_unique<Impl>(std::move(options), clock, appender, runs, tail, files, snapshots)) {}
+                   store::Tail& tail, store::ArtifactFiles& files, store::BodyArchive& archive, snapshot::Snapshotter& snapshots)
+    : impl_(std::make_unique<Impl>(std::move(options), clock, appender, runs, tail, files, archive, snapshots)) {}
 Redactor::~Redactor() = default;
 
 Status Redactor::finish_pending() {
-  store::Reader reader(impl_->options_.uri, impl_->options_.log_no);
+  store::Reader reader(impl_->options_.place);
   return impl_->finish_pending(reader);
 }
 

@@ -2,8 +2,8 @@
 //
 // The plan is written to a journal of its own before anything changes; from then on it is carried
 // out, by this daemon or by the next one: (1) event.redacted and artifact.redacted go into the log,
-// (2) one transaction takes the copies out of the database, (3) the memory lets go of them, (4) the
-// files are unlinked, (5) a new snapshot is taken, and the journal goes. Each step may be done again.
+// (2) one transaction takes the copies out of the database, (3) the archive and the memory let go of
+// them, (4) the files are unlinked, (5) a new snapshot is taken, and the journal goes. Each step may be done again.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +16,7 @@
 #include "snapshot/snapshotter.hpp"
 #include "store/appender.hpp"
 #include "store/artifact_files.hpp"
+#include "store/body_archive.hpp"
 #include "store/erasure.hpp"
 #include "store/reader.hpp"
 #include "store/runs.hpp"
@@ -25,8 +26,7 @@ namespace muniment::audit {
 
 struct RedactionOptions {
   std::string folder;            // <data>/redactions
-  std::string uri;
-  std::int16_t log_no = 1;
+  store::LogPlace place;
 };
 
 struct RedactionRequest {
@@ -45,7 +45,7 @@ struct Redacted {
 class Redactor {
  public:
   Redactor(RedactionOptions options, Clock& clock, store::Appender& appender, store::RunDirectory& runs, store::Tail& tail,
-           store::ArtifactFiles& files, snapshot::Snapshotter& snapshots);
+           store::ArtifactFiles& files, store::BodyArchive& archive, snapshot::Snapshotter& snapshots);
   ~Redactor();
 
   // At start, before snapshots are taken and anything is served: carries out what a former daemon

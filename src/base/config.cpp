@@ -40,6 +40,8 @@ constexpr ConfigKey table[] = {
      "A run's state is snapshotted after this many of its events."},
     {"snapshot_seconds", &Config::snapshot_seconds, "300", "seconds", 1, any,
      "And after this time, if anything happened in the run."},
+    {"partition_bits", &Config::partition_bits, "24", "", limits::partition_bits_min, limits::partition_bits_max,
+     "A partition of a new log is 2 to the power of this many events; what can be archived is a full one."},
     {"workers", &Config::workers, "16", "threads", 1, 256,
      "Threads that serve requests which read; each has its own connection."},
     {"upload_seconds", &Config::upload_seconds, "86400", "seconds", 1, any,

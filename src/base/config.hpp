@@ -30,6 +30,7 @@ struct Config {
   std::int64_t disk_reserve_percent = 0;
   std::int64_t snapshot_events = 0;
   std::int64_t snapshot_seconds = 0;
+  std::int64_t partition_bits = 0;
   std::int64_t workers = 0;
   std::int64_t upload_seconds = 0;
   std::int64_t commit_deadline_ms = 0;

@@ -37,7 +37,8 @@ inline constexpr std::size_t append_queue_bytes_max = 64 << 20;
 inline constexpr std::size_t spill_part_bytes_max = 8 * 1024;
 inline constexpr std::size_t preview_bytes_max = 500;
 inline constexpr std::size_t runs_in_memory_max = 20'000;
-inline constexpr std::int64_t events_per_partition = std::int64_t{1} << 24;
+inline constexpr std::int64_t partition_bits_max = 24;         // a partition is at most 2^24 events, a subtree of three levels of tiles
+inline constexpr std::int64_t partition_bits_min = 10;
 
 // State, snapshots, manifests
 inline constexpr std::size_t manifest_bytes_max = 60 * 1024;

@@ -15,6 +15,9 @@ std::string tile_path(int level, std::int64_t index, std::int64_t width = tile_w
 // The same below "tile/entries/".
 std::string entries_path(std::int64_t index, std::int64_t width = tile_width);
 
+// The number in groups of three digits, as in the paths above: "x001/234/067".
+std::string numbered_path(std::int64_t index);
+
 // The hashes of level `level` that a log of `size` leaves has: size / 256^level.
 std::int64_t tile_hashes(int level, std::int64_t size);
 

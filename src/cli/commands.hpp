@@ -40,6 +40,7 @@ void add_ledger_commands(CLI::App& app, Session& session);    // claim …, evid
 void add_import_command(CLI::App& app, Session& session);     // import
 void add_audit_commands(CLI::App& app, Session& session);     // audit …
 void add_bundle_commands(CLI::App& audit, Session& session);  // audit export, import, report
+void add_archive_command(CLI::App& audit, Session& session);  // audit archive
 void add_redact_command(CLI::App& audit, Session& session);   // audit redact
 void add_witness_command(CLI::App& audit, Session& session);  // audit witness
 void add_exec_command(CLI::App& app, Session& session);       // exec

@@ -161,6 +161,7 @@ void add_audit_commands(CLI::App& app, Session& session) {
   add_command(session, key, "show", "The public keys, the newest last", declare_key, show_key);
   add_command(session, key, "rotate", "Replace the key; what the old one signed still verifies", declare_key_change, rotate_key);
   add_redact_command(audit, session);
+  add_archive_command(audit, session);
   add_witness_command(audit, session);
   auto options = std::make_shared<VerifyOptions>();
   CLI::App& verifying = add_word(session, audit, "verify", "Run muniment-verify: of the whole log, or of a --proof or --bundle FILE",

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <string>
 
+#include "audit/archiver.hpp"
 #include "audit/publisher.hpp"
 #include "audit/redaction.hpp"
 #include "audit/submitter.hpp"
@@ -49,11 +50,13 @@ struct Daemon::Parts {
   DataFolder folder;
   Clock clock;
   std::unique_ptr<store::PrivatePostgres> postgres;
-  std::string database_uri;
+  store::LogPlace place;
+  std::int64_t events_per_partition = 0;
   std::unique_ptr<SchemaSet> schemas;
   store::Tail tail;
   store::RunDirectory runs;
   std::unique_ptr<store::ArtifactFiles> files;
+  std::unique_ptr<store::BodyArchive> archive;
   std::unique_ptr<store::Appender> appender;
   std::unique_ptr<audit::Publisher> publisher;
   std::unique_ptr<audit::Submitter> submitter;
@@ -62,6 +65,7 @@ struct Daemon::Parts {
   std::unique_ptr<evidence::HaltJournal> halts;
   std::unique_ptr<snapshot::Snapshotter> snapshots;
   std::unique_ptr<audit::Redactor> redactor;
+  std::unique_ptr<audit::Archiver> archiver;
   std::unique_ptr<gateway::Services> services;
   std::unique_ptr<gateway::WorkerPool> workers;
   std::unique_ptr<Server> server;
@@ -81,22 +85,24 @@ struct Daemon::Parts {
 };
 
 Status Daemon::Parts::open_database(const Config& config) {
-  database_uri = config.database;
-  if (database_uri.empty()) {
+  place = {config.database, log_no, config.data + "/archive"};
+  archive = std::make_unique<store::BodyArchive>(place.archive);
+  if (place.uri.empty()) {
     store::PrivatePostgresOptions options;
     options.data_dir = config.data;
     options.notice = notice;
     ASSIGN_OR_RETURN(postgres, store::PrivatePostgres::start(std::move(options)));
-    database_uri = postgres->uri();
+    place.uri = postgres->uri();
   }
-  store::Connection connection(database_uri, store::DatabaseRole::login);
+  store::Connection connection(place.uri, store::DatabaseRole::login);
   RETURN_IF_ERROR(connection.ensure_open());
   RETURN_IF_ERROR(store::check_settings(connection));
   RETURN_IF_ERROR(store::migrate(connection, store::embedded_migrations()));
   RETURN_IF_ERROR(store::check_roles(connection));
-  store::Reader reader(database_uri, log_no);
+  store::Reader reader(place);
   ASSIGN_OR_RETURN(const std::int64_t size, reader.log_size());
-  return store::ensure_partitions(reader.connection(), log_no, size);
+  ASSIGN_OR_RETURN(events_per_partition, store::ensure_partitions(reader.connection(), log_no, size, config.partition_bits));
+  return success();
 }
 
 Status Daemon::Parts::open_files(const Config& config) {
@@ -111,12 +117,12 @@ Status Daemon::Parts::open_files(const Config& config) {
 
 Status Daemon::Parts::open_log(const Config& config) {
   store::AppenderOptions options;
-  options.uri = database_uri;
+  options.uri = place.uri;
   options.log_no = log_no;
   options.commit_deadline = std::chrono::milliseconds(config.commit_deadline_ms);
   ASSIGN_OR_RETURN(appender, store::Appender::open(std::move(options), clock, tail, runs));
   // Only now is the log ours: no other daemon is between a link and its event.
-  store::Reader reader(database_uri, log_no);
+  store::Reader reader(place);
   return files->sweep_staging([&](const Uuid& artifact_id) -> Result<bool> {
     ASSIGN_OR_RETURN(const auto row, reader.artifact(artifact_id));
     return row.has_value();
@@ -127,8 +133,7 @@ Status Daemon::Parts::open_followers(const Config& config) {
   audit::PublisherOptions publishing;
   publishing.data = config.data;
   publishing.origin = config.origin;
-  publishing.uri = database_uri;
-  publishing.log_no = log_no;
+  publishing.place = place;
   publishing.interval = std::chrono::milliseconds(config.checkpoint_ms);
   ASSIGN_OR_RETURN(publisher, audit::Publisher::open(std::move(publishing), clock, *appender, tail));
   ASSIGN_OR_RETURN(auto keepers, audit::parse_keepers(config.witnesses));
@@ -136,25 +141,24 @@ Status Daemon::Parts::open_followers(const Config& config) {
   publisher->on_signed = [this](const audit::Published& published) { submitter->submit(published); };
   publisher->start();
   store::Follower::Options options;
-  options.uri = database_uri;
-  options.log_no = log_no;
+  options.place = place;
   run_follower = std::make_unique<store::RunFollower>(options, tail);
   pointer_follower = std::make_unique<evidence::PointerFollower>(options, tail);
   run_follower->start();
   pointer_follower->start();
   snapshot::SnapshotterOptions pace;
-  pace.uri = database_uri;
-  pace.log_no = log_no;
+  pace.place = place;
   pace.events_between = config.snapshot_events;
   pace.seconds_between = config.snapshot_seconds;
   snapshots = std::make_unique<snapshot::Snapshotter>(std::move(pace), clock, *appender, runs, tail, *files);
   // An erasure that was begun is finished before anybody could copy what it erases.
-  redactor = std::make_unique<audit::Redactor>(audit::RedactionOptions{config.data + "/redactions", database_uri, log_no}, clock,
-                                               *appender, runs, tail, *files, *snapshots);
+  redactor = std::make_unique<audit::Redactor>(audit::RedactionOptions{config.data + "/redactions", place}, clock,
+                                               *appender, runs, tail, *files, *archive, *snapshots);
+  archiver = std::make_unique<audit::Archiver>(place, *publisher, *archive);
   RETURN_IF_ERROR(redactor->finish_pending());
   snapshots->start();
   // Halts that Postgres could not take go into the log before anything is served.
-  ASSIGN_OR_RETURN(halts, evidence::HaltJournal::open({config.data + "/halts", database_uri, log_no}, *appender, runs));
+  ASSIGN_OR_RETURN(halts, evidence::HaltJournal::open({config.data + "/halts", place}, *appender, runs));
   return success();
 }
 
@@ -170,8 +174,8 @@ void Daemon::Parts::stop_followers() {
 
 Status Daemon::Parts::open_socket(const Config& config) {
   services = std::unique_ptr<gateway::Services>(new gateway::Services{
-      clock, *appender, runs, tail, *files, *snapshots, *halts, *publisher, *submitter, *redactor, config.data, database_uri, config.socket, clock.now()});
-  workers = std::make_unique<gateway::WorkerPool>(static_cast<std::size_t>(config.workers), database_uri, log_no, worker_tasks_max);
+      clock, *appender, runs, tail, *files, *snapshots, *halts, *publisher, *submitter, *redactor, *archiver, config.data, place.uri, config.socket, clock.now()});
+  workers = std::make_unique<gateway::WorkerPool>(static_cast<std::size_t>(config.workers), place, worker_tasks_max);
   ServerOptions options;
   options.socket_path = config.socket;
   for (const std::int64_t uid : config.allowed_uids) options.allowed_uids.push_back(static_cast<std::uint32_t>(uid));
@@ -192,13 +196,13 @@ Status Daemon::Parts::open_socket(const Config& config) {
   return server->listen();
 }
 
-// Makes the next partition when three quarters of the present one are used.
+// Makes the next partition as soon as one is begun.
 void Daemon::Parts::watch_partitions(std::int64_t size) {
-  const std::int64_t wanted = (size + limits::events_per_partition / 4) / limits::events_per_partition;
+  const std::int64_t wanted = size / events_per_partition;
   if (wanted <= partition_ahead_) return;
   partition_ahead_ = wanted;
   workers->post(clock.monotonic() + std::chrono::minutes(1), [size](store::Reader& reader) {
-    if (Status made = store::ensure_partitions(reader.connection(), log_no, size); !made) {
+    if (const auto made = store::ensure_partitions(reader.connection(), log_no, size); !made) {
       log_error("making a partition ahead", {{"message", made.error().message}});
     }
   }).ok();
@@ -222,7 +226,7 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const Config& config) {
   RETURN_IF_ERROR(parts->open_log(config));
   RETURN_IF_ERROR(parts->open_followers(config));
   RETURN_IF_ERROR(parts->open_socket(config));
-  RETURN_IF_ERROR(write_file_durably(config.data + "/database.uri", parts->database_uri + "\n"));
+  RETURN_IF_ERROR(write_file_durably(config.data + "/database.uri", parts->place.uri + "\n"));
   log_info("munimentd serves", {{"socket", config.socket}, {"version", MUNIMENT_VERSION}});
   return std::unique_ptr<Daemon>(new Daemon(std::move(parts)));
 }

@@ -43,6 +43,7 @@ constexpr std::array<TypeInfo, type_count - 1> table = {{
     {"file.changed", Type::file_changed, 1, Writer::client, "event.append", Admits::open_only},
     {"file.read", Type::file_read, 1, Writer::client, "event.append", Admits::open_only},
     {"key.rotated", Type::key_rotated, 1, Writer::daemon, "munimentd", Admits::open_only},
+    {"log.archived", Type::log_archived, 1, Writer::daemon, "audit.archive", Admits::open_only},
     {"log.exported", Type::log_exported, 1, Writer::daemon, "munimentd", Admits::open_only},
     {"log.restored", Type::log_restored, 1, Writer::daemon, "munimentd", Admits::open_only},
     {"log.started", Type::log_started, 1, Writer::daemon, "munimentd", Admits::open_only},

@@ -35,6 +35,7 @@ enum class Type : std::uint8_t {
   file_changed,
   file_read,
   key_rotated,
+  log_archived,
   log_exported,
   log_restored,
   log_started,

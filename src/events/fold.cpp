@@ -246,7 +246,7 @@ bool reads_body(Type type) {
     case Type::access_refused: case Type::artifact_redacted: case Type::clock_stepped: case Type::document_retracted:
     case Type::document_revised: case Type::embedder_trained: case Type::error_raised: case Type::event_redacted:
     case Type::evidence_linked: case Type::evidence_recorded: case Type::feedback_recorded: case Type::file_changed:
-    case Type::file_read: case Type::key_rotated: case Type::log_exported: case Type::log_restored:
+    case Type::file_read: case Type::key_rotated: case Type::log_archived: case Type::log_exported: case Type::log_restored:
     case Type::log_started: case Type::log_stopped: case Type::log_verified: case Type::manifest_recorded:
     case Type::pointer_retried: case Type::pointer_unresolved: case Type::retrieval_answered:
     case Type::snapshot_taken: case Type::source_revoked: case Type::task_validated: case Type::violation_detected:
@@ -302,7 +302,7 @@ void apply_rule(RunState& state, Type type, const Event& event, const Value& bod
     case Type::access_refused: case Type::artifact_redacted: case Type::clock_stepped: case Type::document_retracted:
     case Type::document_revised: case Type::embedder_trained: case Type::error_raised: case Type::event_redacted:
     case Type::evidence_linked: case Type::evidence_recorded: case Type::feedback_recorded: case Type::file_changed:
-    case Type::file_read: case Type::key_rotated: case Type::log_exported: case Type::log_restored:
+    case Type::file_read: case Type::key_rotated: case Type::log_archived: case Type::log_exported: case Type::log_restored:
     case Type::log_started: case Type::log_stopped: case Type::log_verified: case Type::manifest_recorded:
     case Type::pointer_retried: case Type::pointer_unresolved: case Type::retrieval_answered:
     case Type::snapshot_taken: case Type::source_revoked: case Type::task_validated: case Type::violation_detected:

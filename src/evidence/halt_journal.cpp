@@ -122,7 +122,7 @@ Result<std::unique_ptr<HaltJournal>> HaltJournal::open(Options options, store::A
 }
 
 HaltJournal::HaltJournal(Options options, store::Appender& appender, store::RunDirectory& runs)
-    : options_(std::move(options)), appender_(appender), runs_(runs), reader_(options_.uri, options_.log_no) {}
+    : options_(std::move(options)), appender_(appender), runs_(runs), reader_(options_.place) {}
 
 HaltJournal::~HaltJournal() {
   {

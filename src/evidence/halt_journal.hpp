@@ -40,8 +40,7 @@ class HaltJournal {
  public:
   struct Options {
     std::string folder;              // <data>/halts; made if it is not there
-    std::string uri;
-    std::int16_t log_no = 1;
+    store::LogPlace place;
   };
 
   // Latches what the folder holds and appends it; what cannot be appended yet is kept and tried

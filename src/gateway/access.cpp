@@ -18,6 +18,11 @@ Error no_run(std::string_view run_id) {
 
 }  // namespace
 
+Status check_admin(const Call& call, std::string_view what) {
+  if (call.caller.admin) return success();
+  return Error(Errc::denied, call.caller.actor + " may not " + std::string(what) + ": only root and the daemon's own user may.");
+}
+
 bool may_see(const Caller& caller, const store::RunView& run) {
   return caller.admin || run.owner == caller.actor;
 }

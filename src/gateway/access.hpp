@@ -19,6 +19,9 @@ Result<std::shared_ptr<store::Run>> find_run(Call& call, std::string_view run_id
 // in its parent. nullptr too where there is no such run.
 Result<std::shared_ptr<store::Run>> load_run(Call& call, std::string_view run_id);
 
+// denied, unless it is root or the daemon's own user. `what` they may not: "erase".
+Status check_admin(const Call& call, std::string_view what);
+
 bool may_see(const Caller& caller, const store::RunView& run);
 
 // run_halted, with the reason, conflict for an ended one, denied for the daemon's own run _log; for

@@ -16,6 +16,7 @@ constexpr MethodInfo table[] = {
     {.name = "artifact.list", .function = artifact_list},
     {.name = "artifact.put", .function = artifact_put, .writes = true, .open_body = artifact_put_body},
     {.name = "artifact.stat", .function = artifact_stat},
+    {.name = "audit.archive", .function = audit_archive, .writes = true},
     {.name = "audit.checkpoint", .function = audit_checkpoint, .runs = Runs::loop_first},
     {.name = "audit.key", .function = audit_key, .writes = true},
     {.name = "audit.prove", .function = audit_prove},

@@ -24,6 +24,7 @@ namespace muniment::audit {
 class Publisher;
 class Submitter;
 class Redactor;
+class Archiver;
 }
 
 namespace muniment::gateway {
@@ -39,6 +40,7 @@ struct Services {
   audit::Publisher& publisher;
   audit::Submitter& submitter;
   audit::Redactor& redactor;
+  audit::Archiver& archiver;
   std::string data_dir;
   std::string database_uri;
   std::string socket_path;

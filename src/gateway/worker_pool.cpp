@@ -4,11 +4,11 @@
 
 namespace muniment::gateway {
 
-WorkerPool::WorkerPool(std::size_t workers, std::string database_uri, std::int16_t log_no, std::size_t tasks_max)
+WorkerPool::WorkerPool(std::size_t workers, const store::LogPlace& place, std::size_t tasks_max)
     : tasks_max_(tasks_max) {
   for (std::size_t i = 0; i < workers; ++i) {
     Worker& worker = *workers_.emplace_back(std::make_unique<Worker>());
-    worker.reader = std::make_unique<store::Reader>(database_uri, log_no);
+    worker.reader = std::make_unique<store::Reader>(place);
     worker.thread = named_thread("worker " + std::to_string(i), [this, &worker] { serve(worker); });
   }
 }

@@ -22,7 +22,7 @@ class WorkerPool {
  public:
   using Task = std::function<void(store::Reader&)>;
 
-  WorkerPool(std::size_t workers, std::string database_uri, std::int16_t log_no, std::size_t tasks_max);
+  WorkerPool(std::size_t workers, const store::LogPlace& place, std::size_t tasks_max);
   ~WorkerPool();  // as by `stop`
 
   // Errors: over_budget when the queue is full, unavailable after `stop`.

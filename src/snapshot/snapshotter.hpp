@@ -25,8 +25,7 @@
 namespace muniment::snapshot {
 
 struct SnapshotterOptions {
-  std::string uri;
-  std::int16_t log_no = 1;
+  store::LogPlace place;
   std::int64_t events_between = 500;
   std::int64_t seconds_between = 60;
   std::size_t states_bytes_max = 16u << 20;  // of the states that are held, by estimate

@@ -22,7 +22,7 @@ class Snapshotter::Impl {
   Impl(SnapshotterOptions options, Clock& clock, store::Appender& appender, store::RunDirectory& runs, store::Tail& tail,
        store::ArtifactFiles& files)
       : options_(std::move(options)), clock_(clock), appender_(appender), directory_(runs), tail_(tail), files_(files),
-        reader_(options_.uri, options_.log_no) {}
+        reader_(options_.place) {}
 
   void start();
   void stop();

@@ -295,7 +295,7 @@ void Snapshotter::Impl::keep_position(bool now) {
     live_->trim(options_.states_bytes_max);
   }
   if (kept_position_ == position_) return;
-  if (!store::keep_position(reader_.connection(), options_.log_no, follower_name, position_)) return;  // again in a second
+  if (!store::keep_position(reader_.connection(), options_.place.log_no, follower_name, position_)) return;  // again in a second
   kept_position_ = position_;
 }
 

@@ -150,10 +150,6 @@ Result<bool> AppendConnection::try_lock() {
 Result<TakenOver> AppendConnection::take_over(std::optional<std::int64_t> held) {
   const std::string log = std::to_string(log_no_);
   const std::string writer = "'" + writer_.text() + "'";
-  if (!held) {
-    RETURN_IF_ERROR(query("INSERT INTO log_head (log_no, log_id) SELECT " + log + ", gen_random_uuid() "
-                          "WHERE NOT EXISTS (SELECT 1 FROM log_head WHERE log_no = " + log + ")", milliseconds(10'000)));
-  }
   std::string raise = "UPDATE log_head SET epoch = epoch + 1, writer = " + writer + " WHERE log_no = " + log;
   if (held) raise += " AND (epoch = " + std::to_string(*held) + " OR writer = " + writer + ")";
   ASSIGN_OR_RETURN(PgResult result, query(raise + " RETURNING log_id, epoch", milliseconds(10'000)));

@@ -188,7 +188,7 @@ Status Appender::Impl::catch_up() {
                                          " events, its last checkpoint " + std::to_string(checkpoint_size_) +
                                          ". Run muniment-verify, and see docs/runbook.md#log_rolled_back");
   }
-  Reader reader(options_.uri, options_.log_no);
+  Reader reader({options_.uri, options_.log_no});
   RETURN_IF_ERROR(follow_tree(reader, head_.log_id, last_committed_.seq, head_.edge));
   committed_edge_ = head_.edge;
   head_.next_seq = head_.edge.size();

@@ -1,6 +1,7 @@
 #include "store/erasure.hpp"
 
 #include <algorithm>
+#include <cctype>
 
 #include "base/json.hpp"
 #include "base/text.hpp"
@@ -17,20 +18,13 @@ namespace {
 
 constexpr std::string_view columns_of_artifacts = "artifact_id, path, size_bytes, seq";
 
-// The artifacts that these events' bodies refer to: {"artifact_id": …} of a spilled part, or a string
-// that is a pointer to one.
+// The artifacts that these bodies refer to: {"artifact_id": …} of a spilled part, or a string that is a
+// pointer to one.
 constexpr std::string_view referred_sql =
     "SELECT a.artifact_id, a.path, a.size_bytes, a.seq FROM artifact a WHERE a.log_no = $1 AND a.run_id = $2 "
-    "AND a.hash <> " MUNIMENT_NO_HASH " AND a.artifact_id IN (SELECT (m[1])::uuid FROM event e, regexp_matches(e.body::text, "
+    "AND a.hash <> " MUNIMENT_NO_HASH " AND a.artifact_id IN (SELECT (m[1])::uuid FROM unnest($3::text[]) body, regexp_matches(body, "
     "'\"(?:artifact_id\"\\s*:\\s*\"|artifact://[^\"/]+/)"
-    "([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})', 'gi') m "
-    "WHERE e.log_no = $1 AND e.seq = ANY ($3::bigint[]))";
-
-// Events of the run that show the beginning of one of these artifacts.
-constexpr std::string_view previews_sql =
-    "SELECT seq FROM event e WHERE log_no = $1 AND run_no = $2 AND body IS NOT NULL AND type NOT IN (" MUNIMENT_KEPT_TYPES ") "
-    "AND position('\"preview\"' IN body::text) > 0 "
-    "AND EXISTS (SELECT FROM unnest($3::text[]) id WHERE position(id IN lower(body::text)) > 0)";
+    "([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})', 'gi') m)";
 
 // Large states that were stored from the first erased event on.
 constexpr std::string_view states_sql =
@@ -45,6 +39,14 @@ constexpr std::string_view counts_sql =
     "(SELECT count(*) FROM snapshot WHERE log_no = $1 AND run_no = $2 AND salt IS NOT NULL "
     "AND seq >= (SELECT min(wanted) FROM unnest($3::bigint[]) wanted))";
 
+constexpr std::size_t events_per_page = 4'096;
+constexpr std::size_t bytes_per_page = 8 << 20;
+
+std::string lower_case(std::string text) {
+  std::ranges::transform(text, text.begin(), [](unsigned char byte) { return static_cast<char>(std::tolower(byte)); });
+  return text;
+}
+
 bool kept_type(std::string_view type) {
   return type == "event.redacted" || type == "artifact.redacted" || type == "snapshot.taken" || type == "key.rotated";
 }
@@ -57,8 +59,9 @@ class Planner {
     if (target.seq) RETURN_IF_ERROR(take_event(*target.seq));
     if (target.artifact_id) RETURN_IF_ERROR(take_artifact(*target.artifact_id));
     if (target.run_id) RETURN_IF_ERROR(take_run(*target.run_id));
+    if (!target.run_id) RETURN_IF_ERROR(find_copies_of_part());
     ASSIGN_OR_RETURN(ErasurePlan plan, guarded(reader_.connection(), "looking for copies", [&] {
-      find_copies(!target.run_id);
+      find_states();
       return std::move(plan_);
     }));
     std::vector<std::string> pointers;
@@ -108,7 +111,7 @@ class Planner {
     plan_.run_no = run->view().run_no;
     plan_.run_id = run_id;
     ASSIGN_OR_RETURN(plan_.seqs, guarded(reader_.connection(), "reading the events of a run", [&] {
-      return integers("erase_run_events", "SELECT seq FROM event WHERE log_no = $1 AND run_no = $2 AND body IS NOT NULL "
+      return integers("erase_run_events", "SELECT seq FROM event WHERE log_no = $1 AND run_no = $2 AND salt IS NOT NULL "
                                           "AND type NOT IN (" MUNIMENT_KEPT_TYPES ")",
                       Params().integer(log_no_).integer(plan_.run_no));
     }));
@@ -122,17 +125,45 @@ class Planner {
     });
   }
 
-  // Of an event or an artifact: what it refers to, and who shows what that begins with. Then the states.
-  void find_copies(bool of_part) {
-    if (of_part) {
-      add_artifacts("erase_referred", referred_sql, Params().integer(log_no_).text(plan_.run_id).integers(plan_.seqs));
-      std::vector<std::string> ids;
-      for (const ErasedArtifact& artifact : plan_.artifacts) ids.push_back(artifact.artifact_id.text());
-      for (const std::int64_t seq : integers("erase_previews", previews_sql,
-                                             Params().integer(log_no_).integer(plan_.run_no).texts(ids))) {
-        plan_.seqs.push_back(seq);
-      }
+  // Of an event or an artifact: what it refers to, and who shows what that begins with.
+  Status find_copies_of_part() {
+    std::vector<std::string> bodies;
+    for (const std::int64_t seq : plan_.seqs) {
+      ASSIGN_OR_RETURN(auto event, reader_.event_at(seq));
+      if (event && event->body) bodies.push_back(*std::move(event->body));
     }
+    RETURN_IF_ERROR(guarded(reader_.connection(), "looking for artifacts", [&] {
+      add_artifacts("erase_referred", referred_sql, Params().integer(log_no_).text(plan_.run_id).texts(bodies));
+      return Done{};
+    }));
+    return plan_.artifacts.empty() ? success() : find_previews();
+  }
+
+  // Events of the run that show the beginning of one of the artifacts.
+  Status find_previews() {
+    EventFilter rest_of_run;
+    rest_of_run.run_no = plan_.run_no;
+    rest_of_run.from_run_seq = 0;
+    for (;;) {
+      ASSIGN_OR_RETURN(const std::vector<events::Event> page, reader_.events(rest_of_run, events_per_page, bytes_per_page));
+      if (page.empty()) return success();
+      for (const events::Event& event : page) {
+        if (event.body && !kept_type(event.type) && shows_artifact(*event.body)) plan_.seqs.push_back(event.seq);
+      }
+      rest_of_run.from_run_seq = page.back().run_seq + 1;
+    }
+  }
+
+  bool shows_artifact(std::string_view body) const {
+    if (body.find("\"preview\"") == std::string_view::npos) return false;
+    const std::string lower = lower_case(std::string(body));
+    return std::ranges::any_of(plan_.artifacts, [&](const ErasedArtifact& artifact) {
+      return lower.find(artifact.artifact_id.text()) != std::string::npos;
+    });
+  }
+
+  // States from the first erased event on, and what is counted.
+  void find_states() {
     if (plan_.run_no > 0) {
       add_artifacts("erase_states", states_sql, Params().integer(log_no_).integer(plan_.run_no).integer(*std::ranges::min_element(plan_.seqs)));
     }
@@ -219,26 +250,19 @@ Result<std::optional<std::string>> reason_to_keep(Reader& reader, std::int16_t l
   });
 }
 
-Result<std::optional<RunRow>> run_row_without(Reader& reader, std::int16_t log_no, std::int64_t run_no, const std::vector<std::int64_t>& seqs) {
-  return guarded(reader.connection(), "reading a run's life", [&]() -> std::optional<RunRow> {
-    std::vector<events::Event> life;
-    if (run_no > 0) {
-      life = events_of(query(reader.connection(), "erase_life",
-                             "SELECT " MUNIMENT_EVENT_COLUMNS " FROM event WHERE log_no = $1 AND run_no = $2 "
-                             "AND type IN (" MUNIMENT_LIFE_TYPES ") ORDER BY run_seq",
-                             Params().integer(log_no).integer(run_no)));
+Result<std::optional<RunRow>> run_row_without(Reader& reader, std::int64_t run_no, const std::vector<std::int64_t>& seqs) {
+  if (run_no == 0) return std::optional<RunRow>();
+  ASSIGN_OR_RETURN(std::vector<events::Event> life, reader.life_of(run_no));
+  RunRow row;
+  bool concerned = false;
+  for (events::Event& event : life) {
+    if (std::ranges::binary_search(seqs, event.seq)) {
+      event.body.reset();
+      concerned = true;
     }
-    RunRow row;
-    bool concerned = false;
-    for (events::Event& event : life) {
-      if (std::ranges::binary_search(seqs, event.seq)) {
-        event.body.reset();
-        concerned = true;
-      }
-      apply_to_row(row, event);
-    }
-    return concerned ? std::optional(std::move(row)) : std::nullopt;
-  });
+    apply_to_row(row, event);
+  }
+  return concerned ? std::optional(std::move(row)) : std::nullopt;
 }
 
 Status erase_copies(Connection& redactor, std::int16_t log_no, std::int64_t run_no, const std::vector<std::int64_t>& seqs,

@@ -59,7 +59,6 @@ Status erase_copies(Connection& redactor, std::int16_t log_no, std::int64_t run_
                     const std::vector<Uuid>& artifact_ids, const std::optional<RunRow>& run_row);
 
 // What the run's row says once these events are blank; nullopt: none of them makes it.
-Result<std::optional<RunRow>> run_row_without(Reader& reader, std::int16_t log_no, std::int64_t run_no,
-                                              const std::vector<std::int64_t>& seqs);
+Result<std::optional<RunRow>> run_row_without(Reader& reader, std::int64_t run_no, const std::vector<std::int64_t>& seqs);
 
 }  // namespace muniment::store

@@ -30,7 +30,7 @@ void put_position(Connection& connection, pqxx::transaction_base& work, std::int
 
 Follower::Follower(std::string name, std::vector<std::string> types, Options options, const Tail& tail)
     : name_(std::move(name)), types_(std::move(types)), options_(std::move(options)), tail_(tail),
-      reader_(options_.uri, options_.log_no) {}
+      reader_(options_.place) {}
 
 Follower::~Follower() = default;
 
@@ -136,8 +136,8 @@ Status Follower::write(const FollowedRows& rows, std::int64_t next_seq) {
   Connection& connection = reader_.connection();
   auto written = guarded(connection, "writing what follower " + name_ + " has read", [&] {
     pqxx::work work(*connection.impl().link);
-    write_followed(connection, work, options_.log_no, rows);
-    put_position(connection, work, options_.log_no, name_, next_seq);
+    write_followed(connection, work, options_.place.log_no, rows);
+    put_position(connection, work, options_.place.log_no, name_, next_seq);
     work.commit();
     return Done{};
   });

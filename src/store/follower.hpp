@@ -32,8 +32,7 @@ Status keep_position(Connection& connection, std::int16_t log_no, std::string_vi
 class Follower {
  public:
   struct Options {
-    std::string uri;
-    std::int16_t log_no = 1;
+    LogPlace place;
     // Between two batches: under load a commit of ours serves many of the log's.
     std::chrono::milliseconds batch_pause{100};
   };

@@ -1,22 +1,22 @@
-// See partitions.hpp; how a partition is made stands in migrations/0001_log.sql.
+// See partitions.hpp; how a partition is made stands in migrations/0007_archive.sql.
 #include "store/partitions.hpp"
 
-#include "base/limits.hpp"
 #include "store/pq.hpp"
 
 namespace muniment::store {
 
-Status ensure_partitions(Connection& connection, std::int16_t log_no, std::int64_t next_seq) {
-  const std::int64_t current = next_seq / limits::events_per_partition;
-  for (const std::int64_t number : {current, current + 1}) {
-    // Repeating it after a lost connection is harmless: what is there is left as it is.
-    RETURN_IF_ERROR(guarded(connection, "making a partition of the log", [&] {
-      query(connection, "make_event_partition", "SELECT make_event_partition($1, $2)",
-            Params().integer(log_no).integer(number));
-      return Done{};
-    }));
-  }
-  return success();
+Result<std::int64_t> ensure_partitions(Connection& connection, std::int16_t log_no, std::int64_t next_seq, std::int64_t partition_bits) {
+  // Repeating it after a lost connection is harmless: what is there is left as it is.
+  return guarded(connection, "making partitions of the log", [&] {
+    query(connection, "make_log_head",
+          "INSERT INTO log_head (log_no, log_id, partition_bits) VALUES ($1, gen_random_uuid(), $2) ON CONFLICT DO NOTHING",
+          Params().integer(log_no).integer(partition_bits));
+    for (const std::int64_t ahead : {0, 1}) {
+      query(connection, "make_event_partition", "SELECT make_event_partition($1, ($2::bigint >> event_partition_bits($1)) + $3)",
+            Params().integer(log_no).integer(next_seq).integer(ahead));
+    }
+    return integer_of(query(connection, "events_per_partition", "SELECT 1::bigint << event_partition_bits($1)", Params().integer(log_no))[0][0]);
+  });
 }
 
 }  // namespace muniment::store

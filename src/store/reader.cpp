@@ -6,8 +6,7 @@
 
 namespace muniment::store {
 
-Reader::Reader(std::string uri, std::int16_t log_no)
-    : impl_(std::make_unique<Impl>(std::move(uri), log_no)) {}
+Reader::Reader(const LogPlace& place) : impl_(std::make_unique<Impl>(place)) {}
 Reader::~Reader() = default;
 Connection& Reader::connection() { return impl_->connection; }
 std::int16_t Reader::log_no() const { return impl_->log_no; }

@@ -14,6 +14,7 @@
 #include "base/result.hpp"
 #include "events/event.hpp"
 #include "store/connection.hpp"
+#include "store/log_place.hpp"
 #include "store/rows.hpp"
 #include "store/runs.hpp"
 
@@ -53,7 +54,7 @@ struct SeqSpan {
 
 class Reader {
  public:
-  Reader(std::string uri, std::int16_t log_no);
+  explicit Reader(const LogPlace& place);
   ~Reader();
   Connection& connection();
   std::int16_t log_no() const;
@@ -73,6 +74,8 @@ class Reader {
   // Of a run of at most run_ids_loaded_max events its ids are loaded too.
   Result<std::shared_ptr<Run>> load_run(std::string_view run_id);
   Result<std::optional<RunRow>> run(std::string_view run_id);
+  // The events that make a run's row (run_row.hpp), in order.
+  Result<std::vector<events::Event>> life_of(std::int64_t run_no);
   Result<std::optional<RunRow>> run_by_no(std::int64_t run_no);
   Result<std::vector<RunRow>> runs(const RunFilter& filter, std::size_t limit);
 

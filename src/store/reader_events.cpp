@@ -5,6 +5,7 @@
 #include <limits>
 #include <set>
 
+#include "store/body_archive.hpp"
 #include "store/reader_impl.hpp"
 
 namespace muniment::store {
@@ -25,6 +26,26 @@ struct Span {
   void at_most(std::int64_t position) { to = std::min(to, position); }
   bool empty() const { return from > to; }
 };
+
+events::Event event_of(const pqxx::row& row) {
+  events::Event event;
+  event.seq = integer_of(row[0]);
+  event.run_no = integer_of(row[1]);
+  event.run_seq = integer_of(row[2]);
+  event.recorded_at = time_of(row[3]);
+  event.occurred_at = time_if(row[4]);
+  event.origin = static_cast<events::Origin>(integer_of(row[5]));
+  event.type = text_of(row[6]);
+  event.schema_version = static_cast<std::int16_t>(integer_of(row[7]));
+  event.step_id = text_if(row[8]);
+  event.actor = text_of(row[9]);
+  event.event_id = uuid_of(row[10]);
+  event.body_hash = hash_of(row[11]);
+  event.salt = hash_if(row[12]);
+  event.body = text_if(row[13]);
+  event.run_hash = hash_of(row[14]);
+  return event;
+}
 
 std::int64_t ask_position(Reader::Impl& impl, std::string_view name, std::string_view sql,
                           const Params& params) {
@@ -150,8 +171,7 @@ std::vector<events::Event> read_events(Reader::Impl& impl, const EventFilter& fi
   while (page.size() < limit && !span.empty()) {
     rows = std::min({rows, limit - page.size(), rows_per_statement_max});
     const pqxx::result found = statement.run(impl, span, rows);
-    for (const pqxx::row& row : found) {
-      events::Event event = event_of(row);
+    for (events::Event& event : impl.events_of(found)) {
       bytes += event.body ? event.body->size() : 0;
       if (!page.empty() && bytes > body_bytes_max) return page;
       const std::int64_t position = filter.run_no ? event.run_seq : event.seq;
@@ -168,7 +188,7 @@ std::vector<events::Event> read_events(Reader::Impl& impl, const EventFilter& fi
 Result<std::optional<events::Event>> one_event(Reader::Impl& impl, std::string_view name,
                                                std::string_view sql, const Params& params) {
   return guarded(impl.connection, "reading an event", [&]() -> std::optional<events::Event> {
-    auto events = events_of(query(impl.connection, name, sql, params));
+    auto events = impl.events_of(query(impl.connection, name, sql, params));
     if (events.empty()) return {};
     impl.name_runs(events);
     return std::move(events.front());
@@ -177,29 +197,10 @@ Result<std::optional<events::Event>> one_event(Reader::Impl& impl, std::string_v
 
 }  // namespace
 
-events::Event event_of(const pqxx::row& row) {
-  events::Event event;
-  event.seq = integer_of(row[0]);
-  event.run_no = integer_of(row[1]);
-  event.run_seq = integer_of(row[2]);
-  event.recorded_at = time_of(row[3]);
-  event.occurred_at = time_if(row[4]);
-  event.origin = static_cast<events::Origin>(integer_of(row[5]));
-  event.type = text_of(row[6]);
-  event.schema_version = static_cast<std::int16_t>(integer_of(row[7]));
-  event.step_id = text_if(row[8]);
-  event.actor = text_of(row[9]);
-  event.event_id = uuid_of(row[10]);
-  event.body_hash = hash_of(row[11]);
-  event.salt = hash_if(row[12]);
-  event.body = text_if(row[13]);
-  event.run_hash = hash_of(row[14]);
-  return event;
-}
-
-std::vector<events::Event> events_of(const pqxx::result& rows) {
+std::vector<events::Event> Reader::Impl::events_of(const pqxx::result& rows) {
   std::vector<events::Event> events;
   for (const pqxx::row& row : rows) events.push_back(event_of(row));
+  if (Status filled = fill_archived(archive, events); !filled) throw pqxx::conversion_error(filled.error().message);
   return events;
 }
 

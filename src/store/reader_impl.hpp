@@ -12,10 +12,14 @@
 namespace muniment::store {
 
 struct Reader::Impl {
-  Impl(std::string uri, std::int16_t number) : connection(std::move(uri), DatabaseRole::writer), log_no(number) {}
+  explicit Impl(const LogPlace& place)
+      : connection(place.uri, DatabaseRole::writer), log_no(place.log_no), archive(place.archive) {}
 
   // Parameters that begin with the log's number, as every statement's do.
   Params params() const { return std::move(Params().integer(log_no)); }
+
+  // The events of these rows, with the bodies that lie in the archive; without run_id.
+  std::vector<events::Event> events_of(const pqxx::result& rows);
 
   // Gives the events the ids of their runs, from their run.started events.
   void name_runs(std::vector<events::Event>& events);
@@ -27,16 +31,14 @@ struct Reader::Impl {
 
   Connection connection;
   const std::int16_t log_no;
+  const std::string archive;               // folder of the bodies that are not in the database
   std::unordered_map<std::int64_t, std::string> run_ids;
 };
 
-// The columns that `event_of` reads, in its order.
+// The columns that `events_of` reads, in its order.
 #define MUNIMENT_EVENT_COLUMNS                                                               \
   "seq, run_no, run_seq, " MUNIMENT_MICROS("recorded_at") ", " MUNIMENT_MICROS("occurred_at") \
   ", origin, type, schema_version, step_id, actor, event_id, body_hash, salt, body, run_hash"
-
-events::Event event_of(const pqxx::row& row);  // without run_id
-std::vector<events::Event> events_of(const pqxx::result& rows);
 
 template <typename Row>
 std::vector<Row> rows_of(const pqxx::result& rows, Row (*row_of)(const pqxx::row&)) {

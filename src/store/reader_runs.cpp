@@ -44,7 +44,7 @@ std::optional<RunRow> read_run(Reader::Impl& impl, std::int64_t run_no) {
 
 // The last event of a run with those of its life before it, of one moment, in order.
 std::vector<events::Event> life_and_head(Reader::Impl& impl, std::int64_t run_no) {
-  return events_of(query(
+  return impl.events_of(query(
       impl.connection, "life_and_head",
       "SELECT * FROM (SELECT " MUNIMENT_EVENT_COLUMNS
       " FROM event WHERE log_no = $1 AND run_no = $2 AND type IN (" MUNIMENT_HEAD_TYPES ")) life "
@@ -142,6 +142,10 @@ Result<std::optional<RunRow>> Reader::run(std::string_view run_id) {
     const auto run_no = impl_->run_no_of(run_id);
     return run_no ? read_run(*impl_, *run_no) : std::nullopt;
   });
+}
+
+Result<std::vector<events::Event>> Reader::life_of(std::int64_t run_no) {
+  return guarded(impl_->connection, "reading a run's life", [&] { return impl_->life_of(run_no); });
 }
 
 Result<std::optional<RunRow>> Reader::run_by_no(std::int64_t run_no) {

@@ -23,6 +23,7 @@ struct FoldEvent : RunEvent {
   std::string run_hash;             // hexadecimal
   std::optional<std::string> body;  // nullopt: redacted, or of a type whose rule does not read it
   bool erased = false;              // redacted
+  bool unread = false;              // its body is in the archive, and could not be had
 };
 
 // The artifact_id of the patch that must be given to `apply` with this event; empty if none.

@@ -31,6 +31,8 @@ struct EventView {
   std::optional<std::string_view> salt;
   std::optional<std::string_view> body;
   std::string_view run_hash;                  // 32 bytes
+  std::string_view why_no_body;               // it is in the archive, and could not be had
+  bool erased_since = false;                  // the archive has lost it since the row was read
 };
 
 // The bytes before and after the previous run_hash: what comes between may be known only later.

@@ -2,13 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/limits.hpp"
 #include "verify/run_facts.hpp"
 
 namespace muniment::verify {
 
 Result<Log> find_log(Connection& connection, std::optional<std::int64_t> log_no, std::vector<std::int64_t>& others) {
-  RETURN_IF_ERROR(connection.start_copy("SELECT log_no, log_id FROM log_head ORDER BY log_no"));
+  RETURN_IF_ERROR(connection.start_copy("SELECT log_no, log_id, partition_bits FROM log_head ORDER BY log_no"));
   std::optional<Log> log;
   Row row;
   while (true) {
@@ -19,6 +21,7 @@ Result<Log> find_log(Connection& connection, std::optional<std::int64_t> log_no,
       log.emplace();
       log->log_no = row.integer(0);
       log->log_id = row.uuid(1);
+      log->events_per_partition = std::int64_t{1} << std::clamp<std::int64_t>(row.integer(2), 0, limits::partition_bits_max);
     } else {
       others.push_back(row.integer(0));
     }
@@ -27,6 +30,8 @@ Result<Log> find_log(Connection& connection, std::optional<std::int64_t> log_no,
                                                  : "there is no log in this database");
   ASSIGN_OR_RETURN(const auto last, connection.integer(fmt::format("SELECT max(seq) FROM event WHERE log_no = {}", log->log_no)));
   log->upto = last.value_or(-1);
+  ASSIGN_OR_RETURN(const auto archived, connection.integer(fmt::format("SELECT count(*) FROM archived_partition WHERE log_no = {}", log->log_no)));
+  log->archived = archived.value_or(0) > 0;
   return *std::move(log);
 }
 
@@ -61,8 +66,8 @@ Status check_partitions(Connection& connection, const Log& log, Findings& findin
   while (true) {
     ASSIGN_OR_RETURN(const bool more, connection.next(row));
     if (!more) return success();
-    const std::int64_t low = row.integer(2) * limits::events_per_partition;
-    const std::string wanted = fmt::format("FOR VALUES FROM ('{}') TO ('{}')", low, low + limits::events_per_partition);
+    const std::int64_t low = row.integer(2) * log.events_per_partition;
+    const std::string wanted = fmt::format("FOR VALUES FROM ('{}') TO ('{}')", low, low + log.events_per_partition);
     if (row.bytes(1) != wanted) {
       findings.add({Check::partition, low, "", fmt::format("{} {}", row.bytes(0), wanted), fmt::format("{} {}", row.bytes(0), row.bytes(1))});
     }

@@ -29,6 +29,7 @@ bool complete(Options& options, std::string data) {
   options.notes.data = data;
   if (options.artifacts.empty()) options.artifacts = data.empty() ? default_data() + "/artifacts" : data + "/artifacts";
   if (options.notes.tiles.empty() && !data.empty()) options.notes.tiles = data + "/tiles";
+  if (options.archive.empty() && !data.empty()) options.archive = data + "/archive";
   if (!options.uri.empty()) return true;
   // The daemon writes the URI of the database that it uses into its data folder.
   std::ifstream file(data + "/database.uri");
@@ -48,6 +49,7 @@ std::variant<CommandLine, int> parse_command_line(int argc, char** argv) {
   app.add_option("--data", data, "Data folder of the daemon (MUNIMENT_DATA)");
   app.add_option("--database", options.uri, "URI of the database; otherwise the one in DATA/database.uri");
   app.add_option("--artifacts", options.artifacts, "Artifact root; otherwise DATA/artifacts");
+  app.add_option("--archive", options.archive, "Folder of archived bodies; otherwise DATA/archive");
   app.add_option("--tiles", options.notes.tiles, "Tiles folder; otherwise DATA/tiles");
   app.add_option("--key", options.notes.keys, "File of verifier keys that you trust; otherwise DATA/keys/log.pub, which proves less");
   app.add_option("--checkpoint", options.notes.checkpoints, "A checkpoint that you kept");

@@ -28,6 +28,7 @@ Status RunFolder::take(std::int64_t run_no, const FoldEvent& event) {
     erased_ = false;
   }
   erased_ = erased_ || event.erased;
+  foldable_ = foldable_ && !event.unread;
   while (next_ && (next_->run_no < run_no || (next_->run_no == run_no && next_->seq < event.seq))) RETURN_IF_ERROR(pass_over());
   if (foldable_) RETURN_IF_ERROR(apply(event));
   while (next_ && next_->run_no == run_no && next_->seq == event.seq) {

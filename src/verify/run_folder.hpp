@@ -17,7 +17,7 @@ namespace muniment::verify {
 struct SnapshotCounts {
   std::int64_t folded = 0;
   std::int64_t erased = 0;
-  std::int64_t not_folded = 0;  // an artifact that the fold needs is missing or damaged
+  std::int64_t not_folded = 0;  // an artifact or an archived body that the fold needs is missing or damaged
 };
 
 struct TakenSnapshot {

@@ -39,6 +39,20 @@ EventView event_of(const Row& row) {
   return event;
 }
 
+// `why` outlives the event.
+Status take_archived(ArchivedBodies& archive, EventView& event, std::string& why) {
+  auto body = archive.body(event.seq);
+  if (body) {
+    event.body = *body;
+    return success();
+  }
+  if (body.error().code != Errc::corrupt && body.error().code != Errc::conflict) return std::move(body).error();
+  event.erased_since = body.error().code == Errc::conflict;
+  why = body.error().message;
+  event.why_no_body = why;
+  return success();
+}
+
 bool is_telling(std::string_view type) {
   return type.starts_with("run.") || std::binary_search(telling_types.begin(), telling_types.end(), type);
 }
@@ -94,8 +108,11 @@ bool Scanner::check_body(const EventView& event) {
     span_.redacted.push_back(event.seq);
     return false;
   }
+  if (event.erased_since) return false;
   if (!event.body || !event.salt) {
-    found(Check::body_hash, event, "salt and body", event.salt ? "only the salt" : "only the body");
+    found(Check::body_hash, event, "salt and body", !event.salt                  ? "only the body"
+                                                    : event.why_no_body.empty() ? "only the salt"
+                                                                                : "only the salt; " + std::string(event.why_no_body));
     return false;
   }
   const Hash hash = sha256({*event.salt, *event.body});
@@ -136,7 +153,8 @@ void Scanner::found(Check check, const EventView& event, std::string expected, s
   findings_.add({check, event.seq, log_.run_id(event.run_no), std::move(expected), std::move(actual)});
 }
 
-Result<Span> scan(Connection& connection, const Log& log, std::int64_t begin, std::int64_t end, Findings& findings) {
+Result<Span> scan(Connection& connection, ArchivedBodies& archive, const Log& log, std::int64_t begin, std::int64_t end,
+                  Findings& findings) {
   RETURN_IF_ERROR(connection.start_copy(fmt::format("SELECT {} FROM event WHERE log_no = {} AND seq >= {} AND seq < {} ORDER BY seq",
                                                     event_columns, log.log_no, begin, end)));
   Scanner scanner(log, findings);
@@ -144,7 +162,10 @@ Result<Span> scan(Connection& connection, const Log& log, std::int64_t begin, st
   while (true) {
     ASSIGN_OR_RETURN(const bool more, connection.next(row));
     if (!more) return scanner.done();
-    scanner.take(event_of(row));
+    EventView event = event_of(row);
+    std::string why;
+    if (event.salt && !event.body) RETURN_IF_ERROR(take_archived(archive, event, why));
+    scanner.take(event);
   }
 }
 

@@ -12,6 +12,7 @@
 #include "base/ids.hpp"
 #include "base/result.hpp"
 #include "base/sha256.hpp"
+#include "verify/archived_bodies.hpp"
 #include "verify/finding.hpp"
 #include "verify/hashing.hpp"
 #include "verify/postgres.hpp"
@@ -24,6 +25,8 @@ struct Log {
   Uuid log_id;
   std::int64_t from = 0;   // the first seq that is read: what was verified before is not
   std::int64_t upto = -1;  // the last seq; -1: no events
+  std::int64_t events_per_partition = 0;
+  bool archived = false;   // some of its partitions
   std::int64_t run_no_known = 0;  // runs up to this one began before `from`
   std::unordered_map<std::int64_t, std::string> run_ids;
 
@@ -102,6 +105,7 @@ class Scanner {
 };
 
 // The events from `begin` to before `end`.
-Result<Span> scan(Connection& connection, const Log& log, std::int64_t begin, std::int64_t end, Findings& findings);
+Result<Span> scan(Connection& connection, ArchivedBodies& archive, const Log& log, std::int64_t begin, std::int64_t end,
+                  Findings& findings);
 
 }  // namespace muniment::verify

@@ -111,13 +111,21 @@ Status fold(const SnapshotWork& work, const Stretch& stretch, std::size_t number
   RETURN_IF_ERROR(folder.start());
   RETURN_IF_ERROR(events.start_copy(fmt::format(
       "SELECT run_no, run_seq, seq, recorded_at, type, origin, step_id, run_hash, "
-      "CASE WHEN type IN ('{}') THEN body END, (body IS NULL)::int FROM event WHERE {} ORDER BY run_no, run_seq",
+      "CASE WHEN type IN ('{0}') THEN body END, (salt IS NULL)::int, (type IN ('{0}') AND salt IS NOT NULL AND body IS NULL)::int "
+      "FROM event WHERE {1} ORDER BY run_no, run_seq",
       fmt::join(Fold::types_with_bodies(), "','"), where)));
+  ArchivedBodies archive(work.archive, work.snapshot, work.log.log_no);
   Row row;
   while (true) {
     ASSIGN_OR_RETURN(const bool more, events.next(row));
     if (!more) return folder.finish();
-    RETURN_IF_ERROR(folder.take(row.integer(0), fold_event_of(row)));
+    FoldEvent event = fold_event_of(row);
+    if (row.integer(10) == 1) {
+      const auto body = archive.body(event.seq);
+      if (body) event.body = *body;
+      event.unread = !body.ok();
+    }
+    RETURN_IF_ERROR(folder.take(row.integer(0), event));
   }
 }
 

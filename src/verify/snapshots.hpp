@@ -19,6 +19,7 @@ struct SnapshotWork {
   SharedSnapshot& snapshot;
   const Log& log;
   const ArtifactRoot& root;
+  const std::string& archive;             // folder of the bodies of archived partitions
   const std::set<std::string>& redacted;  // artifact_ids that were erased
   Findings& findings;
 };

@@ -28,6 +28,9 @@ class Verification {
     RETURN_IF_ERROR(read_resumed());
     report_.log_id = log_.log_id.text();
     report_.upto = log_.upto;
+    if (log_.archived && options_.archive.empty()) {
+      return Error(Errc::unavailable, "partitions of this log are archived: say where their bodies are with --archive FOLDER");
+    }
     RETURN_IF_ERROR(check_partitions(snapshot_.holder(), log_, findings_));
     RETURN_IF_ERROR(read_run_ids(snapshot_.holder(), log_));
     SignedLog signatures(log_.log_id, std::move(kept_), report_.started, findings_);
@@ -107,7 +110,7 @@ class Verification {
       RETURN_IF_ERROR(check_unknown_files(files, report_.files));
     }
     progress("snapshots", 0, report_.history.tables.snapshots);
-    return check_snapshots({snapshot_, log_, root, history.redacted_artifacts(), findings_}, options_.jobs, report_.snapshots);
+    return check_snapshots({snapshot_, log_, root, options_.archive, history.redacted_artifacts(), findings_}, options_.jobs, report_.snapshots);
   }
 
   Status read_events(History& history) {
@@ -132,9 +135,10 @@ class Verification {
   Status scan_spans(SpanQueue& queue) {
     const auto work = [&]() -> Status {
       ASSIGN_OR_RETURN(Connection connection, snapshot_.join());
+      ArchivedBodies archive(options_.archive, snapshot_, log_.log_no);
       while (const auto number = queue.claim()) {
         const SpanRange range = queue.range(*number);
-        ASSIGN_OR_RETURN(Span span, scan(connection, log_, range.begin, range.end, findings_));
+        ASSIGN_OR_RETURN(Span span, scan(connection, archive, log_, range.begin, range.end, findings_));
         queue.put(*number, std::move(span));
       }
       return success();

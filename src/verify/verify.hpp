@@ -23,6 +23,7 @@ namespace muniment::verify {
 struct Options {
   std::string uri;
   std::string artifacts;
+  std::string archive;     // folder of the bodies of archived partitions
   NotePlaces notes;        // where keys, checkpoints and tiles are kept
   std::string resume;      // a saved state to go on from; empty: from the beginning
   std::string save;        // where to keep how far it got; empty: nowhere

@@ -124,7 +124,7 @@ TEST(Partitions, AreMadeWhileAReaderHoldsTheTableOpen) {
   }
   Connection connection(uri, DatabaseRole::writer);
   const auto before = std::chrono::steady_clock::now();
-  const Status made = ensure_partitions(connection, 1, 1 << 24);
+  const auto made = ensure_partitions(connection, 1, 1 << 24);
   EXPECT_TRUE(made) << made.error().message;
   EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::seconds(2));
   run_sql(uri, "INSERT INTO event SELECT 1, 16777216, 0, 1, now(), NULL, 2, 'log.ticked', 1, NULL, 'a', "
@@ -141,7 +141,7 @@ TEST(Partitions, ARunThatCrossesAnEdgeIsReadAsOne) {
                "CASE n WHEN 0 THEN 'run.started' WHEN 9 THEN 'run.ended' ELSE 'x.y' END, 1, NULL, 'a', "
                "gen_random_uuid(), sha256('h'), sha256('s'), '{\"run_id\": \"r3\"}', sha256('r') "
                "FROM generate_series(0, 9) n");
-  Reader reader(uri, 1);
+  Reader reader({uri, 1});
   EventFilter filter;
   filter.run_no = 3;
   auto events = reader.events(filter, 100);

@@ -18,7 +18,7 @@ using test::run_sql;
 class FollowerTest : public test::LogFixture {
  protected:
   void follow() {
-    const Follower::Options options{uri, 1, std::chrono::milliseconds(1)};
+    const Follower::Options options{{uri, 1}, std::chrono::milliseconds(1)};
     follower = std::make_unique<RunFollower>(options, *tail);
     pointers = std::make_unique<evidence::PointerFollower>(options, *tail);
     follower->start();

@@ -268,7 +268,7 @@ TEST_F(ReaderTest, ASecondThreadEndsAReadThatHangs) {
 }
 
 TEST(Reader, WithoutAServerIsUnavailable) {
-  Reader reader("postgresql://nobody@/nothing?host=%2Fnonexistent", 1);
+  Reader reader({"postgresql://nobody@/nothing?host=%2Fnonexistent", 1});
   auto size = reader.log_size();
   ASSERT_FALSE(size);
   EXPECT_EQ(size.error().code, Errc::unavailable);

@@ -26,7 +26,7 @@ class SnapshotterTest : public testing::Test {
  protected:
   void SetUp() override {
     uri_ = test::fresh_database();
-    reader_ = std::make_unique<store::Reader>(uri_, log_no);
+    reader_ = std::make_unique<store::Reader>(store::LogPlace{uri_, log_no});
     store::Connection connection(uri_, store::DatabaseRole::writer);
     ASSERT_TRUE(connection.ensure_open().ok());
     ASSERT_TRUE(store::ensure_partitions(connection, log_no, 0).ok());
@@ -48,8 +48,7 @@ class SnapshotterTest : public testing::Test {
 
   void start(std::int64_t events_between, std::int64_t seconds_between) {
     SnapshotterOptions options;
-    options.uri = uri_;
-    options.log_no = log_no;
+    options.place = {uri_, log_no};
     options.events_between = events_between;
     options.seconds_between = seconds_between;
     snapshotter_ = std::make_unique<Snapshotter>(options, clock_, *appender_, runs_, tail_, *files_);

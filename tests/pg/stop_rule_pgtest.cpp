@@ -207,7 +207,7 @@ TEST_F(StopRuleTest, WhatAClaimNeedsIsCriticalWholeOrInPartBeforeAndAfterTheCata
   const std::vector<std::string> pointers = {pointer_to(artifact), pointer_to(artifact) + "#b0-3", pointer_to(artifact) + "#b1-2"};
   for (const std::string& pointer : pointers) EXPECT_TRUE(resolve(pointer, false)->items.front().critical) << pointer;
 
-  PointerFollower follower({uri, 1, std::chrono::milliseconds(1)}, *tail);
+  PointerFollower follower({{uri, 1}, std::chrono::milliseconds(1)}, *tail);
   follower.start();
   for (int i = 0; i < 200 && follower.next_seq() < tail->next_seq(); ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -244,7 +244,7 @@ TEST_F(StopRuleTest, ARowThatWasReadAheadIsUsedOnceAndThenLookedUpAgain) {
 class HaltJournalTest : public StopRuleTest {
  protected:
   std::unique_ptr<HaltJournal> open_journal() {
-    auto journal = HaltJournal::open({folder.path() + "/halts", uri, 1}, *appender, *runs);
+    auto journal = HaltJournal::open({folder.path() + "/halts", {uri, 1}}, *appender, *runs);
     EXPECT_TRUE(journal) << journal.error().message;
     return journal ? std::move(*journal) : nullptr;
   }
@@ -313,7 +313,7 @@ TEST_F(HaltJournalTest, WhatIsInTheLogAlreadyIsNotBroughtInTwice) {
 TEST_F(HaltJournalTest, AJournalFileThatCannotBeReadStopsTheStart) {
   ASSERT_NE(open_journal(), nullptr);
   std::ofstream(folder.path() + "/halts/x.json") << "{\"run_id\":";
-  const auto journal = HaltJournal::open({folder.path() + "/halts", uri, 1}, *appender, *runs);
+  const auto journal = HaltJournal::open({folder.path() + "/halts", {uri, 1}}, *appender, *runs);
   ASSERT_FALSE(journal);
   EXPECT_EQ(journal.error().code, Errc::corrupt);
 }

@@ -16,7 +16,7 @@ void LogFixture::SetUp() {
   ASSERT_TRUE(opened) << opened.error().message;
   files = std::move(*opened);
   store::Connection connection(uri, store::DatabaseRole::writer);
-  const Status made = store::ensure_partitions(connection, 1, 0);
+  const auto made = store::ensure_partitions(connection, 1, 0);
   ASSERT_TRUE(made) << made.error().message;
   open_log();
 }
@@ -31,7 +31,7 @@ void LogFixture::open_log() {
   auto opened = store::Appender::open(options, clock, *tail, *runs);
   ASSERT_TRUE(opened) << opened.error().message;
   appender = std::move(*opened);
-  reader = std::make_unique<store::Reader>(uri, 1);
+  reader = std::make_unique<store::Reader>(store::LogPlace{uri, 1});
 }
 
 void LogFixture::close_log() {

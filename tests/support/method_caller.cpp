@@ -20,7 +20,7 @@ MethodCaller::MethodCaller() {
   store::Connection connection(uri_, store::DatabaseRole::writer);
   const Status opened = connection.ensure_open();
   if (!opened) throw std::runtime_error(opened.error().message);
-  const Status made = store::ensure_partitions(connection, log_no, 0);
+  const auto made = store::ensure_partitions(connection, log_no, 0);
   if (!made) throw std::runtime_error(made.error().message);
   open();
 }
@@ -34,6 +34,7 @@ void MethodCaller::restart() {
 void MethodCaller::close() {
   services_.reset();
   reader_.reset();
+  archiver_.reset();
   redactor_.reset();
   publisher_.reset();
   submitter_.reset();
@@ -61,22 +62,23 @@ void MethodCaller::open() {
   if (!opened) throw std::runtime_error(opened.error().message);
   files_ = *std::move(opened);
   snapshot::SnapshotterOptions pace;
-  pace.uri = uri_;
-  pace.log_no = log_no;
+  pace.place = {uri_, log_no};
   snapshots_ = std::make_unique<snapshot::Snapshotter>(pace, clock_, *appender_, *runs_, *tail_, *files_);
-  auto halts = evidence::HaltJournal::open({folder_.path() + "/halts", uri_, log_no}, *appender_, *runs_);
+  auto halts = evidence::HaltJournal::open({folder_.path() + "/halts", {uri_, log_no}}, *appender_, *runs_);
   if (!halts) throw std::runtime_error(halts.error().message);
   halts_ = *std::move(halts);
-  auto publisher = audit::Publisher::open({folder_.path(), "muniment.test", uri_, log_no}, clock_, *appender_, *tail_);
+  auto publisher = audit::Publisher::open({folder_.path(), "muniment.test", {uri_, log_no}}, clock_, *appender_, *tail_);
   if (!publisher) throw std::runtime_error(publisher.error().message);
   publisher_ = *std::move(publisher);
   submitter_ = std::make_unique<audit::Submitter>(std::vector<audit::Keeper>(), *publisher_, clock_);
   publisher_->start();
-  reader_ = std::make_unique<store::Reader>(uri_, log_no);
-  redactor_ = std::make_unique<audit::Redactor>(audit::RedactionOptions{folder_.path() + "/redactions", uri_, log_no}, clock_, *appender_,
-                                                *runs_, *tail_, *files_, *snapshots_);
+  reader_ = std::make_unique<store::Reader>(store::LogPlace{uri_, log_no});
+  archive_ = std::make_unique<store::BodyArchive>(folder_.path() + "/archive");
+  redactor_ = std::make_unique<audit::Redactor>(audit::RedactionOptions{folder_.path() + "/redactions", {uri_, log_no}}, clock_, *appender_,
+                                                *runs_, *tail_, *files_, *archive_, *snapshots_);
+  archiver_ = std::make_unique<audit::Archiver>(store::LogPlace{uri_, log_no, folder_.path() + "/archive"}, *publisher_, *archive_);
   services_.reset(new gateway::Services{clock_, *appender_, *runs_, *tail_, *files_, *snapshots_, *halts_, *publisher_, *submitter_,
-                                        *redactor_, folder_.path(), uri_, folder_.path() + "/munimentd.sock", clock_.now()});
+                                        *redactor_, *archiver_, folder_.path(), uri_, folder_.path() + "/munimentd.sock", clock_.now()});
 }
 
 Result<gateway::Answer> MethodCaller::ask(std::string_view method, const std::string& params, std::string_view key,

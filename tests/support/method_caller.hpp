@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "audit/archiver.hpp"
 #include "audit/publisher.hpp"
 #include "audit/redaction.hpp"
 #include "audit/submitter.hpp"
@@ -64,7 +65,9 @@ class MethodCaller {
   std::unique_ptr<evidence::HaltJournal> halts_;
   std::unique_ptr<audit::Publisher> publisher_;
   std::unique_ptr<audit::Submitter> submitter_;
+  std::unique_ptr<store::BodyArchive> archive_;
   std::unique_ptr<audit::Redactor> redactor_;
+  std::unique_ptr<audit::Archiver> archiver_;
   std::unique_ptr<gateway::Services> services_;
   std::unique_ptr<store::Reader> reader_;
   std::vector<std::string> texts_;  // parameters must outlive the answers that point into them

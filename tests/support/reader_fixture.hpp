@@ -23,7 +23,7 @@ class ReaderTest : public ::testing::Test {
   ReaderTest() : uri_(test::fresh_database()), reader_(uri_, 1) {
     run("INSERT INTO log_head (log_no, log_id) VALUES (1, gen_random_uuid())");
     Connection connection(uri_, DatabaseRole::writer);
-    const Status made = ensure_partitions(connection, 1, 0);
+    const auto made = ensure_partitions(connection, 1, 0);
     EXPECT_TRUE(made) << made.error().message;
   }
 

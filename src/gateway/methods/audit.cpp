@@ -38,11 +38,6 @@ void write_keepers(json::Writer& out, const audit::Submitter& submitter) {
   out.end_array();
 }
 
-Status check_admin(const Call& call, std::string_view what) {
-  if (call.caller.admin) return success();
-  return Error(Errc::denied, fmt::format("{} may not {}: only root and the daemon's own user may.", call.caller.actor, what));
-}
-
 // The event that is to be proven, which its asker may see.
 Result<events::Event> event_to_prove(Call& call) {
   const json::Value params = call.params;

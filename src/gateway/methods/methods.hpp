@@ -12,6 +12,9 @@ Result<Answer> artifact_get(Call& call);
 Result<Answer> artifact_stat(Call& call);
 Result<Answer> artifact_list(Call& call);
 
+// archive.cpp
+Result<Answer> audit_archive(Call& call);
+
 // redact.cpp
 Result<Answer> audit_redact(Call& call);
 

@@ -49,9 +49,7 @@ void write_plan(json::Writer& out, const store::ErasurePlan& plan) {
 
 Result<Answer> audit_redact(Call& call) {
   if (!call.reader) return Answer(NeedsWorker{});
-  if (!call.caller.admin) {
-    return Error(Errc::denied, call.caller.actor + " may not erase: only root and the daemon's own user may.");
-  }
+  RETURN_IF_ERROR(check_admin(call, "erase"));
   audit::RedactionRequest request;
   ASSIGN_OR_RETURN(request.target, target_of(call.params));
   const bool dry_run = call.params["dry_run"].as_bool().value_or(false);

@@ -1,0 +1,103 @@
+#include "audit/archiver.hpp"
+
+#include <fmt/format.h>
+
+#include "base/failpoint.hpp"
+#include "base/log.hpp"
+#include "base/tile_path.hpp"
+
+namespace muniment::audit {
+namespace {
+
+constexpr std::chrono::seconds others_wait{30};
+constexpr std::chrono::seconds tiles_wait{20};
+
+std::int64_t bundles_of(const store::SealedPartition& partition) {
+  return (partition.last_seq + 1 - partition.first_seq) / tile_width;
+}
+
+std::int64_t first_bundle(const store::SealedPartition& partition) { return partition.first_seq / tile_width; }
+
+// What the rows of 256 events hold.
+Result<BodyBundle> bodies_of_rows(store::Reader& reader, std::int64_t index) {
+  store::EventFilter span;
+  span.from_seq = index * tile_width;
+  span.to_seq = span.from_seq + tile_width - 1;
+  ASSIGN_OR_RETURN(std::vector<events::Event> events, reader.events(span, static_cast<std::size_t>(tile_width)));
+  BodyBundle bundle;
+  for (events::Event& event : events) {
+    auto& body = bundle.emplace_back();
+    if (!event.salt) continue;
+    body = ArchivedBody{*event.salt, std::move(event.body).value_or("")};
+    if (sha256({view(body->salt), body->body}) == event.body_hash) continue;
+    return Error(Errc::corrupt, fmt::format("event {}: its body is not what was hashed. Run muniment-verify", event.seq));
+  }
+  if (bundle.size() == static_cast<std::size_t>(tile_width)) return bundle;
+  return Error(Errc::corrupt, fmt::format("of the events {} to {} there are {}. Run muniment-verify", span.from_seq, *span.to_seq, bundle.size()));
+}
+
+bool over(Deadline until) { return std::chrono::steady_clock::now() >= until; }
+
+}  // namespace
+
+Archiver::Archiver(store::LogPlace place, Publisher& publisher, store::BodyArchive& archive)
+    : place_(std::move(place)), publisher_(publisher), archive_(archive), redactor_(place_.uri, store::DatabaseRole::redactor) {}
+
+Result<ArchiveProgress> Archiver::advance(store::Reader& reader, std::optional<std::int64_t> number, Deadline until) {
+  const std::lock_guard one_at_a_time(mutex_);
+  ASSIGN_OR_RETURN(store::SealedPartition partition, sealed(reader, number));
+  // The bundles of entries belong to the archive.
+  RETURN_IF_ERROR(publisher_.make_durable(partition.last_seq, until + tiles_wait));
+  if (number_ != partition.number) exported_ = checked_ = 0;
+  number_ = partition.number;
+  RETURN_IF_ERROR(export_until(reader, partition, until));
+  RETURN_IF_ERROR(check_until(reader, partition, until));
+  if (checked_ == bundles_of(partition)) {
+    FAILPOINT("archive.before_swap");
+    RETURN_IF_ERROR(store::take_bodies_out(redactor_, place_.log_no, partition.number, others_wait));
+    FAILPOINT("archive.after_swap");
+    partition.archived = true;
+    log_info("archived a partition", {{"partition", std::to_string(partition.number)}});
+  }
+  return ArchiveProgress{partition, exported_ * tile_width, checked_ * tile_width};
+}
+
+Result<store::SealedPartition> Archiver::sealed(store::Reader& reader, std::optional<std::int64_t> number) const {
+  ASSIGN_OR_RETURN(const auto partition, store::sealed_partition(reader, number));
+  if (!partition) {
+    return Error(Errc::not_found, number ? fmt::format("partition {} is not full yet: only a full one can be archived", *number)
+                                         : "no partition is full that is not archived yet");
+  }
+  if (partition->archived) return Error(Errc::conflict, fmt::format("partition {} is archived already", partition->number));
+  ASSIGN_OR_RETURN(const auto held, store::held_run(reader, *partition));
+  if (!held) return *partition;
+  Error error(Errc::conflict, fmt::format("run {} has events in partition {} and is under a legal hold: nothing was archived. "
+                                          "Lift it with run.annotate {{legal_hold: false}}", *held, partition->number));
+  error.run_id = *held;
+  return error;
+}
+
+Status Archiver::export_until(store::Reader& reader, const store::SealedPartition& partition, Deadline until) {
+  for (; exported_ < bundles_of(partition) && !over(until); ++exported_) {
+    const std::int64_t index = first_bundle(partition) + exported_;
+    if (archive_.has(index)) continue;
+    RETURN_IF_ERROR(archive_.write(index, [&] { return bodies_of_rows(reader, index); }));
+    FAILPOINT("archive.after_file");
+  }
+  return success();
+}
+
+// A file that is not what the rows say, because a power cut came in between, is written again.
+Status Archiver::check_until(store::Reader& reader, const store::SealedPartition& partition, Deadline until) {
+  if (exported_ < bundles_of(partition)) return success();
+  for (; checked_ < bundles_of(partition) && !over(until); ++checked_) {
+    const std::int64_t index = first_bundle(partition) + checked_;
+    ASSIGN_OR_RETURN(const BodyBundle rows, bodies_of_rows(reader, index));
+    auto file = archive_.read(index);
+    if (file && *file == rows) continue;
+    RETURN_IF_ERROR(archive_.write(index, [&] { return bodies_of_rows(reader, index); }));
+  }
+  return success();
+}
+
+}  // namespace muniment::audit

@@ -1,0 +1,51 @@
+// audit archive: the bodies of old partitions leave the database.
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "cli/commands.hpp"
+#include "cli/output.hpp"
+
+namespace muniment::cli {
+namespace {
+
+struct ArchiveOptions {
+  std::optional<std::int64_t> partition;
+};
+
+void declare(CLI::App& command, ArchiveOptions& options) {
+  command.add_option("PARTITION", options.partition, "Its number; without it the oldest that is not archived");
+}
+
+Status archive(Session& session, const ArchiveOptions& options) {
+  json::Writer params;
+  params.begin_object();
+  if (options.partition) params.member("partition", *options.partition);
+  const std::string text = std::move(params.end_object()).text();
+  std::optional<Progress> progress;
+  for (;;) {
+    ASSIGN_OR_RETURN(const Message answer, session.call("audit.archive", text));
+    const json::Value result = answer.result();
+    const auto number = [&](std::string_view name) { return result[name].as_int().value_or(0); };
+    const std::int64_t events = number("to_seq") + 1 - number("from_seq");
+    if (result["archived"].as_bool().value_or(false)) {
+      progress.reset();
+      if (session.printed_json(answer)) return success();
+      session.out().line(fmt::format("archived partition {}: events {} to {}. Their rows stay in the database, their bodies are in the "
+                                     "data folder's archive/", number("partition"), number("from_seq"), number("to_seq")));
+      return success();
+    }
+    // Each body is written, and held against its row.
+    if (!progress) progress.emplace(fmt::format("partition {}", number("partition")), static_cast<std::uint64_t>(2 * events));
+    progress->at(static_cast<std::uint64_t>(number("exported") + number("checked")));
+  }
+}
+
+}  // namespace
+
+void add_archive_command(CLI::App& audit, Session& session) {
+  add_command(session, audit, "archive", "Move the bodies of a full partition out of the database, into files", declare, archive);
+}
+
+}  // namespace muniment::cli

@@ -1,0 +1,287 @@
+"""Archiving: a full partition's bodies leave the database, and nobody who asks the daemon notices."""
+from __future__ import annotations
+
+import json
+import pathlib
+import subprocess
+from typing import Any
+
+from support import BUILD, Daemon, DaemonCase, main, wait_until
+
+import muniment
+
+PARTITION = 1024                       # 2^10, the smallest
+CONFIG = "partition_bits = 10\nsnapshot_events = 200\n"
+STAYS = ("access", "artifact", "claim", "document", "event", "evidence", "key", "log", "manifest", "pointer", "run", "snapshot",
+         "source", "task")
+
+
+class Archived(DaemonCase):
+    config = CONFIG
+
+    def fill(self, upto: int) -> None:
+        """Events of two runs, by turns, until the log has at least `upto`."""
+        runs = [self.new_run("a"), self.new_run("b")]
+        n = 0
+        while (size := self.call("server.status")["log"]["size"]) < upto:
+            for run_id in runs:
+                count = min(40, upto - size + 1)
+                self.client.append_all(run_id, [self.event(n + i) for i in range(count)])
+                n += count
+
+    def event(self, n: int) -> dict[str, Any]:
+        if n % 10 == 0:
+            return {"type": "state.patched", "body": {"format": "merge", "patch": {f"k{n % 50}": n}}}
+        return {"type": "message.added", "body": {"message_id": str(n), "role": "user",
+                                                  "content": [{"type": "text", "content": f"word {n} " * (n % 30)}]}}
+
+    def fill_partition(self) -> int:
+        """The number of the partition that the log is in, once it is full and the next one has begun."""
+        number = self.call("server.status")["log"]["size"] // PARTITION
+        self.fill((number + 1) * PARTITION + 20)
+        return number
+
+    def archive(self, number: int) -> dict[str, Any]:
+        while not (done := self.call("audit.archive", partition=number, _meta={"deadline_ms": 60_000}))["archived"]:
+            self.assertLessEqual(done["checked"], done["exported"])
+        return done
+
+    def in_files(self, number: int) -> list[list[str]]:
+        return self.daemon.sql(f"SELECT seq, type FROM event WHERE seq >= {number * PARTITION} AND seq < {(number + 1) * PARTITION}"
+                               " AND salt IS NOT NULL AND body IS NULL ORDER BY seq")
+
+    def file_of(self, seq: int) -> pathlib.Path:
+        return self.daemon.data / "archive" / "bodies" / f"{seq // 256:03}"
+
+    def verify(self, status: int = 0) -> dict[str, Any]:
+        self.followed()
+        done = subprocess.run([BUILD / "muniment-verify", "--data", self.daemon.data, "--unsigned-ok", "--json"],
+                              capture_output=True, text=True, timeout=120, check=False)
+        report = json.loads(done.stdout)
+        self.assertEqual(done.returncode, status, report)
+        return report
+
+    def everything(self) -> dict[str, Any]:
+        """What the daemon answers about all of the log."""
+        runs = [run["run_id"] for run in self.pages("run.list", "runs")]
+        self.followed()
+        return {"events": {run_id: self.events(run_id) for run_id in runs},
+                "states": {run_id: self.client.rehydrate(run_id) for run_id in runs},
+                "runs": {run_id: self.call("run.get", run_id=run_id) for run_id in runs}}
+
+
+class ReadThrough(Archived):
+    def test_nobody_notices(self) -> None:
+        number = self.fill_partition()
+        before = self.everything()
+        asof = {run_id: self.client.rehydrate(run_id, asof=number * PARTITION + 700) for run_id in (f"{self.run_id}.a", f"{self.run_id}.b")}
+        done = self.archive(number)
+        self.assertEqual((done["from_seq"], done["to_seq"]), (number * PARTITION, (number + 1) * PARTITION - 1))
+        self.assertEqual((done["exported"], done["checked"]), (PARTITION, PARTITION))
+        gone = self.in_files(number)
+        self.assertGreater(len(gone), 900)
+        self.assertFalse([row for row in gone if row[1].split(".")[0] in STAYS])
+        self.assertEqual(self.everything(), before)
+        for run_id, state in asof.items():
+            self.assertEqual(self.client.rehydrate(run_id, asof=number * PARTITION + 700), state)
+        told = self.events("_log", types=["log.archived"])[-1]
+        self.assertEqual((told["seq"], told["body"]["partition"]), (done["seq"], number))
+        self.verify()
+        self.assertTrue(self.call("server.rebuild")["equal"])
+
+    def test_a_page_over_the_edge(self) -> None:
+        number = self.fill_partition()
+        edge = (number + 1) * PARTITION
+        run_id = f"{self.run_id}.a"
+        over = [{"from_seq": edge - 30, "limit": 45}, {"run_id": run_id, "from_seq": edge - 60, "limit": 60},
+                {"run_id": run_id, "order": "desc", "limit": 60}, {"from_seq": edge - 30, "types": ["message.*"], "limit": 60},
+                {"from_seq": edge - 200, "limit": 200, "max_bytes": 20_000}]
+        before = [self.call("event.list", **asked) for asked in over]
+        self.archive(number)
+        self.assertEqual([self.call("event.list", **asked) for asked in over], before)
+        for page in before[:4]:
+            seqs = [event["seq"] for event in page["events"]]
+            self.assertTrue(min(seqs) < edge < max(seqs), seqs)
+        one = next(event for event in before[0]["events"] if event["type"] == "message.added" and event["seq"] < edge)
+        self.assertEqual(self.call("event.get", seq=one["seq"])["event"], one)
+
+    def test_the_same_event_again_has_its_first_receipt(self) -> None:
+        first = self.note(n=1)
+        number = first["seq"] // PARTITION
+        self.fill((number + 1) * PARTITION + 20)
+        self.archive(number)
+        again = {"type": "x.test.noted", "body": {"n": 1}, "event_id": first["event_id"]}
+        self.assertEqual(self.call("event.append", run_id=self.run_id, events=[again])["receipts"][0]["seq"], first["seq"])
+        with self.refused("conflict"):
+            self.call("event.append", run_id=self.run_id, events=[{**again, "body": {"n": 2}}])
+
+    def test_a_subscriber_catches_up_through_the_archive(self) -> None:
+        number = self.fill_partition()
+        self.archive(number)
+        run_id = f"{self.run_id}.a"
+        listed = self.events(run_id)
+        with self.daemon.client() as client:
+            seen = list(client.subscribe(run_id=run_id, until_caught_up=True))
+        self.assertEqual([event["body"] for event in seen], [event["body"] for event in listed])
+
+    def test_a_bundle_and_a_proof_of_archived_events(self) -> None:
+        self.call("audit.key", action="init")
+        number = self.fill_partition()
+        self.archive(number)
+        run_id = f"{self.run_id}.a"
+        target = self.daemon.folder / "run.tar.zst"
+        subprocess.run([BUILD / "muniment", "--socket", self.daemon.socket, "audit", "export", run_id, "-o", target], check=True,
+                       capture_output=True, timeout=120)
+        done = subprocess.run([BUILD / "muniment-verify", "--bundle", target, "--key", self.daemon.data / "keys" / "log.pub"],
+                              capture_output=True, text=True, timeout=120, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        proof = self.call("audit.prove", seq=number * PARTITION + 500)
+        self.assertEqual(proof["seq"], number * PARTITION + 500)
+
+
+class Erased(Archived):
+    def test_an_archived_event_is_erased_in_its_file_too(self) -> None:
+        secret = "Zanzibar-Quokka-5519"
+        told = self.client.append(self.run_id, "message.added", {"message_id": "m", "role": "user",
+                                  "content": [{"type": "text", "content": secret}]})
+        number = told["seq"] // PARTITION
+        self.fill((number + 1) * PARTITION + 20)
+        self.archive(number)
+        held = subprocess.run(["zstd", "-dc", self.file_of(told["seq"])], check=True, capture_output=True).stdout
+        self.assertIn(secret.encode(), held)
+        self.call("audit.redact", seq=told["seq"], reason="asked")
+        held = subprocess.run(["zstd", "-dc", self.file_of(told["seq"])], check=True, capture_output=True).stdout
+        self.assertNotIn(secret.encode(), held)
+        event = next(event for event in self.events() if event["seq"] == told["seq"])
+        self.assertEqual((event["body"], event["salt"], event["redacted"]), (None, None, True))
+        self.verify()
+
+    def test_what_an_archived_event_refers_to_is_erased_with_it(self) -> None:
+        told = self.client.append(self.run_id, "message.added", {"message_id": "m", "role": "user",
+                                  "content": [{"type": "text", "content": "long " * 4_000}]}, spill=True)
+        number = told["seq"] // PARTITION
+        self.fill((number + 1) * PARTITION + 20)
+        self.archive(number)
+        listed = self.call("audit.redact", seq=told["seq"], reason="asked", dry_run=True)
+        self.assertEqual(listed["artifact_files"], 1)
+        artifact_id = listed["artifacts"][0]["artifact_id"]
+        by_file = self.call("audit.redact", artifact_id=artifact_id, reason="asked", dry_run=True)
+        self.assertIn(told["seq"], by_file["seqs"], "its preview is in the event's body")
+        self.call("audit.redact", seq=told["seq"], reason="asked")
+        self.verify()
+
+    def test_a_run_under_a_legal_hold_is_not_archived(self) -> None:
+        number = self.fill_partition()
+        self.call("run.annotate", run_id=f"{self.run_id}.a", legal_hold=True)
+        self.followed()
+        with self.refused("conflict") as caught:
+            self.archive(number)
+        self.assertIn("legal hold", str(caught[0]))
+        self.assertEqual(self.in_files(number), [])
+        self.call("run.annotate", run_id=f"{self.run_id}.a", legal_hold=False)
+        self.archive(number)
+
+
+class Refused(Archived):
+    def test_what_is_not_full_or_archived_already(self) -> None:
+        number = self.fill_partition()
+        with self.refused("not_found"):
+            self.call("audit.archive", partition=number + 1)
+        self.archive(number)
+        with self.refused("conflict"):
+            self.call("audit.archive", partition=number)
+
+    def test_an_open_transaction_is_waited_for_and_then_named(self) -> None:
+        number = self.fill_partition()
+        uri = (self.daemon.data / "database.uri").read_text().strip()
+        reading = subprocess.Popen(["psql", "-X", "-q", uri], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert reading.stdin and reading.stdout
+        reading.stdin.write("BEGIN; SELECT count(*) FROM event; \\echo ready\n")
+        reading.stdin.flush()
+        wait_until(lambda: "ready" in reading.stdout.readline(), "the analyst reads")
+        with self.refused("unavailable") as caught:
+            self.archive(number)
+        self.assertIn("reading the log", str(caught[0]))
+        self.assertEqual(self.in_files(number), [], "all of it or nothing")
+        self.note(appends="go on")
+        reading.stdin.write("COMMIT;\n")
+        reading.stdin.close()
+        reading.wait(20)
+        self.archive(number)
+        self.verify()
+
+
+class Tampered(Archived):
+    def setUp(self) -> None:
+        super().setUp()
+        number = self.fill_partition()
+        self.archive(number)
+        self.seq = int(self.in_files(number)[100][0])
+        self.path = self.file_of(self.seq)
+        self.kept = self.path.read_bytes()
+        self.addCleanup(self.path.write_bytes, self.kept)
+
+    def assert_found(self) -> None:
+        report = self.verify(status=1)
+        self.assertEqual({finding["check"] for finding in report["findings"]}, {"body_hash"}, report["findings"][:5])
+        self.assertIn(self.seq, [finding["seq"] for finding in report["findings"]])
+
+    def test_a_file_that_is_gone(self) -> None:
+        self.path.unlink()
+        self.assert_found()
+        with self.refused("corrupt") as caught:
+            self.call("event.list", from_seq=self.seq, limit=1)
+        self.assertIn("archive", str(caught[0]))
+
+    def test_a_byte_of_a_file(self) -> None:
+        damaged = bytearray(self.kept)
+        damaged[len(damaged) // 2] ^= 1
+        self.path.write_bytes(damaged)
+        self.assert_found()
+
+    def test_another_file_in_its_place(self) -> None:
+        self.path.write_bytes(self.file_of(self.seq + 256 if self.seq % PARTITION < 512 else self.seq - 256).read_bytes())
+        self.assert_found()
+
+    def test_a_word_of_a_body(self) -> None:
+        plain = subprocess.run(["zstd", "-dc", self.path], check=True, capture_output=True).stdout
+        self.path.write_bytes(subprocess.run(["zstd", "-q"], input=plain.replace(b"word", b"worm"), check=True, capture_output=True).stdout)
+        self.assert_found()
+
+    def test_a_body_that_an_attacker_took_out_of_a_row(self) -> None:
+        live = int(self.daemon.sql("SELECT max(seq) FROM event WHERE type = 'message.added'")[0][0])
+        body = self.daemon.sql(f"SELECT body FROM event WHERE seq = {live}")[0][0]
+        self.daemon.sql(f"SET session_replication_role = replica; UPDATE event SET body = NULL WHERE seq = {live}")
+        self.assertEqual([finding["seq"] for finding in self.verify(status=1)["findings"] if finding["check"] == "body_hash"], [live])
+        quoted = body.replace("'", "''")
+        self.daemon.sql(f"SET session_replication_role = replica; UPDATE event SET body = '{quoted}' WHERE seq = {live}")
+
+
+class Killed(Archived):
+    fault = True
+    STEPS = ("archive.after_file", "archive.before_swap", "archive.after_swap")
+
+    def test_a_daemon_that_dies_in_the_middle(self) -> None:
+        for step in self.STEPS:
+            with self.subTest(step=step):
+                number = self.fill_partition()
+                before = self.everything()
+                self.daemon.stop()
+                self.daemon.start(failpoint=f"{step}=kill@1")
+                self.client.close()
+                with self.assertRaises((muniment.MunimentError, OSError)):
+                    self.archive(number)
+                wait_until(lambda: self.daemon.process is not None and self.daemon.process.poll() is not None, f"{step} killed the daemon")
+                self.restart()
+                archived = bool(self.in_files(number))
+                self.assertEqual(archived, step == "archive.after_swap")
+                if not archived:
+                    self.archive(number)
+                after = self.everything()
+                self.assertEqual({run: events for run, events in after["events"].items() if run in before["events"] and run != "_log"},
+                                 {run: events for run, events in before["events"].items() if run != "_log"})
+                self.verify()
+
+
+if __name__ == "__main__":
+    main()
