@@ -159,7 +159,7 @@ BEGIN
     EXECUTE format('ALTER FUNCTION %s OWNER TO %I', item, muniment_role('owner'));
   END LOOP;
   EXECUTE format('ALTER TABLE archived_partition OWNER TO %I', muniment_role('owner'));
-  EXECUTE format('GRANT SELECT ON archived_partition TO %I, %I, %I', muniment_role('writer'), muniment_role('auditor'), muniment_role('redactor'));
+  EXECUTE format('GRANT SELECT ON archived_partition TO %I, %I', muniment_role('writer'), muniment_role('auditor'));
   -- Taking bodies away is the redactor's business, whether they are erased or moved.
   EXECUTE format('GRANT EXECUTE ON FUNCTION archive_event_partition(smallint, bigint, interval) TO %I', muniment_role('redactor'));
 END $$;

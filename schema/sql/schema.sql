@@ -2,6 +2,55 @@
 -- Written by: MUNIMENT_ACCEPT=1 meson test -C build pg_store
 CREATE SCHEMA report;
 COMMENT ON SCHEMA report IS 'Views for analysts; columns are only ever added';
+CREATE FUNCTION public.archive_event_partition(wanted_log smallint, number bigint, wait interval) RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$
+DECLARE
+  log_table  text := format('event_%s', wanted_log);
+  part_table text := format('event_%s_%s', wanted_log, number);
+  new_table  text := part_table || '_new';
+  low  bigint := number << event_partition_bits(wanted_log);
+  high bigint := (number + 1) << event_partition_bits(wanted_log);
+  until timestamptz;
+  held  bigint;
+  index_name text;
+BEGIN
+  INSERT INTO archived_partition VALUES (wanted_log, number, low, high - 1);  -- once
+  PERFORM set_config('lock_timeout', '2s', true);
+  EXECUTE format('LOCK TABLE %I IN SHARE MODE', part_table);  -- an erasure waits: it would be undone
+  PERFORM make_event_table(log_table, new_table, wanted_log, low, high);
+  EXECUTE format('INSERT INTO %I SELECT log_no, seq, run_no, run_seq, recorded_at, occurred_at, origin, type, schema_version, step_id, actor, '
+                 'event_id, body_hash, salt, CASE WHEN event_body_stays(type) THEN body END, run_hash FROM %I ORDER BY seq', new_table, part_table);
+  GET DIAGNOSTICS held = ROW_COUNT;
+  IF held <> high - low THEN
+    RAISE EXCEPTION 'partition % of log % has % events of %', number, wanted_log, held, high - low USING ERRCODE = 'object_not_in_prerequisite_state';
+  END IF;
+  PERFORM make_event_indexes(new_table, new_table);
+  until := clock_timestamp() + wait;
+  PERFORM set_config('lock_timeout', '100ms', true);
+  LOOP
+    BEGIN
+      EXECUTE format('LOCK TABLE ONLY %I, %I IN ACCESS EXCLUSIVE MODE', log_table, part_table);
+      EXIT;
+    EXCEPTION WHEN lock_not_available THEN
+      IF clock_timestamp() > until THEN
+        RAISE EXCEPTION 'somebody''s transaction has been reading the log for longer than %', wait
+          USING ERRCODE = 'lock_not_available', HINT = 'SELECT pid, usename, xact_start, query FROM pg_stat_activity WHERE xact_start IS NOT NULL ORDER BY xact_start';
+      END IF;
+      PERFORM pg_sleep(0.3);
+    END;
+  END LOOP;
+  EXECUTE format('ALTER TABLE %I DETACH PARTITION %I', log_table, part_table);
+  EXECUTE format('DROP TABLE %I', part_table);
+  EXECUTE format('ALTER TABLE %I RENAME TO %I', new_table, part_table);
+  FOR index_name IN SELECT indexrelid::regclass::text FROM pg_index WHERE indrelid = part_table::regclass LOOP
+    EXECUTE format('ALTER INDEX %I RENAME TO %I', index_name, part_table || substr(index_name, length(new_table) + 1));
+  END LOOP;
+  EXECUTE format('ALTER TABLE %I ATTACH PARTITION %I FOR VALUES FROM (%s) TO (%s)', log_table, part_table, low, high);
+  RETURN held;
+END $$;
+COMMENT ON FUNCTION public.archive_event_partition(wanted_log smallint, number bigint, wait interval) IS 'Takes the bodies of a sealed partition out of the database, once they are in the archive''s files';
 CREATE FUNCTION public.erase_copies(wanted_log smallint, wanted_run bigint, seqs bigint[], artifact_ids uuid[], run_row jsonb) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'public', 'pg_temp'
@@ -46,6 +95,18 @@ BEGIN
   PERFORM set_config('muniment.erasing', 'off', true);
 END $$;
 COMMENT ON FUNCTION public.erase_copies(wanted_log smallint, wanted_run bigint, seqs bigint[], artifact_ids uuid[], run_row jsonb) IS 'Takes the bodies of these events and artifacts out of every table, once the log says that it is done';
+CREATE FUNCTION public.event_body_stays(type text) RETURNS boolean
+    LANGUAGE sql IMMUTABLE
+    AS $$
+  SELECT split_part(type, '.', 1) = ANY ('{access,artifact,claim,document,event,evidence,key,log,manifest,pointer,run,snapshot,source,task}')
+$$;
+COMMENT ON FUNCTION public.event_body_stays(type text) IS 'Whether an event of this type keeps its body in the database when its partition is archived';
+CREATE FUNCTION public.event_partition_bits(wanted_log smallint) RETURNS integer
+    LANGUAGE sql STABLE
+    AS $$
+  SELECT coalesce((SELECT partition_bits FROM log_head WHERE log_no = wanted_log), 24)::integer
+$$;
+COMMENT ON FUNCTION public.event_partition_bits(wanted_log smallint) IS 'A partition of this log is 2 to the power of this many events';
 CREATE FUNCTION public.event_run_seq_as_of(wanted_log smallint, wanted_run bigint, upto bigint) RETURNS bigint
     LANGUAGE plpgsql STABLE
     AS $$
@@ -115,16 +176,34 @@ BEGIN
   RETURN coalesce(earlier, bisected + 1, 0);
 END $$;
 COMMENT ON FUNCTION public.event_seq_since(wanted_log smallint, moment timestamp with time zone) IS 'The first seq with recorded_at >= moment; the log''s size where there is none';
+CREATE FUNCTION public.make_event_indexes(part_table text, prefix text) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'public', 'pg_temp'
+    AS $_$
+BEGIN
+  EXECUTE format('ALTER TABLE %I ADD CONSTRAINT %I PRIMARY KEY (log_no, seq)', part_table, prefix || '_pkey');
+  EXECUTE format('CREATE UNIQUE INDEX %I ON %I (log_no, run_no, run_seq)', prefix || '_run', part_table);
+  EXECUTE format('CREATE UNIQUE INDEX %I ON %I (log_no, run_no, event_id)', prefix || '_event_id', part_table);
+  -- A run by its id, and the few events that make its row: the state of a run is read from the log
+  -- itself, whatever a derived table says.
+  EXECUTE format($sql$CREATE UNIQUE INDEX %I ON %I (log_no, (body ->> 'run_id')) WHERE run_seq = 0 AND run_no > 0$sql$,
+                 prefix || '_started', part_table);
+  EXECUTE format($sql$CREATE INDEX %I ON %I (log_no, run_no, run_seq)
+                      WHERE type IN ('run.started', 'run.ended', 'run.halted', 'run.resumed', 'run.annotated')$sql$,
+                 prefix || '_life', part_table);
+  EXECUTE format('CREATE INDEX %I ON %I USING brin (recorded_at, seq) WITH (pages_per_range = 32, autosummarize = on)',
+                 prefix || '_time', part_table);
+END $_$;
 CREATE FUNCTION public.make_event_partition(wanted_log smallint, number bigint) RETURNS text
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'public', 'pg_temp'
     SET lock_timeout TO '2s'
-    AS $_$
+    AS $$
 DECLARE
   log_table  text := format('event_%s', wanted_log);
   part_table text := format('event_%s_%s', wanted_log, number);
-  low  bigint := number << 24;
-  high bigint := (number + 1) << 24;
+  low  bigint := number << event_partition_bits(wanted_log);
+  high bigint := (number + 1) << event_partition_bits(wanted_log);
 BEGIN
   IF to_regclass(log_table) IS NULL THEN
     EXECUTE format('CREATE TABLE %I (LIKE event INCLUDING DEFAULTS INCLUDING CONSTRAINTS) PARTITION BY RANGE (seq)', log_table);
@@ -134,25 +213,21 @@ BEGIN
     EXECUTE format('ALTER TABLE event ATTACH PARTITION %I FOR VALUES IN (%s)', log_table, wanted_log);
   END IF;
   IF to_regclass(part_table) IS NULL THEN
-    EXECUTE format('CREATE TABLE %I (LIKE %I INCLUDING DEFAULTS INCLUDING CONSTRAINTS)', part_table, log_table);
-    EXECUTE format('ALTER TABLE %I ADD CHECK (log_no = %s AND seq >= %s AND seq < %s)', part_table, wanted_log, low, high);
-    EXECUTE format('ALTER TABLE %I ADD PRIMARY KEY (log_no, seq)', part_table);
-    EXECUTE format('CREATE UNIQUE INDEX %I ON %I (log_no, run_no, run_seq)', part_table || '_run', part_table);
-    EXECUTE format('CREATE UNIQUE INDEX %I ON %I (log_no, run_no, event_id)', part_table || '_event_id', part_table);
-    -- A run by its id, and the few events that make its row: the state of a run is read from the log
-    -- itself, whatever a derived table says.
-    EXECUTE format($sql$CREATE UNIQUE INDEX %I ON %I (log_no, (body ->> 'run_id')) WHERE run_seq = 0 AND run_no > 0$sql$,
-                   part_table || '_started', part_table);
-    EXECUTE format($sql$CREATE INDEX %I ON %I (log_no, run_no, run_seq)
-                        WHERE type IN ('run.started', 'run.ended', 'run.halted', 'run.resumed', 'run.annotated')$sql$,
-                   part_table || '_life', part_table);
-    EXECUTE format('CREATE INDEX %I ON %I USING brin (recorded_at, seq) WITH (pages_per_range = 32, autosummarize = on)',
-                   part_table || '_time', part_table);
-    EXECUTE format('CREATE TRIGGER no_truncate BEFORE TRUNCATE ON %I FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()', part_table);
+    PERFORM make_event_table(log_table, part_table, wanted_log, low, high);
+    PERFORM make_event_indexes(part_table, part_table);
     EXECUTE format('ALTER TABLE %I ATTACH PARTITION %I FOR VALUES FROM (%s) TO (%s)', log_table, part_table, low, high);
   END IF;
   RETURN part_table;
-END $_$;
+END $$;
+CREATE FUNCTION public.make_event_table(log_table text, part_table text, wanted_log smallint, low bigint, high bigint) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'public', 'pg_temp'
+    AS $$
+BEGIN
+  EXECUTE format('CREATE TABLE %I (LIKE %I INCLUDING DEFAULTS INCLUDING CONSTRAINTS)', part_table, log_table);
+  EXECUTE format('ALTER TABLE %I ADD CONSTRAINT event_place CHECK (log_no = %s AND seq >= %s AND seq < %s)', part_table, wanted_log, low, high);
+  EXECUTE format('CREATE TRIGGER no_truncate BEFORE TRUNCATE ON %I FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()', part_table);
+END $$;
 CREATE FUNCTION public.muniment_role(kind text) RETURNS text
     LANGUAGE sql STABLE
     AS $_$
@@ -189,6 +264,15 @@ CREATE FUNCTION report.sees(run_id text) RETURNS boolean
          OR run_id = ANY (string_to_array(current_setting('muniment.runs', true), ',')))
 $$;
 COMMENT ON FUNCTION report.sees(run_id text) IS 'Whether the run is among those that muniment.runs names (comma separated; empty: all). What concerns the whole log (_log) never is';
+CREATE TABLE public.archived_partition (
+    log_no smallint NOT NULL,
+    number bigint NOT NULL,
+    first_seq bigint NOT NULL,
+    last_seq bigint NOT NULL,
+    archived_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT archived_partition_number_check CHECK ((number >= 0))
+);
+COMMENT ON TABLE public.archived_partition IS 'Partitions of the log whose bodies lie in the archive';
 CREATE TABLE public.artifact (
     artifact_id uuid NOT NULL,
     run_id text NOT NULL,
@@ -265,8 +349,8 @@ CREATE TABLE public.event (
     run_hash bytea NOT NULL,
     CONSTRAINT event_actor_check CHECK (((octet_length(actor) >= 1) AND (octet_length(actor) <= 128))),
     CONSTRAINT event_body_check CHECK ((octet_length((body)::text) <= 61440)),
+    CONSTRAINT event_body_has_salt CHECK (((body IS NULL) OR (salt IS NOT NULL))),
     CONSTRAINT event_body_hash_check CHECK ((octet_length(body_hash) = 32)),
-    CONSTRAINT event_check CHECK (((salt IS NULL) = (body IS NULL))),
     CONSTRAINT event_origin_check CHECK (((origin >= 1) AND (origin <= 3))),
     CONSTRAINT event_run_hash_check CHECK ((octet_length(run_hash) = 32)),
     CONSTRAINT event_run_no_check CHECK ((run_no >= 0)),
@@ -280,7 +364,7 @@ CREATE TABLE public.event (
 PARTITION BY LIST (log_no);
 COMMENT ON TABLE public.event IS 'The authoritative history. seq is gapless within a log and is the Merkle leaf index; run_seq is gapless within a run.';
 COMMENT ON COLUMN public.event.origin IS '1 observed, 2 reported, 3 imported';
-COMMENT ON COLUMN public.event.body IS 'The bytes that were hashed; NULL together with salt once redacted';
+COMMENT ON COLUMN public.event.body IS 'The bytes that were hashed. NULL with a salt: it is in the archive; NULL together with salt: redacted';
 CREATE TABLE public.evidence (
     evidence_id uuid NOT NULL,
     log_no smallint NOT NULL,
@@ -325,10 +409,13 @@ CREATE TABLE public.log_head (
     epoch bigint DEFAULT 0 NOT NULL,
     writer uuid,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
-    CONSTRAINT log_head_log_no_check CHECK ((log_no > 0))
+    partition_bits smallint DEFAULT 24 NOT NULL,
+    CONSTRAINT log_head_log_no_check CHECK ((log_no > 0)),
+    CONSTRAINT log_head_partition_bits_check CHECK (((partition_bits >= 10) AND (partition_bits <= 24)))
 );
 COMMENT ON TABLE public.log_head IS 'One row a log. It changes only when a writer takes over: the epoch fences the one before.';
 COMMENT ON COLUMN public.log_head.writer IS 'The process that raised the epoch last, so that it recognises its own raise when the answer was lost';
+COMMENT ON COLUMN public.log_head.partition_bits IS 'A partition of this log is 2^partition_bits events';
 CREATE TABLE public.manifest (
     manifest_id uuid NOT NULL,
     log_no smallint NOT NULL,
@@ -434,8 +521,9 @@ CREATE VIEW report.event_log WITH (security_barrier='true') AS
     e.step_id,
     e.actor,
     e.event_id,
-    (e.body IS NULL) AS redacted,
-    (e.body)::jsonb AS body
+    (e.salt IS NULL) AS redacted,
+    (e.body)::jsonb AS body,
+    ((e.salt IS NOT NULL) AND (e.body IS NULL)) AS archived
    FROM (public.event e
      JOIN public.run r USING (log_no, run_no))
   WHERE report.sees(r.run_id);
@@ -453,7 +541,10 @@ COMMENT ON COLUMN report.event_log.step_id IS 'The step within the run';
 COMMENT ON COLUMN report.event_log.actor IS 'The authenticated identity that appended it';
 COMMENT ON COLUMN report.event_log.event_id IS 'The client''s id of it, unique within its run';
 COMMENT ON COLUMN report.event_log.redacted IS 'The body was erased; its hash stands';
-COMMENT ON COLUMN report.event_log.body IS 'What it says; NULL once redacted';
+COMMENT ON COLUMN report.event_log.body IS 'What it says; NULL once redacted or archived';
+COMMENT ON COLUMN report.event_log.archived IS 'The body is in the archive: event.get and event.list of the daemon have it';
+ALTER TABLE ONLY public.archived_partition
+    ADD CONSTRAINT archived_partition_pkey PRIMARY KEY (log_no, number);
 ALTER TABLE ONLY public.artifact
     ADD CONSTRAINT artifact_path_key UNIQUE (path);
 ALTER TABLE ONLY public.artifact
@@ -500,6 +591,7 @@ CREATE INDEX manifest_run ON public.manifest USING btree (run_id, seq);
 CREATE INDEX run_external ON public.run USING btree (external_id) WHERE (external_id IS NOT NULL);
 CREATE INDEX run_parent ON public.run USING btree (parent) WHERE (parent IS NOT NULL);
 CREATE INDEX run_started ON public.run USING btree (log_no, started_at);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.archived_partition FOR EACH ROW EXECUTE FUNCTION public.refuse_change();
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.artifact FOR EACH ROW EXECUTE FUNCTION public.refuse_but_erasure();
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.checkpoint FOR EACH ROW EXECUTE FUNCTION public.refuse_change();
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.checkpoint_note FOR EACH ROW EXECUTE FUNCTION public.refuse_change();
@@ -507,7 +599,8 @@ CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.event FOR EACH ROW 
 CREATE TRIGGER append_only BEFORE DELETE ON public.log_head FOR EACH ROW EXECUTE FUNCTION public.refuse_change();
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.manifest FOR EACH ROW EXECUTE FUNCTION public.refuse_but_erasure();
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.snapshot FOR EACH ROW EXECUTE FUNCTION public.refuse_but_erasure();
-CREATE TRIGGER keeps_identity BEFORE UPDATE ON public.log_head FOR EACH ROW WHEN (((((old.log_no IS DISTINCT FROM new.log_no) OR (old.log_id IS DISTINCT FROM new.log_id)) OR (old.created_at IS DISTINCT FROM new.created_at)) OR (new.epoch < old.epoch))) EXECUTE FUNCTION public.refuse_change();
+CREATE TRIGGER keeps_identity BEFORE UPDATE ON public.log_head FOR EACH ROW WHEN ((((((old.log_no IS DISTINCT FROM new.log_no) OR (old.log_id IS DISTINCT FROM new.log_id)) OR (old.created_at IS DISTINCT FROM new.created_at)) OR (old.partition_bits IS DISTINCT FROM new.partition_bits)) OR (new.epoch < old.epoch))) EXECUTE FUNCTION public.refuse_change();
+CREATE TRIGGER no_truncate BEFORE TRUNCATE ON public.archived_partition FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change();
 CREATE TRIGGER no_truncate BEFORE TRUNCATE ON public.artifact FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change();
 CREATE TRIGGER no_truncate BEFORE TRUNCATE ON public.checkpoint FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change();
 CREATE TRIGGER no_truncate BEFORE TRUNCATE ON public.checkpoint_note FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change();

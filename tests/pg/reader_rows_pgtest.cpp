@@ -126,7 +126,7 @@ TEST_F(ReaderTest, AnotherLogInTheSameDatabaseIsNotSeen) {
   run("INSERT INTO log_head (log_no, log_id) VALUES (2, gen_random_uuid()); SELECT make_event_partition(2::smallint, 0)");
   add(0, 0, "log.started");
   start_run(1);
-  Reader other(uri_, 2);
+  Reader other({uri_, 2});
   EXPECT_EQ(*other.log_size(), 0);
   EXPECT_EQ(*other.load_run("r1"), nullptr);
   auto event = other.event_at(0);

@@ -60,13 +60,13 @@ std::string state_as(const std::string& uri, const std::string& role, const std:
 
 const std::vector<std::string>& append_only() {
   static const std::vector<std::string> tables = {"event", "event_1", "event_1_0", "checkpoint", "checkpoint_note",
-                                                  "artifact", "manifest", "snapshot"};
+                                                  "artifact", "manifest", "snapshot", "archived_partition"};
   return tables;
 }
 const std::vector<std::string>& every_table() {
   static const std::vector<std::string> tables = {
       "schema_migration", "log_head", "event", "checkpoint", "checkpoint_note", "run", "artifact", "manifest",
-      "snapshot", "claim", "evidence", "evidence_link", "pointer", "follower"};
+      "snapshot", "claim", "evidence", "evidence_link", "pointer", "follower", "archived_partition"};
   return tables;
 }
 
@@ -114,7 +114,7 @@ TEST_F(Roles, TheWriterAppendsAndKeepsWhatIsDerived) {
   for (const std::string& table : every_table()) allowed("writer", {"SELECT * FROM " + table});
   refused_to_all("writer");
   refused("writer", {"UPDATE log_head SET log_no = 3", "DELETE FROM follower", "INSERT INTO schema_migration VALUES (99, 'x', 'y')",
-                     "SELECT * FROM report.event_log"});
+                     "SELECT * FROM report.event_log", "INSERT INTO archived_partition VALUES (1, 0, 0, 1)"});
 }
 
 TEST_F(Roles, TheWriterCopiesThroughRowLevelSecurity) {
@@ -194,7 +194,9 @@ void announce(const std::string& uri, const std::string& type, const std::string
 
 TEST_F(Roles, NobodyButTheRedactorErases) {
   announce(uri_, "event.redacted", R"({"seq": 1})");
-  for (const char* role : {"writer", "auditor", "reporter"}) refused(role, {erase_event_1});
+  for (const char* role : {"writer", "auditor", "reporter"}) {
+    refused(role, {erase_event_1, "SELECT archive_event_partition(1::smallint, 0, '1 s')"});
+  }
   allowed("redactor", {erase_event_1});
 }
 

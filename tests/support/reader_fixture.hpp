@@ -20,8 +20,7 @@ inline constexpr std::int64_t second = 1'000'000;
 // A database with log 1, its first partitions, and a reader of it.
 class ReaderTest : public ::testing::Test {
  protected:
-  ReaderTest() : uri_(test::fresh_database()), reader_(uri_, 1) {
-    run("INSERT INTO log_head (log_no, log_id) VALUES (1, gen_random_uuid())");
+  ReaderTest() : uri_(test::fresh_database()), reader_({uri_, 1}) {
     Connection connection(uri_, DatabaseRole::writer);
     const auto made = ensure_partitions(connection, 1, 0);
     EXPECT_TRUE(made) << made.error().message;
