@@ -37,6 +37,9 @@ FOLDERS = {
     "verify": ["base"],
 }
 
+# The append connection: libpq itself, with its own deadlines; one class, and a file for each of its two ways of writing.
+APPEND_CONNECTION = ["store/append_connection.cpp", "store/append_copy.cpp", "store/append_pipeline.cpp"]
+
 # Third-party header (its beginning) → the files below src/ that may include it; * crosses folders.
 OWNERS = {
     "simdjson": ["base/json.cpp"],
@@ -44,8 +47,8 @@ OWNERS = {
     "spdlog/": ["base/*.cpp"],
     "toml++": ["base/config*.cpp"],
     "pqxx": ["store/*.cpp", "store/pq.hpp"],
-    "libpq-fe.h": ["store/append_connection.cpp", "verify/*.cpp"],
-    "libpq/": ["store/append_connection.cpp", "verify/*.cpp"],
+    "libpq-fe.h": APPEND_CONNECTION + ["verify/*.cpp"],
+    "libpq/": APPEND_CONNECTION + ["verify/*.cpp"],
     "uv.h": ["daemon/*.cpp", "daemon/*.hpp"],
     "CLI11.hpp": ["cli/*.cpp", "daemon/main.cpp", "daemon/options.cpp", "verify/main.cpp", "verify/options.cpp"],
     "CLI/": ["cli/*.cpp", "daemon/main.cpp", "daemon/options.cpp", "verify/main.cpp", "verify/options.cpp"],

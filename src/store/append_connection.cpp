@@ -8,7 +8,6 @@
 #include <cstring>
 
 #include "base/failpoint.hpp"
-#include "store/binary_rows.hpp"
 
 namespace muniment::store {
 namespace {
@@ -16,11 +15,8 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-Error unavailable(pg_conn* connection, std::string_view doing) {
-  std::string text = connection ? PQerrorMessage(connection) : "no connection";
-  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
-  return Error(Errc::unavailable, std::string(doing) + ": " + text);
-}
+// Of a fence that does not hold: it divides by the count of the rows that it has locked.
+constexpr std::string_view division_by_zero = "22012";
 
 std::string sqlstate_of(const pg_result* result) {
   const char* state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
@@ -42,6 +38,12 @@ void AppendConnection::disconnect() {
 }
 
 bool AppendConnection::healthy() const { return connection_ && PQstatus(connection_) == CONNECTION_OK; }
+
+Error AppendConnection::unavailable(std::string_view doing) const {
+  std::string text = connection_ ? PQerrorMessage(connection_) : "no connection";
+  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
+  return Error(Errc::unavailable, std::string(doing) + ": " + text);
+}
 
 // ---- waiting ------------------------------------------------------------------------------------
 
@@ -92,7 +94,13 @@ bool AppendConnection::wait_for_input() {
 
 AppendConnection::PgResult AppendConnection::next_result() {
   if (!flush_all() || !wait_for_input()) return nullptr;
-  return PgResult(PQgetResult(connection_));
+  PgResult result(PQgetResult(connection_));
+  // In a pipeline, a null result ends what a statement answers, and only the Sync's answer has none.
+  if (result && PQpipelineStatus(connection_) != PQ_PIPELINE_OFF && PQresultStatus(result.get()) != PGRES_PIPELINE_SYNC &&
+      wait_for_input()) {
+    PQclear(PQgetResult(connection_));
+  }
+  return result;
 }
 
 void AppendConnection::drain() {
@@ -104,12 +112,12 @@ void AppendConnection::drain() {
 Result<AppendConnection::PgResult> AppendConnection::query(const std::string& sql, milliseconds at_most) {
   deadline_ = steady_clock::now() + at_most;
   timed_out_ = false;
-  if (!connection_ || !PQsendQuery(connection_, sql.c_str())) return unavailable(connection_, sql);
+  if (!connection_ || !PQsendQuery(connection_, sql.c_str())) return unavailable(sql);
   PgResult last;
   while (PgResult result = next_result()) last = std::move(result);
-  if (!healthy() || timed_out_ || !last) return unavailable(connection_, "Postgres does not answer");
+  if (!healthy() || timed_out_ || !last) return unavailable("Postgres does not answer");
   const ExecStatusType status = PQresultStatus(last.get());
-  if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK) return unavailable(connection_, sql);
+  if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK) return unavailable(sql);
   return last;
 }
 
@@ -124,20 +132,18 @@ Status AppendConnection::connect(milliseconds at_most) {
   while (wanted != PGRES_POLLING_OK) {
     if (PQstatus(connection_) == CONNECTION_BAD || wanted == PGRES_POLLING_FAILED ||
         !poll_socket(connection_, wanted == PGRES_POLLING_READING ? POLLIN : POLLOUT, deadline_)) {
-      Error error = unavailable(connection_, "connecting to Postgres");
+      Error error = unavailable("connecting to Postgres");
       disconnect();
       return error;
     }
     wanted = PQconnectPoll(connection_);
   }
-  if (PQsetnonblocking(connection_, 1) != 0) return unavailable(connection_, "setting up the append connection");
+  if (PQsetnonblocking(connection_, 1) != 0) return unavailable("setting up the append connection");
 
   RETURN_IF_ERROR(query("SET default_transaction_isolation = 'read committed'; SET TimeZone = 'UTC'; "
                         "SET search_path = public; SET jit = off; SET plan_cache_mode = force_generic_plan; SET lock_timeout = '5s'; SET synchronous_commit = on; "
                         "SET client_min_messages = warning; SELECT set_config('role', muniment_role('writer'), false)", at_most));
-  // Prepared, because planning it for every batch would cost as much as storing some events.
-  RETURN_IF_ERROR(query("PREPARE fence(smallint, bigint) AS SELECT 1 FROM log_head WHERE log_no = $1 AND epoch = $2 FOR SHARE", at_most));
-  return success();
+  return prepare(at_most);
 }
 
 Result<bool> AppendConnection::try_lock() {
@@ -210,84 +216,21 @@ CommitResult AppendConnection::failure(const pg_result* result) const {
   return {for_its_data ? CommitOutcome::refused : CommitOutcome::rolled_back, state, message};
 }
 
-CommitResult AppendConnection::commit(const RowBatch& batch, std::int64_t epoch, milliseconds at_most,
-                                      const std::function<void()>& meanwhile) {
-  deadline_ = steady_clock::now() + at_most;
-  timed_out_ = false;
-  FAILPOINT("append.before_send");
-  if (FAILPOINT_FAILS("append.disk_full")) return {CommitOutcome::rolled_back, "53100", "no space left on device"};
-  if (FAILPOINT_FAILS("append.cut_before_send")) ::shutdown(PQsocket(connection_), SHUT_RDWR);
-  CommitResult result = insert(batch, epoch, meanwhile);
-  if (result.outcome != CommitOutcome::unknown) drain();
-  if (!healthy()) result = {CommitOutcome::unknown, result.sqlstate, result.message};
-  FAILPOINT("append.after_commit");
-  if (FAILPOINT_FAILS("append.cut_after_commit")) {  // it is in, and nobody here knows
-    ::shutdown(PQsocket(connection_), SHUT_RDWR);
-    return {CommitOutcome::unknown, "", "the connection was cut"};
-  }
-  return result;
+std::optional<CommitResult> AppendConnection::await(int status) {
+  const PgResult result = next_result();
+  if (!result) return silence();
+  if (PQresultStatus(result.get()) != status) return failure(result.get());
+  return std::nullopt;
 }
 
-// One transaction in one message: the fence, a COPY for each table, and the COMMIT. The server asks
-// for each COPY in turn; a fence that does not hold ends the first with an error, which rolls all of
-// it back.
-CommitResult AppendConnection::insert(const RowBatch& batch, std::int64_t epoch,
-                                      const std::function<void()>& meanwhile) {
-  std::string sql = "BEGIN; EXECUTE fence(" + std::to_string(log_no_) + ", " + std::to_string(epoch) +
-                    "); COPY event (log_no, " + std::string(event_column_names) + ") FROM STDIN (FORMAT binary); ";
-  // A run of rows of one table is one COPY; the order is kept, since a link refers to what it links.
-  std::vector<std::string> copies;
-  std::string_view table;
-  for (const Row& row : batch.rows) {
-    const CopyTarget target = copy_target(row);
-    if (target.table != table) {
-      table = target.table;
-      sql += "COPY " + std::string(target.table) + " (" + std::string(target.columns) + ") FROM STDIN; ";
-      copies.emplace_back();
-    }
-    append_copy_text(log_no_, row, copies.back());
-  }
-  sql += "COMMIT";
-  if (!PQsendQuery(connection_, sql.c_str())) return silence();
+std::optional<CommitResult> AppendConnection::await_fence() {
+  std::optional<CommitResult> failed = await(PGRES_TUPLES_OK);
+  if (failed && failed->sqlstate == division_by_zero) failed = CommitResult{CommitOutcome::fenced, "", ""};
+  return failed;
+}
 
-  PgResult result = next_result();  // BEGIN
-  if (!result) return silence();
-  if (PQresultStatus(result.get()) != PGRES_COMMAND_OK) return failure(result.get());
-  result = next_result();           // the fence
-  if (!result) return silence();
-  if (PQresultStatus(result.get()) != PGRES_TUPLES_OK) return failure(result.get());
-  const bool fenced = PQntuples(result.get()) != 1;
-  result = next_result();           // COPY event
-  if (!result) return silence();
-  if (PQresultStatus(result.get()) != PGRES_COPY_IN) return failure(result.get());
-  if (fenced) {
-    PQputCopyEnd(connection_, "fenced");
-    drain();
-    query("ROLLBACK", milliseconds(1'000)).ok();
-    return {CommitOutcome::fenced, "", ""};
-  }
-  buffer_.clear();
-  append_binary_copy(log_no_, batch.events, buffer_);
-  std::optional<CommitResult> failed = copy_table(buffer_);
-  for (std::size_t i = 0; !failed && i < copies.size(); ++i) {
-    result = next_result();
-    if (!result) return silence();
-    if (PQresultStatus(result.get()) != PGRES_COPY_IN) {
-      failed = failure(result.get());
-    } else {
-      failed = copy_table(copies[i]);
-    }
-  }
-  if (failed) {
-    if (failed->outcome != CommitOutcome::unknown) {
-      drain();
-      query("ROLLBACK", milliseconds(1'000)).ok();
-    }
-    return *failed;
-  }
-  FAILPOINT("append.sent");
-  meanwhile();
-  result = next_result();           // COMMIT
+CommitResult AppendConnection::await_commit() {
+  const PgResult result = next_result();
   if (!result) return silence();
   if (PQresultStatus(result.get()) != PGRES_COMMAND_OK) return failure(result.get());
   // A transaction that failed ends its COMMIT with the tag ROLLBACK and no error.
@@ -295,27 +238,27 @@ CommitResult AppendConnection::insert(const RowBatch& batch, std::int64_t epoch,
   return {CommitOutcome::committed, "", ""};
 }
 
-// Sends one table's rows and awaits its answer; nullopt when they were taken.
-std::optional<CommitResult> AppendConnection::copy_table(std::string_view rows) {
-  while (!rows.empty()) {
-    const std::string_view part = rows.substr(0, std::size_t{1} << 18);
-    const int taken = PQputCopyData(connection_, part.data(), static_cast<int>(part.size()));
-    if (taken < 0) return silence();
-    if (taken == 0) {
-      if (!flush_all()) return silence();
-      continue;
-    }
-    rows.remove_prefix(part.size());
+CommitResult AppendConnection::commit(const RowBatch& batch, std::int64_t epoch, milliseconds at_most,
+                                      const std::function<void()>& meanwhile) {
+  deadline_ = steady_clock::now() + at_most;
+  timed_out_ = false;
+  FAILPOINT("append.before_send");
+  if (FAILPOINT_FAILS("append.disk_full")) return {CommitOutcome::rolled_back, "53100", "no space left on device"};
+  if (FAILPOINT_FAILS("append.cut_before_send")) ::shutdown(PQsocket(connection_), SHUT_RDWR);
+  const bool small = batch.events.size() <= pipelined_events_max && batch.rows.size() <= pipelined_rows_max;
+  CommitResult result = small ? commit_pipeline(batch, epoch, meanwhile) : commit_copy(batch, epoch, meanwhile);
+  if (result.outcome != CommitOutcome::unknown) {
+    drain();
+    PQexitPipelineMode(connection_);
+    if (result.outcome != CommitOutcome::committed) query("ROLLBACK", milliseconds(1'000)).ok();
   }
-  while (true) {
-    const int ended = PQputCopyEnd(connection_, nullptr);
-    if (ended > 0) break;
-    if (ended < 0 || !flush_all()) return silence();
+  if (!healthy()) result = {CommitOutcome::unknown, result.sqlstate, result.message};
+  FAILPOINT("append.after_commit");
+  if (FAILPOINT_FAILS("append.cut_after_commit")) {  // it is in, and nobody here knows
+    ::shutdown(PQsocket(connection_), SHUT_RDWR);
+    return {CommitOutcome::unknown, "", "the connection was cut"};
   }
-  const PgResult result = next_result();
-  if (!result) return silence();
-  if (PQresultStatus(result.get()) != PGRES_COMMAND_OK) return failure(result.get());
-  return std::nullopt;
+  return result;
 }
 
 CommitResult AppendConnection::store_checkpoint(const events::MerkleEdge& edge, Time now, std::int64_t epoch,

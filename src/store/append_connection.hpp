@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "base/clock.hpp"
 #include "base/result.hpp"
@@ -91,11 +92,25 @@ class AppendConnection {
   };
   using PgResult = std::unique_ptr<pg_result, ResultDeleter>;
 
-  CommitResult insert(const RowBatch& batch, std::int64_t epoch, const std::function<void()>& meanwhile);
+  // Up to so many, of either, a batch is written by commit_pipeline; measured (docs/benchmarks.md).
+  static constexpr std::size_t pipelined_events_max = 8;
+  static constexpr std::size_t pipelined_rows_max = 8;
+
+  // Both ways of writing leave it to `commit` to drain what is still to be answered.
+  CommitResult commit_pipeline(const RowBatch& batch, std::int64_t epoch, const std::function<void()>& meanwhile);
+  bool send_pipeline(const RowBatch& batch, std::int64_t epoch);
+  CommitResult commit_copy(const RowBatch& batch, std::int64_t epoch, const std::function<void()>& meanwhile);
   std::optional<CommitResult> copy_table(std::string_view rows);
+
+  // Await the next statement's answer; nullopt: it is as it should be.
+  std::optional<CommitResult> await(int status);
+  std::optional<CommitResult> await_fence();
+  CommitResult await_commit();
   CommitResult failure(const pg_result* result) const;
   CommitResult silence() const;
+  Error unavailable(std::string_view doing) const;
 
+  Status prepare(std::chrono::milliseconds at_most);
   bool flush_all();
   bool wait_for_input();
   PgResult next_result();          // nullptr: no more results, or the connection is gone
@@ -109,7 +124,7 @@ class AppendConnection {
   pg_conn* connection_ = nullptr;
   Monotonic deadline_{};
   bool timed_out_ = false;
-  std::string buffer_;             // COPY rows, kept for its capacity
+  std::string buffer_;             // rows being written, kept for its capacity
 };
 
 }  // namespace muniment::store

@@ -1,5 +1,6 @@
 #include "store/binary_rows.hpp"
 
+#include <array>
 #include <type_traits>
 
 namespace muniment::store {
@@ -16,8 +17,6 @@ void put(std::string& out, Integer value) {
     out.push_back(static_cast<char>(bits >> shift));
   }
 }
-
-void put_null(std::string& out) { put(out, std::int32_t{-1}); }
 
 template <typename Integer>
 void field(std::string& out, Integer value) {
@@ -40,16 +39,28 @@ void field(std::string& out, const std::array<std::uint8_t, size>& bytes) {
 void field(std::string& out, const Uuid& id) { field(out, id.bytes); }
 void field(std::string& out, const std::string& text) { field(out, std::string_view(text)); }
 
+// A column of type jsonb: the version of its format, then the text.
+struct Jsonb {
+  const std::string& text;
+};
+
+void field(std::string& out, Jsonb json) {
+  put(out, static_cast<std::int32_t>(json.text.size() + 1));
+  out.push_back('\1');
+  out.append(json.text);
+}
+
 template <typename Value>
 void field(std::string& out, const std::optional<Value>& value) {
   if (value) {
     field(out, *value);
   } else {
-    put_null(out);
+    put(out, std::int32_t{-1});
   }
 }
 
-// Calls visit(value) for every column after log_no, in order.
+// Each calls visit(value) for every column after log_no, in the order of its table.
+
 template <typename Visitor>
 void visit_columns(const Event& e, Visitor&& visit) {
   visit(e.seq);
@@ -69,114 +80,136 @@ void visit_columns(const Event& e, Visitor&& visit) {
   visit(e.run_hash);
 }
 
-// COPY text: backslash, tab, newline and carriage return are escaped.
-void copy_escaped(std::string& out, std::string_view text) {
-  for (char c : text) {
-    switch (c) {
-      case '\\': out.append("\\\\"); break;
-      case '\t': out.append("\\t"); break;
-      case '\n': out.append("\\n"); break;
-      case '\r': out.append("\\r"); break;
-      default: out.push_back(c);
-    }
-  }
+// The tables beside `event`, in the order of Row's alternatives.
+constexpr std::array<Table, std::variant_size_v<Row>> tables = {{
+    {"artifact", "log_no, seq, artifact_id, run_id, step_id, path, hash, mime_type, size_bytes, created_at, metadata"},
+    {"manifest", "log_no, seq, manifest_id, run_id, base_id, salt, hash, size_bytes, manifest, created_at"},
+    {"snapshot", "log_no, run_no, seq, run_seq, event_seq, salt, hash, state_hash, size_bytes, state, artifact_id, reason, created_at"},
+    {"claim", "log_no, seq, claim_id, run_id, step_id, text, pointers, status, created_at"},
+    {"evidence", "log_no, seq, evidence_id, run_id, type, content, pointer, hash, validator_id, actor, created_at"},
+    {"evidence_link", "log_no, seq, claim_id, evidence_id, relation"},
+}};
+
+template <typename Visitor>
+void visit_columns(const ArtifactRow& r, Visitor&& visit) {
+  visit(r.seq);
+  visit(r.artifact_id);
+  visit(r.run_id);
+  visit(r.step_id);
+  visit(r.path);
+  visit(to_hex(r.hash));
+  visit(r.mime_type);
+  visit(r.size_bytes);
+  visit(r.created_at);
+  visit(Jsonb{r.metadata});
 }
 
-// One line of COPY text, column by column.
-class Line {
- public:
-  explicit Line(std::string& out) : out_(out) {}
-  ~Line() { out_.push_back('\n'); }
-  Line(const Line&) = delete;
+template <typename Visitor>
+void visit_columns(const ManifestRow& r, Visitor&& visit) {
+  visit(r.seq);
+  visit(r.manifest_id);
+  visit(r.run_id);
+  visit(r.base_id);
+  visit(r.salt);
+  visit(r.hash);
+  visit(static_cast<std::int32_t>(r.size_bytes));
+  visit(r.manifest);
+  visit(r.created_at);
+}
 
-  Line& add(std::string_view text) { separate(); copy_escaped(out_, text); return *this; }
-  Line& add(const std::string& text) { return add(std::string_view(text)); }
-  Line& add(std::int64_t value) { return add(std::to_string(value)); }
-  Line& add(const Uuid& id) { return add(id.text()); }
-  Line& add(Time time) { return add(format_time(time)); }
-  Line& bytes(const Hash& hash) { separate(); out_.append("\\\\x"); out_.append(to_hex(hash)); return *this; }
-  Line& null() { separate(); out_.append("\\N"); return *this; }
-  template <typename Value>
-  Line& add(const std::optional<Value>& value) { return value ? add(*value) : null(); }
-  Line& bytes(const std::optional<Hash>& hash) { return hash ? bytes(*hash) : null(); }
+template <typename Visitor>
+void visit_columns(const SnapshotRow& r, Visitor&& visit) {
+  visit(r.run_no);
+  visit(r.seq);
+  visit(r.run_seq);
+  visit(r.event_seq);
+  visit(r.salt);
+  visit(r.hash);
+  visit(r.state_hash);
+  visit(r.size_bytes);
+  visit(r.state);
+  visit(r.artifact_id);
+  visit(r.reason);
+  visit(r.created_at);
+}
 
- private:
-  void separate() {
-    if (!first_) out_.push_back('\t');
-    first_ = false;
-  }
-  std::string& out_;
-  bool first_ = true;
-};
+template <typename Visitor>
+void visit_columns(const ClaimRow& r, Visitor&& visit) {
+  visit(r.seq);
+  visit(r.claim_id);
+  visit(r.run_id);
+  visit(r.step_id);
+  visit(r.text);
+  visit(Jsonb{r.pointers});
+  visit(r.status);
+  visit(r.created_at);
+}
 
-struct Target {
-  CopyTarget operator()(const ArtifactRow&) const {
-    return {"artifact", "log_no, seq, artifact_id, run_id, step_id, path, hash, mime_type, size_bytes, created_at, metadata"};
-  }
-  CopyTarget operator()(const ManifestRow&) const {
-    return {"manifest", "log_no, seq, manifest_id, run_id, base_id, salt, hash, size_bytes, manifest, created_at"};
-  }
-  CopyTarget operator()(const SnapshotRow&) const {
-    return {"snapshot", "log_no, run_no, seq, run_seq, event_seq, salt, hash, state_hash, size_bytes, state, artifact_id, reason, created_at"};
-  }
-  CopyTarget operator()(const ClaimRow&) const {
-    return {"claim", "log_no, seq, claim_id, run_id, step_id, text, pointers, status, created_at"};
-  }
-  CopyTarget operator()(const EvidenceRow&) const {
-    return {"evidence", "log_no, seq, evidence_id, run_id, type, content, pointer, hash, validator_id, actor, created_at"};
-  }
-  CopyTarget operator()(const EvidenceLinkRow&) const {
-    return {"evidence_link", "log_no, seq, claim_id, evidence_id, relation"};
-  }
-};
+template <typename Visitor>
+void visit_columns(const EvidenceRow& r, Visitor&& visit) {
+  visit(r.seq);
+  visit(r.evidence_id);
+  visit(r.run_id);
+  visit(r.type);
+  visit(r.content);
+  visit(r.pointer);
+  visit(to_hex(r.hash));
+  visit(r.validator_id);
+  visit(r.actor);
+  visit(r.created_at);
+}
 
-struct TextLine {
-  std::int16_t log_no;
-  std::string& out;
-  void operator()(const ArtifactRow& r) const {
-    Line(out).add(log_no).add(r.seq).add(r.artifact_id).add(r.run_id).add(r.step_id).add(r.path)
-        .add(to_hex(r.hash)).add(r.mime_type).add(r.size_bytes).add(r.created_at).add(r.metadata);
-  }
-  void operator()(const ManifestRow& r) const {
-    Line(out).add(log_no).add(r.seq).add(r.manifest_id).add(r.run_id).add(r.base_id).bytes(r.salt)
-        .bytes(r.hash).add(r.size_bytes).add(r.manifest).add(r.created_at);
-  }
-  void operator()(const SnapshotRow& r) const {
-    Line(out).add(log_no).add(r.run_no).add(r.seq).add(r.run_seq).add(r.event_seq).bytes(r.salt)
-        .bytes(r.hash).bytes(r.state_hash).add(r.size_bytes).add(r.state).add(r.artifact_id)
-        .add(r.reason).add(r.created_at);
-  }
-  void operator()(const ClaimRow& r) const {
-    Line(out).add(log_no).add(r.seq).add(r.claim_id).add(r.run_id).add(r.step_id).add(r.text)
-        .add(r.pointers).add(r.status).add(r.created_at);
-  }
-  void operator()(const EvidenceRow& r) const {
-    Line(out).add(log_no).add(r.seq).add(r.evidence_id).add(r.run_id).add(r.type).add(r.content)
-        .add(r.pointer).add(to_hex(r.hash)).add(r.validator_id).add(r.actor).add(r.created_at);
-  }
-  void operator()(const EvidenceLinkRow& r) const {
-    Line(out).add(log_no).add(r.seq).add(r.claim_id).add(r.evidence_id).add(r.relation);
-  }
-};
+template <typename Visitor>
+void visit_columns(const EvidenceLinkRow& r, Visitor&& visit) {
+  visit(r.seq);
+  visit(r.claim_id);
+  visit(r.evidence_id);
+  visit(r.relation);
+}
 
-}  // namespace
+template <typename AnyRow>
+void put_fields(std::int16_t log_no, const AnyRow& row, std::string& out) {
+  field(out, log_no);
+  visit_columns(row, [&](const auto& value) { field(out, value); });
+}
 
-void append_binary_copy(std::int16_t log_no, std::span<const EventPtr> events, std::string& out) {
+template <typename AnyRow>
+void put_tuple(std::int16_t log_no, const AnyRow& row, std::string& out) {
+  std::int16_t fields = 1;
+  visit_columns(row, [&](const auto&) { ++fields; });
+  put(out, fields);
+  put_fields(log_no, row, out);
+}
+
+void begin_stream(std::string& out) {
   out.append(std::string_view("PGCOPY\n\377\r\n\0", 11));
   put(out, std::int32_t{0});  // flags
   put(out, std::int32_t{0});  // header extension
-  for (const EventPtr& event : events) {
-    put(out, static_cast<std::int16_t>(event_columns + 1));
-    field(out, log_no);
-    visit_columns(*event, [&](const auto& value) { field(out, value); });
-  }
-  put(out, std::int16_t{-1});
 }
 
-CopyTarget copy_target(const Row& row) { return std::visit(Target{}, row); }
+void end_stream(std::string& out) { put(out, std::int16_t{-1}); }
 
-void append_copy_text(std::int16_t log_no, const Row& row, std::string& out) {
-  std::visit(TextLine{log_no, out}, row);
+}  // namespace
+
+std::span<const Table> side_tables() { return tables; }
+const Table& table_of(const Row& row) { return tables[row.index()]; }
+
+void append_fields(std::int16_t log_no, const Event& event, std::string& out) { put_fields(log_no, event, out); }
+
+void append_fields(std::int16_t log_no, const Row& row, std::string& out) {
+  std::visit([&](const auto& r) { put_fields(log_no, r, out); }, row);
+}
+
+void append_copy(std::int16_t log_no, std::span<const EventPtr> events, std::string& out) {
+  begin_stream(out);
+  for (const EventPtr& event : events) put_tuple(log_no, *event, out);
+  end_stream(out);
+}
+
+void append_copy(std::int16_t log_no, std::span<const Row> rows, std::string& out) {
+  begin_stream(out);
+  for (const Row& row : rows) std::visit([&](const auto& r) { put_tuple(log_no, r, out); }, row);
+  end_stream(out);
 }
 
 }  // namespace muniment::store

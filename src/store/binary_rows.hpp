@@ -1,5 +1,6 @@
-// COPY streams for batches of rows. Events travel in Postgres' binary format: reading hashes as text
-// costs the server more than storing them.
+// The tables that a batch writes, and their rows in Postgres' binary format: a field is its length
+// (-1: NULL) and its bytes. COPY streams and the parameters of a prepared INSERT are made of the same
+// fields; reading hashes as text costs the server more than storing them.
 #pragma once
 
 #include <cstdint>
@@ -12,22 +13,23 @@
 
 namespace muniment::store {
 
-inline constexpr std::size_t event_columns = 15;  // of table event, without log_no
-
-// The columns of `event` after log_no, in this order, everywhere.
-inline constexpr std::string_view event_column_names =
-    "seq, run_no, run_seq, recorded_at, occurred_at, origin, type, schema_version, step_id, actor, "
-    "event_id, body_hash, salt, body, run_hash";
-
-// A whole COPY … (FORMAT binary) stream of `event`, log_no first.
-void append_binary_copy(std::int16_t log_no, std::span<const EventPtr> events, std::string& out);
-
-// The table and columns of a row, and its line of COPY text, for what is written beside events.
-struct CopyTarget {
-  std::string_view table;
-  std::string_view columns;
+struct Table {
+  std::string_view name;
+  std::string_view columns;  // as their fields are given below, log_no first
 };
-CopyTarget copy_target(const Row& row);
-void append_copy_text(std::int16_t log_no, const Row& row, std::string& out);
+
+inline constexpr Table event_table = {
+    "event", "log_no, seq, run_no, run_seq, recorded_at, occurred_at, origin, type, schema_version, step_id, actor, "
+             "event_id, body_hash, salt, body, run_hash"};
+std::span<const Table> side_tables();  // those beside `event`
+const Table& table_of(const Row& row);
+
+// Appends a row's fields, one for each column of its table.
+void append_fields(std::int16_t log_no, const events::Event& event, std::string& out);
+void append_fields(std::int16_t log_no, const Row& row, std::string& out);
+
+// Appends a whole stream of COPY … (FORMAT binary): events, or rows of one table.
+void append_copy(std::int16_t log_no, std::span<const EventPtr> events, std::string& out);
+void append_copy(std::int16_t log_no, std::span<const Row> rows, std::string& out);
 
 }  // namespace muniment::store
