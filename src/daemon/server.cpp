@@ -118,9 +118,9 @@ void Server::watch_deadlines() {
   }, deadline_tick_ms, deadline_tick_ms);
 }
 
-void Server::log_grew() {
-  if (!grew_.exchange(true)) uv_async_send(&wake_);
-}
+void Server::log_grew() { grew_ = true; }
+
+void Server::appends_answered() { uv_async_send(&wake_); }
 
 void Server::stop() {
   stop_asked_ = true;

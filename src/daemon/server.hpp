@@ -32,7 +32,10 @@ class Server {
   Status listen();
   void run();                 // until a signal, or `stop`
   void stop();                // from any thread
-  void log_grew();            // from any thread, after a commit
+  // From the append thread, after a commit, and when its answers are given: subscribers and those who
+  // appended are served by the same wake-up of the loop.
+  void log_grew();
+  void appends_answered();
 
  private:
   Result<gateway::Caller> admit(std::uint32_t uid);

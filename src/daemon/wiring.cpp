@@ -184,6 +184,7 @@ Status Daemon::Parts::open_socket(const Config& config) {
     lost = true;
     server->stop();
   };
+  appender->on_answered = [this] { server->appends_answered(); };
   appender->on_away = [this](const std::string& why) { services->database.report(why.empty(), clock.now(), why); };
   tail.on_commit = [this](std::int64_t size) {
     server->log_grew();

@@ -307,16 +307,14 @@ void Dispatcher::give_up(const ExchangePtr& exchange) {
 // ---- completions and deadlines ------------------------------------------------------------------
 
 void Dispatcher::complete(Completion completion) {
-  bool first = false;
-  {
-    std::lock_guard lock(completions_mutex_);
-    first = completions_.empty();
-    completions_.push_back(std::move(completion));
-  }
-  if (first) wake_loop_();
+  std::lock_guard lock(completions_mutex_);
+  completions_.push_back(std::move(completion));
 }
 
-void Dispatcher::post_to_loop(std::function<void()> work) { complete(std::move(work)); }
+void Dispatcher::post_to_loop(std::function<void()> work) {
+  complete(std::move(work));
+  wake_loop_();
+}
 
 void Dispatcher::run_completions() {
   std::vector<Completion> done;

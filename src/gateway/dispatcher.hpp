@@ -19,7 +19,8 @@ namespace muniment::gateway {
 
 class Dispatcher {
  public:
-  // `wake_loop` may be called from any thread and has `run_completions` called on the loop thread.
+  // `wake_loop` may be called from any thread and has `run_completions` called on the loop thread. That
+  // has to happen after Appender::on_answered, too.
   Dispatcher(Services& services, WorkerPool& workers, const SchemaSet& schemas, std::function<void()> wake_loop);
 
   // What became of a line.
@@ -69,7 +70,7 @@ class Dispatcher {
   void submit(const ExchangePtr& exchange, PendingAppend append);
   void finish(Committed committed);
   Result<Reply> conclude(Committed& committed);
-  void complete(Completion completion);
+  void complete(Completion completion);            // from any thread; does not wake the loop
 
   Services& services_;
   WorkerPool& workers_;

@@ -57,6 +57,9 @@ class Appender::Impl {
   bool resolve_doubt(AppendBatch& batch);  // true: it is in
   bool reconnect();
   void succeeded(AppendBatch& batch);
+  void publish(AppendBatch& batch);
+  void refuse(std::vector<AppendRequest> requests, const Error& error);
+  void answered();
   void fatal(Error error);
   void checkpoint_if_due(bool now);
   void set_away(std::string why);
@@ -218,8 +221,8 @@ void Appender::Impl::serve() {
   for (;;) {
     if (next.idle()) {
       for (AppendRequest& request : take()) pending_.push_back(std::move(request));
-      build(next);
     }
+    build(next);  // and what has come since it was begun
     if (!next.idle()) {
       AppendBatch current = std::exchange(next, AppendBatch());
       commit(std::move(current), next);
@@ -289,9 +292,10 @@ void Appender::Impl::note_clock_step(AppendBatch& batch, Time now) {
 }
 
 void Appender::Impl::commit(AppendBatch current, AppendBatch& next) {
-  if (!current.has_events()) return current.committed(tail_);  // refusals only
+  if (!current.has_events()) return publish(current);  // refusals only
 #ifdef MUNIMENT_PLANTED_BUG_ack_before_commit
   current.answer_accepted();
+  answered();
 #endif
   const CommitResult result = connection_.commit(current.rows(), epoch_, options_.commit_deadline, [&] { build(next); });
   switch (result.outcome) {
@@ -310,7 +314,7 @@ void Appender::Impl::commit(AppendBatch current, AppendBatch& next) {
       Error error(Errc::unavailable, "Postgres refused to write: " + result.message +
                                          "; your event was not accepted. Retry with the same event_id.");
       error.retry_after_ms = 1'000;
-      return AppendBatch::refuse(current.undo(head_), error);
+      return refuse(current.undo(head_), error);
     }
     case CommitOutcome::unknown:
       give_back(next);
@@ -327,7 +331,7 @@ void Appender::Impl::commit_one_by_one(std::vector<AppendRequest> requests) {
     const bool ids_checked = request.ids_checked;
     alone.add(std::move(request), head_, clock_.now());
     if (!alone.has_events()) {
-      alone.committed(tail_);
+      publish(alone);
       continue;
     }
     const CommitResult result = connection_.commit(alone.rows(), epoch_, options_.commit_deadline, [] {});
@@ -341,8 +345,8 @@ void Appender::Impl::commit_one_by_one(std::vector<AppendRequest> requests) {
     } else {
       // 23505 on a checked id: the same id was appended since it was asked for.
       const bool raced = result.sqlstate == "23505" && ids_checked;
-      AppendBatch::refuse(alone.undo(head_), raced ? Error(Errc::conflict, std::string(maybe_duplicate))
-                                                   : Error(Errc::invalid_argument, "Postgres refuses this event: " + result.message));
+      refuse(alone.undo(head_), raced ? Error(Errc::conflict, std::string(maybe_duplicate))
+                                      : Error(Errc::invalid_argument, "Postgres refuses this event: " + result.message));
     }
   }
 }
@@ -352,6 +356,20 @@ void Appender::Impl::give_back(AppendBatch& batch) {
   pending_.insert(pending_.begin(), std::make_move_iterator(requests.begin()), std::make_move_iterator(requests.end()));
 }
 
+void Appender::Impl::publish(AppendBatch& batch) {
+  batch.committed(tail_);
+  answered();
+}
+
+void Appender::Impl::refuse(std::vector<AppendRequest> requests, const Error& error) {
+  AppendBatch::refuse(std::move(requests), error);
+  answered();
+}
+
+void Appender::Impl::answered() {
+  if (owner->on_answered) owner->on_answered();
+}
+
 void Appender::Impl::succeeded(AppendBatch& batch) {
   FAILPOINT("append.before_ack");
   last_committed_ = {batch.last_event()->seq, batch.last_event()->run_hash};
@@ -359,7 +377,7 @@ void Appender::Impl::succeeded(AppendBatch& batch) {
     std::lock_guard lock(mutex_);
     committed_edge_ = batch.edge();
   }
-  batch.committed(tail_);
+  publish(batch);
   FAILPOINT("append.after_ack");
 }
 
@@ -390,7 +408,7 @@ bool Appender::Impl::resolve_doubt(AppendBatch& batch) {
     if (again.outcome == CommitOutcome::refused) {
       commit_one_by_one(batch.undo(head_));
     } else {
-      AppendBatch::refuse(batch.undo(head_), Error(Errc::unavailable, "Postgres refused to write: " + again.message +
+      refuse(batch.undo(head_), Error(Errc::unavailable, "Postgres refused to write: " + again.message +
                                                        "; your event was not accepted. Retry with the same event_id."));
     }
     return false;
@@ -426,7 +444,7 @@ bool Appender::Impl::reconnect() {
     queued_events_ = queued_bytes_ = 0;
     const bool stopping = stopping_;
     lock.unlock();
-    AppendBatch::refuse(std::move(waiting), Error(Errc::unavailable, "Postgres does not answer; your event was not accepted. "
+    refuse(std::move(waiting), Error(Errc::unavailable, "Postgres does not answer; your event was not accepted. "
                                                                      "Retry in 2 s with the same event_id."));
     if (stopping) return false;
     lock.lock();
@@ -445,7 +463,7 @@ void Appender::Impl::fatal(Error error) {
     std::move(queue_.begin(), queue_.end(), std::back_inserter(waiting));
     queue_.clear();
   }
-  AppendBatch::refuse(std::move(waiting), Error(Errc::unavailable, error.message + "; your event was not accepted"));
+  refuse(std::move(waiting), Error(Errc::unavailable, error.message + "; your event was not accepted"));
   if (owner->on_fatal) owner->on_fatal(std::move(error));
 }
 

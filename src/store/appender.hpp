@@ -39,8 +39,9 @@ struct AppendRequest {
   std::optional<std::int64_t> expected_run_seq;  // of events[0]
   bool ids_checked = false;                      // Postgres was asked: the client's ids are new
 
-  // Called once on the append thread, after the commit or the refusal; must not block. One receipt
-  // an event, in order (an event left out by `if_open` has seq -1).
+  // Called once on the append thread, after the commit or the refusal; must not block, and need not
+  // wake anybody: Appender::on_answered follows. One receipt an event, in order (an event left out by
+  // `if_open` has seq -1).
   std::function<void(Result<std::vector<events::Receipt>>)> done;
 };
 
@@ -89,6 +90,9 @@ class Appender {
   // Drains the queue, stores a checkpoint of the tree and ends the thread.
   void stop();
 
+  // Called on the append thread when it has answered what a commit or a refusal decided, all of it:
+  // one wake-up of whoever waits for answers.
+  std::function<void()> on_answered;
   // Called on the append thread when the daemon must not go on: fenced by another writer, or the
   // log is not what was written. The text names it.
   std::function<void(Error)> on_fatal;
