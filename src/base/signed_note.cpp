@@ -64,8 +64,9 @@ Result<KeyText> parse_key_text(std::string_view text) {
   KeyText key;
   key.name = text.substr(0, first);
   if (!good_name(key.name)) return bad("the name is empty or has spaces");
-  const auto id = from_hex(text.substr(first + 1, second - first - 1));
-  if (!id || id->size() != 4) return bad("the id is not 8 hexadecimal digits");
+  const std::string_view digits = text.substr(first + 1, second - first - 1);
+  const auto id = from_hex(digits);
+  if (!id || id->size() != 4 || to_hex(*id) != digits) return bad("the id is not 8 hexadecimal digits in lower case");
   key.id = static_cast<std::uint32_t>(from_big_endian(*id));
   const auto bytes = from_base64(text.substr(second + 1));
   if (!bytes || bytes->size() != 1 + key.bytes.size()) return bad("the key is not a type and 32 bytes in base64");

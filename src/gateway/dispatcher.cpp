@@ -4,7 +4,6 @@
 
 #include "base/limits.hpp"
 #include "base/log.hpp"
-#include "gateway/method_table.hpp"
 
 namespace muniment::gateway {
 namespace {
@@ -12,21 +11,6 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr std::size_t body_buffer_bytes_max = 4 << 20;
-
-Error unknown_method(std::string_view name) {
-  std::vector<std::string_view> names;
-  for (const MethodInfo& method : method_table()) names.push_back(method.name);
-  std::string text = "unknown method \"" + std::string(name.substr(0, 100)) + "\".";
-  if (const std::string_view near = nearest(name, names); !near.empty()) text += " Did you mean \"" + std::string(near) + "\"?";
-  return Error(Errc::invalid_argument, text);
-}
-
-// The id's own text, if it is one JSON-RPC allows; otherwise nullopt.
-std::optional<std::string> id_of(const json::Value& id) {
-  if (!id || id.is(json::Kind::boolean) || id.is(json::Kind::object) || id.is(json::Kind::array)) return std::nullopt;
-  if (id.source().size() > 256) return std::nullopt;
-  return std::string(id.source());
-}
 
 Error late(const Exchange& exchange) {
   Error error(Errc::deadline_exceeded, "no answer within the deadline.");
@@ -47,11 +31,13 @@ Dispatcher::Dispatcher(Services& services, WorkerPool& workers, const SchemaSet&
 // ---- admission ----------------------------------------------------------------------------------
 
 Dispatcher::Admitted Dispatcher::admit(std::string line, const Caller& caller, std::function<void(std::string)> reply) {
+  RequestHead head;
+  Result<ExchangePtr> parsed = parse(std::move(line), caller, head);
   Admitted admitted;
-  std::string id = "null";
-  Result<ExchangePtr> parsed = parse(std::move(line), caller, admitted, id);
+  admitted.body_bytes = head.body_bytes;
+  admitted.close = head.close;
   if (!parsed) {
-    reply(error_line(id, parsed.error()));
+    reply(error_line(head.id, parsed.error()));
     return admitted;
   }
   admitted.exchange = *std::move(parsed);
@@ -65,59 +51,12 @@ Dispatcher::Admitted Dispatcher::admit(std::string line, const Caller& caller, s
   return admitted;
 }
 
-Result<ExchangePtr> Dispatcher::parse(std::string line, const Caller& caller, Admitted& admitted, std::string& id) {
+Result<ExchangePtr> Dispatcher::parse(std::string line, const Caller& caller, RequestHead& head) {
   auto exchange = std::make_shared<Exchange>();
   exchange->line = std::move(line);
   exchange->caller = caller;
-  auto document = json::parse(exchange->line);
-  if (!document) {
-    // What follows such a line could be artifact bytes: they must never be read as requests.
-    admitted.close = exchange->line.find("body_bytes") != std::string::npos;
-    return std::move(document).error();
-  }
-  exchange->document = *std::move(document);
-  const json::Value root = exchange->document.root();
-  if (root.is(json::Kind::array)) {
-    return Error(Errc::invalid_argument, "JSON-RPC batches are not supported: send one request a line (event.append takes many events).");
-  }
-  if (!root.is(json::Kind::object)) return Error(Errc::invalid_argument, "a request is a JSON object, one a line.");
-  const json::Value params = root["params"];
-  if (const json::Value body = params["body_bytes"]) {
-    const auto bytes = body.as_int();
-    if (!bytes || *bytes < 0) {
-      admitted.close = true;
-      if (auto text = id_of(root["id"])) id = *text;
-      return Error(Errc::invalid_argument, "body_bytes: expected the number of raw bytes that follow the line, got " +
-                                               std::string(body.source().substr(0, 40)) + ". The connection is closed.");
-    }
-    admitted.body_bytes = *bytes;
-  }
-  const std::optional<std::string> given_id = id_of(root["id"]);
-  if (given_id) id = *given_id;
-  exchange->id = id;
-  if (root["jsonrpc"].string_or("") != "2.0") return Error(Errc::invalid_argument, "jsonrpc: expected \"2.0\".");
-  const auto name = root["method"].as_string();
-  if (!name) return Error(Errc::invalid_argument, "method: expected the name of a method.");
-  exchange->method = find_method(*name);
-  if (!exchange->method) return unknown_method(*name);
-  if (!given_id) {
-    return Error(Errc::invalid_argument, root["id"] ? "id: expected a string, a number or null."
-                                                    : "notifications are refused: give the request an id, so that it can be answered.");
-  }
-  if (params && !params.is(json::Kind::object)) return Error(Errc::invalid_argument, "params: expected an object.");
-  static const json::Document no_params = *json::parse("{}");
-  exchange->params = params ? params : no_params.root();
-  const auto schema = schemas_.find("rpc/" + *name + "#params");
-  if (schema) RETURN_IF_ERROR(schema->validate(exchange->params));
-  if (admitted.body_bytes > 0 && !exchange->method->open_body) {
-    return Error(Errc::invalid_argument, *name + " takes no raw bytes: drop body_bytes.");
-  }
-
-  const json::Value meta = exchange->params["_meta"];
-  exchange->key_storage = meta["idempotency_key"].string_or("");
-  exchange->idempotency_key = exchange->key_storage;
-  const std::int64_t wanted = meta["deadline_ms"].as_int().value_or(limits::deadline_ms_default);
-  exchange->deadline = services_.clock.monotonic() + milliseconds(std::clamp<std::int64_t>(wanted, 1, limits::deadline_ms_max));
+  ASSIGN_OR_RETURN(const milliseconds patience, read_request_line(*exchange, schemas_, head));
+  exchange->deadline = services_.clock.monotonic() + patience;
   return exchange;
 }
 

@@ -12,6 +12,7 @@
 
 #include "base/schema.hpp"
 #include "gateway/exchange.hpp"
+#include "gateway/request_line.hpp"
 #include "gateway/services.hpp"
 #include "gateway/worker_pool.hpp"
 
@@ -61,7 +62,7 @@ class Dispatcher {
   };
   using Completion = std::variant<Committed, std::function<void()>>;
 
-  Result<ExchangePtr> parse(std::string line, const Caller& caller, Admitted& admitted, std::string& id);
+  Result<ExchangePtr> parse(std::string line, const Caller& caller, RequestHead& head);
   void run_on_worker(const ExchangePtr& exchange);
   Status post_body(const ExchangePtr& exchange);
   void serve_body(const ExchangePtr& exchange, store::Reader& reader);

@@ -4,6 +4,7 @@
 #include <libpq-fe.h>
 
 #include <cstring>
+#include <utility>
 
 namespace muniment::verify {
 
@@ -17,7 +18,6 @@ namespace {
 // Postgres counts time from 2000-01-01.
 constexpr std::int64_t postgres_epoch_micros = 946'684'800'000'000;
 constexpr int rows_a_page = 256;
-constexpr std::string_view copy_signature{"PGCOPY\n\xff\r\n\0", 11};
 constexpr std::string_view insufficient_privilege = "42501";
 
 // The database under audit chooses none of these: neither which schema a name means, nor whether anything is written.
@@ -71,7 +71,10 @@ std::int64_t Row::integer(std::size_t column) const {
   }
 }
 
-Time Row::time(std::size_t column) const { return {integer(column) + postgres_epoch_micros}; }
+Time Row::time(std::size_t column) const {
+  const std::int64_t micros = integer(column);  // 'infinity' is the largest
+  return {micros > INT64_MAX - postgres_epoch_micros ? INT64_MAX : micros + postgres_epoch_micros};
+}
 
 Uuid Row::uuid(std::size_t column) const {
   Uuid id;
@@ -175,31 +178,9 @@ Result<bool> Connection::next(Row& row) {
     }
     return unavailable("reading Postgres", PQerrorMessage(impl_->connection));
   }
-  std::string_view rest(impl_->message, static_cast<std::size_t>(size));
-  if (impl_->at_start) {
-    impl_->at_start = false;
-    if (!rest.starts_with(copy_signature) || rest.size() < copy_signature.size() + 8) {
-      return Error(Errc::unavailable, "Postgres sent something else than a binary COPY");
-    }
-    rest.remove_prefix(copy_signature.size() + 8);  // the signature, flags, and no extension
-  }
-  const auto take = [&rest](std::size_t count) {
-    const std::string_view taken = rest.substr(0, count);
-    rest.remove_prefix(taken.size());
-    return taken;
-  };
-  const std::uint64_t columns = big_endian(take(2));
-  row.fields_.clear();
-  if (columns == 0xffff) return next(row);  // the trailer: what follows is the end
-  for (std::uint64_t i = 0; i < columns; ++i) {
-    const std::uint64_t length = big_endian(take(4));
-    if (length == 0xffff'ffff) {
-      row.fields_.emplace_back();
-    } else {
-      row.fields_.emplace_back(take(length));
-    }
-  }
-  return true;
+  const bool first = std::exchange(impl_->at_start, false);
+  ASSIGN_OR_RETURN(const bool is_row, parse_copy_row({impl_->message, static_cast<std::size_t>(size)}, first, row.fields_));
+  return is_row ? Result<bool>(true) : next(row);  // after the trailer comes the end
 }
 
 struct Cursor::Impl {

@@ -7,20 +7,24 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
+#include <utility>
 
 #include "base/clock.hpp"
 #include "base/ids.hpp"
 #include "base/result.hpp"
 #include "base/sha256.hpp"
+#include "verify/copy_row.hpp"
 
 namespace muniment::verify {
 
-// One row of a COPY; its bytes live until the next row is read. What is NULL reads as empty or 0.
+// One row of a COPY; its bytes live until the next row is read. What is NULL reads as empty or 0, and so does
+// a column that the server did not send.
 class Row {
  public:
-  bool null(std::size_t column) const { return !fields_[column]; }
-  std::string_view bytes(std::size_t column) const { return fields_[column].value_or(std::string_view()); }
+  Row() = default;
+  explicit Row(CopyFields fields) : fields_(std::move(fields)) {}
+  bool null(std::size_t column) const { return column >= fields_.size() || !fields_[column]; }
+  std::string_view bytes(std::size_t column) const { return null(column) ? std::string_view() : *fields_[column]; }
   std::string text(std::size_t column) const { return std::string(bytes(column)); }
   std::optional<std::string> optional_text(std::size_t column) const;
   std::int64_t integer(std::size_t column) const;  // smallint, integer, bigint
@@ -33,7 +37,7 @@ class Row {
  private:
   friend class Connection;
   friend class Cursor;
-  std::vector<std::optional<std::string_view>> fields_;
+  CopyFields fields_;
 };
 
 class Connection {

@@ -99,7 +99,8 @@ TEST(SignedNote, RefusesWhatTheSpecificationForbids) {
 TEST(VerifierKeys, RefuseWhatDoesNotFit) {
   const std::string good(example_key);
   for (const std::string& bad : {std::string(), std::string("name"), std::string("a+b"), "x" + good, good + "A", good.substr(1),
-                                 std::string("example.com/foo+530d903b") + good.substr(24), std::string("a b+530d903a+AA==")}) {
+                                 std::string("example.com/foo+530d903b") + good.substr(24),
+                                 std::string("example.com/foo+530D903a") + good.substr(24), std::string("a b+530d903a+AA==")}) {
     EXPECT_EQ(VerifierKey::parse(bad).error().code, Errc::invalid_argument) << bad;
   }
   const auto keys = parse_verifier_keys("# kept by the auditor\n\n" + good + "\r\n" + signer().verifier().text());

@@ -1,0 +1,24 @@
+// What a path below the tiles folder names: anybody who may write there chooses it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/tile_path.hpp"
+
+namespace muniment::verify {
+
+struct TileName {
+  bool entries = false;
+  int level = 0;
+  std::int64_t index = 0;
+  std::int64_t width = tile_width;
+
+  std::string path() const { return entries ? entries_path(index, width) : tile_path(level, index, width); }
+};
+
+// nullopt: no tile or bundle has this path.
+std::optional<TileName> tile_name(const std::string& path);
+
+}  // namespace muniment::verify
