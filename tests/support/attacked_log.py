@@ -53,7 +53,7 @@ class Session:
                 raise RuntimeError("psql is gone")
             lines.append(line)
         text = "".join(lines).rstrip("\n")
-        if "ERROR:" in text:
+        if any(line.startswith(("ERROR:", "psql:")) for line in lines):   # a body may hold the word
             raise RuntimeError(text)
         return text
 
@@ -89,12 +89,19 @@ class AttackedLog(unittest.TestCase):
         cls.kept.write_text(cls.log.notes[cls.signed])
         cls.session = Session(cls.uri)
         cls.addClassCleanup(cls.session.close)
+        cls.keep_rows()
+
+    @classmethod
+    def keep_rows(cls) -> None:
         cls.session.run(AS_SUPERUSER + DROP_CHECKS + "CREATE SCHEMA keep;"
                         + ";".join(f"CREATE TABLE keep.{table} AS SELECT * FROM {table}" for table in KEPT))
 
-    def restore(self) -> None:
+    def restore_rows(self) -> None:
         self.session.run("BEGIN;" + ";".join(f"DELETE FROM {table}; INSERT INTO {table} SELECT * FROM keep.{table}" for table in KEPT)
                          + ";COMMIT")
+
+    def restore(self) -> None:
+        self.restore_rows()
         shutil.rmtree(self.data)
         shutil.copytree(self.clean, self.data, symlinks=True)
 
