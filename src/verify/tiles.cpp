@@ -69,6 +69,7 @@ struct TileFiles::Impl {
   std::array<Hashes, tile_levels_max + 1> open_tiles;              // the hashes of the last tile of each level
   std::array<std::int64_t, tile_levels_max + 1> next_index{};      // its index
   std::int64_t size = 0;
+  std::int64_t verified = 0;                                       // leaves whose tiles an earlier verify has read
 
   BoundedQueue<Tile> queue{tiles_queued_max};
   std::vector<std::jthread> workers;
@@ -123,7 +124,8 @@ struct TileFiles::Impl {
     const fs::path partials = fs::path(folder + "/" + name.path()).parent_path();
     for (fs::directory_iterator entry(partials, error), end; !error && entry != end; entry.increment(error)) {
       const auto here = number_of(entry->path().filename().string());
-      if (here && *here >= 1 && *here <= width && *here < tile_width && *here != must_be) {
+      const bool verified_before = here && tile.index * tile_width + *here <= tile_hashes(tile.level, verified);
+      if (here && *here >= 1 && *here <= width && *here < tile_width && *here != must_be && !verified_before) {
         name.width = *here;
         compare(tile, name, Must::may_lack);
       }
@@ -242,7 +244,7 @@ Status TileFiles::resume(std::int64_t size, std::string_view edge) {
     }
     rebuilt += tree.edge();
   }
-  impl_->size = size;
+  impl_->size = impl_->verified = size;
   if (rebuilt != edge) return Error(Errc::corrupt, "the tiles at the saved size are not those of the saved tree");
   return success();
 }
