@@ -28,7 +28,7 @@ class AppendConnectionTest : public ::testing::TestWithParam<std::size_t> {
  protected:
   void SetUp() override {
     Connection connection(uri_, DatabaseRole::writer);
-    const Status made = ensure_partitions(connection, 1, 0);
+    const auto made = ensure_partitions(connection, 1, 0);
     ASSERT_TRUE(made) << made.error().message;
     ASSERT_TRUE(appending_.connect(10s));
     auto taken = appending_.take_over(std::nullopt);
@@ -92,7 +92,7 @@ TEST_P(AppendConnectionTest, EveryColumnIsStoredAsItWasGiven) {
     ASSERT_EQ(result.outcome, CommitOutcome::committed) << result.message;
   }
   EXPECT_EQ(meanwhile_, 2);
-  Reader reader(uri_, 1);
+  Reader reader({uri_, 1});
   auto read = reader.events({}, 1'000);
   ASSERT_TRUE(read) << read.error().message;
   ASSERT_EQ(read->size(), 2 * GetParam());
