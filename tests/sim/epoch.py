@@ -43,8 +43,8 @@ RARE = re.compile(r"artifact\.|checkpoint\.|snapshot\.|halt\.|pointer\.|append\.
 
 
 # Passed once in the life of a key or of an erasure, or for a state of over 512 KiB, and not under load: tests/functional
-# stops there (test_audit, test_redact).
-ELSEWHERE = re.compile(r"keys\.|redact\.|snapshot\.before_store")
+# stops there (test_archive, test_audit, test_redact).
+ELSEWHERE = re.compile(r"archive\.|keys\.|redact\.|snapshot\.before_store")
 
 
 def failpoints() -> list[str]:
