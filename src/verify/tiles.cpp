@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "base/limits.hpp"
+#include "base/text.hpp"
 #include "verify/hashing.hpp"
 #include "verify/tile_name.hpp"
 
@@ -123,7 +124,7 @@ struct TileFiles::Impl {
     std::error_code error;
     const fs::path partials = fs::path(folder + "/" + name.path()).parent_path();
     for (fs::directory_iterator entry(partials, error), end; !error && entry != end; entry.increment(error)) {
-      const auto here = number_of(entry->path().filename().string());
+      const auto here = parse_decimal(entry->path().filename().string());
       const bool verified_before = here && tile.index * tile_width + *here <= tile_hashes(tile.level, verified);
       if (here && *here >= 1 && *here <= width && *here < tile_width && *here != must_be && !verified_before) {
         name.width = *here;
