@@ -3,14 +3,18 @@
 #include <fmt/format.h>
 
 #include "base/failpoint.hpp"
+#include "base/json.hpp"
 #include "base/log.hpp"
 #include "base/tile_path.hpp"
+#include "evidence/halt_journal.hpp"
 
 namespace muniment::audit {
 namespace {
 
 constexpr std::chrono::seconds others_wait{30};
 constexpr std::chrono::seconds tiles_wait{20};
+constexpr std::chrono::seconds announcement_wait{60};
+constexpr std::size_t partitions_max = 1 << 20;   // more than a log's seq can number
 
 std::int64_t bundles_of(const store::SealedPartition& partition) {
   return (partition.last_seq + 1 - partition.first_seq) / tile_width;
@@ -40,10 +44,13 @@ bool over(Deadline until) { return std::chrono::steady_clock::now() >= until; }
 
 }  // namespace
 
-Archiver::Archiver(store::LogPlace place, Publisher& publisher, store::BodyArchive& archive)
-    : place_(std::move(place)), publisher_(publisher), archive_(archive), redactor_(place_.uri, store::DatabaseRole::redactor) {}
+Archiver::Archiver(store::LogPlace place, Clock& clock, store::Appender& appender, store::RunDirectory& runs, Publisher& publisher,
+                   store::BodyArchive& archive)
+    : place_(std::move(place)), clock_(clock), appender_(appender), runs_(runs), publisher_(publisher), archive_(archive),
+      redactor_(place_.uri, store::DatabaseRole::redactor) {}
 
-Result<ArchiveProgress> Archiver::advance(store::Reader& reader, std::optional<std::int64_t> number, Deadline until) {
+Result<ArchiveProgress> Archiver::advance(store::Reader& reader, std::optional<std::int64_t> number, const std::string& by,
+                                          Deadline until) {
   const std::lock_guard one_at_a_time(mutex_);
   ASSIGN_OR_RETURN(store::SealedPartition partition, sealed(reader, number));
   // The bundles of entries belong to the archive.
@@ -53,6 +60,7 @@ Result<ArchiveProgress> Archiver::advance(store::Reader& reader, std::optional<s
   RETURN_IF_ERROR(export_until(reader, partition, until));
   RETURN_IF_ERROR(check_until(reader, partition, until));
   if (checked_ == bundles_of(partition)) {
+    RETURN_IF_ERROR(announce(reader, partition, by));
     FAILPOINT("archive.before_swap");
     RETURN_IF_ERROR(store::take_bodies_out(redactor_, place_.log_no, partition.number, others_wait));
     FAILPOINT("archive.after_swap");
@@ -98,6 +106,30 @@ Status Archiver::check_until(store::Reader& reader, const store::SealedPartition
     RETURN_IF_ERROR(archive_.write(index, [&] { return bodies_of_rows(reader, index); }));
   }
   return success();
+}
+
+// Before it is done, as an erasure is: whoever dies in between has said it, and says it once.
+Status Archiver::announce(store::Reader& reader, const store::SealedPartition& partition, const std::string& by) {
+  store::EventFilter said;
+  said.run_no = 0;
+  said.types = {"log.archived"};
+  ASSIGN_OR_RETURN(const std::vector<events::Event> before, reader.events(said, partitions_max));
+  for (const events::Event& event : before) {
+    const auto body = json::parse(event.body.value_or("{}"));
+    if (body && body->root()["partition"].as_int() == partition.number) return success();
+  }
+  json::Writer body;
+  body.begin_object()
+      .member("partition", partition.number)
+      .member("from_seq", partition.first_seq)
+      .member("to_seq", partition.last_seq)
+      .member("by", by)
+      .end_object();
+  store::AppendRequest request;
+  request.actor = by;
+  request.events.push_back(evidence::daemon_event(runs_.find(log_run_id), "log.archived", std::move(body).text(), make_uuid_v7(clock_.now()), true));
+  auto receipts = store::append_and_wait(appender_, std::move(request), announcement_wait);
+  return receipts ? success() : Status(std::move(receipts).error());
 }
 
 }  // namespace muniment::audit

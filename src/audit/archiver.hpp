@@ -1,17 +1,20 @@
 // Archiving a sealed partition: its bodies go to files (store/body_archive.hpp), 256 at a time, beside
 // the tiles and the bundles of entries that the publisher has made of it; each file is held against the
-// rows; then one transaction takes the bodies out of the database. Every step may be done again: a call
-// does what it can until its time is up, and the next one goes on from there.
+// rows; log.archived says it; then one transaction takes the bodies out of the database. Every step may
+// be done again: a call does what it can until its time is up, and the next one goes on from there.
 #pragma once
 
 #include <cstdint>
 #include <mutex>
 #include <optional>
+#include <string>
 
 #include "audit/publisher.hpp"
 #include "base/clock.hpp"
 #include "base/result.hpp"
+#include "store/appender.hpp"
 #include "store/body_archive.hpp"
+#include "store/runs.hpp"
 #include "store/sealed_partition.hpp"
 
 namespace muniment::audit {
@@ -24,19 +27,25 @@ struct ArchiveProgress {
 
 class Archiver {
  public:
-  Archiver(store::LogPlace place, Publisher& publisher, store::BodyArchive& archive);
+  Archiver(store::LogPlace place, Clock& clock, store::Appender& appender, store::RunDirectory& runs, Publisher& publisher,
+           store::BodyArchive& archive);
 
   // The partition of this number, or the oldest that is not archived. Errors: not_found when it is not full yet;
   // conflict when a run in it is under a legal hold, or it is archived already; deadline_exceeded while its
   // tiles are not on the disk; unavailable while somebody's transaction reads the log; corrupt when a body is not what was hashed.
-  Result<ArchiveProgress> advance(store::Reader& reader, std::optional<std::int64_t> number, Deadline until);
+  // `by`: the actor who asked.
+  Result<ArchiveProgress> advance(store::Reader& reader, std::optional<std::int64_t> number, const std::string& by, Deadline until);
 
  private:
   Result<store::SealedPartition> sealed(store::Reader& reader, std::optional<std::int64_t> number) const;
   Status export_until(store::Reader& reader, const store::SealedPartition& partition, Deadline until);
   Status check_until(store::Reader& reader, const store::SealedPartition& partition, Deadline until);
+  Status announce(store::Reader& reader, const store::SealedPartition& partition, const std::string& by);
 
   const store::LogPlace place_;
+  Clock& clock_;
+  store::Appender& appender_;
+  store::RunDirectory& runs_;
   Publisher& publisher_;
   store::BodyArchive& archive_;
   store::Connection redactor_;

@@ -15,12 +15,7 @@ std::string proof_file(std::string_view entry, std::int64_t seq, const std::vect
 }
 
 Result<InclusionProof> prove_inclusion(const Publisher& publisher, store::Reader& reader, const events::Event& event, Deadline deadline) {
-  Hash previous{};
-  if (event.run_seq > 0) {
-    ASSIGN_OR_RETURN(const auto before, reader.event_of_run(event.run_no, event.run_seq - 1));
-    if (!before) return Error(Errc::corrupt, fmt::format("the event before {} in its run is missing. Run muniment-verify", event.seq));
-    previous = before->run_hash;
-  }
+  ASSIGN_OR_RETURN(const Hash previous, reader.previous_run_hash(event));
   ASSIGN_OR_RETURN(const Published published, publisher.covering(event.seq, deadline));
   InclusionProof proof{event.seq, published.checkpoint, {}, {}, {}};
   std::string entry;

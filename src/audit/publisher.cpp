@@ -102,17 +102,6 @@ void Publisher::wake() {
 
 // ---- from other threads -------------------------------------------------------------------------
 
-std::int64_t Publisher::kept_size() const {
-  const std::lock_guard lock(mutex_);
-  return kept_size_;
-}
-
-void Publisher::set_kept_size(std::int64_t size) {
-  const std::lock_guard lock(mutex_);
-  kept_size_ = size;
-  changed_.notify_all();
-}
-
 Published Publisher::newest() const {
   const std::lock_guard lock(mutex_);
   return newest_;
@@ -284,6 +273,7 @@ Status Publisher::advance(std::int64_t size) {
     store::EventFilter older;
     older.from_seq = writer_.size();
     older.to_seq = size - 1;
+    older.archived_bodies = false;   // an entry has the body's hash
     ASSIGN_OR_RETURN(const auto events, reader_.events(older, std::min<std::size_t>(limit, 1'000)));
     if (events.empty()) return Error(Errc::corrupt, fmt::format("event {} is missing. Run muniment-verify", writer_.size()));
     for (const events::Event& event : events) RETURN_IF_ERROR(add(event));
@@ -296,16 +286,8 @@ Status Publisher::add(const events::Event& event) {
   auto chain = chains_.find(event.run_no);
   if (chain == chains_.end()) {
     if (chains_.size() >= runs_remembered_max) chains_.clear();
-    chain = chains_.emplace(event.run_no, Hash{}).first;
-    if (event.run_seq > 0) {
-      const auto before = reader_.event_of_run(event.run_no, event.run_seq - 1);
-      if (!before || !*before) {
-        chains_.erase(chain);
-        if (!before) return before.error();
-        return Error(Errc::corrupt, fmt::format("the event before {} in its run is missing. Run muniment-verify", event.seq));
-      }
-      chain->second = (*before)->run_hash;
-    }
+    ASSIGN_OR_RETURN(const Hash before, reader_.previous_run_hash(event));
+    chain = chains_.emplace(event.run_no, before).first;
   }
   std::string entry;
   events::encode_entry(log_id_, event, chain->second, entry);
@@ -352,6 +334,17 @@ Result<std::string> Publisher::sign(const Checkpoint& checkpoint) {
   RETURN_IF_ERROR(keys_.remember(checkpoint, note));
   FAILPOINT("checkpoint.after_remember");
   return note;
+}
+
+std::int64_t Publisher::kept_size() const {
+  const std::lock_guard lock(mutex_);
+  return kept_size_;
+}
+
+void Publisher::set_kept_size(std::int64_t size) {
+  const std::lock_guard lock(mutex_);
+  kept_size_ = size;
+  changed_.notify_all();
 }
 
 // Now and then: the tiles durable, how far they are, and the newest note in the database.

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <future>
 #include <mutex>
 #include <thread>
 
@@ -165,19 +164,9 @@ class Redactor::Impl {
   Status append(store::AppendRequest request, const std::string& actor, std::int64_t& first) {
     request.actor = actor;
     request.ids_checked = true;
-    ASSIGN_OR_RETURN(const std::vector<events::Receipt> receipts, committed(std::move(request)));
+    ASSIGN_OR_RETURN(const std::vector<events::Receipt> receipts, store::append_and_wait(appender_, std::move(request), commit_wait));
     if (first < 0) first = receipts.front().seq;
     return success();
-  }
-
-  Result<std::vector<events::Receipt>> committed(store::AppendRequest request) {
-    using Answer = Result<std::vector<events::Receipt>>;
-    auto answered = std::make_shared<std::promise<Answer>>();
-    auto answer = answered->get_future();
-    request.done = [answered](Answer receipts) { answered->set_value(std::move(receipts)); };
-    RETURN_IF_ERROR(appender_.submit(std::move(request)));
-    if (answer.wait_for(commit_wait) == std::future_status::ready) return answer.get();
-    return Error(Errc::unavailable, "the append was not answered");
   }
 
   // ---- the copies -------------------------------------------------------------------------------
@@ -225,7 +214,7 @@ class Redactor::Impl {
     ASSIGN_OR_RETURN(snapshot::Taking taking, snapshots_.take(reader, run, "erasure", events::daemon_actor,
                                                               std::chrono::steady_clock::now() + snapshot_wait));
     if (!taking.request) return taking.snapshot.seq;
-    auto receipts = committed(*std::move(taking.request));
+    auto receipts = store::append_and_wait(appender_, *std::move(taking.request), commit_wait);
     if (receipts) {
       taking.ticket->committed();
       return taking.snapshot.seq;

@@ -1,7 +1,9 @@
 #include "base/body_bundle.hpp"
 
+#include <algorithm>
+
+#include "base/file.hpp"
 #include "base/limits.hpp"
-#include "base/text.hpp"
 #include "base/tile_path.hpp"
 #include "base/zstd.hpp"
 
@@ -14,6 +16,8 @@ constexpr char present = 1;
 constexpr std::size_t length_bytes = 4;
 constexpr std::size_t bundle_bytes_max =
     magic.size() + static_cast<std::size_t>(tile_width) * (1 + sizeof(Salt) + length_bytes + limits::event_body_bytes_max);
+
+constexpr std::size_t file_bytes_max = 2 * bundle_bytes_max;   // what nothing compresses grows by little
 
 // Takes `size` bytes off the front; nullopt where there are fewer.
 std::optional<std::string_view> take_front(std::string_view& rest, std::size_t size) {
@@ -70,5 +74,13 @@ Result<BodyBundle> decode_bodies(std::string_view file) {
 }
 
 std::string bodies_path(std::int64_t index) { return "bodies/" + numbered_path(index); }
+
+Result<BodyBundle> read_bodies(const std::string& archive, std::int64_t index) {
+  const std::string path = archive + "/" + bodies_path(index);
+  ASSIGN_OR_RETURN(const std::string bytes, read_file(path, file_bytes_max));
+  auto bundle = decode_bodies(bytes);
+  if (!bundle) return std::move(bundle).error().within(path);
+  return bundle;
+}
 
 }  // namespace muniment

@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "base/limits.hpp"
 #include "cli/commands.hpp"
 #include "cli/output.hpp"
 
@@ -22,6 +23,8 @@ Status archive(Session& session, const ArchiveOptions& options) {
   json::Writer params;
   params.begin_object();
   if (options.partition) params.member("partition", *options.partition);
+  // Of a large partition the last call, which takes the bodies out, is long.
+  params.key("_meta").begin_object().member("deadline_ms", limits::deadline_ms_max).end_object();
   const std::string text = std::move(params.end_object()).text();
   std::optional<Progress> progress;
   for (;;) {

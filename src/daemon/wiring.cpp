@@ -154,7 +154,7 @@ Status Daemon::Parts::open_followers(const Config& config) {
   // An erasure that was begun is finished before anybody could copy what it erases.
   redactor = std::make_unique<audit::Redactor>(audit::RedactionOptions{config.data + "/redactions", place}, clock,
                                                *appender, runs, tail, *files, *archive, *snapshots);
-  archiver = std::make_unique<audit::Archiver>(place, *publisher, *archive);
+  archiver = std::make_unique<audit::Archiver>(place, clock, *appender, runs, *publisher, *archive);
   RETURN_IF_ERROR(redactor->finish_pending());
   snapshots->start();
   // Halts that Postgres could not take go into the log before anything is served.

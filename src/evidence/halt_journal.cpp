@@ -9,7 +9,6 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <future>
 #include <iterator>
 
 #include "base/failpoint.hpp"
@@ -199,14 +198,8 @@ Status HaltJournal::append_once(const PendingHalt& pending, bool ids_checked) {
     request.events.push_back(daemon_event(run, event.type, event.body, event.event_id, false));
     request.events.back().if_open = event.if_open;
   }
-  auto answered = std::make_shared<std::promise<Status>>();
-  auto answer = answered->get_future();
-  request.done = [answered](Result<std::vector<events::Receipt>> receipts) {
-    answered->set_value(receipts ? success() : Status(std::move(receipts).error()));
-  };
-  RETURN_IF_ERROR(appender_.submit(std::move(request)));
-  if (answer.wait_for(journal_commit_wait) == std::future_status::ready) return answer.get();
-  return Error(Errc::unavailable, "the append was not answered");
+  auto receipts = store::append_and_wait(appender_, std::move(request), journal_commit_wait);
+  return receipts ? success() : Status(std::move(receipts).error());
 }
 
 Status HaltJournal::append(const PendingHalt& pending) {

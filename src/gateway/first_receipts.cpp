@@ -33,20 +33,15 @@ Status same(const events::Event& known, const events::NewEvent& fresh) {
 
 class FirstReceipts {
  public:
-  FirstReceipts(Call& call, std::int64_t run_no)
-      : reader_(*call.reader), run_no_(run_no), log_id_(call.services.appender.status().log_id) {}
+  explicit FirstReceipts(Call& call) : reader_(*call.reader), log_id_(call.services.appender.status().log_id) {}
 
   Result<events::Receipt> of(const events::Event& event) {
-    Hash previous{};
-    if (event.run_seq > 0 && last_run_seq_ == event.run_seq - 1) {
-      previous = last_run_hash_;
-    } else if (event.run_seq > 0) {
-      ASSIGN_OR_RETURN(const auto before, reader_.event_of_run(run_no_, event.run_seq - 1));
-      if (!before) return misfit(event, "the event before it is missing");
-      previous = before->run_hash;
+    Hash previous = last_run_hash_;
+    if (event.run_seq == 0 || last_run_seq_ != event.run_seq - 1) {
+      ASSIGN_OR_RETURN(previous, reader_.previous_run_hash(event));
     }
     const events::EntryHashes hashes = events::hash_entry(log_id_, event, previous);
-    if (hashes.run_hash != event.run_hash) return misfit(event, "it does not fit its hash");
+    if (hashes.run_hash != event.run_hash) return misfit(event);
     last_run_seq_ = event.run_seq;
     last_run_hash_ = event.run_hash;
     return events::Receipt{event.event_id, event.seq,  event.run_seq,   event.recorded_at,
@@ -54,15 +49,13 @@ class FirstReceipts {
   }
 
  private:
-  static Error misfit(const events::Event& event, std::string_view why) {
-    Error error(Errc::corrupt, "event " + std::to_string(event.seq) + ": " + std::string(why) +
-                                   ". The log was changed: run muniment-verify");
+  static Error misfit(const events::Event& event) {
+    Error error(Errc::corrupt, "event " + std::to_string(event.seq) + " does not fit its hash. The log was changed: run muniment-verify");
     error.run_id = event.run_id;
     return error;
   }
 
   store::Reader& reader_;
-  const std::int64_t run_no_;
   const Uuid log_id_;
   std::int64_t last_run_seq_ = -1;  // a request's events follow each other, so most need no look-up
   Hash last_run_hash_{};
@@ -75,7 +68,7 @@ Result<std::optional<std::vector<events::Receipt>>> first_receipts(
   const std::int64_t run_no = run.view().run_no;
   std::vector<events::Receipt> receipts;
   if (run_no < 0) return std::optional<std::vector<events::Receipt>>();  // nothing committed yet
-  FirstReceipts first(call, run_no);
+  FirstReceipts first(call);
   std::size_t unknown = events.size();  // the first that is not in the log
   for (std::size_t i = 0; i < events.size(); ++i) {
     std::optional<events::Event> known;

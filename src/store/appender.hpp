@@ -69,6 +69,12 @@ struct LogStatus {
   std::int64_t queued_bytes = 0;
 };
 
+class Appender;
+
+// Submits and waits for the commit: for a thread that may block, never the loop or the append thread. Its `done` is
+// ours. Errors: those of the append; unavailable when it was not answered in time, and then it may be in.
+Result<std::vector<events::Receipt>> append_and_wait(Appender& appender, AppendRequest request, std::chrono::milliseconds at_most);
+
 class Appender {
  public:
   // Takes the log over: advisory lock, epoch raised, head read, tree brought up to date from the

@@ -12,17 +12,7 @@
 namespace muniment::store {
 namespace {
 
-constexpr std::size_t file_bytes_max = std::size_t{32} << 20;   // 256 bodies that nothing could compress fit
-
 std::string file_of(const std::string& folder, std::int64_t index) { return folder + "/" + bodies_path(index); }
-
-Result<BodyBundle> read_bodies(const std::string& folder, std::int64_t index) {
-  const std::string path = file_of(folder, index);
-  ASSIGN_OR_RETURN(const std::string bytes, read_file(path, file_bytes_max));
-  auto bundle = decode_bodies(bytes);
-  if (!bundle) return std::move(bundle).error().within(path);
-  return bundle;
-}
 
 Error not_there(const events::Event& event, const std::string& why) {
   return Error(Errc::corrupt, "the archived body of event " + std::to_string(event.seq) + " is not to be had: " + why +

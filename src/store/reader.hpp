@@ -33,6 +33,7 @@ struct EventFilter {
   std::optional<Time> since;                    // recorded_at >=
   std::optional<Time> until;                    // recorded_at <
   bool newest_first = false;
+  bool archived_bodies = true;                  // false: an archived event comes without its body, and no file is read
 };
 
 struct RunFilter {
@@ -65,6 +66,9 @@ class Reader {
   Result<std::optional<events::Event>> event_at(std::int64_t seq);
   Result<std::optional<events::Event>> event_of_run(std::int64_t run_no, std::int64_t run_seq);
   Result<std::optional<events::Event>> event_by_id(std::int64_t run_no, const Uuid& event_id);
+  // The run_hash that this event's entry is chained to: that of the event before it in its run, zeros for the first.
+  // Errors: corrupt when that event is missing.
+  Result<Hash> previous_run_hash(const events::Event& event);
   Result<std::int64_t> log_size();
   // The last seq with recorded_at <= time; -1 if there is none.
   Result<std::int64_t> seq_as_of(Time time);

@@ -27,26 +27,6 @@ struct Span {
   bool empty() const { return from > to; }
 };
 
-events::Event event_of(const pqxx::row& row) {
-  events::Event event;
-  event.seq = integer_of(row[0]);
-  event.run_no = integer_of(row[1]);
-  event.run_seq = integer_of(row[2]);
-  event.recorded_at = time_of(row[3]);
-  event.occurred_at = time_if(row[4]);
-  event.origin = static_cast<events::Origin>(integer_of(row[5]));
-  event.type = text_of(row[6]);
-  event.schema_version = static_cast<std::int16_t>(integer_of(row[7]));
-  event.step_id = text_if(row[8]);
-  event.actor = text_of(row[9]);
-  event.event_id = uuid_of(row[10]);
-  event.body_hash = hash_of(row[11]);
-  event.salt = hash_if(row[12]);
-  event.body = text_if(row[13]);
-  event.run_hash = hash_of(row[14]);
-  return event;
-}
-
 std::int64_t ask_position(Reader::Impl& impl, std::string_view name, std::string_view sql,
                           const Params& params) {
   return integer_of(query(impl.connection, name, sql, params)[0][0]);
@@ -171,7 +151,9 @@ std::vector<events::Event> read_events(Reader::Impl& impl, const EventFilter& fi
   while (page.size() < limit && !span.empty()) {
     rows = std::min({rows, limit - page.size(), rows_per_statement_max});
     const pqxx::result found = statement.run(impl, span, rows);
-    for (events::Event& event : impl.events_of(found)) {
+    std::vector<events::Event> events = rows_of(found, event_of);
+    if (filter.archived_bodies) impl.fill(events);
+    for (events::Event& event : events) {
       bytes += event.body ? event.body->size() : 0;
       if (!page.empty() && bytes > body_bytes_max) return page;
       const std::int64_t position = filter.run_no ? event.run_seq : event.seq;
@@ -188,8 +170,9 @@ std::vector<events::Event> read_events(Reader::Impl& impl, const EventFilter& fi
 Result<std::optional<events::Event>> one_event(Reader::Impl& impl, std::string_view name,
                                                std::string_view sql, const Params& params) {
   return guarded(impl.connection, "reading an event", [&]() -> std::optional<events::Event> {
-    auto events = impl.events_of(query(impl.connection, name, sql, params));
+    auto events = rows_of(query(impl.connection, name, sql, params), event_of);
     if (events.empty()) return {};
+    impl.fill(events);
     impl.name_runs(events);
     return std::move(events.front());
   });
@@ -197,11 +180,28 @@ Result<std::optional<events::Event>> one_event(Reader::Impl& impl, std::string_v
 
 }  // namespace
 
-std::vector<events::Event> Reader::Impl::events_of(const pqxx::result& rows) {
-  std::vector<events::Event> events;
-  for (const pqxx::row& row : rows) events.push_back(event_of(row));
+events::Event event_of(const pqxx::row& row) {
+  events::Event event;
+  event.seq = integer_of(row[0]);
+  event.run_no = integer_of(row[1]);
+  event.run_seq = integer_of(row[2]);
+  event.recorded_at = time_of(row[3]);
+  event.occurred_at = time_if(row[4]);
+  event.origin = static_cast<events::Origin>(integer_of(row[5]));
+  event.type = text_of(row[6]);
+  event.schema_version = static_cast<std::int16_t>(integer_of(row[7]));
+  event.step_id = text_if(row[8]);
+  event.actor = text_of(row[9]);
+  event.event_id = uuid_of(row[10]);
+  event.body_hash = hash_of(row[11]);
+  event.salt = hash_if(row[12]);
+  event.body = text_if(row[13]);
+  event.run_hash = hash_of(row[14]);
+  return event;
+}
+
+void Reader::Impl::fill(std::vector<events::Event>& events) {
   if (Status filled = fill_archived(archive, events); !filled) throw pqxx::conversion_error(filled.error().message);
-  return events;
 }
 
 void Reader::Impl::name_runs(std::vector<events::Event>& events) {
@@ -254,6 +254,17 @@ Result<std::optional<events::Event>> Reader::event_of_run(std::int64_t run_no,
                    "SELECT " MUNIMENT_EVENT_COLUMNS
                    " FROM event WHERE log_no = $1 AND run_no = $2 AND run_seq = $3",
                    impl_->params().integer(run_no).integer(run_seq));
+}
+
+Result<Hash> Reader::previous_run_hash(const events::Event& event) {
+  if (event.run_seq == 0) return Hash{};
+  return guarded(impl_->connection, "reading the hash before an event", [&] {
+    const pqxx::result rows = query(impl_->connection, "previous_run_hash",
+                                    "SELECT run_hash FROM event WHERE log_no = $1 AND run_no = $2 AND run_seq = $3",
+                                    impl_->params().integer(event.run_no).integer(event.run_seq - 1));
+    if (!rows.empty()) return hash_of(rows[0][0]);
+    throw pqxx::conversion_error("the event before " + std::to_string(event.seq) + " in its run is missing. Run muniment-verify");
+  });
 }
 
 Result<std::optional<events::Event>> Reader::event_by_id(std::int64_t run_no,

@@ -18,8 +18,8 @@ struct Reader::Impl {
   // Parameters that begin with the log's number, as every statement's do.
   Params params() const { return std::move(Params().integer(log_no)); }
 
-  // The events of these rows, with the bodies that lie in the archive; without run_id.
-  std::vector<events::Event> events_of(const pqxx::result& rows);
+  // Puts the bodies that lie in the archive into the events.
+  void fill(std::vector<events::Event>& events);
 
   // Gives the events the ids of their runs, from their run.started events.
   void name_runs(std::vector<events::Event>& events);
@@ -35,10 +35,13 @@ struct Reader::Impl {
   std::unordered_map<std::int64_t, std::string> run_ids;
 };
 
-// The columns that `events_of` reads, in its order.
+// The columns that `event_of` reads, in its order.
 #define MUNIMENT_EVENT_COLUMNS                                                               \
   "seq, run_no, run_seq, " MUNIMENT_MICROS("recorded_at") ", " MUNIMENT_MICROS("occurred_at") \
   ", origin, type, schema_version, step_id, actor, event_id, body_hash, salt, body, run_hash"
+
+// Without run_id, and without a body that lies in the archive.
+events::Event event_of(const pqxx::row& row);
 
 template <typename Row>
 std::vector<Row> rows_of(const pqxx::result& rows, Row (*row_of)(const pqxx::row&)) {

@@ -42,16 +42,17 @@ std::optional<RunRow> read_run(Reader::Impl& impl, std::int64_t run_no) {
   return run;
 }
 
-// The last event of a run with those of its life before it, of one moment, in order.
+// The last event of a run with those of its life before it, of one moment, in order; those keep their bodies in the
+// database, and of the last one nobody wants it.
 std::vector<events::Event> life_and_head(Reader::Impl& impl, std::int64_t run_no) {
-  return impl.events_of(query(
+  return rows_of(query(
       impl.connection, "life_and_head",
       "SELECT * FROM (SELECT " MUNIMENT_EVENT_COLUMNS
       " FROM event WHERE log_no = $1 AND run_no = $2 AND type IN (" MUNIMENT_HEAD_TYPES ")) life "
       "UNION ALL SELECT * FROM (SELECT " MUNIMENT_EVENT_COLUMNS
       " FROM event WHERE log_no = $1 AND run_no = $2 ORDER BY run_seq DESC LIMIT 1) head "
       "ORDER BY run_seq",
-      impl.params().integer(run_no)));
+      impl.params().integer(run_no)), event_of);
 }
 
 // With all ids known, one that is not among them is surely new, and nobody has to be asked for it.
@@ -109,11 +110,11 @@ std::optional<std::string> formatted(const std::optional<T>& value, Format forma
 }  // namespace
 
 std::vector<events::Event> Reader::Impl::life_of(std::int64_t run_no) {
-  return events_of(query(connection, "life_of",
+  return rows_of(query(connection, "life_of",
                          "SELECT " MUNIMENT_EVENT_COLUMNS
                          " FROM event WHERE log_no = $1 AND run_no = $2 AND "
                          "type IN (" MUNIMENT_LIFE_TYPES ") ORDER BY run_seq",
-                         params().integer(run_no)));
+                         params().integer(run_no)), event_of);
 }
 
 std::optional<std::int64_t> Reader::Impl::run_no_of(std::string_view run_id) {

@@ -2,13 +2,11 @@
 
 #include <fmt/format.h>
 
-#include "base/file.hpp"
 #include "base/tile_path.hpp"
 
 namespace muniment::verify {
 namespace {
 
-constexpr std::size_t file_bytes_max = std::size_t{32} << 20;
 constexpr std::size_t held_bytes_max = std::size_t{64} << 20;
 
 }  // namespace
@@ -25,12 +23,9 @@ Result<std::string_view> ArchivedBodies::body(std::int64_t seq) {
 
 Result<const BodyBundle*> ArchivedBodies::bundle(std::int64_t index) {
   if (const auto known = read_.find(index); known != read_.end()) return &known->second;
-  const std::string path = folder_ + "/" + bodies_path(index);
-  auto bytes = read_file(path, file_bytes_max);
-  if (!bytes && bytes.error().code == Errc::unavailable) return std::move(bytes).error();
-  if (!bytes) return Error(Errc::corrupt, bytes.error().message);
-  auto bundle = decode_bodies(*bytes);
-  if (!bundle) return Error(Errc::corrupt, path + ": " + bundle.error().message);
+  auto bundle = read_bodies(folder_, index);
+  if (!bundle && bundle.error().code == Errc::unavailable) return std::move(bundle).error();
+  if (!bundle) return Error(Errc::corrupt, bundle.error().message);
   std::size_t size = 0;
   for (const auto& event : *bundle) size += event ? event->body.size() : 0;
   if (held_bytes_ + size > held_bytes_max) {

@@ -11,6 +11,8 @@ from typing import Any
 
 from support import BUILD, Daemon, DaemonCase, wait_until
 
+from bundle import tar_of
+
 
 def muniment(daemon: Daemon, *words: object, json_output: bool = True) -> subprocess.CompletedProcess[str]:
     return subprocess.run([BUILD / "muniment", "--data", daemon.data, *(["--json"] if json_output else []), *map(str, words)],
@@ -25,13 +27,7 @@ def unpacked(path: pathlib.Path) -> dict[str, bytes]:
 
 
 def packed(members: dict[str, bytes], path: pathlib.Path) -> None:
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.USTAR_FORMAT) as archive:
-        for name, content in members.items():
-            header = tarfile.TarInfo(name)
-            header.size = len(content)
-            archive.addfile(header, io.BytesIO(content))
-    path.write_bytes(subprocess.run(["zstd", "-cq"], input=buffer.getvalue(), capture_output=True, check=True).stdout)
+    path.write_bytes(subprocess.run(["zstd", "-cq"], input=tar_of(members), capture_output=True, check=True).stdout)
 
 
 def lines(members: dict[str, bytes], name: str) -> list[dict[str, Any]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 import json
 import pathlib
 import subprocess
+import tempfile
 from typing import Any, Optional
 
 from support import BUILD, Daemon, DaemonCase, main, wait_until
@@ -90,7 +91,7 @@ class ReadThrough(Archived):
         self.assert_same(before)
         self.assert_same(middle)
         told = self.events("_log", types=["log.archived"])[-1]
-        self.assertEqual((told["seq"], told["body"]["partition"]), (done["seq"], number))
+        self.assertEqual((told["body"]["partition"], told["body"]["to_seq"]), (number, done["to_seq"]))
         self.verify()
         self.assertTrue(self.call("server.rebuild")["equal"])
 
@@ -188,6 +189,15 @@ class Erased(Archived):
 
 
 class Refused(Archived):
+    def test_a_partition_has_a_least_and_a_largest_size(self) -> None:
+        for bits, fits in ((9, False), (10, True), (24, True), (25, False)):
+            with tempfile.TemporaryDirectory() as folder:
+                config = pathlib.Path(folder) / "muniment.toml"
+                config.write_text(f"partition_bits = {bits}\n")
+                done = subprocess.run([BUILD / "muniment", "--config", config, "config", "print"], capture_output=True, text=True, check=False)
+                self.assertEqual(done.returncode == 0, fits, done.stdout + done.stderr)
+                self.assertEqual("partition_bits" in done.stderr, not fits, done.stderr)
+
     def test_what_is_not_full_or_archived_already(self) -> None:
         number = self.fill_partition()
         with self.refused("not_found"):
@@ -283,6 +293,8 @@ class Killed(Archived):
                 if not archived:
                     self.archive(number)
                 self.assert_same(before)
+                said = [event["body"]["partition"] for event in self.events("_log", types=["log.archived"])]
+                self.assertEqual(said.count(number), 1, "said once, whoever died")
                 self.verify()
 
 

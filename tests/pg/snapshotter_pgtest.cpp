@@ -2,7 +2,6 @@
 // is had back whatever was damaged.
 #include <gtest/gtest.h>
 
-#include <future>
 #include <map>
 #include <thread>
 
@@ -56,10 +55,7 @@ class SnapshotterTest : public testing::Test {
   }
 
   std::vector<events::Receipt> append_request(store::AppendRequest request) {
-    std::promise<Result<std::vector<events::Receipt>>> answer;
-    request.done = [&](Result<std::vector<events::Receipt>> result) { answer.set_value(std::move(result)); };
-    EXPECT_TRUE(appender_->submit(std::move(request)).ok());
-    auto result = answer.get_future().get();
+    auto result = store::append_and_wait(*appender_, std::move(request), 60s);
     EXPECT_TRUE(result.ok()) << (result ? "" : result.error().message);
     return result ? *result : std::vector<events::Receipt>();
   }

@@ -21,6 +21,17 @@ COLUMNS = {
     "evidence": "evidence_id log_no seq run_id type content pointer hash validator_id actor created_at"}
 
 
+def tar_of(members, format=tarfile.USTAR_FORMAT):
+    """The members, by name, in their order."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w", format=format) as tar:
+        for name, data in members.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            tar.addfile(info, io.BytesIO(data))
+    return out.getvalue()
+
+
 def _value(column, value):
     if value is not None and column in TIMES:
         return format_time(value)
@@ -83,13 +94,7 @@ class Bundle:
         files = [{"path": name, "sha256": hashlib.sha256(data).hexdigest(), "size_bytes": len(data)} for name, data in members.items()]
         members |= self.replaced
         members = {"bundle.json": json.dumps({**self.index, "files": files}).encode(), **members}
-        out = io.BytesIO()
-        with tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT) as tar:
-            for name, data in members.items():
-                info = tarfile.TarInfo(name)
-                info.size = len(data)
-                tar.addfile(info, io.BytesIO(data))
-        return out.getvalue()
+        return tar_of(members, tarfile.PAX_FORMAT)
 
     def write(self, path):
         subprocess.run(["zstd", "-q", "-f", "-o", str(path)], input=self.tar(), check=True)

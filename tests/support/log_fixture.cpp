@@ -1,7 +1,5 @@
 #include "support/log_fixture.hpp"
 
-#include <future>
-
 #include "base/json.hpp"
 #include "store/partitions.hpp"
 
@@ -41,12 +39,8 @@ void LogFixture::close_log() {
 }
 
 Result<std::vector<events::Receipt>> LogFixture::append(store::AppendRequest request) {
-  auto answered = std::make_shared<std::promise<Result<std::vector<events::Receipt>>>>();
-  auto answer = answered->get_future();
   if (request.actor.empty()) request.actor = "uid:1000";
-  request.done = [answered](Result<std::vector<events::Receipt>> receipts) { answered->set_value(std::move(receipts)); };
-  RETURN_IF_ERROR(appender->submit(std::move(request)));
-  return answer.get();
+  return store::append_and_wait(*appender, std::move(request), std::chrono::seconds(60));
 }
 
 events::Receipt LogFixture::append(const std::shared_ptr<store::Run>& run, std::string_view type, const std::string& body,

@@ -1,7 +1,5 @@
 #include "support/method_caller.hpp"
 
-#include <future>
-
 #include "store/partitions.hpp"
 
 namespace muniment::test {
@@ -76,7 +74,8 @@ void MethodCaller::open() {
   archive_ = std::make_unique<store::BodyArchive>(folder_.path() + "/archive");
   redactor_ = std::make_unique<audit::Redactor>(audit::RedactionOptions{folder_.path() + "/redactions", {uri_, log_no}}, clock_, *appender_,
                                                 *runs_, *tail_, *files_, *archive_, *snapshots_);
-  archiver_ = std::make_unique<audit::Archiver>(store::LogPlace{uri_, log_no, folder_.path() + "/archive"}, *publisher_, *archive_);
+  archiver_ = std::make_unique<audit::Archiver>(store::LogPlace{uri_, log_no, folder_.path() + "/archive"}, clock_, *appender_, *runs_, *publisher_,
+                                                *archive_);
   services_.reset(new gateway::Services{clock_, *appender_, *runs_, *tail_, *files_, *snapshots_, *halts_, *publisher_, *submitter_,
                                         *redactor_, *archiver_, folder_.path(), uri_, folder_.path() + "/munimentd.sock", clock_.now()});
 }
@@ -103,11 +102,7 @@ Result<gateway::Answer> MethodCaller::ask(std::string_view method, const std::st
 }
 
 Result<gateway::Reply> MethodCaller::append(gateway::PendingAppend pending) {
-  auto answered = std::make_shared<std::promise<Result<std::vector<events::Receipt>>>>();
-  auto future = answered->get_future();
-  pending.request.done = [answered](auto receipts) { answered->set_value(std::move(receipts)); };
-  if (Status submitted = appender_->submit(std::move(pending.request)); !submitted) return submitted.error();
-  Result<std::vector<events::Receipt>> receipts = future.get();
+  auto receipts = store::append_and_wait(*appender_, std::move(pending.request), std::chrono::seconds(60));
   if (receipts) return pending.finish(*services_, *receipts);
   if (pending.refused && !store::is_maybe_duplicate(receipts.error())) {
     return pending.refused(*services_, std::move(receipts).error());
