@@ -115,7 +115,8 @@ Status Archiver::announce(store::Reader& reader, const store::SealedPartition& p
   said.types = {"log.archived"};
   ASSIGN_OR_RETURN(const std::vector<events::Event> before, reader.events(said, partitions_max));
   for (const events::Event& event : before) {
-    const auto body = json::parse(event.body.value_or("{}"));
+    if (!event.body) continue;
+    const auto body = json::parse(*event.body);
     if (body && body->root()["partition"].as_int() == partition.number) return success();
   }
   json::Writer body;
