@@ -76,7 +76,8 @@ Status Publisher::settle_next_key() {
   announced.types = {"key.rotated"};
   announced.newest_first = true;
   ASSIGN_OR_RETURN(const auto newest, reader_.events(announced, 1));
-  const auto body = json::parse(newest.empty() ? "{}" : newest.front().body.value_or("{}"));
+  const std::string text = newest.empty() ? "{}" : newest.front().body.value_or("{}");
+  const auto body = json::parse(text);
   const bool ours = body && body->root()["new_key"].string_or("") == keys_.next()->verifier().text();
   Status settled = ours ? keys_.adopt_next() : keys_.drop_next();
   show_keys();

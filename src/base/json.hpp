@@ -48,6 +48,8 @@ class Document {
 
 // Errors: invalid_argument, with the byte offset and what to do.
 Result<Document> parse(std::string_view text);
+inline Result<Document> parse(const char* text) { return parse(std::string_view(text)); }
+Result<Document> parse(std::string&& text) = delete;  // the bytes would not outlive it
 
 // One value of a document; cheap to copy. A default-constructed Value is "absent": every `as_`
 // answers nullopt and every lookup is absent again, so that paths can be chained.

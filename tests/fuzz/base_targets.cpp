@@ -62,7 +62,8 @@ void try_patch(const std::string& text) {
     return;
   }
   require(tree.bytes() == tree.canonical().size(), "the patched tree counts other bytes");
-  require(json::parse(tree.canonical()).ok() || tree.levels() > 64, "the patched tree writes no JSON");
+  const std::string written = tree.canonical();
+  require(json::parse(written).ok() || tree.levels() > 64, "the patched tree writes no JSON");
 }
 
 void try_note(const std::string& text) {
