@@ -77,4 +77,16 @@ inline constexpr std::size_t page_items_max = 1'000;
 inline constexpr std::size_t page_bytes_max = 512 * 1024;
 inline constexpr std::size_t pointers_per_request_max = 1'000;
 
+// The lexical index (docs/retrieval.md)
+inline constexpr std::size_t word_bytes_max = 128;             // longer ones are not words: neither indexed nor asked for
+inline constexpr std::size_t compound_parts_max = 32;          // a longer path is cut there
+inline constexpr std::size_t words_per_chunk_max = 100'000;    // what stands behind them is not indexed
+inline constexpr std::size_t label_bytes_max = 200;            // a longer one is indexed by its hash
+inline constexpr std::size_t query_text_bytes_max = 64 * 1024; // of a longer query, the beginning is asked for
+inline constexpr std::size_t query_words_max = 4'096;          // that are looked up in the index …
+inline constexpr std::size_t query_terms_max = 64;             // … of which the rarest are searched for
+inline constexpr std::size_t query_phrases_max = 16;
+inline constexpr std::size_t lexical_hits_max = 10'000;
+inline constexpr std::size_t index_languages_max = 4;          // whose stems a query in no particular language has
+
 }  // namespace muniment::limits

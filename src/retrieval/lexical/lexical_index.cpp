@@ -1,0 +1,175 @@
+#include "retrieval/lexical/lexical_index.hpp"
+
+#include <atomic>
+#include <filesystem>
+#include <optional>
+#include <system_error>
+#include <unordered_map>
+#include <xapian.h>
+
+#include "base/text.hpp"
+#include "retrieval/lexical/layout.hpp"
+#include "retrieval/lexical/lexical_reader.hpp"
+#include "retrieval/lexical/terms.hpp"
+#include "retrieval/lexical/xapian_guard.hpp"
+
+namespace muniment::retrieval {
+namespace {
+
+Xapian::Document document_of(const LexicalChunk& chunk, Stemmer& stemmer) {
+  Xapian::Document document;
+  const ChunkTerms terms = terms_of(chunk, stemmer);
+  for (const auto& [term, count] : terms.scored) document.add_term(term, count);
+  for (const auto& [word, position] : terms.placed) document.add_posting(word, position, 0);
+  for (const std::string& label : chunk.facts.labels) document.add_boolean_term(label_term(label));
+  document.add_boolean_term(language_term(chunk.language));
+  document.add_value(layout::time_slot, sortable(chunk.facts.time_us));
+  document.add_value(layout::valid_from_slot, sortable(chunk.facts.valid_from));
+  document.add_value(layout::valid_to_slot, sortable(chunk.facts.valid_to));
+  return document;
+}
+
+// A database that is written in transactions, so that Xapian's own flushes are not yet commits.
+class Part {
+ public:
+  void open(const std::string& path) {
+    database_ = Xapian::WritableDatabase(path, Xapian::DB_CREATE_OR_OPEN | Xapian::DB_BACKEND_GLASS);
+  }
+  Xapian::WritableDatabase& changed() {
+    if (!in_transaction_) database_.begin_transaction();
+    in_transaction_ = true;
+    return database_;
+  }
+  bool is_changed() const { return in_transaction_; }
+  void commit() {
+    if (in_transaction_) database_.commit_transaction();
+    in_transaction_ = false;
+  }
+  const Xapian::WritableDatabase& database() const { return database_; }
+
+  // 0 for a new one; nullopt for what cannot have been written here.
+  std::optional<std::int64_t> number(const char* key) const {
+    const std::string text = database_.get_metadata(key);
+    return text.empty() ? 0 : parse_decimal(text);
+  }
+  std::optional<Xapian::Document> find(ChunkId id) const try {
+    return database_.get_document(id);
+  } catch (const Xapian::DocNotFoundError&) {
+    return std::nullopt;
+  }
+  // Whether it is new, or follows the rules of this version.
+  bool readable() const {
+    const std::string rules = database_.get_metadata(layout::rules_key);
+    return rules == term_rules || (rules.empty() && database_.get_doccount() == 0 && number(layout::next_seq_key) == 0);
+  }
+
+ private:
+  Xapian::WritableDatabase database_;
+  bool in_transaction_ = false;
+};
+
+class XapianIndex final : public LexicalIndex {
+ public:
+  explicit XapianIndex(std::string folder) : folder_(std::move(folder)) {}
+
+  Status start() {
+    std::error_code failed;
+    std::filesystem::create_directories(folder_, failed);
+    if (failed) return lexical_error(Errc::system_error, "making its folder", failed.message());
+    return guarded("opening", [&]() -> Status {
+      history_.open(layout::history(folder_));
+      live_.open(layout::live(folder_));
+      const auto next = live_.number(layout::next_seq_key), history_next = history_.number(layout::next_seq_key);
+      const auto expected = live_.number(layout::history_seq_key);
+      if (!next || !history_next || !expected || !live_.readable() || !history_.readable() || *history_next < *expected ||
+          (*next == 0 && *history_next > 0)) {
+        return lexical_error(Errc::corrupt, "opening", "its two databases do not fit together, or are of another version");
+      }
+      watermark_ = *next;
+      chunks_ = live_.database().get_doccount();
+      return success();
+    });
+  }
+
+  Status add(const LexicalChunk& chunk) override {
+    if (chunk.id == 0) return Error(Errc::invalid_argument, "a chunk's id is at least 1");
+    return write("adding a chunk", [&] {
+      live_.changed().replace_document(chunk.id, document_of(chunk, stemmer(chunk.language)));
+    });
+  }
+
+  Status close(ChunkId id, std::int64_t valid_to) override {
+    return write("closing a chunk", [&] {
+      std::optional<Xapian::Document> document = live_.find(id);
+      if (!document) return;  // closed before a crash, or removed
+      document->add_value(layout::valid_to_slot, sortable(valid_to));
+      history_.changed().replace_document(id, *document);
+      live_.changed().delete_document(id);
+    });
+  }
+
+  Status remove(ChunkId id) override {
+    return write("removing a chunk", [&] {
+      if (live_.find(id)) live_.changed().delete_document(id);
+      if (history_.find(id)) history_.changed().delete_document(id);
+    });
+  }
+
+  Status commit(std::int64_t next_seq) override {
+    const std::string text = std::to_string(next_seq);
+    RETURN_IF_ERROR(write("committing", [&] {
+      const bool moved = history_.is_changed();
+      if (moved) stamp(history_, text);
+      history_.commit();
+      stamp(live_, text);
+      if (moved) live_.changed().set_metadata(layout::history_seq_key, text);
+      live_.commit();
+      chunks_ = live_.database().get_doccount();
+    }));
+    watermark_ = next_seq;
+    return success();
+  }
+
+  std::int64_t watermark() const override { return watermark_; }
+  std::int64_t chunks() const override { return chunks_; }
+  Result<std::unique_ptr<LexicalReader>> reader() override { return open_lexical_reader(folder_); }
+
+ private:
+  static void stamp(Part& part, const std::string& next_seq) {
+    part.changed().set_metadata(layout::rules_key, std::string(term_rules));
+    part.changed().set_metadata(layout::next_seq_key, next_seq);
+  }
+
+  // After an error nothing more is written: what Xapian holds in memory may be half of a change.
+  template <typename Work>
+  Status write(const char* doing, Work work) {
+    if (failed_) return *failed_;
+    Status done = guarded(doing, [&]() -> Status {
+      work();
+      return success();
+    });
+    if (!done) failed_ = done.error();
+    return done;
+  }
+
+  Stemmer& stemmer(std::string_view language) {
+    return stemmers_.try_emplace(std::string(language), language).first->second;
+  }
+
+  std::string folder_;
+  Part live_, history_;
+  std::unordered_map<std::string, Stemmer> stemmers_;
+  std::optional<Error> failed_;
+  std::atomic<std::int64_t> watermark_ = 0;  // read by other threads
+  std::atomic<std::int64_t> chunks_ = 0;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<LexicalIndex>> LexicalIndex::open(const std::string& folder) {
+  auto index = std::make_unique<XapianIndex>(folder);
+  RETURN_IF_ERROR(index->start());
+  return std::unique_ptr<LexicalIndex>(std::move(index));
+}
+
+}  // namespace muniment::retrieval

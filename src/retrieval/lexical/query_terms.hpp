@@ -1,0 +1,30 @@
+// What a query asks the lexical index for: groups of terms. The terms of a group are forms of one word (its
+// stem in each language of the index, its spelling as one word) and count as one.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "retrieval/lexical/lexical_index.hpp"
+#include "retrieval/lexical/terms.hpp"
+
+namespace muniment::retrieval {
+
+struct TermGroup {
+  std::vector<std::string> forms;  // never empty, no form twice
+  std::uint32_t count = 1;         // how often the query has it
+};
+
+struct QueryTerms {
+  std::vector<TermGroup> groups;                   // in the order of the query
+  std::vector<std::vector<std::string>> phrases;   // words that must stand one behind the other
+};
+
+// `languages`: whose stems a word is looked up by, if the query names none.
+QueryTerms query_terms(const LexicalQuery& query, const std::vector<std::string>& languages,
+                       std::map<std::string, Stemmer, std::less<>>& stemmers);
+
+}  // namespace muniment::retrieval

@@ -1,0 +1,94 @@
+#include "retrieval/lexical/terms.hpp"
+
+#include <unordered_map>
+#include <xapian.h>
+
+#include "base/limits.hpp"
+#include "base/sha256.hpp"
+
+namespace muniment::retrieval {
+namespace {
+
+constexpr std::size_t stems_kept = 50'000;   // of a language; then the table is emptied
+constexpr std::uint32_t title_weight = 2;    // a word of the title or the heading counts as two of the text
+constexpr std::uint32_t field_gap = 100;     // positions between fields: no phrase reaches over it
+
+Xapian::Stem snowball(std::string_view language) try {
+  return Xapian::Stem(language.empty() ? "none" : std::string(language));
+} catch (const Xapian::InvalidArgumentError&) {
+  return Xapian::Stem("none");
+}
+
+}  // namespace
+
+struct Stemmer::State {
+  Xapian::Stem stem;
+  std::unordered_map<std::string, std::string> known;
+
+  const std::string& stem_of(const std::string& word) {
+    if (known.size() >= stems_kept) known.clear();
+    const auto [at, added] = known.try_emplace(word);
+    if (added) at->second = folded(stem(word));
+    return at->second;
+  }
+};
+
+Stemmer::Stemmer(std::string_view language) : state_(new State{snowball(language), {}}) {}
+Stemmer::Stemmer(Stemmer&&) noexcept = default;
+Stemmer::~Stemmer() = default;
+
+std::vector<std::string> Stemmer::stems_of(const Word& word) {
+  if (word.kind == Word::Kind::character || word.kind == Word::Kind::pair) return {word.text};
+  std::vector<std::string> stems = {state_->stem_of(word.for_stemmer())};
+  if (!word.lower.empty()) {
+    const std::string& bare = state_->stem_of(word.text);
+    if (bare != stems.front()) stems.push_back(bare);
+  }
+  return stems;
+}
+
+namespace {
+
+// Adds a field's words behind position `base` and answers where the next field begins.
+std::uint32_t add_field(std::string_view text, std::uint32_t weight, std::uint32_t base, Stemmer& stemmer, ChunkTerms& terms) {
+  std::uint32_t last = base;
+  for (Word& word : words_of(text, limits::words_per_chunk_max)) {
+    last = base + word.position;
+    if (word.kind == Word::Kind::whole) {
+      terms.scored[whole_prefix + word.text] += weight;
+      continue;
+    }
+    for (const std::string& stem : stemmer.stems_of(word)) terms.scored[stem_prefix + stem] += weight;
+    if (word.kind != Word::Kind::pair) terms.placed.emplace_back(std::move(word.text), last);
+  }
+  return last == base ? base : last + field_gap;
+}
+
+}  // namespace
+
+ChunkTerms terms_of(const LexicalChunk& chunk, Stemmer& stemmer) {
+  ChunkTerms terms;
+  std::uint32_t base = add_field(chunk.title, title_weight, 0, stemmer, terms);
+  base = add_field(chunk.heading, title_weight, base, stemmer, terms);
+  add_field(chunk.text, 1, base, stemmer, terms);
+  return terms;
+}
+
+std::string label_term(std::string_view label) {
+  // Xapian stores a NUL as two bytes, and a term has 245.
+  if (label.size() <= limits::label_bytes_max && label.find('\0') == std::string_view::npos) return "L" + std::string(label);
+  return "H" + to_hex(sha256(label));
+}
+
+std::string language_term(std::string_view language) {
+  return language_prefix + std::string(language.empty() ? "none" : language.substr(0, 16));
+}
+
+std::string sortable(std::int64_t number) {
+  auto bits = static_cast<std::uint64_t>(number) ^ (std::uint64_t{1} << 63);
+  std::string bytes(8, '\0');
+  for (std::size_t i = 8; i-- > 0; bits >>= 8) bytes[i] = static_cast<char>(bits & 0xff);
+  return bytes;
+}
+
+}  // namespace muniment::retrieval

@@ -1,0 +1,40 @@
+// The edge that Xapian's exceptions do not cross. What they mean: another process changes the index or
+// holds it, or the machine cannot read it just now (unavailable), or its files are damaged (corrupt), which
+// is also what an absurd allocation comes from.
+#pragma once
+
+#include <exception>
+#include <string>
+#include <xapian.h>
+
+#include "base/result.hpp"
+
+namespace muniment::retrieval {
+
+inline Error lexical_error(Errc code, const char* doing, const std::string& what) {
+  return Error(code, std::string("lexical index, ") + doing + ": " + what);
+}
+
+// `work` returns a Result. Let DatabaseModifiedError through with `retry`: reopen and call again.
+template <typename Work>
+auto guarded(const char* doing, Work work) -> decltype(work()) {
+  try {
+    return work();
+  } catch (const Xapian::DatabaseModifiedError& error) {
+    return lexical_error(Errc::unavailable, doing, error.get_msg());
+  } catch (const Xapian::DatabaseLockError& error) {
+    return lexical_error(Errc::unavailable, doing, error.get_msg());
+  } catch (const Xapian::DatabaseCreateError& error) {
+    return lexical_error(Errc::system_error, doing, error.get_msg());
+  } catch (const Xapian::Error& error) {
+    // A plain DatabaseError with an error of the system is the disk's; without one, the file's content.
+    const char* system = error.get_error_string();
+    const bool plain = std::string_view(error.get_type()) == "DatabaseError";
+    if (plain && system) return lexical_error(Errc::unavailable, doing, error.get_msg() + " (" + system + ")");
+    return lexical_error(Errc::corrupt, doing, error.get_description());
+  } catch (const std::exception& error) {
+    return lexical_error(Errc::corrupt, doing, error.what());
+  }
+}
+
+}  // namespace muniment::retrieval
