@@ -55,6 +55,7 @@ OWNERS = {
     "xapian": ["retrieval/*.cpp", "retrieval/lexical/xapian_guard.hpp", "verify/*.cpp"],
     "utf8proc.h": ["retrieval/*.cpp"],
     "rocksdb/": ["retrieval/*.cpp", "verify/*.cpp"],
+    "utf8proc.h": ["retrieval/*.cpp"],
     "archive.h": ["base/tar_archive.cpp"],
     "archive_entry.h": ["base/tar_archive.cpp"],
     "curl/": ["base/http.cpp"],

@@ -71,6 +71,10 @@ inline constexpr std::size_t bundle_nodes_max = 64 << 20;
 inline constexpr std::size_t notes_per_witness_max = 100'000;
 inline constexpr std::int64_t tile_index_max = std::int64_t{1} << 47;  // times 1,000 and 256 it still fits 64 bits
 
+// Embedders
+inline constexpr std::size_t lsa_terms_max = 60'000;
+inline constexpr std::size_t lsa_dimension_max = 1'024;
+
 // Pages of a reply
 inline constexpr std::size_t page_items_default = 100;
 inline constexpr std::size_t page_items_max = 1'000;
