@@ -90,6 +90,7 @@ inline constexpr std::size_t query_text_bytes_max = 64 * 1024; // of a longer qu
 inline constexpr std::size_t query_words_max = 4'096;          // that are looked up in the index …
 inline constexpr std::size_t query_terms_max = 64;             // … of which the rarest are searched for
 inline constexpr std::size_t query_phrases_max = 16;
+inline constexpr std::size_t query_filters_max = 64;           // of its markup
 inline constexpr std::size_t lexical_hits_max = 10'000;
 inline constexpr std::size_t index_languages_max = 4;          // whose stems a query in no particular language has
 

@@ -1,0 +1,23 @@
+// What a query is also asked as, where its first answer is not strong and no hook says better: built in, cheap,
+// and without any knowledge but that of the language's function words. Pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace muniment::retrieval {
+
+struct Expansions {
+  std::vector<std::string> lexical;
+  std::vector<std::string> vector;
+};
+
+// Questions without their function words ("what is the port of the proxy" → "port proxy"); nothing for a query
+// that has none, or nothing else.
+Expansions heuristic_expansions(std::string_view text);
+
+// Whether a lower-case word says nothing by itself: the, what, did … of English, German, French, Spanish.
+bool is_function_word(std::string_view word);
+
+}  // namespace muniment::retrieval

@@ -1,0 +1,106 @@
+#include "retrieval/plan/fusion.hpp"
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+
+namespace muniment::retrieval {
+namespace {
+
+// How much a list counts beside the others of its lane.
+double share_of(const Profile& profile, const RankedList& list) { return list.original ? profile.original_weight : 1; }
+
+struct Scale {
+  double low = 0, width = 0;
+  double operator()(double score) const { return width > 0 ? (score - low) / width : 1; }
+};
+
+Scale scale_of(std::span<const Hit> hits) {
+  double low = hits.front().score, high = low;
+  for (const Hit& hit : hits) {
+    low = std::min(low, hit.score);
+    high = std::max(high, hit.score);
+  }
+  return {low, high - low};
+}
+
+double bonus_of(const Profile& profile, int best_rank) {
+  if (best_rank == 1) return profile.rank_one_bonus;
+  return best_rank <= 3 ? profile.rank_two_three_bonus : 0;
+}
+
+// Sums of floating-point numbers depend on their order: the lists are taken in one that is theirs.
+std::vector<const RankedList*> in_order(std::span<const RankedList> lists) {
+  std::vector<const RankedList*> order;
+  for (const RankedList& list : lists) {
+    if (!list.hits.empty()) order.push_back(&list);
+  }
+  const auto before = [](const RankedList* a, const RankedList* b) {
+    if (a->lane != b->lane) return a->lane < b->lane;
+    if (a->original != b->original) return a->original;
+    if (a->weight != b->weight) return a->weight > b->weight;
+    return std::lexicographical_compare(a->hits.begin(), a->hits.end(), b->hits.begin(), b->hits.end(),
+                                        [](const Hit& x, const Hit& y) {
+                                          return std::pair(x.chunk, x.score) < std::pair(y.chunk, y.score);
+                                        });
+  };
+  std::sort(order.begin(), order.end(), before);
+  return order;
+}
+
+void note_lane(Fused& fused, std::string_view lane, double score) {
+  for (auto& [name, best] : fused.lanes) {
+    if (name == lane) {
+      best = std::max(best, score);
+      return;
+    }
+  }
+  fused.lanes.emplace_back(lane, score);
+}
+
+}  // namespace
+
+std::vector<Fused> fuse(const Profile& profile, std::span<const RankedList> lists) {
+  const std::vector<const RankedList*> order = in_order(lists);
+  std::map<std::string_view, double> shares;  // of all lists of a lane, also of those that found nothing
+  for (const RankedList& list : lists) shares[list.lane] += share_of(profile, list);
+
+  std::unordered_map<ChunkId, Fused> found;
+  for (const RankedList* list : order) {
+    const Scale scale = scale_of(list->hits);
+    const double share = share_of(profile, *list);
+    for (std::size_t i = 0; i < list->hits.size(); i++) {
+      const Hit& hit = list->hits[i];
+      const int rank = static_cast<int>(i) + 1;
+      Fused& fused = found[hit.chunk];
+      fused.chunk = hit.chunk;
+      fused.best_rank = fused.best_rank == 0 ? rank : std::min(fused.best_rank, rank);
+      fused.score += profile.fusion == FusionKind::rrf ? list->weight * share / (profile.rrf_k + rank)
+                                                       : list->weight * share / shares[list->lane] * scale(hit.score);
+      note_lane(fused, list->lane, hit.score);
+    }
+  }
+
+  std::vector<Fused> result;
+  result.reserve(found.size());
+  for (auto& [chunk, fused] : found) {
+    fused.score += bonus_of(profile, fused.best_rank);
+    result.push_back(std::move(fused));
+  }
+  std::sort(result.begin(), result.end(), [](const Fused& a, const Fused& b) {
+    if (a.score != b.score) return a.score > b.score;
+    return std::pair(a.best_rank, a.chunk) < std::pair(b.best_rank, b.chunk);
+  });
+  return result;
+}
+
+double confidence_of(const Profile& profile, double score, std::span<const RankedList> lists) {
+  double most = 1;
+  if (profile.fusion == FusionKind::rrf) {
+    most = profile.rank_one_bonus;
+    for (const RankedList& list : lists) most += list.weight * share_of(profile, list) / (profile.rrf_k + 1);
+  }
+  return most > 0 ? std::clamp(score / most, 0.0, 1.0) : 0;
+}
+
+}  // namespace muniment::retrieval

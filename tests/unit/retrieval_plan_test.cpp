@@ -1,0 +1,326 @@
+// The plan of a query: its markup, its lanes, how their lists become one, and what reranking may change.
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <algorithm>
+#include <limits>
+#include <random>
+
+#include "retrieval/plan/blend.hpp"
+#include "retrieval/plan/expansions.hpp"
+#include "retrieval/plan/fusion.hpp"
+#include "retrieval/plan/markup.hpp"
+#include "retrieval/plan/profile.hpp"
+
+namespace muniment::retrieval {
+namespace {
+
+using Strings = std::vector<std::string>;
+
+const Profile& profile(std::string_view name) { return **find_profile(name); }
+
+// ---- markup
+
+Markup parsed(std::string_view query) {
+  auto markup = parse_markup(query);
+  EXPECT_TRUE(markup.ok()) << markup.error().message;
+  return markup ? *markup : Markup{};
+}
+
+std::string refusal(std::string_view query) {
+  const auto markup = parse_markup(query);
+  if (markup) return "accepted";
+  EXPECT_EQ(markup.error().code, Errc::invalid_argument);
+  return markup.error().message;
+}
+
+TEST(Markup, EveryFilterIsReadAndTheRestIsText) {
+  const Markup markup = parsed("in:notes port  type:markdown tag:legal tag:\"two words\" run:r1 \"exact words\" of proxy");
+  EXPECT_EQ(markup.text, "port of proxy");
+  EXPECT_EQ(markup.phrases, Strings{"exact words"});
+  EXPECT_EQ(markup.corpora, Strings{"notes"});
+  EXPECT_EQ(markup.types, Strings{"markdown"});
+  EXPECT_EQ(markup.tags, (Strings{"legal", "two words"}));
+  EXPECT_EQ(markup.runs, Strings{"r1"});
+  const Filter filter = filter_of(markup);
+  EXPECT_EQ(filter.all_of, (std::vector<Strings>{{"corpus:notes"}, {"type:markdown"}, {"run:r1"}, {"tag:legal"}, {"tag:two words"}}));
+}
+
+TEST(Markup, ADayIsAWholeDay) {
+  const Markup markup = parsed("before:2026-01-02 after:2026-01-01 asof:2026-01-10 x");
+  EXPECT_EQ(format_time(*markup.before), "2026-01-02T00:00:00.000000Z");
+  EXPECT_EQ(format_time(*markup.after), "2026-01-01T23:59:59.999999Z");
+  EXPECT_EQ(format_time(*markup.as_of), "2026-01-10T23:59:59.999999Z");
+  EXPECT_EQ(format_time(*parsed("asof:2026-01-10T12:00:00+02:00").as_of), "2026-01-10T10:00:00.000000Z");
+}
+
+TEST(Markup, WhatIsNoFilterStaysText) {
+  for (const char* text : {"std::vector", "https://example.org/a?b=c", "ev://run/r1#e5", "note:this", "in::x", "type://y", "Before:x",
+                           "begin:2026-01-01", "a:b", ":", "10:30", "within:x"}) {
+    EXPECT_EQ(parsed(text).text, text);
+  }
+  EXPECT_EQ(parsed("he said \"so").text, "he said \"so");  // a quote that does not end
+  EXPECT_EQ(parsed("\"\" \"  \"").phrases, Strings{});
+  EXPECT_EQ(parsed("AND OR NOT -x +y (z) *").text, "AND OR NOT -x +y (z) *");
+}
+
+TEST(Markup, WhatIsWrongIsSaid) {
+  EXPECT_EQ(refusal("before:yesterday x"), "filter before: \"yesterday\" is no date: write 2026-01-31 or 2026-01-31T18:00:00Z");
+  EXPECT_EQ(refusal("after:2026-02-30"), "filter after: \"2026-02-30\" is no date: write 2026-01-31 or 2026-01-31T18:00:00Z");
+  EXPECT_EQ(refusal("asof:2026-13-01T00:00:00Z").substr(0, 12), "filter asof:");
+  EXPECT_EQ(refusal("in: notes"), "filter in: has no value: write in:VALUE without a space");
+  EXPECT_EQ(refusal("tag:\"\""), "filter tag: has no value: write tag:VALUE without a space");
+  EXPECT_EQ(refusal("after:2026-01-01 after:2026-01-02"), "filter after: is given twice");
+  std::string many;
+  for (int i = 0; i < 65; i++) many += "tag:t" + std::to_string(i) + " ";
+  EXPECT_EQ(refusal(many), "a query has at most 64 filters");
+}
+
+// ---- profiles and lanes
+
+std::string spelled(const std::vector<LaneWeight>& lanes) {
+  std::string text;
+  for (const LaneWeight& lane : lanes) text += std::string(lane.lane) + "=" + std::to_string(std::lround(lane.weight * 1000)) + " ";
+  return text;
+}
+
+TEST(Profile, TheFirstSetWhoseLanesAreThereIsChosen) {
+  const Profile& muniment = profile("");
+  EXPECT_EQ(muniment.name, "muniment-1");
+  const auto chosen = [&](LaneChoice choice, const Strings& available) { return spelled(choose_lanes(muniment, choice, available)); };
+  EXPECT_EQ(chosen(LaneChoice::all, {"hash", "lexical", "lsa", "use-lite"}), "lexical=500 lsa=250 use-lite=250 ");
+  EXPECT_EQ(chosen(LaneChoice::all, {"hash", "lexical", "lsa"}), "lexical=650 lsa=350 ");
+  EXPECT_EQ(chosen(LaneChoice::all, {"hash", "lexical"}), "lexical=650 hash=350 ");
+  EXPECT_EQ(chosen(LaneChoice::all, {"lexical"}), "lexical=1000 ");
+  EXPECT_EQ(chosen(LaneChoice::lexical_only, {"hash", "lexical", "lsa", "use-lite"}), "lexical=1000 ");
+  EXPECT_EQ(chosen(LaneChoice::vectors_only, {"hash", "lexical", "lsa", "use-lite"}), "lsa=500 use-lite=500 ");
+  EXPECT_EQ(chosen(LaneChoice::vectors_only, {"lexical"}), "");
+}
+
+TEST(Profile, TheTypoLaneJoinsWhereWordsFoundTooLittle) {
+  const Strings available = {"hash", "lexical", "lsa"};
+  const auto chosen = choose_lanes(default_profile(), LaneChoice::all, available);
+  EXPECT_FALSE(typo_lane_joins(chosen, 10, 10));
+  ASSERT_TRUE(typo_lane_joins(chosen, 9, 10));
+  EXPECT_EQ(spelled(with_typo_lane(default_profile(), chosen)), "lexical=481 lsa=259 hash=259 ");
+  EXPECT_FALSE(typo_lane_joins(choose_lanes(default_profile(), LaneChoice::lexical_only, available), 0, 10));
+}
+
+TEST(Profile, AnUnknownOneNamesThoseThereAre) {
+  const auto found = find_profile("muniment-0");
+  ASSERT_FALSE(found.ok());
+  EXPECT_EQ(found.error().code, Errc::invalid_argument);
+  EXPECT_EQ(found.error().message, "no such profile; there are muniment-1, kairos");
+}
+
+TEST(Profile, AProbeIsStrongWhenItsFirstHitLeadsClearly) {
+  const auto strong = [](std::vector<double> scores) { return probe_is_strong(default_profile(), scores); };
+  EXPECT_TRUE(strong({13.1, 10}));
+  EXPECT_FALSE(strong({12.9, 10}));
+  EXPECT_FALSE(strong({12.9}));
+  EXPECT_FALSE(strong({}));
+}
+
+TEST(Expansions, AQuestionIsAlsoAskedWithoutItsFunctionWords) {
+  EXPECT_EQ(heuristic_expansions("What is the port of the proxy?").lexical, Strings{"port proxy?"});
+  EXPECT_EQ(heuristic_expansions("Wie heißt das Haus").vector, Strings{"heißt Haus"});
+  EXPECT_EQ(heuristic_expansions("port proxy").lexical, Strings{});
+  EXPECT_EQ(heuristic_expansions("to be or not to be").lexical, Strings{});
+  EXPECT_EQ(heuristic_expansions("").lexical, Strings{});
+}
+
+// ---- fusion
+
+using Hits = std::vector<Hit>;
+
+std::vector<ChunkId> order_of(const std::vector<Fused>& fused) {
+  std::vector<ChunkId> ids;
+  for (const Fused& one : fused) ids.push_back(one.chunk);
+  return ids;
+}
+
+double score_of(const std::vector<Fused>& fused, ChunkId chunk) {
+  for (const Fused& one : fused) {
+    if (one.chunk == chunk) return one.score;
+  }
+  return -1;
+}
+
+TEST(Fusion, KairosIsTheSeedsArithmetic) {
+  const Hits original = {{1, 9}, {2, 8}, {3, 7}, {5, 1}}, expansion = {{3, 4}, {4, 3}, {2, 2}, {6, 1}};
+  const RankedList lists[] = {{"lexical", 1, true, original}, {"lexical", 1, false, expansion}};
+  const auto fused = fuse(profile("kairos"), lists);
+  EXPECT_NEAR(score_of(fused, 1), 2.0 / 61 + .05, 1e-12);
+  EXPECT_NEAR(score_of(fused, 2), 2.0 / 62 + 1.0 / 63 + .02, 1e-12);
+  EXPECT_NEAR(score_of(fused, 3), 2.0 / 63 + 1.0 / 61 + .05, 1e-12);  // one bonus, of its best rank
+  EXPECT_NEAR(score_of(fused, 4), 1.0 / 62 + .02, 1e-12);
+  EXPECT_NEAR(score_of(fused, 5), 2.0 / 64, 1e-12);
+  EXPECT_NEAR(score_of(fused, 6), 1.0 / 64, 1e-12);
+  EXPECT_EQ(order_of(fused), (std::vector<ChunkId>{3, 1, 2, 4, 5, 6}));
+  EXPECT_NEAR(confidence_of(profile("kairos"), .05 + 3.0 / 61, lists), 1, 1e-12);
+}
+
+TEST(Fusion, MinMaxWeighsScaledScoresByLane) {
+  const Hits words = {{1, 20}, {2, 15}, {3, 10}}, vectors = {{2, .9}, {4, .5}, {1, .1}};
+  const RankedList lists[] = {{"lexical", .65, true, words}, {"lsa", .35, true, vectors}};
+  const auto fused = fuse(default_profile(), lists);
+  EXPECT_NEAR(score_of(fused, 1), .65, 1e-12);
+  EXPECT_NEAR(score_of(fused, 2), .65 * .5 + .35, 1e-12);
+  EXPECT_NEAR(score_of(fused, 3), 0, 1e-12);
+  EXPECT_NEAR(score_of(fused, 4), .35 * .5, 1e-12);
+  EXPECT_EQ(order_of(fused), (std::vector<ChunkId>{2, 1, 4, 3}));
+  ASSERT_EQ(fused[0].lanes.size(), 2u);
+  EXPECT_EQ(fused[0].lanes[0].second, 15);
+  EXPECT_EQ(fused[0].best_rank, 1);
+}
+
+TEST(Fusion, AnExpansionCountsHalfOfTheOriginalQuery) {
+  const Hits original = {{1, 2}, {2, 1}}, expansion = {{2, 2}, {1, 1}};
+  const RankedList lists[] = {{"lexical", 1, true, original}, {"lexical", 1, false, expansion}};
+  const auto fused = fuse(default_profile(), lists);
+  EXPECT_NEAR(score_of(fused, 1), 2.0 / 3, 1e-12);
+  EXPECT_NEAR(score_of(fused, 2), 1.0 / 3, 1e-12);
+}
+
+TEST(Fusion, TiesGoToTheBetterRankThenToTheLowerId) {
+  const Hits words = {{9, 1}}, vectors = {{4, 1}, {3, 1}};
+  const RankedList lists[] = {{"lexical", .5, true, words}, {"lsa", .5, true, vectors}};
+  EXPECT_EQ(order_of(fuse(default_profile(), lists)), (std::vector<ChunkId>{4, 9, 3}));
+  EXPECT_TRUE(fuse(default_profile(), {}).empty());
+}
+
+struct Lists {
+  std::vector<Hits> hits;
+  std::vector<RankedList> lists;
+};
+
+Lists arbitrary_lists(std::uint32_t seed) {
+  static constexpr std::string_view lanes[] = {"lexical", "lsa", "use-lite"};
+  std::mt19937 random(seed);
+  Lists made;
+  const std::size_t count = 1 + random() % 5;
+  for (std::size_t i = 0; i < count; i++) {
+    std::vector<ChunkId> ids(40);
+    for (std::size_t j = 0; j < ids.size(); j++) ids[j] = static_cast<ChunkId>(j + 1);
+    std::shuffle(ids.begin(), ids.end(), random);
+    ids.resize(random() % 30);
+    Hits hits;
+    for (const ChunkId id : ids) hits.push_back({id, static_cast<double>(random() % 20)});
+    std::stable_sort(hits.begin(), hits.end(), [](const Hit& a, const Hit& b) { return a.score > b.score; });
+    made.hits.push_back(std::move(hits));
+  }
+  for (std::size_t i = 0; i < count; i++) made.lists.push_back({lanes[random() % 3], .3, random() % 2 == 0, made.hits[i]});
+  return made;
+}
+
+TEST(FusionProperty, TheOrderOfTheListsDoesNotMatter) {
+  EXPECT_TRUE(rc::check([](std::uint32_t seed) {
+    const Lists made = arbitrary_lists(seed);
+    std::vector<RankedList> shuffled = made.lists;
+    std::shuffle(shuffled.begin(), shuffled.end(), std::mt19937(seed + 1));
+    for (const char* name : {"muniment-1", "kairos"}) {
+      const auto first = fuse(profile(name), made.lists), second = fuse(profile(name), shuffled);
+      RC_ASSERT(order_of(first) == order_of(second));
+      for (std::size_t i = 0; i < first.size(); i++) RC_ASSERT(first[i].score == second[i].score);
+    }
+  }));
+}
+
+std::size_t rank_of(const std::vector<Fused>& fused, ChunkId chunk) {
+  const auto ids = order_of(fused);
+  return static_cast<std::size_t>(std::find(ids.begin(), ids.end(), chunk) - ids.begin());
+}
+
+TEST(FusionProperty, ABetterPlaceInOneListNeverRanksLower) {
+  EXPECT_TRUE(rc::check([](std::uint32_t seed) {
+    Lists made = arbitrary_lists(seed);
+    Hits& list = made.hits[seed % made.hits.size()];
+    RC_PRE(list.size() > 3);
+    const std::size_t at = 2 + seed % (list.size() - 3);  // neither the first nor the last: the scale stays
+    const ChunkId chunk = list[at].chunk;
+    std::vector<std::size_t> before;
+    for (const char* name : {"muniment-1", "kairos"}) before.push_back(rank_of(fuse(profile(name), made.lists), chunk));
+    // It takes the place and the score of the one above.
+    std::swap(list[at].chunk, list[at - 1].chunk);
+    std::vector<std::size_t> after;
+    for (const char* name : {"muniment-1", "kairos"}) after.push_back(rank_of(fuse(profile(name), made.lists), chunk));
+    RC_ASSERT(after[0] <= before[0]);
+    RC_ASSERT(after[1] <= before[1]);
+  }));
+}
+
+TEST(FusionProperty, TheScoreOfTheBestIsAtMostTheSumOfTheWeights) {
+  EXPECT_TRUE(rc::check([](std::uint32_t seed) {
+    const Lists made = arbitrary_lists(seed);
+    const auto fused = fuse(default_profile(), made.lists);
+    for (const Fused& one : fused) {
+      RC_ASSERT(one.score >= 0 && one.score <= .9 + 1e-9);
+      const double confidence = confidence_of(default_profile(), one.score, made.lists);
+      RC_ASSERT(confidence >= 0 && confidence <= 1);
+    }
+    for (std::size_t i = 1; i < fused.size(); i++) {
+      RC_ASSERT(confidence_of(profile("kairos"), fused[i - 1].score, made.lists) >= confidence_of(profile("kairos"), fused[i].score, made.lists));
+    }
+  }));
+}
+
+// ---- blending
+
+std::vector<Blended> blended(std::string_view name, const std::vector<double>& rerank) {
+  std::vector<Reranked> candidates;
+  for (std::size_t i = 0; i < rerank.size(); i++) candidates.push_back({static_cast<ChunkId>(i + 1), 1 - .01 * static_cast<double>(i), rerank[i]});
+  return blend(profile(name), candidates, 0);
+}
+
+double blended_score(const std::vector<Blended>& all, ChunkId chunk) {
+  for (const Blended& one : all) {
+    if (one.chunk == chunk) return one.score;
+  }
+  return -1;
+}
+
+TEST(Blend, KairosIsTheSeedsArithmetic) {
+  std::vector<double> rerank(12, 0.0);
+  rerank[1] = 1;
+  rerank[3] = .5;
+  rerank[10] = 1;
+  const auto result = blended("kairos", rerank);
+  EXPECT_NEAR(blended_score(result, 1), .75, 1e-12);
+  EXPECT_NEAR(blended_score(result, 2), .75 / 2 + .25, 1e-12);       // .625
+  EXPECT_NEAR(blended_score(result, 4), .60 / 4 + .40 * .5, 1e-12);
+  EXPECT_NEAR(blended_score(result, 11), .40 / 11 + .60, 1e-12);     // .636: it passes rank 2, as the seed has it
+  EXPECT_EQ(result[0].chunk, 1u);
+  EXPECT_EQ(result[1].chunk, 11u);
+  EXPECT_EQ(result[1].from, 11u);
+}
+
+TEST(Blend, WithoutAnyRerankScoresNothingChanges) {
+  const std::vector<Reranked> candidates = {{7, .9, {}, 0}, {5, .8, {}, 0}, {3, .7, {}, 1}};
+  const auto plain = blend(default_profile(), candidates, 0);
+  EXPECT_EQ(plain[0].chunk, 7u);
+  EXPECT_EQ(plain[0].score, .9);
+  EXPECT_EQ(plain[2].chunk, 3u);
+  EXPECT_EQ(blend(default_profile(), candidates, .5)[0].chunk, 3u);  // feedback counts all the same
+}
+
+TEST(BlendProperty, MunimentIsMonotoneBothWays) {
+  EXPECT_TRUE(rc::check([](std::vector<std::uint8_t> values, std::uint8_t which, std::uint8_t more) {
+    RC_PRE(values.size() > 1);
+    std::vector<double> rerank;
+    for (const std::uint8_t value : values) rerank.push_back(value / 255.0);
+    const auto place = [](const std::vector<Blended>& all, ChunkId chunk) {
+      return std::find_if(all.begin(), all.end(), [&](const Blended& b) { return b.chunk == chunk; }) - all.begin();
+    };
+    const auto chunk = static_cast<ChunkId>(which % rerank.size() + 1);
+    const auto before = blended("muniment-1", rerank);
+    // Of two with the same rerank score the one that was ahead stays ahead.
+    for (std::size_t i = 0; i + 1 < rerank.size(); i++) {
+      if (rerank[i] >= rerank[i + 1]) RC_ASSERT(place(before, static_cast<ChunkId>(i + 1)) < place(before, static_cast<ChunkId>(i + 2)));
+    }
+    rerank[chunk - 1] = std::min(1.0, rerank[chunk - 1] + more / 255.0);
+    RC_ASSERT(place(blended("muniment-1", rerank), chunk) <= place(before, chunk));
+  }));
+}
+
+}  // namespace
+}  // namespace muniment::retrieval
