@@ -59,6 +59,7 @@ OWNERS = {
     "archive.h": ["base/tar_archive.cpp"],
     "archive_entry.h": ["base/tar_archive.cpp"],
     "curl/": ["base/http.cpp"],
+    "seccomp.h": ["base/sandbox_calls.cpp"],
     "microhttpd.h": ["audit/witness_server.cpp"],
     "zstd.h": ["base/zstd.cpp"],
     "archive.h": ["base/tar_archive.cpp"],

@@ -75,6 +75,14 @@ inline constexpr std::int64_t tile_index_max = std::int64_t{1} << 47;  // times 
 inline constexpr std::size_t lsa_terms_max = 60'000;
 inline constexpr std::size_t lsa_dimension_max = 1'024;
 
+// The search child and its channels (docs/retrieval.md)
+inline constexpr std::size_t search_request_bytes_max = 64 << 20;  // a batch to be indexed; the indexer stays far below
+inline constexpr std::size_t search_answer_bytes_max = 16 << 20;
+inline constexpr std::size_t search_channels_max = 64;
+inline constexpr std::size_t searches_waiting_max = 4'096;
+inline constexpr std::size_t child_task_bytes_max = std::size_t{1} << 30;  // texts to train on, a document to read
+inline constexpr std::size_t child_result_bytes_max = std::size_t{256} << 20;
+
 // Pages of a reply
 inline constexpr std::size_t page_items_default = 100;
 inline constexpr std::size_t page_items_max = 1'000;

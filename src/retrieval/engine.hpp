@@ -93,6 +93,7 @@ class Engine {
   struct Options {
     std::string folder;                // lexical/ and vector/ below it
     std::string use_lite_folder;       // empty or missing: degraded
+    bool empty_first = false;          // both indexes are thrown away: they crashed whoever read them
   };
   static Result<std::unique_ptr<Engine>> open(const Options& options);
   virtual ~Engine() = default;
