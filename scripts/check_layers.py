@@ -65,6 +65,11 @@ OWNERS = {
     "archive.h": ["base/tar_archive.cpp"],
     "archive_entry.h": ["base/tar_archive.cpp"],
     "fmt/": ["*.cpp"],
+    "unicode/": ["retrieval/text/*.cpp"],
+    "uchardet/": ["retrieval/text/encoding.cpp"],
+    "cld2/": ["retrieval/text/language.cpp"],
+    "poppler-": ["retrieval/text/pdf.cpp"],
+    "iconv.h": ["retrieval/text/pdf.cpp"],
 }
 # In verify/, each of these is the business of one file.
 ONE_FILE_OF_VERIFY = ["libpq-fe.h", "xapian", "rocksdb/"]

@@ -83,6 +83,21 @@ inline constexpr std::size_t searches_waiting_max = 4'096;
 inline constexpr std::size_t child_task_bytes_max = std::size_t{1} << 30;  // texts to train on, a document to read
 inline constexpr std::size_t child_result_bytes_max = std::size_t{256} << 20;
 
+// Documents and their chunks (docs/retrieval.md); a change of a chunk's sizes is a new chunker_identity()
+inline constexpr std::size_t document_text_bytes_max = 64 << 20;
+inline constexpr std::size_t document_pdf_bytes_max = 256 << 20;
+inline constexpr int document_pdf_pages_max = 20'000;
+inline constexpr std::size_t document_title_bytes_max = 200;
+inline constexpr std::size_t document_levels_max = 64;       // of headings, of containers that are looked into
+inline constexpr std::size_t chunk_bytes_target = 1'400;     // where there is a choice
+inline constexpr std::size_t chunk_whole_bytes_max = 2'000;  // up to here a document, a section, a paragraph stays one chunk
+inline constexpr std::size_t chunk_bytes_max = 4'000;        // up to here a function, a table, a record does
+inline constexpr std::size_t chunk_tiny_bytes_max = 400;     // joined with its neighbour
+inline constexpr std::size_t chunk_heading_bytes_max = 300;
+inline constexpr std::size_t heading_bytes_max = 120;
+inline constexpr std::size_t language_sample_bytes_max = 8 * 1024;
+inline constexpr std::size_t encoding_sample_bytes_max = 64 * 1024;
+
 // Pages of a reply
 inline constexpr std::size_t page_items_default = 100;
 inline constexpr std::size_t page_items_max = 1'000;

@@ -31,14 +31,23 @@ struct DocumentText {
   // The text that chunks are spans of, UTF-8. Where `as_is`, it is byte for byte the document.
   std::string text;
   bool as_is = true;        // false: extracted (HTML, PDF) or converted from another encoding
-  std::string encoding;     // as found: UTF-8, UTF-16LE, windows-1252 …
+  std::string encoding;     // as found: UTF-8, UTF-16LE, windows-1252, "UTF-8 (damaged)" where U+FFFD stands for stray bytes
   std::vector<Chunk> chunks;  // in order, never overlapping, never empty; together all text but white space
 };
 
 // `name`: the document's path or id, for its extension. `mime_type`: what the sender says, may be empty.
 // Errors: invalid_argument for binary content, saying what it looks like; too_large for more than
-// limits::document_text_bytes_max; corrupt for a PDF that poppler cannot read.
+// limits::document_text_bytes_max; corrupt for a PDF that poppler cannot read. Linear in the input, but for PDF:
+// poppler takes the time that it takes, and wants a limit around it.
 Result<DocumentText> read_document(std::string_view bytes, std::string_view name, std::string_view mime_type);
+
+// What an index should see of a chunk. JSON's strings with their escapes resolved and its punctuation gone, so
+// that "first line\nsecond" is three words; every other format as it is. Spans stay spans of the text.
+std::string index_text_of(Format format, std::string_view chunk);
+
+// Has the libraries load what they read from files (the C library's character conversions, which poppler
+// asks for). Call it before a process locks itself in: afterwards read_document opens nothing.
+void load_readers();
 
 // The first sentences of a chunk, at most `bytes_max` bytes, cut between graphemes, white space collapsed.
 std::string summary_of(std::string_view text, std::size_t bytes_max);

@@ -1,0 +1,112 @@
+#include "retrieval/text/document_text.hpp"
+
+#include <fmt/format.h>
+
+#include <new>
+
+#include "base/limits.hpp"
+#include "retrieval/text/blocks.hpp"
+#include "retrieval/text/encoding.hpp"
+#include "retrieval/text/excerpt.hpp"
+#include "retrieval/text/format.hpp"
+#include "retrieval/text/html.hpp"
+#include "retrieval/text/language.hpp"
+#include "retrieval/text/pdf.hpp"
+
+namespace muniment::retrieval {
+namespace {
+
+// charset=… of a mime type, or of what a page says of itself.
+std::string declared_charset(std::string_view source) {
+  const std::size_t at = source.find("charset=");
+  if (at == std::string_view::npos) return {};
+  source.remove_prefix(at + 8);
+  if (source.starts_with('"') || source.starts_with('\'')) source.remove_prefix(1);
+  return std::string(source.substr(0, std::min(source.find_first_of("\"' ;/>"), std::size_t{40})));
+}
+
+Blocks blocks_of(Format format, std::string_view text, std::string_view name) {
+  switch (format) {
+    case Format::markdown: return markdown_blocks(text);
+    case Format::code: return code_blocks(text, name);
+    case Format::json: return json_blocks(text);
+    case Format::jsonl: return jsonl_blocks(text);
+    case Format::text:
+    case Format::html:
+    case Format::pdf: break;
+  }
+  return text_blocks(text);
+}
+
+// Code and data are in no language, but what people and models said to each other is.
+std::string language_in(Format format, std::string_view text, bool turns) {
+  const bool is_data = format == Format::json || format == Format::jsonl;
+  if (format == Format::code || (is_data && !turns)) return "none";
+  if (!is_data) return language_of(text);
+  return language_of(index_text_of(format, first_graphemes(text, limits::language_sample_bytes_max)));
+}
+
+void finish(DocumentText& document, Blocks blocks, std::string_view name) {
+  document.chunks = pack(document.text, blocks);
+  document.title = summary_of(blocks.title, limits::document_title_bytes_max);
+  if (document.title.empty()) document.title = summary_of(name.substr(name.rfind('/') + 1), limits::document_title_bytes_max);
+  document.language = language_in(document.format, document.text, blocks.turns);
+}
+
+Result<DocumentText> read(std::string_view bytes, std::string_view name, std::string_view mime_type) {
+  DocumentText document;
+  if (is_pdf(bytes)) {
+    ASSIGN_OR_RETURN(ExtractedText extracted, extract_pdf(bytes));
+    document.format = Format::pdf;
+    document.as_is = false;
+    document.encoding = "UTF-8";
+    document.text = std::move(extracted.text);
+    finish(document, std::move(extracted.blocks), name);
+    return document;
+  }
+  std::string charset = declared_charset(mime_type);
+  if (charset.empty()) charset = declared_charset(bytes.substr(0, 1024));
+  ASSIGN_OR_RETURN(Decoded decoded, decode(bytes, charset));
+  document.format = format_of(decoded.text, name, mime_type);
+  document.encoding = std::move(decoded.encoding);
+  document.as_is = decoded.as_is;
+  if (document.format == Format::html) {
+    ExtractedText extracted = extract_html(decoded.text);
+    document.as_is = false;
+    document.text = std::move(extracted.text);
+    finish(document, std::move(extracted.blocks), name);
+    return document;
+  }
+  document.text = std::move(decoded.text);
+  finish(document, blocks_of(document.format, document.text, name), name);
+  return document;
+}
+
+}  // namespace
+
+std::string_view name_of(Format format) {
+  switch (format) {
+    case Format::text: return "text";
+    case Format::markdown: return "markdown";
+    case Format::code: return "code";
+    case Format::html: return "html";
+    case Format::json: return "json";
+    case Format::jsonl: return "jsonl";
+    case Format::pdf: return "pdf";
+  }
+  return "text";
+}
+
+std::string_view chunker_identity() { return "chunk/1"; }
+
+Result<DocumentText> read_document(std::string_view bytes, std::string_view name, std::string_view mime_type) {
+  try {
+    auto document = read(bytes, name, mime_type);
+    if (!document) return std::move(document).error().within(fmt::format("reading {}", summary_of(name, 200)));
+    return document;
+  } catch (const std::bad_alloc&) {
+    return Error(Errc::too_large, fmt::format("reading {}: it needs more memory than there is; ingest it in parts", summary_of(name, 200)));
+  }
+}
+
+}  // namespace muniment::retrieval

@@ -1,0 +1,187 @@
+#include "retrieval/text/encoding.hpp"
+
+#include <uchardet/uchardet.h>
+#include <unicode/ucnv.h>
+#include <unicode/udata.h>
+#include <unicode/uchar.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "base/limits.hpp"
+#include "base/text.hpp"
+#include "base/utf8.hpp"
+
+namespace muniment::retrieval {
+namespace {
+
+constexpr std::string_view replacement = "\xEF\xBF\xBD";
+
+Error too_large() {
+  Error error(Errc::too_large, fmt::format("the document holds more than {} of text; ingest it in parts", human_size(limits::document_text_bytes_max)));
+  error.limit = static_cast<std::int64_t>(limits::document_text_bytes_max);
+  return error;
+}
+
+Error binary(std::string_view what, std::string_view bytes) {
+  const std::string_view kind = binary_kind(bytes);
+  return {Errc::invalid_argument, fmt::format("the document {} and {}; ingest text, Markdown, code, HTML, JSON, JSONL or PDF", what,
+                                              kind.empty() ? std::string("is no text in any known encoding") : fmt::format("looks like {}", kind))};
+}
+
+// ICU's own converters, all of which lie in its library: it must not look for files.
+using Converter = std::unique_ptr<UConverter, decltype(&ucnv_close)>;
+Converter converter(const std::string& name) {
+  UErrorCode error = U_ZERO_ERROR;
+  static const bool no_files = [] {
+    UErrorCode ignored = U_ZERO_ERROR;
+    udata_setFileAccess(UDATA_NO_FILES, &ignored);
+    return true;
+  }();
+  (void)no_files;
+  UConverter* opened = name.find(',') == std::string::npos ? ucnv_open(name.c_str(), &error) : nullptr;  // ',' would be an option
+  return {U_SUCCESS(error) ? opened : nullptr, &ucnv_close};
+}
+
+// Everything, with U+FFFD for what is none of the encoding's.
+Result<std::string> converted(UConverter* from, std::string_view bytes) {
+  const Converter to = converter("UTF-8");
+  std::string out;
+  std::string buffer(std::size_t{64} << 10, '\0');
+  UChar pivot[1024];
+  UChar *pivot_source = pivot, *pivot_target = pivot;
+  const char* source = bytes.data();
+  UErrorCode error = U_BUFFER_OVERFLOW_ERROR;
+  for (bool first = true; error == U_BUFFER_OVERFLOW_ERROR; first = false) {
+    error = U_ZERO_ERROR;
+    char* target = buffer.data();
+    ucnv_convertEx(to.get(), from, &target, buffer.data() + buffer.size(), &source, bytes.data() + bytes.size(), pivot, &pivot_source,
+                   &pivot_target, pivot + std::size(pivot), first, true, &error);
+    out.append(buffer.data(), static_cast<std::size_t>(target - buffer.data()));
+    if (out.size() > limits::document_text_bytes_max) return too_large();
+  }
+  if (U_FAILURE(error)) return Error(Errc::invalid_argument, fmt::format("the document cannot be converted to UTF-8: {}", u_errorName(error)));
+  if (out.starts_with("\xEF\xBB\xBF")) out.erase(0, 3);
+  if (out.find('\0') != std::string::npos) return binary("holds NUL characters", bytes);
+  return out;
+}
+
+Result<Decoded> convert_from(const std::string& encoding, std::string_view bytes) {
+  const Converter from = converter(encoding);
+  if (!from) return Error(Errc::invalid_argument, fmt::format("the document's encoding, {}, is not known; convert it to UTF-8", encoding));
+  ASSIGN_OR_RETURN(std::string text, converted(from.get(), bytes));
+  return Decoded{std::move(text), encoding, false};
+}
+
+std::string marked_encoding(std::string_view bytes) {
+  if (bytes.starts_with(std::string_view("\xFF\xFE\0\0", 4))) return "UTF-32LE";
+  if (bytes.starts_with(std::string_view("\0\0\xFE\xFF", 4))) return "UTF-32BE";
+  if (bytes.starts_with("\xFF\xFE")) return "UTF-16LE";
+  if (bytes.starts_with("\xFE\xFF")) return "UTF-16BE";
+  return {};
+}
+
+bool is_control_byte(char c) {
+  const auto byte = static_cast<unsigned char>(c);
+  return byte == 0x7F || (byte < 0x20 && !(byte >= 0x08 && byte <= 0x0D) && byte != 0x1B);
+}
+
+// UTF-16 or UTF-32 without a mark: text in them has its NULs at the same place of every unit.
+std::string wide_encoding(std::string_view bytes) {
+  std::size_t nulls[4] = {};
+  const std::string_view sample = bytes.substr(0, limits::encoding_sample_bytes_max);
+  for (std::size_t i = 0; i < sample.size(); ++i) nulls[i % 4] += sample[i] == '\0';
+  const std::size_t units = sample.size() / 4;
+  const auto many = [&](std::size_t at) { return nulls[at] * 10 >= units * 9; };
+  if (bytes.size() % 4 == 0 && many(2) && many(3) && nulls[0] == 0) return "UTF-32LE";
+  if (bytes.size() % 4 == 0 && many(0) && many(1) && nulls[3] == 0) return "UTF-32BE";
+  if (bytes.size() % 2 == 0 && nulls[0] + nulls[2] == 0) return "UTF-16LE";
+  if (bytes.size() % 2 == 0 && nulls[1] + nulls[3] == 0) return "UTF-16BE";
+  return {};
+}
+
+// The text of such a guess, if it reads like one: no controls, nothing unassigned or private.
+bool reads_like_text(std::string_view text) {
+  const std::size_t sample = std::min(text.size(), limits::encoding_sample_bytes_max);
+  for (std::size_t at = 0; at < sample;) {
+    const CodePoint here = decode_utf8(text, at);
+    const bool control = here.value < 0x80 && is_control_byte(static_cast<char>(here.value));
+    if (here.size == 0 || control || here.value == 0xFFFD || !u_isdefined(static_cast<UChar32>(here.value)) || (here.value >= 0xE000 && here.value < 0xF900)) return false;
+    at += here.size;
+  }
+  return true;
+}
+
+Result<Decoded> decode_with_nulls(std::string_view bytes) {
+  const std::string encoding = wide_encoding(bytes);
+  if (!encoding.empty() && binary_kind(bytes).empty()) {
+    auto decoded = convert_from(encoding, bytes);
+    if (decoded && reads_like_text(decoded->text)) return decoded;
+    if (!decoded && decoded.error().code == Errc::too_large) return decoded;
+  }
+  return binary("holds NUL bytes", bytes);
+}
+
+// UTF-8 that was damaged: cut in the middle of a character, or a few stray bytes in much that is sound.
+std::string repaired(std::string_view bytes, std::size_t& sound, std::size_t& broken) {
+  std::string text;
+  text.reserve(bytes.size());
+  for (std::size_t at = 0; at < bytes.size();) {
+    const CodePoint here = decode_utf8(bytes, at);
+    if (here.size > 1) ++sound;
+    if (here.size > 0) {
+      text += bytes.substr(at, here.size);
+      at += here.size;
+      continue;
+    }
+    ++broken;
+    text += replacement;
+    // The rest of a sequence that was begun goes with its beginning.
+    const auto lead = static_cast<unsigned char>(bytes[at]);
+    std::size_t wanted = lead >= 0xF0 ? 3 : lead >= 0xE0 ? 2 : lead >= 0xC0 ? 1 : 0;
+    for (++at; wanted > 0 && at < bytes.size() && (static_cast<unsigned char>(bytes[at]) & 0xC0) == 0x80; --wanted) ++at;
+  }
+  return text;
+}
+
+std::string guessed_encoding(std::string_view bytes, std::size_t first_odd) {
+  const std::size_t start = first_odd - std::min<std::size_t>(first_odd, 1024);
+  const std::string_view sample = bytes.substr(start, limits::encoding_sample_bytes_max);
+  const std::unique_ptr<uchardet, decltype(&uchardet_delete)> detector(uchardet_new(), &uchardet_delete);
+  std::string name;
+  if (uchardet_handle_data(detector.get(), sample.data(), sample.size()) == 0) {
+    uchardet_data_end(detector.get());
+    name = uchardet_get_charset(detector.get());
+  }
+  if (name == "WINDOWS-1252" || name == "ISO-8859-1" || name == "ASCII" || name == "UTF-8" || name.empty() || !converter(name)) return "windows-1252";
+  return name;
+}
+
+}  // namespace
+
+Result<Decoded> decode(std::string_view bytes, std::string_view declared) {
+  if (bytes.size() > 4 * limits::document_text_bytes_max + 4) return too_large();
+  if (const std::string marked = marked_encoding(bytes); !marked.empty()) return convert_from(marked, bytes);
+  if (bytes.find('\0') != std::string_view::npos) return decode_with_nulls(bytes);
+  const std::size_t first_odd = first_invalid_utf8(bytes);
+  if (bytes.size() > limits::document_text_bytes_max) return too_large();
+  const std::string_view sample = bytes.substr(0, limits::encoding_sample_bytes_max);
+  const auto controls = static_cast<std::size_t>(std::count_if(sample.begin(), sample.end(), is_control_byte));
+  if (controls * 10 > sample.size()) return binary("is full of control characters", bytes);
+  if (first_odd == std::string_view::npos) return Decoded{std::string(bytes), "UTF-8", true};
+  if (controls * 50 > sample.size() || !binary_kind(bytes).empty()) return binary("is not UTF-8", bytes);
+  std::size_t sound = 0, broken = 0;
+  std::string text = repaired(bytes, sound, broken);
+  const bool cut_off = broken == 1 && bytes.size() - first_odd < 4 && static_cast<unsigned char>(bytes[first_odd]) >= 0xC2 && first_odd > 0 &&
+                       (sound > 0 || bytes.size() - first_odd > 1);
+  if (cut_off || sound >= 10 * broken) {
+    if (text.size() > limits::document_text_bytes_max) return too_large();
+    return Decoded{std::move(text), "UTF-8 (damaged)", false};
+  }
+  if (!declared.empty() && converter(std::string(declared))) return convert_from(std::string(declared), bytes);
+  return convert_from(guessed_encoding(bytes, first_odd), bytes);
+}
+
+}  // namespace muniment::retrieval

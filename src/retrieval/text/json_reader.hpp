@@ -1,0 +1,80 @@
+// One pass over a JSON text that knows strings and brackets and nothing else: looser than base/json.hpp, since a
+// document is what it is, and in place, since chunks are spans. A container that fits a chunk is one leaf; a larger one is
+// opened, and its items and members are leaves under its path. Small neighbours share a leaf, so that there are
+// never more leaves than the text's size allows chunks, within a constant.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "retrieval/text/blocks.hpp"
+
+namespace muniment::retrieval {
+
+class JsonReader {
+ public:
+  JsonReader(std::string_view text, Span span) : text_(text.substr(0, span.end)), start_(span.start), at_(span.start) {}
+
+  // False when brackets, strings or commas do not work out, or anything follows the value.
+  bool read();
+
+  bool is_turn() const { return leaves_.size() == 1 && leaves_.front().turn; }
+  std::string_view speaker() const { return piece_of(text_, leaves_.front().speaker); }
+
+  // Its leaves as blocks, under `root_label` below `root`; the first has the break `before`.
+  void add_blocks(Blocks& blocks, std::uint32_t root, const std::string& root_label, Break before) const;
+
+ private:
+  // A stretch of values that is not looked into; it ends where the next begins.
+  struct Leaf {
+    std::size_t start = 0;        // of its key, or of the containers that begin with it
+    std::uint32_t container = 0;  // the opened one that holds it
+    std::uint32_t index = 0;
+    Span key;                     // empty: an item
+    Span speaker;                 // of the turn that begins here
+    bool turn = false;            // begins a chat turn …
+    bool ends_turn = false;       // … ends one
+    bool shared = false;          // by small neighbours
+  };
+
+  struct Container {
+    std::uint32_t parent = 0;
+    std::uint32_t index = 0;      // in its parent
+    std::uint32_t items = 0;      // seen so far
+    bool is_object = false;
+    bool said = false;            // has a member that holds what is said
+    std::size_t start = 0;        // of its key, or its bracket
+    std::size_t first_leaf = 0;
+    Span key;
+    Span speaker;                 // the value of the member that names who
+  };
+
+  bool skip_blanks();
+  bool read_next();
+  bool read_key();
+  bool read_value();
+  bool read_scalar();
+  bool open();
+  bool close(char bracket);
+  bool skip_container();
+  void note_member(char first, Span inside);
+  void add_leaf(const Leaf& leaf);
+  std::string label(const Leaf& leaf) const;
+  std::string label(Span key, std::uint32_t index) const;
+
+  std::string_view text_;
+  std::size_t start_;
+  std::size_t at_;
+  std::vector<Container> containers_;  // [0] stands for what holds the text's one value
+  std::uint32_t in_ = 0;               // the innermost that is open
+  std::size_t levels_ = 0;
+  std::vector<Leaf> leaves_;
+  std::size_t value_start_ = 0;
+  Span key_;
+  Span title_;
+  bool after_value_ = false;
+};
+
+}  // namespace muniment::retrieval

@@ -1,0 +1,66 @@
+#include "retrieval/text/language.hpp"
+
+#include <cstdio>  // which cld2's header forgets
+
+#include <cld2/public/compact_lang_det.h>
+#include <cld2/public/encodings.h>
+
+#include "base/limits.hpp"
+#include "retrieval/text/unicode.hpp"
+
+namespace muniment::retrieval {
+namespace {
+
+struct Letters {
+  int ascii = 0;
+  int others = 0;
+};
+
+Letters letters_of(std::string_view text) {
+  Letters letters;
+  for (std::size_t at = 0; at < text.size();) {
+    const CodePoint here = decode_utf8(text, at);
+    const bool letter = is_letter_or_digit(here.value) && !(here.value >= '0' && here.value <= '9');
+    if (letter) ++(here.value < 0x80 ? letters.ascii : letters.others);
+    at += here.size == 0 ? 1 : here.size;
+  }
+  return letters;
+}
+
+// "zh-Hant" → "zh"; what has no two-letter code is left alone.
+std::string two_letters(std::string_view code) {
+  code = code.substr(0, code.find('-'));
+  if (code == "iw") return "he";
+  if (code == "jw") return "jv";
+  return code.size() == 2 && code != "un" && code != "xx" ? std::string(code) : std::string("none");
+}
+
+// Names, greetings, headings: too little to tell, and mostly English among what is written in plain ASCII. What this
+// decides is a stemmer, and an English one does the least harm. ("Bye Joanna!" is Luganda to a detector.)
+constexpr int telling_letters = 32;
+
+bool has_a_rare_language(std::string_view code) {
+  static constexpr std::string_view common = " de fr es it pt nl sv da no fi pl cs hu ro tr id vi ";
+  return common.find(" " + std::string(code) + " ") == std::string_view::npos;
+}
+
+}  // namespace
+
+std::string language_of(std::string_view text) {
+  const std::string_view sample = first_graphemes(trimmed(text), limits::language_sample_bytes_max);
+  const Letters letters = letters_of(sample);
+  if (letters.ascii + letters.others == 0) return "none";
+  bool reliable = false;
+  CLD2::Language best[3] = {};
+  int percent[3] = {}, text_bytes = 0;
+  double score[3] = {};
+  const CLD2::CLDHints no_hints{nullptr, nullptr, CLD2::UNKNOWN_ENCODING, CLD2::UNKNOWN_LANGUAGE};
+  const CLD2::Language found = CLD2::ExtDetectLanguageSummary(sample.data(), static_cast<int>(sample.size()), true, &no_hints, 0, best, percent,
+                                                              score, nullptr, &text_bytes, &reliable);
+  const std::string language = two_letters(CLD2::LanguageCode(found));
+  if (letters.others > 0) return language;
+  const bool guessed = language == "none" || !reliable || (letters.ascii < telling_letters && has_a_rare_language(language));
+  return guessed ? "en" : language;
+}
+
+}  // namespace muniment::retrieval

@@ -1,0 +1,133 @@
+// Where a long span is cut. From the start of each piece the text is read once, up to the furthest place where the piece
+// may end; the best break that was seen on the way wins, and among equals the one nearest to the ideal length. So the
+// whole is read at most a few times over, whatever it holds.
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/limits.hpp"
+#include "retrieval/text/blocks.hpp"
+
+namespace muniment::retrieval {
+namespace {
+
+enum Rank : int { no_break, after_comma, after_space, after_wrap, after_sentence, after_line, after_line_sentence, after_blank_line };
+
+// The mark that ends a sentence and stands right before `at`, past quotes and brackets that close.
+bool ends_sentence(std::string_view text, std::size_t from, std::size_t at) {
+  for (int closers = 0; at > from && closers < 4; ++closers) {
+    const CodePoint c = code_point_before(text, at);
+    switch (c.value) {
+      case '.': case '!': case '?': case U'…': case U'。': case U'！': case U'？': case U'．': case U'؟': case U'۔': case U'।': case U'॥': case U'။': case U'។':
+        return true;
+      case '"': case '\'': case ')': case ']': case U'”': case U'’': case U'»': case U'」': case U'』': case U'）': at -= c.size; break;
+      default: return false;
+    }
+  }
+  return false;
+}
+
+// "e.g. this", "Dr. Who", "J. Doe": a full stop that ends no sentence.
+bool is_abbreviation(std::string_view text, std::size_t from, std::size_t at) {
+  if (at <= from || text[at - 1] != '.') return false;
+  const std::size_t stop = at - 1;
+  std::size_t start = stop;
+  while (start > from && stop - start < 6 && !is_ascii_blank(text[start - 1]) && text[start - 1] != '(') --start;
+  const std::string_view word = text.substr(start, stop - start);
+  if (word.size() == 1) return (word[0] | 0x20) >= 'a' && (word[0] | 0x20) <= 'z';
+  static constexpr std::string_view known[] = {"e.g", "i.e", "Mr", "Mrs", "Ms", "Dr", "Prof", "St", "vs", "Fig", "fig", "No", "al", "cf", "Nr", "z.B", "bzw", "ca"};
+  return std::find(std::begin(known), std::end(known), word) != std::end(known);
+}
+
+bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
+
+// How good a cut before `at` is, where white space (or nothing, in a script without spaces) ends.
+class Ranker {
+ public:
+  Ranker(std::string_view text, std::size_t from, Cut cut) : text_(text), from_(from), cut_(cut) {}
+
+  Rank at(std::size_t at) const {
+    const char before = text_[at - 1];
+    if (is_ascii_blank(before)) return after_white_space(at);
+    if (cut_ == Cut::json && before == ',') return after_space;
+    if (static_cast<unsigned char>(before) < 0x80) return no_break;
+    switch (code_point_before(text_, at).value) {
+      case U'。': case U'！': case U'？': case U'．': return after_sentence;
+      case U'」': case U'』': case U'）': return ends_sentence(text_, from_, at) ? after_sentence : after_comma;
+      case U'、': case U'，': case U'；': case U'：': return after_comma;
+      case 0x3000: case 0x2028: case 0x2029: return after_space;
+      default: return no_break;
+    }
+  }
+
+ private:
+  Rank after_white_space(std::size_t at) const {
+    if (is_ascii_blank(text_[at])) return no_break;  // only where the white space ends
+    std::size_t end = at;
+    int line_feeds = 0;
+    while (end > from_ && is_ascii_blank(text_[end - 1])) line_feeds += text_[--end] == '\n';
+    if (line_feeds > 1) return after_blank_line;
+    const bool sentence = ends_sentence(text_, from_, end) && !is_abbreviation(text_, from_, end);
+    if (line_feeds == 1) {
+      if (cut_ != Cut::prose) return text_[at - 1] == '\n' ? after_line_sentence : after_line;  // an indented line goes on with something
+      if (sentence) return after_line_sentence;
+      const bool wrapped = end > from_ && (is_lower(text_[end - 1]) || text_[end - 1] == ',') && is_lower(text_[at]);
+      return wrapped ? after_wrap : after_line;
+    }
+    return sentence && !is_lower(text_[at]) ? after_sentence : after_space;
+  }
+
+  std::string_view text_;
+  std::size_t from_;
+  Cut cut_;
+};
+
+// The last edge where nothing better was found: between clusters, and before a JSON escape that it would part.
+std::size_t forced_end(std::string_view text, std::size_t from, std::size_t wanted, std::size_t last, std::size_t escape) {
+  std::size_t end = grapheme_edge(text, wanted);
+  if (escape > from && escape < end && end - escape < (text[escape + 1] == 'u' ? 6U : 2U)) end = escape;
+  if (end <= from) end = next_grapheme(text, from);
+  if (end <= last) return end;
+  end = last;  // a cluster that fills a chunk: between code points
+  while ((static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  return end;
+}
+
+// The end of the piece that begins at `from`, no later than `last`.
+std::size_t piece_end(std::string_view text, std::size_t from, std::size_t ideal, std::size_t last, Cut cut) {
+  const Ranker ranker(text, from, cut);
+  const std::size_t nearest = from + ideal * 6 / 10, wanted = from + ideal;
+  const auto distance = [&](std::size_t place) { return place > wanted ? place - wanted : wanted - place; };
+  std::size_t best = from, escape = from;  // `escape`: where the last JSON escape before `wanted` began
+  Rank best_rank = no_break;
+  bool escaped = false;  // the character before `at` follows a backslash
+  for (std::size_t at = cut == Cut::json ? from + 1 : nearest; at <= last; ++at) {
+    const bool line_feed = escaped && text[at - 1] == 'n';
+    escaped = cut == Cut::json && !escaped && text[at - 1] == '\\';
+    if (escaped && at <= wanted) escape = at - 1;
+    if (at < nearest || escaped || (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80) continue;
+    const Rank rank = line_feed ? after_line : ranker.at(at);
+    if (rank == no_break || rank < best_rank || (rank == best_rank && distance(at) >= distance(best))) continue;
+    const bool joined = static_cast<unsigned char>(text[at]) >= 0x80 && continues_grapheme(decode_utf8(text, at).value);
+    if (!joined) best = at, best_rank = rank;
+  }
+  return best_rank != no_break ? best : forced_end(text, from, wanted, last, escape);
+}
+
+}  // namespace
+
+std::vector<Span> split(std::string_view text, Span span, Cut cut) {
+  constexpr std::size_t enough = limits::chunk_bytes_target * 14 / 10;
+  std::vector<Span> pieces;
+  for (span = trimmed(text, span); span.size() > enough; span = trimmed(text, span)) {
+    const std::size_t count = (span.size() + limits::chunk_bytes_target - 1) / limits::chunk_bytes_target;
+    const std::size_t ideal = span.size() / count;
+    const std::size_t end = piece_end(text, span.start, ideal, span.start + ideal * 14 / 10, cut);
+    pieces.push_back(trimmed(text, {span.start, end}));
+    span.start = end;
+  }
+  pieces.push_back(span);
+  std::erase_if(pieces, [](Span piece) { return piece.empty(); });
+  return pieces;
+}
+
+}  // namespace muniment::retrieval
