@@ -51,8 +51,8 @@ bool joins(const Cluster& cluster, char32_t c, int after) {
 void take(Cluster& cluster, char32_t c, int kind) {
   if (is_pictograph(c)) {
     cluster.pictograph = true;
-  } else if (kind != U_GCB_EXTEND && kind != U_GCB_ZWJ) {
-    cluster.pictograph = false;
+  } else if (cluster.last == U_GCB_ZWJ || (kind != U_GCB_EXTEND && kind != U_GCB_ZWJ)) {
+    cluster.pictograph = false;  // one joiner, and what is joined right behind it
   }
   cluster.odd_regionals = kind == U_GCB_REGIONAL_INDICATOR && !cluster.odd_regionals;
   if (links(c, U_INSC_CONSONANT)) {
