@@ -74,6 +74,8 @@ inline constexpr std::int64_t tile_index_max = std::int64_t{1} << 47;  // times 
 // Embedders
 inline constexpr std::size_t lsa_terms_max = 60'000;
 inline constexpr std::size_t lsa_dimension_max = 1'024;
+inline constexpr std::size_t use_lite_file_bytes_max = 8 << 20;
+inline constexpr std::size_t use_lite_text_bytes_max = 16 * 1024;  // far beyond the 128 pieces that are read
 
 // The search child and its channels (docs/retrieval.md)
 inline constexpr std::size_t search_request_bytes_max = 64 << 20;  // a batch to be indexed; the indexer stays far below

@@ -11,8 +11,8 @@ namespace {
 std::string words_of(std::string_view text) {
   WordReader reader;
   std::vector<std::string> shown;
-  for (const Word& word : reader.read(text)) {
-    const std::string_view mark = word.kind == Word::Kind::whole ? "=" : word.kind == Word::Kind::pair ? "~" : "";
+  for (const WordReader::Word& word : reader.read(text)) {
+    const std::string_view mark = word.kind == WordReader::Word::Kind::whole ? "=" : word.kind == WordReader::Word::Kind::pair ? "~" : "";
     shown.push_back(std::string(mark) + std::string(word.text));
   }
   return joined(shown, " ");
@@ -60,7 +60,7 @@ TEST(Words, WhatIsNotUtf8SeparatesWords) {
   WordReader reader;
   std::string bytes;
   for (unsigned i = 0; i < 20'000; ++i) bytes += static_cast<char>((i * 2'654'435'761U) >> 24);
-  for (const Word& word : reader.read(bytes)) {
+  for (const WordReader::Word& word : reader.read(bytes)) {
     EXPECT_EQ(first_invalid_utf8(word.text), std::string::npos);
     EXPECT_LE(word.text.size(), word_bytes_max);
     EXPECT_FALSE(word.text.empty());

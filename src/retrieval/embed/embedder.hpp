@@ -48,9 +48,11 @@ struct LsaOptions {
 Result<LsaModel> train_lsa(std::span<const std::string_view> texts, const LsaOptions& options);
 Result<std::unique_ptr<Embedder>> open_lsa(std::string_view model_bytes);  // Errors: corrupt
 
-// Universal Sentence Encoder lite, in process. `folder` holds the weights and vocab.json as the npm
-// package lays them out. Errors: not_found (it is not installed), corrupt.
+// Universal Sentence Encoder lite, in process. `folder` holds the weights and vocab.json as version 0.2.0 of the npm
+// package lays them out. A text's first 128 pieces count. Errors: not_found (it is not installed), corrupt.
 Result<std::unique_ptr<Embedder>> open_use_lite(const std::string& folder);
+// Where scripts/setup puts them: $XDG_CACHE_HOME/muniment/use-lite-0.2.0, or ~/.cache instead.
+std::string use_lite_default_folder();
 
 // OpenAI-compatible, Ollama and TEI servers.
 struct HttpEmbedderOptions {

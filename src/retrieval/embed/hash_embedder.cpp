@@ -55,12 +55,12 @@ void add_runs(std::string_view word, std::string& edged, std::vector<Feature>& f
   }
 }
 
-void add_features(const Word& word, std::string& edged, std::vector<Feature>& features) {
+void add_features(const WordReader::Word& word, std::string& edged, std::vector<Feature>& features) {
   std::uint64_t hash = step(fnv_offset, 'w');
   for (const char byte : word.text) hash = step(hash, byte);
   const bool stop = is_stop_word(word.text);
-  features.push_back({mix(hash), stop ? stop_word_weight : word.kind == Word::Kind::whole ? whole_weight : 1.0F});
-  if (word.kind == Word::Kind::plain && !stop) add_runs(word.text, edged, features);
+  features.push_back({mix(hash), stop ? stop_word_weight : word.kind == WordReader::Word::Kind::whole ? whole_weight : 1.0F});
+  if (word.kind == WordReader::Word::Kind::plain && !stop) add_runs(word.text, edged, features);
 }
 
 class HashEmbedder : public Embedder {
@@ -75,7 +75,7 @@ class HashEmbedder : public Embedder {
     std::string edged;
     for (const std::string_view text : texts) {
       features.clear();
-      for (const Word& word : reader.read(text)) add_features(word, edged, features);
+      for (const WordReader::Word& word : reader.read(text)) add_features(word, edged, features);
       vectors.push_back(sum(features));
     }
     return vectors;

@@ -26,7 +26,7 @@ MUNIMENT_BODY void tile(const float* left, std::size_t stride, std::size_t depth
   for (std::size_t k = 0; k < depth; ++k) {
     const Floats low = *reinterpret_cast<const Floats*>(panel + k * 16);
     const Floats high = *reinterpret_cast<const Floats*>(panel + k * 16 + 8);
-#pragma GCC unroll 4
+#pragma GCC unroll 6
     for (std::size_t r = 0; r < Rows; ++r) {
       const float factor = left[r * stride + k];
       sum[r][0] += low * factor;
@@ -36,16 +36,21 @@ MUNIMENT_BODY void tile(const float* left, std::size_t stride, std::size_t depth
   for (std::size_t r = 0; r < Rows; ++r) std::memcpy(out + r * 16, sum[r], sizeof sum[r]);
 }
 
+// Rows are cut into equal tiles of at most six: a tile of one row would wait for its own sums.
 MUNIMENT_BODY void dense_body(const Matrix& left, const Panels& right, Matrix& out) {
+  constexpr std::size_t height_max = 6;
   const std::size_t depth = right.rows();
-  float block[4 * 16];
+  const std::size_t tiles = (out.rows + height_max - 1) / height_max;
+  float block[height_max * 16];
   for (std::size_t column = 0; column < out.columns; column += Panels::width) {
     const float* const panel = right.panel(column / Panels::width);
     const std::size_t width = std::min(Panels::width, out.columns - column);
-    for (std::size_t row = 0; row < out.rows; row += 4) {
+    for (std::size_t t = 0; t < tiles; ++t) {
+      const std::size_t row = out.rows * t / tiles, height = out.rows * (t + 1) / tiles - row;
       const float* const from = left.values.data() + row * depth;
-      const std::size_t height = std::min<std::size_t>(4, out.rows - row);
       switch (height) {
+        case 6: tile<6>(from, depth, depth, panel, block); break;
+        case 5: tile<5>(from, depth, depth, panel, block); break;
         case 4: tile<4>(from, depth, depth, panel, block); break;
         case 3: tile<3>(from, depth, depth, panel, block); break;
         case 2: tile<2>(from, depth, depth, panel, block); break;

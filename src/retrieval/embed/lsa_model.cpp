@@ -82,7 +82,7 @@ Status take_rows(Taker& from, LsaContents& model) {
 
 }  // namespace
 
-std::string_view TermReader::term_of(const Word& word) {
+std::string_view TermReader::term_of(const WordReader::Word& word) {
   return word.text;
 }
 

@@ -18,14 +18,14 @@ class TermReader {
  public:
   template <typename Use>  // void(std::string_view term); the view is valid only during the call
   void read(std::string_view text, const Use& use) {
-    for (const Word& word : words_.read(text)) {
+    for (const WordReader::Word& word : words_.read(text)) {
       if (is_stop_word(word.text)) continue;
       use(term_of(word));
     }
   }
 
  private:
-  std::string_view term_of(const Word& word);
+  std::string_view term_of(const WordReader::Word& word);
   WordReader words_;
   std::string stem_;
 };

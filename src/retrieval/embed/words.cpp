@@ -58,7 +58,7 @@ static_assert(std::is_sorted(stop_words.begin(), stop_words.end()));
 
 bool is_stop_word(std::string_view folded) { return std::binary_search(stop_words.begin(), stop_words.end(), folded); }
 
-const std::vector<Word>& WordReader::read(std::string_view text) {
+const std::vector<WordReader::Word>& WordReader::read(std::string_view text) {
   bytes_.clear();
   spans_.clear();
   for (std::size_t at = 0; at < text.size();) {

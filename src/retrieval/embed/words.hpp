@@ -12,19 +12,19 @@ namespace muniment::retrieval {
 
 inline constexpr std::size_t word_bytes_max = 64;
 
-struct Word {
-  enum class Kind : std::uint8_t {
-    plain,   // a word, or a part of an identifier: "http" and "server" of HttpServer, "base" of src/base/file.hpp
-    whole,   // an identifier or a path as a whole: "httpserver", "src/base/file.hpp"
-    pair,    // two neighbours of a script that writes no spaces (one, where it stands alone)
-  };
-  std::string_view text;
-  Kind kind = Kind::plain;
-};
-
 // Reads one text after the other; its buffers are used again.
 class WordReader {
  public:
+  struct Word {
+    enum class Kind : std::uint8_t {
+      plain,   // a word, or a part of an identifier: "http" and "server" of HttpServer, "base" of src/base/file.hpp
+      whole,   // an identifier or a path as a whole: "httpserver", "src/base/file.hpp"
+      pair,    // two neighbours of a script that writes no spaces (one, where it stands alone)
+    };
+    std::string_view text;
+    Kind kind = Kind::plain;
+  };
+
   // In the order of the text, a whole after its parts. Valid until the next call. Of a word longer than
   // word_bytes_max the rest is left out. What is not UTF-8 separates words.
   const std::vector<Word>& read(std::string_view text);
