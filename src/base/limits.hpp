@@ -100,6 +100,11 @@ inline constexpr std::size_t heading_bytes_max = 120;
 inline constexpr std::size_t language_sample_bytes_max = 8 * 1024;
 inline constexpr std::size_t encoding_sample_bytes_max = 64 * 1024;
 
+// The vector shard (docs/retrieval.md)
+inline constexpr std::size_t vector_dimensions_max = 4'096;
+inline constexpr std::size_t vector_labels_per_chunk_max = 1'024;
+inline constexpr std::size_t vector_space_name_bytes_max = 512;
+
 // Pages of a reply
 inline constexpr std::size_t page_items_default = 100;
 inline constexpr std::size_t page_items_max = 1'000;

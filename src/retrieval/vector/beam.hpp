@@ -1,0 +1,126 @@
+// The search of one level of the graph: from the best nodes known so far to their neighbours, until the
+// best `width` have all been looked at (Malkov and Yashunin 2016, algorithm 2). Nodes of equal score
+// are ordered by slot, so that the same graph gives the same beam.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include "retrieval/vector/bitmap.hpp"
+#include "retrieval/vector/space.hpp"
+
+namespace muniment::retrieval::vec {
+
+struct Scored {
+  float score = 0;
+  Slot slot = no_slot;
+};
+
+inline bool better(const Scored& a, const Scored& b) {
+  return a.score > b.score || (a.score == b.score && a.slot < b.slot);
+}
+
+// The best nodes so far, sorted: an insertion moves a few hundred bytes, which is quicker than two heaps.
+class Beam {
+ public:
+  explicit Beam(std::size_t width) : width_(width) { nodes_.reserve(width + 1); }
+
+  void add(const Scored& found) {
+    if (nodes_.size() == width_ && !better(found, nodes_.back())) return;
+    if (nodes_.size() == width_) nodes_.pop_back();
+    const auto at = std::upper_bound(nodes_.begin(), nodes_.end(), found,
+                                     [](const Scored& a, const Node& b) { return better(a, b); });
+    next_ = std::min(next_, static_cast<std::size_t>(at - nodes_.begin()));
+    nodes_.insert(at, Node{found, false});
+  }
+
+  // The best that has not been looked at; no_slot where all have.
+  Slot next() {
+    while (next_ < nodes_.size() && nodes_[next_].seen) ++next_;
+    if (next_ == nodes_.size()) return no_slot;
+    nodes_[next_].seen = true;
+    return nodes_[next_++].slot;
+  }
+
+  std::size_t size() const { return nodes_.size(); }
+  const Scored& operator[](std::size_t rank) const { return nodes_[rank]; }
+
+  // For the search of the next level, which begins with what this one found.
+  void look_again(std::size_t width) {
+    width_ = width;
+    if (nodes_.size() > width) nodes_.resize(width);
+    for (Node& node : nodes_) node.seen = false;
+    next_ = 0;
+  }
+
+ private:
+  struct Node : Scored {
+    Node() = default;
+    Node(const Scored& scored, bool was_seen) : Scored(scored), seen(was_seen) {}
+    bool seen = false;
+  };
+  std::size_t width_;
+  std::size_t next_ = 0;     // all before it have been looked at
+  std::vector<Node> nodes_;  // best first
+};
+
+// What a node is compared with. Its score is the cosine but for the probe's own scale, which changes no order.
+class Target {
+ public:
+  Target(const Space& space, const std::int16_t* probe) : space_(space), probe_(probe), dot_(space.dot().probe) {}
+
+  Scored score(Slot slot) const {
+    return {static_cast<float>(dot_(probe_, space_.code(slot), space_.padded())) * space_.scale(slot), slot};
+  }
+  void prefetch(Slot slot) const {
+    const std::int8_t* code = space_.code(slot);
+    for (std::size_t i = 0; i < space_.padded(); i += 64) __builtin_prefetch(code + i);
+  }
+
+ private:
+  const Space& space_;
+  const std::int16_t* probe_;
+  std::int32_t (*dot_)(const std::int16_t*, const std::int8_t*, std::size_t);
+};
+
+// `links(slot)` are the `links_at_most` links of a node at the level. What is in `visited` is not looked at.
+template <typename LinksOf>
+void search_level(const Target& target, const LinksOf& links, std::size_t links_at_most, Bitmap& visited, Beam& beam) {
+  constexpr std::size_t ahead = 3;  // codes on their way from memory
+  for (std::size_t rank = 0; rank < beam.size(); ++rank) visited.set(beam[rank].slot);
+  for (Slot slot = beam.next(); slot != no_slot; slot = beam.next()) {
+    Slot fresh[links_bottom];
+    std::size_t count = 0;
+    const Slot* list = links(slot);
+    for (std::size_t i = 0; i < links_at_most && list[i] != no_slot; ++i) {
+      if (visited.insert(list[i])) fresh[count++] = list[i];
+    }
+    for (std::size_t i = 0; i < std::min(ahead, count); ++i) target.prefetch(fresh[i]);
+    for (std::size_t i = 0; i < count; ++i) {
+      if (i + ahead < count) target.prefetch(fresh[i + ahead]);
+      beam.add(target.score(fresh[i]));
+    }
+  }
+}
+
+// From the entry down to `bottom`, one node wide: where the search of the levels below begins.
+template <typename LinksOf>
+Scored descend(const Target& target, const LinksOf& links, Slot entry, int top, int bottom) {
+  Scored best = target.score(entry);
+  for (int level = top; level > bottom; --level) {
+    for (bool moved = true; moved;) {
+      moved = false;
+      const Slot* list = links(best.slot, level);
+      for (std::size_t i = 0; i < links_above && list[i] != no_slot; ++i) {
+        const Scored next = target.score(list[i]);
+        if (!better(next, best)) continue;
+        best = next;
+        moved = true;
+      }
+    }
+  }
+  return best;
+}
+
+}  // namespace muniment::retrieval::vec

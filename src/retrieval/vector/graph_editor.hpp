@@ -1,0 +1,66 @@
+// Changes to the graph of one space, made beside it: the writer links and unlinks here while searches
+// go on, the changed lists go to disk, and only then into the space, at once.
+//
+// The graph is an HNSW (Malkov and Yashunin 2016) whose links always go both ways. That is what makes
+// removal exact and local: a node knows everybody who knows it. Where a list is full, the link goes that
+// is least needed, and it goes on both sides; no node is left with fewer than `links_kept` for that.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <unordered_map>
+#include <vector>
+
+#include "retrieval/vector/beam.hpp"
+#include "retrieval/vector/space.hpp"
+
+namespace muniment::retrieval::vec {
+
+class GraphEditor {
+ public:
+  explicit GraphEditor(const Space& space);
+
+  // The level that a chunk's node has: 16 times as rare with each. A function of the id alone.
+  static int level_for(ChunkId chunk);
+
+  void insert(Slot slot);  // filled
+  void erase(Slot slot);   // in the graph
+
+  Slot entry() const { return entry_; }
+
+  struct Change {
+    Slot slot = no_slot;
+    int level = 0;
+    Links links;
+  };
+  // Lists that differ, or did for a while; those of erased nodes are empty.
+  const std::deque<Change>& changes() const { return changes_; }
+  bool erased(Slot slot) const { return erased_.test(slot); }
+
+ private:
+  const Slot* links(Slot slot, int level) const;
+  Slot* edit(Slot slot, int level);
+  std::size_t degree(Slot slot, int level) const;
+  float cosine(Slot a, Slot b) const;
+
+  void connect(Slot slot, int level, const Beam& found);
+  std::vector<Slot> choose(const Beam& found, Slot self, std::size_t at_most) const;
+  bool link(Slot a, Slot b, int level);
+  bool make_room(Slot full, Slot newcomer, int level);
+  void unlink(Slot a, Slot b, int level);
+  void drop_from(Slot list_of, Slot gone, int level);
+
+  void heal(const std::vector<Slot>& orphans, int level);
+  void reconnect(Slot slot, int level);
+
+  const Space& space_;
+  Slot entry_;
+  Bitmap erased_;
+  Bitmap visited_;
+  std::vector<std::int16_t> wide_;
+  std::deque<Change> changes_;                            // in the order of their first change
+  std::vector<std::uint32_t> bottom_;                     // slot → its place in changes_ + 1; 0: unchanged
+  std::unordered_map<std::uint64_t, std::uint32_t> above_;  // slot and level → the same
+};
+
+}  // namespace muniment::retrieval::vec

@@ -1,0 +1,47 @@
+// Which slots have a label: what makes a filter a few operations on bitmaps, however selective it is.
+//
+// A label is known by the first eight bytes of its SHA-256. Its slots are one number, a sorted list, or,
+// from one slot in 32 on, a bitmap: about four bytes for each label of a chunk.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "retrieval/vector/bitmap.hpp"
+
+namespace muniment::retrieval::vec {
+
+std::uint64_t label_hash(std::string_view label);
+
+class LabelIndex {
+ public:
+  // A slot is added to a label once, and removed only where it was added. `slots` is how many there are
+  // by now: it decides when a bitmap is smaller than a list.
+  void add(std::uint64_t label, Slot slot, std::size_t slots);
+  void remove(std::uint64_t label, Slot slot, std::size_t slots);
+
+  // Adds the slots that have the label to `out`, which is large enough.
+  void collect(std::uint64_t label, Bitmap& out) const;
+  std::size_t bytes() const;
+
+ private:
+  struct Many {
+    std::vector<Slot> list;  // sorted; empty where `bits` holds them
+    Bitmap bits;
+    bool dense = false;
+  };
+  struct Slots {
+    std::uint32_t count = 0;
+    Slot only = no_slot;         // where count is 1 and `many` is not there
+    std::unique_ptr<Many> many;
+  };
+  static void insert_into(Many& many, std::uint32_t count, Slot slot, std::size_t slots);
+  static void erase_from(Many& many, std::uint32_t count, Slot slot, std::size_t slots);
+
+  std::unordered_map<std::uint64_t, Slots> labels_;
+};
+
+}  // namespace muniment::retrieval::vec

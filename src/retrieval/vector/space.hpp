@@ -1,0 +1,153 @@
+// One space in memory: what RocksDB has of it, laid out for searching.
+//
+// A vector has a slot; segments of 1,024 slots hold codes, the links of the graph's bottom level, and the
+// facts, each in an array of its own. A segment never moves. Of a slot that is not in use a search reads
+// nothing, so the writer may fill it while searches run; everything else changes only under the lock.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "retrieval/facts.hpp"
+#include "retrieval/vector/bitmap.hpp"
+#include "retrieval/vector/chunk_map.hpp"
+#include "retrieval/vector/codes.hpp"
+#include "retrieval/vector/label_index.hpp"
+
+namespace muniment::retrieval::vec {
+
+inline constexpr std::size_t links_bottom = 32;  // links of a node at level 0 at most …
+inline constexpr std::size_t links_above = 16;   // … and at each level above
+constexpr std::size_t links_max(int level) { return level == 0 ? links_bottom : links_above; }
+
+using Links = std::array<Slot, links_bottom>;    // no_slot after the last one; above level 0 the first links_above
+
+// What is stored about a space beside its vectors; equal to its record on disk.
+struct SpaceHeader {
+  std::uint32_t number = 0;       // its key prefix
+  std::string name;
+  std::uint32_t dimension = 0;
+  std::int64_t next_seq = 0;
+  Slot slots = 0;                 // all slots are below it
+  Slot entry = no_slot;           // where a search of the graph begins: a node of the highest level
+  std::uint32_t vectors = 0;      // live ones, those without direction included
+  std::uint64_t closed = 0;
+  std::uint64_t live_digest = 0;  // sum of the hashes of all node and link records
+  std::uint64_t closed_digest = 0;
+};
+
+// A vector's record on disk, but for what its key says.
+struct VectorRecord {
+  ChunkId chunk = 0;
+  std::uint8_t level = 0;
+  float scale = 0;
+  std::int64_t time_us = 0;
+  std::int64_t valid_from = 0;
+  std::vector<std::uint64_t> labels;     // label_hash of each, ascending, none twice
+  std::span<const std::int8_t> code;
+};
+
+// Readers and one writer; a waiting writer goes before readers that come later.
+class SpaceLock {
+ public:
+  std::shared_lock<std::shared_mutex> read() const {
+    const std::lock_guard turn(turn_);
+    return std::shared_lock(mutex_);
+  }
+  std::pair<std::unique_lock<std::mutex>, std::unique_lock<std::shared_mutex>> write() const {
+    std::unique_lock turn(turn_);
+    std::unique_lock all(mutex_);
+    return {std::move(turn), std::move(all)};
+  }
+
+ private:
+  mutable std::mutex turn_;
+  mutable std::shared_mutex mutex_;
+};
+
+class Space {
+ public:
+  explicit Space(SpaceHeader header);
+
+  SpaceLock lock;
+  SpaceHeader header;                        // of what is in memory
+  std::atomic<bool> history_checked{false};  // the closed ones on disk agree with the header's digest
+
+  // What never changes needs no lock.
+  std::uint32_t number() const { return number_; }
+  const std::string& name() const { return name_; }
+  std::size_t dimension() const { return dimension_; }
+  std::size_t padded() const { return padded_; }
+  const DotKernel& dot() const { return dot_; }
+  const Bitmap& used() const { return used_; }
+  const Bitmap& live() const { return live_; }
+  std::size_t live_count() const { return live_count_; }
+  const LabelIndex& labels() const { return labels_; }
+  Slot slot_of(ChunkId chunk) const { return chunks_.find(chunk); }
+
+  const std::int8_t* code(Slot slot) const { return segment(slot).codes.get() + (slot % segment_slots) * padded_; }
+  std::int8_t* code(Slot slot) { return segment(slot).codes.get() + (slot % segment_slots) * padded_; }
+  float scale(Slot slot) const { return segment(slot).scale[slot % segment_slots]; }
+  ChunkId chunk(Slot slot) const { return segment(slot).chunk[slot % segment_slots]; }
+  int level(Slot slot) const { return segment(slot).level[slot % segment_slots]; }
+  std::int64_t time_us(Slot slot) const { return segment(slot).time_us[slot % segment_slots]; }
+  std::int64_t valid_from(Slot slot) const { return segment(slot).valid_from[slot % segment_slots]; }
+  // links_max(level) of them.
+  const Slot* links(Slot slot, int level) const {
+    if (level == 0) return segment(slot).bottom[slot % segment_slots].data();
+    return above_.find(slot)->second.data() + static_cast<std::size_t>(level - 1) * links_above;
+  }
+
+  // Room for slots up to `slots`. Takes the lock where something has to move.
+  void reserve(Slot slots);
+  // The code and what finds it, into a slot that is not in use.
+  void fill(Slot slot, const VectorRecord& record);
+
+  // Under the lock (or before anybody else knows the space): a filled slot comes into use, or goes out of it.
+  void admit(Slot slot, const VectorRecord& record);
+  void release(Slot slot, std::span<const std::uint64_t> labels);
+  void set_links(Slot slot, int level, std::span<const Slot> links);
+
+  // The node of the highest level, the lowest slot among equals; no_slot where none passes `but_not`.
+  Slot highest(const Bitmap& but_not) const;
+  std::size_t bytes() const;
+
+ private:
+  static constexpr std::size_t segment_slots = 1'024;
+  struct Segment {
+    explicit Segment(std::size_t padded);
+    struct Free {
+      void operator()(std::int8_t* bytes) const;
+    };
+    std::unique_ptr<std::int8_t[], Free> codes;
+    std::array<Links, segment_slots> bottom;
+    std::array<std::int64_t, segment_slots> time_us, valid_from;
+    std::array<float, segment_slots> scale;
+    std::array<ChunkId, segment_slots> chunk;
+    std::array<std::uint8_t, segment_slots> level;
+  };
+  const Segment& segment(Slot slot) const { return *segments_.data()[slot / segment_slots]; }
+  Segment& segment(Slot slot) { return *segments_.data()[slot / segment_slots]; }
+
+  const std::uint32_t number_;
+  const std::string name_;
+  const std::size_t dimension_, padded_;
+  const DotKernel dot_;
+  std::vector<std::unique_ptr<Segment>> segments_;
+  std::unordered_map<Slot, std::vector<Slot>> above_;  // the links above level 0, links_above for each level
+  ChunkMap chunks_;
+  Bitmap used_, live_;                                 // live: in use, and it has a direction
+  std::size_t live_count_ = 0;
+  LabelIndex labels_;
+};
+
+}  // namespace muniment::retrieval::vec

@@ -1,0 +1,228 @@
+// The shard: its spaces, who may write and who may read when. The parts: advance.hpp (a write),
+// live_search.hpp and history.hpp (a search), loading.hpp (a start), record_store.hpp (the disk).
+#include "retrieval/vector/vector_shard.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "base/limits.hpp"
+#include "retrieval/vector/advance.hpp"
+#include "retrieval/vector/compiled_filter.hpp"
+#include "retrieval/vector/history.hpp"
+#include "retrieval/vector/live_search.hpp"
+#include "retrieval/vector/loading.hpp"
+#include "retrieval/vector/record_store.hpp"
+#include "retrieval/vector/records.hpp"
+#include "retrieval/vector/space.hpp"
+
+namespace muniment::retrieval {
+namespace {
+
+using namespace vec;
+
+class StoredVectorShard : public VectorShard {
+ public:
+  StoredVectorShard(std::unique_ptr<RecordStore> store, Loaded loaded)
+      : store_(std::move(store)), header_(loaded.header), spaces_(std::move(loaded.spaces)), moment_(store_->now()) {}
+
+  Status write(const VectorBatch& batch) override;
+  Status drop(std::string_view name) override;
+  Result<std::vector<Hit>> search(std::string_view name, std::span<const float> vector, const Filter& filter,
+                                  const VectorSearch& how) const override;
+  std::vector<SpaceStatus> spaces() const override;
+
+ private:
+  using Moment = std::shared_ptr<const RecordStore::Moment>;
+
+  std::shared_ptr<Space> find(std::string_view name) const;
+  Result<std::shared_ptr<Space>> make(const VectorBatch& batch) const;
+  Status apply(Space& space, bool is_new, const VectorBatch& batch);
+  Status commit(const Changes& changes, const ShardHeader& header);
+  Moment moment() const;
+  void set_moment();
+
+  const std::unique_ptr<RecordStore> store_;
+
+  std::mutex writing_;                // the one writer; guards the two below
+  ShardHeader header_;
+  std::optional<Error> broken_;       // a write that failed: what is on disk is not known any more
+
+  mutable std::mutex map_;            // guards the two below
+  Spaces spaces_;
+  Moment moment_;                     // the disk as it is in memory
+
+  SpaceLock history_;                 // read: while a moment is held; write: none is held that is old
+};
+
+std::shared_ptr<Space> StoredVectorShard::find(std::string_view name) const {
+  const std::lock_guard guard(map_);
+  const auto found = spaces_.find(name);
+  return found == spaces_.end() ? nullptr : found->second;
+}
+
+StoredVectorShard::Moment StoredVectorShard::moment() const {
+  const std::lock_guard guard(map_);
+  return moment_;
+}
+
+void StoredVectorShard::set_moment() {
+  Moment now = store_->now();
+  const std::lock_guard guard(map_);
+  moment_.swap(now);
+}
+
+Result<std::shared_ptr<Space>> StoredVectorShard::make(const VectorBatch& batch) const {
+  if (batch.space.empty() || batch.space.size() > limits::vector_space_name_bytes_max) {
+    return Error(Errc::invalid_argument, "a vector space's name has 1 to " + std::to_string(limits::vector_space_name_bytes_max) + " bytes");
+  }
+  if (batch.dimension == 0 || batch.dimension > limits::vector_dimensions_max) {
+    return Error(Errc::invalid_argument, "vector space " + batch.space + ": 1 to " + std::to_string(limits::vector_dimensions_max) + " dimensions");
+  }
+  SpaceHeader header;
+  header.number = header_.next_number;
+  header.name = batch.space;
+  header.dimension = static_cast<std::uint32_t>(batch.dimension);
+  return std::make_shared<Space>(std::move(header));
+}
+
+Status StoredVectorShard::write(const VectorBatch& batch) {
+  const std::lock_guard guard(writing_);
+  if (broken_) return *broken_;
+  std::shared_ptr<Space> space = find(batch.space);
+  const bool is_new = space == nullptr;
+  if (is_new) {
+    ASSIGN_OR_RETURN(space, make(batch));
+  }
+  RETURN_IF_ERROR(check_batch(batch, space->header));
+  RETURN_IF_ERROR(apply(*space, is_new, batch));
+  if (is_new) {
+    const std::lock_guard map_guard(map_);
+    spaces_.emplace(batch.space, std::move(space));
+  }
+  return success();
+}
+
+Status StoredVectorShard::apply(Space& space, bool is_new, const VectorBatch& batch) {
+  const std::string key = header_key(space.header.number);
+  const std::string before = encode(space.header);
+  Changes changes;
+  Advance advance(*store_, space, batch);
+  RETURN_IF_ERROR(advance.plan(changes));
+  ShardHeader shard = header_;
+  if (is_new) {
+    ++shard.next_number;
+    ++shard.spaces;
+  } else {
+    shard.headers_digest -= record_hash(key, before);
+  }
+  shard.headers_digest += record_hash(key, encode(advance.header()));
+  changes.put(shard_key(), encode(shard));
+  RETURN_IF_ERROR(commit(changes, shard));
+  {
+    const auto locked = space.lock.write();
+    advance.install();
+    set_moment();
+  }
+  if (!advance.erases()) return success();
+  { const auto nobody_reads_what_was = history_.write(); }
+  return store_->erase_for_good(space_begin(space.header.number), space_end(space.header.number));
+}
+
+Status StoredVectorShard::commit(const Changes& changes, const ShardHeader& header) {
+  if (Status written = store_->write(changes); !written) {
+    broken_ = written.error();
+    return written;
+  }
+  header_ = header;
+  return success();
+}
+
+Status StoredVectorShard::drop(std::string_view name) {
+  const std::lock_guard guard(writing_);
+  if (broken_) return *broken_;
+  const std::shared_ptr<Space> space = find(name);
+  if (!space) return success();
+  const std::uint32_t number = space->header.number;
+  ShardHeader shard = header_;
+  --shard.spaces;
+  shard.headers_digest -= record_hash(header_key(number), encode(space->header));
+  Changes changes;
+  changes.remove_range(space_begin(number), space_end(number));
+  changes.put(shard_key(), encode(shard));
+  RETURN_IF_ERROR(commit(changes, shard));
+  {
+    const std::lock_guard map_guard(map_);
+    spaces_.erase(spaces_.find(name));
+  }
+  set_moment();
+  { const auto nobody_reads_what_was = history_.write(); }
+  return store_->erase_for_good(space_begin(number), space_end(number));
+}
+
+Result<std::vector<Hit>> StoredVectorShard::search(std::string_view name, std::span<const float> vector, const Filter& filter,
+                                                   const VectorSearch& how) const {
+  const std::shared_ptr<Space> space = find(name);
+  if (!space) return std::vector<Hit>();
+  if (vector.size() != space->dimension()) {
+    return Error(Errc::invalid_argument, "vector space " + std::string(name) + " has " + std::to_string(space->dimension()) +
+                                             " dimensions, not " + std::to_string(vector.size()));
+  }
+  if (!std::all_of(vector.begin(), vector.end(), [](float value) { return std::isfinite(value); })) {
+    return Error(Errc::invalid_argument, "the vector that is looked for is not finite");
+  }
+  const Probe probe = make_probe(vector);
+  if (probe.scale == 0 || how.k == 0) return std::vector<Hit>();
+  const CompiledFilter compiled(filter);
+  BestChunks best(how.k);
+  if (!filter.as_of) {
+    const auto locked = space->lock.read();
+    search_live(*space, probe, compiled, how, best);
+  } else {
+    const auto held = history_.read();
+    Moment at;
+    {
+      const auto locked = space->lock.read();
+      search_live(*space, probe, compiled, how, best);
+      at = moment();
+    }
+    RETURN_IF_ERROR(check_history(*store_, at.get(), *space));
+    RETURN_IF_ERROR(search_history(*store_, *at, *space, probe, compiled, best));
+  }
+  std::vector<Hit> hits;
+  for (const auto& chunk : std::move(best).sorted()) hits.push_back({chunk.id, double{chunk.score} * double{probe.scale}});
+  return hits;
+}
+
+std::vector<SpaceStatus> StoredVectorShard::spaces() const {
+  std::vector<std::shared_ptr<Space>> all;
+  {
+    const std::lock_guard guard(map_);
+    for (const auto& [name, space] : spaces_) all.push_back(space);
+  }
+  std::vector<SpaceStatus> statuses;
+  for (const auto& space : all) {
+    const auto locked = space->lock.read();
+    const SpaceHeader& header = space->header;
+    statuses.push_back({header.name, header.dimension, header.next_seq, header.vectors, static_cast<std::int64_t>(header.closed),
+                        static_cast<std::int64_t>(space->bytes())});
+  }
+  return statuses;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<VectorShard>> VectorShard::open(const std::string& folder) {
+  ASSIGN_OR_RETURN(auto store, RecordStore::open(folder));
+  if (store->created()) {
+    Changes first;
+    first.put(shard_key(), encode(ShardHeader()));
+    RETURN_IF_ERROR(store->write(first));
+  }
+  ASSIGN_OR_RETURN(Loaded loaded, load(*store));
+  return std::unique_ptr<VectorShard>(std::make_unique<StoredVectorShard>(std::move(store), std::move(loaded)));
+}
+
+}  // namespace muniment::retrieval
