@@ -54,6 +54,7 @@ OWNERS = {
     "CLI/": ["cli/*.cpp", "daemon/main.cpp", "daemon/options.cpp", "verify/main.cpp", "verify/options.cpp"],
     "xapian": ["retrieval/*.cpp", "retrieval/lexical/xapian_guard.hpp", "verify/*.cpp"],
     "utf8proc.h": ["retrieval/*.cpp"],
+    "immintrin.h": ["retrieval/vector/codes.cpp"],
     "rocksdb/": ["retrieval/*.cpp", "verify/*.cpp"],
     "utf8proc.h": ["retrieval/*.cpp"],
     "archive.h": ["base/tar_archive.cpp"],

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
+#include <numeric>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -86,7 +88,9 @@ __attribute__((target("avx512f,avx512bw,avx512vnni"))) std::int32_t dot_vnni(con
                                                                              std::size_t padded) {
   __m512i sum = _mm512_setzero_si512();
   for (std::size_t i = 0; i < padded; i += 32) sum = _mm512_dpwssd_epi32(sum, load32(code + i), load32(left + i));
-  return _mm512_reduce_add_epi32(sum);
+  std::int32_t parts[16];  // gcc 12's own sum warns of itself
+  _mm512_storeu_si512(parts, sum);
+  return std::accumulate(std::begin(parts), std::end(parts), std::int32_t{0});
 }
 
 #endif

@@ -84,13 +84,15 @@ void GraphEditor::insert(Slot slot) {
 
 // `found` is scored against the node itself, but for its own scale.
 void GraphEditor::connect(Slot slot, int level, const Beam& found) {
-  for (const Slot chosen : choose(found, slot, links_new)) link(slot, chosen, level);
-  if (degree(slot, level) == 0 && found.size() > 0) {  // all who are near are full, and need what they have
-    const Slot nearest = found[0].slot;
-    const Slot* list = links(nearest, level);
-    unlink(nearest, list[links_max(level) - 1], level);
-    link(slot, nearest, level);
-  }
+  const std::vector<Slot> chosen = choose(found, slot, links_new);
+  for (const Slot other : chosen) link(slot, other, level);
+  if (degree(slot, level) > 0 || chosen.empty()) return;
+  // All who are near are full and need what they have. The nearest gives up whom it can best spare.
+  const Slot nearest = chosen.front();
+  const Slot* list = links(nearest, level);
+  const Slot spared = *std::max_element(list, list + links_max(level), [&](Slot a, Slot b) { return degree(a, level) < degree(b, level); });
+  unlink(nearest, spared, level);
+  link(slot, nearest, level);
 }
 
 // Neighbours in different directions: one that is nearer to a chosen one than to the node can be reached
@@ -99,7 +101,6 @@ std::vector<Slot> GraphEditor::choose(const Beam& found, Slot self, std::size_t 
   std::vector<Slot> chosen;
   for (std::size_t rank = 0; rank < found.size() && chosen.size() < at_most; ++rank) {
     const Slot candidate = found[rank].slot;
-    if (candidate == self) continue;
     const float near = found[rank].score * space_.scale(self);
     const bool covered = std::any_of(chosen.begin(), chosen.end(), [&](Slot other) { return cosine(candidate, other) > near; });
     if (!covered) chosen.push_back(candidate);
@@ -202,20 +203,28 @@ void GraphEditor::heal(const std::vector<Slot>& orphans, int level) {
     healed[pair.a] = healed[pair.b] = true;
   }
   for (const Slot orphan : orphans) {
-    if (degree(orphan, level) < links_kept) reconnect(orphan, level);
+    if (degree(orphan, level) < links_kept) reconnect(orphan, orphans, level);
   }
 }
 
-void GraphEditor::reconnect(Slot slot, int level) {
-  const auto links_at = [&](Slot s, int l) { return links(s, l); };
-  const int top = space_.level(entry_);
-  if (level > top || entry_ == slot) return;
+// The search begins at those who lost the same neighbour and at the entry. The way down from the entry
+// would lead to the node itself, and what it can reach is just what is in doubt.
+void GraphEditor::reconnect(Slot slot, const std::vector<Slot>& orphans, int level) {
   widen(space_.code(slot), space_.padded(), wide_.data());
   const Target target(space_, wide_.data());
-  Beam beam(build_width);
-  beam.add(descend(target, links_at, entry_, top, level));
   visited_.clear();
-  beam.look_again(build_width);
+  visited_.set(slot);
+  Beam beam(build_width);
+  const auto start_at = [&](Slot start) {
+    if (visited_.insert(start)) beam.add(target.score(start));
+  };
+  for (const Slot orphan : orphans) start_at(orphan);
+  start_at(entry_);
+  if (beam.size() == 0) {
+    Bitmap others = erased_;
+    others.set(slot);
+    if (const Slot start = space_.highest(others); start != no_slot && space_.level(start) >= level) start_at(start);
+  }
   search_level(target, [&](Slot s) { return links(s, level); }, links_max(level), visited_, beam);
   connect(slot, level, beam);
 }

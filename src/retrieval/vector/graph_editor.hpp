@@ -43,7 +43,7 @@ class GraphEditor {
   std::size_t degree(Slot slot, int level) const;
   float cosine(Slot a, Slot b) const;
 
-  void connect(Slot slot, int level, const Beam& found);
+  void connect(Slot slot, int level, const Beam& found);  // the node itself is not among them
   std::vector<Slot> choose(const Beam& found, Slot self, std::size_t at_most) const;
   bool link(Slot a, Slot b, int level);
   bool make_room(Slot full, Slot newcomer, int level);
@@ -51,7 +51,7 @@ class GraphEditor {
   void drop_from(Slot list_of, Slot gone, int level);
 
   void heal(const std::vector<Slot>& orphans, int level);
-  void reconnect(Slot slot, int level);
+  void reconnect(Slot slot, const std::vector<Slot>& orphans, int level);
 
   const Space& space_;
   Slot entry_;

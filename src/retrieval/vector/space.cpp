@@ -44,13 +44,13 @@ void Space::admit(Slot slot, const VectorRecord& record) {
   Segment& home = segment(slot);
   home.time_us[slot % segment_slots] = record.time_us;
   home.valid_from[slot % segment_slots] = record.valid_from;
-  if (record.level > 0) above_[slot].assign(record.level * links_above, no_slot);
   chunks_.insert(record.chunk, slot);
   used_.set(slot);
   header.slots = std::max(header.slots, slot + 1);
   if (record.scale > 0) {
     live_.set(slot);
     ++live_count_;
+    if (record.level > 0) above_[slot].assign(record.level * links_above, no_slot);
   }
   for (const std::uint64_t label : record.labels) labels_.add(label, slot, segments_.size() * segment_slots);
 }
