@@ -8,8 +8,6 @@
 namespace muniment {
 namespace {
 
-constexpr std::size_t answer_bytes_max = 1 << 20;
-
 struct EasyFree {
   void operator()(CURL* easy) const { curl_easy_cleanup(easy); }
 };
@@ -17,11 +15,27 @@ struct ListFree {
   void operator()(curl_slist* list) const { curl_slist_free_all(list); }
 };
 
+struct Taken {
+  std::string body;
+  std::size_t bytes_max = 0;
+  bool too_large = false;
+};
+
 std::size_t take(char* bytes, std::size_t size, std::size_t count, void* into) {
-  auto& body = *static_cast<std::string*>(into);
-  if (body.size() + size * count > answer_bytes_max) return 0;  // fails the request
-  body.append(bytes, size * count);
+  auto& taken = *static_cast<Taken*>(into);
+  taken.too_large = taken.body.size() + size * count > taken.bytes_max;
+  if (taken.too_large) return 0;  // fails the request
+  taken.body.append(bytes, size * count);
   return size * count;
+}
+
+using Headers = std::unique_ptr<curl_slist, ListFree>;
+
+void add(Headers& headers, const std::string& line) {
+  curl_slist* const longer = curl_slist_append(headers.get(), line.c_str());
+  if (longer == nullptr) return;
+  headers.release();
+  headers.reset(longer);
 }
 
 }  // namespace
@@ -31,9 +45,11 @@ Result<HttpAnswer> http(const HttpRequest& request) {
   std::call_once(once, [] { curl_global_init(CURL_GLOBAL_DEFAULT); });
   const std::unique_ptr<CURL, EasyFree> easy(curl_easy_init());
   if (!easy) return Error(Errc::unavailable, "libcurl does not start");
-  const std::unique_ptr<curl_slist, ListFree> headers(
-      request.content_type.empty() ? nullptr : curl_slist_append(nullptr, ("Content-Type: " + request.content_type).c_str()));
-  HttpAnswer answer;
+  Headers headers;
+  if (!request.content_type.empty()) add(headers, "Content-Type: " + request.content_type);
+  if (!request.bearer.empty()) add(headers, "Authorization: Bearer " + request.bearer);
+  Taken taken;
+  taken.bytes_max = request.answer_bytes_max;
   CURL* const c = easy.get();
   curl_easy_setopt(c, CURLOPT_URL, request.url.c_str());
   curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https");
@@ -53,14 +69,14 @@ Result<HttpAnswer> http(const HttpRequest& request) {
     curl_easy_setopt(c, CURLOPT_AWS_SIGV4, scope.c_str());
   }
   curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, take);
-  curl_easy_setopt(c, CURLOPT_WRITEDATA, &answer.body);
+  curl_easy_setopt(c, CURLOPT_WRITEDATA, &taken);
   if (const CURLcode failed = curl_easy_perform(c); failed != CURLE_OK) {
+    if (taken.too_large) return Error(Errc::too_large, request.url + ": the answer has more than " + std::to_string(taken.bytes_max) + " bytes");
     return Error(Errc::unavailable, request.url + ": " + curl_easy_strerror(failed));
   }
   long status = 0;
   curl_easy_getinfo(c, CURLINFO_RESPONSE_CODE, &status);
-  answer.status = static_cast<int>(status);
-  return answer;
+  return HttpAnswer{static_cast<int>(status), std::move(taken.body)};
 }
 
 }  // namespace muniment

@@ -1,5 +1,5 @@
 // One HTTP request at a time, over TCP or a Unix socket (libcurl): how checkpoints reach witnesses
-// and buckets.
+// and buckets, and texts the servers that embed them.
 #pragma once
 
 #include <chrono>
@@ -18,14 +18,17 @@ struct HttpRequest {
   std::chrono::milliseconds timeout{10'000};
   // Signs the request for S3 (AWS Signature Version 4) where a key is given.
   std::string access_key, secret_key, region;
+  std::string bearer;                // a token to authorise with, where one is given
+  std::size_t answer_bytes_max = 1 << 20;
 };
 
 struct HttpAnswer {
   int status = 0;
-  std::string body;                  // at most 1 MiB is read
+  std::string body;
 };
 
-// Whatever the server says, with its status. No redirect is followed. Errors: unavailable.
+// Whatever the server says, with its status. No redirect is followed. Errors: unavailable, too_large for an answer
+// beyond answer_bytes_max, which is not read on.
 Result<HttpAnswer> http(const HttpRequest& request);
 
 }  // namespace muniment

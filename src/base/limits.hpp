@@ -74,6 +74,10 @@ inline constexpr std::int64_t tile_index_max = std::int64_t{1} << 47;  // times 
 // Embedders
 inline constexpr std::size_t lsa_terms_max = 60'000;
 inline constexpr std::size_t lsa_dimension_max = 1'024;
+inline constexpr std::size_t embedding_dimension_max = 4'096;       // of a server's vectors
+inline constexpr std::size_t http_embed_batch_texts_max = 1'024;
+inline constexpr std::size_t http_embed_batch_bytes_max = 256 * 1024;
+inline constexpr std::size_t http_embed_answer_bytes_max = 32 << 20;
 inline constexpr std::size_t use_lite_file_bytes_max = 8 << 20;
 inline constexpr std::size_t use_lite_text_bytes_max = 16 * 1024;  // far beyond the 128 pieces that are read
 

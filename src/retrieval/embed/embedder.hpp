@@ -29,7 +29,8 @@ class Embedder {
  public:
   virtual ~Embedder() = default;
   virtual const EmbedderIdentity& identity() const = 0;
-  // One vector a text. May be called from several threads. Errors: unavailable (a remote one).
+  // One vector a text. May be called from several threads. Errors, of a remote one: unavailable when it is gone, slow or
+  // talks nonsense; denied when its key does not do; invalid_argument when it refuses a text, in its words.
   virtual Result<Vectors> embed(std::span<const std::string_view> texts, TextKind kind) = 0;
 };
 
@@ -54,17 +55,19 @@ Result<std::unique_ptr<Embedder>> open_use_lite(const std::string& folder);
 // Where scripts/setup puts them: $XDG_CACHE_HOME/muniment/use-lite-0.2.0, or ~/.cache instead.
 std::string use_lite_default_folder();
 
-// OpenAI-compatible, Ollama and TEI servers.
+// OpenAI-compatible, Ollama and TEI servers. What they answer is checked (count, order, dimension, numbers) and made unit
+// length; a text of white space is the zero vector without asking. A text that is too long for the model is refused, not cut.
 struct HttpEmbedderOptions {
   std::string url;             // the base, or the endpoint itself
   std::string api;             // openai, ollama, tei; empty: told from the url's path
   std::string model;
   std::string key_file;        // holds a bearer token; may be empty
   std::string query_prefix;    // put before queries, as some models want
-  std::size_t dimension = 0;   // expected; 0: what the first answer has
-  std::int64_t timeout_ms = 10'000;
+  std::size_t dimension = 0;   // expected; 0: the server is asked when it is opened
+  std::int64_t timeout_ms = 10'000;  // of one batch, with the one retry
   std::size_t batch_texts_max = 32;
 };
+// Errors: invalid_argument, those of reading the key, and where the dimension is asked for those of embed().
 Result<std::unique_ptr<Embedder>> open_http(const HttpEmbedderOptions& options);
 
 }  // namespace muniment::retrieval

@@ -1,0 +1,89 @@
+// Bytes that retrieval reads: models out of an artifact, answers of servers, any text.
+#include <cmath>
+
+#include "base/sha256.hpp"
+#include "base/utf8.hpp"
+#include "fuzz/target.hpp"
+#include "retrieval/embed/embedder.hpp"
+#include "retrieval/embed/http_answers.hpp"
+#include "retrieval/embed/lsa_model.hpp"
+#include "retrieval/embed/unigram_pieces.hpp"
+#include "retrieval/embed/words.hpp"
+
+namespace muniment::fuzz {
+namespace {
+
+void require_unit_or_zero(const std::vector<float>& vector) {
+  double sum = 0;
+  for (const float x : vector) sum += static_cast<double>(x) * static_cast<double>(x);
+  require(sum == 0 || std::abs(sum - 1) < 1e-5, "a vector is neither zero nor of length 1");
+}
+
+void try_lsa_bytes(const std::string& bytes) {
+  const auto model = retrieval::decode_lsa(bytes);
+  if (!model) {
+    require(model.error().code == Errc::corrupt, "a model is refused as something else than corrupt");
+    return;
+  }
+  require(retrieval::encode_lsa(*model) == bytes, "a model has two ways to be written");
+  auto embedder = retrieval::open_lsa(bytes);
+  require(embedder.ok(), "a model that decodes does not open");
+  const std::string first = model->terms.front() + " " + model->terms.back();
+  const std::string_view texts[] = {first, bytes};
+  const auto vectors = (*embedder)->embed(texts, retrieval::TextKind::query);
+  for (const auto& vector : *vectors) require_unit_or_zero(vector);
+}
+
+// As it is, and with the checksum that it should have: otherwise no mutation would get further than that.
+void try_lsa(const std::string& bytes) {
+  try_lsa_bytes(bytes);
+  if (bytes.size() < 32) return;
+  const std::string_view hashed = std::string_view(bytes).substr(0, bytes.size() - 32);
+  try_lsa_bytes(std::string(hashed) + std::string(view(sha256(hashed))));
+}
+
+void try_answers(const std::string& text) {
+  for (const auto read : {retrieval::read_openai_answer, retrieval::read_ollama_answer, retrieval::read_tei_answer}) {
+    for (const retrieval::Expected expected : {retrieval::Expected{2, 0}, retrieval::Expected{2, 3}, retrieval::Expected{0, 0}}) {
+      const auto vectors = read(text, expected);
+      if (!vectors) continue;
+      require(vectors->size() == expected.count, "other vectors than texts");
+      for (const auto& vector : *vectors) {
+        require(vector.size() == (*vectors)[0].size() && (expected.dimension == 0 || vector.size() == expected.dimension), "a vector of another dimension");
+        require_unit_or_zero(vector);
+      }
+    }
+  }
+  if (const auto scores = retrieval::read_rerank_answer(text, 2)) {
+    for (const double score : *scores) require(std::isfinite(score), "a score is not finite");
+  }
+}
+
+void try_words(const std::string& text) {
+  retrieval::WordReader reader;
+  for (const retrieval::WordReader::Word& word : reader.read(text)) {
+    require(!word.text.empty() && word.text.size() <= retrieval::word_bytes_max, "a word is empty or too long");
+    require(first_invalid_utf8(word.text) == std::string::npos, "a word is not UTF-8");
+  }
+  static const auto hash = retrieval::make_hash_embedder();
+  const std::string_view texts[] = {text};
+  require_unit_or_zero((*hash->embed(texts, retrieval::TextKind::document))[0]);
+  static const auto pieces = retrieval::UnigramPieces::read(
+      R"([["?",0],["b",0],["c",0],["d",0],["e",0],["f",0],["▁",-2],["▁a",-1],["a",-3],["ab",-3],["字",null]])");
+  for (const std::uint32_t id : pieces->ids(text)) require(id < pieces->size(), "a piece that is not in the vocabulary");
+}
+
+}  // namespace
+
+std::vector<Target> retrieval_targets() {
+  const std::string_view corpus[] = {"the pilot lands the aircraft", "a database makes a query fast", "the pilot makes a query", "fast aircraft land"};
+  return {
+      {"lsa_model", try_lsa, {retrieval::train_lsa(corpus, {3, 1})->bytes}},
+      {"embedding_answers", try_answers,
+       {R"({"data":[{"index":1,"embedding":[1,-0.5e3,2]},{"index":0,"embedding":[0.25,1,0]}]})", R"({"embeddings":[[1,2,3],[4,5,-6e-2]]})", "[[1,2,3],[4,5,6]]",
+        R"([{"index":1,"score":0.5},{"index":0,"score":-3}])"}},
+      {"words", try_words, {"readConfigFile in src/base/file.hpp, Crème 東京都 ab a\xff", "ﬁ Ａ e\xcc\x81 x::y_z"}},
+  };
+}
+
+}  // namespace muniment::fuzz
