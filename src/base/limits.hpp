@@ -109,6 +109,8 @@ inline constexpr std::size_t vector_dimensions_max = 4'096;
 inline constexpr std::size_t vector_labels_per_chunk_max = 1'024;
 inline constexpr std::size_t vector_space_name_bytes_max = 512;
 
+inline constexpr std::size_t late_queue_bytes_max = std::size_t{256} << 20;  // texts that wait for a slow embedder
+
 // Pages of a reply
 inline constexpr std::size_t page_items_default = 100;
 inline constexpr std::size_t page_items_max = 1'000;

@@ -1,13 +1,17 @@
-// munimentd: reads the configuration, wires the parts together, and serves until it is told to stop.
+// munimentd: reads the configuration, wires the parts together, and serves until it is told to stop. It is its own
+// children, too: see retrieval/child/.
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <cstdlib>
 
 #include "base/config.hpp"
 #include "base/log.hpp"
 #include "daemon/wiring.hpp"
+#include "retrieval/child/child_main.hpp"
 
 int main(int argc, char** argv) {
+  if (const auto status = muniment::retrieval::serve_as_child(argc, argv)) std::_Exit(*status);
   CLI::App app{"munimentd: audit-grade memory for agents, one daemon beside them"};
   muniment::ConfigInputs inputs;
   const auto flag = [&](const char* name, const char* key, const char* text) {

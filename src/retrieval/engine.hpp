@@ -31,6 +31,7 @@ struct EngineBatch {
   std::vector<EngineChunk> add;
   std::vector<std::pair<ChunkId, std::int64_t>> close;  // id, valid_to
   std::vector<ChunkId> remove;
+  std::int64_t from_seq = -1;          // where it begins, if said: an index that is behind that refuses it
 };
 
 enum class Mode : std::uint8_t { hybrid, lexical, vector };
@@ -74,12 +75,19 @@ struct LaneAnswer {
   std::int64_t unfiltered = 0;         // where nothing was found: how many match but for the filter
 };
 
+struct EngineModelStatus {
+  std::string corpus;
+  std::string identity;
+  bool filled = false;                 // false: it waits for `embed_again`, and the one before it still answers
+};
+
 struct EngineStatus {
   std::int64_t lexical_next_seq = 0;
-  std::int64_t vector_next_seq = 0;
+  std::int64_t vector_next_seq = 0;    // after a start, of the slow embedder too: its queue is gone with the process
   std::int64_t chunks = 0;
   std::vector<std::string> degraded;
   std::vector<std::string> rebuilt;    // indexes that were found damaged at the start and emptied
+  std::vector<EngineModelStatus> models;
 };
 
 // A corpus' trained model, as the log has it.
@@ -98,9 +106,12 @@ class Engine {
   static Result<std::unique_ptr<Engine>> open(const Options& options);
   virtual ~Engine() = default;
 
-  // One writer.
+  // One writer. A batch of which an index has some already, or all, changes there only what is missing. Errors:
+  // invalid_argument; conflict for a gap (from_seq); corrupt: open the engine again, which empties what is damaged.
   virtual Status index(const EngineBatch& batch) = 0;         // durable when it returns
-  virtual Status set_model(const EngineModel& model) = 0;     // re-embeds nothing: texts follow by `embed_again`
+  // The model of a corpus from now on, once its vectors are there: `embed_again` brings the texts of all its chunks,
+  // in parts, the last one with `last`, in order with `index`. Until then the one before it answers.
+  virtual Status set_model(const EngineModel& model) = 0;
   virtual Status embed_again(const std::string& corpus, const std::vector<EngineChunk>& chunks, bool last) = 0;
 
   // Any thread; each thread that searches has its own `Searcher`.

@@ -67,7 +67,7 @@ template <typename Archive, Of<EngineChunk> T>
 void members(Archive& archive, T& it) { archive(it.id, it.corpus, it.text, it.title, it.heading, it.language, it.facts); }
 
 template <typename Archive, Of<EngineBatch> T>
-void members(Archive& archive, T& it) { archive(it.next_seq, it.add, it.close, it.remove); }
+void members(Archive& archive, T& it) { archive(it.next_seq, it.add, it.close, it.remove, it.from_seq); }
 
 template <typename Archive, Of<LaneQuery> T>
 void members(Archive& archive, T& it) {
@@ -86,9 +86,12 @@ void members(Archive& archive, T& it) {
   archive(it.candidates, it.lists, it.degraded, it.identities, it.watermark, it.unfiltered);
 }
 
+template <typename Archive, Of<EngineModelStatus> T>
+void members(Archive& archive, T& it) { archive(it.corpus, it.identity, it.filled); }
+
 template <typename Archive, Of<EngineStatus> T>
 void members(Archive& archive, T& it) {
-  archive(it.lexical_next_seq, it.vector_next_seq, it.chunks, it.degraded, it.rebuilt);
+  archive(it.lexical_next_seq, it.vector_next_seq, it.chunks, it.degraded, it.rebuilt, it.models);
 }
 
 template <typename Archive, Of<EngineModel> T>

@@ -61,6 +61,8 @@ class VectorShard {
   virtual Result<std::vector<Hit>> search(std::string_view space, std::span<const float> vector, const Filter& filter,
                                           const VectorSearch& how) const = 0;
   virtual std::vector<SpaceStatus> spaces() const = 0;
+  // Those in which the chunk is current.
+  virtual std::vector<std::string> spaces_with(ChunkId chunk) const = 0;
 };
 
 }  // namespace muniment::retrieval

@@ -1,0 +1,26 @@
+#include "retrieval/child/child_main.hpp"
+
+#include <pthread.h>
+
+#include <string_view>
+
+#include "retrieval/child/search_child.hpp"
+#include "retrieval/child/spawn.hpp"
+#include "retrieval/child/tool_child.hpp"
+
+namespace muniment::retrieval {
+
+std::optional<int> serve_as_child(int argc, const char* const* argv) {
+  const std::string_view what = argc == 2 ? argv[1] : "";
+  if (what == "--search-child") {
+    ::pthread_setname_np(::pthread_self(), "muniment-search");
+    return serve_search({}, first_handed_over);
+  }
+  if (what == "--text-child") {
+    ::pthread_setname_np(::pthread_self(), "muniment-text");
+    return serve_tool(first_handed_over);
+  }
+  return std::nullopt;
+}
+
+}  // namespace muniment::retrieval

@@ -1,0 +1,188 @@
+// A query in the engine: which lanes can answer it, what each of them says to it and to its
+// expansions, and all of that as one ranking.
+#include <algorithm>
+#include <chrono>
+#include <set>
+#include <unordered_set>
+
+#include "base/limits.hpp"
+#include "base/text.hpp"
+#include "retrieval/engine_parts.hpp"
+#include "retrieval/lexical/terms.hpp"
+#include "retrieval/plan/fusion.hpp"
+
+namespace muniment::retrieval {
+
+namespace {
+
+LaneChoice choice_of(Mode mode) {
+  switch (mode) {
+    case Mode::hybrid: return LaneChoice::all;
+    case Mode::lexical: return LaneChoice::lexical_only;
+    case Mode::vector: return LaneChoice::vectors_only;
+  }
+  return LaneChoice::all;
+}
+
+// One query on its way.
+class Search {
+ public:
+  Search(const EngineParts& parts, LexicalReader& reader, const LaneQuery& query, const Profile& profile)
+      : parts_(parts), reader_(reader), query_(query), profile_(profile), corpora_(query.corpora) {
+    if (corpora_.empty()) corpora_ = parts.vectors->all_corpora();
+    std::sort(corpora_.begin(), corpora_.end());
+    corpora_.erase(std::unique(corpora_.begin(), corpora_.end()), corpora_.end());
+  }
+
+  Result<LaneAnswer> run();
+
+ private:
+  using Lanes = std::vector<LaneWeight>;
+  std::vector<std::string> available_lanes();
+  Status ask_lane(const LaneWeight& lane);
+  Status ask(const LaneWeight& lane, const std::string& text, bool original);
+  Result<std::vector<Hit>> hits_of(std::string_view lane, const std::string& text);
+  Status add_typo_lane(Lanes& lanes, const std::vector<std::string>& available);
+  Status keep_phrases();
+  void fuse_lists();
+  Status count_unfiltered();
+
+  const EngineParts& parts_;
+  LexicalReader& reader_;
+  const LaneQuery& query_;
+  const Profile& profile_;
+  std::vector<std::string> corpora_;
+  std::set<std::string> identities_;
+  LaneAnswer answer_;
+};
+
+Result<LaneAnswer> Search::run() {
+  const std::vector<std::string> available = available_lanes();
+  answer_.watermark = std::min(parts_.lexical->watermark(), parts_.vectors->watermark());
+  Lanes lanes = choose_lanes(profile_, choice_of(query_.mode), available);
+  // Every set of a profile has the lexical lane; while that one is filled again, the others answer alone.
+  if (lanes.empty() && query_.mode == Mode::hybrid) lanes = choose_lanes(profile_, LaneChoice::vectors_only, available);
+  for (const LaneWeight& lane : lanes) RETURN_IF_ERROR(ask_lane(lane));
+  RETURN_IF_ERROR(add_typo_lane(lanes, available));
+  RETURN_IF_ERROR(keep_phrases());
+  fuse_lists();
+  RETURN_IF_ERROR(count_unfiltered());
+  answer_.identities.assign(identities_.begin(), identities_.end());
+  if (!query_.explain) answer_.lists.clear();
+  return std::move(answer_);
+}
+
+// A lane that lacks something of what was indexed before is left out, for all documents: half of it would rank them
+// by when they came.
+std::vector<std::string> Search::available_lanes() {
+  const std::int64_t reached = parts_.reached;
+  std::vector<std::string> lanes;
+  if (query_.mode != Mode::lexical) lanes = parts_.vectors->available(corpora_, reached, answer_.degraded);
+  if (parts_.lexical->watermark() >= reached) lanes.emplace_back("lexical");
+  else answer_.degraded.push_back("lexical: behind (at " + std::to_string(parts_.lexical->watermark()) + " of " + std::to_string(reached) + ")");
+  return lanes;
+}
+
+Status Search::ask_lane(const LaneWeight& lane) {
+  RETURN_IF_ERROR(ask(lane, query_.text, true));
+  for (const std::string& text : lane.lane == "lexical" ? query_.lexical_expansions : query_.vector_expansions) {
+    RETURN_IF_ERROR(ask(lane, text, false));
+  }
+  return success();
+}
+
+Status Search::ask(const LaneWeight& lane, const std::string& text, bool original) {
+  const auto begin = std::chrono::steady_clock::now();
+  auto hits = hits_of(lane.lane, text);
+  if (!hits) {
+    // An embedder that is not there just now leaves its lane out; an index that is damaged ends the query.
+    if (hits.error().code != Errc::unavailable || lane.lane == "lexical") return std::move(hits).error();
+    answer_.degraded.push_back(std::string(lane.lane) + ": " + hits.error().message);
+    return success();
+  }
+  const auto spent = std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - begin);
+  answer_.lists.push_back({std::string(lane.lane), text, original, lane.weight, *std::move(hits), spent.count()});
+  return success();
+}
+
+Result<std::vector<Hit>> Search::hits_of(std::string_view lane, const std::string& text) {
+  const std::size_t wanted = std::max(profile_.candidates, query_.k);
+  if (lane == "lexical") {
+    identities_.emplace(term_rules);
+    auto hits = reader_.search({text, query_.phrases, {}, false}, query_.filter, wanted);
+    if (!hits) return parts_.judged(std::move(hits).error(), parts_.lexical_folder);
+    return hits;
+  }
+  const std::string words = query_.phrases.empty() ? text : text + " " + joined(query_.phrases, " ");
+  auto hits = parts_.vectors->search({lane, words, corpora_, query_.filter, {wanted, query_.exact, 0}}, identities_);
+  if (!hits) return parts_.judged(std::move(hits).error(), parts_.vector_folder);
+  return hits;
+}
+
+Status Search::add_typo_lane(Lanes& lanes, const std::vector<std::string>& available) {
+  std::size_t lexical_hits = 0;
+  for (const LaneList& list : answer_.lists) {
+    if (list.lane == "lexical") lexical_hits = std::max(lexical_hits, list.hits.size());
+  }
+  if (!typo_lane_joins(lanes, lexical_hits, query_.k) || std::find(available.begin(), available.end(), "hash") == available.end()) return success();
+  lanes = with_typo_lane(profile_, lanes);
+  for (LaneList& list : answer_.lists) {
+    for (const LaneWeight& lane : lanes) {
+      if (lane.lane == list.lane) list.weight = lane.weight;
+    }
+  }
+  return ask_lane(lanes.back());
+}
+
+// A phrase must occur, whoever found the chunk; only the lexical index knows where it does.
+Status Search::keep_phrases() {
+  if (query_.phrases.empty() || query_.mode == Mode::lexical) return success();
+  auto with = reader_.search({{}, query_.phrases, {}, false}, query_.filter, limits::lexical_hits_max);
+  if (!with) return parts_.judged(std::move(with).error(), parts_.lexical_folder);
+  std::unordered_set<ChunkId> allowed;
+  for (const Hit& hit : *with) allowed.insert(hit.chunk);
+  for (LaneList& list : answer_.lists) std::erase_if(list.hits, [&](const Hit& hit) { return !allowed.contains(hit.chunk); });
+  return success();
+}
+
+void Search::fuse_lists() {
+  std::vector<RankedList> lists;
+  for (const LaneList& list : answer_.lists) lists.push_back({list.lane, list.weight, list.original, list.hits});
+  const std::vector<Fused> fused = fuse(profile_, lists);
+  for (std::size_t i = 0; i < std::min(fused.size(), query_.k); ++i) {
+    Candidate candidate{fused[i].chunk, fused[i].score, {}, fused[i].best_rank};
+    for (const auto& [lane, score] : fused[i].lanes) candidate.lanes.emplace_back(lane, score);
+    answer_.candidates.push_back(std::move(candidate));
+  }
+}
+
+Status Search::count_unfiltered() {
+  if (!answer_.candidates.empty() || query_.filter.empty()) return success();
+  auto count = reader_.count_unfiltered({query_.text, query_.phrases, {}, false});
+  if (!count) return parts_.judged(std::move(count).error(), parts_.lexical_folder);
+  answer_.unfiltered = *count;
+  return success();
+}
+
+class EngineSearcher : public Engine::Searcher {
+ public:
+  EngineSearcher(const EngineParts& parts, std::unique_ptr<LexicalReader> reader) : parts_(parts), reader_(std::move(reader)) {}
+
+  Result<LaneAnswer> search(const LaneQuery& query) override {
+    ASSIGN_OR_RETURN(const Profile* profile, find_profile(query.profile));
+    RETURN_IF_ERROR(parts_.check_folders());
+    return Search(parts_, *reader_, query, *profile).run();
+  }
+
+ private:
+  const EngineParts& parts_;
+  const std::unique_ptr<LexicalReader> reader_;
+};
+
+}  // namespace
+
+std::unique_ptr<Engine::Searcher> make_searcher(const EngineParts& parts, std::unique_ptr<LexicalReader> reader) {
+  return std::make_unique<EngineSearcher>(parts, std::move(reader));
+}
+
+}  // namespace muniment::retrieval

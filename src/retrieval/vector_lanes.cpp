@@ -1,0 +1,219 @@
+#include "retrieval/vector_lanes.hpp"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "base/log.hpp"
+#include "retrieval/vector_advance.hpp"
+
+namespace muniment::retrieval {
+
+namespace {
+
+constexpr std::string_view mark_prefix = "mark:";
+constexpr const char* lanes_mark = "mark:vectors";
+
+std::string_view corpus_of(std::string_view space) { return space.substr(space.find('@') + 1); }
+
+}  // namespace
+
+std::string text_to_embed(const EngineChunk& chunk) { return chunk.heading.empty() ? chunk.text : chunk.heading + "\n" + chunk.text; }
+
+std::string space_of(const Embedder& embedder, std::string_view corpus) { return embedder.identity().text() + "@" + std::string(corpus); }
+
+VectorLanes::VectorLanes(std::unique_ptr<VectorShard> shard, ModelStore store)
+    : shard_(std::move(shard)), store_(std::move(store)), hash_(make_hash_embedder()) {
+  const std::string own = hash_->identity().text() + "@";
+  for (const SpaceStatus& space : shard_->spaces()) {
+    if (space.space == lanes_mark) watermark_ = space.next_seq;
+    if (space.space.starts_with(own)) corpora_.emplace(corpus_of(space.space));
+  }
+}
+
+Result<std::unique_ptr<VectorLanes>> VectorLanes::open(const Options& options) {
+  ASSIGN_OR_RETURN(auto shard, VectorShard::open(options.shard_folder));
+  std::unique_ptr<VectorLanes> lanes(new VectorLanes(std::move(shard), ModelStore(options.model_folder)));
+  RETURN_IF_ERROR(lanes->load_models());
+  RETURN_IF_ERROR(lanes->open_late_lane(options.use_lite_folder));
+  return lanes;
+}
+
+Status VectorLanes::load_models() {
+  ASSIGN_OR_RETURN(const auto stored, store_.load());
+  for (const StoredModel& model : stored) {
+    auto opened = open_lsa(model.bytes);
+    if (!opened) {
+      log_warning("a stored model cannot be opened", {{"corpus", model.corpus}, {"message", opened.error().message}});
+      continue;
+    }
+    (model.waiting ? models_[model.corpus].waiting : models_[model.corpus].current) = *std::move(opened);
+  }
+  return success();
+}
+
+Status VectorLanes::open_late_lane(const std::string& folder) {
+  if (folder.empty()) {
+    no_late_ = "use-lite: not installed";
+    return success();
+  }
+  auto opened = open_use_lite(folder);
+  if (opened) late_ = std::make_unique<LateLane>(*std::move(opened), *shard_);
+  else no_late_ = opened.error().code == Errc::not_found ? "use-lite: not installed" : "use-lite: " + opened.error().message;
+  return success();
+}
+
+// ---- writing
+
+Status VectorLanes::index(const EngineBatch& batch) {
+  if (batch.next_seq > watermark()) {
+    VectorAdvance advance(*shard_, batch);
+    RETURN_IF_ERROR(advance.embed(*hash_));
+    for (const auto& [corpus, models] : models_) {
+      if (models.current) RETURN_IF_ERROR(advance.embed_corpus(*models.current, corpus));
+      if (models.waiting) RETURN_IF_ERROR(advance.embed_corpus(*models.waiting, corpus));
+    }
+    RETURN_IF_ERROR(advance.write([this](std::string_view space) { return is_late(space) || space.starts_with(mark_prefix); }));
+    RETURN_IF_ERROR(mark(batch.next_seq));
+    const std::lock_guard lock(corpora_mutex_);
+    for (const EngineChunk& chunk : batch.add) corpora_.insert(chunk.corpus);
+  }
+  return late_ ? late_->take(batch) : success();
+}
+
+bool VectorLanes::is_late(std::string_view space) const {
+  return late_ && space.starts_with(late_->embedder().identity().text() + "@");
+}
+
+Status VectorLanes::mark(std::int64_t next_seq) {
+  VectorBatch mark;
+  mark.space = lanes_mark;
+  mark.dimension = 1;
+  mark.next_seq = next_seq;
+  RETURN_IF_ERROR(shard_->write(mark));
+  watermark_.store(next_seq, std::memory_order_release);
+  return success();
+}
+
+Status VectorLanes::set_model(const EngineModel& model) {
+  ASSIGN_OR_RETURN(std::shared_ptr<Embedder> opened, open_lsa(model.bytes));
+  const std::string identity = opened->identity().text();
+  const auto known = models_.find(model.corpus);
+  std::shared_ptr<Embedder> replaced;
+  if (known != models_.end()) {
+    const auto same = [&](const std::shared_ptr<Embedder>& one) { return one && one->identity().text() == identity; };
+    if (same(known->second.current) || same(known->second.waiting)) return success();
+    replaced = known->second.waiting;
+  }
+  RETURN_IF_ERROR(store_.put_waiting(model.corpus, model.bytes));
+  {
+    const std::lock_guard lock(models_mutex_);
+    models_[model.corpus].waiting = std::move(opened);
+  }
+  return replaced ? shard_->drop(space_of(*replaced, model.corpus)) : success();
+}
+
+Status VectorLanes::embed_again(const std::string& corpus, const std::vector<EngineChunk>& chunks, bool last) {
+  const auto known = models_.find(corpus);
+  if (known == models_.end() || !known->second.waiting) return Error(Errc::conflict, "no model of " + corpus + " waits to be filled");
+  EngineBatch batch;
+  batch.add = chunks;
+  VectorAdvance advance(*shard_, batch);
+  RETURN_IF_ERROR(advance.embed_corpus(*known->second.waiting, corpus));
+  RETURN_IF_ERROR(advance.write_in_place());
+  return last ? install_waiting(corpus) : success();
+}
+
+Status VectorLanes::install_waiting(const std::string& corpus) {
+  RETURN_IF_ERROR(store_.promote(corpus));
+  std::shared_ptr<Embedder> before;
+  {
+    const std::lock_guard lock(models_mutex_);  // no search uses the old one's space from here on
+    Models& models = models_[corpus];
+    before = std::exchange(models.current, std::move(models.waiting));
+    models.waiting.reset();
+  }
+  return before ? shard_->drop(space_of(*before, corpus)) : success();
+}
+
+// ---- searching
+
+std::int64_t VectorLanes::wanted_from() const { return late_ ? std::min(watermark(), late_->given()) : watermark(); }
+
+std::vector<std::string> VectorLanes::all_corpora() const {
+  const std::lock_guard lock(corpora_mutex_);
+  return {corpora_.begin(), corpora_.end()};
+}
+
+std::vector<std::string> VectorLanes::available(const std::vector<std::string>& corpora, std::int64_t next_seq,
+                                                std::vector<std::string>& degraded) const {
+  std::vector<std::string> lanes;
+  if (watermark() < next_seq) {
+    degraded.push_back("vectors: behind (at " + std::to_string(watermark()) + " of " + std::to_string(next_seq) + ")");
+  } else {
+    lanes.emplace_back("hash");
+    std::size_t with = 0;
+    std::string without;
+    {
+      const std::shared_lock lock(models_mutex_);
+      const std::lock_guard known(corpora_mutex_);
+      for (const std::string& corpus : corpora) {
+        if (!corpora_.contains(corpus)) continue;  // nothing is in it
+        const auto found = models_.find(corpus);
+        if (found != models_.end() && found->second.current) ++with;
+        else without = corpus;
+      }
+    }
+    if (with > 0 && without.empty()) lanes.emplace_back("lsa");
+    else if (with > 0) degraded.push_back("lsa: " + without + " has no model yet");
+  }
+  if (late_ && late_->covers(corpora, next_seq)) lanes.push_back(late_->name());
+  else if (late_) degraded.push_back(late_->behind(next_seq));
+  else degraded.push_back(no_late_);
+  return lanes;
+}
+
+Embedder* VectorLanes::embedder_for(std::string_view lane, const std::string& corpus) const {
+  if (lane == "hash") return hash_.get();
+  if (late_ && lane == late_->name()) return &late_->embedder();
+  const auto found = models_.find(corpus);
+  return lane == "lsa" && found != models_.end() ? found->second.current.get() : nullptr;
+}
+
+Result<std::vector<Hit>> VectorLanes::search(const Question& question, std::set<std::string>& identities) const {
+  const std::shared_lock lock(models_mutex_);
+  std::unordered_map<Embedder*, std::vector<float>> embedded;  // the query, once for each embedder
+  std::vector<Hit> hits;
+  for (const std::string& corpus : question.corpora) {
+    Embedder* embedder = embedder_for(question.lane, corpus);
+    if (embedder == nullptr) continue;
+    const auto [vector, is_new] = embedded.try_emplace(embedder);
+    if (is_new) {
+      ASSIGN_OR_RETURN(Vectors made, embedder->embed({&question.text, 1}, TextKind::query));
+      vector->second = std::move(made.at(0));
+    }
+    ASSIGN_OR_RETURN(const auto found, shard_->search(space_of(*embedder, corpus), vector->second, question.filter, question.how));
+    hits.insert(hits.end(), found.begin(), found.end());
+    identities.insert(embedder->identity().text());
+  }
+  std::sort(hits.begin(), hits.end(), [](const Hit& a, const Hit& b) { return a.score != b.score ? a.score > b.score : a.chunk < b.chunk; });
+  if (hits.size() > question.how.k) hits.resize(question.how.k);
+  return hits;
+}
+
+std::vector<EngineModelStatus> VectorLanes::models() const {
+  const std::shared_lock lock(models_mutex_);
+  std::vector<EngineModelStatus> out;
+  for (const auto& [corpus, models] : models_) {
+    if (models.current) out.push_back({corpus, models.current->identity().text(), true});
+    if (models.waiting) out.push_back({corpus, models.waiting->identity().text(), false});
+  }
+  return out;
+}
+
+std::vector<std::string> VectorLanes::degraded() const {
+  if (!late_) return {no_late_};
+  const std::string behind = late_->behind(watermark());
+  return behind.empty() ? std::vector<std::string>() : std::vector{behind};
+}
+
+}  // namespace muniment::retrieval

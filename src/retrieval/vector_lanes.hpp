@@ -1,0 +1,94 @@
+// The vector lanes over one shard: `hash` for every chunk; `lsa` for a corpus that has a model; and one
+// whose embedder is slow and follows behind (late_lane.hpp). Each corpus has a space of its own in each.
+//
+// The lanes' position is a space without vectors, written after all others of a batch: what it covers,
+// they all have. A space that has come further before a crash passes over what it has.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <shared_mutex>
+#include <string>
+#include <vector>
+
+#include "retrieval/embed/embedder.hpp"
+#include "retrieval/engine.hpp"
+#include "retrieval/late_lane.hpp"
+#include "retrieval/model_store.hpp"
+#include "retrieval/vector/vector_shard.hpp"
+
+namespace muniment::retrieval {
+
+// What of a chunk is embedded.
+std::string text_to_embed(const EngineChunk& chunk);
+
+// "<identity>@<corpus>"
+std::string space_of(const Embedder& embedder, std::string_view corpus);
+
+class VectorLanes {
+ public:
+  struct Options {
+    std::string shard_folder;
+    std::string model_folder;
+    std::string use_lite_folder;
+  };
+  // Errors: corrupt (the shard), and those of files.
+  static Result<std::unique_ptr<VectorLanes>> open(const Options& options);
+
+  // One thread.
+  Status index(const EngineBatch& batch);
+  Status set_model(const EngineModel& model);
+  Status embed_again(const std::string& corpus, const std::vector<EngineChunk>& chunks, bool last);
+
+  // Any thread.
+  std::int64_t watermark() const { return watermark_.load(std::memory_order_acquire); }
+  // From where on it wants batches: the slow lane's too.
+  std::int64_t wanted_from() const;
+  std::vector<std::string> all_corpora() const;
+  // The lanes that have all of these corpora up to `next_seq`; what stands in the way of others goes to `degraded`.
+  std::vector<std::string> available(const std::vector<std::string>& corpora, std::int64_t next_seq, std::vector<std::string>& degraded) const;
+
+  struct Question {
+    std::string_view lane;
+    std::string_view text;
+    const std::vector<std::string>& corpora;
+    const Filter& filter;
+    VectorSearch how;
+  };
+  // The nearest in all of the corpora, best first, ties by id; `identities` gets those of the embedders.
+  Result<std::vector<Hit>> search(const Question& question, std::set<std::string>& identities) const;
+
+  std::vector<EngineModelStatus> models() const;
+  std::vector<std::string> degraded() const;
+
+ private:
+  struct Models {
+    std::shared_ptr<Embedder> current, waiting;
+  };
+
+
+  VectorLanes(std::unique_ptr<VectorShard> shard, ModelStore store);
+  Status load_models();
+  Status open_late_lane(const std::string& folder);
+  bool is_late(std::string_view space) const;
+  Status mark(std::int64_t next_seq);
+  Status install_waiting(const std::string& corpus);
+  Embedder* embedder_for(std::string_view lane, const std::string& corpus) const;
+
+  const std::unique_ptr<VectorShard> shard_;
+  const ModelStore store_;
+  const std::unique_ptr<Embedder> hash_;
+  std::unique_ptr<LateLane> late_;            // null: there is no slow embedder
+  std::string no_late_;                       // why not
+  std::atomic<std::int64_t> watermark_ = 0;
+
+  mutable std::shared_mutex models_mutex_;    // read: while a search uses a model and its space
+  std::map<std::string, Models> models_;      // by corpus
+  mutable std::mutex corpora_mutex_;
+  std::set<std::string> corpora_;             // that have chunks
+};
+
+}  // namespace muniment::retrieval
