@@ -88,6 +88,7 @@ inline constexpr std::size_t search_channels_max = 64;
 inline constexpr std::size_t searches_waiting_max = 4'096;
 inline constexpr std::size_t child_task_bytes_max = std::size_t{1} << 30;  // texts to train on, a document to read
 inline constexpr std::size_t child_result_bytes_max = std::size_t{256} << 20;
+inline constexpr std::size_t late_queue_bytes_max = std::size_t{256} << 20;  // texts that wait for a slow embedder
 
 // Documents and their chunks (docs/retrieval.md); a change of a chunk's sizes is a new chunker_identity()
 inline constexpr std::size_t document_text_bytes_max = 64 << 20;
@@ -108,8 +109,6 @@ inline constexpr std::size_t encoding_sample_bytes_max = 64 * 1024;
 inline constexpr std::size_t vector_dimensions_max = 4'096;
 inline constexpr std::size_t vector_labels_per_chunk_max = 1'024;
 inline constexpr std::size_t vector_space_name_bytes_max = 512;
-
-inline constexpr std::size_t late_queue_bytes_max = std::size_t{256} << 20;  // texts that wait for a slow embedder
 
 // Pages of a reply
 inline constexpr std::size_t page_items_default = 100;

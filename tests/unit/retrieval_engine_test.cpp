@@ -201,7 +201,7 @@ TEST_F(EngineTest, HowABatchIsSplitChangesNoAnswer) {
   index(*whole, batch_of(chunks, 0, 91));
   std::mt19937 random(3);
   for (std::int64_t from = 0; from < 91;) {
-    const std::int64_t next = std::min<std::int64_t>(91, from + 1 + random() % 20);
+    const std::int64_t next = std::min<std::int64_t>(91, from + 1 + static_cast<std::int64_t>(random() % 20));
     index(*split, batch_of(chunks, from, next));
     from = next;
   }

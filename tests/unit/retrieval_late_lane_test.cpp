@@ -3,8 +3,11 @@
 
 #include <gtest/gtest.h>
 
-#include <functional>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
 
+#include "base/clock.hpp"
 #include "retrieval/vector_lanes.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -90,7 +93,8 @@ class LateLaneTest : public ::testing::Test {
     Filter filter;
     filter.as_of = as_of;
     std::vector<ChunkId> ids;
-    for (const Hit& hit : *shard_->search(space_of(lane_->embedder(), corpus), vector->at(0), filter, {100, true, 0})) ids.push_back(hit.chunk);
+    const auto hits = shard_->search(space_of(lane_->embedder(), corpus), vector->at(0), filter, {100, true, 0});
+    for (const Hit& hit : *hits) ids.push_back(hit.chunk);
     std::sort(ids.begin(), ids.end());
     return ids;
   }

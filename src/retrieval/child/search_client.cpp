@@ -22,6 +22,8 @@ Status check_size(std::string_view what, const std::string& payload) {
   return error;
 }
 
+bool is_the_callers(Errc code) { return !is_transient(code) && !is_halting(code); }
+
 }  // namespace
 
 struct SearchClient::Parts {
@@ -130,9 +132,10 @@ Result<std::string> SearchClient::Parts::write(MessageKind kind, const std::stri
   }
   RETURN_IF_ERROR(check_size("a batch", payload));
   Reply reply = process->call(index_channel, kind, payload, no_deadline, options.write_hang);
-  if (reply.state == Reply::State::answered && (reply.payload || reply.payload.error().code != Errc::corrupt)) {
+  if (reply.state == Reply::State::answered && (reply.payload || is_the_callers(reply.payload.error().code))) {
     return std::move(reply.payload);
   }
+  // What an index holds in memory after a write that failed is not known: only a new child reads it from disk.
   supervisor.lost(process, reply.payload.error());
   return Error(Errc::unavailable, "the search child was lost: " + reply.payload.error().message);
 }

@@ -33,8 +33,10 @@ class StoredVectorShard : public VectorShard {
   Result<std::vector<Hit>> search(std::string_view name, std::span<const float> vector, const Filter& filter,
                                   const VectorSearch& how) const override;
   std::vector<SpaceStatus> spaces() const override;
+  std::vector<std::string> spaces_with(ChunkId chunk) const override;
 
  private:
+  std::vector<std::shared_ptr<Space>> all() const;
   using Moment = std::shared_ptr<const RecordStore::Moment>;
 
   std::shared_ptr<Space> find(std::string_view name) const;
@@ -196,14 +198,25 @@ Result<std::vector<Hit>> StoredVectorShard::search(std::string_view name, std::s
   return hits;
 }
 
-std::vector<SpaceStatus> StoredVectorShard::spaces() const {
-  std::vector<std::shared_ptr<Space>> all;
-  {
-    const std::lock_guard guard(map_);
-    for (const auto& [name, space] : spaces_) all.push_back(space);
+std::vector<std::shared_ptr<Space>> StoredVectorShard::all() const {
+  std::vector<std::shared_ptr<Space>> spaces;
+  const std::lock_guard guard(map_);
+  for (const auto& [name, space] : spaces_) spaces.push_back(space);
+  return spaces;
+}
+
+std::vector<std::string> StoredVectorShard::spaces_with(ChunkId chunk) const {
+  std::vector<std::string> names;
+  for (const auto& space : all()) {
+    const auto locked = space->lock.read();
+    if (space->slot_of(chunk) != no_slot) names.push_back(space->name());
   }
+  return names;
+}
+
+std::vector<SpaceStatus> StoredVectorShard::spaces() const {
   std::vector<SpaceStatus> statuses;
-  for (const auto& space : all) {
+  for (const auto& space : all()) {
     const auto locked = space->lock.read();
     const SpaceHeader& header = space->header;
     statuses.push_back({header.name, header.dimension, header.next_seq, header.vectors, static_cast<std::int64_t>(header.closed),
