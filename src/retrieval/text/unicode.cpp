@@ -65,6 +65,16 @@ void take(Cluster& cluster, char32_t c, int kind) {
   cluster.last = kind;
 }
 
+// Whether an edge lies between two characters, told by them alone.
+bool always_parted(int before, char32_t c, int after) {
+  if (before == U_GCB_CR && after == U_GCB_LF) return false;
+  if (is_control(before) || is_control(after)) return true;
+  if (before == U_GCB_PREPEND) return false;
+  if (after == U_GCB_OTHER || after == U_GCB_PREPEND) return before != U_GCB_ZWJ && !links(c, U_INSC_CONSONANT);
+  if (after == U_GCB_L || after == U_GCB_LV || after == U_GCB_LVT) return before != U_GCB_L;
+  return after == U_GCB_REGIONAL_INDICATOR && before != U_GCB_REGIONAL_INDICATOR;
+}
+
 bool begins_code_point(char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }
 
 }  // namespace
@@ -118,15 +128,14 @@ std::size_t next_grapheme(std::string_view text, std::size_t at) {
 std::size_t grapheme_edge(std::string_view text, std::size_t at) {
   if (at >= text.size()) return text.size();
   while (at > 0 && !begins_code_point(text[at])) --at;
-  // Back to an edge that is one whatever lies before it: between two characters that only join what extends them.
+  // Back to an edge that is one whatever lies before it.
   std::size_t sure = at;
   for (;;) {
     if (sure == 0) break;
     if (at - sure > cluster_bytes_max) return at;
     const CodePoint here = decode_utf8(text, sure), before = code_point_before(text, sure);
     const int kind = grapheme_class(here.value), kind_before = grapheme_class(before.value);
-    const bool plain_before = kind_before == U_GCB_OTHER || kind_before == U_GCB_CONTROL || kind_before == U_GCB_LF;
-    if (plain_before && (kind == U_GCB_OTHER || is_control(kind))) break;
+    if (always_parted(kind_before, here.value, kind)) break;
     sure -= before.size == 0 ? 1 : before.size;
   }
   while (sure < at) {
