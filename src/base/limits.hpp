@@ -99,6 +99,7 @@ inline constexpr std::size_t document_levels_max = 64;       // of headings, of 
 inline constexpr std::size_t chunk_bytes_target = 1'400;     // where there is a choice
 inline constexpr std::size_t chunk_whole_bytes_max = 2'000;  // up to here a document, a section, a paragraph stays one chunk
 inline constexpr std::size_t chunk_bytes_max = 4'000;        // up to here a function, a table, a record does
+inline constexpr std::size_t chunk_tolerated_bytes_max = 2'500;  // up to here a chunk takes in what would be tiny alone
 inline constexpr std::size_t chunk_tiny_bytes_max = 400;     // joined with its neighbour
 inline constexpr std::size_t chunk_heading_bytes_max = 300;
 inline constexpr std::size_t heading_bytes_max = 120;

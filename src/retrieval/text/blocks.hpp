@@ -23,7 +23,7 @@ enum class Break : std::uint8_t {
 enum class Cut : std::uint8_t {
   prose,  // between sentences
   lines,  // between lines, and kept whole for longer: code, tables
-  json,   // likewise, and never inside an escape
+  json,   // between sentences and lines of its strings, and never inside an escape
 };
 
 struct Block {
@@ -39,10 +39,13 @@ class Headings {
  public:
   // `label` carries what parts it from its parent's path: " › Linux", ".items", "[3]".
   std::uint32_t add(std::uint32_t parent, std::string label);
-  std::uint32_t common(std::uint32_t a, std::uint32_t b) const;  // the deepest that both stand under
-  std::string path(std::uint32_t node) const;                    // at most limits::chunk_heading_bytes_max
+  // Where a chunk of these stands: the path to what they have in common, and then their names, "Install › Linux, macOS".
+  // At most limits::chunk_heading_bytes_max.
+  std::string path(const std::vector<std::uint32_t>& nodes) const;
 
  private:
+  std::uint32_t common(std::uint32_t a, std::uint32_t b) const;  // the deepest that both stand under
+  void append_names(std::string& path, std::uint32_t parent, const std::vector<std::uint32_t>& nodes) const;
   struct Node {
     std::uint32_t parent = 0;
     std::uint32_t depth = 0;

@@ -12,6 +12,7 @@ constexpr std::string_view modifiers =
     " export default async public private protected internal static final abstract override virtual inline constexpr consteval extern pub unsafe const sealed data open "
     "partial readonly declare native synchronized strictfp local typedef suspend operator mutating friend explicit default! ";
 constexpr std::string_view containers = " class struct interface trait impl module enum union object protocol extension record mixin actor service message contract ";
+constexpr std::string_view weak_containers = "object record actor message service contract extension protocol";  // also words of other uses
 constexpr std::string_view functions = " def fn func function sub procedure proc fun macro defun defmodule defp defmacro fixpoint theorem ";
 constexpr std::string_view no_functions =
     " if else for while switch catch return sizeof do case new delete throw try in of typeof await yield assert elif elsif unless until when match loop print raise with "
@@ -86,9 +87,10 @@ std::optional<Definition> by_keyword(std::string_view line, bool opens) {
   if (is_listed(containers, word)) {
     if (word == "enum" && (rest.starts_with("class ") || rest.starts_with("struct "))) take_word(rest);
     while (rest.starts_with("alignas") || rest.starts_with("[[")) rest = trimmed(rest.substr(std::min(rest.find_first_of(")]"), rest.size() - 1) + 1));
-    const std::string_view name = take_word(rest, ".:<");
-    if (name.empty() || declared || rest.starts_with('=') || rest.starts_with('(') == (word == "message" || word == "service")) return std::nullopt;
-    return Definition{std::string(word) + " " + std::string(name.substr(0, name.find_first_of("<:"))), true};
+    std::string_view name = take_word(rest, ".:");
+    while (name.ends_with(':')) name.remove_suffix(1);  // class Derived: Base
+    if (name.empty() || declared || rest.starts_with('=') || (!opens && is_listed(weak_containers, word))) return std::nullopt;
+    return Definition{std::string(word) + " " + std::string(name), true};
   }
   if (is_listed(functions, word) && !declared) {
     Definition found = function(word, rest);
@@ -117,6 +119,7 @@ std::optional<Definition> by_shape(std::string_view line, bool opens) {
   std::string_view first = head;
   if (name.empty() || is_listed(no_functions, name) || is_listed(no_functions, take_word(first))) return std::nullopt;
   if (start > 0) return Definition{std::string(name), false};
+  if (name.ends_with('_')) return std::nullopt;  // a member in a constructor's list
   // Alone before its bracket: a method, a constructor, or a macro that defines something, whose arguments name it.
   const std::size_t close = line.find(')', paren);
   const bool macro = name == lower_ascii(name) ? false : std::none_of(name.begin(), name.end(), [](char c) { return c >= 'a' && c <= 'z'; });

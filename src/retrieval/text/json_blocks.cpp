@@ -40,7 +40,7 @@ class RecordReader {
     if (sound && span.size() > limits::chunk_bytes_max) return reader.add_blocks(blocks_, record, std::string(under) + "$", before);
     const std::uint32_t heading = turn ? blocks_.headings.add(record, std::string(under).append(reader.speaker())) : record;
     blocks_.turns |= turn;
-    blocks_.list.push_back({.span = span, .before = before, .cut = Cut::json, .heading = heading});
+    blocks_.list.push_back({.span = span, .before = before, .cut = sound ? Cut::lines : Cut::json, .heading = heading});
   }
 
   std::string_view text_;

@@ -33,7 +33,7 @@ class Packer {
   void add(Block block) {
     block.span = trimmed(text_, block.span);
     if (block.span.empty()) return;
-    const std::size_t whole_max = block.cut == Cut::prose ? limits::chunk_whole_bytes_max : limits::chunk_bytes_max;
+    const std::size_t whole_max = block.cut == Cut::lines ? limits::chunk_bytes_max : limits::chunk_whole_bytes_max;
     if (block.span.size() <= whole_max) {
       pieces_.push_back(block);
       return;
@@ -84,9 +84,9 @@ class Packer {
     for (; chunk.last < section.last; ++chunk.last) {
       const std::size_t without = bytes(chunk), with = bytes({chunk.first, chunk.last + 1});
       const std::size_t rest = bytes({chunk.last, section.last});
-      const bool must_join = pieces_[chunk.last - 1].leads || without < limits::chunk_tiny_bytes_max || rest < limits::chunk_tiny_bytes_max;
-      const bool joins = with <= limits::chunk_bytes_max && (must_join || with <= ideal || with - ideal < ideal - std::min(ideal, without));
-      if (joins) continue;
+      const bool tiny = without < limits::chunk_tiny_bytes_max || rest < limits::chunk_tiny_bytes_max;
+      const bool fits = with <= ideal || with - ideal < ideal - std::min(ideal, without) || (tiny && with <= limits::chunk_tolerated_bytes_max);
+      if (with <= limits::chunk_bytes_max && (fits || pieces_[chunk.last - 1].leads)) continue;
       add_chunk(chunk);
       chunk.first = chunk.last;
     }
@@ -94,10 +94,10 @@ class Packer {
   }
 
   void add_chunk(Range range) {
-    std::uint32_t heading = pieces_[range.first].heading;
-    for (std::size_t i = range.first + 1; i < range.last; ++i) heading = headings_.common(heading, pieces_[i].heading);
+    std::vector<std::uint32_t> under_it;
+    for (std::size_t i = range.first; i < range.last; ++i) under_it.push_back(pieces_[i].heading);
     chunks_.push_back({static_cast<std::int64_t>(pieces_[range.first].span.start), static_cast<std::int64_t>(pieces_[range.last - 1].span.end),
-                       headings_.path(heading)});
+                       headings_.path(under_it)});
   }
 
   std::string_view text_;
