@@ -1,6 +1,4 @@
 // From bytes to text and chunks: formats, encodings, languages, excerpts; and the promises about spans, for arbitrary bytes.
-#include "retrieval/text/document_text.hpp"
-
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 #include <unicode/brkiter.h>
@@ -10,26 +8,10 @@
 #include "base/limits.hpp"
 #include "base/utf8.hpp"
 #include "retrieval/text/unicode.hpp"
+#include "support/retrieval_documents.hpp"
 
 namespace muniment::retrieval {
 namespace {
-
-DocumentText read(std::string_view bytes, std::string_view name, std::string_view mime_type = "") {
-  auto document = read_document(bytes, name, mime_type);
-  EXPECT_TRUE(document.ok()) << document.error().message;
-  return document.ok() ? std::move(*document) : DocumentText{};
-}
-
-std::string text_of(const DocumentText& document, std::size_t chunk) {
-  const Chunk& one = document.chunks.at(chunk);
-  return document.text.substr(static_cast<std::size_t>(one.start), static_cast<std::size_t>(one.end - one.start));
-}
-
-std::string repeated(std::string_view text, std::size_t times) {
-  std::string out;
-  for (std::size_t i = 0; i < times; ++i) out += text;
-  return out;
-}
 
 // In order, disjoint, within the text, on characters' edges, of at most the greatest size, and all but white space.
 std::string broken_promise(const DocumentText& document) {
@@ -161,8 +143,8 @@ TEST(DocumentText, ALongParagraphIsCutBetweenSentences) {
   const DocumentText document = read(text, "a.txt");
   ASSERT_GT(document.chunks.size(), 3U);
   for (std::size_t i = 0; i < document.chunks.size(); ++i) {
-    EXPECT_TRUE(text_of(document, i).starts_with("Dr.") || text_of(document, i).starts_with("He")) << text_of(document, i).substr(0, 30);
-    EXPECT_GT(text_of(document, i).size(), 800U);
+    EXPECT_TRUE(text_of(document, document.chunks[i]).starts_with("Dr.") || text_of(document, document.chunks[i]).starts_with("He")) << text_of(document, document.chunks[i]).substr(0, 30);
+    EXPECT_GT(text_of(document, document.chunks[i]).size(), 800U);
   }
   EXPECT_EQ(broken_promise(document), "");
 }
@@ -172,7 +154,7 @@ TEST(DocumentText, JapaneseIsCutBehindItsFullStopsThoughItHasNoSpaces) {
   const DocumentText document = read(text, "tokyo.txt");
   EXPECT_EQ(document.language, "ja");
   ASSERT_GT(document.chunks.size(), 2U);
-  for (std::size_t i = 0; i < document.chunks.size(); ++i) EXPECT_TRUE(text_of(document, i).ends_with("。"));
+  for (std::size_t i = 0; i < document.chunks.size(); ++i) EXPECT_TRUE(text_of(document, document.chunks[i]).ends_with("。"));
 }
 
 TEST(DocumentText, EmojiAndFlagsAreNotCutThough) {
@@ -180,8 +162,8 @@ TEST(DocumentText, EmojiAndFlagsAreNotCutThough) {
   const DocumentText document = read(repeated(family + flag, 400), "a.txt");
   ASSERT_GT(document.chunks.size(), 3U);
   for (std::size_t i = 0; i < document.chunks.size(); ++i) {
-    EXPECT_TRUE(text_of(document, i).starts_with(family) || text_of(document, i).starts_with(flag));
-    EXPECT_TRUE(text_of(document, i).ends_with("👦") || text_of(document, i).ends_with(flag));
+    EXPECT_TRUE(text_of(document, document.chunks[i]).starts_with(family) || text_of(document, document.chunks[i]).starts_with(flag));
+    EXPECT_TRUE(text_of(document, document.chunks[i]).ends_with("👦") || text_of(document, document.chunks[i]).ends_with(flag));
   }
 }
 

@@ -11,8 +11,8 @@ namespace {
 constexpr std::string_view modifiers =
     " export default async public private protected internal static final abstract override virtual inline constexpr consteval extern pub unsafe const sealed data open "
     "partial readonly declare native synchronized strictfp local typedef suspend operator mutating friend explicit default! ";
-constexpr std::string_view containers = " class struct interface trait impl module enum union object protocol extension record mixin actor service message contract ";
-constexpr std::string_view weak_containers = "object record actor message service contract extension protocol";  // also words of other uses
+constexpr std::string_view containers = " class struct interface trait impl module enum union object protocol extension record mixin actor service message contract mod ";
+constexpr std::string_view weak_containers = "object record actor message service contract extension protocol mod";  // also words of other uses
 constexpr std::string_view functions = " def fn func function sub procedure proc fun macro defun defmodule defp defmacro fixpoint theorem ";
 constexpr std::string_view no_functions =
     " if else for while switch catch return sizeof do case new delete throw try in of typeof await yield assert elif elsif unless until when match loop print raise with "

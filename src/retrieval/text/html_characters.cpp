@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <iterator>
+#include <unordered_map>
 
 #include "retrieval/text/html.hpp"
 
@@ -65,20 +66,26 @@ char32_t numbered_character(std::string_view digits) {
   return value == 0 || (value >= 0xD800 && value <= 0xDFFF) ? char32_t{0xFFFD} : value;
 }
 
+std::unordered_map<std::string, char32_t> every_name() {
+  std::unordered_map<std::string, char32_t> names;
+  for (const Named& one : others) names.emplace(one.name, one.value);
+  for (std::size_t i = 0; i < std::size(latin); ++i) names.emplace(latin[i], static_cast<char32_t>(0xA0 + i));
+  for (std::size_t i = 0; i < std::size(greek); ++i) {
+    std::string name(greek[i]);
+    names.emplace(name, static_cast<char32_t>(0x3B1 + i));
+    if (name == "sigmaf") continue;
+    name[0] = static_cast<char>(name[0] - 'a' + 'A');
+    names.emplace(name, static_cast<char32_t>(0x391 + i));
+  }
+  return names;
+}
+
 }  // namespace
 
 char32_t named_character(std::string_view name) {
-  const auto* other = std::find_if(std::begin(others), std::end(others), [&](const Named& one) { return one.name == name; });
-  if (other != std::end(others)) return other->value;
-  const auto* letter = std::find(std::begin(latin), std::end(latin), name);
-  if (letter != std::end(latin)) return static_cast<char32_t>(0xA0 + (letter - std::begin(latin)));
-  if (name.empty()) return 0;
-  std::string lower(name);
-  const bool capital = lower[0] >= 'A' && lower[0] <= 'Z';
-  if (capital) lower[0] = static_cast<char>(lower[0] | 0x20);
-  const auto* sign = std::find(std::begin(greek), std::end(greek), lower);
-  if (sign == std::end(greek) || (capital && lower == "sigmaf")) return 0;
-  return static_cast<char32_t>((capital ? 0x391 : 0x3B1) + (sign - std::begin(greek)));
+  static const std::unordered_map<std::string, char32_t> names = every_name();
+  const auto found = names.find(std::string(name));
+  return found == names.end() ? 0 : found->second;
 }
 
 std::string unescape_html(std::string_view source) {

@@ -119,7 +119,9 @@ bool JsonReader::close(char bracket) {
   const std::uint32_t number = in_;
   in_ = done.parent;
   const bool turn = done.is_object && done.said && !done.speaker.empty();
-  if (at_ - done.start > limits::chunk_whole_bytes_max && leaves_.size() > done.first_leaf) {
+  const bool too_long = at_ - done.start > limits::chunk_whole_bytes_max && leaves_.size() > done.first_leaf;
+  if (too_long || (!turn && done.holds_turns)) {
+    containers_[in_].holds_turns |= done.holds_turns || turn;
     ++containers_[in_].items;
     after_value_ = true;
     leaves_[done.first_leaf].start = done.start;
@@ -128,7 +130,8 @@ bool JsonReader::close(char bracket) {
     leaves_.back().ends_turn |= turn;
     return true;
   }
-  // What is in it is smaller still, so that nothing in it has stayed open.
+  // Whatever has stayed open in it is closed with it.
+  containers_[in_].holds_turns |= turn;
   containers_.resize(number);
   leaves_.resize(done.first_leaf);
   Leaf leaf;

@@ -45,6 +45,7 @@ class JsonReader {
     std::uint32_t items = 0;      // seen so far
     bool is_object = false;
     bool said = false;            // has a member that holds what is said
+    bool holds_turns = false;     // which keeps it open, however small
     std::size_t start = 0;        // of its key, or its bracket
     std::size_t first_leaf = 0;
     Span key;

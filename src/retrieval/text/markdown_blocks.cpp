@@ -14,13 +14,20 @@ std::size_t run_of(std::string_view line, char c) {
   return end == std::string_view::npos ? line.size() : end;
 }
 
-// A heading without its marks: emphasis, code, and of a link only its words.
+// A heading without its marks: emphasis, code, tags, and of a link only its words.
 std::string plain_heading(std::string_view source) {
+  source = source.substr(0, 4096);  // a longer one is no heading, whatever it says
   std::string plain;
   for (std::size_t i = 0; i < source.size() && plain.size() <= limits::heading_bytes_max; ++i) {
     const char c = source[i];
+    const bool tag = c == '<' && i + 1 < source.size() && (source[i + 1] == '/' || is_letter_or_digit(static_cast<unsigned char>(source[i + 1])));
+    const std::size_t tag_end = tag ? source.substr(0, i + 200).find('>', i) : std::string_view::npos;
+    if (tag_end != std::string_view::npos) {
+      i = tag_end;
+      continue;
+    }
     if (c == '*' || c == '`' || c == '[' || (c == '!' && source.substr(i).starts_with("!["))) continue;
-    const std::size_t link_end = c == ']' && source.substr(i).starts_with("](") ? source.find(')', i) : std::string_view::npos;
+    const std::size_t link_end = c == ']' && source.substr(i).starts_with("](") ? source.substr(0, i + 2000).find(')', i) : std::string_view::npos;
     if (link_end != std::string_view::npos) i = link_end;
     if (c != ']') plain += c;
   }
