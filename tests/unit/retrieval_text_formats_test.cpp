@@ -1,6 +1,8 @@
 // Each format on small documents: golden chunks (tests/golden/retrieval/text), encodings, what is refused and how, and that a
 // document made to be slow is not.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -181,6 +183,19 @@ TEST(DocumentFormats, APdfThatCannotBeReadSaysWhy) {
   EXPECT_NE(scan.message.find("holds no text"), std::string::npos);
   const std::string whole = pdf_of({"cut off"});
   for (std::size_t size = 0; size < whole.size(); size += 7) (void)read_document(whole.substr(0, size), "a.pdf", "").ok();
+}
+
+// A sandboxed reader may open nothing: here, because it may hold no file.
+TEST(DocumentFormats, OnceTheReadersAreLoadedNothingNeedsAFile) {
+  const auto read_without_files = [] {
+    load_readers();
+    const rlimit none{0, 0};
+    if (::setrlimit(RLIMIT_NOFILE, &none) != 0 || ::dup(0) >= 0) std::_Exit(2);
+    const auto pdf = read_document(pdf_of({"High water at noon"}), "a.pdf", "");
+    const auto japanese = read_document("\x93\xfa\x96\x7b", "a.txt", "text/plain; charset=Shift_JIS");
+    std::_Exit(pdf.ok() && pdf->chunks.size() == 1 && japanese.ok() && japanese->text == "日本" ? 0 : 1);
+  };
+  EXPECT_EXIT(read_without_files(), testing::ExitedWithCode(0), "");
 }
 
 TEST(DocumentFormats, CharacterReferencesAreThoseOfHtml) {

@@ -45,8 +45,8 @@ Result<DocumentText> read_document(std::string_view bytes, std::string_view name
 // that "first line\nsecond" is three words; every other format as it is. Spans stay spans of the text.
 std::string index_text_of(Format format, std::string_view chunk);
 
-// Has the libraries load what they read from files (the C library's character conversions, which poppler
-// asks for). Call it before a process locks itself in: afterwards read_document opens nothing.
+// Has the libraries load what they read from files (the C library's character conversions and time zone,
+// which poppler asks for). Call it before a process locks itself in: afterwards read_document opens nothing.
 void load_readers();
 
 // The first sentences of a chunk, at most `bytes_max` bytes, cut between graphemes, white space collapsed.

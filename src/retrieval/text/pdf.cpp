@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include <ctime>
 #include <exception>
 #include <memory>
 #include <mutex>
@@ -87,7 +88,12 @@ Result<ExtractedText> extract_pdf(std::string_view bytes) {
 
 void load_readers() {
   prepare_poppler();
-  // poppler converts by iconv, whose UTF-16 is a module on disk. One that is never closed keeps it loaded.
+  // poppler looks for its tables whenever there is a document and was none: one that is never closed has it look once.
+  static constexpr std::string_view blank =
+      "%PDF-1.1\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj 2 0 obj<</Type/Pages/Kids[]/Count 0>>endobj trailer<</Root 1 0 R>>";
+  static const std::unique_ptr<poppler::document> kept(poppler::document::load_from_raw_data(blank.data(), static_cast<int>(blank.size())));
+  ::tzset();  // dates in a PDF are local times
+  // It converts by iconv, whose UTF-16 is a module on disk. One that is never closed keeps it loaded.
   static const iconv_t to = iconv_open("UTF-16", "UTF-8"), from = iconv_open("UTF-8", "UTF-16");
   (void)to, (void)from;
 }
