@@ -153,6 +153,7 @@ TEST(DocumentFormats, BinaryContentIsRefusedWithWhatItLooksLike) {
   EXPECT_NE(refusal("\x89PNG\r\n\x1a\n\xff\xfe", "a.txt").message.find("looks like a PNG image"), std::string::npos);
   EXPECT_NE(refusal(std::string("a\0b", 3), "a.txt").message.find("holds NUL bytes"), std::string::npos);
   EXPECT_NE(refusal("\x01\x02\x03\x04\x05\x06\x0e\x0f", "a.txt").message.find("control characters"), std::string::npos);
+  EXPECT_NE(refusal("\xff\xfe\x12\xd8\x34\xdc\x56\xdd\x78\xde\x9a\xdf\x01\x02", "a.mp3").message.find("begins like UTF-16LE but is no text"), std::string::npos);
   EXPECT_TRUE(read("\x1b[31mred\x1b[0m and so on\n", "build.log").as_is) << "colours of a log are no reason";
 }
 
@@ -173,6 +174,7 @@ TEST(DocumentFormats, APdfIsReadPageByPage) {
   ASSERT_EQ(document.chunks.size(), 2U);
   EXPECT_EQ(text_of(document, document.chunks[0]), "High water at noon");
   EXPECT_EQ(document.chunks[1].heading, "page 2");
+  EXPECT_EQ(read("A PDF begins with %PDF-1.4.", "pdf.md").format, Format::markdown);
   EXPECT_EQ(read(pdf_of({"By its content"}), "no-extension").format, Format::pdf);
 }
 

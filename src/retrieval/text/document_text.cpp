@@ -55,7 +55,7 @@ void finish(DocumentText& document, Blocks blocks, std::string_view name) {
 
 Result<DocumentText> read(std::string_view bytes, std::string_view name, std::string_view mime_type) {
   DocumentText document;
-  if (is_pdf(bytes)) {
+  if (is_pdf(bytes, name, mime_type)) {
     ASSIGN_OR_RETURN(ExtractedText extracted, extract_pdf(bytes));
     document.format = Format::pdf;
     document.as_is = false;

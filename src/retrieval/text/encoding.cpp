@@ -102,23 +102,32 @@ std::string wide_encoding(std::string_view bytes) {
   return {};
 }
 
-// The text of such a guess, if it reads like one: no controls, nothing unassigned or private.
-bool reads_like_text(std::string_view text) {
+// How many characters in a hundred are none that a text holds: controls, unassigned, private, replaced.
+std::size_t odd_percent(std::string_view text) {
   const std::size_t sample = std::min(text.size(), limits::encoding_sample_bytes_max);
-  for (std::size_t at = 0; at < sample;) {
+  std::size_t odd = 0, total = 1;
+  for (std::size_t at = 0; at < sample; ++total) {
     const CodePoint here = decode_utf8(text, at);
     const bool control = here.value < 0x80 && is_control_byte(static_cast<char>(here.value));
-    if (here.size == 0 || control || here.value == 0xFFFD || !u_isdefined(static_cast<UChar32>(here.value)) || (here.value >= 0xE000 && here.value < 0xF900)) return false;
-    at += here.size;
+    const bool private_use = here.value >= 0xE000 && here.value < 0xF900;
+    odd += control || private_use || here.value == 0xFFFD || !u_isdefined(static_cast<UChar32>(here.value));
+    at += here.size == 0 ? 1 : here.size;
   }
-  return true;
+  return (odd * 100 + total - 1) / total;
+}
+
+// A mark may stand before binary content by chance.
+Result<Decoded> decode_marked(const std::string& encoding, std::string_view bytes) {
+  ASSIGN_OR_RETURN(Decoded decoded, convert_from(encoding, bytes));
+  if (odd_percent(decoded.text) > 10) return binary(fmt::format("begins like {} but is no text", encoding), bytes);
+  return decoded;
 }
 
 Result<Decoded> decode_with_nulls(std::string_view bytes) {
   const std::string encoding = wide_encoding(bytes);
   if (!encoding.empty() && binary_kind(bytes).empty()) {
     auto decoded = convert_from(encoding, bytes);
-    if (decoded && reads_like_text(decoded->text)) return decoded;
+    if (decoded && odd_percent(decoded->text) == 0) return decoded;
     if (!decoded && decoded.error().code == Errc::too_large) return decoded;
   }
   return binary("holds NUL bytes", bytes);
@@ -163,7 +172,7 @@ std::string guessed_encoding(std::string_view bytes, std::size_t first_odd) {
 
 Result<Decoded> decode(std::string_view bytes, std::string_view declared) {
   if (bytes.size() > 4 * limits::document_text_bytes_max + 4) return too_large();
-  if (const std::string marked = marked_encoding(bytes); !marked.empty()) return convert_from(marked, bytes);
+  if (const std::string marked = marked_encoding(bytes); !marked.empty()) return decode_marked(marked, bytes);
   if (bytes.find('\0') != std::string_view::npos) return decode_with_nulls(bytes);
   const std::size_t first_odd = first_invalid_utf8(bytes);
   if (bytes.size() > limits::document_text_bytes_max) return too_large();

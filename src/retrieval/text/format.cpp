@@ -79,7 +79,11 @@ Format by_content(std::string_view text) {
 
 }  // namespace
 
-bool is_pdf(std::string_view bytes) { return bytes.substr(0, 1024).find("%PDF-") != std::string_view::npos && !bytes.starts_with("<"); }
+bool is_pdf(std::string_view bytes, std::string_view name, std::string_view mime_type) {
+  if (bytes.starts_with("%PDF-")) return true;
+  const bool called = extension_of(name) == "pdf" || mime_type.starts_with("application/pdf");
+  return called && bytes.substr(0, 1024).find("%PDF-") != std::string_view::npos;
+}
 
 std::string extension_of(std::string_view name) {
   const std::string base = lower_ascii(name.substr(name.rfind('/') + 1));

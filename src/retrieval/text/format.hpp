@@ -7,7 +7,8 @@
 
 namespace muniment::retrieval {
 
-bool is_pdf(std::string_view bytes);  // by its mark; its bytes are no text in any encoding
+// By its mark at the very beginning, or, where it is called one, near it. Its bytes are no text in any encoding.
+bool is_pdf(std::string_view bytes, std::string_view name, std::string_view mime_type);
 
 // `text` is UTF-8. A format that the text does not fulfil is given up for the next best: broken JSON is text.
 Format format_of(std::string_view text, std::string_view name, std::string_view mime_type);
