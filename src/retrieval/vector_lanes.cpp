@@ -1,7 +1,6 @@
 #include "retrieval/vector_lanes.hpp"
 
 #include <algorithm>
-#include <unordered_map>
 
 #include "base/log.hpp"
 #include "retrieval/vector_advance.hpp"
@@ -127,11 +126,12 @@ Status VectorLanes::install_waiting(const std::string& corpus) {
   RETURN_IF_ERROR(store_.promote(corpus));
   std::shared_ptr<Embedder> before;
   {
-    const std::lock_guard lock(models_mutex_);  // no search uses the old one's space from here on
+    const std::lock_guard lock(models_mutex_);
     Models& models = models_[corpus];
     before = std::exchange(models.current, std::move(models.waiting));
     models.waiting.reset();
   }
+  ++swaps_;
   return before ? shard_->drop(space_of(*before, corpus)) : success();
 }
 
@@ -154,7 +154,7 @@ std::vector<std::string> VectorLanes::available(const std::vector<std::string>& 
     std::size_t with = 0;
     std::string without;
     {
-      const std::shared_lock lock(models_mutex_);
+      const std::lock_guard lock(models_mutex_);
       const std::lock_guard known(corpora_mutex_);
       for (const std::string& corpus : corpora) {
         if (!corpora_.contains(corpus)) continue;  // nothing is in it
@@ -172,20 +172,33 @@ std::vector<std::string> VectorLanes::available(const std::vector<std::string>& 
   return lanes;
 }
 
-Embedder* VectorLanes::embedder_for(std::string_view lane, const std::string& corpus) const {
-  if (lane == "hash") return hash_.get();
-  if (late_ && lane == late_->name()) return &late_->embedder();
+std::shared_ptr<Embedder> VectorLanes::embedder_for(std::string_view lane, const std::string& corpus) const {
+  const auto ours = [](Embedder* embedder) { return std::shared_ptr<Embedder>(std::shared_ptr<void>(), embedder); };  // outlives every search
+  if (lane == "hash") return ours(hash_.get());
+  if (late_ && lane == late_->name()) return ours(&late_->embedder());
+  const std::lock_guard lock(models_mutex_);
   const auto found = models_.find(corpus);
-  return lane == "lsa" && found != models_.end() ? found->second.current.get() : nullptr;
+  return lane == "lsa" && found != models_.end() ? found->second.current : nullptr;
 }
 
+// A search that a change of model overtook may have looked into a space that was going: it is made again.
 Result<std::vector<Hit>> VectorLanes::search(const Question& question, std::set<std::string>& identities) const {
-  const std::shared_lock lock(models_mutex_);
-  std::unordered_map<Embedder*, std::vector<float>> embedded;  // the query, once for each embedder
+  while (true) {
+    const std::uint64_t swaps = swaps_;
+    std::set<std::string> used;
+    auto hits = search_once(question, used);
+    if (swaps_ != swaps) continue;
+    identities.merge(used);
+    return hits;
+  }
+}
+
+Result<std::vector<Hit>> VectorLanes::search_once(const Question& question, std::set<std::string>& identities) const {
+  std::map<std::shared_ptr<Embedder>, std::vector<float>> embedded;  // the query, once for each embedder
   std::vector<Hit> hits;
   for (const std::string& corpus : question.corpora) {
-    Embedder* embedder = embedder_for(question.lane, corpus);
-    if (embedder == nullptr) continue;
+    const std::shared_ptr<Embedder> embedder = embedder_for(question.lane, corpus);
+    if (!embedder) continue;
     const auto [vector, is_new] = embedded.try_emplace(embedder);
     if (is_new) {
       ASSIGN_OR_RETURN(Vectors made, embedder->embed({&question.text, 1}, TextKind::query));
@@ -201,7 +214,7 @@ Result<std::vector<Hit>> VectorLanes::search(const Question& question, std::set<
 }
 
 std::vector<EngineModelStatus> VectorLanes::models() const {
-  const std::shared_lock lock(models_mutex_);
+  const std::lock_guard lock(models_mutex_);
   std::vector<EngineModelStatus> out;
   for (const auto& [corpus, models] : models_) {
     if (models.current) out.push_back({corpus, models.current->identity().text(), true});

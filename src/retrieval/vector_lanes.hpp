@@ -10,7 +10,6 @@
 #include <memory>
 #include <mutex>
 #include <set>
-#include <shared_mutex>
 #include <string>
 #include <vector>
 
@@ -76,7 +75,8 @@ class VectorLanes {
   bool is_late(std::string_view space) const;
   Status mark(std::int64_t next_seq);
   Status install_waiting(const std::string& corpus);
-  Embedder* embedder_for(std::string_view lane, const std::string& corpus) const;
+  std::shared_ptr<Embedder> embedder_for(std::string_view lane, const std::string& corpus) const;
+  Result<std::vector<Hit>> search_once(const Question& question, std::set<std::string>& identities) const;
 
   const std::unique_ptr<VectorShard> shard_;
   const ModelStore store_;
@@ -85,8 +85,9 @@ class VectorLanes {
   std::string no_late_;                       // why not
   std::atomic<std::int64_t> watermark_ = 0;
 
-  mutable std::shared_mutex models_mutex_;    // read: while a search uses a model and its space
+  mutable std::mutex models_mutex_;
   std::map<std::string, Models> models_;      // by corpus
+  std::atomic<std::uint64_t> swaps_ = 0;      // of a model that answered: its space went after that
   mutable std::mutex corpora_mutex_;
   std::set<std::string> corpora_;             // that have chunks
 };

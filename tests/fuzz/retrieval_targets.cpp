@@ -1,9 +1,12 @@
-// Bytes that retrieval reads: models out of an artifact, answers of servers, any text.
+// Bytes that retrieval reads: models out of an artifact, answers of servers, any text, what a child says.
 #include <cmath>
 
 #include "base/sha256.hpp"
 #include "base/utf8.hpp"
 #include "fuzz/target.hpp"
+#include "retrieval/child/frame.hpp"
+#include "retrieval/child/messages.hpp"
+#include "retrieval/child/tool_child.hpp"
 #include "retrieval/embed/embedder.hpp"
 #include "retrieval/embed/http_answers.hpp"
 #include "retrieval/embed/lsa_model.hpp"
@@ -73,6 +76,59 @@ void try_words(const std::string& text) {
   for (const std::uint32_t id : pieces->ids(text)) require(id < pieces->size(), "a piece that is not in the vocabulary");
 }
 
+template <typename Message>
+void try_message(const std::string& bytes) {
+  const auto message = retrieval::from_wire<Message>(bytes);
+  if (message) require(retrieval::to_wire(*message) == bytes, "a message has two ways to be written");
+}
+
+// What a child that was taken over may say to the daemon, and the daemon to it. The first byte chooses the message, so that
+// mutations stay with one.
+void try_messages(const std::string& bytes) {
+  if (bytes.empty()) return;
+  const std::string rest = bytes.substr(1);
+  switch (bytes[0]) {
+    case 'a': return try_message<retrieval::LaneAnswer>(rest);
+    case 'q': return try_message<retrieval::LaneQuery>(rest);
+    case 'b': return try_message<retrieval::EngineBatch>(rest);
+    case 'h': return try_message<retrieval::SearchHello>(rest);
+    case 'e': (void)retrieval::error_from_wire(rest); return;
+    case 'f': {
+      const auto header = retrieval::read_header(rest, 100);
+      if (header) require(header->length <= 100 && header->kind <= static_cast<std::uint32_t>(retrieval::last_message_kind), "a header that cannot be");
+      return;
+    }
+    case 'd': break;
+    default: return;
+  }
+  const auto document = retrieval::from_wire<retrieval::DocumentText>(rest);
+  if (!document || !retrieval::check_document(*document, document->text)) return;
+  for (const retrieval::Chunk& chunk : document->chunks) {
+    const auto start = static_cast<std::size_t>(chunk.start), end = static_cast<std::size_t>(chunk.end);
+    require(start < end && end <= document->text.size(), "a chunk outside its text is believed");
+  }
+}
+
+std::vector<std::string> message_seeds() {
+  using namespace retrieval;
+  LaneAnswer answer;
+  answer.candidates = {{9, 0.25, {{"lexical", -1.5}}, 4}};
+  answer.lists = {{"lsa", "text", false, 0.35, {{9, 0.5}}, 1}};
+  answer.degraded = {"use-lite: not installed"};
+  LaneQuery query{"text", {"a phrase"}, {"lex"}, {"vec"}, {"notes"}, Mode::vector, {{{"a"}}, {"d"}, 1, -2, 3}, 17, "muniment-1", true, true};
+  EngineBatch batch;
+  batch.add = {{7, "notes", "text", "title", "heading", "en", {{"corpus:notes"}, -5, 3, still_valid}}};
+  batch.close = {{3, 41}};
+  batch.remove = {1};
+  SearchHello hello{{1, 2, 3, {"x"}, {"lexical"}, {{"notes", "lsa/1", true}}}, {"Landlock: no"}};
+  DocumentText document;
+  document.text = "some text";
+  document.chunks = {{0, 4, "h"}, {5, 9, ""}};
+  const FrameHeader header{0x3143534d, 2, 1, 100};
+  return {"a" + to_wire(answer), "q" + to_wire(query), "b" + to_wire(batch), "h" + to_wire(hello), "e" + to_wire(Error(Errc::corrupt, "x")),
+          "d" + to_wire(document), "f" + std::string(reinterpret_cast<const char*>(&header), sizeof header)};
+}
+
 }  // namespace
 
 std::vector<Target> retrieval_targets() {
@@ -82,6 +138,7 @@ std::vector<Target> retrieval_targets() {
       {"embedding_answers", try_answers,
        {R"({"data":[{"index":1,"embedding":[1,-0.5e3,2]},{"index":0,"embedding":[0.25,1,0]}]})", R"({"embeddings":[[1,2,3],[4,5,-6e-2]]})", "[[1,2,3],[4,5,6]]",
         R"([{"index":1,"score":0.5},{"index":0,"score":-3}])"}},
+      {"child_messages", try_messages, message_seeds()},
       {"words", try_words, {"readConfigFile in src/base/file.hpp, Crème 東京都 ab a\xff", "ﬁ Ａ e\xcc\x81 x::y_z"}},
   };
 }

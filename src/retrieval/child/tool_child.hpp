@@ -1,6 +1,6 @@
 // Work on whole documents that somebody else wrote, in a child that lives for one task: reading a PDF
-// or HTML, and training a model. It gets bytes, and may read the system's libraries, and has a limit of
-// time and of memory; what it answers is checked before it is believed.
+// or HTML, and training a model. It gets bytes, reads no file, and has a limit of time and of memory; what
+// it answers is checked before it is believed.
 #pragma once
 
 #include <string>
