@@ -110,6 +110,17 @@ TEST_P(Promises, ThreadsGetTheSameVectors) {
   for (const int count : equal) EXPECT_EQ(count, 50);
 }
 
+// The identity of a vector is that of its embedder: what one computes may change only together with its version.
+TEST(Goldens, VectorsAndModelsAreWhatTheyWere) {
+  const auto hash_of = [](const std::vector<float>& vector) {
+    return to_hex(sha256(std::string_view(reinterpret_cast<const char*>(vector.data()), vector.size() * sizeof(float)))).substr(0, 16);
+  };
+  const LsaModel model = trained(corpus(), 6);
+  EXPECT_EQ(hash_of(embedded(*make_hash_embedder(), {"readConfigFile: Crème brûlée, 東京都, the the pilots"})[0]), "83e1be8b4b064a8c");
+  EXPECT_EQ(to_hex(sha256(model.bytes)).substr(0, 16), "dd4688b3727e9bc0");
+  EXPECT_EQ(hash_of(embedded(*opened(model.bytes), {"The pilots land; a database engine's tables"})[0]), "9eb25022cdaa86ff");
+}
+
 // ---- hash
 
 TEST(HashEmbedder, ATypoStaysNear) {
@@ -153,6 +164,13 @@ TEST(Lsa, WordsThatKeepTheSameCompanyAreNear) {
   EXPECT_GT(similarity(*lsa, "pilot", "wing"), 0.9);
   EXPECT_LT(similarity(*lsa, "pilot", "database"), 0.2);
   EXPECT_GT(similarity(*lsa, "query planner", "table"), 0.9);
+}
+
+TEST(Lsa, PluralsMeetTheirSingular) {
+  const auto lsa = opened(trained(corpus(), 6).bytes);
+  for (const auto& [one, many] : {std::pair("pilot", "pilots"), {"query", "queries"}, {"index", "indexes"}, {"Pages", "page"}}) {
+    EXPECT_NEAR(similarity(*lsa, one, many), 1, 1e-6) << one;
+  }
 }
 
 TEST(Lsa, ASmallCorpusHasFewerDimensions) {

@@ -43,7 +43,7 @@ struct LsaModel {
   std::string vocabulary_hash; // hex
 };
 struct LsaOptions {
-  std::size_t dimension = 128;
+  std::size_t dimension = 256;
   std::uint64_t seed = 1;
 };
 Result<LsaModel> train_lsa(std::span<const std::string_view> texts, const LsaOptions& options);

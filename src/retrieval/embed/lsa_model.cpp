@@ -82,8 +82,16 @@ Status take_rows(Taker& from, LsaContents& model) {
 
 }  // namespace
 
+// English plurals meet their singular, and no more (a weak stemmer, after Harman 1991): what stronger ones add to this lane
+// alone they take from the fusion, whose lexical lane stems already.
 std::string_view TermReader::term_of(const WordReader::Word& word) {
-  return word.text;
+  if (word.kind != WordReader::Word::Kind::plain || !word.text.ends_with('s')) return word.text;
+  const auto ends_with = [&word](std::string_view ending) { return word.text.size() > ending.size() + 2 && word.text.ends_with(ending); };
+  const std::string_view text = word.text;
+  if (ends_with("ies")) return stem_.assign(text.substr(0, text.size() - 3)).append("y");
+  if (ends_with("sses") || ends_with("shes") || ends_with("ches") || ends_with("xes")) return text.substr(0, text.size() - 2);
+  if (!ends_with("s") || text.ends_with("ss") || text.ends_with("us") || text.ends_with("is")) return text;
+  return text.substr(0, text.size() - 1);
 }
 
 std::vector<std::pair<std::uint32_t, std::uint32_t>> counted(std::vector<std::uint32_t>& ids) {

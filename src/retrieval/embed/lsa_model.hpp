@@ -13,7 +13,7 @@
 
 namespace muniment::retrieval {
 
-// The words of a text that are terms, in its order: no stop words, stemmed.
+// The words of a text that are terms, in its order: no stop words, plurals as singulars.
 class TermReader {
  public:
   template <typename Use>  // void(std::string_view term); the view is valid only during the call

@@ -52,38 +52,39 @@ Matrix inverse_root(std::vector<double> gram, std::size_t size) {
   return out;
 }
 
-// Columns of length 1 at right angles that span the same (CholeskyQR, twice: once is not exact enough in float).
-Matrix orthonormal(Matrix matrix) {
-  for (int pass = 0; pass < 2; ++pass) matrix = multiply(matrix, Panels(inverse_root(gram(matrix), matrix.columns)));
-  return matrix;
-}
+// Columns of length 1 at right angles that span the same (CholeskyQR).
+Matrix orthonormal(const Matrix& matrix) { return multiply(matrix, Panels(inverse_root(gram(matrix), matrix.columns))); }
 
 struct Eigen {
   std::vector<double> values;
-  std::vector<double> vectors;  // size × size; vector i is the column i
+  std::vector<double> vectors;  // size × size; vector i is the row i
 };
 
-// One rotation of the plane (p, q) that makes entry (p, q) zero.
-void rotate(std::vector<double>& a, std::vector<double>& v, std::size_t size, std::size_t p, std::size_t q) {
-  const double theta = (a[q * size + q] - a[p * size + p]) / (2 * a[p * size + q]);
+// The rows p and q turned by the angle.
+void turn_rows(std::vector<double>& matrix, std::size_t size, std::size_t p, std::size_t q, double c, double s) {
+  for (std::size_t k = 0; k < size; ++k) {
+    const double pk = matrix[p * size + k], qk = matrix[q * size + k];
+    matrix[p * size + k] = c * pk - s * qk;
+    matrix[q * size + k] = s * pk + c * qk;
+  }
+}
+
+// One rotation of the plane (p, q) that makes entry (p, q) of the symmetric `a` zero.
+void rotate(std::vector<double>& a, std::vector<double>& vectors, std::size_t size, std::size_t p, std::size_t q) {
+  const double pp = a[p * size + p], qq = a[q * size + q], pq = a[p * size + q];
+  const double theta = (qq - pp) / (2 * pq);
   const double t = (theta >= 0 ? 1.0 : -1.0) / (std::abs(theta) + std::sqrt(theta * theta + 1));
   const double c = 1 / std::sqrt(t * t + 1);
   const double s = t * c;
-  for (std::size_t k = 0; k < size; ++k) {
-    const double kp = a[k * size + p], kq = a[k * size + q];
-    a[k * size + p] = c * kp - s * kq;
-    a[k * size + q] = s * kp + c * kq;
+  turn_rows(a, size, p, q, c, s);
+  a[p * size + p] = pp - t * pq;
+  a[q * size + q] = qq + t * pq;
+  a[p * size + q] = a[q * size + p] = 0;
+  for (std::size_t k = 0; k < size; ++k) {   // the columns are the rows, mirrored
+    a[k * size + p] = a[p * size + k];
+    a[k * size + q] = a[q * size + k];
   }
-  for (std::size_t k = 0; k < size; ++k) {
-    const double pk = a[p * size + k], qk = a[q * size + k];
-    a[p * size + k] = c * pk - s * qk;
-    a[q * size + k] = s * pk + c * qk;
-  }
-  for (std::size_t k = 0; k < size; ++k) {
-    const double kp = v[k * size + p], kq = v[k * size + q];
-    v[k * size + p] = c * kp - s * kq;
-    v[k * size + q] = s * kp + c * kq;
-  }
+  turn_rows(vectors, size, p, q, c, s);
 }
 
 // Of a symmetric matrix (cyclic Jacobi): slow for large ones, exact, and always in the same order.
@@ -126,6 +127,7 @@ TruncatedSvd truncated_svd(const SparseRows& matrix, std::size_t rank, std::uint
   const std::size_t size = std::min({rank + oversampling, matrix.rows(), matrix.columns});
   Matrix basis = random_signs(matrix.columns, size, seed);
   for (int i = 0; i < subspace_iterations; ++i) basis = orthonormal(multiply_transposed(matrix, multiply(matrix, basis)));
+  basis = orthonormal(basis);  // again: once is not exact enough in float
   const Eigen found = eigen(gram(multiply(matrix, basis)), size);
   std::vector<std::size_t> order(size);
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -140,7 +142,7 @@ TruncatedSvd truncated_svd(const SparseRows& matrix, std::size_t rank, std::uint
   order.resize(result.singular_values.size());
   Matrix turn(size, order.size());
   for (std::size_t r = 0; r < size; ++r) {
-    for (std::size_t c = 0; c < order.size(); ++c) turn.values[r * order.size() + c] = static_cast<float>(found.vectors[r * size + order[c]]);
+    for (std::size_t c = 0; c < order.size(); ++c) turn.values[r * order.size() + c] = static_cast<float>(found.vectors[order[c] * size + r]);
   }
   result.right = multiply(basis, Panels(turn));
   fix_signs(result.right);
