@@ -1,4 +1,4 @@
-// The lexical lane: what finds what, in which languages, at which time, and what becomes of it when its files are damaged.
+// The lexical lane: what finds what, in which languages, at which time.
 #include "retrieval/lexical/lexical_index.hpp"
 
 #include <gtest/gtest.h>
@@ -157,9 +157,10 @@ TEST_F(Lexical, AnIdentifierIsFoundHoweverItIsSpelled) {
 
 TEST_F(Lexical, NothingInAQueryIsAnOperator) {
   fill({{1, "alpha"}, {2, "beta"}, {3, "not and or near xor title"}});
-  EXPECT_EQ(found("alpha AND beta"), (Ids{1, 2, 3}));
+  EXPECT_EQ(found("alpha AND beta"), (Ids{1, 2}));
+  EXPECT_EQ(found("alpha NEAR beta"), (Ids{1, 2, 3}));
   EXPECT_EQ(found("alpha -beta"), (Ids{1, 2}));
-  EXPECT_EQ(found("NOT alpha"), (Ids{1, 3}));
+  EXPECT_EQ(found("NOT alpha"), Ids{1});
   EXPECT_EQ(found("alph*"), Ids{});
   EXPECT_EQ(found("Lcorpus:secret Gen Zalpha"), Ids{});  // the prefixes of terms are not to be had
   EXPECT_EQ(found("alpha..beta ((("), (Ids{1, 2}));
@@ -175,6 +176,13 @@ TEST_F(Lexical, PhrasesMustOccurWordForWord) {
   EXPECT_EQ(found(query), Ids{2});
   query.phrases.push_back("no such thing");
   EXPECT_EQ(found(query), Ids{});
+}
+
+TEST_F(Lexical, FunctionWordsAloneAreAPhrase) {
+  fill({{1, "to be or not to be, that is the question"}, {2, "not to be confused"}, {3, "War and peace"}, {4, "es war einmal", "de"}});
+  EXPECT_EQ(found("to be or not to be"), Ids{1});
+  EXPECT_EQ(found("of the"), Ids{});
+  EXPECT_EQ(found("war"), Ids{3});  // a word in English, none in German
 }
 
 TEST_F(Lexical, NoPhraseReachesFromTheTitleIntoTheText) {

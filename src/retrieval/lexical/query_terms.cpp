@@ -44,8 +44,12 @@ class Collector {
     }
     // getusername, written as one word, finds get_user_name; and the other way round.
     const bool one_word = word.kind == Word::Kind::plain || word.kind == Word::Kind::whole;
-    if (one_word) add_once(group.forms, whole_prefix + word.text);
-    groups_.push_back(std::move(group));
+    if (one_word && !group.forms.empty()) add_once(group.forms, whole_prefix + word.text);
+    if (group.forms.empty()) {
+      index_.erase(known);
+    } else {
+      groups_.push_back(std::move(group));
+    }
   }
 
   const std::vector<std::string>& languages_;
@@ -53,6 +57,14 @@ class Collector {
   std::unordered_map<std::string, std::size_t> index_;
   std::vector<TermGroup> groups_;
 };
+
+void add_phrase(std::string_view text, std::vector<std::vector<std::string>>& phrases) {
+  std::vector<std::string> phrase;
+  for (Word& word : words_of(text.substr(0, limits::query_text_bytes_max), limits::query_terms_max)) {
+    if (word.kind == Word::Kind::plain || word.kind == Word::Kind::character) phrase.push_back(std::move(word.text));
+  }
+  if (!phrase.empty()) phrases.push_back(std::move(phrase));
+}
 
 }  // namespace
 
@@ -62,14 +74,11 @@ QueryTerms query_terms(const LexicalQuery& query, const std::vector<std::string>
   Collector collector(languages, stemmers);
   collector.add(query.text);
   for (std::size_t i = 0; i < query.phrases.size() && i < limits::query_phrases_max; i++) {
-    std::vector<std::string> phrase;
-    for (Word& word : words_of(query.phrases[i].substr(0, limits::query_text_bytes_max), limits::query_terms_max)) {
-      if (word.kind == Word::Kind::plain || word.kind == Word::Kind::character) phrase.push_back(std::move(word.text));
-    }
-    if (!phrase.empty()) terms.phrases.push_back(std::move(phrase));
+    add_phrase(query.phrases[i], terms.phrases);
     collector.add(query.phrases[i]);
   }
   terms.groups = collector.take();
+  if (terms.phrases.empty()) add_phrase(query.text, terms.whole_text);
   return terms;
 }
 

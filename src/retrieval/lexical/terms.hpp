@@ -5,6 +5,7 @@
 //   W whole    compounds with their separators removed
 //   L label    of its facts; too long a one as H and its hash
 //   G language counts the chunks of each language
+//   B          ballast, in every chunk (terms.cpp)
 //
 // The prefixes are capitals, which no folded word begins with.
 #pragma once
@@ -25,7 +26,7 @@ inline constexpr char stem_prefix = 'Z';
 inline constexpr char whole_prefix = 'W';
 inline constexpr char language_prefix = 'G';
 // The rules of words.cpp and terms.cpp: another version cannot read an index, which is then made anew.
-inline constexpr std::string_view term_rules = "lexical/1";
+inline constexpr std::string_view term_rules = "lexical/2";
 
 // A snowball stemmer by ISO 639-1 code; for a language without one, and for "none", words stay as they are.
 class Stemmer {
@@ -35,7 +36,7 @@ class Stemmer {
   ~Stemmer();
 
   // The stems that a word is indexed by, without accents: two where its accents change how it is stemmed,
-  // since people leave them out.
+  // since people leave them out; none of a function word of the language.
   std::vector<std::string> stems_of(const Word& word);
 
  private:

@@ -1,32 +1,18 @@
 #include "retrieval/plan/expansions.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cctype>
 
 #include "base/limits.hpp"
+#include "retrieval/function_words.hpp"
 
 namespace muniment::retrieval {
 namespace {
 
-// Sorted. Words that one of the languages uses for something else (will, may, like, die) are left out.
-constexpr auto function_words = std::to_array<std::string_view>({
-    "a", "about", "after", "all", "also", "am", "an", "and", "any", "are", "as", "at", "au", "aux", "avec", "be", "because",
-    "been", "before", "being", "between", "both", "but", "by", "ce", "ces", "cette", "con", "could", "da", "dans", "das", "de",
-    "dem", "den", "der", "des", "did", "do", "does", "doing", "don't", "du", "durch", "each", "ein", "eine", "einem", "einen",
-    "einer", "el", "elle", "en", "er", "es", "est", "et", "for", "from", "für", "had", "has", "have", "having", "he", "her",
-    "him", "his", "how", "i", "if", "il", "ils", "im", "in", "into", "is", "ist", "it", "its", "la", "las", "le", "les", "los",
-    "me", "mit", "my", "not", "o", "of", "on", "or", "other", "our", "par", "para", "pour", "por", "que", "qui", "se",
-    "she", "should", "sind", "so", "some", "such", "sur", "than", "that", "the", "their", "them", "then", "there", "these",
-    "they", "this", "those", "to", "un", "und", "une", "us", "von", "war", "was", "we", "were", "what", "when", "where",
-    "which", "while", "who", "whom", "whose", "why", "wie", "with", "would", "y", "you", "your", "zu", "zum", "zur",
-});
+bool says_nothing(std::string_view word) {
+  return is_function_word(word, "en") || is_function_word(word, "de") || is_function_word(word, "fr") || is_function_word(word, "es");
+}
 
 }  // namespace
-
-bool is_function_word(std::string_view word) {
-  return std::binary_search(function_words.begin(), function_words.end(), word);
-}
 
 Expansions heuristic_expansions(std::string_view text) {
   text = text.substr(0, limits::query_text_bytes_max);
@@ -40,7 +26,7 @@ Expansions heuristic_expansions(std::string_view text) {
     for (const char c : word) {
       if (c != '?' && c != ',' && c != '.' && c != '!' && c != ';') lower += static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
     }
-    if (lower.empty() || is_function_word(lower)) {
+    if (lower.empty() || says_nothing(lower)) {
       dropped = dropped || !lower.empty();
     } else {
       kept += (kept.empty() ? "" : " ") + std::string(word);

@@ -17,7 +17,4 @@ struct Expansions {
 // that has none, or nothing else.
 Expansions heuristic_expansions(std::string_view text);
 
-// Whether a lower-case word says nothing by itself: the, what, did … of English, German, French, Spanish.
-bool is_function_word(std::string_view word);
-
 }  // namespace muniment::retrieval
