@@ -5,6 +5,8 @@
 //
 // --keep: opens the shard that an earlier run has left there, instead of building it.
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -51,6 +53,13 @@ struct Data {
   std::span<const float> vector(std::size_t id) const { return {&base[id * dimension], dimension}; }
   std::span<const float> query_vector(std::size_t i) const { return {&query[i * dimension], dimension}; }
 };
+
+double cpu_seconds() {
+  rusage used{};
+  ::getrusage(RUSAGE_SELF, &used);
+  const auto seconds = [](const timeval& time) { return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6; };
+  return seconds(used.ru_utime) + seconds(used.ru_stime);
+}
 
 double rss_mb() {
   std::ifstream status("/proc/self/status");
@@ -124,7 +133,7 @@ VectorBatch batch_at(std::int64_t next_seq) {
 
 // Chunk i + 1 is vector i.
 void build(VectorShard& shard, const Data& data, std::size_t count, std::size_t batch_size) {
-  const double start = now(), rss = rss_mb();
+  const double start = now(), cpu = cpu_seconds(), rss = rss_mb();
   std::vector<double> ms;
   for (std::size_t first = 0; first < count; first += batch_size) {
     VectorBatch batch = batch_at(static_cast<std::int64_t>(std::min(first + batch_size, count)));
@@ -135,7 +144,7 @@ void build(VectorShard& shard, const Data& data, std::size_t count, std::size_t 
   }
   const double secs = now() - start;
   row(text("build, 1 thread, %zu a batch, each synced", batch_size),
-      text("%.1f s  %.0f vectors/s  rss +%.0f MB", secs, static_cast<double>(count) / secs, rss_mb() - rss));
+      text("%.1f s  %.0f vectors/s  rss +%.0f MB  cpu %.1f s", secs, static_cast<double>(count) / secs, rss_mb() - rss, cpu_seconds() - cpu));
   row("  of a batch", latency(ms));
 }
 
@@ -199,6 +208,7 @@ void updates(VectorShard& shard, const Data& data, std::size_t count) {
   constexpr std::size_t batch_size = 1'000;
   const std::int64_t seq = shard.spaces().at(0).next_seq;
   const double start = now();
+  const double cpu = cpu_seconds();
   std::vector<double> ms;
   std::size_t replaced = 0;
   for (std::size_t first = 0; first < count; first += 3 * batch_size, replaced += batch_size) {
@@ -211,7 +221,7 @@ void updates(VectorShard& shard, const Data& data, std::size_t count) {
     must(shard.write(batch));
     ms.push_back((now() - begun) * 1e3);
   }
-  row("update a third, 1,000 a batch", text("%.0f vectors/s", static_cast<double>(replaced) / (now() - start)));
+  row("update a third, 1,000 a batch", text("%.0f vectors/s  cpu %.1f s", static_cast<double>(replaced) / (now() - start), cpu_seconds() - cpu));
   row("  of a batch", latency(ms));
   const auto exact = exact_under(shard, data, {}, 200);
   const auto truth = [&](std::size_t i) -> const std::vector<ChunkId>& { return exact[i]; };
@@ -247,9 +257,9 @@ int main(int argc, char** argv) {
     const auto fresh = must(VectorShard::open(folder));
     build(*fresh, data, count, batch_size);
   }
-  const double start = now(), rss = rss_mb();
+  const double start = now(), cpu = cpu_seconds(), rss = rss_mb();
   const auto shard = must(VectorShard::open(folder));
-  row("open (page cache warm)", text("%.3f s  rss +%.0f MB", now() - start, rss_mb() - rss));
+  row("open (page cache warm)", text("%.3f s  rss +%.0f MB  cpu %.3f s", now() - start, rss_mb() - rss, cpu_seconds() - cpu));
   const SpaceStatus status = shard->spaces().at(0);
   row("size", text("%.1f MB on disk, %.1f MB in memory, %.0f bytes a vector", folder_mb(folder), static_cast<double>(status.bytes_in_memory) / 1e6,
                    static_cast<double>(status.bytes_in_memory) / static_cast<double>(status.vectors)));

@@ -10,6 +10,7 @@
 #include <random>
 
 #include "retrieval/vector/record_store.hpp"
+#include "retrieval/vector/records.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/vector_model.hpp"
 
@@ -224,6 +225,36 @@ TEST_F(DamagedShard, AFlippedBitIsNoticedOrDoesNotMatter) {
       survives(from, name + " flipped at " + std::to_string(at), [&](const std::string& folder) { replace(folder + "/" + name, all); });
     }
   }
+}
+
+// A crash between a removal and the rewriting of the files: the next open makes it good.
+TEST(ErasingVectorShard, GoesOnAtTheNextOpen) {
+  TemporaryFolder place;
+  opened(place.path()).reset();
+  const std::string secret = "what somebody had the right to have erased";
+  const auto change = [&](const std::function<void(vec::Changes&)>& make) {
+    const auto store = vec::RecordStore::open(place.path());
+    ASSERT_TRUE(store);
+    vec::Changes changes;
+    make(changes);
+    ASSERT_TRUE((*store)->write(changes));
+  };
+  const auto on_disk = [&] {
+    for (const auto& file : fs::directory_iterator(place.path())) {
+      if (bytes_of(file.path()).find(secret) != std::string::npos) return true;
+    }
+    return false;
+  };
+  change([&](vec::Changes& changes) { changes.put("\x02", secret); });
+  vec::ShardHeader header;
+  header.erasing = 1;
+  change([&](vec::Changes& changes) {
+    changes.remove("\x02");
+    changes.put(vec::shard_key(), vec::encode(header));
+  });
+  EXPECT_TRUE(on_disk());
+  opened(place.path()).reset();
+  EXPECT_FALSE(on_disk());
 }
 
 }  // namespace

@@ -20,6 +20,7 @@ std::uint64_t label_hash(std::string_view label) {
 
 void LabelIndex::add(std::uint64_t label, Slot slot, std::size_t slots) {
   Slots& entry = labels_[label];
+  bytes_ -= bytes_of(entry);
   if (entry.count == 0) {
     entry.only = slot;
   } else {
@@ -30,6 +31,7 @@ void LabelIndex::add(std::uint64_t label, Slot slot, std::size_t slots) {
     insert_into(*entry.many, entry.count, slot, slots);
   }
   ++entry.count;
+  bytes_ += bytes_of(entry);
 }
 
 void LabelIndex::insert_into(Many& many, std::uint32_t count, Slot slot, std::size_t slots) {
@@ -51,12 +53,14 @@ void LabelIndex::remove(std::uint64_t label, Slot slot, std::size_t slots) {
   const auto found = labels_.find(label);
   if (found == labels_.end()) return;
   Slots& entry = found->second;
+  bytes_ -= bytes_of(entry);
   if (entry.count == 1) {
     labels_.erase(found);
     return;
   }
   erase_from(*entry.many, entry.count, slot, slots);
   --entry.count;
+  bytes_ += bytes_of(entry);
 }
 
 // A bitmap becomes a list again at half of where it began, so that nothing flaps.
@@ -85,13 +89,10 @@ void LabelIndex::collect(std::uint64_t label, Bitmap& out) const {
   }
 }
 
-std::size_t LabelIndex::bytes() const {
-  std::size_t sum = labels_.bucket_count() * sizeof(void*);
-  for (const auto& [label, entry] : labels_) {
-    sum += sizeof label + sizeof entry + 2 * sizeof(void*);
-    if (entry.many) sum += sizeof(Many) + entry.many->list.capacity() * sizeof(Slot) + entry.many->bits.bytes();
-  }
-  return sum;
+std::size_t LabelIndex::bytes_of(const Slots& entry) {
+  if (entry.count == 0) return 0;
+  const std::size_t node = sizeof(std::uint64_t) + sizeof entry + 2 * sizeof(void*);  // of the map, its list and its allocation
+  return entry.many ? node + sizeof(Many) + entry.many->list.capacity() * sizeof(Slot) + entry.many->bits.bytes() : node;
 }
 
 }  // namespace muniment::retrieval::vec

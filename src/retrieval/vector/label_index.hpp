@@ -25,7 +25,7 @@ class LabelIndex {
 
   // Adds the slots that have the label to `out`, which is large enough.
   void collect(std::uint64_t label, Bitmap& out) const;
-  std::size_t bytes() const;
+  std::size_t bytes() const { return bytes_ + labels_.bucket_count() * sizeof(void*); }
 
  private:
   struct Many {
@@ -38,10 +38,12 @@ class LabelIndex {
     Slot only = no_slot;         // where count is 1 and `many` is not there
     std::unique_ptr<Many> many;
   };
+  static std::size_t bytes_of(const Slots& entry);
   static void insert_into(Many& many, std::uint32_t count, Slot slot, std::size_t slots);
   static void erase_from(Many& many, std::uint32_t count, Slot slot, std::size_t slots);
 
   std::unordered_map<std::uint64_t, Slots> labels_;
+  std::size_t bytes_ = 0;
 };
 
 }  // namespace muniment::retrieval::vec

@@ -165,12 +165,11 @@ Status RecordStore::write(const Changes& changes) {
 
 // A removed record lies in the log and in older files until these are replaced: the log by a flush, the
 // files by a compaction down to the last level.
-Status RecordStore::erase_for_good(std::string_view from, std::string_view to) {
+Status RecordStore::erase_for_good() {
   auto status = database_->db->Flush(rocksdb::FlushOptions());
   rocksdb::CompactRangeOptions options;
   options.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForceOptimized;
-  const rocksdb::Slice begin = slice(from), end = slice(to);
-  if (status.ok()) status = database_->db->CompactRange(options, &begin, &end);
+  if (status.ok()) status = database_->db->CompactRange(options, nullptr, nullptr);
   // Files that are not used any more go at once, not when RocksDB next finds the time.
   if (status.ok()) status = database_->db->DisableFileDeletions();
   if (status.ok()) status = database_->db->EnableFileDeletions(/*force=*/true);

@@ -46,9 +46,9 @@ class RecordStore {
   Status scan(std::string_view from, std::string_view to, const Visit& visit, const Moment* at = nullptr) const;
 
   Status write(const Changes& changes);
-  // Afterwards what was removed from [from, to) is in no file of the store any more. A moment from before
-  // the removal must not be held.
-  Status erase_for_good(std::string_view from, std::string_view to);
+  // Afterwards what was removed is in no file of the store any more. A moment from before the removal
+  // must not be held. Rewrites what has changed since the last time: a second for 100,000 vectors.
+  Status erase_for_good();
 
  private:
   struct Database;

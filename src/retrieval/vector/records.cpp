@@ -128,6 +128,7 @@ std::string encode(const ShardHeader& header) {
   put(out, header.next_number);
   put(out, header.spaces);
   put(out, header.headers_digest);
+  put(out, header.erasing);
   return out;
 }
 
@@ -136,7 +137,8 @@ std::optional<ShardHeader> decode_shard_header(std::string_view bytes) {
   ShardHeader header;
   std::uint32_t version = 0;
   const bool whole = reader.get(version) && version == format_version && reader.get(header.next_number) &&
-                     reader.get(header.spaces) && reader.get(header.headers_digest) && reader.rest().empty();
+                     reader.get(header.spaces) && reader.get(header.headers_digest) && reader.get(header.erasing) &&
+                     header.erasing <= 1 && reader.rest().empty();
   return whole ? std::optional(header) : std::nullopt;
 }
 

@@ -51,6 +51,7 @@ void Space::admit(Slot slot, const VectorRecord& record) {
     live_.set(slot);
     ++live_count_;
     if (record.level > 0) above_[slot].assign(record.level * links_above, no_slot);
+    above_lists_ += record.level;
   }
   for (const std::uint64_t label : record.labels) labels_.add(label, slot, segments_.size() * segment_slots);
 }
@@ -58,10 +59,12 @@ void Space::admit(Slot slot, const VectorRecord& record) {
 void Space::release(Slot slot, std::span<const std::uint64_t> labels) {
   for (const std::uint64_t label : labels) labels_.remove(label, slot, segments_.size() * segment_slots);
   chunks_.erase(chunk(slot));
-  above_.erase(slot);
   used_.reset(slot);
-  if (live_.test(slot)) --live_count_;
+  if (!live_.test(slot)) return;
   live_.reset(slot);
+  --live_count_;
+  above_.erase(slot);
+  above_lists_ -= static_cast<std::size_t>(level(slot));
 }
 
 void Space::set_links(Slot slot, int level, std::span<const Slot> links) {
@@ -86,10 +89,9 @@ Slot Space::highest(const Bitmap& but_not) const {
 }
 
 std::size_t Space::bytes() const {
-  std::size_t sum = segments_.size() * (sizeof(Segment) + segment_slots * padded_);
-  sum += used_.bytes() + live_.bytes() + chunks_.bytes() + labels_.bytes() + above_.bucket_count() * sizeof(void*);
-  for (const auto& [slot, links] : above_) sum += sizeof slot + sizeof links + 2 * sizeof(void*) + links.capacity() * sizeof(Slot);
-  return sum;
+  constexpr std::size_t node = sizeof(Slot) + sizeof(std::vector<Slot>) + 2 * sizeof(void*);
+  return segments_.size() * (sizeof(Segment) + segment_slots * padded_) + used_.bytes() + live_.bytes() + chunks_.bytes() +
+         labels_.bytes() + above_.bucket_count() * sizeof(void*) + above_.size() * node + above_lists_ * links_above * sizeof(Slot);
 }
 
 }  // namespace muniment::retrieval::vec

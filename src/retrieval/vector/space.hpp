@@ -144,6 +144,7 @@ class Space {
   const DotKernel dot_;
   std::vector<std::unique_ptr<Segment>> segments_;
   std::unordered_map<Slot, std::vector<Slot>> above_;  // the links above level 0, links_above for each level
+  std::size_t above_lists_ = 0;
   ChunkMap chunks_;
   Bitmap used_, live_;                                 // live: in use, and it has a direction
   std::size_t live_count_ = 0;

@@ -35,6 +35,8 @@ class StoredVectorShard : public VectorShard {
   std::vector<SpaceStatus> spaces() const override;
   std::vector<std::string> spaces_with(ChunkId chunk) const override;
 
+  Status erase_for_good();
+
  private:
   std::vector<std::shared_ptr<Space>> all() const;
   using Moment = std::shared_ptr<const RecordStore::Moment>;
@@ -104,7 +106,7 @@ Status StoredVectorShard::write(const VectorBatch& batch) {
     const std::lock_guard map_guard(map_);
     spaces_.emplace(batch.space, std::move(space));
   }
-  return success();
+  return erase_for_good();
 }
 
 Status StoredVectorShard::apply(Space& space, bool is_new, const VectorBatch& batch) {
@@ -121,16 +123,25 @@ Status StoredVectorShard::apply(Space& space, bool is_new, const VectorBatch& ba
     shard.headers_digest -= record_hash(key, before);
   }
   shard.headers_digest += record_hash(key, encode(advance.header()));
+  if (advance.erases()) shard.erasing = 1;
   changes.put(shard_key(), encode(shard));
   RETURN_IF_ERROR(commit(changes, shard));
-  {
-    const auto locked = space.lock.write();
-    advance.install();
-    set_moment();
-  }
-  if (!advance.erases()) return success();
+  const auto locked = space.lock.write();
+  advance.install();
+  set_moment();
+  return success();
+}
+
+// Removed records leave the disk before the write returns; after a crash in between, before the next open does.
+Status StoredVectorShard::erase_for_good() {
+  if (header_.erasing == 0) return success();
   { const auto nobody_reads_what_was = history_.write(); }
-  return store_->erase_for_good(space_begin(space.header.number), space_end(space.header.number));
+  RETURN_IF_ERROR(store_->erase_for_good());
+  ShardHeader shard = header_;
+  shard.erasing = 0;
+  Changes changes;
+  changes.put(shard_key(), encode(shard));
+  return commit(changes, shard);
 }
 
 Status StoredVectorShard::commit(const Changes& changes, const ShardHeader& header) {
@@ -150,6 +161,7 @@ Status StoredVectorShard::drop(std::string_view name) {
   const std::uint32_t number = space->header.number;
   ShardHeader shard = header_;
   --shard.spaces;
+  shard.erasing = 1;
   shard.headers_digest -= record_hash(header_key(number), encode(space->header));
   Changes changes;
   changes.remove_range(space_begin(number), space_end(number));
@@ -160,8 +172,7 @@ Status StoredVectorShard::drop(std::string_view name) {
     spaces_.erase(spaces_.find(name));
   }
   set_moment();
-  { const auto nobody_reads_what_was = history_.write(); }
-  return store_->erase_for_good(space_begin(number), space_end(number));
+  return erase_for_good();
 }
 
 Result<std::vector<Hit>> StoredVectorShard::search(std::string_view name, std::span<const float> vector, const Filter& filter,
@@ -235,7 +246,9 @@ Result<std::unique_ptr<VectorShard>> VectorShard::open(const std::string& folder
     RETURN_IF_ERROR(store->write(first));
   }
   ASSIGN_OR_RETURN(Loaded loaded, load(*store));
-  return std::unique_ptr<VectorShard>(std::make_unique<StoredVectorShard>(std::move(store), std::move(loaded)));
+  auto shard = std::make_unique<StoredVectorShard>(std::move(store), std::move(loaded));
+  RETURN_IF_ERROR(shard->erase_for_good());
+  return std::unique_ptr<VectorShard>(std::move(shard));
 }
 
 }  // namespace muniment::retrieval
