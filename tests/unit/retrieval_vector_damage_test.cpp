@@ -188,7 +188,7 @@ TEST_F(DamagedShard, ARecordThatIsLostOrStaleIsNoticed) {
     });
   });
   std::map<char, int> noticed;  // by the kind of the record
-  for (std::size_t i = 0; i < records.size(); i += i < 4 ? 1 : 11) {
+  for (std::size_t i = 0; i < records.size(); i += i < 4 ? 1 : 17) {
     for (const bool lost : {true, false}) {
       const auto& [key, value] = records[i];
       TemporaryFolder place;
