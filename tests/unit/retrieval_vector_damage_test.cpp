@@ -11,14 +11,13 @@
 
 #include "retrieval/vector/record_store.hpp"
 #include "retrieval/vector/records.hpp"
-#include "support/temporary_folder.hpp"
 #include "support/vector_model.hpp"
 
 namespace muniment::retrieval {
 namespace {
 
 namespace fs = std::filesystem;
-using muniment::test::TemporaryFolder;
+using TemporaryFolder = test::QuickFolder;
 using namespace test;
 
 std::string bytes_of(const fs::path& path) {

@@ -11,13 +11,12 @@
 #include <thread>
 
 #include "retrieval/vector/codes.hpp"
-#include "support/temporary_folder.hpp"
 #include "support/vector_model.hpp"
 
 namespace muniment::retrieval {
 namespace {
 
-using muniment::test::TemporaryFolder;
+using TemporaryFolder = test::QuickFolder;
 using namespace test;
 
 // Chunks from … to - 1, in batches of 500.
