@@ -131,7 +131,10 @@ VectorBatch batch_at(std::int64_t next_seq) {
   return batch;
 }
 
-// Chunk i + 1 is vector i.
+// Vector i is chunk i + 1, and chunk i + updated once it was updated.
+constexpr ChunkId updated = 1'000'000;
+ChunkId first_id(ChunkId chunk) { return chunk >= updated ? chunk - updated + 1 : chunk; }
+
 void build(VectorShard& shard, const Data& data, std::size_t count, std::size_t batch_size) {
   const double start = now(), cpu = cpu_seconds(), rss = rss_mb();
   std::vector<double> ms;
@@ -162,7 +165,9 @@ void measure(const std::string& label, const VectorShard& shard, const Data& dat
       ms.push_back((now() - start) * 1e3);
       const std::vector<ChunkId>& expected = truth(i);
       wanted += expected.size();
-      for (const Hit& hit : hits) right += static_cast<std::size_t>(std::count(expected.begin(), expected.end(), hit.chunk));
+      for (const Hit& hit : hits) {
+        right += static_cast<std::size_t>(std::count_if(expected.begin(), expected.end(), [&](ChunkId id) { return first_id(id) == first_id(hit.chunk); }));
+      }
     }
   }
   row(label, latency(ms) + (wanted == 0 ? "" : text("  recall@10 %.4f", static_cast<double>(right) / static_cast<double>(wanted))));
@@ -215,7 +220,7 @@ void updates(VectorShard& shard, const Data& data, std::size_t count) {
     VectorBatch batch = batch_at(seq + static_cast<std::int64_t>(first) + 1);
     for (std::size_t i = first; i < std::min(first + 3 * batch_size, count); i += 3) {
       batch.close.emplace_back(static_cast<ChunkId>(i + 1), batch.next_seq);
-      batch.add.push_back(entry_of(data, i, static_cast<ChunkId>(1'000'000 + i)));
+      batch.add.push_back(entry_of(data, i, updated + static_cast<ChunkId>(i)));
     }
     const double begun = now();
     must(shard.write(batch));
