@@ -70,7 +70,7 @@ Matrix plain_product(const Matrix& left, const Matrix& right) {
 void expect_same_bits(const Matrix& a, const Matrix& b) {
   ASSERT_EQ(a.rows, b.rows);
   ASSERT_EQ(a.columns, b.columns);
-  EXPECT_EQ(std::memcmp(a.values.data(), b.values.data(), a.values.size() * sizeof(float)), 0);
+  EXPECT_TRUE(a.values.empty() || std::memcmp(a.values.data(), b.values.data(), a.values.size() * sizeof(float)) == 0);
 }
 
 class EveryProcessor : public testing::TestWithParam<Simd> {
