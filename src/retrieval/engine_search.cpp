@@ -116,6 +116,9 @@ Result<std::vector<Hit>> Search::hits_of(std::string_view lane, const std::strin
   const std::string words = query_.phrases.empty() ? text : text + " " + joined(query_.phrases, " ");
   auto hits = parts_.vectors->search({lane, words, corpora_, query_.filter, {wanted, query_.exact, 0}}, identities_);
   if (!hits) return parts_.judged(std::move(hits).error(), parts_.vector_folder);
+  const auto lengths = reader_.words_of(*hits);
+  if (!lengths) return parts_.judged(Error(lengths.error()), parts_.lexical_folder);
+  discount_short(profile_, lane, *hits, *lengths);
   return hits;
 }
 

@@ -50,7 +50,7 @@ struct Work {
 
 // ---- lanes
 
-Lists lexical_lists(const IrSet& set, const Work& work, bool feedback) {
+std::unique_ptr<LexicalReader> lexical_reader(const IrSet& set, const Work& work) {
   const std::string folder = work.folder + "/lexical-" + set.name;
   std::filesystem::remove_all(folder);
   auto index = must(LexicalIndex::open(folder));
@@ -64,15 +64,17 @@ Lists lexical_lists(const IrSet& set, const Work& work, bool feedback) {
     must(index->add(chunk));
   }
   must(index->commit(1));
-  auto reader = must(index->reader());
+  return must(index->reader());
+}
+
+Lists lexical_lists(const IrSet& set, LexicalReader& reader) {
   Lists lists;
   for (const IrQuery& query : set.queries) {
     LexicalQuery words;
     words.text = query.text;
-    words.feedback = feedback;
     Filter filter;
     filter.all_of = {{"corpus:" + query.corpus}};
-    lists.push_back(must(reader->search(words, filter, default_profile().candidates)));
+    lists.push_back(must(reader.search(words, filter, default_profile().candidates)));
   }
   return lists;
 }
@@ -115,7 +117,7 @@ std::vector<Hit> nearest(const std::vector<ChunkId>& chunks, const Vectors& vect
 using MakeEmbedder = std::function<std::unique_ptr<Embedder>(const std::vector<std::string_view>& texts)>;
 
 // Every corpus has a space of its own, as in the engine; searched exactly.
-Lists vector_lists(const IrSet& set, const Work& work, const MakeEmbedder& make) {
+Lists vector_lists(const IrSet& set, const Work& work, LexicalReader& reader, std::string_view lane, const MakeEmbedder& make) {
   std::map<std::string, std::vector<ChunkId>> corpora;
   for (std::size_t i = 0; i < set.documents.size(); i++) corpora[set.documents[i].corpus].push_back(static_cast<ChunkId>(i + 1));
   Lists lists(set.queries.size());
@@ -128,6 +130,7 @@ Lists vector_lists(const IrSet& set, const Work& work, const MakeEmbedder& make)
       if (set.queries[i].corpus != corpus) continue;
       const std::string_view text = set.queries[i].text;
       lists[i] = nearest(chunks, vectors, must(embedder->embed({&text, 1}, TextKind::query)).front());
+      discount_short(default_profile(), lane, lists[i], must(reader.words_of(lists[i])));
     }
   }
   return lists;
@@ -135,13 +138,14 @@ Lists vector_lists(const IrSet& set, const Work& work, const MakeEmbedder& make)
 
 std::map<std::string, Lists> all_lanes(const IrSet& set, const Work& work) {
   std::map<std::string, Lists> lanes;
-  lanes["lexical"] = lexical_lists(set, work, false);
-  lanes["hash"] = vector_lists(set, work, [](const auto&) { return make_hash_embedder(); });
-  lanes["lsa"] = vector_lists(set, work, [](const std::vector<std::string_view>& texts) {
+  const auto reader = lexical_reader(set, work);
+  lanes["lexical"] = lexical_lists(set, *reader);
+  lanes["hash"] = vector_lists(set, work, *reader, "hash", [](const auto&) { return make_hash_embedder(); });
+  lanes["lsa"] = vector_lists(set, work, *reader, "lsa", [](const std::vector<std::string_view>& texts) {
     return must(open_lsa(must(train_lsa(texts, {})).bytes));
   });
   if (!work.use_lite_folder.empty()) {
-    lanes["use-lite"] = vector_lists(set, work, [&](const auto&) { return must(open_use_lite(work.use_lite_folder)); });
+    lanes["use-lite"] = vector_lists(set, work, *reader, "use-lite", [&](const auto&) { return must(open_use_lite(work.use_lite_folder)); });
   }
   return lanes;
 }

@@ -330,6 +330,15 @@ TEST_F(Lexical, CountsWhatAFilterHid) {
   EXPECT_EQ(reader_->count_unfiltered(query).value(), 0);
 }
 
+TEST_F(Lexical, TellsHowMuchAChunkSays) {
+  add({1, "the port of the proxy"});
+  add({2, "one two three"});
+  ASSERT_TRUE(index_->close(2, 5).ok());
+  commit();
+  const std::vector<Hit> hits = {{1, 0}, {2, 0}, {3, 0}};
+  EXPECT_EQ(reader_->words_of(hits).value(), (std::vector<std::uint32_t>{2, 3, unknown_words}));
+}
+
 TEST_F(Lexical, AReaderOutlivesManyCommits) {
   add({1, "alpha"});
   commit();

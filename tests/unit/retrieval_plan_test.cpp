@@ -88,12 +88,12 @@ TEST(Profile, TheFirstSetWhoseLanesAreThereIsChosen) {
   const Profile& muniment = profile("");
   EXPECT_EQ(muniment.name, "muniment-1");
   const auto chosen = [&](LaneChoice choice, const Strings& available) { return spelled(choose_lanes(muniment, choice, available)); };
-  EXPECT_EQ(chosen(LaneChoice::all, {"hash", "lexical", "lsa", "use-lite"}), "lexical=500 lsa=250 use-lite=250 ");
+  EXPECT_EQ(chosen(LaneChoice::all, {"hash", "lexical", "lsa", "use-lite"}), "lexical=500 lsa=350 use-lite=150 ");
   EXPECT_EQ(chosen(LaneChoice::all, {"hash", "lexical", "lsa"}), "lexical=650 lsa=350 ");
   EXPECT_EQ(chosen(LaneChoice::all, {"hash", "lexical"}), "lexical=650 hash=350 ");
   EXPECT_EQ(chosen(LaneChoice::all, {"lexical"}), "lexical=1000 ");
   EXPECT_EQ(chosen(LaneChoice::lexical_only, {"hash", "lexical", "lsa", "use-lite"}), "lexical=1000 ");
-  EXPECT_EQ(chosen(LaneChoice::vectors_only, {"hash", "lexical", "lsa", "use-lite"}), "lsa=500 use-lite=500 ");
+  EXPECT_EQ(chosen(LaneChoice::vectors_only, {"hash", "lexical", "lsa", "use-lite"}), "lsa=700 use-lite=300 ");
   EXPECT_EQ(chosen(LaneChoice::vectors_only, {"lexical"}), "");
 }
 
@@ -187,6 +187,20 @@ TEST(Fusion, TiesGoToTheBetterRankThenToTheLowerId) {
   const RankedList lists[] = {{"lexical", .5, true, words}, {"lsa", .5, true, vectors}};
   EXPECT_EQ(order_of(fuse(default_profile(), lists)), (std::vector<ChunkId>{4, 9, 3}));
   EXPECT_TRUE(fuse(default_profile(), {}).empty());
+}
+
+TEST(Fusion, AShortChunksVectorCountsForLess) {
+  Hits hits = {{1, .9}, {2, .8}, {3, .7}};
+  const std::uint32_t words[] = {5, 60, 4'294'967'295u};
+  discount_short(default_profile(), "lsa", hits, words);
+  EXPECT_EQ(hits[0].chunk, 3u);  // of unknown length: as it was
+  EXPECT_NEAR(hits[0].score, .7, 1e-6);
+  EXPECT_NEAR(hits[1].score, .8 * 60 / 80, 1e-12);
+  EXPECT_NEAR(hits[2].score, .9 * 5 / 25, 1e-12);
+  Hits same = {{1, .9}, {2, .8}};
+  discount_short(default_profile(), "http", same, words);
+  discount_short(profile("kairos"), "lsa", same, words);
+  EXPECT_EQ(same[0].score, .9);
 }
 
 struct Lists {

@@ -4,7 +4,9 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +33,8 @@ struct LexicalQuery {
   bool feedback = false;                  // adds terms of the best chunks (pseudo-relevance feedback)
 };
 
+inline constexpr std::uint32_t unknown_words = std::numeric_limits<std::uint32_t>::max();
+
 class LexicalReader {
  public:
   virtual ~LexicalReader() = default;
@@ -38,6 +42,8 @@ class LexicalReader {
   virtual Result<std::vector<Hit>> search(const LexicalQuery& query, const Filter& filter, std::size_t k) = 0;
   // How many chunks match the words whatever the filter says, at least: tells no_match from filtered_out.
   virtual Result<std::int64_t> count_unfiltered(const LexicalQuery& query) = 0;
+  // How many words of each chunk say something (terms.cpp); unknown_words where it is not in the index.
+  virtual Result<std::vector<std::uint32_t>> words_of(std::span<const Hit> hits) = 0;
   virtual std::int64_t watermark() const = 0;
 };
 

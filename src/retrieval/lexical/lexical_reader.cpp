@@ -86,6 +86,14 @@ class XapianReader final : public LexicalReader {
     });
   }
 
+  Result<std::vector<std::uint32_t>> words_of(std::span<const Hit> hits) override {
+    return fresh<std::vector<std::uint32_t>>("measuring", [&]() -> Result<std::vector<std::uint32_t>> {
+      std::vector<std::uint32_t> words;
+      for (const Hit& hit : hits) words.push_back(words_of_chunk(hit.chunk));
+      return words;
+    });
+  }
+
   std::int64_t watermark() const override { return view_.watermark; }
 
  private:
@@ -142,6 +150,18 @@ class XapianReader final : public LexicalReader {
     }
     if (filter.as_of) drop_repeated(hits);
     return hits;
+  }
+
+  // In the live database, or else in the history.
+  std::uint32_t words_of_chunk(ChunkId chunk) const {
+    for (const Xapian::docid first : {1u, 2u}) {
+      try {
+        const Xapian::termcount length = view_.both.get_doclength((chunk - 1) * 2 + first);
+        return length > ballast_words ? length - ballast_words : 0;
+      } catch (const Xapian::DocNotFoundError&) {
+      }
+    }
+    return unknown_words;
   }
 
   // A chunk is in both databases while a move is half done.

@@ -14,7 +14,6 @@ constexpr std::size_t stems_kept = 50'000;   // of a language; then the table is
 constexpr std::uint32_t title_weight = 2;    // a word of the title or the heading counts as two of the text
 // Added to every chunk's length. BM25 takes a turn of five words for twice as much to the point as one of ten, and
 // it is not: without this, the shortest chunks come first. Long ones are hardly touched.
-constexpr std::uint32_t ballast_words = 20;
 constexpr const char* ballast_term = "B";
 constexpr std::uint32_t field_gap = 100;     // positions between fields: no phrase reaches over it
 

@@ -28,6 +28,9 @@ inline constexpr char language_prefix = 'G';
 // The rules of words.cpp and terms.cpp: another version cannot read an index, which is then made anew.
 inline constexpr std::string_view term_rules = "lexical/2";
 
+// Every chunk's length has it on top (terms.cpp).
+inline constexpr std::uint32_t ballast_words = 20;
+
 // A snowball stemmer by ISO 639-1 code; for a language without one, and for "none", words stay as they are.
 class Stemmer {
  public:

@@ -60,6 +60,19 @@ void note_lane(Fused& fused, std::string_view lane, double score) {
 
 }  // namespace
 
+void discount_short(const Profile& profile, std::string_view lane, std::vector<Hit>& hits, std::span<const std::uint32_t> words) {
+  for (const LaneWeight& rule : profile.short_chunk_words) {
+    if (rule.lane != lane) continue;
+    for (std::size_t i = 0; i < std::min(hits.size(), words.size()); i++) {
+      const double count = words[i];  // of an unknown one: so many that nothing changes
+      hits[i].score *= count / (count + rule.weight);
+    }
+  }
+  std::stable_sort(hits.begin(), hits.end(), [](const Hit& a, const Hit& b) {
+    return a.score != b.score ? a.score > b.score : a.chunk < b.chunk;
+  });
+}
+
 std::vector<Fused> fuse(const Profile& profile, std::span<const RankedList> lists) {
   const std::vector<const RankedList*> order = in_order(lists);
   std::map<std::string_view, double> shares;  // of all lists of a lane, also of those that found nothing

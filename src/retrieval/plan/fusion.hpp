@@ -1,6 +1,7 @@
 // Fusion: several ranked lists become one. Pure functions; the order of the lists does not matter.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -18,6 +19,11 @@ struct RankedList {
   bool original = true;         // not an expansion's
   std::span<const Hit> hits;
 };
+
+// Of few words a vector has little to go by, and whatever they are is all of it: short chunks lie nearer to a query
+// than they should. So a lane's score counts for words / (words + n) of it, with the profile's n for the lane.
+// `words` of each hit, as LexicalReader::words_of has them; sorts again, ties by id.
+void discount_short(const Profile& profile, std::string_view lane, std::vector<Hit>& hits, std::span<const std::uint32_t> words);
 
 struct Fused {
   ChunkId chunk = 0;

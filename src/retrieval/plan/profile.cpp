@@ -15,13 +15,14 @@ Profile muniment_1() {
   profile.fusion = FusionKind::min_max;
   profile.lane_sets = {
       {{"lexical", .5}, {"http", .5}},
-      {{"lexical", .5}, {"lsa", .25}, {"use-lite", .25}},
+      {{"lexical", .5}, {"lsa", .35}, {"use-lite", .15}},
       {{"lexical", .65}, {"use-lite", .35}},  // a corpus before its first epoch
       {{"lexical", .65}, {"lsa", .35}},
       {{"lexical", .65}, {"hash", .35}},
       {{"lexical", 1}},
   };
   profile.typo_lane_weight = .35;
+  profile.short_chunk_words = {{"hash", 20}, {"lsa", 20}, {"use-lite", 20}};
   profile.blend = {{all_ranks, .5}};
   return profile;
 }

@@ -30,6 +30,7 @@ struct Profile {
   FusionKind fusion = FusionKind::min_max;
   std::vector<std::vector<LaneWeight>> lane_sets;  // the first whose lanes are all there is used
   double typo_lane_weight = 0;        // of the hash lane where it joins because lexical found too little
+  std::vector<LaneWeight> short_chunk_words;  // by lane: fusion.hpp, discount_short
   double original_weight = 2;         // of the original query's lists
   double rrf_k = 60;
   double rank_one_bonus = 0;          // kairos: .05 for rank 1, .02 for ranks 2–3, once a document by its best rank
