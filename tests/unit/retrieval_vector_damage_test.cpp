@@ -226,6 +226,12 @@ TEST_F(DamagedShard, AFlippedBitIsNoticedOrDoesNotMatter) {
   }
 }
 
+TEST(QuietVectorShard, LeavesNoMoreFilesWithEveryStart) {
+  TemporaryFolder place;
+  for (int start = 0; start < 25; ++start) opened(place.path()).reset();
+  EXPECT_LT(std::distance(fs::directory_iterator(place.path()), fs::directory_iterator()), 25);
+}
+
 // A crash between a removal and the rewriting of the files: the next open makes it good.
 TEST(ErasingVectorShard, GoesOnAtTheNextOpen) {
   TemporaryFolder place;

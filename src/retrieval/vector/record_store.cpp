@@ -14,6 +14,7 @@ constexpr std::size_t write_buffer_bytes = 16 << 20;
 constexpr std::size_t block_cache_bytes = 8 << 20;  // for single reads of the writer's: a search reads memory
 constexpr std::size_t readahead_bytes = 2 << 20;
 constexpr std::size_t block_bytes = 16 << 10;
+constexpr std::size_t logs_max = 8;  // that are left lying
 
 rocksdb::Slice slice(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
 std::string_view view_of(const rocksdb::Slice& bytes) { return {bytes.data(), bytes.size()}; }
@@ -53,20 +54,33 @@ Error error_of(const rocksdb::Status& status, std::string_view doing, Errc other
   return Error(code, std::string(doing) + ": " + text);
 }
 
+struct Folder {
+  bool empty = true;
+  std::size_t logs = 0;
+};
+
 // RocksDB would quietly begin anew in a folder that has lost CURRENT.
-Result<bool> is_empty(const std::string& folder) {
+Result<Folder> look_into(const std::string& path) {
   std::error_code failed;
-  std::filesystem::create_directories(folder, failed);
-  std::filesystem::directory_iterator files(folder, failed);
-  if (failed) return Error(Errc::system_error, "opening the vector shard in " + folder + ": " + failed.message());
-  bool empty = true, current = false;
+  std::filesystem::create_directories(path, failed);
+  std::filesystem::directory_iterator files(path, failed);
+  if (failed) return Error(Errc::system_error, "opening the vector shard in " + path + ": " + failed.message());
+  Folder folder;
+  bool current = false;
   for (; files != std::filesystem::directory_iterator(); files.increment(failed)) {
     const std::string name = files->path().filename();
     current = current || name == "CURRENT";
-    if (name != "LOCK" && name.rfind("LOG", 0) != 0) empty = false;
+    if (files->path().extension() == ".log") ++folder.logs;
+    if (name != "LOCK" && name.rfind("LOG", 0) != 0) folder.empty = false;
   }
-  if (!empty && !current) return Error(Errc::corrupt, "the vector shard in " + folder + " has lost its file CURRENT");
-  return empty;
+  if (!folder.empty && !current) return Error(Errc::corrupt, "the vector shard in " + path + " has lost its file CURRENT");
+  return folder;
+}
+
+// Every open begins a log, and RocksDB leaves the empty ones lying until it flushes something: a deletion of nothing will do.
+rocksdb::Status clear_logs(rocksdb::DB& db) {
+  const auto status = db.Delete(rocksdb::WriteOptions(), rocksdb::Slice());
+  return status.ok() ? db.Flush(rocksdb::FlushOptions()) : status;
 }
 
 }  // namespace
@@ -101,9 +115,9 @@ class RecordStore::Moment {
 };
 
 Result<std::unique_ptr<RecordStore>> RecordStore::open(const std::string& folder) {
-  ASSIGN_OR_RETURN(const bool fresh, is_empty(folder));
+  ASSIGN_OR_RETURN(const Folder found, look_into(folder));
   rocksdb::Options options = options_of_shard();
-  options.create_if_missing = fresh;
+  options.create_if_missing = found.empty;
   rocksdb::DB* db = nullptr;
   try {
     if (const auto status = rocksdb::DB::Open(options, folder, &db); !status.ok()) {
@@ -115,7 +129,10 @@ Result<std::unique_ptr<RecordStore>> RecordStore::open(const std::string& folder
   auto store = std::unique_ptr<RecordStore>(new RecordStore());
   store->database_ = std::make_unique<Database>();
   store->database_->db.reset(db);
-  store->created_ = fresh;
+  store->created_ = found.empty;
+  if (found.logs > logs_max) {
+    if (const auto status = clear_logs(*db); !status.ok()) return error_of(status, "opening the vector shard in " + folder);
+  }
   return store;
 }
 
