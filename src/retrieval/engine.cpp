@@ -31,6 +31,8 @@ class LocalEngine : public Engine {
  private:
   template <typename Open>
   Status open_part(IndexFolder& folder, Open open);
+  Status open_lexical();
+  Status check_positions();
   Status index_lexical(const EngineBatch& batch);
   Status check_batch(const EngineBatch& batch) const;
 
@@ -43,16 +45,34 @@ Status LocalEngine::start() {
   std::error_code failed;
   std::filesystem::create_directories(options_.folder, failed);
   if (failed) return Error(Errc::unavailable, "making " + options_.folder + ": " + failed.message());
-  RETURN_IF_ERROR(open_part(parts_.lexical_folder, [this]() -> Status {
-    ASSIGN_OR_RETURN(parts_.lexical, LexicalIndex::open(parts_.lexical_folder.path()));
-    return success();
-  }));
+  RETURN_IF_ERROR(open_part(parts_.lexical_folder, [this] { return open_lexical(); }));
   RETURN_IF_ERROR(open_part(parts_.vector_folder, [this]() -> Status {
     const VectorLanes::Options lanes{parts_.vector_folder.path(), options_.folder + "/models", options_.use_lite_folder};
     ASSIGN_OR_RETURN(parts_.vectors, VectorLanes::open(lanes));
     return success();
   }));
+  RETURN_IF_ERROR(check_positions());
   parts_.reached = std::max(parts_.lexical->watermark(), parts_.vectors->watermark());
+  return success();
+}
+
+Status LocalEngine::open_lexical() {
+  ASSIGN_OR_RETURN(parts_.lexical, LexicalIndex::open(parts_.lexical_folder.path()));
+  return success();
+}
+
+// Xapian has no checksums: one bit makes its position 601 instead of 201, and what lies between would never be indexed.
+Status LocalEngine::check_positions() {
+  const std::int64_t bound = parts_.vectors->bound();
+  if (parts_.lexical->watermark() <= bound) return success();
+  if (bound == 0) return parts_.vectors->set_bound(parts_.lexical->watermark());
+  log_warning("the lexical index says that it is further than it can be, and is emptied",
+              {{"position", parts_.lexical->watermark()}, {"bound", bound}});
+  parts_.lexical.reset();
+  RETURN_IF_ERROR(parts_.lexical_folder.empty());
+  RETURN_IF_ERROR(open_lexical());
+  parts_.rebuilt.push_back(parts_.lexical_folder.name());
+  parts_.lexical_folder.opened();
   return success();
 }
 

@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::string_view mark_prefix = "mark:";
 constexpr const char* lanes_mark = "mark:vectors";
+constexpr const char* bound_mark = "mark:bound";
 
 std::string_view corpus_of(std::string_view space) { return space.substr(space.find('@') + 1); }
 
@@ -72,7 +73,8 @@ Status VectorLanes::index(const EngineBatch& batch) {
       if (models.waiting) RETURN_IF_ERROR(advance.embed_corpus(*models.waiting, corpus));
     }
     RETURN_IF_ERROR(advance.write([this](std::string_view space) { return is_late(space) || space.starts_with(mark_prefix); }));
-    RETURN_IF_ERROR(mark(batch.next_seq));
+    RETURN_IF_ERROR(mark(lanes_mark, batch.next_seq));
+    watermark_.store(batch.next_seq, std::memory_order_release);
     const std::lock_guard lock(corpora_mutex_);
     for (const EngineChunk& chunk : batch.add) corpora_.insert(chunk.corpus);
   }
@@ -83,15 +85,23 @@ bool VectorLanes::is_late(std::string_view space) const {
   return late_ && space.starts_with(late_->embedder().identity().text() + "@");
 }
 
-Status VectorLanes::mark(std::int64_t next_seq) {
+Status VectorLanes::mark(const char* space, std::int64_t next_seq) {
   VectorBatch mark;
-  mark.space = lanes_mark;
+  mark.space = space;
   mark.dimension = 1;
   mark.next_seq = next_seq;
-  RETURN_IF_ERROR(shard_->write(mark));
-  watermark_.store(next_seq, std::memory_order_release);
-  return success();
+  return shard_->write(mark);
 }
+
+std::int64_t VectorLanes::bound() const {
+  std::int64_t bound = watermark();
+  for (const SpaceStatus& space : shard_->spaces()) {
+    if (space.space == bound_mark) bound = std::max(bound, space.next_seq);
+  }
+  return bound;
+}
+
+Status VectorLanes::set_bound(std::int64_t next_seq) { return mark(bound_mark, next_seq); }
 
 Status VectorLanes::set_model(const EngineModel& model) {
   ASSIGN_OR_RETURN(std::shared_ptr<Embedder> opened, open_lsa(model.bytes));

@@ -42,6 +42,11 @@ class VectorLanes {
   Status set_model(const EngineModel& model);
   Status embed_again(const std::string& corpus, const std::vector<EngineChunk>& chunks, bool last);
 
+  // Nothing beside the shard has come further than this, since the shard's own position is written first and is
+  // checksummed; where it is new, `set_bound` says what there was before it.
+  std::int64_t bound() const;
+  Status set_bound(std::int64_t next_seq);
+
   // Any thread.
   std::int64_t watermark() const { return watermark_.load(std::memory_order_acquire); }
   // From where on it wants batches: the slow lane's too.
@@ -73,7 +78,7 @@ class VectorLanes {
   Status load_models();
   Status open_late_lane(const std::string& folder);
   bool is_late(std::string_view space) const;
-  Status mark(std::int64_t next_seq);
+  Status mark(const char* space, std::int64_t next_seq);
   Status install_waiting(const std::string& corpus);
   std::shared_ptr<Embedder> embedder_for(std::string_view lane, const std::string& corpus) const;
   Result<std::vector<Hit>> search_once(const Question& question, std::set<std::string>& identities) const;

@@ -156,6 +156,7 @@ TEST_F(SearchChild, AnImpatientCallerKillsNobody) {
 
 TEST_F(SearchChild, OneThatHangsIsKilledAlsoWhenItsCallerIsGone) {
   start([](SearchClientOptions& options) { options.search_hang = 300ms, options.search_channels = 1; });
+  ASSERT_TRUE(search("hello"));
   EXPECT_EQ(Errc::deadline_exceeded, code_of("hang", 100ms));
   EXPECT_TRUE(search("hello"));
   EXPECT_EQ(1, client_->health().restarts);
