@@ -54,10 +54,15 @@ class VectorShard {
   static Result<std::unique_ptr<VectorShard>> open(const std::string& folder);
   virtual ~VectorShard() = default;
 
+  // Durable when it returns; a search sees all of it or nothing. The first batch makes the space. A chunk that is there
+  // is replaced by one that is added; to close or remove one that is not there changes nothing: a batch may come twice.
+  // What is removed is in no file any more (which costs a rewrite of the shard's files). Errors: invalid_argument
+  // (dimension, a number that is not finite), too_large, conflict (the watermark would go back), corrupt; after a write
+  // that failed on the disk every later one fails: open the shard again.
   virtual Status write(const VectorBatch& batch) = 0;
-  virtual Status drop(std::string_view space) = 0;
+  virtual Status drop(std::string_view space) = 0;  // gone from disk as well; an unknown one is no error
   // The nearest by cosine, best first, ties by id. An unknown space has none. Errors: invalid_argument
-  // for a vector of another dimension.
+  // for a vector of another dimension, corrupt where as_of reads a history that is damaged.
   virtual Result<std::vector<Hit>> search(std::string_view space, std::span<const float> vector, const Filter& filter,
                                           const VectorSearch& how) const = 0;
   virtual std::vector<SpaceStatus> spaces() const = 0;
