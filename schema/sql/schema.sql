@@ -314,6 +314,26 @@ CREATE TABLE public.checkpoint_note (
     CONSTRAINT checkpoint_note_size_check CHECK ((size >= 0))
 );
 COMMENT ON TABLE public.checkpoint_note IS 'Signed checkpoints: C2SP notes of origin, size and root';
+CREATE TABLE public.chunk (
+    log_no smallint NOT NULL,
+    chunk_id bigint NOT NULL,
+    seq bigint NOT NULL,
+    number integer NOT NULL,
+    start_byte bigint NOT NULL,
+    end_byte bigint NOT NULL,
+    hash bytea NOT NULL,
+    heading text,
+    CONSTRAINT chunk_check CHECK ((end_byte > start_byte)),
+    CONSTRAINT chunk_chunk_id_check CHECK ((chunk_id > 0)),
+    CONSTRAINT chunk_hash_check CHECK ((octet_length(hash) = 32)),
+    CONSTRAINT chunk_heading_check CHECK ((octet_length(heading) <= 1024)),
+    CONSTRAINT chunk_number_check CHECK ((number >= 0)),
+    CONSTRAINT chunk_start_byte_check CHECK ((start_byte >= 0))
+);
+COMMENT ON TABLE public.chunk IS 'A span of a revision''s text';
+COMMENT ON COLUMN public.chunk.seq IS 'The document.revised event of its document';
+COMMENT ON COLUMN public.chunk.number IS 'Its place in the document, from 0: the n of #p<n>';
+COMMENT ON COLUMN public.chunk.hash IS 'SHA-256 of its bytes, as its event says';
 CREATE TABLE public.claim (
     claim_id uuid NOT NULL,
     log_no smallint NOT NULL,
@@ -330,6 +350,81 @@ CREATE TABLE public.claim (
     CONSTRAINT claim_step_id_check CHECK ((octet_length(step_id) <= 200)),
     CONSTRAINT claim_text_check CHECK ((octet_length(text) <= 61440))
 );
+CREATE TABLE public.corpus (
+    log_no smallint NOT NULL,
+    corpus text NOT NULL,
+    owner text NOT NULL,
+    first_seq bigint NOT NULL,
+    last_seq bigint NOT NULL,
+    CONSTRAINT corpus_corpus_check CHECK (((octet_length(corpus) >= 1) AND (octet_length(corpus) <= 128))),
+    CONSTRAINT corpus_owner_check CHECK (((octet_length(owner) >= 1) AND (octet_length(owner) <= 128)))
+);
+COMMENT ON TABLE public.corpus IS 'A collection of documents, which is there from its first document on';
+COMMENT ON COLUMN public.corpus.owner IS 'The actor of its first document.revised: who sees it';
+COMMENT ON COLUMN public.corpus.last_seq IS 'The last event that changed it';
+CREATE TABLE public.document (
+    log_no smallint NOT NULL,
+    seq bigint NOT NULL,
+    corpus text NOT NULL,
+    document text NOT NULL,
+    revision text NOT NULL,
+    hash bytea NOT NULL,
+    artifact_id uuid NOT NULL,
+    start_byte bigint NOT NULL,
+    size_bytes bigint NOT NULL,
+    text_artifact_id uuid,
+    mime_type text NOT NULL,
+    format text NOT NULL,
+    language text NOT NULL,
+    title text NOT NULL,
+    tags text[] NOT NULL,
+    source text NOT NULL,
+    sources text[] NOT NULL,
+    source_url text,
+    trust text NOT NULL,
+    document_time timestamp with time zone NOT NULL,
+    recorded_at timestamp with time zone NOT NULL,
+    chunker text NOT NULL,
+    first_chunk bigint NOT NULL,
+    chunks integer NOT NULL,
+    valid_to bigint,
+    ended_by text,
+    removed_at bigint,
+    CONSTRAINT document_check CHECK ((valid_to > seq)),
+    CONSTRAINT document_check1 CHECK ((removed_at > seq)),
+    CONSTRAINT document_check2 CHECK (((valid_to IS NULL) = (ended_by IS NULL))),
+    CONSTRAINT document_chunker_check CHECK ((octet_length(chunker) <= 128)),
+    CONSTRAINT document_chunks_check CHECK ((chunks >= 0)),
+    CONSTRAINT document_corpus_check CHECK (((octet_length(corpus) >= 1) AND (octet_length(corpus) <= 128))),
+    CONSTRAINT document_document_check CHECK (((octet_length(document) >= 1) AND (octet_length(document) <= 1024))),
+    CONSTRAINT document_ended_by_check CHECK ((ended_by = ANY (ARRAY['revised'::text, 'retracted'::text, 'revoked'::text, 'erased'::text]))),
+    CONSTRAINT document_first_chunk_check CHECK ((first_chunk > 0)),
+    CONSTRAINT document_format_check CHECK ((octet_length(format) <= 32)),
+    CONSTRAINT document_hash_check CHECK ((octet_length(hash) = 32)),
+    CONSTRAINT document_language_check CHECK ((octet_length(language) <= 16)),
+    CONSTRAINT document_mime_type_check CHECK ((octet_length(mime_type) <= 256)),
+    CONSTRAINT document_revision_check CHECK (((octet_length(revision) >= 1) AND (octet_length(revision) <= 128))),
+    CONSTRAINT document_seq_check CHECK ((seq >= 0)),
+    CONSTRAINT document_size_bytes_check CHECK ((size_bytes >= 0)),
+    CONSTRAINT document_source_check CHECK ((octet_length(source) <= 2048)),
+    CONSTRAINT document_source_url_check CHECK ((octet_length(source_url) <= 2048)),
+    CONSTRAINT document_sources_check CHECK ((cardinality(sources) <= 64)),
+    CONSTRAINT document_start_byte_check CHECK ((start_byte >= 0)),
+    CONSTRAINT document_tags_check CHECK ((cardinality(tags) <= 64)),
+    CONSTRAINT document_title_check CHECK ((octet_length(title) <= 1024)),
+    CONSTRAINT document_trust_check CHECK ((trust = ANY (ARRAY['trusted'::text, 'untrusted'::text, 'quarantined'::text])))
+);
+COMMENT ON TABLE public.document IS 'A revision of a document: current from seq until before valid_to';
+COMMENT ON COLUMN public.document.seq IS 'Its document.revised event';
+COMMENT ON COLUMN public.document.revision IS 'What its pointers carry: the first 16 digits of hash, or the label that it was ingested with';
+COMMENT ON COLUMN public.document.hash IS 'SHA-256 of the hash of its bytes and the name of the chunker';
+COMMENT ON COLUMN public.document.artifact_id IS 'Its bytes are size_bytes of this artifact, from start_byte on';
+COMMENT ON COLUMN public.document.text_artifact_id IS 'The text that was taken out of it, where its bytes are not UTF-8 text';
+COMMENT ON COLUMN public.document.source IS 'What it comes from, by which it can be revoked';
+COMMENT ON COLUMN public.document.sources IS 'Its source and those of what it was derived from';
+COMMENT ON COLUMN public.document.first_chunk IS 'Its chunks have the ids from here on';
+COMMENT ON COLUMN public.document.valid_to IS 'The event that ended it; NULL: it is current';
+COMMENT ON COLUMN public.document.removed_at IS 'The event that took it out of the indexes: its source was revoked, or it was erased';
 CREATE TABLE public.event (
     log_no smallint NOT NULL,
     seq bigint NOT NULL,
@@ -395,6 +490,18 @@ CREATE TABLE public.evidence_link (
     seq bigint NOT NULL,
     CONSTRAINT evidence_link_relation_check CHECK ((relation = ANY (ARRAY['supports'::text, 'refutes'::text])))
 );
+CREATE TABLE public.feedback (
+    log_no smallint NOT NULL,
+    seq bigint NOT NULL,
+    pointer text NOT NULL,
+    chunk_id bigint,
+    value double precision NOT NULL,
+    actor text NOT NULL,
+    CONSTRAINT feedback_pointer_check CHECK ((octet_length(pointer) <= 2048)),
+    CONSTRAINT feedback_value_check CHECK (((value >= ('-1'::integer)::double precision) AND (value <= (1)::double precision)))
+);
+COMMENT ON TABLE public.feedback IS 'How relevant a card was found, from feedback.recorded';
+COMMENT ON COLUMN public.feedback.chunk_id IS 'The passage that the pointer names; NULL for an event of a run';
 CREATE TABLE public.follower (
     log_no smallint NOT NULL,
     name text NOT NULL,
@@ -553,14 +660,22 @@ ALTER TABLE ONLY public.checkpoint_note
     ADD CONSTRAINT checkpoint_note_pkey PRIMARY KEY (log_no, size);
 ALTER TABLE ONLY public.checkpoint
     ADD CONSTRAINT checkpoint_pkey PRIMARY KEY (log_no, size);
+ALTER TABLE ONLY public.chunk
+    ADD CONSTRAINT chunk_pkey PRIMARY KEY (log_no, chunk_id);
 ALTER TABLE ONLY public.claim
     ADD CONSTRAINT claim_pkey PRIMARY KEY (claim_id);
+ALTER TABLE ONLY public.corpus
+    ADD CONSTRAINT corpus_pkey PRIMARY KEY (log_no, corpus);
+ALTER TABLE ONLY public.document
+    ADD CONSTRAINT document_pkey PRIMARY KEY (log_no, seq);
 ALTER TABLE ONLY public.event
     ADD CONSTRAINT event_pkey PRIMARY KEY (log_no, seq);
 ALTER TABLE ONLY public.evidence_link
     ADD CONSTRAINT evidence_link_pkey PRIMARY KEY (claim_id, evidence_id, seq);
 ALTER TABLE ONLY public.evidence
     ADD CONSTRAINT evidence_pkey PRIMARY KEY (evidence_id);
+ALTER TABLE ONLY public.feedback
+    ADD CONSTRAINT feedback_pkey PRIMARY KEY (log_no, seq);
 ALTER TABLE ONLY public.follower
     ADD CONSTRAINT follower_pkey PRIMARY KEY (log_no, name);
 ALTER TABLE ONLY public.log_head
@@ -582,11 +697,21 @@ ALTER TABLE ONLY public.snapshot
 CREATE INDEX artifact_hash ON public.artifact USING btree (hash);
 CREATE INDEX artifact_run ON public.artifact USING btree (run_id, artifact_id);
 CREATE INDEX artifact_step ON public.artifact USING btree (run_id, step_id);
+CREATE UNIQUE INDEX chunk_number ON public.chunk USING btree (log_no, seq, number);
 CREATE INDEX claim_run ON public.claim USING btree (run_id, seq);
+CREATE INDEX document_artifact ON public.document USING btree (artifact_id);
+CREATE INDEX document_chunks ON public.document USING btree (log_no, first_chunk);
+CREATE UNIQUE INDEX document_current ON public.document USING btree (log_no, corpus, document) WHERE (valid_to IS NULL);
+CREATE INDEX document_ended ON public.document USING btree (log_no, valid_to) WHERE (valid_to IS NOT NULL);
+CREATE INDEX document_history ON public.document USING btree (log_no, corpus, document, seq);
+CREATE INDEX document_removed ON public.document USING btree (log_no, removed_at) WHERE (removed_at IS NOT NULL);
+CREATE INDEX document_sources ON public.document USING gin (sources);
+CREATE INDEX document_text_artifact ON public.document USING btree (text_artifact_id) WHERE (text_artifact_id IS NOT NULL);
 CREATE INDEX evidence_hash ON public.evidence USING btree (hash);
 CREATE INDEX evidence_link_evidence ON public.evidence_link USING btree (evidence_id);
 CREATE INDEX evidence_run ON public.evidence USING btree (run_id, seq);
 CREATE INDEX evidence_seq ON public.evidence USING btree (log_no, seq);
+CREATE INDEX feedback_chunk ON public.feedback USING btree (log_no, chunk_id, seq) WHERE (chunk_id IS NOT NULL);
 CREATE INDEX manifest_run ON public.manifest USING btree (run_id, seq);
 CREATE INDEX run_external ON public.run USING btree (external_id) WHERE (external_id IS NOT NULL);
 CREATE INDEX run_parent ON public.run USING btree (parent) WHERE (parent IS NOT NULL);
@@ -611,6 +736,10 @@ ALTER TABLE ONLY public.checkpoint
     ADD CONSTRAINT checkpoint_log_no_fkey FOREIGN KEY (log_no) REFERENCES public.log_head(log_no);
 ALTER TABLE ONLY public.checkpoint_note
     ADD CONSTRAINT checkpoint_note_log_no_fkey FOREIGN KEY (log_no) REFERENCES public.log_head(log_no);
+ALTER TABLE ONLY public.corpus
+    ADD CONSTRAINT corpus_log_no_fkey FOREIGN KEY (log_no) REFERENCES public.log_head(log_no);
+ALTER TABLE ONLY public.document
+    ADD CONSTRAINT document_log_no_fkey FOREIGN KEY (log_no) REFERENCES public.log_head(log_no);
 ALTER TABLE ONLY public.evidence_link
     ADD CONSTRAINT evidence_link_claim_id_fkey FOREIGN KEY (claim_id) REFERENCES public.claim(claim_id);
 ALTER TABLE ONLY public.evidence_link
@@ -619,15 +748,23 @@ ALTER TABLE ONLY public.run
     ADD CONSTRAINT run_log_no_fkey FOREIGN KEY (log_no) REFERENCES public.log_head(log_no);
 ALTER TABLE public.artifact ENABLE ROW LEVEL SECURITY;
 CREATE POLICY auditor ON public.artifact FOR SELECT TO muniment_auditor USING (true);
+CREATE POLICY auditor ON public.chunk FOR SELECT TO muniment_auditor USING (true);
 CREATE POLICY auditor ON public.claim FOR SELECT TO muniment_auditor USING (true);
+CREATE POLICY auditor ON public.corpus FOR SELECT TO muniment_auditor USING (true);
+CREATE POLICY auditor ON public.document FOR SELECT TO muniment_auditor USING (true);
 CREATE POLICY auditor ON public.event FOR SELECT TO muniment_auditor USING (true);
 CREATE POLICY auditor ON public.evidence FOR SELECT TO muniment_auditor USING (true);
+CREATE POLICY auditor ON public.feedback FOR SELECT TO muniment_auditor USING (true);
 CREATE POLICY auditor ON public.manifest FOR SELECT TO muniment_auditor USING (true);
 CREATE POLICY auditor ON public.run FOR SELECT TO muniment_auditor USING (true);
 CREATE POLICY auditor ON public.snapshot FOR SELECT TO muniment_auditor USING (true);
+ALTER TABLE public.chunk ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.claim ENABLE ROW LEVEL SECURITY;
+ALTER TABLE public.corpus ENABLE ROW LEVEL SECURITY;
+ALTER TABLE public.document ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.event ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.evidence ENABLE ROW LEVEL SECURITY;
+ALTER TABLE public.feedback ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.manifest ENABLE ROW LEVEL SECURITY;
 CREATE POLICY reporter ON public.artifact FOR SELECT TO muniment_reporter USING (report.sees(run_id));
 ALTER TABLE public.run ENABLE ROW LEVEL SECURITY;

@@ -32,6 +32,9 @@ struct Config {
   std::int64_t snapshot_seconds = 0;
   std::int64_t partition_bits = 0;
   std::int64_t workers = 0;
+  std::int64_t search_threads = 0;
+  std::int64_t query_cache_bytes = 0;
+  std::string use_lite;                    // folder of the embedder's weights
   std::int64_t upload_seconds = 0;
   std::int64_t commit_deadline_ms = 0;
   std::string log_level;

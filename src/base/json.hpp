@@ -117,6 +117,7 @@ class Writer {
   Writer& member(std::string_view name, std::string_view text);
   Writer& member(std::string_view name, const char* text) { return member(name, std::string_view(text)); }
   Writer& member(std::string_view name, const std::string& text) { return member(name, std::string_view(text)); }
+  Writer& member(std::string_view name, const std::vector<std::string>& texts);
   Writer& member(std::string_view name, std::int64_t value);
   Writer& member(std::string_view name, int value) { return member(name, std::int64_t{value}); }
   Writer& member(std::string_view name, std::size_t value) { return member(name, static_cast<std::int64_t>(value)); }

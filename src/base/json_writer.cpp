@@ -228,6 +228,12 @@ Writer& Writer::raw(std::string_view json) {
   return *this;
 }
 
+Writer& Writer::member(std::string_view name, const std::vector<std::string>& texts) {
+  key(name).begin_array();
+  for (const std::string& text : texts) string(text);
+  return end_array();
+}
+
 Writer& Writer::member(std::string_view name, std::string_view text) {
   return key(name).string(text);
 }

@@ -105,6 +105,22 @@ inline constexpr std::size_t chunk_heading_bytes_max = 300;
 inline constexpr std::size_t heading_bytes_max = 120;
 inline constexpr std::size_t language_sample_bytes_max = 8 * 1024;
 inline constexpr std::size_t encoding_sample_bytes_max = 64 * 1024;
+inline constexpr std::size_t corpus_name_bytes_max = 64;
+inline constexpr std::size_t document_id_bytes_max = 600;     // percent-encoded three times as long, and still a pointer
+inline constexpr std::size_t document_tag_bytes_max = 100;
+inline constexpr std::size_t document_tags_max = 32;
+inline constexpr std::size_t revision_bytes_max = 64;
+inline constexpr std::size_t chunks_per_document_max = 100'000;
+inline constexpr std::size_t document_sources_max = 64;
+inline constexpr std::size_t documents_per_ingest_max = 256;
+inline constexpr std::int64_t document_bytes_max = std::int64_t{256} << 20;   // of a file that is ingested
+
+// Answers to queries
+inline constexpr std::size_t cards_default = 10;
+inline constexpr std::size_t summary_bytes_max = 600;
+inline constexpr std::size_t explained_hits_max = 50;        // of each list
+inline constexpr std::size_t logged_query_bytes_max = 1'000;
+inline constexpr std::size_t logged_cards_max = 100;         // of all queries of a request
 
 // The vector shard (docs/retrieval.md)
 inline constexpr std::size_t vector_dimensions_max = 4'096;

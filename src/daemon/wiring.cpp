@@ -20,6 +20,7 @@
 #include "gateway/own_events.hpp"
 #include "gateway/services.hpp"
 #include "gateway/worker_pool.hpp"
+#include "retrieval/service.hpp"
 #include "snapshot/snapshotter.hpp"
 #include "store/appender.hpp"
 #include "store/artifact_files.hpp"
@@ -66,6 +67,7 @@ struct Daemon::Parts {
   std::unique_ptr<snapshot::Snapshotter> snapshots;
   std::unique_ptr<audit::Redactor> redactor;
   std::unique_ptr<audit::Archiver> archiver;
+  std::unique_ptr<retrieval::Service> retrieval;
   std::unique_ptr<gateway::Services> services;
   std::unique_ptr<gateway::WorkerPool> workers;
   std::unique_ptr<Server> server;
@@ -75,6 +77,7 @@ struct Daemon::Parts {
   Status open_files(const Config& config);
   Status open_log(const Config& config);
   Status open_followers(const Config& config);
+  Status open_retrieval(const Config& config);
   Status open_socket(const Config& config);
   void stop_followers();
   void watch_partitions(std::int64_t size);
@@ -162,10 +165,22 @@ Status Daemon::Parts::open_followers(const Config& config) {
   return success();
 }
 
+Status Daemon::Parts::open_retrieval(const Config& config) {
+  retrieval::ServiceOptions options;
+  options.place = place;
+  options.search.engine.folder = config.data + "/index";
+  options.search.engine.use_lite_folder = config.use_lite;
+  options.search.search_channels = static_cast<std::size_t>(config.search_threads);
+  options.retriever.cache_bytes_max = static_cast<std::size_t>(config.query_cache_bytes);
+  ASSIGN_OR_RETURN(retrieval, retrieval::Service::start(std::move(options), {clock, *appender, runs, tail, *files}));
+  return success();
+}
+
 void Daemon::Parts::stop_followers() {
   publisher->stop();
   submitter.reset();
   tail.close();
+  retrieval->stop();
   run_follower->stop();
   pointer_follower->stop();
   snapshots->stop();
@@ -174,7 +189,8 @@ void Daemon::Parts::stop_followers() {
 
 Status Daemon::Parts::open_socket(const Config& config) {
   services = std::unique_ptr<gateway::Services>(new gateway::Services{
-      clock, *appender, runs, tail, *files, *snapshots, *halts, *publisher, *submitter, *redactor, *archiver, config.data, place.uri, config.socket, clock.now()});
+      clock, *appender, runs, tail, *files, *snapshots, *halts, *publisher, *submitter, *redactor, *archiver,
+      *retrieval, config.data, place.uri, config.socket, clock.now()});
   workers = std::make_unique<gateway::WorkerPool>(static_cast<std::size_t>(config.workers), place, worker_tasks_max);
   ServerOptions options;
   options.socket_path = config.socket;
@@ -226,6 +242,7 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const Config& config) {
   RETURN_IF_ERROR(parts->open_database(config));
   RETURN_IF_ERROR(parts->open_log(config));
   RETURN_IF_ERROR(parts->open_followers(config));
+  RETURN_IF_ERROR(parts->open_retrieval(config));
   RETURN_IF_ERROR(parts->open_socket(config));
   RETURN_IF_ERROR(write_file_durably(config.data + "/database.uri", parts->place.uri + "\n"));
   log_info("munimentd serves", {{"socket", config.socket}, {"version", MUNIMENT_VERSION}});

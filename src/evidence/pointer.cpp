@@ -1,5 +1,6 @@
 #include "evidence/pointer.hpp"
 
+#include <algorithm>
 #include <charconv>
 
 namespace muniment::evidence {
@@ -16,17 +17,6 @@ std::optional<std::int64_t> parse_count(std::string_view digits) {
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (error != std::errc{} || end != digits.data() + digits.size()) return std::nullopt;
   return value;
-}
-
-// "b<start>-<end>"
-std::optional<ByteSpan> parse_span(std::string_view fragment) {
-  if (!fragment.starts_with('b')) return std::nullopt;
-  const std::size_t dash = fragment.find('-');
-  if (dash == std::string_view::npos) return std::nullopt;
-  const auto start = parse_count(fragment.substr(1, dash - 1));
-  const auto end = parse_count(fragment.substr(dash + 1));
-  if (!start || !end || *end < *start) return std::nullopt;
-  return ByteSpan{*start, *end};
 }
 
 Error bad_pointer(std::string_view text, std::string_view why) {
@@ -109,6 +99,7 @@ Result<Pointer> parse_evidence(Pointer pointer, std::string_view rest) {
   }
   if (!is_fragment(fragment)) return bad_pointer(pointer.text, "a fragment is p<n>, b<start>-<end> or e<run_seq>");
   pointer.fragment = fragment;
+  if (fragment.starts_with('p')) pointer.seq = *parse_count(fragment.substr(1));
   if (pointer.corpus == "run") {
     if (!fragment.starts_with('e')) return bad_pointer(pointer.text, "in the corpus run a fragment is e<run_seq>");
     RETURN_IF_ERROR(set_run(pointer, pointer.document));
@@ -145,6 +136,27 @@ std::string_view name_of(PointerKind kind) {
 std::string Pointer::name() const {
   const std::size_t scheme_end = text.find("://") + 3;
   return std::string(whole().substr(scheme_end));
+}
+
+std::optional<ByteSpan> parse_span(std::string_view fragment) {
+  if (!fragment.starts_with('b')) return std::nullopt;
+  const std::size_t dash = fragment.find('-');
+  if (dash == std::string_view::npos) return std::nullopt;
+  const auto start = parse_count(fragment.substr(1, dash - 1));
+  const auto end = parse_count(fragment.substr(dash + 1));
+  if (!start || !end || *end < *start) return std::nullopt;
+  return ByteSpan{*start, *end};
+}
+
+std::string evidence_pointer(std::string_view corpus, std::string_view document, std::string_view fragment, std::string_view revision) {
+  std::string out = "ev://" + std::string(corpus) + "/";
+  for (std::size_t at = 0; at <= document.size();) {  // a path stays one to read
+    const std::size_t slash = std::min(document.find('/', at), document.size());
+    out += percent_encode(document.substr(at, slash - at));
+    if (slash < document.size()) out += '/';
+    at = slash + 1;
+  }
+  return out.append("#").append(fragment).append("?v=").append(revision);
 }
 
 Result<Pointer> parse_pointer(std::string_view text) {

@@ -20,6 +20,7 @@
 namespace muniment::evidence {
 
 inline constexpr std::size_t pointer_bytes_max = 2'048;  // pointer.pointer
+inline constexpr std::size_t revision_digits = 16;       // of a SHA-256, in an ev:// pointer
 
 enum class PointerKind : std::uint8_t { artifact, manifest, snapshot, run, log, evidence };
 std::string_view name_of(PointerKind kind);  // artifact, manifest, …
@@ -35,7 +36,7 @@ struct Pointer {
   std::string run_id;              // artifact, snapshot, run, log of a run, ev://run/…; otherwise empty
   Uuid id;                         // artifact, manifest
   std::optional<ByteSpan> span;    // artifact
-  std::int64_t seq = -1;           // snapshot; for ev://run/<run>#e<n> the run_seq
+  std::int64_t seq = -1;           // snapshot; for ev:// the n of #p<n> and #e<n>
   std::string corpus;              // evidence
   std::string document;            // evidence, percent-decoded
   std::string fragment;            // evidence: p3, b0-10, e17
@@ -46,6 +47,12 @@ struct Pointer {
   // Without the span: what a file's damage concerns, whichever part of it is pointed at.
   std::string_view whole() const { return std::string_view(text).substr(0, text.find('#')); }
 };
+
+// "b10-20" → 10, 20
+std::optional<ByteSpan> parse_span(std::string_view fragment);
+
+// ev://<corpus>/<document>#<fragment>?v=<revision>, percent-encoded as the parser reads it.
+std::string evidence_pointer(std::string_view corpus, std::string_view document, std::string_view fragment, std::string_view revision);
 
 // Errors: invalid_argument, saying what does not parse.
 Result<Pointer> parse_pointer(std::string_view text);

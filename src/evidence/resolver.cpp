@@ -10,20 +10,6 @@ namespace muniment::evidence {
 namespace {
 
 constexpr std::int64_t hashed_for_text_bytes_max = 16 << 20;
-constexpr std::size_t revision_digits = 16;  // of a SHA-256, in an ev:// pointer
-
-void fail(Resolution& out, Reason reason, std::string detail) {
-  out.reason = reason;
-  out.detail = std::move(detail);
-}
-
-// The file cannot be had. But when the daemon is merely short of something, nothing is known of the
-// file, and the error is handed on.
-Status file_failed(Resolution& out, Error error) {
-  if (error.code == Errc::unavailable) return error;
-  fail(out, Reason::not_found, std::move(error.message));
-  return success();
-}
 
 }  // namespace
 
@@ -39,12 +25,26 @@ std::string_view name_of(Reason reason) {
   return "";
 }
 
+void Resolution::fail(Reason why, std::string words) {
+  reason = why;
+  detail = std::move(words);
+}
+
+Status Resolution::file_failed(Error error) {
+  if (error.code == Errc::unavailable) return error;
+  fail(Reason::not_found, std::move(error.message));
+  return success();
+}
+
 Status Resolver::read_ahead(const std::vector<std::string>& pointers) {
   std::vector<Uuid> ids;
+  std::vector<Pointer> documents;
   for (const std::string& pointer : pointers) {
-    const auto parsed = parse_pointer(pointer);
+    auto parsed = parse_pointer(pointer);
     if (parsed && parsed->kind == PointerKind::artifact) ids.push_back(parsed->id);
+    if (parsed && parsed->kind == PointerKind::evidence) documents.push_back(*std::move(parsed));
   }
+  RETURN_IF_ERROR(read_documents_ahead(documents));
   if (ids.empty()) return success();
   ASSIGN_OR_RETURN(std::vector<store::ArtifactRow> rows, reader_.artifacts(ids));
   std::map<std::string, store::ArtifactRow> by_id;
@@ -66,7 +66,7 @@ Result<Resolution> Resolver::resolve(std::string_view pointer, Depth depth, bool
   out.pointer = pointer;
   auto parsed = parse_pointer(pointer);
   if (!parsed) {
-    fail(out, Reason::parse_error, std::move(parsed).error().message);
+    out.fail(Reason::parse_error, std::move(parsed).error().message);
     return out;
   }
   out.parsed = std::move(*parsed);
@@ -78,13 +78,13 @@ Result<Resolution> Resolver::resolve(std::string_view pointer, Depth depth, bool
     case PointerKind::log:
       if (!out.parsed->run_id.empty()) RETURN_IF_ERROR(resolve_run(out));
       break;
-    case PointerKind::evidence: RETURN_IF_ERROR(resolve_evidence(out)); break;
+    case PointerKind::evidence: RETURN_IF_ERROR(resolve_evidence(out, with_text)); break;
   }
   return out;
 }
 
 Result<std::shared_ptr<store::Run>> Resolver::find_run(std::string_view run_id) {
-  ASSIGN_OR_RETURN(const bool visible, visible_(run_id));
+  ASSIGN_OR_RETURN(const bool visible, sight_.run(run_id));
   if (!visible) return std::shared_ptr<store::Run>();
   return reader_.load_run(run_id);
 }
@@ -95,37 +95,37 @@ Status Resolver::check_file(Resolution& out, std::string_view path, std::int64_t
   if (depth == Depth::whole) {
     std::int64_t size = 0;
     auto actual = files_.hash(path, &size);
-    if (!actual) return file_failed(out, std::move(actual).error());
+    if (!actual) return out.file_failed(std::move(actual).error());
     if (*actual == hash && size == size_bytes) return success();
     out.actual = to_hex(*actual);
-    fail(out, Reason::hash_mismatch, fmt::format("{} has other bytes than were stored ({} bytes, stored were {})", path, size, size_bytes));
+    out.fail(Reason::hash_mismatch, fmt::format("{} has other bytes than were stored ({} bytes, stored were {})", path, size, size_bytes));
     return success();
   }
   auto end = files_.size(path);
-  if (!end) return file_failed(out, std::move(end).error());
+  if (!end) return out.file_failed(std::move(end).error());
   if (*end == size_bytes) return success();
   out.expected = fmt::format("{} bytes", size_bytes);
   out.actual = fmt::format("{} bytes", *end);
-  fail(out, Reason::hash_mismatch, fmt::format("{} is {} bytes, stored were {}", path, *end, size_bytes));
+  out.fail(Reason::hash_mismatch, fmt::format("{} is {} bytes, stored were {}", path, *end, size_bytes));
   return success();
 }
 
 Status Resolver::resolve_artifact(Resolution& out, Depth depth, bool with_text) {
   const Pointer& pointer = *out.parsed;
   ASSIGN_OR_RETURN(const auto row, artifact_row(pointer.id));
-  ASSIGN_OR_RETURN(const bool visible, visible_(pointer.run_id));
+  ASSIGN_OR_RETURN(const bool visible, sight_.run(pointer.run_id));
   if (!row || row->run_id != pointer.run_id || !visible) {
-    fail(out, Reason::not_found, "no artifact " + pointer.id.text() + " in run " + pointer.run_id);
+    out.fail(Reason::not_found, "no artifact " + pointer.id.text() + " in run " + pointer.run_id);
     return success();
   }
   out.size_bytes = row->size_bytes;
   out.path = row->path;
   if (store::is_erased(*row)) {
-    fail(out, Reason::not_found, "the artifact was erased");
+    out.fail(Reason::not_found, "the artifact was erased");
     return success();
   }
   if (pointer.span && pointer.span->end > row->size_bytes) {
-    fail(out, Reason::not_found, fmt::format("the artifact is {} bytes, the span ends at {}", row->size_bytes, pointer.span->end));
+    out.fail(Reason::not_found, fmt::format("the artifact is {} bytes, the span ends at {}", row->size_bytes, pointer.span->end));
     return success();
   }
   // Bytes are handed out only when they are known to be those that were stored.
@@ -136,7 +136,7 @@ Status Resolver::resolve_artifact(Resolution& out, Depth depth, bool with_text) 
   const std::int64_t length = span.end - span.start;
   if (!out.ok() || !with_text || length > static_cast<std::int64_t>(limits::artifact_inline_bytes_max)) return success();
   auto bytes = files_.read(row->path, span.start, length);
-  if (!bytes) return file_failed(out, std::move(bytes).error());
+  if (!bytes) return out.file_failed(std::move(bytes).error());
   if (first_invalid_utf8(*bytes) == std::string_view::npos) out.text = std::move(*bytes);
   return success();
 }
@@ -145,23 +145,23 @@ Status Resolver::resolve_manifest(Resolution& out) {
   ASSIGN_OR_RETURN(const auto row, reader_.manifest(out.parsed->id));
   bool visible = false;
   if (row) {
-    ASSIGN_OR_RETURN(visible, visible_(row->run_id));
+    ASSIGN_OR_RETURN(visible, sight_.run(row->run_id));
   }
   if (!visible) {
-    fail(out, Reason::not_found, "no manifest " + out.parsed->id.text());
+    out.fail(Reason::not_found, "no manifest " + out.parsed->id.text());
     return success();
   }
   out.size_bytes = row->size_bytes;
   out.expected = to_hex(row->hash);
   if (!row->salt || !row->manifest) {
-    fail(out, Reason::not_found, "the manifest was erased");
+    out.fail(Reason::not_found, "the manifest was erased");
     return success();
   }
   const std::string_view salt(reinterpret_cast<const char*>(row->salt->data()), row->salt->size());
   const Hash actual = sha256({salt, *row->manifest});
   if (actual == row->hash) return success();
   out.actual = to_hex(actual);
-  fail(out, Reason::hash_mismatch, "the manifest has other bytes than were stored");
+  out.fail(Reason::hash_mismatch, "the manifest has other bytes than were stored");
   return success();
 }
 
@@ -173,76 +173,77 @@ Status Resolver::resolve_snapshot(Resolution& out) {
     ASSIGN_OR_RETURN(rows, reader_.snapshots(run->view().run_no, pointer.seq, 1));
   }
   if (rows.empty() || rows.front().seq != pointer.seq) {
-    fail(out, Reason::not_found, fmt::format("run {} has no snapshot at {}", pointer.run_id, pointer.seq));
+    out.fail(Reason::not_found, fmt::format("run {} has no snapshot at {}", pointer.run_id, pointer.seq));
     return success();
   }
   const store::SnapshotRow& row = rows.front();
   out.size_bytes = row.size_bytes;
   if (!row.salt) {
-    fail(out, Reason::not_found, "the snapshot was erased");
+    out.fail(Reason::not_found, "the snapshot was erased");
     return success();
   }
   if (row.artifact_id) {
     ASSIGN_OR_RETURN(const auto artifact, reader_.artifact(*row.artifact_id));
     if (!artifact) {
-      fail(out, Reason::not_found, "the artifact that holds the snapshot is not in the table");
+      out.fail(Reason::not_found, "the artifact that holds the snapshot is not in the table");
       return success();
     }
     return check_file(out, artifact->path, artifact->size_bytes, row.state_hash, Depth::whole);
   }
   out.expected = to_hex(row.state_hash);
   if (!row.state) {
-    fail(out, Reason::not_found, "the snapshot was erased");
+    out.fail(Reason::not_found, "the snapshot was erased");
     return success();
   }
   const Hash actual = sha256(*row.state);
   if (actual == row.state_hash) return success();
   out.actual = to_hex(actual);
-  fail(out, Reason::hash_mismatch, "the snapshot has other bytes than were stored");
+  out.fail(Reason::hash_mismatch, "the snapshot has other bytes than were stored");
   return success();
 }
 
 Status Resolver::resolve_run(Resolution& out) {
   if (out.parsed->run_id == log_run_id) return success();
   ASSIGN_OR_RETURN(const auto run, find_run(out.parsed->run_id));
-  if (!run) fail(out, Reason::not_found, "no run " + out.parsed->run_id);
+  if (!run) out.fail(Reason::not_found, "no run " + out.parsed->run_id);
   return success();
 }
 
-// The corpus "run" is the events themselves; other corpora hold nothing until documents are ingested.
-Status Resolver::resolve_evidence(Resolution& out) {
+// The corpus "run" is the events themselves; the others hold documents.
+Status Resolver::resolve_evidence(Resolution& out, bool with_text) {
   const Pointer& pointer = *out.parsed;
   if (pointer.revision.empty()) {
-    fail(out, Reason::missing_version, "an ev:// pointer names its revision: add ?v=<revision>");
+    out.fail(Reason::missing_version, "an ev:// pointer names its revision: add ?v=<revision>");
     return success();
   }
-  if (pointer.corpus != "run") {
-    fail(out, Reason::not_found, "no corpus " + pointer.corpus + ": no documents have been ingested");
-    return success();
-  }
+  return pointer.corpus == "run" ? resolve_event(out) : resolve_document(out, with_text);
+}
+
+Status Resolver::resolve_event(Resolution& out) {
+  const Pointer& pointer = *out.parsed;
   ASSIGN_OR_RETURN(const auto run, find_run(pointer.run_id));
   std::optional<events::Event> event;
   if (run) {
     ASSIGN_OR_RETURN(event, reader_.event_of_run(run->view().run_no, pointer.seq));
   }
   if (!event) {
-    fail(out, Reason::not_found, fmt::format("run {} has no event {}", pointer.run_id, pointer.seq));
+    out.fail(Reason::not_found, fmt::format("run {} has no event {}", pointer.run_id, pointer.seq));
     return success();
   }
   out.expected = pointer.revision;
   const std::string hash = to_hex(event->body_hash);
   if (hash.substr(0, revision_digits) != pointer.revision) {
     out.actual = hash.substr(0, revision_digits);
-    fail(out, Reason::version_mismatch, "the event has another body_hash");
+    out.fail(Reason::version_mismatch, "the event has another body_hash");
     return success();
   }
   if (!event->body || !event->salt) {
-    fail(out, Reason::not_found, "the event was redacted");
+    out.fail(Reason::not_found, "the event was redacted");
     return success();
   }
   const std::string_view salt(reinterpret_cast<const char*>(event->salt->data()), event->salt->size());
   if (sha256({salt, *event->body}) != event->body_hash) {
-    fail(out, Reason::hash_mismatch, "the event's body has other bytes than were stored");
+    out.fail(Reason::hash_mismatch, "the event's body has other bytes than were stored");
     return success();
   }
   out.size_bytes = static_cast<std::int64_t>(event->body->size());

@@ -36,19 +36,32 @@ struct Resolution {
   std::optional<std::string> actual;
   std::optional<std::int64_t> size_bytes;
   std::optional<std::string> text;       // a span's bytes, where they are wanted, short and UTF-8
+  std::optional<std::string> current;    // the pointer to what took its place
+  // What it names is there, with the bytes that were hashed, but is not current any more: superseded or
+  // retracted. That is no damage.
+  bool superseded = false;
 
   bool ok() const { return reason == Reason::none; }
+  bool damaged() const { return !ok() && !superseded; }
+  void fail(Reason why, std::string words);
+  // The file cannot be had. But when the daemon is merely short of something, nothing is known of the
+  // file, and the error is handed on.
+  Status file_failed(Error error);
   std::string_view type() const { return parsed ? name_of(parsed->kind) : std::string_view(); }
 };
 
-// May the caller see this run? What belongs to one that he may not is not found.
-using Visible = std::function<Result<bool>(std::string_view run_id)>;
+// What the caller may see; what belongs to others is not found.
+struct Sight {
+  std::function<Result<bool>(std::string_view run_id)> run;
+  std::function<bool(std::string_view owner)> corpus = [](std::string_view) { return false; };  // of this owner
+  std::optional<std::int64_t> as_of{};   // documents as they were at this seq
+};
 
 // Reads through `reader` and `files`, which must outlive it. One a request.
 class Resolver {
  public:
-  Resolver(store::Reader& reader, store::ArtifactFiles& files, Visible visible)
-      : reader_(reader), files_(files), visible_(std::move(visible)) {}
+  Resolver(store::Reader& reader, store::ArtifactFiles& files, Sight sight)
+      : reader_(reader), files_(files), sight_(std::move(sight)) {}
 
   // Reads the rows of many pointers at once. Each is used by the first `resolve` of it alone: a second
   // one is a retry, and looks again.
@@ -62,7 +75,14 @@ class Resolver {
   Status resolve_manifest(Resolution& out);
   Status resolve_snapshot(Resolution& out);
   Status resolve_run(Resolution& out);
-  Status resolve_evidence(Resolution& out);
+  Status resolve_evidence(Resolution& out, bool with_text);
+  Status resolve_event(Resolution& out);
+  // resolver_documents.cpp
+  Status read_documents_ahead(const std::vector<Pointer>& pointers);
+  Result<store::CitedDocument> cited(const Pointer& pointer);
+  Status resolve_document(Resolution& out, bool with_text);
+  Status check_chunk(Resolution& out, const store::CitedDocument& found, bool with_text);
+  Status check_bytes(Resolution& out, const store::CitedDocument& found, bool with_text);
   // The run of the pointer, if there is one that the caller may see.
   Result<std::shared_ptr<store::Run>> find_run(std::string_view run_id);
   // Compares the file at `path` with its row; fills in what differs.
@@ -70,8 +90,9 @@ class Resolver {
 
   store::Reader& reader_;
   store::ArtifactFiles& files_;
-  Visible visible_;
+  Sight sight_;
   std::multimap<std::string, std::optional<store::ArtifactRow>> ahead_;   // by artifact_id; empty: no such row
+  std::multimap<std::string, store::CitedDocument> documents_ahead_;      // by the pointer's text
 };
 
 }  // namespace muniment::evidence

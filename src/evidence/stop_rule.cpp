@@ -56,7 +56,7 @@ std::string halted_body(const Resolution& found) {
 
 const Outcome::Item* Outcome::damage() const {
   const auto found = std::ranges::find_if(items, [](const Item& item) {
-    return item.critical && !item.resolution.ok() && item.resolution.parsed;
+    return item.critical && item.resolution.damaged() && item.resolution.parsed;
   });
   return found == items.end() ? nullptr : &*found;
 }
@@ -101,7 +101,7 @@ Result<Outcome> StopRule::resolve(const std::vector<Wanted>& wanted, bool with_t
     ASSIGN_OR_RETURN(item.resolution, resolver_.resolve(wanted[i].pointer, item.critical ? Depth::whole : Depth::span, with_text));
     // A run that is halted is not halted again, and its log stays as it is.
     const bool stands = wanted[i].run && wanted[i].run->view().status == store::RunStatus::halted;
-    retried[i] = item.critical && !item.resolution.ok() && !stands;
+    retried[i] = item.critical && item.resolution.damaged() && !stands;
     outcome.items.push_back(std::move(item));
   }
   if (std::ranges::find(retried, true) != retried.end()) {
@@ -124,7 +124,7 @@ Status StopRule::log_failures(const std::vector<Wanted>& wanted, const std::vect
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     const Outcome::Item& item = outcome.items[i];
     const std::shared_ptr<store::Run>& run = wanted[i].run;
-    if (item.resolution.ok() || !item.resolution.parsed || !run) continue;
+    if (!item.resolution.damaged() || !item.resolution.parsed || !run) continue;
     if (run->view().status == store::RunStatus::halted) continue;
     const bool halts = item.critical && retried[i];
     outcome.events.push_back(event_in(run, "pointer.unresolved", unresolved_body(item.resolution, item.critical, halts ? attempts_max : 1)));

@@ -38,6 +38,9 @@ events::NewEvent make_event(Call& call, const store::Run& run, std::string_view 
 Uuid idempotent_id(const Caller& caller, std::string_view method, std::string_view idempotency_key,
                    std::size_t index = 0);
 
+// The parameter `asof`, a seq or a time, as a seq; nullopt where there is none. Needs the call's reader.
+Result<std::optional<std::int64_t>> asof_seq(Call& call);
+
 // Who vouches for an event of this type that the daemon writes: itself, for what it saw or did; the
 // client, for what the daemon only passes on.
 events::Origin origin_of_daemon_event(std::string_view type);

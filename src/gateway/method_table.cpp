@@ -29,6 +29,13 @@ constexpr MethodInfo table[] = {
     {.name = "claim.record", .function = claim_record, .writes = true},
     {.name = "command.end", .function = command_end, .writes = true},
     {.name = "command.start", .function = command_start, .runs = Runs::loop_first, .writes = true},
+    {.name = "corpus.ingest", .function = corpus_ingest, .writes = true},
+    {.name = "corpus.list", .function = corpus_list},
+    {.name = "document.diff", .function = document_diff},
+    {.name = "document.get", .function = document_get},
+    {.name = "document.history", .function = document_history},
+    {.name = "document.list", .function = document_list},
+    {.name = "document.retract", .function = document_retract, .writes = true},
     {.name = "event.append", .function = event_append, .runs = Runs::loop_first, .writes = true},
     {.name = "event.get", .function = event_get},
     {.name = "event.list", .function = event_list},
@@ -37,6 +44,8 @@ constexpr MethodInfo table[] = {
     {.name = "event.unsubscribe", .function = nullptr, .runs = Runs::on_loop},
     {.name = "evidence.list", .function = evidence_list},
     {.name = "evidence.record", .function = evidence_record, .writes = true},
+    {.name = "evidence.retrieve", .function = evidence_retrieve},
+    {.name = "feedback.record", .function = feedback_record, .writes = true},
     {.name = "manifest.get", .function = manifest_get},
     {.name = "manifest.put", .function = manifest_put, .runs = Runs::loop_first, .writes = true},
     {.name = "pointer.render", .function = pointer_render},
@@ -56,6 +65,7 @@ constexpr MethodInfo table[] = {
     {.name = "snapshot.latest", .function = snapshot_latest},
     {.name = "snapshot.list", .function = snapshot_list},
     {.name = "snapshot.take", .function = snapshot_take, .writes = true},
+    {.name = "source.revoke", .function = source_revoke, .writes = true},
 };
 
 constexpr bool before(const MethodInfo& a, const MethodInfo& b) { return a.name < b.name; }

@@ -6,18 +6,22 @@
 
 namespace muniment::gateway {
 
-evidence::Visible visible_to(Call& call) {
-  return [&call](std::string_view run_id) -> Result<bool> {
+evidence::Sight sight_of(Call& call) {
+  evidence::Sight sight;
+  sight.corpus = [&call](std::string_view owner) { return call.caller.admin || owner == call.caller.actor; };
+  sight.run = [&call](std::string_view run_id) -> Result<bool> {
     if (run_id == log_run_id) return call.caller.admin;
     const auto run = find_run(call, run_id);
     if (run) return true;
     if (run.error().code == Errc::not_found) return false;
     return run.error();
   };
+  return sight;
 }
 
 Result<evidence::Outcome> resolve_pointers(Call& call, const std::vector<std::string>& pointers,
-                                           const std::shared_ptr<store::Run>& run, bool critical, bool with_text) {
+                                           const std::shared_ptr<store::Run>& run, bool critical, bool with_text,
+                                           std::optional<std::int64_t> as_of) {
   std::vector<evidence::Wanted> wanted;
   for (const std::string& pointer : pointers) {
     evidence::Wanted item{pointer, run, critical};
@@ -29,7 +33,9 @@ Result<evidence::Outcome> resolve_pointers(Call& call, const std::vector<std::st
     }
     wanted.push_back(std::move(item));
   }
-  evidence::Resolver resolver(*call.reader, call.services.files, visible_to(call));
+  evidence::Sight sight = sight_of(call);
+  sight.as_of = as_of;
+  evidence::Resolver resolver(*call.reader, call.services.files, std::move(sight));
   return evidence::StopRule(resolver, *call.reader, call.services.tail, call.services.runs, call.services.clock).resolve(wanted, with_text);
 }
 
@@ -72,6 +78,7 @@ void write_resolution(json::Writer& out, const evidence::Resolution& found, bool
   if (found.actual) out.member("actual_hash", *found.actual);
   if (found.size_bytes) out.member("size_bytes", *found.size_bytes);
   if (found.text) out.member("text", *found.text);
+  if (found.current) out.member("current", *found.current);
   out.member("critical", critical).end_object();
 }
 

@@ -11,13 +11,14 @@
 
 namespace muniment::gateway {
 
-// Runs that the caller may see; the others look as if they were not there. For as long as `call`.
-evidence::Visible visible_to(Call& call);
+// What the caller may see; the rest looks as if it were not there. For as long as `call`.
+evidence::Sight sight_of(Call& call);
 
 // Resolves under the stop rule. `run` is the one that stops; nullptr: each pointer's own, where the
 // caller may see it. Errors: invalid_argument for a critical pointer without a run, unavailable.
 Result<evidence::Outcome> resolve_pointers(Call& call, const std::vector<std::string>& pointers,
-                                           const std::shared_ptr<store::Run>& run, bool critical, bool with_text);
+                                           const std::shared_ptr<store::Run>& run, bool critical, bool with_text,
+                                           std::optional<std::int64_t> as_of = {});
 
 // Adds what the outcome has to log in front of the request's own events. The caller's own rows keep
 // their place: their event_index moves along.

@@ -27,6 +27,10 @@ class Redactor;
 class Archiver;
 }
 
+namespace muniment::retrieval {
+class Service;
+}
+
 namespace muniment::gateway {
 
 struct Services {
@@ -41,6 +45,7 @@ struct Services {
   audit::Submitter& submitter;
   audit::Redactor& redactor;
   audit::Archiver& archiver;
+  retrieval::Service& retrieval;
   std::string data_dir;
   std::string database_uri;
   std::string socket_path;

@@ -61,6 +61,7 @@ struct LaneList {
 
 struct Candidate {
   ChunkId chunk = 0;
+  double confidence = 0;               // 0…1, a monotone map of the fused score
   double score = 0;                    // fused (and reranked locally, where the profile does)
   std::vector<std::pair<std::string, double>> lanes;  // raw score of each lane that found it
   int best_rank = 0;                   // from 1

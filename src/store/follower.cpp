@@ -58,7 +58,18 @@ void Follower::set_problem(std::string text) {
 
 void Follower::pause(milliseconds time) {
   std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, time, [this] { return stopping_; });
+  changed_.wait_for(lock, time, [this] { return stopping_ || hurried_; });
+  hurried_ = false;
+}
+
+bool Follower::wait_for(std::int64_t seq, std::chrono::steady_clock::time_point until, bool hurry) {
+  std::unique_lock lock(mutex_);
+  while (next_seq_.load(std::memory_order_acquire) < seq) {
+    hurried_ = hurried_ || hurry;
+    if (hurry) changed_.notify_all();
+    if (stopping_ || changed_.wait_until(lock, until) == std::cv_status::timeout) return next_seq_.load() >= seq;
+  }
+  return true;
 }
 
 bool Follower::concerns(std::string_view type) const {
@@ -72,6 +83,7 @@ void Follower::follow() {
   while (true) {
     const Status stepped = step();
     set_problem(stepped ? std::string() : stepped.error().message);
+    changed_.notify_all();  // after the lock in between: whoever looked before it waits by now
     const bool behind = next_seq_.load() < tail_.next_seq();
     const bool ending = tail_.closed();
     if (ending && (!stepped || !behind)) return;  // what is left is read at the next start

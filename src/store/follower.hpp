@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "store/corpus_rows.hpp"
 #include "store/reader.hpp"
 #include "store/rows.hpp"
 #include "store/tail.hpp"
@@ -22,8 +23,9 @@ namespace muniment::store {
 
 // What a batch of events comes to. Rows replace those with the same key.
 struct FollowedRows {
-  std::vector<RunRow> runs;
-  std::vector<PointerRow> pointers;
+  std::vector<RunRow> runs{};
+  std::vector<PointerRow> pointers{};
+  std::vector<CorpusChange> corpus{};  // in order: one may end what another began
 };
 
 // Keeps how far the follower `name` has read, for one that writes no tables with it.
@@ -44,6 +46,9 @@ class Follower {
   void start();
   // Catches up with what is committed and ends the thread. Close the tail first: it wakes the thread.
   void stop();
+
+  // Until it has seen what comes before `seq`; false when the deadline passed. `hurry`: without its pause.
+  bool wait_for(std::int64_t seq, std::chrono::steady_clock::time_point until, bool hurry = true);
 
   const std::string& name() const { return name_; }
   std::int64_t next_seq() const { return next_seq_.load(std::memory_order_acquire); }
@@ -90,6 +95,7 @@ class Follower {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   bool stopping_ = false;
+  bool hurried_ = false;              // somebody waits for it
   std::string problem_;
   std::thread thread_;
 };

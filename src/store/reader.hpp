@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -14,6 +15,7 @@
 #include "base/result.hpp"
 #include "events/event.hpp"
 #include "store/connection.hpp"
+#include "store/corpus_rows.hpp"
 #include "store/log_place.hpp"
 #include "store/rows.hpp"
 #include "store/runs.hpp"
@@ -109,6 +111,28 @@ class Reader {
   Result<std::vector<SnapshotRow>> snapshots_in(std::int64_t run_no, SeqSpan span, std::size_t limit);
   Result<std::vector<ClaimRow>> claims_in(std::string_view run_id, SeqSpan span, std::size_t limit);
   Result<std::vector<EvidenceRow>> evidence_in(std::string_view run_id, SeqSpan span, std::size_t limit);
+
+  // Corpora. `as_of`: what was current then; nullopt: what is current now.
+  Result<std::vector<CorpusRow>> corpora(const std::optional<std::string>& owner, bool counted);
+  Result<std::optional<CorpusRow>> corpus(std::string_view corpus);
+  Result<std::optional<DocumentRow>> document(std::string_view corpus, std::string_view document, std::optional<std::int64_t> as_of = {});
+  // The newest row with that revision, a current one first.
+  Result<std::optional<DocumentRow>> document_revision(std::string_view corpus, std::string_view document, std::string_view revision);
+  Result<std::vector<DocumentRow>> documents(std::string_view corpus, const std::optional<std::string>& after, std::size_t limit);
+  Result<std::vector<DocumentRow>> document_history(std::string_view corpus, std::string_view document, std::optional<std::int64_t> before,
+                                                    std::size_t limit);   // newest first
+  Result<std::vector<DocumentRow>> documents_added(SeqSpan span, std::size_t limit);   // revised within the span, in order
+  Result<std::vector<DocumentRow>> documents_ended(SeqSpan span);                       // ended or removed within it
+  Result<std::vector<ChunkRow>> chunks_of(const DocumentRow& document);
+  Result<std::vector<ChunkInDocument>> chunks(const std::vector<std::int64_t>& chunk_ids);   // those that there are, in any order
+  Result<std::vector<CitedDocument>> cited(const std::vector<Citation>& citations);             // one each, in order
+  Result<std::vector<ChunkInDocument>> chunks_of_documents(const std::vector<std::int64_t>& seqs);
+  // The chunks of a corpus after `after`, of revisions before `before_seq` that the indexes hold, in order.
+  Result<std::vector<ChunkInDocument>> chunks_of_corpus(std::string_view corpus, std::int64_t after, std::int64_t before_seq, bool current_only,
+                                                        std::size_t limit);
+  Result<std::int64_t> count_of_source(std::string_view source, const std::optional<std::string>& owner);   // documents that come from it
+  // The mean feedback on chunks, of those that have any, by what was said before `before_seq`.
+  Result<std::map<std::int64_t, double>> feedback_means(const std::vector<std::int64_t>& chunk_ids, std::int64_t before_seq);
 
   // Followers
   Result<std::int64_t> follower_position(std::string_view name);          // 0 where it never ran

@@ -121,7 +121,7 @@ TEST_F(Roles, TheWriterCopiesThroughRowLevelSecurity) {
   pqxx::connection connection(uri_);
   pqxx::work work(connection);
   work.exec("SELECT set_config('role', muniment_role('writer'), true)");
-  EXPECT_EQ(integer_of(work.exec("SELECT count(*) FROM pg_class WHERE relrowsecurity")[0][0]), 7);
+  EXPECT_EQ(integer_of(work.exec("SELECT count(*) FROM pg_class WHERE relrowsecurity")[0][0]), 11);
   work.exec("CREATE TEMP TABLE more AS SELECT * FROM artifact LIMIT 1");
   pqxx::stream_to stream(work, "artifact");
   stream << std::make_tuple(std::string("00000000-0000-7000-8000-000000000009"), "r1", "s", "p9", std::string(64, '0'), "t", 1,
@@ -310,7 +310,7 @@ TEST(HostedDatabase, AUserThatMayNotIsToldWhatToRunAndThenServed) {
   run_sql(hosted.admin, statements);
   const Status status = hosted.migrated();
   ASSERT_TRUE(status) << status.error().message;
-  EXPECT_EQ(ask_sql(hosted.admin, "SELECT count(*) FROM pg_class WHERE relrowsecurity"), "7");
+  EXPECT_EQ(ask_sql(hosted.admin, "SELECT count(*) FROM pg_class WHERE relrowsecurity"), "11");
   Connection writer(hosted.uri, DatabaseRole::writer);
   EXPECT_TRUE(ensure_partitions(writer, 1, 0));
 }

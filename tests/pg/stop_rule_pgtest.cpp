@@ -28,10 +28,10 @@ class StopRuleTest : public test::LogFixture {
 
   Result<Outcome> resolve(const std::string& pointer, bool critical, bool with_text = false) {
     int attempt = 0;
-    Resolver resolver(*reader, *files, [&](std::string_view) {
+    Resolver resolver(*reader, *files, Sight{[&](std::string_view) {
       if (++attempt == 2 && before_retry) before_retry();
       return Result<bool>(true);
-    });
+    }});
     return StopRule(resolver, *reader, *tail, *runs, clock).resolve({{pointer, run, critical}}, with_text);
   }
 
@@ -165,7 +165,7 @@ TEST_F(StopRuleTest, WhatDoesNotParseIsNeitherRetriedNorDoesItHalt) {
 }
 
 TEST_F(StopRuleTest, ACriticalPointerNeedsARunThatCanStop) {
-  Resolver resolver(*reader, *files, [](std::string_view) { return Result<bool>(true); });
+  Resolver resolver(*reader, *files, Sight{[](std::string_view) { return Result<bool>(true); }});
   StopRule rule(resolver, *reader, *tail, *runs, clock);
   const auto refused = rule.resolve({{"manifest://" + make_uuid_v7({}).text(), nullptr, true}}, false);
   ASSERT_FALSE(refused);
@@ -173,7 +173,7 @@ TEST_F(StopRuleTest, ACriticalPointerNeedsARunThatCanStop) {
 }
 
 TEST_F(StopRuleTest, AnotherPersonsRunLooksAsIfItWereNotThere) {
-  Resolver resolver(*reader, *files, [](std::string_view) { return Result<bool>(false); });
+  Resolver resolver(*reader, *files, Sight{[](std::string_view) { return Result<bool>(false); }});
   for (const std::string& pointer :
        {pointer_to(artifact), std::string("run://r1"), std::string("ev://run/r1#e0?v=0000000000000000")}) {
     const auto found = resolver.resolve(pointer, Depth::whole);
@@ -224,7 +224,7 @@ TEST_F(StopRuleTest, AnEventIsEvidenceByTheStartOfItsHash) {
   const auto event = events_of(run).front();
   const std::string revision = to_hex(event.body_hash).substr(0, 16);
   EXPECT_TRUE(resolve("ev://run/r1#e0?v=" + revision, true)->items.front().resolution.ok());
-  Resolver resolver(*reader, *files, [](std::string_view) { return Result<bool>(true); });
+  Resolver resolver(*reader, *files, Sight{[](std::string_view) { return Result<bool>(true); }});
   EXPECT_EQ(resolver.resolve("ev://run/r1#e0?v=0000000000000000", Depth::whole)->reason, Reason::version_mismatch);
   EXPECT_EQ(resolver.resolve("ev://run/r1#e0", Depth::whole)->reason, Reason::missing_version);
   EXPECT_EQ(resolver.resolve("ev://run/r1#e99?v=" + revision, Depth::whole)->reason, Reason::not_found);
@@ -232,7 +232,7 @@ TEST_F(StopRuleTest, AnEventIsEvidenceByTheStartOfItsHash) {
 }
 
 TEST_F(StopRuleTest, ARowThatWasReadAheadIsUsedOnceAndThenLookedUpAgain) {
-  Resolver resolver(*reader, *files, [](std::string_view) { return Result<bool>(true); });
+  Resolver resolver(*reader, *files, Sight{[](std::string_view) { return Result<bool>(true); }});
   const std::string pointer = pointer_to(artifact);
   ASSERT_TRUE(resolver.read_ahead({pointer, "not a pointer", pointer}));
   test::run_sql(uri, "SET session_replication_role = replica; DELETE FROM artifact");

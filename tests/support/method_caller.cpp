@@ -31,6 +31,7 @@ void MethodCaller::restart() {
 
 void MethodCaller::close() {
   services_.reset();
+  retrieval_.reset();
   reader_.reset();
   archiver_.reset();
   redactor_.reset();
@@ -76,8 +77,16 @@ void MethodCaller::open() {
                                                 *runs_, *tail_, *files_, *archive_, *snapshots_);
   archiver_ = std::make_unique<audit::Archiver>(store::LogPlace{uri_, log_no, folder_.path() + "/archive"}, clock_, *appender_, *runs_, *publisher_,
                                                 *archive_);
+  // No test of the methods searches: that needs the daemon, whose program the search child is.
+  retrieval::ServiceOptions searching;
+  searching.place = {uri_, log_no};
+  searching.search.engine.folder = folder_.path() + "/index";
+  searching.search.command = {"/bin/false"};
+  auto retrieval = retrieval::Service::start(std::move(searching), {clock_, *appender_, *runs_, *tail_, *files_});
+  if (!retrieval) throw std::runtime_error(retrieval.error().message);
+  retrieval_ = *std::move(retrieval);
   services_.reset(new gateway::Services{clock_, *appender_, *runs_, *tail_, *files_, *snapshots_, *halts_, *publisher_, *submitter_,
-                                        *redactor_, *archiver_, folder_.path(), uri_, folder_.path() + "/munimentd.sock", clock_.now()});
+                                        *redactor_, *archiver_, *retrieval_, folder_.path(), uri_, folder_.path() + "/munimentd.sock", clock_.now()});
 }
 
 Result<gateway::Answer> MethodCaller::ask(std::string_view method, const std::string& params, std::string_view key,

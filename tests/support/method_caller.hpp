@@ -14,6 +14,7 @@
 #include "evidence/halt_journal.hpp"
 #include "gateway/method_table.hpp"
 #include "gateway/services.hpp"
+#include "retrieval/service.hpp"
 #include "snapshot/snapshotter.hpp"
 #include "support/postgres_fixture.hpp"
 
@@ -68,6 +69,7 @@ class MethodCaller {
   std::unique_ptr<store::BodyArchive> archive_;
   std::unique_ptr<audit::Redactor> redactor_;
   std::unique_ptr<audit::Archiver> archiver_;
+  std::unique_ptr<retrieval::Service> retrieval_;
   std::unique_ptr<gateway::Services> services_;
   std::unique_ptr<store::Reader> reader_;
   std::vector<std::string> texts_;  // parameters must outlive the answers that point into them

@@ -23,6 +23,22 @@ Result<Answer> pointer_resolve(Call& call);
 Result<Answer> pointer_validate(Call& call);
 Result<Answer> pointer_render(Call& call);
 
+// corpus_ingest.cpp
+Result<Answer> corpus_ingest(Call& call);
+
+// documents.cpp
+Result<Answer> corpus_list(Call& call);
+Result<Answer> document_diff(Call& call);
+Result<Answer> document_get(Call& call);
+Result<Answer> document_history(Call& call);
+Result<Answer> document_list(Call& call);
+Result<Answer> document_retract(Call& call);
+Result<Answer> feedback_record(Call& call);
+Result<Answer> source_revoke(Call& call);
+
+// retrieve.cpp
+Result<Answer> evidence_retrieve(Call& call);
+
 // ledger.cpp
 Result<Answer> claim_record(Call& call);
 Result<Answer> claim_list(Call& call);

@@ -101,13 +101,14 @@ Result<Answer> pointer_resolve(Call& call) {
 Result<Answer> pointer_validate(Call& call) {
   if (!call.reader) return Answer(NeedsWorker{});
   ASSIGN_OR_RETURN(const auto pointers, pointers_of(call.params));
-  evidence::Resolver resolver(*call.reader, call.services.files, visible_to(call));
+  evidence::Resolver resolver(*call.reader, call.services.files, sight_of(call));
   RETURN_IF_ERROR(resolver.read_ahead(pointers));
   json::Writer out;
   out.begin_object().key("results").begin_array();
   bool all_ok = true;
   for (const std::string& pointer : pointers) {
-    ASSIGN_OR_RETURN(const evidence::Resolution found, resolver.resolve(pointer, evidence::Depth::span));
+    ASSIGN_OR_RETURN(evidence::Resolution found, resolver.resolve(pointer, evidence::Depth::span));
+    found.text.reset();  // whoever wants to read it resolves it
     all_ok = all_ok && found.ok();
     write_resolution(out, found, false);
   }
@@ -122,7 +123,7 @@ Result<Answer> pointer_render(Call& call) {
   if (citations.size() > limits::pointers_per_request_max) {
     return Error(Errc::too_large, fmt::format("{} citations, limit {}. Render the draft in parts.", citations.size(), limits::pointers_per_request_max));
   }
-  evidence::Resolver resolver(*call.reader, call.services.files, visible_to(call));
+  evidence::Resolver resolver(*call.reader, call.services.files, sight_of(call));
   std::vector<std::string> pointers;
   for (const evidence::Citation& citation : citations) pointers.push_back(citation.pointer);
   RETURN_IF_ERROR(resolver.read_ahead(pointers));

@@ -46,7 +46,7 @@ struct Survey {
 
 Result<Survey> survey(Call& call, const store::Run& run) {
   ASSIGN_OR_RETURN(const Needed needed, critical_pointers(call, run));
-  evidence::Resolver resolver(*call.reader, call.services.files, visible_to(call));
+  evidence::Resolver resolver(*call.reader, call.services.files, sight_of(call));
   Survey survey;
   for (const auto& [pointer, needed_by] : needed) {
     ASSIGN_OR_RETURN(evidence::Resolution found, resolver.resolve(pointer, evidence::Depth::whole));

@@ -6,6 +6,7 @@
 #include "base/config.hpp"
 #include "gateway/methods/methods.hpp"
 #include "gateway/services.hpp"
+#include "retrieval/service.hpp"
 
 namespace muniment::gateway::methods {
 namespace {
@@ -36,6 +37,9 @@ std::vector<std::string> degradations(Services& services, const StoreHealth::Sta
   }
   if (const std::string refused = services.appender.status().refused; !refused.empty()) found.push_back(refused);
   if (const std::string problem = services.publisher.problem(); !problem.empty()) found.push_back("checkpoints: " + problem);
+  if (const std::string problem = services.retrieval.documents().problem(); !problem.empty()) found.push_back("documents: " + problem);
+  if (const std::string problem = services.retrieval.indexer().problem(); !problem.empty()) found.push_back("search: " + problem);
+  for (const std::string& what : services.retrieval.indexer().degraded()) found.push_back("search: " + what);
   for (const audit::KeeperStatus& keeper : services.submitter.status()) {
     if (!keeper.problem.empty()) found.push_back("checkpoints outside, " + keeper.name + ": " + keeper.problem);
   }
@@ -82,6 +86,7 @@ Reply status_reply(Services& services, const store::LogStatus& log, const Positi
   write_status(out, services, log);
   out.key("followers").begin_object();
   for (const auto& [name, position] : followers) out.member(name, position);
+  out.member("search", services.retrieval.indexer().next_seq());
   out.end_object().key("degraded").begin_array();
   for (const std::string& text : degraded) out.string(text);
   out.end_array().end_object();
@@ -144,6 +149,12 @@ Result<Answer> server_metrics(Call& call) {
   metrics.gauge("database_up", "1 when Postgres answers.", database_state(services, log).up ? 1 : 0);
   metrics.gauge("disk_free_bytes", "Free space where artifacts are kept.", disk.free_bytes);
   metrics.gauge("disk_reserve_bytes", "Space that must stay free.", disk.reserve_bytes);
+  const retrieval::QueryCache::Counts cache = services.retrieval.retriever().cache().counts();
+  metrics.counter("query_cache_hits_total", "Queries that the cache answered.", cache.hits);
+  metrics.counter("query_cache_misses_total", "Queries that were worked out.", cache.misses);
+  metrics.gauge("query_cache_bytes", "Memory of cached answers.", cache.bytes);
+  metrics.gauge("search_next_seq", "The position up to which the indexes hold the log.", services.retrieval.indexer().next_seq());
+  metrics.counter("search_restarts_total", "Times that the search child was started again.", services.retrieval.search().health().restarts);
   metrics.gauge("uptime_seconds", "Seconds since the daemon started.",
                 (now.micros - services.started.micros) / micros_per_second);
   json::Writer out;

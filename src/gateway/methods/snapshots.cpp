@@ -26,17 +26,6 @@ Result<std::shared_ptr<store::Run>> run_with_state(Call& call) {
   return Error(Errc::invalid_argument, "the run " + run->run_id + " has no state.");
 }
 
-// `asof`, a seq or a time, as a seq.
-Result<std::optional<std::int64_t>> asof_seq(Call& call) {
-  const json::Value asof = call.params["asof"];
-  if (!asof) return std::optional<std::int64_t>();
-  if (const auto seq = asof.as_int()) return std::optional(*seq);
-  const auto time = parse_time(asof.string_or(""));
-  if (!time) return Error(Errc::invalid_argument, "asof: expected a seq or an RFC 3339 time such as \"2026-11-21T14:02:11Z\"");
-  ASSIGN_OR_RETURN(const std::int64_t seq, call.reader->seq_as_of(*time));
-  return std::optional(seq);
-}
-
 std::string taken_json(const snapshot::TakenSnapshot& taken) {
   json::Writer out;
   out.begin_object()

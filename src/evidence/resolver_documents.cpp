@@ -1,0 +1,146 @@
+// ev:// pointers to documents: the catalogue says which bytes a passage is and what their hash was when
+// it was ingested; they are read and hashed each time.
+#include <fmt/format.h>
+
+#include "base/limits.hpp"
+#include "evidence/resolver.hpp"
+
+namespace muniment::evidence {
+namespace {
+
+constexpr std::int64_t hashed_document_bytes_max = 16 << 20;  // of what a span of bytes is cut from
+
+store::Citation citation_of(const Pointer& pointer) {
+  return {pointer.corpus, pointer.document, pointer.revision, pointer.fragment.starts_with('p') ? pointer.seq : -1};
+}
+
+// It was current at that seq.
+bool was_current(const store::DocumentRow& row, std::int64_t as_of) {
+  return row.seq <= as_of && (!row.valid_to || *row.valid_to > as_of);
+}
+
+}  // namespace
+
+Status Resolver::read_documents_ahead(const std::vector<Pointer>& pointers) {
+  std::vector<store::Citation> citations;
+  std::vector<const Pointer*> asked;
+  for (const Pointer& pointer : pointers) {
+    if (pointer.corpus == "run" || pointer.revision.empty()) continue;
+    citations.push_back(citation_of(pointer));
+    asked.push_back(&pointer);
+  }
+  if (citations.empty()) return success();
+  ASSIGN_OR_RETURN(std::vector<store::CitedDocument> found, reader_.cited(citations));
+  for (std::size_t i = 0; i < found.size(); ++i) documents_ahead_.emplace(asked[i]->text, std::move(found[i]));
+  return success();
+}
+
+Result<store::CitedDocument> Resolver::cited(const Pointer& pointer) {
+  if (auto ahead = documents_ahead_.extract(pointer.text)) return std::move(ahead.mapped());
+  ASSIGN_OR_RETURN(std::vector<store::CitedDocument> found, reader_.cited({citation_of(pointer)}));
+  return std::move(found.front());
+}
+
+Status Resolver::resolve_document(Resolution& out, bool with_text) {
+  const Pointer& pointer = *out.parsed;
+  ASSIGN_OR_RETURN(const store::CitedDocument found, cited(pointer));
+  if (found.owner.empty() || !sight_.corpus(found.owner)) {
+    out.fail(Reason::not_found, "no corpus " + pointer.corpus);
+    return success();
+  }
+  if (found.current && *found.current != pointer.revision) {
+    out.current = evidence_pointer(pointer.corpus, pointer.document, pointer.fragment, *found.current);
+  }
+  if (!found.document) {
+    out.expected = found.current;
+    if (found.current) {
+      out.fail(Reason::version_mismatch, fmt::format("{}/{} never had the revision {}", pointer.corpus, pointer.document, pointer.revision));
+    } else {
+      out.fail(Reason::not_found, fmt::format("{} has no document {} with that revision", pointer.corpus, pointer.document));
+    }
+    return success();
+  }
+  const store::DocumentRow& row = *found.document;
+  if (row.removed_at) {
+    out.fail(Reason::not_found, row.ended_by == "erased" ? "the document was erased" : fmt::format("its source was revoked (seq {})", *row.removed_at));
+    out.superseded = true;
+    return success();
+  }
+  out.path = found.path;
+  RETURN_IF_ERROR(pointer.fragment.starts_with('p') ? check_chunk(out, found, with_text) : check_bytes(out, found, with_text));
+  const bool stands = sight_.as_of ? was_current(row, *sight_.as_of) : row.current();
+  if (!out.ok() || stands) return success();
+  out.superseded = true;
+  if (row.ended_by == "retracted" && !found.current) {
+    out.fail(Reason::not_found, fmt::format("the document was retracted (seq {}); read it as of before", *row.valid_to));
+  } else {
+    out.fail(Reason::version_mismatch, fmt::format("the document has another revision since seq {}", row.valid_to.value_or(row.seq)));
+  }
+  return success();
+}
+
+Status Resolver::check_chunk(Resolution& out, const store::CitedDocument& found, bool) {
+  const Pointer& pointer = *out.parsed;
+  if (!found.chunk) {
+    out.fail(Reason::not_found, fmt::format("the document has {} chunks, there is no p{}", found.document->chunks, pointer.seq));
+    return success();
+  }
+  const store::ChunkRow& chunk = *found.chunk;
+  out.size_bytes = chunk.end_byte - chunk.start_byte;
+  out.expected = to_hex(chunk.hash);
+  auto bytes = files_.read(found.path, found.document->text_start() + chunk.start_byte, *out.size_bytes);
+  if (!bytes) return out.file_failed(std::move(bytes).error());
+  const Hash actual = sha256(*bytes);
+  if (actual == chunk.hash) {
+    out.text = std::move(*bytes);
+    return success();
+  }
+  out.actual = to_hex(actual);
+  out.fail(Reason::hash_mismatch, found.path + " has other bytes there than were ingested");
+  return success();
+}
+
+// Bytes of any place are known to be right when the whole is.
+Status Resolver::check_bytes(Resolution& out, const store::CitedDocument& found, bool with_text) {
+  const store::DocumentRow& row = *found.document;
+  const auto span = parse_span(out.parsed->fragment);
+  if (!span) {
+    out.fail(Reason::not_found, "in a document a fragment is p<n> or b<start>-<end>");
+    return success();
+  }
+  out.size_bytes = span->end - span->start;
+  if (row.text_artifact_id) {
+    ASSIGN_OR_RETURN(const auto artifact, artifact_row(*row.text_artifact_id));
+    if (!artifact || span->end > artifact->size_bytes) {
+      out.fail(Reason::not_found, fmt::format("the document's text ends before byte {}", span->end));
+      return success();
+    }
+    RETURN_IF_ERROR(check_file(out, artifact->path, artifact->size_bytes, artifact->hash, Depth::whole));
+  } else {
+    if (span->end > row.size_bytes) {
+      out.fail(Reason::not_found, fmt::format("the document is {} bytes, the span ends at {}", row.size_bytes, span->end));
+      return success();
+    }
+    if (row.size_bytes > hashed_document_bytes_max) {
+      out.fail(Reason::not_found, fmt::format("the document is {} bytes: point at its chunks (p<n>), or at its artifact", row.size_bytes));
+      return success();
+    }
+    auto bytes = files_.read(found.path, row.start_byte, row.size_bytes);
+    if (!bytes) return out.file_failed(std::move(bytes).error());
+    out.expected = to_hex(row.hash);
+    const Hash bytes_hash = sha256(*bytes);
+    const Hash actual = sha256({std::string_view(reinterpret_cast<const char*>(bytes_hash.data()), bytes_hash.size()), row.chunker});
+    if (actual != row.hash) {
+      out.actual = to_hex(actual);
+      out.fail(Reason::hash_mismatch, found.path + " has other bytes there than were ingested");
+      return success();
+    }
+  }
+  if (!out.ok() || !with_text || *out.size_bytes > static_cast<std::int64_t>(limits::artifact_inline_bytes_max)) return success();
+  auto text = files_.read(found.path, row.text_start() + span->start, *out.size_bytes);
+  if (!text) return out.file_failed(std::move(text).error());
+  out.text = std::move(*text);
+  return success();
+}
+
+}  // namespace muniment::evidence

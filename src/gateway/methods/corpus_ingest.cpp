@@ -1,0 +1,301 @@
+// corpus.ingest: documents on their way into a corpus. Their bytes are stored as artifacts of the run
+// _log (the texts of one request as one artifact, of which each document is a span), and each new
+// revision is one document.revised event, all in one commit. What is unchanged is not written again.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "base/file.hpp"
+#include "base/limits.hpp"
+#include "evidence/pointer.hpp"
+#include "gateway/access.hpp"
+#include "gateway/corpora.hpp"
+#include "gateway/methods/artifact_rows.hpp"
+#include "gateway/methods/methods.hpp"
+#include "gateway/services.hpp"
+#include "retrieval/service.hpp"
+#include "retrieval/ingest.hpp"
+
+namespace muniment::gateway::methods {
+namespace {
+
+using retrieval::PreparedDocument;
+
+// One document of the request, as far as it came.
+struct Item {
+  std::string id;
+  std::string bytes;                       // empty where they are an artifact already
+  std::optional<store::ArtifactRow> artifact;
+  std::optional<PreparedDocument> prepared;
+  retrieval::DocumentPlace place;
+  std::optional<Error> error;
+  bool unchanged = false;
+  std::string revision;
+  std::int64_t chunks = 0;
+};
+
+std::vector<std::string> strings_of(const json::Value& list) {
+  std::vector<std::string> out;
+  for (const json::Value item : list) out.push_back(item.string_or(""));
+  return out;
+}
+
+// Reads the bytes of a document from where the request says that they are.
+Status read_bytes(Call& call, const json::Value& document, Item& item) {
+  const int ways = (document["text"] ? 1 : 0) + (document["artifact_id"] ? 1 : 0) + (document["path"] ? 1 : 0);
+  if (ways != 1) return Error(Errc::invalid_argument, "a document has its bytes in one place: text, artifact_id or path.");
+  if (document["text"]) {
+    item.bytes = document["text"].string_or("");
+    return success();
+  }
+  if (document["path"]) {
+    if (!call.caller.admin) return Error(Errc::denied, "path: the daemon reads files for its own user alone. Send text, or artifact.put and its artifact_id.");
+    ASSIGN_OR_RETURN(item.bytes, read_file(document["path"].string_or(""), static_cast<std::size_t>(limits::document_bytes_max)));
+    return success();
+  }
+  const auto id = parse_uuid(document["artifact_id"].string_or(""));
+  if (!id) return Error(Errc::invalid_argument, "artifact_id: expected a UUID");
+  ASSIGN_OR_RETURN(item.artifact, call.reader->artifact(*id));
+  const Error none(Errc::not_found, "no artifact " + id->text());
+  if (!item.artifact) return none;
+  if (item.artifact->run_id == log_run_id ? !call.caller.admin : !find_run(call, item.artifact->run_id).ok()) return none;
+  if (item.artifact->size_bytes > limits::document_bytes_max) {
+    return Error(Errc::too_large, fmt::format("the artifact is {} bytes, limit {}. Ingest it in parts.", item.artifact->size_bytes, limits::document_bytes_max));
+  }
+  ASSIGN_OR_RETURN(item.bytes, call.services.files.read(item.artifact->path, 0, item.artifact->size_bytes));
+  if (sha256(item.bytes) == item.artifact->hash) return success();
+  Error error(Errc::corrupt, "artifact " + id->text() + " has other bytes than were stored");
+  error.pointer = artifact_pointer(item.artifact->run_id, *id);
+  return error;
+}
+
+constexpr std::string_view trust_order[] = {"trusted", "untrusted", "quarantined"};
+
+std::size_t trust_rank(std::string_view trust) {
+  return static_cast<std::size_t>(std::ranges::find(trust_order, trust) - std::begin(trust_order));
+}
+
+// What a document is derived from hands its sources and its trust on.
+Status inherit(Call& call, retrieval::DocumentToIngest& about) {
+  std::set<std::string> sources{about.source};
+  std::vector<store::Citation> citations;
+  for (const std::string& text : about.derived_from) {
+    ASSIGN_OR_RETURN(const evidence::Pointer pointer, evidence::parse_pointer(text));
+    if (pointer.kind == evidence::PointerKind::evidence && pointer.corpus != "run") {
+      citations.push_back({pointer.corpus, pointer.document, pointer.revision, -1});
+    } else {
+      sources.insert(std::string(pointer.whole()));
+      if (trust_rank(about.trust) < trust_rank("untrusted")) about.trust = "untrusted";  // a run's words are nobody's oath
+    }
+  }
+  if (!citations.empty()) {
+    ASSIGN_OR_RETURN(const auto parents, call.reader->cited(citations));
+    for (std::size_t i = 0; i < parents.size(); ++i) {
+      if (!parents[i].document || !may_see_corpus(call.caller, parents[i].owner)) {
+        return Error(Errc::not_found, "derived_from: no document " + citations[i].corpus + "/" + citations[i].document + " with the revision " + citations[i].revision);
+      }
+      const store::DocumentRow& parent = *parents[i].document;
+      sources.insert(parent.sources.begin(), parent.sources.end());
+      sources.insert(parent.source);
+      if (trust_rank(parent.trust) > trust_rank(about.trust)) about.trust = parent.trust;
+    }
+  }
+  if (sources.size() > limits::document_sources_max) {
+    return Error(Errc::too_large, fmt::format("it stands on {} sources, limit {}.", sources.size(), limits::document_sources_max));
+  }
+  about.sources.assign(sources.begin(), sources.end());
+  return success();
+}
+
+Result<retrieval::DocumentToIngest> about_of(Call& call, const std::string& corpus, const json::Value& document) {
+  retrieval::DocumentToIngest about;
+  about.corpus = corpus;
+  about.id = document["id"].string_or("");
+  about.title = document["title"].string_or("");
+  about.mime_type = document["mime_type"].string_or("");
+  if (!about.mime_type.empty()) RETURN_IF_ERROR(check_mime_type(about.mime_type));
+  about.tags = strings_of(document["tags"]);
+  std::ranges::sort(about.tags);
+  about.tags.erase(std::unique(about.tags.begin(), about.tags.end()), about.tags.end());
+  about.source_url = document["source_url"].string_or("");
+  about.source = document["source"].string_or(about.source_url.empty() ? call.caller.actor : about.source_url);
+  about.derived_from = strings_of(document["derived_from"]);
+  if (const auto time = document["timestamp"].as_string()) {
+    about.timestamp = parse_time(*time);  // the schema saw to it that it is one
+  }
+  about.trust = document["trust"].string_or("untrusted");
+  about.label = document["revision"].string_or("");
+  RETURN_IF_ERROR(inherit(call, about));
+  return about;
+}
+
+// The same bytes under the same description.
+bool is_same(const store::DocumentRow& row, const PreparedDocument& prepared) {
+  const retrieval::DocumentToIngest& about = prepared.about;
+  return row.hash == prepared.hash && row.revision == prepared.revision && row.title == about.title && row.tags == about.tags &&
+         row.source == about.source && row.sources == about.sources && row.trust == about.trust &&
+         row.source_url.value_or("") == about.source_url && (!about.timestamp || row.document_time == *about.timestamp);
+}
+
+// The revision that its sender worked from must still be the current one.
+Status check_base(const std::string& base, const std::string& corpus, const std::string& id, const std::optional<store::DocumentRow>& current) {
+  if (current && current->revision == base) return success();
+  Error error(Errc::conflict, current ? fmt::format("VERSION_MISMATCH: {}/{} is at revision {}, not at {}. Read it and try again.", corpus, id, current->revision, base)
+                                      : fmt::format("VERSION_MISMATCH: {}/{} is not there any more (retracted), it was at {} for you.", corpus, id, base));
+  if (current) error.pointer = evidence::evidence_pointer(corpus, id, "p0", current->revision);
+  return error;
+}
+
+Status prepare(Call& call, const std::string& corpus, const json::Value& document, Item& item) {
+  ASSIGN_OR_RETURN(retrieval::DocumentToIngest about, about_of(call, corpus, document));
+  RETURN_IF_ERROR(read_bytes(call, document, item));
+  ASSIGN_OR_RETURN(const auto current, call.reader->document(corpus, about.id));
+  if (const auto base = document["base"].as_string()) RETURN_IF_ERROR(check_base(*base, corpus, about.id, current));
+  const std::string_view named_type = about.mime_type.empty() && item.artifact ? std::string_view(item.artifact->mime_type) : std::string_view(about.mime_type);
+  ASSIGN_OR_RETURN(retrieval::DocumentText text, read_text(call, item.bytes, about.id, named_type));
+  if (about.mime_type.empty()) about.mime_type = item.artifact ? item.artifact->mime_type : mime_type_of(text.format);
+  if (current) about.previous = current->revision;
+  ASSIGN_OR_RETURN(item.prepared, retrieval::prepare_document(std::move(about), item.bytes, std::move(text)));
+  item.unchanged = current && is_same(*current, *item.prepared);
+  item.revision = item.prepared->revision;
+  item.chunks = static_cast<std::int64_t>(item.prepared->text.chunks.size());
+  return success();
+}
+
+// Files that were written for the request: all of them go again when it is refused.
+struct Written {
+  std::vector<store::StoredFile> files;
+  std::vector<store::ArtifactRow> rows;
+
+  Result<Uuid> put(Call& call, std::string_view bytes, const std::string& step_id, const std::string& mime_type) {
+    const Uuid id = make_uuid_v7(call.services.clock.now());
+    ASSIGN_OR_RETURN(store::StoredFile file, call.services.files.store(bytes, log_run_id, step_id, id, mime_type));
+    rows.push_back(store::artifact_row(file, log_run_id, step_id, mime_type, "{}"));
+    files.push_back(std::move(file));
+    return id;
+  }
+};
+
+// The texts of a request become one artifact; what was extracted, and long lists of chunks, their own.
+Status write_files(Call& call, const std::string& corpus, std::vector<Item>& items, Written& written) {
+  const std::string step_id = "corpus:" + corpus;
+  std::string pack;
+  std::vector<Item*> packed;
+  for (Item& item : items) {
+    if (item.error || item.unchanged) continue;
+    if (item.artifact) {
+      item.place.artifact_id = item.artifact->artifact_id;
+    } else {
+      item.place.start_byte = static_cast<std::int64_t>(pack.size());
+      pack += item.bytes;
+      packed.push_back(&item);
+    }
+    if (!item.prepared->text.as_is) {
+      ASSIGN_OR_RETURN(item.place.text_artifact_id, written.put(call, item.prepared->text.text, step_id, "text/plain"));
+    }
+    if (item.prepared->chunk_list.size() > retrieval::inline_chunk_list_bytes_max) {
+      ASSIGN_OR_RETURN(item.place.chunks_artifact_id, written.put(call, item.prepared->chunk_list, step_id, "application/json"));
+    }
+  }
+  if (packed.empty()) return success();
+  const std::string mime_type = packed.size() == 1 ? packed.front()->prepared->about.mime_type : "application/octet-stream";
+  ASSIGN_OR_RETURN(const Uuid id, written.put(call, pack, step_id, mime_type));
+  for (Item* item : packed) item->place.artifact_id = id;
+  return success();
+}
+
+std::string reply_of(const std::string& corpus, const std::vector<Item>& items, std::int64_t seq) {
+  json::Writer out;
+  out.begin_object().key("documents").begin_array();
+  for (const Item& item : items) {
+    if (item.error) continue;
+    out.begin_object().member("id", item.id).member("uri", evidence::evidence_pointer(corpus, item.id, "p0", item.revision));
+    out.member("revision", item.revision).member("chunks", item.chunks);
+    if (item.unchanged) out.member("unchanged", true);
+    out.end_object();
+  }
+  out.end_array().key("errors").begin_array();
+  for (const Item& item : items) {
+    if (!item.error) continue;
+    out.begin_object().member("id", item.id).member("code", name_of(item.error->code)).member("message", item.error->message);
+    if (!item.error->pointer.empty()) out.member("current", item.error->pointer);
+    out.end_object();
+  }
+  out.end_array().member("seq", seq);
+  return std::move(out.end_object()).text();
+}
+
+// All in one commit: what was stored, then what it means.
+Answer append(Call& call, const std::string& corpus, std::vector<Item> items, Written written) {
+  const std::shared_ptr<store::Run> log = call.services.runs.find(log_run_id);
+  PendingAppend append;
+  append.request.actor = call.caller.actor;
+  for (const store::ArtifactRow& row : written.rows) {
+    append.request.rows.push_back({append.request.events.size(), row});
+    append.request.events.push_back({log, make_event(call, *log, "artifact.stored", store::artifact_stored_body(row), row.step_id), false});
+  }
+  for (const Item& item : items) {
+    if (item.error || item.unchanged) continue;
+    append.request.events.push_back({log, make_event(call, *log, "document.revised", retrieval::revised_body(*item.prepared, item.place)), false});
+  }
+  for (Item& item : items) {  // what the reply says is little
+    item.bytes.clear();
+    item.prepared.reset();
+  }
+  const bool wait = call.params["wait"].as_bool().value_or(false);
+  append.finish_on_worker = wait;
+  append.finish = [corpus, items = std::move(items), rows = written.rows, wait, deadline = call.deadline](
+                      Services& services, const std::vector<events::Receipt>& receipts) -> Result<Reply> {
+    for (const store::ArtifactRow& row : rows) services.files.committed(row.artifact_id);
+    services.retrieval.documents().changed_at(receipts.back().seq);
+    if (wait) RETURN_IF_ERROR(services.retrieval.wait_until_searchable(receipts.back().seq, deadline));
+    return Reply{reply_of(corpus, items, receipts.back().seq), {}};
+  };
+  append.refused = [files = std::move(written.files)](Services& services, Error error) -> Result<Reply> {
+    for (const store::StoredFile& file : files) services.files.abandon(file);
+    return error;
+  };
+  return append;
+}
+
+// Every id once: which of two revisions would be the later one, nobody could say.
+void refuse_repeated(std::vector<Item>& items) {
+  std::set<std::string> seen;
+  for (Item& item : items) {
+    if (!item.error && !seen.insert(item.id).second) item.error = Error(Errc::invalid_argument, "the id is in this request twice.");
+  }
+}
+
+}  // namespace
+
+Result<Answer> corpus_ingest(Call& call) {
+  if (!call.reader) return Answer(NeedsWorker{});
+  const std::string corpus = call.params["corpus"].string_or("");
+  RETURN_IF_ERROR(retrieval::check_corpus_name(corpus));
+  RETURN_IF_ERROR(call.services.retrieval.documents().wait_for_changes(call.deadline));
+  ASSIGN_OR_RETURN(const auto known, call.reader->corpus(corpus));
+  if (known && !may_see_corpus(call.caller, known->owner)) {
+    return Error(Errc::denied, "the corpus " + corpus + " is somebody else's. Choose another name.");
+  }
+  std::vector<Item> items;
+  for (const json::Value document : call.params["documents"]) {
+    Item& item = items.emplace_back();
+    item.id = document["id"].string_or("");
+    Status prepared = prepare(call, corpus, document, item);
+    if (!prepared && is_transient(prepared.error().code)) return std::move(prepared).error();
+    if (!prepared) item.error = std::move(prepared).error();
+  }
+  refuse_repeated(items);
+  const bool nothing_new = std::ranges::all_of(items, [](const Item& item) { return item.error || item.unchanged; });
+  if (nothing_new) return Answer(Reply{reply_of(corpus, items, known ? known->last_seq : -1), {}});
+  Written written;
+  if (Status files = write_files(call, corpus, items, written); !files) {
+    for (const store::StoredFile& file : written.files) call.services.files.abandon(file);
+    return std::move(files).error();
+  }
+  return append(call, corpus, std::move(items), std::move(written));
+}
+
+}  // namespace muniment::gateway::methods

@@ -1,0 +1,238 @@
+// corpus.list, document.get, document.list, document.history, document.diff, document.retract, source.revoke,
+// feedback.record.
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "base/limits.hpp"
+#include "evidence/pointer.hpp"
+#include "gateway/access.hpp"
+#include "gateway/corpora.hpp"
+#include "gateway/methods/methods.hpp"
+#include "gateway/services.hpp"
+#include "retrieval/service.hpp"
+
+namespace muniment::gateway::methods {
+namespace {
+
+constexpr std::size_t history_items_max = 1'000;
+
+std::size_t limit_of(const json::Value& params) {
+  return static_cast<std::size_t>(std::clamp<std::int64_t>(params["limit"].as_int().value_or(limits::page_items_default), 1, limits::page_items_max));
+}
+
+// What was acknowledged is there: then the corpus that the request names.
+Result<store::CorpusRow> corpus_of(Call& call) {
+  RETURN_IF_ERROR(call.services.retrieval.documents().wait_for_changes(call.deadline));
+  return find_corpus(call, call.params["corpus"].string_or(""));
+}
+
+Error no_document(std::string_view corpus, std::string_view document) {
+  return Error(Errc::not_found, fmt::format("no document {} in the corpus {}. See: muniment document list {}", document, corpus, corpus));
+}
+
+// The revision that the parameter `name` asks for; where it does not, the one that is (or was, `asof`) current.
+Result<store::DocumentRow> revision_of(Call& call, std::string_view name) {
+  ASSIGN_OR_RETURN(const store::CorpusRow corpus, corpus_of(call));
+  const std::string document = call.params["document"].string_or("");
+  std::optional<store::DocumentRow> row;
+  if (const auto revision = call.params[name].as_string()) {
+    ASSIGN_OR_RETURN(row, call.reader->document_revision(corpus.corpus, document, *revision));
+  } else {
+    ASSIGN_OR_RETURN(const auto as_of, asof_seq(call));
+    ASSIGN_OR_RETURN(row, call.reader->document(corpus.corpus, document, as_of));
+  }
+  if (!row) return no_document(corpus.corpus, document);
+  return *std::move(row);
+}
+
+// An event of `_log` about documents, by the caller; the tables know of it once it is followed.
+Answer append_change(Call& call, std::string_view type, std::string body, std::function<std::string(std::int64_t)> reply) {
+  const std::shared_ptr<store::Run> log = call.services.runs.find(log_run_id);
+  PendingAppend append;
+  append.request.actor = call.caller.actor;
+  append.request.events.push_back({log, make_event(call, *log, type, std::move(body)), false});
+  append.finish = [reply = std::move(reply)](Services& services, const std::vector<events::Receipt>& receipts) -> Result<Reply> {
+    services.retrieval.documents().changed_at(receipts.front().seq);
+    return Reply{reply(receipts.front().seq), {}};
+  };
+  return append;
+}
+
+void write_chunk(json::Writer& out, const store::DocumentRow& document, const store::ChunkRow& chunk) {
+  out.begin_object().member("id", evidence::evidence_pointer(document.corpus, document.document, "p" + std::to_string(chunk.number), document.revision));
+  out.member("start", chunk.start_byte).member("end", chunk.end_byte).member("hash", to_hex(chunk.hash));
+  if (!chunk.heading.empty()) out.member("heading", chunk.heading);
+  out.end_object();
+}
+
+}  // namespace
+
+Result<Answer> corpus_list(Call& call) {
+  if (!call.reader) return Answer(NeedsWorker{});
+  RETURN_IF_ERROR(call.services.retrieval.documents().wait_for_changes(call.deadline));
+  ASSIGN_OR_RETURN(const auto rows, call.reader->corpora(call.caller.admin ? std::nullopt : std::optional(call.caller.actor), true));
+  json::Writer out;
+  out.begin_object().key("corpora").begin_array();
+  for (const store::CorpusRow& row : rows) {
+    out.begin_object().member("corpus", row.corpus).member("owner", row.owner).member("documents", row.documents).member("chunks", row.chunks);
+    out.member("first_seq", row.first_seq).member("last_seq", row.last_seq).end_object();
+  }
+  return Answer(Reply{std::move(out.end_array().end_object()).text(), {}});
+}
+
+Result<Answer> document_get(Call& call) {
+  if (!call.reader) return Answer(NeedsWorker{});
+  ASSIGN_OR_RETURN(const store::DocumentRow row, revision_of(call, "revision"));
+  ASSIGN_OR_RETURN(const auto chunks, call.reader->chunks_of(row));
+  json::Writer out;
+  out.begin_object().key("document");
+  write_document(out, row);
+  out.key("chunks").begin_array();
+  std::size_t written = 0;
+  for (; written < chunks.size() && out.text().size() < limits::page_bytes_max; ++written) write_chunk(out, row, chunks[written]);
+  out.end_array();
+  if (written < chunks.size()) out.member("more_chunks", chunks.size() - written);
+  return Answer(Reply{std::move(out.end_object()).text(), {}});
+}
+
+Result<Answer> document_list(Call& call) {
+  if (!call.reader) return Answer(NeedsWorker{});
+  ASSIGN_OR_RETURN(const store::CorpusRow corpus, corpus_of(call));
+  const std::size_t limit = limit_of(call.params);
+  ASSIGN_OR_RETURN(const auto rows, call.reader->documents(corpus.corpus, call.params["cursor"].as_string(), limit + 1));
+  json::Writer out;
+  out.begin_object().key("documents").begin_array();
+  std::size_t count = 0;
+  while (count < rows.size() && count < limit && out.text().size() < limits::page_bytes_max) write_document(out, rows[count++]);
+  out.end_array();
+  if (count > 0 && count < rows.size()) out.member("cursor", rows[count - 1].document);
+  return Answer(Reply{std::move(out.end_object()).text(), {}});
+}
+
+Result<Answer> document_history(Call& call) {
+  if (!call.reader) return Answer(NeedsWorker{});
+  ASSIGN_OR_RETURN(const store::CorpusRow corpus, corpus_of(call));
+  const std::string document = call.params["document"].string_or("");
+  const std::size_t limit = limit_of(call.params);
+  ASSIGN_OR_RETURN(const auto rows, call.reader->document_history(corpus.corpus, document, call.params["before"].as_int(), limit + 1));
+  if (rows.empty() && !call.params["before"]) return no_document(corpus.corpus, document);
+  json::Writer out;
+  out.begin_object().key("revisions").begin_array();
+  std::size_t count = 0;
+  while (count < rows.size() && count < limit && out.text().size() < limits::page_bytes_max) write_document(out, rows[count++]);
+  out.end_array();
+  if (count > 0 && count < rows.size()) out.member("before", rows[count - 1].seq);
+  return Answer(Reply{std::move(out.end_object()).text(), {}});
+}
+
+// By chunk: what both have is told from what one has alone by its hash, whatever its place.
+Result<Answer> document_diff(Call& call) {
+  if (!call.reader) return Answer(NeedsWorker{});
+  ASSIGN_OR_RETURN(const store::DocumentRow right, revision_of(call, "to"));
+  std::optional<store::DocumentRow> left;
+  if (const auto from = call.params["from"].as_string()) {
+    ASSIGN_OR_RETURN(left, call.reader->document_revision(right.corpus, right.document, *from));
+    if (!left) return no_document(right.corpus, right.document + " with the revision " + *from);
+  } else {
+    ASSIGN_OR_RETURN(const auto before, call.reader->document_history(right.corpus, right.document, right.seq, 1));
+    if (!before.empty()) left = before.front();
+  }
+  std::vector<store::ChunkRow> old_chunks;
+  if (left) {
+    ASSIGN_OR_RETURN(old_chunks, call.reader->chunks_of(*left));
+  }
+  ASSIGN_OR_RETURN(const auto new_chunks, call.reader->chunks_of(right));
+  std::map<Hash, std::int64_t> surplus;   // how many more the left has than the right
+  for (const store::ChunkRow& chunk : old_chunks) ++surplus[chunk.hash];
+  json::Writer added;
+  std::size_t added_count = 0, unchanged = 0;
+  added.begin_array();
+  for (const store::ChunkRow& chunk : new_chunks) {
+    if (const auto there = surplus.find(chunk.hash); there != surplus.end() && there->second > 0) {
+      --there->second;
+      ++unchanged;
+    } else if (added_count++ < history_items_max) {
+      write_chunk(added, right, chunk);
+    }
+  }
+  json::Writer out;
+  out.begin_object().member("corpus", right.corpus).member("document", right.document).member("to", right.revision);
+  if (left) out.member("from", left->revision);
+  out.key("only_left").begin_array();
+  std::size_t removed_count = 0;
+  for (auto chunk = old_chunks.rbegin(); chunk != old_chunks.rend(); ++chunk) {  // of equal ones the last are the surplus
+    const auto there = surplus.find(chunk->hash);
+    if (there->second <= 0) continue;
+    --there->second;
+    if (removed_count++ < history_items_max) write_chunk(out, *left, *chunk);
+  }
+  out.end_array().raw_member("only_right", added.end_array().text());
+  out.member("unchanged", unchanged).member("removed", removed_count).member("added", added_count);
+  return Answer(Reply{std::move(out.end_object()).text(), {}});
+}
+
+Result<Answer> document_retract(Call& call) {
+  if (!call.reader) return Answer(NeedsWorker{});
+  ASSIGN_OR_RETURN(const store::DocumentRow row, revision_of(call, ""));
+  if (const auto base = call.params["base"].as_string(); base && *base != row.revision) {
+    return Error(Errc::conflict, fmt::format("VERSION_MISMATCH: {}/{} is at revision {}, not at {}. Read it and try again.", row.corpus, row.document, row.revision, *base));
+  }
+  std::string uri = evidence::evidence_pointer(row.corpus, row.document, "", "");
+  uri.resize(uri.find('#'));
+  json::Writer body;
+  body.begin_object().member("uri", uri).member("corpus", row.corpus).member("document", row.document).member("revision", row.revision);
+  body.member("reason", call.params["reason"].string_or("")).end_object();
+  return append_change(call, "document.retracted", std::move(body).text(), [row](std::int64_t seq) {
+    json::Writer out;
+    out.begin_object().member("corpus", row.corpus).member("document", row.document).member("revision", row.revision).member("seq", seq).end_object();
+    return std::move(out).text();
+  });
+}
+
+Result<Answer> source_revoke(Call& call) {
+  if (!call.reader) return Answer(NeedsWorker{});
+  RETURN_IF_ERROR(call.services.retrieval.documents().wait_for_changes(call.deadline));
+  const std::string source = call.params["source"].string_or("");
+  const auto owner = call.caller.admin ? std::nullopt : std::optional(call.caller.actor);
+  ASSIGN_OR_RETURN(const std::int64_t documents, call.reader->count_of_source(source, owner));
+  if (documents == 0) return Error(Errc::not_found, "no document comes from the source " + source + ". document.list names the sources.");
+  json::Writer body;
+  body.begin_object().member("source", source);
+  if (owner) body.member("owner", *owner);
+  body.member("reason", call.params["reason"].string_or("")).member("documents", documents).end_object();
+  return append_change(call, "source.revoked", std::move(body).text(), [source, documents](std::int64_t seq) {
+    json::Writer out;
+    out.begin_object().member("source", source).member("documents", documents).member("seq", seq).end_object();
+    return std::move(out).text();
+  });
+}
+
+Result<Answer> feedback_record(Call& call) {
+  if (!call.reader) return Answer(NeedsWorker{});
+  RETURN_IF_ERROR(call.services.retrieval.documents().wait_for_changes(call.deadline));
+  const std::string target = call.params["pointer"].string_or("");
+  ASSIGN_OR_RETURN(const evidence::Pointer pointer, evidence::parse_pointer(target));
+  if (pointer.kind != evidence::PointerKind::evidence || pointer.revision.empty()) {
+    return Error(Errc::invalid_argument, "feedback is about a card: an ev:// pointer with its revision (?v=…).");
+  }
+  if (pointer.corpus != "run") {
+    ASSIGN_OR_RETURN(const auto found, call.reader->cited({{pointer.corpus, pointer.document, pointer.revision, pointer.seq}}));
+    if (found.front().owner.empty() || !may_see_corpus(call.caller, found.front().owner) || !found.front().document) {
+      return Error(Errc::not_found, "no such card: " + target);
+    }
+  }
+  json::Writer body;
+  body.begin_object().member("target", target).member("name", call.params["name"].string_or("relevance"));
+  body.raw_member("value", call.params["value"].source()).member("by", call.params["by"].string_or("model"));
+  if (const auto comment = call.params["comment"].as_string()) body.member("comment", *comment);
+  body.end_object();
+  return append_change(call, "feedback.recorded", std::move(body).text(), [target](std::int64_t seq) {
+    json::Writer out;
+    out.begin_object().member("pointer", target).member("seq", seq).end_object();
+    return std::move(out).text();
+  });
+}
+
+}  // namespace muniment::gateway::methods

@@ -1,0 +1,162 @@
+// evidence.retrieve: questions in, cards out. What was asked and what came back is an event of `_log`.
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "base/limits.hpp"
+#include "gateway/access.hpp"
+#include "gateway/corpora.hpp"
+#include "gateway/methods/methods.hpp"
+#include "gateway/own_events.hpp"
+#include "gateway/services.hpp"
+#include "retrieval/service.hpp"
+
+namespace muniment::gateway::methods {
+namespace {
+
+std::vector<std::string> strings_of(const json::Value& list) {
+  std::vector<std::string> out;
+  for (const json::Value item : list) out.push_back(item.string_or(""));
+  return out;
+}
+
+Result<std::optional<Time>> date_of(const json::Value& filters, std::string_view name) {
+  const auto text = filters[name].as_string();
+  if (!text) return std::optional<Time>();
+  const auto date = retrieval::parse_date(*text);
+  if (!date) return Error(Errc::invalid_argument, fmt::format("filters.{}: \"{}\" is no date. Write 2026-01-31 or an RFC 3339 time.", name, text->substr(0, 60)));
+  return std::optional(name == "after" ? date->end : date->begin);
+}
+
+Result<retrieval::Wishes> wishes_of(const json::Value& filters) {
+  retrieval::Wishes wishes;
+  wishes.types = strings_of(filters["types"]);
+  wishes.tags = strings_of(filters["tags"]);
+  wishes.sources = strings_of(filters["sources"]);
+  wishes.trust = strings_of(filters["trust"]);
+  wishes.documents = strings_of(filters["documents"]);
+  ASSIGN_OR_RETURN(wishes.after, date_of(filters, "after"));
+  ASSIGN_OR_RETURN(wishes.before, date_of(filters, "before"));
+  return wishes;
+}
+
+retrieval::Mode mode_of(std::string_view name) {
+  if (name == "lexical") return retrieval::Mode::lexical;
+  return name == "vector" ? retrieval::Mode::vector : retrieval::Mode::hybrid;
+}
+
+// What holds for all queries of the request.
+Result<retrieval::Question> common_question(Call& call) {
+  const json::Value& params = call.params;
+  retrieval::Question question;
+  question.mode = mode_of(params["mode"].string_or("hybrid"));
+  question.top_k = static_cast<std::size_t>(params["topK"].as_int().value_or(static_cast<std::int64_t>(limits::cards_default)));
+  question.by_document = params["group"].string_or("chunk") == "document";
+  question.profile = params["profile"].string_or("");
+  ASSIGN_OR_RETURN(question.wishes, wishes_of(params["filters"]));
+  ASSIGN_OR_RETURN(question.as_of, asof_seq(call));
+  question.cursor = params["cursor"].string_or("");
+  question.explain = params["explain"].as_bool().value_or(false);
+  question.exact = params["exact"].as_bool().value_or(false);
+  return question;
+}
+
+// One entry of `results`.
+std::string result_json(const std::string& query, const retrieval::Answer& answer) {
+  json::Writer out;
+  out.begin_object().member("query", query).key("cards").begin_array();
+  for (const retrieval::Card& card : answer.cards) retrieval::write_card(out, card, true);
+  out.end_array();
+  if (!answer.cursor.empty()) out.member("cursor", answer.cursor);
+  if (!answer.reason.empty()) out.member("reason", answer.reason);
+  if (answer.count > 0) out.member("count", answer.count);
+  if (!answer.degraded.empty()) out.member("degraded", answer.degraded);
+  out.member("profile", answer.profile).member("plan_hash", answer.plan_hash).member("watermark", answer.watermark);
+  if (answer.as_of) out.member("asof", *answer.as_of);
+  out.member("lanes", answer.lanes);
+  if (!answer.explain.empty()) out.raw_member("explain", answer.explain);
+  return std::move(out.end_object()).text();
+}
+
+// What the log keeps of a request, from the results themselves.
+void log_retrieval(Services& services, const std::vector<retrieval::Question>& questions, const std::vector<std::string>& results, bool hit, std::int64_t duration_us) {
+  json::Writer out;
+  out.begin_object().key("queries").begin_array();
+  for (const retrieval::Question& question : questions) {
+    out.begin_object().member("query", question.text.substr(0, limits::logged_query_bytes_max)).end_object();
+  }
+  out.end_array();
+  std::string profile, plan_hash;
+  std::int64_t watermark = 0;
+  json::Writer cards;
+  std::set<std::string> corpora;
+  std::size_t logged = 0;
+  cards.begin_array();
+  for (const std::string& text : results) {
+    const auto parsed = json::parse(text);
+    if (!parsed) continue;
+    const json::Value result = parsed->root();
+    profile = result["profile"].string_or("");
+    plan_hash = result["plan_hash"].string_or("");
+    watermark = result["watermark"].as_int().value_or(0);
+    std::int64_t rank = 0;
+    for (const json::Value card : result["cards"]) {
+      corpora.insert(card["corpus"].string_or(""));
+      if (logged++ >= limits::logged_cards_max) break;
+      cards.begin_object().member("id", card["id"].string_or("")).member("rank", ++rank).raw_member("score", card["score"].source()).end_object();
+    }
+  }
+  out.key("corpora").begin_array();
+  for (const std::string& corpus : corpora) out.string(corpus);
+  out.end_array().member("profile", profile).member("plan_hash", plan_hash).member("watermark", std::max<std::int64_t>(watermark, 0));
+  out.raw_member("cards", cards.end_array().text()).member("cache", hit ? "hit" : "miss").member("duration_us", duration_us);
+  append_own(services, "retrieval.answered", std::move(out.end_object()).text());
+}
+
+}  // namespace
+
+Result<retrieval::Scope> scope_of(Call& call) {
+  retrieval::Scope scope;
+  scope.principal = call.caller.actor;
+  ASSIGN_OR_RETURN(const auto owners, call.services.retrieval.documents().owners(*call.reader));
+  for (const auto& [corpus, owner] : *owners) {
+    if (may_see_corpus(call.caller, owner)) scope.corpora.push_back(corpus);
+  }
+  return scope;
+}
+
+Result<Answer> evidence_retrieve(Call& call) {
+  if (!call.reader) return Answer(NeedsWorker{});
+  const Time began = call.services.clock.now();
+  retrieval::Retriever& retriever = call.services.retrieval.retriever();
+  if (const auto min_seq = call.params["min_seq"].as_int()) RETURN_IF_ERROR(retriever.wait_for(*min_seq, call.deadline));
+  ASSIGN_OR_RETURN(const retrieval::Question common, common_question(call));
+  ASSIGN_OR_RETURN(const retrieval::Scope scope, scope_of(call));
+  std::vector<retrieval::Question> questions;
+  std::vector<std::string> results;
+  bool all_hit = true;
+  for (const json::Value item : call.params["queries"]) {
+    retrieval::Question& question = questions.emplace_back(common);
+    question.text = item["query"].string_or("");
+    if (const auto corpus = item["corpus"].as_string()) question.corpora = {*corpus};
+    if (const auto cursor = item["cursor"].as_string()) question.cursor = *cursor;
+    ASSIGN_OR_RETURN(const retrieval::Retriever::Plan plan, retriever.plan(question, scope, *call.reader));
+    if (const auto cached = retriever.cache().find(plan.key)) {
+      results.push_back(*cached);
+      continue;
+    }
+    all_hit = false;
+    ASSIGN_OR_RETURN(const retrieval::Answer answer, retriever.answer(plan, *call.reader, call.deadline));
+    results.push_back(result_json(question.text, answer));
+    if (answer.degraded.empty() && answer.reason != "index_behind") retriever.cache().put(plan.key, results.back());
+  }
+  log_retrieval(call.services, questions, results, all_hit, call.services.clock.now().micros - began.micros);
+  json::Writer out;
+  out.begin_object().key("results").begin_array();
+  for (const std::string& result : results) out.raw(result);
+  out.end_array().member("cache", all_hit ? "hit" : "miss");
+  return Answer(Reply{std::move(out.end_object()).text(), {}});
+}
+
+}  // namespace muniment::gateway::methods

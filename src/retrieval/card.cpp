@@ -1,0 +1,74 @@
+#include "retrieval/card.hpp"
+
+#include <algorithm>
+
+#include "base/limits.hpp"
+#include "evidence/pointer.hpp"
+#include "retrieval/text/document_text.hpp"
+
+namespace muniment::retrieval {
+
+std::string pointer_of(const store::ChunkInDocument& item) {
+  return evidence::evidence_pointer(item.document.corpus, item.document.document, "p" + std::to_string(item.chunk.number), item.document.revision);
+}
+
+Result<std::string> read_passage(const store::ChunkInDocument& item, store::ArtifactFiles& files) {
+  ASSIGN_OR_RETURN(std::string text, files.read(item.path, item.document.text_start() + item.chunk.start_byte, item.chunk.end_byte - item.chunk.start_byte));
+  if (sha256(text) == item.chunk.hash) return text;
+  return Error(Errc::corrupt, item.path + " has other bytes there than were ingested");
+}
+
+Card make_card(const store::ChunkInDocument& item, std::string text, const Candidate& candidate, const std::vector<std::string>& words) {
+  Card card;
+  card.id = pointer_of(item);
+  card.document = item.document.document;
+  card.corpus = item.document.corpus;
+  card.title = item.document.title;
+  card.summary = snippet_of(text, words, limits::summary_bytes_max);
+  if (!item.chunk.heading.empty()) card.anchors.push_back(item.chunk.heading);
+  card.start = item.chunk.start_byte;
+  card.end = item.chunk.end_byte;
+  card.revision = item.document.revision;
+  card.trust = item.document.trust;
+  card.freshness = format_time(item.document.document_time);
+  card.current = item.document.current();
+  card.source_url = item.document.source_url;
+  card.score = candidate.score;
+  card.confidence = std::clamp(candidate.confidence, 0.0, 1.0);
+  card.scores = candidate.lanes;
+  card.text = std::move(text);
+  return card;
+}
+
+std::vector<std::string> words_of(std::string_view query) {
+  constexpr std::size_t words_max = 64;
+  std::vector<std::string> words;
+  std::string word;
+  for (const char c : std::string(query) + ' ') {
+    const bool letter = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || static_cast<unsigned char>(c) >= 0x80;
+    if (letter) {
+      word += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    } else if (!word.empty()) {
+      if (words.size() < words_max) words.push_back(word);
+      word.clear();
+    }
+  }
+  return words;
+}
+
+void write_card(json::Writer& out, const Card& card, bool with_scores) {
+  out.begin_object().member("id", card.id).member("corpus", card.corpus).member("document", card.document).member("title", card.title);
+  out.member("summary", card.summary).member("anchors", card.anchors).key("confidence").number(card.confidence).key("score").number(card.score);
+  if (with_scores) {
+    out.key("scores").begin_object();
+    for (const auto& [lane, score] : card.scores) out.key(lane).number(score);
+    out.end_object();
+  }
+  out.member("freshness", card.freshness).member("current", card.current).member("revision", card.revision);
+  out.key("span").begin_object().member("start", card.start).member("end", card.end).end_object();
+  out.member("trust", card.trust);
+  if (card.source_url) out.member("sourceUrl", *card.source_url);
+  out.end_object();
+}
+
+}  // namespace muniment::retrieval

@@ -1,0 +1,155 @@
+#include "retrieval/document_follower.hpp"
+
+#include <algorithm>
+
+#include "base/json.hpp"
+#include "evidence/pointer.hpp"
+
+namespace muniment::retrieval {
+namespace {
+
+using store::ChunkRow;
+using store::DocumentRow;
+
+std::vector<std::string> strings_of(const json::Value& list) {
+  std::vector<std::string> out;
+  for (const json::Value item : list) out.push_back(item.string_or(""));
+  return out;
+}
+
+// [[start, end, sha256, heading?], …]
+std::vector<ChunkRow> chunks_of(const json::Value& list, std::int64_t seq) {
+  std::vector<ChunkRow> out;
+  for (const json::Value item : list) {
+    ChunkRow chunk;
+    chunk.seq = seq;
+    chunk.number = static_cast<std::int64_t>(out.size());
+    std::size_t place = 0;
+    for (const json::Value part : item) {
+      switch (place++) {
+        case 0: chunk.start_byte = part.as_int().value_or(0); break;
+        case 1: chunk.end_byte = part.as_int().value_or(0); break;
+        case 2: chunk.hash = hash_from_hex(part.string_or("")).value_or(Hash{}); break;
+        default: chunk.heading = part.string_or("");
+      }
+    }
+    out.push_back(std::move(chunk));
+  }
+  return out;
+}
+
+store::Revised revised_by(const events::Event& event, const json::Value& body, std::string_view long_list) {
+  store::Revised out;
+  DocumentRow& row = out.row;
+  row.seq = event.seq;
+  row.corpus = body["corpus"].string_or("");
+  row.document = body["document"].string_or("");
+  row.revision = body["revision"].string_or("");
+  row.hash = hash_from_hex(body["hash"].string_or("")).value_or(Hash{});
+  row.artifact_id = parse_uuid(body["artifact_id"].string_or("")).value_or(Uuid{});
+  row.start_byte = body["start_byte"].as_int().value_or(0);
+  row.size_bytes = body["size_bytes"].as_int().value_or(0);
+  if (body["text_artifact_id"]) row.text_artifact_id = parse_uuid(body["text_artifact_id"].string_or(""));
+  row.mime_type = body["mime_type"].string_or("text/plain");
+  row.format = body["format"].string_or("text");
+  row.language = body["language"].string_or("none");
+  row.title = body["title"].string_or("");
+  row.tags = strings_of(body["tags"]);
+  row.source = body["source"].string_or("");
+  row.sources = strings_of(body["sources"]);
+  row.source_url = body["source_url"].as_string();
+  row.trust = body["trust"].string_or("untrusted");
+  row.recorded_at = event.recorded_at;
+  const auto time = parse_time(body["timestamp"].string_or(""));
+  row.document_time = time ? *time : event.recorded_at;
+  row.chunker = body["chunker"].string_or("");
+  const auto list = json::parse(long_list);
+  out.chunks = chunks_of(long_list.empty() || !list ? body["chunks"] : list->root(), event.seq);
+  out.actor = event.actor;
+  return out;
+}
+
+Result<std::string> read_artifact(store::Reader& reader, store::ArtifactFiles& files, const Uuid& id) {
+  ASSIGN_OR_RETURN(const auto row, reader.artifact(id));
+  if (!row) return Error(Errc::corrupt, "no artifact " + id.text());
+  return files.read(row->path, 0, row->size_bytes);
+}
+
+}  // namespace
+
+std::optional<store::CorpusChange> corpus_change(const events::Event& event, std::string_view long_list) {
+  if (!event.body) return std::nullopt;
+  const auto parsed = json::parse(*event.body);
+  if (!parsed) return std::nullopt;
+  const json::Value body = parsed->root();
+  if (event.type == "document.revised") return revised_by(event, body, long_list);
+  if (event.type == "document.retracted") return store::Retracted{event.seq, body["corpus"].string_or(""), body["document"].string_or("")};
+  if (event.type == "source.revoked") return store::Revoked{event.seq, body["source"].string_or(""), body["owner"].as_string()};
+  if (event.type != "feedback.recorded") return std::nullopt;
+  const auto value = body["value"].as_double();
+  const std::string target = body["target"].string_or("");
+  if (!value || *value < -1 || *value > 1 || !target.starts_with("ev://")) return std::nullopt;
+  store::FeedbackRow row{event.seq, target, std::nullopt, *value, event.actor};
+  const auto pointer = evidence::parse_pointer(target);
+  if (pointer && pointer->fragment.starts_with('p')) row.passage = store::Citation{pointer->corpus, pointer->document, pointer->revision, pointer->seq};
+  return row;
+}
+
+DocumentFollower::DocumentFollower(Options options, const store::Tail& tail, store::ArtifactFiles& files)
+    : Follower("document", {"document.*", "source.revoked", "feedback.recorded"}, std::move(options), tail), files_(files),
+      last_change_(tail.next_seq() - 1) {}
+
+void DocumentFollower::changed_at(std::int64_t seq) {
+  std::int64_t known = last_change_.load(std::memory_order_relaxed);
+  while (known < seq && !last_change_.compare_exchange_weak(known, seq, std::memory_order_acq_rel)) {
+  }
+}
+
+Status DocumentFollower::wait_for_changes(Deadline deadline) {
+  if (wait_for(last_change() + 1, deadline)) return success();
+  const std::string why = problem();
+  return Error(Errc::deadline_exceeded, "the document tables are behind the log" + (why.empty() ? std::string(".") : ": " + why));
+}
+
+Result<std::shared_ptr<const DocumentFollower::Owners>> DocumentFollower::owners(store::Reader& reader) {
+  const std::lock_guard lock(owners_mutex_);
+  if (owners_) return owners_;
+  ASSIGN_OR_RETURN(const auto rows, reader.corpora(std::nullopt, false));
+  auto read = std::make_shared<Owners>();
+  for (const store::CorpusRow& row : rows) read->emplace(row.corpus, row.owner);
+  owners_ = std::move(read);
+  return owners_;
+}
+
+// A corpus that was not there before: its owner is who made it.
+void DocumentFollower::note_corpora(const std::vector<store::CorpusChange>& changes) {
+  const std::lock_guard lock(owners_mutex_);
+  std::shared_ptr<Owners> grown;
+  for (const store::CorpusChange& change : changes) {
+    const auto* revised = std::get_if<store::Revised>(&change);
+    if (revised == nullptr || !owners_ || owners_->contains(revised->row.corpus)) continue;
+    if (!grown) grown = std::make_shared<Owners>(*owners_);
+    grown->emplace(revised->row.corpus, revised->actor);
+  }
+  if (grown) owners_ = std::move(grown);
+}
+
+Result<store::FollowedRows> DocumentFollower::apply(const std::vector<store::EventPtr>& events, store::Reader& reader) {
+  store::FollowedRows followed;
+  for (const store::EventPtr& event : events) {
+    std::string long_list;
+    if (event->type == "document.revised" && event->body) {
+      const auto body = json::parse(*event->body);
+      if (const auto id = body ? parse_uuid(body->root()["chunks_artifact_id"].string_or("")) : std::nullopt) {
+        auto text = read_artifact(reader, files_, *id);
+        if (!text && text.error().code == Errc::unavailable) return std::move(text).error();
+        if (text) long_list = *std::move(text);  // a list that is gone: a document without chunks
+      }
+    }
+    if (auto change = corpus_change(*event, long_list)) followed.corpus.push_back(*std::move(change));
+  }
+  note_corpora(followed.corpus);
+  return followed;
+}
+
+}  // namespace muniment::retrieval

@@ -1,0 +1,49 @@
+// The follower "document": keeps the tables corpus, document, chunk and feedback (docs/format.md, Rows).
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "base/clock.hpp"
+#include "store/artifact_files.hpp"
+#include "store/follower.hpp"
+
+namespace muniment::retrieval {
+
+// What an event does to documents; nullopt: nothing, or it was erased. `long_list` is the text of the
+// artifact that chunks_artifact_id names, where the body names one.
+std::optional<store::CorpusChange> corpus_change(const events::Event& event, std::string_view long_list);
+
+class DocumentFollower final : public store::Follower {
+ public:
+  DocumentFollower(Options options, const store::Tail& tail, store::ArtifactFiles& files);
+  ~DocumentFollower() override { stop(); }
+
+  // Somebody changed a document by the event at `seq`; from any thread.
+  void changed_at(std::int64_t seq);
+  // Until the tables hold every change that was noted: what was acknowledged is there. Errors: deadline_exceeded.
+  Status wait_for_changes(Deadline deadline);
+  // The corpora there are, with their owners.
+  using Owners = std::map<std::string, std::string>;
+  Result<std::shared_ptr<const Owners>> owners(store::Reader& reader);
+
+  // The last change that the tables are known to hold or to lack; -1: none since the start.
+  std::int64_t last_change() const { return last_change_.load(std::memory_order_acquire); }
+
+ protected:
+  Result<store::FollowedRows> apply(const std::vector<store::EventPtr>& events, store::Reader& reader) override;
+
+ private:
+  void note_corpora(const std::vector<store::CorpusChange>& changes);
+
+  store::ArtifactFiles& files_;
+  std::atomic<std::int64_t> last_change_;
+  std::mutex owners_mutex_;
+  std::shared_ptr<const Owners> owners_;   // nullptr: not read yet
+};
+
+}  // namespace muniment::retrieval

@@ -1,0 +1,62 @@
+// All of retrieval as the daemon has it: the follower that keeps the document tables, the search child, the
+// indexer that keeps it up with them, and what answers queries. They start and stop in this order.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/result.hpp"
+#include "retrieval/child/search_client.hpp"
+#include "retrieval/document_follower.hpp"
+#include "retrieval/indexer.hpp"
+#include "retrieval/model_trainer.hpp"
+#include "retrieval/retriever.hpp"
+#include "store/artifact_files.hpp"
+#include "store/log_place.hpp"
+#include "store/tail.hpp"
+
+namespace muniment::retrieval {
+
+struct ServiceOptions {
+  store::LogPlace place;
+  SearchClientOptions search;
+  Retriever::Options retriever{};
+};
+
+// What it works with, which outlives it.
+struct Surroundings {
+  Clock& clock;
+  store::Appender& appender;
+  store::RunDirectory& runs;
+  const store::Tail& tail;
+  store::ArtifactFiles& files;
+};
+
+class Service {
+ public:
+  // Errors: unavailable, when the search child cannot be started.
+  static Result<std::unique_ptr<Service>> start(ServiceOptions options, const Surroundings& around);
+  ~Service();  // stops as by `stop`
+
+  // Close the tail first: it wakes the follower.
+  void stop();
+
+  DocumentFollower& documents() { return documents_; }
+  SearchClient& search() { return *search_; }
+  Indexer& indexer() { return indexer_; }
+  Retriever& retriever() { return retriever_; }
+
+  // Until a query finds what the event at `seq` did. Errors: deadline_exceeded.
+  Status wait_until_searchable(std::int64_t seq, Deadline deadline) { return retriever_.wait_for(seq, deadline); }
+
+ private:
+  Service(const ServiceOptions& options, std::unique_ptr<SearchClient> search, const Surroundings& around);
+
+  DocumentFollower documents_;
+  ModelTrainer trainer_;
+  std::unique_ptr<SearchClient> search_;
+  Indexer indexer_;
+  Retriever retriever_;
+};
+
+}  // namespace muniment::retrieval

@@ -1,0 +1,118 @@
+// The rows that follow from what happens to documents (migrations/0008_corpus.sql), as plain structs.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/ids.hpp"
+#include "base/sha256.hpp"
+
+namespace muniment::store {
+
+struct CorpusRow {
+  std::string corpus;
+  std::string owner;                   // the actor of its first document
+  std::int64_t first_seq = -1;
+  std::int64_t last_seq = -1;          // the last event that changed it
+  std::int64_t documents = 0;          // current ones; counted only where a list asks for it
+  std::int64_t chunks = 0;
+};
+
+struct ChunkRow {
+  std::int64_t chunk_id = 0;
+  std::int64_t seq = -1;               // of its document's revision
+  std::int64_t number = 0;
+  std::int64_t start_byte = 0;         // of the document's text
+  std::int64_t end_byte = 0;
+  Hash hash{};
+  std::string heading;
+};
+
+// A revision.
+struct DocumentRow {
+  std::int64_t seq = -1;               // its document.revised event
+  std::string corpus;
+  std::string document;
+  std::string revision;
+  Hash hash{};
+  Uuid artifact_id;
+  std::int64_t start_byte = 0;         // of the artifact
+  std::int64_t size_bytes = 0;
+  std::optional<Uuid> text_artifact_id;
+  std::string mime_type;
+  std::string format;
+  std::string language;
+  std::string title;
+  std::vector<std::string> tags;
+  std::string source;
+  std::vector<std::string> sources;
+  std::optional<std::string> source_url;
+  std::string trust;                   // trusted, untrusted, quarantined
+  Time document_time;
+  Time recorded_at;
+  std::string chunker;
+  std::int64_t first_chunk = 0;
+  std::int64_t chunks = 0;
+  std::optional<std::int64_t> valid_to;
+  std::optional<std::string> ended_by; // revised, retracted, revoked, erased
+  std::optional<std::int64_t> removed_at;
+
+  bool current() const { return !valid_to; }
+  // Where its text begins in the artifact that holds it.
+  const Uuid& text_artifact() const { return text_artifact_id ? *text_artifact_id : artifact_id; }
+  std::int64_t text_start() const { return text_artifact_id ? 0 : start_byte; }
+};
+
+// What one event does to documents; a batch of them is applied in order.
+struct Revised {
+  DocumentRow row;                     // first_chunk is given out when it is written
+  std::vector<ChunkRow> chunks;        // likewise their ids
+  std::string actor;
+};
+struct Retracted {
+  std::int64_t seq = -1;
+  std::string corpus;
+  std::string document;
+};
+struct Revoked {
+  std::int64_t seq = -1;
+  std::string source;
+  std::optional<std::string> owner;    // whose corpora it concerns; nullopt: all
+};
+// What a pointer to a document says.
+struct Citation {
+  std::string corpus;
+  std::string document;
+  std::string revision;
+  std::int64_t number = -1;                 // of a chunk; -1: none
+};
+struct FeedbackRow {
+  std::int64_t seq = -1;
+  std::string pointer;
+  std::optional<Citation> passage;     // what it names, where that is a passage
+  double value = 0;
+  std::string actor;
+};
+using CorpusChange = std::variant<Revised, Retracted, Revoked, FeedbackRow>;
+
+// A chunk with its document and the file that holds its text: what a card is made of.
+struct ChunkInDocument {
+  ChunkRow chunk;
+  DocumentRow document;
+  std::string path;                    // of the file, relative to the artifact root
+};
+
+// What a pointer to a document names: its corpus is there, the rest as far as it was found.
+struct CitedDocument {
+  std::string owner;                        // of the corpus; empty: there is no such corpus
+  std::optional<std::string> current;       // the current revision of the document
+  std::optional<DocumentRow> document;      // the revision
+  std::optional<ChunkRow> chunk;            // where a chunk was asked for
+  std::string path;                         // of the file that holds its text
+};
+
+}  // namespace muniment::store
