@@ -20,6 +20,7 @@
 #include "gateway/own_events.hpp"
 #include "gateway/services.hpp"
 #include "gateway/worker_pool.hpp"
+#include "retrieval/embed/embedder.hpp"
 #include "retrieval/service.hpp"
 #include "snapshot/snapshotter.hpp"
 #include "store/appender.hpp"
@@ -169,7 +170,7 @@ Status Daemon::Parts::open_retrieval(const Config& config) {
   retrieval::ServiceOptions options;
   options.place = place;
   options.search.engine.folder = config.data + "/index";
-  options.search.engine.use_lite_folder = config.use_lite;
+  options.search.engine.use_lite_folder = config.use_lite.empty() ? retrieval::use_lite_default_folder() : config.use_lite;
   options.search.search_channels = static_cast<std::size_t>(config.search_threads);
   options.retriever.cache_bytes_max = static_cast<std::size_t>(config.query_cache_bytes);
   ASSIGN_OR_RETURN(retrieval, retrieval::Service::start(std::move(options), {clock, *appender, runs, tail, *files}));

@@ -45,6 +45,7 @@ struct LaneQuery {
   Mode mode = Mode::hybrid;
   Filter filter;
   std::size_t k = 10;                  // candidates wanted after fusion
+  std::size_t shown = 10;              // of which so many are shown at once: fewer lexical hits ask the lane for typos too
   std::string profile;                 // a name of plan/profile.hpp
   bool exact = false;
   bool explain = false;
@@ -61,10 +62,10 @@ struct LaneList {
 
 struct Candidate {
   ChunkId chunk = 0;
-  double confidence = 0;               // 0…1, a monotone map of the fused score
   double score = 0;                    // fused (and reranked locally, where the profile does)
   std::vector<std::pair<std::string, double>> lanes;  // raw score of each lane that found it
   int best_rank = 0;                   // from 1
+  double confidence = 0;               // 0…1: a monotone map of the fused score
 };
 
 struct LaneAnswer {

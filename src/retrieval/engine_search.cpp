@@ -127,7 +127,7 @@ Status Search::add_typo_lane(Lanes& lanes, const std::vector<std::string>& avail
   for (const LaneList& list : answer_.lists) {
     if (list.lane == "lexical") lexical_hits = std::max(lexical_hits, list.hits.size());
   }
-  if (!typo_lane_joins(lanes, lexical_hits, query_.k) || std::find(available.begin(), available.end(), "hash") == available.end()) return success();
+  if (!typo_lane_joins(lanes, lexical_hits, query_.shown) || std::find(available.begin(), available.end(), "hash") == available.end()) return success();
   lanes = with_typo_lane(profile_, lanes);
   for (LaneList& list : answer_.lists) {
     for (const LaneWeight& lane : lanes) {
@@ -153,7 +153,7 @@ void Search::fuse_lists() {
   for (const LaneList& list : answer_.lists) lists.push_back({list.lane, list.weight, list.original, list.hits});
   const std::vector<Fused> fused = fuse(profile_, lists);
   for (std::size_t i = 0; i < std::min(fused.size(), query_.k); ++i) {
-    Candidate candidate{fused[i].chunk, fused[i].score, {}, fused[i].best_rank};
+    Candidate candidate{fused[i].chunk, fused[i].score, {}, fused[i].best_rank, confidence_of(profile_, fused[i].score, lists)};
     for (const auto& [lane, score] : fused[i].lanes) candidate.lanes.emplace_back(lane, score);
     answer_.candidates.push_back(std::move(candidate));
   }

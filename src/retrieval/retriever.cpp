@@ -172,6 +172,7 @@ struct Retriever::Work {
     query.mode = mode;
     query.filter = filter;
     query.k = ranked_max;
+    query.shown = plan.question.top_k;
     query.profile = plan.profile->name;
     query.exact = plan.question.exact;
     query.explain = plan.question.explain;

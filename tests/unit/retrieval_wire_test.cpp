@@ -22,7 +22,7 @@ EngineBatch some_batch() {
 }
 
 LaneQuery some_query() {
-  LaneQuery query{"text", {"a phrase"}, {"lex"}, {"vec"}, {"notes"}, Mode::vector, {}, 17, "muniment-1", true, true};
+  LaneQuery query{"text", {"a phrase"}, {"lex"}, {"vec"}, {"notes"}, Mode::vector, {}, 17, 7, "muniment-1", true, true};
   query.filter = {{{"a", "b"}, {"c"}}, {"d"}, 1, -2, 3};
   return query;
 }

@@ -8,6 +8,7 @@
 #include "gateway/methods/methods.hpp"
 #include "gateway/pointing.hpp"
 #include "gateway/services.hpp"
+#include "retrieval/service.hpp"
 
 namespace muniment::gateway::methods {
 namespace {
@@ -90,7 +91,9 @@ Result<Answer> pointer_resolve(Call& call) {
     ASSIGN_OR_RETURN(run, find_run(call, *run_id));
   }
   const bool critical = call.params["critical"].as_bool().value_or(false);
-  ASSIGN_OR_RETURN(evidence::Outcome outcome, resolve_pointers(call, pointers, run, critical, true));
+  ASSIGN_OR_RETURN(const auto as_of, asof_seq(call));
+  RETURN_IF_ERROR(call.services.retrieval.documents().wait_for_changes(call.deadline));
+  ASSIGN_OR_RETURN(evidence::Outcome outcome, resolve_pointers(call, pointers, run, critical, true, as_of));
   bound_texts(outcome);
   std::string results = results_json(outcome);
   if (outcome.events.empty()) return Answer(Reply{std::move(results), {}});
@@ -101,7 +104,10 @@ Result<Answer> pointer_resolve(Call& call) {
 Result<Answer> pointer_validate(Call& call) {
   if (!call.reader) return Answer(NeedsWorker{});
   ASSIGN_OR_RETURN(const auto pointers, pointers_of(call.params));
-  evidence::Resolver resolver(*call.reader, call.services.files, sight_of(call));
+  RETURN_IF_ERROR(call.services.retrieval.documents().wait_for_changes(call.deadline));
+  evidence::Sight sight = sight_of(call);
+  ASSIGN_OR_RETURN(sight.as_of, asof_seq(call));
+  evidence::Resolver resolver(*call.reader, call.services.files, std::move(sight));
   RETURN_IF_ERROR(resolver.read_ahead(pointers));
   json::Writer out;
   out.begin_object().key("results").begin_array();

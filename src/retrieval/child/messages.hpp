@@ -71,7 +71,7 @@ void members(Archive& archive, T& it) { archive(it.next_seq, it.add, it.close, i
 
 template <typename Archive, Of<LaneQuery> T>
 void members(Archive& archive, T& it) {
-  archive(it.text, it.phrases, it.lexical_expansions, it.vector_expansions, it.corpora, it.mode, it.filter, it.k, it.profile,
+  archive(it.text, it.phrases, it.lexical_expansions, it.vector_expansions, it.corpora, it.mode, it.filter, it.k, it.shown, it.profile,
           it.exact, it.explain);
 }
 
@@ -79,7 +79,7 @@ template <typename Archive, Of<LaneList> T>
 void members(Archive& archive, T& it) { archive(it.lane, it.query, it.original, it.weight, it.hits, it.duration_us); }
 
 template <typename Archive, Of<Candidate> T>
-void members(Archive& archive, T& it) { archive(it.chunk, it.score, it.lanes, it.best_rank); }
+void members(Archive& archive, T& it) { archive(it.chunk, it.score, it.lanes, it.best_rank, it.confidence); }
 
 template <typename Archive, Of<LaneAnswer> T>
 void members(Archive& archive, T& it) {
