@@ -4,6 +4,7 @@
 
 #include "evidence/pointer.hpp"
 #include "gateway/services.hpp"
+#include "retrieval/child/tool_child.hpp"
 #include "retrieval/service.hpp"
 
 namespace muniment::gateway {
@@ -18,8 +19,9 @@ Result<store::CorpusRow> find_corpus(Call& call, std::string_view corpus) {
   return error;
 }
 
-Result<retrieval::DocumentText> read_text(Call&, std::string_view bytes, std::string_view name, std::string_view mime_type) {
-  return retrieval::read_document(bytes, name, mime_type);
+Result<retrieval::DocumentText> read_text(Call& call, std::string_view bytes, std::string_view name, std::string_view mime_type) {
+  const bool plain = retrieval::looks_plain(bytes, name, mime_type);
+  return plain ? retrieval::read_document(bytes, name, mime_type) : retrieval::read_document_apart(bytes, name, mime_type, call.deadline);
 }
 
 std::string mime_type_of(retrieval::Format format) {

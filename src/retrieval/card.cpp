@@ -24,7 +24,7 @@ Card make_card(const store::ChunkInDocument& item, std::string text, const Candi
   card.document = item.document.document;
   card.corpus = item.document.corpus;
   card.title = item.document.title;
-  card.summary = snippet_of(text, words, limits::summary_bytes_max);
+  card.summary = snippet_of(index_text_of(format_named(item.document.format), text), words, limits::summary_bytes_max);
   if (!item.chunk.heading.empty()) card.anchors.push_back(item.chunk.heading);
   card.start = item.chunk.start_byte;
   card.end = item.chunk.end_byte;

@@ -246,7 +246,7 @@ Result<std::optional<EngineChunk>> Indexer::engine_chunk(const store::ChunkInDoc
   EngineChunk chunk;
   chunk.id = static_cast<ChunkId>(item.chunk.chunk_id);
   chunk.corpus = document.corpus;
-  chunk.text = *std::move(text);
+  chunk.text = index_text_of(format_named(document.format), *text);
   chunk.title = document.title;
   chunk.heading = item.chunk.heading;
   chunk.language = document.language;

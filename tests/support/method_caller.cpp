@@ -31,6 +31,7 @@ void MethodCaller::restart() {
 
 void MethodCaller::close() {
   services_.reset();
+  if (tail_) tail_->close();  // wakes the followers
   retrieval_.reset();
   reader_.reset();
   archiver_.reset();

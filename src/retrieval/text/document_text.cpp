@@ -5,6 +5,7 @@
 #include <new>
 
 #include "base/limits.hpp"
+#include "base/utf8.hpp"
 #include "retrieval/text/blocks.hpp"
 #include "retrieval/text/encoding.hpp"
 #include "retrieval/text/excerpt.hpp"
@@ -97,7 +98,19 @@ std::string_view name_of(Format format) {
   return "text";
 }
 
+Format format_named(std::string_view name) {
+  for (const Format format : {Format::markdown, Format::code, Format::html, Format::json, Format::jsonl, Format::pdf}) {
+    if (name_of(format) == name) return format;
+  }
+  return Format::text;
+}
+
 std::string_view chunker_identity() { return "chunk/1"; }
+
+bool looks_plain(std::string_view bytes, std::string_view name, std::string_view mime_type) {
+  if (is_pdf(bytes, name, mime_type) || first_invalid_utf8(bytes) != std::string_view::npos) return false;
+  return format_of(bytes, name, mime_type) != Format::html;
+}
 
 Result<DocumentText> read_document(std::string_view bytes, std::string_view name, std::string_view mime_type) {
   try {

@@ -13,6 +13,7 @@ namespace muniment::retrieval {
 
 enum class Format : std::uint8_t { text, markdown, code, html, json, jsonl, pdf };
 std::string_view name_of(Format format);  // text, markdown, …
+Format format_named(std::string_view name);  // text for a name that is none
 
 // The name and version of how bytes become chunks: part of a revision's hash. A change of a rule is a
 // new version, and re-chunking makes new revisions.
@@ -34,6 +35,10 @@ struct DocumentText {
   std::string encoding;     // as found: UTF-8, UTF-16LE, windows-1252, "UTF-8 (damaged)" where U+FFFD stands for stray bytes
   std::vector<Chunk> chunks;  // in order, never overlapping, never empty; together all text but white space
 };
+
+// Whether it will be read as what it is (text, Markdown, code, JSON in UTF-8): without foreign parsers, which
+// are for a process of their own.
+bool looks_plain(std::string_view bytes, std::string_view name, std::string_view mime_type);
 
 // `name`: the document's path or id, for its extension. `mime_type`: what the sender says, may be empty.
 // Errors: invalid_argument for binary content, saying what it looks like; too_large for more than
