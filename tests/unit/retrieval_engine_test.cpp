@@ -1,9 +1,11 @@
 // The engine with its real parts: both indexes, the hash and lsa embedders, the profiles.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <random>
+#include <thread>
 
 #include "retrieval/embed/embedder.hpp"
 #include "retrieval/engine.hpp"
@@ -417,6 +419,35 @@ TEST_F(EngineTest, AModelThatIsReplacedAnswersUntilTheNextIsFilled) {
   EXPECT_EQ(1U, engine->status().models.size());
   EXPECT_EQ(Errc::conflict, engine->embed_again("notes", chunks, true).error().code);
   EXPECT_EQ(Errc::invalid_argument, engine->set_model({"notes", "no model"}).error().code);
+}
+
+TEST_F(EngineTest, SearchesThatAModelOvertakesAreStillWhole) {
+  auto engine = open();
+  const auto chunks = library(60);
+  index(*engine, batch_of(chunks, 0, 61));
+  std::vector<std::string> models;
+  for (const std::size_t size : {60U, 50U, 40U}) models.push_back(trained_on(library(size), 1));
+  std::atomic<bool> over = false;
+  std::atomic<int> short_ones = 0, answered = 0;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 2; ++i) {
+    threads.emplace_back([&] {
+      LaneQuery query = asking("captain", 20);
+      query.mode = Mode::vector;
+      for (auto searcher = engine->searcher(); !over; ++answered) {
+        const auto answer = (*searcher)->search(query);
+        if (!answer || answer->candidates.size() != 20) ++short_ones;
+      }
+    });
+  }
+  for (int round = 0; round < 6; ++round) {
+    EXPECT_TRUE(engine->set_model({"notes", models[static_cast<std::size_t>(round) % 3]}));
+    EXPECT_TRUE(engine->embed_again("notes", chunks, true));
+    for (const int before = answered; answered < before + 4;) std::this_thread::yield();
+  }
+  over = true;
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(0, short_ones);
 }
 
 }  // namespace
