@@ -109,7 +109,7 @@ Result<std::vector<Hit>> Search::hits_of(std::string_view lane, const std::strin
   const std::size_t wanted = std::max(profile_.candidates, query_.k);
   if (lane == "lexical") {
     identities_.emplace(term_rules);
-    auto hits = reader_.search({text, query_.phrases, {}, false}, query_.filter, wanted);
+    auto hits = reader_.search({text, query_.phrases, {}}, query_.filter, wanted);
     if (!hits) return parts_.judged(std::move(hits).error(), parts_.lexical_folder);
     return hits;
   }
@@ -140,7 +140,7 @@ Status Search::add_typo_lane(Lanes& lanes, const std::vector<std::string>& avail
 // A phrase must occur, whoever found the chunk; only the lexical index knows where it does.
 Status Search::keep_phrases() {
   if (query_.phrases.empty() || query_.mode == Mode::lexical) return success();
-  auto with = reader_.search({{}, query_.phrases, {}, false}, query_.filter, limits::lexical_hits_max);
+  auto with = reader_.search({{}, query_.phrases, {}}, query_.filter, limits::lexical_hits_max);
   if (!with) return parts_.judged(std::move(with).error(), parts_.lexical_folder);
   std::unordered_set<ChunkId> allowed;
   for (const Hit& hit : *with) allowed.insert(hit.chunk);
@@ -161,7 +161,7 @@ void Search::fuse_lists() {
 
 Status Search::count_unfiltered() {
   if (!answer_.candidates.empty() || query_.filter.empty()) return success();
-  auto count = reader_.count_unfiltered({query_.text, query_.phrases, {}, false});
+  auto count = reader_.count_unfiltered({query_.text, query_.phrases, {}});
   if (!count) return parts_.judged(std::move(count).error(), parts_.lexical_folder);
   answer_.unfiltered = *count;
   return success();

@@ -117,7 +117,7 @@ std::vector<Hit> nearest(const std::vector<ChunkId>& chunks, const Vectors& vect
 using MakeEmbedder = std::function<std::unique_ptr<Embedder>(const std::vector<std::string_view>& texts)>;
 
 // Every corpus has a space of its own, as in the engine; searched exactly.
-Lists vector_lists(const IrSet& set, const Work& work, LexicalReader& reader, std::string_view lane, const MakeEmbedder& make) {
+Lists vector_lists(const IrSet& set, const Work& work, const MakeEmbedder& make) {
   std::map<std::string, std::vector<ChunkId>> corpora;
   for (std::size_t i = 0; i < set.documents.size(); i++) corpora[set.documents[i].corpus].push_back(static_cast<ChunkId>(i + 1));
   Lists lists(set.queries.size());
@@ -130,22 +130,20 @@ Lists vector_lists(const IrSet& set, const Work& work, LexicalReader& reader, st
       if (set.queries[i].corpus != corpus) continue;
       const std::string_view text = set.queries[i].text;
       lists[i] = nearest(chunks, vectors, must(embedder->embed({&text, 1}, TextKind::query)).front());
-      discount_short(default_profile(), lane, lists[i], must(reader.words_of(lists[i])));
     }
   }
   return lists;
 }
 
-std::map<std::string, Lists> all_lanes(const IrSet& set, const Work& work) {
+std::map<std::string, Lists> all_lanes(const IrSet& set, const Work& work, LexicalReader& reader) {
   std::map<std::string, Lists> lanes;
-  const auto reader = lexical_reader(set, work);
-  lanes["lexical"] = lexical_lists(set, *reader);
-  lanes["hash"] = vector_lists(set, work, *reader, "hash", [](const auto&) { return make_hash_embedder(); });
-  lanes["lsa"] = vector_lists(set, work, *reader, "lsa", [](const std::vector<std::string_view>& texts) {
+  lanes["lexical"] = lexical_lists(set, reader);
+  lanes["hash"] = vector_lists(set, work, [](const auto&) { return make_hash_embedder(); });
+  lanes["lsa"] = vector_lists(set, work, [](const std::vector<std::string_view>& texts) {
     return must(open_lsa(must(train_lsa(texts, {})).bytes));
   });
   if (!work.use_lite_folder.empty()) {
-    lanes["use-lite"] = vector_lists(set, work, *reader, "use-lite", [&](const auto&) { return must(open_use_lite(work.use_lite_folder)); });
+    lanes["use-lite"] = vector_lists(set, work, [&](const auto&) { return must(open_use_lite(work.use_lite_folder)); });
   }
   return lanes;
 }
@@ -163,13 +161,18 @@ struct Method {
   std::vector<std::string> available;  // lanes
 };
 
-Measured measure(const IrSet& set, const std::map<std::string, Lists>& lanes, const Method& method) {
+Measured measure(const IrSet& set, LexicalReader& reader, const std::map<std::string, Lists>& lanes, const Method& method) {
   const Profile& profile = *must(find_profile(method.profile));
   const auto chosen = choose_lanes(profile, method.choice, method.available);
   Measured measured;
   for (std::size_t i = 0; i < set.queries.size(); i++) {
     std::vector<RankedList> lists;
-    for (const LaneWeight& lane : chosen) lists.push_back({lane.lane, lane.weight, true, lanes.at(std::string(lane.lane))[i]});
+    std::vector<std::vector<Hit>> hits;
+    for (const LaneWeight& lane : chosen) {
+      hits.push_back(lanes.at(std::string(lane.lane))[i]);
+      if (lane.lane != "lexical") discount_short(profile, lane.lane, hits.back(), must(reader.words_of(hits.back())));
+    }
+    for (std::size_t at = 0; at < chosen.size(); at++) lists.push_back({chosen[at].lane, chosen[at].weight, true, hits[at]});
     std::vector<ChunkId> ranking;
     for (const Fused& fused : fuse(profile, lists)) ranking.push_back(fused.chunk);
     measured.ndcg.push_back(bench::ndcg_at_10(ranking, set.queries[i].relevant));
@@ -195,7 +198,8 @@ void report(const IrSet& set, const Method& method, const Measured& measured, co
 
 void run(const std::string& data, const Work& work, const std::string& name) {
   const IrSet set = must(bench::load_ir_set(data + "/" + name, name));
-  const std::map<std::string, Lists> lanes = all_lanes(set, work);
+  const auto reader = lexical_reader(set, work);
+  const std::map<std::string, Lists> lanes = all_lanes(set, work, *reader);
   const bool neural = lanes.contains("use-lite");
   std::vector<Method> methods = {
       {"lexical", "muniment-1", LaneChoice::lexical_only, {"lexical"}},
@@ -211,8 +215,8 @@ void run(const std::string& data, const Work& work, const std::string& name) {
     methods.push_back({"muniment-1: lexical + lsa + use-lite", "muniment-1", LaneChoice::all, {"lexical", "lsa", "use-lite", "hash"}});
     methods.push_back({"kairos: lexical + lsa + use-lite", "kairos", LaneChoice::all, {"lexical", "lsa", "use-lite"}});
   }
-  const Measured lexical = measure(set, lanes, methods.front());
-  for (const Method& method : methods) report(set, method, measure(set, lanes, method), lexical);
+  const Measured lexical = measure(set, *reader, lanes, methods.front());
+  for (const Method& method : methods) report(set, method, measure(set, *reader, lanes, method), lexical);
 }
 
 }  // namespace

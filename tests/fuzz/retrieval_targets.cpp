@@ -1,6 +1,7 @@
 // Bytes that retrieval reads: models out of an artifact, answers of servers, any text, what a child says.
 #include <cmath>
 
+#include "base/limits.hpp"
 #include "base/sha256.hpp"
 #include "base/utf8.hpp"
 #include "fuzz/target.hpp"
@@ -12,6 +13,7 @@
 #include "retrieval/embed/lsa_model.hpp"
 #include "retrieval/embed/unigram_pieces.hpp"
 #include "retrieval/embed/words.hpp"
+#include "retrieval/plan/markup.hpp"
 
 namespace muniment::fuzz {
 namespace {
@@ -129,6 +131,21 @@ std::vector<std::string> message_seeds() {
           "d" + to_wire(document), "f" + std::string(reinterpret_cast<const char*>(&header), sizeof header)};
 }
 
+// A query is refused as the caller's mistake, or what is left of it is plain text that no longer filters by time.
+void try_markup(const std::string& text) {
+  const auto markup = retrieval::parse_markup(text);
+  if (!markup) {
+    require(markup.error().code == Errc::invalid_argument, "a query is refused as something else than invalid");
+    return;
+  }
+  require(markup->text.size() <= text.size(), "a query grows");
+  for (const auto& phrase : markup->phrases) require(text.find('"' + phrase + '"') != std::string::npos, "a phrase was not in the query");
+  if (markup->before) require(text.find("before:") != std::string::npos, "a date comes from nowhere");
+  const auto filter = retrieval::filter_of(*markup);
+  require(filter.all_of.size() <= limits::query_filters_max, "more filters than a query may have");
+  for (const auto& group : filter.all_of) require(!group.empty(), "a filter that nothing passes");
+}
+
 }  // namespace
 
 std::vector<Target> retrieval_targets() {
@@ -139,6 +156,8 @@ std::vector<Target> retrieval_targets() {
        {R"({"data":[{"index":1,"embedding":[1,-0.5e3,2]},{"index":0,"embedding":[0.25,1,0]}]})", R"({"embeddings":[[1,2,3],[4,5,-6e-2]]})", "[[1,2,3],[4,5,6]]",
         R"([{"index":1,"score":0.5},{"index":0,"score":-3}])"}},
       {"child_messages", try_messages, message_seeds()},
+      {"markup", try_markup,
+       {"in:notes port type:markdown tag:\"two words\" run:r1 \"exact words\" before:2026-01-02 after:2026-01-01T10:00:00Z asof:2026-01-10 std::vector"}},
       {"words", try_words, {"readConfigFile in src/base/file.hpp, Crème 東京都 ab a\xff", "ﬁ Ａ e\xcc\x81 x::y_z"}},
   };
 }

@@ -90,7 +90,7 @@ TEST(Profile, TheFirstSetWhoseLanesAreThereIsChosen) {
   const auto chosen = [&](LaneChoice choice, const Strings& available) { return spelled(choose_lanes(muniment, choice, available)); };
   EXPECT_EQ(chosen(LaneChoice::all, {"hash", "lexical", "lsa", "use-lite"}), "lexical=500 lsa=350 use-lite=150 ");
   EXPECT_EQ(chosen(LaneChoice::all, {"hash", "lexical", "lsa"}), "lexical=650 lsa=350 ");
-  EXPECT_EQ(chosen(LaneChoice::all, {"hash", "lexical"}), "lexical=650 hash=350 ");
+  EXPECT_EQ(chosen(LaneChoice::all, {"hash", "lexical"}), "lexical=750 hash=250 ");
   EXPECT_EQ(chosen(LaneChoice::all, {"lexical"}), "lexical=1000 ");
   EXPECT_EQ(chosen(LaneChoice::lexical_only, {"hash", "lexical", "lsa", "use-lite"}), "lexical=1000 ");
   EXPECT_EQ(chosen(LaneChoice::vectors_only, {"hash", "lexical", "lsa", "use-lite"}), "lsa=700 use-lite=300 ");

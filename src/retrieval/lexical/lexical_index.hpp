@@ -30,7 +30,6 @@ struct LexicalQuery {
   std::string text;                       // plain words: no operator in it means anything
   std::vector<std::string> phrases;       // each must occur
   std::string language;                   // of the query's stemmer; empty: told from the text
-  bool feedback = false;                  // adds terms of the best chunks (pseudo-relevance feedback)
 };
 
 inline constexpr std::uint32_t unknown_words = std::numeric_limits<std::uint32_t>::max();

@@ -16,9 +16,9 @@ Profile muniment_1() {
   profile.lane_sets = {
       {{"lexical", .5}, {"http", .5}},
       {{"lexical", .5}, {"lsa", .35}, {"use-lite", .15}},
-      {{"lexical", .65}, {"use-lite", .35}},  // a corpus before its first epoch
+      {{"lexical", .75}, {"use-lite", .25}},  // a corpus before its first epoch
       {{"lexical", .65}, {"lsa", .35}},
-      {{"lexical", .65}, {"hash", .35}},
+      {{"lexical", .75}, {"hash", .25}},
       {{"lexical", 1}},
   };
   profile.typo_lane_weight = .35;
