@@ -117,7 +117,7 @@ std::vector<std::string> message_seeds() {
   answer.candidates = {{9, 0.25, {{"lexical", -1.5}}, 4}};
   answer.lists = {{"lsa", "text", false, 0.35, {{9, 0.5}}, 1}};
   answer.degraded = {"use-lite: not installed"};
-  LaneQuery query{"text", {"a phrase"}, {"lex"}, {"vec"}, {"notes"}, Mode::vector, {{{"a"}}, {"d"}, 1, -2, 3}, 17, "muniment-1", true, true};
+  LaneQuery query{"text", {"a phrase"}, {"lex"}, {"vec"}, {"notes"}, Mode::vector, {{{"a"}}, {"d"}, 1, -2, 3}, 17, 7, "muniment-1", true, true};
   EngineBatch batch;
   batch.add = {{7, "notes", "text", "title", "heading", "en", {{"corpus:notes"}, -5, 3, still_valid}}};
   batch.close = {{3, 41}};
