@@ -117,6 +117,7 @@ inline constexpr std::int64_t document_bytes_max = std::int64_t{256} << 20;   //
 
 // Answers to queries
 inline constexpr std::size_t cards_default = 10;
+inline constexpr std::size_t ranked_cards_max = 100;         // of a query, all its pages together
 inline constexpr std::size_t summary_bytes_max = 600;
 inline constexpr std::size_t explained_hits_max = 50;        // of each list
 inline constexpr std::size_t logged_query_bytes_max = 1'000;

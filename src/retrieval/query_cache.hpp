@@ -1,21 +1,21 @@
-// L1: answers by everything that they are a function of (retriever.hpp, key). Bounded by bytes, the least
-// recently used goes first. The key holds the index' position, so that a stale answer cannot come out of it.
+// A cache bounded by bytes, of which the least recently used goes first. L1 for answers and for rankings: their keys
+// hold everything that they are a function of (retriever.hpp), so that nothing stale can come out of it.
 #pragma once
 
 #include <cstdint>
 #include <list>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 
 namespace muniment::retrieval {
 
-class QueryCache {
+template <typename Value>
+class BoundedCache {
  public:
-  explicit QueryCache(std::size_t bytes_max) : bytes_max_(bytes_max) {}
+  explicit BoundedCache(std::size_t bytes_max) : bytes_max_(bytes_max) {}
 
   struct Counts {
     std::int64_t hits = 0;
@@ -24,24 +24,58 @@ class QueryCache {
     std::int64_t bytes = 0;
   };
 
-  std::shared_ptr<const std::string> find(const std::string& key);
-  void put(const std::string& key, std::string value);
-  Counts counts() const;
+  // nullptr: it is not there (any more).
+  std::shared_ptr<const Value> find(const std::string& key) {
+    const std::lock_guard lock(mutex_);
+    const auto found = by_key_.find(key);
+    if (found == by_key_.end()) {
+      ++counts_.misses;
+      return nullptr;
+    }
+    ++counts_.hits;
+    entries_.splice(entries_.begin(), entries_, found->second);
+    return found->second->value;
+  }
+
+  // `bytes`: what the value takes.
+  void put(const std::string& key, Value value, std::size_t bytes) {
+    bytes += key.size() + bytes_an_entry;
+    if (bytes > bytes_max_) return;
+    auto shared = std::make_shared<const Value>(std::move(value));
+    const std::lock_guard lock(mutex_);
+    if (by_key_.contains(key)) return;  // somebody was faster, with the same
+    while (bytes_ + bytes > bytes_max_) {
+      bytes_ -= entries_.back().bytes;
+      by_key_.erase(entries_.back().key);
+      entries_.pop_back();
+    }
+    bytes_ += bytes;
+    entries_.push_front({key, std::move(shared), bytes});
+    by_key_.emplace(entries_.front().key, entries_.begin());
+  }
+
+  Counts counts() const {
+    const std::lock_guard lock(mutex_);
+    Counts out = counts_;
+    out.entries = static_cast<std::int64_t>(entries_.size());
+    out.bytes = static_cast<std::int64_t>(bytes_);
+    return out;
+  }
 
  private:
   struct Entry {
     std::string key;
-    std::shared_ptr<const std::string> value;
+    std::shared_ptr<const Value> value;
+    std::size_t bytes = 0;
   };
-  static std::size_t bytes_of(const Entry& entry) { return entry.key.size() + entry.value->size() + 128; }
+  static constexpr std::size_t bytes_an_entry = 128;
 
   const std::size_t bytes_max_;
   mutable std::mutex mutex_;
   std::list<Entry> entries_;   // the most recently used first
-  std::unordered_map<std::string_view, std::list<Entry>::iterator> by_key_;
+  std::unordered_map<std::string_view, typename std::list<Entry>::iterator> by_key_;
   std::size_t bytes_ = 0;
-  std::int64_t hits_ = 0;
-  std::int64_t misses_ = 0;
+  Counts counts_;
 };
 
 }  // namespace muniment::retrieval

@@ -19,7 +19,7 @@ namespace muniment::retrieval {
 namespace {
 
 constexpr double feedback_weight = 0.1;        // of a mean of 1, beside scores of 0…1
-constexpr std::size_t ranked_max = 400;        // candidates; however few of them a page shows: equal for all pages
+constexpr std::size_t ranked_max = limits::ranked_cards_max;   // however few of them a page shows: equal for all pages
 constexpr std::size_t hash_digits = 16;        // of the plan, in a cursor
 
 std::string_view name_of(Mode mode) {
@@ -84,24 +84,26 @@ Filter filter_of_plan(const Retriever::Plan& plan) {
   return filter;
 }
 
-// "<rank>.<watermark>.<digits of the plan's hash>"
+// "<rank>.<watermark>.<digits of the plan's hash>.<the ranking's name>"
 struct Cursor {
   std::size_t from = 0;
   std::int64_t watermark = 0;
   std::string hash;
+  std::string ranking;
 };
 
-std::string text_of(const Cursor& cursor) { return fmt::format("{}.{}.{}", cursor.from, cursor.watermark, cursor.hash.substr(0, hash_digits)); }
+std::string text_of(const Cursor& cursor) { return fmt::format("{}.{}.{}.{}", cursor.from, cursor.watermark, cursor.hash.substr(0, hash_digits), cursor.ranking); }
 
 Result<Cursor> parse_cursor(std::string_view text) {
   const Error bad(Errc::invalid_argument, "cursor: not one that evidence.retrieve answered. Leave it out to begin anew.");
-  const std::size_t first = text.find('.'), second = text.find('.', first + 1);
-  if (first == std::string_view::npos || second == std::string_view::npos) return bad;
+  const std::size_t first = text.find('.'), second = text.find('.', first + 1), third = text.find('.', second + 1);
+  if (first == std::string_view::npos || second == std::string_view::npos || third == std::string_view::npos) return bad;
   Cursor out;
   const auto from = std::from_chars(text.data(), text.data() + first, out.from);
   const auto mark = std::from_chars(text.data() + first + 1, text.data() + second, out.watermark);
   if (from.ec != std::errc{} || mark.ec != std::errc{} || from.ptr != text.data() + first || mark.ptr != text.data() + second) return bad;
-  out.hash = text.substr(second + 1);
+  out.hash = text.substr(second + 1, third - second - 1);
+  out.ranking = text.substr(third + 1);
   return out;
 }
 
@@ -148,10 +150,11 @@ Result<Retriever::Plan> Retriever::plan(const Question& question, const Scope& s
       return Error(Errc::invalid_argument, "cursor: it belongs to another query. Send it with the same query, filters and topK.");
     }
     plan.from = cursor.from;
+    plan.ranking = cursor.ranking;
     // The pages of one answer are those of one state of the index.
     if (cursor.watermark != plan.watermark && !plan.as_of) plan.as_of = cursor.watermark - 1;
   }
-  plan.key = fmt::format("{} {} {} {} {} {}", plan.hash, plan.from, plan.as_of.value_or(-2), plan.watermark, documents_.last_change(), question.explain ? 1 : 0);
+  plan.key = fmt::format("{} {} {} {} {} {} {}", plan.hash, plan.from, plan.ranking, plan.as_of.value_or(-2), plan.watermark, documents_.last_change(), question.explain ? 1 : 0);
   return plan;
 }
 
@@ -210,31 +213,59 @@ struct Retriever::Work {
     std::set<std::pair<std::string, std::string>> documents;   // already shown, on this page or before
     std::size_t unverified = 0;
     // Grouped, the pages before decide which documents are new here: the ranks are walked from the first.
-    std::size_t rank = plan.question.by_document ? 0 : plan.from;
-    while (rank < candidates.size() && answer.cards.size() < top_k) {
-      const std::size_t end = std::min(candidates.size(), rank + std::max(top_k + 8, std::size_t{32}));
-      ASSIGN_OR_RETURN(const auto rows, rows_of(rank, end));
-      for (; rank < end && answer.cards.size() < top_k; ++rank) {
-        const auto found = rows.find(candidates[rank].chunk);
+    std::size_t place = plan.question.by_document ? 0 : plan.from;
+    while (place < candidates.size() && answer.cards.size() < top_k) {
+      const std::size_t end = std::min(candidates.size(), place + std::max(top_k + 8, std::size_t{32}));
+      ASSIGN_OR_RETURN(const auto rows, rows_of(place, end));
+      for (; place < end && answer.cards.size() < top_k; ++place) {
+        const auto found = rows.find(candidates[place].chunk);
         if (found == rows.end() || !belongs(found->second)) {
           ++unverified;
           continue;
         }
         const store::ChunkInDocument& item = found->second;
         const bool seen = plan.question.by_document && !documents.emplace(item.document.corpus, item.document.document).second;
-        if (seen || rank < plan.from) continue;
+        if (seen || place < plan.from) continue;
         auto text = read_passage(item, retriever.files_);
         if (!text && text.error().code == Errc::unavailable) return std::move(text).error();
         if (!text) {
           ++unverified;
           continue;
         }
-        answer.cards.push_back(make_card(item, *std::move(text), candidates[rank], words));
+        answer.cards.push_back(make_card(item, *std::move(text), candidates[place], words));
       }
     }
     if (unverified > 0) answer.degraded.push_back(fmt::format("{} hits were left out: they could not be verified", unverified));
-    if (rank < candidates.size()) answer.cursor = text_of({rank, plan.watermark, plan.hash});
+    if (place < candidates.size()) answer.cursor = text_of({place, pages_watermark(), plan.hash, keep_ranking()});
     return success();
+  }
+
+  // A later page is of the state that the first one was of.
+  std::int64_t pages_watermark() const { return plan.ranking.empty() || !plan.as_of ? plan.watermark : *plan.as_of + 1; }
+
+  // The ranking, for the pages to come: lanes may have joined by then, and documents come.
+  std::string keep_ranking() const {
+    if (!plan.ranking.empty()) return plan.ranking;
+    const std::string name = to_hex(sha256(plan.key + " " + joined(lanes.identities, " "))).substr(0, hash_digits);
+    std::size_t bytes = 0;
+    for (const Candidate& candidate : lanes.candidates) bytes += sizeof candidate + candidate.lanes.size() * sizeof(candidate.lanes[0]);
+    retriever.rankings_.put(name, lanes.candidates, bytes);
+    return name;
+  }
+
+  // The ranking that an earlier page was of; otherwise it is worked out (again).
+  Status rank() {
+    if (!plan.ranking.empty()) {
+      if (const auto kept = retriever.rankings_.find(plan.ranking)) {
+        lanes.candidates = *kept;
+        return success();
+      }
+      answer.degraded.push_back("cursor: the ranking was not kept and was worked out again");
+    }
+    ASSIGN_OR_RETURN(lanes, ask(filter_of_plan(plan), plan.question.mode));
+    answer.degraded.insert(answer.degraded.end(), lanes.degraded.begin(), lanes.degraded.end());
+    answer.lanes = lanes.identities;
+    return add_feedback();
   }
 
   Result<std::map<ChunkId, store::ChunkInDocument>> rows_of(std::size_t from, std::size_t end) const {
@@ -298,10 +329,7 @@ struct Retriever::Work {
     answer.watermark = plan.watermark;
     answer.as_of = plan.as_of;
     if (!plan.corpora.empty()) {
-      ASSIGN_OR_RETURN(lanes, ask(filter_of_plan(plan), plan.question.mode));
-      answer.degraded = lanes.degraded;
-      answer.lanes = lanes.identities;
-      RETURN_IF_ERROR(add_feedback());
+      RETURN_IF_ERROR(rank());
       RETURN_IF_ERROR(fill_page());
     }
     if (answer.cards.empty() && plan.from == 0) RETURN_IF_ERROR(explain_nothing());

@@ -76,9 +76,11 @@ class Retriever {
  public:
   struct Options {
     std::size_t cache_bytes_max = 64 << 20;
+    std::size_t rankings_bytes_max = 8 << 20;
   };
   Retriever(Options options, SearchClient& search, DocumentFollower& documents, Indexer& indexer, store::ArtifactFiles& files)
-      : search_(search), documents_(documents), indexer_(indexer), files_(files), cache_(options.cache_bytes_max) {}
+      : search_(search), documents_(documents), indexer_(indexer), files_(files), cache_(options.cache_bytes_max),
+        rankings_(options.rankings_bytes_max) {}
 
   // What the answer is a function of, as text; equal keys have equal answers.
   // Errors: invalid_argument (markup, profile, cursor).
@@ -90,6 +92,7 @@ class Retriever {
     bool unknown_corpus = false;
     std::optional<std::int64_t> as_of;
     std::size_t from = 0;                  // the rank that the page begins at
+    std::string ranking;                   // that the page is one of; empty: the first page
     std::int64_t watermark = 0;
     std::string hash;                      // of the plan but for positions
     std::string key;
@@ -101,7 +104,7 @@ class Retriever {
   // Until the indexes hold the event at `seq`. Errors: deadline_exceeded.
   Status wait_for(std::int64_t seq, Deadline deadline) const;
 
-  QueryCache& cache() { return cache_; }
+  BoundedCache<std::string>& cache() { return cache_; }
 
  private:
   struct Work;   // one answer in the making
@@ -109,7 +112,8 @@ class Retriever {
   DocumentFollower& documents_;
   Indexer& indexer_;
   store::ArtifactFiles& files_;
-  QueryCache cache_;
+  BoundedCache<std::string> cache_;                        // answers, as JSON
+  mutable BoundedCache<std::vector<Candidate>> rankings_;  // of which a next page was promised
 };
 
 }  // namespace muniment::retrieval

@@ -149,7 +149,7 @@ Result<Answer> server_metrics(Call& call) {
   metrics.gauge("database_up", "1 when Postgres answers.", database_state(services, log).up ? 1 : 0);
   metrics.gauge("disk_free_bytes", "Free space where artifacts are kept.", disk.free_bytes);
   metrics.gauge("disk_reserve_bytes", "Space that must stay free.", disk.reserve_bytes);
-  const retrieval::QueryCache::Counts cache = services.retrieval.retriever().cache().counts();
+  const auto cache = services.retrieval.retriever().cache().counts();
   metrics.counter("query_cache_hits_total", "Queries that the cache answered.", cache.hits);
   metrics.counter("query_cache_misses_total", "Queries that were worked out.", cache.misses);
   metrics.gauge("query_cache_bytes", "Memory of cached answers.", cache.bytes);
