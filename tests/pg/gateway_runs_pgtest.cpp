@@ -160,7 +160,7 @@ TEST(Server, SaysWhereItStands) {
   const auto degraded = [&] {
     const Outcome now = log.call("server.status", "{}");
     std::size_t count = 0;
-    for (const json::Value what : now["degraded"]) count += what.string_or("").starts_with("search: ") ? 0 : 1;
+    for (const json::Value what : now["degraded"]) count += what.string_or("").starts_with("search: ") ? std::size_t{0} : std::size_t{1};
     return count;
   };
   EXPECT_EQ(degraded(), 0u);
