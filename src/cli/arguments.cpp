@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "base/json.hpp"
+#include "base/text.hpp"
 
 namespace muniment::cli {
 
@@ -29,6 +29,14 @@ Result<std::string> labels_json(const std::vector<std::string>& words) {
   }
   writer.end_object();
   return std::move(writer).text();
+}
+
+void add_asof(json::Writer& params, const std::string& asof) {
+  if (const auto seq = parse_decimal(asof)) {
+    params.member("asof", *seq);
+  } else if (!asof.empty()) {
+    params.member("asof", asof);
+  }
 }
 
 Result<std::string> absolute_path(const std::string& path) {

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/json.hpp"
 #include "base/result.hpp"
 
 namespace muniment::cli {
@@ -14,6 +15,9 @@ Result<std::string> json_line(std::string_view text);
 
 // {"k":"v", …} of words k=v.
 Result<std::string> labels_json(const std::vector<std::string>& words);
+
+// The member asof, unless there is nothing to add: digits are an event's seq, the rest is a time.
+void add_asof(json::Writer& params, const std::string& asof);
 
 // The daemon has another working folder.
 Result<std::string> absolute_path(const std::string& path);

@@ -1,17 +1,14 @@
 // artifact put | get | list, snapshot take | list, manifest show.
 #include <CLI/CLI.hpp>
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
 
 #include "base/limits.hpp"
 #include "base/text.hpp"
 #include "cli/arguments.hpp"
 #include "cli/commands.hpp"
+#include "cli/download.hpp"
 #include "cli/upload.hpp"
 
 namespace muniment::cli {
@@ -73,42 +70,9 @@ std::string id_of(std::string_view artifact) {
   return std::string(slash == std::string_view::npos ? artifact : artifact.substr(slash + 1));
 }
 
-// Raw, a slice at a time, until the wanted length or the artifact's end.
-Status copy_out(Client& client, const GetOptions& options, int descriptor) {
-  const std::string id = json::quote(id_of(options.artifact));
-  std::int64_t offset = options.offset;
-  std::int64_t left = options.length.value_or(INT64_MAX);
-  while (left > 0) {
-    const std::int64_t length = std::min<std::int64_t>(left, limits::artifact_raw_reply_bytes_max);
-    ASSIGN_OR_RETURN(const Message answer,
-                     client.call("artifact.get",
-                                 fmt::format("{{\"artifact_id\":{},\"offset\":{},\"length\":{},\"encoding\":\"raw\"}}",
-                                             id, offset, length)));
-    RETURN_IF_ERROR(write_all(descriptor, answer.raw, "the bytes"));
-    const auto got = static_cast<std::int64_t>(answer.raw.size());
-    offset += got;
-    left -= got;
-    if (got < length) return success();
-  }
-  return success();
-}
-
 Status get_artifact(Session& session, const GetOptions& options) {
   ASSIGN_OR_RETURN(Client* const client, session.client());
-  if (options.output.empty() || options.output == "-") {
-    if (session.out().terminal()) {
-      return Error(Errc::invalid_argument, "these bytes may hold anything, and this is a terminal. Give -o FILE, "
-                                           "or pipe them into a pager that escapes");
-    }
-    return copy_out(*client, options, STDOUT_FILENO);
-  }
-  const int file = ::open(options.output.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (file < 0) {
-    return Error(Errc::invalid_argument, fmt::format("cannot write {}: {}", options.output, std::strerror(errno)));
-  }
-  Status status = copy_out(*client, options, file);
-  ::close(file);
-  return status;
+  return save_artifact(*client, session.out(), id_of(options.artifact), options.offset, options.length.value_or(INT64_MAX), options.output);
 }
 
 struct ListOptions {

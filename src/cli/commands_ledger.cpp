@@ -164,11 +164,13 @@ Status add_evidence(Session& session, const EvidenceOptions& options) {
 struct PointerOptions {
   std::vector<std::string> pointers;
   std::string run;
+  std::string asof;
   bool critical = false;
 };
 
 void declare_validate(CLI::App& command, PointerOptions& options) {
-  command.add_option("POINTER", options.pointers, "artifact://, manifest://, snap://, run://")->required();
+  command.add_option("POINTER", options.pointers, "ev://, artifact://, manifest://, snap://, run://")->required();
+  command.add_option("--asof", options.asof, "Documents as of this event or time");
 }
 
 void declare_resolve(CLI::App& command, PointerOptions& options) {
@@ -187,6 +189,8 @@ void print_resolved(const Output& out, const json::Value& item) {
                         item["actual_hash"].string_or("nothing").substr(0, 16));
   }
   out.line(text);
+  if (const json::Value current = item["current"]) out.line("  current  " + out.one_line(current.string_or("")));
+  if (item["type"].string_or("") == "evidence" && item["text"]) out.line(out.safe(item["text"].string_or("")));
 }
 
 Status ask_pointers(Session& session, const PointerOptions& options, const std::string& method) {
@@ -199,6 +203,7 @@ Status ask_pointers(Session& session, const PointerOptions& options, const std::
     params.member("run_id", run_id);
   }
   if (options.critical) params.member("critical", true);
+  add_asof(params, options.asof);
   params.end_object();
   ASSIGN_OR_RETURN(const Message answer, session.call(method, params.text()));
   for (const json::Value item : answer.result()["results"]) {

@@ -256,10 +256,7 @@ Status rehydrate(Session& session, const RehydrateOptions& options) {
   ASSIGN_OR_RETURN(const std::string run_id, session.run_id(options.run));
   json::Writer params;
   params.begin_object().member("run_id", run_id);
-  if (!options.asof.empty()) {
-    const bool number = options.asof.find_first_not_of("0123456789") == std::string::npos;
-    number ? params.raw_member("asof", options.asof) : params.member("asof", options.asof);
-  }
+  add_asof(params, options.asof);
   if (!options.path.empty()) params.member("path", options.path);
   params.end_object();
   ASSIGN_OR_RETURN(const Message answer, session.call("run.rehydrate", params.text()));

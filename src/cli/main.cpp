@@ -66,6 +66,9 @@ int run(int argc, char** argv) {
   add_event_commands(app, session);
   add_artifact_commands(app, session);
   add_ledger_commands(app, session);
+  add_ingest_command(app, session);
+  add_query_command(app, session);
+  add_corpus_commands(app, session);
   add_audit_commands(app, session);
   add_import_command(app, session);
   app.add_subcommand("help", "This text, or that of a command: help run show");

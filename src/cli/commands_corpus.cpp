@@ -1,0 +1,251 @@
+// corpus list, document list | get | history | diff | retract, source revoke, feedback.
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "base/limits.hpp"
+#include "base/text.hpp"
+#include "cli/arguments.hpp"
+#include "cli/commands.hpp"
+#include "cli/download.hpp"
+
+namespace muniment::cli {
+namespace {
+
+std::uint64_t count_of(const json::Value& object, std::string_view name) {
+  return static_cast<std::uint64_t>(object[name].as_int().value_or(0));
+}
+
+Status list_corpora(Session& session, const NoOptions&) {
+  ASSIGN_OR_RETURN(const Message answer, session.call("corpus.list", "{}"));
+  if (session.printed_json(answer)) return success();
+  const Output& out = session.out();
+  Table table({"corpus", "documents", "passages", "last event", "owner"});
+  for (const json::Value corpus : answer.result()["corpora"]) {
+    table.add({out.one_line(corpus["corpus"].string_or("")), grouped(count_of(corpus, "documents")), grouped(count_of(corpus, "chunks")),
+               std::to_string(count_of(corpus, "last_seq")), out.one_line(corpus["owner"].string_or(""))});
+  }
+  table.print(out);
+  return success();
+}
+
+struct DocumentOptions {
+  std::string corpus;
+  std::string document;
+  std::string revision;
+  std::string from;
+  std::string to;
+  std::string asof;
+  std::string output;
+  std::string reason;
+  std::string base;
+};
+
+void declare_corpus(CLI::App& command, DocumentOptions& options) { command.add_option("CORPUS", options.corpus, "Which corpus")->required(); }
+
+void declare_document(CLI::App& command, DocumentOptions& options) {
+  declare_corpus(command, options);
+  command.add_option("DOCUMENT", options.document, "Its id")->required();
+}
+
+void declare_get(CLI::App& command, DocumentOptions& options) {
+  declare_document(command, options);
+  command.add_option("--revision", options.revision, "This one; otherwise the current one");
+  command.add_option("--asof", options.asof, "The one that was current then: an event or a time");
+  command.add_option("-o,--output", options.output, "Its bytes, as they came, into this file; - is standard output");
+}
+
+void declare_diff(CLI::App& command, DocumentOptions& options) {
+  declare_document(command, options);
+  command.add_option("--from", options.from, "The older revision; otherwise the one before");
+  command.add_option("--to", options.to, "The newer one; otherwise the current one");
+}
+
+void declare_retract(CLI::App& command, DocumentOptions& options) {
+  declare_document(command, options);
+  command.add_option("--reason", options.reason, "Why")->required();
+  command.add_option("--base", options.base, "Only if this revision is the current one");
+}
+
+std::string params_of(const DocumentOptions& options) {
+  json::Writer out;
+  out.begin_object().member("corpus", options.corpus).member("document", options.document);
+  const std::pair<std::string_view, const std::string&> given[] = {{"revision", options.revision}, {"from", options.from}, {"to", options.to},
+                                                                   {"reason", options.reason},     {"base", options.base}};
+  for (const auto& [name, value] : given) {
+    if (!value.empty()) out.member(name, value);
+  }
+  add_asof(out, options.asof);
+  return std::move(out.end_object()).text();
+}
+
+// Pages of `method` until `next` is no more; each item of result[list] is printed as JSON or becomes a row.
+Status print_pages(Session& session, const std::string& method, std::string params, std::string_view list, const char* next, Table& table,
+                   const std::function<std::vector<std::string>(const json::Value&)>& row) {
+  params.pop_back();  // its closing brace
+  std::string more;
+  do {
+    ASSIGN_OR_RETURN(const Message page, session.call(method, params + more + "}"));
+    for (const json::Value item : page.result()[list]) {
+      if (session.options.json) {
+        session.out().json_line(item.source());
+      } else {
+        table.add(row(item));
+      }
+    }
+    const json::Value cursor = page.result()[next];
+    more = cursor ? fmt::format(",\"{}\":{}", next, cursor.source()) : "";
+  } while (!more.empty());
+  if (!session.options.json) table.print(session.out());
+  return success();
+}
+
+Status list_documents(Session& session, const DocumentOptions& options) {
+  const Output& out = session.out();
+  const Time now = Clock().now();
+  Table table({"document", "revision", "size", "passages", "format", "trust", "ingested", "title"});
+  json::Writer params;
+  params.begin_object().member("corpus", options.corpus).member("limit", limits::page_items_max).end_object();
+  return print_pages(session, "document.list", std::move(params).text(), "documents", "cursor", table,
+                     [&](const json::Value& row) -> std::vector<std::string> {
+                       return {out.one_line(row["document"].string_or("")), out.one_line(row["revision"].string_or("")),
+                               human_size(count_of(row, "size_bytes")), grouped(count_of(row, "chunks")), out.one_line(row["format"].string_or("")),
+                               out.one_line(row["trust"].string_or("")), ago(row["recorded_at"].string_or(""), now),
+                               fit(out.one_line(row["title"].string_or("")), 60)};
+                     });
+}
+
+Status document_history(Session& session, const DocumentOptions& options) {
+  const Output& out = session.out();
+  Table table({"seq", "revision", "size", "passages", "ingested", "until"});
+  return print_pages(session, "document.history", params_of(options), "revisions", "before", table,
+                     [&](const json::Value& row) -> std::vector<std::string> {
+                       const std::string ended = row["ended_by"].string_or("");
+                       return {std::to_string(count_of(row, "seq")), out.one_line(row["revision"].string_or("")), human_size(count_of(row, "size_bytes")),
+                               grouped(count_of(row, "chunks")), row["recorded_at"].string_or(""),
+                               ended.empty() ? out.tone(Tone::green, "current") : fmt::format("{} at {}", ended, count_of(row, "valid_to"))};
+                     });
+}
+
+Status get_document(Session& session, const DocumentOptions& options) {
+  ASSIGN_OR_RETURN(const Message answer, session.call("document.get", params_of(options)));
+  const json::Value row = answer.result()["document"];
+  const Output& out = session.out();
+  if (!options.output.empty()) {
+    ASSIGN_OR_RETURN(Client* const client, session.client());
+    return save_artifact(*client, out, row["artifact_id"].string_or(""), row["start_byte"].as_int().value_or(0), row["size_bytes"].as_int().value_or(0),
+                         options.output);
+  }
+  if (session.printed_json(answer)) return success();
+  out.line(out.tone(Tone::bold, out.one_line(row["title"].string_or(""))));
+  out.line(fmt::format("{}/{}  {}  {}  {}  {}", out.one_line(row["corpus"].string_or("")), out.one_line(row["document"].string_or("")),
+                       out.one_line(row["format"].string_or("")), out.one_line(row["language"].string_or("")), human_size(count_of(row, "size_bytes")),
+                       out.one_line(row["trust"].string_or(""))));
+  std::string tags;
+  for (const json::Value tag : row["tags"]) tags += "  #" + out.one_line(tag.string_or(""));
+  out.line(fmt::format("revision {} of event {}, {}{}", out.one_line(row["revision"].string_or("")), count_of(row, "seq"), row["recorded_at"].string_or(""),
+                       row["ended_by"] ? fmt::format("; {} at {}", row["ended_by"].string_or(""), count_of(row, "valid_to")) : ""));
+  out.line("from " + out.one_line(row["source"].string_or("")) + tags);
+  out.line("");
+  Table table({"passage", "bytes", "hash", "heading"});
+  for (const json::Value chunk : answer.result()["chunks"]) {
+    table.add({out.one_line(chunk["id"].string_or("")), fmt::format("{}–{}", count_of(chunk, "start"), count_of(chunk, "end")),
+               chunk["hash"].string_or("").substr(0, 16), fit(out.one_line(chunk["heading"].string_or("")), 60)});
+  }
+  table.print(out);
+  if (const std::uint64_t more = count_of(answer.result(), "more_chunks"); more > 0) out.line(fmt::format("… and {} more", grouped(more)));
+  return success();
+}
+
+Status diff_document(Session& session, const DocumentOptions& options) {
+  ASSIGN_OR_RETURN(const Message answer, session.call("document.diff", params_of(options)));
+  if (session.printed_json(answer)) return success();
+  const Output& out = session.out();
+  const json::Value result = answer.result();
+  out.line(fmt::format("{} → {}: {} passages unchanged, {} removed, {} added", result["from"] ? out.one_line(result["from"].string_or("")) : "nothing",
+                       out.one_line(result["to"].string_or("")), grouped(count_of(result, "unchanged")), grouped(count_of(result, "removed")),
+                       grouped(count_of(result, "added"))));
+  const auto print_side = [&](const json::Value& chunks, Tone tone, char sign) {
+    for (const json::Value chunk : chunks) {
+      out.line(out.tone(tone, fmt::format("{} {}  {}–{}  {}", sign, out.one_line(chunk["id"].string_or("")), count_of(chunk, "start"), count_of(chunk, "end"),
+                                          fit(out.one_line(chunk["heading"].string_or("")), 60))));
+    }
+  };
+  print_side(result["only_left"], Tone::red, '-');
+  print_side(result["only_right"], Tone::green, '+');
+  return success();
+}
+
+Status retract_document(Session& session, const DocumentOptions& options) {
+  ASSIGN_OR_RETURN(const Message answer, session.call("document.retract", params_of(options)));
+  if (session.printed_json(answer)) return success();
+  const json::Value result = answer.result();
+  session.out().line(fmt::format("{}/{} at {} retracted  seq {}", session.out().one_line(result["corpus"].string_or("")),
+                                 session.out().one_line(result["document"].string_or("")), session.out().one_line(result["revision"].string_or("")),
+                                 count_of(result, "seq")));
+  return success();
+}
+
+struct RevokeOptions {
+  std::string source;
+  std::string reason;
+};
+
+void declare_revoke(CLI::App& command, RevokeOptions& options) {
+  command.add_option("SOURCE", options.source, "As document get shows it: a URL, file://FOLDER, …")->required();
+  command.add_option("--reason", options.reason, "Why")->required();
+}
+
+Status revoke_source(Session& session, const RevokeOptions& options) {
+  json::Writer params;
+  params.begin_object().member("source", options.source).member("reason", options.reason).end_object();
+  ASSIGN_OR_RETURN(const Message answer, session.call("source.revoke", params.text()));
+  if (session.printed_json(answer)) return success();
+  session.out().line(fmt::format("revoked with {} revisions  seq {}", grouped(count_of(answer.result(), "documents")), count_of(answer.result(), "seq")));
+  return success();
+}
+
+struct FeedbackOptions {
+  std::string pointer;
+  double score = 0;
+  std::string by = "human";
+  std::string name;
+  std::string comment;
+};
+
+void declare_feedback(CLI::App& command, FeedbackOptions& options) {
+  command.add_option("POINTER", options.pointer, "The card's")->required();
+  command.add_option("SCORE", options.score, "From -1, misleading, to 1, just right")->required()->check(CLI::Range(-1.0, 1.0));
+  command.add_option("--by", options.by, "human, model or code")->check(CLI::IsMember({"human", "model", "code"}))->capture_default_str();
+  command.add_option("--name", options.name, "What is judged; otherwise relevance");
+  command.add_option("--comment", options.comment, "In words");
+}
+
+Status give_feedback(Session& session, const FeedbackOptions& options) {
+  json::Writer params;
+  params.begin_object().member("pointer", options.pointer).member("value", options.score).member("by", options.by);
+  if (!options.name.empty()) params.member("name", options.name);
+  if (!options.comment.empty()) params.member("comment", options.comment);
+  params.end_object();
+  ASSIGN_OR_RETURN(const Message answer, session.call("feedback.record", params.text()));
+  if (session.printed_json(answer)) return success();
+  session.out().line(fmt::format("recorded  seq {}", count_of(answer.result(), "seq")));
+  return success();
+}
+
+}  // namespace
+
+void add_corpus_commands(CLI::App& app, Session& session) {
+  CLI::App& corpus = add_group(app, "corpus", "Collections of documents");
+  add_command<NoOptions>(session, corpus, "list", "Those that you may see", nullptr, list_corpora);
+  CLI::App& document = add_group(app, "document", "Documents, their revisions and passages");
+  add_command<DocumentOptions>(session, document, "list", "The current ones of a corpus", declare_corpus, list_documents);
+  add_command<DocumentOptions>(session, document, "get", "A revision and its passages, or its bytes", declare_get, get_document);
+  add_command<DocumentOptions>(session, document, "history", "Its revisions, newest first", declare_document, document_history);
+  add_command<DocumentOptions>(session, document, "diff", "Which passages differ", declare_diff, diff_document);
+  add_command<DocumentOptions>(session, document, "retract", "Gone from the next query, still there as of before", declare_retract, retract_document);
+  CLI::App& source = add_group(app, "source", "Where documents come from");
+  add_command<RevokeOptions>(session, source, "revoke", "Take out all that came from it, and what was derived", declare_revoke, revoke_source);
+  add_command<FeedbackOptions>(session, app, "feedback", "Say how relevant a card was", declare_feedback, give_feedback);
+}
+
+}  // namespace muniment::cli

@@ -1,0 +1,211 @@
+// query: a question in, cards out; with --full the passages behind them, verified.
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "base/text.hpp"
+#include "cli/arguments.hpp"
+#include "cli/commands.hpp"
+#include "cli/output.hpp"
+
+namespace muniment::cli {
+namespace {
+
+struct QueryOptions {
+  std::vector<std::string> words;
+  std::string corpus;
+  std::string asof;
+  std::string mode;
+  std::string group;
+  std::string profile;
+  std::string cursor;
+  std::vector<std::string> trust;
+  std::size_t count = 5;
+  bool explain = false;
+  bool full = false;
+};
+
+void declare_query(CLI::App& command, QueryOptions& options) {
+  command.add_option("TEXT", options.words, "The question; knows in: type: tag: run: before: after: asof: and \"phrases\"")->required();
+  command.add_option("--corpus", options.corpus, "Only this corpus");
+  command.add_option("--asof", options.asof, "As of this event or time");
+  command.add_option("-k,--count", options.count, "At most so many cards")->check(CLI::Range(1, 100))->capture_default_str();
+  command.add_option("--mode", options.mode, "hybrid, lexical or vector")->check(CLI::IsMember({"hybrid", "lexical", "vector"}));
+  command.add_option("--group", options.group, "chunk, or document: the best card of each")->check(CLI::IsMember({"chunk", "document"}));
+  command.add_option("--trust", options.trust, "Only this trust; quarantined is never found otherwise")
+      ->check(CLI::IsMember({"trusted", "untrusted", "quarantined"}))
+      ->allow_extra_args(false);
+  command.add_option("--profile", options.profile, "A profile by name");
+  command.add_option("--cursor", options.cursor, "Of the page before");
+  command.add_flag("--explain", options.explain, "How each card was found");
+  command.add_flag("--full", options.full, "Resolve the cards and print their passages");
+}
+
+std::string query_params(const QueryOptions& options) {
+  json::Writer out;
+  out.begin_object().key("queries").begin_array().begin_object().member("query", joined(options.words, " "));
+  if (!options.corpus.empty()) out.member("corpus", options.corpus);
+  if (!options.cursor.empty()) out.member("cursor", options.cursor);
+  out.end_object().end_array().member("topK", options.count);
+  if (!options.mode.empty()) out.member("mode", options.mode);
+  if (!options.group.empty()) out.member("group", options.group);
+  if (!options.profile.empty()) out.member("profile", options.profile);
+  if (!options.trust.empty()) out.key("filters").begin_object().member("trust", options.trust).end_object();
+  add_asof(out, options.asof);
+  if (options.explain) out.member("explain", true);
+  return std::move(out.end_object()).text();
+}
+
+constexpr std::size_t summary_lines_max = 3;
+
+// At most three lines of `width` columns, broken at blanks, each behind `indent`.
+void print_wrapped(const Output& out, const std::string& text, const std::string& indent, std::size_t width) {
+  std::string line;
+  std::size_t columns = 0, printed = 0;
+  const auto flush = [&] {
+    if (columns > 0) out.line(indent + line);
+    ++printed;
+    line.clear();
+    columns = 0;
+  };
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find(' ', at), text.size());
+    const std::string_view word = std::string_view(text).substr(at, end - at);
+    const std::size_t wide = columns_of(word);
+    const bool last = printed + 1 == summary_lines_max;
+    if (columns > 0 && columns + 1 + wide + (last ? 2 : 0) > width) {
+      if (last) line += " …";
+      flush();
+      if (last) return;
+    }
+    if (columns > 0) line += ' ';
+    line += word;
+    columns += wide + (columns > 0 ? 1 : 0);
+    at = end + 1;
+  }
+  flush();
+}
+
+// Why there are no cards, and what to do.
+std::string why_empty(const json::Value& result, const QueryOptions& options) {
+  const std::string reason = result["reason"].string_or("");
+  const std::string count = grouped(static_cast<std::uint64_t>(result["count"].as_int().value_or(0)));
+  if (reason == "unknown_corpus") return "no such corpus" + (options.corpus.empty() ? "" : ": " + options.corpus) + ". See: muniment corpus list";
+  if (reason == "filtered_out") return "the filters took out all that fit (" + count + ")";
+  if (reason == "all_quarantined") return "all that fit is quarantined (" + count + "); --trust quarantined shows it";
+  if (reason == "index_behind") return "the index is behind by " + count + " events; ask again";
+  return reason == "no_match" ? "nothing fits" : reason;
+}
+
+void print_passage(const Output& out, const json::Value& found) {
+  if (found["text"]) {
+    std::string text = found["text"].string_or("");
+    text.push_back('\n');
+    std::string_view rest = text;
+    while (const auto line = take_line(rest)) {
+      if (!rest.empty() || !line->empty()) out.line("    " + out.tone(Tone::dim, "│ ") + out.safe(line->ends_with('\n') ? line->substr(0, line->size() - 1) : *line));
+    }
+  }
+  if (found["ok"].as_bool().value_or(false)) {
+    out.line("    " + out.tone(Tone::green, "verified") + "  sha256 " + found["expected_hash"].string_or("").substr(0, 16));
+  } else {
+    out.line("    " + out.tone(Tone::red, found["reason"].string_or("?")) + "  " + out.one_line(found["detail"].string_or("")));
+  }
+}
+
+// A path of headings without the title, with which it often begins.
+std::string below(std::string_view title, std::string_view heading) {
+  constexpr std::string_view separator = " › ";
+  if (heading == title) return {};
+  const bool begins = heading.starts_with(title) && heading.substr(title.size()).starts_with(separator);
+  return std::string(begins ? heading.substr(title.size() + separator.size()) : heading);
+}
+
+void print_card(const Output& out, const json::Value& card, std::size_t rank, bool explain) {
+  const std::size_t width = std::min<std::size_t>(out.width() - 4, 120);
+  std::string head = fmt::format("{:>2}  {}", rank, out.tone(Tone::bold, out.one_line(card["title"].string_or(""))));
+  for (const json::Value anchor : card["anchors"]) {
+    if (const std::string place = below(card["title"].string_or(""), anchor.string_or("")); !place.empty()) {
+      head += out.tone(Tone::dim, " › " + out.one_line(place));
+    }
+  }
+  head += out.tone(Tone::dim, fmt::format("  {:.2f}", card["confidence"].as_double().value_or(0)));
+  out.line(head);
+  print_wrapped(out, out.one_line(card["summary"].string_or("")), "    ", width);
+  std::string tail = "    " + out.tone(Tone::cyan, out.one_line(card["id"].string_or("")));
+  const std::string trust = card["trust"].string_or("");
+  if (trust != "untrusted") tail += "  " + out.tone(trust == "trusted" ? Tone::green : Tone::loud, out.one_line(trust));
+  if (!card["current"].as_bool().value_or(true)) tail += "  " + out.tone(Tone::yellow, "no longer current");
+  out.line(tail);
+  if (!explain) return;
+  std::string scores;
+  for (const json::Value score : card["scores"]) scores += fmt::format("  {} {:.4g}", out.one_line(score.key()), score.as_double().value_or(0));
+  out.line(out.tone(Tone::dim, fmt::format("    score {:.4g}{}", card["score"].as_double().value_or(0), scores)));
+}
+
+// The passages of the cards, by pointer. Documents are resolved as of when they were asked for: what was then is no mistake.
+Result<Message> resolve_cards(Session& session, const json::Value& result) {
+  json::Writer params;
+  params.begin_object().key("pointers").begin_array();
+  for (const json::Value card : result["cards"]) params.string(card["id"].string_or(""));
+  params.end_array();
+  if (const auto asof = result["asof"].as_int()) params.member("asof", *asof);
+  return session.call("pointer.resolve", params.end_object().text());
+}
+
+void print_foot(const Output& out, const json::Value& result, const QueryOptions& options) {
+  for (const json::Value part : result["degraded"]) out.line(out.tone(Tone::yellow, "degraded  ") + out.one_line(part.string_or("")));
+  if (const json::Value cursor = result["cursor"]) out.line(out.tone(Tone::dim, "more: --cursor " + out.one_line(cursor.string_or(""))));
+  if (!options.explain) return;
+  std::string lanes;
+  for (const json::Value lane : result["lanes"]) lanes += (lanes.empty() ? "" : ", ") + out.one_line(lane.string_or(""));
+  out.line(out.tone(Tone::dim, fmt::format("profile {}  plan {}  index at {}", out.one_line(result["profile"].string_or("")),
+                                           result["plan_hash"].string_or("").substr(0, 16), result["watermark"].as_int().value_or(-1))));
+  out.line(out.tone(Tone::dim, "lanes   " + lanes));
+  for (const json::Value list : result["explain"]["lists"]) {
+    out.line(out.tone(Tone::dim, fmt::format("list    {}  weight {:.2f}  {} hits  {} µs  {}", out.one_line(list["lane"].string_or("")),
+                                             list["weight"].as_double().value_or(0), list["hits"].size(), list["duration_us"].as_int().value_or(0),
+                                             out.one_line(list["query"].string_or("")))));
+  }
+}
+
+Status query(Session& session, const QueryOptions& options) {
+  ASSIGN_OR_RETURN(const Message answer, session.call("evidence.retrieve", query_params(options)));
+  if (!options.full && session.printed_json(answer)) return success();
+  const json::Value result = *answer.result()["results"].begin();
+  const Output& out = session.out();
+  std::optional<Message> resolved;
+  std::vector<json::Value> passages;
+  if (options.full && result["cards"].size() > 0) {
+    ASSIGN_OR_RETURN(resolved, resolve_cards(session, result));
+    for (const json::Value found : resolved->result()["results"]) passages.push_back(found);
+  }
+  for (const json::Value& found : passages) {
+    if (!found["ok"].as_bool().value_or(false)) session.exit_code = exit_refused;
+  }
+  if (session.options.json) {
+    out.json_line(answer.result().source());
+    if (resolved) out.json_line(resolved->result().source());
+    return success();
+  }
+  std::size_t rank = 0;
+  for (const json::Value card : result["cards"]) {
+    if (rank > 0) out.line("");
+    print_card(out, card, rank + 1, options.explain);
+    if (rank < passages.size()) print_passage(out, passages[rank]);
+    ++rank;
+  }
+  if (rank == 0) out.line(out.one_line(why_empty(result, options)));
+  print_foot(out, result, options);
+  return success();
+}
+
+}  // namespace
+
+void add_query_command(CLI::App& app, Session& session) {
+  add_command<QueryOptions>(session, app, "query", "Ask the corpora; cards come back", declare_query, query);
+}
+
+}  // namespace muniment::cli
