@@ -7,6 +7,7 @@
 #include "retrieval/card.hpp"
 #include "retrieval/child/search_client.hpp"
 #include "retrieval/model_trainer.hpp"
+#include "retrieval/text/document_text.hpp"
 
 namespace muniment::retrieval {
 namespace {
