@@ -1,4 +1,6 @@
 // What the follower "document" writes: revisions and their chunks, and what ends them.
+#include <fmt/format.h>
+
 #include "store/followed_rows.hpp"
 
 namespace muniment::store {
@@ -91,7 +93,7 @@ struct CorpusWriter {
   void operator()(const FeedbackRow& row) {
     const Citation passage = row.passage.value_or(Citation{});
     query(connection, work, "feedback_put", put_feedback,
-          params().integer(row.seq).text(row.pointer).text(std::to_string(row.value)).text(row.actor).text(passage.corpus)
+          params().integer(row.seq).text(row.pointer).text(fmt::format("{}", row.value)).text(row.actor).text(passage.corpus)
               .text(passage.document).text(passage.revision).integer(passage.number));
   }
 };

@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -96,6 +97,24 @@ Result<std::string> ArtifactRoot::read(const std::string& relative, std::int64_t
   if (status.st_size > bytes_max) return Error(Errc::too_large, relative + ": too large");
   std::string bytes;
   RETURN_IF_ERROR(stream(file, relative, [&](std::string_view block) { bytes += block; }));
+  return bytes;
+}
+
+Result<std::string> ArtifactRoot::read_span(const std::string& relative, std::int64_t start, std::int64_t size) const {
+  struct stat status {};
+  ASSIGN_OR_RETURN(const Descriptor file, open_below(descriptor_, relative, status));
+  start = std::max<std::int64_t>(start, 0);
+  size = std::clamp<std::int64_t>(size, 0, std::max<std::int64_t>(status.st_size - start, 0));
+  std::string bytes(static_cast<std::size_t>(size), '\0');
+  std::size_t have = 0;
+  while (have < bytes.size()) {
+    const ssize_t got = ::pread(file.number(), bytes.data() + have, bytes.size() - have, start + static_cast<std::int64_t>(have));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return failure(relative, errno);
+    if (got == 0) break;
+    have += static_cast<std::size_t>(got);
+  }
+  bytes.resize(have);
   return bytes;
 }
 

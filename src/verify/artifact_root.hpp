@@ -27,6 +27,8 @@ class ArtifactRoot {
   // file), unavailable when it could not be read.
   Result<FileFacts> facts(const std::string& relative) const;
   Result<std::string> read(const std::string& relative, std::int64_t bytes_max) const;
+  // `size` bytes from `start` on, or as many as there are.
+  Result<std::string> read_span(const std::string& relative, std::int64_t start, std::int64_t size) const;
   bool exists(const std::string& relative) const;
   const std::string& path() const { return path_; }
 

@@ -45,6 +45,11 @@ constexpr std::array check_texts{
     CheckText{Check::claim, "claim", "the claim table does not say what the claim events say"},
     CheckText{Check::evidence, "evidence", "the evidence table does not say what the evidence.recorded event says"},
     CheckText{Check::evidence_link, "evidence_link", "the evidence_link table does not say what the evidence.linked event says"},
+    CheckText{Check::corpus, "corpus", "the corpus table does not say what the events of its documents say"},
+    CheckText{Check::document, "document", "the document table does not say what the events of this document say"},
+    CheckText{Check::chunk, "chunk", "the chunk table does not say what the document.revised event says of this passage"},
+    CheckText{Check::passage, "passage", "the bytes of this passage are not those that the document.revised event hashed"},
+    CheckText{Check::feedback, "feedback", "the feedback table does not say what the feedback.recorded event says"},
     CheckText{Check::run_table, "run_table", "the run table does not say what the run's events say"},
     CheckText{Check::value_size, "value_size", "a value is over 64 KiB, which no CHECK of the tables allows"},
 };
@@ -70,6 +75,10 @@ std::string next_of(const Finding& finding) {
   switch (finding.check) {
     case Check::artifact_file:
     case Check::artifact_hash: return fmt::format("muniment recover {}", finding.run_id);
+    case Check::corpus:
+    case Check::document:
+    case Check::chunk:
+    case Check::feedback:
     case Check::run_table: return "muniment rebuild";
     case Check::snapshot_hash:
     case Check::snapshot_fold: return fmt::format("muniment snapshot list --run {}", finding.run_id);
@@ -94,6 +103,7 @@ std::string next_of(const Finding& finding) {
     case Check::claim:
     case Check::evidence:
     case Check::evidence_link:
+    case Check::passage:
     case Check::value_size: break;
   }
   if (finding.seq < 0) return "muniment doctor";

@@ -39,6 +39,11 @@ enum class Check : std::uint8_t {
   claim,
   evidence,
   evidence_link,
+  corpus,
+  document,
+  chunk,
+  passage,
+  feedback,
   run_table,
   value_size,
 };

@@ -4,28 +4,29 @@
 
 namespace muniment::verify {
 
-Result<History> History::open(Connection& connection, const Log& log, SignedLog& signatures, TileFiles* tiles, const SavedState* resumed,
-                              Findings& findings) {
+Result<History> History::open(Connection& connection, const Log& log, const ArtifactRoot& root, SignedLog& signatures, TileFiles* tiles,
+                              const SavedState* resumed, Findings& findings) {
   ASSIGN_OR_RETURN(RowSources rows, database_rows(connection, log));
   ASSIGN_OR_RETURN(Tables tables, Tables::open(std::move(rows), log, resumed != nullptr ? Extent::part : Extent::all, findings));
   ASSIGN_OR_RETURN(Cursor checkpoints,
                    Cursor::open(connection, "checkpoints",
                                 fmt::format("SELECT size, root, edge FROM checkpoint WHERE log_no = {} AND size >= {} ORDER BY size", log.log_no, log.from)));
-  History history(connection, log, signatures, tiles, findings, std::move(tables), std::move(checkpoints));
+  History history(connection, log, root, signatures, tiles, findings, std::move(tables), std::move(checkpoints));
   if (resumed != nullptr) {
     history.resume(*resumed);
   } else {
     RETURN_IF_ERROR(history.runs_.open(connection));
+    RETURN_IF_ERROR(history.corpora_.open(connection));
   }
   RETURN_IF_ERROR(history.advance_checkpoint());
   RETURN_IF_ERROR(history.check_points());
   return history;
 }
 
-History::History(Connection& connection, const Log& log, SignedLog& signatures, TileFiles* tiles, Findings& findings, Tables tables,
-                 Cursor checkpoints)
+History::History(Connection& connection, const Log& log, const ArtifactRoot& root, SignedLog& signatures, TileFiles* tiles,
+                 Findings& findings, Tables tables, Cursor checkpoints)
     : connection_(connection), log_(log), signatures_(signatures), tiles_(tiles), findings_(findings), tables_(std::move(tables)),
-      runs_(log, findings), life_(log, findings), checkpoints_(std::move(checkpoints)) {}
+      runs_(log, findings), corpora_(log, root, findings), life_(log, findings), checkpoints_(std::move(checkpoints)) {}
 
 void History::resume(const SavedState& state) {
   resumed_ = true;
@@ -87,6 +88,7 @@ void History::resolve(SeenEvent& event, const Waiting& waiting) {
 Status History::tell(const SeenEvent& event, const Telling& telling) {
   if (telling.type.starts_with("run.")) runs_.see(event, telling);
   if (event.run_no == 0 && telling.type == "key.rotated") signatures_.see({event.seq, telling.recorded_at, std::string(telling.json())});
+  RETURN_IF_ERROR(corpora_.see(connection_, event, telling));
   return tables_.see(event, telling);
 }
 
@@ -127,8 +129,10 @@ Status History::finish() {
   }
   RETURN_IF_ERROR(tables_.finish());
   if (!resumed_) RETURN_IF_ERROR(runs_.finish(connection_));
+  if (!resumed_) RETURN_IF_ERROR(corpora_.finish(connection_));
   counts_.runs = static_cast<std::int64_t>(life_.heads().size()) - 1;
   counts_.tables = tables_.counts();
+  counts_.corpora = corpora_.counts();
   counts_.halted_without_reason = runs_.halted_without_reason();
   counts_.root = tree_.root();
   return success();

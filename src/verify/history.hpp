@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "verify/corpus_tables.hpp"
 #include "verify/finding.hpp"
 #include "verify/hashing.hpp"
 #include "verify/postgres.hpp"
@@ -30,14 +31,15 @@ struct HistoryCounts {
   std::array<std::int64_t, 4> origins{};
   std::vector<std::int64_t> redacted;
   TableCounts tables;
+  CorpusCounts corpora;
   Hash root{};
 };
 
 class History {
  public:
   // `tiles`: nullptr when there are none to look at. `resumed`: what an earlier verify saw; the log begins there.
-  static Result<History> open(Connection& connection, const Log& log, SignedLog& signatures, TileFiles* tiles,
-                              const SavedState* resumed, Findings& findings);
+  static Result<History> open(Connection& connection, const Log& log, const ArtifactRoot& root, SignedLog& signatures,
+                              TileFiles* tiles, const SavedState* resumed, Findings& findings);
 
   Status add(Span&& span);
   Status finish();  // after the last span
@@ -54,8 +56,8 @@ class History {
     std::string root, edge;
   };
 
-  History(Connection& connection, const Log& log, SignedLog& signatures, TileFiles* tiles, Findings& findings, Tables tables,
-          Cursor checkpoints);
+  History(Connection& connection, const Log& log, const ArtifactRoot& root, SignedLog& signatures, TileFiles* tiles,
+          Findings& findings, Tables tables, Cursor checkpoints);
   void resume(const SavedState& state);
   Status advance_checkpoint();
   Status check_points();
@@ -69,6 +71,7 @@ class History {
   Findings& findings_;
   Tables tables_;
   RunTable runs_;
+  CorpusTables corpora_;
   RunLife life_;
   Cursor checkpoints_;
   std::optional<Point> checkpoint_;  // the next one; none are left when empty

@@ -35,7 +35,8 @@ constexpr const char* take_role_of_auditor = R"(
       SELECT FROM pg_class t
       WHERE t.relnamespace = e.relnamespace
         AND t.relname IN ('log_head', 'event', 'checkpoint', 'checkpoint_note', 'run', 'artifact', 'manifest', 'snapshot',
-                          'claim', 'evidence', 'evidence_link', 'follower', 'archived_partition')
+                          'claim', 'evidence', 'evidence_link', 'corpus', 'document', 'chunk', 'feedback', 'follower',
+                          'archived_partition')
         AND (NOT has_table_privilege(a.oid, t.oid, 'SELECT')
              OR t.relrowsecurity AND (
                 NOT EXISTS (SELECT FROM pg_policy p WHERE p.polrelid = t.oid AND p.polpermissive AND p.polcmd IN ('r', '*')

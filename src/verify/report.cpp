@@ -67,6 +67,7 @@ void write_counts(json::Writer& out, const Report& report) {
   out.member("manifests", history.tables.manifests).member("snapshots", history.tables.snapshots);
   out.member("snapshots_folded", report.snapshots.folded).member("snapshots_erased", report.snapshots.erased);
   out.member("claims", history.tables.claims).member("evidence", history.tables.evidence);
+  out.member("documents", history.corpora.revisions).member("passages", history.corpora.passages);
   out.member("checkpoints", history.checkpoints).member("signed_checkpoints", report.signatures.checkpoints);
   out.member("tiles", report.tiles.files).member("redacted", history.redacted.size());
   out.member("unknown_files", report.files.unknown).member("files_in_flight", report.files.in_flight);

@@ -9,9 +9,10 @@ namespace muniment::verify {
 namespace {
 
 // Types whose body is read while the log is scanned; `run.` ones too.
-constexpr std::array<std::string_view, 10> telling_types{
-    "artifact.redacted", "artifact.stored",   "claim.decided",     "claim.recorded", "event.redacted",
-    "evidence.linked",   "evidence.recorded", "key.rotated",       "manifest.recorded", "snapshot.taken"};
+constexpr std::array<std::string_view, 14> telling_types{
+    "artifact.redacted", "artifact.stored", "claim.decided",   "claim.recorded",    "document.retracted",
+    "document.revised",  "event.redacted",  "evidence.linked", "evidence.recorded", "feedback.recorded",
+    "key.rotated",       "manifest.recorded", "snapshot.taken", "source.revoked"};
 
 constexpr std::int64_t schema_version_max = 32'767;
 

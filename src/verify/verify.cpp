@@ -8,6 +8,7 @@
 #include "base/limits.hpp"
 #include "verify/log.hpp"
 #include "verify/parallel.hpp"
+#include "verify/passages.hpp"
 #include "verify/saved_state.hpp"
 #include "verify/shared_snapshot.hpp"
 #include "verify/span_queue.hpp"
@@ -37,7 +38,7 @@ class Verification {
     if (resumed_) signatures.resume(*resumed_);
     RETURN_IF_ERROR(signatures.open_stored(snapshot_.holder(), log_.log_no, log_.from));
     ASSIGN_OR_RETURN(std::optional<TileFiles> tiles, open_tiles(signatures.published()));
-    ASSIGN_OR_RETURN(History history, History::open(snapshot_.holder(), log_, signatures, tiles ? &*tiles : nullptr,
+    ASSIGN_OR_RETURN(History history, History::open(snapshot_.holder(), log_, root, signatures, tiles ? &*tiles : nullptr,
                                                     resumed_ ? &*resumed_ : nullptr, findings_));
     const std::int64_t signed_size = signatures.newest_size_within(log_.upto + 1);
     save_at_ = signed_size >= log_.from ? signed_size : log_.upto + 1;
@@ -93,7 +94,7 @@ class Verification {
     log_.run_ids = resumed_->run_ids;
     report_.not_checked.push_back(fmt::format("events below {}, their rows, files, snapshots and tiles, and checkpoints of smaller sizes (verified {})",
                                               resumed_->size, format_time(resumed_->saved_at)));
-    report_.not_checked.insert(report_.not_checked.end(), {"the fold of snapshots of runs that began before", "the run table", "unknown files"});
+    report_.not_checked.insert(report_.not_checked.end(), {"the fold of snapshots of runs that began before", "the run table", "corpora", "unknown files"});
     if (log_.upto + 1 < resumed_->size) {
       findings_.add({Check::log_rolled_back, log_.upto + 1, "", fmt::format("a log of at least {} events", resumed_->size),
                      fmt::format("a log of {} events", log_.upto + 1)});
@@ -108,6 +109,10 @@ class Verification {
     if (!resumed_) {
       progress("unknown files", 0, 0);
       RETURN_IF_ERROR(check_unknown_files(files, report_.files));
+    }
+    if (!resumed_) {
+      progress("passages", 0, report_.history.corpora.passages);
+      RETURN_IF_ERROR(check_passages(files, options_.jobs));
     }
     progress("snapshots", 0, report_.history.tables.snapshots);
     return check_snapshots({snapshot_, log_, root, options_.archive, history.redacted_artifacts(), findings_}, options_.jobs, report_.snapshots);
