@@ -123,6 +123,15 @@ inline constexpr std::size_t explained_hits_max = 50;        // of each list
 inline constexpr std::size_t logged_query_bytes_max = 1'000;
 inline constexpr std::size_t logged_cards_max = 100;         // of all queries of a request
 
+// Context packs; their manifest fits into manifest_bytes_max
+inline constexpr std::size_t pack_tokens_default = 4'000;
+inline constexpr std::size_t pack_bytes_max = 128 * 1024;    // of a pack's text, whatever the budget
+inline constexpr std::size_t pack_passages_max = 64;
+inline constexpr std::size_t pack_pointer_bytes_max = 12 * 1024;  // of all its pointers
+inline constexpr std::size_t pack_cards_default = 20;        // candidates of each query
+inline constexpr std::size_t pack_candidates_max = 200;      // of all queries together
+inline constexpr std::size_t pack_logged_query_bytes_max = 300;
+
 // The vector shard (docs/retrieval.md)
 inline constexpr std::size_t vector_dimensions_max = 4'096;
 inline constexpr std::size_t vector_labels_per_chunk_max = 1'024;

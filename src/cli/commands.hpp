@@ -40,6 +40,7 @@ void add_ledger_commands(CLI::App& app, Session& session);    // claim …, evid
 void add_ingest_command(CLI::App& app, Session& session);     // ingest
 void add_query_command(CLI::App& app, Session& session);      // query
 void add_corpus_commands(CLI::App& app, Session& session);    // corpus …, document …, source …, feedback
+void add_context_command(CLI::App& app, Session& session);    // context
 void add_import_command(CLI::App& app, Session& session);     // import
 void add_audit_commands(CLI::App& app, Session& session);     // audit …
 void add_bundle_commands(CLI::App& audit, Session& session);  // audit export, import, report

@@ -69,6 +69,7 @@ int run(int argc, char** argv) {
   add_ingest_command(app, session);
   add_query_command(app, session);
   add_corpus_commands(app, session);
+  add_context_command(app, session);
   add_audit_commands(app, session);
   add_import_command(app, session);
   app.add_subcommand("help", "This text, or that of a command: help run show");

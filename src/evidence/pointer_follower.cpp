@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::string_view follower_name = "pointer";
 const std::vector<std::string> followed_types = {"claim.recorded", "evidence.recorded", "manifest.recorded"};
+constexpr std::string_view left_out_key = "left_out";
 constexpr std::size_t tail_events_max = 1 << 20;  // more than the tail holds
 constexpr std::size_t newer_events_max = 10'000;
 
@@ -23,13 +24,16 @@ void collect_pointer(std::string_view text, std::set<std::string>& out) {
   out.insert(std::string(parsed->whole()));
 }
 
-// A manifest names what it is made of by pointers, and its run's artifacts by artifact_id.
+// A manifest names what it is made of by pointers, and its run's artifacts by artifact_id. On what it says was
+// left out, nothing depends.
 void collect_from_manifest(const json::Value& value, const std::string& run_id, std::set<std::string>& out) {
   if (value.is(json::Kind::string)) return collect_pointer(value.string_or(""), out);
   if (!value.is(json::Kind::object) && !value.is(json::Kind::array)) return;
   const auto artifact_id = value["artifact_id"].as_string();
   if (artifact_id) collect_pointer("artifact://" + run_id + "/" + *artifact_id, out);
-  for (const json::Value member : value) collect_from_manifest(member, run_id, out);
+  for (const json::Value member : value) {
+    if (member.key() != left_out_key) collect_from_manifest(member, run_id, out);
+  }
 }
 
 }  // namespace
@@ -51,6 +55,8 @@ std::vector<store::PointerRow> pointers_of(const events::Event& event, std::stri
     id = parse_uuid(body["evidence_id"].string_or(""));
     if (body["pointer"]) collect_pointer(body["pointer"].string_or(""), pointers);
   } else if (event.type == "manifest.recorded") {
+    // What the daemon packed outside of any run is in nobody's context: no run stops for it.
+    if (event.run_id == log_run_id) return {};
     needed_by = "manifest";
     id = parse_uuid(body["manifest_id"].string_or(""));
     const auto document = json::parse(manifest);

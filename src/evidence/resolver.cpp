@@ -4,6 +4,7 @@
 
 #include "base/limits.hpp"
 #include "base/utf8.hpp"
+#include "evidence/sample_set.hpp"
 #include "store/erasure.hpp"
 
 namespace muniment::evidence {
@@ -209,14 +210,17 @@ Status Resolver::resolve_run(Resolution& out) {
   return success();
 }
 
-// The corpus "run" is the events themselves; the others hold documents.
+// The corpus "run" is the events themselves, "sample" is built in; the others hold documents.
 Status Resolver::resolve_evidence(Resolution& out, bool with_text) {
   const Pointer& pointer = *out.parsed;
   if (pointer.revision.empty()) {
     out.fail(Reason::missing_version, "an ev:// pointer names its revision: add ?v=<revision>");
     return success();
   }
-  return pointer.corpus == "run" ? resolve_event(out) : resolve_document(out, with_text);
+  if (pointer.corpus == "run") return resolve_event(out);
+  if (pointer.corpus != sample_corpus) return resolve_document(out, with_text);
+  resolve_sample(out);
+  return success();
 }
 
 Status Resolver::resolve_event(Resolution& out) {

@@ -81,6 +81,7 @@ class Resolver {
   Status read_documents_ahead(const std::vector<Pointer>& pointers);
   Result<store::CitedDocument> cited(const Pointer& pointer);
   Status resolve_document(Resolution& out, bool with_text);
+  static void resolve_sample(Resolution& out);
   Status check_chunk(Resolution& out, const store::CitedDocument& found, bool with_text);
   Status check_bytes(Resolution& out, const store::CitedDocument& found, bool with_text);
   // The run of the pointer, if there is one that the caller may see.

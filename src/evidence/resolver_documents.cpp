@@ -4,6 +4,7 @@
 
 #include "base/limits.hpp"
 #include "evidence/resolver.hpp"
+#include "evidence/sample_set.hpp"
 
 namespace muniment::evidence {
 namespace {
@@ -25,7 +26,7 @@ Status Resolver::read_documents_ahead(const std::vector<Pointer>& pointers) {
   std::vector<store::Citation> citations;
   std::vector<const Pointer*> asked;
   for (const Pointer& pointer : pointers) {
-    if (pointer.corpus == "run" || pointer.revision.empty()) continue;
+    if (pointer.corpus == "run" || pointer.corpus == sample_corpus || pointer.revision.empty()) continue;
     citations.push_back(citation_of(pointer));
     asked.push_back(&pointer);
   }
@@ -77,6 +78,27 @@ Status Resolver::resolve_document(Resolution& out, bool with_text) {
     out.fail(Reason::version_mismatch, fmt::format("the document has another revision since seq {}", row.valid_to.value_or(row.seq)));
   }
   return success();
+}
+
+// Built in: there is nothing of it that could be missing or changed.
+void Resolver::resolve_sample(Resolution& out) {
+  const Pointer& pointer = *out.parsed;
+  const SampleDocument* document = find_sample(pointer.document);
+  if (document == nullptr) return out.fail(Reason::not_found, "the sample set has no document " + pointer.document);
+  const std::string_view text = document->text();
+  if (pointer.revision != document->revision) {
+    out.expected = document->revision;
+    out.current = evidence_pointer(sample_corpus, document->id, pointer.fragment, document->revision);
+    return out.fail(Reason::version_mismatch, fmt::format("{}/{} never had the revision {}", sample_corpus, pointer.document, pointer.revision));
+  }
+  const auto size = static_cast<std::int64_t>(text.size());
+  const auto span = pointer.fragment == "p0" ? std::optional(ByteSpan{0, size}) : parse_span(pointer.fragment);
+  if (!span || span->end > size) {
+    return out.fail(Reason::not_found, fmt::format("a sample document is one passage, p0, of {} bytes here", size));
+  }
+  out.size_bytes = span->end - span->start;
+  out.text = text.substr(static_cast<std::size_t>(span->start), static_cast<std::size_t>(*out.size_bytes));
+  out.expected = to_hex(sha256(*out.text));
 }
 
 Status Resolver::check_chunk(Resolution& out, const store::CitedDocument& found, bool) {

@@ -29,6 +29,7 @@ constexpr MethodInfo table[] = {
     {.name = "claim.record", .function = claim_record, .writes = true},
     {.name = "command.end", .function = command_end, .writes = true},
     {.name = "command.start", .function = command_start, .runs = Runs::loop_first, .writes = true},
+    {.name = "context.build", .function = context_build, .writes = true},
     {.name = "corpus.ingest", .function = corpus_ingest, .writes = true},
     {.name = "corpus.list", .function = corpus_list},
     {.name = "document.diff", .function = document_diff},

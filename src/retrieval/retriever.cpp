@@ -11,9 +11,11 @@
 #include "base/limits.hpp"
 #include "base/sha256.hpp"
 #include "base/text.hpp"
+#include "evidence/sample_set.hpp"
 #include "retrieval/child/search_client.hpp"
 #include "retrieval/plan/blend.hpp"
 #include "retrieval/plan/expansions.hpp"
+#include "retrieval/sample_answer.hpp"
 
 namespace muniment::retrieval {
 namespace {
@@ -133,6 +135,8 @@ Result<Retriever::Plan> Retriever::plan(const Question& question, const Scope& s
     std::erase_if(wanted, [&](const std::string& name) { return std::ranges::find(plan.markup.corpora, name) == plan.markup.corpora.end(); });
   }
   const bool named = !question.corpora.empty() || !plan.markup.corpora.empty();
+  plan.samples = wanted.size() == 1 && wanted.front() == evidence::sample_corpus;  // by itself: it is never mixed with what was ingested
+  if (plan.samples) plan.corpora = wanted;
   for (const std::string& corpus : named ? wanted : scope.corpora) {
     if (std::ranges::find(scope.corpora, corpus) != scope.corpora.end()) plan.corpora.push_back(corpus);
   }
@@ -322,12 +326,27 @@ struct Retriever::Work {
     answer.explain = std::move(out.end_object()).text();
   }
 
+  void answer_from_samples() {
+    std::vector<Card> cards = sample_cards(plan.markup.text, plan.markup.phrases, filter_of_plan(plan));
+    answer.lanes = {std::string(sample_lane)};
+    const std::size_t end = std::min(cards.size(), plan.from + plan.question.top_k);
+    for (std::size_t rank = plan.from; rank < end; ++rank) answer.cards.push_back(std::move(cards[rank]));
+    if (end < cards.size()) answer.cursor = text_of({end, plan.watermark, plan.hash, {}});
+    if (!cards.empty()) return;
+    answer.count = static_cast<std::int64_t>(sample_cards(plan.markup.text, plan.markup.phrases, {}).size());
+    answer.reason = answer.count > 0 ? "filtered_out" : "no_match";
+  }
+
   Status run() {
     answer.corpora = plan.corpora;
     answer.profile = plan.profile->name;
     answer.plan_hash = plan.hash;
     answer.watermark = plan.watermark;
     answer.as_of = plan.as_of;
+    if (plan.samples) {
+      answer_from_samples();
+      return success();
+    }
     if (!plan.corpora.empty()) {
       RETURN_IF_ERROR(rank());
       RETURN_IF_ERROR(fill_page());

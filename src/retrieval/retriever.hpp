@@ -90,6 +90,7 @@ class Retriever {
     const Profile* profile = nullptr;
     std::vector<std::string> corpora;      // that are looked in
     bool unknown_corpus = false;
+    bool samples = false;                  // the sample set is asked, which is built in
     std::optional<std::int64_t> as_of;
     std::size_t from = 0;                  // the rank that the page begins at
     std::string ranking;                   // that the page is one of; empty: the first page

@@ -4,6 +4,7 @@
 #include "base/limits.hpp"
 #include "base/text.hpp"
 #include "gateway/access.hpp"
+#include "gateway/methods/manifest_rows.hpp"
 #include "gateway/methods/methods.hpp"
 #include "gateway/services.hpp"
 
@@ -31,16 +32,6 @@ Result<std::optional<Uuid>> base_of(Call& call, const store::Run& run, const jso
   return Error(Errc::not_found, "manifest.base: the run " + run.run_id + " has no manifest " + id->text());
 }
 
-std::string recorded_body(const store::ManifestRow& row) {
-  json::Writer out;
-  out.begin_object()
-      .member("manifest_id", row.manifest_id.text())
-      .member("hash", to_hex(row.hash))
-      .member("size_bytes", row.size_bytes);
-  if (row.base_id) out.member("base", row.base_id->text());
-  return std::move(out.end_object()).text();
-}
-
 std::string put_result(const store::ManifestRow& row, std::int64_t seq) {
   json::Writer out;
   out.begin_object()
@@ -64,6 +55,27 @@ Result<std::optional<Reply>> first_answer(Call& call, const store::Run& run, con
 
 }  // namespace
 
+store::ManifestRow make_manifest(const Uuid& manifest_id, const std::string& run_id, std::string text) {
+  store::ManifestRow row;
+  row.manifest_id = manifest_id;
+  row.run_id = run_id;
+  row.size_bytes = static_cast<std::int64_t>(text.size());
+  row.salt = random_salt();
+  row.hash = sha256({view_of(*row.salt), text});
+  row.manifest = std::move(text);
+  return row;
+}
+
+std::string manifest_recorded_body(const store::ManifestRow& row) {
+  json::Writer out;
+  out.begin_object()
+      .member("manifest_id", row.manifest_id.text())
+      .member("hash", to_hex(row.hash))
+      .member("size_bytes", row.size_bytes);
+  if (row.base_id) out.member("base", row.base_id->text());
+  return std::move(out.end_object()).text();
+}
+
 Result<Answer> manifest_put(Call& call) {
   const json::Value manifest = call.params["manifest"];
   RETURN_IF_ERROR(check_size(manifest.source()));
@@ -71,25 +83,20 @@ Result<Answer> manifest_put(Call& call) {
   const bool repeatable = !call.idempotency_key.empty();
   if (!run || (!call.reader && (manifest["base"] || repeatable))) return NeedsWorker{};
 
-  store::ManifestRow row;
-  row.manifest_id = repeatable ? idempotent_id(call.caller, "manifest.put", call.idempotency_key, 1)
-                               : make_uuid_v7(call.services.clock.now());
+  const Uuid id = repeatable ? idempotent_id(call.caller, "manifest.put", call.idempotency_key, 1)
+                             : make_uuid_v7(call.services.clock.now());
   if (repeatable) {
-    ASSIGN_OR_RETURN(std::optional<Reply> first, first_answer(call, *run, row.manifest_id, manifest.source()));
+    ASSIGN_OR_RETURN(std::optional<Reply> first, first_answer(call, *run, id, manifest.source()));
     if (first) return *std::move(first);
   }
   RETURN_IF_ERROR(check_open(*run));
+  store::ManifestRow row = make_manifest(id, run->run_id, std::string(manifest.source()));
   ASSIGN_OR_RETURN(row.base_id, base_of(call, *run, manifest));
-  row.run_id = run->run_id;
-  row.manifest = std::string(manifest.source());
-  row.size_bytes = static_cast<std::int64_t>(row.manifest->size());
-  row.salt = random_salt();
-  row.hash = sha256({view_of(*row.salt), *row.manifest});
 
   PendingAppend append;
   append.request.actor = call.caller.actor;
   const std::string step_id = call.params["step_id"].string_or("");
-  append.request.events.push_back({run, make_event(call, *run, "manifest.recorded", recorded_body(row), step_id), false});
+  append.request.events.push_back({run, make_event(call, *run, "manifest.recorded", manifest_recorded_body(row), step_id), false});
   append.request.rows.push_back({0, row});
   append.finish = [row](Services&, const std::vector<events::Receipt>& receipts) -> Result<Reply> {
     return Reply{put_result(row, receipts.front().seq), {}};

@@ -23,6 +23,9 @@ Result<Answer> pointer_resolve(Call& call);
 Result<Answer> pointer_validate(Call& call);
 Result<Answer> pointer_render(Call& call);
 
+// context.cpp
+Result<Answer> context_build(Call& call);
+
 // corpus_ingest.cpp
 Result<Answer> corpus_ingest(Call& call);
 

@@ -8,6 +8,7 @@
 #include "gateway/access.hpp"
 #include "gateway/corpora.hpp"
 #include "gateway/methods/methods.hpp"
+#include "gateway/methods/questions.hpp"
 #include "gateway/own_events.hpp"
 #include "gateway/services.hpp"
 #include "retrieval/service.hpp"
@@ -44,22 +45,6 @@ Result<retrieval::Wishes> wishes_of(const json::Value& filters) {
 retrieval::Mode mode_of(std::string_view name) {
   if (name == "lexical") return retrieval::Mode::lexical;
   return name == "vector" ? retrieval::Mode::vector : retrieval::Mode::hybrid;
-}
-
-// What holds for all queries of the request.
-Result<retrieval::Question> common_question(Call& call) {
-  const json::Value& params = call.params;
-  retrieval::Question question;
-  question.mode = mode_of(params["mode"].string_or("hybrid"));
-  question.top_k = static_cast<std::size_t>(params["topK"].as_int().value_or(static_cast<std::int64_t>(limits::cards_default)));
-  question.by_document = params["group"].string_or("chunk") == "document";
-  question.profile = params["profile"].string_or("");
-  ASSIGN_OR_RETURN(question.wishes, wishes_of(params["filters"]));
-  ASSIGN_OR_RETURN(question.as_of, asof_seq(call));
-  question.cursor = params["cursor"].string_or("");
-  question.explain = params["explain"].as_bool().value_or(false);
-  question.exact = params["exact"].as_bool().value_or(false);
-  return question;
 }
 
 // One entry of `results`.
@@ -115,6 +100,21 @@ void log_retrieval(Services& services, const std::vector<retrieval::Question>& q
 }
 
 }  // namespace
+
+Result<retrieval::Question> common_question(Call& call) {
+  const json::Value& params = call.params;
+  retrieval::Question question;
+  question.mode = mode_of(params["mode"].string_or("hybrid"));
+  question.top_k = static_cast<std::size_t>(params["topK"].as_int().value_or(static_cast<std::int64_t>(limits::cards_default)));
+  question.by_document = params["group"].string_or("chunk") == "document";
+  question.profile = params["profile"].string_or("");
+  ASSIGN_OR_RETURN(question.wishes, wishes_of(params["filters"]));
+  ASSIGN_OR_RETURN(question.as_of, asof_seq(call));
+  question.cursor = params["cursor"].string_or("");
+  question.explain = params["explain"].as_bool().value_or(false);
+  question.exact = params["exact"].as_bool().value_or(false);
+  return question;
+}
 
 Result<retrieval::Scope> scope_of(Call& call) {
   retrieval::Scope scope;

@@ -1,0 +1,74 @@
+// context: a context pack for a prompt, printed as it is to be pasted.
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "cli/commands.hpp"
+
+namespace muniment::cli {
+namespace {
+
+struct ContextOptions {
+  std::string text;
+  std::string corpus;
+  std::optional<std::int64_t> budget;
+  std::string run;
+  std::string asof;
+};
+
+void declare_context(CLI::App& command, ContextOptions& options) {
+  command.add_option("TEXT", options.text, "The question, with the markup of queries: in: tag: before: \"words\"")->required();
+  command.add_option("--corpus", options.corpus, "Only this corpus");
+  command.add_option("--budget", options.budget, "At most so many tokens; 4,000 otherwise")->check(CLI::Range(0, 131'072));
+  command.add_option("--run", options.run, "RUN: whose context it is for; the manifest becomes its own");
+  command.add_option("--asof", options.asof, "A seq or a time: as of then");
+}
+
+bool is_seq(const std::string& text) { return !text.empty() && text.size() < 19 && text.find_first_not_of("0123456789") == std::string::npos; }
+
+Result<std::string> params_of(Session& session, const ContextOptions& options) {
+  json::Writer params;
+  params.begin_object().member("query", options.text);
+  if (!options.corpus.empty()) params.member("corpus", options.corpus);
+  if (options.budget) params.member("budget_tokens", *options.budget);
+  if (!options.run.empty()) {
+    ASSIGN_OR_RETURN(const std::string run_id, session.run_id(options.run));
+    params.member("run_id", run_id);
+  }
+  if (is_seq(options.asof)) {
+    params.raw_member("asof", options.asof);
+  } else if (!options.asof.empty()) {
+    params.member("asof", options.asof);
+  }
+  params.end_object();
+  return std::move(params).text();
+}
+
+Status build_context(Session& session, const ContextOptions& options) {
+  ASSIGN_OR_RETURN(const std::string params, params_of(session, options));
+  ASSIGN_OR_RETURN(const Message answer, session.call("context.build", params));
+  if (session.printed_json(answer)) return success();
+  const Output& out = session.out();
+  const json::Value result = answer.result();
+  const std::string text = result["text"].string_or("");
+  out.print(out.safe(text));
+  std::string summary;
+  if (text.empty()) {
+    const std::string reason = result["reason"].string_or("nothing fits into the budget");
+    summary = fmt::format("no passages: {}", reason);
+  } else {
+    summary = fmt::format("{} passage{}, {} of {} tokens, {} left out, manifest://{}", result["citations"].size(),
+                          result["citations"].size() == 1 ? "" : "s", result["used"].source(), result["budget"].source(), result["left_out"].size(), result["manifest_id"].string_or(""));
+  }
+  // Beside the text, never in it: standard output may go straight into a prompt.
+  fmt::print(stderr, "{}\n", summary);
+  for (const json::Value words : result["degraded"]) fmt::print(stderr, "degraded: {}\n", out.one_line(words.string_or("")));
+  return success();
+}
+
+}  // namespace
+
+void add_context_command(CLI::App& app, Session& session) {
+  add_command<ContextOptions>(session, app, "context", "Pack passages for a prompt, numbered for citation", declare_context, build_context);
+}
+
+}  // namespace muniment::cli
