@@ -3,6 +3,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import pathlib
+import re
+import signal
 import subprocess
 
 from support import BUILD, ROOT, DaemonCase, main
@@ -221,6 +225,26 @@ class Sample(Context):
         for name in ("sample", "run"):
             with self.refused("denied"):
                 self.ask("corpus.ingest", {"corpus": name, "documents": [{"id": "a", "text": "a"}]})
+
+    def test_it_answers_while_the_search_child_hangs(self) -> None:
+        children = [int(path.parent.name) for path in pathlib.Path("/proc").glob("[0-9]*/cmdline") if self.is_search_child(path)]
+        self.assertEqual(len(children), 1)
+        os.kill(children[0], signal.SIGSTOP)
+        try:
+            cards = self.ask("evidence.retrieve", {"queries": [{"query": "caching", "corpus": "sample"}], "_meta": {"deadline_ms": 5_000}})["results"][0]["cards"]
+            pack = self.build("in:sample caching", _meta={"deadline_ms": 5_000})
+        finally:
+            os.kill(children[0], signal.SIGCONT)
+        self.assertEqual([card["id"] for card in cards], self.POINTERS[:1])
+        self.assertEqual([citation["pointer"] for citation in pack["citations"]], self.POINTERS[:1])
+
+    def is_search_child(self, path: pathlib.Path) -> bool:
+        try:
+            words = path.read_bytes().split(b"\0")
+            parent = re.search(r"PPid:\s*(\d+)", (path.parent / "status").read_text())
+        except OSError:
+            return False
+        return b"--search-child" in words and parent is not None and int(parent.group(1)) == self.daemon.process.pid
 
     def test_a_pack_of_it(self) -> None:
         pack = self.build("pointer validation", corpus="sample")
