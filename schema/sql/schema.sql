@@ -98,7 +98,7 @@ COMMENT ON FUNCTION public.erase_copies(wanted_log smallint, wanted_run bigint, 
 CREATE FUNCTION public.event_body_stays(type text) RETURNS boolean
     LANGUAGE sql IMMUTABLE
     AS $$
-  SELECT split_part(type, '.', 1) = ANY ('{access,artifact,claim,document,event,evidence,key,log,manifest,pointer,run,snapshot,source,task}')
+  SELECT split_part(type, '.', 1) = ANY ('{access,artifact,claim,document,event,evidence,feedback,key,log,manifest,pointer,run,snapshot,source,task}')
 $$;
 COMMENT ON FUNCTION public.event_body_stays(type text) IS 'Whether an event of this type keeps its body in the database when its partition is archived';
 CREATE FUNCTION public.event_partition_bits(wanted_log smallint) RETURNS integer

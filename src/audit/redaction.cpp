@@ -24,7 +24,7 @@ constexpr std::chrono::seconds commit_wait{60};
 constexpr std::chrono::seconds followers_wait{20};
 constexpr std::chrono::seconds snapshot_wait{60};
 constexpr milliseconds followers_pause{10};
-constexpr std::string_view followers[] = {"run", "pointer"};   // those that copy what events say
+constexpr std::string_view followers[] = {"run", "pointer", "document"};   // those that copy what events say
 
 }  // namespace
 
@@ -61,19 +61,20 @@ class Redactor::Impl {
     Redacted done;
     ASSIGN_OR_RETURN(auto hold, hold_of(first.run_no, first.run_id, deadline));
     ASSIGN_OR_RETURN(done.plan, plan(reader, request.target));  // again: no snapshot can come in between any more
-    RedactionJournal journal;
-    journal.id = make_uuid_v7(clock_.now());
-    journal.run_no = done.plan.run_no;
-    journal.run_id = done.plan.run_id;
-    journal.seqs = done.plan.seqs;
-    journal.artifacts = done.plan.artifacts;
-    journal.reason = request.reason;
-    journal.legal_basis = request.legal_basis;
-    journal.by = request.by;
+    const RedactionJournal journal = journal_of(done.plan, request);
     FAILPOINT("redact.before_journal");
-    RETURN_IF_ERROR(write_file_durably(journal.file(options_.folder), journal.text()));
+    // What corpora made of it first: what is left after a crash in between is the artifact, to be asked for again.
+    std::vector<RedactionJournal> elsewhere;
+    for (const store::ErasurePlan& plan : done.plan.elsewhere) {
+      RETURN_IF_ERROR(write_journal(elsewhere.emplace_back(journal_of(plan, request))));
+    }
+    RETURN_IF_ERROR(write_journal(journal));
     FAILPOINT("redact.after_journal");
-    Status carried_out = carry_out(reader, journal, std::move(hold), &done);
+    Status carried_out = success();
+    for (const RedactionJournal& other : elsewhere) {
+      if (carried_out) carried_out = carry_out(reader, other, nullptr, nullptr);
+    }
+    if (carried_out) carried_out = carry_out(reader, journal, std::move(hold), &done);
     if (carried_out) return done;
     Error error = std::move(carried_out).error();
     error.message = "the erasure was begun, and is carried out at the next audit.redact or start: " + error.message;
@@ -90,6 +91,23 @@ class Redactor::Impl {
   const RedactionOptions options_;
 
  private:
+  RedactionJournal journal_of(const store::ErasurePlan& plan, const RedactionRequest& request) {
+    RedactionJournal journal;
+    journal.id = make_uuid_v7(clock_.now());
+    journal.run_no = plan.run_no;
+    journal.run_id = plan.run_id;
+    journal.seqs = plan.seqs;
+    journal.artifacts = plan.artifacts;
+    journal.reason = request.reason;
+    journal.legal_basis = request.legal_basis;
+    journal.by = request.by;
+    return journal;
+  }
+
+  Status write_journal(const RedactionJournal& journal) {
+    return write_file_durably(journal.file(options_.folder), journal.text());
+  }
+
   Result<std::vector<RedactionJournal>> pending() {
     RETURN_IF_ERROR(make_folder());
     return read_redaction_journals(options_.folder);

@@ -55,8 +55,8 @@ Status redact(Session& session, const RedactOptions& options) {
   ASSIGN_OR_RETURN(const Message answer, session.call("audit.redact", params.end_object().text()));
   if (session.printed_json(answer)) return success();
   const json::Value result = answer.result();
-  session.out().line(fmt::format("{} in {}:{}{}{}{}{}{}", options.dry_run ? "would erase" : "erased", result["run_id"].string_or(""),
-                                 count(result, "events", "events"), count(result, "artifact_files", "files"),
+  session.out().line(fmt::format("{} in {}:{}{}{}{}{}{}{}", options.dry_run ? "would erase" : "erased", result["run_id"].string_or(""),
+                                 count(result, "events", "events"), count(result, "artifact_files", "files"), count(result, "documents", "documents"),
                                  count(result, "snapshots", "states"), count(result, "manifests", "manifests"),
                                  count(result, "claims", "claims"), count(result, "evidence", "pieces of evidence")));
   std::string seqs;

@@ -150,6 +150,7 @@ Status Daemon::Parts::open_followers(const Config& config) {
   pointer_follower = std::make_unique<evidence::PointerFollower>(options, tail);
   run_follower->start();
   pointer_follower->start();
+  RETURN_IF_ERROR(open_retrieval(config));  // with the follower of documents, for which an erasure waits
   snapshot::SnapshotterOptions pace;
   pace.place = place;
   pace.events_between = config.snapshot_events;
@@ -243,7 +244,6 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const Config& config) {
   RETURN_IF_ERROR(parts->open_database(config));
   RETURN_IF_ERROR(parts->open_log(config));
   RETURN_IF_ERROR(parts->open_followers(config));
-  RETURN_IF_ERROR(parts->open_retrieval(config));
   RETURN_IF_ERROR(parts->open_socket(config));
   RETURN_IF_ERROR(write_file_durably(config.data + "/database.uri", parts->place.uri + "\n"));
   log_info("munimentd serves", {{"socket", config.socket}, {"version", MUNIMENT_VERSION}});

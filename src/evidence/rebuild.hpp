@@ -15,8 +15,10 @@ struct RebuildReport {
   bool equal() const;
 };
 
-// `size`: of the log. `tables`: run, pointer, claim, evidence, evidence_link, artifact; empty: all of them.
+// `size`: of the log. `tables`: run, pointer, claim, evidence, evidence_link, artifact, corpus, document, chunk, feedback;
+// empty: all of them. `change_of`: what an event does to documents, which is known above.
 // Blocks for as long as it takes, at a third of one core.
-Result<RebuildReport> rebuild(const std::string& uri, std::int64_t size, const std::vector<std::string>& tables);
+Result<RebuildReport> rebuild(const std::string& uri, std::int64_t size, const std::vector<std::string>& tables,
+                              const store::CorpusChangeOf& change_of);
 
 }  // namespace muniment::evidence

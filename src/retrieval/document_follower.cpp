@@ -75,9 +75,8 @@ Result<std::string> read_artifact(store::Reader& reader, store::ArtifactFiles& f
   return files.read(row->path, 0, row->size_bytes);
 }
 
-}  // namespace
-
-std::optional<store::CorpusChange> corpus_change(const events::Event& event, std::string_view long_list) {
+// What an event does to documents. `long_list` is the text of the artifact that chunks_artifact_id names, if any.
+std::optional<store::CorpusChange> change_by(const events::Event& event, std::string_view long_list) {
   if (!event.body) return std::nullopt;
   const auto parsed = json::parse(*event.body);
   if (!parsed) return std::nullopt;
@@ -85,6 +84,7 @@ std::optional<store::CorpusChange> corpus_change(const events::Event& event, std
   if (event.type == "document.revised") return revised_by(event, body, long_list);
   if (event.type == "document.retracted") return store::Retracted{event.seq, body["corpus"].string_or(""), body["document"].string_or("")};
   if (event.type == "source.revoked") return store::Revoked{event.seq, body["source"].string_or(""), body["owner"].as_string()};
+  if (event.type == "event.redacted") return store::Erased{event.seq, body["seq"].as_int().value_or(-1)};
   if (event.type != "feedback.recorded") return std::nullopt;
   const auto value = body["value"].as_double();
   const std::string target = body["target"].string_or("");
@@ -95,8 +95,23 @@ std::optional<store::CorpusChange> corpus_change(const events::Event& event, std
   return row;
 }
 
+}  // namespace
+
+Result<std::optional<store::CorpusChange>> corpus_change(const events::Event& event, store::Reader& reader, store::ArtifactFiles& files) {
+  std::string long_list;
+  if (event.type == "document.revised" && event.body) {
+    const auto body = json::parse(*event.body);
+    if (const auto id = body ? parse_uuid(body->root()["chunks_artifact_id"].string_or("")) : std::nullopt) {
+      auto text = read_artifact(reader, files, *id);
+      if (!text && text.error().code == Errc::unavailable) return std::move(text).error();
+      if (text) long_list = *std::move(text);  // a list that is gone: a document without chunks
+    }
+  }
+  return change_by(event, long_list);
+}
+
 DocumentFollower::DocumentFollower(Options options, const store::Tail& tail, store::ArtifactFiles& files)
-    : Follower("document", {"document.*", "source.revoked", "feedback.recorded"}, std::move(options), tail), files_(files),
+    : Follower("document", {"document.*", "source.revoked", "feedback.recorded", "event.redacted"}, std::move(options), tail), files_(files),
       last_change_(tail.next_seq() - 1) {}
 
 void DocumentFollower::changed_at(std::int64_t seq) {
@@ -137,16 +152,8 @@ void DocumentFollower::note_corpora(const std::vector<store::CorpusChange>& chan
 Result<store::FollowedRows> DocumentFollower::apply(const std::vector<store::EventPtr>& events, store::Reader& reader) {
   store::FollowedRows followed;
   for (const store::EventPtr& event : events) {
-    std::string long_list;
-    if (event->type == "document.revised" && event->body) {
-      const auto body = json::parse(*event->body);
-      if (const auto id = body ? parse_uuid(body->root()["chunks_artifact_id"].string_or("")) : std::nullopt) {
-        auto text = read_artifact(reader, files_, *id);
-        if (!text && text.error().code == Errc::unavailable) return std::move(text).error();
-        if (text) long_list = *std::move(text);  // a list that is gone: a document without chunks
-      }
-    }
-    if (auto change = corpus_change(*event, long_list)) followed.corpus.push_back(*std::move(change));
+    ASSIGN_OR_RETURN(auto change, corpus_change(*event, reader, files_));
+    if (change) followed.corpus.push_back(*std::move(change));
   }
   note_corpora(followed.corpus);
   return followed;

@@ -14,9 +14,8 @@
 
 namespace muniment::retrieval {
 
-// What an event does to documents; nullopt: nothing, or it was erased. `long_list` is the text of the
-// artifact that chunks_artifact_id names, where the body names one.
-std::optional<store::CorpusChange> corpus_change(const events::Event& event, std::string_view long_list);
+// What an event does to documents; nullopt: nothing, or it was erased. A list of chunks that is an artifact is read.
+Result<std::optional<store::CorpusChange>> corpus_change(const events::Event& event, store::Reader& reader, store::ArtifactFiles& files);
 
 class DocumentFollower final : public store::Follower {
  public:

@@ -83,6 +83,11 @@ struct Revoked {
   std::string source;
   std::optional<std::string> owner;    // whose corpora it concerns; nullopt: all
 };
+// An event was erased. Where it was a revision's, its passages go, and its row says nothing any more but that it was.
+struct Erased {
+  std::int64_t seq = -1;               // of the event.redacted
+  std::int64_t erased_seq = -1;
+};
 // What a pointer to a document says.
 struct Citation {
   std::string corpus;
@@ -97,7 +102,7 @@ struct FeedbackRow {
   double value = 0;
   std::string actor;
 };
-using CorpusChange = std::variant<Revised, Retracted, Revoked, FeedbackRow>;
+using CorpusChange = std::variant<Revised, Retracted, Revoked, Erased, FeedbackRow>;
 
 // A chunk with its document and the file that holds its text: what a card is made of.
 struct ChunkInDocument {

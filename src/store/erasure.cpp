@@ -23,7 +23,7 @@ constexpr std::string_view columns_of_artifacts = "artifact_id, path, size_bytes
 constexpr std::string_view referred_sql =
     "SELECT a.artifact_id, a.path, a.size_bytes, a.seq FROM artifact a WHERE a.log_no = $1 AND a.run_id = $2 "
     "AND a.hash <> " MUNIMENT_NO_HASH " AND a.artifact_id IN (SELECT (m[1])::uuid FROM unnest($3::text[]) body, regexp_matches(body, "
-    "'\"(?:artifact_id\"\\s*:\\s*\"|artifact://[^\"/]+/)"
+    "'\"(?:(?:text_|chunks_)?artifact_id\"\\s*:\\s*\"|artifact://[^\"/]+/)"
     "([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})', 'gi') m)";
 
 // Large states that were stored from the first erased event on.
@@ -37,7 +37,13 @@ constexpr std::string_view counts_sql =
     "(SELECT count(*) FROM evidence WHERE log_no = $1 AND seq = ANY ($3::bigint[])), "
     "(SELECT count(*) FROM pointer WHERE log_no = $1 AND seq = ANY ($3::bigint[])), "
     "(SELECT count(*) FROM snapshot WHERE log_no = $1 AND run_no = $2 AND salt IS NOT NULL "
-    "AND seq >= (SELECT min(wanted) FROM unnest($3::bigint[]) wanted))";
+    "AND seq >= (SELECT min(wanted) FROM unnest($3::bigint[]) wanted)), "
+    "(SELECT count(*) FROM document WHERE log_no = $1 AND seq = ANY ($3::bigint[]))";
+
+// Revisions of which these artifacts hold the bytes or the text.
+constexpr std::string_view documents_sql =
+    "SELECT d.seq FROM document d WHERE d.log_no = $1 AND (d.artifact_id = ANY ($2::uuid[]) OR d.text_artifact_id = ANY ($2::uuid[])) "
+    "AND d.ended_by IS DISTINCT FROM 'erased'";
 
 constexpr std::size_t events_per_page = 4'096;
 constexpr std::size_t bytes_per_page = 8 << 20;
@@ -60,6 +66,25 @@ class Planner {
     if (target.artifact_id) RETURN_IF_ERROR(take_artifact(*target.artifact_id));
     if (target.run_id) RETURN_IF_ERROR(take_run(*target.run_id));
     if (!target.run_id) RETURN_IF_ERROR(find_copies_of_part());
+    return complete();
+  }
+
+  // Of artifacts that may be another run's: nullopt where no corpus has them.
+  Result<std::optional<ErasurePlan>> plan_documents(const std::vector<ErasedArtifact>& artifacts) {
+    plan_.run_no = 0;
+    plan_.run_id = log_run_id;
+    RETURN_IF_ERROR(guarded(reader_.connection(), "looking for documents", [&] {
+      take_documents(artifacts);
+      return Done{};
+    }));
+    if (plan_.seqs.empty()) return std::optional<ErasurePlan>();
+    RETURN_IF_ERROR(find_copies_of_part());
+    ASSIGN_OR_RETURN(ErasurePlan plan, complete());
+    return std::optional(std::move(plan));
+  }
+
+ private:
+  Result<ErasurePlan> complete() {
     ASSIGN_OR_RETURN(ErasurePlan plan, guarded(reader_.connection(), "looking for copies", [&] {
       find_states();
       return std::move(plan_);
@@ -75,7 +100,6 @@ class Planner {
     return plan;
   }
 
- private:
   Status take_event(std::int64_t seq) {
     ASSIGN_OR_RETURN(const auto event, reader_.event_at(seq));
     if (!event) return Error(Errc::not_found, "no event " + std::to_string(seq));
@@ -127,16 +151,29 @@ class Planner {
 
   // Of an event or an artifact: what it refers to, and who shows what that begins with.
   Status find_copies_of_part() {
-    std::vector<std::string> bodies;
-    for (const std::int64_t seq : plan_.seqs) {
-      ASSIGN_OR_RETURN(auto event, reader_.event_at(seq));
-      if (event && event->body) bodies.push_back(*std::move(event->body));
+    // One ingest's documents share an artifact, and each may have others: until nothing new is found.
+    for (std::size_t looked_at = 0; looked_at < plan_.seqs.size();) {
+      std::vector<std::string> bodies;
+      for (; looked_at < plan_.seqs.size(); ++looked_at) {
+        ASSIGN_OR_RETURN(auto event, reader_.event_at(plan_.seqs[looked_at]));
+        if (event && event->body) bodies.push_back(*std::move(event->body));
+      }
+      RETURN_IF_ERROR(guarded(reader_.connection(), "looking for artifacts", [&] {
+        add_artifacts("erase_referred", referred_sql, Params().integer(log_no_).text(plan_.run_id).texts(bodies));
+        if (plan_.run_no == 0) take_documents(plan_.artifacts);
+        return Done{};
+      }));
     }
-    RETURN_IF_ERROR(guarded(reader_.connection(), "looking for artifacts", [&] {
-      add_artifacts("erase_referred", referred_sql, Params().integer(log_no_).text(plan_.run_id).texts(bodies));
-      return Done{};
-    }));
     return plan_.artifacts.empty() ? success() : find_previews();
+  }
+
+  // The revisions that these artifacts hold; they are events of the run _log.
+  void take_documents(const std::vector<ErasedArtifact>& artifacts) {
+    std::vector<std::string> ids;
+    for (const ErasedArtifact& artifact : artifacts) ids.push_back(artifact.artifact_id.text());
+    for (const std::int64_t seq : integers("erase_documents", documents_sql, Params().integer(log_no_).texts(ids))) {
+      if (std::ranges::find(plan_.seqs, seq) == plan_.seqs.end()) plan_.seqs.push_back(seq);
+    }
   }
 
   // Events of the run that show the beginning of one of the artifacts.
@@ -176,6 +213,7 @@ class Planner {
     plan_.evidence = integer_of(counts[2]);
     plan_.pointers = integer_of(counts[3]);
     plan_.snapshots = integer_of(counts[4]);
+    plan_.documents = integer_of(counts[5]);
   }
 
   // With its artifact.stored: that has the metadata, and the hash without salt.
@@ -222,7 +260,11 @@ std::string row_json(const RunRow& row) {
 }  // namespace
 
 Result<ErasurePlan> plan_erasure(Reader& reader, std::int16_t log_no, const ErasureTarget& target) {
-  return Planner(reader, log_no).plan(target);
+  ASSIGN_OR_RETURN(ErasurePlan plan, Planner(reader, log_no).plan(target));
+  if (plan.run_no == 0 || plan.artifacts.empty()) return plan;
+  ASSIGN_OR_RETURN(auto documents, Planner(reader, log_no).plan_documents(plan.artifacts));
+  if (documents) plan.elsewhere.push_back(*std::move(documents));
+  return plan;
 }
 
 Result<std::optional<std::string>> reason_to_keep(Reader& reader, std::int16_t log_no, std::int64_t run_no,

@@ -30,7 +30,7 @@ struct ErasedArtifact {
   std::int64_t size_bytes = 0;
 };
 
-// All copies, in one run.
+// All copies in one run: of it, its artifacts, and the revisions of documents whose bytes or text those hold.
 struct ErasurePlan {
   std::int64_t run_no = -1;
   std::string run_id;
@@ -39,9 +39,11 @@ struct ErasurePlan {
   std::int64_t manifests = 0;                // rows that lose what they say with their events
   std::int64_t claims = 0;
   std::int64_t evidence = 0;
+  std::int64_t documents = 0;                // revisions that lose what they say, and their passages
   std::int64_t pointers = 0;                 // rows of the catalogue that go
   std::int64_t snapshots = 0;                // states from the first erased event on
   std::vector<std::string> needed;           // pointers to these artifacts that something depends on
+  std::vector<ErasurePlan> elsewhere;        // at most one: what corpora made of the artifacts of a run, in the run _log
 };
 
 // Errors: not_found; conflict when it is erased already; invalid_argument for an event that says

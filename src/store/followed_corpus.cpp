@@ -10,6 +10,8 @@ constexpr std::string_view touch_corpus =
     "INSERT INTO corpus (log_no, corpus, owner, first_seq, last_seq) VALUES ($1, $2, $3, $4, $4) "
     "ON CONFLICT (log_no, corpus) DO UPDATE SET last_seq = excluded.last_seq";
 
+constexpr std::string_view corpus_changed = "UPDATE corpus SET last_seq = $3 WHERE log_no = $1 AND corpus = $2";
+
 constexpr std::string_view end_current =
     "UPDATE document SET valid_to = $4, ended_by = $5 WHERE log_no = $1 AND corpus = $2 AND document = $3 AND valid_to IS NULL";
 
@@ -31,6 +33,13 @@ constexpr std::string_view revoke_source =
 
 constexpr std::string_view touch_revoked =
     "UPDATE corpus SET last_seq = $2 WHERE log_no = $1 AND corpus IN (SELECT corpus FROM document WHERE log_no = $1 AND removed_at = $2)";
+
+// removed_at is the event.redacted, so that the indexer, which reads by events, takes the passages out.
+constexpr std::string_view erase_document =
+    "UPDATE document SET hash = decode(repeat('0', 64), 'hex'), start_byte = 0, size_bytes = 0, mime_type = '', format = '', language = '', "
+    "title = '', tags = '{}', source = '', sources = '{}', source_url = NULL, document_time = recorded_at, "
+    "valid_to = coalesce(valid_to, $3), ended_by = 'erased', removed_at = $3 WHERE log_no = $1 AND seq = $2 "
+    "RETURNING corpus, first_chunk, chunks";
 
 constexpr std::string_view put_feedback =
     "INSERT INTO feedback (log_no, seq, pointer, value, actor, chunk_id) VALUES ($1, $2, $3, $4::float8, $5, (SELECT c.chunk_id FROM "
@@ -81,13 +90,23 @@ struct CorpusWriter {
 
   void operator()(const Retracted& gone) {
     query(connection, work, "document_end", end_current, params().text(gone.corpus).text(gone.document).integer(gone.seq).text("retracted"));
-    query(connection, work, "corpus_changed", "UPDATE corpus SET last_seq = $3 WHERE log_no = $1 AND corpus = $2",
-          params().text(gone.corpus).integer(gone.seq));
+    query(connection, work, "corpus_changed", corpus_changed, params().text(gone.corpus).integer(gone.seq));
   }
 
   void operator()(const Revoked& gone) {
     query(connection, work, "source_revoke", revoke_source, params().text(gone.source).integer(gone.seq).text_or_null(gone.owner));
     query(connection, work, "source_touch", touch_revoked, params().integer(gone.seq));
+  }
+
+  void operator()(const Erased& erased) {
+    query(connection, work, "feedback_erase", "DELETE FROM feedback WHERE log_no = $1 AND seq = $2", params().integer(erased.erased_seq));
+    const pqxx::result rows = query(connection, work, "document_erase", erase_document, params().integer(erased.erased_seq).integer(erased.seq));
+    if (rows.empty()) return;  // it was no document
+    query(connection, work, "chunks_erase", "DELETE FROM chunk WHERE log_no = $1 AND seq = $2", params().integer(erased.erased_seq));
+    const std::int64_t first = integer_of(rows[0][1]);
+    query(connection, work, "feedback_of_erased", "UPDATE feedback SET chunk_id = NULL WHERE log_no = $1 AND chunk_id >= $2 AND chunk_id < $3",
+          params().integer(first).integer(first + integer_of(rows[0][2])));
+    query(connection, work, "corpus_changed", corpus_changed, params().text(text_of(rows[0][0])).integer(erased.seq));
   }
 
   void operator()(const FeedbackRow& row) {

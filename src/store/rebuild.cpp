@@ -3,6 +3,7 @@
 #include <array>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -27,7 +28,27 @@ constexpr const char* make_temporary =
 constexpr std::string_view collect_events =
     "INSERT INTO rebuilt_event SELECT seq, run_no, type, actor, origin, recorded_at, step_id, body FROM event "
     "WHERE log_no = $1 AND seq >= $2 AND seq < $3 AND (type LIKE 'run.%' OR type IN ('claim.recorded', 'claim.decided', "
-    "'evidence.recorded', 'evidence.linked', 'manifest.recorded', 'artifact.stored'))";
+    "'evidence.recorded', 'evidence.linked', 'manifest.recorded', 'artifact.stored', 'document.revised', 'document.retracted', "
+    "'source.revoked', 'event.redacted', 'feedback.recorded'))";
+
+constexpr std::string_view corpus_events =
+    "SELECT seq, type, actor, " MUNIMENT_MICROS("recorded_at") ", body FROM rebuilt_event WHERE seq > $1 AND seq < $2 AND type IN "
+    "('document.revised', 'document.retracted', 'source.revoked', 'event.redacted', 'feedback.recorded') ORDER BY seq LIMIT $3";
+
+// A revision whose event was erased: what its row says stands, but for what ended it, which others say.
+constexpr const char* keep_revision =
+    "INSERT INTO pg_temp.corpus SELECT log_no, corpus, '{0}', seq, seq FROM public.document WHERE log_no = {1} AND seq = {2} "
+    "ON CONFLICT (log_no, corpus) DO UPDATE SET last_seq = excluded.last_seq;"
+    "UPDATE pg_temp.document t SET valid_to = {2}, ended_by = 'revised' FROM public.document p WHERE p.log_no = {1} AND p.seq = {2} "
+    "AND t.corpus = p.corpus AND t.document = p.document AND t.valid_to IS NULL;"
+    "INSERT INTO pg_temp.document SELECT * FROM public.document WHERE log_no = {1} AND seq = {2};"
+    "UPDATE pg_temp.document SET valid_to = NULL, ended_by = NULL, removed_at = NULL WHERE seq = {2};"
+    "INSERT INTO pg_temp.chunk SELECT * FROM public.chunk WHERE log_no = {1} AND seq = {2}";
+
+// What an event without a body ended, or, of an erased revision, whatever did: the rows say it.
+constexpr const char* keep_ends =
+    "UPDATE pg_temp.document t SET valid_to = p.valid_to, ended_by = p.ended_by, removed_at = p.removed_at FROM public.document p "
+    "WHERE p.log_no = {0} AND t.seq = p.seq AND (p.valid_to = {1} OR p.removed_at = {1})";
 
 // An event knows its run by number; the name is in the run's first event, or, where that is
 // erased, in the table.
@@ -44,7 +65,7 @@ struct Rebuild::Table {
   std::string_view key;
   std::string_view columns;
   std::string_view compared;   // the columns as EXCEPT can compare them
-  std::string_view updated;    // the columns that an update sets
+  std::string_view updated;    // the columns that an update sets; empty: a row is deleted and inserted
   std::string_view follower;   // empty: its rows come with their events
   std::string_view fill;       // $1 log_no, $2 upto; empty: folded in code
   bool replace;
@@ -61,7 +82,13 @@ const Rebuild::Table& Rebuild::table_named(std::string_view name) {
   static constexpr std::string_view artifact_columns =
       "artifact_id, run_id, step_id, path, hash, mime_type, size_bytes, created_at, metadata, log_no, seq";
   static constexpr std::string_view link_columns = "claim_id, evidence_id, relation, log_no, seq";
-  static constexpr std::array<Table, 6> tables = {{
+  static constexpr std::string_view corpus_columns = "log_no, corpus, owner, first_seq, last_seq";
+  static constexpr std::string_view document_columns =
+      "log_no, seq, corpus, document, revision, hash, artifact_id, start_byte, size_bytes, text_artifact_id, mime_type, format, language, "
+      "title, tags, source, sources, source_url, trust, document_time, recorded_at, chunker, first_chunk, chunks, valid_to, ended_by, removed_at";
+  static constexpr std::string_view chunk_columns = "log_no, chunk_id, seq, number, start_byte, end_byte, hash, heading";
+  static constexpr std::string_view feedback_columns = "log_no, seq, pointer, chunk_id, value, actor";
+  static constexpr std::array<Table, 10> tables = {{
       {"run", "log_no, run_no", run_columns, run_columns,
        "run_id, first_seq, status, outcome, origin, owner, agent, goal, labels, parent, external_id, started_at, ended_at, halt",
        "run", "", true},
@@ -89,6 +116,10 @@ const Rebuild::Table& Rebuild::table_named(std::string_view name) {
        "e.recorded_at, coalesce((e.body->'metadata')::jsonb, '{}'), $1, e.seq "
        "FROM rebuilt_event e WHERE e.type = 'artifact.stored' AND e.body IS NOT NULL AND e.seq < $2",
        false},
+      {"corpus", "log_no, corpus", corpus_columns, corpus_columns, "", "document", "", true},
+      {"document", "log_no, seq", document_columns, document_columns, "", "document", "", true},
+      {"chunk", "log_no, chunk_id", chunk_columns, chunk_columns, "", "document", "", true},
+      {"feedback", "log_no, seq", feedback_columns, feedback_columns, "", "document", "", true},
   }};
   for (const Table& table : tables) {
     if (table.name == name) return table;
@@ -171,6 +202,42 @@ struct Rebuild::Work {
     });
   }
 
+  // In the order of the log: one event ends what another began.
+  Status fold_corpora(std::int64_t upto, const CorpusChangeOf& change_of) {
+    for (std::int64_t seq = -1;;) {
+      const pqxx::result rows = query(connection, work, "rebuild_corpora", corpus_events, Params().integer(seq).integer(upto).integer(fold_rows));
+      FollowedRows followed;
+      const auto put_followed = [&] { put(std::exchange(followed, {})); };
+      for (const pqxx::row& row : rows) {
+        events::Event event;
+        event.seq = seq = integer_of(row[0]);
+        event.type = text_of(row[1]);
+        event.actor = text_of(row[2]);
+        event.recorded_at = time_of(row[3]);
+        event.body = text_if(row[4]);
+        if (!event.body) {
+          put_followed();
+          fold_bodiless(event);
+          continue;
+        }
+        ASSIGN_OR_RETURN(auto change, change_of(event));
+        if (!change) continue;
+        const bool erased = std::holds_alternative<Erased>(*change);
+        followed.corpus.push_back(*std::move(change));
+        if (!erased) continue;
+        put_followed();
+        work.exec(fmt::format(keep_ends, log_no, seq));
+      }
+      put_followed();
+      if (rows.size() < fold_rows) return success();
+    }
+  }
+
+  void fold_bodiless(const events::Event& event) {
+    if (event.type == "document.revised") work.exec(fmt::format(keep_revision, work.esc(event.actor), log_no, event.seq));
+    work.exec(fmt::format(keep_ends, log_no, event.seq));
+  }
+
   RebuiltTable compare_and_replace(const Table& table, std::int64_t upto) {
     const std::string made = fmt::format("SELECT {} FROM pg_temp.{}", table.compared, table.name);
     // Rows of later events are none of ours, and the row of an erased event may stay.
@@ -185,6 +252,12 @@ struct Rebuild::Work {
     report.missing = count(made + " EXCEPT " + there);
     report.unexpected = count(there + " EXCEPT " + made);
     if (report.equal() || !table.replace) return report;
+    if (table.updated.empty()) {
+      work.exec(fmt::format("DELETE FROM public.{} WHERE ({}) IN (SELECT {} FROM ({} EXCEPT {}) AS differing)", table.name, table.key, table.key, there, made));
+      work.exec(fmt::format("INSERT INTO public.{} ({}) {} EXCEPT {}", table.name, table.columns, made, there));
+      report.replaced = true;
+      return report;
+    }
     const std::string key = fmt::format("({})", table.key);
     work.exec(fmt::format("DELETE FROM public.{0} x WHERE x.log_no = {1}{2} AND {3} NOT IN (SELECT {4} FROM pg_temp.{0})", table.name,
                           log_no, ours, key, table.key));
@@ -268,6 +341,26 @@ Result<RebuiltTable> Rebuild::rebuild_pointers(const PointersOf& pointers_of) {
     work.work.commit();
     return report;
   });
+}
+
+Result<std::vector<RebuiltTable>> Rebuild::rebuild_corpora(const std::vector<std::string>& tables, const CorpusChangeOf& change_of) {
+  Status folded = success();
+  auto reports = once(connection_, "rebuilding corpora", [&] {
+    Work work(connection_, log_no_);
+    for (const std::string_view name : corpus_tables) work.make_table(table_named(name));
+    const std::int64_t upto = work.hold_follower("document");
+    for (; collected_ < upto; collected_ = upto) {
+      query(connection_, work.work, "rebuild_collect", collect_events, Params().integer(log_no_).integer(collected_).integer(upto));
+    }
+    std::vector<RebuiltTable> compared;
+    folded = work.fold_corpora(upto, change_of);
+    if (!folded) return compared;
+    for (const std::string& name : tables) compared.push_back(work.compare_and_replace(table_named(name), upto));
+    work.work.commit();
+    return compared;
+  });
+  RETURN_IF_ERROR(folded);
+  return reports;
 }
 
 }  // namespace muniment::store

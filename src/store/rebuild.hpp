@@ -2,9 +2,11 @@
 // put right where they differ. Works in spans with rests between them, so that appends go on.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,6 +30,12 @@ struct RebuiltTable {
 // The pointers that an event makes something depend on, given the text of its manifest, if any.
 using PointersOf = std::function<std::vector<PointerRow>(const events::Event&, std::string_view manifest)>;
 
+// What an event does to documents; nullopt: nothing.
+using CorpusChangeOf = std::function<Result<std::optional<CorpusChange>>(const events::Event&)>;
+
+// They follow from the same events and are made together.
+inline constexpr std::array<std::string_view, 4> corpus_tables = {"corpus", "document", "chunk", "feedback"};
+
 class Rebuild {
  public:
   Rebuild(std::string uri, std::int16_t log_no) : connection_(std::move(uri), DatabaseRole::writer), log_no_(log_no) {}
@@ -39,6 +47,8 @@ class Rebuild {
   // taken as far as the follower has read.
   Result<RebuiltTable> rebuild(std::string_view table);
   Result<RebuiltTable> rebuild_pointers(const PointersOf& pointers_of);
+  // Those of corpus_tables that are named.
+  Result<std::vector<RebuiltTable>> rebuild_corpora(const std::vector<std::string>& tables, const CorpusChangeOf& change_of);
 
  private:
   struct Table;

@@ -13,7 +13,7 @@ import muniment
 
 PARTITION = 1024                       # 2^10, the smallest
 CONFIG = "partition_bits = 10\nsnapshot_events = 200\n"
-STAYS = ("access", "artifact", "claim", "document", "event", "evidence", "key", "log", "manifest", "pointer", "run", "snapshot",
+STAYS = ("access", "artifact", "claim", "document", "event", "evidence", "feedback", "key", "log", "manifest", "pointer", "run", "snapshot",
          "source", "task")
 
 

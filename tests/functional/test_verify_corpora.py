@@ -111,6 +111,24 @@ class Corpora(DaemonCase):
         self.assertEqual(set(checks), {"artifact_hash", "passage"})
         self.assertIn(f"{self.corpus}/long.txt#p", checks["passage"]["expected"])
 
+    def test_what_was_tampered_with_is_rebuilt(self) -> None:
+        self.assertTrue(self.call("server.rebuild")["equal"])
+        mine = f"WHERE corpus = '{self.corpus}'"
+        for table, edit in (("corpus", f"UPDATE corpus SET owner = 'forged' {mine}"),
+                            ("document", f"UPDATE document SET title = 'Forged', valid_to = NULL, ended_by = NULL {mine} AND document = 'cats.txt'"),
+                            ("document", f"DELETE FROM document {mine} AND document = 'page.html'"),
+                            ("chunk", f"UPDATE chunk SET start_byte = start_byte + 1 WHERE seq IN (SELECT seq FROM document {mine})"),
+                            ("chunk", "DELETE FROM chunk WHERE number = 2"),
+                            ("chunk", f"INSERT INTO chunk SELECT log_no, 1000000, seq, 1000000, 0, 1, hash, 'x' FROM document {mine} LIMIT 1"),
+                            ("feedback", "DELETE FROM feedback"), ("feedback", "UPDATE feedback SET value = 0")):
+            with self.subTest(edit=edit):
+                self.daemon.sql(edit)
+                report = self.call("server.rebuild", tables=["corpus", "document", "chunk", "feedback"])
+                self.assertEqual([row["name"] for row in report["tables"] if row["replaced"]], [table], report)
+                self.assertTrue(self.call("server.rebuild", tables=[table])["equal"])
+        code, report = self.verify()
+        self.assertEqual(code, 0, report)
+
 
 if __name__ == "__main__":
     main()

@@ -13,6 +13,7 @@
 #include "gateway/methods/methods.hpp"
 #include "gateway/pointing.hpp"
 #include "gateway/services.hpp"
+#include "retrieval/document_follower.hpp"
 
 namespace muniment::gateway::methods {
 namespace {
@@ -151,7 +152,9 @@ Result<Answer> server_rebuild(Call& call) {
   std::vector<std::string> tables;
   for (const json::Value item : call.params["tables"]) tables.push_back(item.string_or(""));
   ASSIGN_OR_RETURN(const evidence::RebuildReport report,
-                   evidence::rebuild(call.services.database_uri, call.services.tail.next_seq(), tables));
+                   evidence::rebuild(call.services.database_uri, call.services.tail.next_seq(), tables, [&](const events::Event& event) {
+                     return retrieval::corpus_change(event, *call.reader, call.services.files);
+                   }));
   json::Writer out;
   out.begin_object().member("upto", report.upto).member("equal", report.equal()).key("tables").begin_array();
   for (const store::RebuiltTable& table : report.tables) {

@@ -5,6 +5,7 @@
 #include "gateway/access.hpp"
 #include "gateway/methods/methods.hpp"
 #include "gateway/services.hpp"
+#include "retrieval/service.hpp"
 
 namespace muniment::gateway::methods {
 namespace {
@@ -26,19 +27,26 @@ Result<store::ErasureTarget> target_of(const json::Value& params) {
   return Error(Errc::invalid_argument, "audit.redact needs exactly one of seq, artifact_id and run_id.");
 }
 
+// With what corpora made of it, which is in the run _log.
 void write_plan(json::Writer& out, const store::ErasurePlan& plan) {
+  std::vector<store::ErasedArtifact> artifacts = plan.artifacts;
+  std::int64_t documents = plan.documents;
+  for (const store::ErasurePlan& other : plan.elsewhere) {
+    artifacts.insert(artifacts.end(), other.artifacts.begin(), other.artifacts.end());
+    documents += other.documents;
+  }
   out.member("run_id", plan.run_id).member("events", plan.seqs.size()).key("seqs").begin_array();
   for (std::size_t i = 0; i < std::min(listed_max, plan.seqs.size()); ++i) out.number(plan.seqs[i]);
   out.end_array().key("artifacts").begin_array();
-  for (std::size_t i = 0; i < std::min(listed_max, plan.artifacts.size()); ++i) {
-    const store::ErasedArtifact& artifact = plan.artifacts[i];
+  for (std::size_t i = 0; i < std::min(listed_max, artifacts.size()); ++i) {
+    const store::ErasedArtifact& artifact = artifacts[i];
     out.begin_object()
         .member("artifact_id", artifact.artifact_id.text())
         .member("path", artifact.path)
         .member("size_bytes", artifact.size_bytes)
         .end_object();
   }
-  out.end_array().member("artifact_files", plan.artifacts.size());
+  out.end_array().member("artifact_files", artifacts.size()).member("documents", documents);
   out.member("manifests", plan.manifests).member("claims", plan.claims).member("evidence", plan.evidence);
   out.member("pointers", plan.pointers).member("snapshots", plan.snapshots).key("needed").begin_array();
   for (std::size_t i = 0; i < std::min(listed_max, plan.needed.size()); ++i) out.string(plan.needed[i]);
@@ -66,6 +74,9 @@ Result<Answer> audit_redact(Call& call) {
     write_plan(out, done.plan);
     out.member("seq", done.seq);
     if (done.snapshot_seq) out.member("snapshot_seq", *done.snapshot_seq);
+    // The indexes follow by themselves; who asked is told when nothing finds it any more.
+    const bool unindexed = call.services.retrieval.wait_until_searchable(call.services.tail.next_seq() - 1, call.deadline).ok();
+    out.member("unindexed", unindexed);
   }
   return Answer(Reply{std::move(out.end_object()).text(), {}});
 }
