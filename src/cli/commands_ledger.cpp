@@ -184,7 +184,8 @@ void print_resolved(const Output& out, const json::Value& item) {
   std::string text = ok ? out.tone(Tone::green, "ok") : out.tone(Tone::red, item["reason"].string_or("?"));
   text += "  " + out.one_line(item["pointer"].string_or(""));
   if (const auto size = item["size_bytes"].as_int()) text += "  " + human_size(static_cast<std::uint64_t>(*size));
-  if (const json::Value expected = item["expected_hash"]; expected && !ok) {
+  // An older revision has a hash and no fault.
+  if (const json::Value expected = item["expected_hash"]; expected && !ok && item["reason"].string_or("") != "VERSION_MISMATCH") {
     text += fmt::format("  expected {} got {}", expected.string_or("").substr(0, 16),
                         item["actual_hash"].string_or("nothing").substr(0, 16));
   }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <optional>
 
 #include "base/text.hpp"
@@ -21,6 +22,7 @@ struct QueryOptions {
   std::string group;
   std::string profile;
   std::string cursor;
+  std::string run;
   std::vector<std::string> trust;
   std::size_t count = 5;
   bool explain = false;
@@ -41,6 +43,7 @@ void declare_query(CLI::App& command, QueryOptions& options) {
   command.add_option("--cursor", options.cursor, "Of the page before");
   command.add_flag("--explain", options.explain, "How each card was found");
   command.add_flag("--full", options.full, "Resolve the cards and print their passages");
+  command.add_option("--run", options.run, "With --full: the run that stops when a passage that something rests on is gone; otherwise MUNIMENT_RUN");
 }
 
 std::string query_params(const QueryOptions& options) {
@@ -146,12 +149,16 @@ void print_card(const Output& out, const json::Value& card, std::size_t rank, bo
 }
 
 // The passages of the cards, by pointer. Documents are resolved as of when they were asked for: what was then is no mistake.
-Result<Message> resolve_cards(Session& session, const json::Value& result) {
+Result<Message> resolve_cards(Session& session, const json::Value& result, const std::string& run) {
   json::Writer params;
   params.begin_object().key("pointers").begin_array();
   for (const json::Value card : result["cards"]) params.string(card["id"].string_or(""));
   params.end_array();
   if (const auto asof = result["asof"].as_int()) params.member("asof", *asof);
+  if (!run.empty() || std::getenv("MUNIMENT_RUN") != nullptr) {
+    ASSIGN_OR_RETURN(const std::string run_id, session.run_id(run));
+    params.member("run_id", run_id);
+  }
   return session.call("pointer.resolve", params.end_object().text());
 }
 
@@ -179,7 +186,7 @@ Status query(Session& session, const QueryOptions& options) {
   std::optional<Message> resolved;
   std::vector<json::Value> passages;
   if (options.full && result["cards"].size() > 0) {
-    ASSIGN_OR_RETURN(resolved, resolve_cards(session, result));
+    ASSIGN_OR_RETURN(resolved, resolve_cards(session, result, options.run));
     for (const json::Value found : resolved->result()["results"]) passages.push_back(found);
   }
   for (const json::Value& found : passages) {
