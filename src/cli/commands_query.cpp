@@ -126,7 +126,7 @@ std::string below(std::string_view title, std::string_view heading) {
   return std::string(begins ? heading.substr(title.size() + separator.size()) : heading);
 }
 
-void print_card(const Output& out, const json::Value& card, std::size_t rank, bool explain) {
+void print_card(const Output& out, const json::Value& card, std::size_t rank, const QueryOptions& options) {
   const std::size_t width = std::min<std::size_t>(out.width() - 4, 120);
   std::string head = fmt::format("{:>2}  {}", rank, out.tone(Tone::bold, out.one_line(card["title"].string_or(""))));
   for (const json::Value anchor : card["anchors"]) {
@@ -136,13 +136,13 @@ void print_card(const Output& out, const json::Value& card, std::size_t rank, bo
   }
   head += out.tone(Tone::dim, fmt::format("  {:.2f}", card["confidence"].as_double().value_or(0)));
   out.line(head);
-  print_wrapped(out, out.one_line(card["summary"].string_or("")), "    ", width);
+  if (!options.full) print_wrapped(out, out.one_line(card["summary"].string_or("")), "    ", width);
   std::string tail = "    " + out.tone(Tone::cyan, out.one_line(card["id"].string_or("")));
   const std::string trust = card["trust"].string_or("");
   if (trust != "untrusted") tail += "  " + out.tone(trust == "trusted" ? Tone::green : Tone::loud, out.one_line(trust));
   if (!card["current"].as_bool().value_or(true)) tail += "  " + out.tone(Tone::yellow, "no longer current");
   out.line(tail);
-  if (!explain) return;
+  if (!options.explain) return;
   std::string scores;
   for (const json::Value score : card["scores"]) scores += fmt::format("  {} {:.4g}", out.one_line(score.key()), score.as_double().value_or(0));
   out.line(out.tone(Tone::dim, fmt::format("    score {:.4g}{}", card["score"].as_double().value_or(0), scores)));
@@ -200,7 +200,7 @@ Status query(Session& session, const QueryOptions& options) {
   std::size_t rank = 0;
   for (const json::Value card : result["cards"]) {
     if (rank > 0) out.line("");
-    print_card(out, card, rank + 1, options.explain);
+    print_card(out, card, rank + 1, options);
     if (rank < passages.size()) print_passage(out, passages[rank]);
     ++rank;
   }

@@ -47,14 +47,17 @@ Result<store::DocumentRow> revision_of(Call& call, std::string_view name) {
   return *std::move(row);
 }
 
-// An event of `_log` about documents, by the caller; the tables know of it once it is followed.
+// An event of `_log` about documents, by the caller. It is answered once the tables know of it: what was withdrawn is gone
+// from the next query, whoever asks, since every hit is held against them.
 Answer append_change(Call& call, std::string_view type, std::string body, std::function<std::string(std::int64_t)> reply) {
   const std::shared_ptr<store::Run> log = call.services.runs.find(log_run_id);
   PendingAppend append;
   append.request.actor = call.caller.actor;
   append.request.events.push_back({log, make_event(call, *log, type, std::move(body)), false});
-  append.finish = [reply = std::move(reply)](Services& services, const std::vector<events::Receipt>& receipts) -> Result<Reply> {
+  append.finish_on_worker = true;
+  append.finish = [reply = std::move(reply), deadline = call.deadline](Services& services, const std::vector<events::Receipt>& receipts) -> Result<Reply> {
     services.retrieval.documents().changed_at(receipts.front().seq);
+    RETURN_IF_ERROR(services.retrieval.documents().wait_for_changes(deadline));
     return Reply{reply(receipts.front().seq), {}};
   };
   return append;
