@@ -127,7 +127,7 @@ Status DocumentFollower::wait_for_changes(Deadline deadline) {
 }
 
 Result<std::shared_ptr<const DocumentFollower::Owners>> DocumentFollower::owners(store::Reader& reader) {
-  const std::lock_guard lock(owners_mutex_);
+  const std::lock_guard lock(known_mutex_);
   if (owners_) return owners_;
   ASSIGN_OR_RETURN(const auto rows, reader.corpora(std::nullopt, false));
   auto read = std::make_shared<Owners>();
@@ -136,11 +136,20 @@ Result<std::shared_ptr<const DocumentFollower::Owners>> DocumentFollower::owners
   return owners_;
 }
 
+Result<bool> DocumentFollower::has_feedback(store::Reader& reader) {
+  const std::lock_guard lock(known_mutex_);
+  if (!has_feedback_) {
+    ASSIGN_OR_RETURN(has_feedback_, reader.has_feedback());
+  }
+  return *has_feedback_;
+}
+
 // A corpus that was not there before: its owner is who made it.
-void DocumentFollower::note_corpora(const std::vector<store::CorpusChange>& changes) {
-  const std::lock_guard lock(owners_mutex_);
+void DocumentFollower::note(const std::vector<store::CorpusChange>& changes) {
+  const std::lock_guard lock(known_mutex_);
   std::shared_ptr<Owners> grown;
   for (const store::CorpusChange& change : changes) {
+    if (std::holds_alternative<store::FeedbackRow>(change)) has_feedback_ = true;
     const auto* revised = std::get_if<store::Revised>(&change);
     if (revised == nullptr || !owners_ || owners_->contains(revised->row.corpus)) continue;
     if (!grown) grown = std::make_shared<Owners>(*owners_);
@@ -155,7 +164,7 @@ Result<store::FollowedRows> DocumentFollower::apply(const std::vector<store::Eve
     ASSIGN_OR_RETURN(auto change, corpus_change(*event, reader, files_));
     if (change) followed.corpus.push_back(*std::move(change));
   }
-  note_corpora(followed.corpus);
+  note(followed.corpus);
   return followed;
 }
 

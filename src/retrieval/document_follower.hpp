@@ -29,6 +29,8 @@ class DocumentFollower final : public store::Follower {
   // The corpora there are, with their owners.
   using Owners = std::map<std::string, std::string>;
   Result<std::shared_ptr<const Owners>> owners(store::Reader& reader);
+  // Whether anybody ever gave feedback: most logs have none, and then no query need look for it.
+  Result<bool> has_feedback(store::Reader& reader);
 
   // The last change that the tables are known to hold or to lack; -1: none since the start.
   std::int64_t last_change() const { return last_change_.load(std::memory_order_acquire); }
@@ -37,12 +39,13 @@ class DocumentFollower final : public store::Follower {
   Result<store::FollowedRows> apply(const std::vector<store::EventPtr>& events, store::Reader& reader) override;
 
  private:
-  void note_corpora(const std::vector<store::CorpusChange>& changes);
+  void note(const std::vector<store::CorpusChange>& changes);
 
   store::ArtifactFiles& files_;
   std::atomic<std::int64_t> last_change_;
-  std::mutex owners_mutex_;
+  std::mutex known_mutex_;
   std::shared_ptr<const Owners> owners_;   // nullptr: not read yet
+  std::optional<bool> has_feedback_;       // nullopt: likewise
 };
 
 }  // namespace muniment::retrieval

@@ -72,6 +72,7 @@ struct LaneAnswer {
   std::vector<Candidate> candidates;   // by score, ties by best rank, then by id
   std::vector<LaneList> lists;         // where explain
   std::vector<std::string> degraded;   // "use-lite: not installed", "lsa: behind (notes at 18 of 20)" …
+  bool passing = false;                // degraded by what will pass: the same query has another answer soon
   std::vector<std::string> identities; // of the lanes that joined
   std::int64_t watermark = 0;          // next_seq up to which all lanes have indexed
   std::int64_t unfiltered = 0;         // where nothing was found: how many match but for the filter

@@ -77,9 +77,13 @@ Result<LaneAnswer> Search::run() {
 std::vector<std::string> Search::available_lanes() {
   const std::int64_t reached = parts_.reached;
   std::vector<std::string> lanes;
-  if (query_.mode != Mode::lexical) lanes = parts_.vectors->available(corpora_, reached, answer_.degraded);
-  if (parts_.lexical->watermark() >= reached) lanes.emplace_back("lexical");
-  else answer_.degraded.push_back("lexical: behind (at " + std::to_string(parts_.lexical->watermark()) + " of " + std::to_string(reached) + ")");
+  if (query_.mode != Mode::lexical) lanes = parts_.vectors->available(corpora_, reached, answer_);
+  if (parts_.lexical->watermark() >= reached) {
+    lanes.emplace_back("lexical");
+  } else {
+    answer_.passing = true;
+    answer_.degraded.push_back("lexical: behind (at " + std::to_string(parts_.lexical->watermark()) + " of " + std::to_string(reached) + ")");
+  }
   return lanes;
 }
 
@@ -97,6 +101,7 @@ Status Search::ask(const LaneWeight& lane, const std::string& text, bool origina
   if (!hits) {
     // An embedder that is not there just now leaves its lane out; an index that is damaged ends the query.
     if (hits.error().code != Errc::unavailable || lane.lane == "lexical") return std::move(hits).error();
+    answer_.passing = true;
     answer_.degraded.push_back(std::string(lane.lane) + ": " + hits.error().message);
     return success();
   }

@@ -108,6 +108,7 @@ Result<std::int64_t> Indexer::watermark() {
     const std::lock_guard lock(mutex_);
     degraded_ = status.degraded;
   }
+  engine_starts_.fetch_add(1, std::memory_order_acq_rel);
   engine_models_ = status.models;
   models_given_ = -1;
   refill_.reset();

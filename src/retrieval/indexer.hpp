@@ -42,6 +42,8 @@ class Indexer {
   std::int64_t next_seq() const { return next_seq_.load(std::memory_order_acquire); }
   // The position after the last batch that changed them: equal for equal indexes.
   std::int64_t next_change() const { return next_change_.load(std::memory_order_acquire); }
+  // How often the engine was begun with: what it works without may change with each start.
+  std::int64_t engine_starts() const { return engine_starts_.load(std::memory_order_acquire); }
   // Errors: deadline_exceeded, with why it does not get on.
   Status wait_for(std::int64_t seq, Deadline deadline);
   std::string problem() const;
@@ -78,6 +80,7 @@ class Indexer {
 
   std::atomic<std::int64_t> next_seq_{-1};      // -1: the engine was not asked yet
   std::atomic<std::int64_t> next_change_{0};
+  std::atomic<std::int64_t> engine_starts_{0};
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   bool stopping_ = false;

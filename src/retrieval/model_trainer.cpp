@@ -22,7 +22,8 @@ constexpr std::int64_t passages_max = 200'000;      // of a corpus: the newest; 
 constexpr std::size_t page_passages = 2'000;
 constexpr std::size_t texts_bytes_max = 256 << 20;
 constexpr std::uint64_t training_seed = 1;
-constexpr milliseconds settle{2'000};               // a stream of documents is one occasion to train, not hundreds
+constexpr milliseconds settle{2'000};               // a stream of documents is one occasion to train, not hundreds:
+constexpr std::chrono::minutes settle_max{2};       // it is over when nothing came for `settle`, or after this
 constexpr std::chrono::minutes training_patience{30};
 constexpr std::chrono::seconds commit_patience{60};
 
@@ -82,7 +83,11 @@ void ModelTrainer::follow() {
     {
       std::unique_lock lock(mutex_);
       changed_.wait(lock, [this] { return stopping_ || woken_; });
-      if (!stopping_ && read) changed_.wait_for(lock, settle, [this] { return stopping_; });
+      const auto end = clock_.monotonic() + settle_max;
+      while (read && woken_ && !stopping_ && clock_.monotonic() < end) {
+        woken_ = false;
+        changed_.wait_for(lock, settle, [this] { return stopping_ || woken_; });
+      }
       if (stopping_) return;
       woken_ = false;
     }

@@ -22,6 +22,7 @@ namespace {
 
 constexpr double feedback_weight = 0.1;        // of a mean of 1, beside scores of 0…1
 constexpr std::size_t ranked_max = limits::ranked_cards_max;   // however few of them a page shows: equal for all pages
+constexpr std::size_t spare_rows = 6;          // that are read with a page, in case that some of it are no hits
 constexpr std::size_t hash_digits = 16;        // of the plan, in a cursor
 
 std::string_view name_of(Mode mode) {
@@ -158,7 +159,8 @@ Result<Retriever::Plan> Retriever::plan(const Question& question, const Scope& s
     // The pages of one answer are those of one state of the index.
     if (cursor.watermark != plan.watermark && !plan.as_of) plan.as_of = cursor.watermark - 1;
   }
-  plan.key = fmt::format("{} {} {} {} {} {} {}", plan.hash, plan.from, plan.ranking, plan.as_of.value_or(-2), plan.watermark, documents_.last_change(), question.explain ? 1 : 0);
+  plan.key = fmt::format("{} {} {} {} {} {} {} {}", plan.hash, plan.from, plan.ranking, plan.as_of.value_or(-2), plan.watermark, indexer_.engine_starts(),
+                         documents_.last_change(), question.explain ? 1 : 0);
   return plan;
 }
 
@@ -188,6 +190,8 @@ struct Retriever::Work {
 
   // What people said of the candidates, as of then.
   Status add_feedback() {
+    ASSIGN_OR_RETURN(const bool any, retriever.documents_.has_feedback(reader));
+    if (!any) return success();
     std::vector<std::int64_t> ids;
     for (const Candidate& candidate : lanes.candidates) ids.push_back(candidate.chunk);
     if (ids.empty()) return success();
@@ -219,7 +223,7 @@ struct Retriever::Work {
     // Grouped, the pages before decide which documents are new here: the ranks are walked from the first.
     std::size_t place = plan.question.by_document ? 0 : plan.from;
     while (place < candidates.size() && answer.cards.size() < top_k) {
-      const std::size_t end = std::min(candidates.size(), place + std::max(top_k + 8, std::size_t{32}));
+      const std::size_t end = std::min(candidates.size(), place + top_k + spare_rows);
       ASSIGN_OR_RETURN(const auto rows, rows_of(place, end));
       for (; place < end && answer.cards.size() < top_k; ++place) {
         const auto found = rows.find(candidates[place].chunk);
@@ -239,7 +243,10 @@ struct Retriever::Work {
         answer.cards.push_back(make_card(item, *std::move(text), candidates[place], words));
       }
     }
-    if (unverified > 0) answer.degraded.push_back(fmt::format("{} hits were left out: they could not be verified", unverified));
+    if (unverified > 0) {
+      answer.passing = true;
+      answer.degraded.push_back(fmt::format("{} hits were left out: they could not be verified", unverified));
+    }
     if (place < candidates.size()) answer.cursor = text_of({place, pages_watermark(), plan.hash, keep_ranking()});
     return success();
   }
@@ -264,10 +271,12 @@ struct Retriever::Work {
         lanes.candidates = *kept;
         return success();
       }
+      answer.passing = true;
       answer.degraded.push_back("cursor: the ranking was not kept and was worked out again");
     }
     ASSIGN_OR_RETURN(lanes, ask(filter_of_plan(plan), plan.question.mode));
     answer.degraded.insert(answer.degraded.end(), lanes.degraded.begin(), lanes.degraded.end());
+    answer.passing = answer.passing || lanes.passing;
     answer.lanes = lanes.identities;
     return add_feedback();
   }
@@ -290,6 +299,7 @@ struct Retriever::Work {
     }
     if (behind > 0) {
       answer.reason = "index_behind";
+      answer.passing = true;
       answer.count = behind;
       return success();
     }

@@ -63,6 +63,7 @@ struct Answer {
   std::string reason;                    // why there are no cards: no_match, unknown_corpus, filtered_out, index_behind, all_quarantined
   std::int64_t count = 0;                // of filtered_out and index_behind: how many
   std::vector<std::string> degraded;
+  bool passing = false;                  // that will be over without a change that the plan's key shows: not to be cached
   std::vector<std::string> corpora;
   std::string profile;
   std::string plan_hash;

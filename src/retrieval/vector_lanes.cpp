@@ -155,9 +155,11 @@ std::vector<std::string> VectorLanes::all_corpora() const {
 }
 
 std::vector<std::string> VectorLanes::available(const std::vector<std::string>& corpora, std::int64_t next_seq,
-                                                std::vector<std::string>& degraded) const {
+                                                LaneAnswer& answer) const {
   std::vector<std::string> lanes;
+  std::vector<std::string>& degraded = answer.degraded;
   if (watermark() < next_seq) {
+    answer.passing = true;
     degraded.push_back("vectors: behind (at " + std::to_string(watermark()) + " of " + std::to_string(next_seq) + ")");
   } else {
     lanes.emplace_back("hash");
@@ -177,8 +179,8 @@ std::vector<std::string> VectorLanes::available(const std::vector<std::string>& 
     else if (with > 0) degraded.push_back("lsa: " + without + " has no model yet");
   }
   if (late_ && late_->covers(corpora, next_seq)) lanes.push_back(late_->name());
-  else if (late_) degraded.push_back(late_->behind(next_seq));
-  else degraded.push_back(no_late_);
+  else if (late_) answer.passing = true, degraded.push_back(late_->behind(next_seq));
+  else degraded.push_back(no_late_);   // for as long as this child lives
   return lanes;
 }
 

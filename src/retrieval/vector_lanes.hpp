@@ -52,8 +52,8 @@ class VectorLanes {
   // From where on it wants batches: the slow lane's too.
   std::int64_t wanted_from() const;
   std::vector<std::string> all_corpora() const;
-  // The lanes that have all of these corpora up to `next_seq`; what stands in the way of others goes to `degraded`.
-  std::vector<std::string> available(const std::vector<std::string>& corpora, std::int64_t next_seq, std::vector<std::string>& degraded) const;
+  // The lanes that have all of these corpora up to `next_seq`; what stands in the way of others goes to the answer.
+  std::vector<std::string> available(const std::vector<std::string>& corpora, std::int64_t next_seq, LaneAnswer& answer) const;
 
   struct Question {
     std::string_view lane;

@@ -137,6 +137,20 @@ Error error_of_exception(Connection& connection, std::string_view doing) {
   }
 }
 
+std::string array_literal(const std::vector<std::string>& values) {
+  std::string array = "{";
+  for (const std::string& value : values) {
+    if (array.size() > 1) array += ',';
+    array += '"';
+    for (const char byte : value) {
+      if (byte == '"' || byte == '\\') array += '\\';
+      array += byte;
+    }
+    array += '"';
+  }
+  return array + "}";
+}
+
 Params& Params::text(std::string_view value) {
   if (value.find('\0') != std::string_view::npos) {
     throw pqxx::argument_error("a text with a NUL byte cannot be looked up");
@@ -155,19 +169,7 @@ Params& Params::uuid_or_null(const std::optional<Uuid>& value) {
   return text_or_null(value ? std::optional(value->text()) : std::nullopt);
 }
 
-Params& Params::texts(const std::vector<std::string>& values) {
-  std::string array = "{";
-  for (const std::string& value : values) {
-    if (array.size() > 1) array += ',';
-    array += '"';
-    for (const char byte : value) {
-      if (byte == '"' || byte == '\\') array += '\\';
-      array += byte;
-    }
-    array += '"';
-  }
-  return text(array + "}");
-}
+Params& Params::texts(const std::vector<std::string>& values) { return text(array_literal(values)); }
 
 Params& Params::integers(const std::vector<std::int64_t>& values) {
   std::string array = "{";

@@ -65,8 +65,10 @@ void Follower::pause(milliseconds time) {
 bool Follower::wait_for(std::int64_t seq, std::chrono::steady_clock::time_point until, bool hurry) {
   std::unique_lock lock(mutex_);
   while (next_seq_.load(std::memory_order_acquire) < seq) {
-    hurried_ = hurried_ || hurry;
-    if (hurry) changed_.notify_all();
+    if (hurry && !hurried_) {  // said once: two who kept saying it would keep waking each other
+      hurried_ = true;
+      changed_.notify_all();
+    }
     if (stopping_ || changed_.wait_until(lock, until) == std::cv_status::timeout) return next_seq_.load() >= seq;
   }
   return true;

@@ -36,6 +36,9 @@ struct Connection::Impl {
   std::atomic<bool> interrupted{false};
 };
 
+// A text[] as Postgres writes one.
+std::string array_literal(const std::vector<std::string>& values);
+
 // The parameters of one statement, in order. A text with a NUL byte, which Postgres cannot hold, is
 // an invalid_argument of whoever called.
 class Params {

@@ -116,6 +116,9 @@ class Reader {
   Result<std::vector<CorpusRow>> corpora(const std::optional<std::string>& owner, bool counted);
   Result<std::optional<CorpusRow>> corpus(std::string_view corpus);
   Result<std::optional<DocumentRow>> document(std::string_view corpus, std::string_view document, std::optional<std::int64_t> as_of = {});
+  // By id; those that are not there are left out.
+  Result<std::map<std::string, DocumentRow>> current_documents(std::string_view corpus, const std::vector<std::string>& documents);
+  Result<bool> has_feedback();
   // The newest row with that revision, a current one first.
   Result<std::optional<DocumentRow>> document_revision(std::string_view corpus, std::string_view document, std::string_view revision);
   Result<std::vector<DocumentRow>> documents(std::string_view corpus, const std::optional<std::string>& after, std::size_t limit);

@@ -129,6 +129,20 @@ Result<std::optional<DocumentRow>> Reader::document(std::string_view corpus, std
   });
 }
 
+Result<std::map<std::string, DocumentRow>> Reader::current_documents(std::string_view corpus, const std::vector<std::string>& documents) {
+  return guarded(impl_->connection, "reading documents", [&] {
+    std::map<std::string, DocumentRow> out;
+    for (const pqxx::row& row : query(impl_->connection, "documents_current", "SELECT " MUNIMENT_DOCUMENT_COLUMNS " FROM document d "
+                                      "WHERE d.log_no = $1 AND d.corpus = $2 AND d.document = ANY ($3::text[]) AND d.valid_to IS NULL",
+                                      impl_->params().text(corpus).texts(documents))) {
+      DocumentRow document = document_of(row);
+      std::string id = document.document;
+      out.emplace(std::move(id), std::move(document));
+    }
+    return out;
+  });
+}
+
 Result<std::optional<DocumentRow>> Reader::document_revision(std::string_view corpus, std::string_view document, std::string_view revision) {
   return guarded(impl_->connection, "reading a revision", [&] {
     return first_document(query(impl_->connection, "document_revision", "SELECT " MUNIMENT_DOCUMENT_COLUMNS
@@ -250,6 +264,12 @@ Result<std::int64_t> Reader::count_of_source(std::string_view source, const std:
                             "SELECT count(*) FROM document d JOIN corpus c USING (log_no, corpus) WHERE d.log_no = $1 "
                             "AND d.sources @> ARRAY[$2] AND d.removed_at IS NULL AND ($3::text IS NULL OR c.owner = $3)",
                             impl_->params().text(source).text_or_null(owner))[0][0]);
+  });
+}
+
+Result<bool> Reader::has_feedback() {
+  return guarded(impl_->connection, "looking for feedback", [&] {
+    return !query(impl_->connection, "has_feedback", "SELECT 1 FROM feedback WHERE log_no = $1 LIMIT 1", impl_->params()).empty();
   });
 }
 

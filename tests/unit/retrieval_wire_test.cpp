@@ -32,6 +32,7 @@ LaneAnswer some_answer() {
   answer.candidates = {{9, 0.25, {{"lexical", -1.5}, {"lsa", 1e-300}}, 4}};
   answer.lists = {{"lsa", "text", false, 0.35, {{9, 0.5}, {8, 0.25}}, 1'234}};
   answer.degraded = {"use-lite: not installed"};
+  answer.passing = true;
   answer.identities = {"lsa/1/128/4f2a"};
   answer.watermark = 41;
   answer.unfiltered = 6;
@@ -97,6 +98,7 @@ TEST(Wire, AnAnswerComesBackAsItWas) {
   EXPECT_EQ(some_answer().degraded, back->degraded);
   EXPECT_EQ(some_answer().identities, back->identities);
   EXPECT_EQ(41, back->watermark);
+  EXPECT_TRUE(back->passing);
   EXPECT_EQ(6, back->unfiltered);
 }
 

@@ -140,7 +140,7 @@ bool is_same(const store::DocumentRow& row, const PreparedDocument& prepared) {
 }
 
 // The revision that its sender worked from must still be the current one.
-Status check_base(const std::string& base, const std::string& corpus, const std::string& id, const std::optional<store::DocumentRow>& current) {
+Status check_base(const std::string& base, const std::string& corpus, const std::string& id, const store::DocumentRow* current) {
   if (current && current->revision == base) return success();
   Error error(Errc::conflict, current ? fmt::format("VERSION_MISMATCH: {}/{} is at revision {}, not at {}. Read it and try again.", corpus, id, current->revision, base)
                                       : fmt::format("VERSION_MISMATCH: {}/{} is not there any more (retracted), it was at {} for you.", corpus, id, base));
@@ -148,10 +148,19 @@ Status check_base(const std::string& base, const std::string& corpus, const std:
   return error;
 }
 
-Status prepare(Call& call, const std::string& corpus, const json::Value& document, Item& item) {
+// What the corpus holds under the ids of the request now: in one statement, since a request has many.
+Result<std::map<std::string, store::DocumentRow>> current_of(Call& call, const std::string& corpus) {
+  std::vector<std::string> ids;
+  for (const json::Value document : call.params["documents"]) {
+    std::string id = document["id"].string_or("");
+    if (id.find('\0') == std::string::npos) ids.push_back(std::move(id));  // one with NUL is refused below, by itself
+  }
+  return call.reader->current_documents(corpus, ids);
+}
+
+Status prepare(Call& call, const std::string& corpus, const json::Value& document, const store::DocumentRow* current, Item& item) {
   ASSIGN_OR_RETURN(retrieval::DocumentToIngest about, about_of(call, corpus, document));
   RETURN_IF_ERROR(read_bytes(call, document, item));
-  ASSIGN_OR_RETURN(const auto current, call.reader->document(corpus, about.id));
   if (const auto base = document["base"].as_string()) RETURN_IF_ERROR(check_base(*base, corpus, about.id, current));
   const std::string_view named_type = about.mime_type.empty() && item.artifact ? std::string_view(item.artifact->mime_type) : std::string_view(about.mime_type);
   ASSIGN_OR_RETURN(retrieval::DocumentText text, read_text(call, item.bytes, about.id, named_type));
@@ -279,11 +288,13 @@ Result<Answer> corpus_ingest(Call& call) {
   if (known && !may_see_corpus(call.caller, known->owner)) {
     return Error(Errc::denied, "the corpus " + corpus + " is somebody else's. Choose another name.");
   }
+  ASSIGN_OR_RETURN(const auto current, current_of(call, corpus));
   std::vector<Item> items;
   for (const json::Value document : call.params["documents"]) {
     Item& item = items.emplace_back();
     item.id = document["id"].string_or("");
-    Status prepared = prepare(call, corpus, document, item);
+    const auto found = current.find(item.id);
+    Status prepared = prepare(call, corpus, document, found == current.end() ? nullptr : &found->second, item);
     if (!prepared && is_transient(prepared.error().code)) return std::move(prepared).error();
     if (!prepared) item.error = std::move(prepared).error();
   }

