@@ -306,6 +306,7 @@ struct Retriever::Work {
     ASSIGN_OR_RETURN(const LaneAnswer anything, ask(scope_filter(plan), plan.question.mode));
     Filter quarantined = filter_of_plan(plan);
     std::erase(quarantined.none_of, "trust:quarantined");
+    require_any(quarantined, "trust", {"quarantined"});
     ASSIGN_OR_RETURN(const LaneAnswer held, ask(quarantined, plan.question.mode));
     answer.count = static_cast<std::int64_t>(anything.candidates.size());
     if (plan.unknown_corpus) {
