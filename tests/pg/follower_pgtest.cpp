@@ -71,6 +71,12 @@ class FollowerTest : public test::LogFixture {
            {EvidenceLinkRow{claim_id, evidence_id, "supports"}});
   }
 
+  // Those whose followers are here; what events do to documents is known above.
+  Result<evidence::RebuildReport> rebuild_tables(const std::vector<std::string>& tables = {"run", "pointer", "claim", "evidence",
+                                                                                           "evidence_link", "artifact"}) {
+    return evidence::rebuild(uri, tail->next_seq(), tables, [](const events::Event&) { return std::optional<CorpusChange>(); });
+  }
+
   std::unique_ptr<RunFollower> follower;
   std::unique_ptr<evidence::PointerFollower> pointers;
 };
@@ -136,7 +142,7 @@ TEST_F(FollowerTest, ARebuildOfWhatIsRightFindsItEqual) {
   append(run, "run.ended", R"({"outcome":"success"})");
   start_run("r2", "r1");
   catch_up();
-  const auto report = evidence::rebuild(uri, tail->next_seq(), {});
+  const auto report = rebuild_tables();
   ASSERT_TRUE(report) << report.error().message;
   ASSERT_EQ(report->tables.size(), 6u);
   for (const RebuiltTable& table : report->tables) {
@@ -154,7 +160,7 @@ TEST_F(FollowerTest, WhatSomebodyChangedIsFoundAndPutRight) {
   catch_up();
   run_sql(uri, "UPDATE run SET status = 'ended', outcome = 'success'; DELETE FROM pointer; "
                "UPDATE claim SET text = 'it does not work'; DELETE FROM evidence_link; DELETE FROM evidence");
-  const auto report = evidence::rebuild(uri, tail->next_seq(), {});
+  const auto report = rebuild_tables();
   ASSERT_TRUE(report) << report.error().message;
   EXPECT_FALSE(report->equal());
   for (const RebuiltTable& table : report->tables) {
@@ -164,7 +170,7 @@ TEST_F(FollowerTest, WhatSomebodyChangedIsFoundAndPutRight) {
   EXPECT_EQ(field("r1", "status"), "open");
   EXPECT_EQ(ask_sql(uri, "SELECT text FROM claim"), "it works");
   EXPECT_EQ(ask_sql(uri, "SELECT content::text FROM evidence"), R"({"text": "looks good",  "n": 1e2})");
-  const auto again = evidence::rebuild(uri, tail->next_seq(), {});
+  const auto again = rebuild_tables();
   ASSERT_TRUE(again) << again.error().message;
   EXPECT_TRUE(again->equal());
   EXPECT_EQ(ask_sql(uri, "SELECT count(*) FROM pointer"), "1");
@@ -174,7 +180,7 @@ TEST_F(FollowerTest, TheFollowerGoesOnAfterARebuild) {
   follow();
   start_run("r1");
   catch_up();
-  ASSERT_TRUE(evidence::rebuild(uri, tail->next_seq(), {"run"}));
+  ASSERT_TRUE(rebuild_tables({"run"}));
   start_run("r2");
   catch_up();
   EXPECT_EQ(ask_sql(uri, "SELECT count(*) FROM run"), "2");
