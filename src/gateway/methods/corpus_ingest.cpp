@@ -36,12 +36,6 @@ struct Item {
   std::int64_t chunks = 0;
 };
 
-std::vector<std::string> strings_of(const json::Value& list) {
-  std::vector<std::string> out;
-  for (const json::Value item : list) out.push_back(item.string_or(""));
-  return out;
-}
-
 // Reads the bytes of a document from where the request says that they are.
 Status read_bytes(Call& call, const json::Value& document, Item& item) {
   const int ways = (document["text"] ? 1 : 0) + (document["artifact_id"] ? 1 : 0) + (document["path"] ? 1 : 0);

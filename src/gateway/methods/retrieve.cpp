@@ -16,12 +16,6 @@
 namespace muniment::gateway::methods {
 namespace {
 
-std::vector<std::string> strings_of(const json::Value& list) {
-  std::vector<std::string> out;
-  for (const json::Value item : list) out.push_back(item.string_or(""));
-  return out;
-}
-
 Result<std::optional<Time>> date_of(const json::Value& filters, std::string_view name) {
   const auto text = filters[name].as_string();
   if (!text) return std::optional<Time>();
