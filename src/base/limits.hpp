@@ -123,6 +123,31 @@ inline constexpr std::size_t explained_hits_max = 50;        // of each list
 inline constexpr std::size_t logged_query_bytes_max = 1'000;
 inline constexpr std::size_t logged_cards_max = 100;         // of all queries of a request
 
+// Hooks and rerankers (docs/retrieval.md)
+inline constexpr std::int64_t hook_ms_default = 2'000;
+inline constexpr std::int64_t hook_ms_max = 60'000;
+inline constexpr std::size_t hook_answer_bytes_max = 1 << 20;
+inline constexpr std::size_t hook_arguments_max = 64;        // of its command
+inline constexpr std::size_t hooks_at_once_max = 4;          // a query that finds none free goes on without
+inline constexpr std::size_t hook_expansions_max = 8;        // of each kind
+inline constexpr std::size_t hook_expansion_bytes_max = 2'000;
+inline constexpr std::size_t hook_warnings_max = 8;
+inline constexpr std::size_t hook_warning_bytes_max = 200;
+inline constexpr std::size_t rerank_candidates_default = 40;
+inline constexpr std::size_t rerank_candidates_max = 100;    // ranked_cards_max: what is not ranked is not shown
+inline constexpr std::size_t rerank_snippet_bytes_max = 2'000;
+
+// The embedding server's texts and vectors, between the search child and the daemon
+inline constexpr std::size_t embed_channels = 2;             // one for documents, one for queries
+inline constexpr std::size_t embed_request_bytes_max = 1 << 20;
+inline constexpr std::size_t embed_answer_bytes_max = 32 << 20;
+
+// The shared cache
+inline constexpr std::int64_t redis_ms_default = 50;         // of a command
+inline constexpr std::size_t redis_value_bytes_max = 512 * 1024;
+inline constexpr int redis_failures_max = 3;                 // then it is left alone …
+inline constexpr std::int64_t redis_pause_ms = 5'000;        // … for so long
+
 // Context packs; their manifest fits into manifest_bytes_max
 inline constexpr std::size_t pack_tokens_default = 4'000;
 inline constexpr std::size_t pack_bytes_max = 128 * 1024;    // of a pack's text, whatever the budget

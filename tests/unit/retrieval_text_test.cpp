@@ -216,6 +216,7 @@ TEST(Excerpts, ASnippetIsWhereMostOfTheWordsAre) {
 TEST(IndexText, JsonIsNamesAndValuesWithoutEscapes) {
   EXPECT_EQ(index_text_of(Format::jsonl, R"({"role": "user", "content": [{"text": "caf\u00e9\nnext"}], "n": 3})"), "role: user\ntext: café\nnext\nn: 3");
   EXPECT_EQ(index_text_of(Format::json, R"(tail of a string\nnext \ud83d\ude00", "k": "v"},)"), "tail of a string\nnext 😀, k: v},");
+  EXPECT_EQ(index_text_of(Format::json, "cut \\u12é \\ud83dé \\u"), "cut é é ");  // the byte behind a broken escape begins a character
   EXPECT_EQ(index_text_of(Format::markdown, "a\\nb"), "a\\nb");
 }
 

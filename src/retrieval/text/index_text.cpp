@@ -1,5 +1,7 @@
 // What an index sees of JSON: names and values. As spans may begin and end anywhere in a value, quotes are not paired: a
 // whole value is read properly, and a part of one gets its escapes resolved and loses its quotes.
+#include <utility>
+
 #include "base/json.hpp"
 #include "retrieval/text/document_text.hpp"
 #include "retrieval/text/unicode.hpp"
@@ -17,22 +19,27 @@ void append_value(std::string& out, const json::Value& value, std::string_view k
   out += value.is(json::Kind::string) ? value.string_or("") : std::string(value.source());
 }
 
-// The four digits of \u; a surrogate's other half is taken with it. What is none is dropped.
+// The value of the hexadecimal digits at `at`, four at most, and how many there are.
+std::pair<char32_t, std::size_t> hexadecimal(std::string_view text, std::size_t at) {
+  char32_t value = 0;
+  std::size_t digits = 0;
+  for (; digits < 4 && at + digits < text.size(); ++digits) {
+    const char c = text[at + digits], lower = static_cast<char>(c | 0x20);
+    if (!(c >= '0' && c <= '9') && !(lower >= 'a' && lower <= 'f')) break;
+    value = value * 16 + static_cast<char32_t>(c <= '9' ? c - '0' : lower - 'a' + 10);
+  }
+  return {value, digits};
+}
+
+// The four digits of \u; a surrogate's other half is taken with it. What is none is dropped, and only that: a chunk may
+// begin or be damaged anywhere, and the byte after the last digit may begin a character.
 char32_t take_escaped(std::string_view text, std::size_t& at) {
-  const auto unit = [&](std::size_t from) {
-    char32_t value = 0;
-    for (std::size_t i = from; i < from + 4; ++i) {
-      const char c = i < text.size() ? text[i] : 'x', lower = static_cast<char>(c | 0x20);
-      if (!(c >= '0' && c <= '9') && !(lower >= 'a' && lower <= 'f')) return char32_t{0};
-      value = value * 16 + static_cast<char32_t>(c <= '9' ? c - '0' : lower - 'a' + 10);
-    }
-    return value;
-  };
-  char32_t value = unit(at);
-  at = std::min(at + 4, text.size());
+  const auto [value, digits] = hexadecimal(text, at);
+  at += digits;
+  if (digits < 4) return 0;
   if (value >= 0xD800 && value < 0xDC00 && text.substr(at).starts_with("\\u")) {
-    const char32_t low = unit(at + 2);
-    if (low >= 0xDC00 && low < 0xE000) {
+    const auto [low, low_digits] = hexadecimal(text, at + 2);
+    if (low_digits == 4 && low >= 0xDC00 && low < 0xE000) {
       at += 6;
       return 0x10000 + ((value - 0xD800) << 10) + (low - 0xDC00);
     }
