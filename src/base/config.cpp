@@ -50,6 +50,20 @@ constexpr ConfigKey table[] = {
      "Memory for answers to queries that may be asked again."},
     {"use_lite", &Config::use_lite, "", "", 0, 0,
      "Folder of the weights of the sentence encoder; empty: where scripts/setup puts them."},
+    {"embed_url", &Config::embed_url, "", "", 0, 0,
+     "An embedding server, for a lane of its own: http://127.0.0.1:8080/v1/embeddings; empty: there is no such lane."},
+    {"embed_api", &Config::embed_api, "", "", 0, 0,
+     "openai, ollama or tei; empty: told from the URL's path."},
+    {"embed_model", &Config::embed_model, "", "", 0, 0,
+     "The model that the server is asked for; another one means that everything is embedded again."},
+    {"embed_key_file", &Config::embed_key_file, "", "", 0, 0,
+     "A file with a bearer token for the server."},
+    {"embed_query_prefix", &Config::embed_query_prefix, "", "", 0, 0,
+     "What the model wants in front of a query."},
+    {"embed_dimension", &Config::embed_dimension, "0", "numbers", 0, limits::embedding_dimension_max,
+     "How many numbers a vector of the model has; 0: the server is asked."},
+    {"embed_timeout_ms", &Config::embed_timeout_ms, "10000", "milliseconds", 10, 600'000,
+     "A server that takes longer over a batch of passages is taken for gone; a query waits for 2 seconds at most."},
     {"upload_seconds", &Config::upload_seconds, "86400", "seconds", 1, any,
      "How long an upload that stopped half-way can be resumed."},
     {"commit_deadline_ms", &Config::commit_deadline_ms, "10000", "milliseconds", 100, 600'000,
@@ -114,6 +128,13 @@ Status check_text(const ConfigKey& key, std::string_view value, ConfigSource sou
   if (key.key == "log_level" && value != "error" && value != "warn" && value != "info" &&
       value != "debug") {
     return bad_value(key, value, "give error, warn, info or debug");
+  }
+  if (key.key == "embed_api" && !value.empty() && value != "openai" && value != "ollama" && value != "tei") {
+    return bad_value(key, value, "give openai, ollama or tei, or nothing");
+  }
+  // It is shown in messages.
+  if (key.key == "embed_url" && value.find('@') != std::string_view::npos) {
+    return Error(Errc::invalid_argument, "embed_url has a user or a password in it. Put the key into a file, and its path into embed_key_file.");
   }
   if (key.key == "origin" && (value.empty() || value.size() > 200 || value.find_first_of("+ \t\n") != std::string_view::npos)) {
     return bad_value(key, value, "give 1 to 200 bytes without spaces and +");

@@ -35,6 +35,13 @@ struct Config {
   std::int64_t search_threads = 0;
   std::int64_t query_cache_bytes = 0;
   std::string use_lite;                    // folder of the embedder's weights
+  std::string embed_url;                   // of an embedding server; empty: there is none
+  std::string embed_api;
+  std::string embed_model;
+  std::string embed_key_file;
+  std::string embed_query_prefix;
+  std::int64_t embed_dimension = 0;        // 0: the server is asked
+  std::int64_t embed_timeout_ms = 0;
   std::int64_t upload_seconds = 0;
   std::int64_t commit_deadline_ms = 0;
   std::string log_level;

@@ -29,6 +29,11 @@ std::size_t take(char* bytes, std::size_t size, std::size_t count, void* into) {
   return size * count;
 }
 
+// 1 ends the request.
+int look_up(void* given_up, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
+  return (*static_cast<const std::function<bool()>*>(given_up))() ? 1 : 0;
+}
+
 using Headers = std::unique_ptr<curl_slist, ListFree>;
 
 void add(Headers& headers, const std::string& line) {
@@ -70,6 +75,11 @@ Result<HttpAnswer> http(const HttpRequest& request) {
   }
   curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, take);
   curl_easy_setopt(c, CURLOPT_WRITEDATA, &taken);
+  if (request.given_up) {
+    curl_easy_setopt(c, CURLOPT_NOPROGRESS, 0L);
+    curl_easy_setopt(c, CURLOPT_XFERINFOFUNCTION, look_up);
+    curl_easy_setopt(c, CURLOPT_XFERINFODATA, &request.given_up);
+  }
   if (const CURLcode failed = curl_easy_perform(c); failed != CURLE_OK) {
     if (taken.too_large) return Error(Errc::too_large, request.url + ": the answer has more than " + std::to_string(taken.bytes_max) + " bytes");
     return Error(Errc::unavailable, request.url + ": " + curl_easy_strerror(failed));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <string>
 
 #include "base/result.hpp"
@@ -20,6 +21,7 @@ struct HttpRequest {
   std::string access_key, secret_key, region;
   std::string bearer;                // a token to authorise with, where one is given
   std::size_t answer_bytes_max = 1 << 20;
+  std::function<bool()> given_up;    // asked about once a second: true ends the request
 };
 
 struct HttpAnswer {

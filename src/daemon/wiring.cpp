@@ -43,6 +43,19 @@ constexpr std::chrono::seconds flush_at_most{10};
 // What an operator should know of the private server.
 void notice(const std::string& text) { log_warning(text); }
 
+Result<retrieval::RemoteOptions> embedding_server(const Config& config) {
+  if (config.embed_url.empty()) return retrieval::RemoteOptions{};
+  retrieval::HttpEmbedderOptions options;
+  options.url = config.embed_url;
+  options.api = config.embed_api;
+  options.model = config.embed_model;
+  options.key_file = config.embed_key_file;
+  options.query_prefix = config.embed_query_prefix;
+  options.dimension = static_cast<std::size_t>(config.embed_dimension);
+  options.timeout_ms = config.embed_timeout_ms;
+  return retrieval::http_remote(options);
+}
+
 }  // namespace
 
 // In the order in which they are made; they go in the reverse order.
@@ -51,6 +64,7 @@ struct Daemon::Parts {
 
   DataFolder folder;
   Clock clock;
+  retrieval::RemoteOptions remote;
   std::unique_ptr<store::PrivatePostgres> postgres;
   store::LogPlace place;
   std::int64_t events_per_partition = 0;
@@ -173,6 +187,7 @@ Status Daemon::Parts::open_retrieval(const Config& config) {
   options.search.engine.folder = config.data + "/index";
   options.search.engine.use_lite_folder = config.use_lite.empty() ? retrieval::use_lite_default_folder() : config.use_lite;
   options.search.search_channels = static_cast<std::size_t>(config.search_threads);
+  options.search.remote = remote;
   options.retriever.cache_bytes_max = static_cast<std::size_t>(config.query_cache_bytes);
   ASSIGN_OR_RETURN(retrieval, retrieval::Service::start(std::move(options), {clock, *appender, runs, tail, *files}));
   return success();
@@ -240,6 +255,7 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const Config& config) {
   auto parts = std::make_unique<Parts>(std::move(folder));
   ASSIGN_OR_RETURN(SchemaSet schemas, SchemaSet::embedded());
   parts->schemas = std::make_unique<SchemaSet>(std::move(schemas));
+  ASSIGN_OR_RETURN(parts->remote, embedding_server(config));
   RETURN_IF_ERROR(parts->open_files(config));
   RETURN_IF_ERROR(parts->open_database(config));
   RETURN_IF_ERROR(parts->open_log(config));

@@ -15,6 +15,8 @@
 
 namespace muniment::retrieval {
 
+class Embedder;
+
 // A chunk to be indexed; its text is given once and not kept but as postings and vectors.
 struct EngineChunk {
   ChunkId id = 0;
@@ -88,7 +90,7 @@ struct EngineStatus {
   std::int64_t lexical_next_seq = 0;
   std::int64_t vector_next_seq = 0;    // after a start, of the slow embedder too: its queue is gone with the process
   std::int64_t chunks = 0;
-  std::vector<std::string> degraded;
+  std::vector<std::string> degraded;   // what it works without for as long as it lives
   std::vector<std::string> rebuilt;    // indexes that were found damaged at the start and emptied
   std::vector<EngineModelStatus> models;
 };
@@ -105,6 +107,8 @@ class Engine {
     std::string folder;                // lexical/ and vector/ below it
     std::string use_lite_folder;       // empty or missing: degraded
     bool empty_first = false;          // both indexes are thrown away: they crashed whoever read them
+    std::string remote_missing{};      // why there is no `remote`, where there should be one
+    std::shared_ptr<Embedder> remote{};  // of a server, for a lane more; null: there is no such lane
   };
   static Result<std::unique_ptr<Engine>> open(const Options& options);
   virtual ~Engine() = default;

@@ -2,6 +2,7 @@
 // expansions, and all of that as one ranking.
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <set>
 #include <unordered_set>
 
@@ -39,6 +40,9 @@ class Search {
  private:
   using Lanes = std::vector<LaneWeight>;
   std::vector<std::string> available_lanes();
+  Lanes chosen(const std::vector<std::string>& available) const;
+  Result<Lanes> ask_lanes(std::vector<std::string>& available);
+  void keep_lists_of(const Lanes& lanes);
   Status ask_lane(const LaneWeight& lane);
   Status ask(const LaneWeight& lane, const std::string& text, bool original);
   Result<std::vector<Hit>> hits_of(std::string_view lane, const std::string& text);
@@ -52,22 +56,22 @@ class Search {
   const LaneQuery& query_;
   const Profile& profile_;
   std::vector<std::string> corpora_;
-  std::set<std::string> identities_;
+  std::map<std::string, std::set<std::string>, std::less<>> identities_;  // by lane
+  std::set<std::string, std::less<>> failed_;  // lanes whose embedder is not there just now
   LaneAnswer answer_;
 };
 
 Result<LaneAnswer> Search::run() {
-  const std::vector<std::string> available = available_lanes();
+  std::vector<std::string> available = available_lanes();
   answer_.watermark = std::min(parts_.lexical->watermark(), parts_.vectors->watermark());
-  Lanes lanes = choose_lanes(profile_, choice_of(query_.mode), available);
-  // Every set of a profile has the lexical lane; while that one is filled again, the others answer alone.
-  if (lanes.empty() && query_.mode == Mode::hybrid) lanes = choose_lanes(profile_, LaneChoice::vectors_only, available);
-  for (const LaneWeight& lane : lanes) RETURN_IF_ERROR(ask_lane(lane));
+  ASSIGN_OR_RETURN(Lanes lanes, ask_lanes(available));
   RETURN_IF_ERROR(add_typo_lane(lanes, available));
   RETURN_IF_ERROR(keep_phrases());
   fuse_lists();
   RETURN_IF_ERROR(count_unfiltered());
-  answer_.identities.assign(identities_.begin(), identities_.end());
+  std::set<std::string> identities;
+  for (auto& [lane, of_lane] : identities_) identities.merge(of_lane);
+  answer_.identities.assign(identities.begin(), identities.end());
   if (!query_.explain) answer_.lists.clear();
   return std::move(answer_);
 }
@@ -87,10 +91,39 @@ std::vector<std::string> Search::available_lanes() {
   return lanes;
 }
 
+Search::Lanes Search::chosen(const std::vector<std::string>& available) const {
+  Lanes lanes = choose_lanes(profile_, choice_of(query_.mode), available);
+  // Every set of a profile has the lexical lane; while that one is filled again, the others answer alone.
+  if (lanes.empty() && query_.mode == Mode::hybrid) lanes = choose_lanes(profile_, LaneChoice::vectors_only, available);
+  return lanes;
+}
+
+// Where a lane's embedder fails, what is asked is what would have been without that lane.
+Result<Search::Lanes> Search::ask_lanes(std::vector<std::string>& available) {
+  for (;;) {
+    Lanes lanes = chosen(available);
+    keep_lists_of(lanes);
+    for (const LaneWeight& lane : lanes) {
+      const bool asked = std::ranges::any_of(answer_.lists, [&](const LaneList& list) { return list.lane == lane.lane; });
+      if (!asked) RETURN_IF_ERROR(ask_lane(lane));
+      if (failed_.contains(lane.lane)) break;
+    }
+    if (std::erase_if(available, [this](const std::string& lane) { return failed_.contains(lane); }) == 0) return lanes;
+  }
+}
+
+// Drops the lists of other lanes, and gives these the weights that they have now.
+void Search::keep_lists_of(const Lanes& lanes) {
+  const auto weight_of = [&](const LaneList& list) { return std::ranges::find(lanes, std::string_view(list.lane), &LaneWeight::lane); };
+  std::erase_if(answer_.lists, [&](const LaneList& list) { return weight_of(list) == lanes.end(); });
+  for (LaneList& list : answer_.lists) list.weight = weight_of(list)->weight;
+  std::erase_if(identities_, [&](const auto& known) { return std::ranges::find(lanes, std::string_view(known.first), &LaneWeight::lane) == lanes.end(); });
+}
+
 Status Search::ask_lane(const LaneWeight& lane) {
   RETURN_IF_ERROR(ask(lane, query_.text, true));
   for (const std::string& text : lane.lane == "lexical" ? query_.lexical_expansions : query_.vector_expansions) {
-    RETURN_IF_ERROR(ask(lane, text, false));
+    if (!failed_.contains(lane.lane)) RETURN_IF_ERROR(ask(lane, text, false));
   }
   return success();
 }
@@ -103,6 +136,7 @@ Status Search::ask(const LaneWeight& lane, const std::string& text, bool origina
     if (hits.error().code != Errc::unavailable || lane.lane == "lexical") return std::move(hits).error();
     answer_.passing = true;
     answer_.degraded.push_back(std::string(lane.lane) + ": " + hits.error().message);
+    failed_.emplace(lane.lane);
     return success();
   }
   const auto spent = std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - begin);
@@ -113,13 +147,13 @@ Status Search::ask(const LaneWeight& lane, const std::string& text, bool origina
 Result<std::vector<Hit>> Search::hits_of(std::string_view lane, const std::string& text) {
   const std::size_t wanted = std::max(profile_.candidates, query_.k);
   if (lane == "lexical") {
-    identities_.emplace(term_rules);
+    identities_["lexical"].emplace(term_rules);
     auto hits = reader_.search({text, query_.phrases, {}}, query_.filter, wanted);
     if (!hits) return parts_.judged(std::move(hits).error(), parts_.lexical_folder);
     return hits;
   }
   const std::string words = query_.phrases.empty() ? text : text + " " + joined(query_.phrases, " ");
-  auto hits = parts_.vectors->search({lane, words, corpora_, query_.filter, {wanted, query_.exact, 0}}, identities_);
+  auto hits = parts_.vectors->search({lane, words, corpora_, query_.filter, {wanted, query_.exact, 0}}, identities_[std::string(lane)]);
   if (!hits) return parts_.judged(std::move(hits).error(), parts_.vector_folder);
   const auto lengths = reader_.words_of(*hits);
   if (!lengths) return parts_.judged(Error(lengths.error()), parts_.lexical_folder);
@@ -134,11 +168,7 @@ Status Search::add_typo_lane(Lanes& lanes, const std::vector<std::string>& avail
   }
   if (!typo_lane_joins(lanes, lexical_hits, query_.shown) || std::find(available.begin(), available.end(), "hash") == available.end()) return success();
   lanes = with_typo_lane(profile_, lanes);
-  for (LaneList& list : answer_.lists) {
-    for (const LaneWeight& lane : lanes) {
-      if (lane.lane == list.lane) list.weight = lane.weight;
-    }
-  }
+  keep_lists_of(lanes);
   return ask_lane(lanes.back());
 }
 

@@ -26,7 +26,7 @@ std::int64_t stored_position(const VectorShard& shard, const std::string& space)
 
 }  // namespace
 
-LateLane::LateLane(std::unique_ptr<Embedder> embedder, VectorShard& shard)
+LateLane::LateLane(std::shared_ptr<Embedder> embedder, VectorShard& shard)
     : embedder_(std::move(embedder)), shard_(shard), mark_("mark:" + embedder_->identity().text()) {
   given_ = stored_position(shard_, mark_);
   thread_ = named_thread(name(), [this] { run(); });
@@ -162,7 +162,8 @@ LateLane::Picked LateLane::pick() {
   return picked;
 }
 
-// The spaces keep their position, which nothing asks for: the lane's own is the mark's. Under the lock.
+// The spaces keep their position, which nothing asks for: the lane's own is the mark's. (It is not 0 where the lane was
+// not there for a while, and others cared for what ended.) Under the lock.
 Status LateLane::write(const Picked& picked, const Vectors& vectors) {
   std::map<std::string, VectorBatch> batches;
   for (std::size_t i = 0; i < picked.size(); ++i) {
@@ -173,6 +174,7 @@ Status LateLane::write(const Picked& picked, const Vectors& vectors) {
   for (auto& [space, batch] : batches) {
     batch.space = space;
     batch.dimension = embedder_->identity().dimension;
+    batch.next_seq = stored_position(shard_, space);
     RETURN_IF_ERROR(shard_.write(batch));
   }
   for (Entry* entry : picked) {

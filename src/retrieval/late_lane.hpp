@@ -1,5 +1,5 @@
-// A lane whose embedder is slow: use-lite embeds some 75 short texts a second on a core. Batches are
-// queued, and a thread of low priority works them off; what is closed or removed meanwhile is so at
+// A lane whose embedder is slow (use-lite embeds some 75 short texts a second on a core) or is a server,
+// which may be away for hours. Batches are queued, and a thread of low priority works them off; what is closed or removed meanwhile is so at
 // once. The lane answers for a corpus when nothing of it is waiting.
 //
 // Its position on disk is that of what it has embedded. The queue is in memory: after a restart the
@@ -25,7 +25,7 @@ namespace muniment::retrieval {
 
 class LateLane {
  public:
-  LateLane(std::unique_ptr<Embedder> embedder, VectorShard& shard);
+  LateLane(std::shared_ptr<Embedder> embedder, VectorShard& shard);
   ~LateLane();
 
   Embedder& embedder() const { return *embedder_; }
@@ -61,7 +61,7 @@ class LateLane {
   std::int64_t position_of(const std::string& space) const;
   void settle(Entry& entry);
 
-  const std::unique_ptr<Embedder> embedder_;
+  const std::shared_ptr<Embedder> embedder_;
   VectorShard& shard_;
   const std::string mark_;                          // the space whose position is the lane's
 

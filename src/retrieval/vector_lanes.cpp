@@ -34,7 +34,7 @@ Result<std::unique_ptr<VectorLanes>> VectorLanes::open(const Options& options) {
   ASSIGN_OR_RETURN(auto shard, VectorShard::open(options.shard_folder));
   std::unique_ptr<VectorLanes> lanes(new VectorLanes(std::move(shard), ModelStore(options.model_folder)));
   RETURN_IF_ERROR(lanes->load_models());
-  RETURN_IF_ERROR(lanes->open_late_lane(options.use_lite_folder));
+  RETURN_IF_ERROR(lanes->open_late_lanes(options));
   return lanes;
 }
 
@@ -51,14 +51,36 @@ Status VectorLanes::load_models() {
   return success();
 }
 
-Status VectorLanes::open_late_lane(const std::string& folder) {
-  if (folder.empty()) {
-    no_late_ = "use-lite: not installed";
-    return success();
+Status VectorLanes::open_late_lanes(const Options& options) {
+  Result<std::unique_ptr<Embedder>> use_lite = Error(Errc::not_found, "no folder is given");
+  if (!options.use_lite_folder.empty()) use_lite = open_use_lite(options.use_lite_folder);
+  if (use_lite) {
+    RETURN_IF_ERROR(add_late_lane(*std::move(use_lite)));
+  } else {
+    const bool absent = use_lite.error().code == Errc::not_found;
+    missing_.push_back({"use-lite: " + (absent ? std::string("not installed") : use_lite.error().message), false});
   }
-  auto opened = open_use_lite(folder);
-  if (opened) late_ = std::make_unique<LateLane>(*std::move(opened), *shard_);
-  else no_late_ = opened.error().code == Errc::not_found ? "use-lite: not installed" : "use-lite: " + opened.error().message;
+  if (!options.remote_missing.empty()) missing_.push_back({options.remote_missing, true});
+  return options.remote ? add_late_lane(options.remote) : success();
+}
+
+Status VectorLanes::add_late_lane(std::shared_ptr<Embedder> embedder) {
+  RETURN_IF_ERROR(drop_others_of(*embedder));
+  late_.push_back(std::make_unique<LateLane>(std::move(embedder), *shard_));
+  return success();
+}
+
+// The vectors of a model that was there before, under the same lane: nobody asks for them again.
+Status VectorLanes::drop_others_of(const Embedder& embedder) {
+  const std::string own = embedder.identity().text(), family = embedder.identity().name + "/";
+  for (const SpaceStatus& space : shard_->spaces()) {
+    std::string_view identity = space.space;
+    if (identity.starts_with(mark_prefix)) identity.remove_prefix(mark_prefix.size());
+    identity = identity.substr(0, identity.find('@'));
+    if (identity == own || !identity.starts_with(family)) continue;
+    log_info("vectors of another model are dropped", {{"space", space.space}, {"model", own}});
+    RETURN_IF_ERROR(shard_->drop(space.space));
+  }
   return success();
 }
 
@@ -78,11 +100,17 @@ Status VectorLanes::index(const EngineBatch& batch) {
     const std::lock_guard lock(corpora_mutex_);
     for (const EngineChunk& chunk : batch.add) corpora_.insert(chunk.corpus);
   }
-  return late_ ? late_->take(batch) : success();
+  for (const auto& lane : late_) RETURN_IF_ERROR(lane->take(batch));
+  return success();
 }
 
 bool VectorLanes::is_late(std::string_view space) const {
-  return late_ && space.starts_with(late_->embedder().identity().text() + "@");
+  return std::any_of(late_.begin(), late_.end(), [&](const auto& lane) { return space.starts_with(lane->embedder().identity().text() + "@"); });
+}
+
+const LateLane* VectorLanes::late_lane(std::string_view name) const {
+  const auto found = std::find_if(late_.begin(), late_.end(), [&](const auto& lane) { return lane->name() == name; });
+  return found == late_.end() ? nullptr : found->get();
 }
 
 Status VectorLanes::mark(const char* space, std::int64_t next_seq) {
@@ -147,7 +175,11 @@ Status VectorLanes::install_waiting(const std::string& corpus) {
 
 // ---- searching
 
-std::int64_t VectorLanes::wanted_from() const { return late_ ? std::min(watermark(), late_->given()) : watermark(); }
+std::int64_t VectorLanes::wanted_from() const {
+  std::int64_t from = watermark();
+  for (const auto& lane : late_) from = std::min(from, lane->given());
+  return from;
+}
 
 std::vector<std::string> VectorLanes::all_corpora() const {
   const std::lock_guard lock(corpora_mutex_);
@@ -178,16 +210,22 @@ std::vector<std::string> VectorLanes::available(const std::vector<std::string>& 
     if (with > 0 && without.empty()) lanes.emplace_back("lsa");
     else if (with > 0) degraded.push_back("lsa: " + without + " has no model yet");
   }
-  if (late_ && late_->covers(corpora, next_seq)) lanes.push_back(late_->name());
-  else if (late_) answer.passing = true, degraded.push_back(late_->behind(next_seq));
-  else degraded.push_back(no_late_);   // for as long as this child lives
+  for (const auto& lane : late_) {
+    const std::string behind = lane->covers(corpora, next_seq) ? std::string() : lane->behind(next_seq);
+    if (behind.empty()) lanes.push_back(lane->name());
+    else answer.passing = true, degraded.push_back(behind);
+  }
+  for (const Missing& lane : missing_) {
+    degraded.push_back(lane.why);
+    answer.passing = answer.passing || lane.passing;
+  }
   return lanes;
 }
 
 std::shared_ptr<Embedder> VectorLanes::embedder_for(std::string_view lane, const std::string& corpus) const {
   const auto ours = [](Embedder* embedder) { return std::shared_ptr<Embedder>(std::shared_ptr<void>(), embedder); };  // outlives every search
   if (lane == "hash") return ours(hash_.get());
-  if (late_ && lane == late_->name()) return ours(&late_->embedder());
+  if (const LateLane* late = late_lane(lane)) return ours(&late->embedder());
   const std::lock_guard lock(models_mutex_);
   const auto found = models_.find(corpus);
   return lane == "lsa" && found != models_.end() ? found->second.current : nullptr;
@@ -236,9 +274,11 @@ std::vector<EngineModelStatus> VectorLanes::models() const {
 }
 
 std::vector<std::string> VectorLanes::degraded() const {
-  if (!late_) return {no_late_};
-  const std::string behind = late_->behind(watermark());
-  return behind.empty() ? std::vector<std::string>() : std::vector{behind};
+  std::vector<std::string> out;
+  for (const Missing& lane : missing_) {
+    if (!lane.passing) out.push_back(lane.why);
+  }
+  return out;
 }
 
 }  // namespace muniment::retrieval

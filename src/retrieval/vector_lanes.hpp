@@ -1,5 +1,5 @@
-// The vector lanes over one shard: `hash` for every chunk; `lsa` for a corpus that has a model; and one
-// whose embedder is slow and follows behind (late_lane.hpp). Each corpus has a space of its own in each.
+// The vector lanes over one shard: `hash` for every chunk; `lsa` for a corpus that has a model; and those
+// whose embedders are slow and that follow behind (late_lane.hpp): `use-lite` and `http`. Each corpus has a space of its own in each.
 //
 // The lanes' position is a space without vectors, written after all others of a batch: what it covers,
 // they all have. A space that has come further before a crash passes over what it has.
@@ -33,6 +33,8 @@ class VectorLanes {
     std::string shard_folder;
     std::string model_folder;
     std::string use_lite_folder;
+    std::shared_ptr<Embedder> remote;    // of a server; null: there is no lane of one …
+    std::string remote_missing;          // … and why not, where there should be
   };
   // Errors: corrupt (the shard), and those of files.
   static Result<std::unique_ptr<VectorLanes>> open(const Options& options);
@@ -49,7 +51,7 @@ class VectorLanes {
 
   // Any thread.
   std::int64_t watermark() const { return watermark_.load(std::memory_order_acquire); }
-  // From where on it wants batches: the slow lane's too.
+  // From where on it wants batches: the slow lanes too.
   std::int64_t wanted_from() const;
   std::vector<std::string> all_corpora() const;
   // The lanes that have all of these corpora up to `next_seq`; what stands in the way of others goes to the answer.
@@ -72,12 +74,19 @@ class VectorLanes {
   struct Models {
     std::shared_ptr<Embedder> current, waiting;
   };
-
+  // A lane that there is not, for as long as this lives.
+  struct Missing {
+    std::string why;
+    bool passing = false;                     // it may be there in the next one
+  };
 
   VectorLanes(std::unique_ptr<VectorShard> shard, ModelStore store);
   Status load_models();
-  Status open_late_lane(const std::string& folder);
+  Status open_late_lanes(const Options& options);
+  Status add_late_lane(std::shared_ptr<Embedder> embedder);
+  Status drop_others_of(const Embedder& embedder);
   bool is_late(std::string_view space) const;
+  const LateLane* late_lane(std::string_view name) const;
   Status mark(const char* space, std::int64_t next_seq);
   Status install_waiting(const std::string& corpus);
   std::shared_ptr<Embedder> embedder_for(std::string_view lane, const std::string& corpus) const;
@@ -86,8 +95,8 @@ class VectorLanes {
   const std::unique_ptr<VectorShard> shard_;
   const ModelStore store_;
   const std::unique_ptr<Embedder> hash_;
-  std::unique_ptr<LateLane> late_;            // null: there is no slow embedder
-  std::string no_late_;                       // why not
+  std::vector<std::unique_ptr<LateLane>> late_;
+  std::vector<Missing> missing_;
   std::atomic<std::int64_t> watermark_ = 0;
 
   mutable std::mutex models_mutex_;

@@ -39,6 +39,9 @@ std::vector<std::string> degradations(Services& services, const StoreHealth::Sta
   if (const std::string problem = services.publisher.problem(); !problem.empty()) found.push_back("checkpoints: " + problem);
   if (const std::string problem = services.retrieval.documents().problem(); !problem.empty()) found.push_back("documents: " + problem);
   if (const std::string problem = services.retrieval.indexer().problem(); !problem.empty()) found.push_back("search: " + problem);
+  if (const std::string problem = services.retrieval.search().health().embedding_problem; !problem.empty()) {
+    found.push_back("search: http: " + problem);
+  }
   for (const std::string& what : services.retrieval.indexer().degraded()) found.push_back("search: " + what);
   for (const audit::KeeperStatus& keeper : services.submitter.status()) {
     if (!keeper.problem.empty()) found.push_back("checkpoints outside, " + keeper.name + ": " + keeper.problem);

@@ -13,6 +13,7 @@ namespace muniment::retrieval {
 enum class MessageKind : std::uint32_t {
   setup = 1, search, index, set_model, embed_again, status,  // to a search child
   document, train,                                           // to a text child
+  embed,                                                     // from a search child
   answer, failure,                                           // from either; a failure carries an Error
 };
 inline constexpr MessageKind last_message_kind = MessageKind::failure;

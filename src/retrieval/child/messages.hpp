@@ -20,6 +20,8 @@ struct SearchSetup {
   std::uint32_t search_channels = 0;
   bool needs_sandbox = false;            // it ends where Landlock and seccomp cannot be had
   std::int64_t address_space_bytes_max = 0;
+  EmbedderIdentity remote;               // whom it reaches through its embedding channels; of no dimension: it has none
+  std::int64_t query_ms = 0;             // how long a query waits for its vector there
 };
 
 // The first message from it.
@@ -98,10 +100,15 @@ template <typename Archive, Of<EngineModel> T>
 void members(Archive& archive, T& it) { archive(it.corpus, it.bytes); }
 
 template <typename Archive, Of<Engine::Options> T>
-void members(Archive& archive, T& it) { archive(it.folder, it.use_lite_folder, it.empty_first); }
+void members(Archive& archive, T& it) { archive(it.folder, it.use_lite_folder, it.empty_first, it.remote_missing); }
+
+template <typename Archive, Of<EmbedderIdentity> T>
+void members(Archive& archive, T& it) { archive(it.name, it.version, it.dimension, it.hash); }
 
 template <typename Archive, Of<SearchSetup> T>
-void members(Archive& archive, T& it) { archive(it.engine, it.search_channels, it.needs_sandbox, it.address_space_bytes_max); }
+void members(Archive& archive, T& it) {
+  archive(it.engine, it.search_channels, it.needs_sandbox, it.address_space_bytes_max, it.remote, it.query_ms);
+}
 
 template <typename Archive, Of<SearchHello> T>
 void members(Archive& archive, T& it) { archive(it.status, it.sandbox_missing); }

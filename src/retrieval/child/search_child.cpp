@@ -13,6 +13,7 @@
 #include "base/thread.hpp"
 #include "retrieval/child/frame.hpp"
 #include "retrieval/child/messages.hpp"
+#include "retrieval/child/remote_embedder.hpp"
 
 namespace muniment::retrieval {
 
@@ -103,16 +104,31 @@ struct Opened {
   SandboxReport sandbox;
 };
 
-Result<Opened> open_engine(const SearchChildOptions& options, const SearchSetup& setup) {
+// The embedding channels come last.
+std::size_t channels_before_embedding(const SearchSetup& setup) { return first_search_channel + setup.search_channels; }
+std::size_t channels_of(const SearchSetup& setup) { return channels_before_embedding(setup) + (setup.remote.dimension > 0 ? limits::embed_channels : 0); }
+
+std::shared_ptr<Embedder> remote_embedder(const SearchSetup& setup, int first_channel) {
+  if (setup.remote.dimension == 0) return nullptr;
+  RemoteEmbedderOptions options;
+  options.identity = setup.remote;
+  for (std::size_t i = 0; i < limits::embed_channels; ++i) options.sockets[i] = first_channel + static_cast<int>(channels_before_embedding(setup) + i);
+  options.query_patience = std::chrono::milliseconds(setup.query_ms);
+  return std::make_shared<RemoteEmbedder>(options);
+}
+
+Result<Opened> open_engine(const SearchChildOptions& options, const SearchSetup& setup, int first_channel) {
   Opened opened;
   ASSIGN_OR_RETURN(opened.sandbox, lock_in(setup));
-  ASSIGN_OR_RETURN(opened.engine, options.open_engine(setup.engine));
+  Engine::Options engine = setup.engine;
+  engine.remote = remote_embedder(setup, first_channel);
+  ASSIGN_OR_RETURN(opened.engine, options.open_engine(engine));
   return opened;
 }
 
 void serve_all(Engine& engine, const SearchSetup& setup, int first_channel) {
   const auto channel = [&](std::size_t place) { return first_channel + static_cast<int>(place); };
-  const std::size_t channels = first_search_channel + setup.search_channels;
+  const std::size_t channels = channels_before_embedding(setup);
   std::vector<std::thread> threads;
   threads.push_back(named_thread("index", [&engine, fd = channel(index_channel)] {
     serve_channel(fd, [&engine](const Frame& frame) { return write_to(engine, frame); });
@@ -126,7 +142,7 @@ void serve_all(Engine& engine, const SearchSetup& setup, int first_channel) {
     return to_wire(engine.status());
   });
   // What is being written is finished; nothing new is taken.
-  for (std::size_t place = 0; place < channels; ++place) ::shutdown(channel(place), SHUT_RD);
+  for (std::size_t place = 0; place < channels_of(setup); ++place) ::shutdown(channel(place), SHUT_RD);
   for (std::thread& thread : threads) thread.join();
 }
 
@@ -137,9 +153,9 @@ int serve_search(const SearchChildOptions& options, int first_channel) {
   const auto frame = receive_frame(control, limits::search_request_bytes_max, no_deadline);
   if (!frame || frame->kind != MessageKind::setup) return 2;
   const auto setup = from_wire<SearchSetup>(frame->payload);
-  if (!setup || setup->search_channels > limits::search_channels_max) return 2;
-  close_descriptors_from(first_channel + static_cast<int>(first_search_channel + setup->search_channels));
-  auto opened = open_engine(options, *setup);
+  if (!setup || setup->search_channels > limits::search_channels_max || setup->remote.dimension > limits::embedding_dimension_max) return 2;
+  close_descriptors_from(first_channel + static_cast<int>(channels_of(*setup)));
+  auto opened = open_engine(options, *setup, first_channel);
   if (!opened) {
     answer(control, frame->call, opened.error());
     return 1;

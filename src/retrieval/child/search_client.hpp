@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "retrieval/child/remote_options.hpp"
 #include "retrieval/child/restart_pace.hpp"
 #include "retrieval/child/spawn.hpp"
 #include "retrieval/engine.hpp"
@@ -27,6 +28,7 @@ struct SearchClientOptions {
   std::chrono::milliseconds start_hang{300'000}; // … and a child that does not open its indexes
   std::chrono::milliseconds stop_patience{5'000};
   RestartPolicy restart;
+  RemoteOptions remote;
 };
 
 // What can be said without asking the child.
@@ -36,6 +38,7 @@ struct SearchHealth {
   std::int64_t restarts = 0;
   std::string reason;                            // why it is not serving, or how the last one ended
   std::vector<std::string> degraded;             // what of the sandbox could not be had
+  std::string embedding_problem;                 // why the embedding server does not answer; empty: it does, or there is none
 };
 
 // Every function may be called from any thread.

@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <system_error>
+#include <utility>
 
 #include "base/limits.hpp"
 #include "retrieval/child/search_child.hpp"
@@ -15,22 +16,39 @@ namespace {
 // Once an answer has begun it comes in one piece; a child that stops in the middle of it is stuck or worse.
 constexpr std::chrono::seconds answer_time_max{5};
 
+Result<std::pair<Fd, Fd>> socket_pair() {
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+    return Error(Errc::unavailable, "socketpair: " + std::generic_category().message(errno));
+  }
+  return std::pair(Fd(ends[0]), Fd(ends[1]));
+}
+
 SearchProcess::Reply lost(Error error) { return {SearchProcess::Reply::State::lost, std::move(error)}; }
 
 }  // namespace
 
-Result<std::shared_ptr<SearchProcess>> SearchProcess::start(const std::vector<std::string>& command, const SearchSetup& setup) {
+Result<std::shared_ptr<SearchProcess>> SearchProcess::start(const std::vector<std::string>& command, const SearchSetup& setup,
+                                                            EmbedServer* embeds) {
   auto process = std::make_shared<SearchProcess>();
   std::vector<Fd> childs_ends;
   ChildCommand start{command, {}, true};
+  const auto hand_over = [&]() -> Result<Fd> {
+    ASSIGN_OR_RETURN(auto ends, socket_pair());
+    start.handed_over.push_back(ends.second.get());
+    childs_ends.push_back(std::move(ends.second));
+    return std::move(ends.first);
+  };
   for (std::size_t i = 0; i < first_search_channel + setup.search_channels; ++i) {
-    int ends[2];
-    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
-      return Error(Errc::unavailable, "socketpair: " + std::generic_category().message(errno));
+    ASSIGN_OR_RETURN(Fd ours, hand_over());
+    process->channels_.push_back({std::move(ours)});
+  }
+  if (embeds != nullptr && setup.remote.dimension > 0) {
+    for (auto& socket : process->embedding_) {
+      ASSIGN_OR_RETURN(Fd ours, hand_over());
+      socket = std::make_shared<const Fd>(std::move(ours));
     }
-    process->channels_.push_back({Fd(ends[0])});
-    childs_ends.emplace_back(ends[1]);
-    start.handed_over.push_back(ends[1]);
+    embeds->serve(process->embedding_);
   }
   ASSIGN_OR_RETURN(process->child_, spawn(start));
   process->pid_ = process->child_.pid();
@@ -76,6 +94,9 @@ SearchProcess::Reply SearchProcess::take_late(std::size_t place) { return receiv
 
 void SearchProcess::ask_to_stop() {
   for (const Channel& channel : channels_) ::shutdown(channel.socket.get(), SHUT_RDWR);
+  for (const auto& socket : embedding_) {
+    if (socket) ::shutdown(socket->get(), SHUT_RDWR);
+  }
 }
 
 }  // namespace muniment::retrieval

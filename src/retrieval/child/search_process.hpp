@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "retrieval/child/embed_server.hpp"
 #include "retrieval/child/frame.hpp"
 #include "retrieval/child/messages.hpp"
 #include "retrieval/child/spawn.hpp"
@@ -14,8 +15,10 @@ namespace muniment::retrieval {
 
 class SearchProcess {
  public:
-  // Starts it; it opens its indexes meanwhile, and `hello` says when. Errors: unavailable.
-  static Result<std::shared_ptr<SearchProcess>> start(const std::vector<std::string>& command, const SearchSetup& setup);
+  // Starts it; it opens its indexes meanwhile, and `hello` says when. `embeds` serves it where the setup names a remote
+  // embedder. Errors: unavailable.
+  static Result<std::shared_ptr<SearchProcess>> start(const std::vector<std::string>& command, const SearchSetup& setup,
+                                                      EmbedServer* embeds = nullptr);
 
   // Errors: what the child says (it could not open its indexes), unavailable (it died), corrupt.
   Result<SearchHello> hello();
@@ -49,6 +52,7 @@ class SearchProcess {
   Child child_;                  // the supervisor's
   pid_t pid_ = -1;
   std::vector<Channel> channels_;
+  EmbedServer::Sockets embedding_;   // null: it has no remote embedder
 };
 
 }  // namespace muniment::retrieval

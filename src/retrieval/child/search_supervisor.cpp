@@ -15,6 +15,9 @@ namespace muniment::retrieval {
 
 namespace {
 
+// Whom a start waits for: a server that is there says its dimension within this time.
+constexpr std::chrono::milliseconds remote_patience{1'000};
+
 int patience_until(Deadline deadline) {
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - steady_now()).count();
   return static_cast<int>(std::clamp<std::int64_t>(left, 0, 60'000));
@@ -28,7 +31,9 @@ bool is_crash(int signal) {
 }  // namespace
 
 SearchSupervisor::SearchSupervisor(const SearchClientOptions& options, ChannelPool& pool)
-    : options_(options), pool_(pool), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+    : options_(options), pool_(pool), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  if (options.remote.open) embeds_ = std::make_unique<EmbedServer>(options.remote, [this] { wake(); });
+}
 
 SearchSupervisor::~SearchSupervisor() { stop(); }
 
@@ -49,6 +54,7 @@ void SearchSupervisor::stop() {
   changed_.notify_all();
   wake();
   if (thread_.joinable()) thread_.join();
+  if (embeds_) embeds_->stop();
 }
 
 void SearchSupervisor::wake() {
@@ -81,8 +87,11 @@ Result<std::shared_ptr<SearchProcess>> SearchSupervisor::serving(Deadline deadli
 }
 
 SearchHealth SearchSupervisor::health() const {
+  const std::string problem = embeds_ ? embeds_->problem() : std::string();
   const std::lock_guard lock(mutex_);
-  return health_;
+  SearchHealth health = health_;
+  health.embedding_problem = problem;
+  return health;
 }
 
 bool SearchSupervisor::stopping() const {
@@ -105,9 +114,10 @@ void SearchSupervisor::run() {
 // One child, from its start to its end.
 RestartPace::Death SearchSupervisor::live_and_die() {
   SearchSetup setup{options_.engine, static_cast<std::uint32_t>(options_.search_channels), options_.needs_sandbox,
-                    options_.address_space_bytes_max};
+                    options_.address_space_bytes_max, {}, 0};
   setup.engine.empty_first = setup.engine.empty_first || empty_first_;
-  auto started = SearchProcess::start(options_.command, setup);
+  name_remote(setup);
+  auto started = SearchProcess::start(options_.command, setup, embeds_.get());
   {
     const std::lock_guard lock(mutex_);
     if (!tried_ && !started) first_failure_ = started.error();
@@ -129,6 +139,19 @@ RestartPace::Death SearchSupervisor::live_and_die() {
   watch(process);
   return bury(process, true);
 }
+
+// A child is told whom it can reach; one that was started before that was known says so in its answers, until it is
+// ended for it.
+void SearchSupervisor::name_remote(SearchSetup& setup) {
+  if (!embeds_) return;
+  const auto identity = embeds_->first_identity(steady_now() + remote_patience);
+  has_remote_ = identity.has_value();
+  if (identity) setup.remote = *identity;
+  else setup.engine.remote_missing = "http: the server's dimension is not known yet";
+  setup.query_ms = options_.remote.query_patience.count();
+}
+
+bool SearchSupervisor::lacks_remote() const { return embeds_ && !has_remote_ && embeds_->identity(); }
 
 RestartPace::Death SearchSupervisor::failed_start(const Error& why) {
   log_error("the search child cannot be started", {{"message", why.message}});
@@ -172,6 +195,10 @@ bool SearchSupervisor::ended(const std::shared_ptr<SearchProcess>& process) cons
 void SearchSupervisor::watch(const std::shared_ptr<SearchProcess>& process) {
   std::vector<ChannelPool::Late> late;
   while (!ended(process)) {
+    if (lacks_remote()) {
+      lost(process, Error(Errc::unavailable, "the embedding server is known now"));
+      return;
+    }
     for (ChannelPool::Late& more : pool_.take_late()) {
       if (more.lease.process == process) late.push_back(std::move(more));
     }

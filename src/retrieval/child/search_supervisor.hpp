@@ -39,6 +39,8 @@ class SearchSupervisor {
   RestartPace::Death failed_start(const Error& why);
   void rest(const RestartPace::Verdict& verdict);
   bool ended(const std::shared_ptr<SearchProcess>& process) const;
+  void name_remote(SearchSetup& setup);
+  bool lacks_remote() const;
   bool stopping() const;
   void clear_wake() const;
 
@@ -47,6 +49,7 @@ class SearchSupervisor {
   Fd wake_;                                  // an eventfd
   std::thread thread_;
   bool empty_first_ = false;                 // the thread's own
+  bool has_remote_ = false;                  // likewise: the child was told of the embedding server
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
@@ -57,6 +60,8 @@ class SearchSupervisor {
   std::optional<Error> lost_;                // why process_ is to end
   std::optional<Error> refusal_;             // while it is given up
   SearchHealth health_;
+
+  std::unique_ptr<EmbedServer> embeds_;      // null: there is no embedding server; it goes first, and its threads with it
 };
 
 }  // namespace muniment::retrieval

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -66,6 +67,7 @@ struct HttpEmbedderOptions {
   std::size_t dimension = 0;   // expected; 0: the server is asked when it is opened
   std::int64_t timeout_ms = 10'000;  // of one batch, with the one retry
   std::size_t batch_texts_max = 32;
+  std::function<bool()> given_up;  // looked at now and then: the answer is not wanted any more
 };
 // Errors: invalid_argument, those of reading the key, and where the dimension is asked for those of embed().
 Result<std::unique_ptr<Embedder>> open_http(const HttpEmbedderOptions& options);

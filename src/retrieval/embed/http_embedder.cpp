@@ -156,7 +156,7 @@ Result<std::unique_ptr<Embedder>> open_http(const HttpEmbedderOptions& options) 
     return Error(Errc::invalid_argument, fmt::format("a vector has at most {} dimensions", limits::embedding_dimension_max));
   }
   const std::chrono::milliseconds timeout(options.timeout_ms);
-  ASSIGN_OR_RETURN(HttpService service, HttpService::open(endpoint(url, api->path), options.key_file, timeout));
+  ASSIGN_OR_RETURN(HttpService service, HttpService::open(endpoint(url, api->path), options.key_file, timeout, options.given_up));
   auto embedder = std::make_unique<HttpEmbedder>(*api, options, std::move(service));
   RETURN_IF_ERROR(embedder->settle_identity());
   return std::unique_ptr<Embedder>(std::move(embedder));

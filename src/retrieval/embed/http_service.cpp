@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <thread>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -16,7 +17,9 @@ namespace {
 constexpr std::chrono::milliseconds pause_before_retry{100};
 
 Error refusal(const std::string& url, const HttpAnswer& answer) {
-  const bool busy = answer.status >= 500 || answer.status == 429 || answer.status == 408;
+  // llama.cpp answers so to a text beyond its batch: asking again changes nothing.
+  const bool too_long = answer.status == 500 && answer.body.find("too large to process") != std::string::npos;
+  const bool busy = !too_long && (answer.status >= 500 || answer.status == 429 || answer.status == 408);
   const bool key = answer.status == 401 || answer.status == 403;
   const Errc code = busy ? Errc::unavailable : key ? Errc::denied : Errc::invalid_argument;
   return Error(code, fmt::format("{}: status {}: {}", url, answer.status, escape_for_terminal(preview(answer.body, limits::preview_bytes_max))));
@@ -24,12 +27,14 @@ Error refusal(const std::string& url, const HttpAnswer& answer) {
 
 }  // namespace
 
-Result<HttpService> HttpService::open(const std::string& url, const std::string& key_file, std::chrono::milliseconds timeout) {
+Result<HttpService> HttpService::open(const std::string& url, const std::string& key_file, std::chrono::milliseconds timeout,
+                                      std::function<bool()> given_up) {
   if (!url.starts_with("http://") && !url.starts_with("https://")) return Error(Errc::invalid_argument, url + ": give http://… or https://…");
   if (timeout.count() <= 0) return Error(Errc::invalid_argument, url + ": a time limit is above 0 ms");
   HttpService service;
   service.url_ = url;
   service.timeout_ = timeout;
+  service.given_up_ = std::move(given_up);
   if (key_file.empty()) return service;
   ASSIGN_OR_RETURN(service.key_, read_file(key_file, limits::key_file_bytes_max));
   while (!service.key_.empty() && (service.key_.back() == '\n' || service.key_.back() == '\r')) service.key_.pop_back();
@@ -47,6 +52,7 @@ Result<std::string> HttpService::post(const std::string& json) const {
   request.content_type = "application/json";
   request.bearer = key_;
   request.answer_bytes_max = limits::http_embed_answer_bytes_max;
+  request.given_up = given_up_;
   for (bool again = false;; again = true) {
     request.timeout = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
     auto answer = http(request);
@@ -54,7 +60,8 @@ Result<std::string> HttpService::post(const std::string& json) const {
     Error error = answer ? refusal(url_, *answer) : std::move(answer).error();
     // An answer without an end is the server's fault, and would be as long the next time.
     if (error.code == Errc::too_large) error.code = Errc::unavailable;
-    const bool time_left = std::chrono::steady_clock::now() + 2 * pause_before_retry < deadline;
+    const bool wanted = !given_up_ || !given_up_();
+    const bool time_left = wanted && std::chrono::steady_clock::now() + 2 * pause_before_retry < deadline;
     if (again || error.code != Errc::unavailable || !time_left) return error;
     std::this_thread::sleep_for(pause_before_retry);
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -13,7 +14,8 @@ class HttpService {
  public:
   // `key_file` holds a bearer token, or is empty. Errors: those of reading it; invalid_argument for a URL that is not
   // http:// or https://, and for a token with white space in it.
-  static Result<HttpService> open(const std::string& url, const std::string& key_file, std::chrono::milliseconds timeout);
+  static Result<HttpService> open(const std::string& url, const std::string& key_file, std::chrono::milliseconds timeout,
+                                  std::function<bool()> given_up = {});
 
   const std::string& url() const { return url_; }
   // The body of a good answer. Once more where the server was gone or busy, if time is left of the timeout, which is for both.
@@ -24,6 +26,7 @@ class HttpService {
   std::string url_;
   std::string key_;
   std::chrono::milliseconds timeout_{};
+  std::function<bool()> given_up_;
 };
 
 }  // namespace muniment::retrieval

@@ -1,0 +1,72 @@
+// The `http` lane's embedder as the search child has it: the child makes no connection and holds no key,
+// it asks the daemon, over a channel for documents and one for queries. A channel has one user at a time.
+// What cannot be had in time, or is not as it should be, is `unavailable`, and is not tried again for a
+// while: whoever asks meanwhile is told the same at once.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+
+#include "base/limits.hpp"
+#include "retrieval/child/embed_messages.hpp"
+#include "retrieval/child/frame.hpp"
+
+namespace muniment::retrieval {
+
+// One channel to the daemon. Any thread.
+class EmbedChannel {
+ public:
+  EmbedChannel(int socket, std::chrono::milliseconds patience, std::chrono::milliseconds pause)
+      : socket_(socket), patience_(patience), pause_(pause) {}
+
+  // Errors: unavailable.
+  Result<Vectors> ask(const EmbedTask& task, std::size_t dimension);
+
+ private:
+  struct Turn;
+  Result<Vectors> exchange(const EmbedTask& task, std::size_t dimension, Deadline deadline);
+  Result<Frame> receive(Deadline deadline);
+  Error break_off(Error why);
+
+  const int socket_;
+  const std::chrono::milliseconds patience_, pause_;
+
+  std::mutex mutex_;                 // guards these
+  std::condition_variable free_;
+  bool busy_ = false;
+  Monotonic not_before_{};
+  std::string problem_;              // of the last attempt
+
+  std::uint64_t calls_ = 0;          // whoever's turn it is …
+  bool owed_ = false;                // … an answer that somebody did not wait for is still to come
+  bool broken_ = false;              // … nothing can be told apart on it any more
+};
+
+struct RemoteEmbedderOptions {
+  EmbedderIdentity identity;
+  std::array<int, limits::embed_channels> sockets{};   // documents, queries
+  std::chrono::milliseconds document_patience{300'000};
+  std::chrono::milliseconds query_patience{2'500};
+  std::chrono::milliseconds pause{2'000};              // after a failure
+};
+
+class RemoteEmbedder : public Embedder {
+ public:
+  explicit RemoteEmbedder(const RemoteEmbedderOptions& options)
+      : identity_(options.identity),
+        documents_(options.sockets[document_channel], options.document_patience, options.pause),
+        queries_(options.sockets[query_channel], options.query_patience, options.pause) {}
+
+  const EmbedderIdentity& identity() const override { return identity_; }
+  // Of a text the first 32 KiB count, which is beyond what models read. Errors: unavailable.
+  Result<Vectors> embed(std::span<const std::string_view> texts, TextKind kind) override;
+
+ private:
+  const EmbedderIdentity identity_;
+  EmbedChannel documents_, queries_;
+};
+
+}  // namespace muniment::retrieval
