@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "base/ids.hpp"
+#include "base/json.hpp"
 #include "base/limits.hpp"
 
 namespace muniment {
@@ -64,6 +65,18 @@ constexpr ConfigKey table[] = {
      "How many numbers a vector of the model has; 0: the server is asked."},
     {"embed_timeout_ms", &Config::embed_timeout_ms, "10000", "milliseconds", 10, 600'000,
      "A server that takes longer over a batch of passages is taken for gone; a query waits for 2 seconds at most."},
+    {"expansion_hook", &Config::expansion_hook, "", "", 0, 0,
+     "A program, by its absolute path, and its arguments, that says what a query can also be asked as."},
+    {"rerank_hook", &Config::rerank_hook, "", "", 0, 0,
+     "A program, likewise, that scores the best passages of a query."},
+    {"hook_ms", &Config::hook_ms, "2000", "milliseconds", 10, limits::hook_ms_max,
+     "How long a hook may take; after that the query goes on without it."},
+    {"rerank_url", &Config::rerank_url, "", "", 0, 0,
+     "A server that speaks TEI's /rerank, which scores the best passages of a query."},
+    {"rerank_key_file", &Config::rerank_key_file, "", "", 0, 0,
+     "A file that holds the bearer token for it."},
+    {"rerank_ms", &Config::rerank_ms, "2000", "milliseconds", 10, limits::hook_ms_max,
+     "How long a request to it may take."},
     {"upload_seconds", &Config::upload_seconds, "86400", "seconds", 1, any,
      "How long an upload that stopped half-way can be resumed."},
     {"commit_deadline_ms", &Config::commit_deadline_ms, "10000", "milliseconds", 100, 600'000,
@@ -124,6 +137,30 @@ Result<std::vector<std::int64_t>> numbers_of(const ConfigKey& key, std::string_v
   return numbers;
 }
 
+// A JSON array of texts, or one text that is no array.
+Result<std::vector<std::string>> texts_of(const ConfigKey& key, std::string_view value) {
+  std::vector<std::string> list;
+  if (value.empty()) return list;
+  if (!value.starts_with('[')) return std::vector{std::string(value)};
+  const auto parsed = json::parse(value);
+  const Error bad = bad_value(key, value, "give a list of texts: [\"/usr/local/bin/program\", \"argument\"]");
+  if (!parsed) return bad;
+  for (const json::Value item : parsed->root()) {
+    auto text = item.as_string();
+    if (!text) return bad;
+    list.push_back(*std::move(text));
+  }
+  return list;
+}
+
+// What is run has a place of its own, whatever PATH says.
+Status check_command(const ConfigKey& key, const std::vector<std::string>& command) {
+  if (command.empty()) return success();
+  if (!command.front().starts_with('/')) return bad_value(key, command.front(), "give the absolute path of a program, and its arguments");
+  if (command.size() <= limits::hook_arguments_max) return success();
+  return bad_value(key, command.front(), fmt::format("a command has at most {} parts", limits::hook_arguments_max));
+}
+
 Status check_text(const ConfigKey& key, std::string_view value, ConfigSource source) {
   if (key.key == "log_level" && value != "error" && value != "warn" && value != "info" &&
       value != "debug") {
@@ -133,8 +170,12 @@ Status check_text(const ConfigKey& key, std::string_view value, ConfigSource sou
     return bad_value(key, value, "give openai, ollama or tei, or nothing");
   }
   // It is shown in messages.
-  if (key.key == "embed_url" && value.find('@') != std::string_view::npos) {
-    return Error(Errc::invalid_argument, "embed_url has a user or a password in it. Put the key into a file, and its path into embed_key_file.");
+  if ((key.key == "embed_url" || key.key == "rerank_url") && value.find('@') != std::string_view::npos) {
+    const std::string_view name = key.key.substr(0, key.key.find('_'));
+    return Error(Errc::invalid_argument, fmt::format("{0}_url has a user or a password in it. Put the key into a file, and its path into {0}_key_file.", name));
+  }
+  if (key.key == "rerank_url" && !value.empty() && !value.starts_with("http://") && !value.starts_with("https://")) {
+    return bad_value(key, value, "give http://… or https://…");
   }
   if (key.key == "origin" && (value.empty() || value.size() > 200 || value.find_first_of("+ \t\n") != std::string_view::npos)) {
     return bad_value(key, value, "give 1 to 200 bytes without spaces and +");
@@ -162,6 +203,10 @@ Status set_value(Config& config, const ConfigKey& key, std::string_view value, C
     ASSIGN_OR_RETURN(config.*(*number), number_of(key, value));
   } else if (const auto* numbers = std::get_if<std::vector<std::int64_t> Config::*>(&key.field)) {
     ASSIGN_OR_RETURN(config.*(*numbers), numbers_of(key, value));
+  } else if (const auto* list = std::get_if<std::vector<std::string> Config::*>(&key.field)) {
+    ASSIGN_OR_RETURN(std::vector<std::string> command, texts_of(key, value));
+    RETURN_IF_ERROR(check_command(key, command));
+    config.*(*list) = std::move(command);
   }
   return success();
 }
@@ -315,8 +360,12 @@ class Loader {
 std::span<const ConfigKey> config_table() { return table; }
 
 std::string_view type_of(const ConfigKey& key) {
-  constexpr std::string_view names[] = {"text", "number", "numbers"};
+  constexpr std::string_view names[] = {"text", "number", "numbers", "texts"};
   return names[key.field.index()];
+}
+
+bool is_list_of_texts(std::string_view key) {
+  return std::ranges::any_of(table, [key](const ConfigKey& known) { return known.key == key && type_of(known) == "texts"; });
 }
 
 LoadedConfig load_config(const ConfigInputs& inputs) { return Loader(inputs).load(); }
@@ -348,6 +397,13 @@ std::string shown_value(const Config& config, const ConfigKey& key) {
   }
   if (const auto* number = std::get_if<std::int64_t Config::*>(&key.field)) {
     return std::to_string(config.*(*number));
+  }
+  if (const auto* list = std::get_if<std::vector<std::string> Config::*>(&key.field)) {
+    if ((config.*(*list)).empty()) return {};
+    json::Writer out;
+    out.begin_array();
+    for (const std::string& text : config.*(*list)) out.string(text);
+    return std::move(out.end_array()).text();
   }
   std::string joined;
   for (std::int64_t number : config.*std::get<std::vector<std::int64_t> Config::*>(key.field)) {

@@ -42,6 +42,12 @@ struct Config {
   std::string embed_query_prefix;
   std::int64_t embed_dimension = 0;        // 0: the server is asked
   std::int64_t embed_timeout_ms = 0;
+  std::vector<std::string> expansion_hook; // a command and its arguments
+  std::vector<std::string> rerank_hook;
+  std::int64_t hook_ms = 0;
+  std::string rerank_url;
+  std::string rerank_key_file;
+  std::int64_t rerank_ms = 0;
   std::int64_t upload_seconds = 0;
   std::int64_t commit_deadline_ms = 0;
   std::string log_level;
@@ -50,7 +56,7 @@ struct Config {
 
 // Which member of Config a key sets; its type is the key's type.
 using ConfigField = std::variant<std::string Config::*, std::int64_t Config::*,
-                                 std::vector<std::int64_t> Config::*>;
+                                 std::vector<std::int64_t> Config::*, std::vector<std::string> Config::*>;
 
 struct ConfigKey {
   std::string_view key;
@@ -63,7 +69,7 @@ struct ConfigKey {
 };
 
 std::span<const ConfigKey> config_table();
-std::string_view type_of(const ConfigKey& key);  // "text", "number", "numbers"
+std::string_view type_of(const ConfigKey& key);  // "text", "number", "numbers", "texts"
 
 enum class ConfigSource : std::uint8_t { fallback, file, environment, flag };
 
@@ -99,6 +105,9 @@ std::string shown_value(const Config& config, const ConfigKey& key);
 
 // A database URI or connection string with its password hidden, if it has one.
 std::string without_password(std::string uri);
+
+// Whether it is a list of texts, which is written as a JSON array wherever values are texts: ["/bin/cat","-u"].
+bool is_list_of_texts(std::string_view key);
 
 // Splits the text of a TOML file into keys and values as text, calling `take` for each. Errors:
 // invalid_argument, with line and column; not_found when `path` cannot be opened.

@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "base/config.hpp"
+#include "base/json.hpp"
 
 namespace muniment {
 namespace {
@@ -26,7 +27,19 @@ Result<std::string> text_of_node(const toml::node& node) {
     }
     return joined;
   }
-  return Error(Errc::invalid_argument, "a value is a text, a whole number or a list of numbers");
+  return Error(Errc::invalid_argument, "a value is a text, a whole number or a list");
+}
+
+// As it stands where there is no TOML, so that one rule reads both.
+Result<std::string> json_of_list(const toml::array& items) {
+  json::Writer list;
+  list.begin_array();
+  for (const toml::node& item : items) {
+    const auto* text = item.as_string();
+    if (text == nullptr) return Error(Errc::invalid_argument, "a list of texts holds nothing else");
+    list.string(text->get());
+  }
+  return std::move(list.end_array()).text();
 }
 
 }  // namespace
@@ -42,7 +55,10 @@ Status read_config_file(const std::string& path,
   text << file.rdbuf();
   try {
     const toml::table parsed = toml::parse(text.str(), path);
-    for (const auto& [key, node] : parsed) take(key.str(), text_of_node(node));
+    for (const auto& [key, node] : parsed) {
+      const toml::array* const list = is_list_of_texts(key.str()) ? node.as_array() : nullptr;
+      take(key.str(), list != nullptr ? json_of_list(*list) : text_of_node(node));
+    }
     return success();
   } catch (const toml::parse_error& failure) {
     const toml::source_position at = failure.source().begin;

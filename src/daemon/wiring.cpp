@@ -189,6 +189,7 @@ Status Daemon::Parts::open_retrieval(const Config& config) {
   options.search.search_channels = static_cast<std::size_t>(config.search_threads);
   options.search.remote = remote;
   options.retriever.cache_bytes_max = static_cast<std::size_t>(config.query_cache_bytes);
+  options.retriever.hooks = {config.expansion_hook, config.rerank_hook, config.hook_ms, config.rerank_url, config.rerank_key_file, config.rerank_ms};
   ASSIGN_OR_RETURN(retrieval, retrieval::Service::start(std::move(options), {clock, *appender, runs, tail, *files}));
   return success();
 }

@@ -1,8 +1,9 @@
-// The query pipeline (docs/retrieval.md): parse the markup, plan, ask the engine's lanes, blend, verify each hit
-// against the chunk table and its bytes, and answer with cards.
+// The query pipeline (docs/retrieval.md): parse the markup and plan (query_plan.hpp), rank (ranking.hpp), verify each
+// hit against the chunk table and its bytes, and answer with cards.
 //
-// The answer is a function of what `key_of` writes down: query, mode, topK, group, filters, profile, scope, as_of
-// and the positions of index and feedback. Equal inputs give equal answers, cached or not, alone or in a batch.
+// The answer is a function of what the plan's key writes down: query, mode, topK, group, filters, profile, helpers, scope,
+// as_of and the positions of index and feedback. Equal inputs give equal answers, cached or not, alone or in a batch, as far
+// as hooks answer equal questions equally.
 #pragma once
 
 #include <cstdint>
@@ -14,48 +15,15 @@
 #include "base/result.hpp"
 #include "retrieval/card.hpp"
 #include "retrieval/document_follower.hpp"
-#include "retrieval/engine.hpp"
+#include "retrieval/hooks/hooks.hpp"
 #include "retrieval/indexer.hpp"
-#include "retrieval/plan/markup.hpp"
-#include "retrieval/plan/profile.hpp"
 #include "retrieval/query_cache.hpp"
+#include "retrieval/query_plan.hpp"
+#include "retrieval/ranking.hpp"
 #include "store/artifact_files.hpp"
 #include "store/reader.hpp"
 
 namespace muniment::retrieval {
-
-class SearchClient;
-
-// Filters beside those in the query's markup: any of each list, but all of the tags.
-struct Wishes {
-  std::vector<std::string> types;
-  std::vector<std::string> tags;
-  std::vector<std::string> sources;
-  std::vector<std::string> trust;        // empty: trusted and untrusted
-  std::vector<std::string> documents;
-  std::optional<Time> after;
-  std::optional<Time> before;
-};
-
-struct Question {
-  std::string text;
-  std::vector<std::string> corpora;      // asked for by name; empty: all that may be seen
-  Mode mode = Mode::hybrid;
-  std::size_t top_k = 10;
-  bool by_document = false;              // the best passage of each document
-  std::string profile;
-  Wishes wishes;
-  std::optional<std::int64_t> as_of;
-  std::string cursor;
-  bool explain = false;
-  bool exact = false;
-};
-
-// Who asks, and which corpora he may see.
-struct Scope {
-  std::string principal;
-  std::vector<std::string> corpora;
-};
 
 struct Answer {
   std::vector<Card> cards;
@@ -78,27 +46,15 @@ class Retriever {
   struct Options {
     std::size_t cache_bytes_max = 64 << 20;
     std::size_t rankings_bytes_max = 8 << 20;
+    HookOptions hooks{};
   };
   Retriever(Options options, SearchClient& search, DocumentFollower& documents, Indexer& indexer, store::ArtifactFiles& files)
-      : search_(search), documents_(documents), indexer_(indexer), files_(files), cache_(options.cache_bytes_max),
-        rankings_(options.rankings_bytes_max) {}
+      : search_(search), documents_(documents), indexer_(indexer), files_(files), hooks_(options.hooks),
+        cache_(options.cache_bytes_max), rankings_(options.rankings_bytes_max) {}
 
-  // What the answer is a function of, as text; equal keys have equal answers.
-  // Errors: invalid_argument (markup, profile, cursor).
-  struct Plan {
-    Question question;
-    Markup markup;
-    const Profile* profile = nullptr;
-    std::vector<std::string> corpora;      // that are looked in
-    bool unknown_corpus = false;
-    bool samples = false;                  // the sample set is asked, which is built in
-    std::optional<std::int64_t> as_of;
-    std::size_t from = 0;                  // the rank that the page begins at
-    std::string ranking;                   // that the page is one of; empty: the first page
-    std::int64_t watermark = 0;
-    std::string hash;                      // of the plan but for positions
-    std::string key;
-  };
+  // What the answer is a function of; equal keys have equal answers. Errors: invalid_argument (markup, profile, cursor, a
+  // hook that is not there).
+  using Plan = QueryPlan;
   Result<Plan> plan(const Question& question, const Scope& scope, store::Reader& reader) const;
 
   Result<Answer> answer(const Plan& plan, store::Reader& reader, Deadline deadline) const;
@@ -114,8 +70,9 @@ class Retriever {
   DocumentFollower& documents_;
   Indexer& indexer_;
   store::ArtifactFiles& files_;
+  const Hooks hooks_;
   BoundedCache<std::string> cache_;                        // answers, as JSON
-  mutable BoundedCache<std::vector<Candidate>> rankings_;  // of which a next page was promised
+  mutable BoundedCache<std::vector<Ranked>> rankings_;  // of which a next page was promised
 };
 
 }  // namespace muniment::retrieval

@@ -6,12 +6,15 @@
 #include <grp.h>
 #include <linux/close_range.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <system_error>
+
+#include "base/sandbox.hpp"
 
 namespace muniment::store {
 
@@ -23,9 +26,9 @@ constexpr std::size_t kept_output_bytes = 64 * 1024;
 struct Prepared {
   std::vector<char*> argv;
   std::vector<char*> environment;
-  const Identity* run_as;
-  int input;
-  int output;
+  const Command& command;
+  pid_t parent;
+  int null;
   int report;
 };
 
@@ -35,18 +38,28 @@ struct Prepared {
   _exit(127);
 }
 
+bool set_limits(const Command& command) {
+  const auto seconds = static_cast<rlim_t>(command.cpu_seconds_max);
+  const rlimit cpu{seconds, seconds}, core{0, 0};
+  if (command.cpu_seconds_max > 0 && setrlimit(RLIMIT_CPU, &cpu) != 0) return false;
+  return command.core_dumps || setrlimit(RLIMIT_CORE, &core) == 0;
+}
+
 [[noreturn]] void become(const Prepared& prepared) {
+  const Command& command = prepared.command;
   // A session of its own: Ctrl-C in the daemon's terminal must not reach the database.
   setsid();
+  if (command.ends_with_thread && !end_with_parent(prepared.parent)) _exit(127);
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
   for (int number = 1; number < 32; ++number) signal(number, SIG_DFL);
-  if (dup2(prepared.input, 0) < 0 || dup2(prepared.output, 1) < 0 || dup2(prepared.output, 2) < 0) {
-    report_and_exit(prepared.report);
-  }
+  const int output = command.output >= 0 ? command.output : prepared.null;
+  const bool ready = dup2(command.input >= 0 ? command.input : prepared.null, 0) >= 0 && dup2(output, 1) >= 0 &&
+                     dup2(command.errors >= 0 ? command.errors : output, 2) >= 0 && set_limits(command);
+  if (!ready) report_and_exit(prepared.report);
   close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
-  if (const Identity* user = prepared.run_as) {
+  if (const auto& user = command.run_as) {
     if (setgroups(1, &user->gid) != 0 || setresgid(user->gid, user->gid, user->gid) != 0 ||
         setresuid(user->uid, user->uid, user->uid) != 0) {
       report_and_exit(prepared.report);
@@ -77,9 +90,10 @@ int exit_status_of(int wait_status) {
 
 Result<pid_t> spawn(const Command& command) {
   std::vector<std::string> argv = command.argv;
-  std::vector<std::string> environment = {
-      "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C", "TZ=UTC",
-      "HOME=/"};
+  std::vector<std::string> environment = command.environment;
+  if (environment.empty()) {
+    environment = {"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C", "TZ=UTC", "HOME=/"};
+  }
   const Fd null(open("/dev/null", O_RDWR | O_CLOEXEC));
   int report_ends[2];
   if (!null.open() || pipe2(report_ends, O_CLOEXEC) != 0) {
@@ -87,9 +101,7 @@ Result<pid_t> spawn(const Command& command) {
   }
   Fd report_out(report_ends[0]);
   Fd report_in(report_ends[1]);
-  const Prepared prepared = {pointers(argv), pointers(environment),
-                             command.run_as ? &*command.run_as : nullptr, null.get(),
-                             command.output >= 0 ? command.output : null.get(), report_in.get()};
+  const Prepared prepared = {pointers(argv), pointers(environment), command, getpid(), null.get(), report_in.get()};
   const pid_t pid = fork();
   if (pid == 0) become(prepared);
   if (pid < 0) return Error(Errc::system_error, "fork: " + errno_text(errno));

@@ -1,9 +1,11 @@
-// Starting programs of the machine (initdb, postgres, useradd), as another user where the daemon is
-// root. Nothing is inherited but the three standard streams; the environment is a clean one.
+// Starting programs of the machine (initdb, postgres, useradd, hooks), as another user where the daemon is
+// root. Nothing is inherited but the three standard streams; the environment is a clean one. Each has a session, and
+// so a process group, of its own, whose number is its pid.
 #pragma once
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,7 +24,13 @@ struct Identity {
 struct Command {
   std::vector<std::string> argv;          // argv[0] is a path
   std::optional<Identity> run_as;         // nullopt: as the daemon itself
-  int output = -1;                        // where stdout and stderr go; -1: /dev/null
+  int input = -1;                         // what stdin reads; -1: /dev/null
+  int output = -1;                        // where stdout goes; -1: /dev/null
+  int errors = -1;                        // where stderr goes; -1: where stdout does
+  std::vector<std::string> environment{};  // "NAME=value"; empty: one for programs of the database
+  std::int64_t cpu_seconds_max = 0;       // of each of its processes; 0: no limit
+  bool core_dumps = true;
+  bool ends_with_thread = false;          // killed when the thread that started it ends, however that ends
 };
 
 // Errors: system_error when it could not be started at all.

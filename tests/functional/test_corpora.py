@@ -48,7 +48,7 @@ class Cards(Corpus):
         self.ingest("logged", {"id": "a", "text": "The heron stands in the shallow water."})
         cards = self.retrieve("heron", filters={"documents": ["logged/a"]})["cards"]
         events = wait_until(lambda: [event for event in self.events("_log", types=["retrieval.answered"])
-                                     if event["body"]["queries"] == [{"query": "heron"}]], "the event")
+                                     if event["body"]["queries"] == [{"query": "heron", "expand": "none", "rerank": "none"}]], "the event")
         body = events[-1]["body"]
         self.assertEqual([card["id"] for card in body["cards"]], [card["id"] for card in cards])
         self.assertEqual((body["corpora"], body["profile"]), (["logged"], "muniment-1"))

@@ -8,6 +8,8 @@
 #include <fstream>
 #include <map>
 
+#include "base/limits.hpp"
+
 namespace muniment {
 namespace {
 
@@ -70,6 +72,45 @@ TEST_F(ConfigTest, TheFlagGoesOverTheEnvironmentOverTheFileOverTheDefault) {
   inputs_.flags.emplace_back("workers", "9");
   EXPECT_EQ(load_config(inputs_).values.workers, 9);
   EXPECT_EQ(origin(load_config(inputs_), "workers"), "--workers");
+}
+
+TEST_F(ConfigTest, ACommandIsAListOfTextsWhereverItComesFrom) {
+  using Command = std::vector<std::string>;
+  write("muniment.toml", "expansion_hook = [\"/bin/a, b\", '\"quoted\"', \"\"]\nrerank_hook = \"/bin/alone\"\n");
+  const LoadedConfig loaded = load_config(inputs_);
+  ASSERT_TRUE(loaded.problems.empty()) << loaded.problems.front().message;
+  EXPECT_EQ(loaded.values.expansion_hook, (Command{"/bin/a, b", "\"quoted\"", ""}));
+  EXPECT_EQ(loaded.values.rerank_hook, Command{"/bin/alone"});
+  environment_["MUNIMENT_RERANK_HOOK"] = R"(["/bin/python3", "/x.py"])";
+  EXPECT_EQ(load_config(inputs_).values.rerank_hook, (Command{"/bin/python3", "/x.py"}));
+  for (const ConfigKey& key : config_table()) {
+    if (key.key != "expansion_hook") continue;
+    EXPECT_EQ(shown_value(loaded.values, key), R"(["/bin/a, b","\"quoted\"",""])");
+    EXPECT_EQ(type_of(key), "texts");
+  }
+}
+
+TEST_F(ConfigTest, ACommandIsAnAbsolutePathAndAFewArguments) {
+  environment_["MUNIMENT_EXPANSION_HOOK"] = "expand.py";
+  EXPECT_NE(first_problem().find("give the absolute path of a program"), std::string::npos) << first_problem();
+  environment_["MUNIMENT_EXPANSION_HOOK"] = "[\"/bin/a\", 7]";
+  EXPECT_NE(first_problem().find("give a list of texts"), std::string::npos) << first_problem();
+  environment_["MUNIMENT_EXPANSION_HOOK"] = "[\"/bin/a\"";
+  EXPECT_NE(first_problem().find("give a list of texts"), std::string::npos) << first_problem();
+  const auto command = [](std::size_t parts) {
+    std::string list = "[\"/bin/a\"";
+    for (std::size_t i = 1; i < parts; ++i) list += ",\"x\"";
+    return list + "]";
+  };
+  environment_["MUNIMENT_EXPANSION_HOOK"] = command(limits::hook_arguments_max);
+  EXPECT_EQ(first_problem(), "");
+  environment_["MUNIMENT_EXPANSION_HOOK"] = command(limits::hook_arguments_max + 1);
+  EXPECT_NE(first_problem().find("at most 64 parts"), std::string::npos) << first_problem();
+  environment_.erase("MUNIMENT_EXPANSION_HOOK");
+  write("muniment.toml", "rerank_hook = [\"/bin/a\", 7]\n");
+  EXPECT_NE(first_problem().find("a list of texts holds nothing else"), std::string::npos) << first_problem();
+  write("muniment.toml", "rerank_url = \"ftp://x\"\n");
+  EXPECT_NE(first_problem().find("http://"), std::string::npos) << first_problem();
 }
 
 TEST_F(ConfigTest, TheDataFolderDependsOnWhoAsks) {

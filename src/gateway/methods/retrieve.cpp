@@ -63,7 +63,8 @@ void log_retrieval(Services& services, const std::vector<retrieval::Question>& q
   json::Writer out;
   out.begin_object().key("queries").begin_array();
   for (const retrieval::Question& question : questions) {
-    out.begin_object().member("query", question.text.substr(0, limits::logged_query_bytes_max)).end_object();
+    out.begin_object().member("query", question.text.substr(0, limits::logged_query_bytes_max));
+    out.member("expand", name_of(question.expand)).member("rerank", name_of(question.rerank)).end_object();
   }
   out.end_array();
   std::string profile, plan_hash;
@@ -99,6 +100,8 @@ Result<retrieval::Question> common_question(Call& call) {
   const json::Value& params = call.params;
   retrieval::Question question;
   question.mode = mode_of(params["mode"].string_or("hybrid"));
+  question.expand = retrieval::expand_named(params["expand"].string_or(""));
+  question.rerank = retrieval::rerank_named(params["rerank"].string_or(""));
   question.top_k = static_cast<std::size_t>(params["topK"].as_int().value_or(static_cast<std::int64_t>(limits::cards_default)));
   question.by_document = params["group"].string_or("chunk") == "document";
   question.profile = params["profile"].string_or("");
@@ -136,6 +139,8 @@ Result<Answer> evidence_retrieve(Call& call) {
     if (const auto corpus = item["corpus"].as_string()) question.corpora = {*corpus};
     if (const auto cursor = item["cursor"].as_string()) question.cursor = *cursor;
     ASSIGN_OR_RETURN(const retrieval::Retriever::Plan plan, retriever.plan(question, scope, *call.reader));
+    question.expand = plan.question.expand;
+    question.rerank = plan.question.rerank;
     if (const auto cached = retriever.cache().find(plan.key)) {
       results.push_back(*cached);
       continue;

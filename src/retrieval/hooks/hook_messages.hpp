@@ -1,0 +1,53 @@
+// What is said to hooks and by them, as JSON (docs/retrieval.md, "Hooks"). Pure. A hook's answer is judged as a whole:
+// one thing in it that is not as it should be, and none of it counts.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace muniment::retrieval {
+
+struct ExpansionRequest {
+  std::string_view query;
+  std::size_t max_expansions = 0;             // of each kind
+  std::string scope;                          // "ev://notes/": where it is looked; empty: in more than one corpus
+  std::optional<std::string> after, before;   // RFC 3339
+  std::optional<std::int64_t> as_of;          // a seq
+};
+
+struct ExpansionAnswer {
+  std::vector<std::string> lexical, vector;   // none of them the query, none twice
+  std::vector<std::string> warnings;
+};
+
+struct RerankCandidate {
+  std::string key;
+  std::string uri;                            // the passage's pointer
+  std::string snippet;                        // of its text
+};
+
+struct RerankAnswer {
+  std::vector<std::optional<double>> scores;  // by candidate, 0…1 (see `into_unit_range`)
+  std::map<std::size_t, std::string> snippets;  // by candidate; not yet compared with the passage
+  std::vector<std::string> warnings;
+};
+
+std::string expansion_request_json(const ExpansionRequest& request);
+std::string rerank_request_json(std::string_view query, std::span<const RerankCandidate> candidates);
+
+// Errors: unavailable, in words that can follow the hook's name.
+Result<ExpansionAnswer> expansion_answer_of(std::string_view json, const ExpansionRequest& request);
+Result<RerankAnswer> rerank_answer_of(std::string_view json, std::span<const RerankCandidate> candidates);
+
+// Scores that are all in 0…1 stay as they are; otherwise each is 1 / (1 + e^−score), since what lies outside is what a
+// cross-encoder says before its last step. Either way a better score stays a better one.
+void into_unit_range(std::vector<std::optional<double>>& scores);
+
+}  // namespace muniment::retrieval

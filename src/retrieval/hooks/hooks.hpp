@@ -1,0 +1,58 @@
+// The helpers of a query that are not ours: the expansion hook, the rerank hook, and a server that reranks. Each may be
+// missing, slow or wrong; then it says so and the query goes on without it. Safe to ask from several threads.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/result.hpp"
+#include "retrieval/embed/http_reranker.hpp"
+#include "retrieval/hooks/hook_messages.hpp"
+#include "retrieval/hooks/hook_process.hpp"
+
+namespace muniment::retrieval {
+
+struct HookOptions {
+  std::vector<std::string> expansion;   // a command; empty: there is none
+  std::vector<std::string> rerank;      // likewise
+  std::int64_t hook_ms = 0;             // a run of either
+  std::string rerank_url;               // TEI's /rerank; empty: there is none
+  std::string rerank_key_file;
+  std::int64_t rerank_ms = 0;           // a request to it
+};
+
+class Hooks {
+ public:
+  explicit Hooks(const HookOptions& options);
+
+  bool can_expand() const { return !expansion_.argv.empty(); }
+  bool can_rerank() const { return !rerank_.argv.empty(); }
+  bool has_server() const { return !server_url_.empty(); }
+  // What an answer depends on beside the query: the commands, the server.
+  std::string expansion_identity() const;
+  std::string rerank_identity() const;
+  const std::string& server_identity() const { return server_url_; }
+
+  // Errors: unavailable, with the name in front: "expansion hook: no answer within 2000 ms".
+  Result<ExpansionAnswer> expand(const ExpansionRequest& request, Deadline deadline) const;
+  Result<RerankAnswer> rerank(std::string_view query, std::span<const RerankCandidate> candidates, Deadline deadline) const;
+  Result<RerankAnswer> ask_server(std::string_view query, std::span<const RerankCandidate> candidates) const;
+
+ private:
+  class Slot;   // one of limits::hooks_at_once_max
+  Result<std::string> run(const HookCommand& command, std::string_view input, Deadline deadline) const;
+
+  const HookCommand expansion_, rerank_;
+  const std::string server_url_;
+  std::unique_ptr<HttpReranker> server_;   // null: none, or why not is in server_problem_
+  std::string server_problem_;
+  mutable std::atomic<int> busy_ = 0;
+};
+
+}  // namespace muniment::retrieval

@@ -1,0 +1,34 @@
+#include "retrieval/passages.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "retrieval/card.hpp"
+
+namespace muniment::retrieval {
+
+bool Passages::belongs(const store::ChunkInDocument& item) const {
+  const store::DocumentRow& row = item.document;
+  if (row.removed_at || !std::ranges::binary_search(plan_.corpora, row.corpus)) return false;
+  if (!plan_.as_of) return row.current();
+  return row.seq <= *plan_.as_of && (!row.valid_to || *row.valid_to > *plan_.as_of);
+}
+
+Result<std::map<ChunkId, store::ChunkInDocument>> Passages::find(std::span<const ChunkId> chunks) const {
+  const std::vector<std::int64_t> ids(chunks.begin(), chunks.end());
+  ASSIGN_OR_RETURN(auto rows, reader_.chunks(ids));
+  std::map<ChunkId, store::ChunkInDocument> out;
+  for (store::ChunkInDocument& row : rows) {
+    if (belongs(row)) out.emplace(static_cast<ChunkId>(row.chunk.chunk_id), std::move(row));
+  }
+  return out;
+}
+
+Result<std::optional<std::string>> Passages::text_of(const store::ChunkInDocument& item) const {
+  auto text = read_passage(item, files_);
+  if (text) return std::optional(*std::move(text));
+  if (text.error().code == Errc::unavailable) return std::move(text).error();
+  return std::optional<std::string>();
+}
+
+}  // namespace muniment::retrieval

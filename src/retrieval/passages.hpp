@@ -1,0 +1,35 @@
+// The passages behind candidates: what the tables say of a chunk, whether it is the caller's to see, and its verified text.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "base/result.hpp"
+#include "retrieval/facts.hpp"
+#include "retrieval/query_plan.hpp"
+#include "store/artifact_files.hpp"
+#include "store/reader.hpp"
+
+namespace muniment::retrieval {
+
+class Passages {
+ public:
+  Passages(const QueryPlan& plan, store::Reader& reader, store::ArtifactFiles& files) : plan_(plan), reader_(reader), files_(files) {}
+
+  // Those of the chunks that are in the plan's corpora and were valid at its time.
+  Result<std::map<ChunkId, store::ChunkInDocument>> find(std::span<const ChunkId> chunks) const;
+
+  // Its bytes, if they have the hash of the log; nullopt where they do not, or are gone. Errors: unavailable.
+  Result<std::optional<std::string>> text_of(const store::ChunkInDocument& item) const;
+
+ private:
+  bool belongs(const store::ChunkInDocument& item) const;
+
+  const QueryPlan& plan_;
+  store::Reader& reader_;
+  store::ArtifactFiles& files_;
+};
+
+}  // namespace muniment::retrieval
