@@ -47,6 +47,10 @@ Status LateLane::take(const EngineBatch& batch) {
   RETURN_IF_ERROR(apply_endings(batch));
   const std::lock_guard counts(counts_mutex_);
   if (batch.next_seq <= given_) return success();
+  // Too much came while the embedder was away; now that it has worked that off, it can have the rest.
+  if (missed_ && queue_.empty() && batch.from_seq > given_) {
+    return Error(Errc::conflict, name() + ": the lane is at " + std::to_string(given_) + ", and the batch begins at " + std::to_string(batch.from_seq));
+  }
   if (batch.from_seq >= 0 && batch.from_seq <= given_) missed_ = false;
   missed_ = missed_ || (batch.from_seq > given_) || bytes_ > limits::late_queue_bytes_max;
   if (missed_) return success();  // it stays behind until it is given everything from `given_` on

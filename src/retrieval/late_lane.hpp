@@ -31,7 +31,8 @@ class LateLane {
   Embedder& embedder() const { return *embedder_; }
   const std::string& name() const { return embedder_->identity().name; }
 
-  // Queues what it does not have. One thread. Errors: corrupt, also one that its own thread met.
+  // Queues what it does not have. What is too much for the queue it passes over, and once that is empty again it wants to be given
+  // everything from `given` on. One thread. Errors: conflict, which says so; corrupt, also one that its own thread met.
   Status take(const EngineBatch& batch);
 
   // Up to here it has been given everything.

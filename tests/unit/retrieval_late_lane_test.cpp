@@ -196,6 +196,35 @@ TEST_F(LateLaneTest, AGapKeepsItBehindUntilItIsFilled) {
   EXPECT_EQ((std::vector<ChunkId>{1, 2, 3, 4, 5, 6}), found());
 }
 
+TEST_F(LateLaneTest, WhatItPassedOverItAsksForOnceItHasTheTime) {
+  gate_.let(true);
+  ASSERT_TRUE(lane_->take(one_chunk(1, 0)));
+  ASSERT_TRUE(eventually_covers(1));
+  ASSERT_TRUE(lane_->take(one_chunk(5, 4)));   // 1 to 3 it was not given
+  Status asked = success();
+  for (int i = 0; i < 2'000 && asked; ++i, std::this_thread::sleep_for(1ms)) asked = lane_->take(one_chunk(6, 5));
+  ASSERT_FALSE(asked);
+  EXPECT_EQ(Errc::conflict, asked.error().code);
+  for (std::int64_t seq = lane_->given(); seq < 6; ++seq) ASSERT_TRUE(lane_->take(one_chunk(static_cast<ChunkId>(seq + 1), seq)));
+  ASSERT_TRUE(eventually_covers(6));
+  EXPECT_EQ((std::vector<ChunkId>{1, 2, 3, 4, 5, 6}), found());
+}
+
+TEST_F(LateLaneTest, ItsSpacesMayHaveMovedWithoutIt) {
+  gate_.let(true);
+  ASSERT_TRUE(lane_->take(one_chunk(1, 0)));
+  ASSERT_TRUE(eventually_covers(1));
+  VectorBatch others;                          // as when its embedder was not there, and a document ended
+  others.space = space_of(lane_->embedder(), "notes");
+  others.dimension = lane_->embedder().identity().dimension;
+  others.next_seq = 40;
+  others.remove = {9};
+  ASSERT_TRUE(shard_->write(others));
+  ASSERT_TRUE(lane_->take(one_chunk(2, 1)));
+  ASSERT_TRUE(eventually_covers(2));
+  EXPECT_EQ((std::vector<ChunkId>{1, 2}), found());
+}
+
 TEST_F(LateLaneTest, EachCorpusHasItsOwnSpace) {
   gate_.let(true);
   ASSERT_TRUE(lane_->take(one_chunk(1, 0)));

@@ -102,6 +102,30 @@ TEST(Wire, AnAnswerComesBackAsItWas) {
   EXPECT_EQ(6, back->unfiltered);
 }
 
+TEST(Wire, ASetupComesBackAsItWas) {
+  SearchSetup setup;
+  setup.engine.folder = "/index";
+  setup.engine.use_lite_folder = "/weights";
+  setup.engine.empty_first = true;
+  setup.engine.remote_missing = "http: away";
+  setup.search_channels = 3;
+  setup.needs_sandbox = true;
+  setup.address_space_bytes_max = 7;
+  setup.remote = {"http", "1", 384, "4f2a"};
+  setup.query_ms = 9;
+  const auto back = from_wire<SearchSetup>(to_wire(setup));
+  ASSERT_TRUE(back);
+  EXPECT_EQ("/index", back->engine.folder);
+  EXPECT_EQ("/weights", back->engine.use_lite_folder);
+  EXPECT_TRUE(back->engine.empty_first);
+  EXPECT_EQ("http: away", back->engine.remote_missing);
+  EXPECT_EQ(3U, back->search_channels);
+  EXPECT_TRUE(back->needs_sandbox);
+  EXPECT_EQ(7, back->address_space_bytes_max);
+  EXPECT_EQ("http/1/384/4f2a", back->remote.text());
+  EXPECT_EQ(9, back->query_ms);
+}
+
 TEST(Wire, AnErrorComesBackAsItWas) {
   Error error(Errc::too_large, "it is too large");
   error.limit = 7;

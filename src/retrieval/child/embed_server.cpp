@@ -143,7 +143,10 @@ void EmbedServer::run(std::size_t place) {
   const TextKind kind = kind_of(place);
   const std::unique_ptr<Embedder> embedder = open_at_last(kind);
   if (!embedder) return;
-  for (std::shared_ptr<const Fd> socket; (socket = next_socket(place, socket));) serve_socket(socket->get(), *embedder, kind);
+  for (std::shared_ptr<const Fd> socket; (socket = next_socket(place, socket));) {
+    serve_socket(socket->get(), *embedder, kind);
+    ::shutdown(socket->get(), SHUT_RDWR);
+  }
 }
 
 Result<Vectors> EmbedServer::embed(Embedder& embedder, const Frame& frame, TextKind kind) {
@@ -159,7 +162,7 @@ Result<Vectors> EmbedServer::embed(Embedder& embedder, const Frame& frame, TextK
   return vectors;
 }
 
-// Until the child closes it, or says what it should not.
+// Until the child closes it, does not take its answer, or says what it should not.
 void EmbedServer::serve_socket(int socket, Embedder& embedder, TextKind kind) {
   for (;;) {
     const auto frame = receive_frame(socket, limits::embed_request_bytes_max, no_deadline);
@@ -167,15 +170,11 @@ void EmbedServer::serve_socket(int socket, Embedder& embedder, TextKind kind) {
     const auto vectors = embed(embedder, *frame, kind);
     if (!vectors && vectors.error().code == Errc::corrupt) {
       log_error("the search child asks the embedding server for what cannot be", {{"message", vectors.error().message}});
-      ::shutdown(socket, SHUT_RDWR);
       return;
     }
     const std::string payload = vectors ? to_wire(packed(*vectors, embedder.identity().dimension)) : to_wire(vectors.error());
     const MessageKind answer = vectors ? MessageKind::answer : MessageKind::failure;
-    if (!send_frame(socket, answer, frame->call, payload, limits::embed_answer_bytes_max, steady_now() + send_time_max)) {
-      ::shutdown(socket, SHUT_RDWR);
-      return;
-    }
+    if (!send_frame(socket, answer, frame->call, payload, limits::embed_answer_bytes_max, steady_now() + send_time_max)) return;
   }
 }
 

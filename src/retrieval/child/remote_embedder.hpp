@@ -48,7 +48,7 @@ class EmbedChannel {
 struct RemoteEmbedderOptions {
   EmbedderIdentity identity;
   std::array<int, limits::embed_channels> sockets{};   // documents, queries
-  std::chrono::milliseconds document_patience{300'000};
+  std::chrono::milliseconds document_patience{1'800'000};  // the daemon has limits of its own, and passages have time
   std::chrono::milliseconds query_patience{2'500};
   std::chrono::milliseconds pause{2'000};              // after a failure
 };

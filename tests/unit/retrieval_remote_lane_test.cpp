@@ -1,0 +1,201 @@
+// The engine with a lane whose embedder is a server's: what is asked and answered while it is there, while it is not, and
+// after it has become another one.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+
+#include "retrieval/embed/embedder.hpp"
+#include "retrieval/engine.hpp"
+#include "support/library.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace muniment::retrieval {
+namespace {
+
+using namespace std::chrono_literals;
+using namespace test;
+
+// Knows what other words mean, as the hash embedder under another name does not.
+class ServerEmbedder : public Embedder {
+ public:
+  explicit ServerEmbedder(std::string model) : identity_{"http", "1", inner_->identity().dimension, std::move(model)} {}
+  const EmbedderIdentity& identity() const override { return identity_; }
+  Result<Vectors> embed(std::span<const std::string_view> texts, TextKind kind) override {
+    ++calls;
+    if (away) return Error(Errc::unavailable, "gone");
+    if (slow && kind == TextKind::query) std::this_thread::sleep_for(700ms);
+    return inner_->embed(texts, kind);
+  }
+
+  std::atomic<bool> away = false, slow = false;
+  std::atomic<int> calls = 0;
+
+ private:
+  const std::unique_ptr<Embedder> inner_ = make_hash_embedder();
+  const EmbedderIdentity identity_;
+};
+
+class RemoteLane : public ::testing::Test {
+ protected:
+  std::unique_ptr<Engine> open(std::shared_ptr<Embedder> remote, const std::string& name = "index", const std::string& missing = "") {
+    Engine::Options options;
+    options.folder = folder_.path() + "/" + name;
+    options.remote = std::move(remote);
+    options.remote_missing = missing;
+    auto engine = Engine::open(options);
+    EXPECT_TRUE(engine) << engine.error().message;
+    return *std::move(engine);
+  }
+  static LaneAnswer ask(Engine& engine, const LaneQuery& query) {
+    auto searcher = engine.searcher();
+    auto answer = (*searcher)->search(query);
+    EXPECT_TRUE(answer) << answer.error().message;
+    return answer ? *std::move(answer) : LaneAnswer{};
+  }
+  static bool has_http(const LaneAnswer& answer) {
+    return std::ranges::any_of(answer.identities, [](const std::string& identity) { return identity.starts_with("http/"); });
+  }
+  static std::string said(const LaneAnswer& answer) {
+    for (const std::string& text : answer.degraded) {
+      if (text.starts_with("http: ")) return text;
+    }
+    return "";
+  }
+  static LaneAnswer eventually_joined(Engine& engine, const LaneQuery& query) {
+    for (const auto end = std::chrono::steady_clock::now() + 20s; std::chrono::steady_clock::now() < end; std::this_thread::sleep_for(2ms)) {
+      if (LaneAnswer answer = ask(engine, query); has_http(answer)) return answer;
+    }
+    ADD_FAILURE() << "the lane does not join";
+    return {};
+  }
+
+  test::TemporaryFolder folder_;
+};
+
+TEST_F(RemoteLane, JoinsWithItsIdentityOnceItHasEverything) {
+  const auto server = std::make_shared<ServerEmbedder>("a");
+  server->away = true;
+  auto engine = open(server);
+  ASSERT_TRUE(engine->index(batch_of(library(30), 0, 31)));
+  EXPECT_EQ(31, engine->status().vector_next_seq);
+  LaneAnswer answer = ask(*engine, asking("captain anchor"));
+  EXPECT_FALSE(has_http(answer));
+  EXPECT_TRUE(answer.passing);
+  EXPECT_NE("", said(answer));
+  server->away = false;
+  LaneQuery query = asking("captain anchor");
+  query.explain = true;
+  answer = eventually_joined(*engine, query);
+  EXPECT_EQ("", said(answer));
+  ASSERT_EQ(2U, answer.identities.size());
+  EXPECT_EQ(0U, answer.identities[0].find("http/1/512/a"));
+  ASSERT_EQ(2U, answer.lists.size());
+  EXPECT_EQ("lexical", answer.lists[0].lane);
+  EXPECT_EQ(0.5, answer.lists[0].weight);
+  EXPECT_EQ("http", answer.lists[1].lane);
+}
+
+TEST_F(RemoteLane, WhereItFailsTheAnswerIsThatOfTheOthers) {
+  const auto server = std::make_shared<ServerEmbedder>("a");
+  auto with = open(server);
+  auto without = open(nullptr, "plain");
+  ASSERT_TRUE(with->index(batch_of(library(30), 0, 31)));
+  ASSERT_TRUE(without->index(batch_of(library(30), 0, 31)));
+  LaneQuery query = asking("captain anchor tide", 20);
+  query.vector_expansions = {"ship storm", "sailor"};
+  query.explain = true;
+  eventually_joined(*with, query);
+  server->away = true;
+  for (const Mode mode : {Mode::hybrid, Mode::vector, Mode::lexical}) {
+    query.mode = mode;
+    const int before = server->calls;
+    const LaneAnswer answer = ask(*with, query), expected = ask(*without, query);
+    expect_equal(answer, expected);
+    ASSERT_EQ(expected.lists.size(), answer.lists.size());
+    for (std::size_t i = 0; i < answer.lists.size(); ++i) {
+      EXPECT_EQ(expected.lists[i].lane, answer.lists[i].lane);
+      EXPECT_EQ(expected.lists[i].weight, answer.lists[i].weight);
+    }
+    EXPECT_EQ(mode == Mode::lexical ? "" : "http: gone", said(answer));
+    EXPECT_EQ(mode != Mode::lexical, answer.passing);
+    EXPECT_EQ(mode == Mode::lexical ? 0 : 1, server->calls - before) << "one failure is enough for a query";
+  }
+  server->away = false;
+  query.mode = Mode::hybrid;
+  EXPECT_TRUE(has_http(ask(*with, query)));
+}
+
+TEST_F(RemoteLane, ASlowServerIsNotAskedForEveryExpansion) {
+  const auto server = std::make_shared<ServerEmbedder>("a");
+  auto engine = open(server);
+  ASSERT_TRUE(engine->index(batch_of(library(9), 0, 10)));
+  LaneQuery query = asking("captain");
+  eventually_joined(*engine, query);
+  query.vector_expansions.assign(8, "ship");
+  server->slow = true;
+  const int before = server->calls;
+  const LaneAnswer answer = ask(*engine, query);
+  EXPECT_TRUE(has_http(answer));
+  EXPECT_TRUE(answer.passing);
+  EXPECT_EQ("http: too slow to be asked for every expansion", said(answer));
+  EXPECT_LE(server->calls - before, 4);
+}
+
+TEST_F(RemoteLane, OneThatIsNotKnownYetIsSaidToBeSo) {
+  auto engine = open(nullptr, "index", "http: not known yet");
+  ASSERT_TRUE(engine->index(batch_of(library(9), 0, 10)));
+  const LaneAnswer answer = ask(*engine, asking("captain"));
+  EXPECT_EQ("http: not known yet", said(answer));
+  EXPECT_TRUE(answer.passing);
+  EXPECT_EQ(std::vector<std::string>{"use-lite: not installed"}, engine->status().degraded);  // what lasts
+}
+
+TEST_F(RemoteLane, AnotherModelIsEmbeddedAnewAndTheVectorsBeforeAreDropped) {
+  auto engine = open(std::make_shared<ServerEmbedder>("a"));
+  ASSERT_TRUE(engine->index(batch_of(library(30), 0, 31)));
+  eventually_joined(*engine, asking("captain"));
+  engine.reset();
+  const auto other = std::make_shared<ServerEmbedder>("b");
+  other->away = true;
+  engine = open(other);
+  EXPECT_EQ(0, engine->status().vector_next_seq);
+  LaneAnswer answer = ask(*engine, asking("captain"));
+  EXPECT_FALSE(has_http(answer));
+  EXPECT_EQ("http: behind (at 0 of 31)", said(answer));
+  ASSERT_TRUE(engine->index(batch_of(library(30), 0, 31)));
+  other->away = false;
+  answer = eventually_joined(*engine, asking("captain"));
+  EXPECT_EQ(0U, answer.identities[0].find("http/1/512/b"));
+  engine.reset();
+  engine = open(std::make_shared<ServerEmbedder>("a"));
+  EXPECT_EQ(0, engine->status().vector_next_seq) << "nothing of it was kept";
+}
+
+TEST_F(RemoteLane, WhatHappenedWhileThereWasNoServerIsMadeUpFor) {
+  const auto server = std::make_shared<ServerEmbedder>("a");
+  auto engine = open(server);
+  ASSERT_TRUE(engine->index(batch_of(library(30), 0, 31)));
+  eventually_joined(*engine, asking("captain"));
+  engine.reset();
+  engine = open(nullptr);
+  EngineBatch batch = batch_of(library(40), 31, 41);
+  batch.close = {{1, 40}};
+  batch.remove = {4};
+  ASSERT_TRUE(engine->index(batch));
+  engine.reset();
+  server->calls = 0;
+  engine = open(server);
+  EXPECT_EQ(31, engine->status().vector_next_seq);
+  ASSERT_TRUE(engine->index(batch));
+  LaneQuery query = asking("captain ship anchor", 40);
+  query.mode = Mode::vector;
+  eventually_joined(*engine, query);
+  const auto found = ids(ask(*engine, query));
+  EXPECT_EQ(38U, found.size());
+  EXPECT_EQ(0, std::ranges::count(found, 1U) + std::ranges::count(found, 4U));
+}
+
+}  // namespace
+}  // namespace muniment::retrieval
