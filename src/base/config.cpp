@@ -77,6 +77,8 @@ constexpr ConfigKey table[] = {
      "A file that holds the bearer token for it."},
     {"rerank_ms", &Config::rerank_ms, "2000", "milliseconds", 10, limits::hook_ms_max,
      "How long a request to it may take."},
+    {"index_runs", &Config::index_runs, "false", "", 0, 0,
+     "Whether what happens in a run is found by queries, unless its run.start says so itself: true or false."},
     {"upload_seconds", &Config::upload_seconds, "86400", "seconds", 1, any,
      "How long an upload that stopped half-way can be resumed."},
     {"commit_deadline_ms", &Config::commit_deadline_ms, "10000", "milliseconds", 100, 600'000,
@@ -201,6 +203,9 @@ Status set_value(Config& config, const ConfigKey& key, std::string_view value, C
     config.*(*text) = value;
   } else if (const auto* number = std::get_if<std::int64_t Config::*>(&key.field)) {
     ASSIGN_OR_RETURN(config.*(*number), number_of(key, value));
+  } else if (const auto* flag = std::get_if<bool Config::*>(&key.field)) {
+    if (value != "true" && value != "false") return bad_value(key, value, "give true or false");
+    config.*(*flag) = value == "true";
   } else if (const auto* numbers = std::get_if<std::vector<std::int64_t> Config::*>(&key.field)) {
     ASSIGN_OR_RETURN(config.*(*numbers), numbers_of(key, value));
   } else if (const auto* list = std::get_if<std::vector<std::string> Config::*>(&key.field)) {
@@ -360,7 +365,7 @@ class Loader {
 std::span<const ConfigKey> config_table() { return table; }
 
 std::string_view type_of(const ConfigKey& key) {
-  constexpr std::string_view names[] = {"text", "number", "numbers", "texts"};
+  constexpr std::string_view names[] = {"text", "number", "yes or no", "numbers", "texts"};
   return names[key.field.index()];
 }
 
@@ -405,6 +410,7 @@ std::string shown_value(const Config& config, const ConfigKey& key) {
     for (const std::string& text : config.*(*list)) out.string(text);
     return std::move(out.end_array()).text();
   }
+  if (const auto* flag = std::get_if<bool Config::*>(&key.field)) return config.*(*flag) ? "true" : "false";
   std::string joined;
   for (std::int64_t number : config.*std::get<std::vector<std::int64_t> Config::*>(key.field)) {
     joined += (joined.empty() ? "" : ",") + std::to_string(number);

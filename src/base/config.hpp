@@ -48,6 +48,7 @@ struct Config {
   std::string rerank_url;
   std::string rerank_key_file;
   std::int64_t rerank_ms = 0;
+  bool index_runs = false;                 // of runs that do not say it themselves
   std::int64_t upload_seconds = 0;
   std::int64_t commit_deadline_ms = 0;
   std::string log_level;
@@ -55,7 +56,7 @@ struct Config {
 };
 
 // Which member of Config a key sets; its type is the key's type.
-using ConfigField = std::variant<std::string Config::*, std::int64_t Config::*,
+using ConfigField = std::variant<std::string Config::*, std::int64_t Config::*, bool Config::*,
                                  std::vector<std::int64_t> Config::*, std::vector<std::string> Config::*>;
 
 struct ConfigKey {
@@ -69,7 +70,7 @@ struct ConfigKey {
 };
 
 std::span<const ConfigKey> config_table();
-std::string_view type_of(const ConfigKey& key);  // "text", "number", "numbers", "texts"
+std::string_view type_of(const ConfigKey& key);  // "text", "number", "yes or no", "numbers", "texts"
 
 enum class ConfigSource : std::uint8_t { fallback, file, environment, flag };
 

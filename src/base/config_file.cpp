@@ -18,6 +18,7 @@ namespace {
 Result<std::string> text_of_node(const toml::node& node) {
   if (const auto* text = node.as_string()) return text->get();
   if (const auto* number = node.as_integer()) return std::to_string(number->get());
+  if (const auto* flag = node.as_boolean()) return std::string(flag->get() ? "true" : "false");
   if (const auto* items = node.as_array()) {
     std::string joined;
     for (const toml::node& item : *items) {
@@ -27,7 +28,7 @@ Result<std::string> text_of_node(const toml::node& node) {
     }
     return joined;
   }
-  return Error(Errc::invalid_argument, "a value is a text, a whole number or a list");
+  return Error(Errc::invalid_argument, "a value is a text, a whole number, true, false or a list");
 }
 
 // As it stands where there is no TOML, so that one rule reads both.

@@ -208,7 +208,7 @@ void Daemon::Parts::stop_followers() {
 Status Daemon::Parts::open_socket(const Config& config) {
   services = std::unique_ptr<gateway::Services>(new gateway::Services{
       clock, *appender, runs, tail, *files, *snapshots, *halts, *publisher, *submitter, *redactor, *archiver,
-      *retrieval, config.data, place.uri, config.socket, clock.now()});
+      *retrieval, config.data, place.uri, config.socket, clock.now(), config.index_runs});
   workers = std::make_unique<gateway::WorkerPool>(static_cast<std::size_t>(config.workers), place, worker_tasks_max);
   ServerOptions options;
   options.socket_path = config.socket;

@@ -81,6 +81,20 @@ bool is_fragment(std::string_view fragment) {
   return (fragment.starts_with('p') || fragment.starts_with('e')) && parse_count(fragment.substr(1));
 }
 
+// e<run_seq> or e<run_seq>.<n>
+Result<Pointer> parse_event_of_run(Pointer pointer) {
+  const std::string_view fragment = pointer.fragment;
+  const std::size_t dot = fragment.find('.');
+  const auto run_seq = fragment.starts_with('e') ? parse_count(fragment.substr(1, dot == std::string_view::npos ? dot : dot - 1)) : std::nullopt;
+  if (dot != std::string_view::npos) pointer.passage = parse_count(fragment.substr(dot + 1));
+  if (!run_seq || (dot != std::string_view::npos && !pointer.passage)) {
+    return bad_pointer(pointer.text, "in the corpus run a fragment is e<run_seq>, or e<run_seq>.<n> for a passage of it");
+  }
+  RETURN_IF_ERROR(set_run(pointer, pointer.document));
+  pointer.seq = *run_seq;
+  return pointer;
+}
+
 Result<Pointer> parse_evidence(Pointer pointer, std::string_view rest) {
   const std::size_t slash = rest.find('/');
   const std::size_t hash_sign = rest.find('#');
@@ -97,14 +111,10 @@ Result<Pointer> parse_evidence(Pointer pointer, std::string_view rest) {
     pointer.revision = fragment.substr(version + 3);
     fragment = fragment.substr(0, version);
   }
-  if (!is_fragment(fragment)) return bad_pointer(pointer.text, "a fragment is p<n>, b<start>-<end> or e<run_seq>");
+  if (pointer.corpus != "run" && !is_fragment(fragment)) return bad_pointer(pointer.text, "a fragment is p<n>, b<start>-<end> or e<run_seq>");
   pointer.fragment = fragment;
   if (fragment.starts_with('p')) pointer.seq = *parse_count(fragment.substr(1));
-  if (pointer.corpus == "run") {
-    if (!fragment.starts_with('e')) return bad_pointer(pointer.text, "in the corpus run a fragment is e<run_seq>");
-    RETURN_IF_ERROR(set_run(pointer, pointer.document));
-    pointer.seq = *parse_count(fragment.substr(1));
-  }
+  if (pointer.corpus == "run") return parse_event_of_run(std::move(pointer));
   return pointer;
 }
 
@@ -157,6 +167,12 @@ std::string evidence_pointer(std::string_view corpus, std::string_view document,
     at = slash + 1;
   }
   return out.append("#").append(fragment).append("?v=").append(revision);
+}
+
+std::string event_pointer(std::string_view document, std::optional<std::int64_t> passage, std::string_view revision) {
+  std::string out = "ev://run/" + std::string(document);
+  if (passage) out.append(".").append(std::to_string(*passage));
+  return out.append("?v=").append(revision);
 }
 
 Result<Pointer> parse_pointer(std::string_view text) {

@@ -4,6 +4,7 @@
 //   manifest://<id>    snap://<run>/<seq>    run://<id>
 //   log://runs/<run>/events    log://validation    log://metrics
 //   ev://<corpus>/<document>#<fragment>?v=<revision>     the ?v= comes after the #
+//   ev://run/<run>#e<run_seq>[.<n>]?v=<revision>         an event, or passage n of its text
 //
 // Nothing is normalised: a pointer is the text that somebody wrote down and hashed.
 #pragma once
@@ -37,9 +38,10 @@ struct Pointer {
   Uuid id;                         // artifact, manifest
   std::optional<ByteSpan> span;    // artifact
   std::int64_t seq = -1;           // snapshot; for ev:// the n of #p<n> and #e<n>
+  std::optional<std::int64_t> passage;  // the n of #e<run_seq>.<n>
   std::string corpus;              // evidence
   std::string document;            // evidence, percent-decoded
-  std::string fragment;            // evidence: p3, b0-10, e17
+  std::string fragment;            // evidence: p3, b0-10, e17, e17.2
   std::string revision;            // evidence; empty: the pointer has none
 
   // What it names: "r1/0190…", "0190…", "r1/918".
@@ -53,6 +55,9 @@ std::optional<ByteSpan> parse_span(std::string_view fragment);
 
 // ev://<corpus>/<document>#<fragment>?v=<revision>, percent-encoded as the parser reads it.
 std::string evidence_pointer(std::string_view corpus, std::string_view document, std::string_view fragment, std::string_view revision);
+
+// Of an event of a run, whose document is <run>#e<run_seq>. `passage`: of its text; nullopt: the event itself.
+std::string event_pointer(std::string_view document, std::optional<std::int64_t> passage, std::string_view revision);
 
 // Errors: invalid_argument, saying what does not parse.
 Result<Pointer> parse_pointer(std::string_view text);

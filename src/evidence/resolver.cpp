@@ -223,36 +223,4 @@ Status Resolver::resolve_evidence(Resolution& out, bool with_text) {
   return success();
 }
 
-Status Resolver::resolve_event(Resolution& out) {
-  const Pointer& pointer = *out.parsed;
-  ASSIGN_OR_RETURN(const auto run, find_run(pointer.run_id));
-  std::optional<events::Event> event;
-  if (run) {
-    ASSIGN_OR_RETURN(event, reader_.event_of_run(run->view().run_no, pointer.seq));
-  }
-  if (!event) {
-    out.fail(Reason::not_found, fmt::format("run {} has no event {}", pointer.run_id, pointer.seq));
-    return success();
-  }
-  out.expected = pointer.revision;
-  const std::string hash = to_hex(event->body_hash);
-  if (hash.substr(0, revision_digits) != pointer.revision) {
-    out.actual = hash.substr(0, revision_digits);
-    out.fail(Reason::version_mismatch, "the event has another body_hash");
-    return success();
-  }
-  if (!event->body || !event->salt) {
-    out.fail(Reason::not_found, "the event was redacted");
-    return success();
-  }
-  const std::string_view salt(reinterpret_cast<const char*>(event->salt->data()), event->salt->size());
-  if (sha256({salt, *event->body}) != event->body_hash) {
-    out.fail(Reason::hash_mismatch, "the event's body has other bytes than were stored");
-    return success();
-  }
-  out.size_bytes = static_cast<std::int64_t>(event->body->size());
-  out.text = *event->body;
-  return success();
-}
-
 }  // namespace muniment::evidence

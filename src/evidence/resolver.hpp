@@ -76,7 +76,9 @@ class Resolver {
   Status resolve_snapshot(Resolution& out);
   Status resolve_run(Resolution& out);
   Status resolve_evidence(Resolution& out, bool with_text);
+  // resolver_events.cpp
   Status resolve_event(Resolution& out);
+  Status check_event_passage(Resolution& out, const events::Event& event);
   // resolver_documents.cpp
   Status read_documents_ahead(const std::vector<Pointer>& pointers);
   Result<store::CitedDocument> cited(const Pointer& pointer);

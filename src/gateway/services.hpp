@@ -50,6 +50,7 @@ struct Services {
   std::string database_uri;
   std::string socket_path;
   Time started;
+  bool index_runs = false;    // of runs that do not say it themselves
   StoreHealth database{};     // reported to by whoever asks Postgres
   Refusals refusals{};        // counted by whoever answers
 };

@@ -5,14 +5,31 @@
 #include "base/limits.hpp"
 #include "evidence/pointer.hpp"
 #include "retrieval/text/document_text.hpp"
+#include "store/event_text.hpp"
 
 namespace muniment::retrieval {
 
-std::string pointer_of(const store::ChunkInDocument& item) {
+namespace {
+
+Result<std::string> read_event_passage(const store::ChunkInDocument& item, store::ArtifactFiles& files) {
+  if (!item.event_text) return Error(Errc::not_found, item.document.document + " has no text any more");
+  ASSIGN_OR_RETURN(std::string text, item.event_text->read(files, item.chunk.start_byte, item.chunk.end_byte));
+  if (sha256(text) == item.chunk.hash) return text;
+  return Error(Errc::corrupt, item.document.document + " has another text there than was indexed");
+}
+
+}  // namespace
+
+std::string pointer_of(const store::ChunkInDocument& item, bool exact) {
+  if (item.document.of_run()) {
+    const auto passage = exact || item.document.chunks > 1 ? std::optional(item.chunk.number) : std::nullopt;
+    return evidence::event_pointer(item.document.document, passage, item.document.revision);
+  }
   return evidence::evidence_pointer(item.document.corpus, item.document.document, "p" + std::to_string(item.chunk.number), item.document.revision);
 }
 
 Result<std::string> read_passage(const store::ChunkInDocument& item, store::ArtifactFiles& files) {
+  if (item.document.of_run()) return read_event_passage(item, files);
   ASSIGN_OR_RETURN(std::string text, files.read(item.path, item.document.text_start() + item.chunk.start_byte, item.chunk.end_byte - item.chunk.start_byte));
   if (sha256(text) == item.chunk.hash) return text;
   return Error(Errc::corrupt, item.path + " has other bytes there than were ingested");
@@ -21,9 +38,15 @@ Result<std::string> read_passage(const store::ChunkInDocument& item, store::Arti
 Card make_card(const store::ChunkInDocument& item, std::string text, const Candidate& candidate, const std::vector<std::string>& words) {
   Card card;
   card.id = pointer_of(item);
+  card.passage_id = pointer_of(item, true);
   card.document = item.document.document;
   card.corpus = item.document.corpus;
   card.title = item.document.title;
+  if (item.document.of_run()) {
+    card.type = item.document.format;
+    card.origin = events::name_of(item.document.origin.value_or(events::Origin::reported));
+    card.title = card.title.empty() ? card.type : card.type + " " + card.title;
+  }
   card.summary = snippet_of(index_text_of(format_named(item.document.format), text), words, limits::summary_bytes_max);
   if (!item.chunk.heading.empty()) card.anchors.push_back(item.chunk.heading);
   card.start = item.chunk.start_byte;
@@ -67,6 +90,7 @@ void write_card(json::Writer& out, const Card& card, bool with_scores) {
   out.member("freshness", card.freshness).member("current", card.current).member("revision", card.revision);
   out.key("span").begin_object().member("start", card.start).member("end", card.end).end_object();
   out.member("trust", card.trust);
+  if (!card.origin.empty()) out.member("origin", card.origin).member("type", card.type);
   if (card.source_url) out.member("sourceUrl", *card.source_url);
   out.end_object();
 }

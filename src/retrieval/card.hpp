@@ -34,11 +34,14 @@ struct Card {
   double score = 0;
   double confidence = 0;
   std::vector<std::pair<std::string, double>> scores;  // of each lane that found it
+  std::string origin;                    // of an event; empty: it is a document
+  std::string type;                      // likewise
+  std::string passage_id;                // the pointer to the text itself, where `id` is an event of one passage; otherwise `id`
   std::string text;                      // the passage; for packs, never in an answer
 };
 
-// The pointer to a chunk.
-std::string pointer_of(const store::ChunkInDocument& item);
+// The pointer to a chunk. An event that is one passage is pointed at itself, unless `exact`.
+std::string pointer_of(const store::ChunkInDocument& item, bool exact = false);
 
 // Reads the passage and compares it with its hash. Errors: corrupt, not_found (then it is no hit).
 Result<std::string> read_passage(const store::ChunkInDocument& item, store::ArtifactFiles& files);

@@ -1,8 +1,12 @@
 #include "retrieval/document_follower.hpp"
 
 #include <algorithm>
+#include <iterator>
+
+#include <fmt/format.h>
 
 #include "base/json.hpp"
+#include "events/readable_text.hpp"
 #include "evidence/pointer.hpp"
 
 namespace muniment::retrieval {
@@ -10,6 +14,14 @@ namespace {
 
 using store::ChunkRow;
 using store::DocumentRow;
+
+constexpr std::size_t followed_chunks_max = 16'384;  // that one transaction writes, about
+
+std::vector<std::string> followed_types() {
+  std::vector<std::string> types = {"document.*", "source.revoked", "feedback.recorded", "event.redacted", "run.started"};
+  types.insert(types.end(), std::begin(events::readable_types), std::end(events::readable_types));
+  return types;
+}
 
 std::vector<std::string> strings_of(const json::Value& list) {
   std::vector<std::string> out;
@@ -91,13 +103,20 @@ std::optional<store::CorpusChange> change_by(const events::Event& event, std::st
   if (!value || *value < -1 || *value > 1 || !target.starts_with("ev://")) return std::nullopt;
   store::FeedbackRow row{event.seq, target, std::nullopt, *value, event.actor};
   const auto pointer = evidence::parse_pointer(target);
-  if (pointer && pointer->fragment.starts_with('p')) row.passage = store::Citation{pointer->corpus, pointer->document, pointer->revision, pointer->seq};
+  if (pointer && pointer->corpus == store::run_corpus) {
+    row.passage = store::Citation{pointer->corpus, fmt::format("{}#e{}", pointer->run_id, pointer->seq), pointer->revision, pointer->passage.value_or(0)};
+  } else if (pointer && pointer->fragment.starts_with('p')) {
+    row.passage = store::Citation{pointer->corpus, pointer->document, pointer->revision, pointer->seq};
+  }
   return row;
 }
 
 }  // namespace
 
-Result<std::optional<store::CorpusChange>> corpus_change(const events::Event& event, store::Reader& reader, store::ArtifactFiles& files) {
+Result<std::optional<store::CorpusChange>> corpus_change(const events::Event& event, IndexedRuns& runs, store::Reader& reader,
+                                                         store::ArtifactFiles& files) {
+  runs.see(event);
+  if (events::is_readable(event.type)) return change_by_run_event(event, runs, reader, files);
   std::string long_list;
   if (event.type == "document.revised" && event.body) {
     const auto body = json::parse(*event.body);
@@ -111,7 +130,7 @@ Result<std::optional<store::CorpusChange>> corpus_change(const events::Event& ev
 }
 
 DocumentFollower::DocumentFollower(Options options, const store::Tail& tail, store::ArtifactFiles& files)
-    : Follower("document", {"document.*", "source.revoked", "feedback.recorded", "event.redacted"}, std::move(options), tail), files_(files),
+    : Follower("document", followed_types(), std::move(options), tail), files_(files),
       last_change_(tail.next_seq() - 1) {}
 
 void DocumentFollower::changed_at(std::int64_t seq) {
@@ -151,7 +170,7 @@ void DocumentFollower::note(const std::vector<store::CorpusChange>& changes) {
   for (const store::CorpusChange& change : changes) {
     if (std::holds_alternative<store::FeedbackRow>(change)) has_feedback_ = true;
     const auto* revised = std::get_if<store::Revised>(&change);
-    if (revised == nullptr || !owners_ || owners_->contains(revised->row.corpus)) continue;
+    if (revised == nullptr || revised->row.of_run() || !owners_ || owners_->contains(revised->row.corpus)) continue;
     if (!grown) grown = std::make_shared<Owners>(*owners_);
     grown->emplace(revised->row.corpus, revised->actor);
   }
@@ -160,9 +179,15 @@ void DocumentFollower::note(const std::vector<store::CorpusChange>& changes) {
 
 Result<store::FollowedRows> DocumentFollower::apply(const std::vector<store::EventPtr>& events, store::Reader& reader) {
   store::FollowedRows followed;
+  std::size_t chunks = 0;
   for (const store::EventPtr& event : events) {
-    ASSIGN_OR_RETURN(auto change, corpus_change(*event, reader, files_));
-    if (change) followed.corpus.push_back(*std::move(change));
+    ASSIGN_OR_RETURN(auto change, corpus_change(*event, runs_, reader, files_));
+    if (!change) continue;
+    if (const auto* revised = std::get_if<store::Revised>(&*change)) chunks += revised->chunks.size();
+    followed.corpus.push_back(*std::move(change));
+    if (chunks < followed_chunks_max) continue;
+    followed.next_seq = event->seq + 1;
+    break;
   }
   note(followed.corpus);
   return followed;

@@ -9,13 +9,16 @@
 #include <string>
 
 #include "base/clock.hpp"
+#include "retrieval/run_events.hpp"
 #include "store/artifact_files.hpp"
 #include "store/follower.hpp"
 
 namespace muniment::retrieval {
 
-// What an event does to documents; nullopt: nothing, or it was erased. A list of chunks that is an artifact is read.
-Result<std::optional<store::CorpusChange>> corpus_change(const events::Event& event, store::Reader& reader, store::ArtifactFiles& files);
+// What an event does to documents; nullopt: nothing, or it was erased. A list of chunks that is an artifact is read, and so
+// is the text of an event. `runs` sees every event of the types that concern them, in the order of the log.
+Result<std::optional<store::CorpusChange>> corpus_change(const events::Event& event, IndexedRuns& runs, store::Reader& reader,
+                                                         store::ArtifactFiles& files);
 
 class DocumentFollower final : public store::Follower {
  public:
@@ -42,6 +45,7 @@ class DocumentFollower final : public store::Follower {
   void note(const std::vector<store::CorpusChange>& changes);
 
   store::ArtifactFiles& files_;
+  IndexedRuns runs_;
   std::atomic<std::int64_t> last_change_;
   std::mutex known_mutex_;
   std::shared_ptr<const Owners> owners_;   // nullptr: not read yet

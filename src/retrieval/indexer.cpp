@@ -34,6 +34,10 @@ Facts facts_of(const store::DocumentRow& document, const std::string& owner) {
   for (const std::string& source : document.sources) {
     if (source != document.source) facts.labels.push_back("source:" + source);
   }
+  if (document.of_run()) {
+    facts.labels.push_back("run:" + std::string(document.run_id()));
+    facts.labels.push_back("origin:" + std::string(events::name_of(document.origin.value_or(events::Origin::reported))));
+  }
   facts.time_us = document.document_time.micros;
   facts.valid_from = document.seq;
   return facts;
@@ -234,7 +238,7 @@ Status Indexer::add_texts(const std::vector<store::DocumentRow>& rows, EngineBat
 // nullopt where its bytes are not those that were ingested.
 Result<std::optional<EngineChunk>> Indexer::engine_chunk(const store::ChunkInDocument& item) {
   const store::DocumentRow& document = item.document;
-  if (!owners_.contains(document.corpus)) {
+  if (!document.of_run() && !owners_.contains(document.corpus)) {
     ASSIGN_OR_RETURN(const auto corpus, reader_.corpus(document.corpus));
     owners_[document.corpus] = corpus ? corpus->owner : std::string();
   }
@@ -252,7 +256,7 @@ Result<std::optional<EngineChunk>> Indexer::engine_chunk(const store::ChunkInDoc
   chunk.title = document.title;
   chunk.heading = item.chunk.heading;
   chunk.language = document.language;
-  chunk.facts = facts_of(document, owners_[document.corpus]);
+  chunk.facts = facts_of(document, document.owner ? *document.owner : owners_[document.corpus]);
   return std::optional<EngineChunk>(std::move(chunk));
 }
 

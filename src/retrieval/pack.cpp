@@ -78,8 +78,9 @@ std::string line_of(std::size_t number, const Passage& passage) {
     for (std::size_t i = 0; i < passage.anchors.size(); ++i) line += (i == 0 ? "" : ",") + quote_for_prompt(passage.anchors[i]);
     line += "],";
   }
-  line += fmt::format("\"pointer\":{},\"trust\":{},\"text\":{}}}\n", quote_for_prompt(passage.pointer), quote_for_prompt(passage.trust),
-                      quote_for_prompt(passage.text));
+  line += fmt::format("\"pointer\":{},\"trust\":{},", quote_for_prompt(passage.pointer), quote_for_prompt(passage.trust));
+  if (!passage.origin.empty()) line += fmt::format("\"origin\":{},", quote_for_prompt(passage.origin));
+  line += fmt::format("\"text\":{}}}\n", quote_for_prompt(passage.text));
   return line;
 }
 

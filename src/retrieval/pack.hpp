@@ -24,6 +24,7 @@ struct Passage {
   std::string title;
   std::vector<std::string> anchors;
   std::string trust;
+  std::string origin;                   // of an event of a run; empty: a document
   std::string text;
   std::int64_t start = 0;               // its span of the document's text
   std::int64_t end = 0;

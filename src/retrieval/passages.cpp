@@ -10,6 +10,7 @@ namespace muniment::retrieval {
 bool Passages::belongs(const store::ChunkInDocument& item) const {
   const store::DocumentRow& row = item.document;
   if (row.removed_at || !std::ranges::binary_search(plan_.corpora, row.corpus)) return false;
+  if (row.of_run() && !plan_.owner.empty() && row.owner != plan_.owner) return false;
   if (!plan_.as_of) return row.current();
   return row.seq <= *plan_.as_of && (!row.valid_to || *row.valid_to > *plan_.as_of);
 }

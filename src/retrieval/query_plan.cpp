@@ -58,13 +58,17 @@ void choose_corpora(QueryPlan& plan, const Scope& scope) {
   } else if (!plan.markup.corpora.empty()) {  // both: what both allow
     std::erase_if(wanted, [&](const std::string& name) { return std::ranges::find(plan.markup.corpora, name) == plan.markup.corpora.end(); });
   }
-  const bool named = !question.corpora.empty() || !plan.markup.corpora.empty();
+  // What runs say is looked in where somebody asks for it: it is much, and drowns what an agent chose to remember.
+  if (wanted.empty() && !plan.markup.runs.empty() && question.corpora.empty()) wanted.emplace_back(store::run_corpus);
+  const bool named = !wanted.empty() || !question.corpora.empty();
   plan.samples = wanted.size() == 1 && wanted.front() == evidence::sample_corpus;  // by itself: it is never mixed with what was ingested
   if (plan.samples) plan.corpora = wanted;
   for (const std::string& corpus : named ? wanted : scope.corpora) {
-    if (std::ranges::find(scope.corpora, corpus) != scope.corpora.end()) plan.corpora.push_back(corpus);
+    const bool seen = std::ranges::find(scope.corpora, corpus) != scope.corpora.end();
+    if (seen || corpus == store::run_corpus) plan.corpora.push_back(corpus);
   }
   std::ranges::sort(plan.corpora);
+  if (!scope.sees_all) plan.owner = scope.principal;
   plan.unknown_corpus = named && plan.corpora.size() < wanted.size();
 }
 
@@ -132,9 +136,25 @@ void write_filter(json::Writer& out, const Filter& filter) {
   out.end_object();
 }
 
+namespace {
+
+// The corpora; of the corpus run what belongs to the principal.
+void require_scope(Filter& filter, const QueryPlan& plan) {
+  require_any(filter, "corpus", plan.corpora);
+  if (plan.owner.empty() || !std::ranges::binary_search(plan.corpora, store::run_corpus)) return;
+  std::vector<std::string> group{"owner:" + plan.owner};
+  for (const std::string& corpus : plan.corpora) {
+    if (corpus != store::run_corpus) group.push_back("corpus:" + corpus);
+  }
+  std::ranges::sort(group);
+  filter.all_of.push_back(std::move(group));
+}
+
+}  // namespace
+
 Filter scope_filter(const QueryPlan& plan) {
   Filter filter;
-  require_any(filter, "corpus", plan.corpora);
+  require_scope(filter, plan);
   filter.as_of = plan.as_of;
   return filter;
 }
@@ -143,7 +163,7 @@ Filter filter_of(const QueryPlan& plan) {
   Filter filter = filter_of(plan.markup);
   const Wishes& wishes = plan.question.wishes;
   std::erase_if(filter.all_of, [](const auto& group) { return !group.empty() && group.front().starts_with("corpus:"); });
-  require_any(filter, "corpus", plan.corpora);
+  require_scope(filter, plan);
   require_any(filter, "type", wishes.types);
   require_any(filter, "source", wishes.sources);
   require_any(filter, "trust", wishes.trust);

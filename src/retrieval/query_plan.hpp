@@ -42,7 +42,7 @@ Rerank rerank_named(std::string_view name);
 
 struct Question {
   std::string text;
-  std::vector<std::string> corpora;      // asked for by name; empty: all that may be seen
+  std::vector<std::string> corpora;      // asked for by name; empty: all that may be seen, but for runs, unless a run is named
   Mode mode = Mode::hybrid;
   Expand expand = Expand::unsaid;
   Rerank rerank = Rerank::unsaid;
@@ -56,9 +56,10 @@ struct Question {
   bool exact = false;
 };
 
-// Who asks, and which corpora he may see.
+// Who asks, and which corpora he may see; of the corpus run his own runs, unless he sees everybody's.
 struct Scope {
   std::string principal;
+  bool sees_all = false;
   std::vector<std::string> corpora;
 };
 
@@ -68,6 +69,7 @@ struct QueryPlan {
   const Profile* profile = nullptr;
   std::vector<std::string> corpora;      // that are looked in
   bool unknown_corpus = false;
+  std::string owner;                     // whose runs are looked in; empty: everybody's
   bool samples = false;                  // the sample set is asked, which is built in
   std::optional<std::int64_t> as_of;
   std::size_t from = 0;                  // the rank that the page begins at

@@ -58,6 +58,7 @@ bool passes(const evidence::SampleDocument& document, const Filter& filter) {
 Card card_of(const evidence::SampleDocument& document, double score, const std::vector<std::string>& words) {
   Card card;
   card.id = evidence::evidence_pointer(evidence::sample_corpus, document.id, "p0", document.revision);
+  card.passage_id = card.id;
   card.document = document.id;
   card.corpus = evidence::sample_corpus;
   card.title = document.title;

@@ -3,15 +3,23 @@
 
 #include <cstdint>
 #include <optional>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
 #include "base/clock.hpp"
 #include "base/ids.hpp"
 #include "base/sha256.hpp"
+#include "events/event.hpp"
 
 namespace muniment::store {
+
+// The corpus of what happened in runs: its documents are events. Nobody can ingest into it.
+inline constexpr std::string_view run_corpus = "run";
+
+class EventText;
 
 struct CorpusRow {
   std::string corpus;
@@ -32,14 +40,14 @@ struct ChunkRow {
   std::string heading;
 };
 
-// A revision.
+// A revision; in the corpus run, an event: its document is <run_id>#e<run_seq>, its format the type.
 struct DocumentRow {
-  std::int64_t seq = -1;               // its document.revised event
+  std::int64_t seq = -1;               // its document.revised event, or itself
   std::string corpus;
   std::string document;
   std::string revision;
   Hash hash{};
-  Uuid artifact_id;
+  Uuid artifact_id;                    // of an event: zeros
   std::int64_t start_byte = 0;         // of the artifact
   std::int64_t size_bytes = 0;
   std::optional<Uuid> text_artifact_id;
@@ -60,8 +68,12 @@ struct DocumentRow {
   std::optional<std::int64_t> valid_to;
   std::optional<std::string> ended_by; // revised, retracted, revoked, erased
   std::optional<std::int64_t> removed_at;
+  std::optional<std::string> owner;    // of an event: whose run it is
+  std::optional<events::Origin> origin;
 
   bool current() const { return !valid_to; }
+  bool of_run() const { return corpus == run_corpus; }
+  std::string_view run_id() const { return std::string_view(document).substr(0, document.find('#')); }  // of an event
   // Where its text begins in the artifact that holds it.
   const Uuid& text_artifact() const { return text_artifact_id ? *text_artifact_id : artifact_id; }
   std::int64_t text_start() const { return text_artifact_id ? 0 : start_byte; }
@@ -88,6 +100,10 @@ struct Erased {
   std::int64_t seq = -1;               // of the event.redacted
   std::int64_t erased_seq = -1;
 };
+// An event of which nothing is told any more, so that nobody can say whether the corpus run had it. Nothing is done.
+struct Untold {
+  std::int64_t seq = -1;
+};
 // What a pointer to a document says.
 struct Citation {
   std::string corpus;
@@ -102,13 +118,14 @@ struct FeedbackRow {
   double value = 0;
   std::string actor;
 };
-using CorpusChange = std::variant<Revised, Retracted, Revoked, Erased, FeedbackRow>;
+using CorpusChange = std::variant<Revised, Retracted, Revoked, Erased, Untold, FeedbackRow>;
 
 // A chunk with its document and the file that holds its text: what a card is made of.
 struct ChunkInDocument {
   ChunkRow chunk;
   DocumentRow document;
   std::string path;                    // of the file, relative to the artifact root
+  std::shared_ptr<const EventText> event_text{};  // of an event, in place of a file; nullptr: it cannot be had
 };
 
 // What a pointer to a document names: its corpus is there, the rest as far as it was found.

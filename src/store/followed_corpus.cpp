@@ -27,15 +27,15 @@ constexpr std::string_view end_revised =
 // Arrays of arrays are rectangular in Postgres: tags and sources come as texts of arrays.
 constexpr std::string_view put_documents =
     "INSERT INTO document (log_no, seq, corpus, document, revision, hash, artifact_id, start_byte, size_bytes, text_artifact_id, "
-    "mime_type, format, language, title, tags, source, sources, source_url, trust, document_time, recorded_at, chunker, first_chunk, chunks) "
-    "SELECT $1, u.seq, u.corpus, u.document, u.revision, decode(u.hash, 'hex'), u.artifact_id, u.start_byte, u.size_bytes, "
+    "mime_type, format, language, title, tags, source, sources, source_url, trust, document_time, recorded_at, chunker, first_chunk, chunks, owner, origin) "
+    "SELECT $1, u.seq, u.corpus, u.document, u.revision, decode(u.hash, 'hex'), nullif(u.artifact_id, '')::uuid, u.start_byte, u.size_bytes, "
     "nullif(u.text_artifact_id, '')::uuid, u.mime_type, u.format, u.language, u.title, u.tags::text[], u.source, u.sources::text[], "
-    "nullif(u.source_url, ''), u.trust, u.document_time, u.recorded_at, u.chunker, u.first_chunk, u.chunks "
-    "FROM unnest($2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[], $7::uuid[], $8::bigint[], $9::bigint[], $10::text[], "
+    "nullif(u.source_url, ''), u.trust, u.document_time, u.recorded_at, u.chunker, u.first_chunk, u.chunks, nullif(u.owner, ''), nullif(u.origin, 0) "
+    "FROM unnest($2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::bigint[], $9::bigint[], $10::text[], "
     "$11::text[], $12::text[], $13::text[], $14::text[], $15::text[], $16::text[], $17::text[], $18::text[], $19::text[], "
-    "$20::timestamptz[], $21::timestamptz[], $22::text[], $23::bigint[], $24::bigint[]) "
+    "$20::timestamptz[], $21::timestamptz[], $22::text[], $23::bigint[], $24::bigint[], $25::text[], $26::smallint[]) "
     "AS u(seq, corpus, document, revision, hash, artifact_id, start_byte, size_bytes, text_artifact_id, mime_type, format, language, "
-    "title, tags, source, sources, source_url, trust, document_time, recorded_at, chunker, first_chunk, chunks)";
+    "title, tags, source, sources, source_url, trust, document_time, recorded_at, chunker, first_chunk, chunks, owner, origin)";
 
 constexpr std::string_view put_chunks =
     "INSERT INTO chunk (log_no, chunk_id, seq, number, start_byte, end_byte, hash, heading) "
@@ -48,8 +48,8 @@ constexpr std::string_view end_retracted =
 
 constexpr std::string_view revoke_source =
     "UPDATE document d SET removed_at = $3, valid_to = coalesce(valid_to, $3), ended_by = coalesce(ended_by, 'revoked') "
-    "FROM corpus c WHERE d.log_no = $1 AND d.sources @> ARRAY[$2] AND d.removed_at IS NULL AND d.seq < $3 AND c.log_no = d.log_no "
-    "AND c.corpus = d.corpus AND ($4::text IS NULL OR c.owner = $4)";
+    "WHERE d.log_no = $1 AND d.sources @> ARRAY[$2] AND d.removed_at IS NULL AND d.seq < $3 AND ($4::text IS NULL OR $4 = "
+    "coalesce(d.owner, (SELECT c.owner FROM corpus c WHERE c.log_no = d.log_no AND c.corpus = d.corpus)))";
 
 constexpr std::string_view touch_revoked =
     "UPDATE corpus SET last_seq = $2 WHERE log_no = $1 AND corpus IN (SELECT corpus FROM document WHERE log_no = $1 AND removed_at = $2)";
@@ -111,6 +111,8 @@ class CorpusWriter {
     query(connection_, work_, "corpus_changed", corpus_changed, params().text(text_of(rows[0][0])).integer(erased.seq));
   }
 
+  void operator()(const Untold&) {}
+
   void operator()(const FeedbackRow& row) {
     flush();
     const Citation passage = row.passage.value_or(Citation{});
@@ -148,6 +150,7 @@ class CorpusWriter {
     Integers firsts, lasts;
     std::map<std::string_view, std::size_t> places;
     for (const Revised* revised : group_) {
+      if (revised->row.of_run()) continue;
       const auto [place, is_new] = places.try_emplace(revised->row.corpus, corpora.size());
       if (is_new) {
         corpora.push_back(revised->row.corpus);
@@ -157,6 +160,7 @@ class CorpusWriter {
       }
       lasts[place->second] = revised->row.seq;
     }
+    if (corpora.empty()) return;
     query(connection_, work_, "corpora_touch", touch_corpora, params().texts(corpora).texts(owners).integers(firsts).integers(lasts));
   }
 
@@ -176,15 +180,16 @@ class CorpusWriter {
     const Integers seqs = integers(&DocumentRow::seq);
     const Texts corpora = texts(&DocumentRow::corpus), documents = texts(&DocumentRow::document);
     query(connection_, work_, "documents_end", end_revised, params().texts(corpora).texts(documents).integers(seqs));
-    Integers firsts, counts;
+    Integers firsts, counts, origins;
     for (const Revised* revised : group_) {
+      origins.push_back(revised->row.origin ? static_cast<std::int64_t>(*revised->row.origin) : 0);
       counts.push_back(static_cast<std::int64_t>(revised->chunks.size()));
       firsts.push_back(std::exchange(first_chunk, first_chunk + counts.back()));
     }
     query(connection_, work_, "documents_put", put_documents,
           params().integers(seqs).texts(corpora).texts(documents).texts(texts(&DocumentRow::revision))
               .texts(texts([](const DocumentRow& row) { return to_hex(row.hash); }))
-              .texts(texts([](const DocumentRow& row) { return row.artifact_id.text(); }))
+              .texts(texts([](const DocumentRow& row) { return row.of_run() ? std::string() : row.artifact_id.text(); }))
               .integers(integers(&DocumentRow::start_byte)).integers(integers(&DocumentRow::size_bytes))
               .texts(texts([](const DocumentRow& row) { return row.text_artifact_id ? row.text_artifact_id->text() : std::string(); }))
               .texts(texts(&DocumentRow::mime_type)).texts(texts(&DocumentRow::format)).texts(texts(&DocumentRow::language))
@@ -193,7 +198,8 @@ class CorpusWriter {
               .texts(texts([](const DocumentRow& row) { return row.source_url.value_or(""); })).texts(texts(&DocumentRow::trust))
               .texts(texts([](const DocumentRow& row) { return format_time(row.document_time); }))
               .texts(texts([](const DocumentRow& row) { return format_time(row.recorded_at); }))
-              .texts(texts(&DocumentRow::chunker)).integers(firsts).integers(counts));
+              .texts(texts(&DocumentRow::chunker)).integers(firsts).integers(counts)
+              .texts(texts([](const DocumentRow& row) { return row.owner.value_or(""); })).integers(origins));
   }
 
   void write_chunks(std::int64_t next_id) {

@@ -110,8 +110,9 @@ Status Follower::step() {
   if (!batch.events.empty()) {
     ASSIGN_OR_RETURN(rows, apply(batch.events, reader_));
   }
-  RETURN_IF_ERROR(write(rows, batch.next_seq));
-  next_seq_.store(batch.next_seq, std::memory_order_release);
+  const std::int64_t next = rows.next_seq.value_or(batch.next_seq);
+  RETURN_IF_ERROR(write(rows, next));
+  next_seq_.store(next, std::memory_order_release);
   return success();
 }
 

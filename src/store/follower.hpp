@@ -8,6 +8,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -26,6 +27,7 @@ struct FollowedRows {
   std::vector<RunRow> runs{};
   std::vector<PointerRow> pointers{};
   std::vector<CorpusChange> corpus{};  // in order: one may end what another began
+  std::optional<std::int64_t> next_seq{};  // where the batch was too much: it was read up to here
 };
 
 // Keeps how far the follower `name` has read, for one that writes no tables with it.

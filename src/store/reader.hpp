@@ -68,6 +68,8 @@ class Reader {
   Result<std::optional<events::Event>> event_at(std::int64_t seq);
   Result<std::optional<events::Event>> event_of_run(std::int64_t run_no, std::int64_t run_seq);
   Result<std::optional<events::Event>> event_by_id(std::int64_t run_no, const Uuid& event_id);
+  // What it says; nullptr for an event without a body.
+  Result<std::shared_ptr<const EventText>> event_text(const events::Event& event);
   // The run_hash that this event's entry is chained to: that of the event before it in its run, zeros for the first.
   // Errors: corrupt when that event is missing.
   Result<Hash> previous_run_hash(const events::Event& event);

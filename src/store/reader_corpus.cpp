@@ -1,5 +1,9 @@
 // Reading corpora: their documents, revisions and chunks, and what was said of cards.
+#include <map>
+#include <set>
+
 #include "base/json.hpp"
+#include "store/event_text.hpp"
 #include "store/reader_impl.hpp"
 
 namespace muniment::store {
@@ -9,10 +13,10 @@ namespace {
   "d.seq, d.corpus, d.document, d.revision, d.hash, d.artifact_id, d.start_byte, d.size_bytes, d.text_artifact_id, d.mime_type, " \
   "d.format, d.language, d.title, array_to_json(d.tags)::text, d.source, array_to_json(d.sources)::text, d.source_url, d.trust, " \
   MUNIMENT_MICROS("d.document_time") ", " MUNIMENT_MICROS("d.recorded_at") ", d.chunker, d.first_chunk, d.chunks, d.valid_to, "   \
-  "d.ended_by, d.removed_at"
+  "d.ended_by, d.removed_at, d.owner, d.origin"
 #define MUNIMENT_CHUNK_COLUMNS "c.chunk_id, c.seq, c.number, c.start_byte, c.end_byte, c.hash, coalesce(c.heading, '')"
 
-constexpr int document_columns = 26;
+constexpr int document_columns = 28;
 constexpr int chunk_columns = 7;
 
 std::vector<std::string> strings_of(const pqxx::field& field) {
@@ -35,7 +39,7 @@ DocumentRow document_at(const pqxx::row& row, int at) {
   out.document = text_of(next());
   out.revision = text_of(next());
   out.hash = hash_of(next());
-  out.artifact_id = uuid_of(next());
+  out.artifact_id = uuid_if(next()).value_or(Uuid{});
   out.start_byte = integer_of(next());
   out.size_bytes = integer_of(next());
   out.text_artifact_id = uuid_if(next());
@@ -56,6 +60,8 @@ DocumentRow document_at(const pqxx::row& row, int at) {
   out.valid_to = integer_if(next());
   out.ended_by = text_if(next());
   out.removed_at = integer_if(next());
+  out.owner = text_if(next());
+  if (const auto origin = integer_if(next())) out.origin = static_cast<events::Origin>(*origin);
   return out;
 }
 
@@ -86,6 +92,24 @@ std::optional<DocumentRow> first_document(const pqxx::result& rows) {
   "SELECT " MUNIMENT_DOCUMENT_COLUMNS ", " MUNIMENT_CHUNK_COLUMNS ", coalesce(a.path, '') "                    \
   "FROM chunk c JOIN document d ON d.log_no = c.log_no AND d.seq = c.seq "                                     \
   "LEFT JOIN artifact a ON a.artifact_id = coalesce(d.text_artifact_id, d.artifact_id) WHERE c.log_no = $1 "
+
+// The events that chunks of the corpus run are spans of: their bodies, wherever they lie, but no file of an artifact.
+void add_event_texts(Reader::Impl& impl, std::vector<ChunkInDocument>& rows) {
+  std::set<std::int64_t> seqs;
+  for (const ChunkInDocument& row : rows) {
+    if (row.document.of_run()) seqs.insert(row.document.seq);
+  }
+  if (seqs.empty()) return;
+  auto events = rows_of(query(impl.connection, "events_at", "SELECT " MUNIMENT_EVENT_COLUMNS " FROM event WHERE log_no = $1 AND seq = ANY ($2::bigint[])",
+                              impl.params().integers({seqs.begin(), seqs.end()})), event_of);
+  impl.fill(events);
+  impl.name_runs(events);
+  std::map<std::int64_t, std::shared_ptr<const EventText>> texts;
+  for (const events::Event& event : events) texts.emplace(event.seq, event_text(impl, event));
+  for (ChunkInDocument& row : rows) {
+    if (const auto found = texts.find(row.document.seq); found != texts.end()) row.event_text = found->second;
+  }
+}
 
 }  // namespace
 
@@ -200,8 +224,10 @@ Result<std::vector<ChunkRow>> Reader::chunks_of(const DocumentRow& document) {
 
 Result<std::vector<ChunkInDocument>> Reader::chunks(const std::vector<std::int64_t>& chunk_ids) {
   return guarded(impl_->connection, "reading chunks", [&] {
-    return rows_of(query(impl_->connection, "chunks_by_id", MUNIMENT_CHUNK_IN_DOCUMENT "AND c.chunk_id = ANY ($2::bigint[])",
-                         impl_->params().integers(chunk_ids)), chunk_in_document);
+    auto rows = rows_of(query(impl_->connection, "chunks_by_id", MUNIMENT_CHUNK_IN_DOCUMENT "AND c.chunk_id = ANY ($2::bigint[])",
+                              impl_->params().integers(chunk_ids)), chunk_in_document);
+    add_event_texts(*impl_, rows);
+    return rows;
   });
 }
 
@@ -242,8 +268,10 @@ Result<std::vector<CitedDocument>> Reader::cited(const std::vector<Citation>& ci
 
 Result<std::vector<ChunkInDocument>> Reader::chunks_of_documents(const std::vector<std::int64_t>& seqs) {
   return guarded(impl_->connection, "reading documents' chunks", [&] {
-    return rows_of(query(impl_->connection, "chunks_of_documents", MUNIMENT_CHUNK_IN_DOCUMENT "AND c.seq = ANY ($2::bigint[]) ORDER BY c.chunk_id",
-                         impl_->params().integers(seqs)), chunk_in_document);
+    auto rows = rows_of(query(impl_->connection, "chunks_of_documents", MUNIMENT_CHUNK_IN_DOCUMENT "AND c.seq = ANY ($2::bigint[]) ORDER BY c.chunk_id",
+                              impl_->params().integers(seqs)), chunk_in_document);
+    add_event_texts(*impl_, rows);
+    return rows;
   });
 }
 
@@ -261,8 +289,8 @@ Result<std::vector<ChunkInDocument>> Reader::chunks_of_corpus(std::string_view c
 Result<std::int64_t> Reader::count_of_source(std::string_view source, const std::optional<std::string>& owner) {
   return guarded(impl_->connection, "counting a source's documents", [&] {
     return integer_of(query(impl_->connection, "count_of_source",
-                            "SELECT count(*) FROM document d JOIN corpus c USING (log_no, corpus) WHERE d.log_no = $1 "
-                            "AND d.sources @> ARRAY[$2] AND d.removed_at IS NULL AND ($3::text IS NULL OR c.owner = $3)",
+                            "SELECT count(*) FROM document d LEFT JOIN corpus c USING (log_no, corpus) WHERE d.log_no = $1 "
+                            "AND d.sources @> ARRAY[$2] AND d.removed_at IS NULL AND ($3::text IS NULL OR coalesce(d.owner, c.owner) = $3)",
                             impl_->params().text(source).text_or_null(owner))[0][0]);
   });
 }

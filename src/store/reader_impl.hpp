@@ -43,6 +43,9 @@ struct Reader::Impl {
 // Without run_id, and without a body that lies in the archive.
 events::Event event_of(const pqxx::row& row);
 
+// nullptr for an event without a body.
+std::shared_ptr<const EventText> event_text(Reader::Impl& impl, const events::Event& event);
+
 template <typename Row>
 std::vector<Row> rows_of(const pqxx::result& rows, Row (*row_of)(const pqxx::row&)) {
   std::vector<Row> out;

@@ -1,12 +1,14 @@
 #include "store/rebuild.hpp"
 
 #include <array>
+#include <iterator>
 #include <optional>
 #include <thread>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "events/readable_text.hpp"
 #include "store/followed_rows.hpp"
 #include "store/pq.hpp"
 #include "store/run_row.hpp"
@@ -23,7 +25,8 @@ constexpr std::size_t fold_rows = 1'000;    // read at once
 constexpr const char* make_temporary =
     "DROP TABLE IF EXISTS pg_temp.rebuilt_event;"
     "CREATE TEMP TABLE rebuilt_event (seq bigint PRIMARY KEY, run_no bigint, type text, actor text, origin smallint, "
-    "recorded_at timestamptz, step_id text, body json)";
+    "recorded_at timestamptz, step_id text, body json);"
+    "CREATE INDEX ON rebuilt_event (run_no) WHERE type = 'run.started' AND (body IS NULL OR body->>'indexed' = 'true')";
 
 constexpr std::string_view collect_events =
     "INSERT INTO rebuilt_event SELECT seq, run_no, type, actor, origin, recorded_at, step_id, body FROM event "
@@ -31,13 +34,21 @@ constexpr std::string_view collect_events =
     "'evidence.recorded', 'evidence.linked', 'manifest.recorded', 'artifact.stored', 'document.revised', 'document.retracted', "
     "'source.revoked', 'event.redacted', 'feedback.recorded'))";
 
+// The events that have a text, of runs that are indexed or of which that is not known any more; without their bodies, which
+// are large: whoever needs one reads it.
+constexpr std::string_view collect_readable =
+    "INSERT INTO rebuilt_event SELECT e.seq, e.run_no, e.type, e.actor, e.origin, e.recorded_at, e.step_id, NULL FROM rebuilt_event s "
+    "JOIN event e ON e.log_no = $1 AND e.run_no = s.run_no AND e.seq >= $2 AND e.seq < $3 WHERE s.type = 'run.started' "
+    "AND (s.body IS NULL OR s.body->>'indexed' = 'true') AND e.type = ANY ($4::text[]) ON CONFLICT DO NOTHING";
+
 constexpr std::string_view corpus_events =
-    "SELECT seq, type, actor, " MUNIMENT_MICROS("recorded_at") ", body FROM rebuilt_event WHERE seq > $1 AND seq < $2 AND type IN "
-    "('document.revised', 'document.retracted', 'source.revoked', 'event.redacted', 'feedback.recorded') ORDER BY seq LIMIT $3";
+    "SELECT seq, type, actor, " MUNIMENT_MICROS("recorded_at") ", body, run_no FROM rebuilt_event WHERE seq > $1 AND seq < $2 AND (type IN "
+    "('document.revised', 'document.retracted', 'source.revoked', 'event.redacted', 'feedback.recorded', 'run.started') "
+    "OR type = ANY ($4::text[])) ORDER BY seq LIMIT $3";
 
 // A revision whose event was erased: what its row says stands, but for what ended it, which others say.
 constexpr const char* keep_revision =
-    "INSERT INTO pg_temp.corpus SELECT log_no, corpus, '{0}', seq, seq FROM public.document WHERE log_no = {1} AND seq = {2} "
+    "INSERT INTO pg_temp.corpus SELECT log_no, corpus, '{0}', seq, seq FROM public.document WHERE log_no = {1} AND seq = {2} AND owner IS NULL "
     "ON CONFLICT (log_no, corpus) DO UPDATE SET last_seq = excluded.last_seq;"
     "UPDATE pg_temp.document t SET valid_to = {2}, ended_by = 'revised' FROM public.document p WHERE p.log_no = {1} AND p.seq = {2} "
     "AND t.corpus = p.corpus AND t.document = p.document AND t.valid_to IS NULL;"
@@ -56,6 +67,8 @@ constexpr const char* keep_ends =
   "CASE WHEN e.run_no = 0 THEN '_log' ELSE coalesce((SELECT s.body->>'run_id' FROM rebuilt_event s "           \
   "WHERE s.run_no = e.run_no AND s.type = 'run.started'), (SELECT r.run_id FROM public.run r "                  \
   "WHERE r.log_no = $1 AND r.run_no = e.run_no)) END"
+
+std::vector<std::string> readable_types() { return {std::begin(events::readable_types), std::end(events::readable_types)}; }
 
 }  // namespace
 
@@ -85,7 +98,7 @@ const Rebuild::Table& Rebuild::table_named(std::string_view name) {
   static constexpr std::string_view corpus_columns = "log_no, corpus, owner, first_seq, last_seq";
   static constexpr std::string_view document_columns =
       "log_no, seq, corpus, document, revision, hash, artifact_id, start_byte, size_bytes, text_artifact_id, mime_type, format, language, "
-      "title, tags, source, sources, source_url, trust, document_time, recorded_at, chunker, first_chunk, chunks, valid_to, ended_by, removed_at";
+      "title, tags, source, sources, source_url, trust, document_time, recorded_at, chunker, first_chunk, chunks, valid_to, ended_by, removed_at, owner, origin";
   static constexpr std::string_view chunk_columns = "log_no, chunk_id, seq, number, start_byte, end_byte, hash, heading";
   static constexpr std::string_view feedback_columns = "log_no, seq, pointer, chunk_id, value, actor";
   static constexpr std::array<Table, 10> tables = {{
@@ -142,6 +155,12 @@ struct Rebuild::Work {
   void make_table(const Table& table) {
     work.exec(fmt::format("CREATE TEMP TABLE IF NOT EXISTS {0} (LIKE public.{0} INCLUDING ALL)", table.name));
     work.exec(fmt::format("TRUNCATE pg_temp.{}", table.name));
+  }
+
+  // Events of a span, from which rows follow.
+  void collect(std::int64_t from, std::int64_t end) {
+    query(connection, work, "rebuild_collect", collect_events, Params().integer(log_no).integer(from).integer(end));
+    query(connection, work, "rebuild_readable", collect_readable, Params().integer(log_no).integer(from).integer(end).texts(readable_types()));
   }
 
   // Where the follower stands; it cannot move on before this transaction ends.
@@ -205,7 +224,7 @@ struct Rebuild::Work {
   // In the order of the log: one event ends what another began.
   Status fold_corpora(std::int64_t upto, const CorpusChangeOf& change_of) {
     for (std::int64_t seq = -1;;) {
-      const pqxx::result rows = query(connection, work, "rebuild_corpora", corpus_events, Params().integer(seq).integer(upto).integer(fold_rows));
+      const pqxx::result rows = query(connection, work, "rebuild_corpora", corpus_events, Params().integer(seq).integer(upto).integer(fold_rows).texts(readable_types()));
       FollowedRows followed;
       const auto put_followed = [&] { put(std::exchange(followed, {})); };
       for (const pqxx::row& row : rows) {
@@ -215,13 +234,20 @@ struct Rebuild::Work {
         event.actor = text_of(row[2]);
         event.recorded_at = time_of(row[3]);
         event.body = text_if(row[4]);
-        if (!event.body) {
+        event.run_no = integer_of(row[5]);
+        const bool readable = events::is_readable(event.type);
+        if (!event.body && !readable) {
           put_followed();
           fold_bodiless(event);
           continue;
         }
         ASSIGN_OR_RETURN(auto change, change_of(event));
         if (!change) continue;
+        if (std::holds_alternative<Untold>(*change)) {
+          put_followed();
+          fold_bodiless(event);
+          continue;
+        }
         const bool erased = std::holds_alternative<Erased>(*change);
         followed.corpus.push_back(*std::move(change));
         if (!erased) continue;
@@ -234,7 +260,7 @@ struct Rebuild::Work {
   }
 
   void fold_bodiless(const events::Event& event) {
-    if (event.type == "document.revised") work.exec(fmt::format(keep_revision, work.esc(event.actor), log_no, event.seq));
+    if (event.type == "document.revised" || events::is_readable(event.type)) work.exec(fmt::format(keep_revision, work.esc(event.actor), log_no, event.seq));
     work.exec(fmt::format(keep_ends, log_no, event.seq));
   }
 
@@ -301,7 +327,9 @@ Status Rebuild::collect(std::int64_t upto) {
 
 Status Rebuild::collect_span(std::int64_t from, std::int64_t end) {
   return once(connection_, "collecting events", [&] {
-    query(connection_, "rebuild_collect", collect_events, Params().integer(log_no_).integer(from).integer(end));
+    Work work(connection_, log_no_);
+    work.collect(from, end);
+    work.work.commit();
     return Done{};
   });
 }
@@ -315,7 +343,7 @@ Result<RebuiltTable> Rebuild::rebuild(std::string_view name) {
     if (!table.follower.empty()) {
       upto = work.hold_follower(table.follower);
       for (; collected_ < upto; collected_ = upto) {
-        query(connection_, work.work, "rebuild_collect", collect_events, Params().integer(log_no_).integer(collected_).integer(upto));
+        work.collect(collected_, upto);
       }
       work.fold_runs(upto);
     } else {
@@ -334,7 +362,7 @@ Result<RebuiltTable> Rebuild::rebuild_pointers(const PointersOf& pointers_of) {
     work.make_table(table);
     const std::int64_t upto = work.hold_follower(table.follower);
     for (; collected_ < upto; collected_ = upto) {
-      query(connection_, work.work, "rebuild_collect", collect_events, Params().integer(log_no_).integer(collected_).integer(upto));
+      work.collect(collected_, upto);
     }
     work.fold_pointers(upto, pointers_of);
     const RebuiltTable report = work.compare_and_replace(table, upto);
@@ -350,7 +378,7 @@ Result<std::vector<RebuiltTable>> Rebuild::rebuild_corpora(const std::vector<std
     for (const std::string_view name : corpus_tables) work.make_table(table_named(name));
     const std::int64_t upto = work.hold_follower("document");
     for (; collected_ < upto; collected_ = upto) {
-      query(connection_, work.work, "rebuild_collect", collect_events, Params().integer(log_no_).integer(collected_).integer(upto));
+      work.collect(collected_, upto);
     }
     std::vector<RebuiltTable> compared;
     folded = work.fold_corpora(upto, change_of);

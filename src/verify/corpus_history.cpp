@@ -11,9 +11,11 @@ std::string key_of(std::string_view corpus, std::string_view document) { return 
 }  // namespace
 
 void CorpusHistory::revise(Revision revision, const std::string& actor) {
-  CorpusFacts& corpus = corpora_[revision.corpus];
-  if (corpus.first_seq < 0) corpus = {actor, revision.seq, revision.seq};
-  corpus.last_seq = revision.seq;
+  if (!revision.owner) {
+    CorpusFacts& corpus = corpora_[revision.corpus];
+    if (corpus.first_seq < 0) corpus = {actor, revision.seq, revision.seq};
+    corpus.last_seq = revision.seq;
+  }
   Places& places = by_document_[key_of(revision.corpus, revision.document)];
   if (!places.empty()) end(places.back(), revision.seq, "revised");  // only the newest can be current
   const std::size_t place = revisions_.size();
@@ -34,7 +36,7 @@ void CorpusHistory::revoke(std::int64_t seq, const std::string& source, const Te
   if (places == by_source_.end()) return;
   for (const std::size_t place : places->second) {
     Revision& revision = revisions_[place];
-    if (revision.ends.removed_at || (owner && corpora_[revision.corpus].owner != *owner)) continue;
+    if (revision.ends.removed_at || (owner && (revision.owner ? *revision.owner : corpora_[revision.corpus].owner) != *owner)) continue;
     end(place, seq, "revoked");
     revision.ends.removed_at = seq;
     touch(revision.corpus, seq);

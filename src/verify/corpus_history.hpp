@@ -1,6 +1,7 @@
 // What becomes of documents: which revision is current, what ended the others, and who owns a corpus, as it
 // follows from document.revised, document.retracted, source.revoked and event.redacted in the order of the log.
-// Its memory grows with the number of revisions, not of passages.
+// An event of an indexed run is a revision of a document that has no other. Its memory grows with the number of revisions, not
+// of passages.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +26,7 @@ struct Revision {
   std::int64_t seq = -1;
   std::string corpus, document, revision;
   std::vector<std::string> sources;
+  Text owner;               // of an event of a run, which has it of its own; null: the corpus has
   std::int64_t first_chunk = 0;
   std::int64_t chunks = 0;
   bool told = true;         // false: its event has no body, and this is what its row says

@@ -7,55 +7,36 @@
 #include "base/ids.hpp"
 #include "base/limits.hpp"
 #include "base/text.hpp"
+#include "verify/corpus_columns.hpp"
 
 namespace muniment::verify {
 namespace {
 
 constexpr std::int64_t chunk_list_bytes_max = 256 << 20;
 
-constexpr std::string_view document_columns =
-    "seq, corpus, document, revision, hash, artifact_id, start_byte, size_bytes, text_artifact_id, mime_type, format, language, title, "
-    "array_to_json(tags)::text, source, array_to_json(sources)::text, source_url, trust, document_time, recorded_at, chunker, "
-    "first_chunk, chunks, valid_to, ended_by, removed_at";
-enum DocumentColumn : std::size_t {
-  c_seq, c_corpus, c_document, c_revision, c_hash, c_artifact, c_start, c_size, c_text_artifact, c_mime_type, c_format, c_language,
-  c_title, c_tags, c_source, c_sources, c_source_url, c_trust, c_document_time, c_recorded_at, c_chunker, c_first_chunk, c_chunks,
-  c_valid_to, c_ended_by, c_removed_at
-};
-
-std::vector<std::string> strings_of(const json::Value& list) {
-  std::vector<std::string> strings;
-  for (const json::Value item : list) strings.push_back(item.string_or(""));
-  return strings;
-}
-
-std::vector<std::string> strings_in(const Row& row, std::size_t column) {
-  const std::string text = row.text(column);
-  const auto list = json::parse(text);
-  return list ? strings_of(list->root()) : std::vector<std::string>();
-}
-
-std::string shown_list(const std::vector<std::string>& strings) { return "[" + joined(strings, ", ") + "]"; }
-
-std::optional<std::int64_t> integer_if(const Row& row, std::size_t column) {
-  return row.null(column) ? std::nullopt : std::optional(row.integer(column));
-}
-
-Text number_text(std::optional<std::int64_t> number) { return number ? Text(std::to_string(*number)) : std::nullopt; }
-
-Ends ends_in(const Row& row) { return {integer_if(row, c_valid_to), row.optional_text(c_ended_by), integer_if(row, c_removed_at)}; }
-
-std::string name_of(const Revision& revision) { return revision.corpus + "/" + revision.document; }
-
-// The parts of ev://corpus/document#p<number>?v=revision.
+// The parts of ev://corpus/document#p<number>?v=revision, and of ev://run/<run>#e<run_seq>[.<number>]?v=revision.
 struct Passage {
   std::string corpus, document, revision;
   std::int64_t number = -1;
 };
 
+// Its document is <run>#e<run_seq>. Without a number it is the event, which counts as its first passage.
+std::optional<Passage> passage_of_run(std::string_view pointer) {
+  const std::string_view rest = pointer.substr(std::string_view("ev://run/").size());
+  const std::size_t version = rest.find("?v=");
+  const std::string_view named = rest.substr(0, version);
+  const std::size_t mark = named.find("#e");
+  if (mark == std::string_view::npos) return std::nullopt;
+  const std::size_t dot = named.find('.', mark);  // a run's name may hold one
+  const auto number = dot == std::string_view::npos ? std::optional<std::int64_t>(0) : parse_decimal(named.substr(dot + 1));
+  if (!number) return std::nullopt;
+  return Passage{std::string(run_corpus), std::string(named.substr(0, dot)), version == std::string_view::npos ? "" : std::string(rest.substr(version + 3)), *number};
+}
+
 std::optional<Passage> passage_of(std::string_view pointer) {
   constexpr std::string_view scheme = "ev://";
   const std::size_t slash = pointer.find('/', scheme.size());
+  if (pointer.starts_with("ev://run/")) return passage_of_run(pointer);
   const std::size_t mark = pointer.find("#p");
   if (!pointer.starts_with(scheme) || slash == std::string_view::npos || mark == std::string_view::npos || mark < slash) return std::nullopt;
   const std::size_t version = pointer.find("?v=", mark);
@@ -92,6 +73,8 @@ Status CorpusTables::open(Connection& connection) {
 
 Status CorpusTables::see(Connection& connection, const SeenEvent& event, const Telling& telling) {
   if (event.seq >= next_seq_) return success();
+  if (telling.type == "run.started" && log_.indexed.contains(event.run_no)) run_owners_[event.run_no] = telling.actor;
+  if (is_readable(telling.type)) return log_.indexed.contains(event.run_no) ? run_event(connection, event, telling) : success();
   const bool revises = telling.type == "document.revised";
   const bool says = telling.type == "feedback.recorded";
   if (!revises && !says && telling.type != "document.retracted" && telling.type != "source.revoked" && telling.type != "event.redacted") return success();
@@ -168,6 +151,8 @@ void CorpusTables::compare_document(const Telling& telling, const json::Value& b
   text(c_revision, "revision");
   same("hash", body["hash"].string_or(""), row.hex(c_hash));
   same("artifact_id", body["artifact_id"].string_or(""), row.uuid_text(c_artifact));
+  same("owner", Text(), row.optional_text(c_owner));
+  same("origin", Text(), row.optional_text(c_origin));
   integer(c_start, "start_byte");
   integer(c_size, "size_bytes");
   same("text_artifact_id", text_of(body, "text_artifact_id"), row.null(c_text_artifact) ? Text() : Text(row.uuid_text(c_text_artifact)));

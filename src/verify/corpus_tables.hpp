@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "base/json.hpp"
@@ -14,6 +15,7 @@
 #include "verify/corpus_history.hpp"
 #include "verify/finding.hpp"
 #include "verify/postgres.hpp"
+#include "verify/run_text.hpp"
 #include "verify/scan.hpp"
 
 namespace muniment::verify {
@@ -48,6 +50,11 @@ class CorpusTables {
     std::int64_t wanted = -1, held = -1;   // chunk_id; -1: none
   };
 
+  // corpus_tables_runs.cpp: the corpus run
+  Status run_event(Connection& connection, const SeenEvent& event, const Telling& telling);
+  void compare_run_event(const Telling& telling, const Revision& revision, const std::string& run_id, const RunText& text);
+  Status compare_run_chunks(Revision& revision, const RunText& text);
+
   Status revised(Connection& connection, const SeenEvent& event, const Telling& telling, const json::Value& body);
   void compare_document(const Telling& telling, const json::Value& body, const Revision& revision);
   Result<std::optional<std::string>> chunk_list(Connection& connection, const json::Value& body);
@@ -68,6 +75,7 @@ class CorpusTables {
   std::int64_t next_seq_ = 0;        // of the follower
   Rows documents_, chunks_, feedback_;
   CorpusHistory history_;
+  std::unordered_map<std::int64_t, std::string> run_owners_;   // of indexed runs, by run_no
   std::vector<Said> said_;
   std::int64_t next_chunk_ = 1;
   bool chunk_ids_known_ = true;      // false behind a revision of which nothing is known

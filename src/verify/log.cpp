@@ -52,6 +52,11 @@ Status read_run_ids(Connection& connection, Log& log) {
     const auto document = json::parse(row.null(1) ? "{}" : row.bytes(1));
     Text run_id = document ? text_of(document->root(), "run_id") : Text();
     if (!run_id) run_id = row.optional_text(2);
+    if (row.null(1)) {
+      log.indexed.emplace(row.integer(0), std::nullopt);
+    } else if (document && document->root()["indexed"].as_bool().value_or(false)) {
+      log.indexed.emplace(row.integer(0), true);
+    }
     if (run_id) log.run_ids.insert_or_assign(row.integer(0), *std::move(run_id));
   }
 }

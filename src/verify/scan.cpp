@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "verify/run_text.hpp"
+
 namespace muniment::verify {
 namespace {
 
@@ -95,7 +97,7 @@ void Scanner::take(const EventView& event) {
   span_.events.push_back({event.seq, event.run_no, event.run_seq, {}, life_of(event.type)});
   if (event.origin >= 1 && event.origin <= 3) ++span_.origins[static_cast<std::size_t>(event.origin)];
   check_chain(event);
-  if (is_telling(event.type)) tell(event, body_holds);
+  if (is_telling(event.type) || (is_readable(event.type) && log_.indexed.contains(event.run_no))) tell(event, body_holds);
 }
 
 Span Scanner::drain() {
@@ -147,6 +149,8 @@ void Scanner::tell(const EventView& event, bool body_holds) {
   if (event.step_id) telling.step_id = *event.step_id;
   telling.actor = event.actor;
   telling.redacted = !body_holds;
+  telling.body_hash = event.body_hash;
+  telling.occurred_at = event.occurred_at;
   if (body_holds) telling.body = *event.body;
 }
 

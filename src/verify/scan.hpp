@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -29,6 +30,8 @@ struct Log {
   bool archived = false;   // some of its partitions
   std::int64_t run_no_known = 0;  // runs up to this one began before `from`
   std::unordered_map<std::int64_t, std::string> run_ids;
+  // Whether queries find what happens in a run, by run_no; nullopt: its run.started was erased. The others are not indexed.
+  std::unordered_map<std::int64_t, std::optional<bool>> indexed;
 
   const std::string& run_id(std::int64_t run_no) const;  // "?" for a run without a first event
 };
@@ -72,6 +75,8 @@ struct Telling {
   std::string actor;
   bool redacted = false;   // or not what was hashed: nothing can be concluded from it
   std::string body;
+  std::string body_hash;   // its 32 bytes
+  std::optional<Time> occurred_at;
 
   std::string_view json() const { return redacted ? std::string_view("{}") : std::string_view(body); }
 };

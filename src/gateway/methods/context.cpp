@@ -77,13 +77,14 @@ Result<std::vector<retrieval::Question>> questions_of(Call& call) {
 
 retrieval::Passage passage_of(retrieval::Card card) {
   retrieval::Passage passage;
-  passage.pointer = std::move(card.id);
+  passage.pointer = std::move(card.passage_id);
   passage.corpus = std::move(card.corpus);
   passage.document = std::move(card.document);
   passage.revision = std::move(card.revision);
   passage.title = std::move(card.title);
   passage.anchors = std::move(card.anchors);
   passage.trust = std::move(card.trust);
+  passage.origin = std::move(card.origin);
   passage.text = std::move(card.text);
   passage.start = card.start;
   passage.end = card.end;
@@ -159,6 +160,7 @@ std::string manifest_text(const Building& building) {
 void write_passage(json::Writer& out, const retrieval::Passage& passage, std::size_t number) {
   out.begin_object().member("n", number).member("id", passage.pointer).member("corpus", passage.corpus).member("document", passage.document);
   out.member("title", passage.title).member("anchors", passage.anchors).member("trust", passage.trust);
+  if (!passage.origin.empty()) out.member("origin", passage.origin);
   out.raw_member("text", retrieval::quote_for_prompt(passage.text)).key("span");
   out.begin_object().member("start", passage.start).member("end", passage.end).end_object();
   out.member("revision", passage.revision).member("score", passage.score);

@@ -80,7 +80,9 @@ Status inherit(Call& call, retrieval::DocumentToIngest& about) {
     if (pointer.kind == evidence::PointerKind::evidence && pointer.corpus != "run") {
       citations.push_back({pointer.corpus, pointer.document, pointer.revision, -1});
     } else {
-      sources.insert(std::string(pointer.whole()));
+      // What came of a run goes with the run's own passages when run://<run> is revoked.
+      const bool of_run = pointer.kind == evidence::PointerKind::evidence;
+      sources.insert(of_run ? "run://" + pointer.run_id : std::string(pointer.whole()));
       if (trust_rank(about.trust) < trust_rank("untrusted")) about.trust = "untrusted";  // a run's words are nobody's oath
     }
   }

@@ -220,7 +220,9 @@ Result<Answer> feedback_record(Call& call) {
   if (pointer.kind != evidence::PointerKind::evidence || pointer.revision.empty()) {
     return Error(Errc::invalid_argument, "feedback is about a card: an ev:// pointer with its revision (?v=…).");
   }
-  if (pointer.corpus != "run") {
+  if (pointer.corpus == store::run_corpus) {
+    ASSIGN_OR_RETURN(const auto run, find_run(call, pointer.run_id));
+  } else {
     ASSIGN_OR_RETURN(const auto found, call.reader->cited({{pointer.corpus, pointer.document, pointer.revision, pointer.seq}}));
     if (found.front().owner.empty() || !may_see_corpus(call.caller, found.front().owner) || !found.front().document) {
       return Error(Errc::not_found, "no such card: " + target);

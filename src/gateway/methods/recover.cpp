@@ -151,9 +151,10 @@ Result<Answer> server_rebuild(Call& call) {
   if (!call.caller.admin) return Error(Errc::denied, "only root and the daemon's own user may rebuild its tables.");
   std::vector<std::string> tables;
   for (const json::Value item : call.params["tables"]) tables.push_back(item.string_or(""));
+  retrieval::IndexedRuns runs;
   ASSIGN_OR_RETURN(const evidence::RebuildReport report,
                    evidence::rebuild(call.services.database_uri, call.services.tail.next_seq(), tables, [&](const events::Event& event) {
-                     return retrieval::corpus_change(event, *call.reader, call.services.files);
+                     return retrieval::corpus_change(event, runs, *call.reader, call.services.files);
                    }));
   json::Writer out;
   out.begin_object().member("upto", report.upto).member("equal", report.equal()).key("tables").begin_array();

@@ -116,6 +116,7 @@ Result<retrieval::Question> common_question(Call& call) {
 Result<retrieval::Scope> scope_of(Call& call) {
   retrieval::Scope scope;
   scope.principal = call.caller.actor;
+  scope.sees_all = call.caller.admin;
   ASSIGN_OR_RETURN(const auto owners, call.services.retrieval.documents().owners(*call.reader));
   for (const auto& [corpus, owner] : *owners) {
     if (may_see_corpus(call.caller, owner)) scope.corpora.push_back(corpus);

@@ -70,6 +70,8 @@ Result<std::string> started_body(const Call& call, std::string_view run_id, cons
   for (std::string_view name : kept_members) {
     if (const json::Value value = call.params[name]) out.raw_member(name, value.source());
   }
+  // Decided here, once: what the corpus run holds is a function of the log, whatever the setting is later.
+  if (call.params["indexed"].as_bool().value_or(call.services.index_runs)) out.member("indexed", true);
   if (parent) out.raw_member("parent", parent_member(call.params["parent"], *parent));
   out.end_object();
   if (out.text().size() > limits::event_body_bytes_max) {

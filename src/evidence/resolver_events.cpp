@@ -1,0 +1,83 @@
+// ev:// pointers to events of runs: to an event, whose body's hash is in the log, and to a passage of its text, whose span and
+// hash the tables of the corpus run have.
+#include <fmt/format.h>
+
+#include "evidence/resolver.hpp"
+#include "store/event_text.hpp"
+
+namespace muniment::evidence {
+
+Status Resolver::resolve_event(Resolution& out) {
+  const Pointer& pointer = *out.parsed;
+  ASSIGN_OR_RETURN(const auto run, find_run(pointer.run_id));
+  std::optional<events::Event> event;
+  if (run) {
+    ASSIGN_OR_RETURN(event, reader_.event_of_run(run->view().run_no, pointer.seq));
+  }
+  if (!event) {
+    out.fail(Reason::not_found, fmt::format("run {} has no event {}", pointer.run_id, pointer.seq));
+    return success();
+  }
+  out.expected = pointer.revision;
+  const std::string hash = to_hex(event->body_hash);
+  if (hash.substr(0, revision_digits) != pointer.revision) {
+    out.actual = hash.substr(0, revision_digits);
+    out.fail(Reason::version_mismatch, "the event has another body_hash");
+    return success();
+  }
+  if (!event->body || !event->salt) {
+    out.fail(Reason::not_found, "the event was redacted");
+    return success();
+  }
+  const std::string_view salt(reinterpret_cast<const char*>(event->salt->data()), event->salt->size());
+  if (sha256({salt, *event->body}) != event->body_hash) {
+    out.fail(Reason::hash_mismatch, "the event's body has other bytes than were stored");
+    return success();
+  }
+  if (sight_.as_of && event->seq > *sight_.as_of) {
+    out.fail(Reason::not_found, fmt::format("the event came later, at seq {}", event->seq));
+    out.superseded = true;
+    return success();
+  }
+  if (pointer.passage) return check_event_passage(out, *event);
+  out.size_bytes = static_cast<std::int64_t>(event->body->size());
+  out.text = *event->body;
+  return success();
+}
+
+// The event is what the log says it is; now the span of its text, read anew from wherever it lies.
+Status Resolver::check_event_passage(Resolution& out, const events::Event& event) {
+  const Pointer& pointer = *out.parsed;
+  const std::string document = fmt::format("{}#e{}", pointer.run_id, pointer.seq);
+  ASSIGN_OR_RETURN(const auto row, reader_.document_revision(store::run_corpus, document, pointer.revision));
+  if (!row) {
+    out.fail(Reason::not_found, "the event has no passages: its run is not indexed, or it says nothing. Point at the event itself.");
+    return success();
+  }
+  if (row->removed_at) {
+    out.fail(Reason::not_found, fmt::format("its source was revoked (seq {})", *row->removed_at));
+    out.superseded = true;
+    return success();
+  }
+  ASSIGN_OR_RETURN(const auto chunks, reader_.chunks_of(*row));
+  if (*pointer.passage >= static_cast<std::int64_t>(chunks.size())) {
+    out.fail(Reason::not_found, fmt::format("the event has {} passages, there is no {}", chunks.size(), pointer.fragment));
+    return success();
+  }
+  const store::ChunkRow& chunk = chunks[static_cast<std::size_t>(*pointer.passage)];
+  out.size_bytes = chunk.end_byte - chunk.start_byte;
+  out.expected = to_hex(chunk.hash);
+  ASSIGN_OR_RETURN(const auto text, reader_.event_text(event));
+  auto bytes = text->read(files_, chunk.start_byte, chunk.end_byte);
+  if (!bytes) return out.file_failed(std::move(bytes).error());
+  const Hash actual = sha256(*bytes);
+  if (actual == chunk.hash) {
+    out.text = std::move(*bytes);
+    return success();
+  }
+  out.actual = to_hex(actual);
+  out.fail(Reason::hash_mismatch, "the event has another text there than was indexed");
+  return success();
+}
+
+}  // namespace muniment::evidence
