@@ -369,7 +369,7 @@ CREATE TABLE public.document (
     document text NOT NULL,
     revision text NOT NULL,
     hash bytea NOT NULL,
-    artifact_id uuid NOT NULL,
+    artifact_id uuid,
     start_byte bigint NOT NULL,
     size_bytes bigint NOT NULL,
     text_artifact_id uuid,
@@ -390,6 +390,8 @@ CREATE TABLE public.document (
     valid_to bigint,
     ended_by text,
     removed_at bigint,
+    owner text,
+    origin smallint,
     CONSTRAINT document_check CHECK ((valid_to > seq)),
     CONSTRAINT document_check1 CHECK ((removed_at > seq)),
     CONSTRAINT document_check2 CHECK (((valid_to IS NULL) = (ended_by IS NULL))),
@@ -403,6 +405,9 @@ CREATE TABLE public.document (
     CONSTRAINT document_hash_check CHECK ((octet_length(hash) = 32)),
     CONSTRAINT document_language_check CHECK ((octet_length(language) <= 16)),
     CONSTRAINT document_mime_type_check CHECK ((octet_length(mime_type) <= 256)),
+    CONSTRAINT document_of_run CHECK ((((corpus = 'run'::text) = (artifact_id IS NULL)) AND ((corpus = 'run'::text) = (owner IS NOT NULL)) AND ((corpus = 'run'::text) = (origin IS NOT NULL)))),
+    CONSTRAINT document_origin_check CHECK (((origin >= 1) AND (origin <= 3))),
+    CONSTRAINT document_owner_check CHECK (((octet_length(owner) >= 1) AND (octet_length(owner) <= 128))),
     CONSTRAINT document_revision_check CHECK (((octet_length(revision) >= 1) AND (octet_length(revision) <= 128))),
     CONSTRAINT document_seq_check CHECK ((seq >= 0)),
     CONSTRAINT document_size_bytes_check CHECK ((size_bytes >= 0)),
@@ -415,16 +420,18 @@ CREATE TABLE public.document (
     CONSTRAINT document_trust_check CHECK ((trust = ANY (ARRAY['trusted'::text, 'untrusted'::text, 'quarantined'::text])))
 );
 COMMENT ON TABLE public.document IS 'A revision of a document: current from seq until before valid_to';
-COMMENT ON COLUMN public.document.seq IS 'Its document.revised event';
+COMMENT ON COLUMN public.document.seq IS 'Its document.revised event, or in the corpus run the event that it is';
 COMMENT ON COLUMN public.document.revision IS 'What its pointers carry: the first 16 digits of hash, or the label that it was ingested with';
 COMMENT ON COLUMN public.document.hash IS 'SHA-256 of the hash of its bytes and the name of the chunker';
-COMMENT ON COLUMN public.document.artifact_id IS 'Its bytes are size_bytes of this artifact, from start_byte on';
+COMMENT ON COLUMN public.document.artifact_id IS 'Its bytes are size_bytes of this artifact, from start_byte on; NULL: the text of an event';
 COMMENT ON COLUMN public.document.text_artifact_id IS 'The text that was taken out of it, where its bytes are not UTF-8 text';
 COMMENT ON COLUMN public.document.source IS 'What it comes from, by which it can be revoked';
 COMMENT ON COLUMN public.document.sources IS 'Its source and those of what it was derived from';
 COMMENT ON COLUMN public.document.first_chunk IS 'Its chunks have the ids from here on';
 COMMENT ON COLUMN public.document.valid_to IS 'The event that ended it; NULL: it is current';
 COMMENT ON COLUMN public.document.removed_at IS 'The event that took it out of the indexes: its source was revoked, or it was erased';
+COMMENT ON COLUMN public.document.owner IS 'Of an event: the actor of its run''s run.started, who sees it; NULL: the owner of the corpus does';
+COMMENT ON COLUMN public.document.origin IS 'Of an event: its origin';
 CREATE TABLE public.event (
     log_no smallint NOT NULL,
     seq bigint NOT NULL,
