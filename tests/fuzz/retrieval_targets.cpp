@@ -5,6 +5,7 @@
 #include "base/sha256.hpp"
 #include "base/utf8.hpp"
 #include "fuzz/target.hpp"
+#include "retrieval/child/embed_messages.hpp"
 #include "retrieval/child/frame.hpp"
 #include "retrieval/child/messages.hpp"
 #include "retrieval/child/tool_child.hpp"
@@ -84,6 +85,16 @@ void try_message(const std::string& bytes) {
   if (message) require(retrieval::to_wire(*message) == bytes, "a message has two ways to be written");
 }
 
+// Two vectors of three numbers, or what claims to be that.
+void try_vectors(const std::string& bytes) {
+  const auto answer = retrieval::from_wire<retrieval::EmbeddedTexts>(bytes);
+  if (!answer) return;
+  const auto vectors = retrieval::unpacked(*answer, 2, 3);
+  if (!vectors) return;
+  require(vectors->size() == 2, "another number of vectors than was asked for");
+  for (const auto& vector : *vectors) require_unit_or_zero(vector);
+}
+
 // What a child that was taken over may say to the daemon, and the daemon to it. The first byte chooses the message, so that
 // mutations stay with one.
 void try_messages(const std::string& bytes) {
@@ -94,6 +105,8 @@ void try_messages(const std::string& bytes) {
     case 'q': return try_message<retrieval::LaneQuery>(rest);
     case 'b': return try_message<retrieval::EngineBatch>(rest);
     case 'h': return try_message<retrieval::SearchHello>(rest);
+    case 't': return try_message<retrieval::EmbedTask>(rest);
+    case 'v': return try_vectors(rest);
     case 'e': (void)retrieval::error_from_wire(rest); return;
     case 'f': {
       const auto header = retrieval::read_header(rest, 100);
@@ -127,7 +140,9 @@ std::vector<std::string> message_seeds() {
   document.text = "some text";
   document.chunks = {{0, 4, "h"}, {5, 9, ""}};
   const FrameHeader header{0x3143534d, 2, 1, 100};
-  return {"a" + to_wire(answer), "q" + to_wire(query), "b" + to_wire(batch), "h" + to_wire(hello), "e" + to_wire(Error(Errc::corrupt, "x")),
+  const EmbedTask task{TextKind::query, {"text", ""}};
+  return {"t" + to_wire(task), "v" + to_wire(packed({{0.6F, 0, 0.8F}, {0, 0, 0}}, 3)),
+          "a" + to_wire(answer), "q" + to_wire(query), "b" + to_wire(batch), "h" + to_wire(hello), "e" + to_wire(Error(Errc::corrupt, "x")),
           "d" + to_wire(document), "f" + std::string(reinterpret_cast<const char*>(&header), sizeof header)};
 }
 

@@ -199,6 +199,7 @@ class FakeEmbedder : public Embedder {
   const EmbedderIdentity& identity() const override { return inner_->identity(); }
   Result<Vectors> embed(std::span<const std::string_view> texts, TextKind kind) override {
     while (fake_.stuck && !given_up_()) std::this_thread::sleep_for(1ms);
+    if (given_up_()) return Error(Errc::unavailable, "given up");
     if (fake_.away) return Error(Errc::unavailable, "gone");
     for (const std::string_view text : texts) {
       if (text.size() > fake_.bytes_max || text.starts_with("forbidden")) return Error(Errc::invalid_argument, "refused");

@@ -7,7 +7,7 @@ namespace muniment::retrieval {
 
 namespace {
 
-constexpr double length_error_max = 1e-3;
+constexpr double length_error_max = 1e-5;
 
 bool is_unit_or_zero(const std::vector<float>& vector) {
   double square = 0;
