@@ -20,6 +20,8 @@ struct QueryOptions {
   std::string asof;
   std::string mode;
   std::string group;
+  std::string expand;
+  std::string rerank;
   std::string profile;
   std::string cursor;
   std::string run;
@@ -39,6 +41,8 @@ void declare_query(CLI::App& command, QueryOptions& options) {
   command.add_option("--trust", options.trust, "Only this trust; quarantined is never found otherwise")
       ->check(CLI::IsMember({"trusted", "untrusted", "quarantined"}))
       ->allow_extra_args(false);
+  command.add_option("--expand", options.expand, "What it is also asked as: none, heuristic or hook")->check(CLI::IsMember({"none", "heuristic", "hook"}));
+  command.add_option("--rerank", options.rerank, "Who scores the best: none, local, hook or http")->check(CLI::IsMember({"none", "local", "hook", "http"}));
   command.add_option("--profile", options.profile, "A profile by name");
   command.add_option("--cursor", options.cursor, "Of the page before");
   command.add_flag("--explain", options.explain, "How each card was found");
@@ -54,6 +58,8 @@ std::string query_params(const QueryOptions& options) {
   out.end_object().end_array().member("topK", options.count);
   if (!options.mode.empty()) out.member("mode", options.mode);
   if (!options.group.empty()) out.member("group", options.group);
+  if (!options.expand.empty()) out.member("expand", options.expand);
+  if (!options.rerank.empty()) out.member("rerank", options.rerank);
   if (!options.profile.empty()) out.member("profile", options.profile);
   if (!options.trust.empty()) out.key("filters").begin_object().member("trust", options.trust).end_object();
   add_asof(out, options.asof);

@@ -8,6 +8,7 @@
 
 #include "base/sha256.hpp"
 #include "evidence/sample_set.hpp"
+#include "retrieval/rerank/local_reranker.hpp"
 
 namespace muniment::retrieval {
 namespace {
@@ -29,6 +30,7 @@ std::string plan_text(const QueryPlan& plan, const Scope& scope, const Hooks& ho
   out.member("mode", name_of(question.mode)).member("top_k", question.top_k).member("by_document", question.by_document ? 1 : 0);
   out.member("expand", name_of(question.expand)).member("rerank", name_of(question.rerank));
   if (question.expand == Expand::hook) out.member("expansion_hook", hooks.expansion_identity());
+  if (question.rerank == Rerank::local) out.member("rerank_rules", local_reranker_identity);
   if (question.rerank == Rerank::hook) out.member("rerank_hook", hooks.rerank_identity());
   if (question.rerank == Rerank::http) out.member("rerank_url", hooks.server_identity());
   out.member("profile", plan.profile->name).member("exact", question.exact ? 1 : 0).member("principal", scope.principal);
@@ -97,6 +99,7 @@ std::string_view name_of(Rerank rerank) {
   switch (rerank) {
     case Rerank::unsaid: return "";
     case Rerank::none: return "none";
+    case Rerank::local: return "local";
     case Rerank::hook: return "hook";
     case Rerank::http: return "http";
   }
@@ -111,7 +114,7 @@ Expand expand_named(std::string_view name) {
 }
 
 Rerank rerank_named(std::string_view name) {
-  for (const Rerank rerank : {Rerank::none, Rerank::hook, Rerank::http}) {
+  for (const Rerank rerank : {Rerank::none, Rerank::local, Rerank::hook, Rerank::http}) {
     if (name == name_of(rerank)) return rerank;
   }
   return Rerank::unsaid;

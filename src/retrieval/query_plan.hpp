@@ -32,7 +32,7 @@ struct Wishes {
 
 // What a query is also asked as, and who scores its best passages. `unsaid` is what the configuration has.
 enum class Expand : std::uint8_t { unsaid, none, heuristic, hook };
-enum class Rerank : std::uint8_t { unsaid, none, hook, http };
+enum class Rerank : std::uint8_t { unsaid, none, local, hook, http };
 
 std::string_view name_of(Mode mode);
 std::string_view name_of(Expand expand);

@@ -10,6 +10,7 @@
 #include "retrieval/child/search_client.hpp"
 #include "retrieval/passages.hpp"
 #include "retrieval/plan/blend.hpp"
+#include "retrieval/rerank/local_reranker.hpp"
 #include "retrieval/text/document_text.hpp"
 
 namespace muniment::retrieval {
@@ -76,15 +77,18 @@ class Ranker {
 
  private:
   struct Best {
-    std::vector<RerankCandidate> sent;
     std::vector<std::size_t> places;         // of each, in candidates_
     std::vector<std::string> passages;       // of each, as an index sees it
+    std::vector<store::ChunkInDocument> rows;
   };
   Result<bool> probe_is_clear();
   Status expand();
   void ask_expansion_hook();
   Result<Best> best_passages() const;
   Status rerank();
+  void rerank_here(const Best& best);
+  void ask_reranker(const Best& best);
+  void note_score(std::size_t place, double score);
   void take_scores(const Best& best, const RerankAnswer& answer);
   Status blend_all();
   void degrade(std::string why);
@@ -184,7 +188,6 @@ Result<Ranker::Best> Ranker::best_passages() const {
   std::vector<ChunkId> chunks;
   for (std::size_t i = 0; i < count; ++i) chunks.push_back(candidates_[i].chunk);
   ASSIGN_OR_RETURN(const auto rows, passages.find(chunks));
-  const std::vector<std::string> words = words_of(words_to_score(plan_.markup));
   Best best;
   for (std::size_t i = 0; i < count; ++i) {
     const auto found = rows.find(chunks[i]);
@@ -192,30 +195,63 @@ Result<Ranker::Best> Ranker::best_passages() const {
     const store::ChunkInDocument& item = found->second;
     ASSIGN_OR_RETURN(const auto text, passages.text_of(item));
     if (!text) continue;
-    std::string seen = index_text_of(format_named(item.document.format), *text);
-    best.sent.push_back({std::to_string(chunks[i]), pointer_of(item), snippet_of(seen, words, limits::rerank_snippet_bytes_max)});
-    best.passages.push_back(std::move(seen));
+    best.passages.push_back(index_text_of(format_named(item.document.format), *text));
+    best.rows.push_back(item);
     best.places.push_back(i);
   }
   return best;
 }
 
 Status Ranker::rerank() {
-  const Rerank by = plan_.question.rerank;
-  if (by == Rerank::none || candidates_.empty()) return success();
+  if (plan_.question.rerank == Rerank::none || candidates_.empty()) return success();
   const Stopwatch watch;
   ASSIGN_OR_RETURN(const Best best, best_passages());
-  if (best.sent.empty()) return success();
-  const std::string words = words_to_score(plan_.markup);
-  const auto answer = by == Rerank::hook ? parts_.hooks.rerank(words, best.sent, helpers_deadline(deadline_)) : parts_.hooks.ask_server(words, best.sent);
+  if (best.places.empty()) return success();
+  if (plan_.question.rerank == Rerank::local) rerank_here(best);
+  else ask_reranker(best);
   ranking_.notes.rerank_us = watch.micros();
-  if (!answer) {
-    degrade(answer.error().message);
-    return success();
-  }
-  ranking_.notes.reranked_by = name_of(by);
-  take_scores(best, *answer);
   return success();
+}
+
+// The local reranker's scores have the fusion's in them: they are the new ones, and nothing is left to blend. What was not
+// among the best stays behind them.
+void Ranker::rerank_here(const Best& best) {
+  std::vector<std::string> texts;
+  std::vector<LocalCandidate> sent;
+  for (std::size_t i = 0; i < best.places.size(); ++i) {
+    const store::ChunkInDocument& item = best.rows[i];
+    texts.push_back(item.document.title + "\n" + (item.chunk.heading == item.document.title ? "" : item.chunk.heading) + "\n" + best.passages[i]);
+  }
+  for (std::size_t i = 0; i < best.places.size(); ++i) {
+    sent.push_back({texts[i], best.rows[i].document.language, std::clamp(candidates_[best.places[i]].confidence, 0.0, 1.0)});
+  }
+  const std::vector<double> scores = rerank_locally(words_to_score(plan_.markup), sent);
+  const double least = *std::ranges::min_element(scores);
+  for (std::size_t i = 0; i < candidates_.size(); ++i) scored_[i].fused = std::min(least, candidates_[i].confidence);
+  for (std::size_t i = 0; i < best.places.size(); ++i) {
+    scored_[best.places[i]].fused = scores[i];
+    note_score(best.places[i], scores[i]);
+  }
+  ranking_.notes.reranked_by = name_of(Rerank::local);
+}
+
+void Ranker::ask_reranker(const Best& best) {
+  const std::string words = words_to_score(plan_.markup);
+  const std::vector<std::string> shown = words_of(words);
+  std::vector<RerankCandidate> sent;
+  for (std::size_t i = 0; i < best.places.size(); ++i) {
+    sent.push_back({std::to_string(candidates_[best.places[i]].chunk), pointer_of(best.rows[i]), snippet_of(best.passages[i], shown, limits::rerank_snippet_bytes_max)});
+  }
+  const bool by_hook = plan_.question.rerank == Rerank::hook;
+  const auto answer = by_hook ? parts_.hooks.rerank(words, sent, helpers_deadline(deadline_)) : parts_.hooks.ask_server(words, sent);
+  if (!answer) return degrade(answer.error().message);
+  ranking_.notes.reranked_by = name_of(plan_.question.rerank);
+  take_scores(best, *answer);
+}
+
+void Ranker::note_score(std::size_t place, double score) {
+  candidates_[place].lanes.emplace_back(rerank_lane, score);
+  ranking_.notes.reranked.push_back({candidates_[place].chunk, place + 1, score});
 }
 
 void Ranker::take_scores(const Best& best, const RerankAnswer& answer) {
@@ -224,8 +260,7 @@ void Ranker::take_scores(const Best& best, const RerankAnswer& answer) {
     if (!answer.scores[i]) continue;
     const std::size_t place = best.places[i];
     scored_[place].rerank = answer.scores[i];
-    candidates_[place].lanes.emplace_back(rerank_lane, *answer.scores[i]);
-    ranking_.notes.reranked.push_back({candidates_[place].chunk, place + 1, *answer.scores[i]});
+    note_score(place, *answer.scores[i]);
   }
   std::size_t foreign = 0;
   for (const auto& [i, snippet] : answer.snippets) {

@@ -4,7 +4,8 @@
 //   retrieval_quality DATA WORK [USE_LITE_FOLDER] [SET …]
 //
 // DATA holds a folder for each set (tests/bench/ir_sets.hpp); WORK takes the indexes, and keeps the documents'
-// vectors for another run. Prints one JSON line for each method and set, which scripts/bench makes a table of.
+// vectors for another run. Prints one JSON line for each method and set, which scripts/bench makes a table of; p is against
+// lexical alone, and for what is reranked or expanded against the same without that.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -15,6 +16,7 @@
 #include <memory>
 
 #include "base/json.hpp"
+#include "base/limits.hpp"
 #include "base/sha256.hpp"
 #include "bench/ir_sets.hpp"
 #include "retrieval/embed/embedder.hpp"
@@ -22,6 +24,7 @@
 #include "retrieval/plan/expansions.hpp"
 #include "retrieval/plan/fusion.hpp"
 #include "retrieval/plan/profile.hpp"
+#include "retrieval/rerank/local_reranker.hpp"
 
 namespace {
 
@@ -159,26 +162,77 @@ struct Method {
   std::string profile;
   LaneChoice choice = LaneChoice::all;
   std::vector<std::string> available;  // lanes
+  bool expanded = false;               // with the heuristic, unless the probe is strong
+  bool reranked = false;               // locally
 };
 
-Measured measure(const IrSet& set, LexicalReader& reader, const std::map<std::string, Lists>& lanes, const Method& method) {
+// By lane, of the queries as they are and of what the heuristic makes of them (which may be nothing: an empty list).
+struct AllLists {
+  std::map<std::string, Lists> original, expansions;
+};
+
+// As src/retrieval/ranking.cpp does it.
+std::vector<ChunkId> reranked(const IrSet& set, const IrQuery& query, const std::vector<Fused>& fused) {
+  const std::size_t count = std::min(fused.size(), limits::rerank_candidates_default);
+  std::vector<std::string> texts;
+  std::vector<LocalCandidate> candidates;
+  for (std::size_t i = 0; i < count; i++) texts.push_back(set.documents[fused[i].chunk - 1].title + "\n" + set.documents[fused[i].chunk - 1].text);
+  for (std::size_t i = 0; i < count; i++) candidates.push_back({texts[i], "en", fused[i].score});
+  const std::vector<double> scores = rerank_locally(query.text, candidates);
+  std::vector<std::size_t> order(count);
+  for (std::size_t i = 0; i < count; i++) order[i] = i;
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return scores[a] > scores[b]; });
+  std::vector<ChunkId> ranking;
+  for (const std::size_t i : order) ranking.push_back(fused[i].chunk);
+  for (std::size_t i = count; i < fused.size(); i++) ranking.push_back(fused[i].chunk);
+  return ranking;
+}
+
+bool is_strong(const Profile& profile, const std::vector<Hit>& lexical) {
+  std::vector<double> scores;
+  for (std::size_t i = 0; i < std::min<std::size_t>(2, lexical.size()); i++) scores.push_back(lexical[i].score);
+  return probe_is_strong(profile, scores);
+}
+
+Measured measure(const IrSet& set, LexicalReader& reader, const AllLists& lanes, const Method& method) {
   const Profile& profile = *must(find_profile(method.profile));
   const auto chosen = choose_lanes(profile, method.choice, method.available);
   Measured measured;
   for (std::size_t i = 0; i < set.queries.size(); i++) {
-    std::vector<RankedList> lists;
-    std::vector<std::vector<Hit>> hits;
+    struct Taken {
+      const LaneWeight& lane;
+      bool original;
+      std::vector<Hit> hits;
+    };
+    std::vector<Taken> taken;
+    const bool expanded = method.expanded && !is_strong(profile, lanes.original.at("lexical")[i]);
     for (const LaneWeight& lane : chosen) {
-      hits.push_back(lanes.at(std::string(lane.lane))[i]);
-      if (lane.lane != "lexical") discount_short(profile, lane.lane, hits.back(), must(reader.words_of(hits.back())));
+      const std::string name(lane.lane);
+      taken.push_back({lane, true, lanes.original.at(name)[i]});
+      if (expanded && !heuristic_expansions(set.queries[i].text).lexical.empty()) taken.push_back({lane, false, lanes.expansions.at(name)[i]});
     }
-    for (std::size_t at = 0; at < chosen.size(); at++) lists.push_back({chosen[at].lane, chosen[at].weight, true, hits[at]});
+    std::vector<RankedList> lists;
+    for (Taken& one : taken) {
+      if (one.lane.lane != "lexical") discount_short(profile, one.lane.lane, one.hits, must(reader.words_of(one.hits)));
+      lists.push_back({one.lane.lane, one.lane.weight, one.original, one.hits});
+    }
+    const std::vector<Fused> fused = fuse(profile, lists);
     std::vector<ChunkId> ranking;
-    for (const Fused& fused : fuse(profile, lists)) ranking.push_back(fused.chunk);
+    for (const Fused& one : fused) ranking.push_back(one.chunk);
+    if (method.reranked) ranking = reranked(set, set.queries[i], fused);
     measured.ndcg.push_back(bench::ndcg_at_10(ranking, set.queries[i].relevant));
     measured.recall.push_back(bench::recall_at_10(ranking, set.queries[i].relevant));
   }
   return measured;
+}
+
+// What the heuristic makes of the queries; one that it leaves alone is asked for nothing.
+IrSet expanded_queries(IrSet set) {
+  for (IrQuery& query : set.queries) {
+    const auto expansions = heuristic_expansions(query.text);
+    if (!expansions.lexical.empty()) query.text = expansions.lexical.front();
+  }
+  return set;
 }
 
 double mean(const std::vector<double>& values) {
@@ -187,11 +241,11 @@ double mean(const std::vector<double>& values) {
   return values.empty() ? 0 : sum / static_cast<double>(values.size());
 }
 
-void report(const IrSet& set, const Method& method, const Measured& measured, const Measured& lexical) {
+void report(const IrSet& set, const Method& method, const Measured& measured, const Measured& beside) {
   json::Writer line;
   line.begin_object().member("set", set.name).member("method", method.name).member("queries", set.queries.size());
   line.member("ndcg10", mean(measured.ndcg)).member("recall10", mean(measured.recall));
-  line.member("p", bench::randomisation_p(measured.ndcg, lexical.ndcg)).end_object();
+  line.member("p", bench::randomisation_p(measured.ndcg, beside.ndcg)).end_object();
   std::printf("%s\n", line.text().c_str());
   std::fflush(stdout);
 }
@@ -199,8 +253,8 @@ void report(const IrSet& set, const Method& method, const Measured& measured, co
 void run(const std::string& data, const Work& work, const std::string& name) {
   const IrSet set = must(bench::load_ir_set(data + "/" + name, name));
   const auto reader = lexical_reader(set, work);
-  const std::map<std::string, Lists> lanes = all_lanes(set, work, *reader);
-  const bool neural = lanes.contains("use-lite");
+  const AllLists lanes{all_lanes(set, work, *reader), all_lanes(expanded_queries(set), work, *reader)};
+  const bool neural = lanes.original.contains("use-lite");
   std::vector<Method> methods = {
       {"lexical", "muniment-1", LaneChoice::lexical_only, {"lexical"}},
       {"hash", "muniment-1", LaneChoice::vectors_only, {"lexical", "hash"}},
@@ -217,6 +271,18 @@ void run(const std::string& data, const Work& work, const std::string& name) {
   }
   const Measured lexical = measure(set, *reader, lanes, methods.front());
   for (const Method& method : methods) report(set, method, measure(set, *reader, lanes, method), lexical);
+  // What helps a ranking is compared with that ranking.
+  for (Method method : methods) {
+    if (method.profile != default_profile().name || method.choice == LaneChoice::vectors_only) continue;
+    const std::string plain_name = method.name;
+    const Measured plain = measure(set, *reader, lanes, method);
+    method.name = plain_name + ", reranked locally";
+    method.reranked = true;
+    report(set, method, measure(set, *reader, lanes, method), plain);
+    method.name = plain_name + ", expanded by the heuristic";
+    method.reranked = false, method.expanded = true;
+    report(set, method, measure(set, *reader, lanes, method), plain);
+  }
 }
 
 }  // namespace

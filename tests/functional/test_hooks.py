@@ -287,6 +287,23 @@ class Rerank(Hooked):
         self.client.call("evidence.retrieve", queries=[{"query": "port in quarantine"}], expand="none")
         self.assertNotIn("ev://held/", json.dumps(self.requests("rerank")))
 
+    def test_the_local_reranker_needs_no_hook_and_keeps_its_pages(self) -> None:
+        whole = self.ask("which port does the backend listen on", rerank="local", topK=100)
+        self.assertEqual((whole["explain"]["rerank"]["by"], self.requests("rerank")), ("local", []))
+        self.assertEqual(whole, {**self.ask("which port does the backend listen on", rerank="local", topK=100), "explain": whole["explain"]})
+        scores = [card["score"] for card in whole["cards"]]
+        self.assertEqual(scores, sorted(scores, reverse=True))
+        self.assertEqual([card["scores"]["rerank"] for card in whole["cards"]], scores)
+        paged, cursor = [], {}
+        while True:
+            page = self.client.call("evidence.retrieve", queries=[{"query": "which port does the backend listen on", "corpus": "ports", **cursor}],
+                                    topK=2, expand="none", rerank="local")["results"][0]
+            paged += page["cards"]
+            if "cursor" not in page:
+                break
+            cursor = {"cursor": page["cursor"]}
+        self.assertEqual(paged, whole["cards"])
+
     def test_packs_are_reranked_too(self) -> None:
         self.by("1 if '/wine#' in c['uri'] else 0")
         pack = self.client.call("context.build", query="in:ports port", expand="none")
