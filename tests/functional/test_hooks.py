@@ -287,6 +287,19 @@ class Rerank(Hooked):
         self.client.call("evidence.retrieve", queries=[{"query": "port in quarantine"}], expand="none")
         self.assertNotIn("ev://held/", json.dumps(self.requests("rerank")))
 
+    def test_forty_are_sent_and_of_a_long_passage_a_part(self) -> None:
+        self.by("0")
+        documents = [{"id": f"d{n}", "text": f"Berth number {n} of the marina."} for n in range(50)]
+        documents.append({"id": "long.py", "text": "def marina():\n" + "    berth()  # berth of the marina\n" * 100})
+        self.client.call("corpus.ingest", corpus="many", documents=documents, wait=True)
+        found = self.client.call("evidence.retrieve", queries=[{"query": "berth of the marina", "corpus": "many"}], topK=100, expand="none")["results"][0]
+        sent = self.requests("rerank")[-1]["candidates"]
+        self.assertEqual((len(found["cards"]), len(sent)), (51, 40))
+        self.assertEqual(len([card for card in found["cards"] if "rerank" in card["scores"]]), 40)
+        self.client.call("evidence.retrieve", queries=[{"query": "marina berth type:code", "corpus": "many"}], expand="none")
+        [long] = self.requests("rerank")[-1]["candidates"]
+        self.assertTrue(1_500 < len(long["snippet"].encode()) <= 2_000, len(long["snippet"]))
+
     def test_the_local_reranker_needs_no_hook_and_keeps_its_pages(self) -> None:
         whole = self.ask("which port does the backend listen on", rerank="local", topK=100)
         self.assertEqual((whole["explain"]["rerank"]["by"], self.requests("rerank")), ("local", []))
