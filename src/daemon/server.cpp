@@ -42,7 +42,11 @@ Server::Server(ServerOptions options, gateway::Services& services, gateway::Work
 }
 
 Server::~Server() {
-  // Nothing is left to run but the close callbacks.
+  // Where it never ran, because it could not listen, its handles are still open; otherwise only close callbacks are left to run.
+  const auto close_it = [](uv_handle_t* handle, void*) {
+    if (uv_is_closing(handle) == 0) uv_close(handle, nullptr);
+  };
+  uv_walk(&loop_, close_it, nullptr);
   while (uv_loop_close(&loop_) == UV_EBUSY) uv_run(&loop_, UV_RUN_NOWAIT);
 }
 

@@ -61,6 +61,11 @@ Result<retrieval::RemoteOptions> embedding_server(const Config& config) {
 // In the order in which they are made; they go in the reverse order.
 struct Daemon::Parts {
   explicit Parts(DataFolder taken) : folder(std::move(taken)) {}
+  // After a start that failed half-way: no append calls a server that is gone, and no follower waits for the log for ever.
+  ~Parts() {
+    if (appender) appender->stop();
+    tail.close();
+  }
 
   DataFolder folder;
   Clock clock;

@@ -112,6 +112,13 @@ class Starting(unittest.TestCase):
         self.assertEqual(os.stat(daemon.data).st_mode & 0o007, 0)
         self.assertEqual(os.stat(daemon.socket).st_mode & 0o007, 0)
 
+    def test_a_socket_that_cannot_be_made_ends_the_start_and_leaves_nothing_running(self) -> None:
+        daemon = self.daemon()
+        daemon.process = daemon.spawn("--socket", "/nowhere/x.sock")
+        self.assertEqual(daemon.process.wait(60), 1)
+        self.assertIn("/nowhere/x.sock", daemon.log_tail())
+        self.assertIsNone(daemon.postgres_pid())
+
     def test_a_stale_socket_file_is_no_obstacle(self) -> None:
         daemon = self.daemon().start()
         daemon.kill()
