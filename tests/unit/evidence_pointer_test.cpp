@@ -46,6 +46,21 @@ TEST(Pointer, AnEventOfARunIsEvidenceInTheCorpusRun) {
   EXPECT_EQ(pointer->seq, 17);
 }
 
+TEST(Pointer, APassageOfAnEventHasANumber) {
+  const auto pointer = parse_pointer("ev://run/my.run#e17.2?v=0123456789abcdef");
+  ASSERT_TRUE(pointer) << pointer.error().message;
+  EXPECT_EQ(pointer->run_id, "my.run");
+  EXPECT_EQ(pointer->seq, 17);
+  EXPECT_EQ(pointer->passage, 2);
+  EXPECT_EQ(event_pointer("my.run#e17", 2, "0123456789abcdef"), pointer->text);
+  EXPECT_EQ(event_pointer("my.run#e17", std::nullopt, "h"), "ev://run/my.run#e17?v=h");
+  EXPECT_FALSE(parse_pointer("ev://run/r1#e17?v=h")->passage);
+  for (const char* bad : {"ev://run/r1#e?v=h", "ev://run/r1#e1.?v=h", "ev://run/r1#e1.x?v=h", "ev://run/r1#e1.-1?v=h", "ev://run/r1#e.1?v=h",
+                          "ev://run/r1#p1?v=h", "ev://run/r1#b0-1?v=h", "ev://c/d#e1.2?v=h", "ev://run/-x#e1?v=h"}) {
+    EXPECT_FALSE(parse_pointer(bad)) << bad;
+  }
+}
+
 TEST(Pointer, TheOtherSchemesParse) {
   EXPECT_EQ(parse_pointer("manifest://" + std::string(id))->id.text(), id);
   EXPECT_EQ(parse_pointer("snap://r1/918")->seq, 918);
