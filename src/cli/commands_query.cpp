@@ -146,6 +146,7 @@ void print_card(const Output& out, const json::Value& card, std::size_t rank, co
   std::string tail = "    " + out.tone(Tone::cyan, out.one_line(card["id"].string_or("")));
   const std::string trust = card["trust"].string_or("");
   if (trust != "untrusted") tail += "  " + out.tone(trust == "trusted" ? Tone::green : Tone::loud, out.one_line(trust));
+  if (card["origin"]) tail += "  " + out.tone(Tone::dim, out.one_line(card["origin"].string_or("")));
   if (!card["current"].as_bool().value_or(true)) tail += "  " + out.tone(Tone::yellow, "no longer current");
   out.line(tail);
   if (!options.explain) return;
@@ -154,11 +155,19 @@ void print_card(const Output& out, const json::Value& card, std::size_t rank, co
   out.line(out.tone(Tone::dim, fmt::format("    score {:.4g}{}", card["score"].as_double().value_or(0), scores)));
 }
 
+// The pointer to a card's text. A card of an event that is one passage points at the event, which resolves to its JSON.
+std::string passage_of(const json::Value& card) {
+  std::string id = card["id"].string_or("");
+  const std::size_t event = id.find("#e"), version = id.find("?v=");
+  if (card["origin"] && event != std::string::npos && version != std::string::npos && id.find('.', event) > version) id.insert(version, ".0");
+  return id;
+}
+
 // The passages of the cards, by pointer. Documents are resolved as of when they were asked for: what was then is no mistake.
 Result<Message> resolve_cards(Session& session, const json::Value& result, const std::string& run) {
   json::Writer params;
   params.begin_object().key("pointers").begin_array();
-  for (const json::Value card : result["cards"]) params.string(card["id"].string_or(""));
+  for (const json::Value card : result["cards"]) params.string(passage_of(card));
   params.end_array();
   if (const auto asof = result["asof"].as_int()) params.member("asof", *asof);
   if (!run.empty() || std::getenv("MUNIMENT_RUN") != nullptr) {

@@ -18,6 +18,7 @@ struct StartOptions {
   std::vector<std::string> labels;
   std::string parent;
   std::string external_id;
+  std::string indexed;
   bool reopen = false;
 };
 
@@ -28,6 +29,8 @@ void declare_start(CLI::App& command, StartOptions& options) {
   command.add_option("--label", options.labels, "k=v, as often as wanted")->allow_extra_args(false);
   command.add_option("--parent", options.parent, "The run that started this one");
   command.add_option("--external-id", options.external_id, "Its id in another system");
+  command.add_option("--indexed", options.indexed, "Whether queries find what happens in it; otherwise the setting index_runs says so")
+      ->check(CLI::IsMember({"yes", "no"}));
   command.add_flag("--reopen", options.reopen, "Go on with a run that has ended");
 }
 
@@ -46,6 +49,7 @@ Status start_run(Session& session, const StartOptions& options) {
     params.key("parent").begin_object().member("run_id", parent).end_object();
   }
   if (!options.external_id.empty()) params.member("external_id", options.external_id);
+  if (!options.indexed.empty()) params.member("indexed", options.indexed == "yes");
   if (options.reopen) params.member("reopen", true);
   params.end_object();
   ASSIGN_OR_RETURN(const Message answer, session.call("run.start", params.text()));

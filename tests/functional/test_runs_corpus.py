@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import subprocess
+from random import Random
 from typing import Any, Iterator
 
 from support import DaemonCase, main, muniment
@@ -141,6 +142,18 @@ class WhatDidWeTry(RunsCorpus):
         pointer = self.cards("panicked checksum")[0]["id"]
         self.assertEqual(self.resolve(pointer, asof=before)["reason"], "NOT_FOUND")
         self.assertTrue(self.resolve(pointer, asof=self.returned["seq"])["ok"])
+
+    def test_the_command_line_shows_them(self) -> None:
+        self.cards("panicked")
+        code, output = self.cli("query", f"run:{self.run_id} panicked checksum differs", "-k", "1")
+        self.assertEqual(code, 0, output)
+        self.assertIn("tool.returned", output)
+        self.assertIn("reported", output)
+        code, output = self.cli("query", f"run:{self.run_id} panicked checksum differs", "-k", "1", "--full")
+        self.assertIn("thread main panicked: grammar header checksum differs", output)
+        self.assertNotIn("call_id", output)
+        self.assertEqual(self.cli("run", "start", f"{self.run_id}.cli", "--agent", "a", "--indexed", "no")[0], 0)
+        self.assertNotIn("indexed", self.events(f"{self.run_id}.cli")[0]["body"])
 
     def test_a_pack_says_where_it_is_from_and_can_be_checked(self) -> None:
         pack = self.call("context.build", query=f"run:{self.run_id} what did we try with the grammar cache", run_id=self.run_id,
@@ -332,6 +345,96 @@ class Runs(RunsCorpus):
         self.assertEqual(code, 0, output)
         found = {card["type"]: card["origin"] for card in self.cards("pangolin rolls up")}
         self.assertEqual(found, {"command.started": "observed", "command.ended": "observed"})
+
+
+class Tampering(RunsCorpus):
+    """What somebody does to the rows is found by the verifier and put right by a rebuild."""
+
+    def verify(self) -> dict[str, Any]:
+        self.followed()
+        done = subprocess.run([str(self.daemon.build / "muniment-verify"), "--data", str(self.daemon.data), "--unsigned-ok", "--json"],
+                              capture_output=True, text=True, timeout=120)
+        return {"status": done.returncode, **json.loads(done.stdout)}
+
+    def test_rows_that_do_not_follow_from_the_log(self) -> None:
+        self.say("The dugong grazes on seagrass.")
+        receipt = self.add("tool.returned", call_id="c", status="error", content=text(LONG))
+        self.cards("dugong")
+        where = f"WHERE seq = {receipt['seq']}"
+        for number, (change, check, told) in enumerate((
+                ("UPDATE document SET title = 'praise' " + where, "document", "title"),
+                ("UPDATE document SET tags = '{}' " + where, "document", "tags"),
+                ("UPDATE document SET owner = 'uid:4711' " + where, "document", "owner"),
+                ("UPDATE document SET origin = 1 " + where, "document", "origin"),
+                ("UPDATE document SET trust = 'trusted' " + where, "document", "trust"),
+                ("UPDATE document SET removed_at = seq + 1, valid_to = seq + 1, ended_by = 'revoked' " + where, "document", "ended_by"),
+                ("UPDATE chunk SET hash = sha256('x') " + where + " AND number = 3", "chunk", "hash"),
+                ("UPDATE chunk SET start_byte = start_byte + 7 " + where + " AND number = 3", "chunk", "passage"),
+                ("DELETE FROM chunk " + where + " AND number = 3", "chunk", "number"),
+                ("DELETE FROM chunk " + where + " AND number = (SELECT max(number) FROM chunk " + where + ")", "chunk", "rows"),
+                (f"DELETE FROM chunk {where}; DELETE FROM document {where}", "document", "no row"))):
+            with self.subTest(change):
+                self.daemon.sql(change)
+                found = self.verify()
+                report = self.call("server.rebuild", tables=["document", "chunk"], _meta={"deadline_ms": 60_000})
+                self.assertFalse(report["equal"])
+                self.assertEqual((found["status"], found["first_bad"]["check"], found["first_bad"]["seq"]), (1, check, receipt["seq"]), found["first_bad"])
+                self.assertIn(told, json.dumps(found["findings"]))
+                self.assertEqual(self.verify()["status"], 0, number)
+
+    def test_a_row_for_an_event_of_a_run_that_is_not_indexed(self) -> None:
+        quiet = self.new_run("quiet", indexed=False)
+        self.say("The dugong has said all that it will.")
+        seq = self.say("Nobody asked the manatee.", run_id=quiet)["seq"]
+        self.cards("dugong")
+        self.daemon.sql(f"INSERT INTO document SELECT (jsonb_populate_record(d, jsonb_build_object('seq', {seq}, 'document', '{quiet}#e1', "
+                        f"'first_chunk', d.first_chunk + d.chunks, 'chunks', 0))).* FROM document d WHERE document = '{self.run_id}#e1'")
+        found = self.verify()
+        self.assertEqual((found["status"], found["first_bad"]["check"]), (1, "document"), found["first_bad"])
+        self.call("server.rebuild", tables=["document", "chunk"], _meta={"deadline_ms": 60_000})
+        self.assertEqual(self.verify()["status"], 0)
+
+
+class WhateverHappens(RunsCorpus):
+    """Replay is state: after any mixture of events, erasures and revocations the tables are what the log says, and so are the indexes."""
+
+    def step(self, random: Random, runs: list[str], known: list[dict[str, Any]]) -> None:
+        run_id = random.choice(runs)
+        words = " ".join(random.choice(("quark", "gluon", "boson", "lepton", "\u00fcber", "\u4e2d\u6587", "<b>", "%PDF-", "\x1b[0m", "\n")) for _ in range(random.choice((0, 1, 9, 80, 1500))))
+        kind = random.randrange(9)
+        if kind == 0:
+            known.append(self.add("thought.recorded", run_id, content=[{"type": "reasoning", "content": words}]))
+        elif kind == 1:
+            known.append(self.add("error.raised", run_id, error_type="E", message=words[:500], stack=words))
+        elif kind == 2:
+            known.append(self.add("tool.called", run_id, call_id="c", name="t", kind="function", arguments={"a": words}))
+        elif kind == 3 and known:
+            target = known.pop(random.randrange(len(known)))
+            self.call("audit.redact", seq=target["seq"], reason="so it came", _meta={"deadline_ms": 60_000})
+        elif kind == 4 and known and random.random() < 0.3:
+            with contextlib.suppress(muniment.MunimentError):   # nothing of it may be left
+                self.call("source.revoke", source=f"run://{run_id}", reason="so it came")
+        elif kind == 5:
+            self.call("corpus.ingest", corpus="facts", documents=[{"id": str(random.randrange(3)), "text": f"{words} {random.random()}"}])
+        else:
+            known.append(self.add("tool.returned", run_id, call_id="c", status=random.choice(("ok", "error")), content=text(words) + text(words[:30])))
+
+    def test_replay_is_state(self) -> None:
+        for seed in range(3):
+            with self.subTest(seed):
+                random = Random(seed)
+                runs = [self.new_run(f"{seed}.{i}", indexed=i != 1) for i in range(3)]
+                known: list[dict[str, Any]] = []
+                for _ in range(60):
+                    self.step(random, runs, known)
+                if seed == 2:
+                    self.call("audit.redact", seq=self.events(runs[0])[0]["seq"], reason="so it came", _meta={"deadline_ms": 60_000})
+                self.answer("quark")
+                self.assert_tables_follow()
+                live = {row[0] for row in self.daemon.sql("SELECT document FROM document WHERE corpus = 'run' AND valid_to IS NULL")}
+                answer = self.answer("quark gluon boson lepton", group="document", topK=100)
+                self.assertLessEqual({card["document"] for card in answer["cards"]}, live)
+                self.assertNotIn("could not be verified", json.dumps(answer.get("degraded", [])))
 
 
 class ByDefault(DaemonCase):
