@@ -437,6 +437,28 @@ class WhateverHappens(RunsCorpus):
                 self.assertNotIn("could not be verified", json.dumps(answer.get("degraded", [])))
 
 
+class Archived(RunsCorpus):
+    config = RunsCorpus.config + "partition_bits = 10\n"
+
+    def test_what_lies_in_the_archive_is_found_and_rebuilt(self) -> None:
+        receipt = self.say("The vaquita is rarely seen.")
+        for start in range(0, 1100, 100):
+            self.client.append_all(self.run_id, [{"type": "message.added", "body": {"message_id": str(n), "role": "user", "content": text(f"word {n}")}}
+                                                 for n in range(start, start + 100)])
+        card = self.cards("vaquita")[0]
+        while not self.call("audit.archive", partition=0, _meta={"deadline_ms": 60_000})["archived"]:
+            pass
+        self.assertEqual(self.daemon.sql(f"SELECT body IS NULL AND salt IS NOT NULL FROM event WHERE seq = {receipt['seq']}"), [["t"]])
+        self.assertEqual(self.resolve(card["id"].replace("?v=", ".0?v="))["text"], "The vaquita is rarely seen.")
+        self.assert_tables_follow()
+        self.daemon.stop()
+        subprocess.run(["rm", "-rf", str(self.daemon.data / "index")], check=True)
+        self.restart()
+        size = self.call("server.status")["log"]["size"]
+        found = self.call("evidence.retrieve", queries=[{"query": f"run:{self.run_id} vaquita"}], min_seq=size - 1, _meta={"deadline_ms": 60_000})
+        self.assertEqual(found["results"][0]["cards"][0]["id"], card["id"])
+
+
 class ByDefault(DaemonCase):
     def test_a_run_is_not_indexed_unless_it_says_so(self) -> None:
         loud = self.new_run("loud", indexed=True)
