@@ -11,9 +11,10 @@ namespace {
 
 constexpr std::size_t revision_digits = 16;
 
+// May stand between two passages: white space, of which other scripts have their own, and controls.
 bool is_blank(std::string_view text) {
   for (const char c : text) {
-    if (c != ' ' && c != '\t' && c != '\n' && c != '\r' && static_cast<unsigned char>(c) < 0x80) return false;
+    if (c > ' ' && c < 0x7f) return false;
   }
   return true;
 }

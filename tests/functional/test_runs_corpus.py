@@ -400,7 +400,7 @@ class WhateverHappens(RunsCorpus):
 
     def step(self, random: Random, runs: list[str], known: list[dict[str, Any]]) -> None:
         run_id = random.choice(runs)
-        words = " ".join(random.choice(("quark", "gluon", "boson", "lepton", "\u00fcber", "\u4e2d\u6587", "<b>", "%PDF-", "\x1b[0m", "\n")) for _ in range(random.choice((0, 1, 9, 80, 1500))))
+        words = " ".join(random.choice(("quark", "gluon", "boson", "lepton", "\u00fcber", "\u4e2d\u6587", "<b>", "%PDF-", "\x1b[0m", "\f\v", "\u3000", "\n")) for _ in range(random.choice((0, 1, 9, 80, 1500))))
         kind = random.randrange(9)
         if kind == 0:
             known.append(self.add("thought.recorded", run_id, content=[{"type": "reasoning", "content": words}]))
