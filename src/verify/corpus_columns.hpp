@@ -16,7 +16,10 @@ namespace muniment::verify {
 inline constexpr std::string_view document_columns =
     "seq, corpus, document, revision, hash, artifact_id, start_byte, size_bytes, text_artifact_id, mime_type, format, language, title, "
     "array_to_json(tags)::text, source, array_to_json(sources)::text, source_url, trust, document_time, recorded_at, chunker, "
-    "first_chunk, chunks, valid_to, ended_by, removed_at, owner, origin";
+    "first_chunk, chunks, valid_to, ended_by, removed_at";
+// The last two, which a database from before runs were a corpus has not.
+inline constexpr std::string_view run_columns = ", owner, origin";
+inline constexpr std::string_view no_run_columns = ", NULL::text, NULL::smallint";
 enum DocumentColumn : std::size_t {
   c_seq, c_corpus, c_document, c_revision, c_hash, c_artifact, c_start, c_size, c_text_artifact, c_mime_type, c_format, c_language,
   c_title, c_tags, c_source, c_sources, c_source_url, c_trust, c_document_time, c_recorded_at, c_chunker, c_first_chunk, c_chunks,

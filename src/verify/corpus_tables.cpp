@@ -66,7 +66,9 @@ Status CorpusTables::open(Connection& connection) {
                                                fmt::format("SELECT {} FROM {} WHERE log_no = {} ORDER BY {}", columns, table, log_.log_no, order)));
     return rows.advance();
   };
-  RETURN_IF_ERROR(open(documents_, "document", document_columns, "seq"));
+  ASSIGN_OR_RETURN(const auto of_runs, connection.integer("SELECT count(*) FROM pg_attribute WHERE attrelid = 'public.document'::regclass AND attname = 'origin'"));
+  const std::string_view more = of_runs.value_or(0) > 0 ? run_columns : no_run_columns;
+  RETURN_IF_ERROR(open(documents_, "document", fmt::format("{}{}", document_columns, more), "seq"));
   RETURN_IF_ERROR(open(chunks_, "chunk", "seq, number, chunk_id, start_byte, end_byte, hash, heading", "seq, number"));
   return open(feedback_, "feedback", "seq, pointer, chunk_id, value, actor", "seq");
 }
