@@ -29,7 +29,7 @@ struct SchemaText {
   std::string_view text;
 };
 
-// All files of schema/, sorted by their path (written by scripts/embed_schemas.py).
+// All files of schema/, sorted by their path (written by scripts/embed_texts.py).
 std::span<const SchemaText> embedded_schema_texts();
 
 struct SchemaRules;  // schema_rules.hpp
