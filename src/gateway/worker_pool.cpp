@@ -1,5 +1,7 @@
 #include "gateway/worker_pool.hpp"
 
+#include <utility>
+
 #include "base/thread.hpp"
 
 namespace muniment::gateway {
@@ -16,6 +18,7 @@ WorkerPool::WorkerPool(std::size_t workers, const store::LogPlace& place, std::s
 WorkerPool::~WorkerPool() { stop(); }
 
 Status WorkerPool::post(Deadline deadline, Task task) {
+  Worker* worker = nullptr;
   {
     std::lock_guard lock(mutex_);
     if (stopping_) return Error(Errc::unavailable, "the daemon is stopping");
@@ -26,28 +29,44 @@ Status WorkerPool::post(Deadline deadline, Task task) {
       error.retry_after_ms = 100;
       return error;
     }
-    tasks_.emplace_back(deadline, std::move(task));
+    if (idle_.empty()) {
+      tasks_.emplace_back(deadline, std::move(task));
+      return success();
+    }
+    worker = idle_.back();
+    idle_.pop_back();
+    worker->deadline = deadline;
+    worker->task = std::move(task);
   }
-  wake_.notify_one();
+  worker->wake.notify_one();
   return success();
 }
 
 void WorkerPool::serve(Worker& worker) {
   std::unique_lock lock(mutex_);
   for (;;) {
-    wake_.wait(lock, [&] { return stopping_ || !tasks_.empty(); });
-    if (tasks_.empty()) return;
+    if (tasks_.empty()) {
+      if (stopping_) return;
+      idle_.push_back(&worker);
+      worker.wake.wait(lock, [&] { return stopping_ || worker.task; });
+      if (worker.task) work(worker, worker.deadline, std::exchange(worker.task, nullptr), lock);
+      continue;
+    }
     auto [deadline, task] = std::move(tasks_.front());
     tasks_.pop_front();
-    worker.busy = true;
-    worker.interrupted = false;
-    worker.deadline = deadline;
-    lock.unlock();
-    task(*worker.reader);
-    task = nullptr;  // what it holds goes before the lock is taken again
-    lock.lock();
-    worker.busy = false;
+    work(worker, deadline, std::move(task), lock);
   }
+}
+
+void WorkerPool::work(Worker& worker, Deadline deadline, Task task, std::unique_lock<std::mutex>& lock) {
+  worker.busy = true;
+  worker.interrupted = false;
+  worker.deadline = deadline;
+  lock.unlock();
+  task(*worker.reader);
+  task = nullptr;  // what it holds goes before the lock is taken again
+  lock.lock();
+  worker.busy = false;
 }
 
 bool WorkerPool::interrupt_late(Monotonic now) {
@@ -70,8 +89,8 @@ void WorkerPool::stop() {
   {
     std::lock_guard lock(mutex_);
     stopping_ = true;
+    for (const auto& worker : workers_) worker->wake.notify_one();
   }
-  wake_.notify_all();
   for (const auto& worker : workers_) {
     if (worker->thread.joinable()) worker->thread.join();
   }
