@@ -22,9 +22,8 @@ using std::chrono::milliseconds;
 
 constexpr std::int64_t checkpoint_every_events = 65'536;
 constexpr milliseconds checkpoint_every{10'000};
-constexpr milliseconds connect_at_most{5'000};
-constexpr milliseconds retry_pause_least{50};
-constexpr milliseconds retry_pause_most{1'000};
+constexpr milliseconds patience{20};      // of events that nobody waits for: one commit for all that come meanwhile
+constexpr milliseconds connect_at_most{5'000}, retry_pause_least{50}, retry_pause_most{1'000};
 constexpr std::int64_t clock_step_micros = 1'000'000;
 
 }  // namespace
@@ -48,7 +47,9 @@ class Appender::Impl {
   Status catch_up();
 
   void serve();
-  std::vector<AppendRequest> take();       // waits; empty when there is something else to do
+  void wait_for_work();
+  void take_queue();
+  std::vector<AppendRequest> take_all();   // what is pending, too
   void build(AppendBatch& batch);
   void note_clock_step(AppendBatch& batch, Time now);
   void commit(AppendBatch current, AppendBatch& next);
@@ -76,6 +77,7 @@ class Appender::Impl {
   std::vector<AppendRequest> queue_;
   std::size_t queued_events_ = 0;
   std::size_t queued_bytes_ = 0;
+  std::optional<Monotonic> due_;           // when what is queued is to be taken; at once, if it is past
   bool waiting_ = false;
   bool stopping_ = false;
   bool dead_ = false;
@@ -122,8 +124,11 @@ Status Appender::Impl::submit(AppendRequest request) {
     }
     queued_events_ += request.events.size();
     queued_bytes_ += bytes;
+    const Monotonic due = request.patient ? std::chrono::steady_clock::now() + patience : Monotonic();
+    const bool sooner = !due_ || due < *due_;
+    if (sooner) due_ = due;
     queue_.push_back(std::move(request));
-    wake = std::exchange(waiting_, false);
+    wake = sooner && std::exchange(waiting_, false);
   }
   if (wake) wake_.notify_one();
   return success();
@@ -219,45 +224,49 @@ Status Appender::Impl::catch_up() {
 void Appender::Impl::serve() {
   AppendBatch next;
   for (;;) {
-    if (next.idle()) {
-      for (AppendRequest& request : take()) pending_.push_back(std::move(request));
-    }
+    if (next.idle()) wait_for_work();
     build(next);  // and what has come since it was begun
-    if (!next.idle()) {
-      AppendBatch current = std::exchange(next, AppendBatch());
-      commit(std::move(current), next);
-      checkpoint_if_due(false);
-      continue;
-    }
+    const bool idle = next.idle();
+    if (!idle) commit(std::exchange(next, AppendBatch()), next);
     checkpoint_if_due(false);
+    if (!idle) continue;
     std::lock_guard lock(mutex_);
     if (dead_ || (stopping_ && queue_.empty() && pending_.empty())) break;
   }
   if (!dead_) checkpoint_if_due(true);
 }
 
-std::vector<AppendRequest> Appender::Impl::take() {
+// Until something queued is due, or a checkpoint is.
+void Appender::Impl::wait_for_work() {
   std::unique_lock lock(mutex_);
-  if (queue_.empty() && !stopping_ && pending_.empty()) {
+  while (pending_.empty() && !stopping_) {
+    Monotonic next = due_.value_or(Monotonic::max());
+    if (committed_edge_.size() > checkpoint_size_) next = std::min(next, checkpoint_time_ + checkpoint_every);
+    if (next <= std::chrono::steady_clock::now()) break;
     waiting_ = true;
-    const auto something = [&] { return !queue_.empty() || stopping_; };
-    if (committed_edge_.size() > checkpoint_size_) {
-      wake_.wait_until(lock, checkpoint_time_ + checkpoint_every, something);
-    } else {
-      wake_.wait(lock, something);
-    }
-    waiting_ = false;
+    next == Monotonic::max() ? wake_.wait(lock) : static_cast<void>(wake_.wait_until(lock, next));
   }
+  waiting_ = false;
+}
+
+// Under the mutex: what is queued goes behind what is pending.
+void Appender::Impl::take_queue() {
+  std::move(queue_.begin(), queue_.end(), std::back_inserter(pending_));
+  queue_.clear();
+  due_.reset();
   queued_events_ = queued_bytes_ = 0;
-  return std::exchange(queue_, {});
+}
+
+std::vector<AppendRequest> Appender::Impl::take_all() {
+  take_queue();
+  auto all = std::exchange(pending_, {});
+  return {std::make_move_iterator(all.begin()), std::make_move_iterator(all.end())};
 }
 
 void Appender::Impl::build(AppendBatch& batch) {
   {
     std::lock_guard lock(mutex_);
-    for (AppendRequest& request : queue_) pending_.push_back(std::move(request));
-    queue_.clear();
-    queued_events_ = queued_bytes_ = 0;
+    if (due_ && (*due_ <= std::chrono::steady_clock::now() || stopping_)) take_queue();
   }
   if (pending_.empty()) return;
   const Time now = clock_.now();
@@ -436,12 +445,8 @@ bool Appender::Impl::reconnect() {
       }
     }
     set_away("Postgres does not answer");
-    std::vector<AppendRequest> waiting(std::make_move_iterator(pending_.begin()), std::make_move_iterator(pending_.end()));
-    pending_.clear();
     std::unique_lock lock(mutex_);
-    std::move(queue_.begin(), queue_.end(), std::back_inserter(waiting));
-    queue_.clear();
-    queued_events_ = queued_bytes_ = 0;
+    std::vector<AppendRequest> waiting = take_all();
     const bool stopping = stopping_;
     lock.unlock();
     refuse(std::move(waiting), Error(Errc::unavailable, "Postgres does not answer; your event was not accepted. "
@@ -455,14 +460,10 @@ bool Appender::Impl::reconnect() {
 
 void Appender::Impl::fatal(Error error) {
   log_error("the append thread stops", {{"code", std::string(name_of(error.code))}, {"message", error.message}});
-  std::vector<AppendRequest> waiting(std::make_move_iterator(pending_.begin()), std::make_move_iterator(pending_.end()));
-  pending_.clear();
-  {
-    std::lock_guard lock(mutex_);
-    dead_ = true;
-    std::move(queue_.begin(), queue_.end(), std::back_inserter(waiting));
-    queue_.clear();
-  }
+  std::unique_lock lock(mutex_);
+  dead_ = true;
+  std::vector<AppendRequest> waiting = take_all();
+  lock.unlock();
   refuse(std::move(waiting), Error(Errc::unavailable, error.message + "; your event was not accepted"));
   if (owner->on_fatal) owner->on_fatal(std::move(error));
 }

@@ -1,5 +1,5 @@
 // The append thread: the one writer of a log. It owns one connection, takes everything that is
-// queued (group commit, no timer), numbers it from memory, hashes it, commits it in one
+// queued (group commit; only what nobody waits for waits a little), numbers it from memory, hashes it, commits it in one
 // transaction behind the epoch fence, and only then answers. docs/architecture.md, One append.
 #pragma once
 
@@ -38,6 +38,7 @@ struct AppendRequest {
   std::vector<Attachment> rows;
   std::optional<std::int64_t> expected_run_seq;  // of events[0]
   bool ids_checked = false;                      // Postgres was asked: the client's ids are new
+  bool patient = false;                          // nobody waits for it: it may wait for others, a few milliseconds
 
   // Called once on the append thread, after the commit or the refusal; must not block, and need not
   // wake anybody: Appender::on_answered follows. One receipt an event, in order (an event left out by
