@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <future>
 #include <system_error>
 
 #include "base/file.hpp"
@@ -33,7 +34,7 @@ class LocalEngine : public Engine {
   Status open_part(IndexFolder& folder, Open open);
   Status open_lexical();
   Status check_positions();
-  Status index_lexical(const EngineBatch& batch);
+  Status change_lexical(const EngineBatch& batch);
   Status check_batch(const EngineBatch& batch) const;
 
   const Options options_;
@@ -105,26 +106,33 @@ Status LocalEngine::check_batch(const EngineBatch& batch) const {
   return success();
 }
 
-// The vectors first: then a chunk that the lexical index finds has them.
+// Both are changed at once, on two threads. The vectors are durable first: then a chunk that the lexical index finds
+// has them.
 Status LocalEngine::index(const EngineBatch& batch) {
   const std::lock_guard lock(writing_);
   RETURN_IF_ERROR(check_batch(batch));
-  if (auto done = parts_.vectors->index(batch); !done) return parts_.judged(std::move(done).error(), parts_.vector_folder);
-  if (auto done = index_lexical(batch); !done) return parts_.judged(std::move(done).error(), parts_.lexical_folder);
+  LexicalIndex& lexical = *parts_.lexical;
+  const bool lexical_wants = batch.next_seq > lexical.watermark();
+  auto changing = lexical_wants ? std::async(std::launch::async, [&] { return change_lexical(batch); }) : std::future<Status>();
+  Status vectors = parts_.vectors->index(batch);
+  Status words = lexical_wants ? changing.get() : success();
+  if (vectors && words && lexical_wants) words = lexical.commit(batch.next_seq);
+  if (!vectors) lexical.cancel();
+  if (!vectors) return parts_.judged(std::move(vectors).error(), parts_.vector_folder);
+  if (!words) return parts_.judged(std::move(words).error(), parts_.lexical_folder);
   parts_.reached = std::max(parts_.reached.load(), batch.next_seq);
   return success();
 }
 
-Status LocalEngine::index_lexical(const EngineBatch& batch) {
+Status LocalEngine::change_lexical(const EngineBatch& batch) {
   LexicalIndex& lexical = *parts_.lexical;
-  if (batch.next_seq <= lexical.watermark()) return success();
   for (const EngineChunk& chunk : batch.add) {
     RETURN_IF_ERROR(lexical.add({chunk.id, chunk.text, chunk.title, chunk.heading, chunk.language, chunk.facts}));
     if (chunk.facts.valid_to != still_valid) RETURN_IF_ERROR(lexical.close(chunk.id, chunk.facts.valid_to));
   }
   for (const auto& [id, valid_to] : batch.close) RETURN_IF_ERROR(lexical.close(id, valid_to));
   for (const ChunkId id : batch.remove) RETURN_IF_ERROR(lexical.remove(id));
-  return lexical.commit(batch.next_seq);
+  return success();
 }
 
 Status LocalEngine::set_model(const EngineModel& model) {

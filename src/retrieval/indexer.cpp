@@ -125,15 +125,18 @@ Result<bool> Indexer::step() {
   if (next_seq_.load() < 0 || restarts != restarts_) {
     restarts_ = restarts;
     ASSIGN_OR_RETURN(const std::int64_t from, watermark());
+    given_ = from;
     next_seq_.store(from, std::memory_order_release);
     next_change_.store(from, std::memory_order_release);
   }
   const std::int64_t from = next_seq_.load();
   const std::int64_t end = documents_.next_seq();
   if (from >= end) return give_models();
-  ASSIGN_OR_RETURN(const EngineBatch batch, read_batch(from, end));
-  RETURN_IF_ERROR(search_.index(batch));
+  ASSIGN_OR_RETURN(EngineBatch batch, read_batch(from, end));
   if (!batch.add.empty() || !batch.close.empty() || !batch.remove.empty()) {
+    batch.from_seq = given_;
+    RETURN_IF_ERROR(search_.index(batch));
+    given_ = batch.next_seq;
     next_change_.store(batch.next_seq, std::memory_order_release);
     trainer_.wake();
   }
@@ -195,7 +198,6 @@ Status Indexer::fill_model() {
 Result<EngineBatch> Indexer::read_batch(std::int64_t from, std::int64_t end) {
   ASSIGN_OR_RETURN(std::vector<store::DocumentRow> added, reader_.documents_added({from, end}, batch_documents_max));
   EngineBatch batch;
-  batch.from_seq = from;
   batch.next_seq = added.size() < batch_documents_max ? end : added.back().seq + 1;
   std::int64_t chunks = 0, bytes = 0;
   for (std::size_t i = 0; i < added.size(); ++i) {

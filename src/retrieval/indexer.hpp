@@ -38,7 +38,8 @@ class Indexer {
   void start();
   void stop();
 
-  // The indexes hold what comes before it.
+  // The indexes hold what comes before it. Events that change nothing in them are not sent: their own position may be
+  // further back.
   std::int64_t next_seq() const { return next_seq_.load(std::memory_order_acquire); }
   // The position after the last batch that changed them: equal for equal indexes.
   std::int64_t next_change() const { return next_change_.load(std::memory_order_acquire); }
@@ -76,6 +77,7 @@ class Indexer {
   std::optional<Refill> refill_;
   std::int64_t models_given_ = -1;              // the trainer's version that the engine has
   std::vector<EngineModelStatus> engine_models_;
+  std::int64_t given_ = 0;                      // the position that the engine has
   std::int64_t restarts_ = 0;                   // of the child, when its watermark was asked for
 
   std::atomic<std::int64_t> next_seq_{-1};      // -1: the engine was not asked yet

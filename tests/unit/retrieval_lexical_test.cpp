@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string>
 
 #include "retrieval/lexical/words.hpp"
@@ -153,6 +156,42 @@ TEST_F(Lexical, AnIdentifierIsFoundHoweverItIsSpelled) {
   EXPECT_EQ(camel.back(), 3u);
   EXPECT_EQ(found("file_reader.cpp"), Ids{4});
   EXPECT_EQ(found("FileReader"), Ids{4});
+}
+
+// Whether any file of the index holds these bytes.
+bool holds(const std::string& folder, const std::string& word) {
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+    if (!entry.is_regular_file()) continue;
+    std::ifstream file(entry.path(), std::ios::binary);
+    const std::string bytes((std::istreambuf_iterator<char>(file)), {});
+    if (bytes.find(word) != std::string::npos) return true;
+  }
+  return false;
+}
+
+TEST_F(Lexical, OfWhatIsRemovedNoWordIsLeftInTheFiles) {
+  const std::string folder = folder_.path() + "/lexical";
+  fill({{1, "the zyxwvut of the heron"}, {2, "a heron beside the qponmlk"}, {3, "the kjihgfe and a heron"}});
+  ASSERT_TRUE(index_->close(3, 5).ok());
+  commit(6);
+  ASSERT_TRUE(holds(folder, "zyxwvut") && holds(folder, "kjihgfe"));
+  EXPECT_EQ(found("heron"), (Ids{1, 2}));
+  ASSERT_TRUE(index_->remove(1).ok());
+  ASSERT_TRUE(index_->remove(3).ok());
+  commit(7);
+  EXPECT_FALSE(holds(folder, "zyxwvut"));
+  EXPECT_FALSE(holds(folder, "kjihgfe"));
+  EXPECT_TRUE(holds(folder, "qponmlk"));
+  EXPECT_EQ(found("heron"), Ids{2});   // the reader of before
+  EXPECT_EQ(found("zyxwvut"), Ids{});
+  EXPECT_EQ(index_->watermark(), 7);
+  add({4, "another heron"}, 8);
+  commit(9);
+  EXPECT_EQ(found("heron"), (Ids{4, 2}));
+  reopen();
+  EXPECT_EQ(index_->watermark(), 9);
+  EXPECT_EQ(index_->chunks(), 2);
+  EXPECT_EQ(found("qponmlk"), Ids{2});
 }
 
 TEST_F(Lexical, NothingInAQueryIsAnOperator) {

@@ -1,12 +1,18 @@
 #include "retrieval/lexical/lexical_index.hpp"
 
+#include <fcntl.h>
+
 #include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <optional>
 #include <system_error>
 #include <unordered_map>
 #include <xapian.h>
 
+#include "base/log.hpp"
 #include "base/text.hpp"
 #include "retrieval/lexical/layout.hpp"
 #include "retrieval/lexical/lexical_reader.hpp"
@@ -33,7 +39,23 @@ Xapian::Document document_of(const LexicalChunk& chunk, Stemmer& stemmer) {
 class Part {
  public:
   void open(const std::string& path) {
+    path_ = path;
     database_ = Xapian::WritableDatabase(path, Xapian::DB_CREATE_OR_OPEN | Xapian::DB_BACKEND_GLASS);
+  }
+  // A copy without free pages, of what is committed.
+  void copy_anew() const {
+    std::filesystem::remove_all(path_ + anew);
+    Xapian::Database(path_).compact(path_ + anew, Xapian::DBCOMPACT_NO_RENUMBER);
+  }
+  // The copy takes its place. Errors: as text.
+  std::string change_places() {
+    database_.close();
+    const bool changed = ::renameat2(AT_FDCWD, (path_ + anew).c_str(), AT_FDCWD, path_.c_str(), RENAME_EXCHANGE) == 0;
+    const std::string why = changed ? "" : std::strerror(errno);
+    std::error_code never;
+    std::filesystem::remove_all(path_ + anew, never);
+    open(path_);
+    return why;
   }
   Xapian::WritableDatabase& changed() {
     if (!in_transaction_) database_.begin_transaction();
@@ -43,6 +65,10 @@ class Part {
   bool is_changed() const { return in_transaction_; }
   void commit() {
     if (in_transaction_) database_.commit_transaction();
+    in_transaction_ = false;
+  }
+  void cancel() {
+    if (in_transaction_) database_.cancel_transaction();
     in_transaction_ = false;
   }
   const Xapian::WritableDatabase& database() const { return database_; }
@@ -64,6 +90,8 @@ class Part {
   }
 
  private:
+  static constexpr const char* anew = ".anew";
+  std::string path_;
   Xapian::WritableDatabase database_;
   bool in_transaction_ = false;
 };
@@ -87,7 +115,8 @@ class XapianIndex final : public LexicalIndex {
       }
       watermark_ = *next;
       chunks_ = live_.database().get_doccount();
-      return success();
+      erased_ = !live_.database().get_metadata(layout::erased_key).empty();
+      return write_anew();
     });
   }
 
@@ -112,6 +141,8 @@ class XapianIndex final : public LexicalIndex {
     return write("removing a chunk", [&] {
       if (live_.find(id)) live_.changed().delete_document(id);
       if (history_.find(id)) history_.changed().delete_document(id);
+      live_.changed().set_metadata(layout::erased_key, "1");
+      erased_ = true;
     });
   }
 
@@ -126,18 +157,54 @@ class XapianIndex final : public LexicalIndex {
       live_.commit();
       chunks_ = live_.database().get_doccount();
     }));
+    changes_->commits.fetch_add(1, std::memory_order_acq_rel);
     watermark_ = next_seq;
-    return success();
+    return write_anew();
+  }
+
+  void cancel() override {
+    if (failed_) return;
+    const Status done = write("cancelling", [&] {
+      history_.cancel();
+      live_.cancel();
+    });
   }
 
   std::int64_t watermark() const override { return watermark_; }
   std::int64_t chunks() const override { return chunks_; }
-  Result<std::unique_ptr<LexicalReader>> reader() override { return open_lexical_reader(folder_); }
+  Result<std::unique_ptr<LexicalReader>> reader() override { return open_lexical_reader(folder_, changes_); }
 
  private:
   static void stamp(Part& part, const std::string& next_seq) {
     part.changed().set_metadata(layout::rules_key, std::string(term_rules));
     part.changed().set_metadata(layout::next_seq_key, next_seq);
+  }
+
+  // After a removal. What cannot be done now (a full disk) is done at the next commit, or the next start.
+  Status write_anew() {
+    if (!erased_) return success();
+    const Status copied = guarded("writing it anew", [&]() -> Status {
+      live_.copy_anew();
+      history_.copy_anew();
+      return success();
+    });
+    if (!copied) {
+      log_warning("the words of what was erased are still in free pages of the lexical index", {{"message", copied.error().message}});
+      return success();
+    }
+    return write("changing places", [&] {
+      std::string why;
+      {
+        const std::lock_guard lock(changes_->places);
+        for (Part* part : {&live_, &history_}) why += part->change_places();
+        changes_->rewritten.fetch_add(1, std::memory_order_acq_rel);
+      }
+      if (!why.empty()) return log_warning("the lexical index could not be written anew", {{"message", why}});
+      live_.changed().set_metadata(layout::erased_key, "");
+      live_.commit();
+      erased_ = false;
+      changes_->commits.fetch_add(1, std::memory_order_acq_rel);
+    });
   }
 
   // After an error nothing more is written: what Xapian holds in memory may be half of a change.
@@ -162,6 +229,8 @@ class XapianIndex final : public LexicalIndex {
   std::optional<Error> failed_;
   std::atomic<std::int64_t> watermark_ = 0;  // read by other threads
   std::atomic<std::int64_t> chunks_ = 0;
+  bool erased_ = false;                      // the databases are to be written anew
+  const std::shared_ptr<IndexChanges> changes_ = std::make_shared<IndexChanges>();
 };
 
 }  // namespace

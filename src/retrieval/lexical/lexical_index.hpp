@@ -58,6 +58,7 @@ class LexicalIndex {
   virtual Status remove(ChunkId id) = 0;      // from both: erased or revoked
   // Makes what was added durable and visible, together with the position.
   virtual Status commit(std::int64_t next_seq) = 0;
+  virtual void cancel() = 0;                  // forgets what was added since
   virtual std::int64_t watermark() const = 0;  // the next_seq of the last commit; 0 for a new index
   virtual std::int64_t chunks() const = 0;     // current ones
 

@@ -60,15 +60,10 @@ struct View {
 
 class XapianReader final : public LexicalReader {
  public:
-  explicit XapianReader(std::string folder) : folder_(std::move(folder)) {}
+  XapianReader(std::string folder, std::shared_ptr<IndexChanges> changes) : folder_(std::move(folder)), changes_(std::move(changes)) {}
 
   Status start() {
-    return guarded("opening a reader", [&]() -> Status {
-      view_.live = Xapian::Database(layout::live(folder_));
-      view_.both = Xapian::Database(layout::live(folder_));
-      view_.both.add_database(Xapian::Database(layout::history(folder_)));
-      return look();
-    });
+    return guarded("opening a reader", [&] { return open(); });
   }
 
   Result<std::vector<Hit>> search(const LexicalQuery& query, const Filter& filter, std::size_t k) override {
@@ -98,6 +93,7 @@ class XapianReader final : public LexicalReader {
 
  private:
   static constexpr Xapian::doccount counted_at_least = 1'000;
+  static constexpr std::uint64_t never = ~std::uint64_t{0};
 
   // `work` on what was committed last. A writer that commits twice meanwhile takes blocks away: then once more.
   template <typename T, typename Work>
@@ -105,14 +101,35 @@ class XapianReader final : public LexicalReader {
     return guarded(doing, [&]() -> Result<T> {
       for (int attempt = 0;; attempt++) {
         try {
-          if (view_.live.reopen()) RETURN_IF_ERROR(look());
-          view_.both.reopen();
+          RETURN_IF_ERROR(reopen_if_committed());
           return work();
         } catch (const Xapian::DatabaseModifiedError&) {
           if (attempt == 1) throw;
+          seen_ = never;
         }
       }
     });
+  }
+
+  Status open() {
+    const std::lock_guard lock(changes_->places);
+    rewritten_seen_ = changes_->rewritten.load(std::memory_order_acquire);
+    seen_ = changes_->commits.load(std::memory_order_acquire);
+    view_.live = Xapian::Database(layout::live(folder_));
+    view_.both = Xapian::Database(layout::live(folder_));
+    view_.both.add_database(Xapian::Database(layout::history(folder_)));
+    return look();
+  }
+
+  // Reopening reads files, even where there is nothing new.
+  Status reopen_if_committed() {
+    if (changes_->rewritten.load(std::memory_order_acquire) != rewritten_seen_) return open();
+    const std::uint64_t commits = changes_->commits.load(std::memory_order_acquire);
+    if (commits == seen_) return success();
+    if (view_.live.reopen()) RETURN_IF_ERROR(look());
+    view_.both.reopen();
+    seen_ = commits;
+    return success();
   }
 
   Status look() {
@@ -230,14 +247,17 @@ class XapianReader final : public LexicalReader {
   }
 
   std::string folder_;
+  const std::shared_ptr<IndexChanges> changes_;
+  std::uint64_t seen_ = never;           // the commits, when the view was opened
+  std::uint64_t rewritten_seen_ = never;
   View view_;
   std::map<std::string, Stemmer, std::less<>> stemmers_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<LexicalReader>> open_lexical_reader(const std::string& folder) {
-  auto reader = std::make_unique<XapianReader>(folder);
+Result<std::unique_ptr<LexicalReader>> open_lexical_reader(const std::string& folder, std::shared_ptr<IndexChanges> changes) {
+  auto reader = std::make_unique<XapianReader>(folder, std::move(changes));
   RETURN_IF_ERROR(reader->start());
   return std::unique_ptr<LexicalReader>(std::move(reader));
 }
