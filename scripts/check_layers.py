@@ -60,6 +60,7 @@ OWNERS = {
     "archive.h": ["base/tar_archive.cpp"],
     "archive_entry.h": ["base/tar_archive.cpp"],
     "curl/": ["base/http.cpp"],
+    "hiredis/": ["retrieval/shared_cache.cpp"],
     "seccomp.h": ["base/sandbox_calls.cpp"],
     "microhttpd.h": ["audit/witness_server.cpp"],
     "zstd.h": ["base/zstd.cpp"],

@@ -34,6 +34,9 @@ struct Config {
   std::int64_t workers = 0;
   std::int64_t search_threads = 0;
   std::int64_t query_cache_bytes = 0;
+  std::string redis;                       // of the shared cache; empty: there is none
+  std::string redis_password_file;
+  std::int64_t redis_seconds = 0;
   std::string use_lite;                    // folder of the embedder's weights
   std::string embed_url;                   // of an embedding server; empty: there is none
   std::string embed_api;

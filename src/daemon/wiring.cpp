@@ -5,6 +5,8 @@
 #include <atomic>
 #include <string>
 
+#include <fmt/format.h>
+
 #include "audit/archiver.hpp"
 #include "audit/publisher.hpp"
 #include "audit/redaction.hpp"
@@ -195,6 +197,8 @@ Status Daemon::Parts::open_retrieval(const Config& config) {
   options.search.remote = remote;
   options.retriever.cache_bytes_max = static_cast<std::size_t>(config.query_cache_bytes);
   options.retriever.hooks = {config.expansion_hook, config.rerank_hook, config.hook_ms, config.rerank_url, config.rerank_key_file, config.rerank_ms};
+  options.shared_cache = {config.redis, config.redis_password_file, config.data + "/keys/cache.key", config.redis_seconds,
+                          fmt::format("{} {} {} {} {}", appender->status().log_id.text(), MUNIMENT_VERSION, config.embed_url, config.embed_model, config.embed_query_prefix)};
   ASSIGN_OR_RETURN(retrieval, retrieval::Service::start(std::move(options), {clock, *appender, runs, tail, *files}));
   return success();
 }

@@ -13,6 +13,7 @@
 #include "base/result.hpp"
 #include "evidence/pointer.hpp"
 #include "store/artifact_files.hpp"
+#include "store/chunk_rows.hpp"
 #include "store/reader.hpp"
 
 namespace muniment::evidence {
@@ -55,6 +56,7 @@ struct Sight {
   std::function<Result<bool>(std::string_view run_id)> run;
   std::function<bool(std::string_view owner)> corpus = [](std::string_view) { return false; };  // of this owner
   std::optional<std::int64_t> as_of{};   // documents as they were at this seq
+  store::ChunkRows* known = nullptr;     // what reading ahead may take rows from, instead of asking Postgres again
 };
 
 // Reads through `reader` and `files`, which must outlive it. One a request.

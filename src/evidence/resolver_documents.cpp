@@ -31,7 +31,7 @@ Status Resolver::read_documents_ahead(const std::vector<Pointer>& pointers) {
     asked.push_back(&pointer);
   }
   if (citations.empty()) return success();
-  ASSIGN_OR_RETURN(std::vector<store::CitedDocument> found, reader_.cited(citations));
+  ASSIGN_OR_RETURN(std::vector<store::CitedDocument> found, sight_.known ? sight_.known->cited(reader_, citations) : reader_.cited(citations));
   for (std::size_t i = 0; i < found.size(); ++i) documents_ahead_.emplace(asked[i]->text, std::move(found[i]));
   return success();
 }

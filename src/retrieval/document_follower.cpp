@@ -12,6 +12,8 @@
 namespace muniment::retrieval {
 namespace {
 
+constexpr std::size_t chunk_rows_bytes_max = 32 << 20;  // some 20,000 rows
+
 using store::ChunkRow;
 using store::DocumentRow;
 
@@ -130,8 +132,30 @@ Result<std::optional<store::CorpusChange>> corpus_change(const events::Event& ev
 }
 
 DocumentFollower::DocumentFollower(Options options, const store::Tail& tail, store::ArtifactFiles& files)
-    : Follower("document", followed_types(), std::move(options), tail), files_(files),
-      last_change_(tail.next_seq() - 1) {}
+    : Follower("document", followed_types(), options, tail), place_(std::move(options.place)), files_(files),
+      chunk_rows_(chunk_rows_bytes_max), last_change_(tail.next_seq() - 1) {}
+
+void DocumentFollower::written(const store::FollowedRows& rows) {
+  chunk_rows_.changed(rows.corpus);
+  const bool erased = std::ranges::any_of(rows.corpus, [](const store::CorpusChange& change) {
+    return std::holds_alternative<store::Erased>(change) || std::holds_alternative<store::Revoked>(change);
+  });
+  if (erased && on_erased) on_erased();
+}
+
+// Whatever it cannot find out may have changed.
+void DocumentFollower::look_back() {
+  store::Reader reader(place_);
+  const auto last = reader.last_corpus_change();
+  const auto position = reader.follower_position(name());
+  if (!last || !position) return;
+  store::EventFilter unseen;
+  unseen.from_seq = *position;
+  unseen.types = followed_types();
+  unseen.newest_first = true;
+  const auto newest = reader.events(unseen, 1);
+  if (newest) last_change_ = std::max(*last, newest->empty() ? std::int64_t{-1} : newest->front().seq);
+}
 
 void DocumentFollower::changed_at(std::int64_t seq) {
   std::int64_t known = last_change_.load(std::memory_order_relaxed);

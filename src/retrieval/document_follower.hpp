@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -11,6 +12,7 @@
 #include "base/clock.hpp"
 #include "retrieval/run_events.hpp"
 #include "store/artifact_files.hpp"
+#include "store/chunk_rows.hpp"
 #include "store/follower.hpp"
 
 namespace muniment::retrieval {
@@ -25,6 +27,9 @@ class DocumentFollower final : public store::Follower {
   DocumentFollower(Options options, const store::Tail& tail, store::ArtifactFiles& files);
   ~DocumentFollower() override { stop(); }
 
+  // Before the start: finds out what the last change was, so that what was answered before is known to stand.
+  void look_back();
+
   // Somebody changed a document by the event at `seq`; from any thread.
   void changed_at(std::int64_t seq);
   // Until the tables hold every change that was noted: what was acknowledged is there. Errors: deadline_exceeded.
@@ -35,17 +40,24 @@ class DocumentFollower final : public store::Follower {
   // Whether anybody ever gave feedback: most logs have none, and then no query need look for it.
   Result<bool> has_feedback(store::Reader& reader);
 
+  store::ChunkRows& chunk_rows() { return chunk_rows_; }
+  // Called on its thread when texts were erased or revoked.
+  std::function<void()> on_erased;
+
   // The last change that the tables are known to hold or to lack; -1: none since the start.
   std::int64_t last_change() const { return last_change_.load(std::memory_order_acquire); }
 
  protected:
   Result<store::FollowedRows> apply(const std::vector<store::EventPtr>& events, store::Reader& reader) override;
+  void written(const store::FollowedRows& rows) override;
 
  private:
   void note(const std::vector<store::CorpusChange>& changes);
 
+  const store::LogPlace place_;
   store::ArtifactFiles& files_;
   IndexedRuns runs_;
+  store::ChunkRows chunk_rows_;
   std::atomic<std::int64_t> last_change_;
   std::mutex known_mutex_;
   std::shared_ptr<const Owners> owners_;   // nullptr: not read yet

@@ -15,12 +15,12 @@ bool Passages::belongs(const store::ChunkInDocument& item) const {
   return row.seq <= *plan_.as_of && (!row.valid_to || *row.valid_to > *plan_.as_of);
 }
 
-Result<std::map<ChunkId, store::ChunkInDocument>> Passages::find(std::span<const ChunkId> chunks) const {
+Result<std::unordered_map<ChunkId, store::ChunkRows::Row>> Passages::find(std::span<const ChunkId> chunks) const {
   const std::vector<std::int64_t> ids(chunks.begin(), chunks.end());
-  ASSIGN_OR_RETURN(auto rows, reader_.chunks(ids));
-  std::map<ChunkId, store::ChunkInDocument> out;
-  for (store::ChunkInDocument& row : rows) {
-    if (belongs(row)) out.emplace(static_cast<ChunkId>(row.chunk.chunk_id), std::move(row));
+  ASSIGN_OR_RETURN(auto rows, rows_.read(reader_, ids));
+  std::unordered_map<ChunkId, store::ChunkRows::Row> out;
+  for (auto& [id, row] : rows) {
+    if (belongs(*row)) out.emplace(static_cast<ChunkId>(id), std::move(row));
   }
   return out;
 }

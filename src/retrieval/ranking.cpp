@@ -184,7 +184,7 @@ void Ranker::ask_expansion_hook() {
 // Those of the best that can be verified: nothing else leaves the daemon.
 Result<Ranker::Best> Ranker::best_passages() const {
   const std::size_t count = std::min(candidates_.size(), limits::rerank_candidates_default);
-  const Passages passages(plan_, reader_, parts_.files);
+  const Passages passages(plan_, reader_, parts_.documents.chunk_rows(), parts_.files);
   std::vector<ChunkId> chunks;
   for (std::size_t i = 0; i < count; ++i) chunks.push_back(candidates_[i].chunk);
   ASSIGN_OR_RETURN(const auto rows, passages.find(chunks));
@@ -192,7 +192,7 @@ Result<Ranker::Best> Ranker::best_passages() const {
   for (std::size_t i = 0; i < count; ++i) {
     const auto found = rows.find(chunks[i]);
     if (found == rows.end()) continue;
-    const store::ChunkInDocument& item = found->second;
+    const store::ChunkInDocument& item = *found->second;
     ASSIGN_OR_RETURN(const auto text, passages.text_of(item));
     if (!text) continue;
     best.passages.push_back(index_text_of(format_named(item.document.format), *text));

@@ -51,7 +51,7 @@ struct Retriever::Work {
   // Goes down the ranks from the page's first one until the page is full; what cannot be verified is no hit.
   Status fill_page() {
     const auto& ranked = ranking.ranked;
-    const Passages passages(plan, reader, retriever.files_);
+    const Passages passages(plan, reader, retriever.documents_.chunk_rows(), retriever.files_);
     const std::size_t top_k = plan.question.top_k;
     const std::vector<std::string> words = words_of(plan.markup.text);
     std::set<std::pair<std::string, std::string>> documents;   // already shown, on this page or before
@@ -69,7 +69,7 @@ struct Retriever::Work {
           ++unverified;
           continue;
         }
-        const store::ChunkInDocument& item = found->second;
+        const store::ChunkInDocument& item = *found->second;
         const bool seen = plan.question.by_document && !documents.emplace(item.document.corpus, item.document.document).second;
         if (seen || place < plan.from) continue;
         ASSIGN_OR_RETURN(auto text, passages.text_of(item));

@@ -5,6 +5,11 @@ namespace muniment::retrieval {
 Result<std::unique_ptr<Service>> Service::start(ServiceOptions options, const Surroundings& around) {
   ASSIGN_OR_RETURN(std::unique_ptr<SearchClient> search, SearchClient::start(options.search));
   std::unique_ptr<Service> service(new Service(options, std::move(search), around));
+  if (!options.shared_cache.address.empty()) {
+    ASSIGN_OR_RETURN(service->shared_cache_, SharedCache::open(std::move(options.shared_cache)));
+    service->documents_.on_erased = [cache = service->shared_cache_.get()] { cache->forget_all(); };
+  }
+  service->documents_.look_back();
   service->documents_.start();
   service->trainer_.start();
   service->indexer_.start();

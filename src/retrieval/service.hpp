@@ -11,6 +11,7 @@
 #include "retrieval/indexer.hpp"
 #include "retrieval/model_trainer.hpp"
 #include "retrieval/retriever.hpp"
+#include "retrieval/shared_cache.hpp"
 #include "store/artifact_files.hpp"
 #include "store/log_place.hpp"
 #include "store/tail.hpp"
@@ -21,6 +22,7 @@ struct ServiceOptions {
   store::LogPlace place;
   SearchClientOptions search;
   Retriever::Options retriever{};
+  SharedCacheOptions shared_cache{};
 };
 
 // What it works with, which outlives it.
@@ -34,7 +36,7 @@ struct Surroundings {
 
 class Service {
  public:
-  // Errors: unavailable, when the search child cannot be started.
+  // Errors: unavailable, when the search child cannot be started; those of the shared cache's settings.
   static Result<std::unique_ptr<Service>> start(ServiceOptions options, const Surroundings& around);
   ~Service();  // stops as by `stop`
 
@@ -45,6 +47,7 @@ class Service {
   SearchClient& search() { return *search_; }
   Indexer& indexer() { return indexer_; }
   Retriever& retriever() { return retriever_; }
+  SharedCache* shared_cache() { return shared_cache_.get(); }   // nullptr: there is none
 
   // Until a query finds what the event at `seq` did. Errors: deadline_exceeded.
   Status wait_until_searchable(std::int64_t seq, Deadline deadline) { return retriever_.wait_for(seq, deadline); }
@@ -57,6 +60,7 @@ class Service {
   std::unique_ptr<SearchClient> search_;
   Indexer indexer_;
   Retriever retriever_;
+  std::unique_ptr<SharedCache> shared_cache_;
 };
 
 }  // namespace muniment::retrieval

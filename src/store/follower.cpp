@@ -112,6 +112,7 @@ Status Follower::step() {
   }
   const std::int64_t next = rows.next_seq.value_or(batch.next_seq);
   RETURN_IF_ERROR(write(rows, next));
+  written(rows);
   next_seq_.store(next, std::memory_order_release);
   return success();
 }

@@ -69,6 +69,8 @@ class Follower {
   // The rows that follow from `events`, in order, given what the table holds already. `reader` is
   // the follower's own.
   virtual Result<FollowedRows> apply(const std::vector<EventPtr>& events, Reader& reader) = 0;
+  // They are committed, and nobody was told yet.
+  virtual void written(const FollowedRows&) {}
 
  private:
   struct Batch {

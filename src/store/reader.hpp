@@ -140,6 +140,7 @@ class Reader {
   Result<std::map<std::int64_t, double>> feedback_means(const std::vector<std::int64_t>& chunk_ids, std::int64_t before_seq);
 
   // Followers
+  Result<std::int64_t> last_corpus_change();   // as far as its tables are written; -1: there was none
   Result<std::int64_t> follower_position(std::string_view name);          // 0 where it never ran
   Result<std::vector<std::pair<std::string, std::int64_t>>> follower_positions();
 

@@ -295,6 +295,14 @@ Result<std::int64_t> Reader::count_of_source(std::string_view source, const std:
   });
 }
 
+Result<std::int64_t> Reader::last_corpus_change() {
+  return guarded(impl_->connection, "reading the corpora's last change", [&] {
+    return integer_of(query(impl_->connection, "last_corpus_change",
+                            "SELECT greatest((SELECT max(last_seq) FROM corpus WHERE log_no = $1), (SELECT max(seq) FROM feedback WHERE log_no = $1), -1)",
+                            impl_->params())[0][0]);
+  });
+}
+
 Result<bool> Reader::has_feedback() {
   return guarded(impl_->connection, "looking for feedback", [&] {
     return !query(impl_->connection, "has_feedback", "SELECT 1 FROM feedback WHERE log_no = $1 LIMIT 1", impl_->params()).empty();

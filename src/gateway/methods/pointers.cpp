@@ -107,6 +107,7 @@ Result<Answer> pointer_validate(Call& call) {
   RETURN_IF_ERROR(call.services.retrieval.documents().wait_for_changes(call.deadline));
   evidence::Sight sight = sight_of(call);
   ASSIGN_OR_RETURN(sight.as_of, asof_seq(call));
+  sight.known = &call.services.retrieval.documents().chunk_rows();
   evidence::Resolver resolver(*call.reader, call.services.files, std::move(sight));
   RETURN_IF_ERROR(resolver.read_ahead(pointers));
   json::Writer out;

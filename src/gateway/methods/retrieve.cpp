@@ -5,11 +5,13 @@
 #include <fmt/format.h>
 
 #include "base/limits.hpp"
+#include "base/text.hpp"
 #include "gateway/access.hpp"
 #include "gateway/corpora.hpp"
 #include "gateway/methods/methods.hpp"
 #include "gateway/methods/questions.hpp"
 #include "gateway/own_events.hpp"
+#include "gateway/pointing.hpp"
 #include "gateway/services.hpp"
 #include "retrieval/service.hpp"
 
@@ -91,7 +93,60 @@ void log_retrieval(Services& services, const std::vector<retrieval::Question>& q
   for (const std::string& corpus : corpora) out.string(corpus);
   out.end_array().member("profile", profile).member("plan_hash", plan_hash).member("watermark", std::max<std::int64_t>(watermark, 0));
   out.raw_member("cards", cards.end_array().text()).member("cache", hit ? "hit" : "miss").member("duration_us", duration_us);
-  append_own(services, "retrieval.answered", std::move(out.end_object()).text());
+  append_own(services, "retrieval.answered", std::move(out.end_object()).text(), true);
+}
+
+}  // namespace
+
+namespace {
+
+// A passage that does not stand any more takes the whole answer with it.
+bool still_stands(Call& call, std::string_view answer, std::optional<std::int64_t> as_of) {
+  const auto parsed = json::parse(answer);
+  if (!parsed) return false;
+  std::vector<std::string> pointers;
+  for (const json::Value card : parsed->root()["cards"]) pointers.push_back(card["id"].string_or(""));
+  evidence::Sight sight = sight_of(call);
+  sight.as_of = as_of;
+  sight.known = &call.services.retrieval.documents().chunk_rows();
+  evidence::Resolver resolver(*call.reader, call.services.files, std::move(sight));
+  if (!resolver.read_ahead(pointers)) return false;
+  return std::ranges::all_of(pointers, [&](const std::string& pointer) {
+    const auto found = resolver.resolve(pointer, evidence::Depth::span);
+    return found && found->ok();
+  });
+}
+
+// In the second level everything counts that may differ between two starts of the daemon.
+std::string shared_key(Services& services, const std::string& key) { return key + "\n" + joined(services.retrieval.indexer().degraded(), "\n"); }
+
+// What was answered before to the same plan; nullptr: nothing that still stands.
+std::shared_ptr<const std::string> known_answer(Call& call, const retrieval::QueryPlan& plan) {
+  retrieval::Retriever& retriever = call.services.retrieval.retriever();
+  if (auto known = retriever.cache().find(plan.key)) return known;
+  retrieval::SharedCache* const shared = call.services.retrieval.shared_cache();
+  if (shared == nullptr) return nullptr;
+  const std::string key = shared_key(call.services, plan.key);
+  auto text = shared->find(key);
+  if (!text) return nullptr;
+  if (!still_stands(call, *text, plan.as_of)) {
+    shared->forget(key);
+    return nullptr;
+  }
+  retriever.cache().put(plan.key, *text, text->size());
+  return std::make_shared<const std::string>(*std::move(text));
+}
+
+// What is slower than it was meant to be, and changes no answer.
+void write_degraded(json::Writer& out, Services& services) {
+  const retrieval::SharedCache* const shared = services.retrieval.shared_cache();
+  const std::string problem = shared ? shared->problem() : std::string();
+  if (!problem.empty()) out.member("degraded", std::vector<std::string>{"shared cache: " + problem});
+}
+
+void remember_answer(Services& services, const retrieval::QueryPlan& plan, const std::string& text) {
+  services.retrieval.retriever().cache().put(plan.key, text, text.size());
+  if (retrieval::SharedCache* const shared = services.retrieval.shared_cache()) shared->put(shared_key(services, plan.key), text);
 }
 
 }  // namespace
@@ -142,20 +197,21 @@ Result<Answer> evidence_retrieve(Call& call) {
     ASSIGN_OR_RETURN(const retrieval::Retriever::Plan plan, retriever.plan(question, scope, *call.reader));
     question.expand = plan.question.expand;
     question.rerank = plan.question.rerank;
-    if (const auto cached = retriever.cache().find(plan.key)) {
-      results.push_back(*cached);
+    if (const auto known = known_answer(call, plan)) {
+      results.push_back(*known);
       continue;
     }
     all_hit = false;
     ASSIGN_OR_RETURN(const retrieval::Answer answer, retriever.answer(plan, *call.reader, call.deadline));
     results.push_back(result_json(question.text, answer));
-    if (!answer.passing) retriever.cache().put(plan.key, results.back(), results.back().size());
+    if (!answer.passing) remember_answer(call.services, plan, results.back());
   }
   log_retrieval(call.services, questions, results, all_hit, call.services.clock.now().micros - began.micros);
   json::Writer out;
   out.begin_object().key("results").begin_array();
   for (const std::string& result : results) out.raw(result);
   out.end_array().member("cache", all_hit ? "hit" : "miss");
+  write_degraded(out, call.services);
   return Answer(Reply{std::move(out.end_object()).text(), {}});
 }
 

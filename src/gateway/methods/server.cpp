@@ -43,6 +43,7 @@ std::vector<std::string> degradations(Services& services, const StoreHealth::Sta
     found.push_back("search: http: " + problem);
   }
   for (const std::string& what : services.retrieval.indexer().degraded()) found.push_back("search: " + what);
+  if (const auto* shared = services.retrieval.shared_cache(); shared && !shared->problem().empty()) found.push_back("shared cache: " + shared->problem());
   for (const audit::KeeperStatus& keeper : services.submitter.status()) {
     if (!keeper.problem.empty()) found.push_back("checkpoints outside, " + keeper.name + ": " + keeper.problem);
   }
@@ -156,6 +157,13 @@ Result<Answer> server_metrics(Call& call) {
   metrics.counter("query_cache_hits_total", "Queries that the cache answered.", cache.hits);
   metrics.counter("query_cache_misses_total", "Queries that were worked out.", cache.misses);
   metrics.gauge("query_cache_bytes", "Memory of cached answers.", cache.bytes);
+  if (const retrieval::SharedCache* shared = services.retrieval.shared_cache()) {
+    const auto counts = shared->counts();
+    metrics.counter("shared_cache_hits_total", "Answers that the shared cache had.", counts.hits);
+    metrics.counter("shared_cache_misses_total", "Answers that it did not have.", counts.misses);
+    metrics.counter("shared_cache_refused_total", "Its entries that were forged, or did not stand any more.", counts.refused);
+    metrics.counter("shared_cache_failures_total", "Times that it did not answer.", counts.failures);
+  }
   metrics.gauge("search_next_seq", "The position up to which the indexes hold the log.", services.retrieval.indexer().next_seq());
   metrics.counter("search_restarts_total", "Times that the search child was started again.", services.retrieval.search().health().restarts);
   metrics.gauge("uptime_seconds", "Seconds since the daemon started.",
