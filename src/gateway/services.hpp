@@ -1,6 +1,7 @@
 // What methods work with: one of each, made in daemon/wiring.cpp and lent by reference.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -33,6 +34,13 @@ class Service;
 
 namespace muniment::gateway {
 
+// Counted since the start, for server.metrics.
+struct Counters {
+  std::atomic<std::int64_t> queries = 0, query_us = 0;          // of evidence.retrieve, and the time of all of them
+  std::atomic<std::int64_t> pointers = 0, pointers_bad = 0;     // that were validated or resolved
+  std::atomic<std::int64_t> pointers_us = 0;
+};
+
 struct Services {
   Clock& clock;
   store::Appender& appender;
@@ -53,6 +61,7 @@ struct Services {
   bool index_runs = false;    // of runs that do not say it themselves
   StoreHealth database{};     // reported to by whoever asks Postgres
   Refusals refusals{};        // counted by whoever answers
+  Counters counters{};        // likewise
 };
 
 }  // namespace muniment::gateway

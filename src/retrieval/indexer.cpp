@@ -79,6 +79,7 @@ void Indexer::set_problem(std::string text) {
 void Indexer::follow() {
   while (true) {
     const Result<bool> stepped = step();
+    if (!stepped || !*stepped) trainer_.hold(false);
     set_problem(stepped ? std::string() : stepped.error().message);
     changed_.notify_all();  // after the lock in between: whoever looked before it waits by now
     if (!stepped) next_seq_.store(-1, std::memory_order_release);
@@ -135,6 +136,7 @@ Result<bool> Indexer::step() {
   ASSIGN_OR_RETURN(EngineBatch batch, read_batch(from, end));
   if (!batch.add.empty() || !batch.close.empty() || !batch.remove.empty()) {
     batch.from_seq = given_;
+    trainer_.hold(true);
     RETURN_IF_ERROR(search_.index(batch));
     given_ = batch.next_seq;
     next_change_.store(batch.next_seq, std::memory_order_release);

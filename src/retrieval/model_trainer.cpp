@@ -23,7 +23,7 @@ constexpr std::size_t page_passages = 2'000;
 constexpr std::size_t texts_bytes_max = 256 << 20;
 constexpr std::uint64_t training_seed = 1;
 constexpr milliseconds settle{2'000};               // a stream of documents is one occasion to train, not hundreds:
-constexpr std::chrono::minutes settle_max{2};       // it is over when nothing came for `settle`, or after this
+constexpr std::chrono::minutes settle_max{10};      // it is over when the indexes have it and nothing came for `settle`, or after this
 constexpr std::chrono::minutes training_patience{30};
 constexpr std::chrono::seconds commit_patience{60};
 
@@ -65,6 +65,11 @@ void ModelTrainer::wake() {
   changed_.notify_all();
 }
 
+void ModelTrainer::hold(bool held) {
+  const std::lock_guard lock(mutex_);
+  held_ = held;
+}
+
 bool ModelTrainer::stopping() const {
   const std::lock_guard lock(mutex_);
   return stopping_;
@@ -84,7 +89,7 @@ void ModelTrainer::follow() {
       std::unique_lock lock(mutex_);
       changed_.wait(lock, [this] { return stopping_ || woken_; });
       const auto end = clock_.monotonic() + settle_max;
-      while (read && woken_ && !stopping_ && clock_.monotonic() < end) {
+      while (read && (woken_ || held_) && !stopping_ && clock_.monotonic() < end) {
         woken_ = false;
         changed_.wait_for(lock, settle, [this] { return stopping_ || woken_; });
       }

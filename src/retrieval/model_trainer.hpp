@@ -44,6 +44,7 @@ class ModelTrainer {
   void start();
   void stop();
   void wake();      // documents came or went
+  void hold(bool held);   // the indexes are behind: what could be trained now would soon be trained again
 
   // The newest epoch of each corpus, as far as it has been read; changes are told by `version`.
   std::vector<Epoch> epochs() const;
@@ -71,6 +72,7 @@ class ModelTrainer {
   std::condition_variable changed_;
   bool stopping_ = false;
   bool woken_ = true;
+  bool held_ = false;
   std::map<std::string, Epoch> epochs_;   // by corpus
   std::atomic<std::int64_t> version_{0};
   std::thread thread_;

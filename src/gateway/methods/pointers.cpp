@@ -1,4 +1,5 @@
 // pointer.resolve, pointer.validate, pointer.render.
+#include <algorithm>
 #include <map>
 
 #include <fmt/format.h>
@@ -69,6 +70,12 @@ void write_bad(json::Writer& out, const std::vector<Bad>& bad) {
   out.end_array();
 }
 
+void count_pointers(Services& services, std::size_t pointers, std::size_t bad, Time began) {
+  services.counters.pointers += static_cast<std::int64_t>(pointers);
+  services.counters.pointers_bad += static_cast<std::int64_t>(bad);
+  services.counters.pointers_us += services.clock.now().micros - began.micros;
+}
+
 // The draft with every citation replaced by its number, in order of first appearance.
 std::string numbered(std::string_view draft, const std::vector<evidence::Citation>& citations,
                      const std::map<std::string, std::size_t>& numbers) {
@@ -85,6 +92,7 @@ std::string numbered(std::string_view draft, const std::vector<evidence::Citatio
 
 Result<Answer> pointer_resolve(Call& call) {
   if (!call.reader) return Answer(NeedsWorker{});
+  const Time began = call.services.clock.now();
   ASSIGN_OR_RETURN(const auto pointers, pointers_of(call.params));
   std::shared_ptr<store::Run> run;
   if (const auto run_id = call.params["run_id"].as_string()) {
@@ -94,6 +102,8 @@ Result<Answer> pointer_resolve(Call& call) {
   ASSIGN_OR_RETURN(const auto as_of, asof_seq(call));
   RETURN_IF_ERROR(call.services.retrieval.documents().wait_for_changes(call.deadline));
   ASSIGN_OR_RETURN(evidence::Outcome outcome, resolve_pointers(call, pointers, run, critical, true, as_of));
+  count_pointers(call.services, pointers.size(),
+                 static_cast<std::size_t>(std::ranges::count_if(outcome.items, [](const auto& item) { return !item.resolution.ok(); })), began);
   bound_texts(outcome);
   std::string results = results_json(outcome);
   if (outcome.events.empty()) return Answer(Reply{std::move(results), {}});
@@ -103,6 +113,7 @@ Result<Answer> pointer_resolve(Call& call) {
 // Looks, and changes nothing: neither a retry nor a halt.
 Result<Answer> pointer_validate(Call& call) {
   if (!call.reader) return Answer(NeedsWorker{});
+  const Time began = call.services.clock.now();
   ASSIGN_OR_RETURN(const auto pointers, pointers_of(call.params));
   RETURN_IF_ERROR(call.services.retrieval.documents().wait_for_changes(call.deadline));
   evidence::Sight sight = sight_of(call);
@@ -112,14 +123,15 @@ Result<Answer> pointer_validate(Call& call) {
   RETURN_IF_ERROR(resolver.read_ahead(pointers));
   json::Writer out;
   out.begin_object().key("results").begin_array();
-  bool all_ok = true;
+  std::size_t bad = 0;
   for (const std::string& pointer : pointers) {
     ASSIGN_OR_RETURN(evidence::Resolution found, resolver.resolve(pointer, evidence::Depth::span));
     found.text.reset();  // whoever wants to read it resolves it
-    all_ok = all_ok && found.ok();
+    bad += found.ok() ? 0 : 1;
     write_resolution(out, found, false);
   }
-  out.end_array().member("ok", all_ok).end_object();
+  count_pointers(call.services, pointers.size(), bad, began);
+  out.end_array().member("ok", bad == 0).end_object();
   return Answer(Reply{std::move(out).text(), {}});
 }
 

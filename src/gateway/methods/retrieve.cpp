@@ -62,6 +62,8 @@ std::string result_json(const std::string& query, const retrieval::Answer& answe
 
 // What the log keeps of a request, from the results themselves.
 void log_retrieval(Services& services, const std::vector<retrieval::Question>& questions, const std::vector<std::string>& results, bool hit, std::int64_t duration_us) {
+  services.counters.queries += static_cast<std::int64_t>(questions.size());
+  services.counters.query_us += duration_us;
   json::Writer out;
   out.begin_object().key("queries").begin_array();
   for (const retrieval::Question& question : questions) {

@@ -164,6 +164,11 @@ Result<Answer> server_metrics(Call& call) {
     metrics.counter("shared_cache_refused_total", "Its entries that were forged, or did not stand any more.", counts.refused);
     metrics.counter("shared_cache_failures_total", "Times that it did not answer.", counts.failures);
   }
+  metrics.counter("queries_total", "Queries of evidence.retrieve.", services.counters.queries);
+  metrics.counter("query_microseconds_total", "The time of all of them.", services.counters.query_us);
+  metrics.counter("pointers_total", "Pointers that were validated or resolved.", services.counters.pointers);
+  metrics.counter("pointers_bad_total", "Those of them that did not stand.", services.counters.pointers_bad);
+  metrics.counter("pointer_microseconds_total", "The time of all of them.", services.counters.pointers_us);
   metrics.gauge("search_next_seq", "The position up to which the indexes hold the log.", services.retrieval.indexer().next_seq());
   metrics.counter("search_restarts_total", "Times that the search child was started again.", services.retrieval.search().health().restarts);
   metrics.gauge("uptime_seconds", "Seconds since the daemon started.",

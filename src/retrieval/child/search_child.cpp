@@ -1,8 +1,10 @@
 #include "retrieval/child/search_child.hpp"
 
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <filesystem>
+#include <future>
 #include <new>
 #include <thread>
 #include <vector>
@@ -18,6 +20,8 @@
 namespace muniment::retrieval {
 
 namespace {
+
+constexpr int embedding_again_priority = 10;  // of nice
 
 using Handler = std::function<Result<std::string>(const Frame&)>;
 
@@ -69,7 +73,11 @@ Result<std::string> write_to(Engine& engine, const Frame& frame) {
   WireReader reader(frame.payload);
   reader(corpus, chunks, last);
   RETURN_IF_ERROR(reader.end());
-  return done(engine.embed_again(corpus, chunks, last));
+  // For minutes, while queries are asked: on a thread whose priority can be low.
+  return std::async(std::launch::async, [&] {
+    ::setpriority(PRIO_PROCESS, 0, embedding_again_priority);
+    return done(engine.embed_again(corpus, chunks, last));
+  }).get();
 }
 
 Handler searching(Engine& engine) {

@@ -1,5 +1,6 @@
 #include "retrieval/child/tool_child.hpp"
 
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -29,6 +30,7 @@ void members(Archive& archive, T& it) { archive(it.needs_sandbox, it.cpu_seconds
 
 constexpr std::int64_t reading_memory_max = std::int64_t{4} << 30;
 constexpr std::int64_t training_memory_max = std::int64_t{16} << 30;
+constexpr int training_priority = 10;   // of nice
 
 Error unreadable(const std::string& what) { return Error(Errc::corrupt, "reading the document apart: " + what); }
 
@@ -64,6 +66,7 @@ Result<std::string> perform(MessageKind kind, const std::string& payload) {
     return to_wire(document);
   }
   if (kind != MessageKind::train) return Error(Errc::corrupt, "no task");
+  ::setpriority(PRIO_PROCESS, 0, training_priority);  // searches and indexing go first
   ASSIGN_OR_RETURN(const auto task, from_wire<TrainTask>(payload));
   const std::vector<std::string_view> texts(task.texts.begin(), task.texts.end());
   ASSIGN_OR_RETURN(const auto model, train_lsa(texts, task.options));
