@@ -286,16 +286,17 @@ struct RecoverOptions {
 void declare_recover(CLI::App& command, RecoverOptions& options) {
   command.add_option("RUN", options.run, "Which");
   command.add_option("--file", options.files,
-                     "ARTIFACT=FILE: a good copy of a damaged artifact; it is taken if its hash fits")
+                     "ARTIFACT=FILE, or an ev:// POINTER=FILE: a good copy of a damaged artifact or document; it is taken if its hash fits")
       ->allow_extra_args(false);
   command.add_option("--why", options.why, "Why it may go on, for the log");
   command.add_flag("--look", options.look, "Only show what is damaged");
 }
 
-// "a7=/tmp/x" or "artifact://r1/a7=/tmp/x", as run.recover takes it.
+// "a7=/tmp/x", "artifact://r1/a7=/tmp/x" or "ev://notes/a#p0?v=3f9=/tmp/x", as run.recover takes it.
 Result<std::string> repair_params(const std::string& run_id, const std::string& word) {
-  const std::size_t equals = word.find('=');
-  if (equals == std::string::npos) return Error(Errc::invalid_argument, "--file takes ARTIFACT=FILE");
+  const std::size_t revision = word.starts_with("ev://") ? word.find("?v=") : std::string::npos;
+  const std::size_t equals = word.find('=', revision == std::string::npos ? 0 : revision + 3);
+  if (equals == std::string::npos) return Error(Errc::invalid_argument, "--file takes ARTIFACT=FILE, or POINTER=FILE");
   ASSIGN_OR_RETURN(const std::string path, absolute_path(word.substr(equals + 1)));
   std::string pointer = word.substr(0, equals);
   if (pointer.find("://") == std::string::npos) pointer = fmt::format("artifact://{}/{}", run_id, pointer);
@@ -342,7 +343,7 @@ Status recover(Session& session, const RecoverOptions& options) {
     out.line(fmt::format("{} is {}; {} pointers that something depends on were checked", run_id,
                          result["status"].string_or(""), result["checked"].source()));
   } else if (result["damage"].size() > 0) {
-    out.line(fmt::format("{} stays halted. Bring a good copy: muniment recover {} --file ARTIFACT=FILE", run_id,
+    out.line(fmt::format("{} stays halted. Bring a good copy: muniment recover {} --file POINTER=FILE", run_id,
                          run_id));
   } else {
     out.line(fmt::format("nothing is missing any more; let it go on: muniment recover {}", run_id));

@@ -111,10 +111,10 @@ Result<Pointer> parse_evidence(Pointer pointer, std::string_view rest) {
     pointer.revision = fragment.substr(version + 3);
     fragment = fragment.substr(0, version);
   }
-  if (pointer.corpus != "run" && !is_fragment(fragment)) return bad_pointer(pointer.text, "a fragment is p<n>, b<start>-<end> or e<run_seq>");
   pointer.fragment = fragment;
-  if (fragment.starts_with('p')) pointer.seq = *parse_count(fragment.substr(1));
   if (pointer.corpus == "run") return parse_event_of_run(std::move(pointer));
+  if (!is_fragment(fragment)) return bad_pointer(pointer.text, "a fragment is p<n>, b<start>-<end> or e<run_seq>");
+  if (fragment.starts_with('p')) pointer.seq = *parse_count(fragment.substr(1));
   return pointer;
 }
 

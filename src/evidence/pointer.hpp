@@ -46,8 +46,9 @@ struct Pointer {
 
   // What it names: "r1/0190…", "0190…", "r1/918".
   std::string name() const;
-  // Without the span: what a file's damage concerns, whichever part of it is pointed at.
-  std::string_view whole() const { return std::string_view(text).substr(0, text.find('#')); }
+  // Without the span: what a file's damage concerns, whichever part of it is pointed at. A passage of a document stands
+  // by itself, with its own hash.
+  std::string_view whole() const { return kind == PointerKind::evidence ? std::string_view(text) : std::string_view(text).substr(0, text.find('#')); }
 };
 
 // "b10-20" → 10, 20

@@ -61,10 +61,10 @@ Result<PostgresProcess> PostgresProcess::launch(const PostgresPlace& place) {
                  "opening " + server_log(place.cluster) + ": " + errno_text(errno));
   }
   ASSIGN_OR_RETURN(const pid_t pid,
-                   spawn({{place.programs + "/postgres", "-D", place.cluster, "-c",
-                           "unix_socket_directories=" + place.socket_folder},
-                          place.user,
-                          log.get()}));
+                   spawn({.argv = {place.programs + "/postgres", "-D", place.cluster, "-c",
+                                   "unix_socket_directories=" + place.socket_folder},
+                          .run_as = place.user,
+                          .output = log.get()}));
   PostgresProcess process;
   process.pid_ = pid;
   process.child_ = true;

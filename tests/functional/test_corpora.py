@@ -246,6 +246,29 @@ class Damage(Corpus):
         retries = self.events(self.run_id, types=["pointer.*", "run.halted"])
         self.assertEqual([event["type"] for event in retries], ["pointer.retried", "pointer.unresolved", "run.halted"])
 
+    def test_a_damaged_document_is_put_right_by_a_copy_and_its_run_goes_on(self) -> None:
+        texts = {name: f"The {name} lock opens at {hour}." for name, hour in (("north", "six"), ("south", "ten"), ("east", "two"))}
+        self.ingest("locks", *({"id": name, "text": text} for name, text in texts.items()))
+        card = self.retrieve("in:locks south", mode="lexical")["cards"][0]["id"]
+        self.ask("claim.record", {"run_id": self.run_id, "text": "it opens at ten", "pointers": [card]})
+        path = self.path_of("locks", "south")
+        path.chmod(0o600)
+        path.write_bytes(path.read_bytes().replace(b"at ten", b"at one"))
+        self.assertEqual(self.resolve(card, run_id=self.run_id)["reason"], "HASH_MISMATCH")
+        found = self.ask("run.recover", {"run_id": self.run_id})
+        self.assertEqual(([damage["pointer"] for damage in found["damage"]], found["resumed"]), ([card], False))
+
+        def repair(text: str) -> dict:
+            copy = self.daemon.folder / "copy"
+            copy.write_text(text)
+            return self.ask("run.recover", {"run_id": self.run_id, "repair": {"pointer": card, "file": str(copy)}})
+        for wrong in (texts["south"] + " ", texts["south"].replace("ten", "one"), ""):
+            with self.refused("invalid_argument"):
+                repair(wrong)
+        self.assertTrue(repair(texts["south"])["resumed"])
+        self.assertTrue(self.resolve(card, run_id=self.run_id)["ok"])
+        self.note(text="it goes on")
+
     def test_an_index_that_is_deleted_comes_back_by_itself_with_equal_answers(self) -> None:
         import shutil
         self.ingest("phoenix", *({"id": f"d{i}", "text": f"Ember {i} glows in the {'dark ' * (i % 4)}oven."} for i in range(40)))

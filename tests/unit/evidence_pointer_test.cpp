@@ -56,7 +56,7 @@ TEST(Pointer, APassageOfAnEventHasANumber) {
   EXPECT_EQ(event_pointer("my.run#e17", std::nullopt, "h"), "ev://run/my.run#e17?v=h");
   EXPECT_FALSE(parse_pointer("ev://run/r1#e17?v=h")->passage);
   for (const char* bad : {"ev://run/r1#e?v=h", "ev://run/r1#e1.?v=h", "ev://run/r1#e1.x?v=h", "ev://run/r1#e1.-1?v=h", "ev://run/r1#e.1?v=h",
-                          "ev://run/r1#p1?v=h", "ev://run/r1#b0-1?v=h", "ev://c/d#e1.2?v=h", "ev://run/-x#e1?v=h"}) {
+                          "ev://run/r1#p1?v=h", "ev://run/r1#pus?v=h", "ev://run/r1#?v=h", "ev://run/r1#b0-1?v=h", "ev://c/d#e1.2?v=h", "ev://run/-x#e1?v=h"}) {
     EXPECT_FALSE(parse_pointer(bad)) << bad;
   }
 }

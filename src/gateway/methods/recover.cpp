@@ -6,10 +6,13 @@
 
 #include <fmt/format.h>
 
+#include "base/file.hpp"
 #include "base/limits.hpp"
+#include "base/memory_file.hpp"
 #include "evidence/halt_journal.hpp"
 #include "evidence/rebuild.hpp"
 #include "gateway/access.hpp"
+#include "gateway/corpora.hpp"
 #include "gateway/methods/methods.hpp"
 #include "gateway/pointing.hpp"
 #include "gateway/services.hpp"
@@ -57,11 +60,35 @@ Result<Survey> survey(Call& call, const store::Run& run) {
   return survey;
 }
 
+// A good copy of a document whose bytes are a span of an artifact: the artifact with that span put right.
+Status repair_document(Call& call, const evidence::Pointer& pointer, const std::string& file) {
+  ASSIGN_OR_RETURN(const auto cited, call.reader->cited({{pointer.corpus, pointer.document, pointer.revision, -1}}));
+  const store::CitedDocument& found = cited.front();
+  if (!found.document || !may_see_corpus(call.caller, found.owner)) return Error(Errc::not_found, "no document " + pointer.text);
+  const store::DocumentRow& row = *found.document;
+  ASSIGN_OR_RETURN(const auto artifact, call.reader->artifact(row.text_artifact()));
+  if (!artifact) return Error(Errc::corrupt, "no artifact " + row.text_artifact().text());
+  if (row.text_artifact_id || row.size_bytes == artifact->size_bytes) return call.services.files.repair(artifact->path, file, artifact->hash);
+  ASSIGN_OR_RETURN(const std::string copy, read_file(file, static_cast<std::size_t>(limits::document_bytes_max)));
+  if (std::ssize(copy) != row.size_bytes) {
+    return Error(Errc::invalid_argument, fmt::format("{} is {} bytes, {} is {}. Nothing was changed.", file, copy.size(), pointer.document, row.size_bytes));
+  }
+  ASSIGN_OR_RETURN(std::string bytes, call.services.files.read(artifact->path, 0, artifact->size_bytes));
+  bytes.replace(static_cast<std::size_t>(row.start_byte), copy.size(), copy);
+  ASSIGN_OR_RETURN(const Fd whole, memory_file("repair", bytes));
+  if (sha256(bytes) != artifact->hash) {
+    return Error(Errc::invalid_argument, fmt::format("{} is not what was ingested, or other documents of its artifact {} are damaged too. Nothing was changed.", file,
+                                                     artifact->artifact_id.text()));
+  }
+  return call.services.files.repair(artifact->path, fmt::format("/proc/self/fd/{}", whole.get()), artifact->hash);
+}
+
 Status repair(Call& call, const json::Value& repair) {
   const std::string text = repair["pointer"].string_or("");
   ASSIGN_OR_RETURN(const evidence::Pointer pointer, evidence::parse_pointer(text));
+  if (pointer.kind == evidence::PointerKind::evidence && pointer.corpus != "run") return repair_document(call, pointer, repair["file"].string_or(""));
   if (pointer.kind != evidence::PointerKind::artifact) {
-    return Error(Errc::invalid_argument, text + " is no artifact: only files can be put back. Manifests and snapshots live in Postgres: restore it from a backup.");
+    return Error(Errc::invalid_argument, text + " is neither an artifact nor a document: only files can be put back. Manifests and snapshots live in Postgres: restore it from a backup.");
   }
   RETURN_IF_ERROR(find_run(call, pointer.run_id));
   ASSIGN_OR_RETURN(const auto row, call.reader->artifact(pointer.id));

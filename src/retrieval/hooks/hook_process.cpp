@@ -14,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include "base/memory_file.hpp"
 #include "base/file.hpp"
 #include "base/limits.hpp"
 #include "base/log.hpp"
@@ -92,14 +93,6 @@ Result<Ends> make_pipe(std::size_t kept_max) {
   return made;
 }
 
-Result<Fd> file_of(std::string_view input) {
-  Fd file(::memfd_create("hook-input", MFD_CLOEXEC));
-  if (!file.open()) return failed_call("memfd_create");
-  RETURN_IF_ERROR(write_all(file.get(), input, "the hook's input"));
-  if (::lseek(file.get(), 0, SEEK_SET) != 0) return failed_call("lseek");
-  return file;
-}
-
 std::vector<std::string> environment() {
   const char* home = std::getenv("HOME");
   return {"PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8", std::string("HOME=") + (home != nullptr ? home : "/")};
@@ -136,7 +129,7 @@ Status attend(const Group& group, Stream& answer, Stream& errors, Deadline deadl
 Result<std::string> run_hook(const HookCommand& command, std::string_view input, Deadline deadline) {
   const Monotonic begin = std::chrono::steady_clock::now();
   deadline = std::min(deadline, begin + command.limit);
-  ASSIGN_OR_RETURN(const Fd given, file_of(input));
+  ASSIGN_OR_RETURN(const Fd given, memory_file("hook-input", input));
   ASSIGN_OR_RETURN(Ends answer, make_pipe(limits::hook_answer_bytes_max));
   ASSIGN_OR_RETURN(Ends errors, make_pipe(logged_bytes_max));
   store::Command start;
