@@ -238,7 +238,9 @@ class Tampered(Archived):
 
     def assert_found(self) -> None:
         report = self.verify(status=1)
-        self.assertEqual({finding["check"] for finding in report["findings"]}, {"body_hash"}, report["findings"][:5])
+        checks = {finding["check"] for finding in report["findings"]}
+        # Where the run's snapshot had been taken by then, it does not follow from its events any more either.
+        self.assertEqual(checks - {"snapshot_fold"}, {"body_hash"}, report["findings"][:5])
         self.assertIn(self.seq, [finding["seq"] for finding in report["findings"]])
 
     def test_a_file_that_is_gone(self) -> None:
