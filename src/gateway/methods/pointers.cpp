@@ -127,7 +127,7 @@ Result<Answer> pointer_validate(Call& call) {
   for (const std::string& pointer : pointers) {
     ASSIGN_OR_RETURN(evidence::Resolution found, resolver.resolve(pointer, evidence::Depth::span));
     found.text.reset();  // whoever wants to read it resolves it
-    bad += found.ok() ? 0 : 1;
+    if (!found.ok()) ++bad;
     write_resolution(out, found, false);
   }
   count_pointers(call.services, pointers.size(), bad, began);
