@@ -145,7 +145,7 @@ std::string_view name_of(PointerKind kind) {
 
 std::string Pointer::name() const {
   const std::size_t scheme_end = text.find("://") + 3;
-  return std::string(whole().substr(scheme_end));
+  return text.substr(scheme_end, text.find('#', scheme_end) - scheme_end);
 }
 
 std::optional<ByteSpan> parse_span(std::string_view fragment) {
