@@ -169,6 +169,15 @@ Status check_command(const ConfigKey& key, const std::vector<std::string>& comma
   return bad_value(key, command.front(), fmt::format("a command has at most {} parts", limits::hook_arguments_max));
 }
 
+bool names_host_and_port(std::string_view value) {
+  const std::size_t colon = value.rfind(':');
+  if (colon == std::string_view::npos || colon == 0) return false;
+  const char* const end = value.data() + value.size();
+  int port = 0;
+  const auto read = std::from_chars(value.data() + colon + 1, end, port);
+  return read.ec == std::errc() && read.ptr == end && port > 0 && port < 65'536;
+}
+
 Status check_text(const ConfigKey& key, std::string_view value, ConfigSource source) {
   if (key.key == "log_level" && value != "error" && value != "warn" && value != "info" &&
       value != "debug") {
@@ -181,6 +190,9 @@ Status check_text(const ConfigKey& key, std::string_view value, ConfigSource sou
   if ((key.key == "embed_url" || key.key == "rerank_url") && value.find('@') != std::string_view::npos) {
     const std::string_view name = key.key.substr(0, key.key.find('_'));
     return Error(Errc::invalid_argument, fmt::format("{0}_url has a user or a password in it. Put the key into a file, and its path into {0}_key_file.", name));
+  }
+  if (key.key == "redis" && !value.empty() && !value.starts_with('/') && !names_host_and_port(value)) {
+    return bad_value(key, value, "give HOST:PORT, or the path of a Unix socket");
   }
   if (key.key == "rerank_url" && !value.empty() && !value.starts_with("http://") && !value.starts_with("https://")) {
     return bad_value(key, value, "give http://… or https://…");

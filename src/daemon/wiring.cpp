@@ -196,9 +196,10 @@ Status Daemon::Parts::open_retrieval(const Config& config) {
   options.search.search_channels = static_cast<std::size_t>(config.search_threads);
   options.search.remote = remote;
   options.retriever.cache_bytes_max = static_cast<std::size_t>(config.query_cache_bytes);
-  options.retriever.hooks = {config.expansion_hook, config.rerank_hook, config.hook_ms, config.rerank_url, config.rerank_key_file, config.rerank_ms};
-  options.shared_cache = {config.redis, config.redis_password_file, config.data + "/keys/cache.key", config.redis_seconds,
-                          fmt::format("{} {} {} {} {}", appender->status().log_id.text(), MUNIMENT_VERSION, config.embed_url, config.embed_model, config.embed_query_prefix)};
+  options.retriever.hooks = {.expansion = config.expansion_hook, .rerank = config.rerank_hook, .hook_ms = config.hook_ms, .rerank_url = config.rerank_url,
+                             .rerank_key_file = config.rerank_key_file, .rerank_ms = config.rerank_ms};
+  options.shared_cache = {.address = config.redis, .password_file = config.redis_password_file, .secret_file = config.data + "/keys/cache.key",
+                          .seconds = config.redis_seconds, .scope = fmt::format("{} {} {} {} {}", appender->status().log_id.text(), MUNIMENT_VERSION, config.embed_url, config.embed_model, config.embed_query_prefix)};
   ASSIGN_OR_RETURN(retrieval, retrieval::Service::start(std::move(options), {clock, *appender, runs, tail, *files}));
   return success();
 }

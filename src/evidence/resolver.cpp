@@ -37,6 +37,16 @@ Status Resolution::file_failed(Error error) {
   return success();
 }
 
+void Resolution::take_passage(std::string bytes, const Hash& hash, std::string where) {
+  const Hash found = sha256(bytes);
+  if (found == hash) {
+    text = std::move(bytes);
+    return;
+  }
+  actual = to_hex(found);
+  fail(Reason::hash_mismatch, std::move(where) + " has other bytes there than were hashed when it came");
+}
+
 Status Resolver::read_ahead(const std::vector<std::string>& pointers) {
   std::vector<Uuid> ids;
   std::vector<Pointer> documents;

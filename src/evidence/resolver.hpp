@@ -48,6 +48,8 @@ struct Resolution {
   // The file cannot be had. But when the daemon is merely short of something, nothing is known of the
   // file, and the error is handed on.
   Status file_failed(Error error);
+  // A passage's bytes as they were read: its text, if they have the hash.
+  void take_passage(std::string bytes, const Hash& hash, std::string where);
   std::string_view type() const { return parsed ? name_of(parsed->kind) : std::string_view(); }
 };
 
@@ -86,7 +88,7 @@ class Resolver {
   Result<store::CitedDocument> cited(const Pointer& pointer);
   Status resolve_document(Resolution& out, bool with_text);
   static void resolve_sample(Resolution& out);
-  Status check_chunk(Resolution& out, const store::CitedDocument& found, bool with_text);
+  Status check_chunk(Resolution& out, const store::CitedDocument& found);
   Status check_bytes(Resolution& out, const store::CitedDocument& found, bool with_text);
   // The run of the pointer, if there is one that the caller may see.
   Result<std::shared_ptr<store::Run>> find_run(std::string_view run_id);

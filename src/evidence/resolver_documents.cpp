@@ -68,7 +68,7 @@ Status Resolver::resolve_document(Resolution& out, bool with_text) {
     return success();
   }
   out.path = found.path;
-  RETURN_IF_ERROR(pointer.fragment.starts_with('p') ? check_chunk(out, found, with_text) : check_bytes(out, found, with_text));
+  RETURN_IF_ERROR(pointer.fragment.starts_with('p') ? check_chunk(out, found) : check_bytes(out, found, with_text));
   const bool stands = sight_.as_of ? was_current(row, *sight_.as_of) : row.current();
   if (!out.ok() || stands) return success();
   out.superseded = true;
@@ -101,7 +101,7 @@ void Resolver::resolve_sample(Resolution& out) {
   out.expected = to_hex(sha256(*out.text));
 }
 
-Status Resolver::check_chunk(Resolution& out, const store::CitedDocument& found, bool) {
+Status Resolver::check_chunk(Resolution& out, const store::CitedDocument& found) {
   const Pointer& pointer = *out.parsed;
   if (!found.chunk) {
     out.fail(Reason::not_found, fmt::format("the document has {} chunks, there is no p{}", found.document->chunks, pointer.seq));
@@ -109,16 +109,10 @@ Status Resolver::check_chunk(Resolution& out, const store::CitedDocument& found,
   }
   const store::ChunkRow& chunk = *found.chunk;
   out.size_bytes = chunk.end_byte - chunk.start_byte;
-  out.expected = to_hex(chunk.hash);
   auto bytes = files_.read(found.path, found.document->text_start() + chunk.start_byte, *out.size_bytes);
+  out.expected = to_hex(chunk.hash);
   if (!bytes) return out.file_failed(std::move(bytes).error());
-  const Hash actual = sha256(*bytes);
-  if (actual == chunk.hash) {
-    out.text = std::move(*bytes);
-    return success();
-  }
-  out.actual = to_hex(actual);
-  out.fail(Reason::hash_mismatch, found.path + " has other bytes there than were ingested");
+  out.take_passage(*std::move(bytes), chunk.hash, found.path);
   return success();
 }
 

@@ -70,13 +70,7 @@ Status Resolver::check_event_passage(Resolution& out, const events::Event& event
   ASSIGN_OR_RETURN(const auto text, reader_.event_text(event));
   auto bytes = text->read(files_, chunk.start_byte, chunk.end_byte);
   if (!bytes) return out.file_failed(std::move(bytes).error());
-  const Hash actual = sha256(*bytes);
-  if (actual == chunk.hash) {
-    out.text = std::move(*bytes);
-    return success();
-  }
-  out.actual = to_hex(actual);
-  out.fail(Reason::hash_mismatch, "the event has another text there than was indexed");
+  out.take_passage(*std::move(bytes), chunk.hash, "the event");
   return success();
 }
 

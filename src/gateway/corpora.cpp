@@ -24,12 +24,6 @@ Result<retrieval::DocumentText> read_text(Call& call, std::string_view bytes, st
   return plain ? retrieval::read_document(bytes, name, mime_type) : retrieval::read_document_apart(bytes, name, mime_type, call.deadline);
 }
 
-std::vector<std::string> strings_of(const json::Value& list) {
-  std::vector<std::string> out;
-  for (const json::Value item : list) out.push_back(item.string_or(""));
-  return out;
-}
-
 std::string mime_type_of(retrieval::Format format) {
   switch (format) {
     case retrieval::Format::text: return "text/plain";

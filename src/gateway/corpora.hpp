@@ -20,9 +20,6 @@ Result<store::CorpusRow> find_corpus(Call& call, std::string_view corpus);
 // Reads a document; what needs a parser for foreign formats is read in a process of its own.
 Result<retrieval::DocumentText> read_text(Call& call, std::string_view bytes, std::string_view name, std::string_view mime_type);
 
-// The strings of a list; empty for what is none.
-std::vector<std::string> strings_of(const json::Value& list);
-
 std::string mime_type_of(retrieval::Format format);
 
 // {"corpus":…, "document":…, "revision":…, …}

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/json.hpp"
+#include "base/json_lists.hpp"
 #include "events/readable_text.hpp"
 #include "evidence/pointer.hpp"
 
@@ -23,12 +24,6 @@ std::vector<std::string> followed_types() {
   std::vector<std::string> types = {"document.*", "source.revoked", "feedback.recorded", "event.redacted", "run.started"};
   types.insert(types.end(), std::begin(events::readable_types), std::end(events::readable_types));
   return types;
-}
-
-std::vector<std::string> strings_of(const json::Value& list) {
-  std::vector<std::string> out;
-  for (const json::Value item : list) out.push_back(item.string_or(""));
-  return out;
 }
 
 // [[start, end, sha256, heading?], …]

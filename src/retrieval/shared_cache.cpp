@@ -51,8 +51,10 @@ class SharedCache::Link {
   static std::unique_ptr<Link> open(const std::string& address, const std::string& password, std::string& why) {
     const std::size_t colon = address.rfind(':');
     const timeval time = patience();
+    int port = 0;
+    if (colon != std::string::npos) std::from_chars(address.data() + colon + 1, address.data() + address.size(), port);
     redisContext* context = address.starts_with('/') ? redisConnectUnixWithTimeout(address.c_str(), time)
-                                                     : redisConnectWithTimeout(address.substr(0, colon).c_str(), std::stoi(address.substr(colon + 1)), time);
+                                                     : redisConnectWithTimeout(address.substr(0, colon).c_str(), port, time);
     auto link = std::unique_ptr<Link>(new Link(context));
     if (context == nullptr || context->err != 0 || redisSetTimeout(context, time) != REDIS_OK) {
       why = context == nullptr ? "out of memory" : context->errstr;
@@ -108,12 +110,6 @@ class SharedCache::Link {
 };
 
 Result<std::unique_ptr<SharedCache>> SharedCache::open(SharedCacheOptions options) {
-  const std::string& address = options.address;
-  int port = 0;
-  const std::size_t colon = address.rfind(':');
-  const char* const end = address.data() + address.size();
-  const bool is_port = colon != std::string::npos && colon > 0 && std::from_chars(address.data() + colon + 1, end, port).ptr == end && port > 0 && port < 65'536;
-  if (!address.starts_with('/') && !is_port) return Error(Errc::invalid_argument, "redis = \"" + address + "\": give HOST:PORT, or the path of a Unix socket");
   ASSIGN_OR_RETURN(std::string secret, read_or_make_secret(options.secret_file));
   std::string password;
   if (!options.password_file.empty()) {

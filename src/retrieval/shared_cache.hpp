@@ -27,7 +27,7 @@ struct SharedCacheOptions {
 
 class SharedCache {
  public:
-  // Errors: invalid_argument (the address), those of the two files. Whether there is a server is not asked.
+  // Errors: those of the two files. Whether there is a server is not asked.
   static Result<std::unique_ptr<SharedCache>> open(SharedCacheOptions options);
   ~SharedCache();
 

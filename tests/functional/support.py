@@ -80,6 +80,11 @@ class Daemon:
         self.wait_healthy()
         return self
 
+    def refused_start(self) -> tuple[int, str]:
+        """It must not come up: its exit status, and what it said."""
+        self.process = self.spawn()
+        return self.process.wait(START_S), self.log_tail()
+
     def wait_healthy(self, timeout_s: float = START_S) -> None:
         end = time.monotonic() + timeout_s
         while True:

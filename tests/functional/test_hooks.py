@@ -13,7 +13,7 @@ import time
 import unittest
 from typing import Any, Callable
 
-from support import BUILD, ROOT, Daemon, DaemonCase, alive, main, wait_until
+from support import ROOT, Daemon, DaemonCase, alive, main, wait_until
 
 EXAMPLES = ROOT / "scripts" / "examples"
 PORTS = {
@@ -344,9 +344,9 @@ class Gone(unittest.TestCase):
     def test_a_command_that_is_no_path_is_refused_at_the_start(self) -> None:
         daemon = Daemon(config='expansion_hook = ["expand.py"]\n')
         self.addCleanup(daemon.destroy)
-        done = subprocess.run([str(BUILD / "munimentd"), "--data", str(daemon.data), *daemon.arguments], capture_output=True, text=True, timeout=60)
-        self.assertEqual(done.returncode, 3)
-        self.assertIn("give the absolute path of a program", done.stderr)
+        status, said = daemon.refused_start()
+        self.assertEqual(status, 3)
+        self.assertIn("give the absolute path of a program", said)
 
 
 class Server(unittest.TestCase):

@@ -348,9 +348,9 @@ class Settings(unittest.TestCase):
     def refused(self, saying: str, **settings: str) -> None:
         daemon = Daemon(config="".join(f"{key} = {json.dumps(value)}\n" for key, value in settings.items()))
         self.addCleanup(daemon.destroy)
-        daemon.process = daemon.spawn()
-        self.assertNotEqual(daemon.process.wait(30), 0)
-        self.assertIn(saying, daemon.log_tail())
+        status, said = daemon.refused_start()
+        self.assertNotEqual(status, 0)
+        self.assertIn(saying, said)
 
     def test_what_cannot_be_right_is_refused_at_the_start(self) -> None:
         self.refused("embed_api", embed_url="http://127.0.0.1:1", embed_api="magic")

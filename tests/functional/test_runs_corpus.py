@@ -5,6 +5,7 @@ import contextlib
 import hashlib
 import json
 import os
+import shutil
 import subprocess
 from random import Random
 from typing import Any, Iterator
@@ -45,6 +46,14 @@ class RunsCorpus(DaemonCase):
         done = subprocess.run([str(self.daemon.build / "muniment"), "--data", str(self.daemon.data), *arguments],
                               capture_output=True, text=True, timeout=120)
         return done.returncode, done.stdout + done.stderr
+
+    def assert_a_new_index_finds(self, query: str, card: dict[str, Any]) -> None:
+        self.daemon.stop()
+        shutil.rmtree(self.daemon.data / "index")
+        self.restart()
+        size = self.call("server.status")["log"]["size"]
+        found = self.call("evidence.retrieve", queries=[{"query": f"run:{self.run_id} {query}"}], min_seq=size - 1, _meta={"deadline_ms": 60_000})
+        self.assertEqual(found["results"][0]["cards"][0]["id"], card["id"])
 
     def assert_tables_follow(self) -> None:
         """The rows are what the log says: by the daemon's rebuild, and by the verifier's own reading."""
@@ -331,12 +340,7 @@ class Runs(RunsCorpus):
     def test_a_rebuilt_index_has_it_all_again(self) -> None:
         self.say("The aardwolf sleeps by day.")
         card = self.cards("aardwolf")[0]
-        self.daemon.stop()
-        subprocess.run(["rm", "-rf", str(self.daemon.data / "index")], check=True)
-        self.restart()
-        size = self.call("server.status")["log"]["size"]
-        found = self.call("evidence.retrieve", queries=[{"query": f"run:{self.run_id} aardwolf"}], min_seq=size - 1, _meta={"deadline_ms": 60_000})
-        self.assertEqual(found["results"][0]["cards"][0]["id"], card["id"])
+        self.assert_a_new_index_finds("aardwolf", card)
         self.say("Another aardwolf wakes.")                 # the daemon knows the run again
         self.assertEqual(len(self.cards("aardwolf")), 2)
 
@@ -451,12 +455,7 @@ class Archived(RunsCorpus):
         self.assertEqual(self.daemon.sql(f"SELECT body IS NULL AND salt IS NOT NULL FROM event WHERE seq = {receipt['seq']}"), [["t"]])
         self.assertEqual(self.resolve(card["id"].replace("?v=", ".0?v="))["text"], "The vaquita is rarely seen.")
         self.assert_tables_follow()
-        self.daemon.stop()
-        subprocess.run(["rm", "-rf", str(self.daemon.data / "index")], check=True)
-        self.restart()
-        size = self.call("server.status")["log"]["size"]
-        found = self.call("evidence.retrieve", queries=[{"query": f"run:{self.run_id} vaquita"}], min_seq=size - 1, _meta={"deadline_ms": 60_000})
-        self.assertEqual(found["results"][0]["cards"][0]["id"], card["id"])
+        self.assert_a_new_index_finds("vaquita", card)
 
 
 class ByDefault(DaemonCase):

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/file.hpp"
+#include "base/json_lists.hpp"
 #include "base/limits.hpp"
 #include "evidence/pointer.hpp"
 #include "gateway/access.hpp"

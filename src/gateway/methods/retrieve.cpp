@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/json_lists.hpp"
 #include "base/limits.hpp"
 #include "base/text.hpp"
 #include "gateway/access.hpp"

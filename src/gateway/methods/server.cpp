@@ -1,4 +1,5 @@
 // What the daemon says of itself. All of these answer when Postgres does not.
+#include <algorithm>
 #include <fmt/format.h>
 
 #include "audit/publisher.hpp"
@@ -90,7 +91,7 @@ Reply status_reply(Services& services, const store::LogStatus& log, const Positi
   write_status(out, services, log);
   out.key("followers").begin_object();
   for (const auto& [name, position] : followers) out.member(name, position);
-  out.member("search", services.retrieval.indexer().next_seq());
+  out.member("search", std::max<std::int64_t>(services.retrieval.indexer().next_seq(), 0));  // it was not asked yet: nothing is known to be in it
   out.end_object().key("degraded").begin_array();
   for (const std::string& text : degraded) out.string(text);
   out.end_array().end_object();
