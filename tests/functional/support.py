@@ -1,6 +1,6 @@
 """A real daemon for a test: started in a folder of its own, stopped, killed, frozen, looked into.
 
-The tests speak to it through clients/python/muniment.py, or through a raw socket where it is the framing
+The tests speak to it through clients/python/muniment, or through a raw socket where it is the framing
 that is tested. Every test class has its own daemon and folder, so that files can run side by side.
 """
 from __future__ import annotations

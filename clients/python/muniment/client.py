@@ -1,4 +1,4 @@
-"""A client of munimentd: Python's standard library, one file, no dependencies.
+"""A client of munimentd: what speaks the protocol; one file, no dependencies.
 
     with muniment.connect("/var/lib/muniment") as m:
         run = m.call("run.start", agent={"name": "demo"})["run_id"]
@@ -80,7 +80,7 @@ class Wire:
         try:
             self._socket.connect(path)
         except OSError as error:
-            self._fail(f"no daemon at {path}: {error.strerror}")
+            self._fail(f"no daemon at {path}: {error.strerror}. Start it: muniment up")
 
     def send(self, method: str, params: Json, body: Optional[BinaryIO] = None) -> int:
         with self._sending:
@@ -195,15 +195,17 @@ class Client:
     def append_all(self, run_id: str, events: list[Json], *, spill: bool = True, **more: Any) -> list[Json]:
         """Appends all of `events` ({type, body, …}) in one commit, or none; returns their receipts."""
         events = [{"event_id": str(uuid.uuid4()), **event} for event in events]
-        return self.again(lambda: self.call("event.append", run_id=run_id, events=events, spill=spill,
-                                            **more))["receipts"]
+        answer = self.again(lambda: self.call("event.append", run_id=run_id, events=events, spill=spill, **more))
+        return list(answer["receipts"])
 
     def put(self, run_id: str, source: Union[bytes, Path, BinaryIO], *,
             mime_type: str = "application/octet-stream", **more: Any) -> Json:
         """Stores bytes, a file (its path) or an open binary file as an artifact. Equal bytes in the same
         step are the same artifact, so this too may be sent again. `more`: step_id, metadata."""
-        opened = isinstance(source, (str, os.PathLike))
-        body = open(source, "rb") if opened else io.BytesIO(source) if isinstance(source, bytes) else source
+        if isinstance(source, (str, os.PathLike)):
+            with open(source, "rb") as file:
+                return self.put(run_id, file, mime_type=mime_type, **more)
+        body = io.BytesIO(source) if isinstance(source, bytes) else source
         start = body.tell()
         params = {"run_id": run_id, "mime_type": mime_type, **more,
                   "body_bytes": body.seek(0, os.SEEK_END) - start}
@@ -212,11 +214,7 @@ class Client:
             body.seek(start)
             return self.finish(self.start("artifact.put", params, body))[0]
 
-        try:
-            return self.again(once)
-        finally:
-            if opened:
-                body.close()
+        return self.again(once)
 
     def get(self, artifact_id: str, offset: int = 0, length: Optional[int] = None) -> bytes:
         """The bytes of an artifact, or a slice of them; a long one comes in several requests."""
@@ -261,7 +259,8 @@ class Subscription:
     def __init__(self, path: str, from_seq: int, filters: Json, until_caught_up: bool, retry_for_s: float):
         self.cursor, self.live = from_seq, False
         self._path, self._filters, self._until_caught_up = path, filters, until_caught_up
-        self._retry_for_s, self._wire = retry_for_s, None
+        self._retry_for_s = retry_for_s
+        self._wire: Optional[Wire] = None
 
     def __iter__(self) -> Iterator[Json]:
         give_up: Optional[float] = None
@@ -294,6 +293,7 @@ class Subscription:
 
 def _checked(message: Json) -> Json:
     if "error" not in message:
-        return message["result"]
+        result: Json = message["result"]
+        return result
     data = message["error"].get("data") or {}
     raise MunimentError(message["error"]["message"], data.get("code", str(message["error"]["code"])), data)
