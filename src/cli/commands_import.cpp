@@ -1,7 +1,9 @@
-// import: traces of other systems, as runs.
+// import: traces of other systems, as runs. What a format means is said by its own file (import_*.hpp);
+// here files are walked, and what went wrong is said for each.
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -10,8 +12,11 @@
 #include "base/sha256.hpp"
 #include "base/text.hpp"
 #include "cli/commands.hpp"
+#include "cli/import_openhands.hpp"
 #include "cli/import_record.hpp"
+#include "cli/import_records.hpp"
 #include "cli/import_swe_agent.hpp"
+#include "cli/import_tau_bench.hpp"
 
 namespace muniment::cli {
 namespace {
@@ -21,58 +26,131 @@ struct ImportOptions {
   std::vector<std::string> files;
 };
 
+using TranslateRecord = Result<ImportedRun> (*)(const json::Value& record);
+
+// A format whose files are read record by record has a translation; the others have an importer of their own.
+struct ImportFormat {
+  std::string_view name;
+  TranslateRecord translate;
+};
+
+constexpr ImportFormat import_formats[] = {
+    {swe_agent_format, nullptr},
+    {openhands_format, translate_openhands},
+    {tau_bench_format, translate_tau_bench},
+};
+
 void declare_import(CLI::App& command, ImportOptions& options) {
-  command.add_option("--format", options.format, "What the files are")
-      ->required()
-      ->check(CLI::IsMember({std::string(swe_agent_format)}));
-  command.add_option("FILE", options.files, "Each becomes a run; the same file twice adds nothing")->required();
+  std::vector<std::string> names;
+  for (const ImportFormat& format : import_formats) names.emplace_back(format.name);
+  command.add_option("--format", options.format, "What the files are")->required()->check(CLI::IsMember(names));
+  command.add_option("FILE", options.files, "Each becomes a run, or one for each record; the same file twice adds nothing")
+      ->required();
 }
 
-Result<std::string> read_source(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text(std::istreambuf_iterator<char>(file), {});
-  if (!file) return Error(Errc::invalid_argument, "cannot be read");
-  return text;
-}
+std::string stem_of(const std::string& path) { return std::filesystem::path(path).stem().string(); }
 
-Status import_file(Session& session, const std::string& path) {
-  ASSIGN_OR_RETURN(const std::string text, read_source(path));
-  const SourceFile source{std::filesystem::path(path).stem().string(), to_hex(sha256(text)), text};
-  const std::string run_id = imported_run_id(source);
-  ASSIGN_OR_RETURN(Client* const client, session.client());
-  ImportRecorder recorder(*client, run_id, source.sha256);
-  RETURN_IF_ERROR(import_swe_agent(source, recorder));
-  const bool added = recorder.events() > 0;
-  if (session.options.json) {
-    json::Writer writer;
-    writer.begin_object().member("file", path).member("run_id", run_id).member("added", added);
-    writer.member("events", static_cast<std::int64_t>(recorder.events()));
-    writer.member("artifacts", static_cast<std::int64_t>(recorder.artifacts())).end_object();
-    session.out().json_line(writer.text());
-  } else {
-    session.out().line(added ? fmt::format("{}  {} events  {} artifacts", run_id, grouped(recorder.events()),
-                                           grouped(recorder.artifacts()))
-                             : run_id + "  was imported already");
+// One invocation: the files, one after the other, and what is printed of them.
+class Importer {
+ public:
+  Importer(Session& session, const ImportFormat& format) : session_(session), format_(format) {}
+
+  // Errors: transient ones, after which the same command goes on where this one broke off.
+  Status import(const std::string& path) {
+    path_ = path;
+    const Status status = format_.translate != nullptr ? import_records() : import_whole();
+    if (status) return success();
+    if (is_transient(status.error().code)) return status;
+    complain(status.error().message);
+    return success();
   }
-  return success();
-}
 
-// A file that cannot be imported is named, and the others are imported all the same.
+  std::size_t failed() const { return failed_; }
+
+ private:
+  void complain(const std::string& message) {
+    ++failed_;
+    fmt::print(stderr, "muniment: {}: {}\n", escape_for_terminal(path_), escape_for_terminal(message));
+  }
+
+  // A file that is one JSON object: it is held in memory.
+  Status import_whole() {
+    std::ifstream file(path_, std::ios::binary);
+    const std::string text(std::istreambuf_iterator<char>(file), {});
+    if (!file) return Error(Errc::invalid_argument, "cannot be read");
+    const SourceFile source{stem_of(path_), to_hex(sha256(text)), text};
+    ASSIGN_OR_RETURN(Client* const client, session_.client());
+    ImportRecorder recorder(*client, imported_run_id(source), source.sha256);
+    if (const Status done = import_swe_agent(source, recorder); !done) return recorder.broke_off(done.error());
+    say(recorder, recorder.events() > 0, 0);
+    return success();
+  }
+
+  // One record after the other: one that is no good is named, and the others are imported all the same.
+  Status import_records() {
+    ASSIGN_OR_RETURN(RecordReader reader, RecordReader::open(path_));
+    Progress progress("import", static_cast<std::uint64_t>(reader.size()));
+    while (reader.goes_on()) {
+      auto record = reader.next();
+      if (!record && !is_transient(record.error().code)) {
+        complain(record.error().message);
+        continue;
+      }
+      if (!record) return std::move(record).error();
+      if (!*record) break;
+      progress.at(static_cast<std::uint64_t>(reader.position()), path_);
+      const Status status = import_record(**record);
+      if (status) continue;
+      if (is_transient(status.error().code)) return status;
+      complain(fmt::format("line {}: {}", (*record)->line, status.error().message));
+    }
+    return success();
+  }
+
+  Status import_record(const TraceRecord& record) {
+    ASSIGN_OR_RETURN(const json::Document document, json::parse(record.text));
+    ASSIGN_OR_RETURN(const ImportedRun run, format_.translate(document.root()));
+    const SourceFile source{fmt::format("{}-{}", stem_of(path_), record.number), to_hex(sha256(record.text)), record.text};
+    ASSIGN_OR_RETURN(Client* const client, session_.client());
+    ImportRecorder recorder(*client, imported_run_id(source), source.sha256);
+    const auto added = record_run(recorder, run, source, format_.name);
+    if (!added) return recorder.broke_off(added.error());
+    say(recorder, *added, record.line);
+    return success();
+  }
+
+  void say(const ImportRecorder& recorder, bool added, std::uint64_t line) {
+    if (session_.options.json) {
+      json::Writer writer;
+      writer.begin_object().member("file", path_).member("run_id", recorder.run_id()).member("added", added);
+      if (line > 0) writer.member("line", static_cast<std::int64_t>(line));
+      writer.member("events", static_cast<std::int64_t>(recorder.events()));
+      writer.member("artifacts", static_cast<std::int64_t>(recorder.artifacts())).end_object();
+      session_.out().json_line(writer.text());
+    } else {
+      session_.out().line(added ? fmt::format("{}  {} events  {} artifacts", recorder.run_id(), grouped(recorder.events()),
+                                              grouped(recorder.artifacts()))
+                                : recorder.run_id() + "  was imported already");
+    }
+  }
+
+  Session& session_;
+  const ImportFormat& format_;
+  std::string path_;
+  std::size_t failed_ = 0;
+};
+
 Status import_files(Session& session, const ImportOptions& options) {
-  std::size_t failed = 0;
+  const auto* const format = std::find_if(std::begin(import_formats), std::end(import_formats),
+                                          [&](const ImportFormat& known) { return known.name == options.format; });
+  Importer importer(session, *format);
   Progress progress("import", options.files.size());
   for (std::size_t i = 0; i < options.files.size(); ++i) {
     progress.at(i, options.files[i]);
-    const Status status = import_file(session, options.files[i]);
-    if (status) continue;
-    if (is_transient(status.error().code)) return status;
-    ++failed;
-    fmt::print(stderr, "muniment: {}: {}\n", escape_for_terminal(options.files[i]),
-               escape_for_terminal(status.error().message));
+    RETURN_IF_ERROR(importer.import(options.files[i]));
   }
-  if (failed == 0) return success();
-  return Error(Errc::invalid_argument,
-               fmt::format("{} of {} files could not be imported", failed, options.files.size()));
+  if (importer.failed() == 0) return success();
+  return Error(Errc::invalid_argument, fmt::format("{} of what was to be imported could not be", importer.failed()));
 }
 
 }  // namespace

@@ -21,8 +21,21 @@ struct ImportedEvent {
   std::string kind;       // with its place, it makes the event's id: "answer", "observation"
   std::string type;
   std::string step_id;    // empty: none
-  std::string body;       // JSON
+  std::string body;       // JSON on one line; of any size where the sink is a recorder, which keeps what is large as artifacts
+  std::string occurred_at = {};  // RFC 3339; empty: the source does not say
 };
+
+// A whole file, or one record of a file that holds several.
+struct SourceFile {
+  std::string name;      // without folder and extension
+  std::string sha256;    // of `text`, hexadecimal
+  std::string_view text;
+};
+
+inline constexpr std::string_view importer_name = "muniment " MUNIMENT_VERSION;
+
+// The id that a source always gets: its name, then the start of its hash.
+std::string imported_run_id(const SourceFile& file);
 
 // The run_seq of what was recorded, first and last, both inclusive; -1: nothing.
 struct RunSpan {

@@ -8,12 +8,12 @@
 #include "base/json.hpp"
 #include "base/limits.hpp"
 #include "base/text.hpp"
+#include "cli/import_events.hpp"
 #include "cli/swe_agent_action.hpp"
 
 namespace muniment::cli {
 namespace {
 
-constexpr std::string_view importer = "muniment " MUNIMENT_VERSION;
 // Not said in a trajectory, and not guessed.
 constexpr std::string_view unknown_model = "unknown";
 
@@ -55,7 +55,7 @@ class Import {
     params.end_object();
     params.member("external_id", preview(file_.name, 1024));
     params.key("import").begin_object().member("format", swe_agent_format);
-    params.member("sha256", file_.sha256).member("importer", importer).end_object();
+    params.member("sha256", file_.sha256).member("importer", importer_name).end_object();
     params.end_object();
     return std::move(params).text();
   }
@@ -383,13 +383,6 @@ class Import {
     }
   }
 
-  // Source files are often indented, and a request is one line.
-  static std::string one_line_json(const json::Value& value) {
-    std::string text(value.source());
-    std::replace_if(text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
-    return text;
-  }
-
   // The same as an event of its own, where there is anything to keep.
   Status add_rest(const std::string& part, const std::string& step, const json::Value& object,
                   const std::vector<std::string>& placed, Placed kind = Placed::strings) {
@@ -425,19 +418,6 @@ class Import {
 };
 
 }  // namespace
-
-std::string imported_run_id(const SourceFile& file) {
-  constexpr std::size_t hash_digits = 12;
-  std::string id;
-  for (char c : file.name) {
-    const bool allowed = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                         c == '.' || c == '_' || c == '-';
-    id.push_back(allowed ? c : '-');
-  }
-  id.resize(std::min(id.size(), limits::run_id_bytes_max - hash_digits - 1));
-  const bool starts_well = !id.empty() && id[0] != '.' && id[0] != '_' && id[0] != '-';
-  return (starts_well ? id : "run" + id) + "-" + file.sha256.substr(0, hash_digits);
-}
 
 Status import_swe_agent(const SourceFile& file, ImportSink& sink) {
   ASSIGN_OR_RETURN(const json::Document document, json::parse(file.text));

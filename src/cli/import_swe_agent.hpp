@@ -16,15 +16,6 @@ namespace muniment::cli {
 
 inline constexpr std::string_view swe_agent_format = "swe-agent";
 
-struct SourceFile {
-  std::string name;      // without folder and extension
-  std::string sha256;    // of `text`, hexadecimal
-  std::string_view text;
-};
-
-// The id that a source always gets: its name, then the start of its hash.
-std::string imported_run_id(const SourceFile& file);
-
 // Errors: invalid_argument where the file is not such a trajectory; else the sink's.
 Status import_swe_agent(const SourceFile& file, ImportSink& sink);
 

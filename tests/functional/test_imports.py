@@ -9,7 +9,7 @@ from typing import Any, Iterator
 
 from support import BUILD, DaemonCase, main, shared_data, wait_until
 
-TRACES = shared_data() / "traces" / "swe-agent"
+TRACES = shared_data() / "traces"
 
 
 def strings(value: object) -> Iterator[str]:
@@ -24,11 +24,14 @@ def strings(value: object) -> Iterator[str]:
 
 
 class Importing(DaemonCase):
+    format = "swe-agent"
+
     def muniment_import(self, *files: pathlib.Path, code: int = 0) -> list[dict[str, Any]]:
-        """One line per file that was imported."""
-        done = subprocess.run([BUILD / "muniment", "--data", self.daemon.data, "--json", "import", "--format", "swe-agent", *files],
+        """One line per run that was imported."""
+        done = subprocess.run([BUILD / "muniment", "--data", self.daemon.data, "--json", "import", "--format", self.format, *files],
                               capture_output=True, text=True, timeout=300)
         self.assertEqual(done.returncode, code, done.stderr)
+        self.said = done.stderr
         return [json.loads(line) for line in done.stdout.splitlines()]
 
     def settled_size(self) -> int:
@@ -44,18 +47,22 @@ class Importing(DaemonCase):
         return sizes[-1]
 
 
-class SweAgent(Importing):
-    """All traces, imported once for the class."""
+class RealTraces:
+    """All traces of a format, imported once for the class."""
 
+    pattern = "*"
     files: list[pathlib.Path] = []
     runs: list[dict[str, Any]] = []
 
     def setUp(self) -> None:
         super().setUp()
         if not self.files:
-            SweAgent.files = sorted(TRACES.rglob("*.traj"))
-            self.assertGreater(len(self.files), 50, f"no traces under {TRACES}")
-            SweAgent.runs = self.muniment_import(*self.files)
+            folder = TRACES / self.format
+            if not folder.exists():
+                self.skipTest(f"no traces at {folder}")
+            type(self).files = sorted(folder.rglob(self.pattern))
+            self.assertGreater(len(self.files), 0, f"no traces under {folder}")
+            type(self).runs = self.muniment_import(*self.files)
 
     def held(self, run_id: str) -> set[bytes]:
         """Every string in a body of the run, and every artifact of it."""
@@ -63,21 +70,11 @@ class SweAgent(Importing):
         self.assertEqual({event["origin"] for event in events if not event["type"].startswith("snapshot.")}, {"imported"}, run_id)
         held = {text.encode() for event in events for text in strings(event["body"])}
         for artifact in self.pages("artifact.list", "artifacts", run_id=run_id):
-            held.add(self.client.get(artifact["artifact_id"]))
+            data = self.client.get(artifact["artifact_id"])
+            held.add(data)
+            if artifact["mime_type"] == "application/json":
+                held.update(text.encode() for text in strings(json.loads(data)))
         return held
-
-    def test_each_is_a_run_of_its_own(self) -> None:
-        self.assertEqual([run["file"] for run in self.runs], [str(path) for path in self.files])
-        self.assertEqual({run["added"] for run in self.runs}, {True})
-        self.assertEqual(len({run["run_id"] for run in self.runs}), len(self.files))
-
-    def test_every_string_of_a_source_is_in_its_own_run(self) -> None:
-        for run in self.runs:
-            held = self.held(run["run_id"])
-            everything = b"\0".join(held)   # which no string of a trace holds
-            missing = [text for text in set(strings(json.loads(pathlib.Path(run["file"]).read_text())))
-                       if text.encode() not in held and text.encode() not in everything]
-            self.assertEqual(missing, [], run["file"])
 
     def test_a_second_import_adds_nothing(self) -> None:
         size = self.settled_size()
@@ -99,6 +96,23 @@ class SweAgent(Importing):
         self.assertGreaterEqual(report["signed_upto"], size - 1)
         self.assertGreaterEqual(report["counts"]["runs"], len(self.files))
 
+
+class SweAgent(RealTraces, Importing):
+    pattern = "*.traj"
+
+    def test_each_is_a_run_of_its_own(self) -> None:
+        self.assertEqual([run["file"] for run in self.runs], [str(path) for path in self.files])
+        self.assertEqual({run["added"] for run in self.runs}, {True})
+        self.assertEqual(len({run["run_id"] for run in self.runs}), len(self.files))
+
+    def test_every_string_of_a_source_is_in_its_own_run(self) -> None:
+        for run in self.runs:
+            held = self.held(run["run_id"])
+            everything = b"\0".join(held)   # which no string of a trace holds
+            missing = [text for text in set(strings(json.loads(pathlib.Path(run["file"]).read_text())))
+                       if text.encode() not in held and text.encode() not in everything]
+            self.assertEqual(missing, [], run["file"])
+
     def test_every_run_rehydrates(self) -> None:
         for run in self.runs:
             state = self.client.rehydrate(run["run_id"])["state"]
@@ -108,16 +122,118 @@ class SweAgent(Importing):
                              state["counts"].get("tool.returned"), run["file"])
 
 
+class Records(RealTraces):
+    """Formats whose files hold many traces."""
+
+    def records(self) -> Iterator[tuple[str, Any]]:
+        for path in self.files:
+            text = path.read_text()
+            for record in (json.loads(text) if text.startswith("[") else [json.loads(line) for line in text.splitlines()]):
+                yield str(path), record
+
+    def test_each_record_is_a_run_of_its_own_and_every_string_is_in_it(self) -> None:
+        records = list(self.records())
+        self.assertEqual([run["file"] for run in self.runs], [path for path, _ in records])
+        self.assertEqual({run["added"] for run in self.runs}, {True})
+        self.assertEqual(len({run["run_id"] for run in self.runs}), len(records))
+        every = max(1, len(records) // 40)   # the unit tests look at all of them
+        for run, (path, record) in list(zip(self.runs, records))[::every]:
+            started = self.client.call("event.get", run_id=run["run_id"], run_seq=0)["event"]["body"]
+            everything = b"\0".join(self.held(run["run_id"])) + b"\0" + json.dumps(started).encode()
+            missing = [text for text in set(strings(self.told(record))) - {"assistant"} if text.encode() not in everything]
+            self.assertEqual(missing, [], f"{path}: {run['run_id']}")
+
+    def told(self, record: Any) -> Any:
+        return record
+
+
+class OpenHands(Records, Importing):
+    format = "openhands"
+
+    def told(self, record: Any) -> Any:
+        """Without the classes of its parts: those are the types of the events."""
+        if isinstance(record, dict):
+            return {key: self.told(value) for key, value in record.items() if key != "class_"}
+        return [self.told(value) for value in record] if isinstance(record, list) else record
+
+
+class TauBench(Records, Importing):
+    format = "tau-bench"
+
+    def told(self, record: Any) -> Any:
+        if "messages_display" not in record:
+            return record
+        return [line.split(": ", 1)[-1] for line in record["messages_display"].splitlines()]
+
+
+class HostileRecords(Importing):
+    format = "tau-bench"
+
+    def write(self, name: str, data: bytes) -> pathlib.Path:
+        path = self.daemon.folder / name
+        path.write_bytes(data)
+        return path
+
+    def test_what_is_wrong_is_named_with_its_line_and_the_rest_is_imported(self) -> None:
+        good = b'{"messages_display":"user: Hello"}\n'
+        bad = [b'{"traj": "\xff"}', b'{"traj": [1]}', b'{"traj":' + b"[" * 100_000, b"plain text", b'{"traj":[],"traj":[]}',
+               b'{"messages_display":"user: \\ud800"}', b'{"other": "format"}', b'{"traj":1e999}']
+        path = self.write("mixed.jsonl", good + b"\n".join(bad) + b"\n" + good + b'{"messages_display":"user: cut')
+        runs = self.muniment_import(path, code=1)[:-1]
+        self.assertEqual([run["line"] for run in runs], [1, 10])
+        for line in (2, 3, 4, 5, 6, 7, 8, 9, 11):
+            self.assertIn(f"line {line}: ", self.said)
+        self.assertEqual(self.said.count("line "), 9, self.said)
+
+    def test_a_list_that_is_cut_gives_what_was_whole(self) -> None:
+        whole = b'[{"messages_display":"user: Hello"},\n{"messages_display":"user: Again"},\n{"messages_display":"us'
+        self.assertEqual([run["line"] for run in self.muniment_import(self.write("cut.json", whole), code=1)[:-1]], [1, 2])
+        self.assertIn("line 3: the file ends inside the record", self.said)
+
+    def test_a_giant_message_is_kept_whole_and_a_run_that_cannot_be_says_that_it_is_a_part(self) -> None:
+        giant = "x" * 3_000_000
+        run = self.muniment_import(self.write("giant.jsonl", json.dumps({"traj": [{"role": "user", "content": giant}]}).encode()))[0]
+        [artifact] = self.pages("artifact.list", "artifacts", run_id=run["run_id"])
+        self.assertEqual(self.client.get(artifact["artifact_id"]), giant.encode())
+        parts = {"role": "user", "content": [{"type": "text", "text": "x" * 100}] * 1_001}   # more than a body may have
+        self.muniment_import(self.write("parts.jsonl", json.dumps({"traj": [parts]}).encode()), code=1)
+        self.assertIn("is imported in part", self.said)
+        [part] = [run for run in self.client.call("run.list")["runs"] if run["run_id"].startswith("parts-")]
+        self.assertEqual((part["status"], part["outcome"]), ("ended", "abandoned"))
+
+    def test_an_import_that_was_killed_is_completed_by_the_next(self) -> None:
+        records = [{"traj": [{"role": "user", "content": f"{n} {i} " + "word " * 200} for i in range(200)]} for n in range(60)]
+        path = self.write("long.jsonl", b"\n".join(json.dumps(record).encode() for record in records))
+        process = subprocess.Popen([BUILD / "muniment", "--data", self.daemon.data, "import", "--format", self.format, path],
+                                   stdout=subprocess.PIPE)
+        assert process.stdout is not None
+        for _ in range(5):
+            process.stdout.readline()
+        process.kill()
+        process.communicate()
+        self.followed()
+        open_before = [run for run in self.client.call("run.list", limit=1000)["runs"]
+                       if run["status"] == "open" and run["run_id"].startswith("long-")]
+        runs = self.muniment_import(path)
+        self.assertEqual(len(runs), 60)
+        self.assertLessEqual(len(open_before), 1)
+        self.assertGreaterEqual(sum(not run["added"] for run in runs), 5)
+        for run in runs[:10]:
+            events = self.events(run["run_id"], limit=1000)
+            self.assertEqual(sum(event["type"] == "message.added" for event in events), 200)
+            self.assertEqual(sum(event["type"] == "run.ended" for event in events), 1)
+
+
 class Refused(Importing):
     def test_a_file_that_is_no_trace_is_named_and_the_others_are_imported(self) -> None:
         bad = self.daemon.folder / "bad.traj"
         bad.write_text("{\"trajectory\": 7")
-        good = min(TRACES.rglob("*.traj"), key=lambda path: path.stat().st_size)
+        good = min((TRACES / "swe-agent").rglob("*.traj"), key=lambda path: path.stat().st_size)
         lines = self.muniment_import(bad, good, code=1)
         self.assertEqual([line["file"] for line in lines if "file" in line], [str(good)])
 
     def test_a_changed_file_is_another_run(self) -> None:
-        good = min(TRACES.rglob("*.traj"), key=lambda path: path.stat().st_size)
+        good = min((TRACES / "swe-agent").rglob("*.traj"), key=lambda path: path.stat().st_size)
         first = self.muniment_import(good)[0]
         other = self.daemon.folder / good.name
         other.write_text(good.read_text() + "\n")

@@ -1,0 +1,275 @@
+// Every format has a golden trace in tests/golden/imports, which shows what its translation makes of it; every body
+// that a translation makes fits its schema; and what the real traces say is found in their events again.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <set>
+
+#include "base/ids.hpp"
+#include "base/json.hpp"
+#include "base/sha256.hpp"
+#include "base/text.hpp"
+#include "cli/import_events.hpp"
+#include "cli/import_openhands.hpp"
+#include "cli/import_records.hpp"
+#include "cli/import_spill.hpp"
+#include "cli/import_tau_bench.hpp"
+#include "events/catalogue.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace muniment::cli {
+namespace {
+
+std::string bytes_of(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+// What the daemon would check of each event.
+void check(const std::vector<ImportedEvent>& events) {
+  std::set<std::string> kinds;
+  for (const ImportedEvent& event : events) {
+    EXPECT_TRUE(kinds.insert(event.kind).second) << "two events have the id of " << event.kind;
+    EXPECT_EQ(event.body.find('\n'), std::string::npos) << event.type;
+    const auto document = json::parse(event.body);
+    ASSERT_TRUE(document.ok()) << event.type << ": " << event.body;
+    EXPECT_TRUE(events::check_client_may_write(event.type).ok()) << event.type;
+    const Status fits = events::check_body(event.type, document->root());
+    EXPECT_TRUE(fits.ok()) << event.type << ": " << (fits ? "" : fits.error().message) << event.body;
+    EXPECT_TRUE(event.step_id.empty() || check_step_id(event.step_id)) << event.step_id;
+  }
+}
+
+std::string shown(const ImportedRun& run, const SourceFile& source, std::string_view format) {
+  std::string text = start_params(run, source, format) + "\n";
+  for (const ImportedEvent& event : run.events) {
+    json::Writer line;
+    line.begin_object().member("kind", event.kind).member("type", event.type);
+    if (!event.step_id.empty()) line.member("step_id", event.step_id);
+    if (!event.occurred_at.empty()) line.member("occurred_at", event.occurred_at);
+    text += line.raw_member("body", event.body).end_object().text() + "\n";
+  }
+  json::Writer end;
+  end.begin_object().member("outcome", run.outcome).member("summary", run.summary);
+  if (!run.claim.empty()) end.member("claim", run.claim).member("submission", run.submission);
+  return text + end.end_object().text() + "\n";
+}
+
+using Translate = Result<ImportedRun> (*)(const json::Value&);
+
+void for_each_record(const std::filesystem::path& path, const std::function<void(const TraceRecord&)>& take) {
+  auto reader = RecordReader::open(path);
+  ASSERT_TRUE(reader.ok());
+  for (;;) {
+    const auto record = reader->next();
+    ASSERT_TRUE(record.ok()) << record.error().message;
+    if (!*record) return;
+    take(**record);
+  }
+}
+
+void expect_golden(const std::string& format, const std::string& trace, Translate translate) {
+  const std::filesystem::path folder = std::filesystem::path(MUNIMENT_GOLDEN) / "imports";
+  std::string text;
+  for_each_record(folder / trace, [&](const TraceRecord& record) {
+    const auto document = json::parse(record.text);
+    ASSERT_TRUE(document.ok());
+    const auto run = translate(document->root());
+    ASSERT_TRUE(run.ok()) << run.error().message;
+    check(run->events);
+    text += shown(*run, {format, to_hex(sha256(record.text)), record.text}, format);
+  });
+  const std::filesystem::path path = folder / (format + ".events.jsonl");
+  if (std::getenv("MUNIMENT_ACCEPT") != nullptr) std::ofstream(path, std::ios::binary) << text;
+  EXPECT_EQ(text, bytes_of(path)) << "run with MUNIMENT_ACCEPT=1 to accept";
+}
+
+TEST(ImportFormats, TheGoldenTraceOfOpenHandsIsTheseEvents) { expect_golden("openhands", "openhands.json", translate_openhands); }
+TEST(ImportFormats, TheGoldenTraceOfTauBenchIsTheseEvents) { expect_golden("tau-bench", "tau-bench.json", translate_tau_bench); }
+
+// The real traces --------------------------------------------------------------------------------------
+
+void collect(const json::Value& value, std::string& out, std::set<std::string>* strings) {
+  if (const auto text = value.as_string()) {
+    out += *text;
+    out += '\0';
+    if (strings != nullptr) strings->insert(*text);
+    // Arguments come as the text of JSON, and are kept as what it says beside it.
+  }
+  for (const json::Value item : value) collect(item, out, strings);
+}
+
+void expect_nothing_lost(const std::filesystem::path& path, Translate translate) {
+  std::size_t runs = 0;
+  for_each_record(path, [&](const TraceRecord& record) {
+    const auto document = json::parse(record.text);
+    ASSERT_TRUE(document.ok());
+    const auto run = translate(document->root());
+    ASSERT_TRUE(run.ok()) << run.error().message;
+    check(run->events);
+    std::string held = run->submission + '\0' + run->external_id + '\0';
+    for (const auto& label : run->labels) held += label.second + '\0';
+    for (const ImportedEvent& event : run->events) {
+      held += event.type + '\0';  // the class of a part is in what it became
+      collect(json::parse(event.body)->root(), held, nullptr);
+    }
+    std::string all;
+    std::set<std::string> strings;
+    collect(document->root(), all, &strings);
+    strings.erase("assistant");  // the role of what became model.answered
+    for (const std::string& text : strings) {
+      if (text.find(": ") != std::string::npos && document->root()["messages_display"]) {
+        std::string_view rest(text);
+        while (const auto line = take_line(rest)) {
+          const std::string_view said = line->substr(std::min(line->size(), line->find(": ") == std::string_view::npos ? 0 : line->find(": ") + 2));
+          EXPECT_NE(held.find(said), std::string::npos) << path << ": lost: " << said.substr(0, 200);
+        }
+      } else if (text.find("_observation") == std::string::npos && text.find("_action") == std::string::npos) {
+        EXPECT_NE(held.find(text), std::string::npos) << path << ": lost: " << text.substr(0, 200);
+      }
+    }
+    ++runs;
+  });
+  EXPECT_GT(runs, 0U) << path;
+}
+
+void expect_nothing_lost_in(const std::string& folder_name, Translate translate) {
+  const char* shared = std::getenv("MUNIMENT_SHARED");
+  const std::filesystem::path folder =
+      std::filesystem::path(shared == nullptr ? "../shared" : shared) / "data/traces" / folder_name;
+  if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no traces at " << folder;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) expect_nothing_lost(entry.path(), translate);
+}
+
+TEST(ImportFormats, EveryStringOfEveryRealOpenHandsTraceIsFound) { expect_nothing_lost_in("openhands", translate_openhands); }
+TEST(ImportFormats, EveryStringOfEveryRealTauBenchTraceIsFound) { expect_nothing_lost_in("tau-bench", translate_tau_bench); }
+
+TEST(ImportFormats, WhatIsNoTraceIsRefused) {
+  for (const char* text : {"{}", "[]", "7", "null", R"({"content":7})", R"({"content":[1]})", R"({"messages":[null]})", R"({"traj":{}})",
+                           R"({"traj":["x"]})", R"({"messages_display":"nobody: hello"})", R"({"messages_display":""})"}) {
+    EXPECT_FALSE(translate_openhands(json::parse(text)->root()).ok()) << text;
+    EXPECT_FALSE(translate_tau_bench(json::parse(text)->root()).ok()) << text;
+  }
+}
+
+TEST(ImportFormats, WhatIsNestedDeeplyIsKeptAsText) {
+  std::string text = R"({"traj":[],"deep":)" + std::string(60, '[') + std::string(60, ']') + "}";
+  const auto run = translate_tau_bench(json::parse(text)->root());
+  ASSERT_TRUE(run.ok());
+  ASSERT_EQ(run->events.size(), 1U);
+  EXPECT_NE(run->events[0].body.find(R"("deep":"[[[[)"), std::string::npos) << run->events[0].body;
+}
+
+// Bodies that no request can carry ---------------------------------------------------------------------
+
+class KeepingSink : public ImportSink {
+ public:
+  Result<bool> start(const std::string&) override { return true; }
+  Result<ImportedArtifact> put(const std::string&, const std::string& mime_type, std::string_view bytes) override {
+    kept.emplace_back(mime_type, bytes);
+    return ImportedArtifact{"0190f3a1-7c00-7abc-8def-0123456789ab", to_hex(sha256(bytes)), static_cast<std::int64_t>(bytes.size())};
+  }
+  Result<std::vector<std::int64_t>> append(std::size_t, const std::vector<ImportedEvent>&) override { return std::vector<std::int64_t>(); }
+  Result<std::string> manifest(std::size_t, const std::string&, const std::string&) override { return std::string(); }
+  Status claim(const std::string&, const std::string&) override { return success(); }
+  Status end(const std::string&, const std::string&) override { return success(); }
+  std::vector<std::pair<std::string, std::string>> kept;
+};
+
+TEST(ShrinkBody, EveryLongTextBecomesAReferenceThatItsSchemaTakes) {
+  const std::string large(300'000, 'x');
+  KeepingSink sink;
+  const std::vector<ImportedEvent> events = {
+      {"a", "message.added", "s", R"({"message_id":"m","role":"user","content":[{"type":"text","content":")" + large + R"("}]})"},
+      {"b", "tool.called", "s", R"({"call_id":"c","name":"n","kind":"function","arguments":{"a":")" + large + R"("}})"},
+      {"c", "error.raised", "s", R"({"error_type":"e","message":")" + large + R"(","x_source":{"a":[")" + large + R"("]}})"},
+      {"d", "x.a.b", "s", R"({"many":[)" + joined(std::vector<std::string>(100'000, "1234"), ",") + "]}"}};
+  for (const ImportedEvent& event : events) {
+    const auto body = shrink_body(sink, "r1", event);
+    ASSERT_TRUE(body.ok()) << body.error().message;
+    EXPECT_LT(body->size(), 10'000U);
+    const Status fits = events::check_body(event.type, json::parse(*body)->root());
+    EXPECT_TRUE(fits.ok()) << event.type << ": " << (fits ? "" : fits.error().message);
+  }
+  ASSERT_EQ(sink.kept.size(), 5U);
+  EXPECT_EQ(sink.kept[0], std::pair(std::string("text/plain"), large));
+  EXPECT_EQ(sink.kept[1].first, "application/json");
+  EXPECT_EQ(sink.kept[2], std::pair(std::string("text/plain"), large));
+}
+
+TEST(ShrinkBody, WhatIsTooLargeEvenSoIsRefused) {
+  KeepingSink sink;
+  const std::string parts = joined(std::vector<std::string>(900, R"({"type":"text","content":")" + std::string(500, 'x') + "\"}"), ",");
+  const auto body = shrink_body(sink, "r1", {"a", "message.added", "", R"({"message_id":"m","role":"user","content":[)" + parts + "]}"});
+  ASSERT_FALSE(body.ok());
+  EXPECT_EQ(body.error().code, Errc::too_large);
+}
+
+// Files, record by record ------------------------------------------------------------------------------
+
+std::vector<std::string> records_of(const std::string& text, std::string* error = nullptr) {
+  test::TemporaryFolder folder;
+  const std::filesystem::path path = std::filesystem::path(folder.path()) / "trace";
+  std::ofstream(path, std::ios::binary) << text;
+  auto reader = RecordReader::open(path);
+  EXPECT_TRUE(reader.ok());
+  std::vector<std::string> records;
+  while (reader->goes_on()) {
+    const auto record = reader->next();
+    if (!record) {
+      if (error != nullptr) *error = record.error().message;
+      continue;
+    }
+    if (!*record) break;
+    EXPECT_EQ((*record)->number, records.size() + 1);
+    EXPECT_EQ(text.substr(static_cast<std::size_t>((*record)->offset), (*record)->text.size()), (*record)->text);
+    records.push_back(std::to_string((*record)->line) + ":" + std::string((*record)->text));
+  }
+  return records;
+}
+
+TEST(RecordReader, ReadsListsLinesAndObjectsOneAfterTheOther) {
+  using Records = std::vector<std::string>;
+  EXPECT_EQ(records_of("[]"), Records());
+  EXPECT_EQ(records_of(""), Records());
+  EXPECT_EQ(records_of(" \n\n"), Records());
+  EXPECT_EQ(records_of("[\n{\"a\":\"]}\\\"\"},\n\n[2], 7 ,\"x,\"]\n"), (Records{"2:{\"a\":\"]}\\\"\"}", "4:[2]", "4:7", "4:\"x,\""}));
+  EXPECT_EQ(records_of("\xef\xbb\xbf{\"a\":1}\n\n{\"b\"\r\nnot json\n{}"), (Records{"1:{\"a\":1}", "3:{\"b\"\r", "4:not json", "5:{}"}));
+  EXPECT_EQ(records_of("{\n\"a\":1\n}\n{\n}"), (Records{"1:{\n\"a\":1\n}", "4:{\n}"}));
+}
+
+TEST(RecordReader, SaysInWhichLineSomethingIsWrong) {
+  const std::pair<const char*, const char*> wrong[] = {
+      {"[{\"a\":1},\n{\"b\":", "line 2: the file ends inside the record that begins here"},
+      {"[{\"a\":1},\n", "line 2: the file ends inside its list"},
+      {"[{\"a\":1}]\n}", "line 2: something follows the list's end"},
+      {"[{\"a\":1},\n\n,{}]", "line 3: a value was expected in the list"},
+      {"{\n\"a\":\"", "line 1: the file ends inside the record that begins here"},
+      {"\n\nhello", "line 3: this is no JSON: neither a list nor an object begins here"},
+      {"{\n}\n]", "line 3: a value was expected"}};
+  for (const auto& [text, message] : wrong) {
+    std::string error;
+    records_of(text, &error);
+    EXPECT_EQ(error, message) << text;
+  }
+}
+
+TEST(RecordReader, RecordsOverPiecesOfTheFileStayWhole) {
+  std::vector<std::string> expected;
+  std::string lines, list = "[";
+  for (std::size_t i = 0; i < 40; ++i) {
+    const std::string record = "{\"n\":\"" + std::string(i * 7'919 % 300'000, 'x') + "\"}";
+    lines += record + "\n";
+    list += (i > 0 ? ",\n" : "") + record;
+    expected.push_back(std::to_string(i + 1) + ":" + record);
+  }
+  EXPECT_EQ(records_of(lines), expected);
+  EXPECT_EQ(records_of(list + "]"), expected);
+}
+
+}  // namespace
+}  // namespace muniment::cli
