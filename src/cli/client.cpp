@@ -68,7 +68,7 @@ Result<Message> Message::parse(std::string line) {
   return message;
 }
 
-Result<Client> Client::connect(const std::string& socket_path) {
+Result<Client> Client::connect(const std::string& socket_path, std::chrono::milliseconds patience) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (socket_path.size() >= sizeof address.sun_path) {
@@ -82,6 +82,8 @@ Result<Client> Client::connect(const std::string& socket_path) {
     return Error(Errc::unavailable, fmt::format("cannot make a socket: {}", std::strerror(errno)));
   }
   Client client(descriptor);
+  const timeval bound{patience.count() / 1000, patience.count() % 1000 * 1000};
+  ::setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &bound, sizeof bound);
   if (::connect(descriptor, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     return Error(errno == EACCES ? Errc::denied : Errc::unavailable,
                  fmt::format("no daemon answers at {}: {}", socket_path, std::strerror(errno)));

@@ -37,8 +37,9 @@ using BodySource = std::function<Result<std::string_view>()>;
 
 class Client {
  public:
+  // `patience` bounds how long connecting, and each piece that is sent, may wait for a daemon that does not read; 0: for ever.
   // Errors: unavailable when nothing listens at `socket_path`.
-  static Result<Client> connect(const std::string& socket_path);
+  static Result<Client> connect(const std::string& socket_path, std::chrono::milliseconds patience = {});
   Client(Client&& other) noexcept;
   Client& operator=(Client&& other) noexcept;
   ~Client();

@@ -48,5 +48,7 @@ void add_archive_command(CLI::App& audit, Session& session);  // audit archive
 void add_redact_command(CLI::App& audit, Session& session);   // audit redact
 void add_witness_command(CLI::App& audit, Session& session);  // audit witness
 void add_exec_command(CLI::App& app, Session& session);       // exec
+void add_record_command(CLI::App& app, Session& session);     // record
+void make_record_command(CLI::App& app, Session& session);    // the same, as a program of its own
 
 }  // namespace muniment::cli

@@ -63,6 +63,7 @@ int run(int argc, char** argv) {
   add_server_commands(app, session);
   add_run_commands(app, session);
   add_exec_command(app, session);
+  add_record_command(app, session);
   add_event_commands(app, session);
   add_artifact_commands(app, session);
   add_ledger_commands(app, session);
