@@ -11,7 +11,9 @@
 
 #include "base/sha256.hpp"
 #include "base/text.hpp"
+#include "cli/claude_code_lines.hpp"
 #include "cli/commands.hpp"
+#include "cli/import_claude_code.hpp"
 #include "cli/import_openhands.hpp"
 #include "cli/import_record.hpp"
 #include "cli/import_records.hpp"
@@ -38,6 +40,7 @@ constexpr ImportFormat import_formats[] = {
     {swe_agent_format, nullptr},
     {openhands_format, translate_openhands},
     {tau_bench_format, translate_tau_bench},
+    {claude_code_format, nullptr},
 };
 
 void declare_import(CLI::App& command, ImportOptions& options) {
@@ -58,7 +61,9 @@ class Importer {
   // Errors: transient ones, after which the same command goes on where this one broke off.
   Status import(const std::string& path) {
     path_ = path;
-    const Status status = format_.translate != nullptr ? import_records() : import_whole();
+    const Status status = format_.translate != nullptr            ? import_records()
+                          : format_.name == claude_code_format ? import_session()
+                                                               : import_whole();
     if (status) return success();
     if (is_transient(status.error().code)) return status;
     complain(status.error().message);
@@ -82,7 +87,7 @@ class Importer {
     ASSIGN_OR_RETURN(Client* const client, session_.client());
     ImportRecorder recorder(*client, imported_run_id(source), source.sha256);
     if (const Status done = import_swe_agent(source, recorder); !done) return recorder.broke_off(done.error());
-    say(recorder, recorder.events() > 0, 0);
+    say({recorder.run_id(), recorder.events() > 0, recorder.events(), recorder.artifacts()}, 0);
     return success();
   }
 
@@ -115,22 +120,48 @@ class Importer {
     ImportRecorder recorder(*client, imported_run_id(source), source.sha256);
     const auto added = record_run(recorder, run, source, format_.name);
     if (!added) return recorder.broke_off(added.error());
-    say(recorder, *added, record.line);
+    say({recorder.run_id(), *added, recorder.events(), recorder.artifacts()}, record.line);
     return success();
   }
 
-  void say(const ImportRecorder& recorder, bool added, std::uint64_t line) {
+  // A session is followed line by line.
+  Status import_session() {
+    ASSIGN_OR_RETURN(Client* const client, session_.client());
+    std::error_code unknown;
+    Progress progress("import", std::filesystem::file_size(path_, unknown));
+    std::int64_t shown = 0;
+    const auto tell = [&](std::int64_t read, std::int64_t size) {
+      if (read - shown <= size / 200) return;
+      shown = read;
+      progress.at(static_cast<std::uint64_t>(read), path_);
+    };
+    ASSIGN_OR_RETURN(const ImportedSession done, import_claude_code(*client, path_, tell));
+    if (done.unreadable > 0) {
+      fmt::print(stderr, "muniment: {}: {} lines are no JSON; they are kept as x.claude_code.unreadable\n",
+                 escape_for_terminal(path_), grouped(done.unreadable));
+    }
+    say({done.run_id, done.added, done.events, done.artifacts}, 0);
+    return success();
+  }
+
+  struct Imported {
+    std::string run_id;
+    bool added = false;
+    std::uint64_t events = 0;
+    std::uint64_t artifacts = 0;
+  };
+
+  void say(const Imported& run, std::uint64_t line) {
     if (session_.options.json) {
       json::Writer writer;
-      writer.begin_object().member("file", path_).member("run_id", recorder.run_id()).member("added", added);
+      writer.begin_object().member("file", path_).member("run_id", run.run_id).member("added", run.added);
       if (line > 0) writer.member("line", static_cast<std::int64_t>(line));
-      writer.member("events", static_cast<std::int64_t>(recorder.events()));
-      writer.member("artifacts", static_cast<std::int64_t>(recorder.artifacts())).end_object();
+      writer.member("events", static_cast<std::int64_t>(run.events));
+      writer.member("artifacts", static_cast<std::int64_t>(run.artifacts)).end_object();
       session_.out().json_line(writer.text());
     } else {
-      session_.out().line(added ? fmt::format("{}  {} events  {} artifacts", recorder.run_id(), grouped(recorder.events()),
-                                              grouped(recorder.artifacts()))
-                                : recorder.run_id() + "  was imported already");
+      session_.out().line(run.added ? fmt::format("{}  {} events  {} artifacts", run.run_id, grouped(run.events), grouped(run.artifacts))
+                                    : run.run_id + "  was imported already");
     }
   }
 

@@ -9,7 +9,7 @@
 namespace muniment::cli {
 namespace {
 
-constexpr std::size_t call_id_bytes_max = 240;  // with room for what tells two of a kind apart
+constexpr std::size_t chat_call_id_bytes_max = 240;  // with room for what tells two of a kind apart
 constexpr std::size_t uri_bytes_max = 4'096;
 
 bool is_role(std::string_view role) {
@@ -17,7 +17,7 @@ bool is_role(std::string_view role) {
 }
 
 // Content that is a text, or a list of texts and links; true when all of it is written.
-bool write_parts(json::Writer& body, const json::Value& content) {
+bool write_chat_parts(json::Writer& body, const json::Value& content) {
   if (const auto text = content.as_string()) {
     write_part(body, "text", *text);
     return true;
@@ -69,7 +69,7 @@ bool are_plain_calls(const json::Value& calls) {
   return true;
 }
 
-std::string text_of(const json::Value& content) {
+std::string chat_text(const json::Value& content) {
   if (const auto text = content.as_string()) return *text;
   std::string all;
   for (const json::Value part : content) all += part["text"].string_or("");
@@ -138,7 +138,7 @@ void ChatTrace::add_answer(const json::Value& message) {
   json::Writer body;
   body.begin_object().member("call_id", call_id).member("status", "ok").member("model", unknown_model);
   body.key("finish_reasons").begin_array().end_array().key("content").begin_array();
-  const bool all = write_parts(body, message["content"]);
+  const bool all = write_chat_parts(body, message["content"]);
   for (const json::Value call : message["tool_calls"]) {
     body.begin_object().member("type", "tool_call").member("name", name_or(call["function"]["name"].string_or(""), "unknown"));
     if (const std::string id = call["id"].string_or(""); !id.empty()) body.member("id", preview(id, 256));
@@ -171,7 +171,7 @@ void ChatTrace::add_call(const json::Value& function, const std::string& source_
 
 std::string ChatTrace::new_call_id(const std::string& source_id) {
   ++calls_;
-  std::string id = source_id.empty() ? fmt::format("tool-{:04}", calls_) : preview(source_id, call_id_bytes_max);
+  std::string id = source_id.empty() ? fmt::format("tool-{:04}", calls_) : preview(source_id, chat_call_id_bytes_max);
   if (!used_ids_.insert(id).second) {
     id += fmt::format("~{}", calls_);
     used_ids_.insert(id);
@@ -192,12 +192,12 @@ std::string ChatTrace::take_pending(const json::Value& message) {
 }
 
 void ChatTrace::add_return(const json::Value& message, const std::string& call_id) {
-  const ToolOutcome outcome = judge_(text_of(message["content"]));
+  const ToolOutcome outcome = judge_(chat_text(message["content"]));
   json::Writer body;
   body.begin_object().member("call_id", call_id).member("status", outcome.status);
   if (outcome.exit_code) body.member("exit_code", *outcome.exit_code);
   body.key("content").begin_array();
-  const bool all = write_parts(body, message["content"]);
+  const bool all = write_chat_parts(body, message["content"]);
   body.end_array();
   write_message_rest(body, message, all, {"role", "content"});
   body.end_object();
@@ -208,7 +208,7 @@ void ChatTrace::add_message(const json::Value& message, const std::string& role)
   json::Writer body;
   body.begin_object().member("message_id", fmt::format("m{}", messages_)).member("role", is_role(role) ? role : "user");
   body.key("content").begin_array();
-  const bool all = write_parts(body, message["content"]);
+  const bool all = write_chat_parts(body, message["content"]);
   body.end_array();
   write_message_rest(body, message, all, {"content", is_role(role) ? "role" : "content"});
   body.end_object();

@@ -10,7 +10,7 @@ namespace {
 
 // A request nests its bodies in six levels of its own.
 constexpr std::size_t raw_levels_max = 48;
-constexpr std::size_t name_bytes_max = 256;
+constexpr std::size_t imported_name_bytes_max = 256;
 constexpr std::size_t goal_bytes_max = 1'000;
 constexpr std::size_t label_text_bytes_max = 256;
 constexpr std::size_t external_id_bytes_max = 1'024;
@@ -84,7 +84,7 @@ void write_part(json::Writer& body, std::string_view type, std::string_view text
 }
 
 std::string name_or(std::string_view name, std::string_view fallback) {
-  return name.empty() ? std::string(fallback) : preview(name, name_bytes_max);
+  return name.empty() ? std::string(fallback) : preview(name, imported_name_bytes_max);
 }
 
 void write_arguments(json::Writer& body, const json::Value& arguments) {

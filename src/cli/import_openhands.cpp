@@ -10,7 +10,7 @@
 namespace muniment::cli {
 namespace {
 
-constexpr std::string_view agent = "openhands";
+constexpr std::string_view openhands_agent = "openhands";
 
 // "[Command finished with exit code 1]", which the runtime writes behind a command's output.
 std::optional<std::int64_t> exit_code_in(std::string_view text) {
@@ -21,7 +21,7 @@ std::optional<std::int64_t> exit_code_in(std::string_view text) {
   return parse_decimal(rest.substr(0, rest.find(']')));
 }
 
-ToolOutcome judge(std::string_view text) {
+ToolOutcome judge_openhands(std::string_view text) {
   constexpr std::string_view heading = "OBSERVATION:\n";
   if (text.starts_with(heading)) text.remove_prefix(heading.size());
   ToolOutcome outcome;
@@ -31,7 +31,7 @@ ToolOutcome judge(std::string_view text) {
 }
 
 // What stands beside the dialogue, as events of its own.
-void add_source(std::vector<ImportedEvent>& events, const json::Value& record, std::initializer_list<std::string_view> placed) {
+void add_openhands_source(std::vector<ImportedEvent>& events, const json::Value& record, std::initializer_list<std::string_view> placed) {
   json::Writer body;
   body.begin_object().member("part", "record");
   if (!write_rest(body, record, placed)) return;
@@ -41,9 +41,9 @@ void add_source(std::vector<ImportedEvent>& events, const json::Value& record, s
 
 // The standardised shape ---------------------------------------------------------------------------
 
-class Standard {
+class StandardTrace {
  public:
-  explicit Standard(std::vector<ImportedEvent>& events) : events_(events) {}
+  explicit StandardTrace(std::vector<ImportedEvent>& events) : events_(events) {}
 
   void add(const json::Value& item) {
     ++items_;
@@ -119,7 +119,7 @@ class Standard {
 
   // An observation answers the action before it.
   void add_return(const json::Value& item) {
-    const ToolOutcome outcome = judge(item["content"].string_or(""));
+    const ToolOutcome outcome = judge_openhands(item["content"].string_or(""));
     json::Writer body;
     body.begin_object().member("call_id", pending_).member("status", outcome.status);
     if (outcome.exit_code) body.member("exit_code", *outcome.exit_code);
@@ -160,9 +160,9 @@ class Standard {
 };
 
 Result<ImportedRun> translate_standard(const json::Value& record) {
-  ImportedRun run{.agent = std::string(agent), .external_id = record["id"].string_or("")};
-  Standard trace(run.events);
-  add_source(run.events, record, {"id", "content"});
+  ImportedRun run{.agent = std::string(openhands_agent), .external_id = record["id"].string_or("")};
+  StandardTrace trace(run.events);
+  add_openhands_source(run.events, record, {"id", "content"});
   for (const json::Value item : record["content"]) {
     if (!item.is(json::Kind::object)) return Error(Errc::invalid_argument, "\"content\" holds something that is no object");
     if (run.goal.empty() && item["source"].string_or("") == "user") run.goal = item["content"].string_or("");
@@ -191,10 +191,10 @@ std::string goal_in(std::string_view text) {
 }
 
 Result<ImportedRun> translate_raw(const json::Value& record) {
-  ImportedRun run{.agent = std::string(agent), .external_id = record["instance_id"].string_or("")};
+  ImportedRun run{.agent = std::string(openhands_agent), .external_id = record["instance_id"].string_or("")};
   if (const std::string name = record["run_id"].string_or(""); !name.empty()) run.labels.emplace_back("run", name);
-  ChatTrace chat(run.events, judge);
-  add_source(run.events, record, {"messages", "test_result", "resolved"});
+  ChatTrace chat(run.events, judge_openhands);
+  add_openhands_source(run.events, record, {"messages", "test_result", "resolved"});
   for (const json::Value message : record["messages"]) {
     if (!message.is(json::Kind::object)) return Error(Errc::invalid_argument, "\"messages\" holds something that is no object");
     if (run.goal.empty() && message["role"].string_or("") == "user") run.goal = goal_in(message["content"].string_or(""));

@@ -8,12 +8,12 @@
 namespace muniment::cli {
 namespace {
 
-constexpr std::size_t piece_bytes = 1 << 20;
+constexpr std::size_t read_piece_bytes = 1 << 20;
 constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
 
-bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
+bool is_white_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
-bool is_blank(std::string_view text) { return std::all_of(text.begin(), text.end(), is_space); }
+bool is_blank_line(std::string_view text) { return std::all_of(text.begin(), text.end(), is_white_space); }
 
 std::uint64_t lines_in(std::string_view text) {
   return static_cast<std::uint64_t>(std::count(text.begin(), text.end(), '\n'));
@@ -61,7 +61,7 @@ Error RecordReader::wrong(Errc code, std::uint64_t line, std::string what) {
 }
 
 Result<bool> RecordReader::more() {
-  std::string piece(piece_bytes, '\0');
+  std::string piece(read_piece_bytes, '\0');
   const std::int64_t offset = base_ + static_cast<std::int64_t>(buffer_.size());
   ASSIGN_OR_RETURN(const std::size_t got, read_into(file_.fd, offset, piece, path_));
   buffer_.append(piece, 0, got);
@@ -78,7 +78,7 @@ void RecordReader::drop_taken() {
 
 Result<bool> RecordReader::at_end() {
   for (;;) {
-    while (at_ < buffer_.size() && is_space(buffer_[at_])) {
+    while (at_ < buffer_.size() && is_white_space(buffer_[at_])) {
       if (buffer_[at_++] == '\n') ++line_;
     }
     if (at_ < buffer_.size()) return false;
@@ -129,7 +129,7 @@ Result<std::size_t> RecordReader::value_end() {
       }
     }
     const char c = buffer_[i];
-    if (!extent.inside() && (is_space(c) || c == ',' || c == ']' || c == '}')) return i;  // a scalar has ended
+    if (!extent.inside() && (is_white_space(c) || c == ',' || c == ']' || c == '}')) return i;  // a scalar has ended
     if (extent.ends_with(c)) return i + 1;
   }
 }
@@ -184,7 +184,7 @@ Result<std::optional<TraceRecord>> RecordReader::next_line() {
     const TraceRecord record{std::string_view(buffer_).substr(at_, end - at_), records_ + 1, line, position()};
     at_ = std::min(end + 1, buffer_.size());
     if (end < buffer_.size()) ++line_;
-    if (is_blank(record.text)) continue;
+    if (is_blank_line(record.text)) continue;
     ++records_;
     return std::optional(record);
   }

@@ -12,9 +12,9 @@ namespace {
 // What is large without a long string in it becomes one artifact of JSON.
 constexpr std::size_t json_bytes_max = 64 * 1024;
 
-class Shrinker {
+class BodyShrinker {
  public:
-  Shrinker(ImportSink& sink, const std::string& run_id, const ImportedEvent& event)
+  BodyShrinker(ImportSink& sink, const std::string& run_id, const ImportedEvent& event)
       : sink_(sink), run_id_(run_id), event_(event) {}
 
   Result<std::string> run() {
@@ -121,7 +121,7 @@ class Shrinker {
 }  // namespace
 
 Result<std::string> shrink_body(ImportSink& sink, const std::string& run_id, const ImportedEvent& event) {
-  return Shrinker(sink, run_id, event).run();
+  return BodyShrinker(sink, run_id, event).run();
 }
 
 }  // namespace muniment::cli

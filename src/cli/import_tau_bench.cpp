@@ -8,10 +8,10 @@
 namespace muniment::cli {
 namespace {
 
-constexpr std::string_view agent = "tau-bench";
-constexpr std::string_view roles[] = {"user", "assistant", "tool", "system"};
+constexpr std::string_view tau_bench_agent = "tau-bench";
+constexpr std::string_view display_roles[] = {"user", "assistant", "tool", "system"};
 
-ToolOutcome judge(std::string_view text) {
+ToolOutcome judge_tau_bench(std::string_view text) {
   ToolOutcome outcome;
   if (text.starts_with("Error")) outcome.status = "error";
   return outcome;
@@ -28,11 +28,11 @@ void add_label(ImportedRun& run, const char* name, const json::Value& value) {
 }
 
 Result<ImportedRun> translate_result(const json::Value& record) {
-  ImportedRun run{.agent = std::string(agent)};
+  ImportedRun run{.agent = std::string(tau_bench_agent)};
   run.goal = record["info"]["task"]["instruction"].string_or("");
   run.external_id = fmt::format("task {} trial {}", word_of(record["task_id"]), word_of(record["trial"]));
   for (const char* name : {"task_id", "trial", "reward"}) add_label(run, name, record[name]);
-  ChatTrace chat(run.events, judge);
+  ChatTrace chat(run.events, judge_tau_bench);
   for (const json::Value message : record["traj"]) {
     if (!message.is(json::Kind::object)) return Error(Errc::invalid_argument, "\"traj\" holds something that is no object");
     chat.add(message);
@@ -51,7 +51,7 @@ Result<ImportedRun> translate_result(const json::Value& record) {
 
 // The role with which a line begins, or nothing.
 std::string_view role_of(std::string_view line) {
-  for (const std::string_view role : roles) {
+  for (const std::string_view role : display_roles) {
     if (line.starts_with(role) && line.substr(role.size()).starts_with(": ")) return role;
   }
   return {};
@@ -60,8 +60,8 @@ std::string_view role_of(std::string_view line) {
 // A message goes to the line before the next one that begins with a role.
 Result<ImportedRun> translate_display(const json::Value& record) {
   const std::string text = record["messages_display"].string_or("");
-  ImportedRun run{.agent = std::string(agent)};
-  ChatTrace chat(run.events, judge);
+  ImportedRun run{.agent = std::string(tau_bench_agent)};
+  ChatTrace chat(run.events, judge_tau_bench);
   std::string_view rest = text;
   std::string_view role = role_of(rest);
   if (role.empty()) return Error(Errc::invalid_argument, "\"messages_display\" does not begin with a role, as in \"user: …\"");

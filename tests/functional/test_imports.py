@@ -7,7 +7,7 @@ import subprocess
 import time
 from typing import Any, Iterator
 
-from support import BUILD, DaemonCase, main, shared_data, wait_until
+from support import BUILD, ROOT, DaemonCase, main, shared_data, wait_until
 
 TRACES = shared_data() / "traces"
 
@@ -164,6 +164,57 @@ class TauBench(Records, Importing):
         if "messages_display" not in record:
             return record
         return [line.split(": ", 1)[-1] for line in record["messages_display"].splitlines()]
+
+
+class ClaudeCode(Importing):
+    format = "claude-code"
+
+    def golden(self) -> pathlib.Path:
+        return ROOT / "tests" / "golden" / "imports" / "claude-code.jsonl"
+
+    def test_a_session_is_a_run_and_its_subagent_a_child_of_it(self) -> None:
+        [run] = self.muniment_import(self.golden())
+        self.assertIn("1 lines are no JSON", self.said)
+        events = self.events(run["run_id"], limit=1000)
+        [started] = [event for event in events if event["type"] == "child.started"]
+        [called] = [event for event in events if event["type"] == "tool.called" and event["body"]["name"] == "Task"]
+        self.assertEqual(started["body"]["call_id"], called["body"]["call_id"])
+        child = self.events(started["body"]["run_id"], limit=1000)
+        self.assertEqual(child[0]["body"]["parent"]["run_id"], run["run_id"])
+        self.assertEqual([event["body"]["outcome"] for event in events + child if event["type"].endswith(".ended") and "outcome" in event["body"]],
+                         ["success", "success", "success"])
+        self.assertEqual({event["origin"] for event in events + child if not event["type"].startswith("snapshot.")}, {"imported"})
+        state = self.client.rehydrate(run["run_id"])["state"]
+        self.assertEqual([call["name"] for call in state["pending"]["calls"]], ["mcp__git__commit"])
+        self.assertEqual([item["text"] for item in state["plan"]], ["Test", "Edit"])
+        size = self.settled_size()
+        self.assertEqual(self.muniment_import(self.golden())[0]["added"], False)
+        self.assertEqual(self.settled_size(), size)
+        self.assertEqual(subprocess.run([BUILD / "muniment-verify", "--data", self.daemon.data, "--unsigned-ok"],
+                                        stdout=subprocess.DEVNULL, timeout=100).returncode, 0)
+
+    def test_every_string_of_a_long_session_is_kept_also_after_a_kill(self) -> None:
+        """Large results, a line that is cut, an image of 2 MB, and an import that is killed once."""
+        lines = [{"type": "user", "sessionId": "s", "uuid": "p", "message": {"role": "user", "content": "Do much."}}]
+        for n in range(3_000):
+            lines.append({"type": "assistant", "uuid": f"a{n}", "message": {"id": f"m{n}", "model": "x", "content": [
+                {"type": "text", "text": f"step {n}"}, {"type": "tool_use", "id": f"t{n}", "name": "Bash", "input": {"command": f"run {n}"}}]}})
+            lines.append({"type": "user", "uuid": f"r{n}", "message": {"content": [
+                {"type": "tool_result", "tool_use_id": f"t{n}", "content": f"result {n} " + "y" * (30_000 if n % 100 == 0 else 100)}]}})
+        lines.append({"type": "user", "message": {"content": [{"type": "image", "source": {"type": "base64", "data": "A" * 2_000_000}}]}})
+        path = self.daemon.folder / "long.jsonl"
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines) + '{"type": "assist')
+        process = subprocess.Popen([BUILD / "muniment", "--data", self.daemon.data, "import", "--format", self.format, path])
+        size = self.call("server.status")["log"]["size"]
+        wait_until(lambda: self.call("server.status")["log"]["size"] > size + 1_000, "something is imported")
+        process.kill()
+        process.wait()
+        [run] = self.muniment_import(path)
+        events = self.events(run["run_id"], limit=1000)
+        counts = {kind: sum(event["type"] == kind for event in events) for kind in ("tool.called", "tool.returned", "run.ended", "x.claude_code.unreadable")}
+        self.assertEqual(counts, {"tool.called": 3_000, "tool.returned": 3_000, "run.ended": 1, "x.claude_code.unreadable": 1})
+        sizes = sorted(artifact["size_bytes"] for artifact in self.pages("artifact.list", "artifacts", run_id=run["run_id"]))
+        self.assertEqual((len(sizes), sizes[-1]), (31, 2_000_000))
 
 
 class HostileRecords(Importing):

@@ -7,12 +7,14 @@
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <map>
 #include <set>
 
 #include "base/ids.hpp"
 #include "base/json.hpp"
 #include "base/sha256.hpp"
 #include "base/text.hpp"
+#include "cli/claude_code_lines.hpp"
 #include "cli/import_events.hpp"
 #include "cli/import_openhands.hpp"
 #include "cli/import_records.hpp"
@@ -90,6 +92,100 @@ void expect_golden(const std::string& format, const std::string& trace, Translat
 
 TEST(ImportFormats, TheGoldenTraceOfOpenHandsIsTheseEvents) { expect_golden("openhands", "openhands.json", translate_openhands); }
 TEST(ImportFormats, TheGoldenTraceOfTauBenchIsTheseEvents) { expect_golden("tau-bench", "tau-bench.json", translate_tau_bench); }
+
+// A session, line by line; `settled`: as a live recording sees it, which waits after every line.
+std::vector<SessionAction> actions_of(std::string_view text, bool settled = false) {
+  ClaudeCodeLines lines;
+  std::vector<SessionAction> actions;
+  std::uint64_t number = 0;
+  while (const auto line = take_line(text)) {
+    lines.take(*line, ++number, actions);
+    if (settled) lines.settle(actions);
+  }
+  if (!text.empty()) lines.take(text, ++number, actions);
+  lines.finish(actions);
+  return actions;
+}
+
+std::string shown(const SessionAction& action) {
+  json::Writer line;
+  line.begin_object();
+  if (!action.child.empty()) line.member("child", action.child);
+  if (action.kind == SessionAction::Kind::start_child) {
+    line.member("starts", action.agent).member("goal", action.goal).member("call_id", action.call_id);
+  } else if (action.kind == SessionAction::Kind::end_child) {
+    line.member("ends", action.outcome);
+  } else {
+    line.member("kind", action.event.kind).member("type", action.event.type);
+    if (!action.event.step_id.empty()) line.member("step_id", action.event.step_id);
+    if (!action.event.occurred_at.empty()) line.member("occurred_at", action.event.occurred_at);
+    line.raw_member("body", action.event.body);
+  }
+  return line.end_object().text();
+}
+
+void check(const std::vector<SessionAction>& actions) {
+  std::map<std::string, std::vector<ImportedEvent>> events;
+  for (const SessionAction& action : actions) {
+    if (action.kind == SessionAction::Kind::event) events[action.child].push_back(action.event);
+  }
+  for (const auto& [child, list] : events) check(list);
+}
+
+TEST(ClaudeCode, TheGoldenSessionIsTheseEvents) {
+  const std::filesystem::path folder = std::filesystem::path(MUNIMENT_GOLDEN) / "imports";
+  const std::vector<SessionAction> actions = actions_of(bytes_of(folder / "claude-code.jsonl"));
+  check(actions);
+  std::string text;
+  for (const SessionAction& action : actions) text += shown(action) + "\n";
+  const std::filesystem::path path = folder / "claude-code.events.jsonl";
+  if (std::getenv("MUNIMENT_ACCEPT") != nullptr) std::ofstream(path, std::ios::binary) << text;
+  EXPECT_EQ(text, bytes_of(path)) << "run with MUNIMENT_ACCEPT=1 to accept";
+}
+
+// A message that is settled between its lines goes on as messages; calls and returns are the same.
+TEST(ClaudeCode, ALiveRecordingSeesTheSameCalls) {
+  const std::string text = bytes_of(std::filesystem::path(MUNIMENT_GOLDEN) / "imports" / "claude-code.jsonl");
+  const std::vector<SessionAction> live = actions_of(text, true);
+  check(live);
+  const auto calls = [](const std::vector<SessionAction>& actions) {
+    std::vector<std::string> out;
+    for (const SessionAction& action : actions) {
+      const std::string& type = action.event.type;
+      if (type == "tool.called" || type == "tool.returned" || type == "message.added" || type == "context.compacted") {
+        if (type == "message.added" && action.event.body.find("\"assistant\"") != std::string::npos) continue;
+        out.push_back(type + " " + action.event.step_id + " " + action.event.body);
+      }
+    }
+    return out;
+  };
+  EXPECT_EQ(calls(live), calls(actions_of(text)));
+  std::size_t answers = 0, models = 0;
+  for (const SessionAction& action : live) {
+    answers += action.event.type == "model.answered";
+    models += action.event.type == "model.called";
+  }
+  EXPECT_EQ(answers, models);
+}
+
+TEST(ClaudeCode, HostileLinesBecomeEventsAllTheSame) {
+  const std::string deep = std::string(70, '[') + std::string(70, ']');
+  const std::string lines[] = {
+      "", "[]", "null", "{", "\xff\xfe", std::string("a\0b", 3), R"({"type":7,"message":[]})", R"({"type":"user","message":{"content":)" + deep + "}}",
+      R"({"type":"assistant","message":{"content":[1,null,"x",{"type":"text","text":7},{"type":"tool_use"},{"type":"tool_use","input":[1]}],"usage":{"input_tokens":-1,"output_tokens":9223372036854775807}}})",
+      R"({"type":"user","isSidechain":true,"parentUuid":"a","uuid":"a","message":{"content":[{"type":"tool_result"},{"type":"tool_result","tool_use_id":""}]}})",
+      R"({"type":"user","isSidechain":true,"parentUuid":"b","uuid":"c","message":{"content":"x"}})",
+      R"({"type":"user","isSidechain":true,"parentUuid":"c","uuid":"b","agentId":"../../etc/\u0001","message":{"content":"x"}})",
+      R"({"type":"system","subtype":"compact_boundary","compactMetadata":{"trigger":"","preTokens":-5}})",
+      R"({"type":"system","subtype":"compact_boundary"})", R"({"type":"A Very-Long type/with.everything and more and more and more and more"})",
+      R"({"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"never","is_error":true,"content":"Permission to use Bash has been denied."}]},"toolUseResult":{"filePath":7,"structuredPatch":1,"file":[]}})"};
+  std::string text;
+  for (const std::string& first : lines) {
+    for (const std::string& second : lines) text += first + "\n" + second + "\n";
+  }
+  check(actions_of(text));
+  check(actions_of(text, true));
+}
 
 // The real traces --------------------------------------------------------------------------------------
 
