@@ -90,11 +90,33 @@ BEGIN
                  external_id = run_row ->> 'external_id', outcome = run_row ->> 'outcome',
                  halt = nullif(run_row -> 'halt', 'null'::jsonb)
     WHERE log_no = wanted_log AND run_no = wanted_run AND run_row IS NOT NULL;
+  PERFORM erase_report(wanted_log, wanted_run, seqs);
   UPDATE event SET salt = NULL, body = NULL
     WHERE log_no = wanted_log AND run_no = wanted_run AND seq = ANY (seqs) AND salt IS NOT NULL;
   PERFORM set_config('muniment.erasing', 'off', true);
 END $$;
 COMMENT ON FUNCTION public.erase_copies(wanted_log smallint, wanted_run bigint, seqs bigint[], artifact_ids uuid[], run_row jsonb) IS 'Takes the bodies of these events and artifacts out of every table, once the log says that it is done';
+CREATE FUNCTION public.erase_report(wanted_log smallint, wanted_run bigint, seqs bigint[]) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+  PERFORM FROM report_run WHERE log_no = wanted_log AND run_no = wanted_run FOR UPDATE;
+  IF NOT EXISTS (SELECT FROM report_span WHERE log_no = wanted_log AND run_no = wanted_run AND (began_seq = ANY (seqs) OR ended_seq = ANY (seqs))) THEN
+    RETURN;
+  END IF;
+  DELETE FROM report_span WHERE log_no = wanted_log AND run_no = wanted_run AND coalesce(began_seq = ANY (seqs), true) AND coalesce(ended_seq = ANY (seqs), true);
+  UPDATE report_span s SET seq = s.ended_seq, began_seq = NULL, began_at = NULL, name = s.answered_by, sort = NULL, via = NULL, attempt = NULL,
+                           step_id = e.step_id, origin = e.origin
+    FROM event e WHERE s.log_no = wanted_log AND s.run_no = wanted_run AND s.began_seq = ANY (seqs) AND e.log_no = wanted_log AND e.seq = s.ended_seq;
+  UPDATE report_span SET ended_seq = NULL, ended_at = NULL, status = NULL, reason = NULL, answered_by = NULL, exit_code = NULL, duration_us = NULL,
+                         first_token_us = NULL, input_tokens = NULL, output_tokens = NULL, cached_input_tokens = NULL, cache_write_tokens = NULL,
+                         reasoning_tokens = NULL, cost = NULL, currency = NULL
+    WHERE log_no = wanted_log AND run_no = wanted_run AND ended_seq = ANY (seqs);
+  UPDATE report_run SET (model_calls, model_errors, tool_calls, tool_errors, steps, commands, command_errors, input_tokens, output_tokens,
+                         cached_input_tokens, reasoning_tokens, cost, currency) = (SELECT s.* FROM report_sums(wanted_log, wanted_run) s)
+    WHERE log_no = wanted_log AND run_no = wanted_run;
+END $$;
+COMMENT ON FUNCTION public.erase_report(wanted_log smallint, wanted_run bigint, seqs bigint[]) IS 'Takes what these events of a run said out of the tables that the follower "report" keeps';
 CREATE FUNCTION public.event_body_stays(type text) RETURNS boolean
     LANGUAGE sql IMMUTABLE
     AS $$
@@ -257,8 +279,28 @@ BEGIN
   RAISE EXCEPTION '% is append-only: % refused', TG_TABLE_NAME, TG_OP
     USING ERRCODE = 'insufficient_privilege', HINT = 'Erase with: muniment audit redact';
 END $$;
+CREATE FUNCTION public.report_micros(began timestamp with time zone, ended timestamp with time zone) RETURNS bigint
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+  SELECT CASE WHEN ended >= began THEN (extract(epoch FROM ended - began) * 1000000)::bigint END
+$$;
+CREATE FUNCTION public.report_sums(wanted_log smallint, wanted_run bigint, OUT model_calls bigint, OUT model_errors bigint, OUT tool_calls bigint, OUT tool_errors bigint, OUT steps bigint, OUT commands bigint, OUT command_errors bigint, OUT input_tokens numeric, OUT output_tokens numeric, OUT cached_input_tokens numeric, OUT reasoning_tokens numeric, OUT cost numeric, OUT currency text) RETURNS record
+    LANGUAGE plpgsql STABLE
+    AS $$
+BEGIN
+  SELECT count(*) FILTER (WHERE s.kind = 'model'), count(*) FILTER (WHERE s.kind = 'model' AND s.status <> 'ok'),
+         count(*) FILTER (WHERE s.kind = 'tool'), count(*) FILTER (WHERE s.kind = 'tool' AND s.status <> 'ok'),
+         count(*) FILTER (WHERE s.kind = 'step'),
+         count(*) FILTER (WHERE s.kind = 'command'), count(*) FILTER (WHERE s.kind = 'command' AND s.status <> 'ok'),
+         coalesce(sum(s.input_tokens), 0), coalesce(sum(s.output_tokens), 0), coalesce(sum(s.cached_input_tokens), 0),
+         coalesce(sum(s.reasoning_tokens), 0), coalesce(sum(s.cost), 0),
+         CASE count(DISTINCT s.currency) WHEN 0 THEN NULL WHEN 1 THEN min(s.currency) ELSE 'mixed' END
+    INTO model_calls, model_errors, tool_calls, tool_errors, steps, commands, command_errors, input_tokens, output_tokens,
+         cached_input_tokens, reasoning_tokens, cost, currency
+    FROM report_span s WHERE s.log_no = wanted_log AND s.run_no = wanted_run;
+END $$;
 CREATE FUNCTION report.sees(run_id text) RETURNS boolean
-    LANGUAGE sql STABLE
+    LANGUAGE sql STABLE PARALLEL SAFE
     AS $$
   SELECT left(run_id, 1) <> '_' AND (coalesce(current_setting('muniment.runs', true), '') = ''
          OR run_id = ANY (string_to_array(current_setting('muniment.runs', true), ',')))
@@ -561,6 +603,294 @@ CREATE TABLE public.pointer (
     CONSTRAINT pointer_run_id_check CHECK ((octet_length(run_id) <= 128))
 );
 COMMENT ON TABLE public.pointer IS 'Derived from the log by the follower "pointer"; rebuilt by: muniment rebuild';
+CREATE TABLE public.report_place (
+    log_no smallint NOT NULL,
+    type text NOT NULL,
+    seq bigint NOT NULL,
+    run_no bigint NOT NULL
+);
+COMMENT ON TABLE public.report_place IS 'Where the events of some types are. Derived from the log by the follower "report"; rebuilt by: muniment rebuild';
+CREATE TABLE public.report_run (
+    log_no smallint NOT NULL,
+    run_no bigint NOT NULL,
+    events bigint NOT NULL,
+    last_seq bigint NOT NULL,
+    last_event_at timestamp with time zone NOT NULL,
+    first_occurred_at timestamp with time zone,
+    last_occurred_at timestamp with time zone,
+    messages bigint NOT NULL,
+    errors bigint NOT NULL,
+    model_calls bigint NOT NULL,
+    model_errors bigint NOT NULL,
+    tool_calls bigint NOT NULL,
+    tool_errors bigint NOT NULL,
+    steps bigint NOT NULL,
+    commands bigint NOT NULL,
+    command_errors bigint NOT NULL,
+    input_tokens numeric NOT NULL,
+    output_tokens numeric NOT NULL,
+    cached_input_tokens numeric NOT NULL,
+    reasoning_tokens numeric NOT NULL,
+    cost numeric NOT NULL,
+    currency text,
+    CONSTRAINT report_run_currency_check CHECK ((octet_length(currency) <= 64)),
+    CONSTRAINT report_run_run_no_check CHECK ((run_no > 0))
+);
+COMMENT ON TABLE public.report_run IS 'What a run comes to. Derived from the log by the follower "report"; rebuilt by: muniment rebuild';
+COMMENT ON COLUMN public.report_run.currency IS 'Of cost; mixed: of several, and then the sum says nothing';
+CREATE TABLE public.report_span (
+    log_no smallint NOT NULL,
+    kind text NOT NULL,
+    seq bigint NOT NULL,
+    run_no bigint NOT NULL,
+    key text NOT NULL,
+    step_id text,
+    origin smallint NOT NULL,
+    began_seq bigint,
+    began_at timestamp with time zone,
+    ended_seq bigint,
+    ended_at timestamp with time zone,
+    name text,
+    sort text,
+    via text,
+    attempt bigint,
+    status text,
+    reason text,
+    answered_by text,
+    exit_code bigint,
+    duration_us bigint,
+    first_token_us bigint,
+    input_tokens bigint,
+    output_tokens bigint,
+    cached_input_tokens bigint,
+    cache_write_tokens bigint,
+    reasoning_tokens bigint,
+    cost numeric,
+    currency text,
+    CONSTRAINT report_span_answered_by_check CHECK ((octet_length(answered_by) <= 1024)),
+    CONSTRAINT report_span_check CHECK ((seq = COALESCE(began_seq, ended_seq))),
+    CONSTRAINT report_span_currency_check CHECK ((octet_length(currency) <= 64)),
+    CONSTRAINT report_span_key_check CHECK (((octet_length(key) >= 1) AND (octet_length(key) <= 1024))),
+    CONSTRAINT report_span_name_check CHECK ((octet_length(name) <= 1024)),
+    CONSTRAINT report_span_origin_check CHECK (((origin >= 1) AND (origin <= 3))),
+    CONSTRAINT report_span_reason_check CHECK ((octet_length(reason) <= 1024)),
+    CONSTRAINT report_span_sort_check CHECK ((octet_length(sort) <= 1024)),
+    CONSTRAINT report_span_status_check CHECK ((octet_length(status) <= 32)),
+    CONSTRAINT report_span_step_id_check CHECK ((octet_length(step_id) <= 200)),
+    CONSTRAINT report_span_via_check CHECK ((octet_length(via) <= 1024))
+)
+PARTITION BY LIST (kind);
+COMMENT ON TABLE public.report_span IS 'Calls, steps, commands and approvals: what begins with one event and ends with another. Derived from the log by the follower "report"; rebuilt by: muniment rebuild';
+COMMENT ON COLUMN public.report_span.key IS 'What the two events share: call_id, step_id or approval_id';
+COMMENT ON COLUMN public.report_span.began_at IS 'By the client or the source, otherwise by the daemon''s clock; NULL where an imported event does not say';
+COMMENT ON COLUMN public.report_span.sort IS 'model: operation; tool: kind; step: kind';
+COMMENT ON COLUMN public.report_span.via IS 'model: provider; tool: server; step: the step around it';
+COMMENT ON COLUMN public.report_span.reason IS 'model: the first finish reason, or the type of the error; others: the type of the error, or the signal';
+CREATE TABLE public.report_span_approval (
+    log_no smallint NOT NULL,
+    kind text NOT NULL,
+    seq bigint NOT NULL,
+    run_no bigint NOT NULL,
+    key text NOT NULL,
+    step_id text,
+    origin smallint NOT NULL,
+    began_seq bigint,
+    began_at timestamp with time zone,
+    ended_seq bigint,
+    ended_at timestamp with time zone,
+    name text,
+    sort text,
+    via text,
+    attempt bigint,
+    status text,
+    reason text,
+    answered_by text,
+    exit_code bigint,
+    duration_us bigint,
+    first_token_us bigint,
+    input_tokens bigint,
+    output_tokens bigint,
+    cached_input_tokens bigint,
+    cache_write_tokens bigint,
+    reasoning_tokens bigint,
+    cost numeric,
+    currency text,
+    CONSTRAINT report_span_answered_by_check CHECK ((octet_length(answered_by) <= 1024)),
+    CONSTRAINT report_span_check CHECK ((seq = COALESCE(began_seq, ended_seq))),
+    CONSTRAINT report_span_currency_check CHECK ((octet_length(currency) <= 64)),
+    CONSTRAINT report_span_key_check CHECK (((octet_length(key) >= 1) AND (octet_length(key) <= 1024))),
+    CONSTRAINT report_span_name_check CHECK ((octet_length(name) <= 1024)),
+    CONSTRAINT report_span_origin_check CHECK (((origin >= 1) AND (origin <= 3))),
+    CONSTRAINT report_span_reason_check CHECK ((octet_length(reason) <= 1024)),
+    CONSTRAINT report_span_sort_check CHECK ((octet_length(sort) <= 1024)),
+    CONSTRAINT report_span_status_check CHECK ((octet_length(status) <= 32)),
+    CONSTRAINT report_span_step_id_check CHECK ((octet_length(step_id) <= 200)),
+    CONSTRAINT report_span_via_check CHECK ((octet_length(via) <= 1024))
+);
+CREATE TABLE public.report_span_command (
+    log_no smallint NOT NULL,
+    kind text NOT NULL,
+    seq bigint NOT NULL,
+    run_no bigint NOT NULL,
+    key text NOT NULL,
+    step_id text,
+    origin smallint NOT NULL,
+    began_seq bigint,
+    began_at timestamp with time zone,
+    ended_seq bigint,
+    ended_at timestamp with time zone,
+    name text,
+    sort text,
+    via text,
+    attempt bigint,
+    status text,
+    reason text,
+    answered_by text,
+    exit_code bigint,
+    duration_us bigint,
+    first_token_us bigint,
+    input_tokens bigint,
+    output_tokens bigint,
+    cached_input_tokens bigint,
+    cache_write_tokens bigint,
+    reasoning_tokens bigint,
+    cost numeric,
+    currency text,
+    CONSTRAINT report_span_answered_by_check CHECK ((octet_length(answered_by) <= 1024)),
+    CONSTRAINT report_span_check CHECK ((seq = COALESCE(began_seq, ended_seq))),
+    CONSTRAINT report_span_currency_check CHECK ((octet_length(currency) <= 64)),
+    CONSTRAINT report_span_key_check CHECK (((octet_length(key) >= 1) AND (octet_length(key) <= 1024))),
+    CONSTRAINT report_span_name_check CHECK ((octet_length(name) <= 1024)),
+    CONSTRAINT report_span_origin_check CHECK (((origin >= 1) AND (origin <= 3))),
+    CONSTRAINT report_span_reason_check CHECK ((octet_length(reason) <= 1024)),
+    CONSTRAINT report_span_sort_check CHECK ((octet_length(sort) <= 1024)),
+    CONSTRAINT report_span_status_check CHECK ((octet_length(status) <= 32)),
+    CONSTRAINT report_span_step_id_check CHECK ((octet_length(step_id) <= 200)),
+    CONSTRAINT report_span_via_check CHECK ((octet_length(via) <= 1024))
+);
+CREATE TABLE public.report_span_model (
+    log_no smallint NOT NULL,
+    kind text NOT NULL,
+    seq bigint NOT NULL,
+    run_no bigint NOT NULL,
+    key text NOT NULL,
+    step_id text,
+    origin smallint NOT NULL,
+    began_seq bigint,
+    began_at timestamp with time zone,
+    ended_seq bigint,
+    ended_at timestamp with time zone,
+    name text,
+    sort text,
+    via text,
+    attempt bigint,
+    status text,
+    reason text,
+    answered_by text,
+    exit_code bigint,
+    duration_us bigint,
+    first_token_us bigint,
+    input_tokens bigint,
+    output_tokens bigint,
+    cached_input_tokens bigint,
+    cache_write_tokens bigint,
+    reasoning_tokens bigint,
+    cost numeric,
+    currency text,
+    CONSTRAINT report_span_answered_by_check CHECK ((octet_length(answered_by) <= 1024)),
+    CONSTRAINT report_span_check CHECK ((seq = COALESCE(began_seq, ended_seq))),
+    CONSTRAINT report_span_currency_check CHECK ((octet_length(currency) <= 64)),
+    CONSTRAINT report_span_key_check CHECK (((octet_length(key) >= 1) AND (octet_length(key) <= 1024))),
+    CONSTRAINT report_span_name_check CHECK ((octet_length(name) <= 1024)),
+    CONSTRAINT report_span_origin_check CHECK (((origin >= 1) AND (origin <= 3))),
+    CONSTRAINT report_span_reason_check CHECK ((octet_length(reason) <= 1024)),
+    CONSTRAINT report_span_sort_check CHECK ((octet_length(sort) <= 1024)),
+    CONSTRAINT report_span_status_check CHECK ((octet_length(status) <= 32)),
+    CONSTRAINT report_span_step_id_check CHECK ((octet_length(step_id) <= 200)),
+    CONSTRAINT report_span_via_check CHECK ((octet_length(via) <= 1024))
+);
+CREATE TABLE public.report_span_step (
+    log_no smallint NOT NULL,
+    kind text NOT NULL,
+    seq bigint NOT NULL,
+    run_no bigint NOT NULL,
+    key text NOT NULL,
+    step_id text,
+    origin smallint NOT NULL,
+    began_seq bigint,
+    began_at timestamp with time zone,
+    ended_seq bigint,
+    ended_at timestamp with time zone,
+    name text,
+    sort text,
+    via text,
+    attempt bigint,
+    status text,
+    reason text,
+    answered_by text,
+    exit_code bigint,
+    duration_us bigint,
+    first_token_us bigint,
+    input_tokens bigint,
+    output_tokens bigint,
+    cached_input_tokens bigint,
+    cache_write_tokens bigint,
+    reasoning_tokens bigint,
+    cost numeric,
+    currency text,
+    CONSTRAINT report_span_answered_by_check CHECK ((octet_length(answered_by) <= 1024)),
+    CONSTRAINT report_span_check CHECK ((seq = COALESCE(began_seq, ended_seq))),
+    CONSTRAINT report_span_currency_check CHECK ((octet_length(currency) <= 64)),
+    CONSTRAINT report_span_key_check CHECK (((octet_length(key) >= 1) AND (octet_length(key) <= 1024))),
+    CONSTRAINT report_span_name_check CHECK ((octet_length(name) <= 1024)),
+    CONSTRAINT report_span_origin_check CHECK (((origin >= 1) AND (origin <= 3))),
+    CONSTRAINT report_span_reason_check CHECK ((octet_length(reason) <= 1024)),
+    CONSTRAINT report_span_sort_check CHECK ((octet_length(sort) <= 1024)),
+    CONSTRAINT report_span_status_check CHECK ((octet_length(status) <= 32)),
+    CONSTRAINT report_span_step_id_check CHECK ((octet_length(step_id) <= 200)),
+    CONSTRAINT report_span_via_check CHECK ((octet_length(via) <= 1024))
+);
+CREATE TABLE public.report_span_tool (
+    log_no smallint NOT NULL,
+    kind text NOT NULL,
+    seq bigint NOT NULL,
+    run_no bigint NOT NULL,
+    key text NOT NULL,
+    step_id text,
+    origin smallint NOT NULL,
+    began_seq bigint,
+    began_at timestamp with time zone,
+    ended_seq bigint,
+    ended_at timestamp with time zone,
+    name text,
+    sort text,
+    via text,
+    attempt bigint,
+    status text,
+    reason text,
+    answered_by text,
+    exit_code bigint,
+    duration_us bigint,
+    first_token_us bigint,
+    input_tokens bigint,
+    output_tokens bigint,
+    cached_input_tokens bigint,
+    cache_write_tokens bigint,
+    reasoning_tokens bigint,
+    cost numeric,
+    currency text,
+    CONSTRAINT report_span_answered_by_check CHECK ((octet_length(answered_by) <= 1024)),
+    CONSTRAINT report_span_check CHECK ((seq = COALESCE(began_seq, ended_seq))),
+    CONSTRAINT report_span_currency_check CHECK ((octet_length(currency) <= 64)),
+    CONSTRAINT report_span_key_check CHECK (((octet_length(key) >= 1) AND (octet_length(key) <= 1024))),
+    CONSTRAINT report_span_name_check CHECK ((octet_length(name) <= 1024)),
+    CONSTRAINT report_span_origin_check CHECK (((origin >= 1) AND (origin <= 3))),
+    CONSTRAINT report_span_reason_check CHECK ((octet_length(reason) <= 1024)),
+    CONSTRAINT report_span_sort_check CHECK ((octet_length(sort) <= 1024)),
+    CONSTRAINT report_span_status_check CHECK ((octet_length(status) <= 32)),
+    CONSTRAINT report_span_step_id_check CHECK ((octet_length(step_id) <= 200)),
+    CONSTRAINT report_span_via_check CHECK ((octet_length(via) <= 1024))
+);
 CREATE TABLE public.run (
     log_no smallint NOT NULL,
     run_no bigint NOT NULL,
@@ -622,6 +952,273 @@ CREATE TABLE public.snapshot (
     CONSTRAINT snapshot_state_hash_check CHECK ((octet_length(state_hash) = 32))
 );
 COMMENT ON TABLE public.snapshot IS 'A run''s state after the event seq. hash = sha256(salt, state), state_hash = sha256(state); event_seq is its snapshot.taken event. state is NULL when the bytes are the artifact, or erased.';
+CREATE VIEW report.approval_report WITH (security_barrier='true') AS
+ SELECT s.log_no,
+    r.run_id,
+    s.step_id,
+    s.key AS approval_id,
+    (b.body ->> 'call_id'::text) AS call_id,
+    (b.body ->> 'question'::text) AS question,
+    ((b.body -> 'options'::text))::jsonb AS options,
+    b.actor AS requested_by,
+        CASE
+            WHEN (s.ended_seq IS NULL) THEN 'pending'::text
+            ELSE (e.body ->> 'decision'::text)
+        END AS decision,
+    (e.body ->> 'by'::text) AS decided_as,
+    e.actor AS decided_by,
+    (e.body ->> 'reason'::text) AS reason,
+    s.began_at AS requested_at,
+    s.ended_at AS decided_at,
+    public.report_micros(s.began_at, s.ended_at) AS duration_us,
+    s.began_seq AS requested_seq,
+    s.ended_seq AS decided_seq
+   FROM (((public.report_span_approval s
+     JOIN public.run r USING (log_no, run_no))
+     LEFT JOIN public.event b ON (((b.log_no = s.log_no) AND (b.seq = s.began_seq))))
+     LEFT JOIN public.event e ON (((e.log_no = s.log_no) AND (e.seq = s.ended_seq))))
+  WHERE report.sees(r.run_id);
+COMMENT ON VIEW report.approval_report IS 'What was asked to be approved, and what was decided';
+COMMENT ON COLUMN report.approval_report.log_no IS 'The log''s number within this database';
+COMMENT ON COLUMN report.approval_report.run_id IS 'The run';
+COMMENT ON COLUMN report.approval_report.step_id IS 'The step within the run';
+COMMENT ON COLUMN report.approval_report.approval_id IS 'What question and decision share';
+COMMENT ON COLUMN report.approval_report.call_id IS 'The call that it is about';
+COMMENT ON COLUMN report.approval_report.question IS 'What was asked; NULL once redacted or archived';
+COMMENT ON COLUMN report.approval_report.options IS 'What could be chosen';
+COMMENT ON COLUMN report.approval_report.requested_by IS 'The identity that asked';
+COMMENT ON COLUMN report.approval_report.decision IS 'What was decided; pending: nothing yet';
+COMMENT ON COLUMN report.approval_report.decided_as IS 'human, model or code, as it says';
+COMMENT ON COLUMN report.approval_report.decided_by IS 'The identity that decided';
+COMMENT ON COLUMN report.approval_report.reason IS 'Why';
+COMMENT ON COLUMN report.approval_report.requested_at IS 'When it was asked';
+COMMENT ON COLUMN report.approval_report.decided_at IS 'When it was decided';
+COMMENT ON COLUMN report.approval_report.duration_us IS 'How long it waited, in microseconds';
+COMMENT ON COLUMN report.approval_report.requested_seq IS 'Its approval.requested';
+COMMENT ON COLUMN report.approval_report.decided_seq IS 'Its approval.decided';
+CREATE VIEW report.artifact_report WITH (security_barrier='true') AS
+ SELECT a.log_no,
+    a.run_id,
+    a.step_id,
+    a.artifact_id,
+    a.path,
+    a.mime_type,
+    a.size_bytes,
+    a.hash,
+    (a.hash = repeat('0'::text, 64)) AS erased,
+    a.metadata,
+    a.created_at,
+    (ARRAY['observed'::text, 'reported'::text, 'imported'::text])[( SELECT e.origin
+           FROM public.event e
+          WHERE ((e.log_no = a.log_no) AND (e.seq = a.seq)))] AS origin,
+    a.seq
+   FROM (public.artifact a
+     JOIN public.run r USING (log_no, run_id))
+  WHERE report.sees(r.run_id);
+COMMENT ON VIEW report.artifact_report IS 'The files of runs';
+COMMENT ON COLUMN report.artifact_report.log_no IS 'The log''s number within this database';
+COMMENT ON COLUMN report.artifact_report.run_id IS 'The run';
+COMMENT ON COLUMN report.artifact_report.step_id IS 'The step within the run';
+COMMENT ON COLUMN report.artifact_report.artifact_id IS 'Its id';
+COMMENT ON COLUMN report.artifact_report.path IS 'Its file, under the artifact root';
+COMMENT ON COLUMN report.artifact_report.mime_type IS 'What it is';
+COMMENT ON COLUMN report.artifact_report.size_bytes IS 'How many bytes';
+COMMENT ON COLUMN report.artifact_report.hash IS 'SHA-256 of them; zeros once erased';
+COMMENT ON COLUMN report.artifact_report.erased IS 'Its bytes were erased';
+COMMENT ON COLUMN report.artifact_report.metadata IS 'What was said of it when it was stored';
+COMMENT ON COLUMN report.artifact_report.created_at IS 'When it was stored';
+COMMENT ON COLUMN report.artifact_report.origin IS 'Who vouches for it: observed, reported or imported';
+COMMENT ON COLUMN report.artifact_report.seq IS 'Its artifact.stored';
+CREATE VIEW report.audit_report WITH (security_barrier='true') AS
+ SELECT p.log_no,
+    r.run_id,
+    p.seq,
+    e.recorded_at,
+    p.type,
+    e.actor,
+    COALESCE((e.body ->> 'pointer'::text), (e.body ->> 'artifact_id'::text), (e.body ->> 'seq'::text), (e.body ->> 'budget'::text), (e.body ->> 'partition'::text), (e.body ->> 'new_key'::text)) AS about,
+    COALESCE((e.body ->> 'reason'::text), (e.body ->> 'why'::text), (e.body ->> 'detail'::text)) AS reason,
+    COALESCE((e.body ->> 'verdict'::text), (e.body ->> 'code'::text), (e.body ->> 'kind'::text)) AS verdict,
+    (e.body ->> 'legal_basis'::text) AS legal_basis,
+    ((e.body ->> 'upto'::text))::bigint AS upto
+   FROM ((public.report_place p
+     LEFT JOIN public.run r USING (log_no, run_no))
+     JOIN public.event e USING (log_no, seq))
+  WHERE (
+        CASE p.run_no
+            WHEN 0 THEN ((split_part(p.type, '.'::text, 1) = ANY (ARRAY['log'::text, 'key'::text, 'clock'::text])) AND (COALESCE(current_setting('muniment.runs'::text, true), ''::text) = ''::text))
+            ELSE report.sees(r.run_id)
+        END AND (p.type = ANY (ARRAY['event.redacted'::text, 'artifact.redacted'::text, 'run.halted'::text, 'run.resumed'::text, 'pointer.unresolved'::text, 'violation.detected'::text, 'budget.exceeded'::text, 'log.started'::text, 'log.stopped'::text, 'log.verified'::text, 'log.exported'::text, 'log.restored'::text, 'log.archived'::text, 'key.rotated'::text, 'clock.stepped'::text])));
+COMMENT ON VIEW report.audit_report IS 'What an auditor asks about: erasures, halts and what came after, pointers that did not resolve, violations, verifications, keys, starts and stops. What concerns the whole log is shown to those who see all runs';
+COMMENT ON COLUMN report.audit_report.log_no IS 'The log''s number within this database';
+COMMENT ON COLUMN report.audit_report.run_id IS 'The run; NULL where it concerns the whole log';
+COMMENT ON COLUMN report.audit_report.seq IS 'Position of its event in the log';
+COMMENT ON COLUMN report.audit_report.recorded_at IS 'The daemon''s clock when it was appended';
+COMMENT ON COLUMN report.audit_report.type IS 'What happened';
+COMMENT ON COLUMN report.audit_report.actor IS 'The authenticated identity that appended it';
+COMMENT ON COLUMN report.audit_report.about IS 'What it is about: a pointer, an artifact, an event, a budget, a partition, a key';
+COMMENT ON COLUMN report.audit_report.reason IS 'Why, in words';
+COMMENT ON COLUMN report.audit_report.verdict IS 'The verdict of a verification, the code of a halt, the kind of a violation';
+COMMENT ON COLUMN report.audit_report.legal_basis IS 'Of an erasure: what requires it';
+COMMENT ON COLUMN report.audit_report.upto IS 'Of a verification: the last event that it saw';
+CREATE VIEW report.claim_report WITH (security_barrier='true') AS
+ SELECT c.log_no,
+    c.run_id,
+    c.step_id,
+    c.claim_id,
+    c.text,
+    c.status,
+    c.pointers,
+    jsonb_array_length(c.pointers) AS pointer_count,
+    ( SELECT count(*) AS count
+           FROM public.evidence_link l
+          WHERE ((l.claim_id = c.claim_id) AND (l.relation = 'supports'::text))) AS supporting,
+    ( SELECT count(*) AS count
+           FROM public.evidence_link l
+          WHERE ((l.claim_id = c.claim_id) AND (l.relation = 'refutes'::text))) AS refuting,
+    c.created_at AS recorded_at,
+    c.seq
+   FROM (public.claim c
+     JOIN public.run r USING (log_no, run_id))
+  WHERE report.sees(r.run_id);
+COMMENT ON VIEW report.claim_report IS 'What runs claim, and what speaks for and against it';
+COMMENT ON COLUMN report.claim_report.log_no IS 'The log''s number within this database';
+COMMENT ON COLUMN report.claim_report.run_id IS 'The run';
+COMMENT ON COLUMN report.claim_report.step_id IS 'The step within the run';
+COMMENT ON COLUMN report.claim_report.claim_id IS 'Its id';
+COMMENT ON COLUMN report.claim_report.text IS 'What is claimed; empty once redacted';
+COMMENT ON COLUMN report.claim_report.status IS 'open, or what was decided';
+COMMENT ON COLUMN report.claim_report.pointers IS 'What it rests on';
+COMMENT ON COLUMN report.claim_report.pointer_count IS 'How many pointers that is';
+COMMENT ON COLUMN report.claim_report.supporting IS 'Evidence for it';
+COMMENT ON COLUMN report.claim_report.refuting IS 'Evidence against it';
+COMMENT ON COLUMN report.claim_report.recorded_at IS 'The daemon''s clock when it was appended';
+COMMENT ON COLUMN report.claim_report.seq IS 'Its claim.recorded';
+CREATE VIEW report.command_report WITH (security_barrier='true') AS
+ SELECT s.log_no,
+    r.run_id,
+    s.step_id,
+    s.key AS call_id,
+    ((b.body -> 'argv'::text))::jsonb AS argv,
+    (b.body ->> 'cwd'::text) AS cwd,
+    (ARRAY['observed'::text, 'reported'::text, 'imported'::text])[s.origin] AS origin,
+    COALESCE(s.status, 'pending'::text) AS status,
+    s.exit_code,
+    s.reason AS signal,
+    s.began_at AS started_at,
+    s.ended_at,
+    COALESCE(s.duration_us, public.report_micros(s.began_at, s.ended_at)) AS duration_us,
+    ((e.body #>> '{stdout,size_bytes}'::text[]))::bigint AS stdout_bytes,
+    ((e.body #>> '{stdout,artifact_id}'::text[]))::uuid AS stdout_artifact_id,
+    ((e.body #>> '{stderr,size_bytes}'::text[]))::bigint AS stderr_bytes,
+    ((e.body #>> '{stderr,artifact_id}'::text[]))::uuid AS stderr_artifact_id,
+    (b.body ->> 'tree_digest'::text) AS tree_before,
+    (e.body ->> 'tree_digest'::text) AS tree_after,
+    s.began_seq AS started_seq,
+    s.ended_seq
+   FROM (((public.report_span_command s
+     JOIN public.run r USING (log_no, run_no))
+     LEFT JOIN public.event b ON (((b.log_no = s.log_no) AND (b.seq = s.began_seq))))
+     LEFT JOIN public.event e ON (((e.log_no = s.log_no) AND (e.seq = s.ended_seq))))
+  WHERE report.sees(r.run_id);
+COMMENT ON VIEW report.command_report IS 'Commands that muniment exec ran';
+COMMENT ON COLUMN report.command_report.log_no IS 'The log''s number within this database';
+COMMENT ON COLUMN report.command_report.run_id IS 'The run';
+COMMENT ON COLUMN report.command_report.step_id IS 'The step within the run';
+COMMENT ON COLUMN report.command_report.call_id IS 'The id of the call';
+COMMENT ON COLUMN report.command_report.argv IS 'The command and its arguments; NULL once redacted or archived';
+COMMENT ON COLUMN report.command_report.cwd IS 'Where it ran';
+COMMENT ON COLUMN report.command_report.origin IS 'Who vouches for it: observed, reported or imported';
+COMMENT ON COLUMN report.command_report.status IS 'ok, error, interrupted; pending: it has no end yet';
+COMMENT ON COLUMN report.command_report.exit_code IS 'What it exited with';
+COMMENT ON COLUMN report.command_report.signal IS 'The signal that ended it';
+COMMENT ON COLUMN report.command_report.started_at IS 'When it began';
+COMMENT ON COLUMN report.command_report.ended_at IS 'When it ended';
+COMMENT ON COLUMN report.command_report.duration_us IS 'How long it took, in microseconds: as its end says, otherwise from beginning to end';
+COMMENT ON COLUMN report.command_report.stdout_bytes IS 'Bytes that it wrote to standard output';
+COMMENT ON COLUMN report.command_report.stdout_artifact_id IS 'The artifact that holds them';
+COMMENT ON COLUMN report.command_report.stderr_bytes IS 'Bytes that it wrote to standard error';
+COMMENT ON COLUMN report.command_report.stderr_artifact_id IS 'The artifact that holds them';
+COMMENT ON COLUMN report.command_report.tree_before IS 'Digest of the working tree before it';
+COMMENT ON COLUMN report.command_report.tree_after IS 'Digest of the working tree after it';
+COMMENT ON COLUMN report.command_report.started_seq IS 'Its command.started';
+COMMENT ON COLUMN report.command_report.ended_seq IS 'Its command.ended';
+CREATE VIEW report.error_report WITH (security_barrier='true') AS
+ SELECT x.log_no,
+    x.run_id,
+    x.step_id,
+    x.seq,
+    x.recorded_at,
+    (ARRAY['observed'::text, 'reported'::text, 'imported'::text])[x.origin_no] AS origin,
+    x.kind,
+    x.name,
+    x.call_id,
+    x.status,
+    x.error_type,
+    x.message,
+    x.exit_code,
+    x.retryable
+   FROM ( SELECT p.log_no,
+            r.run_id,
+            e.step_id,
+            p.seq,
+            e.recorded_at,
+            e.origin AS origin_no,
+                CASE p.type
+                    WHEN 'run.halted'::text THEN 'halt'::text
+                    ELSE 'raised'::text
+                END AS kind,
+            NULL::text AS name,
+            (e.body ->> 'call_id'::text) AS call_id,
+            'error'::text AS status,
+            COALESCE((e.body ->> 'error_type'::text), (e.body ->> 'code'::text)) AS error_type,
+            COALESCE((e.body ->> 'message'::text), (e.body ->> 'reason'::text)) AS message,
+            NULL::bigint AS exit_code,
+            ((e.body ->> 'retryable'::text))::boolean AS retryable
+           FROM ((public.report_place p
+             JOIN public.run r USING (log_no, run_no))
+             JOIN public.event e USING (log_no, seq))
+          WHERE (report.sees(r.run_id) AND (p.type = ANY (ARRAY['error.raised'::text, 'run.halted'::text])))
+        UNION ALL
+         SELECT s.log_no,
+            r.run_id,
+                CASE s.kind
+                    WHEN 'step'::text THEN s.key
+                    ELSE s.step_id
+                END AS step_id,
+            s.ended_seq,
+            e.recorded_at,
+            s.origin,
+            s.kind,
+            s.name,
+                CASE
+                    WHEN (s.kind <> 'step'::text) THEN s.key
+                    ELSE NULL::text
+                END AS "case",
+            s.status,
+            s.reason,
+            (e.body #>> '{error,message}'::text[]),
+            s.exit_code,
+            NULL::boolean
+           FROM ((public.report_span s
+             JOIN public.run r USING (log_no, run_no))
+             JOIN public.event e ON (((e.log_no = s.log_no) AND (e.seq = s.ended_seq))))
+          WHERE (report.sees(r.run_id) AND (s.status <> 'ok'::text))) x;
+COMMENT ON VIEW report.error_report IS 'Everything that went wrong in runs: errors that were raised, calls, steps and commands that failed, and halts';
+COMMENT ON COLUMN report.error_report.log_no IS 'The log''s number within this database';
+COMMENT ON COLUMN report.error_report.run_id IS 'The run';
+COMMENT ON COLUMN report.error_report.step_id IS 'The step within the run';
+COMMENT ON COLUMN report.error_report.seq IS 'Position of its event in the log';
+COMMENT ON COLUMN report.error_report.recorded_at IS 'The daemon''s clock when it was appended';
+COMMENT ON COLUMN report.error_report.origin IS 'Who vouches for it: observed, reported or imported';
+COMMENT ON COLUMN report.error_report.kind IS 'raised, halt, or what failed: model, tool, step, command';
+COMMENT ON COLUMN report.error_report.name IS 'The model, tool or step';
+COMMENT ON COLUMN report.error_report.call_id IS 'The call, if it was one';
+COMMENT ON COLUMN report.error_report.status IS 'How it ended: error, denied, timeout, cancelled, interrupted';
+COMMENT ON COLUMN report.error_report.error_type IS 'The type of the error, the signal, or the code of the halt';
+COMMENT ON COLUMN report.error_report.message IS 'What it says, from the log; NULL once redacted or archived';
+COMMENT ON COLUMN report.error_report.exit_code IS 'Of a command or a tool that is one';
+COMMENT ON COLUMN report.error_report.retryable IS 'Whether it may work another time, as it says';
 CREATE VIEW report.event_log WITH (security_barrier='true') AS
  SELECT e.log_no,
     e.seq,
@@ -657,6 +1254,467 @@ COMMENT ON COLUMN report.event_log.event_id IS 'The client''s id of it, unique w
 COMMENT ON COLUMN report.event_log.redacted IS 'The body was erased; its hash stands';
 COMMENT ON COLUMN report.event_log.body IS 'What it says; NULL once redacted or archived';
 COMMENT ON COLUMN report.event_log.archived IS 'The body is in the archive: event.get and event.list of the daemon have it';
+CREATE VIEW report.feedback_report WITH (security_barrier='true') AS
+ SELECT p.log_no,
+    r.run_id,
+    e.step_id,
+    p.seq,
+    e.recorded_at,
+    e.actor,
+    (e.body ->> 'target'::text) AS target,
+    (e.body ->> 'name'::text) AS name,
+    ((e.body -> 'value'::text))::jsonb AS value,
+        CASE
+            WHEN (json_typeof((e.body -> 'value'::text)) = 'number'::text) THEN ((e.body ->> 'value'::text))::numeric
+            ELSE NULL::numeric
+        END AS score,
+    (e.body ->> 'by'::text) AS given_by,
+    (e.body ->> 'comment'::text) AS comment
+   FROM ((public.report_place p
+     JOIN public.run r USING (log_no, run_no))
+     JOIN public.event e USING (log_no, seq))
+  WHERE (report.sees(r.run_id) AND (p.type = 'feedback.recorded'::text));
+COMMENT ON VIEW report.feedback_report IS 'Scores that were given to runs, events and passages';
+COMMENT ON COLUMN report.feedback_report.log_no IS 'The log''s number within this database';
+COMMENT ON COLUMN report.feedback_report.run_id IS 'The run';
+COMMENT ON COLUMN report.feedback_report.step_id IS 'The step within the run';
+COMMENT ON COLUMN report.feedback_report.seq IS 'Position of its event in the log';
+COMMENT ON COLUMN report.feedback_report.recorded_at IS 'The daemon''s clock when it was appended';
+COMMENT ON COLUMN report.feedback_report.actor IS 'The authenticated identity that appended it';
+COMMENT ON COLUMN report.feedback_report.target IS 'What it is about, as a pointer; NULL once redacted';
+COMMENT ON COLUMN report.feedback_report.name IS 'What is scored';
+COMMENT ON COLUMN report.feedback_report.value IS 'The score, as it was given';
+COMMENT ON COLUMN report.feedback_report.score IS 'The score, where it is a number';
+COMMENT ON COLUMN report.feedback_report.given_by IS 'human, model or code, as it says';
+COMMENT ON COLUMN report.feedback_report.comment IS 'Why';
+CREATE VIEW report.file_report WITH (security_barrier='true') AS
+ SELECT p.log_no,
+    r.run_id,
+    e.step_id,
+    p.seq,
+    e.recorded_at,
+    e.occurred_at,
+    (ARRAY['observed'::text, 'reported'::text, 'imported'::text])[e.origin] AS origin,
+    e.actor,
+    (e.body ->> 'path'::text) AS path,
+        CASE p.type
+            WHEN 'file.read'::text THEN 'read'::text
+            ELSE (e.body ->> 'change'::text)
+        END AS change,
+    (e.body ->> 'from_path'::text) AS from_path,
+    COALESCE((e.body ->> 'before_hash'::text), (e.body ->> 'hash'::text)) AS before_hash,
+    (e.body ->> 'after_hash'::text) AS after_hash,
+    (e.body ->> 'call_id'::text) AS call_id
+   FROM ((public.report_place p
+     JOIN public.run r USING (log_no, run_no))
+     JOIN public.event e USING (log_no, seq))
+  WHERE (report.sees(r.run_id) AND (p.type = ANY (ARRAY['file.read'::text, 'file.changed'::text])));
+COMMENT ON VIEW report.file_report IS 'What runs say they read from and did to files';
+COMMENT ON COLUMN report.file_report.log_no IS 'The log''s number within this database';
+COMMENT ON COLUMN report.file_report.run_id IS 'The run';
+COMMENT ON COLUMN report.file_report.step_id IS 'The step within the run';
+COMMENT ON COLUMN report.file_report.seq IS 'Position of its event in the log';
+COMMENT ON COLUMN report.file_report.recorded_at IS 'The daemon''s clock when it was appended';
+COMMENT ON COLUMN report.file_report.occurred_at IS 'The client''s or the source''s time; never trusted for order';
+COMMENT ON COLUMN report.file_report.origin IS 'Who vouches for it: observed, reported or imported';
+COMMENT ON COLUMN report.file_report.actor IS 'The authenticated identity that appended it';
+COMMENT ON COLUMN report.file_report.path IS 'The file; NULL once redacted or archived';
+COMMENT ON COLUMN report.file_report.change IS 'read, created, modified, renamed or deleted';
+COMMENT ON COLUMN report.file_report.from_path IS 'Where a renamed file was before';
+COMMENT ON COLUMN report.file_report.before_hash IS 'SHA-256 of its bytes before, or as they were read';
+COMMENT ON COLUMN report.file_report.after_hash IS 'SHA-256 of its bytes after';
+COMMENT ON COLUMN report.file_report.call_id IS 'The call that did it';
+CREATE VIEW report.model_call WITH (security_barrier='true') AS
+ SELECT s.log_no,
+    r.run_id,
+    s.step_id,
+    s.key AS call_id,
+    s.name AS model,
+    s.answered_by AS answered_model,
+    s.via AS provider,
+    s.sort AS operation,
+    (ARRAY['observed'::text, 'reported'::text, 'imported'::text])[s.origin] AS origin,
+    s.attempt,
+    COALESCE(s.status, 'pending'::text) AS status,
+        CASE
+            WHEN (s.status = 'ok'::text) THEN s.reason
+            ELSE NULL::text
+        END AS finish_reason,
+        CASE
+            WHEN (s.status <> 'ok'::text) THEN s.reason
+            ELSE NULL::text
+        END AS error_type,
+    s.began_at AS called_at,
+    s.ended_at AS answered_at,
+    COALESCE(s.duration_us, public.report_micros(s.began_at, s.ended_at)) AS duration_us,
+    s.first_token_us,
+    s.input_tokens,
+    s.output_tokens,
+    s.cached_input_tokens,
+    s.cache_write_tokens,
+    s.reasoning_tokens,
+    s.cost,
+    s.currency,
+    s.began_seq AS called_seq,
+    s.ended_seq AS answered_seq
+   FROM (public.report_span_model s
+     JOIN public.run r USING (log_no, run_no))
+  WHERE report.sees(r.run_id);
+COMMENT ON VIEW report.model_call IS 'Calls of models, each with its answer';
+COMMENT ON COLUMN report.model_call.log_no IS 'The log''s number within this database';
+COMMENT ON COLUMN report.model_call.run_id IS 'The run';
+COMMENT ON COLUMN report.model_call.step_id IS 'The step within the run';
+COMMENT ON COLUMN report.model_call.call_id IS 'The id of the call';
+COMMENT ON COLUMN report.model_call.model IS 'The model that was asked for';
+COMMENT ON COLUMN report.model_call.answered_model IS 'The model that says it answered';
+COMMENT ON COLUMN report.model_call.provider IS 'Whose model it is';
+COMMENT ON COLUMN report.model_call.operation IS 'chat, embeddings, …';
+COMMENT ON COLUMN report.model_call.origin IS 'Who vouches for it: observed, reported or imported';
+COMMENT ON COLUMN report.model_call.attempt IS 'Which try of the call it is, from 1';
+COMMENT ON COLUMN report.model_call.status IS 'ok, error, denied, timeout, cancelled, interrupted; pending: it has no end yet';
+COMMENT ON COLUMN report.model_call.finish_reason IS 'Why it stopped writing; the first, where there are several';
+COMMENT ON COLUMN report.model_call.error_type IS 'The type of the error, where it failed';
+COMMENT ON COLUMN report.model_call.called_at IS 'When it was called; NULL where an imported event does not say';
+COMMENT ON COLUMN report.model_call.answered_at IS 'When it answered';
+COMMENT ON COLUMN report.model_call.duration_us IS 'How long it took, in microseconds: as its end says, otherwise from beginning to end';
+COMMENT ON COLUMN report.model_call.first_token_us IS 'Until its first token, in microseconds';
+COMMENT ON COLUMN report.model_call.input_tokens IS 'Tokens read';
+COMMENT ON COLUMN report.model_call.output_tokens IS 'Tokens written';
+COMMENT ON COLUMN report.model_call.cached_input_tokens IS 'Of the tokens read, those from the provider''s cache';
+COMMENT ON COLUMN report.model_call.cache_write_tokens IS 'Tokens written to the provider''s cache';
+COMMENT ON COLUMN report.model_call.reasoning_tokens IS 'Of the tokens written, those spent on reasoning';
+COMMENT ON COLUMN report.model_call.cost IS 'What it cost';
+COMMENT ON COLUMN report.model_call.currency IS 'Of cost';
+COMMENT ON COLUMN report.model_call.called_seq IS 'Its model.called';
+COMMENT ON COLUMN report.model_call.answered_seq IS 'Its model.answered';
+CREATE VIEW report.retrieval_report WITH (security_barrier='true') AS
+ SELECT p.log_no,
+    r.run_id,
+    e.step_id,
+    p.seq,
+    e.recorded_at,
+    e.actor,
+    (e.body #>> '{queries,0,query}'::text[]) AS query,
+    json_array_length((e.body -> 'queries'::text)) AS queries,
+    ((e.body -> 'corpora'::text))::jsonb AS corpora,
+    (e.body ->> 'profile'::text) AS profile,
+    json_array_length((e.body -> 'cards'::text)) AS cards,
+    ((e.body #>> '{cards,0,score}'::text[]))::double precision AS best_score,
+    ((e.body -> 'degraded'::text))::jsonb AS degraded,
+    (e.body ->> 'cache'::text) AS cache,
+    ((e.body ->> 'watermark'::text))::bigint AS watermark,
+    ((e.body ->> 'duration_us'::text))::bigint AS duration_us
+   FROM ((public.report_place p
+     JOIN public.run r USING (log_no, run_no))
+     JOIN public.event e USING (log_no, seq))
+  WHERE (report.sees(r.run_id) AND (p.type = 'retrieval.answered'::text));
+COMMENT ON VIEW report.retrieval_report IS 'What runs asked of corpora, and what they were shown';
+COMMENT ON COLUMN report.retrieval_report.log_no IS 'The log''s number within this database';
+COMMENT ON COLUMN report.retrieval_report.run_id IS 'The run';
+COMMENT ON COLUMN report.retrieval_report.step_id IS 'The step within the run';
+COMMENT ON COLUMN report.retrieval_report.seq IS 'Position of its event in the log';
+COMMENT ON COLUMN report.retrieval_report.recorded_at IS 'The daemon''s clock when it was appended';
+COMMENT ON COLUMN report.retrieval_report.actor IS 'The authenticated identity that appended it';
+COMMENT ON COLUMN report.retrieval_report.query IS 'The question, or the first of several; NULL once redacted or archived';
+COMMENT ON COLUMN report.retrieval_report.queries IS 'How many questions';
+COMMENT ON COLUMN report.retrieval_report.corpora IS 'Where was looked';
+COMMENT ON COLUMN report.retrieval_report.profile IS 'How was looked';
+COMMENT ON COLUMN report.retrieval_report.cards IS 'How many passages were shown';
+COMMENT ON COLUMN report.retrieval_report.best_score IS 'The score of the best';
+COMMENT ON COLUMN report.retrieval_report.degraded IS 'What could not be used';
+COMMENT ON COLUMN report.retrieval_report.cache IS 'Whether the answer was kept from before';
+COMMENT ON COLUMN report.retrieval_report.watermark IS 'The event up to which documents were known';
+COMMENT ON COLUMN report.retrieval_report.duration_us IS 'How long it took, in microseconds';
+CREATE VIEW report.run_report WITH (security_barrier='true') AS
+ SELECT r.log_no,
+    r.run_id,
+    r.run_no,
+    r.status,
+    r.outcome,
+    (ARRAY['observed'::text, 'reported'::text, 'imported'::text])[r.origin] AS origin,
+    r.agent,
+    r.owner,
+    r.goal,
+    r.labels,
+    r.parent AS parent_run_id,
+    r.external_id,
+    r.started_at,
+    r.ended_at,
+    c.last_event_at,
+    c.first_occurred_at,
+    c.last_occurred_at,
+        CASE
+            WHEN (r.origin = 3) THEN (c.last_occurred_at - c.first_occurred_at)
+            ELSE (COALESCE(r.ended_at, c.last_event_at) - r.started_at)
+        END AS duration,
+    COALESCE(c.events, (0)::bigint) AS events,
+    r.first_seq,
+    c.last_seq,
+    COALESCE(c.steps, (0)::bigint) AS steps,
+    COALESCE(c.messages, (0)::bigint) AS messages,
+    COALESCE(c.model_calls, (0)::bigint) AS model_calls,
+    COALESCE(c.model_errors, (0)::bigint) AS model_errors,
+    COALESCE(c.tool_calls, (0)::bigint) AS tool_calls,
+    COALESCE(c.tool_errors, (0)::bigint) AS tool_errors,
+    COALESCE(c.commands, (0)::bigint) AS commands,
+    COALESCE(c.command_errors, (0)::bigint) AS command_errors,
+    COALESCE(c.errors, (0)::bigint) AS errors,
+    COALESCE(c.input_tokens, (0)::numeric) AS input_tokens,
+    COALESCE(c.output_tokens, (0)::numeric) AS output_tokens,
+    COALESCE(c.cached_input_tokens, (0)::numeric) AS cached_input_tokens,
+    COALESCE(c.reasoning_tokens, (0)::numeric) AS reasoning_tokens,
+        CASE
+            WHEN (c.currency <> 'mixed'::text) THEN c.cost
+            ELSE NULL::numeric
+        END AS cost,
+    c.currency,
+    COALESCE(a.artifacts, (0)::bigint) AS artifacts,
+    COALESCE(a.artifact_bytes, (0)::bigint) AS artifact_bytes,
+    (r.halt ->> 'code'::text) AS halt_code,
+    (r.halt ->> 'reason'::text) AS halt_reason,
+    (r.halt ->> 'pointer'::text) AS halt_pointer
+   FROM ((public.run r
+     LEFT JOIN public.report_run c USING (log_no, run_no))
+     LEFT JOIN ( SELECT artifact.log_no,
+            artifact.run_id,
+            count(*) AS artifacts,
+            (sum(artifact.size_bytes))::bigint AS artifact_bytes
+           FROM public.artifact
+          GROUP BY artifact.log_no, artifact.run_id) a USING (log_no, run_id))
+  WHERE report.sees(r.run_id);
+COMMENT ON VIEW report.run_report IS 'One row a run: how it stands and what it came to';
+COMMENT ON COLUMN report.run_report.log_no IS 'The log''s number within this database';
+COMMENT ON COLUMN report.run_report.run_id IS 'The run';
+COMMENT ON COLUMN report.run_report.run_no IS 'Its number in the log: @17 is 17';
+COMMENT ON COLUMN report.run_report.status IS 'open, ended or halted';
+COMMENT ON COLUMN report.run_report.outcome IS 'Of an ended run: success, failure, cancelled or abandoned';
+COMMENT ON COLUMN report.run_report.origin IS 'Who vouches for it: observed, reported or imported';
+COMMENT ON COLUMN report.run_report.agent IS 'The name of the agent';
+COMMENT ON COLUMN report.run_report.owner IS 'The identity that started it';
+COMMENT ON COLUMN report.run_report.goal IS 'What it was to achieve';
+COMMENT ON COLUMN report.run_report.labels IS 'Its labels';
+COMMENT ON COLUMN report.run_report.parent_run_id IS 'The run that started it';
+COMMENT ON COLUMN report.run_report.external_id IS 'Its id in another system';
+COMMENT ON COLUMN report.run_report.started_at IS 'When it was started, by the daemon''s clock';
+COMMENT ON COLUMN report.run_report.ended_at IS 'When it ended or halted';
+COMMENT ON COLUMN report.run_report.last_event_at IS 'Its last event, by the daemon''s clock';
+COMMENT ON COLUMN report.run_report.first_occurred_at IS 'The earliest time that the client or the source gave';
+COMMENT ON COLUMN report.run_report.last_occurred_at IS 'The latest time that the client or the source gave';
+COMMENT ON COLUMN report.run_report.duration IS 'From its start to its end, or to its last event; of an imported run by the times of the source';
+COMMENT ON COLUMN report.run_report.events IS 'How many events it has';
+COMMENT ON COLUMN report.run_report.first_seq IS 'Its first event in the log';
+COMMENT ON COLUMN report.run_report.last_seq IS 'Its last event in the log';
+COMMENT ON COLUMN report.run_report.steps IS 'How many steps';
+COMMENT ON COLUMN report.run_report.messages IS 'How many messages';
+COMMENT ON COLUMN report.run_report.model_calls IS 'How many calls of models';
+COMMENT ON COLUMN report.run_report.model_errors IS 'Of these, those that did not end with ok';
+COMMENT ON COLUMN report.run_report.tool_calls IS 'How many calls of tools';
+COMMENT ON COLUMN report.run_report.tool_errors IS 'Of these, those that did not end with ok';
+COMMENT ON COLUMN report.run_report.commands IS 'How many commands that muniment exec ran';
+COMMENT ON COLUMN report.run_report.command_errors IS 'Of these, those that did not exit with 0';
+COMMENT ON COLUMN report.run_report.errors IS 'How many errors were raised (error.raised)';
+COMMENT ON COLUMN report.run_report.input_tokens IS 'Tokens read by models';
+COMMENT ON COLUMN report.run_report.output_tokens IS 'Tokens written by models';
+COMMENT ON COLUMN report.run_report.cached_input_tokens IS 'Of the tokens read, those from the provider''s cache';
+COMMENT ON COLUMN report.run_report.reasoning_tokens IS 'Of the tokens written, those spent on reasoning';
+COMMENT ON COLUMN report.run_report.cost IS 'What the models cost; NULL where nothing says it, and where it is in several currencies';
+COMMENT ON COLUMN report.run_report.currency IS 'Of cost; mixed: of several';
+COMMENT ON COLUMN report.run_report.artifacts IS 'How many artifacts';
+COMMENT ON COLUMN report.run_report.artifact_bytes IS 'Their bytes';
+COMMENT ON COLUMN report.run_report.halt_code IS 'Of a halted run: why, as a code';
+COMMENT ON COLUMN report.run_report.halt_reason IS 'Of a halted run: why, in words';
+COMMENT ON COLUMN report.run_report.halt_pointer IS 'Of a halted run: what did not resolve';
+CREATE VIEW report.run_tree WITH (security_barrier='true') AS
+ WITH RECURSIVE tree AS (
+         SELECT r.log_no,
+            r.run_id AS root_run_id,
+            r.run_id,
+            NULL::text AS parent_run_id,
+            0 AS depth,
+            ARRAY[r.run_id] AS path,
+            r.status,
+            r.outcome,
+            r.agent,
+            r.started_at,
+            r.ended_at
+           FROM (public.run r
+             LEFT JOIN public.run above ON (((above.log_no = r.log_no) AND (above.run_id = r.parent) AND report.sees(above.run_id))))
+          WHERE (report.sees(r.run_id) AND (above.run_id IS NULL))
+        UNION ALL
+         SELECT r.log_no,
+            t_1.root_run_id,
+            r.run_id,
+            t_1.run_id,
+            (t_1.depth + 1),
+            (t_1.path || r.run_id),
+            r.status,
+            r.outcome,
+            r.agent,
+            r.started_at,
+            r.ended_at
+           FROM (tree t_1
+             JOIN public.run r ON (((r.log_no = t_1.log_no) AND (r.parent = t_1.run_id))))
+          WHERE (report.sees(r.run_id) AND (r.run_id <> ALL (t_1.path)))
+        )
+ SELECT t.log_no,
+    t.root_run_id,
+    t.run_id,
+    t.parent_run_id,
+    t.depth,
+    t.path,
+    t.status,
+    t.outcome,
+    t.agent,
+    t.started_at,
+    t.ended_at
+   FROM tree t;
+COMMENT ON VIEW report.run_tree IS 'Runs under the runs that started them';
+COMMENT ON COLUMN report.run_tree.log_no IS 'The log''s number within this database';
+COMMENT ON COLUMN report.run_tree.root_run_id IS 'The run at the top';
+COMMENT ON COLUMN report.run_tree.run_id IS 'The run';
+COMMENT ON COLUMN report.run_tree.parent_run_id IS 'The run that started it; NULL at the top, and where that run is not shown';
+COMMENT ON COLUMN report.run_tree.depth IS '0 at the top';
+COMMENT ON COLUMN report.run_tree.path IS 'The runs from the top down to it';
+COMMENT ON COLUMN report.run_tree.status IS 'open, ended or halted';
+COMMENT ON COLUMN report.run_tree.outcome IS 'Of an ended run: success, failure, cancelled or abandoned';
+COMMENT ON COLUMN report.run_tree.agent IS 'The name of the agent';
+COMMENT ON COLUMN report.run_tree.started_at IS 'When it was started, by the daemon''s clock';
+COMMENT ON COLUMN report.run_tree.ended_at IS 'When it ended or halted';
+CREATE VIEW report.step_report WITH (security_barrier='true') AS
+ SELECT s.log_no,
+    r.run_id,
+    s.key AS step_id,
+    s.name,
+    s.sort AS kind,
+    s.via AS parent_step_id,
+    (ARRAY['observed'::text, 'reported'::text, 'imported'::text])[s.origin] AS origin,
+    COALESCE(s.status, 'pending'::text) AS status,
+    s.reason AS error_type,
+    s.began_at AS started_at,
+    s.ended_at,
+    COALESCE(s.duration_us, public.report_micros(s.began_at, s.ended_at)) AS duration_us,
+    s.began_seq AS started_seq,
+    s.ended_seq
+   FROM (public.report_span_step s
+     JOIN public.run r USING (log_no, run_no))
+  WHERE report.sees(r.run_id);
+COMMENT ON VIEW report.step_report IS 'Steps, each with its end';
+COMMENT ON COLUMN report.step_report.log_no IS 'The log''s number within this database';
+COMMENT ON COLUMN report.step_report.run_id IS 'The run';
+COMMENT ON COLUMN report.step_report.step_id IS 'The step within the run';
+COMMENT ON COLUMN report.step_report.name IS 'What it is called';
+COMMENT ON COLUMN report.step_report.kind IS 'turn, node, task or command';
+COMMENT ON COLUMN report.step_report.parent_step_id IS 'The step around it';
+COMMENT ON COLUMN report.step_report.origin IS 'Who vouches for it: observed, reported or imported';
+COMMENT ON COLUMN report.step_report.status IS 'ok, error, denied, timeout, cancelled, interrupted; pending: it has no end yet';
+COMMENT ON COLUMN report.step_report.error_type IS 'The type of the error, where it failed';
+COMMENT ON COLUMN report.step_report.started_at IS 'When it began; NULL where an imported event does not say';
+COMMENT ON COLUMN report.step_report.ended_at IS 'When it ended';
+COMMENT ON COLUMN report.step_report.duration_us IS 'How long it took, in microseconds: as its end says, otherwise from beginning to end';
+COMMENT ON COLUMN report.step_report.started_seq IS 'Its step.started';
+COMMENT ON COLUMN report.step_report.ended_seq IS 'Its step.ended';
+CREATE VIEW report.storage_report WITH (security_barrier='true') AS
+ SELECT x.what,
+    x.name,
+    x.row_count,
+    x.size_bytes,
+    x.first_seq,
+    x.last_seq,
+    x.archived
+   FROM ( SELECT 'events'::text AS what,
+            (c.relname)::text AS name,
+            (GREATEST(c.reltuples, (0)::real))::bigint AS row_count,
+            pg_total_relation_size((c.oid)::regclass) AS size_bytes,
+            (bounds.number << (h.partition_bits)::integer) AS first_seq,
+            (((bounds.number + 1) << (h.partition_bits)::integer) - 1) AS last_seq,
+            (p.number IS NOT NULL) AS archived
+           FROM ((((pg_partition_tree('public.event'::regclass) t(relid, parentrelid, isleaf, level)
+             JOIN pg_class c ON ((c.oid = (t.relid)::oid)))
+             CROSS JOIN LATERAL ( SELECT (split_part((c.relname)::text, '_'::text, 2))::smallint AS log_no,
+                    (split_part((c.relname)::text, '_'::text, 3))::bigint AS number) bounds)
+             JOIN public.log_head h USING (log_no))
+             LEFT JOIN public.archived_partition p ON (((p.log_no = bounds.log_no) AND (p.number = bounds.number))))
+          WHERE (t.isleaf AND ((t.relid)::oid <> ('public.event'::regclass)::oid) AND (c.relname ~~ 'event\_%\_%'::text))
+        UNION ALL
+         SELECT 'table'::text,
+            (c.relname)::text AS relname,
+            (GREATEST(c.reltuples, (0)::real))::bigint AS "greatest",
+            pg_total_relation_size((c.oid)::regclass) AS pg_total_relation_size,
+            NULL::bigint,
+            NULL::bigint,
+            NULL::boolean
+           FROM pg_class c
+          WHERE ((c.relnamespace = ('public'::regnamespace)::oid) AND (c.relkind = 'r'::"char") AND (c.relname !~~ 'event\_%'::text))
+        UNION ALL
+         SELECT 'artifacts'::text,
+            'artifacts'::text,
+            count(*) AS count,
+            (COALESCE(sum(artifact.size_bytes), (0)::numeric))::bigint AS "coalesce",
+            NULL::bigint,
+            NULL::bigint,
+            NULL::boolean
+           FROM public.artifact) x
+  WHERE (COALESCE(current_setting('muniment.runs'::text, true), ''::text) = ''::text);
+COMMENT ON VIEW report.storage_report IS 'What takes how much room; shown to those who see all runs';
+COMMENT ON COLUMN report.storage_report.what IS 'events: a partition of the log; table: another table; artifacts: all files of runs';
+COMMENT ON COLUMN report.storage_report.name IS 'Its name in the database';
+COMMENT ON COLUMN report.storage_report.row_count IS 'About how many rows, as the planner knows it; of artifacts exactly how many';
+COMMENT ON COLUMN report.storage_report.size_bytes IS 'On disk, with its indexes';
+COMMENT ON COLUMN report.storage_report.first_seq IS 'Of a partition: its first event';
+COMMENT ON COLUMN report.storage_report.last_seq IS 'Of a partition: the last event that fits';
+COMMENT ON COLUMN report.storage_report.archived IS 'Of a partition: its bodies are in the archive';
+CREATE VIEW report.tool_call WITH (security_barrier='true') AS
+ SELECT s.log_no,
+    r.run_id,
+    s.step_id,
+    s.key AS call_id,
+    s.name AS tool,
+    s.sort AS kind,
+    s.via AS server,
+    (ARRAY['observed'::text, 'reported'::text, 'imported'::text])[s.origin] AS origin,
+    s.attempt,
+    COALESCE(s.status, 'pending'::text) AS status,
+    s.reason AS error_type,
+    s.exit_code,
+    s.began_at AS called_at,
+    s.ended_at AS returned_at,
+    COALESCE(s.duration_us, public.report_micros(s.began_at, s.ended_at)) AS duration_us,
+    ( SELECT (COALESCE((e.body -> 'arguments'::text), (e.body -> 'ref'::text)))::jsonb AS "coalesce"
+           FROM public.event e
+          WHERE ((e.log_no = s.log_no) AND (e.seq = s.began_seq))) AS arguments,
+    ( SELECT ((e.body -> 'content'::text))::jsonb AS jsonb
+           FROM public.event e
+          WHERE ((e.log_no = s.log_no) AND (e.seq = s.ended_seq))) AS content,
+    s.began_seq AS called_seq,
+    s.ended_seq AS returned_seq
+   FROM (public.report_span_tool s
+     JOIN public.run r USING (log_no, run_no))
+  WHERE report.sees(r.run_id);
+COMMENT ON VIEW report.tool_call IS 'Calls of tools, each with its result';
+COMMENT ON COLUMN report.tool_call.log_no IS 'The log''s number within this database';
+COMMENT ON COLUMN report.tool_call.run_id IS 'The run';
+COMMENT ON COLUMN report.tool_call.step_id IS 'The step within the run';
+COMMENT ON COLUMN report.tool_call.call_id IS 'The id of the call';
+COMMENT ON COLUMN report.tool_call.tool IS 'The tool';
+COMMENT ON COLUMN report.tool_call.kind IS 'function, mcp, extension, datastore or command';
+COMMENT ON COLUMN report.tool_call.server IS 'The MCP server that has it';
+COMMENT ON COLUMN report.tool_call.origin IS 'Who vouches for it: observed, reported or imported';
+COMMENT ON COLUMN report.tool_call.attempt IS 'Which try of the call it is, from 1';
+COMMENT ON COLUMN report.tool_call.status IS 'ok, error, denied, timeout, cancelled, interrupted; pending: it has no end yet';
+COMMENT ON COLUMN report.tool_call.error_type IS 'The type of the error, where it failed';
+COMMENT ON COLUMN report.tool_call.exit_code IS 'Of a tool that is a command';
+COMMENT ON COLUMN report.tool_call.called_at IS 'When it was called; NULL where an imported event does not say';
+COMMENT ON COLUMN report.tool_call.returned_at IS 'When it returned';
+COMMENT ON COLUMN report.tool_call.duration_us IS 'How long it took, in microseconds: as its end says, otherwise from beginning to end';
+COMMENT ON COLUMN report.tool_call.arguments IS 'Its arguments, from the log; NULL once redacted or archived';
+COMMENT ON COLUMN report.tool_call.content IS 'What it returned, from the log; NULL once redacted or archived';
+COMMENT ON COLUMN report.tool_call.called_seq IS 'Its tool.called';
+COMMENT ON COLUMN report.tool_call.returned_seq IS 'Its tool.returned';
+ALTER TABLE ONLY public.report_span ATTACH PARTITION public.report_span_approval FOR VALUES IN ('approval');
+ALTER TABLE ONLY public.report_span ATTACH PARTITION public.report_span_command FOR VALUES IN ('command');
+ALTER TABLE ONLY public.report_span ATTACH PARTITION public.report_span_model FOR VALUES IN ('model');
+ALTER TABLE ONLY public.report_span ATTACH PARTITION public.report_span_step FOR VALUES IN ('step');
+ALTER TABLE ONLY public.report_span ATTACH PARTITION public.report_span_tool FOR VALUES IN ('tool');
 ALTER TABLE ONLY public.archived_partition
     ADD CONSTRAINT archived_partition_pkey PRIMARY KEY (log_no, number);
 ALTER TABLE ONLY public.artifact
@@ -693,6 +1751,22 @@ ALTER TABLE ONLY public.manifest
     ADD CONSTRAINT manifest_pkey PRIMARY KEY (manifest_id);
 ALTER TABLE ONLY public.pointer
     ADD CONSTRAINT pointer_pkey PRIMARY KEY (log_no, pointer, needed_by, needed_id);
+ALTER TABLE ONLY public.report_place
+    ADD CONSTRAINT report_place_pkey PRIMARY KEY (log_no, type, seq);
+ALTER TABLE ONLY public.report_run
+    ADD CONSTRAINT report_run_pkey PRIMARY KEY (log_no, run_no);
+ALTER TABLE ONLY public.report_span
+    ADD CONSTRAINT report_span_pkey PRIMARY KEY (log_no, kind, seq);
+ALTER TABLE ONLY public.report_span_approval
+    ADD CONSTRAINT report_span_approval_pkey PRIMARY KEY (log_no, kind, seq);
+ALTER TABLE ONLY public.report_span_command
+    ADD CONSTRAINT report_span_command_pkey PRIMARY KEY (log_no, kind, seq);
+ALTER TABLE ONLY public.report_span_model
+    ADD CONSTRAINT report_span_model_pkey PRIMARY KEY (log_no, kind, seq);
+ALTER TABLE ONLY public.report_span_step
+    ADD CONSTRAINT report_span_step_pkey PRIMARY KEY (log_no, kind, seq);
+ALTER TABLE ONLY public.report_span_tool
+    ADD CONSTRAINT report_span_tool_pkey PRIMARY KEY (log_no, kind, seq);
 ALTER TABLE ONLY public.run
     ADD CONSTRAINT run_log_no_run_id_key UNIQUE (log_no, run_id);
 ALTER TABLE ONLY public.run
@@ -720,9 +1794,59 @@ CREATE INDEX evidence_run ON public.evidence USING btree (run_id, seq);
 CREATE INDEX evidence_seq ON public.evidence USING btree (log_no, seq);
 CREATE INDEX feedback_chunk ON public.feedback USING btree (log_no, chunk_id, seq) WHERE (chunk_id IS NOT NULL);
 CREATE INDEX manifest_run ON public.manifest USING btree (run_id, seq);
+CREATE INDEX report_place_run ON public.report_place USING btree (log_no, run_no, type, seq);
+CREATE INDEX report_span_time ON ONLY public.report_span USING brin (began_at) WITH (pages_per_range='32');
+CREATE INDEX report_span_approval_began_at_idx ON public.report_span_approval USING brin (began_at) WITH (pages_per_range='32');
+CREATE INDEX report_span_open ON ONLY public.report_span USING btree (log_no, run_no, key, seq) WHERE (ended_seq IS NULL);
+CREATE INDEX report_span_approval_log_no_run_no_key_seq_idx ON public.report_span_approval USING btree (log_no, run_no, key, seq) WHERE (ended_seq IS NULL);
+CREATE INDEX report_span_run ON ONLY public.report_span USING btree (log_no, run_no, seq);
+CREATE INDEX report_span_approval_log_no_run_no_seq_idx ON public.report_span_approval USING btree (log_no, run_no, seq);
+CREATE INDEX report_span_failed ON ONLY public.report_span USING btree (log_no, seq) WHERE (status <> 'ok'::text);
+CREATE INDEX report_span_approval_log_no_seq_idx ON public.report_span_approval USING btree (log_no, seq) WHERE (status <> 'ok'::text);
+CREATE INDEX report_span_command_began_at_idx ON public.report_span_command USING brin (began_at) WITH (pages_per_range='32');
+CREATE INDEX report_span_command_log_no_run_no_key_seq_idx ON public.report_span_command USING btree (log_no, run_no, key, seq) WHERE (ended_seq IS NULL);
+CREATE INDEX report_span_command_log_no_run_no_seq_idx ON public.report_span_command USING btree (log_no, run_no, seq);
+CREATE INDEX report_span_command_log_no_seq_idx ON public.report_span_command USING btree (log_no, seq) WHERE (status <> 'ok'::text);
+CREATE INDEX report_span_model_began_at_idx ON public.report_span_model USING brin (began_at) WITH (pages_per_range='32');
+CREATE INDEX report_span_model_log_no_run_no_key_seq_idx ON public.report_span_model USING btree (log_no, run_no, key, seq) WHERE (ended_seq IS NULL);
+CREATE INDEX report_span_model_log_no_run_no_seq_idx ON public.report_span_model USING btree (log_no, run_no, seq);
+CREATE INDEX report_span_model_log_no_seq_idx ON public.report_span_model USING btree (log_no, seq) WHERE (status <> 'ok'::text);
+CREATE INDEX report_span_step_began_at_idx ON public.report_span_step USING brin (began_at) WITH (pages_per_range='32');
+CREATE INDEX report_span_step_log_no_run_no_key_seq_idx ON public.report_span_step USING btree (log_no, run_no, key, seq) WHERE (ended_seq IS NULL);
+CREATE INDEX report_span_step_log_no_run_no_seq_idx ON public.report_span_step USING btree (log_no, run_no, seq);
+CREATE INDEX report_span_step_log_no_seq_idx ON public.report_span_step USING btree (log_no, seq) WHERE (status <> 'ok'::text);
+CREATE INDEX report_span_tool_began_at_idx ON public.report_span_tool USING brin (began_at) WITH (pages_per_range='32');
+CREATE INDEX report_span_tool_log_no_run_no_key_seq_idx ON public.report_span_tool USING btree (log_no, run_no, key, seq) WHERE (ended_seq IS NULL);
+CREATE INDEX report_span_tool_log_no_run_no_seq_idx ON public.report_span_tool USING btree (log_no, run_no, seq);
+CREATE INDEX report_span_tool_log_no_seq_idx ON public.report_span_tool USING btree (log_no, seq) WHERE (status <> 'ok'::text);
 CREATE INDEX run_external ON public.run USING btree (external_id) WHERE (external_id IS NOT NULL);
 CREATE INDEX run_parent ON public.run USING btree (parent) WHERE (parent IS NOT NULL);
 CREATE INDEX run_started ON public.run USING btree (log_no, started_at);
+ALTER INDEX public.report_span_time ATTACH PARTITION public.report_span_approval_began_at_idx;
+ALTER INDEX public.report_span_open ATTACH PARTITION public.report_span_approval_log_no_run_no_key_seq_idx;
+ALTER INDEX public.report_span_run ATTACH PARTITION public.report_span_approval_log_no_run_no_seq_idx;
+ALTER INDEX public.report_span_failed ATTACH PARTITION public.report_span_approval_log_no_seq_idx;
+ALTER INDEX public.report_span_pkey ATTACH PARTITION public.report_span_approval_pkey;
+ALTER INDEX public.report_span_time ATTACH PARTITION public.report_span_command_began_at_idx;
+ALTER INDEX public.report_span_open ATTACH PARTITION public.report_span_command_log_no_run_no_key_seq_idx;
+ALTER INDEX public.report_span_run ATTACH PARTITION public.report_span_command_log_no_run_no_seq_idx;
+ALTER INDEX public.report_span_failed ATTACH PARTITION public.report_span_command_log_no_seq_idx;
+ALTER INDEX public.report_span_pkey ATTACH PARTITION public.report_span_command_pkey;
+ALTER INDEX public.report_span_time ATTACH PARTITION public.report_span_model_began_at_idx;
+ALTER INDEX public.report_span_open ATTACH PARTITION public.report_span_model_log_no_run_no_key_seq_idx;
+ALTER INDEX public.report_span_run ATTACH PARTITION public.report_span_model_log_no_run_no_seq_idx;
+ALTER INDEX public.report_span_failed ATTACH PARTITION public.report_span_model_log_no_seq_idx;
+ALTER INDEX public.report_span_pkey ATTACH PARTITION public.report_span_model_pkey;
+ALTER INDEX public.report_span_time ATTACH PARTITION public.report_span_step_began_at_idx;
+ALTER INDEX public.report_span_open ATTACH PARTITION public.report_span_step_log_no_run_no_key_seq_idx;
+ALTER INDEX public.report_span_run ATTACH PARTITION public.report_span_step_log_no_run_no_seq_idx;
+ALTER INDEX public.report_span_failed ATTACH PARTITION public.report_span_step_log_no_seq_idx;
+ALTER INDEX public.report_span_pkey ATTACH PARTITION public.report_span_step_pkey;
+ALTER INDEX public.report_span_time ATTACH PARTITION public.report_span_tool_began_at_idx;
+ALTER INDEX public.report_span_open ATTACH PARTITION public.report_span_tool_log_no_run_no_key_seq_idx;
+ALTER INDEX public.report_span_run ATTACH PARTITION public.report_span_tool_log_no_run_no_seq_idx;
+ALTER INDEX public.report_span_failed ATTACH PARTITION public.report_span_tool_log_no_seq_idx;
+ALTER INDEX public.report_span_pkey ATTACH PARTITION public.report_span_tool_pkey;
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.archived_partition FOR EACH ROW EXECUTE FUNCTION public.refuse_change();
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.artifact FOR EACH ROW EXECUTE FUNCTION public.refuse_but_erasure();
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.checkpoint FOR EACH ROW EXECUTE FUNCTION public.refuse_change();
@@ -751,6 +1875,8 @@ ALTER TABLE ONLY public.evidence_link
     ADD CONSTRAINT evidence_link_claim_id_fkey FOREIGN KEY (claim_id) REFERENCES public.claim(claim_id);
 ALTER TABLE ONLY public.evidence_link
     ADD CONSTRAINT evidence_link_evidence_id_fkey FOREIGN KEY (evidence_id) REFERENCES public.evidence(evidence_id);
+ALTER TABLE ONLY public.report_run
+    ADD CONSTRAINT report_run_log_no_fkey FOREIGN KEY (log_no) REFERENCES public.log_head(log_no);
 ALTER TABLE ONLY public.run
     ADD CONSTRAINT run_log_no_fkey FOREIGN KEY (log_no) REFERENCES public.log_head(log_no);
 ALTER TABLE public.artifact ENABLE ROW LEVEL SECURITY;
@@ -763,6 +1889,14 @@ CREATE POLICY auditor ON public.event FOR SELECT TO muniment_auditor USING (true
 CREATE POLICY auditor ON public.evidence FOR SELECT TO muniment_auditor USING (true);
 CREATE POLICY auditor ON public.feedback FOR SELECT TO muniment_auditor USING (true);
 CREATE POLICY auditor ON public.manifest FOR SELECT TO muniment_auditor USING (true);
+CREATE POLICY auditor ON public.report_place FOR SELECT TO muniment_auditor USING (true);
+CREATE POLICY auditor ON public.report_run FOR SELECT TO muniment_auditor USING (true);
+CREATE POLICY auditor ON public.report_span FOR SELECT TO muniment_auditor USING (true);
+CREATE POLICY auditor ON public.report_span_approval FOR SELECT TO muniment_auditor USING (true);
+CREATE POLICY auditor ON public.report_span_command FOR SELECT TO muniment_auditor USING (true);
+CREATE POLICY auditor ON public.report_span_model FOR SELECT TO muniment_auditor USING (true);
+CREATE POLICY auditor ON public.report_span_step FOR SELECT TO muniment_auditor USING (true);
+CREATE POLICY auditor ON public.report_span_tool FOR SELECT TO muniment_auditor USING (true);
 CREATE POLICY auditor ON public.run FOR SELECT TO muniment_auditor USING (true);
 CREATE POLICY auditor ON public.snapshot FOR SELECT TO muniment_auditor USING (true);
 ALTER TABLE public.chunk ENABLE ROW LEVEL SECURITY;
@@ -773,6 +1907,14 @@ ALTER TABLE public.event ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.evidence ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.feedback ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.manifest ENABLE ROW LEVEL SECURITY;
+ALTER TABLE public.report_place ENABLE ROW LEVEL SECURITY;
+ALTER TABLE public.report_run ENABLE ROW LEVEL SECURITY;
+ALTER TABLE public.report_span ENABLE ROW LEVEL SECURITY;
+ALTER TABLE public.report_span_approval ENABLE ROW LEVEL SECURITY;
+ALTER TABLE public.report_span_command ENABLE ROW LEVEL SECURITY;
+ALTER TABLE public.report_span_model ENABLE ROW LEVEL SECURITY;
+ALTER TABLE public.report_span_step ENABLE ROW LEVEL SECURITY;
+ALTER TABLE public.report_span_tool ENABLE ROW LEVEL SECURITY;
 CREATE POLICY reporter ON public.artifact FOR SELECT TO muniment_reporter USING (report.sees(run_id));
 ALTER TABLE public.run ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.snapshot ENABLE ROW LEVEL SECURITY;

@@ -24,7 +24,7 @@ constexpr std::chrono::seconds commit_wait{60};
 constexpr std::chrono::seconds followers_wait{20};
 constexpr std::chrono::seconds snapshot_wait{60};
 constexpr milliseconds followers_pause{10};
-constexpr std::string_view followers[] = {"run", "pointer", "document"};   // those that copy what events say
+constexpr std::string_view followers[] = {"run", "pointer", "document", "report"};   // those that copy what events say
 
 }  // namespace
 

@@ -33,6 +33,7 @@
 #include "store/partitions.hpp"
 #include "store/private_postgres.hpp"
 #include "store/reader.hpp"
+#include "store/report_follower.hpp"
 #include "store/run_follower.hpp"
 
 namespace muniment::daemon {
@@ -85,6 +86,7 @@ struct Daemon::Parts {
   std::unique_ptr<audit::Submitter> submitter;
   std::unique_ptr<store::RunFollower> run_follower;
   std::unique_ptr<evidence::PointerFollower> pointer_follower;
+  std::unique_ptr<store::ReportFollower> report_follower;
   std::unique_ptr<evidence::HaltJournal> halts;
   std::unique_ptr<snapshot::Snapshotter> snapshots;
   std::unique_ptr<audit::Redactor> redactor;
@@ -169,8 +171,10 @@ Status Daemon::Parts::open_followers(const Config& config) {
   options.place = place;
   run_follower = std::make_unique<store::RunFollower>(options, tail);
   pointer_follower = std::make_unique<evidence::PointerFollower>(options, tail);
+  report_follower = std::make_unique<store::ReportFollower>(options, tail);
   run_follower->start();
   pointer_follower->start();
+  report_follower->start();
   RETURN_IF_ERROR(open_retrieval(config));  // with the follower of documents, for which an erasure waits
   snapshot::SnapshotterOptions pace;
   pace.place = place;
@@ -211,6 +215,7 @@ void Daemon::Parts::stop_followers() {
   retrieval->stop();
   run_follower->stop();
   pointer_follower->stop();
+  report_follower->stop();
   snapshots->stop();
   halts.reset();
 }

@@ -1,15 +1,17 @@
 #include "evidence/rebuild.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "evidence/pointer_follower.hpp"
+#include "store/rebuild_report.hpp"
 
 namespace muniment::evidence {
 namespace {
 
-constexpr std::int16_t rebuilt_log_no = 1;
 // The runs first: the others take the runs' names from them where an event is erased.
-const std::vector<std::string> all_tables = {"run", "pointer", "claim", "evidence", "evidence_link", "artifact", "corpus", "document", "chunk", "feedback"};
+const std::vector<std::string> all_tables = {"run", "pointer", "claim", "evidence", "evidence_link", "artifact", "corpus", "document", "chunk", "feedback",
+                                            "report_run", "report_span", "report_place"};
 
 }  // namespace
 
@@ -17,24 +19,34 @@ bool RebuildReport::equal() const {
   return std::ranges::all_of(tables, [](const store::RebuiltTable& table) { return table.equal(); });
 }
 
-Result<RebuildReport> rebuild(const std::string& uri, std::int64_t size, const std::vector<std::string>& tables,
+Result<RebuildReport> rebuild(const store::LogPlace& place, std::int64_t size, const std::vector<std::string>& tables,
                               const store::CorpusChangeOf& change_of) {
-  store::Rebuild work(uri, rebuilt_log_no);
+  store::Rebuild work(place.uri, place.log_no);
   RETURN_IF_ERROR(work.collect(size));
   RebuildReport report;
   report.upto = size - 1;
   std::vector<std::string> of_corpora;
+  std::vector<std::string> of_reports;
   for (const std::string& name : tables.empty() ? all_tables : tables) {
     if (std::ranges::find(store::corpus_tables, name) != store::corpus_tables.end()) {
       of_corpora.push_back(name);
       continue;
     }
+    if (std::ranges::find(store::report_tables, name) != store::report_tables.end()) {
+      of_reports.push_back(name);
+      continue;
+    }
     ASSIGN_OR_RETURN(store::RebuiltTable table, name == "pointer" ? work.rebuild_pointers([](const events::Event& event, std::string_view manifest) { return pointers_of(event, manifest); }) : work.rebuild(name));
     report.tables.push_back(std::move(table));
   }
-  if (of_corpora.empty()) return report;
-  ASSIGN_OR_RETURN(auto rebuilt, work.rebuild_corpora(of_corpora, change_of));
-  for (store::RebuiltTable& table : rebuilt) report.tables.push_back(std::move(table));
+  if (!of_corpora.empty()) {
+    ASSIGN_OR_RETURN(auto rebuilt, work.rebuild_corpora(of_corpora, change_of));
+    std::ranges::move(rebuilt, std::back_inserter(report.tables));
+  }
+  if (!of_reports.empty()) {
+    ASSIGN_OR_RETURN(auto rebuilt, store::rebuild_report(place, of_reports));
+    std::ranges::move(rebuilt, std::back_inserter(report.tables));
+  }
   return report;
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "store/log_place.hpp"
 #include "store/rebuild.hpp"
 
 namespace muniment::evidence {
@@ -15,10 +16,11 @@ struct RebuildReport {
   bool equal() const;
 };
 
-// `size`: of the log. `tables`: run, pointer, claim, evidence, evidence_link, artifact, corpus, document, chunk, feedback;
+// `size`: of the log. `tables`: run, pointer, claim, evidence, evidence_link, artifact, corpus, document, chunk, feedback,
+// report_run, report_span, report_place;
 // empty: all of them. `change_of`: what an event does to documents, which is known above.
 // Blocks for as long as it takes, at a third of one core.
-Result<RebuildReport> rebuild(const std::string& uri, std::int64_t size, const std::vector<std::string>& tables,
+Result<RebuildReport> rebuild(const store::LogPlace& place, std::int64_t size, const std::vector<std::string>& tables,
                               const store::CorpusChangeOf& change_of);
 
 }  // namespace muniment::evidence

@@ -43,6 +43,7 @@ void write_followed(Connection& connection, pqxx::transaction_base& work, std::i
           Params().integer(log_no).text(row.pointer).text(row.needed_by).uuid(row.needed_id).text(row.run_id).integer(row.seq));
   }
   write_followed_corpus(connection, work, log_no, rows.corpus);
+  write_followed_report(connection, work, log_no, rows.report);
 }
 
 }  // namespace muniment::store

@@ -3,6 +3,7 @@
 
 #include "store/follower.hpp"
 #include "store/pq.hpp"
+#include "store/report_fold.hpp"
 
 namespace muniment::store {
 
@@ -11,5 +12,9 @@ void write_followed(Connection& connection, pqxx::transaction_base& work, std::i
 // The corpus part of it (followed_corpus.cpp). Gives out the ids of chunks: the next ones, in the order of the log.
 void write_followed_corpus(Connection& connection, pqxx::transaction_base& work, std::int16_t log_no,
                            const std::vector<CorpusChange>& changes);
+
+// The report tables (followed_report.cpp): what is written, and the spans that have no end yet, the newest of each key.
+void write_followed_report(Connection& connection, pqxx::transaction_base& work, std::int16_t log_no, const ReportRows& rows);
+OpenSpans open_spans(Connection& connection, pqxx::transaction_base& work, std::int16_t log_no, const std::map<SpanKey, std::int64_t>& wanted);
 
 }  // namespace muniment::store

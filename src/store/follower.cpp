@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/limits.hpp"
 #include "base/log.hpp"
 #include "base/thread.hpp"
 #include "store/followed_rows.hpp"
@@ -14,7 +15,8 @@ using std::chrono::milliseconds;
 
 constexpr std::size_t batch_events_max = 4'096;
 constexpr std::int64_t table_span_events = 65'536;   // looked through at once when far behind
-constexpr std::size_t table_rows_max = 512;          // taken at once, at most 30 MiB of bodies
+constexpr std::size_t table_rows_max = 4'096;         // taken at once
+constexpr std::size_t table_bytes_max = 8u << 20;    // of their bodies
 constexpr milliseconds at_rest{3'600'000};
 constexpr milliseconds away_pause{500};
 
@@ -141,9 +143,13 @@ Result<Follower::Batch> Follower::read_table(std::int64_t from, std::int64_t end
   filter.from_seq = from;
   filter.to_seq = end - 1;
   filter.types = types_;
-  ASSIGN_OR_RETURN(auto events, reader_.events(filter, table_rows_max));
+  ASSIGN_OR_RETURN(auto events, reader_.events(filter, table_rows_max, table_bytes_max));
+  std::size_t bytes = 0;
+  for (const events::Event& event : events) bytes += event.body ? event.body->size() : 0;
+  // The page may end before the span: for its rows, or for the bytes that one more event would have had.
+  const bool cut = events.size() == table_rows_max || bytes + limits::event_body_bytes_max > table_bytes_max;
   Batch batch;
-  batch.next_seq = events.size() < table_rows_max ? end : events.back().seq + 1;
+  batch.next_seq = cut ? events.back().seq + 1 : end;
   for (events::Event& event : events) batch.events.push_back(std::make_shared<const events::Event>(std::move(event)));
   return batch;
 }

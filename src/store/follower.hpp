@@ -17,6 +17,7 @@
 #include "base/result.hpp"
 #include "store/corpus_rows.hpp"
 #include "store/reader.hpp"
+#include "store/report_rows.hpp"
 #include "store/rows.hpp"
 #include "store/tail.hpp"
 
@@ -27,6 +28,7 @@ struct FollowedRows {
   std::vector<RunRow> runs{};
   std::vector<PointerRow> pointers{};
   std::vector<CorpusChange> corpus{};  // in order: one may end what another began
+  ReportRows report{};
   std::optional<std::int64_t> next_seq{};  // where the batch was too much: it was read up to here
 };
 

@@ -268,7 +268,7 @@ class DaemonCase(unittest.TestCase):
 
         def caught_up() -> Optional[dict[str, Any]]:
             status = self.call("server.status")
-            return status if all(status["followers"].get(name, 0) >= size for name in ("run", "pointer")) else None
+            return status if all(status["followers"].get(name, 0) >= size for name in ("run", "pointer", "report")) else None
 
         return wait_until(caught_up, "the followers caught up")
 

@@ -13,7 +13,7 @@ from typing import Any
 from support import ROOT, DaemonCase, main, wait_until
 
 DOCUMENT = ROOT / "docs" / "protocol.md"
-FOLLOWERS = {"document", "pointer", "publisher", "run", "search", "snapshot"}
+FOLLOWERS = {"document", "pointer", "publisher", "report", "run", "search", "snapshot"}
 CHANGING = re.compile(r"^([0-9a-f]{64}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{4}-\d\d-\d\dT[\d:.]+Z|/.*|postgresql://.*"
                       r"|artifact://r1/[0-9a-f-]+|runs/.*|uid:\d+|\d+\.\d+\.\d+|muniment\.local/\S+)$")
 

@@ -103,6 +103,19 @@ class Erasure(Redacting):
         self.assert_gone()
         self.assert_verified()
 
+    def test_what_the_report_tables_took_from_it(self) -> None:
+        called = self.client.append(self.run_id, "tool.called", {"call_id": SECRET, "name": SECRET, "kind": "function"})
+        returned = self.client.append(self.run_id, "tool.returned", {"call_id": SECRET, "status": "error", "content": [],
+                                      "error": {"error_type": SECRET, "message": SECRET}})
+        self.followed()
+        self.assertEqual(self.daemon.sql(f"SELECT tool, status FROM report.tool_call WHERE run_id = '{self.run_id}'"), [[SECRET, "error"]])
+        self.redact(seq=called["seq"])
+        self.assertEqual(self.daemon.sql(f"SELECT tool_calls, tool_errors FROM report.run_report WHERE run_id = '{self.run_id}'"), [["1", "1"]])
+        self.redact(seq=returned["seq"])
+        self.assertEqual(self.daemon.sql(f"SELECT tool_calls, tool_errors FROM report.run_report WHERE run_id = '{self.run_id}'"), [["0", "0"]])
+        self.assert_gone()
+        self.assert_verified()
+
     def test_an_artifact(self) -> None:
         put = self.call("artifact.put", run_id=self.run_id, text=f"the file of {SECRET}", metadata={"title": SECRET})
         done = self.redact(artifact_id=put["artifact_id"])

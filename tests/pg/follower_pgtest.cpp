@@ -74,7 +74,7 @@ class FollowerTest : public test::LogFixture {
   // Those whose followers are here; what events do to documents is known above.
   Result<evidence::RebuildReport> rebuild_tables(const std::vector<std::string>& tables = {"run", "pointer", "claim", "evidence",
                                                                                            "evidence_link", "artifact"}) {
-    return evidence::rebuild(uri, tail->next_seq(), tables, [](const events::Event&) { return std::optional<CorpusChange>(); });
+    return evidence::rebuild({uri, 1}, tail->next_seq(), tables, [](const events::Event&) { return std::optional<CorpusChange>(); });
   }
 
   std::unique_ptr<RunFollower> follower;

@@ -66,7 +66,8 @@ const std::vector<std::string>& append_only() {
 const std::vector<std::string>& every_table() {
   static const std::vector<std::string> tables = {
       "schema_migration", "log_head", "event", "checkpoint", "checkpoint_note", "run", "artifact", "manifest",
-      "snapshot", "claim", "evidence", "evidence_link", "pointer", "follower", "archived_partition"};
+      "snapshot", "claim", "evidence", "evidence_link", "pointer", "follower", "archived_partition",
+      "report_run", "report_span", "report_span_model", "report_place"};
   return tables;
 }
 
@@ -108,7 +109,7 @@ TEST_F(Roles, TheWriterAppendsAndKeepsWhatIsDerived) {
       "INSERT INTO snapshot VALUES (1, 1, 2, 0, 2, sha256('s'), sha256('h'), sha256('h'), 2, '{}', NULL, 'x', now())",
       std::string("INSERT INTO evidence_link VALUES (") + uuid_1 + ", " + uuid_1 + ", 'supports', 1, 2)",
       std::string("INSERT INTO claim VALUES (") + uuid_2 + ", 1, 2, 'r1', NULL, 't', '[]', 'open', now())",
-      "UPDATE run SET status = 'ended'", "DELETE FROM pointer", "DELETE FROM claim", "UPDATE evidence SET type = 'u'",
+      "UPDATE run SET status = 'ended'", "DELETE FROM report_run", "INSERT INTO report_place VALUES (1, 'file.read', 1, 1)", "DELETE FROM pointer", "DELETE FROM claim", "UPDATE evidence SET type = 'u'",
       "UPDATE follower SET next_seq = 4", "SELECT make_event_partition(1::smallint, 1)",
       "CREATE TEMP TABLE claim (LIKE public.claim INCLUDING ALL)", "SELECT event_seq_as_of(1::smallint, now())"});
   for (const std::string& table : every_table()) allowed("writer", {"SELECT * FROM " + table});
@@ -121,7 +122,7 @@ TEST_F(Roles, TheWriterCopiesThroughRowLevelSecurity) {
   pqxx::connection connection(uri_);
   pqxx::work work(connection);
   work.exec("SELECT set_config('role', muniment_role('writer'), true)");
-  EXPECT_EQ(integer_of(work.exec("SELECT count(*) FROM pg_class WHERE relrowsecurity")[0][0]), 11);
+  EXPECT_EQ(integer_of(work.exec("SELECT count(*) FROM pg_class WHERE relrowsecurity")[0][0]), 19);
   work.exec("CREATE TEMP TABLE more AS SELECT * FROM artifact LIMIT 1");
   pqxx::stream_to stream(work, "artifact");
   stream << std::make_tuple(std::string("00000000-0000-7000-8000-000000000009"), "r1", "s", "p9", std::string(64, '0'), "t", 1,
@@ -170,7 +171,7 @@ TEST_F(Roles, AReporterSeesTheRunsItIsShownAndNeverTheLogsOwn) {
 
 TEST_F(Roles, ASlippedGrantShowsNothing) {
   const std::string reporter = ask_sql(uri_, "SELECT muniment_role('reporter')");
-  for (const char* table : {"event", "run", "manifest", "snapshot", "claim", "evidence"}) {
+  for (const char* table : {"event", "run", "manifest", "snapshot", "claim", "evidence", "report_run", "report_span", "report_place"}) {
     run_sql(uri_, std::string("GRANT SELECT ON ") + table + " TO " + reporter);
     EXPECT_EQ(state_as(uri_, "reporter", std::string("SELECT 1 / count(*) FROM ") + table), "22012") << table;
   }
@@ -310,7 +311,7 @@ TEST(HostedDatabase, AUserThatMayNotIsToldWhatToRunAndThenServed) {
   run_sql(hosted.admin, statements);
   const Status status = hosted.migrated();
   ASSERT_TRUE(status) << status.error().message;
-  EXPECT_EQ(ask_sql(hosted.admin, "SELECT count(*) FROM pg_class WHERE relrowsecurity"), "11");
+  EXPECT_EQ(ask_sql(hosted.admin, "SELECT count(*) FROM pg_class WHERE relrowsecurity"), "19");
   Connection writer(hosted.uri, DatabaseRole::writer);
   EXPECT_TRUE(ensure_partitions(writer, 1, 0));
 }

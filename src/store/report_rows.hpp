@@ -1,0 +1,106 @@
+// The rows of the tables that the views of schema `report` read (migrations/0011_report.sql).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "events/cost.hpp"
+#include "events/event.hpp"
+
+namespace muniment::store {
+
+// What ended a span, and what its end says.
+struct SpanEnd {
+  std::int64_t seq = -1;
+  std::optional<Time> at{};
+  std::optional<std::string> status{};
+  std::optional<std::string> reason{};
+  std::optional<std::string> answered_by{};
+  std::optional<std::int64_t> exit_code{};
+  std::optional<std::int64_t> duration_us{};
+  std::optional<std::int64_t> first_token_us{};
+  std::optional<std::int64_t> input_tokens{};
+  std::optional<std::int64_t> output_tokens{};
+  std::optional<std::int64_t> cached_input_tokens{};
+  std::optional<std::int64_t> cache_write_tokens{};
+  std::optional<std::int64_t> reasoning_tokens{};
+  std::optional<events::Picos> cost{};
+  std::optional<std::string> currency{};
+};
+
+// A call, step, command or approval.
+struct SpanRow {
+  std::string_view kind;               // model, tool, step, command, approval
+  std::int64_t seq = -1;               // of its beginning, or of its end where that is not known
+  std::int64_t run_no = 0;
+  std::string key;
+  std::optional<std::string> step_id{};
+  events::Origin origin = events::Origin::reported;
+  bool began = false;                  // `seq` is its beginning
+  std::optional<Time> began_at{};
+  std::optional<std::string> name{};
+  std::optional<std::string> sort{};
+  std::optional<std::string> via{};
+  std::optional<std::int64_t> attempt{};
+  std::optional<SpanEnd> end{};
+};
+
+// The end of a span that the table has already.
+struct EndedSpan {
+  std::string_view kind;
+  std::int64_t seq = -1;
+  SpanEnd end;
+};
+
+// What a batch of events adds to a run.
+struct ReportRun {
+  std::int64_t run_no = 0;
+  std::int64_t events = 0;
+  std::int64_t last_seq = -1;
+  Time last_event_at{};
+  std::optional<Time> first_occurred_at{};
+  std::optional<Time> last_occurred_at{};
+  std::int64_t messages = 0;
+  std::int64_t errors = 0;
+  std::int64_t model_calls = 0;
+  std::int64_t model_errors = 0;
+  std::int64_t tool_calls = 0;
+  std::int64_t tool_errors = 0;
+  std::int64_t steps = 0;
+  std::int64_t commands = 0;
+  std::int64_t command_errors = 0;
+  std::int64_t input_tokens = 0;
+  std::int64_t output_tokens = 0;
+  std::int64_t cached_input_tokens = 0;
+  std::int64_t reasoning_tokens = 0;
+  events::Picos cost = 0;
+  std::optional<std::string> currency{};  // mixed: of several
+};
+
+// Where an event of one of the rarer types is.
+struct ReportPlace {
+  std::string type;
+  std::int64_t seq = -1;
+  std::int64_t run_no = 0;
+};
+
+// An event of the run was erased: what it said goes.
+struct ErasedEvent {
+  std::int64_t run_no = 0;
+  std::int64_t seq = -1;
+};
+
+// What a batch of events comes to. Written in this order: an erasure may be of an event in the same batch.
+struct ReportRows {
+  std::vector<ReportRun> runs{};
+  std::vector<SpanRow> spans{};
+  std::vector<EndedSpan> ended{};
+  std::vector<ReportPlace> places{};
+  std::vector<ErasedEvent> erased{};
+};
+
+}  // namespace muniment::store
