@@ -58,6 +58,7 @@ OWNERS = {
     "rocksdb/": ["retrieval/*.cpp", "verify/*.cpp"],
     "curl/": ["base/http.cpp"],
     "hiredis/": ["retrieval/shared_cache.cpp"],
+    "re2/": ["cli/line_match.cpp"],
     "seccomp.h": ["base/sandbox_calls.cpp"],
     "microhttpd.h": ["audit/witness_server.cpp"],
     "zstd.h": ["base/zstd.cpp"],

@@ -34,6 +34,9 @@ void add_command(Session& session, CLI::App& parent, const std::string& name, co
 
 void add_server_commands(CLI::App& app, Session& session);    // up down status doctor config rebuild
 void add_run_commands(CLI::App& app, Session& session);       // run …, recover, rehydrate
+void add_run_grep(CLI::App& run, Session& session);           // run grep
+void add_run_diff(CLI::App& run, Session& session);           // run diff, fork
+void add_why_command(CLI::App& app, Session& session);        // why
 void add_event_commands(CLI::App& app, Session& session);     // event …
 void add_artifact_commands(CLI::App& app, Session& session);  // artifact …, snapshot …, manifest …
 void add_ledger_commands(CLI::App& app, Session& session);    // claim …, evidence …, pointer …

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <fstream>
 #include <iterator>
+#include <thread>
 
 #include "base/limits.hpp"
 #include "cli/arguments.hpp"
@@ -105,11 +106,7 @@ Result<std::string> list_params(Session& session, const EventListOptions& option
     ASSIGN_OR_RETURN(const std::string run_id, session.run_id(options.run));
     params.member("run_id", run_id);
   }
-  if (!options.types.empty()) {
-    params.key("types").begin_array();
-    for (const std::string& type : options.types) params.string(type);
-    params.end_array();
-  }
+  if (!options.types.empty()) params.member("types", options.types);
   if (!options.step.empty()) params.member("step_id", options.step);
   if (!options.since.empty()) params.member("since", options.since);
   if (!options.until.empty()) params.member("until", options.until);
@@ -181,32 +178,57 @@ Result<std::int64_t> print_last(Session& session, const TailOptions& options) {
   return events.empty() ? 0 : events.front()["seq"].as_int().value_or(-1) + 1;
 }
 
-Status tail_events(Session& session, const TailOptions& options) {
-  ASSIGN_OR_RETURN(const std::int64_t next, print_last(session, options));
-  if (!options.follow) return success();
-  EventListOptions list;
-  list.run = options.run;
+Result<std::string> subscribe_params(Session& session, const TailOptions& options, std::int64_t from_seq) {
   json::Writer params;
-  params.begin_object().member("from_seq", next);
+  params.begin_object().member("from_seq", from_seq);
   if (!options.run.empty()) {
     ASSIGN_OR_RETURN(const std::string run_id, session.run_id(options.run));
     params.member("run_id", run_id);
   }
-  if (!options.types.empty()) {
-    params.key("types").begin_array();
-    for (const std::string& type : options.types) params.string(type);
-    params.end_array();
-  }
+  if (!options.types.empty()) params.member("types", options.types);
   params.end_object();
-  ASSIGN_OR_RETURN(Client* const client, session.client());
-  RETURN_IF_ERROR(client->call("event.subscribe", params.text()));
+  return std::move(params).text();
+}
+
+// Prints what comes on one connection until it ends; `next` is the seq with which another one goes on.
+Status follow(Session& session, Client& client, const std::string& params, std::int64_t& next) {
+  RETURN_IF_ERROR(client.call("event.subscribe", params));
   while (!session.out().failed()) {
-    auto notification = client->next_notification(std::chrono::hours(1));
+    auto notification = client.next_notification(std::chrono::hours(1));
     if (!notification && notification.error().code == Errc::deadline_exceeded) continue;
     if (!notification) return std::move(notification).error();
-    if (notification->root()["method"].string_or("") != "event") continue;
-    print_event(session, notification->params()["event"]);
-    std::fflush(stdout);
+    const std::string method = notification->root()["method"].string_or("");
+    const json::Value said = notification->params();
+    if (method == "event") {
+      print_event(session, said["event"]);
+      std::fflush(stdout);
+      next = said["event"]["seq"].as_int().value_or(next - 1) + 1;
+    } else if (method == "caught_up" || method == "keep_alive") {
+      next = std::max(next, said["seq"].as_int().value_or(-1) + 1);  // all up to there was looked at
+    }
+  }
+  return success();
+}
+
+Status tail_events(Session& session, const TailOptions& options) {
+  constexpr std::chrono::milliseconds pause{200};
+  ASSIGN_OR_RETURN(std::int64_t next, print_last(session, options));
+  std::fflush(stdout);
+  bool away = false;
+  while (options.follow && !session.out().failed()) {
+    // A daemon that was stopped meanwhile is not started by whoever only looks on.
+    const auto client = session.running_client();
+    Status status = client ? success() : Status(client.error());
+    if (client) {
+      ASSIGN_OR_RETURN(const std::string params, subscribe_params(session, options, next));
+      away = false;
+      status = follow(session, **client, params, next);
+    }
+    if (status || status.error().code != Errc::unavailable) return status;
+    if (!away) fmt::print(stderr, "muniment: the daemon is away; going on at seq {} when it is back\n", next);
+    away = true;
+    session.disconnect();
+    std::this_thread::sleep_for(pause);
   }
   return success();
 }

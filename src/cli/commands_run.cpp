@@ -1,4 +1,4 @@
-// run start | end | list | show, recover, rehydrate.
+// run start | end | list | show, recover, rehydrate. run grep, diff and fork have files of their own.
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
@@ -90,6 +90,7 @@ struct RunListOptions {
   std::vector<std::string> labels;
   std::string since;
   std::string parent;
+  std::string external_id;
   std::size_t limit = 20;
 };
 
@@ -99,6 +100,7 @@ void declare_list(CLI::App& command, RunListOptions& options) {
   command.add_option("--label", options.labels, "k=v")->allow_extra_args(false);
   command.add_option("--since", options.since, "Started at or after this time");
   command.add_option("--parent", options.parent, "Children of this run");
+  command.add_option("--external-id", options.external_id, "Its id in another system");
   command.add_option("-n,--limit", options.limit, "At most this many; 0: all")->capture_default_str();
 }
 
@@ -117,6 +119,7 @@ Result<std::string> list_params(Session& session, const RunListOptions& options,
     ASSIGN_OR_RETURN(const std::string parent, session.run_id(options.parent));
     params.member("parent", parent);
   }
+  if (!options.external_id.empty()) params.member("external_id", options.external_id);
   if (!cursor.empty()) params.member("cursor", cursor);
   params.member("limit", limit).end_object();
   return std::move(params).text();
@@ -354,11 +357,13 @@ Status recover(Session& session, const RecoverOptions& options) {
 }  // namespace
 
 void add_run_commands(CLI::App& app, Session& session) {
-  CLI::App& run = add_group(app, "run", "Runs: start, end, list, show");
+  CLI::App& run = add_group(app, "run", "Runs: start, end, list, show, search, compare, fork");
   add_command<StartOptions>(session, run, "start", "Start a run, or go on with it", declare_start, start_run);
   add_command<EndOptions>(session, run, "end", "End a run", declare_end, end_run);
   add_command<RunListOptions>(session, run, "list", "List runs, the newest first", declare_list, list_runs);
   add_command<ShowOptions>(session, run, "show", "What happened in a run", declare_show, show_run);
+  add_run_grep(run, session);
+  add_run_diff(run, session);
   add_command<RehydrateOptions>(session, app, "rehydrate", "The state of a run", declare_rehydrate, rehydrate);
   add_command<RecoverOptions>(session, app, "recover", "Look at a halted run, repair it, let it go on",
                               declare_recover, recover);

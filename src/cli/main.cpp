@@ -62,6 +62,7 @@ int run(int argc, char** argv) {
   declare_common(app, session.options);
   add_server_commands(app, session);
   add_run_commands(app, session);
+  add_why_command(app, session);
   add_exec_command(app, session);
   add_record_command(app, session);
   add_event_commands(app, session);

@@ -1,0 +1,245 @@
+// run grep: where a pattern stands in a run, or in all of them: in every string of its events, line by line, and in its
+// artifacts, which are read piece by piece. Memory is one page of events and one line.
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/limits.hpp"
+#include "base/text.hpp"
+#include "cli/commands.hpp"
+#include "cli/line_match.hpp"
+
+namespace muniment::cli {
+namespace {
+
+constexpr std::size_t grep_piece_bytes = 1 << 20;             // of an artifact, a request
+constexpr std::size_t grep_line_bytes_max = 1 << 20;     // a longer line is looked at in pieces
+constexpr std::int64_t artifact_bytes_grep_max = 256 << 20;
+constexpr std::size_t binary_look_bytes = 8192;          // a NUL in these: not text
+constexpr std::size_t context_bytes = 60;                // shown before a match in a long line
+constexpr std::size_t shown_bytes_max = 240;
+
+struct GrepOptions {
+  std::vector<std::string> words;
+  std::vector<std::string> types;
+  std::size_t limit = 1000;
+  bool all = false;
+  bool ignore_case = false;
+  bool literal = false;
+  bool names_only = false;
+  bool no_artifacts = false;
+};
+
+void declare_grep(CLI::App& command, GrepOptions& options) {
+  command.add_option("RUN PATTERN", options.words, "Which run, and what (RE2's syntax); with --all only what")->required()->expected(1, 2);
+  command.add_flag("--all", options.all, "In all runs, the newest first");
+  command.add_option("--type", options.types, "Only in events of these types: tool.*, …")->allow_extra_args(false);
+  command.add_flag("-i,--ignore-case", options.ignore_case, "Capitals or not");
+  command.add_flag("-F,--fixed", options.literal, "The pattern is what it says");
+  command.add_flag("-l,--runs", options.names_only, "Only the ids of the runs");
+  command.add_flag("--no-artifacts", options.no_artifacts, "Only in events");
+  command.add_option("-n,--limit", options.limit, "At most this many matches; 0: all")->capture_default_str();
+}
+
+// Where a line stands.
+struct GrepPlace {
+  std::string run_id;
+  std::string seq;          // of the event; or of the artifact's event
+  std::string what;         // the event's type, or "artifact"
+  std::string path;         // in the body; or the artifact's id
+  std::uint64_t line = 0;   // from 1
+};
+
+class Grep {
+ public:
+  Grep(Session& session, const GrepOptions& options, LineMatch pattern)
+      : session_(session), options_(options), pattern_(std::move(pattern)), left_(options.limit == 0 ? SIZE_MAX : options.limit) {}
+
+  Status look_in_run(const std::string& run_id) {
+    in_run_ = 0;
+    RETURN_IF_ERROR(look_in_events(run_id));
+    if (!options_.no_artifacts && !done()) RETURN_IF_ERROR(look_in_artifacts(run_id));
+    return success();
+  }
+
+  bool done() const { return left_ == 0 || session_.out().failed() || (options_.names_only && in_run_ > 0); }
+  bool finished() const { return left_ == 0 || session_.out().failed(); }
+  std::size_t found() const { return found_; }
+
+ private:
+  Status look_in_events(const std::string& run_id) {
+    std::string cursor;
+    do {
+      json::Writer params;
+      params.begin_object().member("run_id", run_id).member("limit", limits::page_items_max);
+      if (!options_.types.empty()) params.member("types", options_.types);
+      if (!cursor.empty()) params.member("cursor", cursor);
+      params.end_object();
+      ASSIGN_OR_RETURN(const Message page, session_.call("event.list", params.text()));
+      for (const json::Value event : page.result()["events"]) {
+        GrepPlace place{run_id, std::string(event["seq"].source()), event["type"].string_or(""), "", 0};
+        look_in_value(event["body"], place);
+        if (done()) return success();
+      }
+      cursor = page.result()["cursor"].string_or("");
+    } while (!cursor.empty());
+    return success();
+  }
+
+  // Strings by what they say, everything else as it is written; the depth of a body is bounded.
+  void look_in_value(const json::Value& value, GrepPlace& place) {
+    const std::size_t length = place.path.size();
+    if (value.is(json::Kind::object) || value.is(json::Kind::array)) {
+      std::size_t index = 0;
+      for (const json::Value item : value) {
+        place.path += "/" + (value.is(json::Kind::object) ? item.key() : std::to_string(index++));
+        look_in_value(item, place);
+        place.path.resize(length);
+        if (done()) return;
+      }
+      return;
+    }
+    const std::string text = value.as_string().value_or(std::string(value.source()));
+    std::string_view rest = text;
+    for (place.line = 1; !rest.empty() && !done(); ++place.line) {
+      const std::size_t end = std::min(rest.find('\n'), rest.size());
+      look_at_line(rest.substr(0, end), place);
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+  }
+
+  Status look_in_artifacts(const std::string& run_id) {
+    std::string cursor;
+    do {
+      json::Writer params;
+      params.begin_object().member("run_id", run_id);
+      if (!cursor.empty()) params.member("cursor", cursor);
+      params.end_object();
+      ASSIGN_OR_RETURN(const Message page, session_.call("artifact.list", params.text()));
+      for (const json::Value artifact : page.result()["artifacts"]) {
+        if (const Status status = look_in_artifact(run_id, artifact); !status) {
+          if (is_transient(status.error().code)) return status;
+          complain(artifact["artifact_id"].string_or("") + ": " + status.error().message);  // damaged or erased; the others go on
+        }
+        if (done()) return success();
+      }
+      cursor = page.result()["cursor"].string_or("");
+    } while (!cursor.empty());
+    return success();
+  }
+
+  Status look_in_artifact(const std::string& run_id, const json::Value& artifact) {
+    const std::string id = artifact["artifact_id"].string_or("");
+    GrepPlace place{run_id, std::string(artifact["seq"].source()), "artifact", id, 1};
+    std::string line;
+    std::int64_t offset = 0;
+    for (bool more = true; more && !done();) {
+      json::Writer params;
+      params.begin_object().member("artifact_id", id).member("offset", offset).member("length", grep_piece_bytes).member("encoding", "raw");
+      params.end_object();
+      ASSIGN_OR_RETURN(const Message piece, session_.call("artifact.get", params.text()));
+      if (offset == 0 && std::string_view(piece.raw).substr(0, binary_look_bytes).find('\0') != std::string_view::npos) return success();
+      for (std::string_view rest = piece.raw; !rest.empty() && !done();) {
+        const std::size_t end = rest.find('\n');
+        line += rest.substr(0, end);
+        rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+        if (end == std::string_view::npos && line.size() < grep_line_bytes_max) break;
+        look_at_line(line, place);
+        line.clear();
+        if (end != std::string_view::npos) ++place.line;
+      }
+      const auto next = piece.result()["next_offset"].as_int();
+      more = next.has_value();
+      offset = next.value_or(offset);
+      if (more && offset >= artifact_bytes_grep_max) {
+        complain(fmt::format("{}: only its first {} were looked at", id, human_size(static_cast<std::uint64_t>(offset))));
+        more = false;
+      }
+    }
+    if (!line.empty() && !done()) look_at_line(line, place);
+    return success();
+  }
+
+  void look_at_line(std::string_view line, const GrepPlace& place) {
+    const auto span = pattern_.find(line);
+    if (!span) return;
+    ++found_;
+    ++in_run_;
+    --left_;
+    if (session_.options.json) {
+      print_json(line, *span, place);
+    } else if (options_.names_only) {
+      session_.out().line(session_.out().one_line(place.run_id));
+    } else {
+      print_line(line, *span, place);
+    }
+  }
+
+  void print_json(std::string_view line, const LineMatch::Span& span, const GrepPlace& place) const {
+    const bool artifact = place.what == "artifact";
+    json::Writer out;
+    out.begin_object().member("run_id", place.run_id).raw_member("seq", place.seq).member("type", place.what);
+    out.member(artifact ? "artifact_id" : "path", place.path).member("line", place.line);
+    out.member("text", line.substr(0, grep_line_bytes_max)).member("begin", span.begin).member("end", span.end).end_object();
+    session_.out().json_line(out.text());
+  }
+
+  // The match and what stands around it; of a long line not all.
+  void print_line(std::string_view line, const LineMatch::Span& span, const GrepPlace& place) const {
+    const Output& out = session_.out();
+    const std::size_t from = span.begin > context_bytes && line.size() > shown_bytes_max ? span.begin - context_bytes : 0;
+    const std::size_t to = std::min(line.size(), std::max(from + shown_bytes_max, span.end));
+    const std::string head = fmt::format("{:>8} {} {} ", place.seq, options_.all ? out.one_line(place.run_id) : "", out.one_line(place.what));
+    out.line(out.tone(Tone::dim, head + out.one_line(place.path) + fmt::format(":{}  ", place.line)) + (from > 0 ? "…" : "") +
+             out.one_line(line.substr(from, span.begin - from)) + out.tone(Tone::red, out.one_line(line.substr(span.begin, span.end - span.begin))) +
+             out.one_line(line.substr(span.end, to - std::min(to, span.end))) + (to < line.size() ? "…" : ""));
+  }
+
+  static void complain(const std::string& text) { fmt::print(stderr, "muniment: {}\n", escape_for_terminal(text)); }
+
+  Session& session_;
+  const GrepOptions& options_;
+  const LineMatch pattern_;
+  std::size_t left_;
+  std::size_t found_ = 0;
+  std::size_t in_run_ = 0;
+};
+
+Status look_in_all(Session& session, Grep& grep) {
+  std::string cursor;
+  do {
+    ASSIGN_OR_RETURN(const Message page, session.call("run.list", cursor.empty() ? "{}" : "{\"cursor\":" + json::quote(cursor) + "}"));
+    for (const json::Value run : page.result()["runs"]) {
+      RETURN_IF_ERROR(grep.look_in_run(run["run_id"].string_or("")));
+      if (grep.finished()) return success();
+    }
+    cursor = page.result()["cursor"].string_or("");
+  } while (!cursor.empty());
+  return success();
+}
+
+Status grep_runs(Session& session, const GrepOptions& options) {
+  if (options.all && options.words.size() == 2) return Error(Errc::invalid_argument, "either a RUN or --all, and one PATTERN");
+  ASSIGN_OR_RETURN(LineMatch pattern, LineMatch::compile(options.words.back(), options.ignore_case, options.literal));
+  Grep grep(session, options, std::move(pattern));
+  if (options.all) {
+    RETURN_IF_ERROR(look_in_all(session, grep));
+  } else {
+    ASSIGN_OR_RETURN(const std::string run_id, session.run_id(options.words.size() == 2 ? options.words.front() : ""));
+    RETURN_IF_ERROR(session.call("run.get", "{\"run_id\":" + json::quote(run_id) + "}"));   // else an unknown run only has no match
+    RETURN_IF_ERROR(grep.look_in_run(run_id));
+  }
+  if (grep.finished()) fmt::print(stderr, "muniment: the first {} matches; -n 0 shows all\n", grouped(grep.found()));
+  if (grep.found() == 0) session.exit_code = exit_refused;
+  return success();
+}
+
+}  // namespace
+
+void add_run_grep(CLI::App& run, Session& session) {
+  add_command<GrepOptions>(session, run, "grep", "Where a pattern stands, in events and artifacts; exits with 1 when nowhere", declare_grep,
+                           grep_runs);
+}
+
+}  // namespace muniment::cli

@@ -1,0 +1,302 @@
+// why: from a claim, an event or a file back to what it rests on: claim → pointer → artifact → the call that made it → the model
+// that asked for the call → what was in its window. Each link is one that the log holds; where it holds none, the newest answer of
+// a model before the call is named, and said to be only that.
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <optional>
+#include <set>
+
+#include "base/text.hpp"
+#include "cli/commands.hpp"
+#include "cli/describe.hpp"
+#include "evidence/pointer.hpp"
+
+namespace muniment::cli {
+namespace {
+
+constexpr std::size_t why_depth_max = 16;
+constexpr std::size_t links_max = 500;
+constexpr std::size_t looked_at_max = 20'000;      // events that are searched for one link
+constexpr std::size_t window_entries_max = 20;     // of a manifest, shown
+
+struct WhyOptions {
+  std::string what;
+  std::string run;
+  std::size_t limit = 3;
+};
+
+void declare_why(CLI::App& command, WhyOptions& options) {
+  command.add_option("WHAT", options.what, "An event (its seq, or RUN:RUN_SEQ), a claim's id, a pointer, or a file's path")->required();
+  command.add_option("--run", options.run, "For a file: only in this run");
+  command.add_option("-n,--limit", options.limit, "For a file: its newest changes, at most this many")->capture_default_str();
+}
+
+std::string text_member(const json::Value& body, std::string_view name) { return body[name].string_or(""); }
+
+std::string run_seq_params(const std::string& run_id, std::int64_t run_seq) {
+  json::Writer params;
+  params.begin_object().member("run_id", run_id).member("run_seq", run_seq).end_object();
+  return std::move(params).text();
+}
+
+class Why {
+ public:
+  explicit Why(Session& session) : session_(session) {}
+
+  // `relation` is what the event is to the one above it.
+  Status explain(const json::Value& event, std::string_view relation, std::size_t depth) {
+    const std::string seq(event["seq"].source());
+    const bool again = !seen_.insert(seq).second;
+    print(relation, depth, event["run_id"].string_or(""), seq, event["type"].string_or(""), summary_of(event) + (again ? " (above)" : ""));
+    if (again || depth >= why_depth_max || links_ >= links_max) return success();
+    const std::string type = event["type"].string_or("");
+    const json::Value body = event["body"];
+    for (const json::Value cause : body["cause"]) RETURN_IF_ERROR(explain_place(event, cause.as_int().value_or(-1), "caused by", depth + 1));
+    if (type == "claim.recorded") return explain_claim(event, depth);
+    if (type == "evidence.recorded" && body["pointer"]) return explain_pointer(text_member(body, "pointer"), "is", depth + 1);
+    if (type == "tool.called") return explain_call(event, depth);
+    if (type == "model.answered") return explain_earlier(event, {"model.called"}, "call_id", text_member(body, "call_id"), "answers", depth);
+    if (type == "model.called" && body["manifest_id"]) return explain_manifest(text_member(body, "manifest_id"), "its window", depth + 1);
+    if (type == "command.ended") return explain_earlier(event, {"command.started"}, "command_id", text_member(body, "command_id"), "ended", depth);
+    if (type == "artifact.stored") return explain_artifact(event, depth);
+    if (body["call_id"]) {
+      return explain_earlier(event, {"tool.called", "model.called"}, "call_id", text_member(body, "call_id"),
+                             type == "tool.returned" ? "returned by" : "part of", depth);
+    }
+    return success();
+  }
+
+  Status explain_pointer(const std::string& text, std::string_view relation, std::size_t depth) {
+    const auto pointer = evidence::parse_pointer(text);
+    if (!pointer) {
+      print(relation, depth, "", "", "pointer", text + "  PARSE_ERROR");
+      return success();
+    }
+    ASSIGN_OR_RETURN(const Message checked, session_.call("pointer.validate", "{\"pointers\":[" + json::quote(text) + "]}"));
+    const json::Value result = *checked.result()["results"].begin();
+    const bool good = result["ok"].as_bool().value_or(false);
+    print(relation, depth, pointer->run_id, "", "pointer", text + (good ? "" : "  " + text_member(result, "reason")));
+    if (!good || depth >= why_depth_max) return success();
+    switch (pointer->kind) {
+      case evidence::PointerKind::artifact: return explain_stored(pointer->id.text(), depth + 1);
+      case evidence::PointerKind::manifest: return explain_manifest(pointer->id.text(), "is", depth + 1);
+      case evidence::PointerKind::evidence:
+        if (pointer->corpus != "run") return success();
+        return explain_params(run_seq_params(pointer->run_id, pointer->seq), "is", depth + 1);
+      case evidence::PointerKind::snapshot:
+      case evidence::PointerKind::run:
+      case evidence::PointerKind::log: return success();
+    }
+    return success();
+  }
+
+  // `params` of event.get.
+  Status explain_params(const std::string& params, std::string_view relation, std::size_t depth) {
+    ASSIGN_OR_RETURN(const Message answer, session_.call("event.get", params));
+    return explain(answer.result()["event"], relation, depth);
+  }
+
+  Status explain_stored(const std::string& artifact_id, std::size_t depth) {
+    ASSIGN_OR_RETURN(const Message answer, session_.call("artifact.stat", "{\"artifact_id\":" + json::quote(artifact_id) + "}"));
+    return explain_params("{\"seq\":" + std::string(answer.result()["artifact"]["seq"].source()) + "}", "stored by", depth);
+  }
+
+  Status explain_manifest(const std::string& manifest_id, std::string_view relation, std::size_t depth) {
+    ASSIGN_OR_RETURN(const Message answer, session_.call("manifest.get", "{\"manifest_id\":" + json::quote(manifest_id) + "}"));
+    const json::Value had = answer.result();
+    const json::Value entries = had["manifest"]["entries"];
+    print(relation, depth, text_member(had, "run_id"), std::string(had["seq"].source()), "manifest",
+          fmt::format("{} with {} entries", manifest_id, entries.size()));
+    std::size_t shown = 0;
+    for (const json::Value entry : entries) {
+      if (shown++ == window_entries_max) break;
+      print("held", depth + 1, "", "", "entry", std::string(entry.source()));
+    }
+    return success();
+  }
+
+ private:
+  using Types = std::vector<std::string>;
+
+  Status explain_place(const json::Value& event, std::int64_t run_seq, std::string_view relation, std::size_t depth) {
+    const auto answer = session_.call("event.get", run_seq_params(event["run_id"].string_or(""), run_seq));
+    if (!answer && answer.error().code == Errc::not_found) return success();  // a client may name what is not there
+    if (!answer) return answer.error();
+    return explain(answer->result()["event"], relation, depth);
+  }
+
+  Status explain_claim(const json::Value& claim, std::size_t depth) {
+    const std::string id = text_member(claim["body"], "claim_id");
+    for (const json::Value pointer : claim["body"]["pointers"]) RETURN_IF_ERROR(explain_pointer(pointer.string_or(""), "rests on", depth + 1));
+    std::vector<std::pair<std::string, std::string>> linked;   // evidence, and what it is to the claim
+    RETURN_IF_ERROR(each_event(claim["run_id"].string_or(""), {"evidence.linked"}, -1, "asc", [&](const json::Value& event) {
+      if (text_member(event["body"], "claim_id") == id) linked.emplace_back(text_member(event["body"], "evidence_id"), text_member(event["body"], "relation"));
+      return true;
+    }));
+    for (const auto& [evidence_id, relation] : linked) {
+      RETURN_IF_ERROR(explain_found(claim["run_id"].string_or(""), -1, {"evidence.recorded"}, "evidence_id", evidence_id, relation, depth + 1));
+    }
+    return success();
+  }
+
+  // The model that asked for it: by what the call says, or by the answer that names the call, or only by its place.
+  Status explain_call(const json::Value& call, std::size_t depth) {
+    const std::string run_id = call["run_id"].string_or("");
+    const std::int64_t before = call["run_seq"].as_int().value_or(0) - 1;
+    const std::string wanted = text_member(call["body"], "requested_by");
+    const std::string id = text_member(call["body"], "call_id");
+    std::string newest;
+    std::string found;
+    RETURN_IF_ERROR(each_event(run_id, {"model.answered", "message.added"}, before, "desc", [&](const json::Value& event) {
+      const json::Value body = event["body"];
+      if (event["type"].string_or("") == "message.added" && text_member(body, "role") != "assistant") return true;
+      if (newest.empty()) newest = std::string(event["seq"].source());
+      bool asks = !wanted.empty() && text_member(body, "call_id") == wanted;
+      for (const json::Value part : body["content"]) asks = asks || (!id.empty() && text_member(part, "id") == id);
+      if (asks) found = std::string(event["seq"].source());
+      return found.empty();
+    }));
+    if (!found.empty()) return explain_params("{\"seq\":" + found + "}", "asked for by", depth + 1);
+    return newest.empty() ? success() : explain_params("{\"seq\":" + newest + "}", "called after", depth + 1);
+  }
+
+  // A spilled artifact is named by the event that follows it; another one by nobody but its writer.
+  Status explain_artifact(const json::Value& stored, std::size_t depth) {
+    constexpr int near = 64;
+    const std::string id = text_member(stored["body"], "artifact_id");
+    const std::int64_t place = stored["run_seq"].as_int().value_or(0);
+    json::Writer params;
+    params.begin_object().member("run_id", stored["run_id"].string_or("")).member("from_run_seq", place + 1).member("limit", near).end_object();
+    ASSIGN_OR_RETURN(const Message page, session_.call("event.list", params.text()));
+    for (const json::Value event : page.result()["events"]) {
+      const bool names = event["body"].source().find(id) != std::string_view::npos;
+      const std::string type = event["type"].string_or("");
+      if (names && type != "claim.recorded" && type != "evidence.recorded") return explain(event, "part of", depth + 1);
+    }
+    return success();
+  }
+
+  Status explain_earlier(const json::Value& event, const Types& types, std::string_view member, const std::string& value,
+                         std::string_view relation, std::size_t depth) {
+    return explain_found(event["run_id"].string_or(""), event["run_seq"].as_int().value_or(0) - 1, types, member, value, relation, depth + 1);
+  }
+
+  // The newest event up to `to_run_seq` (-1: the end) whose body has this member.
+  Status explain_found(const std::string& run_id, std::int64_t to_run_seq, const Types& types, std::string_view member,
+                       const std::string& value, std::string_view relation, std::size_t depth) {
+    std::string found;
+    RETURN_IF_ERROR(each_event(run_id, types, to_run_seq, "desc", [&](const json::Value& event) {
+      if (text_member(event["body"], member) == value) found = std::string(event["seq"].source());
+      return found.empty();
+    }));
+    return found.empty() ? success() : explain_params("{\"seq\":" + found + "}", relation, depth);
+  }
+
+ public:
+  // Calls `take` for each, until it answers false. An empty `run_id`: the whole log.
+  Status each_event(const std::string& run_id, const Types& types, std::int64_t to_run_seq, std::string_view order,
+                    const std::function<bool(const json::Value&)>& take) {
+    std::string cursor;
+    std::size_t looked_at = 0;
+    do {
+      json::Writer params;
+      params.begin_object().member("types", types).member("order", order).member("limit", 1000);
+      if (!run_id.empty()) params.member("run_id", run_id);
+      if (to_run_seq >= 0) params.member("to_run_seq", to_run_seq);
+      if (!cursor.empty()) params.member("cursor", cursor);
+      params.end_object();
+      ASSIGN_OR_RETURN(const Message page, session_.call("event.list", params.text()));
+      for (const json::Value event : page.result()["events"]) {
+        if (!take(event)) return success();
+      }
+      looked_at += page.result()["events"].size();
+      cursor = page.result()["cursor"].string_or("");
+    } while (!cursor.empty() && looked_at < looked_at_max);
+    if (!cursor.empty()) fmt::print(stderr, "muniment: only {} events were searched\n", grouped(looked_at));
+    return success();
+  }
+
+  std::size_t links() const { return links_; }
+
+ private:
+  void print(std::string_view relation, std::size_t depth, const std::string& run_id, const std::string& seq, std::string_view type,
+             const std::string& text) {
+    ++links_;
+    const Output& out = session_.out();
+    if (session_.options.json) {
+      json::Writer writer;
+      writer.begin_object().member("depth", depth).member("relation", relation).member("type", type);
+      if (!run_id.empty()) writer.member("run_id", run_id);
+      if (!seq.empty()) writer.raw_member("seq", seq);
+      writer.member("text", text).end_object();
+      out.json_line(writer.text());
+      return;
+    }
+    const std::string head = std::string(2 * depth, ' ') + (relation.empty() ? "" : std::string(relation) + "  ");
+    const std::string place = seq.empty() ? std::string() : fmt::format("seq {} of {}  ", seq, out.one_line(run_id));
+    const std::size_t used = columns_of(head) + columns_of(place) + type.size() + 2;
+    out.line(out.tone(Tone::dim, head) + out.tone(Tone::dim, place) + out.tone(Tone::bold, type) + "  " +
+             (out.terminal() && out.width() > used + 20 ? fit(out.one_line(text), out.width() - used) : out.one_line(text)));
+  }
+
+  Session& session_;
+  std::set<std::string> seen_;
+  std::size_t links_ = 0;
+};
+
+// The newest events that changed or read the file, or whose path ends with what was given.
+Status why_file(Session& session, Why& why, const WhyOptions& options) {
+  std::string run_id;
+  if (!options.run.empty()) {
+    ASSIGN_OR_RETURN(run_id, session.run_id(options.run));
+  }
+  std::vector<std::string> found;
+  for (const char* type : {"file.changed", "file.read"}) {
+    RETURN_IF_ERROR(why.each_event(run_id, {type}, -1, "desc", [&](const json::Value& event) {
+      const std::string path = text_member(event["body"], "path");
+      if (path == options.what || path.ends_with("/" + options.what)) found.emplace_back(event["seq"].source());
+      return found.size() < options.limit;
+    }));
+  }
+  for (const std::string& seq : found) RETURN_IF_ERROR(why.explain_params("{\"seq\":" + seq + "}", "", 0));
+  if (found.empty()) return Error(Errc::not_found, options.what + " is no event's seq, no claim's id, no pointer, and no file that an event names");
+  return success();
+}
+
+// A UUID: a claim's, evidence's, an artifact's, a manifest's or an event's.
+Status why_id(Session& session, Why& why, const std::string& id) {
+  std::string found;
+  RETURN_IF_ERROR(why.each_event("", {"claim.recorded", "evidence.recorded"}, -1, "desc", [&](const json::Value& event) {
+    const json::Value body = event["body"];
+    if (text_member(body, "claim_id") == id || text_member(body, "evidence_id") == id) found = std::string(event["seq"].source());
+    return found.empty();
+  }));
+  if (!found.empty()) return why.explain_params("{\"seq\":" + found + "}", "", 0);
+  if (session.call("artifact.stat", "{\"artifact_id\":" + json::quote(id) + "}")) return why.explain_stored(id, 0);
+  if (session.call("manifest.get", "{\"manifest_id\":" + json::quote(id) + "}")) return why.explain_manifest(id, "", 0);
+  return Error(Errc::not_found, "no claim, evidence, artifact or manifest has the id " + id);
+}
+
+Status explain_why(Session& session, const WhyOptions& options) {
+  Why why(session);
+  const std::string& what = options.what;
+  if (parse_decimal(what)) return why.explain_params("{\"seq\":" + what + "}", "", 0);
+  if (what.find("://") != std::string::npos) return why.explain_pointer(what, "", 0);
+  if (parse_uuid(what)) return why_id(session, why, what);
+  if (const std::size_t colon = what.rfind(':'); colon != std::string::npos) {
+    if (const auto run_seq = parse_decimal(std::string_view(what).substr(colon + 1))) {
+      ASSIGN_OR_RETURN(const std::string run_id, session.run_id(what.substr(0, colon)));
+      return why.explain_params(run_seq_params(run_id, *run_seq), "", 0);
+    }
+  }
+  return why_file(session, why, options);
+}
+
+}  // namespace
+
+void add_why_command(CLI::App& app, Session& session) {
+  add_command<WhyOptions>(session, app, "why", "What an event, a claim or a file rests on", declare_why, explain_why);
+}
+
+}  // namespace muniment::cli
