@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text.hpp"
 #include "events/merkle.hpp"
 
 namespace muniment::audit {
@@ -72,6 +73,25 @@ Result<Hash> TreeReader::node(int level, std::int64_t index) {
     return Error(Errc::corrupt, fmt::format("a log of {} events has no node {} of level {}", size_, index, level));
   }
   return tile_root(hashes.substr(begin, length));
+}
+
+std::int64_t recorded_size(const std::string& folder) {
+  const auto full = [&](std::int64_t index) { return ::access((folder + "/" + tile_path(0, index)).c_str(), F_OK) == 0; };
+  // Full tiles stay, without a gap: the first that is missing is found by halving.
+  std::int64_t missing = 1;
+  while (full(missing - 1)) missing *= 2;
+  std::int64_t low = missing / 2;
+  while (low < missing) {
+    const std::int64_t middle = (low + missing) / 2;
+    if (full(middle)) low = middle + 1; else missing = middle;
+  }
+  std::int64_t width = 0;
+  const std::unique_ptr<DIR, int (*)(DIR*)> partial(::opendir((folder + "/" + tile_path(0, missing) + ".p").c_str()),
+                                                    [](DIR* listing) { return listing == nullptr ? 0 : ::closedir(listing); });
+  while (const dirent* entry = partial ? ::readdir(partial.get()) : nullptr) {
+    width = std::max(width, parse_decimal(entry->d_name).value_or(0));
+  }
+  return missing * tile_width + std::min(width, tile_width - 1);
 }
 
 // ---- writing ------------------------------------------------------------------------------------

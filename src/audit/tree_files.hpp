@@ -76,6 +76,9 @@ class TreeWriter {
   std::string last_folder_;              // made already
 };
 
+// How many leaves the tree in this folder has, 0 where there is none: tiles are only ever written of what was committed.
+std::int64_t recorded_size(const std::string& folder);
+
 // The root of a tile's hashes (a power of two of them).
 Hash tile_root(std::string_view hashes);
 

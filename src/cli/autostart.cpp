@@ -62,7 +62,7 @@ std::string last_lines(const std::string& path, std::size_t count, std::uintmax_
 }
 
 std::vector<std::string> daemon_arguments(const std::string& program, const Config& config,
-                                          const ConfigInputs& inputs) {
+                                          const ConfigInputs& inputs, bool continue_restored) {
   std::vector<std::string> arguments = {program, "--data", config.data};
   if (!inputs.file.empty()) {
     arguments.insert(arguments.end(), {"--config", std::filesystem::absolute(inputs.file).string()});
@@ -71,6 +71,7 @@ std::vector<std::string> daemon_arguments(const std::string& program, const Conf
     if (key == "socket") arguments.insert(arguments.end(), {"--socket", config.socket});
     if (key == "database") arguments.insert(arguments.end(), {"--database", value});
   }
+  if (continue_restored) arguments.emplace_back("--continue-restored");
   return arguments;
 }
 
@@ -116,7 +117,7 @@ Result<std::string> find_daemon() {
   return Error(Errc::not_found, fmt::format("munimentd is neither at {} nor in PATH", beside));
 }
 
-Result<std::int32_t> start_daemon(const Config& config, const ConfigInputs& inputs) {
+Result<std::int32_t> start_daemon(const Config& config, const ConfigInputs& inputs, bool continue_restored) {
   ASSIGN_OR_RETURN(const std::string program, find_daemon());
   std::error_code failed;
   if (!std::filesystem::exists(config.data, failed)) {
@@ -128,7 +129,7 @@ Result<std::int32_t> start_daemon(const Config& config, const ConfigInputs& inpu
   if (log < 0) return os_error("cannot write " + log_path);
   const std::uintmax_t log_from = std::filesystem::file_size(log_path, failed);
 
-  const std::vector<std::string> arguments = daemon_arguments(program, config, inputs);
+  const std::vector<std::string> arguments = daemon_arguments(program, config, inputs, continue_restored);
   std::vector<char*> pointers;
   for (const std::string& argument : arguments) pointers.push_back(const_cast<char*>(argument.c_str()));
   pointers.push_back(nullptr);

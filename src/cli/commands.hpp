@@ -50,6 +50,7 @@ void add_bundle_commands(CLI::App& audit, Session& session);  // audit export, i
 void add_archive_command(CLI::App& audit, Session& session);  // audit archive
 void add_redact_command(CLI::App& audit, Session& session);   // audit redact
 void add_witness_command(CLI::App& audit, Session& session);  // audit witness
+void add_backup_commands(CLI::App& app, Session& session);    // backup, restore
 void add_exec_command(CLI::App& app, Session& session);       // exec
 void add_record_command(CLI::App& app, Session& session);     // record
 void make_record_command(CLI::App& app, Session& session);    // the same, as a program of its own

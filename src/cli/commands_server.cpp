@@ -76,10 +76,22 @@ Status show_status(Session& session, const NoOptions&) {
   return success();
 }
 
-Status bring_up(Session& session, const NoOptions&) {
+struct UpOptions {
+  bool continue_restored = false;
+};
+
+void declare_up(CLI::App& command, UpOptions& options) {
+  command.add_flag("--continue-restored", options.continue_restored, "The log was restored: go on in a new one that names it");
+}
+
+Status bring_up(Session& session, const UpOptions& options) {
   if (session.options.no_autostart) {
     return Error(Errc::invalid_argument, "up starts the daemon; --no-autostart forbids it");
   }
+  if (options.continue_restored && session.running_client()) {
+    return Error(Errc::conflict, "a daemon runs; stop it first: muniment down");
+  }
+  session.continue_restored = options.continue_restored;
   RETURN_IF_ERROR(session.client());
   return show_status(session, NoOptions{});
 }
@@ -209,7 +221,7 @@ Status run_doctor(Session& session, const NoOptions&) {
 }  // namespace
 
 void add_server_commands(CLI::App& app, Session& session) {
-  add_command<NoOptions>(session, app, "up", "Start the daemon, if none runs", nullptr, bring_up);
+  add_command<UpOptions>(session, app, "up", "Start the daemon, if none runs", declare_up, bring_up);
   add_command<NoOptions>(session, app, "down", "Stop the daemon", nullptr, bring_down);
   add_command<NoOptions>(session, app, "status", "What the daemon is doing", nullptr, show_status);
   add_command<NoOptions>(session, app, "doctor", "Look for what is wrong, and say what mends it",

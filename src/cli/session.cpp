@@ -48,7 +48,7 @@ Result<Client*> Session::client() {
   ASSIGN_OR_RETURN(const Config configuration, config());
   Result<Client> connected = Client::connect(configuration.socket);
   if (!connected && connected.error().code == Errc::unavailable && !options.no_autostart) {
-    ASSIGN_OR_RETURN(const std::int32_t pid, start_daemon(configuration, config_inputs()));
+    ASSIGN_OR_RETURN(const std::int32_t pid, start_daemon(configuration, config_inputs(), continue_restored));
     fmt::print(stderr, "muniment: started munimentd (pid {}) for {}; stop it with: muniment down{}\n",
                pid, configuration.data, options.data.empty() ? "" : " --data " + options.data);
     connected = Client::connect(configuration.socket);

@@ -41,6 +41,7 @@ class Session {
   CommonOptions options;
   int exit_code = exit_done;
   std::vector<std::string> command;  // what stood after "--"
+  bool continue_restored = false;    // a daemon that is started goes on from a log that was restored
 
   ConfigInputs config_inputs() const;
   Result<Config> config() const;

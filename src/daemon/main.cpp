@@ -21,6 +21,8 @@ int main(int argc, char** argv) {
   flag("--database", "database", "URI of a Postgres that is there; without it a private one is kept in the data folder");
   flag("--socket", "socket", "path of the Unix socket");
   app.add_option("--config", inputs.file, "configuration file (default: <data>/muniment.toml)");
+  bool continue_restored = false;
+  app.add_flag("--continue-restored", continue_restored, "the log was restored, or is shorter than it was: go on in a new one that names it");
   app.set_version_flag("--version", "munimentd " MUNIMENT_VERSION);
   CLI11_PARSE(app, argc, argv);
 
@@ -30,7 +32,7 @@ int main(int argc, char** argv) {
     return 3;
   }
   muniment::set_log_level(config->log_level);
-  auto daemon = muniment::daemon::Daemon::start(*config);
+  auto daemon = muniment::daemon::Daemon::start(*config, continue_restored);
   if (!daemon) {
     std::fprintf(stderr, "munimentd: %s: %s\n", std::string(name_of(daemon.error().code)).c_str(), daemon.error().message.c_str());
     return 1;

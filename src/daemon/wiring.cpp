@@ -1,8 +1,10 @@
 #include "daemon/wiring.hpp"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <string>
 
 #include <fmt/format.h>
@@ -16,6 +18,7 @@
 #include "base/log.hpp"
 #include "base/schema.hpp"
 #include "daemon/data_folder.hpp"
+#include "daemon/restored_log.hpp"
 #include "daemon/server.hpp"
 #include "evidence/halt_journal.hpp"
 #include "evidence/pointer_follower.hpp"
@@ -39,7 +42,6 @@
 namespace muniment::daemon {
 namespace {
 
-constexpr std::int16_t log_no = 1;
 constexpr std::size_t worker_tasks_max = 20'000;
 constexpr std::chrono::seconds flush_at_most{10};
 
@@ -75,6 +77,7 @@ struct Daemon::Parts {
   retrieval::RemoteOptions remote;
   std::unique_ptr<store::PrivatePostgres> postgres;
   store::LogPlace place;
+  std::string own;                         // the folder of this log's own files
   std::int64_t events_per_partition = 0;
   std::unique_ptr<SchemaSet> schemas;
   store::Tail tail;
@@ -97,7 +100,7 @@ struct Daemon::Parts {
   std::unique_ptr<Server> server;
   std::atomic<bool> lost{false};           // the log was taken over, or is not what was written
 
-  Status open_database(const Config& config);
+  Status open_database(const Config& config, bool continue_restored);
   Status open_files(const Config& config);
   Status open_log(const Config& config);
   Status open_followers(const Config& config);
@@ -111,9 +114,9 @@ struct Daemon::Parts {
   std::int64_t partition_ahead_ = 0;       // the append thread's: the highest partition asked for
 };
 
-Status Daemon::Parts::open_database(const Config& config) {
-  place = {config.database, log_no, config.data + "/archive"};
-  archive = std::make_unique<store::BodyArchive>(place.archive);
+Status Daemon::Parts::open_database(const Config& config, bool continue_restored) {
+  place.uri = config.database;
+  ASSIGN_OR_RETURN(place.log_no, store::read_log_no(config.data));
   if (place.uri.empty()) {
     store::PrivatePostgresOptions options;
     options.data_dir = config.data;
@@ -126,9 +129,16 @@ Status Daemon::Parts::open_database(const Config& config) {
   RETURN_IF_ERROR(store::check_settings(connection));
   RETURN_IF_ERROR(store::migrate(connection, store::embedded_migrations()));
   RETURN_IF_ERROR(store::check_roles(connection));
+  if (continue_restored) {
+    ASSIGN_OR_RETURN(place.log_no, begin_new_log(config, place.uri, place.log_no));
+  }
+  own = store::log_folder(config.data, place.log_no);
+  if (::mkdir(own.c_str(), 0700) != 0 && errno != EEXIST) return file_error("making", own, errno);
+  place.archive = own + "/archive";
+  archive = std::make_unique<store::BodyArchive>(place.archive);
   store::Reader reader(place);
   ASSIGN_OR_RETURN(const std::int64_t size, reader.log_size());
-  ASSIGN_OR_RETURN(events_per_partition, store::ensure_partitions(reader.connection(), log_no, size, config.partition_bits));
+  ASSIGN_OR_RETURN(events_per_partition, store::ensure_partitions(reader.connection(), place.log_no, size, config.partition_bits));
   return success();
 }
 
@@ -145,9 +155,12 @@ Status Daemon::Parts::open_files(const Config& config) {
 Status Daemon::Parts::open_log(const Config& config) {
   store::AppenderOptions options;
   options.uri = place.uri;
-  options.log_no = log_no;
+  options.log_no = place.log_no;
   options.commit_deadline = std::chrono::milliseconds(config.commit_deadline_ms);
   ASSIGN_OR_RETURN(appender, store::Appender::open(std::move(options), clock, tail, runs));
+  ASSIGN_OR_RETURN(const auto refused, reason_to_refuse(config.data, place.log_no, appender->status()));
+  if (refused) appender->refuse(*refused);
+  RETURN_IF_ERROR(announce_new_log(config.data, place.log_no, clock, *appender, runs));
   // Only now is the log ours: no other daemon is between a link and its event.
   store::Reader reader(place);
   return files->sweep_staging([&](const Uuid& artifact_id) -> Result<bool> {
@@ -158,7 +171,7 @@ Status Daemon::Parts::open_log(const Config& config) {
 
 Status Daemon::Parts::open_followers(const Config& config) {
   audit::PublisherOptions publishing;
-  publishing.data = config.data;
+  publishing.data = own;
   publishing.origin = config.origin;
   publishing.place = place;
   publishing.interval = std::chrono::milliseconds(config.checkpoint_ms);
@@ -182,27 +195,27 @@ Status Daemon::Parts::open_followers(const Config& config) {
   pace.seconds_between = config.snapshot_seconds;
   snapshots = std::make_unique<snapshot::Snapshotter>(std::move(pace), clock, *appender, runs, tail, *files);
   // An erasure that was begun is finished before anybody could copy what it erases.
-  redactor = std::make_unique<audit::Redactor>(audit::RedactionOptions{config.data + "/redactions", place}, clock,
+  redactor = std::make_unique<audit::Redactor>(audit::RedactionOptions{own + "/redactions", place}, clock,
                                                *appender, runs, tail, *files, *archive, *snapshots);
   archiver = std::make_unique<audit::Archiver>(place, clock, *appender, runs, *publisher, *archive);
   RETURN_IF_ERROR(redactor->finish_pending());
   snapshots->start();
   // Halts that Postgres could not take go into the log before anything is served.
-  ASSIGN_OR_RETURN(halts, evidence::HaltJournal::open({config.data + "/halts", place}, *appender, runs));
+  ASSIGN_OR_RETURN(halts, evidence::HaltJournal::open({own + "/halts", place}, *appender, runs));
   return success();
 }
 
 Status Daemon::Parts::open_retrieval(const Config& config) {
   retrieval::ServiceOptions options;
   options.place = place;
-  options.search.engine.folder = config.data + "/index";
+  options.search.engine.folder = own + "/index";
   options.search.engine.use_lite_folder = config.use_lite.empty() ? retrieval::use_lite_default_folder() : config.use_lite;
   options.search.search_channels = static_cast<std::size_t>(config.search_threads);
   options.search.remote = remote;
   options.retriever.cache_bytes_max = static_cast<std::size_t>(config.query_cache_bytes);
   options.retriever.hooks = {.expansion = config.expansion_hook, .rerank = config.rerank_hook, .hook_ms = config.hook_ms, .rerank_url = config.rerank_url,
                              .rerank_key_file = config.rerank_key_file, .rerank_ms = config.rerank_ms};
-  options.shared_cache = {.address = config.redis, .password_file = config.redis_password_file, .secret_file = config.data + "/keys/cache.key",
+  options.shared_cache = {.address = config.redis, .password_file = config.redis_password_file, .secret_file = own + "/keys/cache.key",
                           .seconds = config.redis_seconds, .scope = fmt::format("{} {} {} {} {}", appender->status().log_id.text(), MUNIMENT_VERSION, config.embed_url, config.embed_model, config.embed_query_prefix)};
   ASSIGN_OR_RETURN(retrieval, retrieval::Service::start(std::move(options), {clock, *appender, runs, tail, *files}));
   return success();
@@ -252,7 +265,7 @@ void Daemon::Parts::watch_partitions(std::int64_t size) {
   if (wanted <= partition_ahead_) return;
   partition_ahead_ = wanted;
   workers->post(clock.monotonic() + std::chrono::minutes(1), [size](store::Reader& reader) {
-    if (const auto made = store::ensure_partitions(reader.connection(), log_no, size); !made) {
+    if (const auto made = store::ensure_partitions(reader.connection(), reader.log_no(), size); !made) {
       log_error("making a partition ahead", {{"message", made.error().message}});
     }
   }).ok();
@@ -266,14 +279,15 @@ void Daemon::Parts::watch_runs() {
 Daemon::Daemon(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 Daemon::~Daemon() = default;
 
-Result<std::unique_ptr<Daemon>> Daemon::start(const Config& config) {
+Result<std::unique_ptr<Daemon>> Daemon::start(const Config& config, bool continue_restored) {
   ASSIGN_OR_RETURN(DataFolder folder, DataFolder::take(config.data));
+  RETURN_IF_ERROR(check_restore_ended(config.data));
   auto parts = std::make_unique<Parts>(std::move(folder));
   ASSIGN_OR_RETURN(SchemaSet schemas, SchemaSet::embedded());
   parts->schemas = std::make_unique<SchemaSet>(std::move(schemas));
   ASSIGN_OR_RETURN(parts->remote, embedding_server(config));
   RETURN_IF_ERROR(parts->open_files(config));
-  RETURN_IF_ERROR(parts->open_database(config));
+  RETURN_IF_ERROR(parts->open_database(config, continue_restored));
   RETURN_IF_ERROR(parts->open_log(config));
   RETURN_IF_ERROR(parts->open_followers(config));
   RETURN_IF_ERROR(parts->open_socket(config));

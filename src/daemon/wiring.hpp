@@ -13,7 +13,8 @@ class Daemon {
  public:
   // Takes the data folder, brings Postgres up, takes the log over, and listens. Errors name what to
   // do: conflict (another daemon holds the folder or the log; another version's data), unavailable.
-  static Result<std::unique_ptr<Daemon>> start(const Config& config);
+  // `continue_restored`: restored_log.hpp.
+  static Result<std::unique_ptr<Daemon>> start(const Config& config, bool continue_restored);
   ~Daemon();
 
   // Until SIGTERM or SIGINT, or until the log is lost to another writer. The exit code: 0 after an

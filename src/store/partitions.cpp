@@ -19,4 +19,13 @@ Result<std::int64_t> ensure_partitions(Connection& connection, std::int16_t log_
   });
 }
 
+Result<std::pair<std::int16_t, bool>> newest_log(Connection& connection) {
+  return guarded(connection, "looking for the newest log", [&] {
+    const pqxx::result rows = query(connection, "newest_log",
+                                    "SELECT log_no, EXISTS (SELECT FROM event e WHERE e.log_no = h.log_no) FROM log_head h ORDER BY 1 DESC LIMIT 1", Params());
+    return rows.empty() ? std::pair<std::int16_t, bool>{0, false}
+                        : std::pair{static_cast<std::int16_t>(integer_of(rows[0][0])), text_of(rows[0][1]) == "t"};
+  });
+}
+
 }  // namespace muniment::store

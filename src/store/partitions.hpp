@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 #include "base/limits.hpp"
 #include "base/result.hpp"
@@ -15,5 +16,8 @@ namespace muniment::store {
 // Called at start and when a partition is begun. Answers the events of a partition of this log.
 Result<std::int64_t> ensure_partitions(Connection& connection, std::int16_t log_no, std::int64_t next_seq,
                                        std::int64_t partition_bits = limits::partition_bits_max);
+
+// The highest number that a log of this database has, 0 where there is none, and whether it has events.
+Result<std::pair<std::int16_t, bool>> newest_log(Connection& connection);
 
 }  // namespace muniment::store

@@ -22,14 +22,22 @@ std::string default_data() {
   return std::string(home != nullptr ? home : "") + "/.local/share/muniment";
 }
 
+// A data folder that was restored goes on with another log, whose own files lie in a folder of its own (docs/format.md).
+std::string folder_of_log(const std::string& data, std::optional<std::int64_t>& log_no) {
+  std::int64_t written = 0;
+  if (std::ifstream file(data + "/log_no"); !log_no && file >> written && written > 0) log_no = written;
+  return log_no.value_or(1) == 1 ? data : data + "/log-" + std::to_string(*log_no);
+}
+
 // What is not named is where the daemon keeps it. Where only a database is named, there is no data folder: that of
 // another log would say other things.
 bool complete(Options& options, std::string data) {
   if (data.empty() && options.uri.empty()) data = default_data();
-  options.notes.data = data;
+  const std::string own = data.empty() ? data : folder_of_log(data, options.log_no);
+  options.notes.data = own;
   if (options.artifacts.empty()) options.artifacts = data.empty() ? default_data() + "/artifacts" : data + "/artifacts";
-  if (options.notes.tiles.empty() && !data.empty()) options.notes.tiles = data + "/tiles";
-  if (options.archive.empty() && !data.empty()) options.archive = data + "/archive";
+  if (options.notes.tiles.empty() && !data.empty()) options.notes.tiles = own + "/tiles";
+  if (options.archive.empty() && !data.empty()) options.archive = own + "/archive";
   if (!options.uri.empty()) return true;
   // The daemon writes the URI of the database that it uses into its data folder.
   std::ifstream file(data + "/database.uri");
@@ -59,7 +67,7 @@ std::variant<CommandLine, int> parse_command_line(int argc, char** argv) {
   app.add_option("--receipt", line.proof.receipt, "A receipt, or an event with its salt and body, to be held against the proof");
   app.add_option("--resume", options.resume, "Go on from a state that --save wrote; what was verified then is not read again");
   app.add_option("--save", options.save, "Where to keep how far this verify got, if it found nothing");
-  app.add_option("--log", options.log_no, "Number of the log, where the database has several");
+  app.add_option("--log", options.log_no, "Number of the log, where the database has several; otherwise the one in DATA/log_no, or the first");
   app.add_option("--jobs", options.jobs, "Threads")->check(CLI::Range(1U, 64U))->capture_default_str();
   app.add_flag("--unsigned-ok", line.unsigned_ok, "Exit 0 when the log is consistent but unsigned");
   app.add_flag("--json", line.json, "Report as JSON");

@@ -180,7 +180,7 @@ Result<Answer> server_rebuild(Call& call) {
   for (const json::Value item : call.params["tables"]) tables.push_back(item.string_or(""));
   retrieval::IndexedRuns runs;
   ASSIGN_OR_RETURN(const evidence::RebuildReport report,
-                   evidence::rebuild({call.services.database_uri, call.reader->log_no(), call.services.data_dir + "/archive"}, call.services.tail.next_seq(), tables, [&](const events::Event& event) {
+                   evidence::rebuild({call.services.database_uri, call.reader->log_no(), store::log_folder(call.services.data_dir, call.reader->log_no()) + "/archive"}, call.services.tail.next_seq(), tables, [&](const events::Event& event) {
                      return retrieval::corpus_change(event, runs, *call.reader, call.services.files);
                    }));
   json::Writer out;

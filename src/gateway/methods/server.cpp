@@ -36,8 +36,9 @@ std::vector<std::string> degradations(Services& services, const StoreHealth::Sta
     found.push_back(fmt::format("disk below its reserve: {} bytes free, {} must stay free; artifacts are refused",
                                 disk.free_bytes, disk.reserve_bytes));
   }
-  if (const std::string refused = services.appender.status().refused; !refused.empty()) found.push_back(refused);
-  if (const std::string problem = services.publisher.problem(); !problem.empty()) found.push_back("checkpoints: " + problem);
+  const std::string refused = services.appender.status().refused;
+  if (!refused.empty()) found.push_back(refused);
+  if (const std::string problem = services.publisher.problem(); !problem.empty() && problem != refused) found.push_back("checkpoints: " + problem);
   if (const std::string problem = services.retrieval.documents().problem(); !problem.empty()) found.push_back("documents: " + problem);
   if (const std::string problem = services.retrieval.indexer().problem(); !problem.empty()) found.push_back("search: " + problem);
   if (const std::string problem = services.retrieval.search().health().embedding_problem; !problem.empty()) {

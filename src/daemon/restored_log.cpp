@@ -1,0 +1,143 @@
+#include "daemon/restored_log.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "audit/tree_files.hpp"
+#include "base/file.hpp"
+#include "base/json.hpp"
+#include "base/limits.hpp"
+#include "base/log.hpp"
+#include "base/signed_note.hpp"
+#include "store/log_place.hpp"
+#include "store/partitions.hpp"
+#include "store/reader.hpp"
+
+namespace muniment::daemon {
+namespace {
+
+constexpr std::chrono::seconds announce_at_most{30};
+constexpr std::size_t mark_bytes_max = 8'192;
+
+// What is known of a log's length outside its database.
+struct Recorded {
+  std::int64_t size = 0;
+  std::string checkpoint;          // the newest note
+};
+
+Result<Recorded> recorded_of(const std::string& folder) {
+  Recorded found;
+  auto note = read_file(folder + "/keys/last_signed", limits::note_bytes_max);
+  if (!note && note.error().code != Errc::not_found) return std::move(note).error();
+  if (note) {
+    const auto parsed = Note::parse(*note);
+    const auto checkpoint = parsed ? Checkpoint::parse(parsed->text) : Result<Checkpoint>(parsed.error());
+    if (checkpoint) found = {checkpoint->size, *note};
+  }
+  found.size = std::max(found.size, audit::recorded_size(folder + "/tiles"));
+  return found;
+}
+
+// Taken over once more: whoever wrote it is fenced, and its end is held against its hashes.
+Result<store::LogStatus> end_of_log(const std::string& uri, std::int16_t log_no) {
+  Clock clock;
+  store::Tail tail;
+  store::RunDirectory runs;
+  store::AppenderOptions options;
+  options.uri = uri;
+  options.log_no = log_no;
+  ASSIGN_OR_RETURN(const auto appender, store::Appender::open(std::move(options), clock, tail, runs));
+  store::LogStatus status = appender->status();
+  appender->stop();
+  return status;
+}
+
+std::string announcement(const store::Restored& old) {
+  json::Writer out;
+  out.begin_object().member("size", old.size);
+  if (!old.root.empty()) out.member("root", old.root);
+  out.member("log_no", int{old.log_no}).member("log_id", old.log_id.text());
+  if (old.known_size > 0) out.member("known_size", old.known_size);
+  if (!old.checkpoint.empty()) out.member("checkpoint", old.checkpoint);
+  if (!old.from.empty()) out.member("from", old.from);
+  if (!old.made_at.empty()) out.member("made_at", old.made_at);
+  out.member("by", fmt::format("uid:{}", ::geteuid()));
+  return std::move(out.end_object()).text();
+}
+
+}  // namespace
+
+Status check_restore_ended(const std::string& data) {
+  const auto mark = read_file(store::restoring_mark(data), mark_bytes_max);
+  if (!mark && mark.error().code == Errc::not_found) return success();
+  return Error(Errc::conflict, fmt::format("a restore into {} did not end, or its verify found something. Empty the folder and restore again. "
+                                           "See docs/runbook.md#backup", data));
+}
+
+Result<std::int16_t> begin_new_log(const Config& config, const std::string& uri, std::int16_t log_no) {
+  ASSIGN_OR_RETURN(auto restored, store::read_restored(config.data));
+  if (restored && restored->log_no != log_no) return log_no;   // it was decided before, and goes on
+  ASSIGN_OR_RETURN(const Recorded recorded, recorded_of(store::log_folder(config.data, log_no)));
+  ASSIGN_OR_RETURN(const store::LogStatus old, end_of_log(uri, log_no));
+  if (!restored && recorded.size <= old.size) {
+    return Error(Errc::conflict, fmt::format("log {} has {} events, and nothing says that it had more: there is nothing to continue. Start "
+                                             "without --continue-restored", log_no, old.size));
+  }
+  store::Restored mark = restored.value_or(store::Restored{});
+  mark.log_no = log_no;
+  mark.log_id = old.log_id;
+  mark.size = old.size;
+  mark.root = to_hex(old.root);
+  if (recorded.size > mark.known_size) mark.known_size = recorded.size;
+  if (mark.checkpoint.empty()) mark.checkpoint = recorded.checkpoint;
+  RETURN_IF_ERROR(store::write_restored(config.data, mark));
+
+  store::Connection connection(uri, store::DatabaseRole::writer);
+  ASSIGN_OR_RETURN(const auto newest, store::newest_log(connection));
+  // One that an attempt before this one made, and nobody wrote to.
+  const bool begun = newest.first > log_no && !newest.second;
+  const auto next = static_cast<std::int16_t>(begun ? newest.first : newest.first + 1);
+  RETURN_IF_ERROR(store::ensure_partitions(connection, next, 0, config.partition_bits));
+  RETURN_IF_ERROR(write_file_durably(config.data + "/log_no", fmt::format("{}\n", next)));
+  log_warning("a new log goes on from one that was restored", {{"log_no", next}, {"old_log_no", log_no}, {"old_size", old.size}});
+  return next;
+}
+
+Result<std::optional<Error>> reason_to_refuse(const std::string& data, std::int16_t log_no, const store::LogStatus& log) {
+  constexpr std::string_view next = "Nothing is appended to it. Reads go on; muniment up --continue-restored opens a new log. See docs/runbook.md#backup";
+  ASSIGN_OR_RETURN(const auto restored, store::read_restored(data));
+  if (restored && restored->log_no == log_no) {
+    const std::string missing = restored->known_size > log.size ? fmt::format("{} events that it had are missing", restored->known_size - log.size)
+                                                                : std::string("what was recorded after that is not in it");
+    return std::optional(Error(Errc::system_error, fmt::format("log_restored: this log of {} events was restored from {}, made at {}: {}. {}",
+                                                               log.size, restored->from, restored->made_at, missing, next)));
+  }
+  const std::int64_t tiles = audit::recorded_size(store::log_folder(data, log_no) + "/tiles");
+  if (tiles <= log.size) return std::optional<Error>();
+  return std::optional(Error(Errc::system_error, fmt::format("log_rolled_back: the log has {} events, its tiles have {}: {} events are missing. {}",
+                                                             log.size, tiles, tiles - log.size, next)));
+}
+
+Status announce_new_log(const std::string& data, std::int16_t log_no, Clock& clock, store::Appender& appender,
+                        store::RunDirectory& runs) {
+  ASSIGN_OR_RETURN(const auto restored, store::read_restored(data));
+  if (!restored || restored->log_no == log_no) return success();
+  if (appender.status().size == 0) {
+    events::NewEvent event;
+    event.type = "log.restored";
+    event.origin = events::Origin::observed;
+    event.event_id = make_uuid_v7(clock.now());
+    event.event_id_is_ours = true;
+    event.body = announcement(*restored);
+    events::seal(event);
+    store::AppendRequest request;
+    request.actor = events::daemon_actor;
+    request.events.push_back({runs.find(log_run_id), std::move(event), false});
+    ASSIGN_OR_RETURN(const auto receipts, store::append_and_wait(appender, std::move(request), announce_at_most));
+  }
+  return store::remove_restored(data);
+}
+
+}  // namespace muniment::daemon

@@ -1,0 +1,33 @@
+// A log that was brought back from a backup, or is shorter than what was recorded outside the database: it is read, and
+// appended to no more, since what came after is not known and was perhaps signed. `munimentd --continue-restored` opens a
+// new log beside it, whose first event, log.restored, names the old one and its end.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/clock.hpp"
+#include "base/config.hpp"
+#include "base/result.hpp"
+#include "store/appender.hpp"
+#include "store/restored.hpp"
+
+namespace muniment::daemon {
+
+// A folder that a restore did not finish is not served. Errors: conflict.
+Status check_restore_ended(const std::string& data);
+
+// Decides for a new log: from now on <data>/log_no names it. Answers its number. Errors: conflict when the log is as
+// long as anything says that it was; those of taking the old log over.
+Result<std::int16_t> begin_new_log(const Config& config, const std::string& uri, std::int16_t log_no);
+
+// For a log that was just taken over: why nothing may be appended to it; nullopt: it may.
+Result<std::optional<Error>> reason_to_refuse(const std::string& data, std::int16_t log_no, const store::LogStatus& log);
+
+// The first event of a log that goes on from another; then the folder is an ordinary one again. Does nothing to a log
+// that does not, or has begun.
+Status announce_new_log(const std::string& data, std::int16_t log_no, Clock& clock, store::Appender& appender,
+                        store::RunDirectory& runs);
+
+}  // namespace muniment::daemon

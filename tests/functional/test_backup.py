@@ -1,0 +1,402 @@
+"""Backups: of a busy daemon, whole or not at all, and brought back. The drill is what an operator does after the disk is
+gone: restore into an empty folder, look at it, go on in a new log that names the old one.
+"""
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import threading
+import time
+import unittest
+from typing import Any
+
+from support import BUILD, Daemon, main, muniment, wait_until
+
+
+class BackupCase(unittest.TestCase):
+    """A daemon with a key, whose public half and a checkpoint an auditor took away; a folder for backups; one to restore to."""
+
+    def setUp(self) -> None:
+        self.daemon = Daemon()
+        self.addCleanup(self.daemon.destroy)
+        self.daemon.start()
+        self.backups = self.daemon.folder / "backups"
+        self.restored = Daemon()
+        self.addCleanup(self.restored.destroy)
+        self.key = self.daemon.folder / "kept.pub"
+
+    def cli(self, *arguments: object, data: Any = None, code: int = 0, timeout: float = 90) -> str:
+        done = subprocess.run([BUILD / "muniment", "--data", str(data or self.daemon.data), "--no-autostart", *map(str, arguments)],
+                              capture_output=True, text=True, timeout=timeout, check=False)
+        self.assertEqual(done.returncode, code, f"muniment {arguments}\n{done.stdout}\n{done.stderr}")
+        return done.stdout if code == 0 else done.stdout + done.stderr
+
+    def backup(self, *more: object) -> dict[str, Any]:
+        return json.loads(self.cli("--json", "backup", self.backups, *more))
+
+    def restore(self, *more: object) -> dict[str, Any]:
+        return json.loads(self.cli("--json", "restore", self.backups, *more, data=self.restored.data))
+
+    def verifier(self, data: pathlib.Path, *more: object) -> tuple[int, dict[str, Any]]:
+        done = subprocess.run([BUILD / "muniment-verify", "--json", "--data", str(data), *map(str, more)], stdout=subprocess.PIPE, timeout=60, check=False)
+        return done.returncode, json.loads(done.stdout)
+
+    def record(self, run_id: str, notes: int = 3, artifacts: int = 2, daemon: Any = None) -> None:
+        with (daemon or self.daemon).client() as client:
+            client.call("run.start", run_id=run_id, agent={"name": "test"})
+            for n in range(notes):
+                client.append(run_id, "thought.recorded", {"content": [{"type": "text", "content": f"{run_id} {n}"}]})
+            for n in range(artifacts):
+                client.call("artifact.put", run_id=run_id, text=f"the bytes of {run_id} {n} " + "x" * 1000 * n)
+
+    def generation(self, report: dict[str, Any]) -> pathlib.Path:
+        return pathlib.Path(report["path"])
+
+    def names(self) -> list[str]:
+        return sorted(path.name for path in (self.backups / "generations").iterdir())
+
+
+class TheDrill(BackupCase):
+    def test_record_back_up_record_more_destroy_restore_verify_continue(self) -> None:
+        self.key.write_text(self.cli("audit", "key", "init"))
+        self.record("first")
+        backup = self.backup()
+        self.record("lost")
+        with self.daemon.client() as client:
+            lost = client.call("event.list", run_id="lost")["events"][-1]["seq"]
+            newest = wait_until(lambda: (found := client.call("audit.checkpoint")) and found["size"] > lost and found, "signed")
+            old_id = client.call("server.status")["log"]["log_id"]
+        kept = self.daemon.folder / "kept-checkpoint"
+        kept.write_text(newest["note"])
+        self.daemon.kill()
+        self.daemon.kill_postgres()
+        shutil.rmtree(self.daemon.data)
+
+        report = self.restore("--key", self.key, "--known", kept)
+        self.assertEqual((report["events"], report["files"], report["verify"]["verdict"]), (backup["events"], 2, "verified"))
+        self.assertEqual(report["known_size"], newest["size"])
+        self.looked_at_and_not_appended_to(newest["size"] - backup["events"])
+
+        (code, said) = self.verifier(self.restored.data, "--key", self.key)
+        self.assertIn(code, (0, 4), said)   # 4: its Postgres stopped with the daemon
+        self.restored.arguments.append("--continue-restored")
+        self.restored.start()
+        self.restored.arguments.remove("--continue-restored")
+        self.goes_on(old_id, backup["events"], newest)
+        self.restored.stop()
+        self.restored.start()                # and after that it is a daemon like any other
+        self.record("third", daemon=self.restored)
+        self.assertEqual(self.verifier(self.restored.data, "--unsigned-ok")[0], 0)
+        again = json.loads(self.cli("--json", "backup", self.backups, data=self.restored.data))
+        self.assertNotEqual(again["log_id"], backup["log_id"])
+        self.assertEqual(again["files"], 6)   # of both logs
+
+    def looked_at_and_not_appended_to(self, missing: int) -> None:
+        self.restored.start()
+        with self.restored.client() as client:
+            self.assertEqual(client.call("run.get", run_id="first")["run"]["status"], "open")
+            with self.assertRaises(muniment.MunimentError) as refused:
+                client.append("first", "thought.recorded", {"content": []})
+            self.assertIn("log_restored", str(refused.exception))
+            self.assertIn(f"{missing} events that it had are missing", str(refused.exception))
+            self.assertIn("log_restored", client.call("server.status")["degraded"][0])
+        code, _ = self.verifier(self.restored.data, "--key", self.key)
+        self.assertEqual(code, 0)
+        self.assertEqual(self.restored.stop(), 0)
+
+    def goes_on(self, old_id: str, events: int, newest: dict[str, Any]) -> None:
+        with self.restored.client() as client:
+            first = client.call("event.get", seq=0)["event"]
+            self.assertEqual(first["type"], "log.restored")
+            self.assertEqual((first["body"]["log_id"], first["body"]["size"]), (old_id, events))
+            self.assertEqual((first["body"]["known_size"], first["body"]["checkpoint"]), (newest["size"], newest["note"]))
+            self.assertNotEqual(client.call("server.status")["log"]["log_id"], old_id)
+            self.assertEqual(client.call("server.status")["degraded"], [])
+            self.assertTrue(client.call("server.rebuild")["equal"])
+        self.record("first", daemon=self.restored)   # an id of the old log is free in the new one
+        new_key = self.restored.folder / "new.pub"
+        new_key.write_text(self.cli("audit", "key", "init", data=self.restored.data))
+        wait_until(lambda: self.verifier(self.restored.data, "--key", new_key)[1]["verdict"] == "verified", "the new log is signed")
+        code, old = self.verifier(self.restored.data, "--log", 1, "--key", self.key)
+        self.assertEqual((code, old["upto"]), (0, events - 1))
+
+    def test_a_move_goes_on_with_the_same_log(self) -> None:
+        self.key.write_text(self.cli("audit", "key", "init"))
+        self.record("first")
+        self.backup("--with-private-key")
+        self.daemon.stop()
+        self.restore("--complete")
+        self.restored.start()
+        self.record("second", daemon=self.restored)
+        with self.restored.client() as client:
+            size = client.call("server.status")["log"]["size"]
+            wait_until(lambda: client.call("audit.checkpoint")["size"] >= size, "it is signed with the same key")
+        code, report = self.verifier(self.restored.data, "--key", self.key)
+        self.assertEqual((code, report["verdict"]), (0, "verified"))
+
+    def test_a_move_of_a_log_that_is_known_to_be_longer_is_refused(self) -> None:
+        self.cli("audit", "key", "init")
+        self.record("first")
+        self.backup()
+        self.record("second")
+        with self.daemon.client() as client:
+            size = client.call("server.status")["log"]["size"]
+            note = wait_until(lambda: (found := client.call("audit.checkpoint"))["size"] >= size and found, "signed")["note"]
+        kept = self.daemon.folder / "kept"
+        kept.write_text(note)
+        self.assertIn("Leave out --complete", self.cli("restore", self.backups, "--complete", "--known", kept, data=self.restored.data, code=1))
+        self.assertFalse(self.restored.data.exists())
+
+    def test_a_database_that_is_older_than_its_tiles(self) -> None:
+        """No key, so nothing was signed; the tree beside the database is longer than the log all the same."""
+        self.record("first")
+        self.daemon.stop()
+        shutil.copytree(self.daemon.data / "postgres", self.daemon.folder / "older", symlinks=True)
+        self.daemon.start()
+        self.record("second", notes=300, artifacts=0)
+        with self.daemon.client() as client:
+            size = client.call("server.status")["log"]["size"]
+        self.daemon.stop()
+        shutil.rmtree(self.daemon.data / "postgres")
+        subprocess.run(["cp", "-a", self.daemon.folder / "older", self.daemon.data / "postgres"], check=True)
+        self.daemon.start()
+        with self.daemon.client() as client, self.assertRaises(muniment.MunimentError) as refused:
+            client.append("first", "thought.recorded", {"content": []})
+        self.assertIn("log_rolled_back", str(refused.exception))
+        self.daemon.stop()
+        self.daemon.arguments.append("--continue-restored")
+        self.daemon.start()
+        with self.daemon.client() as client:
+            body = client.call("event.get", seq=0)["event"]["body"]
+        self.assertGreaterEqual(body["known_size"], size)
+        self.assertEqual(self.verifier(self.daemon.data, "--unsigned-ok")[0], 0)
+
+    def test_there_is_nothing_to_continue_in_a_log_that_is_whole(self) -> None:
+        self.record("first")
+        self.daemon.stop()
+        self.daemon.arguments.append("--continue-restored")
+        code, said = self.daemon.refused_start()
+        self.assertEqual(code, 1)
+        self.assertIn("there is nothing to continue", said)
+
+
+class Backups(BackupCase):
+    def test_only_what_is_new_is_copied_and_a_file_is_kept_once(self) -> None:
+        self.record("first", artifacts=3)
+        first = self.backup()
+        self.assertEqual((first["files"], first["new_files"], first["dump_bytes_shared"]), (3, 3, 0))
+        self.record("second", artifacts=2)
+        second = self.backup()
+        self.assertEqual((second["files"], second["new_files"]), (5, 2))
+        self.assertGreater(second["dump_bytes_shared"], 0)
+        inodes = [{path.stat().st_ino for path in (self.generation(report) / "database").iterdir()} for report in (first, second)]
+        self.assertTrue(inodes[0] & inodes[1])
+        for name in self.names():
+            check = subprocess.run(["sha256sum", "--quiet", "-c", f"generations/{name}/SHA256SUMS"], cwd=self.backups, capture_output=True, text=True, check=False)
+            self.assertEqual((check.returncode, check.stdout), (0, ""))
+        self.restore("--generation", first["generation"])
+        self.assertEqual(self.verifier(self.restored.data)[0], 4)   # its server was stopped again
+        self.restored.start()
+        with self.restored.client() as client, self.assertRaises(muniment.MunimentError):
+            client.call("run.get", run_id="second")
+
+    def test_beside_a_busy_daemon(self) -> None:
+        stop, acked, failed = threading.Event(), [], []
+        def work(number: int) -> None:
+            try:
+                with self.daemon.client() as client:
+                    run = client.call("run.start", run_id=f"busy-{number}", agent={"name": "test"})["run_id"]
+                    n = 0
+                    while not stop.is_set():
+                        acked.append(client.append(run, "thought.recorded", {"content": [{"type": "text", "content": "x" * 200}]})["event_id"])
+                        if (n := n + 1) % 5 == 0:
+                            client.call("artifact.put", run_id=run, text=f"{number} {n} " + "y" * 5000)
+            except Exception as error:  # told by the main thread
+                failed.append(error)
+        workers = [threading.Thread(target=work, args=(number,)) for number in range(3)]
+        for worker in workers:
+            worker.start()
+        try:
+            wait_until(lambda: len(acked) > 30, "they work")
+            before = set(acked)
+            reports = [self.backup() for _ in range(3)]
+        finally:
+            stop.set()
+            for worker in workers:
+                worker.join()
+        self.assertEqual(failed, [])
+        self.assertGreater(len(acked), len(before) + 10)
+        self.assertLess(reports[0]["events"], reports[-1]["events"])
+        self.restore()
+        self.restored.start()
+        code, report = self.verifier(self.restored.data, "--unsigned-ok")
+        self.assertEqual((code, report["counts"]["unknown_files"]), (0, 0), report)
+        there = {row[0] for row in self.restored.sql("SELECT event_id FROM event")}
+        self.assertLessEqual(before, there)
+
+    def test_a_killed_backup_is_none(self) -> None:
+        self.record("first", artifacts=0)
+        with self.daemon.client() as client:
+            for n in range(4):
+                client.put("first", b"%d" % n + os.urandom(30 << 20))
+        command = [str(BUILD / "muniment"), "--data", str(self.daemon.data), "backup", str(self.backups)]
+        killed = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        wait_until(lambda: list(self.backups.glob("generations/.*/database/toc.dat")) or killed.poll() is not None, "it is half-way", 30)
+        self.assertIsNone(killed.poll())
+        killed.send_signal(signal.SIGKILL)
+        killed.wait()
+        self.assertTrue(self.names()[0].startswith("."))
+        self.assertIn("no complete backup", self.cli("restore", self.backups, data=self.restored.data, code=1))
+        report = self.backup()
+        self.assertEqual((self.names(), report["files"]), ([report["generation"]], 4))
+        self.assertEqual([path for path in self.backups.rglob(".*")], [])
+
+    def test_one_at_a_time(self) -> None:
+        self.record("first")
+        self.backup()
+        import fcntl
+        with open(self.backups / "MUNIMENT-BACKUP") as mark:
+            fcntl.flock(mark, fcntl.LOCK_EX)
+            self.assertIn("another backup", self.cli("backup", self.backups, code=1))
+
+    def test_a_folder_of_something_else_is_left_alone(self) -> None:
+        self.backups.mkdir()
+        (self.backups / "letters").write_text("dear")
+        self.assertIn("no folder of backups", self.cli("backup", self.backups, code=1))
+        self.assertEqual([path.name for path in self.backups.iterdir()], ["letters"])
+
+    def test_the_private_key_only_when_it_is_asked_for(self) -> None:
+        self.cli("audit", "key", "init")
+        self.record("first")
+        public = self.generation(self.backup())
+        self.assertEqual(sorted(path.name for path in (public / "data/keys").iterdir()), ["last_signed", "log.pub"])
+        private = (self.daemon.data / "keys/log.key").read_text().split("+")[-1].strip()
+        for path in self.backups.rglob("*"):
+            self.assertFalse(path.is_file() and private.encode() in path.read_bytes(), path)
+        secret = self.generation(self.backup("--with-private-key"))
+        self.assertIn("log.key", [path.name for path in (secret / "data/keys").iterdir()])
+
+    def test_a_file_that_is_damaged_or_gone_is_told_and_the_good_copy_stays(self) -> None:
+        self.record("first", artifacts=2)
+        self.backup()
+        self.record("second", artifacts=2)
+        files = {run: sorted((self.daemon.data / f"artifacts/runs/{run}").rglob("*.txt")) for run in ("first", "second")}
+        for path, text in ((files["first"][0], "changed"), (files["second"][0], "changed")):
+            path.chmod(0o600)
+            path.write_text(text)
+        files["second"][1].unlink()
+        said = self.cli("backup", self.backups, code=2)
+        self.assertIn("2 artifacts are not in it", said)   # what was changed in the run that a backup has, is good there
+        for path in files["second"]:
+            self.assertIn(path.name, said)
+        self.assertIn("tampered", self.cli("restore", self.backups, data=self.restored.data, code=2))
+        self.assertIn("did not end", self.restored.refused_start()[1])
+        shutil.rmtree(self.restored.data)
+        report = self.restore("--despite-findings")
+        self.assertEqual(report["verify"]["verdict"], "tampered")
+        self.restored.start()
+
+    def test_what_was_erased_is_in_no_later_backup(self) -> None:
+        self.record("first", notes=0)
+        with self.daemon.client() as client:
+            client.append("first", "thought.recorded", {"content": [{"type": "text", "content": "Xylophonist"}]})
+            client.call("artifact.put", run_id="first", text="Xylophonist in a file")
+        self.backup()
+        self.cli("audit", "redact", "first", "--reason", "asked", "--legal-basis", "GDPR 17")
+        self.daemon.sql("VACUUM FULL event_1_0")
+        report = self.backup("--keep", 1)
+        self.assertEqual((self.names(), report["removed_files"]), ([report["generation"]], 3))
+        for path in self.backups.rglob("*"):
+            if path.is_file():
+                data = subprocess.run(["zcat", "-f", path], capture_output=True, check=True).stdout
+                self.assertNotIn(b"Xylophonist", data, path)
+        self.restore()
+        self.restored.start()
+        self.assertEqual(self.verifier(self.restored.data, "--unsigned-ok")[0], 0)
+
+
+class Restores(BackupCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.record("first")
+        self.path = self.generation(self.backup())
+
+    def test_never_over_what_is_there(self) -> None:
+        said = self.cli("restore", self.backups, code=1)   # the live folder
+        self.assertIn("is not empty. A restore never overwrites", said)
+        self.record("second")                              # which lives on
+        self.restored.data.mkdir()
+        (self.restored.data / "muniment.toml").write_text("")
+        self.assertIn("is not empty", self.cli("restore", self.backups, data=self.restored.data, code=1))
+        self.assertEqual([path.name for path in self.restored.data.iterdir()], ["muniment.toml"])
+
+    def test_a_backup_that_was_changed(self) -> None:
+        artifact = next(path for path in (self.backups / "artifacts").rglob("*.txt"))
+        table = max((self.path / "database").glob("*.dat.gz"), key=lambda path: path.stat().st_size)
+        for victim in (artifact, table, self.path / "database/toc.dat", self.path / "SHA256SUMS", self.path / "manifest.json"):
+            with self.subTest(victim=victim.name):
+                good = victim.read_bytes()
+                victim.chmod(0o600)
+                victim.write_bytes(bytes([good[0] ^ 1]) + good[1:])
+                self.cli("restore", self.backups, data=self.restored.data, code=2)
+                victim.write_bytes(good)
+                if self.restored.data.exists():
+                    self.assertEqual(self.restored.refused_start()[0], 1)
+                    shutil.rmtree(self.restored.data)
+        artifact.rename(artifact.with_suffix(".aside"))
+        self.cli("restore", self.backups, data=self.restored.data, code=1)
+
+    def test_a_hostile_backup_writes_nowhere_else(self) -> None:
+        import hashlib
+        sums, manifest = self.path / "SHA256SUMS", self.path / "manifest.json"
+        good_sums, good_manifest = sums.read_text(), json.loads(manifest.read_text())
+        evil = self.backups / "evil"
+        evil.write_text("evil")
+        digest = hashlib.sha256(b"evil").hexdigest()
+        link = self.backups / "artifacts/link"
+        link.symlink_to("/etc/hostname")
+        for path in ("../evil", "/tmp/evil", "artifacts/../../evil", "evil", "generations/other/evil", "artifacts/link"):
+            with self.subTest(path=path):
+                text = f"{digest}  {path}\n" + good_sums
+                sums.write_text(text)
+                manifest.write_text(json.dumps(dict(good_manifest, sums_sha256=hashlib.sha256(text.encode()).hexdigest())))
+                self.cli("restore", self.backups, data=self.restored.data, code=2)
+                self.assertFalse((self.restored.folder / "evil").exists() or (self.restored.data / "evil").exists())
+                shutil.rmtree(self.restored.data, ignore_errors=True)
+
+    def test_one_that_was_cut_short_is_not_served(self) -> None:
+        command = [str(BUILD / "muniment"), "--data", str(self.restored.data), "restore", str(self.backups)]
+        killed = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        wait_until(lambda: (self.restored.data / "postgres").exists(), "it is half-way", 30)
+        killed.send_signal(signal.SIGKILL)
+        killed.wait()
+        time.sleep(0.5)
+        code, said = self.restored.refused_start()
+        self.assertEqual(code, 1)
+        self.assertIn("did not end", said)
+        self.assertIn("is not empty", self.cli("restore", self.backups, data=self.restored.data, code=1))
+
+    def test_a_configuration_that_names_another_database_is_put_aside(self) -> None:
+        (self.daemon.data / "muniment.toml").write_text('snapshot_events = 77\n')
+        self.backup()
+        self.restore("--complete")
+        self.assertIn("77", (self.restored.data / "muniment.toml").read_text())
+        shutil.rmtree(self.restored.data)
+        newest = self.path.parent / self.names()[-1]
+        config = newest / "data/muniment.toml"
+        uri = (self.daemon.data / "database.uri").read_text().strip()
+        (self.daemon.data / "muniment.toml").write_text(f'database = "{uri}"\n')
+        self.assertTrue(config.exists())
+        self.backup()
+        report = self.restore("--complete")
+        self.assertTrue(report["config_set_aside"].endswith("muniment.toml.restored"))
+        self.restored.start()
+        self.assertNotEqual((self.restored.data / "database.uri").read_text().strip(), uri)
+
+
+if __name__ == "__main__":
+    main()
