@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 constexpr int attempts_max = 3;             // an erasure meanwhile means: once more
 constexpr std::size_t uri_bytes_max = 8'192;
-constexpr mode_t artifact_mode = 0400, file_mode = 0600;
+constexpr mode_t file_mode = 0600;
 
 // "20261122T214011Z": sorts by time.
 std::string generation_name(Time now) {

@@ -25,6 +25,8 @@
 
 namespace muniment::cli {
 
+inline constexpr mode_t artifact_mode = 0400;   // it never changes, here as there
+
 // A file that could not be kept as what its row says.
 struct DamagedFile {
   std::string path;              // below the artifact root

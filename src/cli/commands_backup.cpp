@@ -7,6 +7,7 @@
 #include "cli/commands.hpp"
 #include "cli/output.hpp"
 #include "cli/restore.hpp"
+#include "cli/verifier.hpp"
 
 namespace muniment::cli {
 namespace {

@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr mode_t artifact_mode = 0400, private_mode = 0600, public_mode = 0644;
+constexpr mode_t private_mode = 0600, public_mode = 0644;
 
 mode_t mode_of(const std::string& name) {
   if (name.starts_with("artifacts/")) return artifact_mode;
