@@ -52,7 +52,11 @@ void add_redact_command(CLI::App& audit, Session& session);   // audit redact
 void add_witness_command(CLI::App& audit, Session& session);  // audit witness
 void add_backup_commands(CLI::App& app, Session& session);    // backup, restore
 void add_exec_command(CLI::App& app, Session& session);       // exec
-void add_record_command(CLI::App& app, Session& session);     // record
-void make_record_command(CLI::App& app, Session& session);    // the same, as a program of its own
+
+// record. What follows a file is told to it: the program that is only a hook command does without.
+using FollowFile = Status (*)(Session& session, const std::string& file);
+void add_record_command(CLI::App& app, Session& session, FollowFile follow);
+void make_record_command(CLI::App& app, Session& session);    // as a program of its own
+Status follow_file(Session& session, const std::string& file);
 
 }  // namespace muniment::cli

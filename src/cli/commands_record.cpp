@@ -221,8 +221,18 @@ Status record(Session& session, const RecordOptions& options) {
 
 }  // namespace
 
-void add_record_command(CLI::App& app, Session& session) {
-  add_command<RecordOptions>(session, app, "record", "What an agent does, as it does it: its hook command", declare_record, record);
+void add_record_command(CLI::App& app, Session& session, FollowFile follow) {
+  struct All {
+    RecordOptions record;
+    std::string file;
+  };
+  auto options = std::make_shared<All>();
+  CLI::App& command = add_word(session, app, "record", "What an agent does, as it does it: its hook command, or from its session file",
+                               [&session, options, follow] {
+                                 return options->file.empty() ? record(session, options->record) : follow(session, options->file);
+                               });
+  declare_record(command, options->record);
+  command.add_option("--follow", options->file, "Record from this session file while the agent writes it, until interrupted");
 }
 
 void make_record_command(CLI::App& app, Session& session) {
