@@ -56,9 +56,9 @@ Result<Delivery> read_delivery(const std::string& path) {
 
 Status Spool::keep(const Delivery& delivery, Time now) const {
   std::error_code failed;
-  fs::create_directories(folder_, failed);
+  const bool made = fs::create_directories(folder_, failed);
   if (failed) return Error(Errc::denied, fmt::format("cannot make the spool {}: {}", folder_, failed.message()));
-  fs::permissions(folder_, fs::perms::owner_all, failed);
+  if (made) fs::permissions(folder_, fs::perms::owner_all, failed);   // one that was there is its owner's business
   const std::string text = delivery_json(delivery, true);
   const Held held = list_held(folder_, true);
   if (held.files >= spool_files_max || held.bytes + text.size() > spool_bytes_max) {
