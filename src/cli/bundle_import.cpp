@@ -10,8 +10,8 @@
 #include "base/ids.hpp"
 #include "base/limits.hpp"
 #include "base/sha256.hpp"
-#include "cli/bundle_ids.hpp"
 #include "cli/bundle_rows.hpp"
+#include "cli/event_replay.hpp"
 #include "cli/upload.hpp"
 #include "events/catalogue.hpp"
 
@@ -38,13 +38,6 @@ std::string_view name_of(Way way) {
   return "only_in_bundle";
 }
 
-// The first of several members of one object, as they were sent.
-void copy_known(json::Writer& out, const json::Value& body, std::initializer_list<std::string_view> names) {
-  for (const std::string_view name : names) {
-    if (const json::Value value = body[name]) out.raw_member(name, value.source());
-  }
-}
-
 class BundleImport {
  public:
   BundleImport(Client& client, const BundleSource& source, MemberLines events, MemberLines manifests, TarReader files,
@@ -56,7 +49,7 @@ class BundleImport {
     ASSIGN_OR_RETURN(const json::Document header, json::parse(header_text_));
     header_ = header.root();
     name_run();
-    ids_ = BundleIds(header_["run_id"].string_or(""), result_.run_id);
+    replay_.emplace(client_, result_.run_id, header_["run_id"].string_or(""), source_.sha256);
     ASSIGN_OR_RETURN(const bool wanted, start());
     if (!wanted) return result_;
     RETURN_IF_ERROR(keep_bundle());
@@ -175,29 +168,23 @@ class BundleImport {
   }
 
   Status append(const json::Value& event, const json::Value& body) {
-    const std::string given(body.source());
-    std::string text = ids_.rewrite(given);
-    // What it was conditional on was the other run's state.
-    if (body["expected_state_hash"]) text = without_condition(text);
-    json::Writer item;
-    item.begin_object().member("type", event["type"].string_or("")).member("event_id", event["event_id"].string_or(""));
-    if (const auto step = event["step_id"].as_string()) item.member("step_id", *step);
-    const json::Value occurred = event["occurred_at"].is(json::Kind::string) ? event["occurred_at"] : event["recorded_at"];
-    item.member("occurred_at", occurred.string_or("")).raw_member("body", text).end_object();
+    std::string text;
+    std::string item = replay_->item(event, body, &text);
+    const bool is_same = text == body.source();
     const bool is_patch = event["type"].string_or("") == "state.patched";
-    const bool was_erased = is_patch && !body["patch"] && ids_.find(body["ref"]["artifact_id"].string_or("")).empty();
+    const bool was_erased = is_patch && !body["patch"] && replay_->ids().find(body["ref"]["artifact_id"].string_or("")).empty();
     patch_is_gone_ = patch_is_gone_ || was_erased;
     if (is_patch && patch_is_gone_) {
-      ASSIGN_OR_RETURN(const bool applied, append_patch(item.text()));
+      ASSIGN_OR_RETURN(const bool applied, append_patch(item));
       if (!applied) return leave(event);
     } else {
-      if (batch_bytes_ + item.text().size() > batch_bytes_max) RETURN_IF_ERROR(flush());
-      batch_bytes_ += item.text().size();
-      batch_.push_back(std::move(item).text());
+      if (batch_bytes_ + item.size() > batch_bytes_max) RETURN_IF_ERROR(flush());
+      batch_bytes_ += item.size();
+      batch_.push_back(std::move(item));
     }
     ++result_.events;
-    if (text != given) ++result_.rewritten;
-    return note_original(event, text == given ? Way::as_it_was : Way::rewritten);
+    if (!is_same) ++result_.rewritten;
+    return note_original(event, is_same ? Way::as_it_was : Way::rewritten);
   }
 
   // Once a patch is erased a later one may lean on what it made. The fold passes over such a patch, and the
@@ -211,35 +198,19 @@ class BundleImport {
     return answer.error();
   }
 
-  static std::string without_condition(const std::string& text) {
-    const auto document = json::parse(text);
-    if (!document) return text;
-    json::Writer out;
-    out.begin_object();
-    for (const json::Value member : document->root()) {
-      const std::string name = member.key();
-      out.raw_member(name == "expected_state_hash" ? "x_expected_state_hash" : name, member.source());
-    }
-    return std::move(out.end_object()).text();
-  }
-
   // What only the daemon writes ---------------------------------------------------------------------
 
   Result<Way> record_anew(const json::Value& event, const std::string& type, const json::Value& body) {
     if (type == "artifact.stored") return put_artifact(event, body);
     if (type == "manifest.recorded") return put_manifest(event, body);
-    if (type == "claim.recorded") return record_claim(event, body);
-    if (type == "evidence.recorded") return record_evidence(event, body);
-    if (type == "command.started") return start_command(event, body);
-    if (type == "command.ended") return end_command(event, body);
-    if (type == "run.annotated") return annotate(event, body);
     if (type == "run.ended") {
       ending_ = {body["outcome"].string_or(""), body["summary"].string_or("")};
       return Way::by_method;
     }
     if (type == "run.resumed") ending_ = {};
     if (type == "run.halted") ending_ = {"failure", "the run was halted: " + body["reason"].string_or("")};
-    return Way::only_in_bundle;
+    ASSIGN_OR_RETURN(const bool anew, replay_->record(event, body));
+    return anew ? Way::by_method : Way::only_in_bundle;
   }
 
   // The archive's files are in the order of their events: the next one is this one, unless this one
@@ -262,7 +233,7 @@ class BundleImport {
     file_.reset();
     if (upload.mime_type == state_mime_type) return Way::only_in_bundle;  // of a snapshot: the new run takes its own
     ASSIGN_OR_RETURN(const Message answer, put_stream(client_, upload, size, [this] { return files_.read(); }));
-    ids_.map(id, answer.result()["artifact_id"].string_or(""));
+    replay_->ids().map(id, answer.result()["artifact_id"].string_or(""));
     return Way::by_method;
   }
 
@@ -275,88 +246,9 @@ class BundleImport {
       ASSIGN_OR_RETURN(const json::Document row, json::parse(*line));
       if (row.root()["manifest_id"].string_or("") != id) continue;  // its event is erased
       if (!row.root()["manifest"].is(json::Kind::string)) return Way::only_in_bundle;
-      json::Writer params = params_for(event);
-      params.raw_member("manifest", ids_.rewrite(row.root()["manifest"].string_or("")));
-      return recorded("manifest.put", params, event, id, "manifest_id");
+      RETURN_IF_ERROR(replay_->put_manifest(event, id, row.root()["manifest"].string_or("")));
+      return Way::by_method;
     }
-  }
-
-  // A pointer that leads out of the bundle would stop the run: it stays in the bundle.
-  Result<Way> record_claim(const json::Value& event, const json::Value& body) {
-    json::Writer params = params_for(event);
-    params.member("text", body["text"].string_or("")).key("pointers").begin_array();
-    for (const json::Value pointer : body["pointers"]) {
-      const std::string known = here(pointer.string_or(""));
-      if (!known.empty()) params.string(known);
-    }
-    params.end_array();
-    return recorded("claim.record", params, event, body["claim_id"].string_or(""), "claim_id");
-  }
-
-  Result<Way> record_evidence(const json::Value& event, const json::Value& body) {
-    json::Writer params = params_for(event);
-    copy_known(params, body, {"type", "content", "validator_id"});
-    if (const auto pointer = body["pointer"].as_string()) {
-      const std::string known = here(*pointer);
-      if (known.empty()) return Way::only_in_bundle;
-      params.member("pointer", known);
-    }
-    return recorded("evidence.record", params, event, body["evidence_id"].string_or(""), "evidence_id");
-  }
-
-  Result<Way> start_command(const json::Value& event, const json::Value& body) {
-    json::Writer params = params_for(event);
-    copy_known(params, body, {"argv", "cwd", "env", "tree_digest", "scrubbed"});
-    return recorded("command.start", params, event, body["call_id"].string_or(""), "command_id");
-  }
-
-  Result<Way> end_command(const json::Value& event, const json::Value& body) {
-    const std::string command = ids_.find(body["call_id"].string_or(""));
-    if (command.empty()) return Way::only_in_bundle;
-    json::Writer params;
-    params.begin_object().member("run_id", result_.run_id).member("command_id", command);
-    copy_known(params, body, {"exit_code", "signal", "tree_digest", "interrupted", "scrubbed"});
-    for (const char* stream : {"stdout", "stderr"}) {
-      const std::string id = ids_.find(body[stream]["artifact_id"].string_or(""));
-      if (id.empty()) continue;
-      params.key(stream).begin_object().member("artifact_id", id);
-      copy_known(params, body[stream], {"preview"});
-      params.end_object();
-    }
-    return recorded("command.end", params, event, {}, {});
-  }
-
-  Result<Way> annotate(const json::Value& event, const json::Value& body) {
-    if (!body["labels"] && !body["note"]) return Way::only_in_bundle;
-    json::Writer params;
-    params.begin_object().member("run_id", result_.run_id);
-    copy_known(params, body, {"labels", "note"});
-    return recorded("run.annotate", params, event, {}, {});
-  }
-
-  json::Writer params_for(const json::Value& event) const {
-    json::Writer params;
-    params.begin_object().member("run_id", result_.run_id);
-    if (const auto step = event["step_id"].as_string()) params.member("step_id", *step);
-    return params;
-  }
-
-  // The same event of the same bundle asks for the same thing: an import that broke off goes on.
-  Result<Way> recorded(std::string_view method, json::Writer& params, const json::Value& event, const std::string& old_id,
-                       std::string_view id_name) {
-    params.key("_meta").begin_object();
-    params.member("idempotency_key", fmt::format("{}/{}", source_.sha256, event["run_seq"].source())).end_object();
-    params.end_object();
-    ASSIGN_OR_RETURN(const Message answer, client_.call(method, params.text()));
-    if (!old_id.empty()) ids_.map(old_id, answer.result()[id_name].string_or(""));
-    return Way::by_method;
-  }
-
-  // The pointer as this run has it; empty where it leads to something that was not imported.
-  std::string here(const std::string& pointer) const {
-    const bool may_lead_here = pointer.starts_with("artifact://") || pointer.starts_with("manifest://");
-    std::string now = may_lead_here ? ids_.rewrite(pointer) : std::string();
-    return now == pointer ? std::string() : now;
   }
 
   // Where they came from ----------------------------------------------------------------------------
@@ -402,7 +294,7 @@ class BundleImport {
   std::optional<TarEntry> file_;  // the next artifact, its bytes unread
   const std::string header_text_;
   json::Value header_;
-  BundleIds ids_{{}, {}};
+  std::optional<EventReplay> replay_;
   Ending ending_;
   bool patch_is_gone_ = false;      // a state.patched of this run, or the artifact that holds its patch, was erased
   ImportedBundle result_;

@@ -45,6 +45,7 @@ void add_query_command(CLI::App& app, Session& session);      // query
 void add_corpus_commands(CLI::App& app, Session& session);    // corpus …, document …, source …, feedback
 void add_context_command(CLI::App& app, Session& session);    // context
 void add_import_command(CLI::App& app, Session& session);     // import
+void add_export_command(CLI::App& app, Session& session);     // export
 void add_audit_commands(CLI::App& app, Session& session);     // audit …
 void add_bundle_commands(CLI::App& audit, Session& session);  // audit export, import, report
 void add_archive_command(CLI::App& audit, Session& session);  // audit archive

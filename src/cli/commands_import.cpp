@@ -14,6 +14,7 @@
 #include "cli/claude_code_lines.hpp"
 #include "cli/commands.hpp"
 #include "cli/import_claude_code.hpp"
+#include "cli/import_log.hpp"
 #include "cli/import_openhands.hpp"
 #include "cli/import_record.hpp"
 #include "cli/import_records.hpp"
@@ -25,6 +26,7 @@ namespace {
 
 struct ImportOptions {
   std::string format;
+  std::string artifacts;
   std::vector<std::string> files;
 };
 
@@ -41,12 +43,14 @@ constexpr ImportFormat import_formats[] = {
     {openhands_format, translate_openhands},
     {tau_bench_format, translate_tau_bench},
     {claude_code_format, nullptr},
+    {log_format, nullptr},
 };
 
 void declare_import(CLI::App& command, ImportOptions& options) {
   std::vector<std::string> names;
   for (const ImportFormat& format : import_formats) names.emplace_back(format.name);
   command.add_option("--format", options.format, "What the files are")->required()->check(CLI::IsMember(names));
+  command.add_option("--artifacts", options.artifacts, "jsonl: the folder that the export wrote beside it")->type_name("DIR");
   command.add_option("FILE", options.files, "Each becomes a run, or one for each record; the same file twice adds nothing")
       ->required();
 }
@@ -56,13 +60,15 @@ std::string stem_of(const std::string& path) { return std::filesystem::path(path
 // One invocation: the files, one after the other, and what is printed of them.
 class Importer {
  public:
-  Importer(Session& session, const ImportFormat& format) : session_(session), format_(format) {}
+  Importer(Session& session, const ImportFormat& format, const std::string& artifacts)
+      : session_(session), format_(format), artifacts_(artifacts) {}
 
   // Errors: transient ones, after which the same command goes on where this one broke off.
   Status import(const std::string& path) {
     path_ = path;
     const Status status = format_.translate != nullptr            ? import_records()
                           : format_.name == claude_code_format ? import_session()
+                          : format_.name == log_format         ? import_export()
                                                                : import_whole();
     if (status) return success();
     if (is_transient(status.error().code)) return status;
@@ -124,17 +130,44 @@ class Importer {
     return success();
   }
 
-  // A session is followed line by line.
-  Status import_session() {
-    ASSIGN_OR_RETURN(Client* const client, session_.client());
-    std::error_code unknown;
-    Progress progress("import", std::filesystem::file_size(path_, unknown));
-    std::int64_t shown = 0;
-    const auto tell = [&](std::int64_t read, std::int64_t size) {
+  // What the import of a file tells of its bytes, on a bar that is not drawn for every line.
+  auto bar(Progress& progress, std::int64_t& shown) {
+    return [&](std::int64_t read, std::int64_t size) {
       if (read - shown <= size / 200) return;
       shown = read;
       progress.at(static_cast<std::uint64_t>(read), path_);
     };
+  }
+
+  std::uint64_t file_size() const {
+    std::error_code unknown;
+    const auto size = std::filesystem::file_size(path_, unknown);
+    return unknown ? 0 : size;
+  }
+
+  Status import_export() {
+    ASSIGN_OR_RETURN(Client* const client, session_.client());
+    Progress progress("import", file_size());
+    std::int64_t shown = 0;
+    ASSIGN_OR_RETURN(const ImportedLog log, import_log(*client, path_, artifacts_, bar(progress, shown)));
+    for (const std::string& problem : log.problems) complain(problem);
+    if (log.bad_lines > log.problems.size()) complain(fmt::format("{} further lines are no events", log.bad_lines - log.problems.size()));
+    for (const auto& [type, count] : log.left_out) {
+      fmt::print(stderr, "muniment: {}: {} {} are left out\n", escape_for_terminal(path_), grouped(count), escape_for_terminal(type));
+    }
+    for (const ImportedLog::Run& run : log.runs) {
+      if (run.missing > 0) complain(fmt::format("run {} is imported in part: {} of its events are not in the file", run.run_id, run.missing));
+      say({run.run_id, run.added, run.events, run.artifacts}, 0);
+    }
+    return success();
+  }
+
+  // A session is followed line by line.
+  Status import_session() {
+    ASSIGN_OR_RETURN(Client* const client, session_.client());
+    Progress progress("import", file_size());
+    std::int64_t shown = 0;
+    const auto tell = bar(progress, shown);
     ASSIGN_OR_RETURN(const ImportedSession done, import_claude_code(*client, path_, tell));
     if (done.unreadable > 0) {
       fmt::print(stderr, "muniment: {}: {} lines are no JSON; they are kept as x.claude_code.unreadable\n",
@@ -167,6 +200,7 @@ class Importer {
 
   Session& session_;
   const ImportFormat& format_;
+  const std::string& artifacts_;
   std::string path_;
   std::size_t failed_ = 0;
 };
@@ -174,7 +208,7 @@ class Importer {
 Status import_files(Session& session, const ImportOptions& options) {
   const auto* const format = std::find_if(std::begin(import_formats), std::end(import_formats),
                                           [&](const ImportFormat& known) { return known.name == options.format; });
-  Importer importer(session, *format);
+  Importer importer(session, *format, options.artifacts);
   Progress progress("import", options.files.size());
   for (std::size_t i = 0; i < options.files.size(); ++i) {
     progress.at(i, options.files[i]);

@@ -75,6 +75,7 @@ int run(int argc, char** argv) {
   add_audit_commands(app, session);
   add_import_command(app, session);
   add_backup_commands(app, session);
+  add_export_command(app, session);
   app.add_subcommand("help", "This text, or that of a command: help run show");
   try {
     app.parse(words_of(count, argv));

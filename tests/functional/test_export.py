@@ -1,0 +1,206 @@
+"""What is exported can be checked by anyone and taken up again, and imported again it gives the same states."""
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import pathlib
+import re
+import resource
+import signal
+import subprocess
+import tempfile
+from typing import Any, Optional
+
+from support import BUILD, ROOT, Daemon, DaemonCase, main, shared_data
+
+TRACES = shared_data() / "traces"
+GOLDEN = ROOT / "tests" / "golden" / "imports"
+COLUMNS = ["seq", "log_id", "run_no", "run_id", "run_seq", "recorded_at", "occurred_at", "origin", "type", "schema_version", "step_id",
+           "actor", "event_id", "body_hash", "salt", "run_hash", "body"]
+UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+
+
+def run_muniment(daemon: Daemon, *words: Any, code: int = 0, **options: Any) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run([BUILD / "muniment", "--data", daemon.data, *map(str, words)], stderr=subprocess.PIPE, text=True, timeout=300,
+                          **({"stdout": subprocess.PIPE} | options))
+    assert done.returncode == code, (done.returncode, done.stderr)
+    return done
+
+
+def body_of(line: str) -> str:
+    """The bytes that were hashed: they stand last, as they are."""
+    return line[line.index(',"body":') + len(',"body":'):-1]
+
+
+class Exporting(DaemonCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.folder = pathlib.Path(tempfile.mkdtemp(dir=self.daemon.folder))
+
+    def export(self, *words: Any, **options: Any) -> list[str]:
+        return run_muniment(self.daemon, "export", "--format", "jsonl", *words, **options).stdout.splitlines()
+
+    def seqs(self, *words: Any) -> list[int]:
+        return [json.loads(line)["seq"] for line in self.export(*words)]
+
+
+class Lines(Exporting):
+    def setUp(self) -> None:
+        super().setUp()
+        run_muniment(self.daemon, "import", "--format", "openhands", GOLDEN / "openhands.json")
+        run_muniment(self.daemon, "import", "--format", "tau-bench", GOLDEN / "tau-bench.json")
+        self.followed()
+
+    def test_every_hashed_field_is_in_a_line_and_every_body_is_what_was_hashed(self) -> None:
+        lines = self.export()
+        events = [json.loads(line) for line in lines]
+        self.assertEqual([event["seq"] for event in events], list(range(len(events))))
+        for line, event in zip(lines, events):
+            self.assertEqual(list(event), COLUMNS)
+            self.assertEqual(hashlib.sha256(bytes.fromhex(event["salt"]) + body_of(line).encode()).hexdigest(), event["body_hash"])
+        got = self.client.call("event.get", seq=7)["event"]
+        for name in ("run_id", "run_seq", "recorded_at", "origin", "type", "event_id", "body_hash", "run_hash", "actor"):
+            self.assertEqual(events[7][name], got[name], name)
+
+    def test_csv_says_the_same(self) -> None:
+        lines = self.export()
+        text = run_muniment(self.daemon, "export", "--format", "csv").stdout
+        rows = list(csv.DictReader(text.splitlines()))[:len(lines)]
+        self.assertEqual(list(rows[0]), COLUMNS)
+        for line, row in zip(lines, rows):
+            event = json.loads(line)
+            self.assertEqual(row["body"], body_of(line))
+            self.assertEqual({name: "" if event[name] is None else str(event[name]) for name in COLUMNS[:-1]}, {name: row[name] for name in COLUMNS[:-1]})
+
+    def test_filters(self) -> None:
+        events = [json.loads(line) for line in self.export()]
+        some = next(event["run_id"] for event in events if event["run_id"].startswith("tau-bench"))
+        self.assertEqual(self.seqs(some), [event["seq"] for event in events if event["run_id"] == some])
+        self.assertEqual(self.seqs("--type", "tool.*", "--type", "run.ended"),
+                         [event["seq"] for event in events if event["type"].startswith("tool.") or event["type"] == "run.ended"])
+        self.assertEqual(self.seqs("--type", "tool_called"), [])
+        labelled = {event["run_id"] for event in events if event["type"] == "run.started" and event["body"].get("labels", {}).get("reward") == "1.0"}
+        self.assertEqual(self.seqs("--label", "reward=1.0"), [event["seq"] for event in events if event["run_id"] in labelled])
+        self.assertEqual(self.seqs("--label", "reward=0'; DROP TABLE event"), [])
+        self.assertEqual(self.seqs("--since", events[9]["recorded_at"], "--until", events[20]["recorded_at"]),
+                         [event["seq"] for event in events if events[9]["recorded_at"] <= event["recorded_at"] <= events[20]["recorded_at"]])
+        self.assertEqual(self.seqs("--from-seq", 12), [event["seq"] for event in events if event["seq"] >= 12])
+        for words in (("no-such-run",), ("--since", "yesterday"), ("--label", "no-equals")):
+            self.export(*words, code=1)
+
+    def test_a_file_is_not_overwritten_and_one_that_was_cut_is_completed(self) -> None:
+        for form in ("jsonl", "csv"):
+            whole = run_muniment(self.daemon, "export", "--format", form, "--until", "2100-01-01T00:00:00Z").stdout
+            path = self.folder / f"events.{form}"
+            path.write_text(whole[: len(whole) // 2])
+            run_muniment(self.daemon, "export", "--format", form, "--output", path, code=1)
+            run_muniment(self.daemon, "export", "--format", form, "--output", path, "--resume")
+            self.assertTrue(path.read_text().startswith(whole))
+            run_muniment(self.daemon, "export", "--format", form, "--output", path, "--resume")
+            self.assertEqual(path.read_text().count('"seq":0,' if form == "jsonl" else "seq,log_id"), 1)
+        other = self.folder / "other"
+        other.write_text("something else\n")
+        run_muniment(self.daemon, "export", "--format", "csv", "--output", other, "--resume", code=1)
+        self.assertEqual(other.read_text(), "something else\n")
+
+    def test_a_full_disk_is_said_and_the_export_can_go_on(self) -> None:
+        with open("/dev/full", "w") as full:
+            done = run_muniment(self.daemon, "export", "--format", "jsonl", code=1, stdout=full)
+        self.assertIn("No space left on device", done.stderr)
+        self.assertIn("--from-seq 0", done.stderr)
+
+        def limited() -> None:
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+
+        path = self.folder / "events.jsonl"
+        done = run_muniment(self.daemon, "export", "--format", "jsonl", "--output", path, code=4, preexec_fn=limited)
+        self.assertIn("go on with --resume", done.stderr)
+        run_muniment(self.daemon, "export", "--format", "jsonl", "--output", path, "--resume")
+        seqs = [json.loads(line)["seq"] for line in path.read_text().splitlines()]
+        self.assertEqual(seqs, list(range(len(seqs))))
+
+    def test_nothing_is_started_for_an_export(self) -> None:
+        done = subprocess.run([BUILD / "muniment", "--data", self.folder / "none", "export", "--format", "jsonl"], capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stdout), (4, ""))
+        self.assertIn("muniment up", done.stderr)
+        self.assertFalse((self.folder / "none").exists())
+
+
+class RoundTrip(Exporting):
+    """Every real trace, imported, exported with its artifacts, and imported again by another daemon."""
+
+    other: Optional[Daemon] = None
+
+    @classmethod
+    def tearDownClass(cls) -> None:
+        if cls.other:
+            cls.other.destroy()
+        super().tearDownClass()
+
+    def comparable(self, state: dict[str, Any]) -> Any:
+        """Without positions in the log and the daemon's times; ids that a daemon gives are numbered as they come."""
+        state = json.loads(json.dumps(state))
+        del state["at"]
+        for name in ("started_at", "last_event_at"):
+            state["run"].pop(name)
+        state["counts"].pop("snapshot.taken", None)
+        numbers: dict[str, str] = {}
+        return json.loads(UUID.sub(lambda match: numbers.setdefault(match[0], f"id-{len(numbers)}"), json.dumps(state, sort_keys=True)))
+
+    def test_export_and_import_again_gives_equal_states(self) -> None:
+        sources = {"swe-agent": sorted((TRACES / "swe-agent").rglob("*.traj")), "openhands": sorted((TRACES / "openhands").glob("*.json")),
+                   "tau-bench": sorted((TRACES / "tau-bench").glob("*.json*")), "claude-code": [GOLDEN / "claude-code.jsonl"]}
+        if not sources["swe-agent"]:
+            self.skipTest(f"no traces at {TRACES}")
+        for form, files in sources.items():
+            run_muniment(self.daemon, "import", "--format", form, *files)
+        self.followed()
+        runs = [run["run_id"] for run in self.pages("run.list", "runs") if run["origin"] == "imported"]
+        self.assertGreater(len(runs), 300)
+        path, artifacts = self.folder / "all.jsonl", self.folder / "artifacts"
+        run_muniment(self.daemon, "export", "--format", "jsonl", "--output", path, "--artifacts", artifacts)
+        RoundTrip.other = Daemon().start()
+        # A kill in between changes nothing.
+        process = subprocess.Popen([BUILD / "muniment", "--data", self.other.data, "import", "--format", "jsonl", "--artifacts", artifacts, path],
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            process.wait(3)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        run_muniment(self.other, "import", "--format", "jsonl", "--artifacts", artifacts, path)
+        with self.other.client() as client:
+            for run_id in runs:
+                here, there = self.client.rehydrate(run_id)["state"], client.rehydrate(run_id)["state"]
+                self.assertEqual(self.comparable(there), self.comparable(here), run_id)
+            size = client.call("server.status")["log"]["size"]
+            again = run_muniment(self.other, "--json", "import", "--format", "jsonl", "--artifacts", artifacts, path)
+            added = [json.loads(line)["added"] for line in again.stdout.splitlines()]
+            self.assertEqual((set(added), len(added) >= len(runs)), ({False}, True))
+            self.assertLessEqual(client.call("server.status")["log"]["size"] - size, len(runs))   # snapshots that were still due
+        verified = subprocess.run([BUILD / "muniment-verify", "--data", self.other.data, "--unsigned-ok"], capture_output=True, text=True, timeout=200)
+        self.assertEqual(verified.returncode, 0, verified.stdout)
+
+
+class Damaged(Exporting):
+    def test_lines_that_are_no_events_are_named_and_a_run_with_gaps_says_so(self) -> None:
+        run_muniment(self.daemon, "import", "--format", "tau-bench", GOLDEN / "tau-bench.json")
+        self.followed()
+        lines = [line for line in self.export("--label", "task_id=3")]
+        path = self.folder / "damaged.jsonl"
+        path.write_bytes(("\n".join(lines[:5]) + "\nnot json\n[]\n{}\n" + lines[6][:-20] + "\n").encode() + b'{"run_id":"\xff"}\n' +
+                         "\n".join(lines[9:]).replace("not yours", "\\ud800").encode())
+        done = run_muniment(self.daemon, "--json", "import", "--format", "jsonl", path, code=1)
+        for number in (6, 7, 8, 9, 10):
+            self.assertIn(f"line {number}: ", done.stderr)
+        [run] = [json.loads(line) for line in done.stdout.splitlines() if "run_id" in line]
+        self.assertNotEqual(run["run_id"], json.loads(lines[0])["run_id"])   # whose id is taken
+        notes = [event["body"]["note"] for event in self.events(run["run_id"], limit=1000) if event["type"] == "run.annotated"]
+        self.assertEqual(len(notes), 1)
+        self.assertIn("imported in part: 4 of its events", notes[0])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,106 @@
+// Traces of other systems, whoever wrote them: what is accepted becomes events that the daemon takes.
+#include <map>
+#include <set>
+
+#include "base/json.hpp"
+#include "base/text.hpp"
+#include "cli/claude_code_lines.hpp"
+#include "cli/export_connection.hpp"
+#include "cli/export_rows.hpp"
+#include "cli/import_openhands.hpp"
+#include "cli/import_records.hpp"
+#include "cli/import_tau_bench.hpp"
+#include "events/catalogue.hpp"
+#include "fuzz/target.hpp"
+
+namespace muniment::fuzz {
+namespace {
+
+// Limits of a body aside, which spilling keeps.
+void require_events(const std::vector<cli::ImportedEvent>& events) {
+  std::set<std::string> kinds;
+  for (const cli::ImportedEvent& event : events) {
+    require(kinds.insert(event.kind).second, "two events have one id");
+    require(event.body.find('\n') == std::string::npos, "a body is not one line");
+    const auto document = json::parse(event.body);
+    require(document.ok(), "a body is no JSON");
+    require(events::check_client_may_write(event.type).ok(), "a type that no client may write");
+    const auto fits = events::check_body(event.type, document->root());
+    const bool is_too_much = event.body.size() > 4'096;  // more items than a schema lets in
+    require(fits.ok() || is_too_much, fits.ok() ? "" : fits.error().message.c_str());
+  }
+}
+
+template <Result<cli::ImportedRun> (*translate)(const json::Value&)>
+void try_records(const std::string& text) {
+  with_file(text, [](const std::string& path) {
+    auto reader = cli::RecordReader::open(path);
+    if (!reader) return;
+    while (reader->goes_on()) {
+      const auto record = reader->next();
+      if (!record) continue;
+      if (!*record) break;
+      const auto document = json::parse((*record)->text);
+      if (!document) continue;
+      const auto run = translate(document->root());
+      if (!run) continue;
+      require_events(run->events);
+      const std::string params = cli::start_params(*run, {"f", std::string(64, 'a'), {}}, "f");
+      require(json::parse(params).ok(), "the start of a run is no JSON");
+    }
+  });
+}
+
+void try_agent_session(const std::string& text) {
+  for (const bool settled : {false, true}) {
+    cli::ClaudeCodeLines lines;
+    std::vector<cli::SessionAction> actions;
+    std::uint64_t number = 0;
+    std::string_view rest(text);
+    while (const auto line = take_line(rest)) {
+      lines.take(*line, ++number, actions);
+      if (settled) lines.settle(actions);
+    }
+    lines.take(rest, ++number, actions);
+    lines.finish(actions);
+    std::map<std::string, std::vector<cli::ImportedEvent>> events;
+    std::set<std::string> open;
+    for (cli::SessionAction& action : actions) {
+      if (action.kind == cli::SessionAction::Kind::start_child) require(open.insert(action.child).second, "a child starts twice");
+      else if (action.kind == cli::SessionAction::Kind::end_child) require(open.erase(action.child) == 1, "a child ends that is not open");
+      else require(action.child.empty() || open.contains(action.child), "an event of a child that is not open");
+      if (action.kind == cli::SessionAction::Kind::event) events[action.child].push_back(std::move(action.event));
+    }
+    require(open.empty(), "a child is left open");
+    for (const auto& [child, list] : events) require_events(list);
+  }
+}
+
+void try_export_row(const std::string& bytes) {
+  cli::ExportFields fields;
+  for (const bool first : {true, false}) {
+    const auto row = cli::parse_export_row(bytes, first, fields);
+    if (!row || !*row) continue;
+    for (const auto form : {cli::ExportForm::jsonl, cli::ExportForm::csv}) {
+      std::string line;
+      cli::ExportRows(form, "log", {{1, "r1"}}).append(fields, line);
+      require(line.empty() || line.ends_with('\n'), "a line has no end");
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<Target> import_targets() {
+  const std::string session = golden("imports/claude-code.jsonl");
+  std::string row("\0\x0f", 2);
+  for (int i = 0; i < 15; ++i) row += std::string("\0\0\0\x08", 4) + std::string("\0\0\0\0\0\0\0\1", 8);
+  return {
+      {"import_openhands", try_records<cli::translate_openhands>, {golden("imports/openhands.json")}},
+      {"import_tau_bench", try_records<cli::translate_tau_bench>, {golden("imports/tau-bench.json"), "{\"messages_display\":\"user: a\\ntool: b\"}\n{\"traj\":[]}\n"}},
+      {"import_claude_code", try_agent_session, {session, session.substr(session.size() / 2)}},
+      {"export_row", try_export_row, {row, std::string("\xff\xff", 2)}},
+  };
+}
+
+}  // namespace muniment::fuzz
