@@ -2,6 +2,7 @@
 // expansions, and all of that as one ranking.
 #include <algorithm>
 #include <chrono>
+#include <future>
 #include <map>
 #include <set>
 #include <unordered_set>
@@ -11,6 +12,7 @@
 #include "retrieval/engine_parts.hpp"
 #include "retrieval/lexical/terms.hpp"
 #include "retrieval/plan/fusion.hpp"
+#include "retrieval/side_thread.hpp"
 
 namespace muniment::retrieval {
 
@@ -28,14 +30,30 @@ LaneChoice choice_of(Mode mode) {
   return LaneChoice::all;
 }
 
+struct TimedHits {
+  Result<std::vector<Hit>> hits;
+  std::int64_t duration_us = 0;
+};
+
+template <typename Work>
+TimedHits timed(Work work) {
+  const auto begin = std::chrono::steady_clock::now();
+  auto hits = work();
+  return {std::move(hits), std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - begin).count()};
+}
+
 // One query on its way.
 class Search {
  public:
-  Search(const EngineParts& parts, LexicalReader& reader, const LaneQuery& query, const Profile& profile)
-      : parts_(parts), reader_(reader), query_(query), profile_(profile), corpora_(query.corpora) {
+  Search(const EngineParts& parts, LexicalReader& reader, SideThread& side, const LaneQuery& query, const Profile& profile)
+      : parts_(parts), reader_(reader), side_(side), query_(query), profile_(profile), corpora_(query.corpora) {
     if (corpora_.empty()) corpora_ = parts.vectors->all_corpora();
     std::sort(corpora_.begin(), corpora_.end());
     corpora_.erase(std::unique(corpora_.begin(), corpora_.end()), corpora_.end());
+  }
+
+  ~Search() {
+    if (ahead_.valid()) ahead_.wait();  // it reads what is about to go
   }
 
   Result<LaneAnswer> run();
@@ -48,20 +66,26 @@ class Search {
   void keep_lists_of(const Lanes& lanes);
   Status ask_lane(const LaneWeight& lane);
   Status ask(const LaneWeight& lane, const std::string& text, bool original);
-  Result<std::vector<Hit>> hits_of(std::string_view lane, const std::string& text);
+  void look_for_words_ahead(const Lanes& lanes);
+  Result<std::vector<Hit>> lexical_hits(const std::string& text);
+  Result<std::vector<Hit>> vector_hits(std::string_view lane, const std::string& text);
+  Status discount_lists();
+  std::size_t wanted() const { return std::max(profile_.candidates, query_.k); }
   Status add_typo_lane(Lanes& lanes, const std::vector<std::string>& available);
   Status keep_phrases();
   void fuse_lists();
   Status count_unfiltered();
 
   const EngineParts& parts_;
-  LexicalReader& reader_;
+  LexicalReader& reader_;             // while ahead_ is under way, the side thread's
+  SideThread& side_;
   const LaneQuery& query_;
   const Profile& profile_;
   std::vector<std::string> corpora_;
   std::map<std::string, std::set<std::string>, std::less<>> identities_;  // by lane
   std::set<std::string, std::less<>> failed_;  // lanes whose embedder is not there just now
   LaneAnswer answer_;
+  std::future<TimedHits> ahead_;      // of the lexical lane to the query itself
 };
 
 Result<LaneAnswer> Search::run() {
@@ -70,6 +94,7 @@ Result<LaneAnswer> Search::run() {
   ASSIGN_OR_RETURN(Lanes lanes, ask_lanes(available));
   RETURN_IF_ERROR(add_typo_lane(lanes, available));
   RETURN_IF_ERROR(keep_phrases());
+  RETURN_IF_ERROR(discount_lists());
   fuse_lists();
   RETURN_IF_ERROR(count_unfiltered());
   std::set<std::string> identities;
@@ -101,25 +126,39 @@ Search::Lanes Search::chosen(const std::vector<std::string>& available) const {
   return lanes;
 }
 
-// Where a lane's embedder fails, what is asked is what would have been without that lane.
+// Where a lane's embedder fails, what is asked is what would have been without that lane. The words come last: they
+// are looked for meanwhile.
 Result<Search::Lanes> Search::ask_lanes(std::vector<std::string>& available) {
+  look_for_words_ahead(chosen(available));
   for (;;) {
     Lanes lanes = chosen(available);
     keep_lists_of(lanes);
-    for (const LaneWeight& lane : lanes) {
+    Lanes order = lanes;
+    std::ranges::stable_partition(order, [](const LaneWeight& lane) { return lane.lane != "lexical"; });
+    for (const LaneWeight& lane : order) {
       const bool asked = std::ranges::any_of(answer_.lists, [&](const LaneList& list) { return list.lane == lane.lane; });
       if (!asked) RETURN_IF_ERROR(ask_lane(lane));
       if (failed_.contains(lane.lane)) break;
     }
-    if (std::erase_if(available, [this](const std::string& lane) { return failed_.contains(lane); }) == 0) return lanes;
+    if (std::erase_if(available, [this](const std::string& lane) { return failed_.contains(lane); }) > 0) continue;
+    keep_lists_of(lanes);
+    return lanes;
   }
 }
 
-// Drops the lists of other lanes, and gives these the weights that they have now.
+// A vector lane takes about as long, and needs nothing of the lexical index.
+void Search::look_for_words_ahead(const Lanes& lanes) {
+  const auto is_lexical = [](const LaneWeight& lane) { return lane.lane == "lexical"; };
+  if (lanes.size() < 2 || std::ranges::none_of(lanes, is_lexical)) return;
+  ahead_ = side_.run([this] { return timed([this] { return lexical_hits(query_.text); }); });
+}
+
+// Drops the lists of other lanes, and gives these the weights and the order that they have now.
 void Search::keep_lists_of(const Lanes& lanes) {
   const auto weight_of = [&](const LaneList& list) { return std::ranges::find(lanes, std::string_view(list.lane), &LaneWeight::lane); };
   std::erase_if(answer_.lists, [&](const LaneList& list) { return weight_of(list) == lanes.end(); });
   for (LaneList& list : answer_.lists) list.weight = weight_of(list)->weight;
+  std::ranges::stable_sort(answer_.lists, {}, weight_of);
   std::erase_if(identities_, [&](const auto& known) { return std::ranges::find(lanes, std::string_view(known.first), &LaneWeight::lane) == lanes.end(); });
 }
 
@@ -139,36 +178,40 @@ Status Search::ask_lane(const LaneWeight& lane) {
 }
 
 Status Search::ask(const LaneWeight& lane, const std::string& text, bool original) {
-  const auto begin = std::chrono::steady_clock::now();
-  auto hits = hits_of(lane.lane, text);
+  const bool lexical = lane.lane == "lexical";
+  if (lexical) identities_["lexical"].emplace(term_rules);
+  auto [hits, duration_us] = lexical && original && ahead_.valid() ? ahead_.get() : timed([&] { return lexical ? lexical_hits(text) : vector_hits(lane.lane, text); });
   if (!hits) {
+    Error error = parts_.judged(std::move(hits).error(), lexical ? parts_.lexical_folder : parts_.vector_folder);
     // An embedder that is not there just now leaves its lane out; an index that is damaged ends the query.
-    if (hits.error().code != Errc::unavailable || lane.lane == "lexical") return std::move(hits).error();
+    if (error.code != Errc::unavailable || lexical) return error;
     answer_.passing = true;
-    answer_.degraded.push_back(std::string(lane.lane) + ": " + hits.error().message);
+    answer_.degraded.push_back(std::string(lane.lane) + ": " + error.message);
     failed_.emplace(lane.lane);
     return success();
   }
-  const auto spent = std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - begin);
-  answer_.lists.push_back({std::string(lane.lane), text, original, lane.weight, *std::move(hits), spent.count()});
+  answer_.lists.push_back({std::string(lane.lane), text, original, lane.weight, *std::move(hits), duration_us});
   return success();
 }
 
-Result<std::vector<Hit>> Search::hits_of(std::string_view lane, const std::string& text) {
-  const std::size_t wanted = std::max(profile_.candidates, query_.k);
-  if (lane == "lexical") {
-    identities_["lexical"].emplace(term_rules);
-    auto hits = reader_.search({text, query_.phrases, {}}, query_.filter, wanted);
-    if (!hits) return parts_.judged(std::move(hits).error(), parts_.lexical_folder);
-    return hits;
-  }
+Result<std::vector<Hit>> Search::lexical_hits(const std::string& text) {
+  return reader_.search({text, query_.phrases, {}}, query_.filter, wanted());
+}
+
+Result<std::vector<Hit>> Search::vector_hits(std::string_view lane, const std::string& text) {
   const std::string words = query_.phrases.empty() ? text : text + " " + joined(query_.phrases, " ");
-  auto hits = parts_.vectors->search({lane, words, corpora_, query_.filter, {wanted, query_.exact, 0}}, identities_[std::string(lane)]);
-  if (!hits) return parts_.judged(std::move(hits).error(), parts_.vector_folder);
-  const auto lengths = reader_.words_of(*hits);
-  if (!lengths) return parts_.judged(Error(lengths.error()), parts_.lexical_folder);
-  discount_short(profile_, lane, *hits, *lengths);
-  return hits;
+  return parts_.vectors->search({lane, words, corpora_, query_.filter, {wanted(), query_.exact, 0}}, identities_[std::string(lane)]);
+}
+
+// What a vector lane thinks of a chunk of a few words is worth less.
+Status Search::discount_lists() {
+  for (LaneList& list : answer_.lists) {
+    if (list.lane == "lexical") continue;
+    const auto lengths = reader_.words_of(list.hits);
+    if (!lengths) return parts_.judged(Error(lengths.error()), parts_.lexical_folder);
+    discount_short(profile_, list.lane, list.hits, *lengths);
+  }
+  return success();
 }
 
 Status Search::add_typo_lane(Lanes& lanes, const std::vector<std::string>& available) {
@@ -219,12 +262,13 @@ class EngineSearcher : public Engine::Searcher {
   Result<LaneAnswer> search(const LaneQuery& query) override {
     ASSIGN_OR_RETURN(const Profile* profile, find_profile(query.profile));
     RETURN_IF_ERROR(parts_.check_folders());
-    return Search(parts_, *reader_, query, *profile).run();
+    return Search(parts_, *reader_, side_, query, *profile).run();
   }
 
  private:
   const EngineParts& parts_;
   const std::unique_ptr<LexicalReader> reader_;
+  SideThread side_{"words"};
 };
 
 }  // namespace

@@ -15,7 +15,7 @@
 namespace muniment::retrieval {
 namespace {
 
-constexpr std::size_t spare_rows = 6;          // that are read with a page, in case that some of it are no hits
+constexpr std::size_t spare_rows = 6;          // that are read with what a page still lacks, in case that some of it are no hits
 
 }  // namespace
 
@@ -57,9 +57,12 @@ struct Retriever::Work {
     std::set<std::pair<std::string, std::string>> documents;   // already shown, on this page or before
     std::size_t unverified = 0;
     // Grouped, the pages before decide which documents are new here: the ranks are walked from the first.
-    std::size_t place = plan.question.by_document ? 0 : plan.from;
+    const std::size_t first = plan.question.by_document ? 0 : plan.from;
+    std::size_t place = first;
     while (place < ranked.size() && answer.cards.size() < top_k) {
-      const std::size_t end = std::min(ranked.size(), place + top_k + spare_rows);
+      // At first what fills the page if all of it are hits, which is the rule.
+      const std::size_t spare = place == first && !plan.question.by_document ? 0 : spare_rows;
+      const std::size_t end = std::min(ranked.size(), place + top_k - answer.cards.size() + spare);
       std::vector<ChunkId> chunks;
       for (std::size_t i = place; i < end; ++i) chunks.push_back(ranked[i].candidate.chunk);
       ASSIGN_OR_RETURN(const auto rows, passages.find(chunks));

@@ -21,11 +21,21 @@ using Xapian::Query;
 // repeated words may count for more than the k1 of 1.2 that is best without it.
 Xapian::BM25Weight bm25() { return Xapian::BM25Weight(2, 0, 8, .9, .01); }
 
-Query any_of(const std::vector<std::string>& labels) {
+// Those of the labels that some chunk has. One that every chunk has says all: nothing is to be looked up for it.
+struct Labels {
   std::vector<std::string> terms;
-  for (const std::string& label : labels) terms.push_back(label_term(label));
-  return Query(Query::OP_OR, terms.begin(), terms.end());
-}
+  bool all = false;
+
+  Labels(const std::vector<std::string>& labels, const Xapian::Database& database) {
+    for (const std::string& label : labels) {
+      std::string term = label_term(label);
+      const Xapian::doccount chunks = database.get_termfreq(term);
+      all = all || chunks == database.get_doccount();
+      if (chunks > 0) terms.push_back(std::move(term));
+    }
+  }
+  Query any() const { return Query(Query::OP_OR, terms.begin(), terms.end()); }
+};
 
 Query at_least(unsigned slot, std::int64_t number) { return Query(Query::OP_VALUE_GE, slot, sortable(number)); }
 Query at_most(unsigned slot, std::int64_t number) { return Query(Query::OP_VALUE_LE, slot, sortable(number)); }
@@ -38,16 +48,20 @@ Query less_than(unsigned slot, std::int64_t number) {
   return number == std::numeric_limits<std::int64_t>::min() ? Query() : at_most(slot, number - 1);
 }
 
-Query restricted(Query query, const Filter& filter) {
+Query restricted(Query query, const Filter& filter, const Xapian::Database& database) {
   const auto require = [&query](const Query& part) { query = Query(Query::OP_FILTER, query, part); };
-  for (const auto& group : filter.all_of) require(any_of(group));
+  for (const auto& group : filter.all_of) {
+    const Labels labels(group, database);
+    if (!labels.all) require(labels.any());
+  }
   if (filter.after_us) require(more_than(layout::time_slot, *filter.after_us));
   if (filter.before_us) require(less_than(layout::time_slot, *filter.before_us));
   if (filter.as_of) {
     require(at_most(layout::valid_from_slot, *filter.as_of));
     require(more_than(layout::valid_to_slot, *filter.as_of));
   }
-  return filter.none_of.empty() ? query : Query(Query::OP_AND_NOT, query, any_of(filter.none_of));
+  const Labels unwanted(filter.none_of, database);
+  return unwanted.terms.empty() ? query : Query(Query::OP_AND_NOT, query, unwanted.any());
 }
 
 // One generation of the databases, as it was opened or reopened last.
@@ -84,7 +98,14 @@ class XapianReader final : public LexicalReader {
   Result<std::vector<std::uint32_t>> words_of(std::span<const Hit> hits) override {
     return fresh<std::vector<std::uint32_t>>("measuring", [&]() -> Result<std::vector<std::uint32_t>> {
       std::vector<std::uint32_t> words;
-      for (const Hit& hit : hits) words.push_back(words_of_chunk(hit.chunk));
+      for (const Hit& hit : hits) {
+        std::uint32_t count = changes_->word_counts.find(hit.chunk);
+        if (count == unknown_words) {
+          count = words_of_chunk(hit.chunk);
+          changes_->word_counts.put(hit.chunk, count);
+        }
+        words.push_back(count);
+      }
       return words;
     });
   }
@@ -158,7 +179,7 @@ class XapianReader final : public LexicalReader {
     if (wanted.empty() || k == 0) return hits;
     Xapian::Enquire enquire(database);
     enquire.set_weighting_scheme(bm25());
-    enquire.set_query(restricted(wanted, filter));
+    enquire.set_query(restricted(wanted, filter, database));
     const Xapian::MSet found = enquire.get_mset(0, static_cast<Xapian::doccount>(k));
     for (auto at = found.begin(); at != found.end(); ++at) {
       const ChunkId id = filter.as_of ? (*at - 1) / 2 + 1 : *at;

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "retrieval/lexical/lexical_index.hpp"
+#include "retrieval/lexical/word_counts.hpp"
 
 namespace muniment::retrieval {
 
@@ -17,6 +18,7 @@ struct IndexChanges {
   std::atomic<std::uint64_t> commits = 0;
   std::atomic<std::uint64_t> rewritten = 0;
   std::mutex places;
+  WordCounts word_counts;
 };
 
 Result<std::unique_ptr<LexicalReader>> open_lexical_reader(const std::string& folder, std::shared_ptr<IndexChanges> changes);
