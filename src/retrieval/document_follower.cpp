@@ -13,7 +13,7 @@
 namespace muniment::retrieval {
 namespace {
 
-constexpr std::size_t chunk_rows_bytes_max = 32 << 20;  // some 20,000 rows
+constexpr std::size_t chunk_rows_bytes_max = 64 << 20;  // some 40,000 rows
 
 using store::ChunkRow;
 using store::DocumentRow;

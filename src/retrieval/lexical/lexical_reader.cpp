@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <xapian.h>
 
 #include "base/limits.hpp"
@@ -54,15 +55,46 @@ Query restricted(Query query, const Filter& filter, const Xapian::Database& data
     const Labels labels(group, database);
     if (!labels.all) require(labels.any());
   }
-  if (filter.after_us) require(more_than(layout::time_slot, *filter.after_us));
-  if (filter.before_us) require(less_than(layout::time_slot, *filter.before_us));
   if (filter.as_of) {
+    if (filter.after_us) require(more_than(layout::time_slot, *filter.after_us));
+    if (filter.before_us) require(less_than(layout::time_slot, *filter.before_us));
     require(at_most(layout::valid_from_slot, *filter.as_of));
     require(more_than(layout::valid_to_slot, *filter.as_of));
   }
   const Labels unwanted(filter.none_of, database);
   return unwanted.terms.empty() ? query : Query(Query::OP_AND_NOT, query, unwanted.any());
 }
+
+// The times of a filter, for the live chunks. Xapian's own range would read the time of every chunk that has the words;
+// this is asked for those only that are good enough for the answer, and mostly knows.
+class InTime final : public Xapian::MatchDecider {
+ public:
+  InTime(const Filter& filter, ChunkNumbers& seconds) : filter_(filter), seconds_(seconds) {}
+
+  bool wanted() const { return !filter_.as_of && (filter_.after_us || filter_.before_us); }
+
+  bool operator()(const Xapian::Document& document) const override {
+    const ChunkId chunk = document.get_docid();
+    if (const auto known = seconds_.find(chunk)) {
+      // Unless one of the filter's times lies within its second, that second says it.
+      const std::int64_t first = std::int64_t{*known} * micros, last = first + micros - 1;
+      if (is_after(first) == is_after(last) && is_before(first) == is_before(last)) return is_after(first) && is_before(first);
+    }
+    const std::int64_t time_us = number_of(document.get_value(layout::time_slot));
+    const std::int64_t second = time_us / micros;
+    if (time_us >= 0 && second <= std::numeric_limits<std::uint32_t>::max()) seconds_.put(chunk, static_cast<std::uint32_t>(second));
+    return is_after(time_us) && is_before(time_us);
+  }
+
+ private:
+  static constexpr std::int64_t micros = 1'000'000;
+
+  bool is_after(std::int64_t time_us) const { return !filter_.after_us || time_us > *filter_.after_us; }
+  bool is_before(std::int64_t time_us) const { return !filter_.before_us || time_us < *filter_.before_us; }
+
+  const Filter& filter_;
+  ChunkNumbers& seconds_;
+};
 
 // One generation of the databases, as it was opened or reopened last.
 struct View {
@@ -99,12 +131,12 @@ class XapianReader final : public LexicalReader {
     return fresh<std::vector<std::uint32_t>>("measuring", [&]() -> Result<std::vector<std::uint32_t>> {
       std::vector<std::uint32_t> words;
       for (const Hit& hit : hits) {
-        std::uint32_t count = changes_->word_counts.find(hit.chunk);
-        if (count == unknown_words) {
+        std::optional<std::uint32_t> count = changes_->words.find(hit.chunk);
+        if (!count) {
           count = words_of_chunk(hit.chunk);
-          changes_->word_counts.put(hit.chunk, count);
+          if (*count != unknown_words) changes_->words.put(hit.chunk, *count);
         }
-        words.push_back(count);
+        words.push_back(*count);
       }
       return words;
     });
@@ -180,7 +212,8 @@ class XapianReader final : public LexicalReader {
     Xapian::Enquire enquire(database);
     enquire.set_weighting_scheme(bm25());
     enquire.set_query(restricted(wanted, filter, database));
-    const Xapian::MSet found = enquire.get_mset(0, static_cast<Xapian::doccount>(k));
+    const InTime in_time(filter, changes_->seconds);
+    const Xapian::MSet found = enquire.get_mset(0, static_cast<Xapian::doccount>(k), 0, nullptr, in_time.wanted() ? &in_time : nullptr);
     for (auto at = found.begin(); at != found.end(); ++at) {
       const ChunkId id = filter.as_of ? (*at - 1) / 2 + 1 : *at;
       if (!std::isfinite(at.get_weight())) return lexical_error(Errc::corrupt, "searching", "a score is no number");

@@ -7,8 +7,8 @@
 #include <mutex>
 #include <string>
 
+#include "retrieval/lexical/chunk_numbers.hpp"
 #include "retrieval/lexical/lexical_index.hpp"
-#include "retrieval/lexical/word_counts.hpp"
 
 namespace muniment::retrieval {
 
@@ -18,7 +18,8 @@ struct IndexChanges {
   std::atomic<std::uint64_t> commits = 0;
   std::atomic<std::uint64_t> rewritten = 0;
   std::mutex places;
-  WordCounts word_counts;
+  ChunkNumbers words;    // that say something
+  ChunkNumbers seconds;  // of a chunk's time, since 1970
 };
 
 Result<std::unique_ptr<LexicalReader>> open_lexical_reader(const std::string& folder, std::shared_ptr<IndexChanges> changes);

@@ -98,4 +98,11 @@ std::string sortable(std::int64_t number) {
   return bytes;
 }
 
+std::int64_t number_of(std::string_view sortable) {
+  if (sortable.size() != 8) return 0;
+  std::uint64_t bits = 0;
+  for (const char byte : sortable) bits = bits << 8 | static_cast<unsigned char>(byte);
+  return static_cast<std::int64_t>(bits ^ (std::uint64_t{1} << 63));
+}
+
 }  // namespace muniment::retrieval

@@ -59,5 +59,6 @@ std::string language_term(std::string_view language);
 
 // An integer as bytes that sort like it.
 std::string sortable(std::int64_t number);
+std::int64_t number_of(std::string_view sortable);  // 0 for what is none
 
 }  // namespace muniment::retrieval
