@@ -52,7 +52,7 @@ OWNERS = {
     "uv.h": ["daemon/*.cpp", "daemon/*.hpp"],
     "CLI11.hpp": ["cli/*.cpp", "daemon/main.cpp", "daemon/options.cpp", "verify/main.cpp", "verify/options.cpp"],
     "CLI/": ["cli/*.cpp", "daemon/main.cpp", "daemon/options.cpp", "verify/main.cpp", "verify/options.cpp"],
-    "xapian": ["retrieval/*.cpp", "retrieval/lexical/xapian_guard.hpp", "verify/*.cpp"],
+    "xapian": ["retrieval/*.cpp", "retrieval/lexical/*.hpp", "verify/*.cpp"],
     "utf8proc.h": ["retrieval/*.cpp"],
     "immintrin.h": ["retrieval/vector/codes.cpp"],
     "rocksdb/": ["retrieval/*.cpp", "verify/*.cpp"],

@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <optional>
+#include <numeric>
 #include <xapian.h>
 
 #include "base/limits.hpp"
 #include "base/text.hpp"
 #include "retrieval/lexical/layout.hpp"
 #include "retrieval/lexical/query_terms.hpp"
+#include "retrieval/lexical/word_match.hpp"
 #include "retrieval/lexical/xapian_guard.hpp"
 
 namespace muniment::retrieval {
@@ -17,26 +18,9 @@ namespace {
 
 using Xapian::Query;
 
-// Unlike Xapian's own parameters (b .5, lengths of half the mean and below taken as equal), with the full
-// normalisation by length: short turns stand beside long logs. Since every chunk has its ballast (terms.cpp),
-// repeated words may count for more than the k1 of 1.2 that is best without it.
-Xapian::BM25Weight bm25() { return Xapian::BM25Weight(2, 0, 8, .9, .01); }
+Xapian::BM25Weight bm25_weight() { return Xapian::BM25Weight(bm25::k1, 0, bm25::k3, bm25::b, bm25::least_length); }
 
-// Those of the labels that some chunk has. One that every chunk has says all: nothing is to be looked up for it.
-struct Labels {
-  std::vector<std::string> terms;
-  bool all = false;
-
-  Labels(const std::vector<std::string>& labels, const Xapian::Database& database) {
-    for (const std::string& label : labels) {
-      std::string term = label_term(label);
-      const Xapian::doccount chunks = database.get_termfreq(term);
-      all = all || chunks == database.get_doccount();
-      if (chunks > 0) terms.push_back(std::move(term));
-    }
-  }
-  Query any() const { return Query(Query::OP_OR, terms.begin(), terms.end()); }
-};
+Query any_of(const Labels& labels) { return Query(Query::OP_OR, labels.terms.begin(), labels.terms.end()); }
 
 Query at_least(unsigned slot, std::int64_t number) { return Query(Query::OP_VALUE_GE, slot, sortable(number)); }
 Query at_most(unsigned slot, std::int64_t number) { return Query(Query::OP_VALUE_LE, slot, sortable(number)); }
@@ -53,52 +37,22 @@ Query restricted(Query query, const Filter& filter, const Xapian::Database& data
   const auto require = [&query](const Query& part) { query = Query(Query::OP_FILTER, query, part); };
   for (const auto& group : filter.all_of) {
     const Labels labels(group, database);
-    if (!labels.all) require(labels.any());
+    if (!labels.all) require(any_of(labels));
   }
+  if (filter.after_us) require(more_than(layout::time_slot, *filter.after_us));
+  if (filter.before_us) require(less_than(layout::time_slot, *filter.before_us));
   if (filter.as_of) {
-    if (filter.after_us) require(more_than(layout::time_slot, *filter.after_us));
-    if (filter.before_us) require(less_than(layout::time_slot, *filter.before_us));
     require(at_most(layout::valid_from_slot, *filter.as_of));
     require(more_than(layout::valid_to_slot, *filter.as_of));
   }
   const Labels unwanted(filter.none_of, database);
-  return unwanted.terms.empty() ? query : Query(Query::OP_AND_NOT, query, unwanted.any());
+  return unwanted.terms.empty() ? query : Query(Query::OP_AND_NOT, query, any_of(unwanted));
 }
-
-// The times of a filter, for the live chunks. Xapian's own range would read the time of every chunk that has the words;
-// this is asked for those only that are good enough for the answer, and mostly knows.
-class InTime final : public Xapian::MatchDecider {
- public:
-  InTime(const Filter& filter, ChunkNumbers& seconds) : filter_(filter), seconds_(seconds) {}
-
-  bool wanted() const { return !filter_.as_of && (filter_.after_us || filter_.before_us); }
-
-  bool operator()(const Xapian::Document& document) const override {
-    const ChunkId chunk = document.get_docid();
-    if (const auto known = seconds_.find(chunk)) {
-      // Unless one of the filter's times lies within its second, that second says it.
-      const std::int64_t first = std::int64_t{*known} * micros, last = first + micros - 1;
-      if (is_after(first) == is_after(last) && is_before(first) == is_before(last)) return is_after(first) && is_before(first);
-    }
-    const std::int64_t time_us = number_of(document.get_value(layout::time_slot));
-    const std::int64_t second = time_us / micros;
-    if (time_us >= 0 && second <= std::numeric_limits<std::uint32_t>::max()) seconds_.put(chunk, static_cast<std::uint32_t>(second));
-    return is_after(time_us) && is_before(time_us);
-  }
-
- private:
-  static constexpr std::int64_t micros = 1'000'000;
-
-  bool is_after(std::int64_t time_us) const { return !filter_.after_us || time_us > *filter_.after_us; }
-  bool is_before(std::int64_t time_us) const { return !filter_.before_us || time_us < *filter_.before_us; }
-
-  const Filter& filter_;
-  ChunkNumbers& seconds_;
-};
 
 // One generation of the databases, as it was opened or reopened last.
 struct View {
   Xapian::Database live;
+  Xapian::Database history;
   Xapian::Database both;  // live and history, for as_of: docids alternate
   std::int64_t watermark = 0;
   std::vector<std::string> languages;  // of the live chunks, the most frequent first
@@ -118,7 +72,8 @@ class XapianReader final : public LexicalReader {
 
   Result<std::int64_t> count_unfiltered(const LexicalQuery& query) override {
     return fresh<std::int64_t>("counting", [&]() -> Result<std::int64_t> {
-      const Query wanted = asked(query, view_.live);
+      const QueryTerms terms = query_terms(query, languages_of(query), stemmers_);
+      const Query wanted = asked(terms, known_words(terms.groups, view_.live));
       if (wanted.empty()) return 0;
       Xapian::Enquire enquire(view_.live);
       enquire.set_weighting_scheme(Xapian::BoolWeight());
@@ -130,14 +85,7 @@ class XapianReader final : public LexicalReader {
   Result<std::vector<std::uint32_t>> words_of(std::span<const Hit> hits) override {
     return fresh<std::vector<std::uint32_t>>("measuring", [&]() -> Result<std::vector<std::uint32_t>> {
       std::vector<std::uint32_t> words;
-      for (const Hit& hit : hits) {
-        std::optional<std::uint32_t> count = changes_->words.find(hit.chunk);
-        if (!count) {
-          count = words_of_chunk(hit.chunk);
-          if (*count != unknown_words) changes_->words.put(hit.chunk, *count);
-        }
-        words.push_back(*count);
-      }
+      for (const Hit& hit : hits) words.push_back(words_of_chunk(hit.chunk));
       return words;
     });
   }
@@ -169,8 +117,9 @@ class XapianReader final : public LexicalReader {
     rewritten_seen_ = changes_->rewritten.load(std::memory_order_acquire);
     seen_ = changes_->commits.load(std::memory_order_acquire);
     view_.live = Xapian::Database(layout::live(folder_));
-    view_.both = Xapian::Database(layout::live(folder_));
-    view_.both.add_database(Xapian::Database(layout::history(folder_)));
+    view_.history = Xapian::Database(layout::history(folder_));
+    view_.both = view_.live;
+    view_.both.add_database(view_.history);
     return look();
   }
 
@@ -179,8 +128,8 @@ class XapianReader final : public LexicalReader {
     if (changes_->rewritten.load(std::memory_order_acquire) != rewritten_seen_) return open();
     const std::uint64_t commits = changes_->commits.load(std::memory_order_acquire);
     if (commits == seen_) return success();
+    view_.history.reopen();
     if (view_.live.reopen()) RETURN_IF_ERROR(look());
-    view_.both.reopen();
     seen_ = commits;
     return success();
   }
@@ -201,38 +150,66 @@ class XapianReader final : public LexicalReader {
     }
     if (view_.languages.empty()) view_.languages.push_back("none");
     view_.watermark = *watermark;
+    learn_chunks();
     return success();
   }
 
+  // Of the chunks that came since somebody did it last. What is in no list of these is asked for by itself.
+  void learn_chunks() {
+    const std::lock_guard lock(changes_->learning);
+    if (changes_->learned == 0) learn_chunks_after(0, view_.history);
+    learn_chunks_after(changes_->learned, view_.live);
+    changes_->learned = std::max(changes_->learned, view_.live.get_lastdocid());
+  }
+
+  void learn_chunks_after(Xapian::docid last, const Xapian::Database& database) {
+    auto at = database.postlist_begin("");
+    if (at != database.postlist_end("") && *at <= last) at.skip_to(last + 1);
+    for (; at != database.postlist_end(""); ++at) changes_->tables.put_length(*at, at.get_doclength());
+    auto time = database.valuestream_begin(layout::time_slot);
+    const auto end = database.valuestream_end(layout::time_slot);
+    if (time != end && time.get_docid() <= last) time.skip_to(last + 1);
+    for (; time != end; ++time) changes_->tables.put_time(time.get_docid(), number_of(*time));
+  }
+
   Result<std::vector<Hit>> find(const LexicalQuery& query, const Filter& filter, std::size_t k) {
-    std::vector<Hit> hits;
+    if (k == 0) return std::vector<Hit>();
     const Xapian::Database& database = filter.as_of ? view_.both : view_.live;
-    const Query wanted = asked(query, database);
-    if (wanted.empty() || k == 0) return hits;
-    Xapian::Enquire enquire(database);
-    enquire.set_weighting_scheme(bm25());
-    enquire.set_query(restricted(wanted, filter, database));
-    const InTime in_time(filter, changes_->seconds);
-    const Xapian::MSet found = enquire.get_mset(0, static_cast<Xapian::doccount>(k), 0, nullptr, in_time.wanted() ? &in_time : nullptr);
-    for (auto at = found.begin(); at != found.end(); ++at) {
-      const ChunkId id = filter.as_of ? (*at - 1) / 2 + 1 : *at;
-      if (!std::isfinite(at.get_weight())) return lexical_error(Errc::corrupt, "searching", "a score is no number");
-      hits.push_back({id, at.get_weight()});
-    }
-    if (filter.as_of) drop_repeated(hits);
+    const QueryTerms terms = query_terms(query, languages_of(query), stemmers_);
+    const std::vector<WordGroup> words = known_words(terms.groups, database);
+    auto hits = terms.phrases.empty() && !words.empty() ? find_words(words, filter, k) : find_phrases(terms, words, filter, k);
+    if (hits && filter.as_of) drop_repeated(*hits);
     return hits;
   }
 
-  // In the live database, or else in the history.
-  std::uint32_t words_of_chunk(ChunkId chunk) const {
-    for (const Xapian::docid first : {1u, 2u}) {
-      try {
-        const Xapian::termcount length = view_.both.get_doclength((chunk - 1) * 2 + first);
-        return length > ballast_words ? length - ballast_words : 0;
-      } catch (const Xapian::DocNotFoundError&) {
-      }
+  Result<std::vector<Hit>> find_words(const std::vector<WordGroup>& words, const Filter& filter, std::size_t k) {
+    WordMatch match(words, filter.as_of ? view_.both : view_.live, changes_->tables, sums_, k);
+    match.search(view_.live, filter);
+    if (filter.as_of) match.search(view_.history, filter);
+    return std::move(match).best();
+  }
+
+  // Only Xapian's matcher knows where words stand.
+  Result<std::vector<Hit>> find_phrases(const QueryTerms& terms, const std::vector<WordGroup>& words, const Filter& filter, std::size_t k) const {
+    std::vector<Hit> hits;
+    const Xapian::Database& database = filter.as_of ? view_.both : view_.live;
+    const Query wanted = asked(terms, words);
+    if (wanted.empty()) return hits;
+    Xapian::Enquire enquire(database);
+    enquire.set_weighting_scheme(bm25_weight());
+    enquire.set_query(restricted(wanted, filter, database));
+    const Xapian::MSet found = enquire.get_mset(0, static_cast<Xapian::doccount>(k));
+    for (auto at = found.begin(); at != found.end(); ++at) {
+      if (!std::isfinite(at.get_weight())) return lexical_error(Errc::corrupt, "searching", "a score is no number");
+      hits.push_back({filter.as_of ? (*at - 1) / 2 + 1 : *at, at.get_weight()});
     }
-    return unknown_words;
+    return hits;
+  }
+
+  std::uint32_t words_of_chunk(ChunkId chunk) const {
+    const std::uint32_t length = changes_->tables.lengths.find(chunk);
+    if (length == 0) return unknown_words;
+    return length > ballast_words ? length - ballast_words : 0;
   }
 
   // A chunk is in both databases while a move is half done.
@@ -246,9 +223,8 @@ class XapianReader final : public LexicalReader {
   }
 
   // The words, any of them, scored; the phrases, all of them.
-  Query asked(const LexicalQuery& query, const Xapian::Database& database) {
-    const QueryTerms terms = query_terms(query, languages_of(query), stemmers_);
-    const Query words = scored(terms.groups, database);
+  static Query asked(const QueryTerms& terms, const std::vector<WordGroup>& groups) {
+    const Query words = scored(groups);
     if (terms.phrases.empty() && !words.empty()) return words;
     const auto& required = terms.phrases.empty() ? terms.whole_text : terms.phrases;
     if (required.empty()) return Query();
@@ -268,35 +244,38 @@ class XapianReader final : public LexicalReader {
     return {query.language, "none"};
   }
 
-  struct Weighed {
-    Xapian::doccount frequency = 0;
-    std::size_t order = 0;
-    Query query;
-  };
-
   // Of a long query the rarest words: they decide, and a megabyte costs no more than a page.
-  static Query scored(const std::vector<TermGroup>& groups, const Xapian::Database& database) {
-    std::vector<Weighed> parts;
-    for (std::size_t i = 0; i < groups.size(); i++) {
-      Weighed part{0, i, {}};
-      std::vector<Query> forms;
-      for (const std::string& form : groups[i].forms) {
-        const Xapian::doccount frequency = database.get_termfreq(form);
-        if (frequency == 0) continue;
-        part.frequency += frequency;
-        forms.emplace_back(form, groups[i].count);
+  static std::vector<WordGroup> known_words(const std::vector<TermGroup>& groups, const Xapian::Database& database) {
+    std::vector<WordGroup> words;
+    const double all = database.get_doccount();
+    for (const TermGroup& group : groups) {
+      WordGroup word{{}, group.count, 0};
+      for (const std::string& form : group.forms) {
+        const double chunks = database.get_termfreq(form);
+        if (chunks == 0) continue;
+        word.chunks += chunks - word.chunks * chunks / all;  // as if forms occurred independently of each other
+        word.forms.push_back(form);
       }
-      if (forms.empty()) continue;
-      part.query = forms.size() == 1 ? forms.front() : Query(Query::OP_SYNONYM, forms.begin(), forms.end());
-      parts.push_back(std::move(part));
+      if (!word.forms.empty()) words.push_back(std::move(word));
     }
-    if (parts.size() > limits::query_terms_max) {
-      std::stable_sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.frequency < b.frequency; });
-      parts.resize(limits::query_terms_max);
-      std::sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.order < b.order; });
-    }
+    if (words.size() <= limits::query_terms_max) return words;
+    std::vector<std::size_t> rarest(words.size());
+    std::iota(rarest.begin(), rarest.end(), 0);
+    std::ranges::stable_sort(rarest, {}, [&](std::size_t i) { return words[i].chunks; });
+    rarest.resize(limits::query_terms_max);
+    std::ranges::sort(rarest);
+    std::vector<WordGroup> kept;
+    for (const std::size_t i : rarest) kept.push_back(std::move(words[i]));
+    return kept;
+  }
+
+  static Query scored(const std::vector<WordGroup>& words) {
     std::vector<Query> queries;
-    for (Weighed& part : parts) queries.push_back(std::move(part.query));
+    for (const WordGroup& word : words) {
+      std::vector<Query> forms;
+      for (const std::string& form : word.forms) forms.emplace_back(form, word.count);
+      queries.push_back(forms.size() == 1 ? forms.front() : Query(Query::OP_SYNONYM, forms.begin(), forms.end()));
+    }
     return Query(Query::OP_OR, queries.begin(), queries.end());
   }
 
@@ -306,6 +285,7 @@ class XapianReader final : public LexicalReader {
   std::uint64_t rewritten_seen_ = never;
   View view_;
   std::map<std::string, Stemmer, std::less<>> stemmers_;
+  WordMatch::Sums sums_;
 };
 
 }  // namespace

@@ -7,7 +7,7 @@
 #include <mutex>
 #include <string>
 
-#include "retrieval/lexical/chunk_numbers.hpp"
+#include "retrieval/lexical/chunk_table.hpp"
 #include "retrieval/lexical/lexical_index.hpp"
 
 namespace muniment::retrieval {
@@ -18,8 +18,9 @@ struct IndexChanges {
   std::atomic<std::uint64_t> commits = 0;
   std::atomic<std::uint64_t> rewritten = 0;
   std::mutex places;
-  ChunkNumbers words;    // that say something
-  ChunkNumbers seconds;  // of a chunk's time, since 1970
+  ChunkTables tables;
+  std::mutex learning;
+  ChunkId learned = 0;   // the last live chunk that is in the tables, under `learning`
 };
 
 Result<std::unique_ptr<LexicalReader>> open_lexical_reader(const std::string& folder, std::shared_ptr<IndexChanges> changes);
