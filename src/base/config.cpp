@@ -16,6 +16,8 @@ namespace muniment {
 namespace {
 
 constexpr std::int64_t any = INT64_MAX;
+constexpr const char* root_data = "/var/lib/muniment";
+constexpr const char* machine_file = "/etc/muniment/muniment.toml";
 constexpr std::size_t socket_path_bytes_max = 107;  // sockaddr_un, without its final NUL
 
 constexpr ConfigKey table[] = {
@@ -92,6 +94,8 @@ constexpr ConfigKey table[] = {
     {"log_level", &Config::log_level, "info", "", 0, 0, "error, warn, info or debug."},
     {"allowed_uids", &Config::allowed_uids, "", "", 0, 0xFFFF'FFFE,
      "Users who may connect, beside root and the daemon's own."},
+    {"allowed_group", &Config::allowed_group, "", "", 0, 0,
+     "A group, by its name, whose members may connect too."},
 };
 
 struct Unit {
@@ -272,7 +276,7 @@ class Loader {
   }
 
   std::string default_data() {
-    if (inputs_.is_root.value_or(geteuid() == 0)) return "/var/lib/muniment";
+    if (inputs_.is_root.value_or(geteuid() == 0)) return root_data;
     if (const char* xdg = environment("XDG_DATA_HOME"); xdg != nullptr && xdg[0] == '/') {
       return std::string(xdg) + "/muniment";
     }
@@ -292,11 +296,28 @@ class Loader {
     read_flags("data");
   }
 
-  void read_file() {
-    const std::string beside = loaded_.values.data + "/muniment.toml";
+  bool names_place(const std::string& key) const {
+    const char* const value = environment(environment_name(key));
+    const auto named = [&key](const auto& flag) { return flag.first == key; };
+    return (value != nullptr && *value != '\0') || std::ranges::any_of(inputs_.flags, named);
+  }
+
+  // Who may not read the machine's file has an instance of their own.
+  std::string file_to_read() const {
+    if (!inputs_.file.empty()) return inputs_.file;
     std::error_code ignored;
-    if (inputs_.file.empty() && !std::filesystem::exists(beside, ignored)) return;
-    loaded_.file = inputs_.file.empty() ? beside : inputs_.file;
+    std::string beside = loaded_.values.data + "/muniment.toml";
+    if (std::filesystem::exists(beside, ignored)) return beside;
+    const bool own = loaded_.values.data != root_data && std::filesystem::exists(loaded_.values.data, ignored);
+    const std::string system = inputs_.system_file.value_or(machine_file);
+    const bool placed = names_place("data") || names_place("socket") || names_place("database");
+    const bool service = !own && !placed && ::access(system.c_str(), R_OK) == 0;
+    return service ? system : std::string();
+  }
+
+  void read_file() {
+    loaded_.file = file_to_read();
+    if (loaded_.file.empty()) return;
     const Status status =
         read_config_file(loaded_.file, [this](std::string_view key, Result<std::string> value) {
           take_from_file(key, std::move(value));
@@ -320,7 +341,7 @@ class Loader {
     if (!value) {
       loaded_.problems.push_back(
           std::move(value).error().within(fmt::format("{}: {}", loaded_.file, key)));
-    } else if (key == "data" && inputs_.file.empty()) {
+    } else if (key == "data" && loaded_.file == loaded_.values.data + "/muniment.toml" && inputs_.file.empty()) {
       loaded_.problems.emplace_back(
           Errc::invalid_argument,
           fmt::format("{}: \"data\" cannot be set in the folder that it names. Give --data, "

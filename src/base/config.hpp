@@ -1,7 +1,8 @@
 // Configuration: one struct, and one table that says of each key its type, default, unit and
 // meaning. A value comes from a flag, else from the environment (MUNIMENT_<KEY>), else from the
 // file (<data>/muniment.toml, or --config), else from the table; `muniment config print` shows
-// which. The file's format is TOML; only config_file.cpp knows.
+// which. Where no place is named and the user has no instance, the file is the machine's,
+// /etc/muniment/muniment.toml, if the user may read it: then a service is meant. The file's format is TOML; only config_file.cpp knows.
 #pragma once
 
 #include <cstdint>
@@ -56,6 +57,7 @@ struct Config {
   std::int64_t commit_deadline_ms = 0;
   std::string log_level;
   std::vector<std::int64_t> allowed_uids;  // beside root and the daemon's own
+  std::string allowed_group;               // a name; empty: none
 };
 
 // Which member of Config a key sets; its type is the key's type.
@@ -95,6 +97,7 @@ struct LoadedConfig {
 struct ConfigInputs {
   std::vector<std::pair<std::string, std::string>> flags;  // key, value as text
   std::string file;                                        // --config; empty: <data>/muniment.toml
+  std::optional<std::string> system_file;                  // of the machine; empty: /etc/muniment/muniment.toml
   std::function<const char*(const char*)> environment;     // empty: getenv
   std::optional<bool> is_root;                             // empty: the effective uid decides
 };

@@ -64,8 +64,9 @@ std::string last_lines(const std::string& path, std::size_t count, std::uintmax_
 std::vector<std::string> daemon_arguments(const std::string& program, const Config& config,
                                           const ConfigInputs& inputs, bool continue_restored) {
   std::vector<std::string> arguments = {program, "--data", config.data};
-  if (!inputs.file.empty()) {
-    arguments.insert(arguments.end(), {"--config", std::filesystem::absolute(inputs.file).string()});
+  // It does not find the machine's file by itself once it is told where the data is.
+  if (const std::string file = load_config(inputs).file; !file.empty()) {
+    arguments.insert(arguments.end(), {"--config", std::filesystem::absolute(file).string()});
   }
   for (const auto& [key, value] : inputs.flags) {
     if (key == "socket") arguments.insert(arguments.end(), {"--socket", config.socket});
@@ -123,6 +124,12 @@ Result<std::int32_t> start_daemon(const Config& config, const ConfigInputs& inpu
   if (!std::filesystem::exists(config.data, failed)) {
     std::filesystem::create_directories(config.data, failed);
     if (!failed) ::chmod(config.data.c_str(), 0700);
+  }
+  // Another user's daemon would leave files that the service cannot read.
+  struct stat about {};
+  if (::stat(config.data.c_str(), &about) == 0 && about.st_uid != ::geteuid()) {
+    return Error(Errc::unavailable, fmt::format("no daemon listens at {}, and only uid {}, to whom {} belongs, starts it. A service: "
+                                                "systemctl start munimentd.socket", config.socket, about.st_uid, config.data));
   }
   const std::string log_path = config.data + "/munimentd.log";
   const int log = ::open(log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);

@@ -23,8 +23,8 @@ struct DiffOptions {
 };
 
 void declare_diff(CLI::App& command, DiffOptions& options) {
-  command.add_option("A", options.first, "A run")->required();
-  command.add_option("B", options.second, "Another")->required();
+  command.add_option("A", options.first, "A run")->required()->type_name("RUN");
+  command.add_option("B", options.second, "Another")->required()->type_name("RUN");
   command.add_flag("--all", options.all, "Also the calls that are the same in both");
 }
 

@@ -162,6 +162,10 @@ Status print_config(Session& session, const NoOptions&) {
     writer.key(key.key).begin_object();
     writer.member("value", value).member("type", type_of(key)).member("unit", key.unit);
     writer.member("from", loaded.origins[i].where).member("default", key.fallback);
+    if (type_of(key) == "number") {
+      writer.member("min", key.min);
+      if (key.max != INT64_MAX) writer.member("max", key.max);
+    }
     writer.member("text", key.text).end_object();
     table.add({std::string(key.key), value.empty() ? "\"\"" : out.safe(value), std::string(key.unit),
                loaded.origins[i].where, out.tone(Tone::dim, key.text)});

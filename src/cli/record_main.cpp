@@ -4,6 +4,7 @@
 
 #include <cstdio>
 
+#include "base/command_tree.hpp"
 #include "cli/commands.hpp"
 
 int main(int argc, char** argv) {
@@ -15,6 +16,7 @@ int main(int argc, char** argv) {
   app.add_flag("--json", session.options.json, "Print JSON");
   app.set_version_flag("--version", MUNIMENT_VERSION);
   muniment::cli::make_record_command(app, session);
+  muniment::offer_command_tree(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

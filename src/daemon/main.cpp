@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/command_tree.hpp"
 #include "base/config.hpp"
 #include "base/log.hpp"
 #include "daemon/wiring.hpp"
@@ -12,7 +13,7 @@
 
 int main(int argc, char** argv) {
   if (const auto status = muniment::retrieval::serve_as_child(argc, argv)) std::_Exit(*status);
-  CLI::App app{"munimentd: audit-grade memory for agents, one daemon beside them"};
+  CLI::App app{"munimentd: audit-grade memory for agents, one daemon beside them", "munimentd"};
   muniment::ConfigInputs inputs;
   const auto flag = [&](const char* name, const char* key, const char* text) {
     app.add_option_function<std::string>(name, [&inputs, key](const std::string& value) { inputs.flags.emplace_back(key, value); }, text);
@@ -24,15 +25,18 @@ int main(int argc, char** argv) {
   bool continue_restored = false;
   app.add_flag("--continue-restored", continue_restored, "the log was restored, or is shorter than it was: go on in a new one that names it");
   app.set_version_flag("--version", "munimentd " MUNIMENT_VERSION);
+  muniment::offer_command_tree(app);
   CLI11_PARSE(app, argc, argv);
 
-  const auto config = muniment::read_config(inputs);
-  if (!config) {
-    std::fprintf(stderr, "munimentd: %s\n", config.error().message.c_str());
+  auto config = muniment::read_config(inputs);
+  auto manager = muniment::daemon::ServiceManager::from_environment();
+  if (!config || !manager) {
+    std::fprintf(stderr, "munimentd: %s\n", (config ? manager.error() : config.error()).message.c_str());
     return 3;
   }
+  config->socket = manager->path_of_socket().value_or(config->socket);
   muniment::set_log_level(config->log_level);
-  auto daemon = muniment::daemon::Daemon::start(*config, continue_restored);
+  auto daemon = muniment::daemon::Daemon::start(*config, *std::move(manager), continue_restored);
   if (!daemon) {
     std::fprintf(stderr, "munimentd: %s: %s\n", std::string(name_of(daemon.error().code)).c_str(), daemon.error().message.c_str());
     return 1;

@@ -34,11 +34,12 @@ Server::Server(ServerOptions options, gateway::Services& services, gateway::Work
   uv_async_init(&loop_, &wake_, [](uv_async_t* handle) { static_cast<Server*>(handle->data)->wake(); });
   uv_timer_init(&loop_, &deadlines_);
   uv_timer_init(&loop_, &keep_alive_);
+  uv_timer_init(&loop_, &watchdog_);
   uv_signal_init(&loop_, &sigterm_);
   uv_signal_init(&loop_, &sigint_);
   uv_pipe_init(&loop_, &listener_, 0);
   dispatcher_.on_waiting = [this] { watch_deadlines(); };
-  wake_.data = deadlines_.data = keep_alive_.data = sigterm_.data = sigint_.data = listener_.data = this;
+  wake_.data = deadlines_.data = keep_alive_.data = watchdog_.data = sigterm_.data = sigint_.data = listener_.data = this;
 }
 
 Server::~Server() {
@@ -50,8 +51,7 @@ Server::~Server() {
   while (uv_loop_close(&loop_) == UV_EBUSY) uv_run(&loop_, UV_RUN_NOWAIT);
 }
 
-Status Server::listen() {
-  std::signal(SIGPIPE, SIG_IGN);  // a client that is gone is an error of its write, not of the daemon
+Status Server::bind_own() {
   const std::string& path = options_.socket_path;
   if (path.size() >= sizeof(sockaddr_un{}.sun_path)) {
     return Error(Errc::invalid_argument, "the socket's path is " + std::to_string(path.size()) + " bytes, limit " +
@@ -63,23 +63,41 @@ Status Server::listen() {
   const int bound = uv_pipe_bind(&listener_, path.c_str());
   ::umask(before);
   if (bound != 0) return Error(Errc::unavailable, "binding " + path + ": " + uv_strerror(bound));
-  if (!options_.allowed_uids.empty()) ::chmod(path.c_str(), 0666);  // the peer's uid decides, not the mode
+  bound_ = true;
+  // The peer decides, not the mode.
+  if (!options_.allowed_uids.empty() || options_.allowed_gid) ::chmod(path.c_str(), 0666);
+  return success();
+}
+
+Status Server::open_listener() {
+  auto handed = options_.manager.take_socket();
+  if (!handed) return bind_own();
+  const int opened = uv_pipe_open(&listener_, handed->fd.release());
+  if (opened != 0) return Error(Errc::unavailable, "opening the socket that was handed over: " + std::string(uv_strerror(opened)));
+  return success();
+}
+
+Status Server::listen() {
+  std::signal(SIGPIPE, SIG_IGN);  // a client that is gone is an error of its write, not of the daemon
+  RETURN_IF_ERROR(open_listener());
   const int listening = uv_listen(reinterpret_cast<uv_stream_t*>(&listener_), backlog, [](uv_stream_t* handle, int status) {
     if (status == 0) static_cast<Server*>(handle->data)->accept();
   });
-  if (listening != 0) return Error(Errc::unavailable, "listening on " + path + ": " + uv_strerror(listening));
+  if (listening != 0) return Error(Errc::unavailable, "listening on " + options_.socket_path + ": " + uv_strerror(listening));
   const auto stop_on = [](uv_signal_t* handle, int) { static_cast<Server*>(handle->data)->begin_stop(); };
   uv_signal_start(&sigterm_, stop_on, SIGTERM);
   uv_signal_start(&sigint_, stop_on, SIGINT);
   return success();
 }
 
-Result<gateway::Caller> Server::admit(std::uint32_t uid) {
+Result<gateway::Caller> Server::admit(const Peer& peer) {
   gateway::Caller caller;
+  const std::uint32_t uid = peer.uid;
   caller.uid = uid;
   caller.actor = "uid:" + std::to_string(uid);
   caller.admin = uid == 0 || uid == ::geteuid();
-  const bool listed = std::find(options_.allowed_uids.begin(), options_.allowed_uids.end(), uid) != options_.allowed_uids.end();
+  const bool listed = std::find(options_.allowed_uids.begin(), options_.allowed_uids.end(), uid) != options_.allowed_uids.end() ||
+                      (options_.allowed_gid && peer.in_group(*options_.allowed_gid));
   if (caller.admin || listed) return caller;
   Error error(Errc::denied, "no access for uid " + std::to_string(uid) + "; the owner is uid " + std::to_string(::geteuid()) +
                                 ". Add it: allowed_uids = [" + std::to_string(uid) + "] in muniment.toml");
@@ -91,14 +109,14 @@ void Server::accept() {
   auto session = std::make_shared<Session>(&loop_, dispatcher_, subscriptions_, next_session_++);
   if (sessions_.size() >= limits::connections_max) {
     // Accepted only to be closed: a connection left in the backlog would wait for ever.
-    session->start(reinterpret_cast<uv_stream_t*>(&listener_), [](std::uint32_t) -> Result<gateway::Caller> {
+    session->start(reinterpret_cast<uv_stream_t*>(&listener_), [](const Peer&) -> Result<gateway::Caller> {
       return Error(Errc::over_budget, std::to_string(limits::connections_max) + " connections are open. Try again later.");
     }).ok();
     return;
   }
   session->on_closed = [this](std::uint64_t number) { sessions_.erase(number); };
   sessions_.emplace(session->number(), session);
-  session->start(reinterpret_cast<uv_stream_t*>(&listener_), [this](std::uint32_t uid) { return admit(uid); }).ok();
+  session->start(reinterpret_cast<uv_stream_t*>(&listener_), [this](const Peer& peer) { return admit(peer); }).ok();
 }
 
 void Server::wake() {
@@ -131,7 +149,14 @@ void Server::stop() {
   uv_async_send(&wake_);
 }
 
+void Server::ready() { options_.manager.ready("serves " + options_.socket_path); }
+
 void Server::run() {
+  // From the loop's thread: a loop that hangs is what a watchdog is there to see.
+  if (const auto every = options_.manager.alive_every()) {
+    const auto ms = static_cast<std::uint64_t>(every->count());
+    uv_timer_start(&watchdog_, [](uv_timer_t* handle) { static_cast<Server*>(handle->data)->options_.manager.alive(); }, 0, ms);
+  }
   uv_timer_start(&keep_alive_, [](uv_timer_t* handle) {
     auto* self = static_cast<Server*>(handle->data);
     if (self->subscriptions_.any()) self->subscriptions_.keep_alive();
@@ -143,8 +168,9 @@ void Server::run() {
 // No new connections from here on; what is in flight is answered, for a few seconds at most.
 void Server::begin_stop() {
   if (std::exchange(stopping_, true)) return;
+  options_.manager.stopping();
   close_handle(&listener_);
-  ::unlink(options_.socket_path.c_str());
+  if (bound_) ::unlink(options_.socket_path.c_str());
   stop_at_latest_ = services_.clock.monotonic() + drain_at_most;
   stop_when_idle();
   watch_deadlines();
@@ -159,6 +185,7 @@ void Server::stop_when_idle() {
   close_handle(&sigint_);
   close_handle(&deadlines_);
   close_handle(&keep_alive_);
+  close_handle(&watchdog_);
   close_handle(&wake_);  // the last handle: uv_run returns
 }
 

@@ -6,11 +6,13 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "base/schema.hpp"
+#include "daemon/service_manager.hpp"
 #include "daemon/session.hpp"
 #include "daemon/subscriptions.hpp"
 #include "gateway/dispatcher.hpp"
@@ -20,6 +22,8 @@ namespace muniment::daemon {
 struct ServerOptions {
   std::string socket_path;
   std::vector<std::uint32_t> allowed_uids;   // beside root and the daemon's own
+  std::optional<std::uint32_t> allowed_gid;
+  ServiceManager manager;                    // whose socket is served, in place of one of our own, where it has handed one over
 };
 
 class Server {
@@ -27,9 +31,10 @@ class Server {
   Server(ServerOptions options, gateway::Services& services, gateway::WorkerPool& workers, const SchemaSet& schemas);
   ~Server();
 
-  // Binds the socket (0600, its folder 0700 or 0750). Errors: invalid_argument for a path that is
-  // too long, unavailable when it cannot be bound.
+  // Binds the socket (0600, its folder 0700 or 0750), or takes the one that was handed over. Errors: invalid_argument for
+  // a path that is too long, unavailable when it cannot be bound.
   Status listen();
+  void ready();               // tells the service manager
   void run();                 // until a signal, or `stop`
   void stop();                // from any thread
   // From the append thread, after a commit, and when its answers are given: subscribers and those who
@@ -38,20 +43,24 @@ class Server {
   void appends_answered();
 
  private:
-  Result<gateway::Caller> admit(std::uint32_t uid);
+  Status open_listener();
+  Status bind_own();
+  Result<gateway::Caller> admit(const Peer& peer);
   void accept();
   void wake();
   void watch_deadlines();
   void begin_stop();
   void stop_when_idle();
 
-  const ServerOptions options_;
+  ServerOptions options_;
+  bool bound_ = false;        // the socket is ours, and goes when we go
   gateway::Services& services_;
   uv_loop_t loop_{};
   uv_pipe_t listener_{};
   uv_async_t wake_{};
   uv_timer_t deadlines_{};
   uv_timer_t keep_alive_{};
+  uv_timer_t watchdog_{};
   uv_signal_t sigterm_{};
   uv_signal_t sigint_{};
   gateway::Dispatcher dispatcher_;

@@ -36,7 +36,7 @@ Session::Session(uv_loop_t* loop, gateway::Dispatcher& dispatcher, Subscriptions
   caller_.connection = number;
 }
 
-Status Session::start(uv_stream_t* listener, const std::function<Result<gateway::Caller>(std::uint32_t)>& admit) {
+Status Session::start(uv_stream_t* listener, const std::function<Result<gateway::Caller>(const Peer&)>& admit) {
   self_ = shared_from_this();
   if (uv_accept(listener, reinterpret_cast<uv_stream_t*>(&pipe_)) != 0) {
     close();
@@ -44,13 +44,12 @@ Status Session::start(uv_stream_t* listener, const std::function<Result<gateway:
   }
   uv_os_fd_t descriptor = -1;
   uv_fileno(reinterpret_cast<uv_handle_t*>(&pipe_), &descriptor);
-  ucred peer{};
-  socklen_t length = sizeof peer;
-  if (getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0) {
+  const Result<Peer> peer = peer_of(descriptor);
+  if (!peer) {
     close();
-    return Error(Errc::denied, "the kernel does not say who is connecting");
+    return peer.error();
   }
-  Result<gateway::Caller> caller = admit(peer.uid);
+  Result<gateway::Caller> caller = admit(*peer);
   if (!caller) {
     send(gateway::error_line("null", caller.error()));
     close_after_output();

@@ -11,6 +11,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "daemon/peer.hpp"
 #include "gateway/dispatcher.hpp"
 
 namespace muniment::daemon {
@@ -22,7 +23,7 @@ class Session : public std::enable_shared_from_this<Session> {
   Session(uv_loop_t* loop, gateway::Dispatcher& dispatcher, Subscriptions& subscriptions, std::uint64_t number);
 
   // Accepts from `listener` and starts to read. Errors: denied, with the line already sent.
-  Status start(uv_stream_t* listener, const std::function<Result<gateway::Caller>(std::uint32_t uid)>& admit);
+  Status start(uv_stream_t* listener, const std::function<Result<gateway::Caller>(const Peer& peer)>& admit);
 
   void send(std::string bytes);
   std::size_t unsent_bytes() const { return unsent_; }

@@ -105,7 +105,7 @@ struct Daemon::Parts {
   Status open_log(const Config& config);
   Status open_followers(const Config& config);
   Status open_retrieval(const Config& config);
-  Status open_socket(const Config& config);
+  Status open_socket(const Config& config, ServiceManager manager);
   void stop_followers();
   void watch_partitions(std::int64_t size);
   void watch_runs();
@@ -233,7 +233,7 @@ void Daemon::Parts::stop_followers() {
   halts.reset();
 }
 
-Status Daemon::Parts::open_socket(const Config& config) {
+Status Daemon::Parts::open_socket(const Config& config, ServiceManager manager) {
   services = std::unique_ptr<gateway::Services>(new gateway::Services{
       clock, *appender, runs, tail, *files, *snapshots, *halts, *publisher, *submitter, *redactor, *archiver,
       *retrieval, config.data, place.uri, config.socket, clock.now(), config.index_runs});
@@ -241,6 +241,12 @@ Status Daemon::Parts::open_socket(const Config& config) {
   ServerOptions options;
   options.socket_path = config.socket;
   for (const std::int64_t uid : config.allowed_uids) options.allowed_uids.push_back(static_cast<std::uint32_t>(uid));
+  if (!config.allowed_group.empty()) {
+    auto gid = group_named(config.allowed_group);
+    if (!gid) return std::move(gid).error().within("allowed_group");
+    options.allowed_gid = *gid;
+  }
+  options.manager = std::move(manager);
   server = std::make_unique<Server>(std::move(options), *services, *workers, *schemas);
   appender->on_fatal = [this](const Error&) {
     lost = true;
@@ -279,7 +285,7 @@ void Daemon::Parts::watch_runs() {
 Daemon::Daemon(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 Daemon::~Daemon() = default;
 
-Result<std::unique_ptr<Daemon>> Daemon::start(const Config& config, bool continue_restored) {
+Result<std::unique_ptr<Daemon>> Daemon::start(const Config& config, ServiceManager manager, bool continue_restored) {
   ASSIGN_OR_RETURN(DataFolder folder, DataFolder::take(config.data));
   RETURN_IF_ERROR(check_restore_ended(config.data));
   auto parts = std::make_unique<Parts>(std::move(folder));
@@ -290,8 +296,9 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const Config& config, bool continu
   RETURN_IF_ERROR(parts->open_database(config, continue_restored));
   RETURN_IF_ERROR(parts->open_log(config));
   RETURN_IF_ERROR(parts->open_followers(config));
-  RETURN_IF_ERROR(parts->open_socket(config));
+  RETURN_IF_ERROR(parts->open_socket(config, std::move(manager)));
   RETURN_IF_ERROR(write_file_durably(config.data + "/database.uri", parts->place.uri + "\n"));
+  parts->server->ready();
   log_info("munimentd serves", {{"socket", config.socket}, {"version", MUNIMENT_VERSION}});
   return std::unique_ptr<Daemon>(new Daemon(std::move(parts)));
 }

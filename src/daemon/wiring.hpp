@@ -6,6 +6,7 @@
 
 #include "base/config.hpp"
 #include "base/result.hpp"
+#include "daemon/service_manager.hpp"
 
 namespace muniment::daemon {
 
@@ -14,7 +15,7 @@ class Daemon {
   // Takes the data folder, brings Postgres up, takes the log over, and listens. Errors name what to
   // do: conflict (another daemon holds the folder or the log; another version's data), unavailable.
   // `continue_restored`: restored_log.hpp.
-  static Result<std::unique_ptr<Daemon>> start(const Config& config, bool continue_restored);
+  static Result<std::unique_ptr<Daemon>> start(const Config& config, ServiceManager manager, bool continue_restored);
   ~Daemon();
 
   // Until SIGTERM or SIGINT, or until the log is lost to another writer. The exit code: 0 after an

@@ -9,6 +9,8 @@
 #include <fstream>
 #include <thread>
 
+#include "base/command_tree.hpp"
+
 namespace muniment::verify {
 namespace {
 
@@ -71,6 +73,7 @@ std::variant<CommandLine, int> parse_command_line(int argc, char** argv) {
   app.add_option("--jobs", options.jobs, "Threads")->check(CLI::Range(1U, 64U))->capture_default_str();
   app.add_flag("--unsigned-ok", line.unsigned_ok, "Exit 0 when the log is consistent but unsigned");
   app.add_flag("--json", line.json, "Report as JSON");
+  offer_command_tree(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -25,6 +25,7 @@ class ConfigTest : public testing::Test {
     };
     inputs_.is_root = false;
     inputs_.flags = {{"data", folder_}};
+    inputs_.system_file = "";
     environment_["HOME"] = "/home/ann";
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
@@ -123,6 +124,30 @@ TEST_F(ConfigTest, TheDataFolderDependsOnWhoAsks) {
   environment_["MUNIMENT_DATA"] = "relative/";
   EXPECT_EQ(load_config(inputs_).values.data,
             std::filesystem::current_path().string() + "/relative");
+}
+
+TEST_F(ConfigTest, TheMachinesFileIsReadWhereNobodyNamesAPlaceAndThereIsNoInstance) {
+  inputs_.flags.clear();
+  environment_["HOME"] = folder_;
+  inputs_.system_file = write("system.toml", "data = \"/srv/muniment\"\nsocket = \"/run/m.sock\"\n");
+  EXPECT_EQ(load_config(inputs_).file, *inputs_.system_file);
+  EXPECT_EQ(load_config(inputs_).values.data, "/srv/muniment");
+  EXPECT_EQ(load_config(inputs_).values.socket, "/run/m.sock");
+  EXPECT_TRUE(load_config(inputs_).problems.empty()) << first_problem();
+  for (const char* name : {"data", "socket", "database"}) {
+    inputs_.flags = {{name, name == std::string("database") ? "postgresql://x/y" : "/elsewhere"}};
+    EXPECT_EQ(load_config(inputs_).file, "") << name;
+  }
+  inputs_.flags.clear();
+  environment_["MUNIMENT_DATA"] = "/elsewhere";
+  EXPECT_EQ(load_config(inputs_).file, "");
+  environment_.erase("MUNIMENT_DATA");
+  std::filesystem::create_directories(folder_ + "/.local/share/muniment");
+  EXPECT_EQ(load_config(inputs_).file, "") << "the user has an instance";
+  inputs_.is_root = true;
+  EXPECT_EQ(load_config(inputs_).file, *inputs_.system_file);
+  inputs_.system_file = folder_ + "/absent.toml";
+  EXPECT_EQ(load_config(inputs_).file, "");
 }
 
 TEST_F(ConfigTest, BytesMayBeWrittenWithTheirUnit) {
