@@ -33,7 +33,7 @@ class ClaudeCodeLines::State {
  public:
   State() : session_({}, out_) {}
 
-  void take(std::string_view text, std::uint64_t number, std::vector<SessionAction>& out) {
+  void take(std::string_view text, std::uint64_t number, std::vector<RunAction>& out) {
     out_ = &out;
     const auto document = json::parse(text);
     if (!document || !document->root().is(json::Kind::object)) {
@@ -56,12 +56,12 @@ class ClaudeCodeLines::State {
     facts_.answered = session_.ended_turn();
   }
 
-  void skip(std::uint64_t number, std::string_view why, std::vector<SessionAction>& out) {
+  void skip(std::uint64_t number, std::string_view why, std::vector<RunAction>& out) {
     out_ = &out;
     session_.add_unreadable(number, {}, why);
   }
 
-  void settle(std::vector<SessionAction>& out) {
+  void settle(std::vector<RunAction>& out) {
     out_ = &out;
     for (Child& child : children_) {
       if (child.open) child.thread->settle();
@@ -70,7 +70,7 @@ class ClaudeCodeLines::State {
     facts_.answered = session_.ended_turn();
   }
 
-  void finish(std::vector<SessionAction>& out) {
+  void finish(std::vector<RunAction>& out) {
     out_ = &out;
     for (Child& child : children_) end_child(child, "abandoned");
     session_.end();
@@ -133,8 +133,8 @@ class ClaudeCodeLines::State {
     auto call = std::find_if(calls_.begin(), calls_.end(), [&](const SubagentCall& known) { return known.prompt == prompt; });
     if (call == calls_.end() && calls_.size() == 1) call = calls_.begin();
     session_.settle();  // the call is there before what it starts
-    SessionAction action;
-    action.kind = SessionAction::Kind::start_child;
+    RunAction action;
+    action.kind = RunAction::Kind::start_child;
     action.child = key;
     action.goal = prompt;
     action.agent = "subagent";
@@ -175,14 +175,15 @@ class ClaudeCodeLines::State {
     child.thread->end();
     child.open = false;
     child.thread.reset();
-    SessionAction action;
-    action.kind = SessionAction::Kind::end_child;
+    RunAction action;
+    action.kind = RunAction::Kind::end_child;
     action.child = child.key;
     action.outcome = outcome;
+    action.summary = outcome == "abandoned" ? "the session does not say how it ended" : "its call returned";
     out_->push_back(std::move(action));
   }
 
-  std::vector<SessionAction>* out_ = nullptr;   // of the call that is being served
+  std::vector<RunAction>* out_ = nullptr;   // of the call that is being served
   SessionFacts facts_;
   ClaudeCodeThread session_;
   std::vector<Child> children_;
@@ -197,14 +198,14 @@ ClaudeCodeLines::~ClaudeCodeLines() = default;
 ClaudeCodeLines::ClaudeCodeLines(ClaudeCodeLines&&) noexcept = default;
 ClaudeCodeLines& ClaudeCodeLines::operator=(ClaudeCodeLines&&) noexcept = default;
 
-void ClaudeCodeLines::take(std::string_view line, std::uint64_t number, std::vector<SessionAction>& out) {
+void ClaudeCodeLines::take(std::string_view line, std::uint64_t number, std::vector<RunAction>& out) {
   state_->take(line, number, out);
 }
-void ClaudeCodeLines::skip(std::uint64_t number, std::string_view why, std::vector<SessionAction>& out) {
+void ClaudeCodeLines::skip(std::uint64_t number, std::string_view why, std::vector<RunAction>& out) {
   state_->skip(number, why, out);
 }
-void ClaudeCodeLines::settle(std::vector<SessionAction>& out) { state_->settle(out); }
-void ClaudeCodeLines::finish(std::vector<SessionAction>& out) { state_->finish(out); }
+void ClaudeCodeLines::settle(std::vector<RunAction>& out) { state_->settle(out); }
+void ClaudeCodeLines::finish(std::vector<RunAction>& out) { state_->finish(out); }
 const SessionFacts& ClaudeCodeLines::facts() const { return state_->facts(); }
 
 }  // namespace muniment::cli

@@ -20,18 +20,6 @@ namespace muniment::cli {
 
 inline constexpr std::string_view claude_code_format = "claude-code";
 
-// What is to be done next, in this order.
-struct SessionAction {
-  enum class Kind : std::uint8_t { event, start_child, end_child };
-  Kind kind = Kind::event;
-  std::string child = {};      // whose run it is: empty, the session's own; else the subagent's key, as in a run id
-  ImportedEvent event = {};    // event: its body may be of any size
-  std::string agent = {};      // start_child: what the subagent is called
-  std::string goal = {};       // start_child
-  std::string call_id = {};    // start_child: the call of the session's run that started it, where it is known
-  std::string outcome = {};    // end_child: success, failure, abandoned
-};
-
 // What the lines so far say about the session as a whole.
 struct SessionFacts {
   std::string session_id;
@@ -52,14 +40,14 @@ class ClaudeCodeLines {
 
   // One line without its line feed; `number` counts from 1. A line that is no JSON object is kept as
   // x.claude_code.unreadable, one of an unknown type as x.claude_code.<type>.
-  void take(std::string_view line, std::uint64_t number, std::vector<SessionAction>& out);
+  void take(std::string_view line, std::uint64_t number, std::vector<RunAction>& out);
   // The line cannot be had at all (it is too long): that is noted.
-  void skip(std::uint64_t number, std::string_view why, std::vector<SessionAction>& out);
+  void skip(std::uint64_t number, std::string_view why, std::vector<RunAction>& out);
   // A message of the model is held back until a line that is not part of it: a live recording that sees no
   // further line for a while asks for it here. What follows of the same message comes as messages of its own.
-  void settle(std::vector<SessionAction>& out);
+  void settle(std::vector<RunAction>& out);
   // There are no further lines: what is open is ended, subagents as abandoned.
-  void finish(std::vector<SessionAction>& out);
+  void finish(std::vector<RunAction>& out);
 
   const SessionFacts& facts() const;
 

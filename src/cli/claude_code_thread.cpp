@@ -74,7 +74,7 @@ std::string plan_json(const json::Value& todos) {
 
 void ClaudeCodeThread::emit(std::uint64_t number, std::string_view part, std::string type, std::string body,
                             const std::string& occurred_at) {
-  SessionAction action;
+  RunAction action;
   action.child = child_;
   action.event = {fmt::format("{}/{}", number, part), std::move(type), step_, std::move(body), occurred_at};
   out_->push_back(std::move(action));

@@ -32,7 +32,7 @@ struct SubagentCall {
 
 class ClaudeCodeThread {
  public:
-  ClaudeCodeThread(std::string child, std::vector<SessionAction>*& out) : child_(std::move(child)), out_(out) {}
+  ClaudeCodeThread(std::string child, std::vector<RunAction>*& out) : child_(std::move(child)), out_(out) {}
 
   void add_user(const SessionLine& line);
   void add_answer(const SessionLine& line);
@@ -93,7 +93,7 @@ class ClaudeCodeThread {
                       std::initializer_list<std::string_view> placed_in_message);
 
   const std::string child_;
-  std::vector<SessionAction>*& out_;    // of whoever feeds the lines
+  std::vector<RunAction>*& out_;    // of whoever feeds the lines
   std::size_t turns_ = 0;
   std::size_t answers_ = 0;
   std::string step_;

@@ -14,6 +14,7 @@
 #include "base/text.hpp"
 #include "cli/bundle_import.hpp"
 #include "cli/event_replay.hpp"
+#include "cli/import_guess.hpp"
 #include "cli/import_records.hpp"
 #include "cli/import_source.hpp"
 #include "cli/upload.hpp"
@@ -89,7 +90,7 @@ class LogImport {
     const std::string type = event["type"].string_or("");
     const auto run_seq = event["run_seq"].as_int();
     if (old_id.empty() || type.empty() || !run_seq || !event["body"].present() || !parse_uuid(event["event_id"].string_or(""))) {
-      return Error(Errc::invalid_argument, "this is no event of an export");
+      return Error(Errc::invalid_argument, "this is no event of an export" + looks_like(event));
     }
     RETURN_IF_ERROR(start_pending(event));
     if (old_id == log_run_id) return leave(type);

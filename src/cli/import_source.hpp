@@ -25,6 +25,20 @@ struct ImportedEvent {
   std::string occurred_at = {};  // RFC 3339; empty: the source does not say
 };
 
+// What is to be done next, in this order, for a source that is several runs.
+struct RunAction {
+  enum class Kind : std::uint8_t { event, start_child, end_child };
+  Kind kind = Kind::event;
+  std::string child = {};      // whose run it is: empty, the source's own; else the child's key, as in a run id
+  ImportedEvent event = {};    // event: its body may be of any size
+  std::string parent = {};     // start_child: the key of the run that starts it; empty, the source's own
+  std::string agent = {};      // start_child: what the child is called
+  std::string goal = {};       // start_child
+  std::string call_id = {};    // start_child: the parent's call that started it, where it is known
+  std::string outcome = {};    // end_child: success, failure, abandoned
+  std::string summary = {};    // end_child; empty: none
+};
+
 // A whole file, or one record of a file that holds several.
 struct SourceFile {
   std::string name;      // without folder and extension

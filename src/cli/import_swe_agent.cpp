@@ -14,9 +14,6 @@
 namespace muniment::cli {
 namespace {
 
-// Not said in a trajectory, and not guessed.
-constexpr std::string_view unknown_model = "unknown";
-
 std::string step_of(std::size_t turn) { return fmt::format("turn-{:04}", turn + 1); }
 std::string model_call_of(std::size_t turn) { return fmt::format("model-{:04}", turn + 1); }
 std::string tool_call_of(std::size_t turn) { return fmt::format("tool-{:04}", turn + 1); }

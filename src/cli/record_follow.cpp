@@ -143,12 +143,12 @@ class SessionRuns {
   const std::string& run_id() const { return run_id_; }
 
   // In order, until all of it is in the log; waits for a daemon that is away.
-  Status carry_out(std::vector<SessionAction>& actions, const SessionFacts& facts) {
-    for (SessionAction& action : actions) {
+  Status carry_out(std::vector<RunAction>& actions, const SessionFacts& facts) {
+    for (RunAction& action : actions) {
       switch (action.kind) {
-        case SessionAction::Kind::event: batch(std::move(action)); break;
-        case SessionAction::Kind::start_child: RETURN_IF_ERROR(start_child(action, facts)); break;
-        case SessionAction::Kind::end_child: RETURN_IF_ERROR(end_child(action, facts)); break;
+        case RunAction::Kind::event: batch(std::move(action)); break;
+        case RunAction::Kind::start_child: RETURN_IF_ERROR(start_child(action, facts)); break;
+        case RunAction::Kind::end_child: RETURN_IF_ERROR(end_child(action, facts)); break;
       }
     }
     actions.clear();
@@ -165,7 +165,7 @@ class SessionRuns {
     return check_run_id(id) ? id : run_id_.substr(0, 60) + "." + make_uuid_v8(child).text();
   }
 
-  void batch(SessionAction action) {
+  void batch(RunAction action) {
     if (ended_.contains(action.child)) return;
     action.event.kind += "/" + to_hex(sha256(action.event.step_id + "\n" + action.event.body));
     batches_[action.child].push_back(std::move(action.event));
@@ -224,7 +224,7 @@ class SessionRuns {
   }
 
   // A subagent that has ended before has all of its events: whoever ended it had sent them.
-  Status start_child(const SessionAction& action, const SessionFacts& facts) {
+  Status start_child(const RunAction& action, const SessionFacts& facts) {
     RETURN_IF_ERROR(start_session(facts));
     RETURN_IF_ERROR(flush(facts));
     json::Writer params;
@@ -241,7 +241,7 @@ class SessionRuns {
     });
   }
 
-  Status end_child(const SessionAction& action, const SessionFacts& facts) {
+  Status end_child(const RunAction& action, const SessionFacts& facts) {
     RETURN_IF_ERROR(flush(facts));
     if (ended_.contains(action.child)) return success();
     ended_[action.child] = true;
@@ -339,7 +339,7 @@ class SessionFollower {
   SessionFile file_;
   SessionRuns runs_;
   ClaudeCodeLines lines_;
-  std::vector<SessionAction> actions_;
+  std::vector<RunAction> actions_;
   Followed outcome_;
 };
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/text.hpp"
 
@@ -119,6 +120,11 @@ Timeline::Timeline(const Output& out, const json::Value& run, TimelineOptions op
 
 void Timeline::add(const json::Value& event) {
   const std::string type = plain(event["type"]);
+  // A converted run began when its first event did, and not when it was imported.
+  if (const auto occurred = imported_ && !dated_ ? time_of(event["occurred_at"]) : std::nullopt) {
+    started_ = occurred;
+    dated_ = true;
+  }
   Description description = describe(event);
   // What is not shown must not come between a call and its result.
   if (is_result(type) && joins(event)) return;
@@ -186,10 +192,11 @@ std::string Timeline::when(const json::Value& event) const {
   const auto at = occurred ? occurred : time_of(event["recorded_at"]);
   if (!at || !started_) return "#" + plain(event["run_seq"]);
   const double seconds = static_cast<double>(at->micros - started_->micros) / 1e6;
-  if (seconds < 100) return fmt::format("{:+.2f}s", seconds);
-  const auto whole = static_cast<std::int64_t>(seconds);
-  if (whole < 3600) return fmt::format("+{}m{:02}s", whole / 60, whole % 60);
-  return fmt::format("+{}h{:02}m", whole / 3600, whole / 60 % 60);
+  if (std::abs(seconds) < 100) return fmt::format("{:+.2f}s", seconds);
+  const char sign = seconds < 0 ? '-' : '+';
+  const auto whole = static_cast<std::int64_t>(std::abs(seconds));
+  if (whole < 3600) return fmt::format("{}{}m{:02}s", sign, whole / 60, whole % 60);
+  return fmt::format("{}{}h{:02}m", sign, whole / 3600, whole / 60 % 60);
 }
 
 std::size_t Timeline::depth_of(const json::Value& event, const std::string& type) {

@@ -51,6 +51,7 @@ class Timeline {
   const TimelineOptions options_;
   std::optional<Time> started_;
   bool imported_ = false;
+  bool dated_ = false;               // imported: an event has said when it was
   std::unordered_map<std::string, std::size_t> depths_;  // of the open steps
   std::optional<Line> held_;
   std::uint64_t quiet_ = 0;

@@ -9,6 +9,7 @@ import re
 import resource
 import signal
 import subprocess
+import sys
 import tempfile
 from typing import Any, Optional
 
@@ -150,13 +151,17 @@ class RoundTrip(Exporting):
         return json.loads(UUID.sub(lambda match: numbers.setdefault(match[0], f"id-{len(numbers)}"), json.dumps(state, sort_keys=True)))
 
     def test_export_and_import_again_gives_equal_states(self) -> None:
-        sources = {"swe-agent": sorted((TRACES / "swe-agent").rglob("*.traj")), "openhands": sorted((TRACES / "openhands").glob("*.json")),
-                   "tau-bench": sorted((TRACES / "tau-bench").glob("*.json*")), "claude-code": [GOLDEN / "claude-code.jsonl"]}
+        sources = {form: sorted(path for path in (TRACES / form).rglob("*") if path.is_file() and path.suffix in (".traj", ".json", ".jsonl"))
+                   for form in ("swe-agent", "openhands", "tau-bench")}
+        sources |= {"claude-code": [GOLDEN / "claude-code.jsonl"], "otlp": [GOLDEN / "otlp.jsonl"]}
         if not sources["swe-agent"]:
             self.skipTest(f"no traces at {TRACES}")
+        counts = {}
         for form, files in sources.items():
-            run_muniment(self.daemon, "import", "--format", form, *files)
+            done = run_muniment(self.daemon, "--json", "import", "--format", form, *files)
+            counts[form] = (len(files), len(done.stdout.splitlines()))
         self.followed()
+        print("files and runs imported:", counts, file=sys.stderr)
         runs = [run["run_id"] for run in self.pages("run.list", "runs") if run["origin"] == "imported"]
         self.assertGreater(len(runs), 300)
         path, artifacts = self.folder / "all.jsonl", self.folder / "artifacts"
@@ -180,8 +185,9 @@ class RoundTrip(Exporting):
             added = [json.loads(line)["added"] for line in again.stdout.splitlines()]
             self.assertEqual((set(added), len(added) >= len(runs)), ({False}, True))
             self.assertLessEqual(client.call("server.status")["log"]["size"] - size, len(runs))   # snapshots that were still due
-        verified = subprocess.run([BUILD / "muniment-verify", "--data", self.other.data, "--unsigned-ok"], capture_output=True, text=True, timeout=200)
-        self.assertEqual(verified.returncode, 0, verified.stdout)
+        for daemon in (self.daemon, self.other):
+            verified = subprocess.run([BUILD / "muniment-verify", "--data", daemon.data, "--unsigned-ok"], capture_output=True, text=True, timeout=200)
+            self.assertEqual(verified.returncode, 0, verified.stdout)
 
 
 class Damaged(Exporting):

@@ -217,6 +217,134 @@ class ClaudeCode(Importing):
         self.assertEqual((len(sizes), sizes[-1]), (31, 2_000_000))
 
 
+def otlp_strings(value: object) -> Iterator[str]:
+    """Every string of a request but the names of attributes, whose values have places of their own, the type of a tool and what is JSON in a
+    string: of that, its strings. Ids in base64 are hexadecimal in the events."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if key in ("traceId", "spanId", "parentSpanId", "key") or key == "name" and item in ("exception", "gen_ai.tool.message"):
+                continue
+            inner = item
+            if key == "stringValue" and item[:1] in ("[", "{"):
+                inner = json.loads(item)
+                inner = [{name: part for name, part in one.items() if name != "finish_reason"} for one in inner] if isinstance(inner, list) else inner
+            yield from otlp_strings(inner)
+    elif isinstance(value, list):
+        for item in value:
+            yield from otlp_strings(item)
+    elif isinstance(value, str):
+        yield value
+
+
+class Otlp(Importing):
+    format = "otlp"
+
+    def golden(self) -> pathlib.Path:
+        return ROOT / "tests" / "golden" / "imports" / "otlp.jsonl"
+
+    def tree(self, run_id: str) -> list[dict[str, Any]]:
+        """All events of a run and of its children."""
+        events = self.events(run_id, limit=1000)
+        for event in list(events):
+            if event["type"] == "child.started":
+                events += self.tree(event["body"]["run_id"])
+        return events
+
+    def test_a_trace_is_a_run_its_inner_agent_a_child_and_every_string_is_kept(self) -> None:
+        runs = self.muniment_import(self.golden())
+        self.assertEqual([run["added"] for run in runs], [True, True])
+        self.assertIn("1 spans stand there twice", self.said)
+        events = [event for run in runs for event in self.tree(run["run_id"])]
+        self.assertEqual({event["origin"] for event in events if not event["type"].startswith("snapshot.")}, {"imported"})
+        held = json.dumps([event["body"] for event in events], ensure_ascii=False) + "\0".join(text for event in events for text in strings(event["body"]))
+        missing = {text for line in self.golden().read_text().splitlines() for text in otlp_strings(json.loads(line)) if text not in held}
+        self.assertEqual(missing, set())
+        [child] = [event for event in events if event["type"] == "child.started"]
+        [asked] = [event for event in events if event["type"] == "tool.called" and event["body"]["name"] == "ask_reviewer"]
+        self.assertEqual((child["body"]["call_id"], asked["body"]["requested_by"]), (asked["body"]["call_id"], "chatcmpl-2"))
+        for run in runs:
+            state = self.client.rehydrate(run["run_id"])["state"]
+            self.assertEqual((state["pending"]["calls"], state["steps"]["open"], state["run"]["status"]), ([], [], "ended"))
+        self.assertEqual(state["usage"]["input_tokens"], 30)
+        size = self.settled_size()
+        shuffled = self.daemon.folder / "shuffled.jsonl"
+        shuffled.write_text("".join(reversed(self.golden().read_text().splitlines(keepends=True))))
+        for path in (self.golden(), shuffled):   # the same traces, wherever they stand
+            self.assertEqual({run["added"] for run in self.muniment_import(path)}, {False})
+        self.assertEqual(self.settled_size(), size)
+        self.assertEqual(subprocess.run([BUILD / "muniment-verify", "--data", self.daemon.data, "--unsigned-ok"],
+                                        stdout=subprocess.DEVNULL, timeout=100).returncode, 0)
+
+    def test_a_long_trace_with_large_values_is_whole_also_after_a_kill(self) -> None:
+        def span(n: int) -> str:
+            result = f"result {n} " + "y" * (300_000 if n % 500 == 0 else 50)
+            attributes = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "t", "gen_ai.tool.call.result": result}
+            return json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [{
+                "traceId": "5b8efff798038103d269b633813fc60c", "spanId": f"{n + 1:016x}", "startTimeUnixNano": str(10**18 + n * 1000 * (-1) ** n),
+                "endTimeUnixNano": str(10**18 + n * 1000 + 500),
+                "attributes": [{"key": key, "value": {"stringValue": value}} for key, value in attributes.items()]}]}]}]})
+
+        path = self.daemon.folder / "long-trace.jsonl"
+        path.write_text("\n".join(span(n) for n in range(3_000)) + '\n{"resourceSpans": [{"sco')
+        process = subprocess.Popen([BUILD / "muniment", "--data", self.daemon.data, "import", "--format", "otlp", path], stderr=subprocess.DEVNULL)
+        size = self.call("server.status")["log"]["size"]
+        wait_until(lambda: self.call("server.status")["log"]["size"] > size + 1_000, "something is imported")
+        process.kill()
+        process.wait()
+        [run] = self.muniment_import(path, code=1)[:-1]
+        self.assertIn("line 3001: ", self.said)
+        events = self.events(run["run_id"], limit=1000)
+        self.assertEqual([sum(event["type"] == kind for event in events) for kind in ("tool.called", "tool.returned", "run.ended")], [3_000, 3_000, 1])
+        self.assertEqual(len(self.pages("artifact.list", "artifacts", run_id=run["run_id"])), 6)
+
+
+class WrongFormat(Importing):
+    def test_the_error_says_what_a_file_looks_like(self) -> None:
+        golden = ROOT / "tests" / "golden" / "imports"
+        files = {"openhands": golden / "openhands.json", "tau-bench": golden / "tau-bench.json", "claude-code": golden / "claude-code.jsonl",
+                 "otlp": golden / "otlp.jsonl"}
+        size = self.settled_size()
+        for given in ("swe-agent", "openhands", "tau-bench", "claude-code", "otlp", "jsonl"):
+            for is_really, path in files.items():
+                if given != is_really:
+                    self.format = given
+                    self.muniment_import(path, code=1)
+                    self.assertIn(f"it looks like {is_really} (--format {is_really})", self.said, f"{given}: {path}")
+        self.assertEqual(self.settled_size(), size)
+
+    def test_two_formats_in_one_file(self) -> None:
+        self.format = "tau-bench"
+        path = self.daemon.folder / "two.jsonl"
+        path.write_text('{"messages_display":"user: Hello"}\n' + (ROOT / "tests" / "golden" / "imports" / "otlp.jsonl").read_text().splitlines()[0] + "\n"
+                        '{"type":"user","message":{"role":"user","content":"x"}}\n{"messages_display":"user: Again"}\n')
+        self.assertEqual([run["line"] for run in self.muniment_import(path, code=1)[:-1]], [1, 4])
+        self.assertIn("--format otlp", self.said)
+        self.assertIn("--format claude-code", self.said)
+
+
+class Clocks(Importing):
+    """Times are kept as they are said, and never trusted for the order."""
+
+    def test_a_clock_that_jumps(self) -> None:
+        times = ["2026-11-22T10:00:00.000Z", "1970-01-01T00:00:00Z", "9999-12-31T23:59:59.999999Z", "0001-01-01T00:00:00Z", "2026-11-22T09:00:00+05:30",
+                 "10000-01-01T00:00:00Z", "yesterday", "1763800000", "", "2026-02-30T00:00:00Z"]
+        path = self.daemon.folder / "clock.jsonl"
+        lines = [{"type": "user", "uuid": f"u{n}", "timestamp": time, "message": {"role": "user", "content": f"prompt {n}"}} for n, time in enumerate(times)]
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        self.format = "claude-code"
+        [run] = self.muniment_import(path)
+        events = [event for event in self.events(run["run_id"], limit=1000) if event["type"] == "message.added"]
+        self.assertEqual([event["body"]["content"][0]["content"] for event in events], [f"prompt {n}" for n in range(len(times))])
+        self.assertEqual([event.get("occurred_at") for event in events],
+                         ["2026-11-22T10:00:00.000000Z", "1970-01-01T00:00:00.000000Z", "9999-12-31T23:59:59.999999Z", "0001-01-01T00:00:00.000000Z",
+                          "2026-11-22T03:30:00.000000Z"] + [None] * 5)
+        for event, time in list(zip(events, times))[5:]:   # what is no time is kept as it is
+            self.assertIn(time, [*strings(event["body"])])
+        done = subprocess.run([BUILD / "muniment", "--data", self.daemon.data, "run", "show", run["run_id"]], capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.client.rehydrate(run["run_id"])["state"]["run"]["status"], "ended")
+
+
 class HostileRecords(Importing):
     format = "tau-bench"
 
@@ -267,7 +395,7 @@ class HostileRecords(Importing):
                        if run["status"] == "open" and run["run_id"].startswith("long-")]
         runs = self.muniment_import(path)
         self.assertEqual(len(runs), 60)
-        self.assertLessEqual(len(open_before), 1)
+        self.assertLessEqual(len(open_before), 8)   # runs are imported side by side
         self.assertGreaterEqual(sum(not run["added"] for run in runs), 5)
         for run in runs[:10]:
             events = self.events(run["run_id"], limit=1000)

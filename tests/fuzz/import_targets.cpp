@@ -10,6 +10,7 @@
 #include "cli/import_openhands.hpp"
 #include "cli/import_records.hpp"
 #include "cli/import_tau_bench.hpp"
+#include "cli/otlp_trace.hpp"
 #include "events/catalogue.hpp"
 #include "fuzz/target.hpp"
 
@@ -51,10 +52,46 @@ void try_records(const std::string& text) {
   });
 }
 
+// The actions of a source with children: each begins once before its events, and ends.
+void require_actions(std::vector<cli::RunAction>& actions) {
+  std::map<std::string, std::vector<cli::ImportedEvent>> events;
+  std::set<std::string> open;
+  for (cli::RunAction& action : actions) {
+    if (action.kind == cli::RunAction::Kind::start_child) require(open.insert(action.child).second, "a child starts twice");
+    else if (action.kind == cli::RunAction::Kind::end_child) require(open.erase(action.child) == 1, "a child ends that is not open");
+    else require(action.child.empty() || open.contains(action.child), "an event of a child that is not open");
+    if (action.kind == cli::RunAction::Kind::event) events[action.child].push_back(std::move(action.event));
+  }
+  require(open.empty(), "a child is left open");
+  for (const auto& [child, list] : events) require_events(list);
+}
+
+void try_otlp(const std::string& text) {
+  with_file(text, [](const std::string& path) {
+    const auto file = cli::OtlpFile::open(path, [](const std::string&) {});
+    if (!file) return;
+    for (const cli::OtlpTraceItems& items : file->traces()) {
+      cli::OtlpTrace one(*file, items);
+      const auto head = one.head();
+      require(head.ok() && one.sha256_of_all().ok(), "a trace that was found cannot be read");
+      const std::string params = cli::start_params(*head, {one.name(), std::string(64, 'a'), {}}, cli::otlp_format);
+      require(json::parse(params).ok(), "the start of a run is no JSON");
+      std::vector<cli::RunAction> all;
+      const Status done = one.each([&](std::vector<cli::RunAction>& actions) {
+        std::move(actions.begin(), actions.end(), std::back_inserter(all));
+        actions.clear();
+        return success();
+      });
+      require(done.ok(), "a trace that was found cannot be read to its end");
+      require_actions(all);
+    }
+  });
+}
+
 void try_agent_session(const std::string& text) {
   for (const bool settled : {false, true}) {
     cli::ClaudeCodeLines lines;
-    std::vector<cli::SessionAction> actions;
+    std::vector<cli::RunAction> actions;
     std::uint64_t number = 0;
     std::string_view rest(text);
     while (const auto line = take_line(rest)) {
@@ -63,16 +100,7 @@ void try_agent_session(const std::string& text) {
     }
     lines.take(rest, ++number, actions);
     lines.finish(actions);
-    std::map<std::string, std::vector<cli::ImportedEvent>> events;
-    std::set<std::string> open;
-    for (cli::SessionAction& action : actions) {
-      if (action.kind == cli::SessionAction::Kind::start_child) require(open.insert(action.child).second, "a child starts twice");
-      else if (action.kind == cli::SessionAction::Kind::end_child) require(open.erase(action.child) == 1, "a child ends that is not open");
-      else require(action.child.empty() || open.contains(action.child), "an event of a child that is not open");
-      if (action.kind == cli::SessionAction::Kind::event) events[action.child].push_back(std::move(action.event));
-    }
-    require(open.empty(), "a child is left open");
-    for (const auto& [child, list] : events) require_events(list);
+    require_actions(actions);
   }
 }
 
@@ -99,6 +127,7 @@ std::vector<Target> import_targets() {
       {"import_openhands", try_records<cli::translate_openhands>, {golden("imports/openhands.json")}},
       {"import_tau_bench", try_records<cli::translate_tau_bench>, {golden("imports/tau-bench.json"), "{\"messages_display\":\"user: a\\ntool: b\"}\n{\"traj\":[]}\n"}},
       {"import_claude_code", try_agent_session, {session, session.substr(session.size() / 2)}},
+      {"import_otlp", try_otlp, {golden("imports/otlp.jsonl"), R"([{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"","events":[{}]}]}]}]}])"}},
       {"export_row", try_export_row, {row, std::string("\xff\xff", 2)}},
   };
 }

@@ -94,9 +94,9 @@ TEST(ImportFormats, TheGoldenTraceOfOpenHandsIsTheseEvents) { expect_golden("ope
 TEST(ImportFormats, TheGoldenTraceOfTauBenchIsTheseEvents) { expect_golden("tau-bench", "tau-bench.json", translate_tau_bench); }
 
 // A session, line by line; `settled`: as a live recording sees it, which waits after every line.
-std::vector<SessionAction> actions_of(std::string_view text, bool settled = false) {
+std::vector<RunAction> actions_of(std::string_view text, bool settled = false) {
   ClaudeCodeLines lines;
-  std::vector<SessionAction> actions;
+  std::vector<RunAction> actions;
   std::uint64_t number = 0;
   while (const auto line = take_line(text)) {
     lines.take(*line, ++number, actions);
@@ -107,13 +107,13 @@ std::vector<SessionAction> actions_of(std::string_view text, bool settled = fals
   return actions;
 }
 
-std::string shown(const SessionAction& action) {
+std::string shown(const RunAction& action) {
   json::Writer line;
   line.begin_object();
   if (!action.child.empty()) line.member("child", action.child);
-  if (action.kind == SessionAction::Kind::start_child) {
+  if (action.kind == RunAction::Kind::start_child) {
     line.member("starts", action.agent).member("goal", action.goal).member("call_id", action.call_id);
-  } else if (action.kind == SessionAction::Kind::end_child) {
+  } else if (action.kind == RunAction::Kind::end_child) {
     line.member("ends", action.outcome);
   } else {
     line.member("kind", action.event.kind).member("type", action.event.type);
@@ -124,20 +124,20 @@ std::string shown(const SessionAction& action) {
   return line.end_object().text();
 }
 
-void check(const std::vector<SessionAction>& actions) {
+void check(const std::vector<RunAction>& actions) {
   std::map<std::string, std::vector<ImportedEvent>> events;
-  for (const SessionAction& action : actions) {
-    if (action.kind == SessionAction::Kind::event) events[action.child].push_back(action.event);
+  for (const RunAction& action : actions) {
+    if (action.kind == RunAction::Kind::event) events[action.child].push_back(action.event);
   }
   for (const auto& [child, list] : events) check(list);
 }
 
 TEST(ClaudeCode, TheGoldenSessionIsTheseEvents) {
   const std::filesystem::path folder = std::filesystem::path(MUNIMENT_GOLDEN) / "imports";
-  const std::vector<SessionAction> actions = actions_of(bytes_of(folder / "claude-code.jsonl"));
+  const std::vector<RunAction> actions = actions_of(bytes_of(folder / "claude-code.jsonl"));
   check(actions);
   std::string text;
-  for (const SessionAction& action : actions) text += shown(action) + "\n";
+  for (const RunAction& action : actions) text += shown(action) + "\n";
   const std::filesystem::path path = folder / "claude-code.events.jsonl";
   if (std::getenv("MUNIMENT_ACCEPT") != nullptr) std::ofstream(path, std::ios::binary) << text;
   EXPECT_EQ(text, bytes_of(path)) << "run with MUNIMENT_ACCEPT=1 to accept";
@@ -146,11 +146,11 @@ TEST(ClaudeCode, TheGoldenSessionIsTheseEvents) {
 // A message that is settled between its lines goes on as messages; calls and returns are the same.
 TEST(ClaudeCode, ALiveRecordingSeesTheSameCalls) {
   const std::string text = bytes_of(std::filesystem::path(MUNIMENT_GOLDEN) / "imports" / "claude-code.jsonl");
-  const std::vector<SessionAction> live = actions_of(text, true);
+  const std::vector<RunAction> live = actions_of(text, true);
   check(live);
-  const auto calls = [](const std::vector<SessionAction>& actions) {
+  const auto calls = [](const std::vector<RunAction>& actions) {
     std::vector<std::string> out;
-    for (const SessionAction& action : actions) {
+    for (const RunAction& action : actions) {
       const std::string& type = action.event.type;
       if (type == "tool.called" || type == "tool.returned" || type == "message.added" || type == "context.compacted") {
         if (type == "message.added" && action.event.body.find("\"assistant\"") != std::string::npos) continue;
@@ -161,7 +161,7 @@ TEST(ClaudeCode, ALiveRecordingSeesTheSameCalls) {
   };
   EXPECT_EQ(calls(live), calls(actions_of(text)));
   std::size_t answers = 0, models = 0;
-  for (const SessionAction& action : live) {
+  for (const RunAction& action : live) {
     answers += action.event.type == "model.answered";
     models += action.event.type == "model.called";
   }

@@ -1,0 +1,21 @@
+// What a record that does not fit its format looks like: said in the error, so that the right --format is found.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/json.hpp"
+
+namespace muniment::cli {
+
+// The name of the format, or empty.
+std::string_view guessed_format(const json::Value& record);
+
+// "; it looks like a record of tau-bench (--format tau-bench)", or empty.
+std::string looks_like(const json::Value& record);
+// The same for bytes that may not be JSON.
+std::string text_looks_like(std::string_view text);
+// Of a file that is one record, or has one a line: the first of them.
+std::string first_record_looks_like(std::string_view text);
+
+}  // namespace muniment::cli

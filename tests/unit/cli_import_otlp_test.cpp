@@ -1,0 +1,294 @@
+// OTLP traces: the golden file is these events; spans in any order are one trace; hostile files are read without harm.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <set>
+
+#include "base/ids.hpp"
+#include "base/json.hpp"
+#include "base/text.hpp"
+#include "cli/import_guess.hpp"
+#include "cli/otlp_trace.hpp"
+#include "events/catalogue.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace muniment::cli {
+namespace {
+
+std::string whole_file(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+std::filesystem::path golden_folder() { return std::filesystem::path(MUNIMENT_GOLDEN) / "imports"; }
+
+struct Taken {
+  std::string name;
+  std::string sha256;
+  ImportedRun head;
+  std::vector<RunAction> actions;
+};
+
+struct TakenFile {
+  std::vector<Taken> traces;
+  std::vector<std::string> problems;
+  std::uint64_t duplicates = 0;
+};
+
+// What the daemon would check of each event; children begin before they are used, and end.
+void check_actions(const std::vector<RunAction>& actions) {
+  std::set<std::string> open{""}, ids;
+  std::map<std::string, std::set<std::string>> calls;
+  for (const RunAction& action : actions) {
+    if (action.kind == RunAction::Kind::start_child) {
+      EXPECT_TRUE(open.contains(action.parent));
+      EXPECT_TRUE(open.insert(action.child).second) << action.child;
+      continue;
+    }
+    EXPECT_TRUE(open.contains(action.child)) << action.child;
+    if (action.kind == RunAction::Kind::end_child) {
+      open.erase(action.child);
+      continue;
+    }
+    const ImportedEvent& event = action.event;
+    EXPECT_TRUE(ids.insert(action.child + " " + event.kind).second) << "two events have the id of " << event.kind;
+    EXPECT_EQ(event.body.find('\n'), std::string::npos);
+    const auto document = json::parse(event.body);
+    ASSERT_TRUE(document.ok()) << event.type << ": " << event.body;
+    EXPECT_TRUE(events::check_client_may_write(event.type).ok()) << event.type;
+    const Status fits = events::check_body(event.type, document->root());
+    EXPECT_TRUE(fits.ok()) << event.type << ": " << (fits ? "" : fits.error().message) << event.body;
+    EXPECT_TRUE(event.step_id.empty() || check_step_id(event.step_id)) << event.step_id;
+    EXPECT_TRUE(event.occurred_at.empty() || parse_time(event.occurred_at)) << event.occurred_at;
+    const std::string call = document->root()["call_id"].string_or("");
+    const bool begins = event.type == "tool.called" || event.type == "model.called", ends = event.type == "tool.returned" || event.type == "model.answered";
+    EXPECT_TRUE(!begins || calls[action.child].insert(call).second) << call;
+    EXPECT_TRUE(!ends || calls[action.child].contains(call)) << call;
+  }
+  EXPECT_EQ(open, std::set<std::string>{""});
+}
+
+TakenFile take_path(const std::string& path, std::size_t items_max = otlp_items_max) {
+  TakenFile taken;
+  auto file = OtlpFile::open(path, [&](const std::string& problem) { taken.problems.push_back(problem); }, {}, items_max);
+  if (!file) {
+    taken.problems.push_back(file.error().message);
+    return taken;
+  }
+  taken.duplicates = file->duplicates();
+  for (const OtlpTraceItems& items : file->traces()) {
+    OtlpTrace trace(*file, items);
+    auto head = trace.head();
+    auto sha256 = trace.sha256_of_all();
+    EXPECT_TRUE(head.ok() && sha256.ok());
+    Taken one{trace.name(), *sha256, *head, {}};
+    const Status done = trace.each([&](std::vector<RunAction>& actions) {
+      std::move(actions.begin(), actions.end(), std::back_inserter(one.actions));
+      actions.clear();
+      return success();
+    });
+    EXPECT_TRUE(done.ok());
+    check_actions(one.actions);
+    taken.traces.push_back(std::move(one));
+  }
+  return taken;
+}
+
+TakenFile take_text(const std::string& text, std::size_t items_max = otlp_items_max) {
+  test::TemporaryFolder folder;
+  const std::filesystem::path path = std::filesystem::path(folder.path()) / "traces.jsonl";
+  std::ofstream(path, std::ios::binary) << text;
+  return take_path(path, items_max);
+}
+
+std::string shown_action(const RunAction& action) {
+  json::Writer line;
+  line.begin_object();
+  if (!action.child.empty()) line.member("child", action.child);
+  if (action.kind == RunAction::Kind::start_child) {
+    line.member("starts", action.agent).member("goal", action.goal).member("call_id", action.call_id);
+  } else if (action.kind == RunAction::Kind::end_child) {
+    line.member("ends", action.outcome);
+  } else {
+    line.member("kind", action.event.kind).member("type", action.event.type);
+    if (!action.event.step_id.empty()) line.member("step_id", action.event.step_id);
+    if (!action.event.occurred_at.empty()) line.member("occurred_at", action.event.occurred_at);
+    line.raw_member("body", action.event.body);
+  }
+  return line.end_object().text();
+}
+
+TEST(Otlp, TheGoldenTracesAreTheseEvents) {
+  const TakenFile taken = take_path(golden_folder() / "otlp.jsonl");
+  EXPECT_EQ(taken.problems, std::vector<std::string>());
+  EXPECT_EQ(taken.duplicates, 1U);
+  std::string text;
+  for (const Taken& trace : taken.traces) {
+    text += start_params(trace.head, {trace.name, trace.sha256, {}}, otlp_format) + "\n";
+    for (const RunAction& action : trace.actions) text += shown_action(action) + "\n";
+    json::Writer end;
+    text += end.begin_object().member("outcome", trace.head.outcome).member("summary", trace.head.summary).end_object().text() + "\n";
+  }
+  const std::filesystem::path path = golden_folder() / "otlp.events.jsonl";
+  if (std::getenv("MUNIMENT_ACCEPT") != nullptr) std::ofstream(path, std::ios::binary) << text;
+  EXPECT_EQ(text, whole_file(path)) << "run with MUNIMENT_ACCEPT=1 to accept";
+}
+
+// The same spans in the opposite order, in one request, or as a list: the same run, by name and by what it says.
+TEST(Otlp, WhereASpanStandsInTheFileMakesNoDifference) {
+  const std::string text = whole_file(golden_folder() / "otlp.jsonl");
+  std::vector<std::string> lines;
+  std::string_view rest(text);
+  while (const auto line = take_line(rest)) lines.emplace_back(*line);
+  const TakenFile first = take_text(text);
+  const std::vector<std::string> backwards(lines.rbegin(), lines.rend());
+  for (const std::string& other : {joined(backwards, "\n"), "[" + joined(lines, ",\n") + "]"}) {
+    const TakenFile second = take_text(other);
+    ASSERT_EQ(first.traces.size(), second.traces.size());
+    for (const Taken& trace : first.traces) {
+      const auto same = std::find_if(second.traces.begin(), second.traces.end(), [&](const Taken& one) { return one.name == trace.name; });
+      ASSERT_NE(same, second.traces.end());
+      EXPECT_EQ(same->sha256, trace.sha256);
+      std::string here, there;
+      for (const RunAction& action : trace.actions) here += shown_action(action) + "\n";
+      for (const RunAction& action : same->actions) there += shown_action(action) + "\n";
+      EXPECT_EQ(here, there);
+    }
+  }
+}
+
+std::string one_span(const std::string& members) {
+  return R"({"resourceSpans":[{"scopeSpans":[{"spans":[{)" + members + "}]}]}]}\n";
+}
+
+std::string span_at(const std::string& id, const std::string& parent, const std::string& start, const std::string& end, const std::string& operation = {}) {
+  std::string members = R"("traceId":"5b8efff798038103d269b633813fc60c","spanId":")" + id + "\",\"parentSpanId\":\"" + parent + "\"";
+  if (!start.empty()) members += ",\"startTimeUnixNano\":" + start;
+  if (!end.empty()) members += ",\"endTimeUnixNano\":" + end;
+  if (!operation.empty()) members += R"(,"attributes":[{"key":"gen_ai.operation.name","value":{"stringValue":")" + operation + "\"}}]";
+  return one_span(members);
+}
+
+TEST(Otlp, AClockThatJumpsMovesNoSpanOutOfItsParent) {
+  const std::string id[] = {"00000000000000a0", "00000000000000a1", "00000000000000a2", "00000000000000a3", "00000000000000a4", "00000000000000a5"};
+  const TakenFile taken = take_text(span_at(id[1], id[0], "1", "2", "execute_tool") + span_at(id[2], id[0], "\"18446744073709551615\"", "3", "execute_tool") +
+                                    span_at(id[3], id[0], "\"-5\"", "\"tomorrow\"", "execute_tool") + span_at(id[4], id[0], "1e30", "0", "execute_tool") +
+                                    span_at(id[5], id[0], "", "", "execute_tool") + span_at(id[0], "", "1700000000000000000", "1700000001000000000"));
+  ASSERT_EQ(taken.traces.size(), 1U);
+  const std::vector<RunAction>& actions = taken.traces[0].actions;
+  ASSERT_EQ(actions.size(), 1U + 3U + 10U);
+  EXPECT_EQ(actions[1].event.type, "step.started");
+  EXPECT_EQ(actions.back().event.type, "step.ended");
+  std::size_t noted = 0;
+  for (const RunAction& action : actions) noted += action.event.type == "tool.returned" && action.event.body.find("x_clock") != std::string::npos;
+  EXPECT_EQ(noted, 4U);   // all but the one of 1970, which lasts a nanosecond
+  std::set<std::string> times;
+  for (const RunAction& action : actions) times.insert(action.event.occurred_at);
+  EXPECT_TRUE(times.contains("2554-07-21T23:34:33.709551Z"));
+  EXPECT_TRUE(times.contains("1970-01-01T00:00:00.000000Z"));
+}
+
+TEST(Otlp, ParentsInACircleAndTwoSpansWithOneIdAreAllKept) {
+  const std::string a = "00000000000000a0", b = "00000000000000b0";
+  const TakenFile taken = take_text(span_at(a, b, "2", "3", "invoke_agent") + span_at(b, a, "1", "4", "chat") + span_at(b, a, "1", "5", "chat") +
+                                    span_at(a, a, "1", "9", "invoke_agent") + span_at(b, a, "1", "4", "chat"));
+  ASSERT_EQ(taken.traces.size(), 1U);
+  EXPECT_EQ(taken.duplicates, 1U);
+  std::size_t calls = 0, agents = 0;
+  for (const RunAction& action : taken.traces[0].actions) {
+    calls += action.event.type == "model.called";
+    agents += action.event.kind.ends_with("/agent");
+  }
+  EXPECT_EQ(calls, 2U);
+  EXPECT_EQ(agents, 2U);
+}
+
+TEST(Otlp, ADeepChainOfAgentsNeedsNoStack) {
+  std::string text;
+  for (int i = 1; i <= 5'000; ++i) {
+    char id[17], parent[17];
+    (void)std::snprintf(id, sizeof id, "%016x", i);
+    (void)std::snprintf(parent, sizeof parent, "%016x", i - 1);
+    text += span_at(id, i == 1 ? "" : parent, "5", "6", "chat");
+  }
+  const TakenFile taken = take_text(text);
+  ASSERT_EQ(taken.traces.size(), 1U);
+  EXPECT_EQ(taken.traces[0].actions.size(), 10'001U);
+}
+
+TEST(Otlp, AFileWithTooManySpansIsRefusedAtTheLimit) {
+  const std::string text = span_at("00000000000000a0", "", "1", "2") + span_at("00000000000000a1", "", "1", "2");
+  EXPECT_EQ(take_text(text, 2).traces.size(), 1U);
+  const TakenFile refused = take_text(text, 1);
+  EXPECT_EQ(refused.traces.size(), 0U);
+  ASSERT_EQ(refused.problems.size(), 1U);
+  EXPECT_NE(refused.problems[0].find("over 1 spans in one file"), std::string::npos);
+}
+
+TEST(Otlp, HostileSpansBecomeEventsAllTheSame) {
+  const std::string deep = std::string(50, '[') + std::string(50, ']');
+  const std::string values[] = {
+      R"({"stringValue":"x"})", R"({"intValue":"007"})", R"({"intValue":-1})", R"({"doubleValue":"NaN"})", R"({"kvlistValue":{"values":[{"key":"a","value":{}},{"key":"a","value":1}]}})",
+      R"({"arrayValue":{}})", R"({"arrayValue":{"values":7}})", "{}", "7", "null", R"({"stringValue":"[{\"role\":7,\"parts\":[1,{\"type\":\"text\"},{\"type\":\"tool_call\",\"id\":7,\"name\":\"\"}]}]"})",
+      R"({"stringValue":"[1]"})", R"({"stringValue":")" + deep + "\"}", R"({"stringValue":")" + std::string(300, 'n') + "\"}"};
+  const std::string keys[] = {"gen_ai.input.messages", "gen_ai.output.messages", "gen_ai.system_instructions", "gen_ai.request.model", "gen_ai.response.id",
+                              "gen_ai.tool.call.id", "gen_ai.tool.call.arguments", "gen_ai.response.finish_reasons", "gen_ai.usage.input_tokens", "error.type",
+                              "gen_ai.request.temperature", "gen_ai.tool.name", "exception.type", "gen_ai.agent.name", "gen_ai.event.content", "content"};
+  const std::string operations[] = {"chat", "execute_tool", "invoke_agent", "embeddings", "other"};
+  std::string text;
+  int n = 0;
+  for (const std::string& operation : operations) {
+    for (const std::string& value : values) {
+      std::string list = R"({"key":"gen_ai.operation.name","value":{"stringValue":")" + operation + "\"}}";
+      for (const std::string& key : keys) list += ",{\"key\":\"" + key + "\",\"value\":" + value + "}";
+      list += R"(,{"key":"gen_ai.request.model","value":{"stringValue":"twice"}},{},7)";
+      char id[17];
+      (void)std::snprintf(id, sizeof id, "%016x", ++n);
+      const std::string events = R"({"name":"exception","attributes":[)" + list + R"(]},{"name":"gen_ai.user.message","attributes":[)" + list +
+                                 R"(]},{"name":"gen_ai.choice","attributes":[)" + list + R"(]},{"name":"other","timeUnixNano":"x"},7,null)";
+      text += one_span(R"("traceId":"FuIv2cFmTsq9nHrIi2Tn6A==","spanId":")" + std::string(id) + R"(","parentSpanId":"000000000000000)" + std::to_string(n % 10) +
+                       R"(","name":7,"status":{"code":"STATUS_CODE_ERROR"},"links":)" + deep + R"(,"attributes":[)" + list + R"(],"events":[)" + events + "]");
+    }
+  }
+  for (const char* ids : {R"("traceId":"","spanId":"")", R"("traceId":"zz","spanId":"../..","name":"x")", R"("traceId":7,"spanId":[],"events":{},"attributes":{"a":1})"}) text += one_span(ids);
+  const TakenFile taken = take_text(text);
+  EXPECT_EQ(taken.problems, std::vector<std::string>());
+  EXPECT_EQ(taken.traces.size(), 3U);   // one of them of spans without a trace's id
+}
+
+TEST(Otlp, WhatIsNoRequestIsNamedWithItsLineAndWhatItLooksLike) {
+  const TakenFile taken = take_text(span_at("00000000000000a0", "", "1", "2") + "{\"traj\":[]}\nplain\n{\"resourceMetrics\":[]}\n{\"resourceSpans\":[{\"scopeSpans\":[{\"spans\":[7]}]}]}\n{\"resourceSp");
+  EXPECT_EQ(taken.traces.size(), 1U);
+  ASSERT_EQ(taken.problems.size(), 5U);
+  EXPECT_EQ(taken.problems[0], "line 2: this is no OTLP/JSON: it has no list \"resourceSpans\"; it looks like tau-bench (--format tau-bench)");
+  EXPECT_NE(taken.problems[1].find("line 3: "), std::string::npos);
+  EXPECT_NE(taken.problems[2].find("metrics"), std::string::npos);
+  EXPECT_NE(taken.problems[3].find("line 5: a span is no object"), std::string::npos);
+}
+
+TEST(ImportGuess, EveryGoldenTraceLooksLikeItsFormat) {
+  const std::pair<const char*, const char*> expected[] = {{"otlp.jsonl", "otlp"}, {"claude-code.jsonl", "claude-code"}};
+  for (const auto& [name, format] : expected) {
+    const std::string text = whole_file(golden_folder() / name);
+    std::string_view rest(text);
+    bool found = false;
+    while (const auto line = take_line(rest)) found = found || text_looks_like(*line).find(format) != std::string::npos;
+    EXPECT_TRUE(found) << name;
+  }
+  for (const auto& [name, format] : {std::pair("openhands.json", "openhands"), std::pair("tau-bench.json", "tau-bench")}) {
+    const std::string text = whole_file(golden_folder() / name);
+    const auto document = json::parse(text);
+    ASSERT_TRUE(document.ok());
+    for (const json::Value record : document->root()) EXPECT_EQ(guessed_format(record), format);
+  }
+  EXPECT_EQ(text_looks_like(R"({"trajectory":[],"history":[]})"), "; it looks like swe-agent (--format swe-agent)");
+  EXPECT_EQ(text_looks_like(R"({"event_id":"","body_hash":"","run_seq":0})"), "; it looks like jsonl (--format jsonl)");
+  for (const char* text : {"{}", "[]", "plain", "7", "{\"content\":[]}"}) EXPECT_EQ(text_looks_like(text), "");
+}
+
+}  // namespace
+}  // namespace muniment::cli
