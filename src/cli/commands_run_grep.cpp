@@ -13,6 +13,16 @@
 namespace muniment::cli {
 namespace {
 
+// A part of a line: what is left of its neighbours by a blank stays so.
+std::string piece(const Output& out, std::string_view text) {
+  const auto is_blank = [](char c) { return c == ' ' || c == '\t'; };
+  std::string line = out.one_line(text);
+  if (line.empty()) return text.empty() ? "" : " ";
+  if (is_blank(text.front())) line.insert(0, " ");
+  if (is_blank(text.back())) line.push_back(' ');
+  return line;
+}
+
 constexpr std::size_t grep_piece_bytes = 1 << 20;             // of an artifact, a request
 constexpr std::size_t grep_line_bytes_max = 1 << 20;     // a longer line is looked at in pieces
 constexpr std::int64_t artifact_bytes_grep_max = 256 << 20;
@@ -192,8 +202,8 @@ class Grep {
     const std::size_t to = std::min(line.size(), std::max(from + shown_bytes_max, span.end));
     const std::string head = fmt::format("{:>8} {} {} ", place.seq, options_.all ? out.one_line(place.run_id) : "", out.one_line(place.what));
     out.line(out.tone(Tone::dim, head + out.one_line(place.path) + fmt::format(":{}  ", place.line)) + (from > 0 ? "…" : "") +
-             out.one_line(line.substr(from, span.begin - from)) + out.tone(Tone::red, out.one_line(line.substr(span.begin, span.end - span.begin))) +
-             out.one_line(line.substr(span.end, to - std::min(to, span.end))) + (to < line.size() ? "…" : ""));
+             piece(out, line.substr(from, span.begin - from)) + out.tone(Tone::red, piece(out, line.substr(span.begin, span.end - span.begin))) +
+             piece(out, line.substr(span.end, to - std::min(to, span.end))) + (to < line.size() ? "…" : ""));
   }
 
   static void complain(const std::string& text) { fmt::print(stderr, "muniment: {}\n", escape_for_terminal(text)); }

@@ -36,23 +36,16 @@ class SessionImport {
 
  private:
   Result<ImportedRun> read_head() {
+    // Whatever stands in a session is kept, and so the whole of another format would be.
+    RETURN_IF_ERROR(refuse_other_format(path_, claude_code_format));
     ASSIGN_OR_RETURN(RecordReader reader, RecordReader::open_lines(path_));
     ClaudeCodeLines lines;
     std::vector<RunAction> ignored;
-    bool is_known = false;
     for (std::uint64_t read = 0; read < head_lines_max && lines.facts().goal.empty();) {
       const auto record = reader.next();
       if (!record && record.error().code == Errc::too_large) continue;
       if (!record) return record.error();
       if (!*record) break;
-      if (!is_known) {
-        // Whatever stands in a session is kept, and so the whole of another format would be.
-        const std::string other = text_looks_like((*record)->text);
-        is_known = !other.empty();
-        if (is_known && other.find(claude_code_format) == std::string::npos) {
-          return Error(Errc::invalid_argument, fmt::format("line {}: this is no session of Claude Code{}", (*record)->line, other));
-        }
-      }
       lines.take((*record)->text, (*record)->line, ignored);
       ignored.clear();
       ++read;

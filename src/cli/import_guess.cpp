@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "cli/import_records.hpp"
+
 namespace muniment::cli {
 
 std::string_view guessed_format(const json::Value& record) {
@@ -39,6 +41,15 @@ std::string first_record_looks_like(std::string_view text) {
   if (!root.is(json::Kind::array)) return looks_like(root);
   for (const json::Value record : root) return looks_like(record);
   return {};
+}
+
+Status refuse_other_format(const std::string& path, std::string_view format) {
+  ASSIGN_OR_RETURN(RecordReader reader, RecordReader::open(path));
+  const auto record = reader.next();
+  const auto document = record && *record ? json::parse((*record)->text) : Result<json::Document>(Error(Errc::invalid_argument, ""));
+  const std::string_view found = document ? guessed_format(document->root()) : std::string_view();
+  if (found.empty() || found == format) return success();
+  return Error(Errc::invalid_argument, fmt::format("this is no {}{}", format, looks_like(document->root())));
 }
 
 }  // namespace muniment::cli

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/json.hpp"
+#include "base/result.hpp"
 
 namespace muniment::cli {
 
@@ -17,5 +18,8 @@ std::string looks_like(const json::Value& record);
 std::string text_looks_like(std::string_view text);
 // Of a file that is one record, or has one a line: the first of them.
 std::string first_record_looks_like(std::string_view text);
+
+// invalid_argument where the first record of the file looks like another format's. What looks like none is not judged.
+Status refuse_other_format(const std::string& path, std::string_view format);
 
 }  // namespace muniment::cli

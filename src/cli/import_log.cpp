@@ -280,6 +280,7 @@ class LogImport {
 
 Result<ImportedLog> import_log(Client& client, const std::string& path, const std::string& artifacts,
                                const std::function<void(std::int64_t, std::int64_t)>& progress) {
+  RETURN_IF_ERROR(refuse_other_format(path, log_format));
   ASSIGN_OR_RETURN(std::string sha256, sha256_of_file(path));
   return LogImport(client, path, artifacts, std::move(sha256)).run(progress);
 }

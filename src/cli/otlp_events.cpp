@@ -48,7 +48,8 @@ std::string body_text(const json::Value& body, const OtlpAttributes& attributes)
     if (!any) continue;
     const std::string text = any_text(any);
     const bool is_structured = std::string_view(name) == "tool_calls" || std::string_view(name) == "message";
-    const auto document = json::parse(is_structured ? text : std::string());
+    const std::string structured = is_structured ? text : std::string();
+    const auto document = json::parse(structured);
     if (document) write_value(out.key(name), document->root());
     else write_any(out.key(name), any);
   }
@@ -187,12 +188,17 @@ void OtlpTrace::add_event_message(const Event& event, std::string_view role) {
   bool known = true;
   const std::string_view named = otlp_role(said["role"].string_or(role), known);
   const bool plain = parts.whole && known && is_plain_event(event.attributes, event.body.present());
-  // Without its time: a call repeats what was said before.
-  json::Writer rest;
+  // A call repeats what was said before, at another time.
+  json::Writer rest, times;
   write_members(rest.begin_object(), event.value, {"name", "eventName", "timeUnixNano", "observedTimeUnixNano", "traceId", "spanId"});
   const std::string source = plain ? std::string() : std::move(rest.end_object()).text();
   if (!remember(run_of(event.item), named, parts, source, nullptr)) return;
-  add_message(event.item, event.what, named, parts, source, event.occurred_at);
+  times.begin_object();
+  for (const char* name : {"timeUnixNano", "observedTimeUnixNano"}) {
+    if (const json::Value time = event.value[name]) write_value(times.key(name), time);
+  }
+  if (!source.empty()) times.raw_member("event", source);
+  add_message(event.item, event.what, named, parts, times.end_object().text(), event.occurred_at);
 }
 
 // A part of the answer of a call that is open; otherwise a message.

@@ -65,6 +65,7 @@ void OtlpTrace::plan() {
 }
 
 std::string OtlpTrace::name_of(std::uint32_t item) const {
+  if (items_[item].kind == OtlpKind::log) return fmt::format("log-{}", item);
   std::string name = fmt::format("{:016x}", items_[item].id);
   if (has_twin_[item]) name += fmt::format(".{}", item);
   return name;
