@@ -1,8 +1,10 @@
 #include "cli/client.hpp"
 
 #include <fmt/format.h>
+#include <grp.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -52,6 +54,14 @@ std::string request_line(std::int64_t id, std::string_view method, std::string_v
   return std::move(writer).text() + "\n";
 }
 
+// Who may connect, where that is a group.
+std::string way_in(const std::string& socket_path) {
+  struct stat about {};
+  if (::stat(socket_path.c_str(), &about) != 0 || about.st_gid == 0 || (about.st_mode & S_IWGRP) == 0) return {};
+  const group* const entry = ::getgrgid(about.st_gid);
+  return entry == nullptr ? std::string() : fmt::format(" Members of the group {0} may: adduser USER {0}, and log in again", entry->gr_name);
+}
+
 int milliseconds_until(SteadyTime until) {
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
   return left.count() < 0 ? 0 : static_cast<int>(left.count());
@@ -85,8 +95,9 @@ Result<Client> Client::connect(const std::string& socket_path, std::chrono::mill
   const timeval bound{patience.count() / 1000, patience.count() % 1000 * 1000};
   ::setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &bound, sizeof bound);
   if (::connect(descriptor, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-    return Error(errno == EACCES ? Errc::denied : Errc::unavailable,
-                 fmt::format("no daemon answers at {}: {}", socket_path, std::strerror(errno)));
+    const int why = errno;
+    if (why == EACCES) return Error(Errc::denied, fmt::format("you may not connect to {}: {}.{}", socket_path, std::strerror(why), way_in(socket_path)));
+    return Error(Errc::unavailable, fmt::format("no daemon answers at {}: {}", socket_path, std::strerror(why)));
   }
   return client;
 }

@@ -112,6 +112,7 @@ Result<std::int64_t> Indexer::watermark() {
   {
     const std::lock_guard lock(mutex_);
     degraded_ = status.degraded;
+    for (const std::string& missing : search_.health().degraded) degraded_.push_back("the sandbox lacks " + missing);
   }
   engine_starts_.fetch_add(1, std::memory_order_acq_rel);
   engine_models_ = status.models;

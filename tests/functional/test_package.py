@@ -2,6 +2,7 @@
 shell completes them. scripts/package --check installs the Debian package of it on a clean root."""
 from __future__ import annotations
 
+import json
 import os
 import pathlib
 import re
@@ -21,6 +22,7 @@ PAGES = {"muniment": 1, "munimentd": 8, "muniment-verify": 1, "muniment-record":
 
 class Installed(unittest.TestCase):
     folder: pathlib.Path
+    configured: str
     prefix: pathlib.Path
 
     @classmethod
@@ -29,7 +31,9 @@ class Installed(unittest.TestCase):
         cls.addClassCleanup(shutil.rmtree, cls.folder)
         cls.folder.chmod(0o755)
         subprocess.run(["meson", "install", "-C", BUILD, "--no-rebuild", "--destdir", cls.folder], check=True, capture_output=True, timeout=120)
-        cls.prefix = cls.folder / "usr/local"
+        options = json.loads(subprocess.run(["meson", "introspect", "--buildoptions", BUILD], check=True, capture_output=True, text=True).stdout)
+        cls.configured = next(one["value"] for one in options if one["name"] == "prefix")
+        cls.prefix = cls.folder / cls.configured.lstrip("/")
 
     def run_program(self, name: str, *arguments: str, **more: object) -> str:
         env = {key: value for key, value in os.environ.items() if not key.startswith("MUNIMENT_")}
@@ -43,13 +47,14 @@ class Running(Installed):
         found = {str(path.relative_to(self.prefix)) for path in self.prefix.rglob("*") if path.is_file()}
         for program, section in PAGES.items():
             self.assertLessEqual({f"bin/{program}", f"share/man/man{section}/{program}.{section}", f"share/bash-completion/completions/{program}",
-                                  f"share/zsh/site-functions/_{program}", f"share/fish/vendor_completions.d/{program}.fish"}, found)
+                                  f"share/fish/vendor_completions.d/{program}.fish"}, found)
+            self.assertTrue(any(path.startswith("share/zsh/") and path.endswith(f"/_{program}") for path in found), program)
         self.assertLessEqual({"lib/systemd/system/munimentd.service", "lib/systemd/system/munimentd.socket", "lib/sysusers.d/muniment.conf",
                               "share/man/man5/muniment.toml.5", "share/doc/muniment/examples/muniment.toml", "libexec/muniment/fetch-use-lite",
                               "share/doc/muniment/docs/runbook.md", "share/muniment/muniment_verify.py"}, found)
         self.assertTrue(os.access(self.prefix / "libexec/muniment/fetch-use-lite", os.X_OK))
         unit = (self.prefix / "lib/systemd/system/munimentd.service").read_text()
-        self.assertIn("ExecStart=/usr/local/bin/munimentd --config /etc/muniment/muniment.toml\n", unit)
+        self.assertIn(f"ExecStart={self.configured}/bin/munimentd --config /etc/muniment/muniment.toml\n", unit)
         self.assertNotRegex(unit, r"@\w+@")
 
     def test_the_example_configuration_is_good(self) -> None:
@@ -181,7 +186,7 @@ class Completion(Installed):
 
     def test_other_shells_read_theirs(self) -> None:
         """Where they are installed; that what is made for them stays as it was tried is the golden files' matter."""
-        for shell, path in (("bash", "share/bash-completion/completions/{}"), ("zsh", "share/zsh/site-functions/_{}"),
+        for shell, path in (("bash", "share/bash-completion/completions/{}"), ("zsh", f"share/zsh/{'vendor-completions' if self.configured == '/usr' else 'site-functions'}/_{{}}"),
                             ("fish", "share/fish/vendor_completions.d/{}.fish")):
             for program in PAGES:
                 if shutil.which(shell):
