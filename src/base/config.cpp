@@ -11,6 +11,7 @@
 #include "base/ids.hpp"
 #include "base/json.hpp"
 #include "base/limits.hpp"
+#include "base/reporter_listen.hpp"
 
 namespace muniment {
 namespace {
@@ -51,6 +52,12 @@ constexpr ConfigKey table[] = {
      "Searches that the search child works on at once; more of them wait their turn."},
     {"query_cache_bytes", &Config::query_cache_bytes, "67108864", "bytes", 0, any,
      "Memory for answers to queries that may be asked again."},
+    {"reporter_listen", &Config::reporter_listen, "", "", 0, 0,
+     "Where the private Postgres lets analysts in over TCP, as the role reporter: 127.0.0.1:5433; empty: nowhere."},
+    {"reporter_password_file", &Config::reporter_password_file, "", "", 0, 0,
+     "A file that holds that role's password, closed to others (chmod 600)."},
+    {"reporter_clients", &Config::reporter_clients, "", "", 0, 0,
+     "The networks that may come to a reporter_listen which other machines reach: 10.1.2.0/24, with commas."},
     {"redis", &Config::redis, "", "", 0, 0,
      "A Redis that keeps answers beyond a restart, HOST:PORT or the path of its socket; empty: they are kept in memory alone."},
     {"redis_password_file", &Config::redis_password_file, "", "", 0, 0,
@@ -253,6 +260,8 @@ class Loader {
     read_environment();
     read_flags();
     place_socket();
+    const auto listen = reporter_listen_of(loaded_.values);
+    if (!listen) loaded_.problems.push_back(listen.error());
     return std::move(loaded_);
   }
 

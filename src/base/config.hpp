@@ -35,6 +35,9 @@ struct Config {
   std::int64_t workers = 0;
   std::int64_t search_threads = 0;
   std::int64_t query_cache_bytes = 0;
+  std::string reporter_listen;             // of the private Postgres, for reporters; empty: its Unix socket alone
+  std::string reporter_password_file;
+  std::string reporter_clients;            // networks that it may be reached from
   std::string redis;                       // of the shared cache; empty: there is none
   std::string redis_password_file;
   std::int64_t redis_seconds = 0;

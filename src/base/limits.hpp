@@ -162,6 +162,16 @@ inline constexpr std::size_t vector_dimensions_max = 4'096;
 inline constexpr std::size_t vector_labels_per_chunk_max = 1'024;
 inline constexpr std::size_t vector_space_name_bytes_max = 512;
 
+// Analysts (docs/sql.md)
+inline constexpr std::int64_t report_seconds_default = 30;     // of a query
+inline constexpr std::int64_t report_seconds_max = 24 * 3600;
+inline constexpr int reporter_connections_max = 10;            // of the private Postgres' 50
+inline constexpr std::size_t reporter_password_bytes_max = 1'024;
+inline constexpr std::size_t reporter_clients_max = 32;
+inline constexpr std::size_t sql_query_bytes_max = 1 << 20;
+inline constexpr std::size_t sql_rows_measured = 1'000;        // for the widths of a table; it is printed as it comes after them
+inline constexpr std::size_t sql_cell_columns_max = 80;        // of a table
+
 // Pages of a reply
 inline constexpr std::size_t page_items_default = 100;
 inline constexpr std::size_t page_items_max = 1'000;

@@ -46,6 +46,7 @@ void add_corpus_commands(CLI::App& app, Session& session);    // corpus …, doc
 void add_context_command(CLI::App& app, Session& session);    // context
 void add_import_command(CLI::App& app, Session& session);     // import
 void add_export_command(CLI::App& app, Session& session);     // export
+void add_sql_command(CLI::App& app, Session& session);        // sql
 void add_audit_commands(CLI::App& app, Session& session);     // audit …
 void add_bundle_commands(CLI::App& audit, Session& session);  // audit export, import, report
 void add_archive_command(CLI::App& audit, Session& session);  // audit archive

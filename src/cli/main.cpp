@@ -77,6 +77,7 @@ int run(int argc, char** argv) {
   add_import_command(app, session);
   add_backup_commands(app, session);
   add_export_command(app, session);
+  add_sql_command(app, session);
   offer_command_tree(app);
   app.add_subcommand("help", "This text, or that of a command: help run show");
   try {

@@ -16,6 +16,7 @@
 #include "base/file.hpp"
 #include "base/limits.hpp"
 #include "base/log.hpp"
+#include "base/reporter_listen.hpp"
 #include "base/schema.hpp"
 #include "daemon/data_folder.hpp"
 #include "daemon/restored_log.hpp"
@@ -37,6 +38,7 @@
 #include "store/private_postgres.hpp"
 #include "store/reader.hpp"
 #include "store/report_follower.hpp"
+#include "store/reporter_login.hpp"
 #include "store/run_follower.hpp"
 
 namespace muniment::daemon {
@@ -116,11 +118,16 @@ struct Daemon::Parts {
 
 Status Daemon::Parts::open_database(const Config& config, bool continue_restored) {
   place.uri = config.database;
+  std::optional<std::string> password;
   ASSIGN_OR_RETURN(place.log_no, store::read_log_no(config.data));
   if (place.uri.empty()) {
     store::PrivatePostgresOptions options;
     options.data_dir = config.data;
     options.notice = notice;
+    ASSIGN_OR_RETURN(options.reporter, reporter_listen_of(config));
+    if (options.reporter) {
+      ASSIGN_OR_RETURN(password, store::read_reporter_password(config.reporter_password_file));
+    }
     ASSIGN_OR_RETURN(postgres, store::PrivatePostgres::start(std::move(options)));
     place.uri = postgres->uri();
   }
@@ -129,6 +136,7 @@ Status Daemon::Parts::open_database(const Config& config, bool continue_restored
   RETURN_IF_ERROR(store::check_settings(connection));
   RETURN_IF_ERROR(store::migrate(connection, store::embedded_migrations()));
   RETURN_IF_ERROR(store::check_roles(connection));
+  if (postgres) RETURN_IF_ERROR(store::make_reporter_login(place.uri, password));
   if (continue_restored) {
     ASSIGN_OR_RETURN(place.log_no, begin_new_log(config, place.uri, place.log_no));
   }

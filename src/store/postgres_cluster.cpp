@@ -2,7 +2,9 @@
 #include "store/postgres_cluster.hpp"
 
 #include <fcntl.h>
+#include <netdb.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -28,14 +30,15 @@ namespace {
 
 constexpr std::size_t socket_path_bytes_max = 107;
 constexpr int orphans_wait_s_max = 10;  // a killed postmaster's children notice and end
-constexpr std::string_view socket_name = "/.s.PGSQL.5432";
+constexpr std::string_view socket_name = "/.s.PGSQL.";
+constexpr std::size_t port_digits_max = 5;
+constexpr int port_without_tcp = 5432;  // of the Unix socket alone, whatever PGPORT says
 constexpr const char* programs_root = "/usr/lib/postgresql";
 
 // Nothing here weakens durability: fsync, synchronous_commit and full_page_writes stay as Postgres
 // has them, and the daemon refuses to start when they are off.
 constexpr std::string_view settings_text = R"(# Written by munimentd at each start: do not edit.
 # Your own settings go to postgresql.conf, below the line that includes this file.
-listen_addresses = ''
 unix_socket_permissions = 0700
 max_connections = 50
 shared_buffers = 128MB
@@ -157,7 +160,7 @@ bool fits_a_socket(const std::string& folder) {
   const bool plain = std::all_of(folder.begin(), folder.end(), [](unsigned char byte) {
     return byte > ' ' && byte != '"' && byte != ',' && byte != '\\' && byte != 0x7f;
   });
-  return plain && folder.size() + socket_name.size() <= socket_path_bytes_max;
+  return plain && folder.size() + socket_name.size() + port_digits_max <= socket_path_bytes_max;
 }
 
 // True if the process works in the cluster: Postgres makes it the current folder of all of its own.
@@ -236,19 +239,83 @@ Status make_cluster(const std::string& cluster, const std::string& programs,
   return make_durable(fs::path(cluster).parent_path().string());
 }
 
-Status write_settings(const std::string& cluster, const std::string& programs,
-                      const std::optional<Identity>& user) {
-  const std::string file = cluster + "/muniment.conf";
-  std::string text(settings_text);
-  // Debian builds Postgres with lz4; with others one cannot know, and a server that does not know
-  // the word does not start.
-  if (programs.starts_with(programs_root)) text += "default_toast_compression = lz4\n";
-  if (read_text(file) == text) return success();
+namespace {
+
+std::string quoted_setting(std::string_view text) {
+  std::string quoted = "'";
+  for (const char c : text) {
+    if (c == '\'' || c == '\\') quoted += c;
+    quoted += c;
+  }
+  return quoted + "'";
+}
+
+// Who may come in: over the socket, whose folder is closed, anybody; over TCP that one role with its password.
+std::string access_rules(const ReporterListen& reporter) {
+  std::string text = "# Written by munimentd at each start: do not edit. Whoever is not named here is refused.\n"
+                     "local  all       all       trust\n";
+  for (const std::string& network : reporter.clients) text += "host   muniment  reporter  " + network + "  scram-sha-256\n";
+  return text;
+}
+
+// Says whether it was written: one that says this already is left alone.
+Result<bool> replace_file(const std::string& file, const std::string& text, const std::optional<Identity>& user) {
+  if (read_text(file) == text) return false;
   RETURN_IF_ERROR(write_text(file + ".new", text, user, O_TRUNC));
   if (rename((file + ".new").c_str(), file.c_str()) != 0) {
     return Error(Errc::system_error, "writing " + file + ": " + errno_text(errno));
   }
-  return make_durable(cluster);
+  RETURN_IF_ERROR(make_durable(fs::path(file).parent_path().string()));
+  return true;
+}
+
+}  // namespace
+
+int port_of(const std::optional<ReporterListen>& reporter) { return reporter ? reporter->port : port_without_tcp; }
+
+Status can_listen(const ReporterListen& reporter) {
+  const std::string setting = "reporter_listen = \"" + reporter.text() + "\": ";
+  const std::string runbook = " See docs/runbook.md (reporter).";
+  addrinfo hints{};
+  hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  if (const int failed = getaddrinfo(reporter.address.c_str(), std::to_string(reporter.port).c_str(), &hints, &found); failed != 0) {
+    return Error(Errc::invalid_argument, setting + gai_strerror(failed));
+  }
+  const Fd probe(socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const int on = 1;
+  setsockopt(probe.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);  // as Postgres does: connections of before do not count
+  const int bound = bind(probe.get(), found->ai_addr, found->ai_addrlen);
+  const int why = errno;
+  freeaddrinfo(found);
+  if (bound == 0) return success();
+  if (why == EADDRINUSE) {
+    return Error(Errc::conflict, setting + "another program has this port (ss -ltnp 'sport = :" + std::to_string(reporter.port) +
+                                     "' shows which). Give another port, or end that program." + runbook);
+  }
+  if (why == EADDRNOTAVAIL) {
+    return Error(Errc::invalid_argument, setting + "this machine has no such address (ip address shows those that it has)." + runbook);
+  }
+  if (why == EACCES) return Error(Errc::denied, setting + "a port below 1024 is root's. Give a higher one." + runbook);
+  return Error(Errc::system_error, setting + errno_text(why) + runbook);
+}
+
+Result<bool> write_settings(const std::string& cluster, const std::string& programs,
+                            const std::optional<Identity>& user, const std::optional<ReporterListen>& reporter) {
+  const std::string rules = cluster + "/reporter_hba.conf";
+  std::string text(settings_text);
+  text += "listen_addresses = " + quoted_setting(reporter ? reporter->address : "") + "\n";
+  bool changed = false;
+  if (reporter) {
+    text += "port = " + std::to_string(reporter->port) + "\nhba_file = " + quoted_setting(rules) + "\n";
+    ASSIGN_OR_RETURN(changed, replace_file(rules, access_rules(*reporter), user));
+  }
+  // Debian builds Postgres with lz4; with others one cannot know, and a server that does not know
+  // the word does not start.
+  if (programs.starts_with(programs_root)) text += "default_toast_compression = lz4\n";
+  ASSIGN_OR_RETURN(const bool settings_changed, replace_file(cluster + "/muniment.conf", text, user));
+  return changed || settings_changed;
 }
 
 Result<std::string> socket_folder(const std::string& cluster, const std::optional<Identity>& user) {
@@ -283,14 +350,14 @@ std::optional<RunningServer> running_server(const std::string& cluster) {
   return server;
 }
 
-void remove_stale_locks(const std::string& cluster, const std::string& socket_folder) {
+void remove_stale_locks(const std::string& cluster, const std::string& socket_folder, int port) {
   for (int i = 0; anybody_works_in(cluster); ++i) {
     if (i == orphans_wait_s_max * 10) return;
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
   std::error_code error;
   fs::remove(cluster + "/postmaster.pid", error);
-  fs::remove(socket_folder + std::string(socket_name) + ".lock", error);
+  fs::remove(socket_folder + std::string(socket_name) + std::to_string(port) + ".lock", error);
 }
 
 std::string server_log(const std::string& cluster) { return cluster + "/server.log"; }

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "base/reporter_listen.hpp"
 #include "base/result.hpp"
 #include "store/child_process.hpp"
 
@@ -27,9 +28,17 @@ Status make_cluster(const std::string& cluster, const std::string& programs,
                     const std::optional<Identity>& user);
 
 // Writes muniment.conf, which postgresql.conf includes: what Muniment sets, and may set anew with a
-// later version. What stands after the include is the operator's.
-Status write_settings(const std::string& cluster, const std::string& programs,
-                      const std::optional<Identity>& user);
+// later version. What stands after the include is the operator's. With `reporter` the server listens
+// there too, and reporter_hba.conf lets the role reporter in and nobody else. Says whether anything
+// changed: a server that runs already has not read it.
+Result<bool> write_settings(const std::string& cluster, const std::string& programs,
+                            const std::optional<Identity>& user, const std::optional<ReporterListen>& reporter);
+
+// A server has one port, also in the name of its Unix socket.
+int port_of(const std::optional<ReporterListen>& reporter);
+
+// Whether the server could listen there now. Errors: conflict, invalid_argument, denied; each says what to do.
+Status can_listen(const ReporterListen& reporter);
 
 // The folder for the server's socket: the cluster's own, or a short one under the runtime folder
 // when the path would pass the 107 bytes that a Unix socket may have. Made if missing.
@@ -46,7 +55,7 @@ std::optional<RunningServer> running_server(const std::string& cluster);
 // Removes the locks (postmaster.pid and the socket's) of a server that is gone: their number may be
 // another program's by now, and Postgres alone would refuse to start because of it. Waits for the
 // children of a killed server to end; does nothing while any process still works in the cluster.
-void remove_stale_locks(const std::string& cluster, const std::string& socket_folder);
+void remove_stale_locks(const std::string& cluster, const std::string& socket_folder, int port);
 
 // The server's log, and its last lines for an error message.
 std::string server_log(const std::string& cluster);

@@ -54,17 +54,15 @@ bool wait_readable(int fd, std::chrono::milliseconds limit) {
 }  // namespace
 
 Result<PostgresProcess> PostgresProcess::launch(const PostgresPlace& place) {
-  remove_stale_locks(place.cluster, place.socket_folder);
+  remove_stale_locks(place.cluster, place.socket_folder, place.port);
   const Fd log = open_server_log(place);
   if (!log.open()) {
     return Error(Errc::system_error,
                  "opening " + server_log(place.cluster) + ": " + errno_text(errno));
   }
-  ASSIGN_OR_RETURN(const pid_t pid,
-                   spawn({.argv = {place.programs + "/postgres", "-D", place.cluster, "-c",
-                                   "unix_socket_directories=" + place.socket_folder},
-                          .run_as = place.user,
-                          .output = log.get()}));
+  std::vector<std::string> argv = {place.programs + "/postgres", "-D", place.cluster, "-c", "unix_socket_directories=" + place.socket_folder};
+  if (place.without_tcp) argv.insert(argv.end(), {"-c", "listen_addresses="});
+  ASSIGN_OR_RETURN(const pid_t pid, spawn({.argv = std::move(argv), .run_as = place.user, .output = log.get()}));
   PostgresProcess process;
   process.pid_ = pid;
   process.child_ = true;

@@ -16,6 +16,8 @@ struct PostgresPlace {
   std::string programs;                   // the folder of `postgres`
   std::string socket_folder;
   std::optional<Identity> user;
+  int port = 0;
+  bool without_tcp = false;               // whatever the settings say
 };
 
 class PostgresProcess {

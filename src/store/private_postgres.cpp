@@ -33,9 +33,9 @@ constexpr std::chrono::milliseconds backoff_max{5'000};
 constexpr std::chrono::milliseconds upgrade_settle{3'000};
 constexpr std::chrono::seconds shutdown_patience{60};
 
-std::string uri_of(std::string_view socket_folder, std::string_view database) {
-  return "postgresql://muniment@/" + std::string(database) + "?host=" + percent_encode(socket_folder) +
-         "&port=5432";  // whatever PGPORT says where the URI is used
+std::string uri_of(const PostgresPlace& place, std::string_view database) {
+  return "postgresql://muniment@/" + std::string(database) + "?host=" + percent_encode(place.socket_folder) +
+         "&port=" + std::to_string(place.port);
 }
 
 }  // namespace
@@ -51,7 +51,7 @@ class PrivatePostgres::Impl {
   Status start();
   void stop();
 
-  std::string uri() const { return uri_of(place_.socket_folder, "muniment"); }
+  std::string uri() const { return uri_of(place_, "muniment"); }
   std::string log_file() const { return server_log(place_.cluster); }
   int pid() const { return pid_.load(); }
   bool alive() const { return alive_.load(); }
@@ -59,6 +59,7 @@ class PrivatePostgres::Impl {
  private:
   Status prepare();
   Status bring_up();
+  Status first_launch();
   Status launch();
   void supervise();
   enum class Wake { stop, ended, program_changed };
@@ -74,6 +75,7 @@ class PrivatePostgres::Impl {
   const Fd stop_event_;
   const Fd programs_watch_;
   PostgresPlace place_;
+  bool settings_changed_ = false;         // since the server was started, if it runs already
   std::optional<PostgresProcess> process_;  // the supervising thread's while it runs
   std::atomic<int> pid_{0};
   std::atomic<bool> alive_{false};
@@ -84,7 +86,7 @@ class PrivatePostgres::Impl {
 Status PrivatePostgres::Impl::start() {
   RETURN_IF_ERROR(prepare());
   RETURN_IF_ERROR(bring_up());
-  RETURN_IF_ERROR(make_database(uri_of(place_.socket_folder, "postgres"), "muniment"));
+  RETURN_IF_ERROR(make_database(uri_of(place_, "postgres"), "muniment"));
   inotify_add_watch(programs_watch_.get(), place_.programs.c_str(), IN_MOVED_TO | IN_CLOSE_WRITE);
   supervisor_ = named_thread("supervisor", [this] { supervise(); });
   return success();
@@ -114,7 +116,8 @@ Status PrivatePostgres::Impl::prepare() {
   } else if (place_.user) {
     RETURN_IF_ERROR(take_from_root(place_.cluster, *place_.user));
   }
-  RETURN_IF_ERROR(write_settings(place_.cluster, place_.programs, place_.user));
+  ASSIGN_OR_RETURN(settings_changed_, write_settings(place_.cluster, place_.programs, place_.user, options_.reporter));
+  place_.port = port_of(options_.reporter);
   ASSIGN_OR_RETURN(place_.socket_folder, socket_folder(place_.cluster, place_.user));
   return success();
 }
@@ -123,20 +126,26 @@ Status PrivatePostgres::Impl::prepare() {
 Status PrivatePostgres::Impl::bring_up() {
   const auto running = running_server(place_.cluster);
   process_ = running ? PostgresProcess::adopt(running->pid) : std::nullopt;
-  if (!process_) return launch();
-  if (process_->program_was_replaced(place_.programs)) {
-    note("Postgres was upgraded while it ran; restarting it");
+  if (!process_) return first_launch();
+  if (process_->program_was_replaced(place_.programs) || settings_changed_) {
+    note(settings_changed_ ? "the settings of Postgres changed while it ran; restarting it" : "Postgres was upgraded while it ran; restarting it");
     process_->end(shutdown_patience);
-    return launch();
+    return first_launch();
   }
   if (!running->socket_folder.empty()) place_.socket_folder = running->socket_folder;
   const auto readiness =
       process_->wait_until_ready(place_.cluster, stop_event_.get(), options_.start_limit);
-  if (readiness != PostgresProcess::Readiness::ready) return launch();
+  if (readiness != PostgresProcess::Readiness::ready) return first_launch();
   note("adopted the Postgres that a former daemon left (pid " + std::to_string(process_->pid()) + ")");
   pid_ = process_->pid();
   alive_ = true;
   return success();
+}
+
+// A start that was asked for fails where reporters could not be let in: somebody is there to read why.
+Status PrivatePostgres::Impl::first_launch() {
+  if (options_.reporter) RETURN_IF_ERROR(can_listen(*options_.reporter));
+  return launch();
 }
 
 Status PrivatePostgres::Impl::launch() {
@@ -200,6 +209,10 @@ void PrivatePostgres::Impl::restart() {
   std::string last_failure;
   for (auto backoff = backoff_first;; backoff = std::min(backoff * 2, backoff_max)) {
     if (stop_within(backoff)) return;
+    // The log must go on, also while another program has the reporters' port.
+    const Status listening = options_.reporter ? can_listen(*options_.reporter) : success();
+    if (!listening) note("Postgres starts without its TCP port: " + listening.error().message);
+    place_.without_tcp = !listening;
     const Status launched = launch();
     if (launched) {
       note("Postgres runs again (pid " + std::to_string(pid()) + ")");

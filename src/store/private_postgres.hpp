@@ -8,8 +8,10 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
+#include "base/reporter_listen.hpp"
 #include "base/result.hpp"
 
 namespace muniment::store {
@@ -21,13 +23,15 @@ struct PrivatePostgresOptions {
   // What an operator should read: "Postgres ended (signal 9); starting it again". Called from `start`
   // and from the supervising thread.
   std::function<void(const std::string&)> notice;
+  // Where it listens for reporters, beside its Unix socket.
+  std::optional<ReporterListen> reporter{};
 };
 
 class PrivatePostgres {
  public:
   // Makes the cluster if there is none, starts or adopts the server, waits until it takes
   // connections, and makes the database `muniment` if it is missing. Errors: conflict for a cluster
-  // of another major version; denied when a folder's owner stands in the way; system_error with the
+  // of another major version, and for a port that another program has; denied when a folder's owner stands in the way; system_error with the
   // end of the server's log.
   static Result<std::unique_ptr<PrivatePostgres>> start(PrivatePostgresOptions options);
   ~PrivatePostgres();  // stops as by `stop`
