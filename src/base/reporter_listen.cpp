@@ -68,14 +68,15 @@ Result<std::string> network_of(const std::string& text) {
 
 Result<std::vector<std::string>> networks_of(std::string_view list) {
   std::vector<std::string> networks;
-  while (!list.empty()) {
+  for (bool more = !list.empty(); more;) {
     const std::size_t comma = list.find(',');
     std::string_view item = list.substr(0, comma);
     while (item.starts_with(' ')) item.remove_prefix(1);
     while (item.ends_with(' ')) item.remove_suffix(1);
     ASSIGN_OR_RETURN(std::string network, network_of(std::string(item)));
     networks.push_back(std::move(network));
-    list.remove_prefix(comma == std::string_view::npos ? list.size() : comma + 1);
+    more = comma != std::string_view::npos;
+    if (more) list.remove_prefix(comma + 1);
   }
   if (networks.size() <= limits::reporter_clients_max) return networks;
   return Error(Errc::invalid_argument, fmt::format("reporter_clients names {} networks, limit {}", networks.size(), limits::reporter_clients_max));

@@ -59,7 +59,7 @@ void SqlRows::begin(const std::vector<SqlColumn>& columns) {
     if (!line_.empty()) line_ += ',';
     append_csv_cell(line_, column.name);
   }
-  out_.print(line_ + "\r\n");
+  print_csv_line();
 }
 
 void SqlRows::add(const std::vector<SqlColumn>& columns, const SqlRow& row) {
@@ -74,7 +74,7 @@ void SqlRows::add(const std::vector<SqlColumn>& columns, const SqlRow& row) {
     }
     // A line that is empty is no row to those who read it.
     if (line_.empty() && row.size() == 1) line_ = "\"\"";
-    out_.print(line_ + "\r\n");
+    print_csv_line();
     return;
   }
   line_ = "{";
@@ -85,6 +85,11 @@ void SqlRows::add(const std::vector<SqlColumn>& columns, const SqlRow& row) {
     else line_ += "null";
   }
   out_.json_line(line_ + "}");
+}
+
+void SqlRows::print_csv_line() const {
+  if (out_.terminal()) out_.line(out_.safe(line_));
+  else out_.print(line_ + "\r\n");
 }
 
 // The widths are those of the first rows; a later cell that is wider moves its neighbours.

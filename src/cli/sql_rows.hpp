@@ -26,6 +26,7 @@ class SqlRows {
   void begin(const std::vector<SqlColumn>& columns);
   void add_cells(const std::vector<SqlColumn>& columns, const SqlRow& row);
   void print_measured();
+  void print_csv_line() const;
   void print_cells(const std::vector<std::string>& cells, Tone tone) const;
 
   const Output& out_;

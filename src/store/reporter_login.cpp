@@ -33,6 +33,7 @@ BEGIN
     ALTER ROLE reporter SET client_connection_check_interval = '2s';
     ALTER ROLE reporter SET temp_file_limit = '4GB';
     ALTER ROLE reporter SET search_path = report, public;
+    ALTER ROLE reporter SET max_parallel_workers_per_gather = 1;  -- agents append beside it
   END IF;
   EXECUTE format('GRANT %I TO reporter', public.muniment_role('reporter'));
   -- What everybody may do in a new database, and what writes: temporary tables, large objects. Locks that the daemon waits for.

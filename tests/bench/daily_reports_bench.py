@@ -163,7 +163,7 @@ def append_beside(made: Any, seconds: int, repeat: int) -> Iterator[Row]:
         stop.set()
         worker.join()
         time.sleep(3)   # the server notices within 2 s that its reader has gone
-    print(f"alone {alone}, beside a report {beside}", file=sys.stderr)
+    print(f"alone {alone}, beside a report {beside}; {sum(done)} of {len(done)} reports came to their end", file=sys.stderr)
     mine, other = statistics.median(beside), statistics.median(alone)
     yield Row("append, 8 connections, p99 beside a report over all events", f"{mine:.2f} ms", f"{other:.2f} ms alone", mine / other, 2.0, at_most=True)
 

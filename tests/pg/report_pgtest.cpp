@@ -291,6 +291,12 @@ TEST_F(Report, EveryViewAnswersAndShowsOnlyTheRunsThatAreShown) {
     EXPECT_EQ(shown("r2"), "r2") << view;
     EXPECT_EQ(shown("r3"), "") << view;
   }
+  // What concerns the whole log, such as queries outside of runs, is shown to those who see all runs.
+  run_sql(uri, "INSERT INTO report_place SELECT log_no, 'retrieval.answered', seq, 0 FROM event WHERE type = 'retrieval.answered' AND run_no = 1 "
+               "ON CONFLICT (log_no, type, seq) DO UPDATE SET run_no = 0");
+  const std::string queries = "SELECT count(*) || ' ' || count(run_id) FROM report.retrieval_report";
+  EXPECT_EQ(ask(queries), "2 1");
+  EXPECT_EQ(ask("SET muniment.runs = 'r2'; " + queries), "1 1");
   EXPECT_EQ(seen, (std::set<std::string>{"approval_report", "artifact_report", "audit_report", "claim_report", "command_report", "error_report", "event_log",
                                          "feedback_report", "file_report", "model_call", "retrieval_report", "run_report", "run_tree", "step_report",
                                          "storage_report", "tool_call"}));

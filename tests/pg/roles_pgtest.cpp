@@ -149,7 +149,7 @@ TEST_F(Roles, TheReporterReadsArtifactsAndTheReportViewsAlone) {
     refused("reporter", {"INSERT INTO " + table + " SELECT * FROM " + table, "DELETE FROM " + table});
   }
   refused_to_all("reporter");
-  refused("reporter", {"SELECT make_event_partition(1::smallint, 1)", "CREATE TABLE report.own (a int)"});
+  refused("reporter", {"SELECT make_event_partition(1::smallint, 1)", "CREATE TABLE report.own (a int)", "SELECT * FROM report_tool_seen"});
 }
 
 std::string runs_seen(const std::string& uri, const std::string& setting, const std::string& from) {

@@ -9,6 +9,7 @@
 #include <map>
 
 #include "base/limits.hpp"
+#include "base/reporter_listen.hpp"
 
 namespace muniment {
 namespace {
@@ -73,6 +74,42 @@ TEST_F(ConfigTest, TheFlagGoesOverTheEnvironmentOverTheFileOverTheDefault) {
   inputs_.flags.emplace_back("workers", "9");
   EXPECT_EQ(load_config(inputs_).values.workers, 9);
   EXPECT_EQ(origin(load_config(inputs_), "workers"), "--workers");
+}
+
+TEST_F(ConfigTest, ReportersComeInWhereItIsMeant) {
+  const auto listen = [&](const std::string& where, const std::string& clients = "", const std::string& password = "/p", const std::string& database = "") {
+    Config config;
+    config.reporter_listen = where;
+    config.reporter_clients = clients;
+    config.reporter_password_file = password;
+    config.database = database;
+    const auto found = reporter_listen_of(config);
+    if (!found) return found.error().message;
+    if (!*found) return std::string("nowhere");
+    std::string text = (*found)->text();
+    for (const std::string& client : (*found)->clients) text += " " + client;
+    return text;
+  };
+  EXPECT_EQ(listen(""), "nowhere");
+  EXPECT_EQ(listen("127.0.0.1:5433"), "127.0.0.1:5433 127.0.0.0/8");
+  EXPECT_EQ(listen("localhost:1"), "127.0.0.1:1 127.0.0.0/8");
+  EXPECT_EQ(listen("[::1]:65535"), "[::1]:65535 ::1/128");
+  EXPECT_EQ(listen("0.0.0.0:5433", "10.1.2.0/24, 192.0.2.1,fd00::/8"), "0.0.0.0:5433 10.1.2.0/24 192.0.2.1/32 fd00::/8");
+  for (const char* bad : {"127.0.0.1", "127.0.0.1:", ":5433", "127.0.0.1:0", "127.0.0.1:65536", "127.0.0.1:5433x", "::1:5433", "[127.0.0.1]:5433",
+                          "db.example:5433", "127.0.0.256:5433", "[]:5433", "[::1:5433"}) {
+    EXPECT_NE(listen(bad).find("give the number of an address and a port"), std::string::npos) << bad;
+  }
+  for (const char* bad : {"10.1.2.0/33", "fd00::/129", "10.1.2/24", "all", "10.1.2.0/24,", " ", "10.0.0.0/-1", "10.0.0.0/8 trust"}) {
+    EXPECT_NE(listen("127.0.0.1:1", bad).find("is no network"), std::string::npos) << bad << ": " << listen("127.0.0.1:1", bad);
+  }
+  EXPECT_NE(listen("192.0.2.1:5433").find("other machines reach this address"), std::string::npos);
+  EXPECT_NE(listen("[::]:5433").find("other machines reach this address"), std::string::npos);
+  EXPECT_NE(listen("127.0.0.1:5433", "", "").find("needs a password"), std::string::npos);
+  EXPECT_NE(listen("127.0.0.1:5433", "", "/p", "postgresql://db/log").find("is for the private Postgres"), std::string::npos);
+  std::string many = "10.0.0.0/8";
+  for (std::size_t i = 1; i < limits::reporter_clients_max; ++i) many += ",10.0.0.0/8";
+  EXPECT_EQ(listen("127.0.0.1:1", many).find("names"), std::string::npos);
+  EXPECT_NE(listen("127.0.0.1:1", many + ",10.0.0.0/8").find("names 33 networks, limit 32"), std::string::npos);
 }
 
 TEST_F(ConfigTest, ACommandIsAListOfTextsWhereverItComesFrom) {

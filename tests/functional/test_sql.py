@@ -1,0 +1,439 @@
+"""What an analyst can ask, and what not: muniment sql, the private Postgres over TCP, and every query of docs/sql.md."""
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pathlib
+import pty
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+import unittest
+from typing import Any, Iterator
+
+from support import BUILD, ROOT, Daemon, DaemonCase, main, muniment, wait_until
+
+IMPORTS = ROOT / "tests" / "golden" / "imports"
+GOLDEN = ROOT / "tests" / "golden" / "sql"
+DOCUMENT = ROOT / "docs" / "sql.md"
+PASSWORD = "an example's password"
+
+
+def run_sql(daemon: Daemon, *words: Any, code: int = 0, **options: Any) -> subprocess.CompletedProcess[str]:
+    options = {"stdin": subprocess.DEVNULL} | options if "input" not in options else options
+    done = subprocess.run([BUILD / "muniment", "--data", daemon.data, "sql", *map(str, words)], capture_output=True, text=True, timeout=120, **options)
+    assert done.returncode == code, (done.returncode, done.stdout[-500:], done.stderr)
+    return done
+
+
+def import_examples(daemon: Daemon) -> None:
+    for name, file in (("openhands", "openhands.json"), ("tau-bench", "tau-bench.json"), ("claude-code", "claude-code.jsonl")):
+        subprocess.run([BUILD / "muniment", "--data", daemon.data, "import", "--format", name, IMPORTS / file], check=True, capture_output=True)
+
+
+class SqlCase(DaemonCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.followed()
+
+    def rows(self, query: str, *words: Any) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in run_sql(self.daemon, "--json", *words, "-c", query).stdout.splitlines()]
+
+    def refusal(self, *words: Any, code: int = 1, **options: Any) -> str:
+        return run_sql(self.daemon, *words, code=code, **options).stderr
+
+
+class Forms(SqlCase):
+    # Every kind of value: what must be quoted, what JSON has no number for, what a terminal must not see.
+    EVERYTHING = ("SELECT * FROM (VALUES (1, 2.50, 'plain', true, '{\"a\": [1, null]}'::jsonb, timestamptz '2026-01-02 03:04:05.678901Z'), "
+                  "(-9223372036854775808, 'NaN', E'a \"quote\", a comma\\nand a line', false, 'null', 'infinity'), "
+                  "(NULL, 1e30, '', NULL, NULL, NULL), (4, 0.1, E'\\x1b[31mred\\u202e', true, '\"\\u001b\"', NULL)) "
+                  "AS every(number, decimal, text, truth, document, at)")
+
+    def golden(self, name: str, text: str) -> None:
+        path = GOLDEN / name
+        if os.environ.get("MUNIMENT_ACCEPT") == "1":
+            path.write_bytes(text.encode())
+        self.assertEqual(text.encode(), path.read_bytes(), name)
+
+    def output(self, *words: str) -> str:
+        done = subprocess.run([BUILD / "muniment", "--data", self.daemon.data, "sql", *words, "-c", self.EVERYTHING], capture_output=True, check=True)
+        return done.stdout.decode()   # CRLF stays
+
+    def test_a_table(self) -> None:
+        self.golden("table.txt", self.output())
+
+    def test_csv(self) -> None:
+        self.golden("rows.csv", self.output("--csv"))
+
+    def test_json_lines(self) -> None:
+        text = self.output("--json")
+        self.golden("rows.jsonl", text)
+        self.assertEqual([json.loads(line)["number"] for line in text.splitlines()], [1, -(2 ** 63), None, 4])
+
+    def test_names_that_are_equal_stay_apart(self) -> None:
+        self.assertEqual(self.rows("SELECT 1 AS a, 2 AS a"), [{"a": 1, "a_2": 2}])
+
+    def test_without_rows_there_is_still_a_heading(self) -> None:
+        query = "SELECT run_id FROM report.run_report WHERE false"
+        self.assertEqual(run_sql(self.daemon, "-c", query).stdout, "run_id\n")
+        self.assertEqual(run_sql(self.daemon, "--csv", "-c", query).stdout, "run_id\n")
+        self.assertEqual(self.rows(query), [])
+
+    def test_a_query_comes_from_a_file_or_standard_input(self) -> None:
+        with tempfile.NamedTemporaryFile("w", suffix=".sql") as file:
+            file.write("-- a comment\nSELECT 7 AS n;\n")
+            file.flush()
+            for words, options in ((["-f", file.name], {}), (["-f", "-"], {"input": "SELECT 7 AS n"}), ([], {"input": "SELECT 7 AS n;"})):
+                self.assertEqual(run_sql(self.daemon, "--csv", *words, **options).stdout, "n\n7\n", words)
+
+    def test_more_rows_than_are_measured(self) -> None:
+        lines = run_sql(self.daemon, "-c", "SELECT n, repeat('x', CASE n WHEN 2000 THEN 90 ELSE 3 END) AS x FROM generate_series(1, 2000) n").stdout.splitlines()
+        self.assertEqual(len(lines), 2001)
+        self.assertEqual((lines[0], lines[1], lines[1000], lines[1001]), ("   n  x", "   1  xxx", "1000  xxx", "1001  xxx"))
+        self.assertEqual(lines[2000], "2000  " + "x" * 79 + "…")
+
+    def test_a_large_result_takes_no_memory(self) -> None:
+        def peak(rows: int) -> int:
+            with subprocess.Popen([BUILD / "muniment", "--data", self.daemon.data, "sql", "--csv", "-c",
+                                   f"SELECT n, repeat('x', 200) FROM generate_series(1, {rows}) n"], stdout=subprocess.PIPE) as process:
+                assert process.stdout
+                size = sum(len(chunk) for chunk in iter(lambda: process.stdout.read(1 << 20), b""))   # type: ignore[union-attr]
+                self.assertGreater(size, rows * 200)
+                _, status, usage = os.wait4(process.pid, 0)
+                process.returncode = os.waitstatus_to_exitcode(status)
+                self.assertEqual(process.returncode, 0)
+                return usage.ru_maxrss
+        self.assertLess(peak(200_000), peak(1_000) + 8 * 1024)   # 40 MB passed through
+
+
+class Limits(SqlCase):
+    def test_a_query_that_runs_too_long_is_cancelled_and_says_so(self) -> None:
+        start = time.monotonic()
+        said = self.refusal("--timeout", "1s", "-c", "SELECT pg_sleep(3600)", code=4)
+        self.assertLess(time.monotonic() - start, 20)
+        self.assertEqual(said, "muniment: deadline_exceeded: the query ran for longer than its limit of 1 s and was cancelled "
+                               "(canceling statement due to statement timeout). Give it more time: --timeout 10min\n")
+
+    def test_the_time_that_it_may_run(self) -> None:
+        for words, seconds in (([], "30s"), (["--timeout", "90"], "90s"), (["--timeout", "10min"], "10min"), (["--timeout", "24h"], "1d")):
+            self.assertEqual(self.rows("SHOW statement_timeout", *words), [{"statement_timeout": seconds}])
+        for text in ("0", "25h", "86401", "1d", "-5s", "5 s", "99999999999999999999", "min"):
+            self.assertIn(f"--timeout {text}: give a time from 1s to 24 h", self.refusal(f"--timeout={text}", "-c", "SELECT 1"))
+
+    def test_a_reader_that_goes_takes_its_query_along(self) -> None:
+        with subprocess.Popen([BUILD / "muniment", "--data", self.daemon.data, "sql", "-c", "SELECT pg_sleep(29)"], stdin=subprocess.DEVNULL,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+            active = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%pg_sleep(29)%' AND pid <> pg_backend_pid()"
+            wait_until(lambda: self.daemon.sql(active) == [["1"]], "the query runs")
+            process.kill()
+        wait_until(lambda: self.daemon.sql(active) == [["0"]], "the query has gone")
+
+    def test_nothing_but_the_views_and_artifacts_is_read_and_nothing_changed(self) -> None:
+        reads = "A reporter reads the views of schema report and the table artifact, and changes nothing"
+        for query in ("SELECT * FROM event", "SELECT * FROM run", "SELECT * FROM report_run", "INSERT INTO artifact SELECT * FROM artifact",
+                      "DELETE FROM artifact", "CREATE TABLE report.t (a int)", "CREATE TEMP TABLE t (a int)", "SELECT lo_create(0)", "SET ROLE muniment",
+                      "SELECT set_config('role', 'muniment_owner', false)", "COPY artifact TO PROGRAM 'cat'", "SELECT pg_read_file('postgresql.conf')"):
+            with self.subTest(query=query):
+                said = self.refusal("-c", query)
+                self.assertIn("muniment: denied: ", said)
+                self.assertIn(reads, said)
+        self.assertEqual(self.rows("SELECT count(*) AS n FROM artifact"), [{"n": 0}])
+
+    def test_mistakes_are_shown_where_they_are(self) -> None:
+        for query, said in (("SELECT 1,\n  nosuch FROM run_report", "line 2, column 3: column \"nosuch\" does not exist"),
+                            ("SELECT 'ü', nosuch", "line 1, column 13: column \"nosuch\" does not exist"), ("SELEC 1", "line 1, column 1: syntax error"),
+                            ("SELECT 1; SELECT 2", "one statement at a time. For several: psql \"$(muniment sql --uri)\" -f FILE"),
+                            ("COPY artifact TO STDOUT", "COPY is psql's; give the SELECT alone, and --csv"), (" ;\n", "there is no query"),
+                            ("SELECT 1/0", "division by zero")):
+            with self.subTest(query=query):
+                self.assertIn("muniment: invalid_argument: " + said, self.refusal("-c", query))
+        self.assertIn("--csv or --json, not both", run_sql(self.daemon, "--csv", "--json", "-c", "SELECT 1", code=1).stdout)
+        self.assertIn("-c or -f, not both", self.refusal("-c", "SELECT 1", "-f", "x"))
+        self.assertIn("not_found", self.refusal("-f", "/nonexistent"))
+
+    def test_a_query_has_a_size(self) -> None:
+        fits = "SELECT 1 AS n --" + "x" * ((1 << 20) - 16)
+        self.assertEqual(run_sql(self.daemon, "--csv", input=fits).stdout, "n\n1\n")
+        self.assertIn("too_large: a query has at most 1.0 MiB", self.refusal(input=fits + "x"))
+
+    def test_rows_that_came_before_an_error_are_not_taken_for_all(self) -> None:
+        done = run_sql(self.daemon, "--csv", "-c", "SELECT 1 / (50000 - n) AS x FROM generate_series(1, 60000) n", code=1)
+        self.assertGreater(len(done.stdout.splitlines()), 1_000)
+        self.assertRegex(done.stderr, r"division by zero\. The [\d,]+ rows above are not all")
+
+    def test_a_sort_that_would_fill_the_disk_is_refused(self) -> None:
+        self.assertEqual(self.rows("SHOW temp_file_limit"), [{"temp_file_limit": "4GB"}])
+        self.daemon.sql("ALTER ROLE reporter SET temp_file_limit = '1MB'")
+        self.addCleanup(self.daemon.sql, "ALTER ROLE reporter SET temp_file_limit = '4GB'")
+        said = self.refusal("-c", "SELECT n FROM generate_series(1, 2000000) n ORDER BY md5(n::text) LIMIT 1 OFFSET 1000000")
+        self.assertIn("over_budget: temporary file size exceeds temp_file_limit", said)
+
+
+class OtherPrograms(SqlCase):
+    def uri(self) -> str:
+        return run_sql(self.daemon, "--uri", "--timeout", "7s").stdout.strip()
+
+    def test_the_uri_serves_another_program(self) -> None:
+        rows = self.daemon.sql_at(self.uri(), "SELECT session_user, current_setting('statement_timeout'), current_setting('search_path'), count(*) > 0 FROM run_report")
+        self.assertEqual(rows, [["reporter", "7s", "report,public", "t"]])
+
+    def test_on_a_terminal_it_is_psql(self) -> None:
+        pid, terminal = pty.fork()
+        if pid == 0:
+            os.environ["PAGER"] = "cat"
+            os.execv(str(BUILD / "muniment"), ["muniment", "--data", str(self.daemon.data), "sql"])
+        os.write(terminal, b"SELECT 'I am ' || session_user AS who;\n\\q\n")
+        text = b""
+        with contextlib.suppress(OSError):
+            while chunk := os.read(terminal, 4096):
+                text += chunk
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0, text)
+        self.assertIn(b"I am reporter", text)
+
+    def test_without_psql_it_says_what_to_install(self) -> None:
+        pid, terminal = pty.fork()
+        if pid == 0:
+            os.environ["PATH"] = "/nonexistent"
+            os.execv(str(BUILD / "muniment"), ["muniment", "--data", str(self.daemon.data), "sql"])
+        text = b""
+        with contextlib.suppress(OSError):
+            while chunk := os.read(terminal, 4096):
+                text += chunk
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 1)
+        self.assertIn(b"apt-get install postgresql-client", text)
+
+    def test_no_daemon_is_started(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run([BUILD / "muniment", "--data", folder, "sql", "-c", "SELECT 1"], capture_output=True, text=True)
+            self.assertEqual((done.returncode, os.listdir(folder)), (4, []))
+            self.assertIn("Start it: muniment up", done.stderr)
+
+    def test_another_database_is_asked_as_its_login_may(self) -> None:
+        """As with a server of somebody else: the daemon's own login takes the role on."""
+        private = self.daemon.sql("SELECT current_setting('unix_socket_directories')")[0][0]
+        self.daemon.sql("CREATE ROLE app LOGIN; GRANT muniment_reporter TO app; CREATE ROLE stranger LOGIN")
+        for login, code in (("app", 0), ("stranger", 1)):
+            uri = f"postgresql://{login}:secret@/muniment?host={private}&port=5432"
+            done = subprocess.run([BUILD / "muniment", "--data", self.daemon.folder / "none", "sql", "--csv", "-c", "SELECT session_user, current_user"],
+                                  capture_output=True, text=True, env={**os.environ, "MUNIMENT_DATABASE": uri})
+            self.assertEqual(done.returncode, code, done.stderr)
+            if code == 0:
+                self.assertEqual(done.stdout, "session_user,current_user\napp,muniment_reporter\n")
+            else:
+                self.assertIn("denied: this login may not be a reporter", done.stderr)
+                self.assertNotIn("secret", done.stderr)
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+
+
+class Tcp(unittest.TestCase):
+    def setUp(self) -> None:
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="muniment-tcp-"))
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        self.password = self.folder / "password"
+        self.password.write_text(PASSWORD + "\n")
+        self.password.chmod(0o600)
+        self.port = free_port()
+
+    @contextlib.contextmanager
+    def daemon(self, listen: str = "", more: str = "") -> Iterator[Daemon]:
+        listen = listen or f"127.0.0.1:{self.port}"
+        made = Daemon(config=f'reporter_listen = "{listen}"\nreporter_password_file = "{self.password}"\n{more}')
+        try:
+            yield made
+        finally:
+            made.destroy()
+
+    def psql(self, *queries: str, user: str = "reporter", password: str = PASSWORD, host: str = "127.0.0.1", database: str = "muniment") -> str:
+        """What is printed, and what is complained about."""
+        words = [word for query in queries for word in ("-c", query)]
+        done = subprocess.run(["psql", "-X", "-qAt", "-h", host, "-p", str(self.port), "-U", user, "-d", database, *words], capture_output=True, text=True,
+                              env={**os.environ, "PGPASSWORD": password}, timeout=60)
+        return done.stdout + done.stderr
+
+    def test_the_reporter_comes_in_and_nobody_else(self) -> None:
+        with self.daemon() as made:
+            made.start()
+            with made.client() as client:
+                client.call("run.start", run_id="r1", agent={"name": "a"})
+            wait_until(lambda: self.psql("SELECT run_id FROM report.run_report") == "r1\n", "the run is reported")
+            self.assertEqual(self.psql("SELECT count(*) FROM artifact", "SHOW statement_timeout"), "0\n30s\n")
+            for refused in ("SELECT * FROM event", "SELECT * FROM run", "SELECT * FROM pg_authid", "SELECT pg_read_file('PG_VERSION')", "SET ROLE muniment",
+                            "SET SESSION AUTHORIZATION muniment", "SET temp_file_limit = '1TB'", "SELECT pg_try_advisory_lock(1836412521, 1)"):
+                with self.subTest(query=refused):
+                    self.assertRegex(self.psql(refused), "permission denied|must be superuser")
+            self.assertIn("read-only transaction", self.psql("CREATE TEMP TABLE t (a int)"))
+            # What it may lift for itself lets it write nothing.
+            for write in ("INSERT INTO artifact SELECT * FROM artifact", "CREATE TEMP TABLE t (a int)", "CREATE TABLE report.t (a int)", "SELECT lo_create(0)",
+                          "CREATE TABLE public.t (a int)", "DELETE FROM artifact", "TRUNCATE artifact", "ALTER ROLE reporter CONNECTION LIMIT 100"):
+                with self.subTest(query=write):
+                    self.assertIn("permission denied", self.psql("SET default_transaction_read_only = off", write))
+            self.assertIn("password authentication failed", self.psql("SELECT 1", password="another"))
+            self.assertIn("no password supplied", self.psql("SELECT 1", password=""))
+            for user in ("muniment", "postgres", "muniment_reporter", "muniment_owner", "muniment_writer"):
+                self.assertIn("no pg_hba.conf entry", self.psql("SELECT 1", user=user), user)
+            self.assertIn("no pg_hba.conf entry", self.psql("SELECT 1", database="postgres"))
+            self.assertEqual(made.sql("SELECT count(*) FROM pg_authid WHERE rolpassword IS NOT NULL"), [["1"]])
+            self.assertEqual(made.sql("SELECT left(rolpassword, 14) FROM pg_authid WHERE rolname = 'reporter'"), [["SCRAM-SHA-256$"]])
+            self.assertEqual(run_sql(made, "--csv", "-c", "SELECT session_user").stdout, "session_user\nreporter\n")
+            self.assert_password_nowhere(made)
+
+    def assert_password_nowhere(self, made: Daemon) -> None:
+        texts = [made.log, made.data / "postgres" / "server.log", *made.data.glob("*.conf"), *made.data.glob("postgres/*.conf")]
+        texts += [path for path in pathlib.Path("/proc").glob("[0-9]*/cmdline")]
+        for path in texts:
+            with contextlib.suppress(OSError):
+                self.assertNotIn(PASSWORD.encode(), path.read_bytes(), path)
+
+    def test_so_many_at_once(self) -> None:
+        with self.daemon() as made:
+            made.start()
+            asking = [subprocess.Popen(["psql", "-X", "-q", "-h", "127.0.0.1", "-p", str(self.port), "-U", "reporter", "-d", "muniment", "-c", "SELECT pg_sleep(60)"],
+                                       env={**os.environ, "PGPASSWORD": PASSWORD}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for _ in range(10)]
+            try:
+                counted = "SELECT count(*) FROM pg_stat_activity WHERE usename = 'reporter'"
+                wait_until(lambda: made.sql(counted) == [["10"]], "ten are there")
+                self.assertIn("too many connections for role", self.psql("SELECT 1"))
+                with made.client() as client:
+                    self.assertTrue(client.call("server.health")["ok"])
+            finally:
+                for process in asking:
+                    process.kill()
+                    process.wait()
+
+    def test_a_changed_setting_is_taken_at_the_next_start(self) -> None:
+        with self.daemon() as made:
+            made.start()
+            self.assertEqual(self.psql("SELECT 1"), "1\n")
+            first, self.port = self.port, free_port()
+            config = made.folder / "muniment.toml"
+            config.write_text(config.read_text().replace(str(first), str(self.port)))
+            self.password.write_text("another one")
+            made.kill()       # its Postgres goes on, with the port of before
+            made.restart()
+            self.assertEqual(self.psql("SELECT 1", password="another one"), "1\n")
+            self.assertIn("password authentication failed", self.psql("SELECT 1"))
+            config.write_text("")
+            made.stop()
+            made.restart()
+            self.assertIn("Connection refused", self.psql("SELECT 1", password="another one"))
+            self.assertEqual(made.sql("SELECT rolpassword IS NULL FROM pg_authid WHERE rolname = 'reporter'"), [["t"]])
+            self.assertEqual(made.sql("SHOW port"), [["5432"]])
+
+    def test_the_log_goes_on_where_the_port_is_taken_later(self) -> None:
+        with self.daemon() as made:
+            made.start()
+            taken = self.take_port(made)
+            self.addCleanup(taken.close)
+            wait_until(lambda: self.appended(made), "the log goes on", 60)
+            wait_until(lambda: "Postgres starts without its TCP port" in made.log.read_text(), "it says so")
+
+    def take_port(self, made: Daemon) -> socket.socket:
+        """Between a Postgres that is killed and the next one, which comes 50 ms later at the earliest."""
+        for _ in range(20):
+            pid = wait_until(made.postgres_pid, "Postgres runs")
+            taken = socket.socket()
+            os.kill(pid, signal.SIGKILL)
+            end = time.monotonic() + 0.5
+            while time.monotonic() < end:
+                with contextlib.suppress(OSError):
+                    taken.bind(("127.0.0.1", self.port))
+                    taken.listen()
+                    return taken
+            taken.close()
+        raise AssertionError("Postgres was faster each time")
+
+    @staticmethod
+    def appended(made: Daemon) -> bool:
+        with contextlib.suppress(muniment.MunimentError, OSError), made.client(deadline_s=5) as client:
+            client.call("run.start", agent={"name": "a"})
+            return True
+        return False
+
+    def test_an_address_of_ipv6_and_networks(self) -> None:
+        with self.daemon(f"[::1]:{self.port}", 'reporter_clients = "::1, 10.0.0.0/8"\n') as made:
+            made.start()
+            self.assertEqual(self.psql("SELECT 1", host="::1"), "1\n")
+            self.assertEqual([line.split()[3] for line in (made.data / "postgres" / "reporter_hba.conf").read_text().splitlines() if line.startswith("host")],
+                             ["::1/128", "10.0.0.0/8"])
+
+    def refused(self, said: str, listen: str = "", more: str = "") -> None:
+        with self.daemon(listen, more) as made:
+            status, log = made.refused_start()
+            self.assertNotEqual(status, 0)
+            self.assertIn(said, log)
+            self.assertIn("docs/runbook.md (reporter)", log)
+
+    def test_a_password_that_others_may_read_is_refused(self) -> None:
+        self.password.chmod(0o640)
+        self.refused(f"others can read it (mode 640); close it: chmod 600 {self.password}")
+
+    def test_an_empty_password_is_refused(self) -> None:
+        self.password.write_text("\n")
+        self.refused("it is empty. Put a password into it")
+
+    def test_a_port_that_is_taken_is_refused(self) -> None:
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", self.port))
+            taken.listen()
+            self.refused(f"another program has this port (ss -ltnp 'sport = :{self.port}' shows which)")
+
+    def test_an_address_that_others_reach_needs_to_be_meant(self) -> None:
+        self.refused("other machines reach this address. If that is meant, say which: reporter_clients", f"0.0.0.0:{self.port}")
+
+    def test_an_address_of_another_machine_is_refused(self) -> None:
+        self.refused("this machine has no such address", f"192.0.2.7:{self.port}", 'reporter_clients = "192.0.2.0/24"\n')
+
+    def test_an_external_database_has_its_own_administrator(self) -> None:
+        self.refused("reporter_listen is for the private Postgres", more='database = "postgresql://app@db/log"\n')
+
+
+def blocks() -> list[tuple[str, list[str]]]:
+    """Each query of docs/sql.md with the column names that its output shows."""
+    found, text = [], DOCUMENT.read_text()
+    for query, output in re.findall(r"```sql\n(.*?)```\n+```text\n(.*?)```", text, flags=re.S):
+        found.append((query.strip(), output.splitlines()[0].split()))
+    return found
+
+
+class Document(SqlCase):
+    """Over imported traces: every query runs, and answers in the columns that the document shows."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        import_examples(self.daemon)
+        self.followed()
+
+    def test_every_query(self) -> None:
+        queries = blocks()
+        self.assertGreaterEqual(len(queries), 20)
+        answered = 0
+        for query, columns in queries:
+            with self.subTest(query=query):
+                lines = run_sql(self.daemon, "--csv", "-c", query).stdout.splitlines()
+                self.assertEqual(lines[0].split(","), columns)
+                answered += len(lines) > 1
+        self.assertGreater(answered, 10)
+
+    def test_every_view_is_described(self) -> None:
+        views = [row["view"] for row in self.rows("SELECT table_name AS view FROM information_schema.views WHERE table_schema = 'report'")]
+        self.assertEqual(len(views), 16)
+        for view in views:
+            self.assertIn(f"`{view}`", DOCUMENT.read_text())
+            self.assertEqual(self.rows(f"SELECT count(*) AS n FROM pg_attribute WHERE attrelid = 'report.{view}'::regclass AND attnum > 0 "
+                                       "AND col_description(attrelid, attnum) IS NULL"), [{"n": 0}], view)
+            run_sql(self.daemon, "-c", f"SELECT * FROM report.{view} LIMIT 3")
+
+
+if __name__ == "__main__":
+    main()
