@@ -302,8 +302,8 @@ END $$;
 CREATE FUNCTION report.sees(run_id text) RETURNS boolean
     LANGUAGE sql STABLE PARALLEL SAFE
     AS $$
-  SELECT left(run_id, 1) <> '_' AND (coalesce(current_setting('muniment.runs', true), '') = ''
-         OR run_id = ANY (string_to_array(current_setting('muniment.runs', true), ',')))
+  SELECT left(run_id, 1) <> '_' AND CASE coalesce(current_setting('muniment.runs', true), '') WHEN '' THEN true
+         ELSE run_id = ANY (string_to_array(current_setting('muniment.runs', true), ',')) END
 $$;
 COMMENT ON FUNCTION report.sees(run_id text) IS 'Whether the run is among those that muniment.runs names (comma separated; empty: all). What concerns the whole log (_log) never is';
 CREATE TABLE public.archived_partition (
@@ -921,6 +921,28 @@ CREATE TABLE public.run (
     CONSTRAINT run_status_check CHECK ((status = ANY (ARRAY['open'::text, 'ended'::text, 'halted'::text])))
 );
 COMMENT ON TABLE public.run IS 'Derived from the log by the follower "run"; rebuilt by: muniment rebuild';
+CREATE VIEW public.report_tool_seen WITH (security_barrier='true') AS
+ SELECT s.log_no,
+    r.run_id,
+    s.step_id,
+    s.key AS call_id,
+    s.name AS tool,
+    s.sort AS kind,
+    s.via AS server,
+    (ARRAY['observed'::text, 'reported'::text, 'imported'::text])[s.origin] AS origin,
+    s.attempt,
+    COALESCE(s.status, 'pending'::text) AS status,
+    s.reason AS error_type,
+    s.exit_code,
+    s.began_at AS called_at,
+    s.ended_at AS returned_at,
+    COALESCE(s.duration_us, public.report_micros(s.began_at, s.ended_at)) AS duration_us,
+    s.began_seq AS called_seq,
+    s.ended_seq AS returned_seq
+   FROM (public.report_span_tool s
+     JOIN public.run r USING (log_no, run_no))
+  WHERE report.sees(r.run_id);
+COMMENT ON VIEW public.report_tool_seen IS 'What report.tool_call has of the calls that the reporter may see, without what is read from the log';
 CREATE TABLE public.schema_migration (
     number integer NOT NULL,
     name text NOT NULL,
@@ -1271,12 +1293,16 @@ CREATE VIEW report.feedback_report WITH (security_barrier='true') AS
     (e.body ->> 'by'::text) AS given_by,
     (e.body ->> 'comment'::text) AS comment
    FROM ((public.report_place p
-     JOIN public.run r USING (log_no, run_no))
+     LEFT JOIN public.run r USING (log_no, run_no))
      JOIN public.event e USING (log_no, seq))
-  WHERE (report.sees(r.run_id) AND (p.type = 'feedback.recorded'::text));
+  WHERE (
+        CASE p.run_no
+            WHEN 0 THEN (COALESCE(current_setting('muniment.runs'::text, true), ''::text) = ''::text)
+            ELSE report.sees(r.run_id)
+        END AND (p.type = 'feedback.recorded'::text));
 COMMENT ON VIEW report.feedback_report IS 'Scores that were given to runs, events and passages';
 COMMENT ON COLUMN report.feedback_report.log_no IS 'The log''s number within this database';
-COMMENT ON COLUMN report.feedback_report.run_id IS 'The run';
+COMMENT ON COLUMN report.feedback_report.run_id IS 'The run; NULL for a score that was given to a passage outside of one';
 COMMENT ON COLUMN report.feedback_report.step_id IS 'The step within the run';
 COMMENT ON COLUMN report.feedback_report.seq IS 'Position of its event in the log';
 COMMENT ON COLUMN report.feedback_report.recorded_at IS 'The daemon''s clock when it was appended';
@@ -1405,12 +1431,16 @@ CREATE VIEW report.retrieval_report WITH (security_barrier='true') AS
     ((e.body ->> 'watermark'::text))::bigint AS watermark,
     ((e.body ->> 'duration_us'::text))::bigint AS duration_us
    FROM ((public.report_place p
-     JOIN public.run r USING (log_no, run_no))
+     LEFT JOIN public.run r USING (log_no, run_no))
      JOIN public.event e USING (log_no, seq))
-  WHERE (report.sees(r.run_id) AND (p.type = 'retrieval.answered'::text));
-COMMENT ON VIEW report.retrieval_report IS 'What runs asked of corpora, and what they were shown';
+  WHERE (
+        CASE p.run_no
+            WHEN 0 THEN (COALESCE(current_setting('muniment.runs'::text, true), ''::text) = ''::text)
+            ELSE report.sees(r.run_id)
+        END AND (p.type = 'retrieval.answered'::text));
+COMMENT ON VIEW report.retrieval_report IS 'What was asked of corpora, and what was shown';
 COMMENT ON COLUMN report.retrieval_report.log_no IS 'The log''s number within this database';
-COMMENT ON COLUMN report.retrieval_report.run_id IS 'The run';
+COMMENT ON COLUMN report.retrieval_report.run_id IS 'The run; NULL for a query that was asked outside of one';
 COMMENT ON COLUMN report.retrieval_report.step_id IS 'The step within the run';
 COMMENT ON COLUMN report.retrieval_report.seq IS 'Position of its event in the log';
 COMMENT ON COLUMN report.retrieval_report.recorded_at IS 'The daemon''s clock when it was appended';
@@ -1663,33 +1693,31 @@ COMMENT ON COLUMN report.storage_report.size_bytes IS 'On disk, with its indexes
 COMMENT ON COLUMN report.storage_report.first_seq IS 'Of a partition: its first event';
 COMMENT ON COLUMN report.storage_report.last_seq IS 'Of a partition: the last event that fits';
 COMMENT ON COLUMN report.storage_report.archived IS 'Of a partition: its bodies are in the archive';
-CREATE VIEW report.tool_call WITH (security_barrier='true') AS
+CREATE VIEW report.tool_call AS
  SELECT s.log_no,
-    r.run_id,
+    s.run_id,
     s.step_id,
-    s.key AS call_id,
-    s.name AS tool,
-    s.sort AS kind,
-    s.via AS server,
-    (ARRAY['observed'::text, 'reported'::text, 'imported'::text])[s.origin] AS origin,
+    s.call_id,
+    s.tool,
+    s.kind,
+    s.server,
+    s.origin,
     s.attempt,
-    COALESCE(s.status, 'pending'::text) AS status,
-    s.reason AS error_type,
+    s.status,
+    s.error_type,
     s.exit_code,
-    s.began_at AS called_at,
-    s.ended_at AS returned_at,
-    COALESCE(s.duration_us, public.report_micros(s.began_at, s.ended_at)) AS duration_us,
+    s.called_at,
+    s.returned_at,
+    s.duration_us,
     ( SELECT (COALESCE((e.body -> 'arguments'::text), (e.body -> 'ref'::text)))::jsonb AS "coalesce"
            FROM public.event e
-          WHERE ((e.log_no = s.log_no) AND (e.seq = s.began_seq))) AS arguments,
+          WHERE ((e.log_no = s.log_no) AND (e.seq = s.called_seq))) AS arguments,
     ( SELECT ((e.body -> 'content'::text))::jsonb AS jsonb
            FROM public.event e
-          WHERE ((e.log_no = s.log_no) AND (e.seq = s.ended_seq))) AS content,
-    s.began_seq AS called_seq,
-    s.ended_seq AS returned_seq
-   FROM (public.report_span_tool s
-     JOIN public.run r USING (log_no, run_no))
-  WHERE report.sees(r.run_id);
+          WHERE ((e.log_no = s.log_no) AND (e.seq = s.returned_seq))) AS content,
+    s.called_seq,
+    s.returned_seq
+   FROM public.report_tool_seen s;
 COMMENT ON VIEW report.tool_call IS 'Calls of tools, each with its result';
 COMMENT ON COLUMN report.tool_call.log_no IS 'The log''s number within this database';
 COMMENT ON COLUMN report.tool_call.run_id IS 'The run';
