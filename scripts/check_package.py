@@ -54,7 +54,8 @@ class Root:
         return done.stdout
 
     def apt(self, *words: str) -> str:
-        return self.run("apt-get", "-qq", "-y", "--no-install-recommends", "-o", "Dpkg::Use-Pty=0", *words)
+        # What a crash leaves of this root is of no interest.
+        return self.run("apt-get", "-qq", "-y", "--no-install-recommends", "-o", "Dpkg::Use-Pty=0", "-o", "Dpkg::Options::=--force-unsafe-io", *words)
 
     def make(self) -> None:
         if not (self.folder / "etc/debian_version").exists():
@@ -129,6 +130,7 @@ def check(root: Root, deb: pathlib.Path) -> None:
     root.run("sh", "-c", "dpkg --purge muniment && rm -rf /var/lib/muniment")   # of a check before, in a root that is kept
     root.apt("update")
     say("apt knows its lists")
+    root.run("debconf-set-selections", text_in="man-db man-db/auto-update boolean false\n")
     # Without these Debian makes a cluster of its own, which nothing here needs.
     clusters = root.folder / "etc/postgresql-common/createcluster.d"
     clusters.mkdir(parents=True, exist_ok=True)

@@ -152,8 +152,14 @@ Status stop_daemon(std::int32_t pid, std::chrono::milliseconds patience) {
   // A descriptor of the process, so that a pid that was given to another is never signalled.
   const int process = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
   if (process < 0) return errno == ESRCH ? success() : Status(os_error("cannot watch munimentd"));
+  // Not whoever else holds the socket. Who may not be looked at is not signalled either.
+  std::string name;
+  std::getline(std::ifstream(fmt::format("/proc/{}/comm", pid)), name);
   Status outcome = success();
-  if (::syscall(SYS_pidfd_send_signal, process, SIGTERM, nullptr, 0) != 0 && errno != ESRCH) {
+  if (name != "munimentd") {
+    outcome = Error(Errc::unavailable, fmt::format("the socket is held by {} (pid {}). A service: systemctl stop munimentd.socket munimentd.service",
+                                                   name.empty() ? "another process" : name, pid));
+  } else if (::syscall(SYS_pidfd_send_signal, process, SIGTERM, nullptr, 0) != 0 && errno != ESRCH) {
     outcome = Error(Errc::denied, fmt::format("cannot stop munimentd (pid {}): {}", pid,
                                               std::strerror(errno)));
   } else {

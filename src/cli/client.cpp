@@ -154,10 +154,16 @@ Result<Message> Client::next_notification(std::chrono::milliseconds at_most) {
   return first;
 }
 
+// Of a new connection: one that waited for a socket-activated daemon carries who listened when it was made.
 std::int32_t Client::daemon_pid() const {
+  sockaddr_un address{};
+  socklen_t length = sizeof address;
+  if (::getpeername(socket_, reinterpret_cast<sockaddr*>(&address), &length) != 0) return 0;
+  const Client now(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (::connect(now.socket_, reinterpret_cast<const sockaddr*>(&address), length) != 0) return 0;
   ucred credentials{};
   socklen_t size = sizeof credentials;
-  if (::getsockopt(socket_, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0) return 0;
+  if (::getsockopt(now.socket_, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0) return 0;
   return credentials.pid;
 }
 

@@ -59,7 +59,8 @@ class Client {
   // How long an answer is awaited once everything is sent.
   void set_patience(std::chrono::milliseconds patience) { patience_ = patience; }
 
-  // The process that listens, as the kernel says; 0 where it cannot be known.
+  // The process that listens, as the kernel says; 0 where it cannot be known. Before a daemon has answered it may be the one
+  // that made the socket, for the daemon to come: systemd.
   std::int32_t daemon_pid() const;
   int descriptor() const { return socket_; }
 

@@ -100,6 +100,8 @@ Status bring_down(Session& session, const NoOptions&) {
   auto client = session.running_client();
   const bool running = client.ok();
   if (!running && client.error().code != Errc::unavailable) return std::move(client).error();
+  // One that was only now started, by who holds its socket, has answered before it is asked who it is.
+  if (running) RETURN_IF_ERROR((*client)->call("server.health", "{}"));
   const std::int32_t pid = running ? (*client)->daemon_pid() : 0;
   if (running && pid == 0) {
     return Error(Errc::unavailable, "the daemon runs in another container; stop it there");

@@ -102,6 +102,20 @@ class Activation(unittest.TestCase):
             self.assertEqual(waiting.call("run.get", run_id="r1")["run"]["run_id"], "r1")
         del handed
 
+    def test_down_ends_the_daemon_and_not_who_holds_its_socket(self) -> None:
+        service = self.service()
+        service.listening()
+        command = [str(BUILD / "muniment"), "--data", str(service.data), "--socket", service.socket, "--no-autostart", "down"]
+        env = {key: value for key, value in os.environ.items() if not key.startswith("MUNIMENT_")}
+        waiting = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env)
+        self.addCleanup(waiting.stdout.close)   # type: ignore[union-attr]
+        self.addCleanup(waiting.stderr.close)   # type: ignore[union-attr]
+        time.sleep(0.3)   # it is connected to us, who only hold the socket
+        process = service.process = service.spawn()
+        out, err = waiting.communicate(timeout=120)
+        self.assertEqual((waiting.returncode, out), (0, f"munimentd (pid {process.pid}) has stopped\n"), err)
+        self.assertEqual(process.wait(60), 0)
+
     def test_it_says_that_it_serves_lives_and_stops(self) -> None:
         for abstract in (False, True):
             with self.subTest(abstract=abstract):
