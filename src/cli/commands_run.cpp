@@ -2,6 +2,8 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include <future>
+
 #include "base/limits.hpp"
 #include "base/text.hpp"
 #include "cli/arguments.hpp"
@@ -203,7 +205,7 @@ Status show_tree(Session& session, const std::string& run_id, std::size_t depth)
   return success();
 }
 
-std::string show_params(const std::string& run_id, const ShowOptions& options, std::string_view cursor) {
+std::string show_params(const std::string& run_id, const ShowOptions& options, std::string_view fields, std::string_view cursor) {
   json::Writer params;
   params.begin_object().member("run_id", run_id).member("limit", limits::page_items_max);
   if (!options.step.empty()) params.member("step_id", options.step);
@@ -212,9 +214,31 @@ std::string show_params(const std::string& run_id, const ShowOptions& options, s
     for (const std::string& type : options.types) params.string(type);
     params.end_array();
   }
+  if (!fields.empty()) params.raw_member("fields", fields);
   if (!cursor.empty()) params.member("cursor", cursor);
   params.end_object();
   return std::move(params).text();
+}
+
+// Every event, page by page; while one page is shown, the next one is fetched.
+template <typename Show>
+Status each_event(Client& client, const std::string& run_id, const ShowOptions& options, std::string_view fields, Show show) {
+  const auto fetch = [&](const std::string& cursor) { return client.call("event.list", show_params(run_id, options, fields, cursor)); };
+  Result<Message> page = fetch({});
+  for (;;) {
+    if (!page) return page.error();
+    const std::string cursor = page->result()["cursor"].string_or("");
+    std::future<Result<Message>> next;
+    if (!cursor.empty()) next = std::async(std::launch::async, fetch, cursor);
+    bool goes_on = true;
+    for (const json::Value event : page->result()["events"]) {
+      goes_on = show(event);
+      if (!goes_on) break;
+    }
+    if (!next.valid()) return success();
+    page = next.get();
+    if (!goes_on) return success();
+  }
 }
 
 Status show_run(Session& session, const ShowOptions& options) {
@@ -230,20 +254,20 @@ Status show_run(Session& session, const ShowOptions& options) {
     const auto state = session.call("run.rehydrate", named);
     print_run_heading(session.out(), run, state ? state->result()["state"] : json::Value());
   }
+  ASSIGN_OR_RETURN(Client* const client, session.client());
+  if (session.options.json) {
+    return each_event(*client, run_id, options, {}, [&](const json::Value& event) {
+      session.out().json_line(event.source());
+      return !session.out().failed();
+    });
+  }
+  constexpr std::string_view fields = R"(["run_seq","recorded_at","occurred_at","type","step_id","body","redacted"])";
   Timeline timeline(session.out(), run, options.timeline);
-  std::string cursor;
-  do {
-    ASSIGN_OR_RETURN(const Message page, session.call("event.list", show_params(run_id, options, cursor)));
-    for (const json::Value event : page.result()["events"]) {
-      if (session.options.json) {
-        session.out().json_line(event.source());
-      } else {
-        timeline.add(event);
-      }
-    }
-    cursor = page.result()["cursor"].string_or("");
-  } while (!cursor.empty() && !session.out().failed());
-  if (!session.options.json) timeline.finish();
+  RETURN_IF_ERROR(each_event(*client, run_id, options, fields, [&](const json::Value& event) {
+    timeline.add(event);
+    return !session.out().failed();
+  }));
+  timeline.finish();
   return success();
 }
 

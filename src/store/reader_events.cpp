@@ -46,6 +46,10 @@ Span span_of(Reader::Impl& impl, const EventFilter& filter) {
   if (!filter.run_no) return seqs;
   Span span{filter.from_run_seq.value_or(0), filter.to_run_seq.value_or(last_position)};
   const auto run_seq_as_of = [&](std::int64_t seq) {
+    // Mostly the run has not grown since: then its last event is the answer, and nothing has to be searched for.
+    const pqxx::result last = query(impl.connection, "run_last", "SELECT run_seq, seq FROM event WHERE log_no = $1 AND run_no = $2 ORDER BY run_seq DESC LIMIT 1",
+                                    impl.params().integer(*filter.run_no));
+    if (!last.empty() && integer_of(last[0][1]) <= seq) return integer_of(last[0][0]);
     return ask_position(impl, "run_seq_as_of", "SELECT event_run_seq_as_of($1, $2, $3)",
                         impl.params().integer(*filter.run_no).integer(seq));
   };
@@ -215,8 +219,11 @@ void Reader::Impl::name_runs(std::vector<events::Event>& events) {
     // The table `run` knows the runs whose first partition was archived.
     for (const pqxx::row& row :
          query(connection, "run_ids",
-               "SELECT run_no, body ->> 'run_id' FROM event WHERE log_no = $1 AND run_seq = 0 AND "
-               "run_no = ANY($2::bigint[]) AND body ->> 'run_id' IS NOT NULL UNION "
+               // Run by run along the index of runs: before its tables are analyzed, Postgres would rather read the start of every run.
+               "SELECT wanted.run_no, began.run_id FROM unnest($2::bigint[]) wanted (run_no) CROSS JOIN LATERAL "
+               "(SELECT CASE WHEN run_seq = 0 THEN body ->> 'run_id' END AS run_id FROM event WHERE log_no = $1 AND "
+               "event.run_no = wanted.run_no AND run_seq >= 0 ORDER BY event.run_no, run_seq LIMIT 1) began "
+               "WHERE began.run_id IS NOT NULL UNION "
                "SELECT run_no, run_id FROM run WHERE log_no = $1 AND run_no = ANY($2::bigint[])",
                params().integers({unknown.begin(), unknown.end()}))) {
       run_ids[integer_of(row[0])] = text_of(row[1]);
