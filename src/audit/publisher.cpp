@@ -176,7 +176,7 @@ void Publisher::drop_key() {
 
 void Publisher::set_problem(const Error& error) {
   const std::lock_guard lock(mutex_);
-  if (problem_ != error.message) log_error("publishing", {{"message", error.message}});
+  if (problem_ != error.message) log_error("publishing", {{"error", error.message}});
   problem_ = error.message;
   changed_.notify_all();
 }
@@ -226,7 +226,7 @@ Status Publisher::begin() {
   }
   Status done = catch_up_from(from);
   if (!done && done.error().code == Errc::corrupt && from > 0) {
-    log_warning("the tiles are made anew", {{"message", done.error().message}});
+    log_warning("the tiles are made anew", {{"error", done.error().message}});
     done = catch_up_from(0);
   }
   RETURN_IF_ERROR(std::move(done));

@@ -161,7 +161,7 @@ void Submitter::serve(Line& line) {
       continue;
     }
     if (line.status.problem != given.error().message) {
-      log_warning("a checkpoint is not kept outside", {{"keeper", line.status.name}, {"message", given.error().message}});
+      log_warning("a checkpoint is not kept outside", {{"keeper", line.status.name}, {"error", given.error().message}});
     }
     line.status.problem = given.error().message;
     if (last_try) return;

@@ -99,6 +99,7 @@ constexpr ConfigKey table[] = {
     {"commit_deadline_ms", &Config::commit_deadline_ms, "10000", "milliseconds", 100, 600'000,
      "A Postgres that is silent for longer counts as unavailable."},
     {"log_level", &Config::log_level, "info", "", 0, 0, "error, warn, info or debug."},
+    {"log_format", &Config::log_format, "text", "", 0, 0, "text, or json for one object a line."},
     {"allowed_uids", &Config::allowed_uids, "", "", 0, 0xFFFF'FFFE,
      "Users who may connect, beside root and the daemon's own."},
     {"allowed_group", &Config::allowed_group, "", "", 0, 0,
@@ -194,6 +195,7 @@ Status check_text(const ConfigKey& key, std::string_view value, ConfigSource sou
       value != "debug") {
     return bad_value(key, value, "give error, warn, info or debug");
   }
+  if (key.key == "log_format" && value != "text" && value != "json") return bad_value(key, value, "give text or json");
   if (key.key == "embed_api" && !value.empty() && value != "openai" && value != "ollama" && value != "tei") {
     return bad_value(key, value, "give openai, ollama or tei, or nothing");
   }

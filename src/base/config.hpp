@@ -59,6 +59,7 @@ struct Config {
   std::int64_t upload_seconds = 0;
   std::int64_t commit_deadline_ms = 0;
   std::string log_level;
+  std::string log_format;
   std::vector<std::int64_t> allowed_uids;  // beside root and the daemon's own
   std::string allowed_group;               // a name; empty: none
 };

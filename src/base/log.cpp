@@ -3,10 +3,17 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <atomic>
+#include <cerrno>
 
 #include "base/clock.hpp"
+#include "base/file.hpp"
 #include "base/json.hpp"
+#include "base/metrics.hpp"
 #include "base/text.hpp"
 
 namespace muniment {
@@ -55,28 +62,36 @@ Log& log() {
   return the_log;
 }
 
-void write(LogLevel level, std::string_view message, LogFields fields) {
+// src/store/appender.cpp → appender
+std::string_view component_of(const LogPlace& place) {
+  std::string_view file = place.file_name();
+  file.remove_prefix(file.rfind('/') + 1);
+  return file.substr(0, file.find('.'));
+}
+
+void write(LogLevel level, std::string_view message, LogFields fields, const LogPlace& place) {
   Log& to = log();
   if (!to.logger.should_log(spdlog_level(level))) return;
-  const std::string line =
-      log_line(to.format.load(std::memory_order_relaxed), level, format_time(Clock().now()), message, fields);
+  metrics::process().log_lines[static_cast<std::size_t>(level)].add();
+  const std::string line = log_line(to.format.load(std::memory_order_relaxed), level, format_time(Clock().now()),
+                                    component_of(place), message, fields);
   to.logger.log(spdlog_level(level), spdlog::string_view_t(line.data(), line.size()));
 }
 
 }  // namespace
 
-std::string log_line(LogFormat format, LogLevel level, std::string_view time, std::string_view message,
-                     LogFields fields) {
+std::string log_line(LogFormat format, LogLevel level, std::string_view time, std::string_view component,
+                     std::string_view message, LogFields fields) {
   if (format == LogFormat::json) {
     json::Writer writer;
-    writer.begin_object().member("time", time).member("level", name_of(level)).member("msg", message);
+    writer.begin_object().member("time", time).member("level", name_of(level)).member("component", component).member("message", message);
     for (const LogField& field : fields) {
       field.number ? writer.raw_member(field.key, field.value) : writer.member(field.key, field.value);
     }
-    return std::move(writer.end_object()).text();
+    return escape_json_for_terminal(std::move(writer.end_object()).text());
   }
   std::string line = "time=";
-  line.append(time).append(" level=").append(name_of(level)).append(" msg=").append(quoted_if_needed(message));
+  line.append(time).append(" level=").append(name_of(level)).append(" component=").append(component).append(" msg=").append(quoted_if_needed(message));
   for (const LogField& field : fields) {
     line.append(" ").append(field.key).append("=").append(quoted_if_needed(field.value));
   }
@@ -84,7 +99,7 @@ std::string log_line(LogFormat format, LogLevel level, std::string_view time, st
 }
 
 void set_log_level(std::string_view level) {
-  LogLevel chosen = LogLevel::info;
+  LogLevel chosen = level == "warn" ? LogLevel::warning : LogLevel::info;  // the word of the configuration
   for (LogLevel known : {LogLevel::debug, LogLevel::warning, LogLevel::error, LogLevel::off}) {
     if (level == name_of(known)) chosen = known;
   }
@@ -93,9 +108,41 @@ void set_log_level(std::string_view level) {
 
 void set_log_format(LogFormat format) { log().format.store(format, std::memory_order_relaxed); }
 
-void log_debug(std::string_view message, LogFields fields) { write(LogLevel::debug, message, fields); }
-void log_info(std::string_view message, LogFields fields) { write(LogLevel::info, message, fields); }
-void log_warning(std::string_view message, LogFields fields) { write(LogLevel::warning, message, fields); }
-void log_error(std::string_view message, LogFields fields) { write(LogLevel::error, message, fields); }
+std::string log_settings() {
+  std::string level = "off";
+  for (LogLevel known : {LogLevel::error, LogLevel::warning, LogLevel::info, LogLevel::debug}) {
+    if (log().logger.should_log(spdlog_level(known))) level = name_of(known);
+  }
+  return (log().format == LogFormat::json ? "json " : "text ") + level;
+}
+
+void take_log_settings(std::string_view settings) {
+  const std::size_t blank = settings.find(' ');
+  if (blank == std::string_view::npos) return;
+  set_log_format(settings.starts_with("json ") ? LogFormat::json : LogFormat::logfmt);
+  set_log_level(settings.substr(blank + 1));
+}
+
+void log_debug(std::string_view message, LogFields fields, LogPlace place) { write(LogLevel::debug, message, fields, place); }
+void log_info(std::string_view message, LogFields fields, LogPlace place) { write(LogLevel::info, message, fields, place); }
+void log_warning(std::string_view message, LogFields fields, LogPlace place) { write(LogLevel::warning, message, fields, place); }
+void log_error(std::string_view message, LogFields fields, LogPlace place) { write(LogLevel::error, message, fields, place); }
+
+// Truncated and not renamed: the writers hold it open, and append wherever its end is.
+Status keep_log_within(const std::string& path, std::int64_t bytes_max) {
+  const Fd file(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (!file.open()) return errno == ENOENT ? success() : Status(file_error("opening", path, errno));
+  const off_t size = ::lseek(file.get(), 0, SEEK_END);
+  if (size <= bytes_max) return success();
+  const std::int64_t kept = std::min<std::int64_t>(size, bytes_max / 2);
+  ASSIGN_OR_RETURN(std::string end, read_at(file, size - kept, static_cast<std::size_t>(kept)));
+  if (const std::size_t line = end.find('\n'); kept < size && line != std::string::npos) end.erase(0, line + 1);
+  const std::string old = path + ".1";
+  const Fd copy(::open(old.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!copy.open()) return file_error("opening", old, errno);
+  RETURN_IF_ERROR(write_all(copy.get(), end, old));
+  if (::ftruncate(file.get(), 0) != 0) return file_error("cutting", path, errno);
+  return success();
+}
 
 }  // namespace muniment

@@ -1,16 +1,21 @@
 // The program's log: lines on standard error, each a message and named values, as logfmt or JSON.
 //
-//   log_warning("append in doubt", {{"epoch", epoch}, {"message", error.message}});
-//   time=2026-11-21T14:02:11.000123Z level=warning msg="append in doubt" epoch=7 message="server …"
+//   log_warning("append in doubt", {{"epoch", epoch}, {"error", error.message}});
+//   time=2026-11-21T14:02:11.000123Z level=warning component=appender msg="append in doubt" epoch=7 error="server …"
+//   {"time":"2026-11-21T14:02:11.000123Z","level":"warning","component":"appender","message":"append in doubt","epoch":7,…}
 //
-// Not to be confused with the event log: what must be proved goes there. Control, ANSI and
+// The component is the source file that says it. Where they are known, the names of values are run_id, seq,
+// method, follower, error. Bodies, keys and passwords are never among them. Not to be confused with the event log: what must be proved goes there. Control, ANSI and
 // bidirectional characters of values are shown, never passed on.
 #pragma once
 
 #include <concepts>
 #include <initializer_list>
+#include <source_location>
 #include <string>
 #include <string_view>
+
+#include "base/result.hpp"
 
 namespace muniment {
 
@@ -36,14 +41,22 @@ using LogFields = std::initializer_list<LogField>;
 // `level` is "debug", "info", "warning", "error" or "off"; anything else is "info".
 void set_log_level(std::string_view level);
 void set_log_format(LogFormat format);
+// Both as one word, "json warning", for a process of our own that is started: it writes as we do.
+std::string log_settings();
+void take_log_settings(std::string_view settings);
 
-void log_debug(std::string_view message, LogFields fields = {});
-void log_info(std::string_view message, LogFields fields = {});
-void log_warning(std::string_view message, LogFields fields = {});
-void log_error(std::string_view message, LogFields fields = {});
+using LogPlace = std::source_location;
+void log_debug(std::string_view message, LogFields fields = {}, LogPlace place = LogPlace::current());
+void log_info(std::string_view message, LogFields fields = {}, LogPlace place = LogPlace::current());
+void log_warning(std::string_view message, LogFields fields = {}, LogPlace place = LogPlace::current());
+void log_error(std::string_view message, LogFields fields = {}, LogPlace place = LogPlace::current());
 
 // The line that these would write, without its line feed.
-std::string log_line(LogFormat format, LogLevel level, std::string_view time, std::string_view message,
-                     LogFields fields);
+std::string log_line(LogFormat format, LogLevel level, std::string_view time, std::string_view component,
+                     std::string_view message, LogFields fields);
+
+// A log file that others hold open for appending too is kept within `bytes_max`: beyond it, its end goes to
+// `path`.1, whole lines of at most half of that, and it begins anew. What is written in between is lost.
+Status keep_log_within(const std::string& path, std::int64_t bytes_max);
 
 }  // namespace muniment

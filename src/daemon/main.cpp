@@ -35,9 +35,15 @@ int main(int argc, char** argv) {
     return 3;
   }
   config->socket = manager->path_of_socket().value_or(config->socket);
+  const bool json = config->log_format == "json";
   muniment::set_log_level(config->log_level);
+  if (json) muniment::set_log_format(muniment::LogFormat::json);
   auto daemon = muniment::daemon::Daemon::start(*config, *std::move(manager), continue_restored);
   if (!daemon) {
+    if (json) {
+      muniment::log_error("munimentd does not start", {{"code", name_of(daemon.error().code)}, {"error", daemon.error().message}});
+      return 1;
+    }
     std::fprintf(stderr, "munimentd: %s: %s\n", std::string(name_of(daemon.error().code)).c_str(), daemon.error().message.c_str());
     return 1;
   }

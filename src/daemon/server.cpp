@@ -9,6 +9,7 @@
 
 #include "base/limits.hpp"
 #include "base/log.hpp"
+#include "base/metrics.hpp"
 #include "gateway/own_events.hpp"
 
 namespace muniment::daemon {
@@ -114,8 +115,12 @@ void Server::accept() {
     }).ok();
     return;
   }
-  session->on_closed = [this](std::uint64_t number) { sessions_.erase(number); };
+  session->on_closed = [this](std::uint64_t number) {
+    sessions_.erase(number);
+    metrics::process().connections.set(static_cast<std::int64_t>(sessions_.size()));
+  };
   sessions_.emplace(session->number(), session);
+  metrics::process().connections.set(static_cast<std::int64_t>(sessions_.size()));
   session->start(reinterpret_cast<uv_stream_t*>(&listener_), [this](const Peer& peer) { return admit(peer); }).ok();
 }
 
@@ -161,6 +166,7 @@ void Server::run() {
     auto* self = static_cast<Server*>(handle->data);
     if (self->subscriptions_.any()) self->subscriptions_.keep_alive();
     gateway::append_refusals(self->services_, false);
+    if (self->on_tick) self->on_tick();
   }, keep_alive_ms, keep_alive_ms);
   uv_run(&loop_, UV_RUN_DEFAULT);
 }

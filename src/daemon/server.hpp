@@ -5,6 +5,7 @@
 #include <uv.h>
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -41,6 +42,8 @@ class Server {
   // appended are served by the same wake-up of the loop.
   void log_grew();
   void appends_answered();
+  // Called on the loop thread about four times a minute; must not block.
+  std::function<void()> on_tick;
 
  private:
   Status open_listener();

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/limits.hpp"
+#include "base/metrics.hpp"
 #include "daemon/session.hpp"
 #include "gateway/access.hpp"
 #include "gateway/event_json.hpp"
@@ -68,11 +69,14 @@ void Subscriptions::serve(Session& session, const gateway::ExchangePtr& exchange
 void Subscriptions::answer(Session& session, const gateway::ExchangePtr& exchange) {
   const bool starts = exchange->method->name == "event.subscribe";
   auto result = starts ? subscribe(session, exchange->params) : unsubscribe(session, exchange->params);
+  services_.requests.note(*exchange->method, result ? std::nullopt : std::optional(result.error().code), services_.clock.monotonic() - exchange->began);
   if (!result) return exchange->reply(gateway::error_line(exchange->id, result.error()));
   exchange->reply(gateway::result_line(exchange->id, *result));
   // Events only after the reply that names the subscription.
   if (starts) pump(subscriptions_.at(next_ - 1));
 }
+
+void Subscriptions::count() const { metrics::process().subscriptions.set(static_cast<std::int64_t>(subscriptions_.size())); }
 
 Result<std::string> Subscriptions::subscribe(Session& session, const json::Value& params) {
   auto subscription = std::make_shared<Subscription>();
@@ -92,6 +96,7 @@ Result<std::string> Subscriptions::subscribe(Session& session, const json::Value
   subscription->next_seq = params["from_seq"].as_int().value_or(services_.tail.next_seq());
   subscription->number = next_++;
   subscriptions_.emplace(subscription->number, subscription);
+  count();
   return json::Writer().begin_object().member("subscription", static_cast<std::int64_t>(subscription->number)).end_object().text();
 }
 
@@ -103,11 +108,13 @@ Result<std::string> Subscriptions::unsubscribe(Session& session, const json::Val
   }
   const std::int64_t next = found->second->next_seq;
   subscriptions_.erase(found);
+  count();
   return json::Writer().begin_object().member("next_seq", next).end_object().text();
 }
 
 void Subscriptions::closed(Session& session) {
   std::erase_if(subscriptions_, [&](const auto& item) { return item.second->connection == session.number(); });
+  count();
 }
 
 void Subscriptions::drained(Session& session) {

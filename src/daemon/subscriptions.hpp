@@ -33,6 +33,7 @@ class Subscriptions {
   void answer(Session& session, const gateway::ExchangePtr& exchange);
   Result<std::string> subscribe(Session& session, const json::Value& params);
   Result<std::string> unsubscribe(Session& session, const json::Value& params);
+  void count() const;
   void pump(const std::shared_ptr<Subscription>& subscription);
   void read_table(const std::shared_ptr<Subscription>& subscription);
   void deliver(Subscription& subscription, const events::Event& event);

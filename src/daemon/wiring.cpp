@@ -111,8 +111,11 @@ struct Daemon::Parts {
   void stop_followers();
   void watch_partitions(std::int64_t size);
   void watch_runs();
+  void keep_house();
 
  private:
+  int ticks_ = 0;                          // the loop's, four a minute
+  std::int64_t upload_seconds_ = 0;
   std::int64_t partition_ahead_ = 0;       // the append thread's: the highest partition asked for
 };
 
@@ -270,6 +273,9 @@ Status Daemon::Parts::open_socket(const Config& config, ServiceManager manager) 
   gateway::append_own(*services, "log.started", json::Writer().begin_object().member("version", MUNIMENT_VERSION)
                                 .member("epoch", appender->status().epoch).member("log_id", appender->status().log_id.text())
                                 .member("pid", static_cast<std::int64_t>(::getpid())).end_object().text());
+  upload_seconds_ = config.upload_seconds;
+  server->on_tick = [this] { keep_house(); };
+  keep_house();
   return server->listen();
 }
 
@@ -280,7 +286,7 @@ void Daemon::Parts::watch_partitions(std::int64_t size) {
   partition_ahead_ = wanted;
   workers->post(clock.monotonic() + std::chrono::minutes(1), [size](store::Reader& reader) {
     if (const auto made = store::ensure_partitions(reader.connection(), reader.log_no(), size); !made) {
-      log_error("making a partition ahead", {{"message", made.error().message}});
+      log_error("making a partition ahead", {{"error", made.error().message}});
     }
   }).ok();
 }
@@ -288,6 +294,19 @@ void Daemon::Parts::watch_partitions(std::int64_t size) {
 // Keeps the directory bounded. A run that the table does not have yet stays: it could not be loaded.
 void Daemon::Parts::watch_runs() {
   if (runs.size() > limits::runs_in_memory_max) runs.trim(limits::runs_in_memory_max / 2, run_follower->next_seq());
+}
+
+// At start and once a minute, on a worker: what would grow without anybody's limit. Logs are what the daemon, its children and
+// the private server say; uploads that nobody resumes are somebody's who gave up.
+void Daemon::Parts::keep_house() {
+  if (ticks_++ % 4 != 0) return;
+  workers->post(clock.monotonic() + std::chrono::minutes(1), [this](store::Reader&) {
+    const std::string& data = services->data_dir;
+    for (const auto& [name, bytes_max] : {std::pair("/munimentd.log", limits::daemon_log_bytes_max), std::pair("/postgres/server.log", limits::postgres_log_bytes_max)}) {
+      if (const Status kept = keep_log_within(data + name, bytes_max); !kept) log_warning("a log cannot be kept small", {{"error", kept.error().message}});
+    }
+    if (const std::size_t expired = files->expire_uploads(upload_seconds_)) log_info("uploads that nobody went on with are removed", {{"uploads", expired}});
+  }).ok();
 }
 
 Daemon::Daemon(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}

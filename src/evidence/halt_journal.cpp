@@ -161,7 +161,7 @@ Status HaltJournal::record(PendingHalt pending) {
   FAILPOINT("halt.before_journal");
   RETURN_IF_ERROR(write_journal(options_.folder, file_of(pending), journal_text(pending)));
   FAILPOINT("halt.after_journal");
-  log_error("a run was halted while Postgres was away", {{"run", pending.run_id}, {"reason", pending.halt.reason}});
+  log_error("a run was halted while Postgres was away", {{"run_id", pending.run_id}, {"reason", pending.halt.reason}});
   {
     const std::lock_guard lock(mutex_);
     waiting_.push_back(std::move(pending));
@@ -229,7 +229,7 @@ void HaltJournal::bring_back() {
     if (appended) {
       FAILPOINT("halt.before_unlink");
       ::unlink(file_of(next).c_str());
-      log_info("a halt came into the log from the journal", {{"run", next.run_id}});
+      log_info("a halt came into the log from the journal", {{"run_id", next.run_id}});
     }
     lock.lock();
     if (appended) {

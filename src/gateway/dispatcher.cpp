@@ -4,6 +4,7 @@
 
 #include "base/limits.hpp"
 #include "base/log.hpp"
+#include "base/metrics.hpp"
 
 namespace muniment::gateway {
 namespace {
@@ -55,8 +56,14 @@ Result<ExchangePtr> Dispatcher::parse(std::string line, const Caller& caller, Re
   auto exchange = std::make_shared<Exchange>();
   exchange->line = std::move(line);
   exchange->caller = caller;
-  ASSIGN_OR_RETURN(const milliseconds patience, read_request_line(*exchange, schemas_, head));
-  exchange->deadline = services_.clock.monotonic() + patience;
+  exchange->began = services_.clock.monotonic();
+  const Result<milliseconds> patience = read_request_line(*exchange, schemas_, head);
+  if (!patience) {
+    const Errc code = patience.error().code;
+    exchange->method ? services_.requests.note(*exchange->method, code, {}) : services_.requests.note_malformed(code);
+    return patience.error();
+  }
+  exchange->deadline = exchange->began + *patience;
   return exchange;
 }
 
@@ -138,7 +145,11 @@ void Dispatcher::answer(ExchangePtr exchange, Result<Reply> result) {
   exchange->answered = true;
   if (std::exchange(exchange->listed, false)) waiting_.erase(exchange->listed_at);
   if (!result) services_.refusals.note(exchange->caller.actor, exchange->method->name, result.error(), services_.clock.now());
-  if (!exchange->reply) return;
+  if (!exchange->reply) return services_.requests.note_gone(*exchange->method);
+  const auto took = services_.clock.monotonic() - exchange->began;
+  services_.requests.note(*exchange->method, result ? std::nullopt : std::optional(result.error().code), took);
+  // What has ids was given to the append thread.
+  if (result && !exchange->event_ids.empty()) metrics::process().append_seconds.record(took);
   if (!result) {
     exchange->reply(error_line(exchange->id, result.error()));
   } else {

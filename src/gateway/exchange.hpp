@@ -47,6 +47,7 @@ struct Exchange {
   json::Value params;
   std::string_view idempotency_key;
   std::string key_storage;
+  Monotonic began{};                     // when its line was read
   Deadline deadline{};
   Caller caller;
   std::unique_ptr<Body> body;

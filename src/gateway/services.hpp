@@ -4,14 +4,18 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <mutex>
+#include <optional>
 #include <string>
 
 #include "base/clock.hpp"
 #include "base/result.hpp"
 #include "gateway/refusals.hpp"
+#include "gateway/request_counts.hpp"
 #include "gateway/store_health.hpp"
 #include "store/appender.hpp"
 #include "store/artifact_files.hpp"
+#include "store/reader.hpp"
 #include "store/runs.hpp"
 #include "store/tail.hpp"
 
@@ -36,9 +40,16 @@ namespace muniment::gateway {
 
 // Counted since the start, for server.metrics.
 struct Counters {
-  std::atomic<std::int64_t> queries = 0, query_us = 0;          // of evidence.retrieve, and the time of all of them
+  std::atomic<std::int64_t> queries = 0;                        // of evidence.retrieve
   std::atomic<std::int64_t> pointers = 0, pointers_bad = 0;     // that were validated or resolved
-  std::atomic<std::int64_t> pointers_us = 0;
+};
+
+// What the tables come to, as last asked for: summing them may take long.
+struct StoreTotals {
+  std::mutex mutex;           // guards what follows
+  std::optional<store::Totals> known;
+  Monotonic asked{};
+  std::chrono::steady_clock::duration took{};
 };
 
 struct Services {
@@ -62,6 +73,8 @@ struct Services {
   StoreHealth database{};     // reported to by whoever asks Postgres
   Refusals refusals{};        // counted by whoever answers
   Counters counters{};        // likewise
+  RequestCounts requests{};   // likewise
+  StoreTotals totals{};       // asked for by server.metrics
 };
 
 }  // namespace muniment::gateway

@@ -2,12 +2,14 @@
 
 #include <utility>
 
+#include "base/metrics.hpp"
 #include "base/thread.hpp"
 
 namespace muniment::gateway {
 
 WorkerPool::WorkerPool(std::size_t workers, const store::LogPlace& place, std::size_t tasks_max)
     : tasks_max_(tasks_max) {
+  metrics::process().workers.set(static_cast<std::int64_t>(workers));
   for (std::size_t i = 0; i < workers; ++i) {
     Worker& worker = *workers_.emplace_back(std::make_unique<Worker>());
     worker.reader = std::make_unique<store::Reader>(place);
@@ -31,6 +33,7 @@ Status WorkerPool::post(Deadline deadline, Task task) {
     }
     if (idle_.empty()) {
       tasks_.emplace_back(deadline, std::move(task));
+      metrics::process().workers_wanted.set(static_cast<std::int64_t>(tasks_.size()));
       return success();
     }
     worker = idle_.back();
@@ -54,12 +57,14 @@ void WorkerPool::serve(Worker& worker) {
     }
     auto [deadline, task] = std::move(tasks_.front());
     tasks_.pop_front();
+    metrics::process().workers_wanted.set(static_cast<std::int64_t>(tasks_.size()));
     work(worker, deadline, std::move(task), lock);
   }
 }
 
 void WorkerPool::work(Worker& worker, Deadline deadline, Task task, std::unique_lock<std::mutex>& lock) {
   worker.busy = true;
+  metrics::process().workers_busy.add(1);
   worker.interrupted = false;
   worker.deadline = deadline;
   lock.unlock();
@@ -67,6 +72,7 @@ void WorkerPool::work(Worker& worker, Deadline deadline, Task task, std::unique_
   task = nullptr;  // what it holds goes before the lock is taken again
   lock.lock();
   worker.busy = false;
+  metrics::process().workers_busy.add(-1);
 }
 
 bool WorkerPool::interrupt_late(Monotonic now) {

@@ -85,7 +85,7 @@ Status LocalEngine::open_part(IndexFolder& folder, Open open) {
   if (emptied) RETURN_IF_ERROR(folder.empty());
   Status opened = open();
   if (!opened && opened.error().code == Errc::corrupt && !emptied) {
-    log_warning("an index is damaged and is emptied", {{"index", folder.name()}, {"message", opened.error().message}});
+    log_warning("an index is damaged and is emptied", {{"index", folder.name()}, {"error", opened.error().message}});
     emptied = true;
     RETURN_IF_ERROR(folder.empty());
     opened = open();

@@ -72,7 +72,7 @@ std::vector<std::string> Indexer::degraded() const {
 
 void Indexer::set_problem(std::string text) {
   const std::lock_guard lock(mutex_);
-  if (!text.empty() && problem_ != text) log_warning("the search indexes do not get on", {{"message", text}});
+  if (!text.empty() && problem_ != text) log_warning("the search indexes do not get on", {{"error", text}});
   problem_ = std::move(text);
 }
 
@@ -162,7 +162,7 @@ Result<bool> Indexer::give_models() {
     auto model = trainer_.model(epoch, reader_);
     if (!model && is_transient(model.error().code)) return std::move(model).error();
     if (!model) {
-      log_warning("a model cannot be had: its corpus goes on without", {{"corpus", epoch.corpus}, {"message", model.error().message}});
+      log_warning("a model cannot be had: its corpus goes on without", {{"corpus", epoch.corpus}, {"error", model.error().message}});
       continue;
     }
     RETURN_IF_ERROR(search_.set_model(*model));

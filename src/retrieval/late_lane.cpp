@@ -154,7 +154,7 @@ void LateLane::run() {
     }
     if (vectors) failed_ = write(picked, *vectors);
     else changed_.wait_for(lock, pause_after_failure, [this] { return stopping_; });
-    if (!failed_) log_error("a vector lane cannot be written", {{"lane", name()}, {"message", failed_.error().message}});
+    if (!failed_) log_error("a vector lane cannot be written", {{"lane", name()}, {"error", failed_.error().message}});
   }
 }
 

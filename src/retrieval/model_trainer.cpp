@@ -99,7 +99,7 @@ void ModelTrainer::follow() {
     Status done = read ? success() : read_epochs();
     read = read || done;
     if (done) done = train_due();
-    if (!done) log_warning("a model was not trained", {{"message", done.error().message}});
+    if (!done) log_warning("a model was not trained", {{"error", done.error().message}});
     if (!done && is_transient(done.error().code)) wake();  // tried again once things have settled
   }
 }

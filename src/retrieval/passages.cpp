@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/metrics.hpp"
 #include "retrieval/card.hpp"
 
 namespace muniment::retrieval {
@@ -26,6 +27,7 @@ Result<std::unordered_map<ChunkId, store::ChunkRows::Row>> Passages::find(std::s
 }
 
 Result<std::optional<std::string>> Passages::text_of(const store::ChunkInDocument& item) const {
+  const metrics::Timer timer(metrics::process().passage_seconds);
   auto text = read_passage(item, files_);
   if (text) return std::optional(*std::move(text));
   if (text.error().code == Errc::unavailable) return std::move(text).error();

@@ -199,7 +199,7 @@ void SharedCache::forget_all() {
     if (cursor == "0") return give_back(std::move(link));
   }
   if (!why.empty()) failed(why);
-  log_warning("the shared cache could not be emptied after an erasure: flush it, or wait until its entries end", {{"message", why}});
+  log_warning("the shared cache could not be emptied after an erasure: flush it, or wait until its entries end", {{"error", why}});
 }
 
 SharedCache::Counts SharedCache::counts() const { return {hits_, misses_, refused_, failures_}; }
@@ -241,7 +241,7 @@ void SharedCache::failed(const std::string& why) {
   idle_.clear();
   if (++failures_in_a_row_ < limits::redis_failures_max) return;
   closed_until_ = std::chrono::steady_clock::now() + std::chrono::milliseconds(limits::redis_pause_ms);
-  if (problem_.empty()) log_warning("the shared cache is left alone", {{"message", why}});
+  if (problem_.empty()) log_warning("the shared cache is left alone", {{"error", why}});
   problem_ = why;
 }
 

@@ -43,7 +43,7 @@ Status VectorLanes::load_models() {
   for (const StoredModel& model : stored) {
     auto opened = open_lsa(model.bytes);
     if (!opened) {
-      log_warning("a stored model cannot be opened", {{"corpus", model.corpus}, {"message", opened.error().message}});
+      log_warning("a stored model cannot be opened", {{"corpus", model.corpus}, {"error", opened.error().message}});
       continue;
     }
     (model.waiting ? models_[model.corpus].waiting : models_[model.corpus].current) = *std::move(opened);

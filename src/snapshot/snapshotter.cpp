@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/failpoint.hpp"
+#include "base/metrics.hpp"
 #include "snapshot/snapshotter_impl.hpp"
 
 namespace muniment::snapshot {
@@ -98,7 +99,9 @@ Result<std::optional<Taking>> Snapshotter::Impl::begin(const std::shared_ptr<Liv
                                        " is damaged, and no other can be taken of the same state. It can be rehydrated all the same.");
     }
   }
+  const Monotonic began = std::chrono::steady_clock::now();
   ASSIGN_OR_RETURN(BuiltSnapshot built, build_snapshot(*run->state, target, reason, actor, clock_, files_));
+  metrics::process().snapshot_seconds.record(std::chrono::steady_clock::now() - began);
   Taking taking{built.taken, std::move(built.request), nullptr};
   {
     const std::lock_guard lock(live_->mutex);

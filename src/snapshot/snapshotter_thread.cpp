@@ -112,7 +112,7 @@ std::string Snapshotter::Impl::problem() const {
 
 void Snapshotter::Impl::set_problem(std::string text) {
   const std::lock_guard lock(mutex_);
-  if (!text.empty() && text != problem_) log_warning("the snapshotter does not get on", {{"message", text}});
+  if (!text.empty() && text != problem_) log_warning("the snapshotter does not get on", {{"error", text}});
   problem_ = std::move(text);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/limits.hpp"
+#include "base/metrics.hpp"
 #include "events/catalogue.hpp"
 #include "events/entry.hpp"
 
@@ -104,6 +105,9 @@ void AppendBatch::add(AppendRequest request, LogHead& log, Time now) {
   if (!started_) {
     before_ = log;
     started_ = true;
+  }
+  if (const Monotonic queued = std::exchange(request.queued, {}); queued != Monotonic()) {  // one that was given back is counted
+    metrics::process().append_wait_seconds.record(std::chrono::steady_clock::now() - queued);
   }
   if (Status checked = check(request); !checked) {
     refused_.emplace_back(std::move(request), std::move(checked).error());

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "base/failpoint.hpp"
+#include "base/metrics.hpp"
 
 namespace muniment::store {
 namespace {
@@ -109,7 +110,8 @@ void AppendConnection::drain() {
   }
 }
 
-Result<AppendConnection::PgResult> AppendConnection::query(const std::string& sql, milliseconds at_most) {
+Result<AppendConnection::PgResult> AppendConnection::query(std::string_view name, const std::string& sql, milliseconds at_most) {
+  const metrics::Timer timer(metrics::process().statements.of(name));
   deadline_ = steady_clock::now() + at_most;
   timed_out_ = false;
   if (!connection_ || !PQsendQuery(connection_, sql.c_str())) return unavailable(sql);
@@ -140,7 +142,7 @@ Status AppendConnection::connect(milliseconds at_most) {
   }
   if (PQsetnonblocking(connection_, 1) != 0) return unavailable("setting up the append connection");
 
-  RETURN_IF_ERROR(query("SET default_transaction_isolation = 'read committed'; SET TimeZone = 'UTC'; "
+  RETURN_IF_ERROR(query("append_settings", "SET default_transaction_isolation = 'read committed'; SET TimeZone = 'UTC'; "
                         "SET search_path = public; SET jit = off; SET plan_cache_mode = force_generic_plan; SET lock_timeout = '5s'; SET synchronous_commit = on; "
                         "SET client_min_messages = warning; SELECT set_config('role', muniment_role('writer'), false)", at_most));
   return prepare(at_most);
@@ -149,7 +151,7 @@ Status AppendConnection::connect(milliseconds at_most) {
 Result<bool> AppendConnection::try_lock() {
   // The first key is Muniment's own number space for advisory locks ("muni").
   ASSIGN_OR_RETURN(PgResult result,
-                   query("SELECT pg_try_advisory_lock(1836412521, " + std::to_string(log_no_) + ")", milliseconds(10'000)));
+                   query("append_lock", "SELECT pg_try_advisory_lock(1836412521, " + std::to_string(log_no_) + ")", milliseconds(10'000)));
   return std::strcmp(PQgetvalue(result.get(), 0, 0), "t") == 0;
 }
 
@@ -158,7 +160,7 @@ Result<TakenOver> AppendConnection::take_over(std::optional<std::int64_t> held) 
   const std::string writer = "'" + writer_.text() + "'";
   std::string raise = "UPDATE log_head SET epoch = epoch + 1, writer = " + writer + " WHERE log_no = " + log;
   if (held) raise += " AND (epoch = " + std::to_string(*held) + " OR writer = " + writer + ")";
-  ASSIGN_OR_RETURN(PgResult result, query(raise + " RETURNING log_id, epoch", milliseconds(10'000)));
+  ASSIGN_OR_RETURN(PgResult result, query("append_take_over", raise + " RETURNING log_id, epoch", milliseconds(10'000)));
   if (PQntuples(result.get()) != 1) {
     return Error(Errc::conflict, "log " + log + " was taken over by another daemon; this one stops writing");
   }
@@ -170,7 +172,7 @@ Result<TakenOver> AppendConnection::take_over(std::optional<std::int64_t> held) 
 
 Result<LastRow> AppendConnection::last_row() {
   ASSIGN_OR_RETURN(PgResult result,
-                   query("SELECT seq, encode(run_hash, 'hex') FROM event WHERE log_no = " + std::to_string(log_no_) +
+                   query("append_last_row", "SELECT seq, encode(run_hash, 'hex') FROM event WHERE log_no = " + std::to_string(log_no_) +
                          " ORDER BY seq DESC LIMIT 1", milliseconds(10'000)));
   LastRow last;
   if (PQntuples(result.get()) == 0) return last;
@@ -180,14 +182,14 @@ Result<LastRow> AppendConnection::last_row() {
 }
 
 Result<std::int64_t> AppendConnection::next_run_no() {
-  ASSIGN_OR_RETURN(PgResult result, query("SELECT coalesce(max(run_no), 0) + 1 FROM event WHERE log_no = " +
+  ASSIGN_OR_RETURN(PgResult result, query("append_next_run_no", "SELECT coalesce(max(run_no), 0) + 1 FROM event WHERE log_no = " +
                                           std::to_string(log_no_), milliseconds(10'000)));
   return std::stoll(PQgetvalue(result.get(), 0, 0));
 }
 
 Result<events::MerkleEdge> AppendConnection::last_checkpoint() {
   ASSIGN_OR_RETURN(PgResult result,
-                   query("SELECT size, encode(edge, 'hex'), encode(root, 'hex') FROM checkpoint WHERE log_no = " +
+                   query("append_last_checkpoint", "SELECT size, encode(edge, 'hex'), encode(root, 'hex') FROM checkpoint WHERE log_no = " +
                          std::to_string(log_no_) + " ORDER BY size DESC LIMIT 1", milliseconds(10'000)));
   if (PQntuples(result.get()) == 0) return events::MerkleEdge{};
   const std::string bytes = from_hex(PQgetvalue(result.get(), 0, 1)).value_or("");
@@ -246,11 +248,16 @@ CommitResult AppendConnection::commit(const RowBatch& batch, std::int64_t epoch,
   if (FAILPOINT_FAILS("append.disk_full")) return {CommitOutcome::rolled_back, "53100", "no space left on device"};
   if (FAILPOINT_FAILS("append.cut_before_send")) ::shutdown(PQsocket(connection_), SHUT_RDWR);
   const bool small = batch.events.size() <= pipelined_events_max && batch.rows.size() <= pipelined_rows_max;
+  const Monotonic began = steady_clock::now();
   CommitResult result = small ? commit_pipeline(batch, epoch, meanwhile) : commit_copy(batch, epoch, meanwhile);
+  const auto taken = steady_clock::now() - began;
+  (small ? pipeline_seconds_ : copy_seconds_).record(taken);
+  metrics::process().append_commit_seconds.record(taken);
+  metrics::process().append_batch_events.record(static_cast<std::int64_t>(batch.events.size()));
   if (result.outcome != CommitOutcome::unknown) {
     drain();
     PQexitPipelineMode(connection_);
-    if (result.outcome != CommitOutcome::committed) query("ROLLBACK", milliseconds(1'000)).ok();
+    if (result.outcome != CommitOutcome::committed) query("append_rollback", "ROLLBACK", milliseconds(1'000)).ok();
   }
   if (!healthy()) result = {CommitOutcome::unknown, result.sqlstate, result.message};
   FAILPOINT("append.after_commit");
@@ -265,7 +272,7 @@ CommitResult AppendConnection::store_checkpoint(const events::MerkleEdge& edge, 
                                                 milliseconds at_most) {
   const std::string log = std::to_string(log_no_);
   auto result = query(
-      "WITH head AS MATERIALIZED (SELECT 1 FROM log_head WHERE log_no = " + log + " AND epoch = " +
+      "append_checkpoint", "WITH head AS MATERIALIZED (SELECT 1 FROM log_head WHERE log_no = " + log + " AND epoch = " +
           std::to_string(epoch) + " FOR SHARE) INSERT INTO checkpoint (log_no, size, root, edge, recorded_at) SELECT " +
           log + ", " + std::to_string(edge.size()) + ", '\\x" + to_hex(edge.root()) + "', '\\x" + to_hex(edge.encode()) +
           "', '" + format_time(now) + "' FROM head WHERE NOT EXISTS (SELECT 1 FROM checkpoint WHERE log_no = " + log +

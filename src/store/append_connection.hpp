@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "base/clock.hpp"
+#include "base/metrics.hpp"
 #include "base/result.hpp"
 #include "events/merkle.hpp"
 #include "store/rows.hpp"
@@ -115,7 +116,8 @@ class AppendConnection {
   bool wait_for_input();
   PgResult next_result();          // nullptr: no more results, or the connection is gone
   void drain();
-  Result<PgResult> query(const std::string& sql, std::chrono::milliseconds at_most);
+  // `name`: under which its time is kept.
+  Result<PgResult> query(std::string_view name, const std::string& sql, std::chrono::milliseconds at_most);
   bool healthy() const;
 
   const std::string uri_;
@@ -124,6 +126,8 @@ class AppendConnection {
   pg_conn* connection_ = nullptr;
   Monotonic deadline_{};
   bool timed_out_ = false;
+  metrics::Histogram& pipeline_seconds_ = metrics::process().statements.of("append_pipeline");
+  metrics::Histogram& copy_seconds_ = metrics::process().statements.of("append_copy");
   std::string buffer_;             // rows being written, kept for its capacity
 };
 

@@ -103,6 +103,7 @@ Status Appender::Impl::submit(AppendRequest request) {
   std::size_t bytes = 0;
   for (const Addressed& item : request.events) bytes += item.event.body.size();
   bool wake = false;
+  request.queued = std::chrono::steady_clock::now();
   {
     std::lock_guard lock(mutex_);
     if (stopping_ || dead_) return Error(Errc::unavailable, "the daemon is stopping; your event was not accepted");
@@ -124,7 +125,7 @@ Status Appender::Impl::submit(AppendRequest request) {
     }
     queued_events_ += request.events.size();
     queued_bytes_ += bytes;
-    const Monotonic due = request.patient ? std::chrono::steady_clock::now() + patience : Monotonic();
+    const Monotonic due = request.patient ? request.queued + patience : Monotonic();
     const bool sooner = !due_ || due < *due_;
     if (sooner) due_ = due;
     queue_.push_back(std::move(request));
@@ -145,7 +146,7 @@ LogStatus Appender::Impl::status() const {
 }
 
 void Appender::Impl::refuse(Error why) {
-  log_error("nothing is appended any more", {{"message", why.message}});
+  log_error("nothing is appended any more", {{"error", why.message}});
   std::lock_guard lock(mutex_);
   published_.refused = why.message;
   refusal_ = std::move(why);
@@ -319,7 +320,7 @@ void Appender::Impl::commit(AppendBatch current, AppendBatch& next) {
     }
     case CommitOutcome::rolled_back: {
       give_back(next);
-      log_warning("append rolled back", {{"sqlstate", result.sqlstate}, {"message", result.message}});
+      log_warning("append rolled back", {{"sqlstate", result.sqlstate}, {"error", result.message}});
       Error error(Errc::unavailable, "Postgres refused to write: " + result.message +
                                          "; your event was not accepted. Retry with the same event_id.");
       error.retry_after_ms = 1'000;
@@ -327,7 +328,7 @@ void Appender::Impl::commit(AppendBatch current, AppendBatch& next) {
     }
     case CommitOutcome::unknown:
       give_back(next);
-      log_warning("append in doubt", {{"message", result.message}});
+      log_warning("append in doubt", {{"error", result.message}});
       if (resolve_doubt(current)) succeeded(current);
       return;
   }
@@ -459,7 +460,7 @@ bool Appender::Impl::reconnect() {
 }
 
 void Appender::Impl::fatal(Error error) {
-  log_error("the append thread stops", {{"code", std::string(name_of(error.code))}, {"message", error.message}});
+  log_error("the append thread stops", {{"code", std::string(name_of(error.code))}, {"error", error.message}});
   std::unique_lock lock(mutex_);
   dead_ = true;
   std::vector<AppendRequest> waiting = take_all();

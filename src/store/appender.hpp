@@ -38,6 +38,7 @@ struct AppendRequest {
   std::vector<Attachment> rows;
   std::optional<std::int64_t> expected_run_seq;  // of events[0]
   bool ids_checked = false;                      // Postgres was asked: the client's ids are new
+  Monotonic queued{};                            // the appender's: when it was submitted, until it is taken
   bool patient = false;                          // nobody waits for it: it may wait for others, a few milliseconds
 
   // Called once on the append thread, after the commit or the refusal; must not block, and need not

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/failpoint.hpp"
+#include "base/metrics.hpp"
 
 namespace muniment::store {
 namespace {
@@ -22,11 +23,13 @@ constexpr mode_t file_mode = 0400;  // an artifact is never written again
 Status write_artifact(int fd, std::string_view bytes) {
   if (FAILPOINT_FAILS("artifact.write_eio")) return file_error("writing", "an artifact", EIO);
   if (FAILPOINT_FAILS("artifact.write_enospc")) return file_error("writing", "an artifact", ENOSPC);
+  metrics::process().artifact_written_bytes.add(static_cast<std::int64_t>(bytes.size()));
   return write_all(fd, bytes, "an artifact");
 }
 
 Status sync_file(int fd, std::string_view path) {
   if (FAILPOINT_FAILS("artifact.fsync_eio")) return file_error("syncing", path, EIO);
+  const metrics::Timer timer(metrics::process().artifact_fsync_seconds);
   if (::fsync(fd) != 0) return file_error("syncing", path, errno);
   return success();
 }
@@ -34,6 +37,7 @@ Status sync_file(int fd, std::string_view path) {
 Status sync_folder([[maybe_unused]] const Fd& folder, [[maybe_unused]] std::string_view path) {
 #ifndef MUNIMENT_PLANTED_BUG_no_folder_fsync
   if (FAILPOINT_FAILS("artifact.folder_fsync_eio")) return file_error("syncing the folder", path, EIO);
+  const metrics::Timer timer(metrics::process().artifact_fsync_seconds);
   if (::fsync(folder.get()) != 0) return file_error("syncing the folder", path, errno);
 #endif
   return success();

@@ -195,10 +195,12 @@ pqxx::result query(Connection& connection, pqxx::transaction_base& transaction,
                    std::string_view name, std::string_view sql, const Params& params) {
   Connection::Impl& impl = connection.impl();
   const std::string statement(name);
-  if (!impl.prepared.contains(name)) {
+  auto known = impl.prepared.find(name);
+  if (known == impl.prepared.end()) {
     impl.link->prepare(statement, std::string(sql));
-    impl.prepared.insert(statement);
+    known = impl.prepared.emplace(statement, &metrics::process().statements.of(name)).first;
   }
+  const metrics::Timer timer(*known->second);
   return transaction.exec_prepared(statement,
                                    pqxx::prepare::make_dynamic_params(params.pointers()));
 }

@@ -32,7 +32,7 @@ void put_position(Connection& connection, pqxx::transaction_base& work, std::int
 
 Follower::Follower(std::string name, std::vector<std::string> types, Options options, const Tail& tail)
     : name_(std::move(name)), types_(std::move(types)), options_(std::move(options)), tail_(tail),
-      reader_(options_.place) {}
+      reader_(options_.place), shown_(metrics::process().followers.of(name_)) {}
 
 Follower::~Follower() = default;
 
@@ -54,7 +54,7 @@ std::string Follower::problem() const {
 
 void Follower::set_problem(std::string text) {
   const std::lock_guard lock(mutex_);
-  if (!text.empty() && problem_ != text) log_warning("a follower does not get on", {{"follower", name_}, {"message", text}});
+  if (!text.empty() && problem_ != text) log_warning("a follower does not get on", {{"follower", name_}, {"error", text}});
   problem_ = std::move(text);
 }
 
@@ -105,6 +105,7 @@ Status Follower::step() {
   if (next_seq_.load() < 0) {
     ASSIGN_OR_RETURN(const std::int64_t position, reader_.follower_position(name_));
     next_seq_.store(position, std::memory_order_release);
+    shown_.set(position);
   }
   if (next_seq_.load() >= tail_.next_seq()) return success();
   ASSIGN_OR_RETURN(const Batch batch, read_batch());
@@ -116,6 +117,7 @@ Status Follower::step() {
   RETURN_IF_ERROR(write(rows, next));
   written(rows);
   next_seq_.store(next, std::memory_order_release);
+  shown_.set(next);
   return success();
 }
 
@@ -167,6 +169,7 @@ Status Follower::write(const FollowedRows& rows, std::int64_t next_seq) {
 }
 
 Status keep_position(Connection& connection, std::int16_t log_no, std::string_view name, std::int64_t next_seq) {
+  metrics::process().followers.of(name).set(next_seq);
   return guarded(connection, "keeping the position of follower " + std::string(name), [&] {
     pqxx::work work(*connection.impl().link);
     put_position(connection, work, log_no, name, next_seq);

@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/metrics.hpp"
 #include "base/result.hpp"
 #include "store/corpus_rows.hpp"
 #include "store/reader.hpp"
@@ -97,6 +98,7 @@ class Follower {
 
   std::mutex step_mutex_;             // held while a batch is read and written
   std::atomic<std::int64_t> next_seq_{-1};
+  metrics::Gauge& shown_;             // the same, for server.metrics
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;

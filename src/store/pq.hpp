@@ -4,11 +4,11 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <pqxx/pqxx>
-#include <set>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -16,6 +16,7 @@
 
 #include "base/clock.hpp"
 #include "base/ids.hpp"
+#include "base/metrics.hpp"
 #include "base/result.hpp"
 #include "base/sha256.hpp"
 #include "store/connection.hpp"
@@ -30,7 +31,7 @@ struct Connection::Impl {
   const std::string uri;
   const DatabaseRole role;
   std::unique_ptr<pqxx::connection> link;  // nullptr: not open
-  std::set<std::string, std::less<>> prepared;
+  std::map<std::string, metrics::Histogram*, std::less<>> prepared;  // by name, with where its time is kept
   std::mutex mutex;                        // guards `socket`, which `interrupt` reads
   int socket = -1;
   std::atomic<bool> interrupted{false};

@@ -49,4 +49,17 @@ Result<std::vector<std::pair<std::string, std::int64_t>>> Reader::follower_posit
   });
 }
 
+Result<Totals> Reader::totals() {
+  return guarded(impl_->connection, "summing up the tables", [&] {
+    const pqxx::result rows = query(impl_->connection, "totals",
+                                    "SELECT count(*) FILTER (WHERE status = 'open'), count(*) FILTER (WHERE status = 'ended'), "
+                                    "count(*) FILTER (WHERE status = 'halted'), (SELECT count(*) FROM artifact WHERE log_no = $1), "
+                                    "(SELECT coalesce(sum(size_bytes), 0)::bigint FROM artifact WHERE log_no = $1), "
+                                    "pg_database_size(current_database()) FROM run WHERE log_no = $1",
+                                    impl_->params());
+    const auto at = [&](int column) { return integer_of(rows[0][column]); };
+    return Totals{at(0), at(1), at(2), at(3), at(4), at(5)};
+  });
+}
+
 }  // namespace muniment::store

@@ -55,6 +55,13 @@ struct SeqSpan {
   std::int64_t to = 0;
 };
 
+// What the tables of a log come to. The sizes are the database's own.
+struct Totals {
+  std::int64_t runs_open = 0, runs_ended = 0, runs_halted = 0;
+  std::int64_t artifacts = 0, artifact_bytes = 0;
+  std::int64_t database_bytes = 0;
+};
+
 class Reader {
  public:
   explicit Reader(const LogPlace& place);
@@ -143,6 +150,7 @@ class Reader {
   Result<std::int64_t> last_corpus_change();   // as far as its tables are written; -1: there was none
   Result<std::int64_t> follower_position(std::string_view name);          // 0 where it never ran
   Result<std::vector<std::pair<std::string, std::int64_t>>> follower_positions();
+  Result<Totals> totals();   // reads the tables run and artifact from end to end
 
   struct Impl;  // store/reader_impl.hpp, for the files of the Reader alone
 

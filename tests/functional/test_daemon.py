@@ -15,6 +15,7 @@ import unittest
 
 from support import BUILD, Daemon, DaemonCase, alive, main, muniment, wait_until
 
+import prometheus
 from private_postgres import PrivatePostgres
 
 
@@ -163,6 +164,9 @@ class WithoutPostgres(DaemonCase):
                     started = time.monotonic()
                     client.call(method)
                     self.assertLess(time.monotonic() - started, 1.0, method)
+                text = client.call("server.metrics")["text"]
+                self.assertEqual(prometheus.problems(text), [])
+                self.assertIn("muniment_database_up 0\n", text)
         finally:
             for child in children(postgres):
                 os.kill(child, signal.SIGCONT)

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/limits.hpp"
+#include "base/metrics.hpp"
 #include "gateway/access.hpp"
 #include "gateway/methods/methods.hpp"
 #include "gateway/pointing.hpp"
@@ -73,7 +74,7 @@ void write_bad(json::Writer& out, const std::vector<Bad>& bad) {
 void count_pointers(Services& services, std::size_t pointers, std::size_t bad, Time began) {
   services.counters.pointers += static_cast<std::int64_t>(pointers);
   services.counters.pointers_bad += static_cast<std::int64_t>(bad);
-  services.counters.pointers_us += services.clock.now().micros - began.micros;
+  metrics::process().pointer_seconds.record(services.clock.now().micros - began.micros);
 }
 
 // The draft with every citation replaced by its number, in order of first appearance.

@@ -6,6 +6,7 @@
 
 #include "base/json_lists.hpp"
 #include "base/limits.hpp"
+#include "base/metrics.hpp"
 #include "base/text.hpp"
 #include "gateway/access.hpp"
 #include "gateway/corpora.hpp"
@@ -64,7 +65,7 @@ std::string result_json(const std::string& query, const retrieval::Answer& answe
 // What the log keeps of a request, from the results themselves.
 void log_retrieval(Services& services, const std::vector<retrieval::Question>& questions, const std::vector<std::string>& results, bool hit, std::int64_t duration_us) {
   services.counters.queries += static_cast<std::int64_t>(questions.size());
-  services.counters.query_us += duration_us;
+  metrics::process().query_seconds.record(duration_us);
   json::Writer out;
   out.begin_object().key("queries").begin_array();
   for (const retrieval::Question& question : questions) {

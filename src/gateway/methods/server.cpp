@@ -6,13 +6,11 @@
 #include "audit/submitter.hpp"
 #include "base/config.hpp"
 #include "gateway/methods/methods.hpp"
+#include "gateway/methods/server_state.hpp"
 #include "gateway/services.hpp"
 #include "retrieval/service.hpp"
 
 namespace muniment::gateway::methods {
-namespace {
-
-constexpr std::int64_t micros_per_second = 1'000'000;
 
 // What is known of Postgres without asking it: by the append thread and by whoever read last.
 StoreHealth::State database_state(Services& services, const store::LogStatus& log) {
@@ -51,6 +49,10 @@ std::vector<std::string> degradations(Services& services, const StoreHealth::Sta
   }
   return found;
 }
+
+namespace {
+
+constexpr std::int64_t micros_per_second = 1'000'000;
 
 using Positions = std::vector<std::pair<std::string, std::int64_t>>;
 
@@ -99,20 +101,6 @@ Reply status_reply(Services& services, const store::LogStatus& log, const Positi
   return {std::move(out).text(), {}};
 }
 
-class Metrics {
- public:
-  void gauge(std::string_view name, std::string_view help, std::int64_t value) { add(name, "gauge", help, value); }
-  void counter(std::string_view name, std::string_view help, std::int64_t value) { add(name, "counter", help, value); }
-  std::string text() && { return std::move(text_); }
-
- private:
-  void add(std::string_view name, std::string_view type, std::string_view help, std::int64_t value) {
-    fmt::format_to(std::back_inserter(text_), "# HELP muniment_{0} {1}\n# TYPE muniment_{0} {2}\nmuniment_{0} {3}\n",
-                   name, help, type, value);
-  }
-  std::string text_;
-};
-
 }  // namespace
 
 Result<Answer> server_health(Call& call) {
@@ -140,47 +128,6 @@ Result<Answer> server_status(Call& call) {
     return status_reply(call.services, log, {}, degraded);
   }
   return status_reply(call.services, log, *followers, degraded);
-}
-
-Result<Answer> server_metrics(Call& call) {
-  Services& services = call.services;
-  const store::LogStatus log = services.appender.status();
-  const store::DiskSpace disk = services.files.disk();
-  const Time now = services.clock.now();
-  Metrics metrics;
-  metrics.counter("log_events_total", "Events in the log.", log.size);
-  metrics.gauge("append_queue_events", "Events that wait for a commit.", log.queued_events);
-  metrics.gauge("append_queue_bytes", "Bytes of their bodies.", log.queued_bytes);
-  metrics.gauge("runs_in_memory", "Runs whose head is held in memory.", static_cast<std::int64_t>(services.runs.size()));
-  metrics.gauge("database_up", "1 when Postgres answers.", database_state(services, log).up ? 1 : 0);
-  metrics.gauge("disk_free_bytes", "Free space where artifacts are kept.", disk.free_bytes);
-  metrics.gauge("disk_reserve_bytes", "Space that must stay free.", disk.reserve_bytes);
-  const auto cache = services.retrieval.retriever().cache().counts();
-  metrics.counter("query_cache_hits_total", "Queries that the cache answered.", cache.hits);
-  metrics.counter("query_cache_misses_total", "Queries that were worked out.", cache.misses);
-  metrics.gauge("query_cache_bytes", "Memory of cached answers.", cache.bytes);
-  if (const retrieval::SharedCache* shared = services.retrieval.shared_cache()) {
-    const auto counts = shared->counts();
-    metrics.counter("shared_cache_hits_total", "Answers that the shared cache had.", counts.hits);
-    metrics.counter("shared_cache_misses_total", "Answers that it did not have.", counts.misses);
-    metrics.counter("shared_cache_refused_total", "Its entries that were forged, or did not stand any more.", counts.refused);
-    metrics.counter("shared_cache_failures_total", "Times that it did not answer.", counts.failures);
-  }
-  metrics.counter("queries_total", "Queries of evidence.retrieve.", services.counters.queries);
-  metrics.counter("query_microseconds_total", "The time of all of them.", services.counters.query_us);
-  metrics.counter("pointers_total", "Pointers that were validated or resolved.", services.counters.pointers);
-  metrics.counter("pointers_bad_total", "Those of them that did not stand.", services.counters.pointers_bad);
-  metrics.counter("pointer_microseconds_total", "The time of all of them.", services.counters.pointers_us);
-  metrics.gauge("search_next_seq", "The position up to which the indexes hold the log.", services.retrieval.indexer().next_seq());
-  metrics.counter("search_restarts_total", "Times that the search child was started again.", services.retrieval.search().health().restarts);
-  metrics.gauge("uptime_seconds", "Seconds since the daemon started.",
-                (now.micros - services.started.micros) / micros_per_second);
-  json::Writer out;
-  out.begin_object()
-      .member("content_type", "text/plain; version=0.0.4")
-      .member("text", std::move(metrics).text())
-      .end_object();
-  return Reply{std::move(out).text(), {}};
 }
 
 }  // namespace muniment::gateway::methods

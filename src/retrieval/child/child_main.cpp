@@ -2,8 +2,10 @@
 
 #include <pthread.h>
 
+#include <cstdlib>
 #include <string_view>
 
+#include "base/log.hpp"
 #include "retrieval/child/search_child.hpp"
 #include "retrieval/child/spawn.hpp"
 #include "retrieval/child/tool_child.hpp"
@@ -12,6 +14,7 @@ namespace muniment::retrieval {
 
 std::optional<int> serve_as_child(int argc, const char* const* argv) {
   const std::string_view what = argc == 2 ? argv[1] : "";
+  if (const char* const settings = std::getenv("MUNIMENT_LOG"); settings != nullptr && what.starts_with("--")) take_log_settings(settings);
   if (what == "--search-child") {
     ::pthread_setname_np(::pthread_self(), "muniment-search");
     return serve_search({}, first_handed_over);

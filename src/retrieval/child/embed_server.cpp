@@ -90,7 +90,7 @@ std::string EmbedServer::problem() const {
 
 void EmbedServer::note(const std::optional<Error>& error) {
   const std::lock_guard lock(mutex_);
-  if (error && problem_.empty()) log_warning("the embedding server does not serve", {{"message", error->message}});
+  if (error && problem_.empty()) log_warning("the embedding server does not serve", {{"error", error->message}});
   if (!error && !problem_.empty()) log_info("the embedding server serves again");
   problem_ = error ? error->message : std::string();
 }
@@ -169,7 +169,7 @@ void EmbedServer::serve_socket(int socket, Embedder& embedder, TextKind kind) {
     if (!frame) return;
     const auto vectors = embed(embedder, *frame, kind);
     if (!vectors && vectors.error().code == Errc::corrupt) {
-      log_error("the search child asks the embedding server for what cannot be", {{"message", vectors.error().message}});
+      log_error("the search child asks the embedding server for what cannot be", {{"error", vectors.error().message}});
       return;
     }
     const std::string payload = vectors ? to_wire(packed(*vectors, embedder.identity().dimension)) : to_wire(vectors.error());

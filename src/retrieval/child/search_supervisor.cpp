@@ -154,7 +154,7 @@ void SearchSupervisor::name_remote(SearchSetup& setup) {
 bool SearchSupervisor::lacks_remote() const { return embeds_ && !has_remote_ && embeds_->identity(); }
 
 RestartPace::Death SearchSupervisor::failed_start(const Error& why) {
-  log_error("the search child cannot be started", {{"message", why.message}});
+  log_error("the search child cannot be started", {{"error", why.message}});
   const std::lock_guard lock(mutex_);
   health_.reason = why.message;
   return {};
@@ -259,7 +259,7 @@ RestartPace::Death SearchSupervisor::bury(const std::shared_ptr<SearchProcess>& 
   health_.pid = 0;
   if (!stopping_) {
     ++health_.restarts;
-    log_warning("the search child is started again", {{"message", health_.reason}, {"restarts", health_.restarts}});
+    log_warning("the search child is started again", {{"error", health_.reason}, {"restarts", health_.restarts}});
   }
   return death;
 }

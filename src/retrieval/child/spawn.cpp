@@ -17,6 +17,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/log.hpp"
 #include "base/sandbox.hpp"
 
 namespace muniment::retrieval {
@@ -74,7 +75,7 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
 
 // No secret of the daemon's environment gets in; what steers failpoints and sanitizers does.
 std::vector<std::string> clean_environment() {
-  std::vector<std::string> kept = {"PATH=/usr/bin:/bin", "LC_ALL=C.UTF-8", "TZ=UTC", "HOME=/"};
+  std::vector<std::string> kept = {"PATH=/usr/bin:/bin", "LC_ALL=C.UTF-8", "TZ=UTC", "HOME=/", "MUNIMENT_LOG=" + log_settings()};
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view text = *entry;
     const std::string_view name = text.substr(0, text.find('='));

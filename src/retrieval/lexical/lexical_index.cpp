@@ -189,7 +189,7 @@ class XapianIndex final : public LexicalIndex {
       return success();
     });
     if (!copied) {
-      log_warning("the words of what was erased are still in free pages of the lexical index", {{"message", copied.error().message}});
+      log_warning("the words of what was erased are still in free pages of the lexical index", {{"error", copied.error().message}});
       return success();
     }
     return write("changing places", [&] {
@@ -199,7 +199,7 @@ class XapianIndex final : public LexicalIndex {
         for (Part* part : {&live_, &history_}) why += part->change_places();
         changes_->rewritten.fetch_add(1, std::memory_order_acq_rel);
       }
-      if (!why.empty()) return log_warning("the lexical index could not be written anew", {{"message", why}});
+      if (!why.empty()) return log_warning("the lexical index could not be written anew", {{"error", why}});
       live_.changed().set_metadata(layout::erased_key, "");
       live_.commit();
       erased_ = false;

@@ -1,0 +1,133 @@
+"""Holds a text against Prometheus' text format and what `promtool check metrics` asks of it, without promtool: Debian has it
+only together with all of Prometheus. Where promtool is on the PATH it is asked, too.
+"""
+from __future__ import annotations
+
+import math
+import re
+import shutil
+import subprocess
+from typing import NamedTuple, Optional
+
+NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*\Z")
+SAMPLE = re.compile(r'([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{((?:[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\["\\n])*",?)*)\})? (\S+)\Z')
+LABEL = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\["\\n])*)"')
+NOT_BASE_UNITS = re.compile(r"_(milliseconds|microseconds|nanoseconds|ms|us|ns|minutes|hours|days|kilobytes|megabytes|gigabytes|kib|mib|gib|percent)(_|\Z)")
+
+
+class Sample(NamedTuple):
+    name: str
+    labels: tuple[tuple[str, str], ...]
+    value: float
+
+    def label(self, name: str) -> Optional[str]:
+        return dict(self.labels).get(name)
+
+
+def samples(text: str) -> list[Sample]:
+    """Each sample; ValueError for a line that is none."""
+    found: list[Sample] = []
+    if not text.endswith("\n"):
+        raise ValueError("the text does not end with a line feed")
+    for number, line in enumerate(text[:-1].split("\n"), 1):
+        if line.startswith("#") or not line:
+            continue
+        match = SAMPLE.match(line)
+        if not match:
+            raise ValueError(f"line {number} is no sample: {line!r}")
+        found.append(Sample(match[1], tuple(LABEL.findall(match[2] or "")), float(match[3].replace("Inf", "inf"))))
+    return found
+
+
+def problems(text: str) -> list[str]:
+    """What is wrong with it; empty: nothing."""
+    found: list[str] = []
+    kinds: dict[str, str] = {}
+    helped: set[str] = set()
+    current = ""
+    seen: set[tuple[str, tuple[tuple[str, str], ...]]] = set()
+    for line in text.splitlines():
+        if line.startswith("# HELP "):
+            name, _, words = line[7:].partition(" ")
+            if name in helped:
+                found.append(f"{name}: a second HELP")
+            if not words.strip():
+                found.append(f"{name}: no help")
+            helped.add(name)
+            current = name
+        elif line.startswith("# TYPE "):
+            name, _, kind = line[7:].partition(" ")
+            if name in kinds:
+                found.append(f"{name}: a second TYPE")
+            if name != current:
+                found.append(f"{name}: TYPE is not behind its HELP")
+            kinds[name] = kind
+            found += name_problems(name, kind)
+        elif line:
+            for sample in samples(line + "\n"):
+                base = family(sample.name, current, kinds)
+                if base != current:
+                    found.append(f"{sample.name}: it stands under {current or 'nothing'}")
+                if (sample.name, tuple(sorted(sample.labels))) in seen:
+                    found.append(f"{sample.name}{sample.labels}: twice")
+                seen.add((sample.name, tuple(sorted(sample.labels))))
+                if kinds.get(base) == "counter" and sample.value < 0:
+                    found.append(f"{sample.name}: a counter below 0")
+    return found + [f"{name}: no TYPE" for name in helped - set(kinds)] + histogram_problems(text, kinds)
+
+
+def name_problems(name: str, kind: str) -> list[str]:
+    found = []
+    if not NAME.match(name):
+        found.append(f"{name}: not a name")
+    if kind not in ("counter", "gauge", "histogram"):
+        found.append(f"{name}: type {kind}")
+    if (kind == "counter") != name.endswith("_total"):
+        found.append(f"{name}: _total is for counters, and for each of them")
+    if NOT_BASE_UNITS.search(name):
+        found.append(f"{name}: not in base units (seconds, bytes)")
+    if name.endswith(("_bucket", "_sum", "_count")):
+        found.append(f"{name}: a suffix of histograms")
+    if re.search(r"_(counter|gauge|histogram)(_|\Z)", name) or re.search("[A-Z]", name) or ":" in name:
+        found.append(f"{name}: a type, a capital or a colon in it")
+    return found
+
+
+def family(name: str, current: str, kinds: dict[str, str]) -> str:
+    for suffix in ("_bucket", "_sum", "_count"):
+        if name == current + suffix and kinds.get(current) == "histogram":
+            return current
+    return name
+
+
+def histogram_problems(text: str, kinds: dict[str, str]) -> list[str]:
+    found: list[str] = []
+    buckets: dict[tuple[str, tuple[tuple[str, str], ...]], list[tuple[float, float]]] = {}
+    plain: dict[tuple[str, tuple[tuple[str, str], ...]], float] = {}
+    for sample in samples(text):
+        rest = tuple(sorted(item for item in sample.labels if item[0] != "le"))
+        if sample.name.endswith("_bucket") and kinds.get(sample.name[:-7]) == "histogram":
+            bound = float((sample.label("le") or "nan").replace("Inf", "inf"))
+            buckets.setdefault((sample.name[:-7], rest), []).append((bound, sample.value))
+        else:
+            plain[(sample.name, rest)] = sample.value
+    for (name, rest), rows in buckets.items():
+        bounds, counts = [row[0] for row in rows], [row[1] for row in rows]
+        if bounds != sorted(set(bounds)) or counts != sorted(counts):
+            found.append(f"{name}{rest}: buckets are not in order, or not cumulative")
+        if not math.isinf(bounds[-1]):
+            found.append(f"{name}{rest}: no bucket +Inf")
+        if plain.get((name + "_count", rest)) != counts[-1]:
+            found.append(f"{name}{rest}: _count is not its last bucket")
+        if (name + "_sum", rest) not in plain:
+            found.append(f"{name}{rest}: no _sum")
+    return found
+
+
+def promtool_problems(text: str) -> Optional[str]:
+    """What promtool says; None: it is not here."""
+    if not (promtool := shutil.which("promtool")):
+        return None
+    done = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True, text=True, timeout=60, check=False)
+    said = done.stdout + done.stderr
+    return said if done.returncode != 0 or said.strip() else ""
