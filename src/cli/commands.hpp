@@ -32,7 +32,10 @@ void add_command(Session& session, CLI::App& parent, const std::string& name, co
   if (declare != nullptr) declare(command, *options);
 }
 
-void add_server_commands(CLI::App& app, Session& session);    // up down status doctor config rebuild
+void add_server_commands(CLI::App& app, Session& session);    // up down status config rebuild
+void add_doctor_command(CLI::App& app, Session& session);     // doctor
+void add_metrics_command(CLI::App& app, Session& session);    // metrics
+void add_top_command(CLI::App& app, Session& session);        // top
 void add_run_commands(CLI::App& app, Session& session);       // run …, recover, rehydrate
 void add_run_grep(CLI::App& run, Session& session);           // run grep
 void add_run_diff(CLI::App& run, Session& session);           // run diff, fork

@@ -2,9 +2,12 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include "base/text.hpp"
 #include "cli/backup.hpp"
 #include "cli/commands.hpp"
+#include "cli/doctor.hpp"
 #include "cli/output.hpp"
 #include "cli/restore.hpp"
 #include "cli/verifier.hpp"
@@ -63,6 +66,9 @@ Status back_up(Session& session, const BackupOptions& options) {
   const BackupRequest request{loaded.values.data, loaded.file, options.with_private_keys, options.check};
   ASSIGN_OR_RETURN(const BackupReport report, make_backup(request, set));
   std::size_t removed = 0;
+  // What doctor says of its age. The backup is whole without it.
+  const Status remembered = remember_backup(loaded.values.data, {report.manifest.made_at, std::filesystem::absolute(fmt::format("{}/generations/{}", set.folder(), report.manifest.name)).lexically_normal().string()});
+  if (!remembered) fmt::print(stderr, "muniment: {}\n", escape_for_terminal(remembered.error().message));
   if (options.keep > 0) {
     ASSIGN_OR_RETURN(removed, set.prune(options.keep));
   }

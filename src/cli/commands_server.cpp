@@ -1,4 +1,4 @@
-// up, down, status, doctor, config, rebuild.
+// up, down, status, config, rebuild.
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
@@ -8,7 +8,6 @@
 #include "cli/autostart.hpp"
 #include "base/json.hpp"
 #include "cli/commands.hpp"
-#include "cli/doctor.hpp"
 
 namespace muniment::cli {
 namespace {
@@ -202,36 +201,12 @@ Status check_config(Session& session, const NoOptions&) {
   return success();
 }
 
-Status run_doctor(Session& session, const NoOptions&) {
-  const LoadedConfig loaded = load_config(session.config_inputs());
-  const std::vector<Finding> findings = examine(loaded);
-  const Output& out = session.out();
-  if (session.options.json) {
-    out.json_line(findings_json(findings));
-  } else {
-    constexpr std::pair<std::string_view, Tone> marks[] = {
-        {"✓", Tone::green}, {"!", Tone::yellow}, {"✗", Tone::red}};
-    for (const Finding& finding : findings) {
-      const auto& [mark, tone] = marks[static_cast<std::size_t>(finding.level)];
-      out.line(fmt::format("{} {:<10} {}", out.tone(tone, mark), finding.subject, out.safe(finding.text)));
-      if (finding.mend.empty()) continue;
-      out.line(fmt::format("             mend: {}   ({})", finding.mend, out.tone(Tone::dim, finding.doc)));
-    }
-  }
-  for (const Finding& finding : findings) {
-    if (finding.level == Level::broken) session.exit_code = exit_refused;
-  }
-  return success();
-}
-
 }  // namespace
 
 void add_server_commands(CLI::App& app, Session& session) {
   add_command<UpOptions>(session, app, "up", "Start the daemon, if none runs", declare_up, bring_up);
   add_command<NoOptions>(session, app, "down", "Stop the daemon", nullptr, bring_down);
   add_command<NoOptions>(session, app, "status", "What the daemon is doing", nullptr, show_status);
-  add_command<NoOptions>(session, app, "doctor", "Look for what is wrong, and say what mends it",
-                         nullptr, run_doctor);
   add_command<RebuildOptions>(session, app, "rebuild", "Build the derived tables from the log again",
                               declare_rebuild, rebuild);
   CLI::App& config = add_group(app, "config", "The configuration, and where each value came from");

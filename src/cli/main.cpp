@@ -62,6 +62,9 @@ int run(int argc, char** argv) {
   app.fallthrough();
   declare_common(app, session.options);
   add_server_commands(app, session);
+  add_doctor_command(app, session);
+  add_metrics_command(app, session);
+  add_top_command(app, session);
   add_run_commands(app, session);
   add_why_command(app, session);
   add_exec_command(app, session);

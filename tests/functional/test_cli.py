@@ -47,11 +47,11 @@ class Commands(CliCase):
         self.assertTrue(findings and findings[0], "it looked at nothing")
 
     def test_doctor_of_a_folder_that_is_open_to_everybody(self) -> None:
+        self.addCleanup(self.daemon.data.chmod, self.daemon.data.stat().st_mode & 0o777)
         self.daemon.data.chmod(0o777)
-        self.addCleanup(self.daemon.data.chmod, 0o700)
         text = self.muniment("doctor", code=1)
         self.assertIn("open to everybody", text)
-        self.assertIn(f"chmod 0700 {self.daemon.data}", text)
+        self.assertIn(f"chmod o-rwx {self.daemon.data}", text)
 
     def test_config_print_says_where_each_value_comes_from(self) -> None:
         file = self.daemon.folder / "other.toml"

@@ -10,6 +10,7 @@
 #include "cli/import_openhands.hpp"
 #include "cli/import_records.hpp"
 #include "cli/import_tau_bench.hpp"
+#include "cli/metrics_text.hpp"
 #include "cli/otlp_trace.hpp"
 #include "events/catalogue.hpp"
 #include "fuzz/target.hpp"
@@ -117,6 +118,18 @@ void try_export_row(const std::string& bytes) {
   }
 }
 
+void try_metrics(const std::string& text) {
+  const auto metrics = cli::parse_metrics(text);
+  if (!metrics) return;
+  for (const cli::MetricSample& sample : metrics->samples) {
+    require(!sample.name.empty(), "a sample has no name");
+    const std::string_view histogram = std::string_view(sample.name).substr(0, sample.name.rfind("_bucket"));
+    const cli::Distribution found = metrics->distribution(histogram);
+    (void)found.since(found).quantile(0.99);
+    (void)found.quantile(0.5);
+  }
+}
+
 }  // namespace
 
 std::vector<Target> import_targets() {
@@ -128,6 +141,7 @@ std::vector<Target> import_targets() {
       {"import_tau_bench", try_records<cli::translate_tau_bench>, {golden("imports/tau-bench.json"), "{\"messages_display\":\"user: a\\ntool: b\"}\n{\"traj\":[]}\n"}},
       {"import_claude_code", try_agent_session, {session, session.substr(session.size() / 2)}},
       {"import_otlp", try_otlp, {golden("imports/otlp.jsonl"), R"([{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"","events":[{}]}]}]}]}])"}},
+      {"metrics_text", try_metrics, {golden("metrics.txt"), "a{b=\"x\\\"\"} +Inf\n"}},
       {"export_row", try_export_row, {row, std::string("\xff\xff", 2)}},
   };
 }
