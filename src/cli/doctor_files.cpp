@@ -66,8 +66,8 @@ void look_at_socket_mode(Findings& findings, const Config& config) {
   if (!S_ISSOCK(status.st_mode)) {
     return findings.broken("socket", config.socket + " is not a socket", "ls -l " + config.socket, runbook("access"));
   }
-  if ((status.st_mode & 0007U) == 0 || !config.allowed_uids.empty()) return;
-  findings.warn("socket", fmt::format("{} is open to everybody (mode {:o}), and no allowed_uids are set", config.socket, status.st_mode & 0777U),
+  if ((status.st_mode & 0007U) == 0 || !config.allowed_uids.empty() || !config.allowed_group.empty()) return;
+  findings.warn("socket", fmt::format("{} is open to everybody (mode {:o}), and neither allowed_uids nor allowed_group is set", config.socket, status.st_mode & 0777U),
                 "chmod 600 " + config.socket, runbook("access"));
 }
 
