@@ -116,7 +116,7 @@ void ServiceManager::say(std::string_view state) const {
   const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + address_.size());
   const Fd from(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (::sendto(from.get(), state.data(), state.size(), MSG_NOSIGNAL, reinterpret_cast<const sockaddr*>(&to), length) < 0) {
-    log_warning("telling the service manager", {{"name", address_}, {"message", std::strerror(errno)}});
+    log_warning("telling the service manager", {{"name", address_}, {"error", std::strerror(errno)}});
   }
 }
 
