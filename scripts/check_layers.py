@@ -47,7 +47,7 @@ OWNERS = {
     "spdlog/": ["base/*.cpp"],
     "toml++": ["base/config*.cpp"],
     "pqxx": ["store/*.cpp", "store/pq.hpp"],
-    "libpq-fe.h": APPEND_CONNECTION + ["verify/*.cpp", "cli/export_connection.cpp", "cli/sql_connection.cpp", "store/reporter_login.cpp"],
+    "libpq-fe.h": APPEND_CONNECTION + ["verify/*.cpp", "cli/export/connection.cpp", "cli/sql/connection.cpp", "store/reporter_login.cpp"],
     "libpq/": APPEND_CONNECTION + ["verify/*.cpp"],
     "uv.h": ["daemon/*.cpp", "daemon/*.hpp"],
     "CLI11.hpp": ["base/command_tree.cpp", "cli/*.cpp", "daemon/main.cpp", "daemon/options.cpp", "verify/main.cpp", "verify/options.cpp"],

@@ -9,7 +9,7 @@
 #include "audit/witness.hpp"
 #include "base/schema.hpp"
 #include "cli/client.hpp"
-#include "cli/import_swe_agent.hpp"
+#include "cli/import/swe_agent.hpp"
 #include "events/catalogue.hpp"
 #include "events/state.hpp"
 #include "evidence/pointer.hpp"

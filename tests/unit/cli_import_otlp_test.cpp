@@ -11,8 +11,8 @@
 #include "base/ids.hpp"
 #include "base/json.hpp"
 #include "base/text.hpp"
-#include "cli/import_guess.hpp"
-#include "cli/otlp_trace.hpp"
+#include "cli/import/guess.hpp"
+#include "cli/import/otlp_trace.hpp"
 #include "events/catalogue.hpp"
 #include "support/temporary_folder.hpp"
 

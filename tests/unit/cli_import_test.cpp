@@ -13,7 +13,7 @@
 #include "base/json.hpp"
 #include "base/schema.hpp"
 #include "base/sha256.hpp"
-#include "cli/import_swe_agent.hpp"
+#include "cli/import/swe_agent.hpp"
 
 namespace muniment::cli {
 namespace {

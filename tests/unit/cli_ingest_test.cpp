@@ -11,9 +11,9 @@
 #include <string>
 #include <tuple>
 
-#include "cli/file_candidate.hpp"
-#include "cli/folder_walk.hpp"
-#include "cli/ignore_rules.hpp"
+#include "cli/ingest/file_candidate.hpp"
+#include "cli/ingest/folder_walk.hpp"
+#include "cli/ingest/ignore_rules.hpp"
 
 namespace muniment::cli {
 namespace {

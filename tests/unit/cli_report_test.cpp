@@ -8,7 +8,7 @@
 #include <iterator>
 
 #include "cli/chain_check.hpp"
-#include "cli/report_data.hpp"
+#include "cli/report/data.hpp"
 #include "events/entry.hpp"
 
 namespace muniment::cli {

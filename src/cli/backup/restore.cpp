@@ -1,0 +1,181 @@
+#include "cli/backup/restore.hpp"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+
+#include "base/limits.hpp"
+#include "base/signed_note.hpp"
+#include "cli/output.hpp"
+#include "cli/verifier.hpp"
+#include "store/log_place.hpp"
+#include "store/postgres_cluster.hpp"
+#include "store/private_postgres.hpp"
+#include "store/restored.hpp"
+
+namespace muniment::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr mode_t private_mode = 0600, public_mode = 0644;
+
+mode_t mode_of(const std::string& name) {
+  if (name.starts_with("artifacts/")) return artifact_mode;
+  return name.ends_with("/log.pub") || name.ends_with("/last_signed") ? public_mode : private_mode;
+}
+
+class Restoring {
+ public:
+  Restoring(const RestoreRequest& request, const BackupSet& set) : request_(request), set_(set), data_(request.config.data) {}
+
+  Result<RestoreReport> run() {
+    RETURN_IF_ERROR(choose());
+    RETURN_IF_ERROR(read_known());
+    RETURN_IF_ERROR(take_empty_folder());
+    RETURN_IF_ERROR(copy_files());
+    RETURN_IF_ERROR(set_config_aside());
+    RETURN_IF_ERROR(restore_database());
+    if (!request_.complete) RETURN_IF_ERROR(mark_restored());
+    return finish();
+  }
+
+ private:
+  BackupManifest& manifest() { return report_.manifest; }
+
+  Status choose() {
+    std::string name = request_.generation;
+    if (name.empty()) {
+      const auto names = set_.generations();
+      if (names.empty()) return Error(Errc::not_found, set_.folder() + " holds no complete backup");
+      name = names.back();
+    }
+    ASSIGN_OR_RETURN(report_.manifest, set_.manifest(name));
+    ASSIGN_OR_RETURN(sums_, set_.sums(manifest()));
+    return success();
+  }
+
+  // How long the log was, says a checkpoint that was kept elsewhere.
+  Status read_known() {
+    if (request_.known.empty()) return success();
+    ASSIGN_OR_RETURN(known_, read_file(request_.known, limits::note_bytes_max));
+    const auto note = Note::parse(known_);
+    if (!note) return Error(note.error()).within(request_.known);
+    const auto checkpoint = Checkpoint::parse(note->text);
+    if (!checkpoint) return Error(checkpoint.error()).within(request_.known);
+    if (!checkpoint->origin.ends_with("/" + manifest().log()->log_id.text())) {
+      return Error(Errc::conflict, fmt::format("{} is of another log: {}", request_.known, checkpoint->origin));
+    }
+    report_.known_size = checkpoint->size;
+    if (!request_.complete || checkpoint->size <= manifest().log()->size) return success();
+    return Error(Errc::conflict, fmt::format("the log had {} events and this backup has {}: it cannot just go on. Leave out --complete",
+                                             checkpoint->size, manifest().log()->size));
+  }
+
+  Status take_empty_folder() {
+    std::error_code failed;
+    if (fs::exists(data_, failed) && !fs::is_empty(data_, failed)) {
+      return Error(Errc::conflict, data_ + " is not empty. A restore never overwrites: name another folder with --data, or move this one away");
+    }
+    fs::create_directories(data_, failed);
+    if (failed) return Error(Errc::denied, fmt::format("making {}: {}", data_, failed.message()));
+    ::chmod(data_.c_str(), 0700);
+    return write_file_durably(store::restoring_mark(data_), fmt::format("from {}/generations/{}\n", set_.folder(), manifest().name));
+  }
+
+  // Each file is held against its hash while it is copied; the dump is only read, pg_restore takes it from where it is.
+  Status copy_files() {
+    const std::string own = fmt::format("generations/{}/", manifest().name);
+    Progress progress("files", sums_.size());
+    std::size_t done = 0;
+    for (const auto& [path, hash] : sums_) {
+      std::string name = path;
+      if (path.starts_with(own)) name = path.substr(own.size());
+      const bool dump = name.starts_with("database/"), artifact = name.starts_with("artifacts/");
+      if (name.starts_with("data/")) {
+        name = name.substr(5);
+      } else if (!dump && !artifact) {
+        return Error(Errc::corrupt, fmt::format("{} has no place in a data folder", path));
+      }
+      const std::string to = dump ? "" : data_ + "/" + name;
+      if (!dump) RETURN_IF_ERROR(make_folders_above(to));
+      ASSIGN_OR_RETURN(const CopiedFile copied, copy_file(set_.root(), path, to, mode_of(name)));
+      if (copied.hash != hash) return Error(Errc::corrupt, fmt::format("{}/{} has the hash {}, it had {} when it was made", set_.folder(), path, copied.hash, hash));
+      if (artifact) ++report_.files, report_.bytes += copied.size_bytes;
+      progress.at(++done);
+    }
+    for (const char* folder : {"/artifacts", "/artifacts/runs"}) {
+      if (::mkdir((data_ + folder).c_str(), 0700) != 0 && errno != EEXIST) return file_error("making", data_ + folder, errno);
+    }
+    return success();
+  }
+
+  // A configuration that names a database would have the daemon use that one, and not what was restored.
+  Status set_config_aside() {
+    const std::string file = data_ + "/muniment.toml";
+    std::error_code failed;
+    if (!fs::exists(file, failed)) return success();
+    ConfigInputs inputs;
+    inputs.flags.emplace_back("data", data_);
+    if (load_config(inputs).values.database == request_.config.database) return success();
+    report_.set_aside = file + ".restored";
+    return ::rename(file.c_str(), report_.set_aside.c_str()) == 0 ? success() : Status(file_error("renaming", file, errno));
+  }
+
+  Status restore_database() {
+    ASSIGN_OR_RETURN(const std::string programs, store::find_postgres_programs(data_ + "/postgres"));
+    std::string uri = request_.config.database;
+    if (uri.empty()) {
+      store::PrivatePostgresOptions options;
+      options.data_dir = data_;
+      options.notice = [](const std::string& text) { std::fprintf(stderr, "muniment: %s\n", text.c_str()); };
+      ASSIGN_OR_RETURN(postgres_, store::PrivatePostgres::start(std::move(options)));
+      uri = postgres_->uri();
+    }
+    const std::string dump = fmt::format("{}/generations/{}/database", set_.folder(), manifest().name);
+    RETURN_IF_ERROR(store::restore_database(uri, programs, dump, manifest().roles));
+    return write_file_durably(data_ + "/database.uri", uri + "\n");
+  }
+
+  Status mark_restored() {
+    const store::DumpedLog& log = *manifest().log();
+    return store::write_restored(data_, {log.log_no, log.log_id, log.size, "", fmt::format("{}/generations/{}", set_.folder(), manifest().name),
+                                         manifest().made_at, report_.known_size, known_});
+  }
+
+  Result<RestoreReport> finish() {
+    std::vector<std::string> arguments{"--data", data_, "--json"};
+    if (!request_.key.empty()) arguments.insert(arguments.end(), {"--key", request_.key});
+    ASSIGN_OR_RETURN(report_.verify_exit_code, run_verifier(std::move(arguments), &report_.verify_report));
+    if (postgres_) postgres_->stop();
+    const bool consistent = report_.verify_exit_code == 0 || report_.verify_exit_code == 2;
+    if (!consistent && !request_.despite_findings) {
+      return Error(Errc::corrupt, fmt::format("{}. {} stays as it is, and no daemon starts on it. Restore another generation into another "
+                                              "folder, or this one with --despite-findings. See docs/runbook.md#backup",
+                                              verdict_words({report_.verify_exit_code, report_.verify_report}), data_));
+    }
+    ASSIGN_OR_RETURN(const Fd folder, open_folder(data_));
+    if (::syncfs(folder.get()) != 0) return file_error("syncing", data_, errno);
+    if (::unlink(store::restoring_mark(data_).c_str()) != 0) return file_error("removing", store::restoring_mark(data_), errno);
+    if (::fsync(folder.get()) != 0) return file_error("syncing", data_, errno);
+    return std::move(report_);
+  }
+
+  const RestoreRequest& request_;
+  const BackupSet& set_;
+  const std::string data_;
+  FileSums sums_;
+  std::string known_;
+  std::unique_ptr<store::PrivatePostgres> postgres_;
+  RestoreReport report_;
+};
+
+}  // namespace
+
+Result<RestoreReport> restore_backup(const RestoreRequest& request, const BackupSet& set) { return Restoring(request, set).run(); }
+
+}  // namespace muniment::cli

@@ -1,0 +1,337 @@
+#include "cli/bundle/import.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "base/file.hpp"
+#include "base/ids.hpp"
+#include "base/limits.hpp"
+#include "base/sha256.hpp"
+#include "cli/bundle/rows.hpp"
+#include "cli/import/event_replay.hpp"
+#include "cli/upload.hpp"
+#include "events/catalogue.hpp"
+
+namespace muniment::cli {
+namespace {
+
+constexpr std::string_view bundle_importer = "muniment " MUNIMENT_VERSION;
+constexpr std::string_view state_mime_type = "application/vnd.muniment.state+json";
+constexpr std::size_t header_bytes_max = 64 << 20;
+constexpr std::size_t run_id_hash_digits = 8;
+constexpr std::size_t batch_events_max = 128;  // so that their originals fit one body
+constexpr std::size_t batch_bytes_max = limits::request_line_bytes_max / 2;
+
+// How an event of the bundle came over.
+enum class Way : std::uint8_t { as_it_was, rewritten, by_method, only_in_bundle };
+
+std::string_view name_of(Way way) {
+  switch (way) {
+    case Way::as_it_was: return "as_it_was";
+    case Way::rewritten: return "rewritten";
+    case Way::by_method: return "recorded_anew";
+    case Way::only_in_bundle: break;
+  }
+  return "only_in_bundle";
+}
+
+class BundleImport {
+ public:
+  BundleImport(Client& client, const BundleSource& source, MemberLines events, MemberLines manifests, TarReader files,
+               std::string header)
+      : client_(client), source_(source), events_(std::move(events)), manifests_(std::move(manifests)),
+        files_(std::move(files)), header_text_(std::move(header)) {}
+
+  Result<ImportedBundle> run() {
+    ASSIGN_OR_RETURN(const json::Document header, json::parse(header_text_));
+    header_ = header.root();
+    name_run();
+    replay_.emplace(client_, result_.run_id, header_["run_id"].string_or(""), source_.sha256);
+    ASSIGN_OR_RETURN(const bool wanted, start());
+    if (!wanted) return result_;
+    RETURN_IF_ERROR(keep_bundle());
+    for (;;) {
+      ASSIGN_OR_RETURN(const std::optional<std::string> line, events_.next());
+      if (!line) break;
+      RETURN_IF_ERROR(take(*line));
+    }
+    RETURN_IF_ERROR(flush());
+    RETURN_IF_ERROR(end());
+    result_.added = true;
+    return result_;
+  }
+
+ private:
+  struct Ending {
+    std::string outcome;
+    std::string summary;
+  };
+
+  // The run -----------------------------------------------------------------------------------------
+
+  void name_run() {
+    result_.run_id = source_.run_id;
+    if (!result_.run_id.empty()) return;
+    const std::string suffix = "-" + source_.sha256.substr(0, run_id_hash_digits);
+    result_.run_id = header_["run_id"].string_or("").substr(0, limits::run_id_bytes_max - suffix.size()) + suffix;
+    if (result_.run_id.starts_with('_')) result_.run_id.insert(0, "run");  // the bundle of a _log
+  }
+
+  // False: this bundle is there already.
+  Result<bool> start() {
+    ASSIGN_OR_RETURN(const std::optional<std::string> line, events_.next());
+    if (!line) return Error(Errc::invalid_argument, "the bundle has no event");
+    ASSIGN_OR_RETURN(const json::Document document, json::parse(*line));
+    const std::string body_text = document.root()["body"].string_or("{}");
+    ASSIGN_OR_RETURN(const json::Document started, json::parse(body_text));
+
+    const auto known = client_.call("run.get", fmt::format("{{\"run_id\":{}}}", json::quote(result_.run_id)));
+    if (!known && known.error().code != Errc::not_found) return known.error();
+    if (known) {
+      RETURN_IF_ERROR(check_same(known->result()["run"]));
+      if (known->result()["run"]["status"].string_or("") != "open") return false;
+    }
+    json::Writer params;
+    params.begin_object().member("run_id", result_.run_id);
+    if (const json::Value agent = started.root()["agent"]) {
+      params.raw_member("agent", agent.source());
+    } else {
+      params.key("agent").begin_object().member("name", "unknown").end_object();
+    }
+    copy_known(params, started.root(), {"goal", "labels", "external_id", "client", "cwd", "vcs"});
+    params.key("import").begin_object().member("format", bundle_format).member("sha256", source_.sha256);
+    params.member("importer", bundle_importer).end_object().end_object();
+    RETURN_IF_ERROR(client_.call("run.start", params.text()));
+    RETURN_IF_ERROR(note_original(document.root(), Way::by_method));
+    return true;
+  }
+
+  // A run of that id was made from this very file, or its id is taken.
+  Status check_same(const json::Value& run) {
+    ASSIGN_OR_RETURN(const Message first,
+                     client_.call("event.get", fmt::format(R"({{"run_id":{},"run_seq":0}})", json::quote(result_.run_id))));
+    const json::Value import = first.result()["event"]["body"]["import"];
+    if (import["sha256"].string_or("") == source_.sha256) return success();
+    return Error(Errc::conflict, fmt::format("run {} is there and was not made from this bundle (it is {}). Choose another: --as RUN",
+                                             result_.run_id, run["origin"].string_or("")));
+  }
+
+  // The original proof stays at hand.
+  Status keep_bundle() {
+    Upload upload;
+    upload.run_id = result_.run_id;
+    upload.mime_type = "application/zstd";
+    upload.metadata = R"({"name":"run.muniment.tar.zst"})";
+    ASSIGN_OR_RETURN(const Message answer, put_file(client_, upload, source_.path));
+    if (answer.result()["hash"].string_or("") == source_.sha256) return success();
+    return Error(Errc::conflict, source_.path + " changed while it was imported; the run is not complete. Import it again");
+  }
+
+  Status end() {
+    Ending ending = ending_;
+    if (ending.outcome.empty()) ending = {"abandoned", "the run had not ended when the bundle was written"};
+    json::Writer params;
+    params.begin_object().member("run_id", result_.run_id).member("outcome", ending.outcome);
+    if (!ending.summary.empty()) params.member("summary", ending.summary);
+    params.end_object();
+    RETURN_IF_ERROR(client_.call("run.end", params.text()));
+    return success();
+  }
+
+  // An event ----------------------------------------------------------------------------------------
+
+  Status take(const std::string& line) {
+    ASSIGN_OR_RETURN(const json::Document document, json::parse(line));
+    const json::Value event = document.root();
+    const std::string type = event["type"].string_or("");
+    if (!event["body"].is(json::Kind::string)) {  // erased
+      if (type == "run.ended") ending_ = {"abandoned", "how the run ended was erased"};
+      if (type == "state.patched") patch_is_gone_ = true;
+      return leave(event);
+    }
+    const std::string body_text = event["body"].string_or("");
+    ASSIGN_OR_RETURN(const json::Document body, json::parse(body_text));
+    if (events::check_client_may_write(type)) return append(event, body.root());
+    if (!batch_.empty()) RETURN_IF_ERROR(flush());
+    ASSIGN_OR_RETURN(const Way way, record_anew(event, type, body.root()));
+    if (way == Way::only_in_bundle) return leave(event);
+    ++result_.by_method;
+    return note_original(event, way);
+  }
+
+  Status leave(const json::Value& event) {
+    ++result_.only_in_bundle[event["type"].string_or("")];
+    return note_original(event, Way::only_in_bundle);
+  }
+
+  Status append(const json::Value& event, const json::Value& body) {
+    std::string text;
+    std::string item = replay_->item(event, body, &text);
+    const bool is_same = text == body.source();
+    const bool is_patch = event["type"].string_or("") == "state.patched";
+    const bool was_erased = is_patch && !body["patch"] && replay_->ids().find(body["ref"]["artifact_id"].string_or("")).empty();
+    patch_is_gone_ = patch_is_gone_ || was_erased;
+    if (is_patch && patch_is_gone_) {
+      ASSIGN_OR_RETURN(const bool applied, append_patch(item));
+      if (!applied) return leave(event);
+    } else {
+      if (batch_bytes_ + item.size() > batch_bytes_max) RETURN_IF_ERROR(flush());
+      batch_bytes_ += item.size();
+      batch_.push_back(std::move(item));
+    }
+    ++result_.events;
+    if (!is_same) ++result_.rewritten;
+    return note_original(event, is_same ? Way::as_it_was : Way::rewritten);
+  }
+
+  // Once a patch is erased a later one may lean on what it made. The fold passes over such a patch, and the
+  // daemon takes none: it stays in the bundle. True: it applied, and is in the log.
+  Result<bool> append_patch(const std::string& item) {
+    RETURN_IF_ERROR(flush());
+    const auto answer = client_.call("event.append", fmt::format(R"({{"run_id":{},"events":[{}]}})", json::quote(result_.run_id), item));
+    if (answer) return true;
+    const Errc code = answer.error().code;
+    if (code == Errc::invalid_argument || code == Errc::not_found || code == Errc::too_large) return false;
+    return answer.error();
+  }
+
+  // What only the daemon writes ---------------------------------------------------------------------
+
+  Result<Way> record_anew(const json::Value& event, const std::string& type, const json::Value& body) {
+    if (type == "artifact.stored") return put_artifact(event, body);
+    if (type == "manifest.recorded") return put_manifest(event, body);
+    if (type == "run.ended") {
+      ending_ = {body["outcome"].string_or(""), body["summary"].string_or("")};
+      return Way::by_method;
+    }
+    if (type == "run.resumed") ending_ = {};
+    if (type == "run.halted") ending_ = {"failure", "the run was halted: " + body["reason"].string_or("")};
+    ASSIGN_OR_RETURN(const bool anew, replay_->record(event, body));
+    return anew ? Way::by_method : Way::only_in_bundle;
+  }
+
+  // The archive's files are in the order of their events: the next one is this one, unless this one
+  // was erased.
+  Result<Way> put_artifact(const json::Value& event, const json::Value& body) {
+    const std::string id = body["artifact_id"].string_or("");
+    if (!file_) {
+      ASSIGN_OR_RETURN(file_, files_.next());
+    }
+    while (file_ && !file_->path.starts_with("artifacts/")) {
+      ASSIGN_OR_RETURN(file_, files_.next());
+    }
+    if (!file_ || file_->path != "artifacts/" + id) return Way::only_in_bundle;
+    Upload upload;
+    upload.run_id = result_.run_id;
+    upload.step_id = event["step_id"].string_or("");
+    upload.mime_type = body["mime_type"].string_or("");
+    if (const json::Value metadata = body["metadata"]) upload.metadata = metadata.source();
+    const std::int64_t size = file_->size_bytes;
+    file_.reset();
+    if (upload.mime_type == state_mime_type) return Way::only_in_bundle;  // of a snapshot: the new run takes its own
+    ASSIGN_OR_RETURN(const Message answer, put_stream(client_, upload, size, [this] { return files_.read(); }));
+    replay_->ids().map(id, answer.result()["artifact_id"].string_or(""));
+    return Way::by_method;
+  }
+
+  // As are the manifests' rows.
+  Result<Way> put_manifest(const json::Value& event, const json::Value& body) {
+    const std::string id = body["manifest_id"].string_or("");
+    for (;;) {
+      ASSIGN_OR_RETURN(const std::optional<std::string> line, manifests_.next());
+      if (!line) return Way::only_in_bundle;
+      ASSIGN_OR_RETURN(const json::Document row, json::parse(*line));
+      if (row.root()["manifest_id"].string_or("") != id) continue;  // its event is erased
+      if (!row.root()["manifest"].is(json::Kind::string)) return Way::only_in_bundle;
+      RETURN_IF_ERROR(replay_->put_manifest(event, id, row.root()["manifest"].string_or("")));
+      return Way::by_method;
+    }
+  }
+
+  // Where they came from ----------------------------------------------------------------------------
+
+  Status note_original(const json::Value& event, Way way) {
+    json::Writer out;
+    out.begin_object();
+    copy_known(out, event, {"seq", "run_seq", "recorded_at", "origin", "actor", "event_id", "run_hash"});
+    out.member("came", name_of(way)).end_object();
+    noted_.push_back(std::move(out).text());
+    return noted_.size() < batch_events_max ? success() : flush();
+  }
+
+  Status flush() {
+    if (noted_.empty()) return success();
+    json::Writer note;
+    note.begin_object().key("bundle").begin_object().member("format", bundle_format).member("sha256", source_.sha256);
+    copy_known(note, header_, {"log_id", "origin", "run_id", "run_no", "size"});
+    note.end_object().key("events").begin_array();
+    for (const std::string& original : noted_) note.raw(original);
+    note.end_array().end_object();
+    json::Writer item;
+    item.begin_object().member("type", "x.muniment.imported");
+    item.member("event_id", make_uuid_v8(fmt::format("{}/imported/{}", source_.sha256, notes_++)).text());
+    item.raw_member("body", note.text()).end_object();
+    batch_.push_back(std::move(item).text());
+    json::Writer params;
+    params.begin_object().member("run_id", result_.run_id).key("events").begin_array();
+    for (const std::string& event : batch_) params.raw(event);
+    params.end_array().end_object();
+    RETURN_IF_ERROR(client_.call("event.append", params.text()));
+    batch_.clear();
+    noted_.clear();
+    batch_bytes_ = 0;
+    return success();
+  }
+
+  Client& client_;
+  const BundleSource& source_;
+  MemberLines events_;
+  MemberLines manifests_;
+  TarReader files_;
+  std::optional<TarEntry> file_;  // the next artifact, its bytes unread
+  const std::string header_text_;
+  json::Value header_;
+  std::optional<EventReplay> replay_;
+  Ending ending_;
+  bool patch_is_gone_ = false;      // a state.patched of this run, or the artifact that holds its patch, was erased
+  ImportedBundle result_;
+  std::vector<std::string> batch_;  // events to be appended
+  std::vector<std::string> noted_;  // of them and of the others: where they came from
+  std::size_t batch_bytes_ = 0;
+  std::size_t notes_ = 0;
+};
+
+}  // namespace
+
+Result<std::string> sha256_of_file(const std::string& path) {
+  ASSIGN_OR_RETURN(const RegularFile file, open_regular(path));
+  Sha256 hash;
+  std::string piece(1 << 20, '\0');
+  for (std::int64_t offset = 0;;) {
+    ASSIGN_OR_RETURN(const std::size_t got, read_into(file.fd, offset, piece, path));
+    if (got == 0) return to_hex(hash.finish());
+    hash.update(std::string_view(piece).substr(0, got));
+    offset += static_cast<std::int64_t>(got);
+  }
+}
+
+Result<ImportedBundle> import_bundle(Client& client, const BundleSource& source) {
+  ASSIGN_OR_RETURN(TarReader first, TarReader::open(source.path));
+  RETURN_IF_ERROR(first.next());
+  std::string header;
+  for (;;) {
+    ASSIGN_OR_RETURN(const std::string_view piece, first.read());
+    if (piece.empty()) break;
+    header += piece;
+    if (header.size() > header_bytes_max) return Error(Errc::too_large, "bundle.json is too large to be one");
+  }
+  ASSIGN_OR_RETURN(MemberLines events, MemberLines::open(source.path, "events.jsonl"));
+  ASSIGN_OR_RETURN(MemberLines manifests, MemberLines::open(source.path, "manifests.jsonl"));
+  ASSIGN_OR_RETURN(TarReader files, TarReader::open(source.path));
+  return BundleImport(client, source, std::move(events), std::move(manifests), std::move(files), std::move(header)).run();
+}
+
+}  // namespace muniment::cli

@@ -1,0 +1,161 @@
+// audit export | import | report: a run in one file, for those who have no access to the log.
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "base/file.hpp"
+#include "base/text.hpp"
+#include "cli/bundle/export.hpp"
+#include "cli/bundle/import.hpp"
+#include "cli/verifier.hpp"
+#include "cli/commands.hpp"
+#include "cli/report/data.hpp"
+
+namespace muniment::cli {
+namespace {
+
+constexpr std::size_t note_bytes_max = 64 * 1024;
+
+struct ExportOptions {
+  std::string run;
+  std::string output;
+  std::string checkpoint;
+};
+
+void declare_export(CLI::App& command, ExportOptions& options) {
+  command.add_option("RUN", options.run, "The run; without it, MUNIMENT_RUN");
+  command.add_option("-o,--output", options.output, "The bundle; otherwise RUN.muniment.tar.zst here")->type_name("FILE");
+  command.add_option("--checkpoint", options.checkpoint, "Prove it against this signed checkpoint of the log; otherwise the newest")
+      ->type_name("FILE");
+}
+
+Status export_run(Session& session, const ExportOptions& options) {
+  ASSIGN_OR_RETURN(Client* const client, session.running_client());
+  BundleOrder order;
+  ASSIGN_OR_RETURN(order.run_id, session.run_id(options.run));
+  order.path = options.output.empty() ? order.run_id + ".muniment.tar.zst" : options.output;
+  if (!options.checkpoint.empty()) {
+    ASSIGN_OR_RETURN(order.checkpoint, read_file(options.checkpoint, note_bytes_max));
+  }
+  ASSIGN_OR_RETURN(const ExportedBundle bundle, export_bundle(*client, order));
+  if (session.options.json) {
+    json::Writer out;
+    out.begin_object().member("file", order.path).member("run_id", order.run_id).member("origin", bundle.origin);
+    out.member("size", bundle.size).member("signed", bundle.is_signed).member("events", bundle.events);
+    out.member("artifacts", bundle.artifacts).member("erased", bundle.erased);
+    out.member("bundle_bytes", bundle.bundle_bytes).end_object();
+    session.out().json_line(out.text());
+    return success();
+  }
+  const auto count = [](std::int64_t number) { return grouped(static_cast<std::uint64_t>(number)); };
+  session.out().line(fmt::format("{}  {} events  {} artifacts{}  {}", session.out().safe(order.path), count(bundle.events),
+                                 count(bundle.artifacts), bundle.erased > 0 ? fmt::format(" ({} erased)", bundle.erased) : "",
+                                 human_size(static_cast<std::uint64_t>(bundle.bundle_bytes))));
+  session.out().line(fmt::format("proven against the {} checkpoint of {} at {} events",
+                                 bundle.is_signed ? "signed" : "UNSIGNED", bundle.origin, count(bundle.size)));
+  session.out().line("verify it anywhere: muniment-verify --bundle " + session.out().safe(order.path) + " --key LOG.PUB");
+  return success();
+}
+
+struct BundleImportOptions {
+  std::string file;
+  std::string key;
+  std::string run;
+  bool unsigned_ok = false;
+};
+
+void declare_bundle_import(CLI::App& command, BundleImportOptions& options) {
+  command.add_option("FILE", options.file, "A run.muniment.tar.zst")->required();
+  command.add_option("--key", options.key, "The keys that you trust, as vkeys, one a line")->type_name("FILE");
+  command.add_option("--as", options.run, "The new run's id; otherwise the bundle's and the start of its hash")->type_name("RUN");
+  command.add_flag("--unsigned-ok", options.unsigned_ok, "Take a bundle that is consistent but proven by no key");
+}
+
+Status check_bundle(const BundleImportOptions& options) {
+  ASSIGN_OR_RETURN(const BundleVerdict verdict, verify_bundle(options.file, options.key));
+  if (verdict.verified() || (verdict.is_unsigned() && options.unsigned_ok)) return success();
+  if (verdict.is_unsigned()) {
+    return Error(Errc::denied, "the bundle is consistent, but no key that you trust has signed it; nothing was imported. Give the "
+                               "log's public key with --key, or take it unproven: --unsigned-ok");
+  }
+  return Error(Errc::invalid_argument, fmt::format("the bundle does not verify, nothing was imported: {}", verdict_words(verdict)));
+}
+
+void print_imported(Session& session, const BundleImportOptions& options, const ImportedBundle& bundle) {
+  if (session.options.json) {
+    json::Writer out;
+    out.begin_object().member("file", options.file).member("run_id", bundle.run_id).member("added", bundle.added);
+    out.member("events", bundle.events).member("rewritten", bundle.rewritten).member("recorded_anew", bundle.by_method);
+    out.key("only_in_bundle").begin_object();
+    for (const auto& [type, count] : bundle.only_in_bundle) out.member(type, count);
+    session.out().json_line(out.end_object().end_object().text());
+    return;
+  }
+  const Output& out = session.out();
+  if (!bundle.added) {
+    out.line(bundle.run_id + "  was imported already; nothing was changed");
+    return;
+  }
+  const auto count = [](std::int64_t number) { return grouped(static_cast<std::uint64_t>(number)); };
+  out.line(fmt::format("{}  {} events, {} of them with this log's artifact ids", out.safe(bundle.run_id), count(bundle.events),
+                       count(bundle.rewritten)));
+  out.line(fmt::format("recorded anew: {} (the start, artifacts, manifests, claims, evidence, commands, labels)", count(bundle.by_method)));
+  for (const auto& [type, number] : bundle.only_in_bundle) {
+    out.line(fmt::format("only in the bundle: {} {}", count(number), out.safe(type)));
+  }
+  out.line("the bundle itself is an artifact of the run; x.muniment.imported events say where each event came from");
+}
+
+Status import_one(Session& session, const BundleImportOptions& options) {
+  ASSIGN_OR_RETURN(Client* const client, session.running_client());
+  ASSIGN_OR_RETURN(const std::string sha256, sha256_of_file(options.file));
+  RETURN_IF_ERROR(check_bundle(options));
+  ASSIGN_OR_RETURN(const ImportedBundle bundle, import_bundle(*client, {options.file, sha256, options.run}));
+  print_imported(session, options, bundle);
+  return success();
+}
+
+struct ReportOptions {
+  std::string run;
+  std::string output;
+};
+
+void declare_report(CLI::App& command, ReportOptions& options) {
+  command.add_option("RUN", options.run, "The run; without it, MUNIMENT_RUN");
+  command.add_option("-o,--output", options.output, "A file that ends in .html or .md")->required()->type_name("FILE");
+}
+
+Status write_report(Session& session, const ReportOptions& options) {
+  const bool html = options.output.ends_with(".html");
+  if (!html && !options.output.ends_with(".md")) {
+    return Error(Errc::invalid_argument, "a report is .html or .md: name the file so");
+  }
+  ASSIGN_OR_RETURN(Client* const client, session.running_client());
+  ASSIGN_OR_RETURN(const std::string run_id, session.run_id(options.run));
+  ASSIGN_OR_RETURN(const ReportData data, collect_report(*client, run_id));
+  const ReportDocument report = report_document(data);
+  RETURN_IF_ERROR(write_file_durably(options.output, html ? report_html(report) : report_markdown(report)));
+  const bool proven = !data.chain->broken() && !data.custody.unproven;
+  if (session.options.json) {
+    json::Writer out;
+    out.begin_object().member("file", options.output).member("run_id", run_id).member("events", data.chain->events());
+    out.member("proven", proven).member("signed", data.custody.is_signed).end_object();
+    session.out().json_line(out.text());
+  } else {
+    session.out().line(fmt::format("{}  {} events  {}", session.out().safe(options.output), grouped(static_cast<std::uint64_t>(data.chain->events())),
+                                   !proven ? "NOT PROVEN, see Custody" : data.custody.is_signed ? "proven, signed" : "consistent, unsigned"));
+  }
+  return success();
+}
+
+}  // namespace
+
+void add_bundle_commands(CLI::App& audit, Session& session) {
+  add_command<ExportOptions>(session, audit, "export", "A run, its files and its proofs in one file", declare_export,
+                             export_run);
+  add_command<BundleImportOptions>(session, audit, "import", "A bundle that verifies, as a run of this log",
+                                   declare_bundle_import, import_one);
+  add_command<ReportOptions>(session, audit, "report", "What happened in a run and what proves it, in one file", declare_report,
+                             write_report);
+}
+
+}  // namespace muniment::cli

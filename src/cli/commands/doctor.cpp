@@ -1,0 +1,40 @@
+// doctor.
+#include <fmt/format.h>
+
+#include <array>
+
+#include "cli/commands.hpp"
+#include "cli/doctor/doctor.hpp"
+
+namespace muniment::cli {
+namespace {
+
+void print_finding(const Output& out, const Finding& finding) {
+  constexpr std::array<std::pair<std::string_view, Tone>, 3> marks{{{"✓", Tone::green}, {"!", Tone::yellow}, {"✗", Tone::red}}};
+  const auto& [mark, tone] = marks[static_cast<std::size_t>(finding.level)];
+  out.line(fmt::format("{} {:<10} {}", out.tone(tone, mark), finding.subject, out.one_line(finding.text)));
+  if (finding.mend.empty()) return;
+  out.line(fmt::format("             mend: {}   ({})", out.one_line(finding.mend), out.tone(Tone::dim, finding.doc)));
+}
+
+Status run_doctor(Session& session, const NoOptions&) {
+  const LoadedConfig loaded = load_config(session.config_inputs());
+  const std::vector<Finding> findings = examine(loaded);
+  if (session.options.json) {
+    session.out().json_line(findings_json(findings));
+  } else {
+    for (const Finding& finding : findings) print_finding(session.out(), finding);
+  }
+  for (const Finding& finding : findings) {
+    if (finding.level == Level::broken) session.exit_code = exit_refused;
+  }
+  return success();
+}
+
+}  // namespace
+
+void add_doctor_command(CLI::App& app, Session& session) {
+  add_command<NoOptions>(session, app, "doctor", "Look for what is wrong, and say what mends it (exit code 1: something is broken)", nullptr, run_doctor);
+}
+
+}  // namespace muniment::cli

@@ -1,0 +1,291 @@
+// export: events as JSONL or CSV, read from Postgres in one pass; their artifacts and manifests beside them.
+#include <CLI/CLI.hpp>
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <optional>
+#include <unordered_map>
+
+#include "base/clock.hpp"
+#include "base/file.hpp"
+#include "base/ids.hpp"
+#include "base/sha256.hpp"
+#include "base/text.hpp"
+#include "cli/commands.hpp"
+#include "cli/export/connection.hpp"
+#include "cli/export/file.hpp"
+#include "cli/export/rows.hpp"
+
+namespace muniment::cli {
+namespace {
+
+struct EventExportOptions {
+  std::vector<std::string> runs;
+  std::string since;
+  std::string until;
+  std::vector<std::string> types;
+  std::vector<std::string> labels;
+  std::string format;
+  std::string artifacts;
+  std::string output;
+  bool resume = false;
+  std::optional<std::int64_t> from_seq;
+};
+
+void declare_event_export(CLI::App& command, EventExportOptions& options) {
+  command.add_option("RUN", options.runs, "Runs; without any, all of the log");
+  command.add_option("--since", options.since, "Recorded at or after this time");
+  command.add_option("--until", options.until, "Recorded at or before this time");
+  command.add_option("--type", options.types, "tool.called, tool.*, …; several times: any of them");
+  command.add_option("--label", options.labels, "k=v: of runs with this label; several times: with all of them");
+  command.add_option("--format", options.format, "jsonl or csv")->required()->check(CLI::IsMember({"jsonl", "csv"}));
+  command.add_option("--artifacts", options.artifacts, "Copy the artifacts and manifests of what is exported into this folder")->type_name("DIR");
+  command.add_option("--output", options.output, "Into this file instead of standard output")->type_name("FILE");
+  command.add_flag("--resume", options.resume, "Go on with the file of an export that broke off");
+  command.add_option("--from-seq", options.from_seq, "Begin at this seq")->check(CLI::NonNegativeNumber);
+}
+
+class EventExport {
+ public:
+  EventExport(Session& session, const EventExportOptions& options) : session_(session), options_(options) {}
+
+  Status run() {
+    ASSIGN_OR_RETURN(const std::string uri, database_uri());
+    ASSIGN_OR_RETURN(ExportConnection connection, ExportConnection::open(uri));
+    RETURN_IF_ERROR(find_log(connection));
+    ASSIGN_OR_RETURN(ExportFile file, ExportFile::open(options_.output, options_.resume));
+    ASSIGN_OR_RETURN(const std::string where, condition(connection, file));
+    if (!options_.artifacts.empty()) RETURN_IF_ERROR(open_folders());
+    const Status done = write_events(connection, where, file);
+    if (!done) return broke_off(done.error(), file);
+    if (!options_.artifacts.empty()) RETURN_IF_ERROR(write_manifests(connection, where));
+    if (archived_ > 0) {
+      fmt::print(stderr, "muniment: the bodies of {} events are archived and not in the export (muniment audit archive)\n", grouped(archived_));
+    }
+    return success();
+  }
+
+ private:
+  // The daemon knows its database; one that does not run may be configured with one. None is started.
+  Result<std::string> database_uri() {
+    const auto client = session_.running_client();
+    if (client) {
+      ASSIGN_OR_RETURN(const Message status, (*client)->call("server.status", "{}"));
+      log_id_ = status.result()["log"]["log_id"].string_or("");
+      return status.result()["database"].string_or("");
+    }
+    ASSIGN_OR_RETURN(const Config config, session_.config());
+    if (!config.database.empty()) return config.database;
+    return client.error();
+  }
+
+  Status find_log(ExportConnection& connection) {
+    RETURN_IF_ERROR(connection.start("SELECT log_no, log_id::text FROM log_head ORDER BY log_no"));
+    ExportFields fields;
+    std::size_t logs = 0;
+    std::string found;
+    for (;;) {
+      ASSIGN_OR_RETURN(const bool more, connection.next(fields));
+      if (!more) break;
+      const std::string id(fields[1].value_or(""));
+      if (!log_id_.empty() && id != log_id_) continue;
+      log_no_ = export_integer(fields[0].value_or(""));
+      found = id;
+      ++logs;
+    }
+    log_id_ = found;
+    if (logs == 1) return success();
+    return Error(Errc::not_found, logs == 0 ? "this database holds no such log" : "this database holds several logs: start the daemon of the one that is meant");
+  }
+
+  // What is exported, as SQL.
+  Result<std::string> condition(ExportConnection& connection, const ExportFile& file) {
+    std::string where = fmt::format("e.log_no = {}", log_no_);
+    const std::int64_t from = std::max(options_.from_seq.value_or(0), file.after() ? *file.after() + 1 : 0);
+    if (from > 0) where += fmt::format(" AND e.seq >= {}", from);
+    for (const auto& [given, sign] : {std::pair<const std::string&, const char*>{options_.since, ">="}, {options_.until, "<="}}) {
+      if (given.empty()) continue;
+      const auto time = parse_time(given);
+      if (!time) return Error(Errc::invalid_argument, fmt::format("{} is no time; write 2026-01-02T03:04:05Z", given));
+      where += fmt::format(" AND e.recorded_at {} '{}'", sign, format_time(*time));
+    }
+    ASSIGN_OR_RETURN(const std::string types, type_condition(connection));
+    ASSIGN_OR_RETURN(const std::string runs, run_condition(connection));
+    return where + types + runs;
+  }
+
+  Result<std::string> type_condition(const ExportConnection& connection) const {
+    std::string any;
+    for (const std::string& type : options_.types) {
+      std::string pattern;
+      for (const char c : type) {
+        if (c == '*') pattern += '%';
+        else if (c == '%' || c == '_' || c == '\\') pattern += std::string("\\") + c;
+        else pattern += c;
+      }
+      ASSIGN_OR_RETURN(const std::string literal, connection.quoted(pattern));
+      any += (any.empty() ? "e.type LIKE " : " OR e.type LIKE ") + literal;
+    }
+    return any.empty() ? any : " AND (" + any + ")";
+  }
+
+  Result<std::string> run_condition(ExportConnection& connection) {
+    std::string labels;
+    for (const std::string& label : options_.labels) {
+      const std::size_t equals = label.find('=');
+      if (equals == std::string::npos) return Error(Errc::invalid_argument, label + " is no label; write k=v");
+      ASSIGN_OR_RETURN(const std::string name, connection.quoted(label.substr(0, equals)));
+      ASSIGN_OR_RETURN(const std::string value, connection.quoted(label.substr(equals + 1)));
+      labels += fmt::format(" AND r.labels ->> {} = {}", name, value);
+    }
+    RETURN_IF_ERROR(read_runs(connection, labels));
+    if (options_.runs.empty() && labels.empty()) return std::string();
+    std::string numbers;
+    if (options_.runs.empty()) {
+      for (const auto& [number, id] : labelled_) numbers += (numbers.empty() ? "" : ",") + std::to_string(number);
+    }
+    for (const std::string& name : options_.runs) {
+      ASSIGN_OR_RETURN(const std::int64_t number, number_of(name));
+      if (labels.empty() || labelled_.contains(number)) numbers += (numbers.empty() ? "" : ",") + std::to_string(number);
+    }
+    return " AND e.run_no IN (" + (numbers.empty() ? "-1" : numbers) + ")";
+  }
+
+  Result<std::int64_t> number_of(const std::string& name) {
+    std::string id = name;
+    if (name.starts_with('@') || name.find('=') != std::string::npos) {
+      RETURN_IF_ERROR(session_.running_client());
+      ASSIGN_OR_RETURN(id, session_.run_id(name));
+    }
+    for (const auto& [number, known] : runs_) {
+      if (known == id) return number;
+    }
+    return Error(Errc::not_found, "there is no run " + id);
+  }
+
+  // From the events that started them; where that is erased, from the row that the follower keeps.
+  Status read_runs(ExportConnection& connection, const std::string& labels) {
+    const std::string matches = labels.empty() ? "false" : "coalesce(true" + labels + ", false)";
+    RETURN_IF_ERROR(connection.start(fmt::format(
+        "SELECT e.run_no, coalesce(e.body ->> 'run_id', r.run_id), {} FROM event e LEFT JOIN run r USING (log_no, run_no) "
+        "WHERE e.log_no = {} AND e.run_seq = 0 AND e.run_no > 0", matches, log_no_)));
+    ExportFields fields;
+    for (;;) {
+      ASSIGN_OR_RETURN(const bool more, connection.next(fields));
+      if (!more) return success();
+      const std::int64_t number = export_integer(fields[0].value_or(""));
+      std::string id(fields[1].value_or(""));
+      if (fields[2] && !fields[2]->empty() && fields[2]->front() == '\1') labelled_.emplace(number, id);
+      runs_.emplace(number, std::move(id));
+    }
+  }
+
+  Status write_events(ExportConnection& connection, const std::string& where, ExportFile& file) {
+    RETURN_IF_ERROR(connection.start(fmt::format("SELECT {} FROM event e WHERE {} ORDER BY e.seq", export_columns, where)));
+    ExportRows rows(options_.format == "csv" ? ExportForm::csv : ExportForm::jsonl, log_id_, std::move(runs_));
+    if (file.empty()) file.line() += rows.heading();
+    Progress progress("export", 0);
+    ExportFields fields;
+    for (std::uint64_t count = 0;; ++count) {
+      ASSIGN_OR_RETURN(const bool more, connection.next(fields));
+      if (!more) return file.close();
+      const ExportRow row = rows.append(fields, file.line());
+      if (row.archived) ++archived_;
+      // The file first: a line says of an artifact that it is there.
+      if (!options_.artifacts.empty() && row.type == "artifact.stored" && !row.body.empty()) RETURN_IF_ERROR(copy_artifact(row.body));
+      RETURN_IF_ERROR(file.took(row.seq));
+      if (count % 65'536 == 0) progress.at(count, fmt::format("seq {}", row.seq));
+    }
+  }
+
+  // A file that cannot be written stops no run.
+  Error broke_off(Error error, const ExportFile& file) const {
+    if (error.code == Errc::system_error) error.code = Errc::unavailable;
+    error.message += file.written() ? fmt::format(". Everything up to seq {} is written", *file.written()) : ". Nothing is written";
+    const std::int64_t next = file.written() ? *file.written() + 1 : options_.from_seq.value_or(0);
+    error.message += options_.output.empty() ? fmt::format("; go on with --from-seq {}", next) : "; go on with --resume";
+    return error;
+  }
+
+  // Artifacts and manifests --------------------------------------------------------------------------
+
+  Status open_folders() {
+    ASSIGN_OR_RETURN(const Config config, session_.config());
+    ASSIGN_OR_RETURN(root_, open_folder(config.data + "/artifacts"));
+    if (::mkdir(options_.artifacts.c_str(), 0700) != 0 && errno != EEXIST) return file_error("making", options_.artifacts, errno);
+    return success();
+  }
+
+  // Once: a file that is there was written whole.
+  Status copy_artifact(std::string_view body) {
+    ASSIGN_OR_RETURN(const json::Document document, json::parse(body));
+    const std::string id = document.root()["artifact_id"].string_or("");
+    const std::string target = options_.artifacts + "/" + id;
+    if (!parse_uuid(id) || ::access(target.c_str(), F_OK) == 0) return success();
+    const std::string path = document.root()["path"].string_or("");
+    const auto source = open_regular_beneath(root_, path);
+    if (!source) {  // erased, or lost: that is for muniment-verify to say
+      fmt::print(stderr, "muniment: artifact {} is not exported: {}\n", id, escape_for_terminal(source.error().message));
+      return success();
+    }
+    return copy_file(*source, path, target, document.root()["hash"].string_or(""));
+  }
+
+  static Status copy_file(const RegularFile& source, const std::string& path, const std::string& target, const std::string& hash) {
+    const std::string partial = target + ".part";
+    const Fd out(::open(partial.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+    if (!out.open()) return file_error("writing", partial, errno);
+    Sha256 hasher;
+    std::string piece(1 << 20, '\0');
+    for (std::int64_t offset = 0;;) {
+      ASSIGN_OR_RETURN(const std::size_t got, read_into(source.fd, offset, piece, path));
+      if (got == 0) break;
+      hasher.update(std::string_view(piece).substr(0, got));
+      RETURN_IF_ERROR(write_all(out.get(), std::string_view(piece).substr(0, got), partial));
+      offset += static_cast<std::int64_t>(got);
+    }
+    if (to_hex(hasher.finish()) != hash) return Error(Errc::corrupt, path + " does not have the hash that its event says: run muniment-verify");
+    if (::rename(partial.c_str(), target.c_str()) != 0) return file_error("writing", target, errno);
+    return success();
+  }
+
+  Status write_manifests(ExportConnection& connection, const std::string& where) const {
+    RETURN_IF_ERROR(connection.start(fmt::format(
+        "SELECT m.manifest_id::text, m.manifest FROM manifest m JOIN event e USING (log_no, seq) WHERE m.manifest IS NOT NULL AND {}", where)));
+    ExportFields fields;
+    for (;;) {
+      ASSIGN_OR_RETURN(const bool more, connection.next(fields));
+      if (!more) return success();
+      const std::string path = fmt::format("{}/{}.json", options_.artifacts, fields[0].value_or(""));
+      const Fd out(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+      if (!out.open()) return file_error("writing", path, errno);
+      RETURN_IF_ERROR(write_all(out.get(), fields[1].value_or(""), path));
+    }
+  }
+
+  Session& session_;
+  const EventExportOptions& options_;
+  std::string log_id_;
+  std::int64_t log_no_ = 0;
+  ExportRows::RunIds runs_, labelled_;
+  Fd root_;
+  std::uint64_t archived_ = 0;
+};
+
+Status export_events(Session& session, const EventExportOptions& options) {
+  if (options.resume && options.output.empty()) return Error(Errc::invalid_argument, "--resume needs the file: --output FILE");
+  return EventExport(session, options).run();
+}
+
+}  // namespace
+
+void add_export_command(CLI::App& app, Session& session) {
+  add_command<EventExportOptions>(session, app, "export", "Events as JSONL or CSV, with all fields that are hashed", declare_event_export, export_events);
+}
+
+}  // namespace muniment::cli

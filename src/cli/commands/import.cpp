@@ -1,0 +1,309 @@
+// import: traces of other systems, as runs. What a format means is said by its own file (import_*.hpp);
+// here files are walked, and what went wrong is said for each.
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <mutex>
+
+#include "base/sha256.hpp"
+#include "base/text.hpp"
+#include "cli/import/claude_code_lines.hpp"
+#include "cli/commands.hpp"
+#include "cli/import/claude_code.hpp"
+#include "cli/import/crew.hpp"
+#include "cli/import/log.hpp"
+#include "cli/import/guess.hpp"
+#include "cli/import/openhands.hpp"
+#include "cli/import/otlp.hpp"
+#include "cli/import/record.hpp"
+#include "cli/import/records.hpp"
+#include "cli/import/swe_agent.hpp"
+#include "cli/import/tau_bench.hpp"
+
+namespace muniment::cli {
+namespace {
+
+struct ImportOptions {
+  std::string format;
+  std::string artifacts;
+  std::vector<std::string> files;
+};
+
+using TranslateRecord = Result<ImportedRun> (*)(const json::Value& record);
+
+// A format whose files are read record by record has a translation; the others have an importer of their own.
+struct ImportFormat {
+  std::string_view name;
+  TranslateRecord translate;
+};
+
+constexpr ImportFormat import_formats[] = {
+    {swe_agent_format, nullptr},
+    {openhands_format, translate_openhands},
+    {tau_bench_format, translate_tau_bench},
+    {claude_code_format, nullptr},
+    {otlp_format, nullptr},
+    {log_format, nullptr},
+};
+
+void declare_import(CLI::App& command, ImportOptions& options) {
+  std::vector<std::string> names;
+  for (const ImportFormat& format : import_formats) names.emplace_back(format.name);
+  command.add_option("--format", options.format, "What the files are")->required()->check(CLI::IsMember(names));
+  command.add_option("--artifacts", options.artifacts, "jsonl: the folder that the export wrote beside it")->type_name("DIR");
+  command.add_option("FILE", options.files, "Each becomes a run, or one for each record; the same file twice adds nothing")
+      ->required();
+}
+
+std::string stem_of(const std::string& path) { return std::filesystem::path(path).stem().string(); }
+
+// One invocation: the files, and what is printed of them. Runs are imported side by side; what is read and what is told is this
+// thread's business alone.
+class Importer {
+ public:
+  Importer(Session& session, const ImportFormat& format, const ImportOptions& options, const std::string& socket_path)
+      : session_(session), format_(format), artifacts_(options.artifacts), progress_("import", bytes_of(options.files)), crew_(socket_path) {}
+
+  // Errors: transient ones, after which the same command goes on where this one broke off.
+  Status import(const std::string& path) {
+    const Status status = format_.translate != nullptr         ? import_records(path)
+                          : format_.name == claude_code_format ? import_session(path)
+                          : format_.name == log_format         ? import_export(path)
+                          : format_.name == otlp_format        ? import_traces(path)
+                                                               : import_whole(path);
+    return status ? success() : judge(path, 0, status.error());
+  }
+
+  Status finish() { return crew_.finish(); }
+  std::size_t failed() const { return failed_; }
+
+ private:
+  struct Imported {
+    std::string run_id;
+    bool added = false;
+    std::uint64_t events = 0;
+    std::uint64_t artifacts = 0;
+  };
+
+  static std::uint64_t file_size(const std::string& path) {
+    std::error_code unknown;
+    const auto size = std::filesystem::file_size(path, unknown);
+    return unknown ? 0 : size;
+  }
+
+  static std::uint64_t bytes_of(const std::vector<std::string>& paths) {
+    std::uint64_t bytes = 0;
+    for (const std::string& path : paths) bytes += file_size(path);
+    return bytes;
+  }
+
+  // What an import tells of the bytes that it has read, from whatever thread it is on.
+  auto bar(const std::string& path) {
+    return [this, path, shown = std::int64_t{0}](std::int64_t read, std::int64_t size) mutable {
+      if (read - shown <= size / 200 && read < size) return;
+      advance(static_cast<std::uint64_t>(std::max<std::int64_t>(read - shown, 0)), path);
+      shown = read;
+    };
+  }
+
+  void advance(std::uint64_t bytes, const std::string& path) {
+    const std::lock_guard lock(progress_mutex_);
+    progress_.at(done_ += bytes, path);
+  }
+
+  void complain(const std::string& path, const std::string& message) {
+    ++failed_;
+    fmt::print(stderr, "muniment: {}: {}\n", escape_for_terminal(path), escape_for_terminal(message));
+  }
+
+  // A transient error ends the import; any other one is told, and the rest goes on.
+  Status judge(const std::string& path, std::uint64_t line, const Error& error) {
+    if (is_transient(error.code)) return error;
+    complain(path, line > 0 ? fmt::format("line {}: {}", line, error.message) : error.message);
+    return success();
+  }
+
+  // A file that is one JSON object: it is held in memory.
+  Status import_whole(const std::string& path) {
+    return crew_.add(file_size(path), [this, path](Client& client) -> ImportCrew::Report {
+      auto imported = import_object(client, path);
+      return [this, path, imported = std::move(imported)]() -> Status {
+        advance(file_size(path), path);
+        if (!imported) return judge(path, 0, imported.error());
+        say(path, *imported, 0);
+        return success();
+      };
+    });
+  }
+
+  static Result<Imported> import_object(Client& client, const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    const std::string text(std::istreambuf_iterator<char>(file), {});
+    if (!file) return Error(Errc::invalid_argument, "cannot be read");
+    const SourceFile source{stem_of(path), to_hex(sha256(text)), text};
+    ImportRecorder recorder(client, imported_run_id(source), source.sha256);
+    if (const Status done = import_swe_agent(source, recorder); !done) {
+      Error error = recorder.broke_off(done.error());
+      if (error.code == Errc::invalid_argument) error.message += first_record_looks_like(text);
+      return error;
+    }
+    return Imported{recorder.run_id(), recorder.events() > 0, recorder.events(), recorder.artifacts()};
+  }
+
+  // One record after the other: one that is no good is named, and the others are imported all the same.
+  Status import_records(const std::string& path) {
+    ASSIGN_OR_RETURN(RecordReader reader, RecordReader::open(path));
+    auto tell = bar(path);
+    while (reader.goes_on()) {
+      const auto record = reader.next();
+      if (!record) {
+        RETURN_IF_ERROR(judge(path, 0, record.error()));
+        continue;
+      }
+      if (!*record) break;
+      tell(reader.position(), reader.size());
+      RETURN_IF_ERROR(add_record(path, **record));
+    }
+    return success();
+  }
+
+  Status add_record(const std::string& path, const TraceRecord& record) {
+    std::string name = fmt::format("{}-{}", stem_of(path), record.number);
+    auto work = [this, path, name = std::move(name), line = record.line, text = std::string(record.text)](Client& client) -> ImportCrew::Report {
+      auto imported = import_record(client, name, text);
+      return [this, path, line, imported = std::move(imported)]() -> Status {
+        if (!imported) return judge(path, line, imported.error());
+        say(path, *imported, line);
+        return success();
+      };
+    };
+    return crew_.add(record.text.size(), std::move(work));
+  }
+
+  Result<Imported> import_record(Client& client, const std::string& name, std::string_view text) const {
+    ASSIGN_OR_RETURN(const json::Document document, json::parse(text));
+    auto run = format_.translate(document.root());
+    if (!run) {
+      run.error().message += looks_like(document.root());
+      return std::move(run).error();
+    }
+    const SourceFile source{name, to_hex(sha256(text)), text};
+    ImportRecorder recorder(client, imported_run_id(source), source.sha256);
+    const auto added = record_run(recorder, *run, source, format_.name);
+    if (!added) return recorder.broke_off(added.error());
+    return Imported{recorder.run_id(), *added, recorder.events(), recorder.artifacts()};
+  }
+
+  Status import_export(const std::string& path) {
+    return crew_.add(0, [this, path](Client& client) -> ImportCrew::Report {
+      auto log = import_log(client, path, artifacts_, bar(path));
+      return [this, path, log = std::move(log)]() -> Status {
+        if (!log) return judge(path, 0, log.error());
+        say_log(path, *log);
+        return success();
+      };
+    });
+  }
+
+  void say_log(const std::string& path, const ImportedLog& log) {
+    for (const std::string& problem : log.problems) complain(path, problem);
+    if (log.bad_lines > log.problems.size()) complain(path, fmt::format("{} further lines are no events", log.bad_lines - log.problems.size()));
+    for (const auto& [type, count] : log.left_out) {
+      fmt::print(stderr, "muniment: {}: {} {} are left out\n", escape_for_terminal(path), grouped(count), escape_for_terminal(type));
+    }
+    for (const ImportedLog::Run& run : log.runs) {
+      if (run.missing > 0) complain(path, fmt::format("run {} is imported in part: {} of its events are not in the file", run.run_id, run.missing));
+      say(path, {run.run_id, run.added, run.events, run.artifacts}, 0);
+    }
+  }
+
+  // Spans are found first, and then sent trace by trace.
+  Status import_traces(const std::string& path) {
+    auto opened = OtlpFile::open(path, [&](const std::string& problem) { complain(path, problem); }, bar(path));
+    if (!opened) return judge(path, 0, opened.error());
+    const auto file = std::make_shared<const OtlpFile>(std::move(*opened));
+    if (file->duplicates() > 0) {
+      fmt::print(stderr, "muniment: {}: {} spans stand there twice and are recorded once\n", escape_for_terminal(path), grouped(file->duplicates()));
+    }
+    for (const OtlpTraceItems& items : file->traces()) {
+      constexpr std::size_t item_bytes = 100;   // of the plan of a trace
+      auto work = [this, path, file, &items](Client& client) -> ImportCrew::Report {
+        auto trace = import_trace(client, *file, items);
+        return [this, path, file, &items, trace = std::move(trace)]() -> Status {
+          if (trace) say(path, {trace->run_id, trace->added, trace->events, trace->artifacts}, 0);
+          else if (is_transient(trace.error().code)) return trace.error();
+          else complain(path, fmt::format("trace {}: {}", items.id, trace.error().message));
+          return success();
+        };
+      };
+      RETURN_IF_ERROR(crew_.add(items.count * item_bytes, std::move(work)));
+    }
+    return success();
+  }
+
+  // A session is followed line by line.
+  Status import_session(const std::string& path) {
+    return crew_.add(0, [this, path](Client& client) -> ImportCrew::Report {
+      auto done = import_claude_code(client, path, bar(path));
+      return [this, path, done = std::move(done)]() -> Status {
+        if (!done) return judge(path, 0, done.error());
+        if (done->unreadable > 0) {
+          fmt::print(stderr, "muniment: {}: {} lines are no JSON; they are kept as x.claude_code.unreadable\n", escape_for_terminal(path),
+                     grouped(done->unreadable));
+        }
+        say(path, {done->run_id, done->added, done->events, done->artifacts}, 0);
+        return success();
+      };
+    });
+  }
+
+  void say(const std::string& path, const Imported& run, std::uint64_t line) {
+    if (session_.options.json) {
+      json::Writer writer;
+      writer.begin_object().member("file", path).member("run_id", run.run_id).member("added", run.added);
+      if (line > 0) writer.member("line", static_cast<std::int64_t>(line));
+      writer.member("events", static_cast<std::int64_t>(run.events));
+      writer.member("artifacts", static_cast<std::int64_t>(run.artifacts)).end_object();
+      session_.out().json_line(writer.text());
+    } else {
+      session_.out().line(run.added ? fmt::format("{}  {} events  {} artifacts", run.run_id, grouped(run.events), grouped(run.artifacts))
+                                    : run.run_id + "  was imported already");
+    }
+  }
+
+  Session& session_;
+  const ImportFormat& format_;
+  const std::string artifacts_;
+  std::mutex progress_mutex_;   // of the two below
+  Progress progress_;
+  std::uint64_t done_ = 0;
+  std::size_t failed_ = 0;
+  ImportCrew crew_;             // last: its threads use what stands above
+};
+
+Status import_files(Session& session, const ImportOptions& options) {
+  const auto* const format = std::find_if(std::begin(import_formats), std::end(import_formats),
+                                          [&](const ImportFormat& known) { return known.name == options.format; });
+  RETURN_IF_ERROR(session.client());   // which starts a daemon where none runs
+  ASSIGN_OR_RETURN(const Config configuration, session.config());
+  Importer importer(session, *format, options, configuration.socket);
+  for (const std::string& path : options.files) RETURN_IF_ERROR(importer.import(path));
+  RETURN_IF_ERROR(importer.finish());
+  if (importer.failed() == 0) return success();
+  return Error(Errc::invalid_argument, fmt::format("{} of what was to be imported could not be", importer.failed()));
+}
+
+}  // namespace
+
+void add_import_command(CLI::App& app, Session& session) {
+  add_command<ImportOptions>(session, app, "import", "Traces of other systems, as runs", declare_import,
+                             import_files);
+}
+
+}  // namespace muniment::cli

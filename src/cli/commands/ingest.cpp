@@ -1,0 +1,296 @@
+// ingest: files and folders become documents of a corpus. What the corpus holds already is not sent, so that a call that was
+// interrupted is simply made again.
+#include <CLI/CLI.hpp>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include "base/limits.hpp"
+#include "base/text.hpp"
+#include "base/utf8.hpp"
+#include "cli/commands.hpp"
+#include "cli/ingest/folder_walk.hpp"
+#include "cli/ingest/ingest.hpp"
+
+namespace muniment::cli {
+namespace {
+
+struct IngestOptions {
+  std::vector<std::string> paths;
+  std::string corpus;
+  std::vector<std::string> include;
+  std::vector<std::string> exclude;
+  std::vector<std::string> tags;
+  std::string source;
+  std::string trust = "untrusted";
+  bool hidden = false;
+  bool no_ignore = false;
+  bool dry_run = false;
+  bool no_wait = false;
+  bool prune = false;
+};
+
+void declare_ingest(CLI::App& command, IngestOptions& options) {
+  command.add_option("PATH", options.paths, "Files and folders; a document's id is its path in the folder")->required();
+  command.add_option("--corpus", options.corpus, "Where they go; made by its first document")->required();
+  command.add_option("--include", options.include, "Only what fits this pattern, as in .gitignore: '*.md', 'docs/'")->allow_extra_args(false);
+  command.add_option("--exclude", options.exclude, "Not what fits this pattern")->allow_extra_args(false);
+  command.add_option("--tag", options.tags, "A tag of each document")->allow_extra_args(false);
+  command.add_option("--source", options.source, "What they come from, to be revoked by; otherwise file://FOLDER");
+  command.add_option("--trust", options.trust, "trusted, untrusted or quarantined")
+      ->check(CLI::IsMember({"trusted", "untrusted", "quarantined"}))
+      ->capture_default_str();
+  command.add_flag("--hidden", options.hidden, "Also what begins with a dot (never .git)");
+  command.add_flag("--no-ignore", options.no_ignore, "As if there were no .gitignore");
+  command.add_flag("--dry-run", options.dry_run, "Say what would be done, and do nothing");
+  command.add_flag("--no-wait", options.no_wait, "Do not wait until queries find them");
+  command.add_flag("--prune", options.prune, "Retract documents of these folders whose files are gone");
+}
+
+// A path as it was given: a folder, or one file of one.
+struct Root {
+  std::string folder;
+  std::string file;    // empty: all of the folder
+  std::string source;
+  Fd fd;
+};
+
+std::string file_url(const std::string& path) {
+  std::string url = "file://";
+  for (const char c : path) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool plain = byte > 0x20 && byte != 0x7f && c != '%' && c != '?' && c != '#' && byte < 0x80;
+    url += plain ? std::string(1, c) : fmt::format("%{:02X}", byte);
+  }
+  return url;
+}
+
+Result<Root> root_of(const std::string& path, const std::string& source) {
+  namespace fs = std::filesystem;
+  std::error_code failed;
+  Root root;
+  const bool folder = fs::is_directory(path, failed);
+  const fs::path absolute = (fs::absolute(path) / "").parent_path().lexically_normal();
+  root.folder = folder ? fs::canonical(path, failed).string() : fs::canonical(absolute.parent_path(), failed).string();
+  if (failed) return Error(Errc::invalid_argument, path + ": " + failed.message());
+  if (!folder) root.file = absolute.filename().string();
+  root.source = source.empty() ? file_url(root.folder) : source;
+  ASSIGN_OR_RETURN(root.fd, open_folder(root.folder));
+  return root;
+}
+
+class IngestCommand {
+ public:
+  IngestCommand(Session& session, const IngestOptions& options, Client& client)
+      : session_(session), options_(options), client_(client), target_(target_of(options)), sender_(client, target_, report_) {}
+
+  Status run() {
+    const Monotonic began = Clock().monotonic();
+    for (const std::string& path : options_.paths) {
+      ASSIGN_OR_RETURN(Root root, root_of(path, options_.source));
+      roots_.push_back(std::move(root));
+    }
+    set_walk_options();
+    RETURN_IF_ERROR(known_.load(client_, target_));
+    {
+      Progress progress("ingest", ::isatty(STDERR_FILENO) != 0 ? count_files() : 0);
+      progress_ = &progress;
+      for (const Root& root : roots_) RETURN_IF_ERROR(take_root(root));
+      progress.at(done_, "until queries find them");
+      if (!options_.dry_run) RETURN_IF_ERROR(sender_.finish(!options_.no_wait));
+      RETURN_IF_ERROR(find_gone());
+    }
+    const std::chrono::duration<double> took = Clock().monotonic() - began;
+    if (session_.options.json) {
+      print_json();
+    } else {
+      print_text(took.count());
+    }
+    if (report_.failed.count > 0) session_.exit_code = exit_refused;
+    return success();
+  }
+
+ private:
+  static IngestTarget target_of(const IngestOptions& options) {
+    IngestTarget target{options.corpus, options.tags, options.trust};
+    std::ranges::sort(target.tags);
+    target.tags.erase(std::unique(target.tags.begin(), target.tags.end()), target.tags.end());
+    return target;
+  }
+
+  void set_walk_options() {
+    walk_.hidden = options_.hidden;
+    walk_.ignore_files = !options_.no_ignore;
+    for (const std::string& pattern : options_.include) walk_.include.add(pattern);
+    for (const std::string& pattern : options_.exclude) walk_.exclude.add(pattern);
+  }
+
+  // For the bar alone; the walk itself says what cannot be walked.
+  std::uint64_t count_files() {
+    std::uint64_t files = 0;
+    const WalkVisitor counting{[&](const FoundFile&) { return ++files, success(); }, [](std::string_view, std::string_view) {}, [] {}};
+    for (const Root& root : roots_) {
+      if (!root.file.empty()) {
+        ++files;
+      } else if (!walk_folder(root.folder, walk_, counting)) {
+        return files;
+      }
+    }
+    return files;
+  }
+
+  Status take_root(const Root& root) {
+    if (!root.file.empty()) return take({root.fd.get(), root.file, root.file}, root.source, true);
+    const WalkVisitor visitor{[&](const FoundFile& file) { return take(file, root.source, false); },
+                              [&](std::string_view path, std::string_view why) { report_.skipped.add(path, why); }, [&] { ++report_.ignored; }};
+    return walk_folder(root.folder, walk_, visitor);
+  }
+
+  // Why its path cannot be a document's id; empty where it can.
+  std::string why_no_id(const std::string& id) {
+    if (first_invalid_utf8(id) != std::string_view::npos) return "its name is not UTF-8";
+    if (std::ranges::any_of(id, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; })) return "control characters in its name";
+    if (id.size() > limits::document_id_bytes_max) return fmt::format("its path has more than {} bytes", limits::document_id_bytes_max);
+    if (roots_.size() > 1 && !seen_.insert(to_hex(sha256(id)).substr(0, 32)).second) return "another file of this call has the same id";
+    return {};
+  }
+
+  Status take(const FoundFile& found, const std::string& source, bool named) {
+    progress_->at(done_++, found.path);
+    if (const std::string why = why_no_id(found.path); !why.empty()) {
+      report_.failed.add(found.path, why);
+      return success();
+    }
+    FileCandidate file = read_candidate(found.folder, found.name, named);
+    if (file.fate != Fate::document) {
+      (file.fate == Fate::failed ? report_.failed : report_.skipped).add(found.path, file.why);
+      return success();
+    }
+    const KnownDocuments::Standing standing = known_.of(found.path, file.hash, source);
+    if (standing == KnownDocuments::Standing::same) {
+      ++report_.unchanged;
+      return success();
+    }
+    const bool is_new = standing == KnownDocuments::Standing::absent;
+    if (!options_.dry_run) return sender_.add(found.path, source, file, is_new);
+    ++(is_new ? report_.added : report_.changed);
+    report_.bytes += static_cast<std::uint64_t>(file.size());
+    if (!session_.options.json) session_.out().line(fmt::format("{}  {}", is_new ? "new    " : "changed", session_.out().one_line(found.path)));
+    return success();
+  }
+
+  // Whether the document came from one of the folders, and its file is in none of them any more.
+  bool is_gone(const json::Value& row) const {
+    const std::string source = row["source"].string_or("");
+    const std::string id = row["document"].string_or("");
+    bool from_here = false;
+    for (const Root& root : roots_) {
+      if (!root.file.empty() || root.source != source) continue;
+      const auto there = open_beneath(root.fd, id, O_RDONLY);
+      if (there || (there.error().code != Errc::not_found && there.error().code != Errc::corrupt)) return false;
+      from_here = true;
+    }
+    return from_here;
+  }
+
+  Status find_gone() {
+    if (std::ranges::none_of(roots_, [](const Root& root) { return root.file.empty(); })) return success();
+    return for_each_document(client_, target_.corpus, [&](const json::Value& row) -> Status {
+      if (!is_gone(row)) return success();
+      const std::string id = row["document"].string_or("");
+      report_.gone.add(id, "gone from disk");
+      if (!options_.prune || options_.dry_run) return success();
+      json::Writer params;
+      params.begin_object().member("corpus", target_.corpus).member("document", id).member("base", row["revision"].string_or(""));
+      params.member("reason", "its file is gone").end_object();
+      const auto retracted = client_.call("document.retract", params.text());
+      if (!retracted && is_transient(retracted.error().code)) return retracted.error();
+      if (!retracted) {
+        report_.failed.add(id, retracted.error().message);
+        return success();
+      }
+      ++report_.retracted;
+      report_.seq = std::max(report_.seq, retracted->result()["seq"].as_int().value_or(-1));
+      return success();
+    });
+  }
+
+  static void write_notes(json::Writer& out, std::string_view name, const Notes& notes) {
+    out.key(name).begin_object().member("count", static_cast<std::int64_t>(notes.count)).key("files").begin_array();
+    for (const auto& [path, why] : notes.first) out.begin_object().member("path", path).member("why", why).end_object();
+    out.end_array().end_object();
+  }
+
+  void print_json() {
+    json::Writer out;
+    out.begin_object().member("corpus", target_.corpus).member("added", static_cast<std::int64_t>(report_.added));
+    out.member("changed", static_cast<std::int64_t>(report_.changed)).member("unchanged", static_cast<std::int64_t>(report_.unchanged));
+    out.member("ignored", static_cast<std::int64_t>(report_.ignored)).member("bytes", static_cast<std::int64_t>(report_.bytes));
+    write_notes(out, "skipped", report_.skipped);
+    write_notes(out, "failed", report_.failed);
+    write_notes(out, "gone", report_.gone);
+    out.member("retracted", static_cast<std::int64_t>(report_.retracted)).member("seq", report_.seq);
+    if (!report_.run_id.empty()) out.member("run_id", report_.run_id);
+    if (options_.dry_run) out.member("dry_run", true);
+    session_.out().json_line(std::move(out.end_object()).text());
+  }
+
+  // One line a reason: how many, why, and the first of them.
+  void print_notes(const Notes& notes, std::string_view suffix) {
+    std::map<std::string, std::vector<std::string>> by_reason;
+    for (const auto& [path, why] : notes.first) by_reason[why].push_back(path);
+    const Output& out = session_.out();
+    for (const auto& [why, paths] : by_reason) {
+      constexpr std::size_t named_max = 3;
+      std::string names = joined(std::vector<std::string>(paths.begin(), paths.begin() + static_cast<std::ptrdiff_t>(std::min(paths.size(), named_max))), ", ");
+      if (paths.size() > named_max) names += ", …";
+      out.line(fmt::format("  {:>6}  {}{}  {}", grouped(paths.size()), out.one_line(why), suffix, out.tone(Tone::dim, out.one_line(names))));
+    }
+    if (notes.count > notes.first.size()) out.line(fmt::format("  {:>6}  more of these", grouped(notes.count - notes.first.size())));
+  }
+
+  void print_text(double seconds) {
+    const Output& out = session_.out();
+    out.line(fmt::format("{}{}  {} new  {} changed  {} unchanged  ({} in {:.1f} s)", out.tone(Tone::bold, target_.corpus), options_.dry_run ? " (dry run)" : "",
+                         grouped(report_.added), grouped(report_.changed), grouped(report_.unchanged), human_size(report_.bytes), seconds));
+    print_notes(report_.skipped, "");
+    if (report_.ignored > 0) out.line(fmt::format("  {:>6}  ignored by rules", grouped(report_.ignored)));
+    const bool pruned = options_.prune && !options_.dry_run;
+    print_notes(report_.gone, pruned ? ": retracted" : "; --prune retracts what is gone");
+    for (const auto& [path, why] : report_.failed.first) {
+      fmt::print(stderr, "muniment: {}: {}\n", escape_for_terminal(path), escape_for_terminal(why));
+    }
+    if (report_.failed.count > 0) out.line(fmt::format("  {:>6}  {}", grouped(report_.failed.count), out.tone(Tone::red, "could not be ingested")));
+  }
+
+  Session& session_;
+  const IngestOptions& options_;
+  Client& client_;
+  const IngestTarget target_;
+  IngestReport report_;
+  IngestSender sender_;
+  KnownDocuments known_;
+  WalkOptions walk_;
+  std::vector<Root> roots_;
+  std::set<std::string> seen_;   // ids, where several paths may have the same
+  Progress* progress_ = nullptr;
+  std::uint64_t done_ = 0;
+};
+
+Status ingest(Session& session, const IngestOptions& options) {
+  ASSIGN_OR_RETURN(Client* const client, session.client());
+  return IngestCommand(session, options, *client).run();
+}
+
+}  // namespace
+
+void add_ingest_command(CLI::App& app, Session& session) {
+  add_command<IngestOptions>(session, app, "ingest", "Files and folders, as documents of a corpus", declare_ingest, ingest);
+}
+
+}  // namespace muniment::cli

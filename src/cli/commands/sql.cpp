@@ -1,0 +1,172 @@
+// sql: an analyst's questions to the views of schema report, as the role reporter.
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+
+#include "base/file.hpp"
+#include "base/limits.hpp"
+#include "base/reporter_listen.hpp"
+#include "base/text.hpp"
+#include "cli/commands.hpp"
+#include "cli/sql/connection.hpp"
+#include "cli/sql/rows.hpp"
+
+namespace muniment::cli {
+namespace {
+
+struct SqlOptions {
+  std::optional<std::string> query;
+  std::string file;
+  std::string timeout;
+  bool csv = false;
+  bool uri = false;
+};
+
+void declare_sql(CLI::App& command, SqlOptions& options) {
+  command.add_option("-c,--command", options.query, "The query; without one, standard input, and psql on a terminal")->type_name("QUERY");
+  command.add_option("-f,--file", options.file, "The query is in this file; - is standard input")->type_name("FILE");
+  command.add_option("--timeout", options.timeout, fmt::format("How long it may run: 90s, 10min, 2h (default {} s)", limits::report_seconds_default))
+      ->type_name("TIME");
+  command.add_flag("--csv", options.csv, "Print CSV; with --json an object a line");
+  command.add_flag("--uri", options.uri, "Print a URI for another program, with the same role and limits");
+}
+
+// "90", "90s", "10min", "2h"
+Result<std::chrono::seconds> time_of(const std::string& text) {
+  if (text.empty()) return std::chrono::seconds(limits::report_seconds_default);
+  const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  const auto number = parse_decimal(text.substr(0, digits));
+  const std::string unit = text.substr(digits);
+  std::int64_t factor = 0;
+  if (unit.empty() || unit == "s") factor = 1;
+  if (unit == "m" || unit == "min") factor = 60;
+  if (unit == "h") factor = 3600;
+  if (!number || factor == 0 || *number < 1 || *number > limits::report_seconds_max / factor) {
+    return Error(Errc::invalid_argument, fmt::format("--timeout {}: give a time from 1s to {}, such as 90s, 10min or 2h", text,
+                                                     seconds_text(std::chrono::seconds(limits::report_seconds_max))));
+  }
+  return std::chrono::seconds(*number * factor);
+}
+
+class Sql {
+ public:
+  Sql(Session& session, const SqlOptions& options) : session_(session), options_(options) {}
+
+  Status run() {
+    if (options_.csv && session_.options.json) return Error(Errc::invalid_argument, "--csv or --json, not both");
+    if (options_.query && !options_.file.empty()) return Error(Errc::invalid_argument, "-c or -f, not both");
+    ASSIGN_OR_RETURN(const std::chrono::seconds limit, time_of(options_.timeout));
+    std::string query;
+    if (!options_.uri && !interactive()) {
+      ASSIGN_OR_RETURN(query, the_query());
+    }
+    ASSIGN_OR_RETURN(const std::string uri, database_uri());
+    ASSIGN_OR_RETURN(SqlConnection connection, SqlConnection::open(uri, limit));
+    if (options_.uri) return print_uri(connection);
+    if (interactive()) return become_psql(connection);
+    return answer(connection, query);
+  }
+
+ private:
+  bool interactive() const { return !options_.query && options_.file.empty() && ::isatty(STDIN_FILENO) != 0; }
+
+  Result<std::string> the_query() const {
+    std::string query;
+    if (options_.query) {
+      query = *options_.query;
+    } else if (options_.file.empty() || options_.file == "-") {
+      ASSIGN_OR_RETURN(query, standard_input());
+    } else {
+      ASSIGN_OR_RETURN(query, read_file(options_.file, limits::sql_query_bytes_max));
+    }
+    if (query.size() > limits::sql_query_bytes_max) {
+      return Error(Errc::too_large, fmt::format("a query has at most {}", human_size(limits::sql_query_bytes_max)));
+    }
+    if (query.find('\0') != std::string::npos) return Error(Errc::invalid_argument, "the query holds a zero byte");
+    if (query.find_first_not_of(" \t\r\n;") == std::string::npos) return Error(Errc::invalid_argument, "there is no query: give one with -c, or in a file with -f");
+    return query;
+  }
+
+  static Result<std::string> standard_input() {
+    std::string text;
+    std::string piece(64 * 1024, '\0');
+    for (;;) {
+      const ssize_t got = ::read(STDIN_FILENO, piece.data(), piece.size());
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) return file_error("reading", "standard input", errno);
+      if (got == 0 || text.size() > limits::sql_query_bytes_max) return text;
+      text.append(piece, 0, static_cast<std::size_t>(got));
+    }
+  }
+
+  // The daemon knows its database; one that does not run may be configured with one. None is started.
+  Result<std::string> database_uri() {
+    const auto client = session_.running_client();
+    ASSIGN_OR_RETURN(const Config config, session_.config());
+    if (!config.database.empty()) return config.database;  // with its password, which the daemon does not tell
+    if (!client) return client.error();
+    ASSIGN_OR_RETURN(const Message status, (*client)->call("server.status", "{}"));
+    return status.result()["database"].string_or("");
+  }
+
+  Status print_uri(const SqlConnection& connection) {
+    session_.out().line(connection.uri());
+    ASSIGN_OR_RETURN(const Config config, session_.config());
+    ASSIGN_OR_RETURN(const auto listen, reporter_listen_of(config));
+    if (listen && ::isatty(STDERR_FILENO) != 0) {
+      fmt::print(stderr, "over TCP, with the password of {}: postgresql://reporter@{}/muniment\n", config.reporter_password_file, listen->text());
+    }
+    return success();
+  }
+
+  // What it connects with goes by its environment: a command line is no secret.
+  static Status become_psql(const SqlConnection& connection) {
+    for (const auto& [name, value] : connection.environment()) {
+      if (::setenv(name.c_str(), value.c_str(), 1) != 0) return Error(Errc::system_error, std::string("setting ") + name + ": " + std::strerror(errno));
+    }
+    const char* const words[] = {"psql", nullptr};
+    ::execvp("psql", const_cast<char* const*>(words));
+    return Error(Errc::not_found, fmt::format("psql cannot be started ({}). Install it: apt-get install postgresql-client; or give a query: muniment sql -c 'SELECT …'",
+                                              std::strerror(errno)));
+  }
+
+  Status answer(SqlConnection& connection, const std::string& query) {
+    RETURN_IF_ERROR(connection.start(query));
+    SqlRows rows(session_.out(), session_.options.json ? SqlForm::json : options_.csv ? SqlForm::csv : SqlForm::table);
+    SqlRow row;
+    for (;;) {
+      auto more = connection.next(row);
+      if (!more && rows.count() > 0) {
+        rows.finish(connection.columns());
+        Error error = std::move(more).error();
+        error.message += fmt::format(". The {} rows above are not all", grouped(rows.count()));
+        return error;
+      }
+      if (!more) return std::move(more).error();
+      if (!*more) break;
+      rows.add(connection.columns(), row);
+      if (session_.out().failed()) return Error(Errc::unavailable, "the output could not be written");
+    }
+    rows.finish(connection.columns());
+    return session_.out().failed() ? Status(Error(Errc::unavailable, "the output could not be written")) : success();
+  }
+
+  Session& session_;
+  const SqlOptions& options_;
+};
+
+Status run_sql(Session& session, const SqlOptions& options) { return Sql(session, options).run(); }
+
+}  // namespace
+
+void add_sql_command(CLI::App& app, Session& session) {
+  add_command<SqlOptions>(session, app, "sql", "Ask the views of schema report (docs/sql.md): read-only, as the role reporter, with a limit of time", declare_sql, run_sql);
+}
+
+}  // namespace muniment::cli

@@ -1,0 +1,160 @@
+// The daemon, as doctor sees it: whether it answers, and what it says of itself.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <thread>
+
+#include "base/json.hpp"
+#include "base/text.hpp"
+#include "cli/client.hpp"
+#include "cli/doctor/doctor.hpp"
+#include "cli/metrics_text.hpp"
+
+namespace muniment::cli {
+namespace {
+
+constexpr std::chrono::milliseconds connect_at_most{5'000};
+constexpr std::chrono::milliseconds between_looks{2'000};  // some keep their position once a second
+constexpr std::int64_t lag_events_max = 100'000;
+constexpr std::int64_t unsigned_events_max = 10'000;
+constexpr std::size_t halted_shown = 5;
+
+std::uint64_t count_of(std::int64_t number) { return static_cast<std::uint64_t>(std::max<std::int64_t>(number, 0)); }
+
+struct Seen {
+  std::int64_t size = 0;
+  std::map<std::string, std::int64_t> followers;
+};
+
+Seen seen_in(const json::Value& status) {
+  Seen seen;
+  seen.size = status["log"]["size"].as_int().value_or(0);
+  for (const json::Value follower : status["followers"]) seen.followers[follower.key()] = follower.as_int().value_or(0);
+  // It keeps its position once a minute, and says itself how far it is.
+  if (const auto published = status["checkpoint"]["size"].as_int()) seen.followers["publisher"] = *published;
+  return seen;
+}
+
+// Behind and not moving, or far behind. The second look is only taken where the first one found something.
+void look_at_followers(Findings& findings, Client& client, const Seen& first) {
+  const auto behind = [](const Seen& seen) {
+    return std::ranges::any_of(seen.followers, [&](const auto& follower) { return follower.second < seen.size; });
+  };
+  Seen second = first;
+  if (behind(first)) {
+    std::this_thread::sleep_for(between_looks);
+    if (auto again = client.call("server.status", "{}")) second = seen_in(again->result());
+  }
+  bool well = true;
+  for (const auto& [name, next] : second.followers) {
+    const auto before = first.followers.find(name);
+    // What it did not see at the first look, it had a second for.
+    const bool stuck = before != first.followers.end() && before->second == next && next < first.size;
+    if (!stuck && second.size - next <= lag_events_max) continue;
+    well = false;
+    findings.warn("follower", fmt::format("{} is {} events behind{}", escape_for_terminal(name), grouped(count_of(second.size - next)), stuck ? " and does not move" : ""),
+                  stuck ? "muniment status" : "muniment top", runbook("follower"));
+  }
+  if (well) findings.well("followers", fmt::format("{} keep up with {} events", second.followers.size(), grouped(count_of(second.size))));
+}
+
+void look_at_status(Findings& findings, const json::Value& status) {
+  const std::string version = std::string(status["version"].string_or("?"));
+  if (version != MUNIMENT_VERSION) {
+    findings.warn("version", fmt::format("munimentd is {}, this program {}", escape_for_terminal(version), MUNIMENT_VERSION), "muniment down && muniment up", runbook("version"));
+  }
+  for (const json::Value text : status["degraded"]) {
+    const std::string said = escape_for_terminal(preview(text.string_or(""), 400));
+    if (said.starts_with("checkpoints outside")) {
+      findings.warn("witness", said, "muniment status", runbook("witnesses"));
+    } else {
+      findings.broken("health", said, "muniment status", runbook("health"));
+    }
+  }
+  const json::Value checkpoint = status["checkpoint"];
+  const std::int64_t newer = status["log"]["size"].as_int().value_or(0) - checkpoint["size"].as_int().value_or(0);
+  if (checkpoint["signed"].as_bool().value_or(false) && newer > unsigned_events_max) {
+    findings.warn("checkpoint", fmt::format("{} events are newer than the signed checkpoint", grouped(count_of(newer))), "muniment status", runbook("checkpoints"));
+  }
+}
+
+void look_at_halted(Findings& findings, Client& client) {
+  auto answer = client.call("run.list", fmt::format(R"({{"status":"halted","limit":{}}})", halted_shown + 1));
+  if (!answer) return findings.broken("runs", escape_for_terminal(answer.error().message), "muniment status", runbook("unavailable"));
+  std::size_t shown = 0;
+  for (const json::Value run : answer->result()["runs"]) {
+    if (++shown > halted_shown) {
+      findings.warn("runs", "and more halted runs", "muniment run list --status halted", runbook("run_halted"));
+      break;
+    }
+    const std::string run_id = escape_for_terminal(run["run_id"].string_or(""));
+    findings.warn("runs", run_id + " is halted", "muniment recover " + run_id, runbook("run_halted"));
+  }
+  if (shown == 0) findings.well("runs", "none is halted");
+}
+
+void look_at_metrics(Findings& findings, Client& client) {
+  auto answer = client.call("server.metrics", "{}");
+  if (!answer) return;
+  const auto metrics = parse_metrics(answer->result()["text"].string_or(""));
+  if (!metrics) return findings.broken("metrics", metrics.error().message, "muniment metrics", runbook("health"));
+  for (const MetricSample& sample : metrics->samples) {
+    if (sample.name != "muniment_keeper_signed_events") continue;
+    const double newest = metrics->value("muniment_log_signed_events").value_or(0);
+    if (newest - sample.value <= static_cast<double>(unsigned_events_max) && (sample.value > 0 || newest == 0)) continue;
+    findings.warn("witness", fmt::format("{} has {} of {} signed events", escape_for_terminal(sample.label("keeper")), grouped(count_of(static_cast<std::int64_t>(sample.value))),
+                                         grouped(count_of(static_cast<std::int64_t>(newest)))),
+                  "muniment status", runbook("witnesses"));
+  }
+  if (const double restarts = metrics->value("muniment_search_restarts_total").value_or(0); restarts > 0) {
+    findings.warn("search", fmt::format("the search child was started again {} times", static_cast<std::int64_t>(restarts)), "muniment status", runbook("search"));
+  }
+  const double open = metrics->value("process_open_fds").value_or(0), most = metrics->value("process_max_fds").value_or(1);
+  if (open > 0.8 * most) {
+    findings.warn("descriptors", fmt::format("munimentd has {} of {} descriptors open", static_cast<std::int64_t>(open), static_cast<std::int64_t>(most)), "ulimit -n",
+                  runbook("over_budget"));
+  }
+}
+
+}  // namespace
+
+bool look_at_daemon(Findings& findings, const Config& config) {
+  std::error_code failed;
+  const bool there = std::filesystem::exists(std::filesystem::symlink_status(config.socket, failed));
+  auto client = Client::connect(config.socket, connect_at_most);
+  if (!client) {
+    if (client.error().code == Errc::denied) {
+      findings.broken("socket", client.error().message, "ask its owner to add your uid to allowed_uids", runbook("access"));
+    } else {
+      const bool stale = there && client.error().code == Errc::unavailable;
+      findings.warn("socket", stale ? config.socket + " is there and nothing listens" : "no daemon runs", "muniment up", runbook("not_running"));
+    }
+    return false;
+  }
+  client->set_patience(connect_at_most);
+  auto health = client->call("server.health", "{}");
+  if (!health) {
+    const bool denied = health.error().code == Errc::denied;
+    findings.broken("socket", health.error().message, denied ? "ask its owner to add your uid to allowed_uids" : "muniment status", runbook(denied ? "access" : "health"));
+    return true;
+  }
+  findings.well("socket", fmt::format("munimentd (pid {}) answers at {}", client->daemon_pid(), config.socket));
+  auto status = client->call("server.status", "{}");
+  if (!status) {
+    findings.broken("socket", status.error().message, "muniment status", runbook("health"));
+    return true;
+  }
+  look_at_status(findings, status->result());
+  const Seen seen = seen_in(status->result());
+  if (!health->result()["ok"].as_bool().value_or(false)) return true;  // what follows asks Postgres
+  look_at_followers(findings, *client, seen);
+  look_at_halted(findings, *client);
+  look_at_metrics(findings, *client);
+  return true;
+}
+
+}  // namespace muniment::cli

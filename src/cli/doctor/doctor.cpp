@@ -1,0 +1,108 @@
+#include "cli/doctor/doctor.hpp"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "base/json.hpp"
+#include "base/limits.hpp"
+#include "base/text.hpp"
+#include "cli/autostart.hpp"
+
+namespace muniment::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+void look_at_config(Findings& findings, const LoadedConfig& loaded) {
+  for (const Error& problem : loaded.problems) {
+    findings.broken("config", problem.message, "muniment config check", runbook("configuration"));
+  }
+  if (loaded.problems.empty()) {
+    findings.well("config", loaded.file.empty() ? "defaults, environment and flags" : loaded.file);
+  }
+}
+
+void look_at_data(Findings& findings, const Config& config) {
+  struct stat status {};
+  if (::stat(config.data.c_str(), &status) != 0) {
+    std::string text = fmt::format("{}: {}", config.data, std::strerror(errno));
+    if (errno == ENOENT) return findings.warn("data", std::move(text), "muniment up", runbook("data_folder"));
+    return findings.broken("data", std::move(text), "ls -ld " + config.data, runbook("data_folder"));
+  }
+  const auto mode = status.st_mode & 0777U;
+  if (!S_ISDIR(status.st_mode)) {
+    findings.broken("data", config.data + " is not a folder", "muniment --data DIR up", runbook("data_folder"));
+  } else if (status.st_uid != ::geteuid() && ::geteuid() != 0) {
+    findings.broken("data", fmt::format("{} belongs to uid {}, you are uid {}", config.data, status.st_uid, ::geteuid()),
+                    fmt::format("sudo chown -R {} {}", ::geteuid(), config.data), runbook("data_folder"));
+  } else if ((mode & 0006U) != 0) {
+    findings.broken("data", fmt::format("{} is open to everybody (mode {:o})", config.data, mode), "chmod o-rwx " + config.data,
+                    runbook("data_folder"));
+  } else {
+    findings.well("data", fmt::format("{} (mode {:o})", config.data, mode));
+  }
+}
+
+void look_at_daemon_program(Findings& findings) {
+  const auto daemon = find_daemon();
+  if (!daemon) return findings.broken("munimentd", daemon.error().message, "scripts/setup", runbook("setup"));
+  findings.well("munimentd", *daemon);
+}
+
+void look_at_log(Findings& findings, const Config& config) {
+  std::error_code failed;
+  const std::string path = config.data + "/munimentd.log";
+  const std::uintmax_t size = fs::file_size(path, failed);
+  if (failed) return;
+  const std::string text = fmt::format("{} ({}), level {}, {}", path, human_size(size), config.log_level, config.log_format);
+  // The daemon looks once a minute.
+  if (size > 2 * static_cast<std::uintmax_t>(limits::daemon_log_bytes_max)) {
+    return findings.warn("log", text + ": nobody keeps it small", "truncate -s 0 " + path, runbook("daemon_log"));
+  }
+  findings.well("log", text);
+}
+
+}  // namespace
+
+std::string runbook(std::string_view anchor) { return fmt::format("docs/runbook.md#{}", anchor); }
+
+std::vector<Finding> examine(const LoadedConfig& loaded) {
+  const Config& config = loaded.values;
+  Findings findings;
+  look_at_config(findings, loaded);
+  look_at_data(findings, config);
+  look_at_secrets(findings, config, loaded.file);
+  look_at_disk(findings, config);
+  look_at_sandbox(findings);
+  look_at_daemon_program(findings);
+  look_at_programs(findings, config);
+  const bool runs = look_at_daemon(findings, config);
+  look_at_database(findings, config);
+  look_at_leftovers(findings, config, runs);
+  look_at_spool(findings, config);
+  look_at_backup(findings, config);
+  look_at_log(findings, config);
+  return std::move(findings).take();
+}
+
+std::string findings_json(const std::vector<Finding>& findings) {
+  constexpr std::string_view levels[] = {"ok", "warning", "broken"};
+  const auto count = [&](Level level) { return std::ranges::count(findings, level, &Finding::level); };
+  json::Writer writer;
+  writer.begin_object().member("broken", count(Level::broken)).member("warnings", count(Level::warning)).key("findings").begin_array();
+  for (const Finding& finding : findings) {
+    writer.begin_object().member("subject", finding.subject);
+    writer.member("level", levels[static_cast<std::size_t>(finding.level)]).member("text", finding.text);
+    writer.member("mend", finding.mend).member("doc", finding.doc).end_object();
+  }
+  writer.end_array().end_object();
+  return std::move(writer).text();
+}
+
+}  // namespace muniment::cli

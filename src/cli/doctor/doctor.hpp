@@ -1,0 +1,67 @@
+// `muniment doctor`: what can be found out from outside, with or without a daemon, and what mends it.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/config.hpp"
+
+namespace muniment::cli {
+
+enum class Level : std::uint8_t { well, warning, broken };
+
+struct Finding {
+  Level level = Level::well;
+  std::string subject;   // data, disk, postgres, socket, config, log, …
+  std::string text;
+  std::string mend;      // a command, or empty
+  std::string doc;       // docs/runbook.md#…, or empty
+};
+
+// "docs/runbook.md#disk". A test holds every one that stands in the code against the runbook.
+std::string runbook(std::string_view anchor);
+
+class Findings {
+ public:
+  void well(std::string_view subject, std::string text) { all_.push_back({Level::well, std::string(subject), std::move(text), "", ""}); }
+  void warn(std::string_view subject, std::string text, std::string mend, std::string doc) {
+    all_.push_back({Level::warning, std::string(subject), std::move(text), std::move(mend), std::move(doc)});
+  }
+  void broken(std::string_view subject, std::string text, std::string mend, std::string doc) {
+    all_.push_back({Level::broken, std::string(subject), std::move(text), std::move(mend), std::move(doc)});
+  }
+  std::vector<Finding> take() && { return std::move(all_); }
+
+ private:
+  std::vector<Finding> all_;
+};
+
+// Reads only: it creates, starts and changes nothing.
+std::vector<Finding> examine(const LoadedConfig& loaded);
+std::string findings_json(const std::vector<Finding>& findings);
+
+// ---- its parts ------------------------------------------------------------------------------------
+
+// disk.cpp: space and inodes, and what the kernel offers.
+void look_at_disk(Findings& findings, const Config& config);
+void look_at_sandbox(Findings& findings);
+// files.cpp: who may read what, what was left behind, what waits.
+void look_at_secrets(Findings& findings, const Config& config, const std::string& config_file);
+void look_at_leftovers(Findings& findings, const Config& config, bool daemon_runs);
+void look_at_spool(Findings& findings, const Config& config);
+void look_at_backup(Findings& findings, const Config& config);
+// postgres.cpp: the programs and the cluster on the disk, and the server if it answers.
+void look_at_programs(Findings& findings, const Config& config);
+void look_at_database(Findings& findings, const Config& config);
+// daemon.cpp: what the daemon says of itself. True: it runs.
+bool look_at_daemon(Findings& findings, const Config& config);
+
+// <data>/last_backup, written by `muniment backup`: when, and where to.
+struct LastBackup {
+  std::string made_at;
+  std::string path;
+};
+Status remember_backup(const std::string& data, const LastBackup& backup);
+
+}  // namespace muniment::cli

@@ -1,0 +1,194 @@
+// The files of the data folder and beside it, as doctor sees them: who may read them, what was left behind, what waits.
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
+#include "base/clock.hpp"
+#include "base/file.hpp"
+#include "base/ids.hpp"
+#include "base/json.hpp"
+#include "base/text.hpp"
+#include "cli/doctor/doctor.hpp"
+#include "cli/record/spool.hpp"
+#include "store/log_place.hpp"
+#include "store/restored.hpp"
+
+namespace muniment::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t note_bytes_max = 64 * 1024;
+constexpr std::int64_t micros_per_day = std::int64_t{86'400} * 1'000'000;
+constexpr std::int64_t backup_days_max = 7;
+
+// The folder of the log that the daemon writes; that of log 1 where it cannot be told.
+std::string own_folder(const Config& config) {
+  const auto log_no = store::read_log_no(config.data);
+  return store::log_folder(config.data, log_no ? *log_no : std::int16_t{1});
+}
+
+// Names in a folder; none where it is not there, or may not be read.
+std::vector<std::string> names_in(const std::string& folder) {
+  std::vector<std::string> names;
+  std::error_code failed;
+  fs::directory_iterator entry(folder, failed);
+  for (; !failed && entry != fs::directory_iterator(); entry.increment(failed)) names.push_back(entry->path().filename().string());
+  std::ranges::sort(names);
+  return names;
+}
+
+std::string some_of(const std::vector<std::string>& names) {
+  constexpr std::size_t shown = 3;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(names.size(), shown); ++i) text += (i == 0 ? "" : ", ") + escape_for_terminal(preview(names[i], 100));
+  return names.size() > shown ? text + fmt::format(" and {} more", names.size() - shown) : text;
+}
+
+// One that only its owner may read. False: something is wrong with it, and was said.
+bool closed_to_others(Findings& findings, const std::string& path, std::string_view what, const std::string& anchor) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) {
+    findings.broken("secrets", fmt::format("{} {} cannot be read: {}", what, path, std::generic_category().message(errno)), "ls -l " + path, anchor);
+    return false;
+  }
+  if ((status.st_mode & 0077U) == 0) return true;
+  findings.broken("secrets", fmt::format("{} {} may be read by others (mode {:o})", what, path, status.st_mode & 0777U), "chmod 600 " + path, anchor);
+  return false;
+}
+
+void look_at_socket_mode(Findings& findings, const Config& config) {
+  struct stat status {};
+  if (::lstat(config.socket.c_str(), &status) != 0) return;
+  if (!S_ISSOCK(status.st_mode)) {
+    return findings.broken("socket", config.socket + " is not a socket", "ls -l " + config.socket, runbook("access"));
+  }
+  if ((status.st_mode & 0007U) == 0 || !config.allowed_uids.empty() || !config.allowed_group.empty()) return;
+  findings.warn("socket", fmt::format("{} is open to everybody (mode {:o}), and neither allowed_uids nor allowed_group is set", config.socket, status.st_mode & 0777U),
+                "chmod 600 " + config.socket, runbook("access"));
+}
+
+void look_at_staging(Findings& findings, const Config& config, bool daemon_runs) {
+  const std::string folder = config.data + "/artifacts/staging";
+  std::vector<std::string> staged, strangers;
+  for (std::string& name : names_in(folder)) (parse_uuid(name) ? staged : strangers).push_back(std::move(name));
+  if (!strangers.empty()) {
+    findings.warn("staged", fmt::format("{} in {}: no put left them there", some_of(strangers), folder), "ls -la " + folder, runbook("staged_file"));
+  }
+  std::size_t old = 0;
+  for (const std::string& name : staged) {
+    struct stat status {};
+    if (::lstat((folder + "/" + name).c_str(), &status) == 0 && Clock().now().micros / 1'000'000 - status.st_ctime > 3'600) ++old;
+  }
+  if (!daemon_runs && !staged.empty()) {
+    findings.warn("staged", fmt::format("{} puts were under way when the daemon ended: the next start settles them", staged.size()), "muniment up",
+                  runbook("staged_file"));
+  } else if (old > 0) {
+    findings.warn("staged", fmt::format("{} of {} staged files are older than an hour", old, staged.size()), "muniment down && muniment up",
+                  runbook("staged_file"));
+  }
+}
+
+// Journals say that something was begun; a start finishes it.
+void look_at_journals(Findings& findings, const std::string& own, bool daemon_runs) {
+  if (daemon_runs) return;
+  if (const auto begun = names_in(own + "/redactions"); !begun.empty()) {
+    findings.warn("erasure", fmt::format("{} erasures were begun and not finished: the next start finishes them", begun.size()), "muniment up", runbook("erasure"));
+  }
+  if (const auto halts = names_in(own + "/halts"); !halts.empty()) {
+    findings.warn("halts", fmt::format("{} halts are not in the log yet: the next start appends them", halts.size()), "muniment up", runbook("run_halted"));
+  }
+}
+
+void look_at_restored(Findings& findings, const Config& config) {
+  std::error_code failed;
+  if (fs::exists(store::restoring_mark(config.data), failed)) {
+    findings.broken("restore", "a restore into this folder did not end well: no daemon starts on it", "muniment restore DIR --data " + config.data,
+                    runbook("backup"));
+  }
+  const auto restored = store::read_restored(config.data);
+  if (!restored) {
+    findings.broken("restore", restored.error().message, "ls -l " + config.data + "/restored.json", runbook("backup"));
+  } else if (*restored) {
+    findings.warn("restore", fmt::format("the log was restored at {} events: it is read, and nothing is appended", grouped(static_cast<std::uint64_t>((*restored)->size))),
+                  "muniment up --continue-restored", runbook("backup"));
+  }
+}
+
+void look_at_keys(Findings& findings, const std::string& own) {
+  const std::string keys = own + "/keys";
+  std::error_code failed;
+  for (const char* name : {"/log.key", "/log.key.old", "/log.key.next"}) {
+    if (fs::exists(keys + name, failed)) closed_to_others(findings, keys + name, "the private key", runbook("checkpoints"));
+  }
+  if (!fs::exists(own, failed) || fs::exists(keys + "/log.key", failed)) return;
+  if (fs::exists(keys + "/log.pub", failed)) {
+    findings.broken("key", keys + "/log.key is gone: nothing newer is signed", "muniment audit key init", runbook("checkpoints"));
+  } else if (fs::exists(keys, failed)) {
+    findings.warn("key", "the log has no key: whoever rewrites all of it is not noticed", "muniment audit key init -o LOG.PUB", runbook("checkpoints"));
+  }
+}
+
+}  // namespace
+
+void look_at_secrets(Findings& findings, const Config& config, const std::string& config_file) {
+  look_at_socket_mode(findings, config);
+  look_at_keys(findings, own_folder(config));
+  for (const auto& [what, path] : {std::pair<std::string_view, const std::string&>("redis_password_file", config.redis_password_file),
+                                   {"embed_key_file", config.embed_key_file},
+                                   {"rerank_key_file", config.rerank_key_file}}) {
+    if (!path.empty()) closed_to_others(findings, path, what, runbook("configuration"));
+  }
+  if (!config_file.empty() && without_password(config.database) != config.database) {
+    closed_to_others(findings, config_file, "the configuration, which holds a password,", runbook("configuration"));
+  }
+}
+
+void look_at_leftovers(Findings& findings, const Config& config, bool daemon_runs) {
+  look_at_restored(findings, config);
+  look_at_staging(findings, config, daemon_runs);
+  look_at_journals(findings, own_folder(config), daemon_runs);
+}
+
+void look_at_spool(Findings& findings, const Config& config) {
+  const auto folder = default_spool_folder(config.socket);
+  if (!folder) return;
+  std::size_t waiting = 0, refused = 0;
+  for (const std::string& name : names_in(*folder)) {
+    if (name.ends_with(".json")) ++waiting;
+    if (name.ends_with(".refused")) ++refused;
+  }
+  if (waiting > 0) {
+    findings.warn("spool", fmt::format("{} events of recorders wait in {}", waiting, *folder), "muniment record claude-code --flush", runbook("spool"));
+  }
+  if (refused > 0) {
+    findings.warn("spool", fmt::format("{} events of recorders were refused for good, and are kept in {}", refused, *folder), "ls " + *folder, runbook("spool"));
+  }
+}
+
+void look_at_backup(Findings& findings, const Config& config) {
+  std::error_code failed;
+  if (!fs::exists(config.data + "/postgres", failed) && config.database.empty()) return;
+  const std::string mend = "muniment backup DIR";
+  const auto text = read_file(config.data + "/last_backup", note_bytes_max);
+  if (!text) return findings.warn("backup", "none was made of this data folder, as far as it knows", mend, runbook("backup"));
+  const auto document = json::parse(std::string_view(*text));
+  const auto at = document ? parse_time(document->root()["made_at"].string_or("")) : std::nullopt;
+  if (!at) return findings.warn("backup", config.data + "/last_backup cannot be read", mend, runbook("backup"));
+  const std::string path = escape_for_terminal(document->root()["path"].string_or(""));
+  const std::int64_t age = std::max<std::int64_t>(Clock().now().micros - at->micros, 0);
+  const std::string said = fmt::format("the newest is {} old: {}", human_duration(age), path);
+  if (age > backup_days_max * micros_per_day) return findings.warn("backup", said, "muniment backup " + fs::path(path).parent_path().parent_path().string(), runbook("backup"));
+  findings.well("backup", said);
+}
+
+Status remember_backup(const std::string& data, const LastBackup& backup) {
+  json::Writer out;
+  out.begin_object().member("made_at", backup.made_at).member("path", backup.path).end_object();
+  return write_file_durably(data + "/last_backup", std::move(out).text() + "\n");
+}
+
+}  // namespace muniment::cli

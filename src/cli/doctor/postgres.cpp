@@ -1,0 +1,194 @@
+// Postgres, as doctor sees it: the programs and the cluster on the disk, the server if it answers, and the files that
+// its rows name.
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "base/file.hpp"
+#include "base/limits.hpp"
+#include "base/text.hpp"
+#include "cli/doctor/doctor.hpp"
+#include "store/database_facts.hpp"
+#include "store/log_place.hpp"
+#include "store/postgres_cluster.hpp"
+
+namespace muniment::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Settings whose loss of writes would make an ack a lie; the daemon refuses to start on them.
+constexpr std::string_view durable_settings[] = {"fsync", "synchronous_commit", "full_page_writes"};
+constexpr std::size_t database_uri_bytes_max = 64 * 1024;
+constexpr std::int64_t clock_micros_max = 1'000'000;
+constexpr std::size_t paths_at_once = 2'000;
+constexpr std::int64_t put_seconds_max = 60;     // a file that is younger may be one that is just being put
+
+// Debian keeps each major version's server programs in a folder of its own.
+std::vector<std::string> installed_majors() {
+  std::vector<std::string> majors;
+  std::error_code failed;
+  for (const auto& entry : fs::directory_iterator("/usr/lib/postgresql", failed)) {
+    const fs::path programs = entry.path() / "bin";
+    if (::access((programs / "postgres").c_str(), X_OK) == 0 && ::access((programs / "initdb").c_str(), X_OK) == 0) {
+      majors.push_back(entry.path().filename().string());
+    }
+  }
+  std::ranges::sort(majors);
+  return majors;
+}
+
+void look_at_durability(Findings& findings, const std::string& folder) {
+  for (const char* name : {"/postgresql.conf", "/postgresql.auto.conf"}) {
+    std::ifstream file(folder + name);
+    for (std::string line; std::getline(file, line);) {
+      std::erase_if(line, [](char c) { return c == ' ' || c == '\''; });
+      for (const std::string_view setting : durable_settings) {
+        if (!line.starts_with(std::string(setting) + "=off")) continue;
+        findings.broken("cluster", fmt::format("{}{} turns {} off: acks would not be durable", folder, name, setting),
+                        fmt::format("remove that line from {}{}", folder, name), runbook("not_durable"));
+      }
+    }
+  }
+}
+
+void look_at_running(Findings& findings, const store::RunningServer& server) {
+  std::error_code failed;
+  const std::string program = fs::read_symlink(fmt::format("/proc/{}/exe", server.pid), failed).string();
+  if (failed || !program.ends_with(" (deleted)")) return;
+  findings.warn("postgres", fmt::format("the program of the running server (pid {}) was replaced: functions that it has not loaded yet fail", server.pid),
+                "muniment down && muniment up", runbook("version"));
+}
+
+void look_at_migrations(Findings& findings, const store::DatabaseFacts& facts) {
+  for (const std::string& name : facts.unknown_migrations) {
+    findings.broken("schema", "migration " + escape_for_terminal(name) + " is of a newer Muniment than this one", "muniment --version", runbook("version"));
+  }
+  for (const std::string& name : facts.edited_migrations) {
+    findings.broken("schema", "migration " + name + " is not what was applied", "git checkout migrations/" + name, runbook("version"));
+  }
+  if (!facts.missing_migrations.empty()) {
+    findings.warn("schema", fmt::format("{} migrations are not applied yet: the next start of munimentd does", facts.missing_migrations.size()),
+                  "muniment down && muniment up", runbook("version"));
+  }
+}
+
+void look_at_clock(Findings& findings, const store::DatabaseFacts& facts) {
+  const Time now = Clock().now();
+  const std::int64_t behind = facts.last_recorded_at.micros - now.micros;
+  const std::int64_t apart = facts.now.micros - now.micros;
+  if (behind > clock_micros_max) {
+    findings.warn("clock", fmt::format("it is {} behind the log's last event, of {}: the order is kept, times are not to be trusted",
+                                       human_duration(behind), format_time(facts.last_recorded_at)),
+                  "timedatectl status", runbook("clock"));
+  }
+  if (std::abs(apart) > clock_micros_max) {
+    findings.warn("clock", fmt::format("it is {} {} the clock of Postgres", human_duration(std::abs(apart)), apart > 0 ? "behind" : "ahead of"), "timedatectl status",
+                  runbook("clock"));
+  }
+  if (behind <= clock_micros_max && std::abs(apart) <= clock_micros_max) findings.well("clock", "agrees with Postgres' and is past the log's last event");
+}
+
+void look_at_facts(Findings& findings, const store::DatabaseFacts& facts) {
+  look_at_migrations(findings, facts);
+  for (const std::string& setting : facts.not_durable) {
+    findings.broken("database", fmt::format("{} is off: acks would not be durable", setting), fmt::format("ALTER SYSTEM RESET {}", setting), runbook("not_durable"));
+  }
+  if (facts.connections * 10 > facts.connections_max * 9) {
+    findings.warn("database", fmt::format("{} of {} connections are taken", facts.connections, facts.connections_max), "SELECT * FROM pg_stat_activity",
+                  runbook("unavailable"));
+  }
+  if (facts.not_durable.empty()) findings.well("database", fmt::format("Postgres {}, {} events, {} of {} connections", escape_for_terminal(facts.server_version),
+                                        grouped(static_cast<std::uint64_t>(facts.events)), facts.connections, facts.connections_max));
+  look_at_clock(findings, facts);
+}
+
+// What lies under artifacts/runs: paths below the artifact root, and whether that was all.
+struct Walked {
+  std::vector<std::string> paths;
+  bool whole = true;
+};
+
+Walked walk_artifacts(const std::string& root) {
+  Walked walked;
+  std::error_code failed;
+  const std::int64_t now = Clock().now().micros / 1'000'000;
+  fs::recursive_directory_iterator entry(root + "/runs", fs::directory_options::skip_permission_denied, failed);
+  for (; !failed && entry != fs::recursive_directory_iterator(); entry.increment(failed)) {
+    struct stat status {};
+    if (::lstat(entry->path().c_str(), &status) != 0 || S_ISDIR(status.st_mode) || now - status.st_mtime < put_seconds_max) continue;
+    if (walked.paths.size() == limits::files_examined_max) {
+      walked.whole = false;
+      break;
+    }
+    walked.paths.push_back(entry->path().string().substr(root.size() + 1));
+  }
+  return walked;
+}
+
+void look_at_unknown_files(Findings& findings, const Config& config, store::Connection& connection) {
+  const std::string root = config.data + "/artifacts";
+  const Walked walked = walk_artifacts(root);
+  std::vector<std::string> unknown;
+  for (std::size_t from = 0; from < walked.paths.size(); from += paths_at_once) {
+    const std::size_t to = std::min(from + paths_at_once, walked.paths.size());
+    auto found = store::paths_without_row(connection, {walked.paths.begin() + static_cast<std::ptrdiff_t>(from), walked.paths.begin() + static_cast<std::ptrdiff_t>(to)});
+    if (!found) return findings.warn("artifacts", found.error().message, "muniment status", runbook("unavailable"));
+    unknown.insert(unknown.end(), found->begin(), found->end());
+  }
+  const std::string looked = fmt::format("{}{} files", walked.whole ? "" : "the first ", grouped(walked.paths.size()));
+  if (unknown.empty()) return findings.well("artifacts", looked + ", each named by an event");
+  findings.warn("artifacts", fmt::format("{} of {} are named by no event: {}{}", unknown.size(), looked, escape_for_terminal(unknown.front()),
+                                         unknown.size() > 1 ? ", …" : ""),
+                "muniment-verify --unsigned-ok --data " + config.data, runbook("unknown_file"));
+}
+
+}  // namespace
+
+void look_at_programs(Findings& findings, const Config& config) {
+  if (!config.database.empty()) return;
+  const std::vector<std::string> majors = installed_majors();
+  if (majors.empty()) {
+    findings.broken("postgres", "the server's programs are not under /usr/lib/postgresql", "scripts/setup", runbook("setup"));
+  } else {
+    findings.well("postgres", "version " + majors.back());
+  }
+  const std::string folder = config.data + "/postgres";
+  std::ifstream version(folder + "/PG_VERSION");
+  std::string major;
+  if (!std::getline(version, major)) return;
+  if (std::ranges::find(majors, major) == majors.end()) {
+    major = escape_for_terminal(preview(major, 20));
+    findings.broken("cluster", fmt::format("was made by Postgres {}, which is not installed", major), "sudo apt-get install postgresql-" + major, runbook("version"));
+  } else {
+    findings.well("cluster", "made by Postgres " + major);
+  }
+  look_at_durability(findings, folder);
+  if (const auto server = store::running_server(folder)) look_at_running(findings, *server);
+}
+
+void look_at_database(Findings& findings, const Config& config) {
+  std::string uri = config.database;
+  if (uri.empty()) {
+    const auto text = read_file(config.data + "/database.uri", database_uri_bytes_max);
+    if (!text || !store::running_server(config.data + "/postgres")) {
+      return findings.well("database", "not looked at: the private Postgres does not run");
+    }
+    uri = text->substr(0, text->find('\n'));
+  }
+  store::Connection connection(uri, store::DatabaseRole::login);
+  const auto log_no = store::read_log_no(config.data);
+  auto facts = store::read_database_facts(connection, log_no ? *log_no : std::int16_t{1});
+  if (!facts) {
+    return findings.broken("database", facts.error().message, config.database.empty() ? "muniment status" : "psql DATABASE -c 'SELECT 1'", runbook("unavailable"));
+  }
+  look_at_facts(findings, *facts);
+  if (facts->has_log) look_at_unknown_files(findings, config, connection);
+}
+
+}  // namespace muniment::cli

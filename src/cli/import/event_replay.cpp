@@ -1,0 +1,138 @@
+#include "cli/import/event_replay.hpp"
+
+#include <fmt/format.h>
+
+namespace muniment::cli {
+namespace {
+
+std::string without_condition(const std::string& text) {
+  const auto document = json::parse(text);
+  if (!document) return text;
+  json::Writer out;
+  out.begin_object();
+  for (const json::Value member : document->root()) {
+    const std::string name = member.key();
+    out.raw_member(name == "expected_state_hash" ? "x_expected_state_hash" : name, member.source());
+  }
+  return std::move(out.end_object()).text();
+}
+
+}  // namespace
+
+void copy_known(json::Writer& out, const json::Value& body, std::initializer_list<std::string_view> names) {
+  for (const std::string_view name : names) {
+    if (const json::Value value = body[name]) out.raw_member(name, value.source());
+  }
+}
+
+std::string EventReplay::item(const json::Value& event, const json::Value& body, std::string* rewritten_body) const {
+  std::string text = ids_.rewrite(body.source());
+  if (body["expected_state_hash"]) text = without_condition(text);
+  json::Writer item;
+  item.begin_object().member("type", event["type"].string_or("")).member("event_id", event["event_id"].string_or(""));
+  if (const auto step = event["step_id"].as_string()) item.member("step_id", *step);
+  const json::Value occurred = event["occurred_at"].is(json::Kind::string) ? event["occurred_at"] : event["recorded_at"];
+  item.member("occurred_at", occurred.string_or("")).raw_member("body", text).end_object();
+  if (rewritten_body != nullptr) *rewritten_body = std::move(text);
+  return std::move(item).text();
+}
+
+Result<bool> EventReplay::record(const json::Value& event, const json::Value& body) {
+  const std::string type = event["type"].string_or("");
+  if (type == "claim.recorded") return record_claim(event, body);
+  if (type == "evidence.recorded") return record_evidence(event, body);
+  if (type == "command.started") return start_command(event, body);
+  if (type == "command.ended") return end_command(event, body);
+  if (type == "run.annotated") return annotate(event, body);
+  return false;
+}
+
+Status EventReplay::put_manifest(const json::Value& event, const std::string& old_id, const std::string& manifest) {
+  json::Writer params = params_for(event);
+  params.raw_member("manifest", ids_.rewrite(manifest));
+  return recorded("manifest.put", params, event, old_id, "manifest_id");
+}
+
+// A pointer that leads out of what was imported would stop the run.
+Result<bool> EventReplay::record_claim(const json::Value& event, const json::Value& body) {
+  json::Writer params = params_for(event);
+  params.member("text", body["text"].string_or("")).key("pointers").begin_array();
+  for (const json::Value pointer : body["pointers"]) {
+    const std::string known = here(pointer.string_or(""));
+    if (!known.empty()) params.string(known);
+  }
+  params.end_array();
+  RETURN_IF_ERROR(recorded("claim.record", params, event, body["claim_id"].string_or(""), "claim_id"));
+  return true;
+}
+
+Result<bool> EventReplay::record_evidence(const json::Value& event, const json::Value& body) {
+  json::Writer params = params_for(event);
+  copy_known(params, body, {"type", "content", "validator_id"});
+  if (const auto pointer = body["pointer"].as_string()) {
+    const std::string known = here(*pointer);
+    if (known.empty()) return false;
+    params.member("pointer", known);
+  }
+  RETURN_IF_ERROR(recorded("evidence.record", params, event, body["evidence_id"].string_or(""), "evidence_id"));
+  return true;
+}
+
+Result<bool> EventReplay::start_command(const json::Value& event, const json::Value& body) {
+  json::Writer params = params_for(event);
+  copy_known(params, body, {"argv", "cwd", "env", "tree_digest", "scrubbed"});
+  RETURN_IF_ERROR(recorded("command.start", params, event, body["call_id"].string_or(""), "command_id"));
+  return true;
+}
+
+Result<bool> EventReplay::end_command(const json::Value& event, const json::Value& body) {
+  const std::string command = ids_.find(body["call_id"].string_or(""));
+  if (command.empty()) return false;
+  json::Writer params;
+  params.begin_object().member("run_id", run_id_).member("command_id", command);
+  copy_known(params, body, {"exit_code", "signal", "tree_digest", "interrupted", "scrubbed"});
+  for (const char* stream : {"stdout", "stderr"}) {
+    const std::string id = ids_.find(body[stream]["artifact_id"].string_or(""));
+    if (id.empty()) continue;
+    params.key(stream).begin_object().member("artifact_id", id);
+    copy_known(params, body[stream], {"preview"});
+    params.end_object();
+  }
+  RETURN_IF_ERROR(recorded("command.end", params, event, {}, {}));
+  return true;
+}
+
+Result<bool> EventReplay::annotate(const json::Value& event, const json::Value& body) {
+  if (!body["labels"] && !body["note"]) return false;
+  json::Writer params;
+  params.begin_object().member("run_id", run_id_);
+  copy_known(params, body, {"labels", "note"});
+  RETURN_IF_ERROR(recorded("run.annotate", params, event, {}, {}));
+  return true;
+}
+
+json::Writer EventReplay::params_for(const json::Value& event) const {
+  json::Writer params;
+  params.begin_object().member("run_id", run_id_);
+  if (const auto step = event["step_id"].as_string()) params.member("step_id", *step);
+  return params;
+}
+
+Status EventReplay::recorded(std::string_view method, json::Writer& params, const json::Value& event, const std::string& old_id,
+                             std::string_view id_name) {
+  params.key("_meta").begin_object();
+  params.member("idempotency_key", fmt::format("{}/{}", key_, event["run_seq"].source())).end_object();
+  params.end_object();
+  ASSIGN_OR_RETURN(const Message answer, client_.call(method, params.text()));
+  if (!old_id.empty()) ids_.map(old_id, answer.result()[id_name].string_or(""));
+  return success();
+}
+
+// The pointer as this run has it; empty where it leads to something that was not imported.
+std::string EventReplay::here(const std::string& pointer) const {
+  const bool may_lead_here = pointer.starts_with("artifact://") || pointer.starts_with("manifest://");
+  std::string now = may_lead_here ? ids_.rewrite(pointer) : std::string();
+  return now == pointer ? std::string() : now;
+}
+
+}  // namespace muniment::cli

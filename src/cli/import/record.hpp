@@ -1,0 +1,51 @@
+// Sends what an importer found to the daemon.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/client.hpp"
+#include "cli/import/events.hpp"
+
+namespace muniment::cli {
+
+class ImportRecorder : public ImportSink {
+ public:
+  // Ids are made of the source's hash, so that repeating an import that broke off completes it.
+  ImportRecorder(Client& client, std::string run_id, std::string source_sha256);
+
+  Result<bool> start(const std::string& params) override;
+  Result<ImportedArtifact> put(const std::string& step_id, const std::string& mime_type,
+                               std::string_view bytes) override;
+  Result<std::vector<std::int64_t>> append(std::size_t place,
+                                           const std::vector<ImportedEvent>& events) override;
+  Result<std::string> manifest(std::size_t place, const std::string& step_id,
+                               const std::string& manifest) override;
+  Status claim(const std::string& text, const std::string& pointer) override;
+  Status end(const std::string& outcome, const std::string& summary) override;
+
+  // After an error: what is there of the run says that it is a part, unless the same import may complete it
+  // (a transient error). Answers the error.
+  Error broke_off(Error error);
+
+  const std::string& run_id() const { return run_id_; }
+  std::uint64_t events() const { return events_; }
+  std::uint64_t artifacts() const { return artifacts_; }
+
+ private:
+  Result<std::string> event_json(std::size_t place, const ImportedEvent& event);
+  std::string meta(std::string_view what) const;
+  Status send(const std::string& events, std::vector<std::int64_t>& places);
+
+  Client& client_;
+  std::string run_id_;
+  std::string source_;
+  bool started_ = false;   // by this import, and not ended
+  std::uint64_t events_ = 0;
+  std::uint64_t artifacts_ = 0;
+};
+
+// A whole translated run. False: it was there already, and nothing was done.
+Result<bool> record_run(ImportRecorder& recorder, const ImportedRun& run, const SourceFile& source, std::string_view format);
+
+}  // namespace muniment::cli

@@ -1,0 +1,19 @@
+// tau-bench: dialogues of an agent, a simulated user and tools. A result file is a JSON list of records
+// (task_id, reward, info, traj: chat completions, trial); a file of examples is JSONL, each a text of
+// lines "role: …" (messages_display), in which the calls of the tools are lost.
+#pragma once
+
+#include <string_view>
+
+#include "base/json.hpp"
+#include "base/result.hpp"
+#include "cli/import/events.hpp"
+
+namespace muniment::cli {
+
+inline constexpr std::string_view tau_bench_format = "tau-bench";
+
+// Errors: invalid_argument where the record is neither.
+Result<ImportedRun> translate_tau_bench(const json::Value& record);
+
+}  // namespace muniment::cli

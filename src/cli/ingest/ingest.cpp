@@ -1,0 +1,165 @@
+#include "cli/ingest/ingest.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/limits.hpp"
+#include "cli/upload.hpp"
+
+namespace muniment::cli {
+namespace {
+
+constexpr std::size_t notes_max = 1'000;
+constexpr std::size_t batch_bytes_max = limits::request_line_bytes_max - 4'096;  // with room for what stands around them
+constexpr std::int64_t batch_artifact_bytes_max = 16 << 20;
+
+std::string text_of(const IngestTarget& target, const std::string& id, const std::string& source, const FileCandidate& file, std::string_view bytes_member,
+                    const std::string& bytes) {
+  json::Writer out;
+  out.begin_object().member("id", id).member(bytes_member, bytes).member("source", source).member("trust", target.trust);
+  if (!target.tags.empty()) out.member("tags", target.tags);
+  out.member("timestamp", format_time(file.modified())).end_object();
+  return std::move(out).text();
+}
+
+}  // namespace
+
+void Notes::add(std::string_view path, std::string_view why) {
+  ++count;
+  if (first.size() < notes_max) first.emplace_back(path, why);
+}
+
+Status for_each_document(Client& client, const std::string& corpus, const std::function<Status(const json::Value&)>& visit) {
+  std::string cursor;
+  do {
+    json::Writer params;
+    params.begin_object().member("corpus", corpus).member("limit", limits::page_items_max);
+    if (!cursor.empty()) params.member("cursor", cursor);
+    params.end_object();
+    const auto page = client.call("document.list", params.text());
+    if (!page && page.error().code == Errc::not_found) return success();
+    if (!page) return page.error();
+    for (const json::Value row : page->result()["documents"]) RETURN_IF_ERROR(visit(row));
+    cursor = page->result()["cursor"].string_or("");
+  } while (!cursor.empty());
+  return success();
+}
+
+KnownDocuments::Key KnownDocuments::key_of(const Hash& hash) {
+  Key key;
+  std::memcpy(&key.a, hash.data(), sizeof key.a);
+  std::memcpy(&key.b, hash.data() + sizeof key.a, sizeof key.b);
+  return key;
+}
+
+Status KnownDocuments::load(Client& client, const IngestTarget& target) {
+  json::Writer tags;
+  tags.begin_object().member("tags", target.tags).end_object();
+  return for_each_document(client, target.corpus, [&](const json::Value& row) -> Status {
+    Known known;
+    if (const auto hash = hash_from_hex(row["hash"].string_or(""))) known.revision = key_of(*hash);
+    known.source = key_of(sha256(row["source"].string_or("")));
+    const std::string chunker = row["chunker"].string_or("");
+    const auto named = std::ranges::find(chunkers_, chunker);
+    known.chunker = static_cast<std::uint32_t>(named - chunkers_.begin());
+    if (named == chunkers_.end()) chunkers_.push_back(chunker);
+    std::vector<std::string> have;
+    for (const json::Value tag : row["tags"]) have.push_back(tag.string_or(""));
+    known.as_described = have == target.tags && row["trust"].string_or("") == target.trust;
+    known_[key_of(sha256(row["document"].string_or("")))] = known;
+    return success();
+  });
+}
+
+KnownDocuments::Standing KnownDocuments::of(std::string_view id, const Hash& bytes_hash, std::string_view source) const {
+  const auto found = known_.find(key_of(sha256(id)));
+  if (found == known_.end()) return Standing::absent;
+  const Known& known = found->second;
+  if (!known.as_described || known.source != key_of(sha256(source))) return Standing::other;
+  // docs/format.md: a revision's hash is SHA-256(SHA-256 of its bytes ‖ the chunker's name)
+  const Hash revision = sha256({view(bytes_hash), chunkers_[known.chunker]});
+  return known.revision == key_of(revision) ? Standing::same : Standing::other;
+}
+
+IngestSender::IngestSender(Client& client, IngestTarget target, IngestReport& report)
+    : client_(client), target_(std::move(target)), report_(report) {
+  client_.set_patience(std::chrono::milliseconds(limits::deadline_ms_max));
+}
+
+Status IngestSender::add(const std::string& id, const std::string& source, FileCandidate& file, bool is_new) {
+  std::string text;
+  std::int64_t artifact_bytes = 0;
+  if (file.inlined) text = text_of(target_, id, source, file, "text", file.text);
+  if (!file.inlined || text.size() > batch_bytes_max) {
+    ASSIGN_OR_RETURN(const std::string artifact_id, upload(id, file));
+    if (artifact_id.empty()) return success();
+    text = text_of(target_, id, source, file, "artifact_id", artifact_id);
+    artifact_bytes = file.size();
+  }
+  const bool fits = batch_.size() + text.size() < batch_bytes_max && in_batch_.size() < limits::documents_per_ingest_max &&
+                    artifact_bytes_ + artifact_bytes <= batch_artifact_bytes_max;
+  if (!in_batch_.empty() && !fits) RETURN_IF_ERROR(send(false));
+  if (!batch_.empty()) batch_.push_back(',');
+  batch_ += text;
+  artifact_bytes_ += artifact_bytes;
+  in_batch_[id] = {is_new, file.size()};
+  return success();
+}
+
+// The artifact's id; empty where the file has failed.
+Result<std::string> IngestSender::upload(const std::string& id, FileCandidate& file) {
+  if (report_.run_id.empty()) {
+    json::Writer params;
+    params.begin_object().key("agent").begin_object().member("name", "muniment ingest").end_object();
+    params.member("goal", "files for the corpus " + target_.corpus).end_object();
+    ASSIGN_OR_RETURN(const Message answer, client_.call("run.start", params.text()));
+    report_.run_id = answer.result()["run_id"].string_or("");
+  }
+  Upload upload;
+  upload.run_id = report_.run_id;
+  upload.mime_type = mime_type_of(id);
+  const auto put = put_open_file(client_, upload, file.fd.get());
+  if (!put && (is_transient(put.error().code) || put.error().code != Errc::invalid_argument)) return put.error();
+  if (put && put->result()["hash"].string_or("") == to_hex(file.hash)) return put->result()["artifact_id"].string_or("");
+  report_.failed.add(id, put ? "changes while it is read; try again when it is left alone" : put.error().message);
+  return std::string();
+}
+
+Status IngestSender::send(bool wait) {
+  std::string params = "{\"corpus\":" + json::quote(target_.corpus) + ",\"documents\":[" + batch_ + "]";
+  if (wait) params += ",\"wait\":true";
+  params += fmt::format(",\"_meta\":{{\"deadline_ms\":{}}}}}", limits::deadline_ms_max);
+  ASSIGN_OR_RETURN(const Message answer, client_.call("corpus.ingest", params));
+  count(answer.result());
+  batch_.clear();
+  in_batch_.clear();
+  artifact_bytes_ = 0;
+  return success();
+}
+
+void IngestSender::count(const json::Value& result) {
+  for (const json::Value document : result["documents"]) {
+    const auto& [is_new, bytes] = in_batch_[document["id"].string_or("")];
+    if (document["unchanged"].as_bool().value_or(false)) {
+      ++report_.unchanged;
+      continue;
+    }
+    ++(is_new ? report_.added : report_.changed);
+    report_.bytes += static_cast<std::uint64_t>(bytes);
+  }
+  for (const json::Value error : result["errors"]) report_.failed.add(error["id"].string_or(""), error["message"].string_or(""));
+  report_.seq = std::max(report_.seq, result["seq"].as_int().value_or(-1));
+}
+
+Status IngestSender::finish(bool wait) {
+  if (!in_batch_.empty()) RETURN_IF_ERROR(send(wait));
+  if (report_.run_id.empty()) return success();
+  json::Writer params;
+  params.begin_object().member("run_id", report_.run_id).member("outcome", "success").end_object();
+  RETURN_IF_ERROR(client_.call("run.end", params.text()));
+  return success();
+}
+
+}  // namespace muniment::cli

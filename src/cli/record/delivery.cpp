@@ -1,0 +1,103 @@
+#include "cli/record/delivery.hpp"
+
+#include "base/text.hpp"
+#include "cli/upload.hpp"
+
+namespace muniment::cli {
+namespace {
+
+// Of a body that is sent in the request's line, which ends at 1 MiB; the rest of it goes as an artifact first.
+constexpr std::size_t inline_body_bytes_max = 512 * 1024;
+constexpr std::size_t ref_preview_bytes_max = 400;
+
+// The bytes as an artifact, and the reference to them that stands in their place.
+Result<std::string> kept_ref(Client& client, const std::string& run_id, std::string_view bytes, std::string_view mime_type,
+                         std::string_view part_type) {
+  Upload upload;
+  upload.run_id = run_id;
+  upload.mime_type = std::string(mime_type);
+  ASSIGN_OR_RETURN(const Message answer, put_bytes(client, upload, bytes));
+  const json::Value result = answer.result();
+  json::Writer out;
+  out.begin_object().member("artifact_id", result["artifact_id"].string_or("")).member("hash", result["hash"].string_or(""));
+  out.raw_member("size_bytes", result["size_bytes"].source()).member("mime_type", mime_type);
+  out.member("preview", preview(bytes, ref_preview_bytes_max));
+  if (!part_type.empty()) out.member("type", part_type);
+  out.end_object();
+  return std::move(out).text();
+}
+
+// The body with its long part as a reference: the text of its content, its arguments, or else all of it.
+Result<std::string> short_body(Client& client, const std::string& run_id, const RecordedEvent& event) {
+  if (event.body.size() <= inline_body_bytes_max) return event.body;
+  ASSIGN_OR_RETURN(const json::Document document, json::parse(std::string_view(event.body)));
+  const json::Value body = document.root();
+  const bool is_own = event.type.starts_with("x.");
+  json::Writer out;
+  out.begin_object();
+  for (const json::Value member : body) {
+    const std::string name = member.key();
+    if (!is_own && name == "content" && member.size() == 1) {
+      const json::Value text = (*member.begin())["content"];
+      ASSIGN_OR_RETURN(const std::string ref, kept_ref(client, run_id, text.string_or(""), "text/plain", "text"));
+      out.key(name).begin_array().raw(ref).end_array();
+    } else if (!is_own && name == "arguments") {
+      ASSIGN_OR_RETURN(const std::string ref, kept_ref(client, run_id, member.source(), "application/json", ""));
+      out.raw_member("ref", ref);
+    } else if (is_own && member.source().size() > inline_body_bytes_max / 2) {
+      ASSIGN_OR_RETURN(const std::string ref, kept_ref(client, run_id, member.source(), "application/json", ""));
+      out.raw_member(name, ref);
+    } else {
+      out.raw_member(name, member.source());
+    }
+  }
+  out.end_object();
+  return std::move(out).text();
+}
+
+Status append_events(Client& client, const Delivery& delivery) {
+  json::Writer params;
+  params.begin_object().member("run_id", delivery.run_id).member("spill", true).key("events").begin_array();
+  for (const RecordedEvent& event : delivery.events) {
+    ASSIGN_OR_RETURN(const std::string body, short_body(client, delivery.run_id, event));
+    params.begin_object().member("type", event.type).member("event_id", event.event_id);
+    if (!event.occurred_at.empty()) params.member("occurred_at", event.occurred_at);
+    params.raw_member("body", body).end_object();
+  }
+  params.end_array().end_object();
+  RETURN_IF_ERROR(client.call("event.append", params.text()));
+  return success();
+}
+
+// The params of run.start, so that an ended run goes on.
+std::string reopening(const std::string& start) { return "{\"reopen\":true," + start.substr(1); }
+
+Status begin_run(Client& client, const Delivery& delivery) {
+  if (!delivery.parent_start.empty()) RETURN_IF_ERROR(client.call("run.start", reopening(delivery.parent_start)));
+  RETURN_IF_ERROR(client.call("run.start", reopening(delivery.start)));
+  return success();
+}
+
+// Mostly the run is there and open, so that one request does it.
+Status append_or_start(Client& client, const Delivery& delivery) {
+  if (delivery.events.empty()) return delivery.begins ? begin_run(client, delivery) : success();
+  Status sent = append_events(client, delivery);
+  if (sent || (sent.error().code != Errc::not_found && sent.error().code != Errc::conflict)) return sent;
+  RETURN_IF_ERROR(begin_run(client, delivery));
+  sent = append_events(client, delivery);
+  // Its ids are there with the body that was sent first, which did not say that it was late.
+  if (!sent && sent.error().code == Errc::conflict && delivery.in_doubt) return success();
+  return sent;
+}
+
+}  // namespace
+
+Status deliver(Client& client, const Delivery& delivery) {
+  RETURN_IF_ERROR(append_or_start(client, delivery));
+  if (delivery.end.empty()) return success();
+  const auto ended = client.call("run.end", delivery.end);
+  if (ended || ended.error().code == Errc::conflict) return success();  // it had ended already
+  return ended.error();
+}
+
+}  // namespace muniment::cli

@@ -1,0 +1,306 @@
+#include "cli/report/data.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/signed_note.hpp"
+#include "base/text.hpp"
+#include "cli/describe.hpp"
+#include "events/merkle_proof.hpp"
+
+namespace muniment::cli {
+namespace {
+
+constexpr std::size_t report_text_bytes_max = 400;
+
+std::string shown(const json::Value& value) {
+  if (!value.present() || value.is(json::Kind::null)) return {};
+  return preview(value.is(json::Kind::string) ? value.string_or("") : std::string(value.source()), report_text_bytes_max);
+}
+
+// {"name":"x","version":"2"} as "name x, version 2".
+std::string spelled(const json::Value& value) {
+  if (!value.is(json::Kind::object)) return shown(value);
+  std::string text;
+  for (const json::Value member : value) text += (text.empty() ? "" : ", ") + member.key() + " " + shown(member);
+  return text;
+}
+
+Mark mark_of(Weight weight) {
+  switch (weight) {
+    case Weight::quiet: return Mark::quiet;
+    case Weight::error:
+    case Weight::loud: return Mark::bad;
+    case Weight::normal: break;
+  }
+  return Mark::none;
+}
+
+class Collector {
+ public:
+  Collector(Client& client, const std::string& run_id) : client_(client) { data_.run_id = run_id; }
+
+  Result<ReportData> run() {
+    data_.written_at = format_time(Clock().now());
+    RETURN_IF_ERROR(read_run());
+    RETURN_IF_ERROR(read_events());
+    RETURN_IF_ERROR(read_custody());
+    RETURN_IF_ERROR(read_ledger());
+    RETURN_IF_ERROR(read_pending());
+    RETURN_IF_ERROR(read_clock_steps());
+    return std::move(data_);
+  }
+
+ private:
+  std::string asked(std::string_view more = {}) const {
+    return fmt::format("{{\"run_id\":{}{}}}", json::quote(data_.run_id), more);
+  }
+
+  // Calls `take` with each item of the list `name` of every page.
+  template <typename Take>
+  Status each(std::string_view method, std::string_view name, std::string_view more, Take take) {
+    for (std::string cursor;;) {
+      const std::string at = cursor.empty() ? std::string() : ",\"cursor\":" + json::quote(cursor);
+      ASSIGN_OR_RETURN(const Message page, client_.call(method, asked(fmt::format("{},\"limit\":1000{}", more, at))));
+      for (const json::Value item : page.result()[name]) take(item);
+      cursor = page.result()["cursor"].string_or("");
+      if (cursor.empty()) return success();
+    }
+  }
+
+  Status read_run() {
+    ASSIGN_OR_RETURN(const Message log, client_.call("audit.checkpoint", "{}"));
+    data_.custody.origin_line = log.result()["origin"].string_or("");
+    data_.log_id = data_.custody.origin_line.substr(data_.custody.origin_line.rfind('/') + 1);
+    for (const json::Value key : log.result()["keys"]) data_.custody.keys.push_back(key.string_or(""));
+    ASSIGN_OR_RETURN(const Message answer, client_.call("run.get", asked()));
+    const json::Value run = answer.result()["run"];
+    for (const json::Value member : run) data_.run[member.key()] = spelled(member);
+    for (const json::Value label : run["labels"]) data_.labels.emplace_back(label.key(), shown(label));
+    const std::int64_t run_no = run["run_no"].as_int().value_or(0);
+    if (run_no == 0) return Error(Errc::invalid_argument, "a report is of a run; _log is the log's own. See: muniment event list --run _log");
+    data_.chain.emplace(parse_uuid(data_.log_id).value_or(Uuid{}), run_no);
+    return success();
+  }
+
+  // The events --------------------------------------------------------------------------------------
+
+  Status read_events() {
+    return each("event.list", "events", "", [this](const json::Value& event) { take(event); });
+  }
+
+  void take(const json::Value& event) {
+    const std::string type = event["type"].string_or("");
+    data_.chain->add(event);
+    ++data_.types[type];
+    ++data_.origins[event["origin"].string_or("")];
+    ++data_.actors[event["actor"].string_or("")];
+    if (event["redacted"]) data_.erased.insert(event["run_seq"].as_int().value_or(-1));
+    note_times(event);
+    note_line(event, type);
+    if (event["body"]["late"].as_bool().value_or(false)) data_.late.add({place(event), type, occurred(event)});
+    if (type == "run.started") return note_start(event);
+    note_calls(event, type);
+    note_files(event, type);
+    note_stops(event, type);
+    note_erasures(event, type);
+  }
+
+  static std::string place(const json::Value& event) { return std::string(event["run_seq"].source()); }
+  static std::string recorded(const json::Value& event) { return event["recorded_at"].string_or(""); }
+  static std::string occurred(const json::Value& event) { return event["occurred_at"].string_or(""); }
+
+  void note_times(const json::Value& event) {
+    const Time time = parse_time(recorded(event)).value_or(Time{});
+    if (data_.first_seq < 0) {
+      data_.first_seq = event["seq"].as_int().value_or(-1);
+      data_.recorded_first = time;
+    } else if (time < data_.recorded_last) {
+      ++data_.backwards;
+    }
+    data_.recorded_last = time;
+    const auto happened = parse_time(occurred(event));
+    if (!happened) return;
+    ++data_.with_occurred;
+    if (!data_.occurred_first || *happened < *data_.occurred_first) data_.occurred_first = happened;
+    if (!data_.occurred_last || *data_.occurred_last < *happened) data_.occurred_last = happened;
+  }
+
+  // The first rows and the last: a long run is cut in its middle.
+  void note_line(const json::Value& event, const std::string& type) {
+    const Description line = describe(event);
+    std::string what = line.head;
+    if (!line.tail.empty()) what += (what.empty() ? "" : "  ") + line.tail;
+    ReportRow row{{place(event), recorded(event), occurred(event), event["origin"].string_or(""), type,
+                   event["step_id"].string_or(""), preview(what, report_text_bytes_max)},
+                  mark_of(line.weight)};
+    if (data_.timeline_first.size() < report_timeline_rows_max) {
+      data_.timeline_first.push_back(std::move(row));
+      return;
+    }
+    data_.timeline_last.push_back(std::move(row));
+    if (data_.timeline_last.size() > report_timeline_rows_max) data_.timeline_last.pop_front();
+  }
+
+  void note_start(const json::Value& event) {
+    for (const json::Value member : event["body"]) data_.started[member.key()] = spelled(member);
+  }
+
+  void note_calls(const json::Value& event, const std::string& type) {
+    const json::Value body = event["body"];
+    const std::string call = body["call_id"].string_or("");
+    if (type == "tool.called") {
+      const std::string name = body["name"].string_or("");
+      ++data_.tools[name].calls;
+      if (open_tools_.size() < open_calls_max) open_tools_[call] = name;
+    } else if (type == "tool.returned") {
+      const auto tool = open_tools_.find(call);
+      ToolUse& use = data_.tools[tool == open_tools_.end() ? "(not seen)" : tool->second];
+      ++(body["status"].string_or("") == "ok" ? use.ok : use.failed);
+      if (tool != open_tools_.end()) open_tools_.erase(tool);
+    } else if (type == "command.ended") {
+      const Description result = describe(event);
+      data_.commands.add({place(event), "", call, result.head + (result.tail.empty() ? "" : "  " + result.tail)}, mark_of(result.weight));
+      if (body["interrupted"].as_bool().value_or(false)) data_.interrupted.add({place(event), recorded(event), "command " + call});
+    } else if (type == "command.started") {
+      data_.commands.add({place(event), summary_of(event), call, "started in " + body["cwd"].string_or("")});
+    } else if (type == "approval.requested") {
+      data_.approvals.add({place(event), "asked", shown(body["question"]), event["actor"].string_or(""), ""}, Mark::none);
+    } else if (type == "approval.decided") {
+      data_.approvals.add({place(event), shown(body["decision"]), shown(body["reason"]), event["actor"].string_or(""), shown(body["by"])});
+    }
+  }
+
+  void note_files(const json::Value& event, const std::string& type) {
+    const json::Value body = event["body"];
+    if (type == "file.changed") {
+      data_.files.add({place(event), shown(body["change"]), shown(body["path"]), shown(body["before_hash"]), shown(body["after_hash"])});
+    } else if (type == "artifact.stored") {
+      data_.artifacts.add({place(event), shown(body["path"]), shown(body["mime_type"]), shown(body["size_bytes"]), shown(body["hash"])});
+    }
+  }
+
+  void note_stops(const json::Value& event, const std::string& type) {
+    if (type == "run.halted" || type == "child.halted" || type == "pointer.unresolved" || type == "violation.detected" ||
+        type == "budget.exceeded" || type == "run.resumed" || type == "error.raised") {
+      const bool bad = type != "run.resumed";
+      data_.halts.add({place(event), recorded(event), type, preview(summary_of(event), report_text_bytes_max)}, bad ? Mark::bad : Mark::good);
+    }
+  }
+
+  void note_erasures(const json::Value& event, const std::string& type) {
+    if (type != "event.redacted" && type != "artifact.redacted") return;
+    const json::Value body = event["body"];
+    const std::string what = body["seq"] ? "event, seq " + shown(body["seq"]) : "artifact " + shown(body["artifact_id"]);
+    data_.redactions.add({place(event), recorded(event), what, shown(body["reason"]), shown(body["legal_basis"]), shown(body["by"])});
+  }
+
+  // The proof ---------------------------------------------------------------------------------------
+
+  Status read_custody() {
+    ReportCustody& custody = data_.custody;
+    const std::int64_t seq = data_.chain->last_seq();
+    const auto answer = client_.call("audit.prove", fmt::format("{{\"seq\":{}}}", seq));
+    if (!answer) {
+      custody.unproven = answer.error().message;
+      return is_transient(answer.error().code) && answer.error().code == Errc::unavailable ? Status(answer.error()) : success();
+    }
+    const json::Value proof = answer->result();
+    custody.size = proof["size"].as_int().value_or(-1);
+    custody.root = proof["root"].string_or("");
+    std::vector<Hash> hashes;
+    for (const json::Value hash : proof["hashes"]) hashes.push_back(hash_from_hex(hash.string_or("")).value_or(Hash{}));
+    const auto root = hash_from_hex(custody.root);
+    if (!root || !events::proves_inclusion(data_.chain->leaf_hash(), seq, custody.size, *root, hashes)) {
+      custody.unproven = "the daemon's proof does not lead from the last event to the checkpoint's root";
+      return success();
+    }
+    return check_note(proof["proof"].string_or(""), *root);
+  }
+
+  // The note must be of this log, this size and this root, and signed by a key that the log claims.
+  Status check_note(const std::string& file, const Hash& root) {
+    ReportCustody& custody = data_.custody;
+    const std::size_t blank = file.find("\n\n");
+    if (blank == std::string::npos) return success();  // no key
+    custody.note = file.substr(blank + 2);
+    custody.is_signed = true;
+    std::vector<VerifierKey> keys;
+    for (const std::string& key : custody.keys) {
+      if (auto parsed = VerifierKey::parse(key)) keys.push_back(*parsed);
+    }
+    const auto note = Note::parse(custody.note);
+    const auto checkpoint = note ? Checkpoint::parse(note->text) : Result<Checkpoint>(note.error());
+    const auto signers = note ? signers_of(*note, keys) : Result<std::vector<Signed>>(note.error());
+    if (!checkpoint || !signers || signers->empty() || checkpoint->origin != custody.origin_line ||
+        checkpoint->size != custody.size || checkpoint->root != root) {
+      custody.unproven = "the signed checkpoint is not one of this log's, or its signature does not verify";
+      return success();
+    }
+    for (const Signed& one : *signers) custody.signed_by.push_back(one.key->text());
+    return success();
+  }
+
+  // The ledger, what is open, the clock ---------------------------------------------------------------
+
+  Status read_ledger() {
+    RETURN_IF_ERROR(each("claim.list", "claims", "", [this](const json::Value& claim) {
+      std::string pointers;
+      for (const json::Value pointer : claim["pointers"]) pointers += (pointers.empty() ? "" : "\n") + pointer.string_or("");
+      data_.claims.add({shown(claim["seq"]), shown(claim["status"]), shown(claim["text"]), pointers});
+    }));
+    return each("evidence.list", "evidence", "", [this](const json::Value& item) {
+      const std::string what = item["pointer"] ? shown(item["pointer"]) : shown(item["content"]["text"]);
+      data_.evidence.add({shown(item["seq"]), shown(item["type"]), what, shown(item["hash"]), shown(item["validator_id"]), shown(item["actor"])});
+    });
+  }
+
+  Status read_pending() {
+    const auto answer = client_.call("run.rehydrate", asked(",\"path\":\"/pending\""));
+    if (!answer) {
+      data_.pending.add({"", "the state cannot be had: " + answer.error().message, ""}, Mark::bad);
+      return success();
+    }
+    const json::Value pending = answer->result()["state"];
+    for (const json::Value call : pending["calls"]) data_.pending.add({shown(call["run_seq"]), shown(call["kind"]) + " call", joined_name(call)}, Mark::warning);
+    for (const json::Value approval : pending["approvals"]) data_.pending.add({shown(approval["run_seq"]), "approval", shown(approval["approval_id"])}, Mark::warning);
+    for (const json::Value child : pending["children"]) data_.pending.add({shown(child["run_seq"]), "child run", shown(child["run_id"])}, Mark::warning);
+    data_.pending_dropped = pending["dropped"].as_int().value_or(0);
+    return success();
+  }
+
+  static std::string joined_name(const json::Value& call) {
+    const std::string name = shown(call["name"]);
+    return name.empty() ? shown(call["call_id"]) : name + " (" + shown(call["call_id"]) + ")";
+  }
+
+  // Steps of the daemon's clock while the run went on are events of the log's own run, which not
+  // everyone may read.
+  Status read_clock_steps() {
+    const std::string request = fmt::format(R"({{"run_id":"_log","types":["clock.stepped"],"from_seq":{},"limit":1000}})", std::max<std::int64_t>(data_.first_seq, 0));
+    const auto answer = client_.call("event.list", request);
+    if (!answer) {
+      data_.clock_steps_unknown = answer.error().message;
+      return success();
+    }
+    for (const json::Value event : answer->result()["events"]) {
+      if (event["seq"].as_int().value_or(0) > data_.chain->last_seq()) break;
+      const json::Value body = event["body"];
+      data_.clock_steps.add({shown(event["seq"]), shown(body["before"]), shown(body["after"])}, Mark::warning);
+    }
+    return success();
+  }
+
+  static constexpr std::size_t open_calls_max = 100'000;
+
+  Client& client_;
+  ReportData data_;
+  std::map<std::string, std::string> open_tools_;
+};
+
+}  // namespace
+
+Result<ReportData> collect_report(Client& client, const std::string& run_id) { return Collector(client, run_id).run(); }
+
+}  // namespace muniment::cli

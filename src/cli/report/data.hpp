@@ -1,0 +1,86 @@
+// What a report says of a run, read from the daemon in one pass over the run's events. Lists are
+// bounded, and say how much they leave out: a report of a run of any length is a file that opens.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/result.hpp"
+#include "cli/chain_check.hpp"
+#include "cli/client.hpp"
+#include "cli/report/document.hpp"
+
+namespace muniment::cli {
+
+inline constexpr std::size_t report_rows_max = 500;
+inline constexpr std::size_t report_timeline_rows_max = 1'000;  // the first, and as many of the last
+
+// The first rows of a table, and how many there were.
+struct ReportRows {
+  std::vector<ReportRow> rows;
+  std::size_t total = 0;
+
+  void add(std::vector<std::string> cells, Mark mark = Mark::none) {
+    if (total++ < report_rows_max) rows.push_back({std::move(cells), mark});
+  }
+};
+
+struct ToolUse {
+  std::int64_t calls = 0;
+  std::int64_t ok = 0;
+  std::int64_t failed = 0;
+};
+
+// The run's checkpoint and the proof that its last event is below it.
+struct ReportCustody {
+  std::string origin_line;
+  std::int64_t size = -1;           // of the checkpoint; -1: there is none
+  std::string root;
+  std::string note;
+  bool is_signed = false;
+  std::vector<std::string> keys;    // vkeys, as the log claims them
+  std::vector<std::string> signed_by;  // of them, those whose signatures verify
+  std::optional<std::string> unproven; // why the last event is not proven; nullopt: it is
+};
+
+struct ReportData {
+  std::string written_at;
+  std::string run_id;
+  std::string log_id;
+  std::map<std::string, std::string> run;       // run.get, as text
+  std::map<std::string, std::string> started;   // of run.started: client, cwd, vcs, import …
+  std::vector<std::pair<std::string, std::string>> labels;
+  std::optional<ChainCheck> chain;
+  ReportCustody custody;
+
+  std::map<std::string, std::int64_t> origins, actors, types;
+  std::int64_t first_seq = -1;
+  std::vector<ReportRow> timeline_first;
+  std::deque<ReportRow> timeline_last;
+  std::map<std::string, ToolUse> tools;
+  ReportRows commands, files, approvals, claims, evidence, halts, redactions, artifacts;
+  ReportRows late, interrupted, pending;
+  std::set<std::int64_t> erased;                // run_seq of events without a body
+  std::int64_t pending_dropped = 0;
+
+  Time recorded_first, recorded_last;
+  std::optional<Time> occurred_first, occurred_last;
+  std::int64_t with_occurred = 0;
+  std::int64_t backwards = 0;                   // recorded before the event before it
+  ReportRows clock_steps;
+  std::optional<std::string> clock_steps_unknown;
+};
+
+// Errors: not_found; those of the daemon.
+Result<ReportData> collect_report(Client& client, const std::string& run_id);
+
+// What the data says, in its sections.
+ReportDocument report_document(const ReportData& data);
+
+}  // namespace muniment::cli

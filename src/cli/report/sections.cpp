@@ -1,0 +1,281 @@
+// What a report says, section by section, and just as much what it cannot say.
+#include <fmt/format.h>
+
+#include "base/text.hpp"
+#include "cli/report/data.hpp"
+
+namespace muniment::cli {
+namespace {
+
+using Facts = std::vector<std::pair<std::string, std::string>>;
+
+std::string many(std::int64_t count, std::string_view one, std::string_view more) {
+  return fmt::format("{} {}", grouped(static_cast<std::uint64_t>(count)), count == 1 ? one : more);
+}
+
+std::string value_of(const std::map<std::string, std::string>& values, const std::string& name) {
+  const auto found = values.find(name);
+  return found == values.end() ? std::string() : found->second;
+}
+
+void add_fact(Facts& facts, std::string name, std::string value) {
+  if (!value.empty()) facts.emplace_back(std::move(name), std::move(value));
+}
+
+std::string counted(const std::map<std::string, std::int64_t>& counts) {
+  std::string text;
+  for (const auto& [name, count] : counts) {
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", grouped(static_cast<std::uint64_t>(count)), name);
+  }
+  return text;
+}
+
+// A table, or the sentence that there is nothing; and how much was left out.
+void add_table(ReportSection& section, std::vector<std::string> heading, const ReportRows& rows, std::string_view none) {
+  if (rows.total == 0) {
+    if (!none.empty()) section.blocks.emplace_back(ReportText{std::string(none)});
+    return;
+  }
+  section.blocks.emplace_back(ReportTable{std::move(heading), rows.rows});
+  if (rows.total > rows.rows.size()) {
+    section.blocks.emplace_back(ReportText{fmt::format("{} more are not shown here; they are in the log and in the bundle.",
+                                                       grouped(rows.total - rows.rows.size())), Mark::warning});
+  }
+}
+
+std::vector<std::string> lines_of(std::string_view text) {
+  std::vector<std::string> lines;
+  for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
+    lines.emplace_back(text.substr(0, end));
+    text.remove_prefix(end + 1);
+  }
+  if (!text.empty()) lines.emplace_back(text);
+  return lines;
+}
+
+ReportSection custody_section(const ReportData& data) {
+  ReportSection section{"custody", "Custody", {}};
+  const ReportCustody& custody = data.custody;
+  if (data.chain->broken()) {
+    section.blocks.emplace_back(ReportText{"The run's chain is broken at " + *data.chain->broken() + ". Nothing after it is vouched for. Run muniment-verify.", Mark::bad});
+  } else {
+    section.blocks.emplace_back(ReportText{fmt::format("The chain of all {} was recomputed while this report was written: every body gives its hash, and every entry the next.",
+                                                       many(data.chain->events(), "event", "events")), Mark::good});
+  }
+  if (custody.unproven) {
+    section.blocks.emplace_back(ReportText{"The run is NOT proven to be in the log: " + *custody.unproven, Mark::bad});
+  } else if (!custody.is_signed) {
+    section.blocks.emplace_back(ReportText{"The last event is in the log's tree, but the log has no key: nothing is signed, and whoever holds the database could have made all of this.", Mark::warning});
+  } else {
+    section.blocks.emplace_back(ReportText{fmt::format("The last event, and by its chain every event before it, is in the log whose checkpoint at {} events is signed; inclusion proof and signature were checked.",
+                                                       grouped(static_cast<std::uint64_t>(custody.size))), Mark::good});
+  }
+  Facts facts;
+  add_fact(facts, "Log", data.log_id);
+  add_fact(facts, "Origin line", custody.origin_line);
+  add_fact(facts, "Events in the log", fmt::format("seq {} to {}", data.first_seq, data.chain->last_seq()));
+  add_fact(facts, "Last run_hash", to_hex(data.chain->run_hash()));
+  if (custody.size >= 0) add_fact(facts, "Checkpoint", fmt::format("{} events, root {}", custody.size, custody.root));
+  for (const std::string& key : custody.signed_by) add_fact(facts, "Signed by", key);
+  for (const std::string& key : custody.keys) add_fact(facts, "Key that the log claims", key);
+  section.blocks.emplace_back(ReportFacts{std::move(facts)});
+  if (!custody.note.empty()) section.blocks.emplace_back(ReportCommands{lines_of(custody.note)});
+  return section;
+}
+
+ReportSection who_section(const ReportData& data) {
+  ReportSection section{"who", "Who", {}};
+  Facts facts;
+  add_fact(facts, "Agent", value_of(data.started, "agent"));
+  add_fact(facts, "Goal", value_of(data.run, "goal"));
+  add_fact(facts, "Owner", value_of(data.run, "owner"));
+  add_fact(facts, "Written by", counted(data.actors));
+  add_fact(facts, "Client", value_of(data.started, "client"));
+  add_fact(facts, "Folder", value_of(data.started, "cwd"));
+  add_fact(facts, "Version control", value_of(data.started, "vcs"));
+  add_fact(facts, "Parent", value_of(data.run, "parent"));
+  add_fact(facts, "Forked from", value_of(data.started, "forked_from"));
+  add_fact(facts, "Continues", value_of(data.started, "continues"));
+  add_fact(facts, "Id elsewhere", value_of(data.run, "external_id"));
+  add_fact(facts, "Imported from", value_of(data.started, "import"));
+  for (const auto& [name, value] : data.labels) add_fact(facts, "Label " + name, value);
+  section.blocks.emplace_back(ReportFacts{std::move(facts)});
+  return section;
+}
+
+void add_timeline(ReportSection& section, const ReportData& data) {
+  std::vector<ReportRow> rows = data.timeline_first;
+  const auto seen = static_cast<std::size_t>(rows.size() + data.timeline_last.size());
+  std::size_t total = 0;
+  for (const auto& [type, count] : data.types) total += static_cast<std::size_t>(count);
+  if (total > seen) {
+    rows.push_back({{"…", "", "", "", "", "", fmt::format("{} events are not shown here", grouped(total - seen))}, Mark::warning});
+  }
+  rows.insert(rows.end(), data.timeline_last.begin(), data.timeline_last.end());
+  section.blocks.emplace_back(ReportTable{{"run_seq", "recorded (UTC)", "occurred (claimed)", "origin", "type", "step", "what"}, std::move(rows)});
+}
+
+ReportSection what_section(const ReportData& data) {
+  ReportSection section{"what", "What happened", {}};
+  Facts facts;
+  add_fact(facts, "Status", value_of(data.run, "status") + (value_of(data.run, "outcome").empty() ? "" : ", " + value_of(data.run, "outcome")));
+  add_fact(facts, "Started", value_of(data.run, "started_at"));
+  add_fact(facts, "Ended", value_of(data.run, "ended_at"));
+  add_fact(facts, "Events by origin", counted(data.origins));
+  add_fact(facts, "Events by type", counted(data.types));
+  section.blocks.emplace_back(ReportFacts{std::move(facts)});
+  add_timeline(section, data);
+  return section;
+}
+
+ReportSection actions_section(const ReportData& data) {
+  ReportSection section{"actions", "Tools, commands, files", {}};
+  ReportRows tools;
+  for (const auto& [name, use] : data.tools) {
+    const std::int64_t open = use.calls - use.ok - use.failed;
+    tools.add({name, std::to_string(use.calls), std::to_string(use.ok), std::to_string(use.failed), std::to_string(std::max<std::int64_t>(open, 0))},
+              open > 0 ? Mark::warning : Mark::none);
+  }
+  add_table(section, {"tool", "calls", "ok", "not ok", "no result"}, tools, "No tool was called.");
+  add_table(section, {"run_seq", "command", "call", "how"}, data.commands, "No command was recorded by muniment exec.");
+  add_table(section, {"run_seq", "change", "path", "before (SHA-256)", "after (SHA-256)"}, data.files, "No file change was reported.");
+  add_table(section, {"run_seq", "artifact", "type", "bytes", "SHA-256"}, data.artifacts, "No artifact was stored.");
+  return section;
+}
+
+ReportSection approvals_section(const ReportData& data) {
+  ReportSection section{"approvals", "Approvals", {}};
+  add_table(section, {"run_seq", "decision", "question or reason", "actor", "by (claimed)"}, data.approvals, "Nobody was asked for an approval.");
+  if (data.approvals.total > 0) {
+    section.blocks.emplace_back(ReportText{"\"by\" is what the writer says; the actor is the account that wrote it. Unless that account is a person's own, a person's decision is only reported.", Mark::quiet});
+  }
+  return section;
+}
+
+ReportSection ledger_section(const ReportData& data) {
+  ReportSection section{"ledger", "Claims and evidence", {}};
+  add_table(section, {"seq", "status", "claim", "what it points at"}, data.claims, "No claim was recorded.");
+  add_table(section, {"seq", "type", "evidence", "SHA-256", "validator (claimed)", "actor"}, data.evidence, "No evidence was recorded.");
+  return section;
+}
+
+ReportSection stops_section(const ReportData& data) {
+  ReportSection section{"stops", "Halts, recoveries, errors", {}};
+  if (const std::string halt = value_of(data.run, "halt"); !halt.empty()) {
+    section.blocks.emplace_back(ReportText{"The run is halted: " + halt, Mark::bad});
+  }
+  add_table(section, {"run_seq", "recorded (UTC)", "type", "what"}, data.halts, "The run was never halted and reported no error.");
+  return section;
+}
+
+ReportSection erasure_section(const ReportData& data) {
+  ReportSection section{"erasure", "Erasures", {}};
+  add_table(section, {"run_seq", "recorded (UTC)", "what", "reason", "legal basis", "by"}, data.redactions,
+            data.erased.empty() ? "Nothing of this run was erased." : "");
+  if (!data.erased.empty()) {
+    std::string list;
+    std::size_t count = 0;
+    for (const std::int64_t run_seq : data.erased) {
+      if (++count > report_rows_max) break;
+      list += fmt::format("{}{}", list.empty() ? "" : ", ", run_seq);
+    }
+    section.blocks.emplace_back(ReportText{fmt::format("Events without a body (run_seq): {}. Their hashes stand, and with them every proof.", list), Mark::warning});
+  }
+  return section;
+}
+
+ReportSection gaps_section(const ReportData& data) {
+  ReportSection section{"gaps", "Gaps", {}};
+  if (value_of(data.run, "status") == "open") section.blocks.emplace_back(ReportText{"The run is open: what comes later is not in this report.", Mark::warning});
+  add_table(section, {"run_seq", "what", "which"}, data.pending, "Every call, approval and child that was begun has its end.");
+  if (data.pending_dropped > 0) {
+    section.blocks.emplace_back(ReportText{fmt::format("{} older ones without an end are counted, not listed.", data.pending_dropped), Mark::warning});
+  }
+  add_table(section, {"run_seq", "recorded (UTC)", "recording that was interrupted"}, data.interrupted, "");
+  add_table(section, {"run_seq", "sent late", "occurred (claimed)"}, data.late, "");
+  return section;
+}
+
+ReportSection time_section(const ReportData& data) {
+  ReportSection section{"time", "Times", {}};
+  Facts facts;
+  add_fact(facts, "Recorded", format_time(data.recorded_first) + " to " + format_time(data.recorded_last) + ", the daemon's clock");
+  if (data.occurred_first) {
+    add_fact(facts, "Occurred", format_time(*data.occurred_first) + " to " + format_time(*data.occurred_last) + ", as the writers say");
+  }
+  add_fact(facts, "With a time of their own", many(data.with_occurred, "event", "events"));
+  add_fact(facts, "Recorded earlier than the one before", many(data.backwards, "event", "events"));
+  section.blocks.emplace_back(ReportFacts{std::move(facts)});
+  section.blocks.emplace_back(ReportText{"Order is the log's (seq), not a clock's. recorded_at is the wall clock of the daemon's host and is never corrected; occurred_at is a claim."});
+  add_table(section, {"seq", "the clock before", "after"}, data.clock_steps, data.clock_steps_unknown ? "" : "The daemon's clock made no step of over a second in this time.");
+  if (data.clock_steps_unknown) {
+    section.blocks.emplace_back(ReportText{"Whether the clock stepped is not known here: " + *data.clock_steps_unknown, Mark::warning});
+  }
+  return section;
+}
+
+ReportSection limits_section(const ReportData& data) {
+  ReportSection section{"limits", "What this does not prove", {}};
+  ReportList list;
+  const auto count = [&data](const std::string& origin) {
+    const auto found = data.origins.find(origin);
+    return found == data.origins.end() ? std::int64_t{0} : found->second;
+  };
+  if (count("reported") > 0) {
+    list.items.push_back(fmt::format("That what {} say is true: the log proves when they were recorded, by which account, and that they were not changed since.",
+                                     many(count("reported"), "reported event", "reported events")));
+  }
+  if (count("imported") > 0) {
+    list.items.push_back(fmt::format("Anything about the time before the import: {} were converted from a file and were not witnessed.",
+                                     many(count("imported"), "event", "events")));
+  }
+  list.items.emplace_back("That the agent reported everything it did. What was never sent is not here.");
+  list.items.emplace_back("Who sat at the account: an actor is a Unix account of the daemon's host, not a person.");
+  list.items.emplace_back("The times: they are what the host's clock and the writers said.");
+  if (!data.custody.is_signed) list.items.emplace_back("That the log was not rewritten as a whole: nothing is signed.");
+  if (data.custody.is_signed) list.items.emplace_back("That the key above is the right one. Compare it with the one that you were given on another way; a log that was rewritten with its key is seen only by a witness.");
+  list.items.emplace_back("The artifacts' bytes: this report reads their hashes. The bundle holds the bytes, and verifying it reads them.");
+  list.items.emplace_back("This file itself: it is not signed. Repeat it with the commands below.");
+  section.blocks.emplace_back(std::move(list));
+  return section;
+}
+
+ReportSection repeat_section(const ReportData& data) {
+  ReportSection section{"repeat", "To repeat it", {}};
+  const std::string& run = data.run_id;
+  section.blocks.emplace_back(ReportText{"With access to the log:"});
+  section.blocks.emplace_back(ReportCommands{{fmt::format("muniment audit report {} -o report.html", run), fmt::format("muniment event list --run {} --limit 0 --json", run),
+                                              fmt::format("muniment audit prove {} -o run.tlog-proof", run), fmt::format("muniment audit export {} -o run.muniment.tar.zst", run)}});
+  section.blocks.emplace_back(ReportText{"With nothing but the files and the log's public key:"});
+  section.blocks.emplace_back(ReportCommands{{"muniment audit verify --proof run.tlog-proof --key log.pub", "muniment-verify --bundle run.muniment.tar.zst --key log.pub"}});
+  return section;
+}
+
+void add_badges(ReportDocument& report, const ReportData& data) {
+  const std::string status = value_of(data.run, "status");
+  const std::string outcome = value_of(data.run, "outcome");
+  report.badges.push_back({status + (outcome.empty() ? "" : ": " + outcome), status == "halted" ? Mark::bad : Mark::none});
+  report.badges.push_back({"origin: " + value_of(data.run, "origin"), value_of(data.run, "origin") == "imported" ? Mark::warning : Mark::none});
+  if (data.chain->broken() || data.custody.unproven) {
+    report.badges.push_back({"NOT PROVEN", Mark::bad});
+  } else {
+    report.badges.push_back(data.custody.is_signed ? ReportText{"proven, signed", Mark::good} : ReportText{"consistent, unsigned", Mark::warning});
+  }
+  if (!data.erased.empty()) report.badges.push_back({many(static_cast<std::int64_t>(data.erased.size()), "event erased", "events erased"), Mark::warning});
+  if (data.pending.total > 0) report.badges.push_back({fmt::format("{} without an end", data.pending.total), Mark::warning});
+}
+
+}  // namespace
+
+ReportDocument report_document(const ReportData& data) {
+  ReportDocument report;
+  report.title = "Audit report of run " + data.run_id;
+  report.subtitle = fmt::format("{}, written {} by muniment " MUNIMENT_VERSION, many(data.chain->events(), "event", "events"), data.written_at);
+  add_badges(report, data);
+  report.sections = {custody_section(data), who_section(data), what_section(data), actions_section(data), approvals_section(data),
+                     ledger_section(data), stops_section(data), erasure_section(data), gaps_section(data), time_section(data),
+                     limits_section(data), repeat_section(data)};
+  return report;
+}
+
+}  // namespace muniment::cli
