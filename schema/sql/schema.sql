@@ -134,14 +134,15 @@ CREATE FUNCTION public.event_run_seq_as_of(wanted_log smallint, wanted_run bigin
     AS $$
 DECLARE
   low    bigint := -1;
-  high   bigint := (SELECT max(run_seq) + 1 FROM event WHERE log_no = wanted_log AND run_no = wanted_run);
+  high   bigint := (SELECT run_seq + 1 FROM event WHERE log_no = wanted_log AND run_no = wanted_run ORDER BY run_seq DESC LIMIT 1);
   middle bigint;
   passed bigint;
 BEGIN
   IF high IS NULL THEN RETURN -1; END IF;
   WHILE high - low > 1 LOOP
     middle := (low + high) / 2;
-    SELECT seq INTO STRICT passed FROM event WHERE log_no = wanted_log AND run_no = wanted_run AND run_seq = middle;
+    SELECT seq INTO STRICT passed FROM event
+      WHERE log_no = wanted_log AND run_no = wanted_run AND run_seq >= middle ORDER BY run_seq LIMIT 1;
     IF passed <= upto THEN low := middle; ELSE high := middle; END IF;
   END LOOP;
   RETURN low;
