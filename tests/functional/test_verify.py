@@ -354,7 +354,7 @@ class Verify(unittest.TestCase):
         self.assertEqual(code("--help"), 0)
 
     def test_a_table_that_is_gone_makes_it_incomplete(self) -> None:
-        self.sql("DROP TABLE pointer, evidence_link, claim")
+        self.sql("DROP TABLE pointer, evidence_link, claim CASCADE")
         code, report = self.verify()
         self.assertEqual((code, report["verdict"]), (5, "incomplete"))
         self.assertIn("claim", report["problem"])

@@ -63,7 +63,7 @@ class XapianReader final : public LexicalReader {
   XapianReader(std::string folder, std::shared_ptr<IndexChanges> changes) : folder_(std::move(folder)), changes_(std::move(changes)) {}
 
   Status start() {
-    return guarded("opening a reader", [&] { return open(); });
+    return on_newest("opening a reader", [&] { return open(); });
   }
 
   Result<std::vector<Hit>> search(const LexicalQuery& query, const Filter& filter, std::size_t k) override {
@@ -95,17 +95,26 @@ class XapianReader final : public LexicalReader {
  private:
   static constexpr Xapian::doccount counted_at_least = 1'000;
   static constexpr std::uint64_t never = ~std::uint64_t{0};
+  static constexpr int attempts_max = 5;
 
-  // `work` on what was committed last. A writer that commits twice meanwhile takes blocks away: then once more.
+  // `work` on what was committed last.
   template <typename T, typename Work>
   Result<T> fresh(const char* doing, Work work) {
-    return guarded(doing, [&]() -> Result<T> {
-      for (int attempt = 0;; attempt++) {
+    return on_newest(doing, [&]() -> Result<T> {
+      RETURN_IF_ERROR(reopen_if_committed());
+      return work();
+    });
+  }
+
+  // A writer that commits twice meanwhile takes blocks away: then again, on what is newest by then.
+  template <typename Work>
+  auto on_newest(const char* doing, Work work) -> decltype(work()) {
+    return guarded(doing, [&]() -> decltype(work()) {
+      for (int attempt = 1;; attempt++) {
         try {
-          RETURN_IF_ERROR(reopen_if_committed());
           return work();
         } catch (const Xapian::DatabaseModifiedError&) {
-          if (attempt == 1) throw;
+          if (attempt == attempts_max) throw;
           seen_ = never;
         }
       }
