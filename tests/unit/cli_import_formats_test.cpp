@@ -21,6 +21,7 @@
 #include "cli/import/spill.hpp"
 #include "cli/import/tau_bench.hpp"
 #include "events/catalogue.hpp"
+#include "support/imported.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace muniment::cli {
@@ -36,13 +37,7 @@ void check(const std::vector<ImportedEvent>& events) {
   std::set<std::string> kinds;
   for (const ImportedEvent& event : events) {
     EXPECT_TRUE(kinds.insert(event.kind).second) << "two events have the id of " << event.kind;
-    EXPECT_EQ(event.body.find('\n'), std::string::npos) << event.type;
-    const auto document = json::parse(event.body);
-    ASSERT_TRUE(document.ok()) << event.type << ": " << event.body;
-    EXPECT_TRUE(events::check_client_may_write(event.type).ok()) << event.type;
-    const Status fits = events::check_body(event.type, document->root());
-    EXPECT_TRUE(fits.ok()) << event.type << ": " << (fits ? "" : fits.error().message) << event.body;
-    EXPECT_TRUE(event.step_id.empty() || check_step_id(event.step_id)) << event.step_id;
+    expect_fits(event);
   }
 }
 
@@ -105,23 +100,6 @@ std::vector<RunAction> actions_of(std::string_view text, bool settled = false) {
   if (!text.empty()) lines.take(text, ++number, actions);
   lines.finish(actions);
   return actions;
-}
-
-std::string shown(const RunAction& action) {
-  json::Writer line;
-  line.begin_object();
-  if (!action.child.empty()) line.member("child", action.child);
-  if (action.kind == RunAction::Kind::start_child) {
-    line.member("starts", action.agent).member("goal", action.goal).member("call_id", action.call_id);
-  } else if (action.kind == RunAction::Kind::end_child) {
-    line.member("ends", action.outcome);
-  } else {
-    line.member("kind", action.event.kind).member("type", action.event.type);
-    if (!action.event.step_id.empty()) line.member("step_id", action.event.step_id);
-    if (!action.event.occurred_at.empty()) line.member("occurred_at", action.event.occurred_at);
-    line.raw_member("body", action.event.body);
-  }
-  return line.end_object().text();
 }
 
 void check(const std::vector<RunAction>& actions) {

@@ -14,6 +14,7 @@
 #include "cli/import/guess.hpp"
 #include "cli/import/otlp_trace.hpp"
 #include "events/catalogue.hpp"
+#include "support/imported.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace muniment::cli {
@@ -56,14 +57,9 @@ void check_actions(const std::vector<RunAction>& actions) {
     }
     const ImportedEvent& event = action.event;
     EXPECT_TRUE(ids.insert(action.child + " " + event.kind).second) << "two events have the id of " << event.kind;
-    EXPECT_EQ(event.body.find('\n'), std::string::npos);
+    expect_fits(event);
     const auto document = json::parse(event.body);
-    ASSERT_TRUE(document.ok()) << event.type << ": " << event.body;
-    EXPECT_TRUE(events::check_client_may_write(event.type).ok()) << event.type;
-    const Status fits = events::check_body(event.type, document->root());
-    EXPECT_TRUE(fits.ok()) << event.type << ": " << (fits ? "" : fits.error().message) << event.body;
-    EXPECT_TRUE(event.step_id.empty() || check_step_id(event.step_id)) << event.step_id;
-    EXPECT_TRUE(event.occurred_at.empty() || parse_time(event.occurred_at)) << event.occurred_at;
+    ASSERT_TRUE(document.ok());
     const std::string call = document->root()["call_id"].string_or("");
     const bool begins = event.type == "tool.called" || event.type == "model.called", ends = event.type == "tool.returned" || event.type == "model.answered";
     EXPECT_TRUE(!begins || calls[action.child].insert(call).second) << call;
@@ -105,23 +101,6 @@ TakenFile take_text(const std::string& text, std::size_t items_max = otlp_items_
   return take_path(path, items_max);
 }
 
-std::string shown_action(const RunAction& action) {
-  json::Writer line;
-  line.begin_object();
-  if (!action.child.empty()) line.member("child", action.child);
-  if (action.kind == RunAction::Kind::start_child) {
-    line.member("starts", action.agent).member("goal", action.goal).member("call_id", action.call_id);
-  } else if (action.kind == RunAction::Kind::end_child) {
-    line.member("ends", action.outcome);
-  } else {
-    line.member("kind", action.event.kind).member("type", action.event.type);
-    if (!action.event.step_id.empty()) line.member("step_id", action.event.step_id);
-    if (!action.event.occurred_at.empty()) line.member("occurred_at", action.event.occurred_at);
-    line.raw_member("body", action.event.body);
-  }
-  return line.end_object().text();
-}
-
 TEST(Otlp, TheGoldenTracesAreTheseEvents) {
   const TakenFile taken = take_path(golden_folder() / "otlp.jsonl");
   EXPECT_EQ(taken.problems, std::vector<std::string>());
@@ -129,7 +108,7 @@ TEST(Otlp, TheGoldenTracesAreTheseEvents) {
   std::string text;
   for (const Taken& trace : taken.traces) {
     text += start_params(trace.head, {trace.name, trace.sha256, {}}, otlp_format) + "\n";
-    for (const RunAction& action : trace.actions) text += shown_action(action) + "\n";
+    for (const RunAction& action : trace.actions) text += shown(action) + "\n";
     json::Writer end;
     text += end.begin_object().member("outcome", trace.head.outcome).member("summary", trace.head.summary).end_object().text() + "\n";
   }
@@ -154,8 +133,8 @@ TEST(Otlp, WhereASpanStandsInTheFileMakesNoDifference) {
       ASSERT_NE(same, second.traces.end());
       EXPECT_EQ(same->sha256, trace.sha256);
       std::string here, there;
-      for (const RunAction& action : trace.actions) here += shown_action(action) + "\n";
-      for (const RunAction& action : same->actions) there += shown_action(action) + "\n";
+      for (const RunAction& action : trace.actions) here += shown(action) + "\n";
+      for (const RunAction& action : same->actions) there += shown(action) + "\n";
       EXPECT_EQ(here, there);
     }
   }
