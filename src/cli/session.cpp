@@ -7,6 +7,7 @@
 
 #include "base/text.hpp"
 #include "cli/autostart.hpp"
+#include "cli/pages.hpp"
 
 namespace muniment::cli {
 namespace {
@@ -108,16 +109,12 @@ Result<std::string> Session::newest_run(std::string_view back) {
 Result<std::string> Session::numbered_run(std::string_view number) {
   const auto run_no = parse_decimal(number);
   if (!run_no) return Error(Errc::invalid_argument, fmt::format("@{} is not @last or a run's number", number));
-  std::string cursor;
-  do {
-    ASSIGN_OR_RETURN(const Message page,
-                     call("run.list", cursor.empty() ? "{\"limit\":1000}"
-                                                     : "{\"limit\":1000,\"cursor\":" + json::quote(cursor) + "}"));
-    for (const json::Value run : page.result()["runs"]) {
-      if (run["run_no"].as_int() == run_no) return run["run_id"].string_or("");
-    }
-    cursor = page.result()["cursor"].string_or("");
-  } while (!cursor.empty());
+  std::optional<std::string> found;
+  RETURN_IF_ERROR(each_item(*this, "run.list", "{\"limit\":1000}", "runs", [&](const json::Value& run) -> Result<bool> {
+    if (run["run_no"].as_int() == run_no) found = run["run_id"].string_or("");
+    return !found;
+  }));
+  if (found) return *std::move(found);
   return Error(Errc::not_found, fmt::format("there is no run @{}. See: muniment run list", number));
 }
 

@@ -9,6 +9,7 @@
 #include "cli/arguments.hpp"
 #include "cli/commands.hpp"
 #include "cli/download.hpp"
+#include "cli/pages.hpp"
 #include "cli/upload.hpp"
 
 namespace muniment::cli {
@@ -89,25 +90,20 @@ Status list_artifacts(Session& session, const ListOptions& options) {
   ASSIGN_OR_RETURN(const std::string run_id, session.run_id(options.run));
   const Output& out = session.out();
   Table table({"artifact", "step", "size", "type", "hash"});
-  std::string cursor;
-  do {
-    json::Writer params;
-    params.begin_object().member("run_id", run_id).member("limit", limits::page_items_max);
-    if (!options.step.empty()) params.member("step_id", options.step);
-    if (!cursor.empty()) params.member("cursor", cursor);
-    params.end_object();
-    ASSIGN_OR_RETURN(const Message page, session.call("artifact.list", params.text()));
-    for (const json::Value item : page.result()["artifacts"]) {
-      if (session.options.json) {
-        out.json_line(item.source());
-        continue;
-      }
-      table.add({item["artifact_id"].string_or(""), out.one_line(item["step_id"].string_or("")),
-                 human_size(static_cast<std::uint64_t>(item["size_bytes"].as_int().value_or(0))),
-                 out.one_line(item["mime_type"].string_or("")), item["hash"].string_or("").substr(0, 16)});
+  json::Writer params;
+  params.begin_object().member("run_id", run_id).member("limit", limits::page_items_max);
+  if (!options.step.empty()) params.member("step_id", options.step);
+  params.end_object();
+  RETURN_IF_ERROR(each_item(session, "artifact.list", params.text(), "artifacts", [&](const json::Value& item) -> Result<bool> {
+    if (session.options.json) {
+      out.json_line(item.source());
+      return true;
     }
-    cursor = page.result()["cursor"].string_or("");
-  } while (!cursor.empty());
+    table.add({item["artifact_id"].string_or(""), out.one_line(item["step_id"].string_or("")),
+               human_size(static_cast<std::uint64_t>(item["size_bytes"].as_int().value_or(0))),
+               out.one_line(item["mime_type"].string_or("")), item["hash"].string_or("").substr(0, 16)});
+    return true;
+  }));
   if (!session.options.json) table.print(out);
   return success();
 }
@@ -136,25 +132,18 @@ Status list_snapshots(Session& session, const RunOption& options) {
   ASSIGN_OR_RETURN(const std::string run_id, session.run_id(options.run));
   const Output& out = session.out();
   Table table({"seq", "size", "reason", "state", "taken"});
-  std::string cursor;
-  do {
-    json::Writer params;
-    params.begin_object().member("run_id", run_id);
-    if (!cursor.empty()) params.member("cursor", cursor);
-    params.end_object();
-    ASSIGN_OR_RETURN(const Message page, session.call("snapshot.list", params.text()));
-    for (const json::Value item : page.result()["snapshots"]) {
-      if (session.options.json) {
-        out.json_line(item.source());
-        continue;
-      }
-      table.add({std::string(item["seq"].source()),
-                 human_size(static_cast<std::uint64_t>(item["size_bytes"].as_int().value_or(0))),
-                 out.one_line(item["reason"].string_or("")), item["state_hash"].string_or("").substr(0, 16),
-                 item["created_at"].string_or("")});
+  const std::string params = "{\"run_id\":" + json::quote(run_id) + "}";
+  RETURN_IF_ERROR(each_item(session, "snapshot.list", params, "snapshots", [&](const json::Value& item) -> Result<bool> {
+    if (session.options.json) {
+      out.json_line(item.source());
+      return true;
     }
-    cursor = page.result()["cursor"].string_or("");
-  } while (!cursor.empty());
+    table.add({std::string(item["seq"].source()),
+               human_size(static_cast<std::uint64_t>(item["size_bytes"].as_int().value_or(0))),
+               out.one_line(item["reason"].string_or("")), item["state_hash"].string_or("").substr(0, 16),
+               item["created_at"].string_or("")});
+    return true;
+  }));
   if (!session.options.json) table.print(out);
   return success();
 }

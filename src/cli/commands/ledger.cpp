@@ -7,6 +7,7 @@
 #include "base/text.hpp"
 #include "cli/arguments.hpp"
 #include "cli/commands.hpp"
+#include "cli/pages.hpp"
 
 namespace muniment::cli {
 namespace {
@@ -65,24 +66,19 @@ std::string pointers_text(const json::Value& pointers) {
 Status list_pages(Session& session, const std::string& method, const LedgerListOptions& options,
                   const std::string& run_id, const char* list, Table& table,
                   std::vector<std::string> (*row)(const Output&, const json::Value&)) {
-  std::string cursor;
-  do {
-    json::Writer params;
-    params.begin_object();
-    if (!run_id.empty()) params.member("run_id", run_id);
-    if (!options.type.empty()) params.member("type", options.type);
-    if (!cursor.empty()) params.member("cursor", cursor);
-    params.end_object();
-    ASSIGN_OR_RETURN(const Message page, session.call(method, params.text()));
-    for (const json::Value item : page.result()[list]) {
-      if (session.options.json) {
-        session.out().json_line(item.source());
-      } else {
-        table.add(row(session.out(), item));
-      }
+  json::Writer params;
+  params.begin_object();
+  if (!run_id.empty()) params.member("run_id", run_id);
+  if (!options.type.empty()) params.member("type", options.type);
+  params.end_object();
+  RETURN_IF_ERROR(each_item(session, method, params.text(), list, [&](const json::Value& item) -> Result<bool> {
+    if (session.options.json) {
+      session.out().json_line(item.source());
+    } else {
+      table.add(row(session.out(), item));
     }
-    cursor = page.result()["cursor"].string_or("");
-  } while (!cursor.empty());
+    return true;
+  }));
   if (!session.options.json) table.print(session.out());
   return success();
 }

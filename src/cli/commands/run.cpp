@@ -8,6 +8,7 @@
 #include "base/text.hpp"
 #include "cli/arguments.hpp"
 #include "cli/commands.hpp"
+#include "cli/pages.hpp"
 #include "cli/timeline.hpp"
 
 namespace muniment::cli {
@@ -192,17 +193,10 @@ Status show_tree(Session& session, const std::string& run_id, std::size_t depth)
            out.tone(tone_of_status(status), status) + "  " +
            out.tone(Tone::dim, fit(out.one_line(run["goal"].string_or("")), 60)));
   if (depth == depth_max) return success();
-  std::string cursor;
-  do {
-    ASSIGN_OR_RETURN(const Message children,
-                     session.call("run.list", fmt::format("{{\"parent\":{}{}}}", quoted,
-                                                          cursor.empty() ? "" : ",\"cursor\":" + json::quote(cursor))));
-    for (const json::Value child : children.result()["runs"]) {
-      RETURN_IF_ERROR(show_tree(session, child["run_id"].string_or(""), depth + 1));
-    }
-    cursor = children.result()["cursor"].string_or("");
-  } while (!cursor.empty());
-  return success();
+  return each_item(session, "run.list", "{\"parent\":" + quoted + "}", "runs", [&](const json::Value& child) -> Result<bool> {
+    RETURN_IF_ERROR(show_tree(session, child["run_id"].string_or(""), depth + 1));
+    return true;
+  });
 }
 
 std::string show_params(const std::string& run_id, const ShowOptions& options, std::string_view fields, std::string_view cursor) {

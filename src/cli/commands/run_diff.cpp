@@ -8,6 +8,7 @@
 #include "base/text.hpp"
 #include "cli/commands.hpp"
 #include "cli/describe.hpp"
+#include "cli/pages.hpp"
 #include "cli/run_diff.hpp"
 
 namespace muniment::cli {
@@ -67,30 +68,24 @@ Result<DiffedRun> read_run(Session& session, const std::string& name) {
   RETURN_IF_ERROR(session.call("run.get", named));
   if (const auto state = session.call("run.rehydrate", named)) run.state = std::string(state->result().source());
   std::map<std::string, std::size_t> open;
-  std::string cursor;
-  do {
-    json::Writer params;
-    params.begin_object().member("run_id", run.run_id).member("limit", limits::page_items_max).key("types").begin_array();
-    for (const char* type : {"tool.called", "tool.returned", "command.started", "command.ended", "file.changed"}) params.string(type);
-    params.end_array();
-    if (!cursor.empty()) params.member("cursor", cursor);
-    params.end_object();
-    ASSIGN_OR_RETURN(const Message page, session.call("event.list", params.text()));
-    for (const json::Value event : page.result()["events"]) {
-      const std::string type = event["type"].string_or("");
-      const json::Value body = event["body"];
-      if (type == "file.changed") {
-        run.files[body["path"].string_or("")] = body["change"].string_or("") + " " + body["after_hash"].string_or("").substr(0, 16);
-      } else if (type.ends_with(".called") || type.ends_with(".started")) {
-        if (run.calls.size() == calls_max) return Error(Errc::too_large, fmt::format("{} has more than {} calls", run.run_id, grouped(calls_max)));
-        run.calls.push_back(call_of_event(event));
-        open[run.calls.back().call_id] = run.calls.size() - 1;
-      } else if (const auto call = open.find((body["call_id"] ? body["call_id"] : body["command_id"]).string_or("")); call != open.end()) {
-        add_result(event, run.calls[call->second]);
-      }
+  json::Writer params;
+  params.begin_object().member("run_id", run.run_id).member("limit", limits::page_items_max).key("types").begin_array();
+  for (const char* type : {"tool.called", "tool.returned", "command.started", "command.ended", "file.changed"}) params.string(type);
+  params.end_array().end_object();
+  RETURN_IF_ERROR(each_item(session, "event.list", params.text(), "events", [&](const json::Value& event) -> Result<bool> {
+    const std::string type = event["type"].string_or("");
+    const json::Value body = event["body"];
+    if (type == "file.changed") {
+      run.files[body["path"].string_or("")] = body["change"].string_or("") + " " + body["after_hash"].string_or("").substr(0, 16);
+    } else if (type.ends_with(".called") || type.ends_with(".started")) {
+      if (run.calls.size() == calls_max) return Error(Errc::too_large, fmt::format("{} has more than {} calls", run.run_id, grouped(calls_max)));
+      run.calls.push_back(call_of_event(event));
+      open[run.calls.back().call_id] = run.calls.size() - 1;
+    } else if (const auto call = open.find((body["call_id"] ? body["call_id"] : body["command_id"]).string_or("")); call != open.end()) {
+      add_result(event, run.calls[call->second]);
     }
-    cursor = page.result()["cursor"].string_or("");
-  } while (!cursor.empty());
+    return true;
+  }));
   return run;
 }
 

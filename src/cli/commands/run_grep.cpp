@@ -9,6 +9,7 @@
 #include "base/text.hpp"
 #include "cli/commands.hpp"
 #include "cli/line_match.hpp"
+#include "cli/pages.hpp"
 
 namespace muniment::cli {
 namespace {
@@ -79,22 +80,15 @@ class Grep {
 
  private:
   Status look_in_events(const std::string& run_id) {
-    std::string cursor;
-    do {
-      json::Writer params;
-      params.begin_object().member("run_id", run_id).member("limit", limits::page_items_max);
-      if (!options_.types.empty()) params.member("types", options_.types);
-      if (!cursor.empty()) params.member("cursor", cursor);
-      params.end_object();
-      ASSIGN_OR_RETURN(const Message page, session_.call("event.list", params.text()));
-      for (const json::Value event : page.result()["events"]) {
-        GrepPlace place{run_id, std::string(event["seq"].source()), event["type"].string_or(""), "", 0};
-        look_in_value(event["body"], place);
-        if (done()) return success();
-      }
-      cursor = page.result()["cursor"].string_or("");
-    } while (!cursor.empty());
-    return success();
+    json::Writer params;
+    params.begin_object().member("run_id", run_id).member("limit", limits::page_items_max);
+    if (!options_.types.empty()) params.member("types", options_.types);
+    params.end_object();
+    return each_item(session_, "event.list", params.text(), "events", [&](const json::Value& event) -> Result<bool> {
+      GrepPlace place{run_id, std::string(event["seq"].source()), event["type"].string_or(""), "", 0};
+      look_in_value(event["body"], place);
+      return !done();
+    });
   }
 
   // Strings by what they say, everything else as it is written; the depth of a body is bounded.
@@ -120,23 +114,14 @@ class Grep {
   }
 
   Status look_in_artifacts(const std::string& run_id) {
-    std::string cursor;
-    do {
-      json::Writer params;
-      params.begin_object().member("run_id", run_id);
-      if (!cursor.empty()) params.member("cursor", cursor);
-      params.end_object();
-      ASSIGN_OR_RETURN(const Message page, session_.call("artifact.list", params.text()));
-      for (const json::Value artifact : page.result()["artifacts"]) {
-        if (const Status status = look_in_artifact(run_id, artifact); !status) {
-          if (is_transient(status.error().code)) return status;
-          complain(artifact["artifact_id"].string_or("") + ": " + status.error().message);  // damaged or erased; the others go on
-        }
-        if (done()) return success();
+    const std::string params = "{\"run_id\":" + json::quote(run_id) + "}";
+    return each_item(session_, "artifact.list", params, "artifacts", [&](const json::Value& artifact) -> Result<bool> {
+      if (const Status status = look_in_artifact(run_id, artifact); !status) {
+        if (is_transient(status.error().code)) return status.error();
+        complain(artifact["artifact_id"].string_or("") + ": " + status.error().message);  // damaged or erased; the others go on
       }
-      cursor = page.result()["cursor"].string_or("");
-    } while (!cursor.empty());
-    return success();
+      return !done();
+    });
   }
 
   Status look_in_artifact(const std::string& run_id, const json::Value& artifact) {
@@ -217,16 +202,10 @@ class Grep {
 };
 
 Status look_in_all(Session& session, Grep& grep) {
-  std::string cursor;
-  do {
-    ASSIGN_OR_RETURN(const Message page, session.call("run.list", cursor.empty() ? "{}" : "{\"cursor\":" + json::quote(cursor) + "}"));
-    for (const json::Value run : page.result()["runs"]) {
-      RETURN_IF_ERROR(grep.look_in_run(run["run_id"].string_or("")));
-      if (grep.finished()) return success();
-    }
-    cursor = page.result()["cursor"].string_or("");
-  } while (!cursor.empty());
-  return success();
+  return each_item(session, "run.list", "{}", "runs", [&](const json::Value& run) -> Result<bool> {
+    RETURN_IF_ERROR(grep.look_in_run(run["run_id"].string_or("")));
+    return !grep.finished();
+  });
 }
 
 Status grep_runs(Session& session, const GrepOptions& options) {

@@ -10,6 +10,7 @@
 #include "base/text.hpp"
 #include "cli/commands.hpp"
 #include "cli/describe.hpp"
+#include "cli/pages.hpp"
 #include "evidence/pointer.hpp"
 
 namespace muniment::cli {
@@ -197,24 +198,19 @@ class Why {
   // Calls `take` for each, until it answers false. An empty `run_id`: the whole log.
   Status each_event(const std::string& run_id, const Types& types, std::int64_t to_run_seq, std::string_view order,
                     const std::function<bool(const json::Value&)>& take) {
-    std::string cursor;
+    json::Writer params;
+    params.begin_object().member("types", types).member("order", order).member("limit", 1000);
+    if (!run_id.empty()) params.member("run_id", run_id);
+    if (to_run_seq >= 0) params.member("to_run_seq", to_run_seq);
+    params.end_object();
     std::size_t looked_at = 0;
-    do {
-      json::Writer params;
-      params.begin_object().member("types", types).member("order", order).member("limit", 1000);
-      if (!run_id.empty()) params.member("run_id", run_id);
-      if (to_run_seq >= 0) params.member("to_run_seq", to_run_seq);
-      if (!cursor.empty()) params.member("cursor", cursor);
-      params.end_object();
-      ASSIGN_OR_RETURN(const Message page, session_.call("event.list", params.text()));
-      for (const json::Value event : page.result()["events"]) {
-        if (!take(event)) return success();
+    return each_item(session_, "event.list", params.text(), "events", [&](const json::Value& event) -> Result<bool> {
+      if (looked_at++ == looked_at_max) {
+        fmt::print(stderr, "muniment: only {} events were searched\n", grouped(looked_at_max));
+        return false;
       }
-      looked_at += page.result()["events"].size();
-      cursor = page.result()["cursor"].string_or("");
-    } while (!cursor.empty() && looked_at < looked_at_max);
-    if (!cursor.empty()) fmt::print(stderr, "muniment: only {} events were searched\n", grouped(looked_at));
-    return success();
+      return take(event);
+    });
   }
 
   std::size_t links() const { return links_; }

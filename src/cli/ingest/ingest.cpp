@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/limits.hpp"
+#include "cli/pages.hpp"
 #include "cli/upload.hpp"
 
 namespace muniment::cli {
@@ -32,19 +33,14 @@ void Notes::add(std::string_view path, std::string_view why) {
 }
 
 Status for_each_document(Client& client, const std::string& corpus, const std::function<Status(const json::Value&)>& visit) {
-  std::string cursor;
-  do {
-    json::Writer params;
-    params.begin_object().member("corpus", corpus).member("limit", limits::page_items_max);
-    if (!cursor.empty()) params.member("cursor", cursor);
-    params.end_object();
-    const auto page = client.call("document.list", params.text());
-    if (!page && page.error().code == Errc::not_found) return success();
-    if (!page) return page.error();
-    for (const json::Value row : page->result()["documents"]) RETURN_IF_ERROR(visit(row));
-    cursor = page->result()["cursor"].string_or("");
-  } while (!cursor.empty());
-  return success();
+  json::Writer params;
+  params.begin_object().member("corpus", corpus).member("limit", limits::page_items_max).end_object();
+  const Status visited = each_item(client, "document.list", params.text(), "documents", [&](const json::Value& row) -> Result<bool> {
+    RETURN_IF_ERROR(visit(row));
+    return true;
+  });
+  // A corpus that is not there yet has none.
+  return !visited && visited.error().code == Errc::not_found ? success() : visited;
 }
 
 KnownDocuments::Key KnownDocuments::key_of(const Hash& hash) {

@@ -7,6 +7,7 @@
 #include "base/signed_note.hpp"
 #include "base/text.hpp"
 #include "cli/describe.hpp"
+#include "cli/pages.hpp"
 #include "events/merkle_proof.hpp"
 
 namespace muniment::cli {
@@ -60,13 +61,10 @@ class Collector {
   // Calls `take` with each item of the list `name` of every page.
   template <typename Take>
   Status each(std::string_view method, std::string_view name, std::string_view more, Take take) {
-    for (std::string cursor;;) {
-      const std::string at = cursor.empty() ? std::string() : ",\"cursor\":" + json::quote(cursor);
-      ASSIGN_OR_RETURN(const Message page, client_.call(method, asked(fmt::format("{},\"limit\":1000{}", more, at))));
-      for (const json::Value item : page.result()[name]) take(item);
-      cursor = page.result()["cursor"].string_or("");
-      if (cursor.empty()) return success();
-    }
+    return each_item(client_, method, asked(fmt::format("{},\"limit\":1000", more)), name, [&](const json::Value& item) -> Result<bool> {
+      take(item);
+      return true;
+    });
   }
 
   Status read_run() {
