@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
-"""Prints the schema of a database as the reference dump in schema/sql/ has it.
+"""Prints the schema of a database as the reference dump in schema/sql/ has it, or the hashes of its definitions.
 
-usage: dump_schema.py URI
+usage: dump_schema.py [--definitions] URI
 
 pg_dump's output without what differs from one machine or minor version to the next: comments,
-session settings, owners, privileges, blank lines.
+session settings, owners, privileges, blank lines. --definitions: what muniment-verify compares
+(schema/sql/definitions.sql), in each wording that Postgres has for it, and the hashes of migrations/.
 """
 import glob
+import hashlib
+import os
+import pathlib
 import re
 import shutil
 import subprocess
@@ -25,7 +29,45 @@ def pg_dump() -> str:
     return installed[-1] if installed else shutil.which("pg_dump") or sys.exit("pg_dump is not installed")
 
 
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+DEFINITIONS_HEAD = """# What the migrations make, by name, with the SHA-256 of each of its wordings (definitions.sql); muniment-verify holds a database against it.
+# Written by: MUNIMENT_ACCEPT=1 meson test -C build pg_store
+"""
+
+
+def rows(uri: str, query: str) -> list[list[str]]:
+    done = subprocess.run(["psql", "-X", "-qAt", "-F", "\x1f", "-R", "\x1e", "-v", "ON_ERROR_STOP=1", uri, "-c", query], check=True,
+                          capture_output=True, text=True, env={**os.environ, "PGOPTIONS": "-c search_path=pg_catalog,public,pg_temp"})
+    return [row.split("\x1f") for row in done.stdout.rstrip("\n").split("\x1e") if row]
+
+
+def restored(uri: str, query: str) -> list[list[str]]:
+    """The same of a copy that was made with pg_dump: Postgres words some conditions otherwise once they were read again."""
+    name = rows(uri, "SELECT current_database() || '_restored'")[0][0]
+    rows(uri, f'CREATE DATABASE "{name}"')
+    try:
+        copy = re.sub(r"(postgresql://[^/]*/)[^?]*", lambda found: found[1] + name, uri)
+        dump = subprocess.run([pg_dump(), uri], check=True, capture_output=True).stdout
+        subprocess.run(["psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", copy], input=dump, check=True, stdout=subprocess.DEVNULL)
+        return rows(copy, query)
+    finally:
+        rows(uri, f'DROP DATABASE "{name}"')
+
+
+def definitions(uri: str) -> str:
+    query = (ROOT / "schema/sql/definitions.sql").read_text()
+    version = int(rows(uri, "SHOW server_version_num")[0][0]) // 10_000
+    lines = [f"{version} postgres"]
+    lines += [f"{hashlib.sha256(path.read_bytes()).hexdigest()} migration {path.name}" for path in sorted((ROOT / "migrations").glob("*.sql"))]
+    wordings = sorted({(name, text) for name, text in [*rows(uri, query), *restored(uri, query)]}, key=lambda one: one[0])
+    lines += sorted((f"{hashlib.sha256(text.encode()).hexdigest()} {name}" for name, text in wordings), key=lambda line: (line[65:], line))
+    return DEFINITIONS_HEAD + "\n".join(lines)
+
+
 def main() -> int:
+    if len(sys.argv) == 3 and sys.argv[1] == "--definitions":
+        print(definitions(sys.argv[2]))
+        return 0
     if len(sys.argv) != 2:
         sys.exit(__doc__)
     dump = subprocess.run(

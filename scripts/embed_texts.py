@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the texts of a folder as one C++ file, so that every binary carries its schema, its contract and its samples.
 
-usage: embed_texts.py migrations|schemas|samples DIR OUT.cpp DEPFILE
+usage: embed_texts.py migrations|schemas|samples|definitions DIR OUT.cpp DEPFILE
 
 The depfile names the folders too: a text that is added makes ninja run this again.
 """
@@ -45,6 +45,8 @@ KINDS = {
                     "};\n\nstd::span<const SchemaText> embedded_schema_texts() { return texts; }"),
     "samples": Kind("*.md", "evidence/sample_set.hpp", "muniment::evidence", "std::string_view embedded_sample(std::string_view file) {", sample,
                     "  return {};\n}"),
+    "definitions": Kind("definitions.*", "verify/definitions.hpp", "muniment::verify", "std::string_view embedded_definitions(std::string_view file) {",
+                        sample, "  return {};\n}"),
 }
 
 

@@ -2,11 +2,11 @@
 """Verifies what Muniment has signed, without Muniment: written from docs/format.md alone, sharing code with nothing.
 
     muniment_verify.py --proof FILE  --key FILE [--receipt FILE]        one event is in the signed log
-    muniment_verify.py --bundle FILE --key FILE                         one run, its rows and files (.tar.zst or .tar)
+    muniment_verify.py --bundle FILE --key FILE                         one run, its rows and files (.muniment.tar.zst)
     muniment_verify.py --tiles DIR   --key FILE [--checkpoint OLD]      the whole log; OLD: a note that you kept
 
 --key: the verifier keys that you trust, one a line. Needs the package `cryptography`, and for .zst the program `zstd`.
-Exit status: 0 verified, 1 tampered, 2 consistent but unsigned, 3 usage, 4 unreadable.
+Exit status: 0 verified, 1 tampered, 2 consistent but unsigned or signed by none of the keys, 3 usage, 4 unreadable.
 """
 import argparse
 import base64
@@ -25,20 +25,27 @@ import uuid
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-EXIT = {"verified": 0, "tampered": 1, "unsigned": 2, "usage": 3, "unreadable": 4}
+EXIT = {"verified": 0, "tampered": 1, "unsigned": 2, "wrong_key": 2, "usage": 3, "unreadable": 4}
 MALFORMED = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError, struct.error, InvalidSignature)
 NOTE = re.compile(r"([^\s+\0-\x1f]+)\n(0|[1-9][0-9]{0,18})\n([A-Za-z0-9+/]{43}=)\n(?:\n((?:— [^\s+\0-\x1f]+ [A-Za-z0-9+/=]+\n)*))?")
 PROOF = re.compile(r"c2sp\.org/tlog-proof@v1\nextra (\S+)\nindex (0|[1-9][0-9]{0,18})\n((?:\S+\n)*)\n(.*)", re.DOTALL)
+TILE = re.compile(r"tile/(entries|[0-7])/((?:(?!x000)x[0-9]{3}/(?:x[0-9]{3}/)*)?[0-9]{3})(?:\.p/([1-9][0-9]{0,2}))?")
 ENTRY = (("version", "B"), ("log_id", "16s"), ("seq", "Q"), ("run_no", "Q"), ("run_id", "text"), ("run_seq", "Q"),
          ("recorded_at", "q"), ("occurred_at", "?q"), ("origin", "B"), ("type", "text"), ("schema_version", "H"),
          ("step_id", "?text"), ("actor", "text"), ("event_id", "16s"), ("previous", "32s"), ("body_hash", "32s"))
+FOR_PEOPLE = ["README.md", "report.html"]   # which a bundle of version 1 has not
+NO_HASH = "0" * 64
+ERASED = {   # what is left of a row whose event is erased, beside names, sizes and what the event's own columns say
+    "artifact.stored": {"hash": NO_HASH, "metadata": {}}, "manifest.recorded": {"salt": None, "manifest": None}, "snapshot.taken": {},
+    "claim.recorded": {"text": "", "pointers": []},
+    "evidence.recorded": {"type": "", "content": {}, "pointer": None, "hash": NO_HASH, "validator_id": None, "corpus_id": None, "index_id": None,
+                          "chunk_id": None, "span": None}}
 ROWS = {   # member of a bundle → the event of each of its rows, the check, columns that follow from the event, text
     "artifacts.jsonl": ("artifact.stored", "artifact_row", "artifact_id run_id step_id path hash mime_type size_bytes created_at metadata", None),
     "manifests.jsonl": ("manifest.recorded", "manifest", "manifest_id run_id base_id hash size_bytes created_at", "manifest"),
     "snapshots.jsonl": ("snapshot.taken", "snapshot", "run_no seq run_seq hash state_hash size_bytes reason artifact_id created_at", "state"),
     "claims.jsonl": ("claim.recorded", "claim", "claim_id run_id step_id text pointers status created_at", None),
-    "evidence.jsonl": ("evidence.recorded", "evidence", "evidence_id run_id type content pointer hash validator_id actor created_at", "content")}
-
+    "evidence.jsonl": ("evidence.recorded", "evidence", "evidence_id run_id type content pointer hash validator_id actor created_at corpus_id index_id chunk_id span", "content")}   # older bundles lack the last four
 
 class Tampered(ValueError):
     """(expected, actual)"""
@@ -49,6 +56,10 @@ def need(what, actual, expected):
 
 def sha256(*parts):
     return hashlib.sha256(b"".join(parts)).digest()
+
+def evidence_id(row):
+    name = "".join(f"{len(part.encode())}:{part}" for part in ("evidence", *(row[c] or "" for c in ("corpus_id", "index_id", "chunk_id", "span"))))
+    return str(uuid.UUID(int=int.from_bytes(sha256(name.encode())[:16], "big") & ~(0xf000 << 64 | 0xc000 << 48) | 0x8000 << 64 | 0x8000 << 48))
 
 def unbase64(text):
     data = base64.b64decode(text, validate=True)
@@ -63,8 +74,32 @@ def micros(text):
     need("time", bool(re.fullmatch(r"[0-9]{4}-[0-9-]{5}T[0-9:]{8}\.[0-9]{6}Z", text)), True)
     return (datetime.datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%fZ") - datetime.datetime(1970, 1, 1)) // datetime.timedelta(microseconds=1)
 
-def json_value(text, number=lambda token: ("number", decimal.Decimal(token))):   # compares by decimal value
-    return json.loads(text, parse_int=number, parse_float=number)
+def members_once(pairs):
+    need("member names, none twice", len(dict(pairs)), len(pairs))
+    return dict(pairs)
+
+def json_value(text, **numbers):
+    return json.loads(text, object_pairs_hook=members_once, **numbers)
+
+def decimal_value(text):   # compares by decimal value
+    number = lambda token: ("number", decimal.Decimal(token))
+    return json_value(text, parse_int=number, parse_float=number)
+
+def lines_of(data):
+    need("a line feed at the end of every line", data[-1:] in (b"", b"\n"), True)
+    return data.split(b"\n")[:-1]
+
+def frame_end(data):   # of the Zstandard frame (RFC 8878) that data begins with
+    descriptor, last = data[4], False
+    single, checksum, content = descriptor & 32, descriptor & 4, (0, 2, 4, 8)[descriptor >> 6]
+    at = 5 + (not single) + (0, 1, 2, 4)[descriptor & 3] + (content or (1 if single else 0))
+    while not last:
+        header = int.from_bytes(data[at:at + 3].ljust(3, b"\6"), "little")   # what ends early is of no known type
+        last, kind, size = header & 1, header >> 1 & 3, header >> 3
+        if kind == 3:
+            return -1
+        at += 3 + (1 if kind == 1 else size)
+    return at + (4 if checksum else 0)
 
 def encode_entry(entry):
     out = []
@@ -99,15 +134,19 @@ def tile_files(folder, level, index):   # [(width, path)], the widest first
     path = folder / "tile" / str(level) / re.sub("(...)(?=.)", r"x\1/", str(index).zfill((len(str(index)) + 2) // 3 * 3))
     return [(256, path)] * path.is_file() + sorted(((int(part.name), part) for part in path.parent.glob(f"{path.name}.p/*")), reverse=True)
 
+def tile_of(name):   # (level, hashes or entries up to its end); None: no tile has this name
+    match = TILE.fullmatch(name)
+    if match:
+        index, width = int(match[2].replace("x", "").replace("/", "")), int(match[3] or 256)
+        return None if width > 256 or match[3] == "256" else (0 if match[1] == "entries" else int(match[1]), index * 256 + width)
+
 def trusted_keys(path):   # (name, key id) → (algorithm, key)
     keys = {}
-    for line in re.findall("^[^#\n].*", path.read_text() if path else "", re.MULTILINE):
-        name, key_id, data = line.split("+", 2)
+    for name, key_id, data in (line.split("+", 2) for line in re.findall("^[^#\n].*", path.read_text() if path else "", re.MULTILINE)):
         raw = unbase64(data)
         need("algorithm, key id", [raw[0] in (1, 4), key_id], [True, sha256(name.encode(), b"\n", raw)[:4].hex()])
         keys[name, bytes.fromhex(key_id)] = (raw[0], Ed25519PublicKey.from_public_bytes(raw[1:]))
     return keys
-
 
 class Verifier:
     def __init__(self):
@@ -119,9 +158,9 @@ class Verifier:
         """What fails from here on, or has not the form that docs/format.md gives it, fails this check."""
         self.at = {"seq": seq, "run_id": run_id, "check": check}
 
-    def note(self, data):
-        """A note's checkpoint. Every signature by a trusted key verifies, and one of the log's is there; if there are such keys."""
-        self.checking("checkpoint")
+    def note(self, data, check="checkpoint"):
+        """A note's checkpoint. Every signature by a trusted key verifies; whether one of the log's is among them is said at the end."""
+        self.checking(check)
         match = NOTE.fullmatch(data.decode())
         origin, text, signed = match[1], match[0][:match.end(3) + 1].encode(), {1: [], 4: [], None: []}
         point = {"origin": origin, "size": int(match[2]), "root": unbase64(match[3]), "log_id": uuid.UUID(origin[-36:]).bytes}
@@ -134,7 +173,10 @@ class Verifier:
                 key.verify(value[12 if time else 4:], time + text)
                 signed[algorithm if algorithm == 4 or name == origin else None].append(f"{name}+{value[:4].hex()}")
         self.report.update(signed_by=signed[1], witnesses=signed[4])
-        need("a signature by a trusted key that has the origin line's name", bool(signed[1]) or not self.keys, True)
+        need("a signature", bool(lines) or not self.keys, True)
+        if self.keys and not signed[1]:
+            self.report["wrong_key"] = {"needed": [origin], "signed by": [f"{name}+{value[:4].hex()}" for name, value in lines],
+                                        "given": [f"{name}+{key_id.hex()}" for name, key_id in self.keys]}
         return point
 
     def proof(self, path, receipt):
@@ -158,9 +200,24 @@ class Verifier:
             need("receipt", {**{name: given[name] for name in proven}, "recorded_at": micros(given["recorded_at"])}, proven)
         self.report.update(upto=index, counts={"events": 1}, event={**proven, **{name: entry[name] for name in ("run_id", "type", "actor", "step_id")}})
 
+    def names(self, folder, size):   # of everything that lies beside the tiles
+        self.checking("tile")
+        ahead = 0
+        for path in folder.rglob("*"):
+            name = path.relative_to(folder).as_posix()
+            if name == ".new":
+                self.report["not_checked"].append("tiles/.new (a write that had not been finished; nobody reads it)")
+            elif name != "checkpoint" and (path.is_symlink() or path.exists() and not path.is_dir()):
+                need("a tile, in a regular file", [name, bool(tile_of(name)), path.is_symlink()], [name, True, False])
+                level, end = tile_of(name)
+                ahead += end > size >> 8 * level
+        if ahead:
+            self.report["not_checked"].append(f"{ahead} tiles that reach beyond the checkpoint, and so beyond what is signed here")
+
     def tiles(self, folder, old):
         before = old and self.note(old.read_bytes())
         point = self.note((folder / "checkpoint").read_bytes())
+        self.names(folder, point["size"])
         size, entries, runs = point["size"], [], {}
         for seq in range(size):
             self.checking("tile", seq)
@@ -192,30 +249,45 @@ class Verifier:
             need("origin, no smaller size", [point["origin"], size >= before["size"]], [before["origin"], True])
             need(f"root of the first {before['size']}", root_of(levels[0], {}, 0, before["size"]).hex(), before["root"].hex())
 
-    def bundle(self, path, _):
-        if (data := path.read_bytes())[:4] == b"\x28\xb5\x2f\xfd":
-            data = subprocess.run(["zstd", "-dcq", str(path)], stdout=subprocess.PIPE, check=True).stdout
+    def unpack(self, path):   # names and contents of the members; one frame, one archive, and nothing behind either
+        self.checking("archive")
+        data = path.read_bytes()
+        need("one Zstandard frame", [data[:4], len(data) > 5 and frame_end(data)], [b"\x28\xb5\x2f\xfd", len(data)])
+        data = subprocess.run(["zstd", "-dcq", str(path)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True).stdout
         with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as tar:
-            names, files = tar.getnames(), {member.name: tar.extractfile(member).read() for member in tar if member.isreg()}
+            members = tar.getmembers()
+            need("regular files alone", [member.name for member in members if not member.isreg()], [])
+            files = [(member.name, tar.extractfile(member).read()) for member in members]
+        end = members[-1].offset_data + -(-members[-1].size // 512) * 512
+        need("zeros to the end of the last record", [data[end:].strip(b"\0"), 1024 <= len(data) - end <= -(-(end + 1024) // 10240) * 10240 - end], [b"", True])
+        need("a first member bundle.json", files[0][0], "bundle.json")
+        return files
+
+    def bundle(self, path, _):
+        members = self.unpack(path)
+        names, files, head = [name for name, _ in members], dict(members), json_value(members[0][1])
+        need("format, version", [head["format"], head["version"] in (1, 2)], ["muniment-bundle", True])
         self.checking("bundle")
-        head = json.loads(files["bundle.json"])
+        texts = ["bundle.json", "checkpoint", "keys", "events.jsonl", "nodes", *ROWS, *FOR_PEOPLE[:2 * (head["version"] - 1)]]
         need("members", names, ["bundle.json", *(file["path"] for file in head["files"])])
-        need("the first of them", names[1:10], ["checkpoint", "keys", "events.jsonl", "nodes", *ROWS])
+        need("the first of them", names[:len(texts)], texts)
         for file in head["files"]:
             need(file["path"], [sha256(files[file["path"]]).hex(), len(files[file["path"]])], [file["sha256"], file["size_bytes"]])
-        point = self.note(files["checkpoint"])
-        events = list(map(json.loads, files["events.jsonl"].splitlines()))
+        point = self.note(files["checkpoint"], "bundle")
+        events = list(map(json_value, lines_of(files["events.jsonl"])))
         self.checking("bundle", None, head["run_id"])
-        need("origin, size, log_id, events, format", [head[name] for name in ("origin", "size", "log_id", "events", "format", "version")],
-             [point["origin"], point["size"], str(uuid.UUID(bytes=point["log_id"])), len(events), "muniment-bundle", 1])
+        need("origin, size, log_id, events", [head[name] for name in ("origin", "size", "log_id", "events")],
+             [point["origin"], point["size"], str(uuid.UUID(bytes=point["log_id"])), len(events)])
+        need("only run 0 is _log", head["run_no"] == 0, head["run_id"] == "_log")
         leaves = self.chain(events, head, point["log_id"])
         self.checking("checkpoint_root", max(leaves), head["run_id"])
-        lines = (files["nodes"].decode() + "\n").split("\n")[:-2]
-        nodes = {(int(level), int(index)): unbase64(value) for level, index, value in (line.split(" ") for line in lines)}
+        lines = [line.decode().split(" ") for line in lines_of(files["nodes"])]
+        nodes = {(int(level), int(index)): unbase64(value) for level, index, value in lines}
+        need("nodes in order, none twice", [[str(level), str(index)] for level, index in sorted(nodes)], [line[:2] for line in lines])
         need("nodes that hold an event of the run", [(n, seq) for seq in leaves for n in range(64) if (n, seq >> n) in nodes], [])
         need("root, nodes left over", [root_of(leaves, nodes, 0, head["size"]).hex(), nodes], [point["root"].hex(), {}])
-        self.rows(events, head, files, names[10:])
-        self.report.update(upto=events[-1]["seq"], counts={"events": len(events), "files": len(names) - 10},
+        self.rows(events, head, files, names[len(texts):])
+        self.report.update(upto=events[-1]["seq"], counts={"events": len(events), "files": len(names) - len(texts)},
                            not_checked=["later events of this run", "the life of the run", "states against the fold of the events"])
 
     def chain(self, events, head, log_id):   # seq → leaf hash
@@ -230,7 +302,7 @@ class Verifier:
                 self.report["redactions"].append(event["seq"])
             else:
                 need("body_hash", sha256(unhex(event["salt"]), event["body"].encode()).hex(), event["body_hash"])
-            event["value"], last = json_value(event["body"] or "{}"), event["seq"]
+            event["value"], last = decimal_value(event["body"] or "{}"), event["seq"]
             self.checking("run_chain", *where)
             need("run_id", event["value"].get("run_id") if run_seq == 0 < event["run_no"] and event["body"] else head["run_id"], head["run_id"])
             entry = encode_entry({**event, "version": 1, "log_id": log_id, "run_id": head["run_id"], "previous": previous,
@@ -248,15 +320,19 @@ class Verifier:
         for member, (kind, check, columns, text) in ROWS.items():
             told = {event["seq"]: event for event in events if event["type"] == kind}
             self.checking(check, None, head["run_id"])
-            for row in map(json_value, files[member].splitlines()):
+            for row in map(decimal_value, lines_of(files[member])):
                 seq = int(row["event_seq" if check == "snapshot" else "seq"][1])
                 self.checking(check, seq, head["run_id"])
                 event = told.pop(seq)
                 wanted = {"step_id": event["step_id"], "metadata": {}, "pointers": [], **event["value"], "base_id": event["value"].get("base"), "state_hash": row.get("state_hash"),
                           "run_id": head["run_id"], "run_no": ("number", head["run_no"]), "created_at": event["recorded_at"],
                           "actor": event["actor"], "status": named["claim.decided"].get(row.get("claim_id"), {}).get("status", "open")}
-                shown = {c: json_value(row[c]) if c in ("metadata", "pointers", "content") and row[c] else row[c] for c in columns.split()}
-                need(f"row of {kind}", shown, {c: wanted.get(c) for c in shown} if event["body"] is not None else shown)
+                shown = {c: decimal_value(row[c]) if c in ("metadata", "pointers", "content") and row[c] else row.get(c) if c in columns.split()[9:] else row[c] for c in columns.split()}
+                if event["body"] is None:
+                    shown, own = {**shown, **{c: row[c] for c in ("salt", "manifest") if check == "manifest"}}, ["run_id", "created_at", "actor"]
+                    wanted = {**shown, **{c: wanted[c] for c in own + ["step_id"] * (check == "claim")}, "status": wanted["status"], **ERASED[kind]}
+                need(f"row of {kind}", shown, {c: wanted.get(c) for c in shown})
+                need("evidence_id", row.get("evidence_id"), evidence_id(shown) if shown.get("chunk_id") else row.get("evidence_id"))
                 data = row[text] if text and check != "evidence" else shown[text]["text"] if text and shown[text] else None
                 data = files.get(f"artifacts/{row.get('artifact_id')}") if data is None else data.encode()
                 if data is None and text in ("manifest", "state"):
@@ -269,7 +345,6 @@ class Verifier:
         self.checking("artifact_file", None, head["run_id"])
         stored = [event["value"]["artifact_id"] for event in events if event["type"] == "artifact.stored" and event["body"] is not None]
         need("files", names, [f"artifacts/{name}" for name in stored if name not in named["artifact.redacted"]])
-
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, usage=argparse.SUPPRESS)
@@ -284,16 +359,15 @@ def main(arguments=None):
         verifier.checking("key")
         verifier.keys.update(trusted_keys(given.key))
         getattr(verifier, mode)(getattr(given, mode), given.receipt or given.checkpoint)
-        verifier.report["verdict"] = "verified" if verifier.report["signed_by"] else "unsigned"
+        verifier.report["verdict"] = "wrong_key" if "wrong_key" in verifier.report else "verified" if verifier.report["signed_by"] else "unsigned"
     except (OSError, tarfile.TarError, subprocess.CalledProcessError) as error:
         verifier.report.update(verdict="unreadable", problem=str(error))
     except MALFORMED as error:
         expected, actual = error.args if isinstance(error, Tampered) else ("what docs/format.md says", repr(error))
-        verdict = {"key": "usage", "proof": "unreadable", "checkpoint": "unreadable"}.get(verifier.at["check"], "tampered")
+        verdict = "unreadable" if verifier.at["check"] in ("key", "proof", "checkpoint", "archive") else "tampered"
         verifier.report.update(verdict=verdict, first_bad={**verifier.at, "expected": expected, "actual": actual})
     print(json.dumps(verifier.report) if given.json else "\n".join(f"{name}: {value}" for name, value in verifier.report.items() if value))
     return EXIT[verifier.report["verdict"]]
-
 
 if __name__ == "__main__":
     raise SystemExit(main())

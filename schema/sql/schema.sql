@@ -51,6 +51,17 @@ BEGIN
   RETURN held;
 END $$;
 COMMENT ON FUNCTION public.archive_event_partition(wanted_log smallint, number bigint, wait interval) IS 'Takes the bodies of a sealed partition out of the database, once they are in the archive''s files';
+CREATE FUNCTION public.decide_claim() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'public', 'pg_temp'
+    AS $$
+BEGIN
+  UPDATE claim SET status = new.status WHERE log_no = new.log_no AND claim_id = new.claim_id;
+  IF NOT FOUND THEN
+    RAISE EXCEPTION 'no claim %', new.claim_id USING ERRCODE = 'foreign_key_violation';
+  END IF;
+  RETURN new;
+END $$;
 CREATE FUNCTION public.erase_copies(wanted_log smallint, wanted_run bigint, seqs bigint[], artifact_ids uuid[], run_row jsonb) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'public', 'pg_temp'
@@ -77,8 +88,16 @@ BEGIN
   PERFORM set_config('muniment.erasing', 'on', true);
   UPDATE manifest SET salt = NULL, manifest = NULL WHERE log_no = wanted_log AND seq = ANY (seqs) AND salt IS NOT NULL;
   UPDATE claim SET text = '', pointers = '[]' WHERE log_no = wanted_log AND seq = ANY (seqs);
-  UPDATE evidence SET type = '', content = '{}', pointer = NULL, hash = repeat('0', 64), validator_id = NULL
+  UPDATE evidence SET type = '', content = '{}', pointer = NULL, hash = repeat('0', 64), validator_id = NULL, corpus_id = NULL,
+                      index_id = NULL, chunk_id = NULL, span = NULL
     WHERE log_no = wanted_log AND seq = ANY (seqs);
+  -- A decision that is committed meanwhile holds its claim: it is waited for, and then seen.
+  PERFORM FROM claim c WHERE c.log_no = wanted_log AND c.claim_id IN (SELECT (e.body ->> 'claim_id')::uuid FROM event e
+      WHERE e.log_no = wanted_log AND e.seq = ANY (seqs) AND e.type = 'claim.decided') FOR UPDATE;
+  UPDATE claim c SET status = coalesce((SELECT d.body ->> 'status' FROM event d WHERE d.log_no = wanted_log AND d.run_no = wanted_run
+      AND d.type = 'claim.decided' AND d.body ->> 'claim_id' = c.claim_id::text AND d.seq <> ALL (seqs) ORDER BY d.seq DESC LIMIT 1), 'open')
+    WHERE c.log_no = wanted_log AND c.claim_id IN (SELECT (e.body ->> 'claim_id')::uuid FROM event e
+      WHERE e.log_no = wanted_log AND e.seq = ANY (seqs) AND e.type = 'claim.decided');
   DELETE FROM pointer WHERE log_no = wanted_log AND seq = ANY (seqs);
   -- An artifact's hash has no salt, and so would let short bytes be guessed.
   UPDATE artifact SET metadata = '{}', hash = repeat('0', 64) WHERE log_no = wanted_log AND artifact_id = ANY (artifact_ids);
@@ -280,21 +299,30 @@ BEGIN
   RAISE EXCEPTION '% is append-only: % refused', TG_TABLE_NAME, TG_OP
     USING ERRCODE = 'insufficient_privilege', HINT = 'Erase with: muniment audit redact';
 END $$;
+CREATE FUNCTION public.report_failed(status text) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+  SELECT status NOT IN ('ok', 'unknown')
+$$;
 CREATE FUNCTION public.report_micros(began timestamp with time zone, ended timestamp with time zone) RETURNS bigint
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS $$
   SELECT CASE WHEN ended >= began THEN (extract(epoch FROM ended - began) * 1000000)::bigint END
 $$;
+CREATE FUNCTION public.report_number(said text) RETURNS numeric
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $_$
+  SELECT CASE WHEN said ~ '^[0-9]{1,40}(\.[0-9]{1,60})?([eE][-+]?[0-9]{1,3})?$' THEN said::numeric END
+$_$;
 CREATE FUNCTION public.report_sums(wanted_log smallint, wanted_run bigint, OUT model_calls bigint, OUT model_errors bigint, OUT tool_calls bigint, OUT tool_errors bigint, OUT steps bigint, OUT commands bigint, OUT command_errors bigint, OUT input_tokens numeric, OUT output_tokens numeric, OUT cached_input_tokens numeric, OUT reasoning_tokens numeric, OUT cost numeric, OUT currency text) RETURNS record
     LANGUAGE plpgsql STABLE
     AS $$
 BEGIN
-  SELECT count(*) FILTER (WHERE s.kind = 'model'), count(*) FILTER (WHERE s.kind = 'model' AND s.status <> 'ok'),
-         count(*) FILTER (WHERE s.kind = 'tool'), count(*) FILTER (WHERE s.kind = 'tool' AND s.status <> 'ok'),
+  SELECT count(*) FILTER (WHERE s.kind = 'model'), count(*) FILTER (WHERE s.kind = 'model' AND report_failed(s.status)),
+         count(*) FILTER (WHERE s.kind = 'tool'), count(*) FILTER (WHERE s.kind = 'tool' AND report_failed(s.status)),
          count(*) FILTER (WHERE s.kind = 'step'),
-         count(*) FILTER (WHERE s.kind = 'command'), count(*) FILTER (WHERE s.kind = 'command' AND s.status <> 'ok'),
-         coalesce(sum(s.input_tokens), 0), coalesce(sum(s.output_tokens), 0), coalesce(sum(s.cached_input_tokens), 0),
-         coalesce(sum(s.reasoning_tokens), 0), coalesce(sum(s.cost), 0),
+         count(*) FILTER (WHERE s.kind = 'command'), count(*) FILTER (WHERE s.kind = 'command' AND report_failed(s.status)),
+         sum(s.input_tokens), sum(s.output_tokens), sum(s.cached_input_tokens), sum(s.reasoning_tokens), sum(s.cost),
          CASE count(DISTINCT s.currency) WHEN 0 THEN NULL WHEN 1 THEN min(s.currency) ELSE 'mixed' END
     INTO model_calls, model_errors, tool_calls, tool_errors, steps, commands, command_errors, input_tokens, output_tokens,
          cached_input_tokens, reasoning_tokens, cost, currency
@@ -307,6 +335,30 @@ CREATE FUNCTION report.sees(run_id text) RETURNS boolean
          ELSE run_id = ANY (string_to_array(current_setting('muniment.runs', true), ',')) END
 $$;
 COMMENT ON FUNCTION report.sees(run_id text) IS 'Whether the run is among those that muniment.runs names (comma separated; empty: all). What concerns the whole log (_log) never is';
+CREATE FUNCTION report.wait(at_most interval DEFAULT '00:00:02'::interval) RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$
+DECLARE
+  until  constant timestamptz := clock_timestamp() + at_most;
+  heads  jsonb;
+  behind bigint;
+BEGIN
+  IF current_setting('transaction_isolation') NOT IN ('read committed', 'read uncommitted') THEN
+    RAISE EXCEPTION 'report.wait() would see nothing new: this transaction keeps the state that it began with'
+      USING ERRCODE = 'invalid_transaction_state', HINT = 'Call it before BEGIN.';
+  END IF;
+  SELECT jsonb_object_agg(log_no, log_next_seq) INTO heads FROM report.lag;
+  LOOP
+    SELECT coalesce(sum(missing), 0) INTO behind FROM (
+      SELECT max(greatest((heads ->> log_no::text)::bigint - follower_next_seq, 0)) AS missing FROM report.lag
+      WHERE heads ? log_no::text GROUP BY log_no) logs;
+    EXIT WHEN behind = 0 OR until IS NULL OR clock_timestamp() >= until;
+    PERFORM pg_sleep(0.005);
+  END LOOP;
+  RETURN behind;
+END $$;
+COMMENT ON FUNCTION report.wait(at_most interval) IS 'Waits, at most so long, until the views show all that the log holds now; answers how many events they are still behind';
 CREATE TABLE public.archived_partition (
     log_no smallint NOT NULL,
     number bigint NOT NULL,
@@ -337,6 +389,27 @@ CREATE TABLE public.artifact (
     CONSTRAINT artifact_step_id_check CHECK ((octet_length(step_id) <= 200))
 );
 COMMENT ON TABLE public.artifact IS 'Raw bytes on disk: path is relative to the artifact root, hash is their SHA-256, seq the artifact.stored event.';
+CREATE VIEW public.artifacts WITH (security_invoker='true') AS
+ SELECT artifact.artifact_id,
+    artifact.run_id,
+    artifact.step_id,
+    artifact.path,
+    artifact.hash,
+    artifact.mime_type,
+    artifact.size_bytes,
+    artifact.created_at,
+    artifact.metadata
+   FROM public.artifact;
+COMMENT ON VIEW public.artifacts IS 'The files of runs: a row each, without what the log adds (artifact has it)';
+COMMENT ON COLUMN public.artifacts.artifact_id IS 'Its id';
+COMMENT ON COLUMN public.artifacts.run_id IS 'The run that stored it';
+COMMENT ON COLUMN public.artifacts.step_id IS 'The step within the run; main where none was named';
+COMMENT ON COLUMN public.artifacts.path IS 'Its file, below the folder artifacts';
+COMMENT ON COLUMN public.artifacts.hash IS 'SHA-256 of its bytes; zeros once they were erased';
+COMMENT ON COLUMN public.artifacts.mime_type IS 'What the bytes are, as whoever stored them said';
+COMMENT ON COLUMN public.artifacts.size_bytes IS 'How many bytes';
+COMMENT ON COLUMN public.artifacts.created_at IS 'When it was stored';
+COMMENT ON COLUMN public.artifacts.metadata IS 'What was said of it';
 CREATE TABLE public.checkpoint (
     log_no smallint NOT NULL,
     size bigint NOT NULL,
@@ -393,6 +466,13 @@ CREATE TABLE public.claim (
     CONSTRAINT claim_step_id_check CHECK ((octet_length(step_id) <= 200)),
     CONSTRAINT claim_text_check CHECK ((octet_length(text) <= 61440))
 );
+CREATE VIEW public.claim_decision AS
+ SELECT claim.log_no,
+    claim.seq,
+    claim.claim_id,
+    claim.status
+   FROM public.claim;
+COMMENT ON VIEW public.claim_decision IS 'Takes what claim.decided says; the claim''s row has it';
 CREATE TABLE public.corpus (
     log_no smallint NOT NULL,
     corpus text NOT NULL,
@@ -522,24 +602,40 @@ CREATE TABLE public.evidence (
     validator_id text,
     actor text NOT NULL,
     created_at timestamp with time zone NOT NULL,
+    corpus_id text,
+    index_id text,
+    chunk_id text,
+    span text,
     CONSTRAINT evidence_actor_check CHECK ((octet_length(actor) <= 128)),
     CONSTRAINT evidence_check CHECK ((num_nonnulls(content, pointer) = 1)),
+    CONSTRAINT evidence_chunk_id_check CHECK ((octet_length(chunk_id) <= 4096)),
     CONSTRAINT evidence_content_check CHECK ((octet_length((content)::text) <= 61440)),
+    CONSTRAINT evidence_corpus_id_check CHECK ((octet_length(corpus_id) <= 128)),
     CONSTRAINT evidence_hash_check CHECK ((hash ~ '^[0-9a-f]{64}$'::text)),
+    CONSTRAINT evidence_index_id_check CHECK ((octet_length(index_id) <= 128)),
     CONSTRAINT evidence_pointer_check CHECK ((octet_length(pointer) <= 2048)),
     CONSTRAINT evidence_run_id_check CHECK ((octet_length(run_id) <= 128)),
+    CONSTRAINT evidence_span_check CHECK ((span ~ '^b[0-9]+-[0-9]+$'::text)),
     CONSTRAINT evidence_type_check CHECK ((octet_length(type) <= 100)),
     CONSTRAINT evidence_validator_id_check CHECK ((octet_length(validator_id) <= 256))
 );
+COMMENT ON COLUMN public.evidence.evidence_id IS 'Of a pointer: made of corpus_id, index_id, chunk_id and span, the same in all runs; otherwise its own';
 COMMENT ON COLUMN public.evidence.hash IS 'SHA-256 of the content''s text, or of what the pointer named when it was recorded: reuse shows';
+COMMENT ON COLUMN public.evidence.corpus_id IS 'Of a pointer: the corpus, or artifact, manifest or snapshot';
+COMMENT ON COLUMN public.evidence.index_id IS 'How the corpus was cut: the chunker''s identity';
+COMMENT ON COLUMN public.evidence.chunk_id IS 'What of the corpus, with its revision';
+COMMENT ON COLUMN public.evidence.span IS 'The bytes of its text, b<start>-<end>; NULL for an event as a whole';
 CREATE TABLE public.evidence_link (
     claim_id uuid NOT NULL,
     evidence_id uuid NOT NULL,
     relation text NOT NULL,
     log_no smallint NOT NULL,
     seq bigint NOT NULL,
-    CONSTRAINT evidence_link_relation_check CHECK ((relation = ANY (ARRAY['supports'::text, 'refutes'::text])))
+    run_id text NOT NULL,
+    CONSTRAINT evidence_link_relation_check CHECK ((relation = ANY (ARRAY['supports'::text, 'refutes'::text]))),
+    CONSTRAINT evidence_link_run_id_check CHECK ((octet_length(run_id) <= 128))
 );
+COMMENT ON COLUMN public.evidence_link.run_id IS 'The run of the claim, and of the use of the evidence';
 CREATE TABLE public.feedback (
     log_no smallint NOT NULL,
     seq bigint NOT NULL,
@@ -628,11 +724,11 @@ CREATE TABLE public.report_run (
     steps bigint NOT NULL,
     commands bigint NOT NULL,
     command_errors bigint NOT NULL,
-    input_tokens numeric NOT NULL,
-    output_tokens numeric NOT NULL,
-    cached_input_tokens numeric NOT NULL,
-    reasoning_tokens numeric NOT NULL,
-    cost numeric NOT NULL,
+    input_tokens numeric,
+    output_tokens numeric,
+    cached_input_tokens numeric,
+    reasoning_tokens numeric,
+    cost numeric,
     currency text,
     CONSTRAINT report_run_currency_check CHECK ((octet_length(currency) <= 64)),
     CONSTRAINT report_run_run_no_check CHECK ((run_no > 0))
@@ -1059,11 +1155,42 @@ CREATE VIEW report.audit_report WITH (security_barrier='true') AS
     e.recorded_at,
     p.type,
     e.actor,
-    COALESCE((e.body ->> 'pointer'::text), (e.body ->> 'artifact_id'::text), (e.body ->> 'seq'::text), (e.body ->> 'budget'::text), (e.body ->> 'partition'::text), (e.body ->> 'new_key'::text)) AS about,
+    COALESCE((e.body ->> 'pointer'::text), (e.body ->> 'artifact_id'::text), (e.body ->> 'seq'::text), (e.body ->> 'budget'::text), (e.body ->> 'partition'::text), (e.body ->> 'new_key'::text),
+        CASE p.type
+            WHEN 'run.interrupted'::text THEN (e.body ->> 'log_seq'::text)
+            WHEN 'log.restored'::text THEN (e.body ->> 'log_id'::text)
+            ELSE NULL::text
+        END) AS about,
     COALESCE((e.body ->> 'reason'::text), (e.body ->> 'why'::text), (e.body ->> 'detail'::text)) AS reason,
-    COALESCE((e.body ->> 'verdict'::text), (e.body ->> 'code'::text), (e.body ->> 'kind'::text)) AS verdict,
+        CASE
+            WHEN (p.type <> 'log.started'::text) THEN COALESCE((e.body ->> 'verdict'::text), (e.body ->> 'code'::text), (e.body ->> 'kind'::text))
+            WHEN ((e.body -> 'adopted'::text) IS NOT NULL) THEN 'adopted'::text
+            WHEN ((e.body ->> 'clean'::text) = 'false'::text) THEN 'unclean'::text
+            ELSE NULL::text
+        END AS verdict,
     (e.body ->> 'legal_basis'::text) AS legal_basis,
-    ((e.body ->> 'upto'::text))::bigint AS upto
+    ((e.body ->> 'upto'::text))::bigint AS upto,
+    ((e.body #>> '{adopted,from_seq}'::text[]))::bigint AS from_seq,
+    ((e.body #>> '{adopted,to_seq}'::text[]))::bigint AS to_seq,
+    (e.body #>> '{adopted,known_by}'::text[]) AS known_by,
+        CASE p.type
+            WHEN 'log.resumed'::text THEN ((e.body ->> 'since'::text))::timestamp with time zone
+            WHEN 'clock.stepped'::text THEN ((e.body ->> 'before'::text))::timestamp with time zone
+            ELSE NULL::timestamp with time zone
+        END AS since,
+        CASE p.type
+            WHEN 'log.resumed'::text THEN ((e.body ->> 'until'::text))::timestamp with time zone
+            WHEN 'clock.stepped'::text THEN ((e.body ->> 'after'::text))::timestamp with time zone
+            ELSE NULL::timestamp with time zone
+        END AS until,
+        CASE p.type
+            WHEN 'log.resumed'::text THEN ((e.body ->> 'requests_refused'::text))::bigint
+            ELSE NULL::bigint
+        END AS requests_refused,
+        CASE p.type
+            WHEN 'log.resumed'::text THEN ((e.body ->> 'events_refused'::text))::bigint
+            ELSE NULL::bigint
+        END AS events_refused
    FROM ((public.report_place p
      LEFT JOIN public.run r USING (log_no, run_no))
      JOIN public.event e USING (log_no, seq))
@@ -1071,19 +1198,26 @@ CREATE VIEW report.audit_report WITH (security_barrier='true') AS
         CASE p.run_no
             WHEN 0 THEN ((split_part(p.type, '.'::text, 1) = ANY (ARRAY['log'::text, 'key'::text, 'clock'::text])) AND (COALESCE(current_setting('muniment.runs'::text, true), ''::text) = ''::text))
             ELSE report.sees(r.run_id)
-        END AND (p.type = ANY (ARRAY['event.redacted'::text, 'artifact.redacted'::text, 'run.halted'::text, 'run.resumed'::text, 'pointer.unresolved'::text, 'violation.detected'::text, 'budget.exceeded'::text, 'log.started'::text, 'log.stopped'::text, 'log.verified'::text, 'log.exported'::text, 'log.restored'::text, 'log.archived'::text, 'key.rotated'::text, 'clock.stepped'::text])));
-COMMENT ON VIEW report.audit_report IS 'What an auditor asks about: erasures, halts and what came after, pointers that did not resolve, violations, verifications, keys, starts and stops. What concerns the whole log is shown to those who see all runs';
+        END AND (p.type = ANY (ARRAY['event.redacted'::text, 'artifact.redacted'::text, 'run.halted'::text, 'run.resumed'::text, 'run.interrupted'::text, 'pointer.unresolved'::text, 'violation.detected'::text, 'budget.exceeded'::text, 'log.started'::text, 'log.stopped'::text, 'log.resumed'::text, 'log.verified'::text, 'log.exported'::text, 'log.restored'::text, 'log.archived'::text, 'key.rotated'::text, 'clock.stepped'::text])));
+COMMENT ON VIEW report.audit_report IS 'What an auditor asks about: erasures, halts, interruptions and what came after, pointers that did not resolve, violations, verifications, keys, starts, stops, what a start adopted, times in which nothing could be appended, steps of the clock. What concerns the whole log is shown to those who see all runs';
 COMMENT ON COLUMN report.audit_report.log_no IS 'The log''s number within this database';
 COMMENT ON COLUMN report.audit_report.run_id IS 'The run; NULL where it concerns the whole log';
 COMMENT ON COLUMN report.audit_report.seq IS 'Position of its event in the log';
 COMMENT ON COLUMN report.audit_report.recorded_at IS 'The daemon''s clock when it was appended';
 COMMENT ON COLUMN report.audit_report.type IS 'What happened';
 COMMENT ON COLUMN report.audit_report.actor IS 'The authenticated identity that appended it';
-COMMENT ON COLUMN report.audit_report.about IS 'What it is about: a pointer, an artifact, an event, a budget, a partition, a key';
+COMMENT ON COLUMN report.audit_report.about IS 'What it is about: a pointer, an artifact, an event, a budget, a partition, a key, a log; of an interruption: the log.started that says so';
 COMMENT ON COLUMN report.audit_report.reason IS 'Why, in words';
-COMMENT ON COLUMN report.audit_report.verdict IS 'The verdict of a verification, the code of a halt, the kind of a violation';
+COMMENT ON COLUMN report.audit_report.verdict IS 'The verdict of a verification, the code of a halt, the kind of a violation; of a start: adopted, where it took in events that nothing outside the database shows to be the daemon''s own, unclean, where the daemon before it did not stop in order, otherwise NULL';
 COMMENT ON COLUMN report.audit_report.legal_basis IS 'Of an erasure: what requires it';
 COMMENT ON COLUMN report.audit_report.upto IS 'Of a verification: the last event that it saw';
+COMMENT ON COLUMN report.audit_report.from_seq IS 'Of a start that adopted events: the first of them';
+COMMENT ON COLUMN report.audit_report.to_seq IS 'Of a start that adopted events: the last of them';
+COMMENT ON COLUMN report.audit_report.known_by IS 'Of a start that adopted events: what vouches for the events before them: record, signature or nothing';
+COMMENT ON COLUMN report.audit_report.since IS 'Of a time in which nothing could be appended: its beginning; of a step of the clock: the time before it';
+COMMENT ON COLUMN report.audit_report.until IS 'Of a time in which nothing could be appended: its end; of a step of the clock: the time after it';
+COMMENT ON COLUMN report.audit_report.requests_refused IS 'Of a time in which nothing could be appended: requests that were refused; clients may have sent them again';
+COMMENT ON COLUMN report.audit_report.events_refused IS 'Of a time in which nothing could be appended: events in those requests';
 CREATE VIEW report.claim_report WITH (security_barrier='true') AS
  SELECT c.log_no,
     c.run_id,
@@ -1226,7 +1360,7 @@ CREATE VIEW report.error_report WITH (security_barrier='true') AS
            FROM ((public.report_span s
              JOIN public.run r USING (log_no, run_no))
              JOIN public.event e ON (((e.log_no = s.log_no) AND (e.seq = s.ended_seq))))
-          WHERE (report.sees(r.run_id) AND (s.status <> 'ok'::text))) x;
+          WHERE (report.sees(r.run_id) AND public.report_failed(s.status))) x;
 COMMENT ON VIEW report.error_report IS 'Everything that went wrong in runs: errors that were raised, calls, steps and commands that failed, and halts';
 COMMENT ON COLUMN report.error_report.log_no IS 'The log''s number within this database';
 COMMENT ON COLUMN report.error_report.run_id IS 'The run';
@@ -1351,6 +1485,30 @@ COMMENT ON COLUMN report.file_report.from_path IS 'Where a renamed file was befo
 COMMENT ON COLUMN report.file_report.before_hash IS 'SHA-256 of its bytes before, or as they were read';
 COMMENT ON COLUMN report.file_report.after_hash IS 'SHA-256 of its bytes after';
 COMMENT ON COLUMN report.file_report.call_id IS 'The call that did it';
+CREATE VIEW report.lag WITH (security_barrier='true') AS
+ SELECT h.log_no,
+    n.name AS follower,
+    e.next_seq AS log_next_seq,
+    COALESCE(f.next_seq, (0)::bigint) AS follower_next_seq,
+    GREATEST((e.next_seq - COALESCE(f.next_seq, (0)::bigint)), (0)::bigint) AS events_behind,
+    ( SELECT u.recorded_at
+           FROM public.event u
+          WHERE ((u.log_no = h.log_no) AND (u.seq = COALESCE(f.next_seq, (0)::bigint)))) AS oldest_unseen_at
+   FROM (((public.log_head h
+     CROSS JOIN ( VALUES ('run'::text), ('report'::text)) n(name))
+     CROSS JOIN LATERAL ( SELECT COALESCE(( SELECT (event.seq + 1)
+                   FROM public.event
+                  WHERE (event.log_no = h.log_no)
+                  ORDER BY event.seq DESC
+                 LIMIT 1), (0)::bigint) AS next_seq) e)
+     LEFT JOIN public.follower f ON (((f.log_no = h.log_no) AND (f.name = n.name))));
+COMMENT ON VIEW report.lag IS 'How many events the views are behind each log: one row for each follower that they depend on';
+COMMENT ON COLUMN report.lag.log_no IS 'The log''s number within this database';
+COMMENT ON COLUMN report.lag.follower IS 'run: which runs there are and how they stand; report: everything else';
+COMMENT ON COLUMN report.lag.log_next_seq IS 'The seq that the log''s next event gets';
+COMMENT ON COLUMN report.lag.follower_next_seq IS 'The first seq that the follower has not seen';
+COMMENT ON COLUMN report.lag.events_behind IS 'How many events it has not seen';
+COMMENT ON COLUMN report.lag.oldest_unseen_at IS 'When the oldest of them was recorded; NULL where it has seen all';
 CREATE VIEW report.model_call WITH (security_barrier='true') AS
  SELECT s.log_no,
     r.run_id,
@@ -1398,7 +1556,7 @@ COMMENT ON COLUMN report.model_call.provider IS 'Whose model it is';
 COMMENT ON COLUMN report.model_call.operation IS 'chat, embeddings, …';
 COMMENT ON COLUMN report.model_call.origin IS 'Who vouches for it: observed, reported or imported';
 COMMENT ON COLUMN report.model_call.attempt IS 'Which try of the call it is, from 1';
-COMMENT ON COLUMN report.model_call.status IS 'ok, error, denied, timeout, cancelled, interrupted; pending: it has no end yet';
+COMMENT ON COLUMN report.model_call.status IS 'ok, error, denied, timeout, cancelled, interrupted; unknown: nothing says how it ended; pending: it has no end yet';
 COMMENT ON COLUMN report.model_call.finish_reason IS 'Why it stopped writing; the first, where there are several';
 COMMENT ON COLUMN report.model_call.error_type IS 'The type of the error, where it failed';
 COMMENT ON COLUMN report.model_call.called_at IS 'When it was called; NULL where an imported event does not say';
@@ -1416,7 +1574,7 @@ COMMENT ON COLUMN report.model_call.called_seq IS 'Its model.called';
 COMMENT ON COLUMN report.model_call.answered_seq IS 'Its model.answered';
 CREATE VIEW report.retrieval_report WITH (security_barrier='true') AS
  SELECT p.log_no,
-    r.run_id,
+    COALESCE(r.run_id, (e.body ->> 'run_id'::text)) AS run_id,
     e.step_id,
     p.seq,
     e.recorded_at,
@@ -1430,7 +1588,12 @@ CREATE VIEW report.retrieval_report WITH (security_barrier='true') AS
     ((e.body -> 'degraded'::text))::jsonb AS degraded,
     (e.body ->> 'cache'::text) AS cache,
     ((e.body ->> 'watermark'::text))::bigint AS watermark,
-    ((e.body ->> 'duration_us'::text))::bigint AS duration_us
+    ((e.body ->> 'duration_us'::text))::bigint AS duration_us,
+    p.type,
+    (e.body ->> 'branch'::text) AS branch,
+    ((e.body ->> 'count'::text))::integer AS pointers,
+    ((e.body -> 'bad'::text))::jsonb AS bad,
+    (e.body ->> 'pointer'::text) AS artifact
    FROM ((public.report_place p
      LEFT JOIN public.run r USING (log_no, run_no))
      JOIN public.event e USING (log_no, seq))
@@ -1438,10 +1601,10 @@ CREATE VIEW report.retrieval_report WITH (security_barrier='true') AS
         CASE p.run_no
             WHEN 0 THEN (COALESCE(current_setting('muniment.runs'::text, true), ''::text) = ''::text)
             ELSE report.sees(r.run_id)
-        END AND (p.type = 'retrieval.answered'::text));
-COMMENT ON VIEW report.retrieval_report IS 'What was asked of corpora, and what was shown';
+        END AND (p.type = ANY (ARRAY['artifact.read'::text, 'pointer.rendered'::text, 'pointer.resolved'::text, 'pointer.validated'::text, 'retrieval.answered'::text])));
+COMMENT ON VIEW report.retrieval_report IS 'What was asked of corpora, which pointers were looked at and which artifacts read, by whom and for which run';
 COMMENT ON COLUMN report.retrieval_report.log_no IS 'The log''s number within this database';
-COMMENT ON COLUMN report.retrieval_report.run_id IS 'The run; NULL for a query that was asked outside of one';
+COMMENT ON COLUMN report.retrieval_report.run_id IS 'The run that it was for, also where it takes no more; NULL for what was used outside of one';
 COMMENT ON COLUMN report.retrieval_report.step_id IS 'The step within the run';
 COMMENT ON COLUMN report.retrieval_report.seq IS 'Position of its event in the log';
 COMMENT ON COLUMN report.retrieval_report.recorded_at IS 'The daemon''s clock when it was appended';
@@ -1456,6 +1619,11 @@ COMMENT ON COLUMN report.retrieval_report.degraded IS 'What could not be used';
 COMMENT ON COLUMN report.retrieval_report.cache IS 'Whether the answer was kept from before';
 COMMENT ON COLUMN report.retrieval_report.watermark IS 'The event up to which documents were known';
 COMMENT ON COLUMN report.retrieval_report.duration_us IS 'How long it took, in microseconds';
+COMMENT ON COLUMN report.retrieval_report.type IS 'The type of its event: retrieval.answered, pointer.validated, pointer.rendered, pointer.resolved or artifact.read';
+COMMENT ON COLUMN report.retrieval_report.branch IS 'Which of the run''s parallel branches it was for';
+COMMENT ON COLUMN report.retrieval_report.pointers IS 'How many pointers were looked at; NULL for a query and for an artifact';
+COMMENT ON COLUMN report.retrieval_report.bad IS 'Those of them that did not stand, by reason';
+COMMENT ON COLUMN report.retrieval_report.artifact IS 'The artifact that was read, as a pointer';
 CREATE VIEW report.run_report WITH (security_barrier='true') AS
  SELECT r.log_no,
     r.run_id,
@@ -1475,7 +1643,7 @@ CREATE VIEW report.run_report WITH (security_barrier='true') AS
     c.first_occurred_at,
     c.last_occurred_at,
         CASE
-            WHEN (r.origin = 3) THEN (c.last_occurred_at - c.first_occurred_at)
+            WHEN (r.origin = 3) THEN NULLIF((c.last_occurred_at - c.first_occurred_at), '00:00:00'::interval)
             ELSE (COALESCE(r.ended_at, c.last_event_at) - r.started_at)
         END AS duration,
     COALESCE(c.events, (0)::bigint) AS events,
@@ -1490,21 +1658,22 @@ CREATE VIEW report.run_report WITH (security_barrier='true') AS
     COALESCE(c.commands, (0)::bigint) AS commands,
     COALESCE(c.command_errors, (0)::bigint) AS command_errors,
     COALESCE(c.errors, (0)::bigint) AS errors,
-    COALESCE(c.input_tokens, (0)::numeric) AS input_tokens,
-    COALESCE(c.output_tokens, (0)::numeric) AS output_tokens,
-    COALESCE(c.cached_input_tokens, (0)::numeric) AS cached_input_tokens,
-    COALESCE(c.reasoning_tokens, (0)::numeric) AS reasoning_tokens,
+    COALESCE(c.input_tokens, public.report_number((t.usage ->> 'input_tokens'::text))) AS input_tokens,
+    COALESCE(c.output_tokens, public.report_number((t.usage ->> 'output_tokens'::text))) AS output_tokens,
+    COALESCE(c.cached_input_tokens, public.report_number((t.usage ->> 'cached_input_tokens'::text))) AS cached_input_tokens,
+    COALESCE(c.reasoning_tokens, public.report_number((t.usage ->> 'reasoning_tokens'::text))) AS reasoning_tokens,
         CASE
+            WHEN (c.currency IS NULL) THEN public.report_number((t.usage #>> '{cost,amount}'::text[]))
             WHEN (c.currency <> 'mixed'::text) THEN c.cost
             ELSE NULL::numeric
         END AS cost,
-    c.currency,
+    COALESCE(c.currency, (t.usage #>> '{cost,currency}'::text[])) AS currency,
     COALESCE(a.artifacts, (0)::bigint) AS artifacts,
     COALESCE(a.artifact_bytes, (0)::bigint) AS artifact_bytes,
     (r.halt ->> 'code'::text) AS halt_code,
     (r.halt ->> 'reason'::text) AS halt_reason,
     (r.halt ->> 'pointer'::text) AS halt_pointer
-   FROM ((public.run r
+   FROM (((public.run r
      LEFT JOIN public.report_run c USING (log_no, run_no))
      LEFT JOIN ( SELECT artifact.log_no,
             artifact.run_id,
@@ -1512,13 +1681,20 @@ CREATE VIEW report.run_report WITH (security_barrier='true') AS
             (sum(artifact.size_bytes))::bigint AS artifact_bytes
            FROM public.artifact
           GROUP BY artifact.log_no, artifact.run_id) a USING (log_no, run_id))
+     LEFT JOIN LATERAL ( SELECT ( SELECT (e.body -> 'usage'::text)
+                   FROM public.event e
+                  WHERE ((e.log_no = p.log_no) AND (e.seq = p.seq))) AS usage
+           FROM public.report_place p
+          WHERE ((p.log_no = r.log_no) AND (p.run_no = r.run_no) AND (p.type = 'run.ended'::text))
+          ORDER BY p.seq DESC
+         LIMIT 1) t ON (true))
   WHERE report.sees(r.run_id);
 COMMENT ON VIEW report.run_report IS 'One row a run: how it stands and what it came to';
 COMMENT ON COLUMN report.run_report.log_no IS 'The log''s number within this database';
 COMMENT ON COLUMN report.run_report.run_id IS 'The run';
 COMMENT ON COLUMN report.run_report.run_no IS 'Its number in the log: @17 is 17';
 COMMENT ON COLUMN report.run_report.status IS 'open, ended or halted';
-COMMENT ON COLUMN report.run_report.outcome IS 'Of an ended run: success, failure, cancelled or abandoned';
+COMMENT ON COLUMN report.run_report.outcome IS 'Of an ended run: success, failure, cancelled, abandoned; unknown: nobody says';
 COMMENT ON COLUMN report.run_report.origin IS 'Who vouches for it: observed, reported or imported';
 COMMENT ON COLUMN report.run_report.agent IS 'The name of the agent';
 COMMENT ON COLUMN report.run_report.owner IS 'The identity that started it';
@@ -1538,16 +1714,16 @@ COMMENT ON COLUMN report.run_report.last_seq IS 'Its last event in the log';
 COMMENT ON COLUMN report.run_report.steps IS 'How many steps';
 COMMENT ON COLUMN report.run_report.messages IS 'How many messages';
 COMMENT ON COLUMN report.run_report.model_calls IS 'How many calls of models';
-COMMENT ON COLUMN report.run_report.model_errors IS 'Of these, those that did not end with ok';
+COMMENT ON COLUMN report.run_report.model_errors IS 'Of these, those that failed; an end that is unknown is none';
 COMMENT ON COLUMN report.run_report.tool_calls IS 'How many calls of tools';
-COMMENT ON COLUMN report.run_report.tool_errors IS 'Of these, those that did not end with ok';
+COMMENT ON COLUMN report.run_report.tool_errors IS 'Of these, those that failed; an end that is unknown is none';
 COMMENT ON COLUMN report.run_report.commands IS 'How many commands that muniment exec ran';
 COMMENT ON COLUMN report.run_report.command_errors IS 'Of these, those that did not exit with 0';
 COMMENT ON COLUMN report.run_report.errors IS 'How many errors were raised (error.raised)';
-COMMENT ON COLUMN report.run_report.input_tokens IS 'Tokens read by models';
-COMMENT ON COLUMN report.run_report.output_tokens IS 'Tokens written by models';
-COMMENT ON COLUMN report.run_report.cached_input_tokens IS 'Of the tokens read, those from the provider''s cache';
-COMMENT ON COLUMN report.run_report.reasoning_tokens IS 'Of the tokens written, those spent on reasoning';
+COMMENT ON COLUMN report.run_report.input_tokens IS 'Tokens read by models: the sum of the calls that say it, or the run''s own total where none does; NULL where nothing says it';
+COMMENT ON COLUMN report.run_report.output_tokens IS 'Tokens written by models; NULL where nothing says it';
+COMMENT ON COLUMN report.run_report.cached_input_tokens IS 'Of the tokens read, those from the provider''s cache; NULL where nothing says it';
+COMMENT ON COLUMN report.run_report.reasoning_tokens IS 'Of the tokens written, those spent on reasoning; NULL where nothing says it';
 COMMENT ON COLUMN report.run_report.cost IS 'What the models cost; NULL where nothing says it, and where it is in several currencies';
 COMMENT ON COLUMN report.run_report.currency IS 'Of cost; mixed: of several';
 COMMENT ON COLUMN report.run_report.artifacts IS 'How many artifacts';
@@ -1607,7 +1783,7 @@ COMMENT ON COLUMN report.run_tree.parent_run_id IS 'The run that started it; NUL
 COMMENT ON COLUMN report.run_tree.depth IS '0 at the top';
 COMMENT ON COLUMN report.run_tree.path IS 'The runs from the top down to it';
 COMMENT ON COLUMN report.run_tree.status IS 'open, ended or halted';
-COMMENT ON COLUMN report.run_tree.outcome IS 'Of an ended run: success, failure, cancelled or abandoned';
+COMMENT ON COLUMN report.run_tree.outcome IS 'Of an ended run: success, failure, cancelled, abandoned; unknown: nobody says';
 COMMENT ON COLUMN report.run_tree.agent IS 'The name of the agent';
 COMMENT ON COLUMN report.run_tree.started_at IS 'When it was started, by the daemon''s clock';
 COMMENT ON COLUMN report.run_tree.ended_at IS 'When it ended or halted';
@@ -1637,7 +1813,7 @@ COMMENT ON COLUMN report.step_report.name IS 'What it is called';
 COMMENT ON COLUMN report.step_report.kind IS 'turn, node, task or command';
 COMMENT ON COLUMN report.step_report.parent_step_id IS 'The step around it';
 COMMENT ON COLUMN report.step_report.origin IS 'Who vouches for it: observed, reported or imported';
-COMMENT ON COLUMN report.step_report.status IS 'ok, error, denied, timeout, cancelled, interrupted; pending: it has no end yet';
+COMMENT ON COLUMN report.step_report.status IS 'ok, error, denied, timeout, cancelled, interrupted; unknown: nothing says how it ended; pending: it has no end yet';
 COMMENT ON COLUMN report.step_report.error_type IS 'The type of the error, where it failed';
 COMMENT ON COLUMN report.step_report.started_at IS 'When it began; NULL where an imported event does not say';
 COMMENT ON COLUMN report.step_report.ended_at IS 'When it ended';
@@ -1729,7 +1905,7 @@ COMMENT ON COLUMN report.tool_call.kind IS 'function, mcp, extension, datastore 
 COMMENT ON COLUMN report.tool_call.server IS 'The MCP server that has it';
 COMMENT ON COLUMN report.tool_call.origin IS 'Who vouches for it: observed, reported or imported';
 COMMENT ON COLUMN report.tool_call.attempt IS 'Which try of the call it is, from 1';
-COMMENT ON COLUMN report.tool_call.status IS 'ok, error, denied, timeout, cancelled, interrupted; pending: it has no end yet';
+COMMENT ON COLUMN report.tool_call.status IS 'ok, error, denied, timeout, cancelled, interrupted; unknown: nothing says how it ended; pending: it has no end yet';
 COMMENT ON COLUMN report.tool_call.error_type IS 'The type of the error, where it failed';
 COMMENT ON COLUMN report.tool_call.exit_code IS 'Of a tool that is a command';
 COMMENT ON COLUMN report.tool_call.called_at IS 'When it was called; NULL where an imported event does not say';
@@ -1767,7 +1943,7 @@ ALTER TABLE ONLY public.event
 ALTER TABLE ONLY public.evidence_link
     ADD CONSTRAINT evidence_link_pkey PRIMARY KEY (claim_id, evidence_id, seq);
 ALTER TABLE ONLY public.evidence
-    ADD CONSTRAINT evidence_pkey PRIMARY KEY (evidence_id);
+    ADD CONSTRAINT evidence_pkey PRIMARY KEY (log_no, seq);
 ALTER TABLE ONLY public.feedback
     ADD CONSTRAINT feedback_pkey PRIMARY KEY (log_no, seq);
 ALTER TABLE ONLY public.follower
@@ -1779,7 +1955,7 @@ ALTER TABLE ONLY public.log_head
 ALTER TABLE ONLY public.manifest
     ADD CONSTRAINT manifest_pkey PRIMARY KEY (manifest_id);
 ALTER TABLE ONLY public.pointer
-    ADD CONSTRAINT pointer_pkey PRIMARY KEY (log_no, pointer, needed_by, needed_id);
+    ADD CONSTRAINT pointer_pkey PRIMARY KEY (log_no, pointer, needed_by, needed_id, run_id);
 ALTER TABLE ONLY public.report_place
     ADD CONSTRAINT report_place_pkey PRIMARY KEY (log_no, type, seq);
 ALTER TABLE ONLY public.report_run
@@ -1819,10 +1995,16 @@ CREATE INDEX document_sources ON public.document USING gin (sources);
 CREATE INDEX document_text_artifact ON public.document USING btree (text_artifact_id) WHERE (text_artifact_id IS NOT NULL);
 CREATE INDEX evidence_hash ON public.evidence USING btree (hash);
 CREATE INDEX evidence_link_evidence ON public.evidence_link USING btree (evidence_id);
+CREATE UNIQUE INDEX evidence_link_once ON public.evidence_link USING btree (log_no, claim_id, evidence_id, relation);
 CREATE INDEX evidence_run ON public.evidence USING btree (run_id, seq);
-CREATE INDEX evidence_seq ON public.evidence USING btree (log_no, seq);
+CREATE UNIQUE INDEX evidence_use ON public.evidence USING btree (log_no, evidence_id, run_id, (
+CASE run_id
+    WHEN '_log'::text THEN actor
+    ELSE ''::text
+END));
 CREATE INDEX feedback_chunk ON public.feedback USING btree (log_no, chunk_id, seq) WHERE (chunk_id IS NOT NULL);
 CREATE INDEX manifest_run ON public.manifest USING btree (run_id, seq);
+CREATE INDEX pointer_run ON public.pointer USING btree (log_no, run_id, pointer);
 CREATE INDEX report_place_run ON public.report_place USING btree (log_no, run_no, type, seq);
 CREATE INDEX report_span_time ON ONLY public.report_span USING brin (began_at) WITH (pages_per_range='32');
 CREATE INDEX report_span_approval_began_at_idx ON public.report_span_approval USING brin (began_at) WITH (pages_per_range='32');
@@ -1830,24 +2012,24 @@ CREATE INDEX report_span_open ON ONLY public.report_span USING btree (log_no, ru
 CREATE INDEX report_span_approval_log_no_run_no_key_seq_idx ON public.report_span_approval USING btree (log_no, run_no, key, seq) WHERE (ended_seq IS NULL);
 CREATE INDEX report_span_run ON ONLY public.report_span USING btree (log_no, run_no, seq);
 CREATE INDEX report_span_approval_log_no_run_no_seq_idx ON public.report_span_approval USING btree (log_no, run_no, seq);
-CREATE INDEX report_span_failed ON ONLY public.report_span USING btree (log_no, seq) WHERE (status <> 'ok'::text);
-CREATE INDEX report_span_approval_log_no_seq_idx ON public.report_span_approval USING btree (log_no, seq) WHERE (status <> 'ok'::text);
+CREATE INDEX report_span_failed ON ONLY public.report_span USING btree (log_no, seq) WHERE public.report_failed(status);
+CREATE INDEX report_span_approval_log_no_seq_idx ON public.report_span_approval USING btree (log_no, seq) WHERE public.report_failed(status);
 CREATE INDEX report_span_command_began_at_idx ON public.report_span_command USING brin (began_at) WITH (pages_per_range='32');
 CREATE INDEX report_span_command_log_no_run_no_key_seq_idx ON public.report_span_command USING btree (log_no, run_no, key, seq) WHERE (ended_seq IS NULL);
 CREATE INDEX report_span_command_log_no_run_no_seq_idx ON public.report_span_command USING btree (log_no, run_no, seq);
-CREATE INDEX report_span_command_log_no_seq_idx ON public.report_span_command USING btree (log_no, seq) WHERE (status <> 'ok'::text);
+CREATE INDEX report_span_command_log_no_seq_idx ON public.report_span_command USING btree (log_no, seq) WHERE public.report_failed(status);
 CREATE INDEX report_span_model_began_at_idx ON public.report_span_model USING brin (began_at) WITH (pages_per_range='32');
 CREATE INDEX report_span_model_log_no_run_no_key_seq_idx ON public.report_span_model USING btree (log_no, run_no, key, seq) WHERE (ended_seq IS NULL);
 CREATE INDEX report_span_model_log_no_run_no_seq_idx ON public.report_span_model USING btree (log_no, run_no, seq);
-CREATE INDEX report_span_model_log_no_seq_idx ON public.report_span_model USING btree (log_no, seq) WHERE (status <> 'ok'::text);
+CREATE INDEX report_span_model_log_no_seq_idx ON public.report_span_model USING btree (log_no, seq) WHERE public.report_failed(status);
 CREATE INDEX report_span_step_began_at_idx ON public.report_span_step USING brin (began_at) WITH (pages_per_range='32');
 CREATE INDEX report_span_step_log_no_run_no_key_seq_idx ON public.report_span_step USING btree (log_no, run_no, key, seq) WHERE (ended_seq IS NULL);
 CREATE INDEX report_span_step_log_no_run_no_seq_idx ON public.report_span_step USING btree (log_no, run_no, seq);
-CREATE INDEX report_span_step_log_no_seq_idx ON public.report_span_step USING btree (log_no, seq) WHERE (status <> 'ok'::text);
+CREATE INDEX report_span_step_log_no_seq_idx ON public.report_span_step USING btree (log_no, seq) WHERE public.report_failed(status);
 CREATE INDEX report_span_tool_began_at_idx ON public.report_span_tool USING brin (began_at) WITH (pages_per_range='32');
 CREATE INDEX report_span_tool_log_no_run_no_key_seq_idx ON public.report_span_tool USING btree (log_no, run_no, key, seq) WHERE (ended_seq IS NULL);
 CREATE INDEX report_span_tool_log_no_run_no_seq_idx ON public.report_span_tool USING btree (log_no, run_no, seq);
-CREATE INDEX report_span_tool_log_no_seq_idx ON public.report_span_tool USING btree (log_no, seq) WHERE (status <> 'ok'::text);
+CREATE INDEX report_span_tool_log_no_seq_idx ON public.report_span_tool USING btree (log_no, seq) WHERE public.report_failed(status);
 CREATE INDEX run_external ON public.run USING btree (external_id) WHERE (external_id IS NOT NULL);
 CREATE INDEX run_parent ON public.run USING btree (parent) WHERE (parent IS NOT NULL);
 CREATE INDEX run_started ON public.run USING btree (log_no, started_at);
@@ -1884,6 +2066,7 @@ CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.event FOR EACH ROW 
 CREATE TRIGGER append_only BEFORE DELETE ON public.log_head FOR EACH ROW EXECUTE FUNCTION public.refuse_change();
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.manifest FOR EACH ROW EXECUTE FUNCTION public.refuse_but_erasure();
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.snapshot FOR EACH ROW EXECUTE FUNCTION public.refuse_but_erasure();
+CREATE TRIGGER decide INSTEAD OF INSERT ON public.claim_decision FOR EACH ROW EXECUTE FUNCTION public.decide_claim();
 CREATE TRIGGER keeps_identity BEFORE UPDATE ON public.log_head FOR EACH ROW WHEN ((((((old.log_no IS DISTINCT FROM new.log_no) OR (old.log_id IS DISTINCT FROM new.log_id)) OR (old.created_at IS DISTINCT FROM new.created_at)) OR (old.partition_bits IS DISTINCT FROM new.partition_bits)) OR (new.epoch < old.epoch))) EXECUTE FUNCTION public.refuse_change();
 CREATE TRIGGER no_truncate BEFORE TRUNCATE ON public.archived_partition FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change();
 CREATE TRIGGER no_truncate BEFORE TRUNCATE ON public.artifact FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change();
@@ -1902,8 +2085,6 @@ ALTER TABLE ONLY public.document
     ADD CONSTRAINT document_log_no_fkey FOREIGN KEY (log_no) REFERENCES public.log_head(log_no);
 ALTER TABLE ONLY public.evidence_link
     ADD CONSTRAINT evidence_link_claim_id_fkey FOREIGN KEY (claim_id) REFERENCES public.claim(claim_id);
-ALTER TABLE ONLY public.evidence_link
-    ADD CONSTRAINT evidence_link_evidence_id_fkey FOREIGN KEY (evidence_id) REFERENCES public.evidence(evidence_id);
 ALTER TABLE ONLY public.report_run
     ADD CONSTRAINT report_run_log_no_fkey FOREIGN KEY (log_no) REFERENCES public.log_head(log_no);
 ALTER TABLE ONLY public.run

@@ -47,7 +47,7 @@ bool over(Deadline until) { return std::chrono::steady_clock::now() >= until; }
 Archiver::Archiver(store::LogPlace place, Clock& clock, store::Appender& appender, store::RunDirectory& runs, Publisher& publisher,
                    store::BodyArchive& archive)
     : place_(std::move(place)), clock_(clock), appender_(appender), runs_(runs), publisher_(publisher), archive_(archive),
-      redactor_(place_.uri, store::DatabaseRole::redactor) {}
+      redactor_(place_.uri, store::DatabaseRole::redactor, place_.connections) {}
 
 Result<ArchiveProgress> Archiver::advance(store::Reader& reader, std::optional<std::int64_t> number, const std::string& by,
                                           Deadline until) {

@@ -143,6 +143,10 @@ void append_bundle_line(std::string& out, std::int16_t log_no, const store::Evid
       .text("validator_id", row.validator_id)
       .text("actor", std::string_view(row.actor))
       .time("created_at", row.created_at)
+      .text("corpus_id", row.corpus_id)
+      .text("index_id", row.index_id)
+      .text("chunk_id", row.chunk_id)
+      .text("span", row.span)
       .append_to(out);
 }
 

@@ -76,6 +76,16 @@ Status Keyring::read() {
   return success();
 }
 
+bool Keyring::signed_last() const {
+  const auto note = last_signed_ ? Note::parse(last_signed_->note) : Result<Note>(Error(Errc::not_found, "nothing was signed"));
+  if (!note) return false;
+  std::vector<VerifierKey> own;
+  if (current_) own.push_back(current_->verifier());
+  if (old_) own.push_back(old_->verifier());
+  const auto signers = signers_of(*note, own.empty() ? verifiers_ : own);
+  return signers && !signers->empty();
+}
+
 Note Keyring::sign(const Checkpoint& checkpoint) const {
   Note note;
   note.text = checkpoint.text();

@@ -29,6 +29,8 @@ class Keyring {
   bool can_sign() const { return current_.has_value(); }
   const std::vector<VerifierKey>& verifiers() const { return verifiers_; }  // the oldest first
   const std::optional<LastSigned>& last_signed() const { return last_signed_; }
+  // Whether a key of ours made it: a private one that is here, or, where there is none, one that was published.
+  bool signed_last() const;
   // A key was made and maybe announced: only the log knows whether it is ours.
   const std::optional<NoteSigner>& next() const { return next_; }
 

@@ -15,13 +15,18 @@ std::string proof_file(std::string_view entry, std::int64_t seq, const std::vect
 }
 
 Result<InclusionProof> prove_inclusion(const Publisher& publisher, store::Reader& reader, const events::Event& event, Deadline deadline) {
-  ASSIGN_OR_RETURN(const Hash previous, reader.previous_run_hash(event));
   ASSIGN_OR_RETURN(const Published published, publisher.covering(event.seq, deadline));
+  return prove_inclusion(TreeToProve{publisher.log_id(), publisher.tiles(), published}, reader, event);
+}
+
+Result<InclusionProof> prove_inclusion(const TreeToProve& of, store::Reader& reader, const events::Event& event) {
+  ASSIGN_OR_RETURN(const Hash previous, reader.previous_run_hash(event));
+  const Published& published = of.published;
   InclusionProof proof{event.seq, published.checkpoint, {}, {}, {}};
   std::string entry;
-  events::encode_entry(publisher.log_id(), event, previous, entry);
+  events::encode_entry(of.log_id, event, previous, entry);
   proof.leaf = sha256({std::string_view("\0", 1), entry});
-  TreeReader tree(publisher.tiles(), published.checkpoint.size);
+  TreeReader tree(of.tiles, published.checkpoint.size);
   ASSIGN_OR_RETURN(proof.hashes, events::inclusion_proof(event.seq, published.checkpoint.size, tree.reader()));
   // Held against the root before it leaves: a proof that fails elsewhere would look like an attack.
   if (!events::proves_inclusion(proof.leaf, event.seq, published.checkpoint.size, published.checkpoint.root, proof.hashes)) {
@@ -31,12 +36,12 @@ Result<InclusionProof> prove_inclusion(const Publisher& publisher, store::Reader
   return proof;
 }
 
-Result<std::vector<Hash>> prove_consistency(const Publisher& publisher, std::int64_t first, std::int64_t second) {
-  const std::int64_t size = publisher.newest().checkpoint.size;
+Result<std::vector<Hash>> prove_consistency(const TreeToProve& of, std::int64_t first, std::int64_t second) {
+  const std::int64_t size = of.published.checkpoint.size;
   if (first > second || second > size) {
     return Error(Errc::invalid_argument, fmt::format("expected first <= second <= {}, the newest checkpoint's size; got {} and {}.", size, first, second));
   }
-  TreeReader tree(publisher.tiles(), size);
+  TreeReader tree(of.tiles, size);
   return events::consistency_proof(first, second, tree.reader());
 }
 

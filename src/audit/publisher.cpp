@@ -22,20 +22,10 @@ constexpr std::size_t events_per_read = 4'096;
 constexpr std::size_t runs_remembered_max = 65'536;
 // How often what was written is made durable, and a note is stored in the database.
 constexpr std::chrono::seconds keep_every{60};
+// A log that rests for so long has its newest note in the database, too: who has only that verifies it to its end.
+constexpr milliseconds note_after{1'000};
 constexpr milliseconds retry_pause{1'000};
 constexpr milliseconds sleep_at_most{10'000};
-
-Error rolled_back(std::int64_t size, const Checkpoint& signed_last) {
-  return {Errc::system_error,
-          fmt::format("log_rolled_back: the log has {} events, {} were signed. Nothing is appended. Run muniment-verify, and see "
-                      "docs/runbook.md#log_rolled_back", size, signed_last.size)};
-}
-
-Error rewritten(const Checkpoint& signed_last) {
-  return {Errc::system_error,
-          fmt::format("log_rolled_back: the first {} events are not those that were signed. Nothing is appended. Run muniment-verify, "
-                      "and see docs/runbook.md#log_rolled_back", signed_last.size)};
-}
 
 }  // namespace
 
@@ -56,15 +46,7 @@ Result<std::unique_ptr<Publisher>> Publisher::open(PublisherOptions options, Clo
   ASSIGN_OR_RETURN(TreeWriter writer, TreeWriter::open(options.data + "/tiles"));
   std::unique_ptr<Publisher> publisher(
       new Publisher(std::move(options), clock, appender, tail, std::move(keys), std::move(writer)));
-  const auto& last = publisher->keys_.last_signed();
-  const std::int64_t size = appender.status().size;
-  const bool was_signed = last.has_value();
-  if (was_signed && last->checkpoint.size > size) appender.refuse(rolled_back(size, last->checkpoint));
   RETURN_IF_ERROR(publisher->settle_next_key());
-  // A log that was signed is held against its signature before anything is appended to it.
-  if (was_signed) {
-    if (Status begun = publisher->begin(); !begun) publisher->set_problem(begun.error());
-  }
   return publisher;
 }
 
@@ -93,6 +75,11 @@ void Publisher::stop() {
   }
   wake();
   if (thread_.joinable()) thread_.join();
+}
+
+void Publisher::wait_begun(milliseconds at_most) const {
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, at_most, [&] { return begun_ || stopping_ || !problem_.empty(); });
 }
 
 void Publisher::wake() {
@@ -189,6 +176,7 @@ void Publisher::follow() {
     const bool keep = keep_is_wanted();
     Status done = begun_ ? publish() : begin();
     if (done && keep) done = keep_progress(true);
+    if (done && rested_) done = keep_note();
     if (!done) set_problem(done.error());
     if (!rest(done.ok())) break;
   }
@@ -210,13 +198,14 @@ bool Publisher::rest(bool well) {
   changed_.wait_for(lock, well ? options_.interval : retry_pause, [&] { return stopping_ || keys_changed_ || keep_wanted_; });
   if (stopping_) return false;
   if (!well || keys_changed_ || keep_wanted_) return true;
+  const bool noted = newest_.note.empty() || noted_size_ == newest_.checkpoint.size;
   lock.unlock();
-  tail_.wait(writer_.size(), sleep_at_most, woken_);
+  rested_ = !tail_.wait(writer_.size(), noted ? sleep_at_most : note_after, woken_) && !noted;
   lock.lock();
   return !stopping_;
 }
 
-// From the tiles that are known to be durable; from the first event when they are not what they should be.
+// From the tiles that are known to be durable and whole; from the first event when they are not what they should be.
 Status Publisher::begin() {
   if (!appender_.status().refused.empty()) return Error(Errc::system_error, appender_.status().refused);
   ASSIGN_OR_RETURN(const auto positions, reader_.follower_positions());
@@ -224,41 +213,39 @@ Status Publisher::begin() {
   for (const auto& [name, position] : positions) {
     if (name == follower_name) from = position;
   }
-  Status done = catch_up_from(from);
-  if (!done && done.error().code == Errc::corrupt && from > 0) {
+  const CutTiles cut = cut_tiles(options_.data + "/tiles");
+  if (cut.from >= 0) from = std::min(from, cut.from);
+  Status done = catch_up_from(from, Tiles::that_fit);
+  if (!done && done.error().code == Errc::corrupt) {
     log_warning("the tiles are made anew", {{"error", done.error().message}});
-    done = catch_up_from(0);
+    done = catch_up_from(0, Tiles::none);
   }
   RETURN_IF_ERROR(std::move(done));
-  RETURN_IF_ERROR(hold_against_last_signed());
+  ASSIGN_OR_RETURN(const std::int64_t mended, writer_.mend_partial());
+  count_mended(std::max<std::int64_t>(mended, static_cast<std::int64_t>(cut.paths.size())));
   begun_ = true;
-  return publish();
+  Status published = publish();
+  changed_.notify_all();
+  return published;
 }
 
-Status Publisher::catch_up_from(std::int64_t size) {
+Status Publisher::catch_up_from(std::int64_t size, Tiles use) {
   chains_.clear();
   RETURN_IF_ERROR(writer_.start_at(size));
   set_kept_size(writer_.size());
   const store::LogStatus log = appender_.status();
+  // What lies there was written by the process before, and need not be read from the database once more.
+  while (use == Tiles::that_fit && writer_.size() + tile_width <= log.size) {
+    ASSIGN_OR_RETURN(const bool taken, writer_.take());
+    if (taken) {
+      chains_.clear();   // it may have held events of these runs
+    } else {
+      RETURN_IF_ERROR(advance(writer_.size() + tile_width));
+    }
+  }
   RETURN_IF_ERROR(advance(log.size));
   if (writer_.root() != log.root) return Error(Errc::corrupt, "the tiles do not give the log's root. Run muniment-verify");
   return success();
-}
-
-Status Publisher::hold_against_last_signed() {
-  std::optional<LastSigned> last;
-  {
-    const std::lock_guard lock(keys_mutex_);
-    last = keys_.last_signed();
-  }
-  if (!last) return success();
-  RETURN_IF_ERROR(writer_.write_partial());
-  TreeReader tree(writer_.folder(), writer_.size());
-  ASSIGN_OR_RETURN(const Hash root, events::root_of(last->checkpoint.size, tree.reader()));
-  if (root == last->checkpoint.root && last->checkpoint.origin == origin_) return success();
-  const Error error = rewritten(last->checkpoint);
-  appender_.refuse(error);
-  return error;
 }
 
 // Takes the committed events up to `size` into the tree.
@@ -337,6 +324,18 @@ Result<std::string> Publisher::sign(const Checkpoint& checkpoint) {
   return note;
 }
 
+void Publisher::count_mended(std::int64_t files) {
+  if (files == 0) return;
+  log_warning("files of the tree were cut, and are made again", {{"files", std::to_string(files)}});
+  const std::lock_guard lock(mutex_);
+  mended_ += files;
+}
+
+std::int64_t Publisher::mended() const {
+  const std::lock_guard lock(mutex_);
+  return mended_;
+}
+
 std::int64_t Publisher::kept_size() const {
   const std::lock_guard lock(mutex_);
   return kept_size_;
@@ -348,13 +347,20 @@ void Publisher::set_kept_size(std::int64_t size) {
   changed_.notify_all();
 }
 
+// The newest note in the database.
+Status Publisher::keep_note() {
+  rested_ = false;
+  const Published newest = this->newest();
+  if (newest.note.empty() || newest.checkpoint.size == noted_size_) return success();
+  RETURN_IF_ERROR(store::store_note(reader_.connection(), options_.place.log_no, newest.checkpoint.size, newest.note, clock_.now()));
+  noted_size_ = newest.checkpoint.size;
+  return success();
+}
+
 // Now and then: the tiles durable, how far they are, and the newest note in the database.
 Status Publisher::keep_progress(bool now) {
   if (!now && clock_.monotonic() < kept_ + keep_every) return success();
-  const Published newest = this->newest();
-  if (!newest.note.empty()) {
-    RETURN_IF_ERROR(store::store_note(reader_.connection(), options_.place.log_no, newest.checkpoint.size, newest.note, clock_.now()));
-  }
+  RETURN_IF_ERROR(keep_note());
   if (writer_.size() != kept_size()) {
     RETURN_IF_ERROR(writer_.sync());
     RETURN_IF_ERROR(store::keep_position(reader_.connection(), options_.place.log_no, follower_name, writer_.size()));

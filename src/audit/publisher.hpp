@@ -1,7 +1,7 @@
 // The publisher follows the log and makes what an auditor needs of it: tiles, entry bundles, and a
 // signed checkpoint at most 250 ms after an event, by time only. It never signs a tree that is
 // smaller than, or other than, what it signed before: the last signed checkpoint is durable before
-// it is published, and at the start the log is held against it.
+// it is published, and at the start the log is held against it before there is a publisher.
 #pragma once
 
 #include <atomic>
@@ -41,11 +41,13 @@ struct Published {
 
 class Publisher {
  public:
-  // Errors: those of the keys and the folders. A log that is not what was signed appends nothing from here on.
+  // The log must have been held against what was signed last (daemon/log_start.hpp). Errors: those of the keys and the folders.
   static Result<std::unique_ptr<Publisher>> open(PublisherOptions options, Clock& clock, store::Appender& appender,
                                                  const store::Tail& tail);
   ~Publisher();
   void start();
+  // Until what lay in the tiles at the start is in the tree, or for so long.
+  void wait_begun(std::chrono::milliseconds at_most) const;
   // Publishes what is committed and ends the thread. The append thread must have ended.
   void stop();
 
@@ -61,6 +63,7 @@ class Publisher {
   std::vector<VerifierKey> keys() const;
   bool can_sign() const;                      // the newest private key is there
   std::string problem() const;                // why nothing is published; empty: it is
+  std::int64_t mended() const;                // files of the tree that were found cut, and made again
 
   // A new key, in two steps around the event that announces it.
   Result<VerifierKey> prepare_key();          // conflict when one is being made
@@ -78,14 +81,16 @@ class Publisher {
   void wake();
   Status settle_next_key();
   Status begin();
-  Status catch_up_from(std::int64_t size);
-  Status hold_against_last_signed();
+  enum class Tiles : std::uint8_t { that_fit, none };  // which of those on the disk are taken as they are
+  Status catch_up_from(std::int64_t size, Tiles use);
+  void count_mended(std::int64_t files);
   Status advance(std::int64_t size);
   Status add(const events::Event& event);
   Status publish();
   Result<std::string> sign(const Checkpoint& checkpoint);
   void show_keys();
   Status keep_progress(bool now);
+  Status keep_note();
   bool keep_is_wanted();
   std::int64_t kept_size() const;
   void set_kept_size(std::int64_t size);
@@ -102,7 +107,9 @@ class Publisher {
   store::Reader reader_;
   TreeWriter writer_;
   std::unordered_map<std::int64_t, Hash> chains_;  // run_no → its last run_hash
-  bool begun_ = false;
+  std::atomic<bool> begun_{false};
+  bool rested_ = false;                       // nothing came for a moment, and the newest note is not in the database
+  std::int64_t noted_size_ = 0;               // of the newest note that is
   Monotonic kept_{};
 
   std::atomic<bool> woken_{false};
@@ -117,6 +124,7 @@ class Publisher {
   bool keys_changed_ = false;
   bool keep_wanted_ = false;                  // somebody waits for what was written to be durable
   std::int64_t kept_size_ = 0;                // tiles that are
+  std::int64_t mended_ = 0;
   Published newest_;
   std::string problem_;
   bool stopping_ = false;

@@ -33,7 +33,7 @@ class Redactor::Impl {
   Impl(RedactionOptions options, Clock& clock, store::Appender& appender, store::RunDirectory& runs, store::Tail& tail,
        store::ArtifactFiles& files, store::BodyArchive& archive, snapshot::Snapshotter& snapshots)
       : options_(std::move(options)), clock_(clock), appender_(appender), runs_(runs), tail_(tail), files_(files),
-        archive_(archive), snapshots_(snapshots), redactor_(options_.place.uri, store::DatabaseRole::redactor) {}
+        archive_(archive), snapshots_(snapshots), redactor_(options_.place.uri, store::DatabaseRole::redactor, options_.place.connections) {}
 
   Status finish_pending(store::Reader& reader) {
     for (;;) {
@@ -63,6 +63,7 @@ class Redactor::Impl {
     ASSIGN_OR_RETURN(done.plan, plan(reader, request.target));  // again: no snapshot can come in between any more
     const RedactionJournal journal = journal_of(done.plan, request);
     FAILPOINT("redact.before_journal");
+    if (request.begin) RETURN_IF_ERROR(request.begin());
     // What corpora made of it first: what is left after a crash in between is the artifact, to be asked for again.
     std::vector<RedactionJournal> elsewhere;
     for (const store::ErasurePlan& plan : done.plan.elsewhere) {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -34,6 +35,7 @@ struct RedactionRequest {
   std::string reason;
   std::string legal_basis;       // empty: none was given
   std::string by;                // the actor who asked
+  std::function<Status()> begin; // asked before anything is written: an error, and nothing is; empty: always
 };
 
 struct Redacted {

@@ -218,7 +218,7 @@ Status Submitter::cosign(Line& line, const Published& published) {
   if (line.keeper.unix_socket) request.unix_socket = line.keeper.where;
   request.content_type = "text/plain; charset=utf-8";
   for (int attempt = 0; attempt < 2; ++attempt) {
-    ASSIGN_OR_RETURN(const auto proof, prove_consistency(publisher_, line.held_size, published.checkpoint.size));
+    ASSIGN_OR_RETURN(const auto proof, prove_consistency(TreeToProve{publisher_.log_id(), publisher_.tiles(), publisher_.newest()}, line.held_size, published.checkpoint.size));
     request.body = add_checkpoint_request(line.held_size, proof, published.note);
     ASSIGN_OR_RETURN(const HttpAnswer answer, http(request));
     if (answer.status == 409) {

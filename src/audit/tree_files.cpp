@@ -9,7 +9,9 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <memory>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -21,6 +23,7 @@ namespace {
 
 constexpr std::size_t hash_bytes = sizeof(Hash);
 constexpr std::string_view temporary = ".new";  // one writer, one name
+constexpr std::size_t tile_path_bytes_max = 24;  // of a number that an int64 holds
 
 Hash hash_at(std::string_view hashes, std::size_t index) {
   Hash hash;
@@ -94,6 +97,72 @@ std::int64_t recorded_size(const std::string& folder) {
   return missing * tile_width + std::min(width, tile_width - 1);
 }
 
+namespace {
+
+struct TileFile {
+  bool entries = false;
+  std::int64_t level = 0;
+  std::int64_t index = 0;
+  std::int64_t width = tile_width;
+};
+
+// Of "0/x001/234.p/17"; nullopt for what is no tile.
+std::optional<TileFile> tile_file(const std::string& path) {
+  TileFile tile;
+  std::string rest = path;
+  if (const std::size_t partial = rest.find(".p/"); partial != std::string::npos) {
+    const auto width = parse_decimal(rest.substr(partial + 3));
+    if (!width || *width < 1 || *width >= tile_width) return std::nullopt;
+    tile.width = *width;
+    rest.resize(partial);
+  }
+  const std::string kind = rest.substr(0, rest.find('/'));
+  tile.entries = kind == "entries";
+  const auto level = tile.entries ? std::optional<std::int64_t>(0) : parse_decimal(kind);
+  if (!level || *level > tile_levels_max || rest.size() > tile_path_bytes_max) return std::nullopt;
+  tile.level = *level;
+  for (const char c : rest.substr(std::min(rest.size(), kind.size() + 1))) {
+    if (c >= '0' && c <= '9') tile.index = tile.index * 10 + (c - '0');
+    else if (c != 'x' && c != '/') return std::nullopt;
+  }
+  return tile;
+}
+
+// The ends of the entries of a bundle, in bytes; fewer than it should have where it was cut.
+std::vector<std::size_t> ends_of(std::string_view bundle) {
+  std::vector<std::size_t> ends;
+  for (std::size_t at = 0; at + 2 <= bundle.size();) {
+    at += 2 + (static_cast<std::size_t>(static_cast<std::uint8_t>(bundle[at])) << 8 | static_cast<std::uint8_t>(bundle[at + 1]));
+    if (at > bundle.size()) break;
+    ends.push_back(at);
+  }
+  return ends;
+}
+
+}  // namespace
+
+CutTiles cut_tiles(const std::string& folder) {
+  namespace fs = std::filesystem;
+  CutTiles cut;
+  const fs::path top = folder + "/tile";
+  std::error_code error;
+  for (fs::recursive_directory_iterator file(top, error), end; !error && file != end; file.increment(error)) {
+    std::error_code gone;  // while this looks: it was a partial tile's
+    if (!file->is_regular_file(gone) || gone) continue;
+    const std::string path = file->path().lexically_relative(top).string();
+    const auto tile = tile_file(path);
+    const auto bytes = static_cast<std::int64_t>(file->file_size(gone));
+    if (!tile || gone) continue;
+    if (tile->entries ? bytes > 0 : bytes == tile->width * static_cast<std::int64_t>(hash_bytes)) continue;
+    cut.paths.push_back("tile/" + path);
+    // Of a name that no tile of this log can have, nonsense; and then above every size.
+    const auto first = static_cast<std::int64_t>((static_cast<std::uint64_t>(tile->index) << (8 * (tile->level + 1))) & INT64_MAX);
+    if (cut.from < 0 || first < cut.from) cut.from = first;
+  }
+  std::sort(cut.paths.begin(), cut.paths.end());
+  return cut;
+}
+
 // ---- writing ------------------------------------------------------------------------------------
 
 Result<TreeWriter> TreeWriter::open(const std::string& folder) {
@@ -118,6 +187,27 @@ Status TreeWriter::start_at(std::int64_t size) {
     levels_.back() = std::move(hashes);
   }
   return success();
+}
+
+Result<bool> TreeWriter::take() {
+  const std::int64_t index = size_ / tile_width;
+  const auto tile = read_tile(folder_, tile_path(0, index), tile_bytes);
+  if (!tile) return false;
+  const auto file = open_regular_beneath(folder_, entries_path(index));
+  if (!file) return false;
+  ASSIGN_OR_RETURN(const std::string bundle, read_at(file->fd, 0, static_cast<std::size_t>(file->size)));
+  const std::vector<std::size_t> ends = ends_of(bundle);
+  if (ends.size() != static_cast<std::size_t>(tile_width) || ends.back() != bundle.size()) return false;
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i < ends.size(); begin = ends[i++]) {
+    const std::string_view entry = std::string_view(bundle).substr(begin + 2, ends[i] - begin - 2);
+    if (sha256({std::string_view("\0", 1), entry}) != hash_at(*tile, i)) return false;
+  }
+  size_ += tile_width;
+  RETURN_IF_ERROR(remove_partial(entries_path(index)));
+  RETURN_IF_ERROR(remove_partial(tile_path(0, index)));
+  RETURN_IF_ERROR(push(1, view(tile_root(*tile))));
+  return true;
 }
 
 Status TreeWriter::add(std::string_view entry, const Hash& leaf) {
@@ -156,6 +246,48 @@ Status TreeWriter::write_partial() {
   }
   if (entries_.empty()) return success();
   return write(entries_path(size_ / tile_width, size_ % tile_width), entries_);
+}
+
+Result<std::int64_t> TreeWriter::mend_partial() {
+  std::int64_t mended = 0;
+  for (std::size_t level = 0; level < levels_.size(); ++level) {
+    std::vector<std::size_t> ends;
+    for (std::size_t end = hash_bytes; end <= levels_[level].size(); end += hash_bytes) ends.push_back(end);
+    const int shown = static_cast<int>(level);
+    ASSIGN_OR_RETURN(const std::int64_t of_level,
+                     mend_partial_of(tile_path(shown, tile_hashes(shown, size_) / tile_width), levels_[level], ends));
+    mended += of_level;
+  }
+  ASSIGN_OR_RETURN(const std::int64_t of_entries, mend_partial_of(entries_path(size_ / tile_width), entries_, ends_of(entries_)));
+  return mended + of_entries;
+}
+
+// `ends`: where in `bytes` the parts of the tile end, of which a partial file has the first ones.
+Result<std::int64_t> TreeWriter::mend_partial_of(const std::string& full_path, std::string_view bytes, const std::vector<std::size_t>& ends) {
+  const std::string partial = full_path + ".p";
+  const int opened = ::openat(folder_.get(), partial.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+  if (opened < 0) return errno == ENOENT ? Result<std::int64_t>(0) : Result<std::int64_t>(file_error("opening", partial, errno));
+  const std::unique_ptr<DIR, int (*)(DIR*)> listing(::fdopendir(opened), ::closedir);
+  if (!listing) {
+    ::close(opened);
+    return file_error("listing", partial, errno);
+  }
+  std::vector<std::size_t> widths;
+  while (const dirent* entry = ::readdir(listing.get())) {
+    const auto width = parse_decimal(entry->d_name);
+    if (width && *width >= 1 && *width <= static_cast<std::int64_t>(ends.size())) widths.push_back(static_cast<std::size_t>(*width));
+  }
+  std::int64_t mended = 0;
+  for (const std::size_t width : widths) {
+    const std::string path = partial + "/" + std::to_string(width);
+    const std::string_view wanted = bytes.substr(0, ends[width - 1]);
+    const auto file = open_regular_beneath(folder_, path);
+    const auto held = file ? read_at(file->fd, 0, wanted.size() + 1) : Result<std::string>(file.error());  // one byte more, to see that it ends
+    if (held && *held == wanted) continue;
+    RETURN_IF_ERROR(write(path, wanted));
+    ++mended;
+  }
+  return mended;
 }
 
 Status TreeWriter::sync() {

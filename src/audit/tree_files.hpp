@@ -48,11 +48,17 @@ class TreeWriter {
   // one is missing: start at 0.
   Status start_at(std::int64_t size);
 
+  // Takes the next 256 leaves, at a size that is a multiple of 256, from the full tile and the bundle that lie there, if
+  // they fit each other. False: they do not, or are missing, and must be added.
+  Result<bool> take();
+
   // `entry`: the hashed entry, at most 65,535 bytes.
   Status add(std::string_view entry, const Hash& leaf);
 
   // The partial tiles and the partial bundle of the present size.
   Status write_partial();
+  // Writes those of smaller sizes again that are not what they should be: a power cut leaves some of them empty. How many.
+  Result<std::int64_t> mend_partial();
   // Everything written so far is on the disk afterwards.
   Status sync();
   // checkpoint, replaced at once.
@@ -68,6 +74,7 @@ class TreeWriter {
   Status write(const std::string& path, std::string_view bytes);
   Status remove_partial(const std::string& full_path);
   Status make_folders(const std::string& path);
+  Result<std::int64_t> mend_partial_of(const std::string& full_path, std::string_view bytes, const std::vector<std::size_t>& ends);
 
   Fd folder_;
   std::int64_t size_ = 0;
@@ -78,6 +85,14 @@ class TreeWriter {
 
 // How many leaves the tree in this folder has, 0 where there is none: tiles are only ever written of what was committed.
 std::int64_t recorded_size(const std::string& folder);
+
+// The files of the tree in this folder that do not have the length which their name says, as a power cut leaves them:
+// where the first leaf of the lowest is, and their paths.
+struct CutTiles {
+  std::int64_t from = -1;                // -1: none is cut
+  std::vector<std::string> paths;
+};
+CutTiles cut_tiles(const std::string& folder);
 
 // The root of a tile's hashes (a power of two of them).
 Hash tile_root(std::string_view hashes);

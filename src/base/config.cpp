@@ -98,6 +98,8 @@ constexpr ConfigKey table[] = {
      "How long an upload that stopped half-way can be resumed."},
     {"commit_deadline_ms", &Config::commit_deadline_ms, "10000", "milliseconds", 100, 600'000,
      "A Postgres that is silent for longer counts as unavailable."},
+    {"required_standbys", &Config::required_standbys, "0", "standbys", 0, 100,
+     "How many synchronous standbys have to confirm what is acknowledged; without them the daemon does not start, and appends nothing."},
     {"log_level", &Config::log_level, "info", "", 0, 0, "error, warn, info or debug."},
     {"log_format", &Config::log_format, "text", "", 0, 0, "text, or json for one object a line."},
     {"allowed_uids", &Config::allowed_uids, "", "", 0, 0xFFFF'FFFE,

@@ -58,6 +58,7 @@ struct Config {
   bool index_runs = false;                 // of runs that do not say it themselves
   std::int64_t upload_seconds = 0;
   std::int64_t commit_deadline_ms = 0;
+  std::int64_t required_standbys = 0;
   std::string log_level;
   std::string log_format;
   std::vector<std::int64_t> allowed_uids;  // beside root and the daemon's own

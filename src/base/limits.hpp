@@ -13,8 +13,13 @@ inline constexpr std::size_t json_depth_max = 64;
 inline constexpr std::size_t number_digits_max = 40;
 inline constexpr int number_exponent_max = 308;
 inline constexpr std::size_t requests_in_flight_per_connection_max = 256;
+inline constexpr std::size_t request_bytes_in_flight_per_connection_max = 8 << 20;  // of lines; then it is read on when some are answered
+inline constexpr std::size_t request_bytes_in_flight_max = std::size_t{512} << 20;  // of all lines, and of up to 4 MiB of the raw bytes behind each
+inline constexpr std::int64_t status_database_ms_max = 1'000;  // then the status is answered without what Postgres knows
 inline constexpr std::size_t output_buffer_bytes_max = 8 << 20;
 inline constexpr std::size_t connections_max = 10'000;
+inline constexpr std::size_t subscriptions_per_connection_max = 64;
+inline constexpr std::size_t subscriptions_max = 4'096;        // each is looked at after every commit
 inline constexpr std::int64_t deadline_ms_default = 30'000;
 inline constexpr std::int64_t deadline_ms_max = 600'000;
 inline constexpr std::size_t refusals_told_apart_max = 1'024;  // by run, between two minutes
@@ -128,6 +133,9 @@ inline constexpr std::size_t summary_bytes_max = 600;
 inline constexpr std::size_t explained_hits_max = 50;        // of each list
 inline constexpr std::size_t logged_query_bytes_max = 1'000;
 inline constexpr std::size_t logged_cards_max = 100;         // of all queries of a request
+inline constexpr std::size_t logged_pointers_bytes_max = 32 * 1024;   // of the pointers of a request, as the log names them
+inline constexpr std::size_t logged_nonsense_bytes_max = 200;         // of a pointer that does not parse
+inline constexpr std::size_t pieces_per_reading_max = 8'192;          // of an artifact; further ones are another reading
 
 // Hooks and rerankers (docs/retrieval.md)
 inline constexpr std::int64_t hook_ms_default = 2'000;

@@ -133,6 +133,7 @@ struct Process {
   Histogram passage_seconds{time_bounds};        // a passage read and held against its hash
   Histogram pointer_seconds{time_bounds};        // the pointers of one request
   Histogram query_seconds{time_bounds};          // one evidence.retrieve
+  Counter uses_unrecorded;                       // answered, and not in the log: nobody waited for it
   Family<Histogram> statements{Bounds(coarse_time_bounds)};
   Family<Gauge> followers;                       // the seq that each reads next
   Gauge connections;

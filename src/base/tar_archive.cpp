@@ -3,6 +3,9 @@
 #include <archive.h>
 #include <archive_entry.h>
 #include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
 
 #include "base/file.hpp"
 
@@ -10,6 +13,8 @@ namespace muniment {
 namespace {
 
 constexpr std::size_t block_bytes = 256 * 1024;
+constexpr std::int64_t end_bytes = 2 * 512;
+constexpr std::int64_t record_bytes = 20 * 512;
 
 }  // namespace
 
@@ -17,9 +22,10 @@ struct TarReader::Impl {
   struct ReadFree {
     void operator()(archive* reader) const { archive_read_free(reader); }
   };
+  using Reader = std::unique_ptr<archive, ReadFree>;
 
   Fd file;
-  std::unique_ptr<archive, ReadFree> reader;
+  Reader reader;
   std::string path;
   std::string block = std::string(block_bytes, '\0');
 
@@ -59,6 +65,32 @@ Result<std::optional<TarEntry>> TarReader::next() {
                      archive_entry_size_is_set(entry) != 0 && archive_entry_size(entry) >= 0;
   if (!plain) return Error(Errc::corrupt, fmt::format("reading {}: it holds something that is not a regular file", impl_->path));
   return std::optional(TarEntry{name, archive_entry_size(entry)});
+}
+
+Status TarReader::check_end() {
+  // libarchive has consumed both blocks of zeros, if they were there.
+  const std::int64_t content = archive_filter_bytes(impl_->reader.get(), 0) - end_bytes;
+  const Impl::Reader whole(archive_read_new());
+  archive_entry* entry = nullptr;
+  if (::lseek(impl_->file.get(), 0, SEEK_SET) != 0 || archive_read_support_filter_zstd(whole.get()) != ARCHIVE_OK ||
+      archive_read_support_format_raw(whole.get()) != ARCHIVE_OK || archive_read_open_fd(whole.get(), impl_->file.get(), block_bytes) != ARCHIVE_OK ||
+      archive_read_next_header(whole.get(), &entry) != ARCHIVE_OK) {
+    return Error(Errc::corrupt, fmt::format("reading {}: its end cannot be read", impl_->path));
+  }
+  std::int64_t at = 0;
+  while (true) {
+    const la_ssize_t got = archive_read_data(whole.get(), impl_->block.data(), impl_->block.size());
+    if (got < 0) return Error(Errc::corrupt, fmt::format("reading {}: its end cannot be read", impl_->path));
+    if (got == 0) break;
+    const auto skipped = static_cast<std::size_t>(std::clamp<std::int64_t>(content - at, 0, got));
+    const std::string_view rest = std::string_view(impl_->block).substr(skipped, static_cast<std::size_t>(got) - skipped);
+    if (rest.find_first_not_of('\0') != std::string_view::npos) return Error(Errc::corrupt, fmt::format("reading {}: bytes stand behind its end", impl_->path));
+    at += got;
+  }
+  const std::int64_t record_end = (content + end_bytes + record_bytes - 1) / record_bytes * record_bytes;
+  if (at < content + end_bytes) return Error(Errc::corrupt, fmt::format("reading {}: it ends early", impl_->path));
+  if (at > record_end) return Error(Errc::corrupt, fmt::format("reading {}: zeros stand behind its end", impl_->path));
+  return success();
 }
 
 Result<std::string_view> TarReader::read() {

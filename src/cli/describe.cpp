@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <initializer_list>
+#include <limits>
 #include <utility>
 
 #include "base/text.hpp"
@@ -96,8 +97,8 @@ Description tool_line(const json::Value& body) {
 Description ended_line(const json::Value& body) {
   const std::string outcome = field(body, "outcome");
   const bool good = outcome == "success";
-  return {"■", good ? Tone::green : Tone::yellow, "run ended: " + outcome,
-          joined({field(body, "summary"), field(body["error"], "message")}), Weight::normal};
+  return {"■", good ? Tone::green : Tone::yellow, outcome == "unknown" ? "run ended" : "run ended: " + outcome,
+          joined({field(body, "summary"), field(body["error"], "message"), usage_text(body["usage"])}), Weight::normal};
 }
 
 Description halt_line(const json::Value& body) {
@@ -110,7 +111,7 @@ Description halt_line(const json::Value& body) {
 Description step_end_line(const json::Value& body) {
   const std::string status = field(body, "status");
   const bool bad = status == "error" || status == "failure" || status == "failed" || body["error"];
-  return {"▴", bad ? Tone::red : Tone::dim, "step " + status, field(body["error"], "message"),
+  return {"▴", bad ? Tone::red : Tone::dim, status == "unknown" ? "step ended" : "step " + status, field(body["error"], "message"),
           bad ? Weight::error : Weight::quiet};
 }
 
@@ -122,6 +123,19 @@ Description claim_line(const json::Value& body) {
   std::string pointers;
   for (const json::Value pointer : body["pointers"]) pointers += " " + pointer.string_or("");
   return {"§", Tone::cyan, "claim: " + field(body, "text"), pointers, Weight::normal};
+}
+
+// What was looked at, as pointer.validated, .rendered and .resolved have it.
+Description looked_line(std::string_view verb, const json::Value& body) {
+  const std::int64_t count = body["count"].as_int().value_or(0);
+  std::string bad;
+  for (const json::Value reason : body["bad"]) bad += fmt::format("{}{} {}", bad.empty() ? "" : ", ", reason.as_int().value_or(0), reason.key());
+  const std::string what = count == 1 && body["pointers"].size() == 1 ? field(*body["pointers"].begin(), "pointer") : fmt::format("{} pointers", count);
+  return {"◇", bad.empty() ? Tone::dim : Tone::yellow, fmt::format("{} {}", verb, what), bad, bad.empty() ? Weight::quiet : Weight::normal};
+}
+
+Description read_line(const json::Value& body) {
+  return {"◇", Tone::dim, "read " + field(body, "pointer"), size_text(body["size_bytes"].as_int().value_or(0)), Weight::quiet};
 }
 
 Description artifact_line(const json::Value& body) {
@@ -163,6 +177,9 @@ constexpr std::pair<std::string_view, Describe> rows[] = {
     {"run.halted", halt_line},
     {"run.resumed", [](const json::Value& b) -> Description {
        return {"●", Tone::green, "run " + field(b, "kind"), field(b, "why"), Weight::normal};
+     }},
+    {"run.interrupted", [](const json::Value& b) -> Description {
+       return {"●", Tone::yellow, "interrupted", fmt::format("the daemon ended without stopping, and started again (log #{})", b["log_seq"].as_int().value_or(0)), Weight::normal};
      }},
     {"step.started", [](const json::Value& b) -> Description {
        return {"▾", Tone::bold, field(b, "name"), "", Weight::normal};
@@ -219,6 +236,10 @@ constexpr std::pair<std::string_view, Describe> rows[] = {
        return {"⑂", Tone::red, joined({"child", field(b, "run_id"), "halted:", field(b, "reason")}), "",
                Weight::error};
      }},
+    {"artifact.read", read_line},
+    {"pointer.validated", [](const json::Value& b) { return looked_line("validated", b); }},
+    {"pointer.rendered", [](const json::Value& b) { return looked_line("cited", b); }},
+    {"pointer.resolved", [](const json::Value& b) { return looked_line("resolved", b); }},
     {"pointer.retried", [](const json::Value& b) -> Description {
        return {"↻", Tone::yellow, "retried " + field(b, "pointer"), "", Weight::normal};
      }},
@@ -259,9 +280,11 @@ Description describe_result(const json::Value& event) {
   const json::Value body = event["body"] ? event["body"] : event;
   if (!body["status"]) return command_result(body);
   const std::string status = field(body, "status");
-  const bool good = status == "ok" || status == "success" || status.empty();
+  const bool is_unknown = status == "unknown";
+  const bool good = status == "ok" || status == "success" || status.empty() || is_unknown;
   const std::string size = size_text(static_cast<std::int64_t>(size_of_content(body["content"])));
-  return {"→", good ? Tone::green : Tone::red, status.empty() ? "ok" : status,
+  // A result of which nobody says how it went is shown by its size alone.
+  return {"→", is_unknown ? Tone::dim : good ? Tone::green : Tone::red, is_unknown ? "" : status.empty() ? "ok" : status,
           joined({size, usage_text(body["usage"]), good ? "" : field(body["error"], "message")}),
           good ? Weight::normal : Weight::error};
 }
@@ -274,6 +297,26 @@ Description describe(const json::Value& event) {
     if (name == type) return function(body);
   }
   return {"·", Tone::dim, type, std::string(body.source()), Weight::quiet};
+}
+
+void InterruptedSteps::follow(const json::Value& event, Description& description) {
+  const std::string type = event["type"].string_or("");
+  const std::string step = event["step_id"].string_or("");
+  if (type == "run.interrupted") {
+    // What was begun by the daemon that found the interruption, before it came to tell this run, was not cut.
+    const std::int64_t restarted = event["body"]["log_seq"].as_int().value_or(std::numeric_limits<std::int64_t>::max());
+    for (const auto& [id, begun] : open_) {
+      if (begun.seq < restarted) cut_.insert(begun.name);
+    }
+  } else if (type == "step.started") {
+    const std::string name = field(event["body"], "name");
+    open_[step] = {name, event["seq"].as_int().value_or(0)};
+    if (cut_.erase(name) == 0) return;
+    description.glyph = "↻";
+    description.tail = "goes on after the interruption";
+  } else if (type == "step.ended") {
+    open_.erase(step);
+  }
 }
 
 std::string summary_of(const json::Value& event) {

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -23,6 +25,22 @@ struct Description {
 };
 
 Description describe(const json::Value& event);
+
+// Steps that were open when the daemon was interrupted: one of that name that is started afterwards is the same work, which
+// goes on, and is not a second one.
+class InterruptedSteps {
+ public:
+  // Takes the events of one run in their order; changes what is said of a step that goes on.
+  void follow(const json::Value& event, Description& description);
+
+ private:
+  struct Step {
+    std::string name;
+    std::int64_t seq = 0;   // of its start
+  };
+  std::map<std::string, Step> open_;         // by step_id
+  std::set<std::string> cut_;                // names
+};
 
 // The text of a content list; a part that is kept as an artifact gives its preview.
 std::string text_of_content(const json::Value& content);

@@ -39,7 +39,7 @@ std::string status_text(const Output& out, const json::Value& run) {
   const std::string outcome = plain(run["outcome"]);
   if (status == "halted") return out.tone(Tone::loud, " HALTED ");
   if (status == "open") return out.tone(Tone::yellow, "open");
-  return out.tone(outcome == "success" ? Tone::green : Tone::yellow, outcome.empty() ? status : outcome);
+  return out.tone(outcome == "success" ? Tone::green : Tone::yellow, outcome.empty() || outcome == "unknown" ? status : outcome);
 }
 
 std::string counts_text(const json::Value& state) {
@@ -63,10 +63,9 @@ std::string tokens_text(const json::Value& usage) {
   const auto out = usage["output_tokens"].as_int().value_or(0);
   const json::Value cost = usage["cost"];
   std::string text;
-  if (in > 0 || out > 0) {
-    text = fmt::format("{} tokens in · {} out", grouped(static_cast<std::uint64_t>(in)),
-                       grouped(static_cast<std::uint64_t>(out)));
-  }
+  // A sum of 0 is one of which nobody said anything.
+  if (in > 0) text = fmt::format("{} tokens in", grouped(static_cast<std::uint64_t>(in)));
+  if (out > 0) text += fmt::format("{}{}", text.empty() ? "" : " · ", grouped(static_cast<std::uint64_t>(out)) + (in > 0 ? " out" : " tokens out"));
   if (const auto amount = cost["amount"].as_double()) {
     text += fmt::format("{}{:.2f} {}", text.empty() ? "" : " · ", *amount, plain(cost["currency"]));
   } else if (cost.is(json::Kind::object)) {
@@ -94,7 +93,8 @@ void print_run_heading(const Output& out, const json::Value& run, const json::Va
   const auto started = time_of(run["started_at"]);
   const auto ended = time_of(run["ended_at"]);
   std::string times = plain(run["started_at"]);
-  if (started && ended) times += ", took " + human_duration(ended->micros - started->micros);
+  // By the daemon's clock, which may have been set back meanwhile.
+  if (started && ended) times += *ended < *started ? ", ended " + plain(run["ended_at"]) + " by a clock that was set back" : ", took " + human_duration(ended->micros - started->micros);
   // A converted run was started when it was imported.
   put(plain(run["origin"]) == "imported" ? "imported" : "started",
       plain(run["origin"]) == "imported" ? plain(run["started_at"]) : times);
@@ -126,6 +126,7 @@ void Timeline::add(const json::Value& event) {
     dated_ = true;
   }
   Description description = describe(event);
+  interrupted_.follow(event, description);
   // What is not shown must not come between a call and its result.
   if (is_result(type) && joins(event)) return;
   const std::size_t depth = depth_of(event, type);
@@ -165,7 +166,7 @@ bool Timeline::joins(const json::Value& event) {
   const Description result = describe_result(event);
   if (held_->awaits_error && result.weight >= Weight::error) held_->awaits_error = false;
   held_->result = out_.tone(result.tone, out_.one_line(result.head)) +
-                  (result.tail.empty() ? "" : " " + out_.tone(Tone::dim, out_.one_line(result.tail)));
+                  (result.tail.empty() ? "" : (result.head.empty() ? "" : " ") + out_.tone(Tone::dim, out_.one_line(result.tail)));
   if (options_.full) held_->body += "\n" + text_of_content(event["body"]["content"]);
   return true;
 }

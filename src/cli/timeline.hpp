@@ -52,6 +52,7 @@ class Timeline {
   std::optional<Time> started_;
   bool imported_ = false;
   bool dated_ = false;               // imported: an event has said when it was
+  InterruptedSteps interrupted_;
   std::unordered_map<std::string, std::size_t> depths_;  // of the open steps
   std::optional<Line> held_;
   std::uint64_t quiet_ = 0;

@@ -87,7 +87,8 @@ std::string verdict_words(const BundleVerdict& verdict) {
   const json::Value report = document->root();
   std::string words = report["verdict"].string_or("refused");
   const json::Value bad = report["first_bad"];
-  if (!bad.is(json::Kind::object)) return words;
+  if (const std::string keys = report["wrong_key"].string_or(""); !keys.empty()) words += ": " + keys;
+  if (!bad.is(json::Kind::object)) return preview(words, 1000);
   words += ":";
   if (bad["seq"]) words += fmt::format(" seq {}", bad["seq"].source());
   words += fmt::format(" ({})", bad["check"].string_or(""));

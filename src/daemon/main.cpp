@@ -22,8 +22,9 @@ int main(int argc, char** argv) {
   flag("--database", "database", "URI of a Postgres that is there; without it a private one is kept in the data folder");
   flag("--socket", "socket", "path of the Unix socket");
   app.add_option("--config", inputs.file, "configuration file (default: <data>/muniment.toml)");
-  bool continue_restored = false;
-  app.add_flag("--continue-restored", continue_restored, "the log was restored, or is shorter than it was: go on in a new one that names it");
+  muniment::daemon::StartChoices choices;
+  app.add_flag("--continue-restored", choices.continue_restored, "the log was restored, or is shorter than it was: go on in a new one that names it");
+  app.add_flag("--adopt-tail", choices.adopt_tail, "events that are refused as log_foreign_tail are taken in, by an event that says so for ever");
   app.set_version_flag("--version", "munimentd " MUNIMENT_VERSION);
   muniment::offer_command_tree(app);
   CLI11_PARSE(app, argc, argv);
@@ -38,7 +39,7 @@ int main(int argc, char** argv) {
   const bool json = config->log_format == "json";
   muniment::set_log_level(config->log_level);
   if (json) muniment::set_log_format(muniment::LogFormat::json);
-  auto daemon = muniment::daemon::Daemon::start(*config, *std::move(manager), continue_restored);
+  auto daemon = muniment::daemon::Daemon::start(*config, *std::move(manager), choices);
   if (!daemon) {
     if (json) {
       muniment::log_error("munimentd does not start", {{"code", name_of(daemon.error().code)}, {"error", daemon.error().message}});

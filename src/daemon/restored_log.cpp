@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 
 #include "audit/tree_files.hpp"
 #include "base/file.hpp"
@@ -11,14 +12,21 @@
 #include "base/limits.hpp"
 #include "base/log.hpp"
 #include "base/signed_note.hpp"
+#include "evidence/pointer_follower.hpp"
+#include "retrieval/document_follower.hpp"
 #include "store/log_place.hpp"
+#include "store/own_event.hpp"
 #include "store/partitions.hpp"
 #include "store/reader.hpp"
+#include "store/report_follower.hpp"
+#include "store/run_follower.hpp"
 
 namespace muniment::daemon {
 namespace {
 
 constexpr std::chrono::seconds announce_at_most{30};
+constexpr std::chrono::minutes follow_at_most{10};
+constexpr std::chrono::seconds problem_at_most{5}, look_every{1};   // one that does not get on is not waited for
 constexpr std::size_t mark_bytes_max = 8'192;
 
 // What is known of a log's length outside its database.
@@ -40,16 +48,45 @@ Result<Recorded> recorded_of(const std::string& folder) {
   return found;
 }
 
+constexpr std::array<std::string_view, 4> names_of_followers = {"run", "report", "pointer", "document"};
+
+bool wait_for_end(store::Follower& follower, std::int64_t size, std::chrono::steady_clock::time_point begun) {
+  while (true) {
+    const auto now = std::chrono::steady_clock::now();
+    if (follower.wait_for(size, now + look_every)) return true;
+    if (now > begun + follow_at_most || (now > begun + problem_at_most && !follower.problem().empty())) return false;
+  }
+}
+
+// Nobody follows the log from here on: its tables are brought to its end, so that nothing of it is missing to whoever reads it.
+void follow_to_end(const store::LogPlace& place, std::int64_t size, store::Tail& tail, store::ArtifactFiles& files) {
+  const store::Follower::Options options{place, std::chrono::milliseconds(1)};
+  store::RunFollower runs(options, tail);
+  store::ReportFollower report(options, tail);
+  evidence::PointerFollower pointers(options, tail);
+  retrieval::DocumentFollower documents(options, tail, files);
+  const std::array<store::Follower*, 4> followers = {&runs, &report, &pointers, &documents};
+  for (store::Follower* const follower : followers) follower->start();
+  const auto begun = std::chrono::steady_clock::now();
+  for (store::Follower* const follower : followers) {
+    if (wait_for_end(*follower, size, begun)) continue;
+    log_warning("a table does not show all of the log that was restored", {{"log_no", place.log_no}, {"error", follower->problem()}});
+  }
+  tail.close();
+  for (store::Follower* const follower : followers) follower->stop();
+}
+
 // Taken over once more: whoever wrote it is fenced, and its end is held against its hashes.
-Result<store::LogStatus> end_of_log(const std::string& uri, std::int16_t log_no) {
+Result<store::LogStatus> end_of_log(const store::LogPlace& place, store::ArtifactFiles& files) {
   Clock clock;
   store::Tail tail;
   store::RunDirectory runs;
   store::AppenderOptions options;
-  options.uri = uri;
-  options.log_no = log_no;
+  options.uri = place.uri;
+  options.log_no = place.log_no;
   ASSIGN_OR_RETURN(const auto appender, store::Appender::open(std::move(options), clock, tail, runs));
   store::LogStatus status = appender->status();
+  follow_to_end(place, status.size, tail, files);
   appender->stop();
   return status;
 }
@@ -69,6 +106,19 @@ std::string announcement(const store::Restored& old) {
 
 }  // namespace
 
+Status follow_closed_log(const store::EarlierLog& log, store::Reader& reader, store::ArtifactFiles& files) {
+  ASSIGN_OR_RETURN(const auto positions, reader.of(log.place).follower_positions());
+  const bool followed = std::ranges::all_of(names_of_followers, [&](std::string_view name) {
+    return std::ranges::any_of(positions, [&](const auto& position) { return position.first == name && position.second >= log.size; });
+  });
+  if (followed) return success();
+  log_warning("the tables of a closed log are brought to its end", {{"log_no", log.place.log_no}, {"size", log.size}});
+  store::Tail tail;
+  tail.start_at(log.size);
+  follow_to_end(log.place, log.size, tail, files);
+  return success();
+}
+
 Status check_restore_ended(const std::string& data) {
   const auto mark = read_file(store::restoring_mark(data), mark_bytes_max);
   if (!mark && mark.error().code == Errc::not_found) return success();
@@ -76,11 +126,11 @@ Status check_restore_ended(const std::string& data) {
                                            "See docs/runbook.md#backup", data));
 }
 
-Result<std::int16_t> begin_new_log(const Config& config, const std::string& uri, std::int16_t log_no) {
+Result<std::int16_t> begin_new_log(const Config& config, const std::string& uri, std::int16_t log_no, store::ArtifactFiles& files) {
   ASSIGN_OR_RETURN(auto restored, store::read_restored(config.data));
   if (restored && restored->log_no != log_no) return log_no;   // it was decided before, and goes on
   ASSIGN_OR_RETURN(const Recorded recorded, recorded_of(store::log_folder(config.data, log_no)));
-  ASSIGN_OR_RETURN(const store::LogStatus old, end_of_log(uri, log_no));
+  ASSIGN_OR_RETURN(const store::LogStatus old, end_of_log({uri, log_no, store::log_folder(config.data, log_no) + "/archive"}, files));
   if (!restored && recorded.size <= old.size) {
     return Error(Errc::conflict, fmt::format("log {} has {} events, and nothing says that it had more: there is nothing to continue. Start "
                                              "without --continue-restored", log_no, old.size));
@@ -125,16 +175,7 @@ Status announce_new_log(const std::string& data, std::int16_t log_no, Clock& clo
   ASSIGN_OR_RETURN(const auto restored, store::read_restored(data));
   if (!restored || restored->log_no == log_no) return success();
   if (appender.status().size == 0) {
-    events::NewEvent event;
-    event.type = "log.restored";
-    event.origin = events::Origin::observed;
-    event.event_id = make_uuid_v7(clock.now());
-    event.event_id_is_ours = true;
-    event.body = announcement(*restored);
-    events::seal(event);
-    store::AppendRequest request;
-    request.actor = events::daemon_actor;
-    request.events.push_back({runs.find(log_run_id), std::move(event), false});
+    store::AppendRequest request = store::own_request(runs, "log.restored", announcement(*restored), clock.now());
     ASSIGN_OR_RETURN(const auto receipts, store::append_and_wait(appender, std::move(request), announce_at_most));
   }
   return store::remove_restored(data);

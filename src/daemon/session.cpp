@@ -7,6 +7,7 @@
 
 #include "base/limits.hpp"
 #include "daemon/subscriptions.hpp"
+#include "gateway/reading.hpp"
 
 namespace muniment::daemon {
 namespace {
@@ -58,6 +59,7 @@ Status Session::start(uv_stream_t* listener, const std::function<Result<gateway:
   const std::uint64_t number = caller_.connection;
   caller_ = *std::move(caller);
   caller_.connection = number;
+  caller_.reading = std::make_shared<gateway::Reading>();
   pause_or_resume();
   return success();
 }
@@ -126,17 +128,18 @@ void Session::serve_line(std::string line) {
   body_left_ = admitted.body_bytes;
   body_of_ = nullptr;
   if (!admitted.exchange) return;
-  if (admitted.subscription) return subscriptions_.serve(*this, admitted.exchange);
-
   const gateway::ExchangePtr exchange = admitted.exchange;
   in_flight_.emplace(exchange.get(), exchange);
+  line_bytes_in_flight_ += exchange->line.size();
   // A weak pointer, or the exchange would own itself.
   exchange->reply = [weak, raw = exchange.get()](std::string bytes) {
     auto session = weak.lock();
     if (!session) return;
     session->send(std::move(bytes));
+    if (session->in_flight_.contains(raw)) session->line_bytes_in_flight_ -= raw->line.size();
     session->in_flight_.erase(raw);
   };
+  if (admitted.subscription) return subscriptions_.serve(*this, exchange);
   dispatcher_.run(exchange);
   if (exchange->body && exchange->body->expected > 0) {
     body_of_ = exchange;
@@ -159,6 +162,7 @@ void Session::take_body(std::string_view& bytes) {
 
 bool Session::may_read() const {
   if (in_flight_.size() >= limits::requests_in_flight_per_connection_max) return false;
+  if (body_left_ == 0 && line_bytes_in_flight_ >= limits::request_bytes_in_flight_per_connection_max) return false;
   if (unsent_ > limits::output_buffer_bytes_max) return false;
   return !body_of_ || body_of_->answered || !gateway::Dispatcher::body_full(*body_of_);
 }

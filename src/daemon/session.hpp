@@ -60,6 +60,7 @@ class Session : public std::enable_shared_from_this<Session> {
   gateway::ExchangePtr body_of_;             // whose raw bytes are arriving; nullptr with body_left_ > 0: drained
   std::int64_t body_left_ = 0;
   std::unordered_map<const gateway::Exchange*, gateway::ExchangePtr> in_flight_;
+  std::size_t line_bytes_in_flight_ = 0;
   std::size_t unsent_ = 0;
   bool reading_ = false;
   bool close_after_output_ = false;

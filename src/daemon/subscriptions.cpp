@@ -7,6 +7,8 @@
 #include "daemon/session.hpp"
 #include "gateway/access.hpp"
 #include "gateway/event_json.hpp"
+#include "gateway/log_pointers.hpp"
+#include "gateway/methods/server_state.hpp"
 
 namespace muniment::daemon {
 namespace {
@@ -30,6 +32,19 @@ std::string notification(std::string_view method, std::uint64_t subscription, st
   return line;
 }
 
+// What is asked for: by a pointer, or by run_id and types. Errors: invalid_argument.
+Result<gateway::LogSource> source_of(const gateway::Caller& caller, const json::Value& params) {
+  if (const auto text = params["pointer"].as_string()) {
+    if (params["run_id"] || params["types"]) return Error(Errc::invalid_argument, "pointer says the run and the types. Leave run_id and types out.");
+    ASSIGN_OR_RETURN(const evidence::Pointer pointer, evidence::parse_pointer(*text));
+    if (pointer.kind == evidence::PointerKind::log) return gateway::log_source(caller, pointer);
+    return Error(Errc::invalid_argument, "pointer: only log:// is followed. Read the others: pointer.resolve");
+  }
+  gateway::LogSource source{.run_id = params["run_id"].string_or("")};
+  for (const json::Value type : params["types"]) source.types.push_back(type.string_or(""));
+  return source;
+}
+
 }  // namespace
 
 struct Subscriptions::Subscription {
@@ -39,6 +54,8 @@ struct Subscriptions::Subscription {
   std::int64_t next_seq = 0;               // the first seq that has not been looked at
   std::optional<std::int64_t> run_no;
   std::vector<std::string> types;
+  std::optional<std::string> actor;        // of log://validation: whose
+  bool metrics = false;                    // no events: what is counted, again and again
   bool reading_table = false;
   bool caught_up = false;
   std::optional<Monotonic> slow_since;     // its client does not read
@@ -50,49 +67,89 @@ Subscriptions::~Subscriptions() = default;
 
 // A run that is not in memory is loaded by a worker first.
 void Subscriptions::serve(Session& session, const gateway::ExchangePtr& exchange) {
-  const std::string run_id = exchange->params["run_id"].string_or("");
+  dispatcher_.watch(exchange);
+  const auto source = source_of(session.caller(), exchange->params);
+  if (!source) return dispatcher_.answer(exchange, source.error());
+  const std::string run_id = source->run_id;
   if (run_id.empty() || services_.runs.find(run_id)) return answer(session, exchange);
   std::weak_ptr<Session> weak = session.weak_from_this();
   Status posted = dispatcher_.workers().post(exchange->deadline, [this, weak, exchange, run_id](store::Reader& reader) {
+    if (exchange->standing.over()) return;
     auto loaded = std::make_shared<Status>(success());
-    if (auto run = services_.runs.find_or_load(run_id, [&] { return reader.load_run(run_id); }); !run) *loaded = std::move(run).error();
+    auto run = services_.runs.find_or_load(run_id, [&] { return reader.load_run(run_id); });
+    if (!run) *loaded = std::move(run).error();
+    if (run && !*run) *loaded = check_not_closed(reader, exchange->caller, run_id);
     dispatcher_.post_to_loop([this, weak, exchange, loaded] {
       const auto alive = weak.lock();
-      if (!alive || alive->closed()) return;
-      if (!*loaded) return exchange->reply(gateway::error_line(exchange->id, loaded->error()));
+      if (!alive || alive->closed() || exchange->answered) return;
+      if (!*loaded) return dispatcher_.answer(exchange, loaded->error());
       answer(*alive, exchange);
     });
   });
-  if (!posted) exchange->reply(gateway::error_line(exchange->id, posted.error()));
+  if (!posted) dispatcher_.answer(exchange, std::move(posted).error());
+}
+
+// Nothing comes any more to a run of a closed log.
+Status Subscriptions::check_not_closed(store::Reader& reader, const gateway::Caller& caller, const std::string& run_id) {
+  for (const auto& log : services_.earlier) {
+    ASSIGN_OR_RETURN(const auto run, store::find_run(*log, reader, run_id));
+    if (run) return gateway::may_see(caller, run->view()) ? Status(store::closed_error(*run)) : success();
+  }
+  return success();
 }
 
 void Subscriptions::answer(Session& session, const gateway::ExchangePtr& exchange) {
   const bool starts = exchange->method->name == "event.subscribe";
   auto result = starts ? subscribe(session, exchange->params) : unsubscribe(session, exchange->params);
-  services_.requests.note(*exchange->method, result ? std::nullopt : std::optional(result.error().code), services_.clock.monotonic() - exchange->began);
-  if (!result) return exchange->reply(gateway::error_line(exchange->id, result.error()));
-  exchange->reply(gateway::result_line(exchange->id, *result));
+  if (!result) return dispatcher_.answer(exchange, std::move(result).error());
+  dispatcher_.answer(exchange, gateway::Reply{*std::move(result), {}});
   // Events only after the reply that names the subscription.
-  if (starts) pump(subscriptions_.at(next_ - 1));
+  if (!starts) return;
+  const auto subscription = subscriptions_.at(next_ - 1);
+  subscription->metrics ? send_metrics(*subscription) : pump(subscription);
+}
+
+// Without what only Postgres knows. A client that does not read gets none meanwhile.
+void Subscriptions::send_metrics(Subscription& subscription) {
+  const auto session = subscription.session.lock();
+  if (!session || session->unsent_bytes() > unsent_bytes_max) return;
+  session->send(notification("metrics", subscription.number, "text", json::quote(gateway::methods::metrics_text(services_, nullptr))));
 }
 
 void Subscriptions::count() const { metrics::process().subscriptions.set(static_cast<std::int64_t>(subscriptions_.size())); }
 
+Status Subscriptions::check_room(const Session& session) const {
+  const auto refused = [](std::size_t limit, std::string_view whose) {
+    Error error(Errc::over_budget, std::to_string(limit) + " subscriptions are open" + std::string(whose) + ", and that is the limit. End one with event.unsubscribe.");
+    error.limit = static_cast<std::int64_t>(limit);
+    return error;
+  };
+  if (subscriptions_.size() >= limits::subscriptions_max) return refused(limits::subscriptions_max, "");
+  const auto own = std::count_if(subscriptions_.begin(), subscriptions_.end(),
+                                 [&](const auto& item) { return item.second->connection == session.number(); });
+  if (static_cast<std::size_t>(own) < limits::subscriptions_per_connection_max) return success();
+  return refused(limits::subscriptions_per_connection_max, " on this connection");
+}
+
 Result<std::string> Subscriptions::subscribe(Session& session, const json::Value& params) {
+  RETURN_IF_ERROR(check_room(session));
   auto subscription = std::make_shared<Subscription>();
   subscription->session = session.weak_from_this();
   subscription->connection = session.number();
-  if (const auto run_id = params["run_id"].as_string()) {
-    const auto run = services_.runs.find(*run_id);
+  ASSIGN_OR_RETURN(const gateway::LogSource source, source_of(session.caller(), params));
+  if (!source.run_id.empty()) {
+    const auto run = services_.runs.find(source.run_id);
     const bool theirs = run && (session.caller().admin || run->view().owner == session.caller().actor);
     if (!theirs || run->view().run_no < 0) {
-      return Error(Errc::not_found, "no run " + *run_id + ". See: muniment run list");
+      return Error(Errc::not_found, "no run " + source.run_id + ". See: muniment run list");
     }
     subscription->run_no = run->view().run_no;
-  } else if (!session.caller().admin) {
+  } else if (!session.caller().admin && !params["pointer"]) {
     return Error(Errc::denied, "only the daemon's own user may follow the whole log: give a run_id.");
   }
-  for (const json::Value type : params["types"]) subscription->types.push_back(type.string_or(""));
+  subscription->types = source.types;
+  subscription->actor = source.actor;
+  subscription->metrics = source.metrics;
   subscription->next_seq = params["from_seq"].as_int().value_or(services_.tail.next_seq());
   subscription->number = next_++;
   subscriptions_.emplace(subscription->number, subscription);
@@ -131,7 +188,7 @@ void Subscriptions::committed() {
 // Goes as far as the tail and the client's buffer allow. Any write may find that the client has left, and close the session.
 void Subscriptions::pump(const std::shared_ptr<Subscription>& subscription) {
   const auto session = subscription->session.lock();
-  if (!session || subscription->reading_table) return;
+  if (!session || subscription->reading_table || subscription->metrics) return;
   while (!session->closed()) {
     if (session->unsent_bytes() > unsent_bytes_max) {
       if (!subscription->slow_since) subscription->slow_since = services_.clock.monotonic();
@@ -152,7 +209,7 @@ void Subscriptions::pump(const std::shared_ptr<Subscription>& subscription) {
 
 void Subscriptions::deliver(Subscription& subscription, const events::Event& event) {
   if (subscription.run_no && event.run_no != *subscription.run_no) return;
-  if (!matches(subscription.types, event.type)) return;
+  if (!matches(subscription.types, event.type) || (subscription.actor && event.actor != *subscription.actor)) return;
   const auto session = subscription.session.lock();
   if (session) session->send(notification("event", subscription.number, "event", gateway::event_json(event)));
 }
@@ -165,6 +222,7 @@ void Subscriptions::read_table(const std::shared_ptr<Subscription>& subscription
   filter.run_no = subscription->run_no;
   filter.from_seq = subscription->next_seq;
   filter.types = subscription->types;
+  filter.actor = subscription->actor;
   const std::int64_t upto = services_.tail.next_seq();
   filter.to_seq = upto - 1;
   const Deadline deadline = services_.clock.monotonic() + std::chrono::milliseconds(limits::deadline_ms_default);
@@ -188,6 +246,10 @@ void Subscriptions::keep_alive() {
   for (const auto& [number, subscription] : subscriptions_) {
     const auto session = subscription->session.lock();
     if (!session) continue;
+    if (subscription->metrics) {
+      send_metrics(*subscription);
+      continue;
+    }
     pump(subscription);
     if (subscription->slow_since && now - *subscription->slow_since > slow_reader_grace) {
       session->send(notification("closed", number, "next_seq", std::to_string(subscription->next_seq)));

@@ -31,9 +31,12 @@ class Subscriptions {
  private:
   struct Subscription;
   void answer(Session& session, const gateway::ExchangePtr& exchange);
+  Status check_room(const Session& session) const;
+  Status check_not_closed(store::Reader& reader, const gateway::Caller& caller, const std::string& run_id);
   Result<std::string> subscribe(Session& session, const json::Value& params);
   Result<std::string> unsubscribe(Session& session, const json::Value& params);
   void count() const;
+  void send_metrics(Subscription& subscription);
   void pump(const std::shared_ptr<Subscription>& subscription);
   void read_table(const std::shared_ptr<Subscription>& subscription);
   void deliver(Subscription& subscription, const events::Event& event);

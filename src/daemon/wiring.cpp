@@ -3,13 +3,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <condition_variable>
+#include <mutex>
 #include <string>
 
 #include <fmt/format.h>
 
 #include "audit/archiver.hpp"
+#include "audit/closed_tree.hpp"
 #include "audit/publisher.hpp"
 #include "audit/redaction.hpp"
 #include "audit/submitter.hpp"
@@ -18,7 +22,10 @@
 #include "base/log.hpp"
 #include "base/reporter_listen.hpp"
 #include "base/schema.hpp"
+#include "base/thread.hpp"
 #include "daemon/data_folder.hpp"
+#include "daemon/document_carrier.hpp"
+#include "daemon/log_start.hpp"
 #include "daemon/restored_log.hpp"
 #include "daemon/server.hpp"
 #include "evidence/halt_journal.hpp"
@@ -40,12 +47,19 @@
 #include "store/report_follower.hpp"
 #include "store/reporter_login.hpp"
 #include "store/run_follower.hpp"
+#include "store/written_end.hpp"
 
 namespace muniment::daemon {
 namespace {
 
 constexpr std::size_t worker_tasks_max = 20'000;
 constexpr std::chrono::seconds flush_at_most{10};
+constexpr std::chrono::seconds partition_retry{1};
+// How long ending waits for Postgres: for the threads that ask it, and for its own end; for that of one that does not answer.
+// With the answers that are waited for before (daemon/server.cpp) and a connection that is being opened it is under a minute.
+constexpr std::chrono::seconds stop_patience{20}, shutdown_patience{20}, silent_patience{3};
+// At a start, for what would otherwise be seen a moment later.
+constexpr std::chrono::milliseconds interrupt_at_most{300}, publish_at_most{300};
 
 // What an operator should know of the private server.
 void notice(const std::string& text) { log_warning(text); }
@@ -62,6 +76,41 @@ Result<retrieval::RemoteOptions> embedding_server(const Config& config) {
   options.timeout_ms = config.embed_timeout_ms;
   return retrieval::http_remote(options);
 }
+
+// While it lives, the daemon ends: threads that wait for a Postgres which does not answer, or for standbys that do not, are
+// let go, at once when that is known, and in any case when ending has taken too long.
+class Impatience {
+ public:
+  Impatience(store::Appender& appender, store::Connections& connections)
+      : thread_(named_thread("ending", [this, &appender, &connections] {
+          const auto at_latest = std::chrono::steady_clock::now() + stop_patience;
+          std::unique_lock lock(mutex_);
+          while (!ended_ && appender.status().away.empty() && std::chrono::steady_clock::now() < at_latest) {
+            changed_.wait_for(lock, std::chrono::milliseconds(100));
+          }
+          if (ended_) return;
+          gave_up_ = true;
+          appender.close();  // what it does not know the fate of is answered so
+          connections.give_up();
+        })) {}
+  ~Impatience() {
+    {
+      const std::lock_guard lock(mutex_);
+      ended_ = true;
+    }
+    changed_.notify_one();
+    thread_.join();
+  }
+
+  bool gave_up() const { return gave_up_; }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool ended_ = false;
+  std::atomic<bool> gave_up_{false};
+  std::thread thread_;
+};
 
 }  // namespace
 
@@ -84,8 +133,10 @@ struct Daemon::Parts {
   std::unique_ptr<SchemaSet> schemas;
   store::Tail tail;
   store::RunDirectory runs;
+  store::EarlierLogs earlier;              // until the services hold them
   std::unique_ptr<store::ArtifactFiles> files;
   std::unique_ptr<store::BodyArchive> archive;
+  std::unique_ptr<store::WrittenEnd> written;
   std::unique_ptr<store::Appender> appender;
   std::unique_ptr<audit::Publisher> publisher;
   std::unique_ptr<audit::Submitter> submitter;
@@ -98,13 +149,16 @@ struct Daemon::Parts {
   std::unique_ptr<audit::Archiver> archiver;
   std::unique_ptr<retrieval::Service> retrieval;
   std::unique_ptr<gateway::Services> services;
+  std::vector<std::unique_ptr<audit::ClosedTree>> closed_trees;   // of the logs before, which the services hold
+  std::unique_ptr<DocumentCarrier> carrier;
   std::unique_ptr<gateway::WorkerPool> workers;
   std::unique_ptr<Server> server;
   std::atomic<bool> lost{false};           // the log was taken over, or is not what was written
 
   Status open_database(const Config& config, bool continue_restored);
   Status open_files(const Config& config);
-  Status open_log(const Config& config);
+  Status open_log(const Config& config, bool adopt_tail);
+  Status begin_log(const Config& config, const LogStart& start, store::Reader& reader);
   Status open_followers(const Config& config);
   Status open_retrieval(const Config& config);
   Status open_socket(const Config& config, ServiceManager manager);
@@ -112,15 +166,25 @@ struct Daemon::Parts {
   void watch_partitions(std::int64_t size);
   void watch_runs();
   void keep_house();
+  void interrupt_the_rest();
+  void close_log();
 
  private:
+  void hear_of_the_log();
+
+  std::atomic<Server*> serving_{nullptr};  // once there is one
+  std::int64_t start_seq_ = -1;            // of log.started
+  OpenRuns interrupted_;                   // runs that still get their run.interrupted
   int ticks_ = 0;                          // the loop's, four a minute
   std::int64_t upload_seconds_ = 0;
-  std::int64_t partition_ahead_ = 0;       // the append thread's: the highest partition asked for
+  std::atomic<std::int64_t> partition_made_{0};           // the highest that was made ahead
+  std::atomic<bool> partition_under_way_{false};
+  std::atomic<Monotonic> partition_again_{Monotonic()};   // not before, after one that failed
 };
 
 Status Daemon::Parts::open_database(const Config& config, bool continue_restored) {
   place.uri = config.database;
+  place.connections = std::make_shared<store::Connections>();
   std::optional<std::string> password;
   ASSIGN_OR_RETURN(place.log_no, store::read_log_no(config.data));
   if (place.uri.empty()) {
@@ -136,12 +200,12 @@ Status Daemon::Parts::open_database(const Config& config, bool continue_restored
   }
   store::Connection connection(place.uri, store::DatabaseRole::login);
   RETURN_IF_ERROR(connection.ensure_open());
-  RETURN_IF_ERROR(store::check_settings(connection));
+  RETURN_IF_ERROR(store::check_settings(connection, config.required_standbys));
   RETURN_IF_ERROR(store::migrate(connection, store::embedded_migrations()));
   RETURN_IF_ERROR(store::check_roles(connection));
   if (postgres) RETURN_IF_ERROR(store::make_reporter_login(place.uri, password));
   if (continue_restored) {
-    ASSIGN_OR_RETURN(place.log_no, begin_new_log(config, place.uri, place.log_no));
+    ASSIGN_OR_RETURN(place.log_no, begin_new_log(config, place.uri, place.log_no, *files));
   }
   own = store::log_folder(config.data, place.log_no);
   if (::mkdir(own.c_str(), 0700) != 0 && errno != EEXIST) return file_error("making", own, errno);
@@ -163,21 +227,86 @@ Status Daemon::Parts::open_files(const Config& config) {
   return success();
 }
 
-Status Daemon::Parts::open_log(const Config& config) {
+Status Daemon::Parts::open_log(const Config& config, bool adopt_tail) {
   store::AppenderOptions options;
   options.uri = place.uri;
   options.log_no = place.log_no;
   options.commit_deadline = std::chrono::milliseconds(config.commit_deadline_ms);
+  options.required_standbys = config.required_standbys;
+  ASSIGN_OR_RETURN(written, store::WrittenEnd::open(own + "/keys"));
+  ASSIGN_OR_RETURN(const KnownEnds known, KnownEnds::read(own, config.origin, *written));
+  options.roots_wanted = known.sizes();
+  options.written = written.get();
   ASSIGN_OR_RETURN(appender, store::Appender::open(std::move(options), clock, tail, runs));
-  ASSIGN_OR_RETURN(const auto refused, reason_to_refuse(config.data, place.log_no, appender->status()));
-  if (refused) appender->refuse(*refused);
-  RETURN_IF_ERROR(announce_new_log(config.data, place.log_no, clock, *appender, runs));
-  // Only now is the log ours: no other daemon is between a link and its event.
+  hear_of_the_log();
   store::Reader reader(place);
+  ASSIGN_OR_RETURN(const auto refused, reason_to_refuse(config.data, place.log_no, appender->status()));
+  ASSIGN_OR_RETURN(const LogStart start, known.judge(*appender, reader, adopt_tail));
+  if (refused) appender->refuse(*refused);
+  if (start.refused) {
+    appender->refuse(*start.refused);
+    tail.start_at(start.own_size);  // nothing that was not ours gets into tables, snapshots, indexes or tiles
+  }
+  if (!refused && !start.refused) RETURN_IF_ERROR(begin_log(config, start, reader));
+  ASSIGN_OR_RETURN(earlier, store::read_earlier_logs(reader, config.data));
+  for (const auto& log : earlier) RETURN_IF_ERROR(follow_closed_log(*log, reader, *files));
+  // Only now is the log ours: no other daemon is between a link and its event.
   return files->sweep_staging([&](const Uuid& artifact_id) -> Result<bool> {
-    ASSIGN_OR_RETURN(const auto row, reader.artifact(artifact_id));
+    ASSIGN_OR_RETURN(auto row, reader.artifact(artifact_id));
+    for (std::size_t i = 0; i < earlier.size() && !row; ++i) {
+      ASSIGN_OR_RETURN(row, reader.of(earlier[i]->place).artifact(artifact_id));
+    }
     return row.has_value();
   });
+}
+
+// Set before anything is appended, and never again: the append thread reads it without a lock.
+void Daemon::Parts::hear_of_the_log() {
+  appender->on_fatal = [this](const Error&) {
+    lost = true;
+    if (Server* const to = serving_) to->stop();
+  };
+  appender->on_answered = [this] {
+    if (Server* const to = serving_) to->appends_answered();
+  };
+  tail.on_commit = [this](std::int64_t size) {
+    Server* const to = serving_;
+    if (to == nullptr) return;
+    to->log_grew();
+    watch_partitions(size);
+    watch_runs();
+  };
+}
+
+// What is adopted is written by this daemon only once an event says that it was adopted.
+Status Daemon::Parts::begin_log(const Config& config, const LogStart& start, store::Reader& reader) {
+  const auto begin = [this] {
+    const store::LogStatus log = appender->status();
+    return written->begin(log.log_id, {log.size, log.root});
+  };
+  const bool adopts = start.adopted_from >= 0;
+  if (!adopts) RETURN_IF_ERROR(begin());
+  RETURN_IF_ERROR(announce_new_log(config.data, place.log_no, clock, *appender, runs));
+  ASSIGN_OR_RETURN(start_seq_, announce_start(start, clock, *appender, runs));
+  if (adopts) RETURN_IF_ERROR(begin());
+  ASSIGN_OR_RETURN(interrupted_, interrupted_runs(start, start_seq_, reader));
+  return interrupt_runs(interrupted_, interrupt_at_most, start_seq_, reader, clock, *appender, runs);
+}
+
+// Those for which the start did not wait.
+void Daemon::Parts::interrupt_the_rest() {
+  if (interrupted_.run_ids.empty()) return;
+  workers->post(clock.monotonic() + std::chrono::hours(1), [this](store::Reader& reader) {
+    const Status done = interrupt_runs(interrupted_, std::chrono::hours(1), start_seq_, reader, clock, *appender, runs);
+    if (!done) log_error("run.interrupted", {{"error", done.error().message}, {"runs", std::to_string(interrupted_.run_ids.size())}});
+  }).ok();
+}
+
+// The append thread has ended. An end that Postgres has not confirmed is left open: the next start finds out.
+void Daemon::Parts::close_log() {
+  const store::LogStatus log = appender->status();
+  if (lost || !log.refused.empty() || !log.away.empty()) return;
+  if (const Status kept = written->stop({log.size, log.root}); !kept) log_error("keeping what was written last", {{"error", kept.error().message}});
 }
 
 Status Daemon::Parts::open_followers(const Config& config) {
@@ -191,6 +320,7 @@ Status Daemon::Parts::open_followers(const Config& config) {
   submitter = std::make_unique<audit::Submitter>(std::move(keepers), *publisher, clock);
   publisher->on_signed = [this](const audit::Published& published) { submitter->submit(published); };
   publisher->start();
+  publisher->wait_begun(publish_at_most);
   store::Follower::Options options;
   options.place = place;
   run_follower = std::make_unique<store::RunFollower>(options, tail);
@@ -248,6 +378,15 @@ Status Daemon::Parts::open_socket(const Config& config, ServiceManager manager) 
   services = std::unique_ptr<gateway::Services>(new gateway::Services{
       clock, *appender, runs, tail, *files, *snapshots, *halts, *publisher, *submitter, *redactor, *archiver,
       *retrieval, config.data, place.uri, config.socket, clock.now(), config.index_runs});
+  services->earlier = std::move(earlier);
+  for (const auto& log : services->earlier) {
+    closed_trees.push_back(std::make_unique<audit::ClosedTree>(*log, config.origin));
+    services->closed_trees[log->place.log_no] = closed_trees.back().get();
+  }
+  carrier = std::make_unique<DocumentCarrier>(place, own, services->earlier, CarrierSurroundings{clock, *appender, runs, *files, retrieval->documents()});
+  services->carrying = [this] { return carrier->note(); };
+  if (appender->status().refused.empty()) carrier->start();
+  services->index_waits.max = std::max<std::size_t>(1, static_cast<std::size_t>(config.workers) / 2);
   workers = std::make_unique<gateway::WorkerPool>(static_cast<std::size_t>(config.workers), place, worker_tasks_max);
   ServerOptions options;
   options.socket_path = config.socket;
@@ -259,36 +398,34 @@ Status Daemon::Parts::open_socket(const Config& config, ServiceManager manager) 
   }
   options.manager = std::move(manager);
   server = std::make_unique<Server>(std::move(options), *services, *workers, *schemas);
-  appender->on_fatal = [this](const Error&) {
-    lost = true;
-    server->stop();
-  };
-  appender->on_answered = [this] { server->appends_answered(); };
-  appender->on_away = [this](const std::string& why) { services->database.report(why.empty(), clock.now(), why); };
-  tail.on_commit = [this](std::int64_t size) {
-    server->log_grew();
-    watch_partitions(size);
-    watch_runs();
-  };
-  gateway::append_own(*services, "log.started", json::Writer().begin_object().member("version", MUNIMENT_VERSION)
-                                .member("epoch", appender->status().epoch).member("log_id", appender->status().log_id.text())
-                                .member("pid", static_cast<std::int64_t>(::getpid())).end_object().text());
+  serving_ = server.get();
+  if (lost) server->stop();
+  interrupt_the_rest();
   upload_seconds_ = config.upload_seconds;
-  server->on_tick = [this] { keep_house(); };
+  server->on_tick = [this] {
+    watch_partitions(appender->status().size);
+    keep_house();
+  };
   keep_house();
   return server->listen();
 }
 
-// Makes the next partition as soon as one is begun.
+// Makes the next partition as soon as one is begun. Called after each commit and four times a minute: one that could not be
+// made is tried again, long before it is needed.
 void Daemon::Parts::watch_partitions(std::int64_t size) {
   const std::int64_t wanted = size / events_per_partition;
-  if (wanted <= partition_ahead_) return;
-  partition_ahead_ = wanted;
-  workers->post(clock.monotonic() + std::chrono::minutes(1), [size](store::Reader& reader) {
-    if (const auto made = store::ensure_partitions(reader.connection(), reader.log_no(), size); !made) {
-      log_error("making a partition ahead", {{"error", made.error().message}});
+  if (wanted <= partition_made_ || clock.monotonic() < partition_again_.load() || partition_under_way_.exchange(true)) return;
+  const Status posted = workers->post(clock.monotonic() + std::chrono::minutes(1), [this, size, wanted](store::Reader& reader) {
+    const auto made = store::ensure_partitions(reader.connection(), reader.log_no(), size);
+    if (made) {
+      partition_made_ = wanted;
+    } else {
+      partition_again_ = clock.monotonic() + partition_retry;
+      log_error("making a partition ahead; it is tried again", {{"error", made.error().message}});
     }
-  }).ok();
+    partition_under_way_ = false;
+  });
+  if (!posted) partition_under_way_ = false;
 }
 
 // Keeps the directory bounded. A run that the table does not have yet stays: it could not be loaded.
@@ -312,7 +449,7 @@ void Daemon::Parts::keep_house() {
 Daemon::Daemon(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 Daemon::~Daemon() = default;
 
-Result<std::unique_ptr<Daemon>> Daemon::start(const Config& config, ServiceManager manager, bool continue_restored) {
+Result<std::unique_ptr<Daemon>> Daemon::start(const Config& config, ServiceManager manager, const StartChoices& choices) {
   ASSIGN_OR_RETURN(DataFolder folder, DataFolder::take(config.data));
   RETURN_IF_ERROR(check_restore_ended(config.data));
   auto parts = std::make_unique<Parts>(std::move(folder));
@@ -320,8 +457,8 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const Config& config, ServiceManag
   parts->schemas = std::make_unique<SchemaSet>(std::move(schemas));
   ASSIGN_OR_RETURN(parts->remote, embedding_server(config));
   RETURN_IF_ERROR(parts->open_files(config));
-  RETURN_IF_ERROR(parts->open_database(config, continue_restored));
-  RETURN_IF_ERROR(parts->open_log(config));
+  RETURN_IF_ERROR(parts->open_database(config, choices.continue_restored));
+  RETURN_IF_ERROR(parts->open_log(config, choices.adopt_tail));
   RETURN_IF_ERROR(parts->open_followers(config));
   RETURN_IF_ERROR(parts->open_socket(config, std::move(manager)));
   RETURN_IF_ERROR(write_file_durably(config.data + "/database.uri", parts->place.uri + "\n"));
@@ -334,15 +471,22 @@ int Daemon::serve() {
   Parts& parts = *parts_;
   parts.server->run();
   log_info("munimentd stops");
-  parts.workers->stop();
-  if (!parts.lost) {
-    parts.snapshots->flush(flush_at_most);
-    gateway::append_refusals(*parts.services, true);
-    gateway::append_own(*parts.services, "log.stopped", R"({"reason":"signal"})");
+  bool silent = false;
+  {
+    const Impatience impatience(*parts.appender, *parts.place.connections);
+    parts.workers->stop();
+    parts.carrier->stop();
+    if (!parts.lost && parts.appender->status().away.empty()) {
+      parts.snapshots->flush(flush_at_most);
+      gateway::append_refusals(*parts.services, true);
+      gateway::append_own(*parts.services, "log.stopped", R"({"reason":"signal"})");
+    }
+    parts.appender->stop();
+    parts.close_log();
+    parts.stop_followers();
+    silent = impatience.gave_up() || parts.appender->status().silent;
   }
-  parts.appender->stop();
-  parts.stop_followers();
-  if (parts.postgres) parts.postgres->stop();
+  if (parts.postgres) parts.postgres->stop(silent ? silent_patience : shutdown_patience);
   return parts.lost ? 1 : 0;
 }
 

@@ -10,12 +10,17 @@
 
 namespace muniment::daemon {
 
+// What an operator decides for one start.
+struct StartChoices {
+  bool continue_restored = false;   // restored_log.hpp
+  bool adopt_tail = false;          // log_start.hpp
+};
+
 class Daemon {
  public:
   // Takes the data folder, brings Postgres up, takes the log over, and listens. Errors name what to
   // do: conflict (another daemon holds the folder or the log; another version's data), unavailable.
-  // `continue_restored`: restored_log.hpp.
-  static Result<std::unique_ptr<Daemon>> start(const Config& config, ServiceManager manager, bool continue_restored);
+  static Result<std::unique_ptr<Daemon>> start(const Config& config, ServiceManager manager, const StartChoices& choices);
   ~Daemon();
 
   // Until SIGTERM or SIGINT, or until the log is lost to another writer. The exit code: 0 after an

@@ -19,13 +19,14 @@ constexpr std::array<TypeInfo, type_count - 1> table = {{
     {"access.refused", Type::access_refused, 1, Writer::daemon, "munimentd", Admits::open_only},
     {"approval.decided", Type::approval_decided, 1, Writer::client, "event.append", Admits::open_only},
     {"approval.requested", Type::approval_requested, 1, Writer::client, "event.append", Admits::open_only},
+    {"artifact.read", Type::artifact_read, 1, Writer::daemon, "artifact.get", Admits::open_only},
     {"artifact.redacted", Type::artifact_redacted, 1, Writer::daemon, "audit.redact", Admits::ended_and_halted},
     {"artifact.stored", Type::artifact_stored, 1, Writer::daemon, "artifact.put", Admits::open_only},
-    {"budget.exceeded", Type::budget_exceeded, 1, Writer::daemon, "munimentd", Admits::open_only},
+    {"budget.exceeded", Type::budget_exceeded, 1, Writer::daemon, reserved, Admits::open_only},
     {"child.ended", Type::child_ended, 1, Writer::client, "event.append", Admits::open_only},
     {"child.halted", Type::child_halted, 1, Writer::daemon, "pointer.resolve", Admits::open_only},
     {"child.started", Type::child_started, 1, Writer::client, "event.append", Admits::open_only},
-    {"claim.decided", Type::claim_decided, 1, Writer::daemon, "evidence.check", Admits::open_only},
+    {"claim.decided", Type::claim_decided, 1, Writer::daemon, "claim.decide", Admits::open_only},
     {"claim.recorded", Type::claim_recorded, 1, Writer::daemon, "claim.record", Admits::open_only},
     {"clock.stepped", Type::clock_stepped, 1, Writer::daemon, "munimentd", Admits::open_only},
     {"command.ended", Type::command_ended, 1, Writer::daemon, "command.end", Admits::open_only},
@@ -37,7 +38,7 @@ constexpr std::array<TypeInfo, type_count - 1> table = {{
     {"embedder.trained", Type::embedder_trained, 1, Writer::daemon, "corpus.ingest", Admits::open_only},
     {"error.raised", Type::error_raised, 1, Writer::client, "event.append", Admits::open_only},
     {"event.redacted", Type::event_redacted, 1, Writer::daemon, "audit.redact", Admits::ended_and_halted},
-    {"evidence.linked", Type::evidence_linked, 1, Writer::daemon, "evidence.record", Admits::open_only},
+    {"evidence.linked", Type::evidence_linked, 1, Writer::daemon, "evidence.link", Admits::open_only},
     {"evidence.recorded", Type::evidence_recorded, 1, Writer::daemon, "evidence.record", Admits::open_only},
     {"feedback.recorded", Type::feedback_recorded, 1, Writer::daemon, "feedback.record", Admits::ended_and_halted},
     {"file.changed", Type::file_changed, 1, Writer::client, "event.append", Admits::open_only},
@@ -46,6 +47,7 @@ constexpr std::array<TypeInfo, type_count - 1> table = {{
     {"log.archived", Type::log_archived, 1, Writer::daemon, "audit.archive", Admits::open_only},
     {"log.exported", Type::log_exported, 1, Writer::daemon, "munimentd", Admits::open_only},
     {"log.restored", Type::log_restored, 1, Writer::daemon, "munimentd", Admits::open_only},
+    {"log.resumed", Type::log_resumed, 1, Writer::daemon, "munimentd", Admits::open_only},
     {"log.started", Type::log_started, 1, Writer::daemon, "munimentd", Admits::open_only},
     {"log.stopped", Type::log_stopped, 1, Writer::daemon, "munimentd", Admits::open_only},
     {"log.verified", Type::log_verified, 1, Writer::daemon, "munimentd", Admits::open_only},
@@ -54,12 +56,16 @@ constexpr std::array<TypeInfo, type_count - 1> table = {{
     {"model.answered", Type::model_answered, 1, Writer::client, "event.append", Admits::open_only},
     {"model.called", Type::model_called, 1, Writer::client, "event.append", Admits::open_only},
     {"plan.updated", Type::plan_updated, 1, Writer::client, "event.append", Admits::open_only},
+    {"pointer.rendered", Type::pointer_rendered, 1, Writer::daemon, "pointer.render", Admits::open_only},
+    {"pointer.resolved", Type::pointer_resolved, 1, Writer::daemon, "pointer.resolve", Admits::open_only},
     {"pointer.retried", Type::pointer_retried, 1, Writer::daemon, "pointer.resolve", Admits::ended_and_halted},
     {"pointer.unresolved", Type::pointer_unresolved, 1, Writer::daemon, "pointer.resolve", Admits::ended_and_halted},
+    {"pointer.validated", Type::pointer_validated, 1, Writer::daemon, "pointer.validate", Admits::open_only},
     {"retrieval.answered", Type::retrieval_answered, 1, Writer::daemon, "evidence.retrieve", Admits::open_only},
     {"run.annotated", Type::run_annotated, 1, Writer::daemon, "run.annotate", Admits::ended_and_halted},
     {"run.ended", Type::run_ended, 1, Writer::daemon, "run.end", Admits::halted},
     {"run.halted", Type::run_halted, 1, Writer::daemon, "pointer.resolve", Admits::ended},
+    {"run.interrupted", Type::run_interrupted, 1, Writer::daemon, "munimentd", Admits::open_only},
     {"run.resumed", Type::run_resumed, 1, Writer::daemon, "run.start", Admits::not_open},
     {"run.started", Type::run_started, 1, Writer::daemon, "run.start", Admits::open_only},
     {"snapshot.taken", Type::snapshot_taken, 1, Writer::daemon, "snapshot.take", Admits::ended_and_halted},
@@ -67,13 +73,13 @@ constexpr std::array<TypeInfo, type_count - 1> table = {{
     {"state.patched", Type::state_patched, 1, Writer::client, "event.append", Admits::open_only},
     {"step.ended", Type::step_ended, 1, Writer::client, "event.append", Admits::open_only},
     {"step.started", Type::step_started, 1, Writer::client, "event.append", Admits::open_only},
-    {"task.completed", Type::task_completed, 1, Writer::daemon, "task.complete", Admits::open_only},
-    {"task.opened", Type::task_opened, 1, Writer::daemon, "task.open", Admits::open_only},
-    {"task.validated", Type::task_validated, 1, Writer::daemon, "task.validate", Admits::open_only},
+    {"task.completed", Type::task_completed, 1, Writer::daemon, reserved, Admits::open_only},
+    {"task.opened", Type::task_opened, 1, Writer::daemon, reserved, Admits::open_only},
+    {"task.validated", Type::task_validated, 1, Writer::daemon, reserved, Admits::open_only},
     {"thought.recorded", Type::thought_recorded, 1, Writer::client, "event.append", Admits::open_only},
     {"tool.called", Type::tool_called, 1, Writer::client, "event.append", Admits::open_only},
     {"tool.returned", Type::tool_returned, 1, Writer::client, "event.append", Admits::open_only},
-    {"violation.detected", Type::violation_detected, 1, Writer::daemon, "task.complete", Admits::open_only},
+    {"violation.detected", Type::violation_detected, 1, Writer::daemon, reserved, Admits::open_only},
 }};
 
 static_assert(std::is_sorted(table.begin(), table.end(),
@@ -165,6 +171,9 @@ Status check_client_may_write(std::string_view type) {
   const TypeInfo* info = find_type(type);
   if (info == nullptr) return unknown_type(type);
   if (info->writer == Writer::client) return success();
+  if (info->written_by == reserved) {
+    return Error(Errc::denied, json::quote(type) + " is reserved: nothing writes it. Own types start with \"x.\".");
+  }
   const std::string how = info->written_by == daemon_itself ? "the daemon itself; no method writes it."
                                                             : "the daemon. Call " + std::string(info->written_by) + ".";
   return Error(Errc::denied, json::quote(type) + " is written by " + how);

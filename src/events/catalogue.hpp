@@ -34,13 +34,15 @@ constexpr bool admits_halted(Admits admits) { return (static_cast<int>(admits) &
 
 // `written_by` of what no method writes.
 inline constexpr std::string_view daemon_itself = "munimentd";
+// `written_by` of what nothing writes: the name is kept for what is to come.
+inline constexpr std::string_view reserved = "reserved";
 
 struct TypeInfo {
   std::string_view name;
   Type type;
   std::int16_t schema_version;
   Writer writer;
-  std::string_view written_by;  // the method that writes it, or daemon_itself
+  std::string_view written_by;  // the method that writes it, daemon_itself or reserved
   Admits admits;
 };
 

@@ -12,7 +12,6 @@ using json::Kind;
 using json::Value;
 
 constexpr std::string_view state_mime_type = "application/vnd.muniment.state+json";
-constexpr std::size_t labels_bytes_max = 61'440;
 constexpr std::size_t currencies_max = 100;
 
 Text text(const Value& value) { return value.as_string(); }
@@ -89,7 +88,7 @@ void run_annotated(RunState& state, const Value& body) {
       labels.insert_or_assign(change.key(), *std::move(value));
     }
   }
-  if (labels_bytes(labels) <= labels_bytes_max) {
+  if (labels_bytes(labels) <= run_labels_bytes_max) {
     state.labels = std::move(labels);
   } else {
     add(state.labels_refused, 1);
@@ -242,12 +241,13 @@ bool reads_body(Type type) {
     case Type::claim_recorded: case Type::claim_decided: case Type::task_opened: case Type::task_completed:
     case Type::budget_exceeded: case Type::artifact_stored: case Type::state_patched:
       return true;
-    case Type::run_resumed: case Type::step_ended: case Type::message_added: case Type::thought_recorded:
+    case Type::run_interrupted: case Type::run_resumed: case Type::step_ended: case Type::message_added: case Type::thought_recorded:
     case Type::access_refused: case Type::artifact_redacted: case Type::clock_stepped: case Type::document_retracted:
     case Type::document_revised: case Type::embedder_trained: case Type::error_raised: case Type::event_redacted:
     case Type::evidence_linked: case Type::evidence_recorded: case Type::feedback_recorded: case Type::file_changed:
     case Type::file_read: case Type::key_rotated: case Type::log_archived: case Type::log_exported: case Type::log_restored:
-    case Type::log_started: case Type::log_stopped: case Type::log_verified: case Type::manifest_recorded:
+    case Type::log_resumed: case Type::log_started: case Type::log_stopped: case Type::log_verified: case Type::manifest_recorded:
+    case Type::artifact_read: case Type::pointer_rendered: case Type::pointer_resolved: case Type::pointer_validated:
     case Type::pointer_retried: case Type::pointer_unresolved: case Type::retrieval_answered:
     case Type::snapshot_taken: case Type::source_revoked: case Type::task_validated: case Type::violation_detected:
     case Type::foreign:
@@ -299,11 +299,13 @@ void apply_rule(RunState& state, Type type, const Event& event, const Value& bod
       if (!patch_working(state.working, body, spilled_patch)) add(state.patches_refused, 1);
       return;
     case Type::message_added: case Type::thought_recorded:  // counted as messages, whatever they say
+    case Type::run_interrupted:  // the run goes on, and so does what was pending
     case Type::access_refused: case Type::artifact_redacted: case Type::clock_stepped: case Type::document_retracted:
     case Type::document_revised: case Type::embedder_trained: case Type::error_raised: case Type::event_redacted:
     case Type::evidence_linked: case Type::evidence_recorded: case Type::feedback_recorded: case Type::file_changed:
     case Type::file_read: case Type::key_rotated: case Type::log_archived: case Type::log_exported: case Type::log_restored:
-    case Type::log_started: case Type::log_stopped: case Type::log_verified: case Type::manifest_recorded:
+    case Type::log_resumed: case Type::log_started: case Type::log_stopped: case Type::log_verified: case Type::manifest_recorded:
+    case Type::artifact_read: case Type::pointer_rendered: case Type::pointer_resolved: case Type::pointer_validated:
     case Type::pointer_retried: case Type::pointer_unresolved: case Type::retrieval_answered:
     case Type::snapshot_taken: case Type::source_revoked: case Type::task_validated: case Type::violation_detected:
     case Type::foreign:

@@ -67,13 +67,16 @@ std::string command_line(const json::Value& argv) {
   return line;
 }
 
+// An end that nobody knows is no failure.
+bool has_failed(std::string_view status) { return status != "ok" && status != "unknown"; }
+
 void read_tool(std::string_view type, const json::Value& body, TextWriter& out, ReadableText& about) {
   if (type == "tool.called") {
     about.name = body["name"].string_or("");
     out.call(body["name"], body["arguments"]);
     if (body["ref"]) out.reference(body["ref"]);
   } else {
-    about.failed = body["status"].string_or("") != "ok";
+    about.failed = has_failed(body["status"].string_or(""));
     out.content(body["content"]);
     out.error(body["error"]);
   }
@@ -103,7 +106,7 @@ ReadableText readable_text(std::string_view type, const json::Value& body) {
     out.content(body["content"]);
   } else if (type == "model.answered") {
     about.name = body["model"].string_or("");
-    about.failed = body["status"].string_or("") != "ok";
+    about.failed = has_failed(body["status"].string_or(""));
     out.content(body["content"]);
     out.error(body["error"]);
   } else if (type.starts_with("tool.")) {

@@ -19,6 +19,8 @@
 
 namespace muniment::events {
 
+inline constexpr std::size_t run_labels_bytes_max = 61'440;  // all labels of a run, as canonical JSON
+
 using Text = std::optional<std::string>;    // null in the document when absent
 using Scalar = std::optional<std::string>;  // JSON text of a string, number or boolean
 

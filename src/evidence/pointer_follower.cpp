@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/json.hpp"
+#include "base/limits.hpp"
 #include "evidence/pointer.hpp"
 
 namespace muniment::evidence {
@@ -38,8 +39,21 @@ void collect_from_manifest(const json::Value& value, const std::string& run_id, 
 
 }  // namespace
 
+std::vector<std::string> pointers_of_manifest(const json::Value& manifest, const std::string& run_id) {
+  std::set<std::string> pointers;
+  collect_from_manifest(manifest, run_id, pointers);
+  if (const auto base = parse_uuid(manifest["base"].string_or(""))) pointers.insert("manifest://" + base->text());
+  // The whole of what is named in part is looked at with the part.
+  std::erase_if(pointers, [&](const std::string& pointer) {
+    const auto part = pointers.lower_bound(pointer + "#");
+    return part != pointers.end() && part->starts_with(pointer + "#") && !pointer.starts_with("ev://");
+  });
+  return {pointers.begin(), pointers.end()};
+}
+
 std::vector<store::PointerRow> pointers_of(const events::Event& event, std::string_view manifest) {
-  if (!event.body) return {};
+  // What was recorded outside of any run, or packed by the daemon for nobody: no run stops for it.
+  if (!event.body || event.run_id == log_run_id) return {};
   const auto parsed = json::parse(*event.body);
   if (!parsed) return {};
   const json::Value body = parsed->root();
@@ -55,8 +69,6 @@ std::vector<store::PointerRow> pointers_of(const events::Event& event, std::stri
     id = parse_uuid(body["evidence_id"].string_or(""));
     if (body["pointer"]) collect_pointer(body["pointer"].string_or(""), pointers);
   } else if (event.type == "manifest.recorded") {
-    // What the daemon packed outside of any run is in nobody's context: no run stops for it.
-    if (event.run_id == log_run_id) return {};
     needed_by = "manifest";
     id = parse_uuid(body["manifest_id"].string_or(""));
     const auto document = json::parse(manifest);
@@ -86,7 +98,7 @@ Result<std::vector<store::PointerRow>> pointers_of(const std::vector<store::Even
   return rows;
 }
 
-Result<std::set<std::string>> pointers_not_yet_followed(const store::Tail& tail, store::Reader& reader) {
+Result<std::vector<store::PointerRow>> pointers_not_yet_followed(const store::Tail& tail, store::Reader& reader) {
   ASSIGN_OR_RETURN(const std::int64_t followed, reader.follower_position(follower_name));
   std::vector<store::EventPtr> newer;
   if (const auto held = tail.read(followed, tail_events_max)) {
@@ -101,10 +113,27 @@ Result<std::set<std::string>> pointers_not_yet_followed(const store::Tail& tail,
     ASSIGN_OR_RETURN(auto events, reader.events(filter, newer_events_max));
     for (events::Event& event : events) newer.push_back(std::make_shared<const events::Event>(std::move(event)));
   }
-  ASSIGN_OR_RETURN(const auto rows, pointers_of(newer, reader));
-  std::set<std::string> pointers;
-  for (const store::PointerRow& row : rows) pointers.insert(row.pointer);
-  return pointers;
+  return pointers_of(newer, reader);
+}
+
+Result<std::map<std::string, std::vector<store::PointerRow>>> pointers_needed_by(const std::string& run_id, const store::Tail& tail, store::Reader& reader) {
+  std::map<std::string, std::vector<store::PointerRow>> needed;
+  // In this order, or what the catalogue follows in between would be in neither.
+  ASSIGN_OR_RETURN(const auto newer, pointers_not_yet_followed(tail, reader));
+  std::optional<std::string> after;
+  while (true) {
+    ASSIGN_OR_RETURN(const auto rows, reader.pointers_of_run(run_id, after, limits::page_items_max));
+    for (const store::PointerRow& row : rows) needed[row.pointer].push_back(row);
+    if (rows.size() < limits::page_items_max) break;
+    after = rows.back().pointer;
+  }
+  for (const store::PointerRow& row : newer) {
+    const auto same = [&](const store::PointerRow& known) { return known.needed_id == row.needed_id; };
+    auto& known = needed[row.pointer];
+    if (row.run_id == run_id && std::ranges::none_of(known, same)) known.push_back(row);
+    if (known.empty()) needed.erase(row.pointer);
+  }
+  return needed;
 }
 
 PointerFollower::PointerFollower(Options options, const store::Tail& tail)

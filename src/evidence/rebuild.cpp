@@ -13,15 +13,19 @@ namespace {
 const std::vector<std::string> all_tables = {"run", "pointer", "claim", "evidence", "evidence_link", "artifact", "corpus", "document", "chunk", "feedback",
                                             "report_run", "report_span", "report_place"};
 
+constexpr int rebuilds_max = 3;   // an erasure meanwhile means: once more, without what was erased
+
 }  // namespace
 
 bool RebuildReport::equal() const {
   return std::ranges::all_of(tables, [](const store::RebuiltTable& table) { return table.equal(); });
 }
 
-Result<RebuildReport> rebuild(const store::LogPlace& place, std::int64_t size, const std::vector<std::string>& tables,
+namespace {
+
+Result<RebuildReport> rebuild_once(const store::LogPlace& place, std::int64_t size, const std::vector<std::string>& tables,
                               const store::CorpusChangeOf& change_of) {
-  store::Rebuild work(place.uri, place.log_no);
+  store::Rebuild work(place);
   RETURN_IF_ERROR(work.collect(size));
   RebuildReport report;
   report.upto = size - 1;
@@ -48,6 +52,17 @@ Result<RebuildReport> rebuild(const store::LogPlace& place, std::int64_t size, c
     std::ranges::move(rebuilt, std::back_inserter(report.tables));
   }
   return report;
+}
+
+}  // namespace
+
+Result<RebuildReport> rebuild(const store::LogPlace& place, std::int64_t size, const std::vector<std::string>& tables,
+                              const store::CorpusChangeOf& change_of) {
+  for (int attempt = 1;; ++attempt) {
+    auto report = rebuild_once(place, size, tables, change_of);
+    if (report || report.error().code != Errc::conflict) return report;
+    if (attempt == rebuilds_max) return Error(Errc::unavailable, report.error().message + ", three times. Ask again");
+  }
 }
 
 }  // namespace muniment::evidence

@@ -5,12 +5,13 @@
 #include "base/limits.hpp"
 #include "base/utf8.hpp"
 #include "evidence/sample_set.hpp"
+#include "store/artifact_row.hpp"
 #include "store/erasure.hpp"
 
 namespace muniment::evidence {
 namespace {
 
-constexpr std::int64_t hashed_for_text_bytes_max = 16 << 20;
+constexpr std::int64_t read_at_once_bytes_max = 1 << 20;   // a longer span is hashed as it is read
 
 }  // namespace
 
@@ -29,6 +30,11 @@ std::string_view name_of(Reason reason) {
 void Resolution::fail(Reason why, std::string words) {
   reason = why;
   detail = std::move(words);
+}
+
+void Resolution::was_erased(std::string words) {
+  fail(Reason::not_found, std::move(words));
+  erased = true;
 }
 
 Status Resolution::file_failed(Error error) {
@@ -57,7 +63,7 @@ Status Resolver::read_ahead(const std::vector<std::string>& pointers) {
   }
   RETURN_IF_ERROR(read_documents_ahead(documents));
   if (ids.empty()) return success();
-  ASSIGN_OR_RETURN(std::vector<store::ArtifactRow> rows, reader_.artifacts(ids));
+  ASSIGN_OR_RETURN(std::vector<store::ArtifactRow> rows, reader_->artifacts(ids));
   std::map<std::string, store::ArtifactRow> by_id;
   for (store::ArtifactRow& row : rows) by_id.emplace(row.artifact_id.text(), std::move(row));
   for (const Uuid& id : ids) {
@@ -68,11 +74,47 @@ Status Resolver::read_ahead(const std::vector<std::string>& pointers) {
 }
 
 Result<std::optional<store::ArtifactRow>> Resolver::artifact_row(const Uuid& artifact_id) {
+  if (in_earlier_log()) return reader_->artifact(artifact_id);
   if (auto ahead = ahead_.extract(artifact_id.text())) return std::move(ahead.mapped());
-  return reader_.artifact(artifact_id);
+  return reader_->artifact(artifact_id);
 }
 
+// What the present log does not know, one that it goes on from may.
 Result<Resolution> Resolver::resolve(std::string_view pointer, Depth depth, bool with_text) {
+  ASSIGN_OR_RETURN(Resolution found, resolve_here(pointer, depth, with_text));
+  for (std::size_t i = 0; i < sight_.earlier.size() && found.parsed && !found.recorded; ++i) {
+    reader_ = sight_.earlier[i];
+    auto earlier = resolve_here(pointer, depth, with_text);
+    const std::int16_t log_no = reader_->log_no();
+    reader_ = &present_;
+    if (!earlier) return earlier;
+    found.hidden = found.hidden || earlier->hidden;
+    if (!earlier->recorded) continue;   // also where it is somebody else's: that is not told
+    if (found.current && earlier->ok()) {
+      earlier->fail(Reason::version_mismatch, "the document has another revision since the log goes on from a restore");
+      earlier->superseded = true;
+      earlier->current = found.current;
+    }
+    found = *std::move(earlier);
+    found.log_no = log_no;
+  }
+  return found;
+}
+
+Result<std::set<std::string>> Resolver::needed_before(const std::vector<std::string>& pointers) const {
+  std::set<std::string> all;
+  for (store::Reader* const reader : sight_.earlier) {
+    ASSIGN_OR_RETURN(auto needed, reader->needed(pointers));
+    all.merge(needed);
+  }
+  return all;
+}
+
+Result<bool> Resolver::sees_run(std::string_view run_id) const {
+  return in_earlier_log() ? sight_.earlier_run(run_id, reader_->log_no()) : sight_.run(run_id);
+}
+
+Result<Resolution> Resolver::resolve_here(std::string_view pointer, Depth depth, bool with_text) {
   Resolution out;
   out.pointer = pointer;
   auto parsed = parse_pointer(pointer);
@@ -86,86 +128,110 @@ Result<Resolution> Resolver::resolve(std::string_view pointer, Depth depth, bool
     case PointerKind::manifest: RETURN_IF_ERROR(resolve_manifest(out)); break;
     case PointerKind::snapshot: RETURN_IF_ERROR(resolve_snapshot(out)); break;
     case PointerKind::run: RETURN_IF_ERROR(resolve_run(out)); break;
-    case PointerKind::log:
-      if (!out.parsed->run_id.empty()) RETURN_IF_ERROR(resolve_run(out));
-      break;
+    case PointerKind::log: RETURN_IF_ERROR(resolve_log(out)); break;
     case PointerKind::evidence: RETURN_IF_ERROR(resolve_evidence(out, with_text)); break;
   }
+  if (!out.damaged() && !out.erased) name_source(out);
   return out;
 }
 
-Result<std::shared_ptr<store::Run>> Resolver::find_run(std::string_view run_id) {
-  ASSIGN_OR_RETURN(const bool visible, sight_.run(run_id));
-  if (!visible) return std::shared_ptr<store::Run>();
-  return reader_.load_run(run_id);
+// Of what lies in no corpus and was cut by nobody. Its id is its revision: what has one never changes. A hash in the name would
+// outlive an erasure, and let short bytes be guessed.
+void Resolver::name_source(Resolution& out) {
+  const Pointer& pointer = *out.parsed;
+  const bool bytes = pointer.kind == PointerKind::artifact || pointer.kind == PointerKind::manifest || pointer.kind == PointerKind::snapshot;
+  if (!bytes || !out.expected || !out.size_bytes) return;
+  out.source = EvidenceSource{std::string(name_of(pointer.kind)), "bytes", pointer.name(), pointer.span.value_or(ByteSpan{0, *out.size_bytes})};
 }
 
-Status Resolver::check_file(Resolution& out, std::string_view path, std::int64_t size_bytes, const Hash& hash, Depth depth) {
-  out.path = path;
-  out.expected = to_hex(hash);
-  if (depth == Depth::whole) {
-    std::int64_t size = 0;
-    auto actual = files_.hash(path, &size);
-    if (!actual) return out.file_failed(std::move(actual).error());
-    if (*actual == hash && size == size_bytes) return success();
-    out.actual = to_hex(*actual);
-    out.fail(Reason::hash_mismatch, fmt::format("{} has other bytes than were stored ({} bytes, stored were {})", path, size, size_bytes));
-    return success();
-  }
-  auto end = files_.size(path);
-  if (!end) return out.file_failed(std::move(end).error());
-  if (*end == size_bytes) return success();
-  out.expected = fmt::format("{} bytes", size_bytes);
-  out.actual = fmt::format("{} bytes", *end);
-  out.fail(Reason::hash_mismatch, fmt::format("{} is {} bytes, stored were {}", path, *end, size_bytes));
+bool Resolver::is_before_present_log(Resolution& out) const {
+  if (!in_earlier_log() || !sight_.as_of || *sight_.as_of >= 0) return false;
+  out.fail(Reason::not_found, fmt::format("asof is before log {} began, and what log {} held then is not told. Leave asof out for what it held at its end",
+                                          present_.log_no(), reader_->log_no()));
+  out.superseded = true;
+  return true;
+}
+
+Result<std::shared_ptr<store::Run>> Resolver::find_run(Resolution& out) {
+  ASSIGN_OR_RETURN(const bool visible, sees_run(out.parsed->run_id));
+  out.hidden = !visible;
+  if (!visible) return std::shared_ptr<store::Run>();
+  return reader_->load_run(out.parsed->run_id);
+}
+
+Status Resolution::not_that_file(Error error, store::Difference difference) {
+  if (difference.expected.empty()) return file_failed(std::move(error));
+  expected = std::move(difference.expected);
+  actual = std::move(difference.actual);
+  fail(Reason::hash_mismatch, std::move(error.message));
+  return success();
+}
+
+Status Resolver::check_file(Resolution& out, const store::StoredFile& file) {
+  out.path = file.path;
+  out.expected = to_hex(file.hash);
+  store::Difference difference;
+  auto checked = files_.check(file, &difference);
+  return checked ? success() : out.not_that_file(std::move(checked).error(), std::move(difference));
+}
+
+Status Resolver::read_file(Resolution& out, const store::StoredFile& file, ByteSpan span) {
+  out.path = file.path;
+  out.expected = to_hex(file.hash);
+  store::Difference difference;
+  auto bytes = files_.read(file, span.start, span.end - span.start, &difference);
+  if (!bytes) return out.not_that_file(std::move(bytes).error(), std::move(difference));
+  if (first_invalid_utf8(*bytes) == std::string_view::npos) out.text = *std::move(bytes);
   return success();
 }
 
 Status Resolver::resolve_artifact(Resolution& out, Depth depth, bool with_text) {
   const Pointer& pointer = *out.parsed;
   ASSIGN_OR_RETURN(const auto row, artifact_row(pointer.id));
-  ASSIGN_OR_RETURN(const bool visible, sight_.run(pointer.run_id));
+  ASSIGN_OR_RETURN(const bool visible, sees_run(pointer.run_id));
   if (!row || row->run_id != pointer.run_id || !visible) {
+    out.hidden = !visible;
     out.fail(Reason::not_found, "no artifact " + pointer.id.text() + " in run " + pointer.run_id);
     return success();
   }
+  out.recorded = true;
   out.size_bytes = row->size_bytes;
   out.path = row->path;
   if (store::is_erased(*row)) {
-    out.fail(Reason::not_found, "the artifact was erased");
+    out.was_erased("the artifact was erased");
     return success();
   }
   if (pointer.span && pointer.span->end > row->size_bytes) {
     out.fail(Reason::not_found, fmt::format("the artifact is {} bytes, the span ends at {}", row->size_bytes, pointer.span->end));
     return success();
   }
-  // Bytes are handed out only when they are known to be those that were stored.
-  with_text = with_text && row->size_bytes <= hashed_for_text_bytes_max;
-  if (with_text) depth = Depth::whole;
-  RETURN_IF_ERROR(check_file(out, row->path, row->size_bytes, row->hash, depth));
+  const store::StoredFile file = store::file_of(*row);
   const ByteSpan span = pointer.span.value_or(ByteSpan{0, row->size_bytes});
-  const std::int64_t length = span.end - span.start;
-  if (!out.ok() || !with_text || length > static_cast<std::int64_t>(limits::artifact_inline_bytes_max)) return success();
-  auto bytes = files_.read(row->path, span.start, length);
-  if (!bytes) return out.file_failed(std::move(bytes).error());
-  if (first_invalid_utf8(*bytes) == std::string_view::npos) out.text = std::move(*bytes);
+  const bool in_hand = span.end - span.start <= read_at_once_bytes_max;
+  if ((depth == Depth::whole && !(in_hand && !pointer.span)) || !in_hand) RETURN_IF_ERROR(check_file(out, file));
+  if (!out.ok() || !in_hand) return success();
+  RETURN_IF_ERROR(read_file(out, file, span));
+  const bool short_enough = span.end - span.start <= static_cast<std::int64_t>(limits::artifact_inline_bytes_max);
+  if (!with_text || !short_enough) out.text.reset();
   return success();
 }
 
 Status Resolver::resolve_manifest(Resolution& out) {
-  ASSIGN_OR_RETURN(const auto row, reader_.manifest(out.parsed->id));
+  ASSIGN_OR_RETURN(const auto row, reader_->manifest(out.parsed->id));
   bool visible = false;
   if (row) {
-    ASSIGN_OR_RETURN(visible, sight_.run(row->run_id));
+    ASSIGN_OR_RETURN(visible, sees_run(row->run_id));
   }
   if (!visible) {
+    out.hidden = row.has_value();
     out.fail(Reason::not_found, "no manifest " + out.parsed->id.text());
     return success();
   }
+  out.recorded = true;
   out.size_bytes = row->size_bytes;
   out.expected = to_hex(row->hash);
   if (!row->salt || !row->manifest) {
-    out.fail(Reason::not_found, "the manifest was erased");
+    out.was_erased("the manifest was erased");
     return success();
   }
   const std::string_view salt(reinterpret_cast<const char*>(row->salt->data()), row->salt->size());
@@ -178,32 +244,36 @@ Status Resolver::resolve_manifest(Resolution& out) {
 
 Status Resolver::resolve_snapshot(Resolution& out) {
   const Pointer& pointer = *out.parsed;
-  ASSIGN_OR_RETURN(const auto run, find_run(pointer.run_id));
+  ASSIGN_OR_RETURN(const auto run, find_run(out));
   std::vector<store::SnapshotRow> rows;
   if (run) {
-    ASSIGN_OR_RETURN(rows, reader_.snapshots(run->view().run_no, pointer.seq, 1));
+    ASSIGN_OR_RETURN(rows, reader_->snapshots(run->view().run_no, pointer.seq, 1));
   }
   if (rows.empty() || rows.front().seq != pointer.seq) {
     out.fail(Reason::not_found, fmt::format("run {} has no snapshot at {}", pointer.run_id, pointer.seq));
     return success();
   }
   const store::SnapshotRow& row = rows.front();
+  out.recorded = true;
   out.size_bytes = row.size_bytes;
   if (!row.salt) {
-    out.fail(Reason::not_found, "the snapshot was erased");
+    out.was_erased("the snapshot was erased");
     return success();
   }
   if (row.artifact_id) {
-    ASSIGN_OR_RETURN(const auto artifact, reader_.artifact(*row.artifact_id));
+    ASSIGN_OR_RETURN(const auto artifact, reader_->artifact(*row.artifact_id));
     if (!artifact) {
       out.fail(Reason::not_found, "the artifact that holds the snapshot is not in the table");
       return success();
     }
-    return check_file(out, artifact->path, artifact->size_bytes, row.state_hash, Depth::whole);
+    // The state's hash is that of the file; that the file's row says the same is the first thing to be seen.
+    store::StoredFile file = store::file_of(*artifact);
+    file.hash = row.state_hash;
+    return check_file(out, file);
   }
   out.expected = to_hex(row.state_hash);
   if (!row.state) {
-    out.fail(Reason::not_found, "the snapshot was erased");
+    out.was_erased("the snapshot was erased");
     return success();
   }
   const Hash actual = sha256(*row.state);
@@ -214,9 +284,21 @@ Status Resolver::resolve_snapshot(Resolution& out) {
 }
 
 Status Resolver::resolve_run(Resolution& out) {
-  if (out.parsed->run_id == log_run_id) return success();
-  ASSIGN_OR_RETURN(const auto run, find_run(out.parsed->run_id));
+  out.recorded = out.parsed->run_id == log_run_id;
+  if (out.recorded) return success();
+  ASSIGN_OR_RETURN(const auto run, find_run(out));
+  out.recorded = run != nullptr;
   if (!run) out.fail(Reason::not_found, "no run " + out.parsed->run_id);
+  return success();
+}
+
+// That there is a run _log everybody knows; what is in it is not everybody's.
+Status Resolver::resolve_log(Resolution& out) {
+  out.recorded = out.parsed->run_id.empty() || out.parsed->run_id == log_run_id;
+  if (out.parsed->run_id.empty()) return success();
+  if (out.parsed->run_id != log_run_id) return resolve_run(out);
+  ASSIGN_OR_RETURN(const bool visible, sight_.run(out.parsed->run_id));
+  if (!visible) out.fail(Reason::not_found, "no run " + out.parsed->run_id);
   return success();
 }
 

@@ -5,6 +5,7 @@
 #include "base/limits.hpp"
 #include "evidence/resolver.hpp"
 #include "evidence/sample_set.hpp"
+#include "store/artifact_row.hpp"
 
 namespace muniment::evidence {
 namespace {
@@ -31,21 +32,41 @@ Status Resolver::read_documents_ahead(const std::vector<Pointer>& pointers) {
     asked.push_back(&pointer);
   }
   if (citations.empty()) return success();
-  ASSIGN_OR_RETURN(std::vector<store::CitedDocument> found, sight_.known ? sight_.known->cited(reader_, citations) : reader_.cited(citations));
+  ASSIGN_OR_RETURN(std::vector<store::CitedDocument> found, sight_.known ? sight_.known->cited(*reader_, citations) : reader_->cited(citations));
   for (std::size_t i = 0; i < found.size(); ++i) documents_ahead_.emplace(asked[i]->text, std::move(found[i]));
   return success();
 }
 
 Result<store::CitedDocument> Resolver::cited(const Pointer& pointer) {
-  if (auto ahead = documents_ahead_.extract(pointer.text)) return std::move(ahead.mapped());
-  ASSIGN_OR_RETURN(std::vector<store::CitedDocument> found, reader_.cited({citation_of(pointer)}));
+  if (auto ahead = documents_ahead_.extract(pointer.text); ahead && !in_earlier_log()) return std::move(ahead.mapped());
+  ASSIGN_OR_RETURN(std::vector<store::CitedDocument> found, reader_->cited({citation_of(pointer)}));
   return std::move(found.front());
+}
+
+Result<bool> Resolver::was_removed(Resolution& out, const store::DocumentRow& row, std::string_view owner) const {
+  std::optional<store::Revocation> revoked;
+  if (!row.removed_at && in_earlier_log()) {
+    std::vector<store::Reader*> readers = sight_.earlier;
+    readers.insert(readers.begin(), &present_);
+    std::vector<std::string> sources = row.sources;
+    sources.push_back(row.source);
+    ASSIGN_OR_RETURN(revoked, store::find_revocation(readers, reader_->log_no(), sources, owner));
+  }
+  if (!row.removed_at && !revoked) return false;
+  if (revoked) {
+    out.fail(Reason::not_found, fmt::format("its source was revoked (seq {} of log {})", revoked->seq, revoked->log_no));
+  } else {
+    out.fail(Reason::not_found, row.ended_by == "erased" ? "the document was erased" : fmt::format("its source was revoked (seq {})", *row.removed_at));
+  }
+  out.superseded = true;
+  return true;
 }
 
 Status Resolver::resolve_document(Resolution& out, bool with_text) {
   const Pointer& pointer = *out.parsed;
   ASSIGN_OR_RETURN(const store::CitedDocument found, cited(pointer));
   if (found.owner.empty() || !sight_.corpus(found.owner)) {
+    out.hidden = !found.owner.empty();
     out.fail(Reason::not_found, "no corpus " + pointer.corpus);
     return success();
   }
@@ -61,15 +82,14 @@ Status Resolver::resolve_document(Resolution& out, bool with_text) {
     }
     return success();
   }
+  out.recorded = true;
+  if (is_before_present_log(out)) return success();
   const store::DocumentRow& row = *found.document;
-  if (row.removed_at) {
-    out.fail(Reason::not_found, row.ended_by == "erased" ? "the document was erased" : fmt::format("its source was revoked (seq {})", *row.removed_at));
-    out.superseded = true;
-    return success();
-  }
+  ASSIGN_OR_RETURN(const bool removed, was_removed(out, row, found.owner));
+  if (removed) return success();
   out.path = found.path;
   RETURN_IF_ERROR(pointer.fragment.starts_with('p') ? check_chunk(out, found) : check_bytes(out, found, with_text));
-  const bool stands = sight_.as_of ? was_current(row, *sight_.as_of) : row.current();
+  const bool stands = as_of() ? was_current(row, *as_of()) : row.current();
   if (!out.ok() || stands) return success();
   out.superseded = true;
   if (row.ended_by == "retracted" && !found.current) {
@@ -85,6 +105,7 @@ void Resolver::resolve_sample(Resolution& out) {
   const Pointer& pointer = *out.parsed;
   const SampleDocument* document = find_sample(pointer.document);
   if (document == nullptr) return out.fail(Reason::not_found, "the sample set has no document " + pointer.document);
+  out.recorded = true;
   const std::string_view text = document->text();
   if (pointer.revision != document->revision) {
     out.expected = document->revision;
@@ -97,6 +118,7 @@ void Resolver::resolve_sample(Resolution& out) {
     return out.fail(Reason::not_found, fmt::format("a sample document is one passage, p0, of {} bytes here", size));
   }
   out.size_bytes = span->end - span->start;
+  out.source = EvidenceSource{pointer.corpus, "sample", chunk_id_of(pointer), span};
   out.text = text.substr(static_cast<std::size_t>(span->start), static_cast<std::size_t>(*out.size_bytes));
   out.expected = to_hex(sha256(*out.text));
 }
@@ -109,14 +131,16 @@ Status Resolver::check_chunk(Resolution& out, const store::CitedDocument& found)
   }
   const store::ChunkRow& chunk = *found.chunk;
   out.size_bytes = chunk.end_byte - chunk.start_byte;
-  auto bytes = files_.read(found.path, found.document->text_start() + chunk.start_byte, *out.size_bytes);
+  out.source = EvidenceSource{pointer.corpus, found.document->chunker, chunk_id_of(pointer), ByteSpan{chunk.start_byte, chunk.end_byte}};
   out.expected = to_hex(chunk.hash);
-  if (!bytes) return out.file_failed(std::move(bytes).error());
-  out.take_passage(*std::move(bytes), chunk.hash, found.path);
+  store::Difference difference;
+  auto bytes = files_.read_hashed(found.path, found.document->text_start() + chunk.start_byte, *out.size_bytes, chunk.hash, &difference);
+  if (!bytes) return out.not_that_file(std::move(bytes).error(), std::move(difference));
+  out.text = *std::move(bytes);
   return success();
 }
 
-// Bytes of any place are known to be right when the whole is.
+// A document's own bytes have a hash; a text that was extracted has that of its artifact.
 Status Resolver::check_bytes(Resolution& out, const store::CitedDocument& found, bool with_text) {
   const store::DocumentRow& row = *found.document;
   const auto span = parse_span(out.parsed->fragment);
@@ -125,37 +149,39 @@ Status Resolver::check_bytes(Resolution& out, const store::CitedDocument& found,
     return success();
   }
   out.size_bytes = span->end - span->start;
+  out.source = EvidenceSource{out.parsed->corpus, row.chunker, chunk_id_of(*out.parsed), span};
   if (row.text_artifact_id) {
-    ASSIGN_OR_RETURN(const auto artifact, artifact_row(*row.text_artifact_id));
-    if (!artifact || span->end > artifact->size_bytes) {
-      out.fail(Reason::not_found, fmt::format("the document's text ends before byte {}", span->end));
-      return success();
-    }
-    RETURN_IF_ERROR(check_file(out, artifact->path, artifact->size_bytes, artifact->hash, Depth::whole));
+    RETURN_IF_ERROR(check_text(out, *row.text_artifact_id, *span));
   } else {
-    if (span->end > row.size_bytes) {
-      out.fail(Reason::not_found, fmt::format("the document is {} bytes, the span ends at {}", row.size_bytes, span->end));
-      return success();
-    }
-    if (row.size_bytes > hashed_document_bytes_max) {
-      out.fail(Reason::not_found, fmt::format("the document is {} bytes: point at its chunks (p<n>), or at its artifact", row.size_bytes));
-      return success();
-    }
-    auto bytes = files_.read(found.path, row.start_byte, row.size_bytes);
-    if (!bytes) return out.file_failed(std::move(bytes).error());
-    out.expected = to_hex(row.hash);
-    const Hash bytes_hash = sha256(*bytes);
-    const Hash actual = sha256({std::string_view(reinterpret_cast<const char*>(bytes_hash.data()), bytes_hash.size()), row.chunker});
-    if (actual != row.hash) {
-      out.actual = to_hex(actual);
-      out.fail(Reason::hash_mismatch, found.path + " has other bytes there than were ingested");
-      return success();
-    }
+    RETURN_IF_ERROR(check_own_bytes(out, found, *span));
   }
-  if (!out.ok() || !with_text || *out.size_bytes > static_cast<std::int64_t>(limits::artifact_inline_bytes_max)) return success();
-  auto text = files_.read(found.path, row.text_start() + span->start, *out.size_bytes);
-  if (!text) return out.file_failed(std::move(text).error());
-  out.text = std::move(*text);
+  if (!with_text || *out.size_bytes > static_cast<std::int64_t>(limits::artifact_inline_bytes_max)) out.text.reset();
+  return success();
+}
+
+Status Resolver::check_text(Resolution& out, const Uuid& artifact_id, ByteSpan span) {
+  ASSIGN_OR_RETURN(const auto artifact, artifact_row(artifact_id));
+  if (artifact && span.end <= artifact->size_bytes) return read_file(out, store::file_of(*artifact), span);
+  out.fail(Reason::not_found, fmt::format("the document's text ends before byte {}", span.end));
+  return success();
+}
+
+Status Resolver::check_own_bytes(Resolution& out, const store::CitedDocument& found, ByteSpan span) {
+  const store::DocumentRow& row = *found.document;
+  if (span.end > row.size_bytes) {
+    out.fail(Reason::not_found, fmt::format("the document is {} bytes, the span ends at {}", row.size_bytes, span.end));
+    return success();
+  }
+  if (row.size_bytes > hashed_document_bytes_max) {
+    out.fail(Reason::not_found, fmt::format("the document is {} bytes: point at its chunks (p<n>), or at its artifact", row.size_bytes));
+    return success();
+  }
+  out.expected = to_hex(row.hash);
+  store::Difference difference;
+  auto bytes = files_.read_hashed(found.path, row.start_byte, row.size_bytes, row.hash, &difference,
+                                  [&](std::string_view all) { return sha256({view(sha256(all)), row.chunker}); });
+  if (!bytes) return out.not_that_file(std::move(bytes).error(), std::move(difference));
+  out.text = bytes->substr(static_cast<std::size_t>(span.start), static_cast<std::size_t>(*out.size_bytes));
   return success();
 }
 

@@ -9,15 +9,16 @@ namespace muniment::evidence {
 
 Status Resolver::resolve_event(Resolution& out) {
   const Pointer& pointer = *out.parsed;
-  ASSIGN_OR_RETURN(const auto run, find_run(pointer.run_id));
+  ASSIGN_OR_RETURN(const auto run, find_run(out));
   std::optional<events::Event> event;
   if (run) {
-    ASSIGN_OR_RETURN(event, reader_.event_of_run(run->view().run_no, pointer.seq));
+    ASSIGN_OR_RETURN(event, reader_->event_of_run(run->view().run_no, pointer.seq));
   }
   if (!event) {
     out.fail(Reason::not_found, fmt::format("run {} has no event {}", pointer.run_id, pointer.seq));
     return success();
   }
+  out.recorded = true;
   out.expected = pointer.revision;
   const std::string hash = to_hex(event->body_hash);
   if (hash.substr(0, revision_digits) != pointer.revision) {
@@ -26,7 +27,7 @@ Status Resolver::resolve_event(Resolution& out) {
     return success();
   }
   if (!event->body || !event->salt) {
-    out.fail(Reason::not_found, "the event was redacted");
+    out.was_erased("the event was redacted");
     return success();
   }
   const std::string_view salt(reinterpret_cast<const char*>(event->salt->data()), event->salt->size());
@@ -34,12 +35,14 @@ Status Resolver::resolve_event(Resolution& out) {
     out.fail(Reason::hash_mismatch, "the event's body has other bytes than were stored");
     return success();
   }
-  if (sight_.as_of && event->seq > *sight_.as_of) {
+  if (is_before_present_log(out)) return success();
+  if (as_of() && event->seq > *as_of()) {
     out.fail(Reason::not_found, fmt::format("the event came later, at seq {}", event->seq));
     out.superseded = true;
     return success();
   }
   if (pointer.passage) return check_event_passage(out, *event);
+  out.source = EvidenceSource{pointer.corpus, "event", chunk_id_of(pointer), {}};
   out.size_bytes = static_cast<std::int64_t>(event->body->size());
   out.text = *event->body;
   return success();
@@ -49,17 +52,14 @@ Status Resolver::resolve_event(Resolution& out) {
 Status Resolver::check_event_passage(Resolution& out, const events::Event& event) {
   const Pointer& pointer = *out.parsed;
   const std::string document = fmt::format("{}#e{}", pointer.run_id, pointer.seq);
-  ASSIGN_OR_RETURN(const auto row, reader_.document_revision(store::run_corpus, document, pointer.revision));
+  ASSIGN_OR_RETURN(const auto row, reader_->document_revision(store::run_corpus, document, pointer.revision));
   if (!row) {
     out.fail(Reason::not_found, "the event has no passages: its run is not indexed, or it says nothing. Point at the event itself.");
     return success();
   }
-  if (row->removed_at) {
-    out.fail(Reason::not_found, fmt::format("its source was revoked (seq {})", *row->removed_at));
-    out.superseded = true;
-    return success();
-  }
-  ASSIGN_OR_RETURN(const auto chunks, reader_.chunks_of(*row));
+  ASSIGN_OR_RETURN(const bool removed, was_removed(out, *row, row->owner.value_or("")));
+  if (removed) return success();
+  ASSIGN_OR_RETURN(const auto chunks, reader_->chunks_of(*row));
   if (*pointer.passage >= static_cast<std::int64_t>(chunks.size())) {
     out.fail(Reason::not_found, fmt::format("the event has {} passages, there is no {}", chunks.size(), pointer.fragment));
     return success();
@@ -67,9 +67,11 @@ Status Resolver::check_event_passage(Resolution& out, const events::Event& event
   const store::ChunkRow& chunk = chunks[static_cast<std::size_t>(*pointer.passage)];
   out.size_bytes = chunk.end_byte - chunk.start_byte;
   out.expected = to_hex(chunk.hash);
-  ASSIGN_OR_RETURN(const auto text, reader_.event_text(event));
-  auto bytes = text->read(files_, chunk.start_byte, chunk.end_byte);
-  if (!bytes) return out.file_failed(std::move(bytes).error());
+  out.source = EvidenceSource{pointer.corpus, row->chunker, chunk_id_of(pointer), ByteSpan{chunk.start_byte, chunk.end_byte}};
+  ASSIGN_OR_RETURN(const auto text, reader_->event_text(event));
+  store::Difference difference;
+  auto bytes = text->read(files_, chunk.start_byte, chunk.end_byte, &difference);
+  if (!bytes) return out.not_that_file(std::move(bytes).error(), std::move(difference));
   out.take_passage(*std::move(bytes), chunk.hash, "the event");
   return success();
 }

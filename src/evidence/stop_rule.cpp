@@ -23,18 +23,20 @@ std::string words_of(const Resolution& found) {
   return found.pointer + ": " + std::string(name_of(found.reason)) + ", " + found.detail.substr(0, detail_bytes_max);
 }
 
-std::string retried_body(const Resolution& found) {
+std::string retried_body(const Wanted& wanted, const Resolution& found) {
   json::Writer out;
   out.begin_object().member("pointer", found.pointer).member("attempt", 1);
+  if (!wanted.whose.empty()) out.member("run_id", wanted.whose);
   write_hashes(out, found);
   out.member("why", words_of(found)).end_object();
   return std::move(out).text();
 }
 
-std::string unresolved_body(const Resolution& found, bool critical, int attempts) {
+std::string unresolved_body(const Wanted& wanted, const Resolution& found, bool critical, int attempts) {
   json::Writer out;
-  out.begin_object()
-      .member("pointer", found.pointer)
+  out.begin_object();
+  if (!wanted.whose.empty()) out.member("run_id", wanted.whose);
+  out.member("pointer", found.pointer)
       .member("type", found.type())
       .member("id", found.parsed->name())
       .member("reason", std::string(name_of(found.reason)) + ": " + found.detail.substr(0, detail_bytes_max));
@@ -78,9 +80,11 @@ Status StopRule::look_up_needed(const std::vector<Wanted>& wanted) {
   }
   if (asked.empty()) return success();
   // In this order, or what the catalogue follows in between would be in neither.
-  ASSIGN_OR_RETURN(needed_, pointers_not_yet_followed(tail_, reader_));
-  ASSIGN_OR_RETURN(std::set<std::string> catalogued, reader_.needed(asked));
-  needed_.merge(catalogued);
+  ASSIGN_OR_RETURN(const auto newer, pointers_not_yet_followed(tail_, reader_));
+  ASSIGN_OR_RETURN(needed_, reader_.needed(asked));
+  for (const store::PointerRow& row : newer) needed_.insert(row.pointer);
+  ASSIGN_OR_RETURN(auto before, resolver_.needed_before(asked));
+  needed_.merge(before);
   return success();
 }
 
@@ -95,10 +99,10 @@ Result<Outcome> StopRule::resolve(const std::vector<Wanted>& wanted, bool with_t
     Outcome::Item item;
     const auto parsed = parse_pointer(wanted[i].pointer);
     item.critical = parsed && is_critical(wanted[i], *parsed);
-    if (item.critical && !wanted[i].run) {
-      return Error(Errc::invalid_argument, wanted[i].pointer + " is critical: say with run_id which run stops when it does not resolve.");
-    }
-    ASSIGN_OR_RETURN(item.resolution, resolver_.resolve(wanted[i].pointer, item.critical ? Depth::whole : Depth::span, with_text));
+    ASSIGN_OR_RETURN(item.resolution, resolver_.resolve(wanted[i].pointer, item.critical ? Depth::whole : wanted[i].depth, with_text));
+    // What belongs to others looks as if nothing depended on it either.
+    if (item.resolution.hidden) item.critical = wanted[i].critical;
+    RETURN_IF_ERROR(check_run_named(wanted[i], item));
     // A run that is halted is not halted again, and its log stays as it is.
     const bool stands = wanted[i].run && wanted[i].run->view().status == store::RunStatus::halted;
     retried[i] = item.critical && item.resolution.damaged() && !stands;
@@ -111,11 +115,16 @@ Result<Outcome> StopRule::resolve(const std::vector<Wanted>& wanted, bool with_t
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     if (!retried[i]) continue;
     Outcome::Item& item = outcome.items[i];
-    outcome.events.push_back(event_in(wanted[i].run, "pointer.retried", retried_body(item.resolution)));
+    outcome.events.push_back(event_in(wanted[i].run, "pointer.retried", retried_body(wanted[i], item.resolution)));
     ASSIGN_OR_RETURN(item.resolution, resolver_.resolve(wanted[i].pointer, Depth::whole, with_text));
   }
   RETURN_IF_ERROR(log_failures(wanted, retried, outcome));
   return outcome;
+}
+
+Status StopRule::check_run_named(const Wanted& wanted, const Outcome::Item& item) {
+  if (!item.critical || wanted.run) return success();
+  return Error(Errc::invalid_argument, wanted.pointer + " is critical: say with run_id which run stops when it does not resolve.");
 }
 
 // Every failure is an event of its run; after a run's last one comes its halt, if any was critical.
@@ -126,8 +135,8 @@ Status StopRule::log_failures(const std::vector<Wanted>& wanted, const std::vect
     const std::shared_ptr<store::Run>& run = wanted[i].run;
     if (!item.resolution.damaged() || !item.resolution.parsed || !run) continue;
     if (run->view().status == store::RunStatus::halted) continue;
-    const bool halts = item.critical && retried[i];
-    outcome.events.push_back(event_in(run, "pointer.unresolved", unresolved_body(item.resolution, item.critical, halts ? attempts_max : 1)));
+    outcome.events.push_back(event_in(run, "pointer.unresolved", unresolved_body(wanted[i], item.resolution, item.critical, retried[i] ? attempts_max : 1)));
+    const bool halts = retried[i] && wanted[i].may_halt && run->run_id != log_run_id;
     const bool first = std::ranges::none_of(to_halt, [&](const auto& entry) { return entry.first == run; });
     if (halts && first) to_halt.emplace_back(run, &item.resolution);
   }
@@ -160,7 +169,10 @@ Status StopRule::halt(const std::shared_ptr<store::Run>& run, const Resolution& 
 }
 
 store::Addressed StopRule::event_in(const std::shared_ptr<store::Run>& run, std::string_view type, std::string body) {
-  return daemon_event(run, type, std::move(body), make_uuid_v7(clock_.now()), true);
+  store::Addressed item = daemon_event(run, type, std::move(body), make_uuid_v7(clock_.now()), true);
+  item.by_daemon = true;
+  item.unless_halted = true;   // of several runs that one request stops, the others stop all the same
+  return item;
 }
 
 }  // namespace muniment::evidence

@@ -25,8 +25,12 @@ inline constexpr std::chrono::milliseconds retry_pause{100};
 // A pointer to be resolved, and the run that stops if it must.
 struct Wanted {
   std::string pointer;
-  std::shared_ptr<store::Run> run;   // nullptr: none is known; then nothing is logged or halted
+  std::shared_ptr<store::Run> run;   // where what is found is logged; nullptr: nowhere
   bool critical = false;             // flagged; the catalogue may make it critical all the same
+  // `run` belongs to whoever asks, and stops. Otherwise what is found is only noted there; _log never stops.
+  bool may_halt = true;
+  Depth depth = Depth::span;         // of a look at what nothing depends on
+  std::string whose{};               // the run that the pointer is used for, where it is noted in _log
 };
 
 struct Outcome {
@@ -54,6 +58,7 @@ class StopRule {
   bool is_critical(const Wanted& wanted, const Pointer& pointer) const;
   Status look_up_needed(const std::vector<Wanted>& wanted);
   Status log_failures(const std::vector<Wanted>& wanted, const std::vector<bool>& retried, Outcome& outcome);
+  static Status check_run_named(const Wanted& wanted, const Outcome::Item& item);
   Status halt(const std::shared_ptr<store::Run>& run, const Resolution& damage, Outcome& outcome);
   store::Addressed event_in(const std::shared_ptr<store::Run>& run, std::string_view type, std::string body);
 

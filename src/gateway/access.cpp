@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <array>
 
+#include <fmt/format.h>
+
+#include "base/failpoint.hpp"
 #include "events/catalogue.hpp"
 #include "gateway/event_json.hpp"
 #include "gateway/services.hpp"
@@ -13,6 +16,13 @@ namespace {
 Error no_run(std::string_view run_id) {
   Error error(Errc::not_found, "no run " + std::string(run_id) + ". Start it: run.start");
   error.run_id = run_id;
+  return error;
+}
+
+// Somebody else's looks the same.
+Error hidden_run(std::string_view run_id) {
+  Error error = no_run(run_id);
+  error.hidden = true;
   return error;
 }
 
@@ -36,19 +46,108 @@ Result<std::shared_ptr<store::Run>> load_run(Call& call, std::string_view run_id
 Result<std::shared_ptr<store::Run>> find_run(Call& call, std::string_view run_id) {
   if (run_id != log_run_id) RETURN_IF_ERROR(check_run_id(run_id));
   ASSIGN_OR_RETURN(std::shared_ptr<store::Run> run, load_run(call, run_id));
-  if (!run) {
-    if (!call.reader) return run;  // it may be in the log all the same
-    return no_run(run_id);
+  if (!run && !call.reader) return run;  // it may be in the log all the same
+  const bool there = run && run->view().status != store::RunStatus::absent;
+  if (there) return may_see(call.caller, run->view()) ? Result<std::shared_ptr<store::Run>>(run) : hidden_run(run_id);
+  if (!call.reader || run_id == log_run_id) return no_run(run_id);
+  ASSIGN_OR_RETURN(run, find_earlier_run(call, run_id));
+  if (!run) return no_run(run_id);
+  return may_see(call.caller, run->view()) ? store::closed_error(*run) : hidden_run(run_id);
+}
+
+Result<std::shared_ptr<store::Run>> find_earlier_run(Call& call, std::string_view run_id) {
+  for (const auto& log : call.services.earlier) {
+    ASSIGN_OR_RETURN(std::shared_ptr<store::Run> run, store::find_run(*log, *call.reader, run_id));
+    if (run) return run;
   }
-  const store::RunView view = run->view();
-  if (view.status == store::RunStatus::absent) return no_run(run_id);
-  if (may_see(call.caller, view)) return run;
-  Error error = no_run(run_id);
+  return std::shared_ptr<store::Run>();
+}
+
+namespace {
+
+// The run of that name in the present log, or in the newest one that has it; `log_no`: in that one alone.
+Result<ReadRun> look_for_run(Call& call, std::string_view run_id, std::optional<std::int64_t> log_no) {
+  if (run_id != log_run_id) RETURN_IF_ERROR(check_run_id(run_id));
+  std::shared_ptr<store::Run> run;
+  store::Reader* reader = call.reader;
+  if (!log_no || *log_no == call.reader->log_no()) {
+    ASSIGN_OR_RETURN(run, load_run(call, run_id));
+    if (run && run->view().status == store::RunStatus::absent) run = nullptr;
+  }
+  for (const auto& log : call.services.earlier) {
+    if (run || (log_no ? *log_no != log->place.log_no : run_id == log_run_id)) continue;
+    reader = &call.reader->of(log->place);
+    ASSIGN_OR_RETURN(run, store::find_run(*log, *call.reader, run_id));
+  }
+  if (!run) return no_run(run_id);
+  return may_see(call.caller, run->view()) ? Result<ReadRun>(ReadRun{std::move(run), reader}) : hidden_run(run_id);
+}
+
+}  // namespace
+
+Result<ReadRun> find_run_to_read(Call& call, std::string_view run_id) {
+  ASSIGN_OR_RETURN(ReadRun found, look_for_run(call, run_id, call.params["log_no"].as_int()));
+  if (found.run->closed_log != 0) call.read_log = found.run->closed_log;
+  return found;
+}
+
+void note_log(Call& call, const store::Reader& reader) {
+  if (reader.log_no() != call.reader->log_no()) call.read_log = reader.log_no();
+}
+
+Result<bool> sees_run(Call& call, std::string_view run_id, std::int16_t log_no) {
+  const auto found = look_for_run(call, run_id, log_no);
+  if (found) return true;
+  if (found.error().code == Errc::not_found) return false;
+  return found.error();
+}
+
+store::EarlierLog* earlier_log(Services& services, std::int16_t log_no) {
+  const auto found = std::ranges::find(services.earlier, log_no, [](const auto& log) { return log->place.log_no; });
+  return found == services.earlier.end() ? nullptr : found->get();
+}
+
+Result<const audit::ClosedTree::Proven*> closed_tree(Call& call, std::int16_t log_no) {
+  const auto tree = call.services.closed_trees.find(log_no);
+  if (tree == call.services.closed_trees.end()) return Error(Errc::not_found, fmt::format("log_no: this log does not go on from a log {}.", log_no));
+  return tree->second->proven(call.deadline);
+}
+
+Result<store::Reader*> reader_named(Call& call) {
+  const auto log_no = call.params["log_no"].as_int();
+  if (!log_no || *log_no == call.reader->log_no()) return call.reader;
+  for (const auto& log : call.services.earlier) {
+    if (log->place.log_no != *log_no) continue;
+    call.read_log = log->place.log_no;
+    return &call.reader->of(log->place);
+  }
+  return Error(Errc::not_found, fmt::format("log_no: this log does not go on from a log {}. server.status names those that it does.", *log_no));
+}
+
+std::vector<store::Reader*> readers_of_all(Call& call) {
+  std::vector<store::Reader*> readers{call.reader};
+  for (const auto& log : call.services.earlier) readers.push_back(&call.reader->of(log->place));
+  return readers;
+}
+
+Result<std::optional<events::Event>> find_event(Call& call, std::int64_t seq) {
+  ASSIGN_OR_RETURN(store::Reader* const reader, reader_named(call));
+  ASSIGN_OR_RETURN(auto event, reader->event_at(seq));
+  if (!event) return event;
+  const auto run = look_for_run(call, event->run_id, reader->log_no());
+  if (run) return event;
+  if (run.error().code == Errc::not_found) return std::optional<events::Event>();
+  return run.error();
+}
+
+Error taken(std::string_view what, std::string_view name) {
+  Error error(Errc::conflict, fmt::format("{} {} is taken. Choose another name.", what, name));
   error.hidden = true;
   return error;
 }
 
 Status check_open(const store::Run& run) {
+  if (run.closed_log != 0) return store::closed_error(run);
   if (run.run_id == log_run_id) {
     return Error(Errc::denied, "the run _log is the daemon's own. Append to a run of yours.");
   }
@@ -62,10 +161,11 @@ Status check_open(const store::Run& run) {
 }
 
 events::Origin origin_of_daemon_event(std::string_view type) {
-  constexpr std::array<std::string_view, 14> passed_on = {
+  constexpr std::array<std::string_view, 16> passed_on = {
       "run.started",  "run.ended",       "run.resumed",     "run.annotated", "child.started",
       "child.ended",  "claim.recorded",  "claim.decided",   "task.opened",   "evidence.recorded",
-      "evidence.linked", "feedback.recorded", "manifest.recorded", "artifact.redacted"};
+      "evidence.linked", "feedback.recorded", "manifest.recorded", "artifact.redacted", "log.verified",
+      "log.exported"};
   const bool reported = std::find(passed_on.begin(), passed_on.end(), type) != passed_on.end();
   return reported ? events::Origin::reported : events::Origin::observed;
 }
@@ -87,14 +187,25 @@ events::NewEvent make_event(Call& call, const store::Run& run, std::string_view 
   return event;
 }
 
-Uuid idempotent_id(const Caller& caller, std::string_view method, std::string_view idempotency_key,
-                   std::size_t index) {
-  // Lengths in front: no two of these names can read the same.
+namespace {
+
+// Lengths in front: no two of these names can read the same.
+Uuid named_by(std::initializer_list<std::string_view> parts, std::size_t index) {
   std::string name;
-  for (std::string_view part : {std::string_view(caller.actor), method, idempotency_key}) {
-    name.append(std::to_string(part.size())).append(":").append(part);
-  }
+  for (std::string_view part : parts) name.append(std::to_string(part.size())).append(":").append(part);
   return make_uuid_v8(name.append(std::to_string(index)));
+}
+
+}  // namespace
+
+Uuid idempotent_id(const Caller& caller, std::string_view method, std::string_view idempotency_key, std::size_t index) {
+  return named_by({caller.actor, method, idempotency_key}, index);
+}
+
+Uuid idempotent_id_in(const store::Run& run, const Caller& caller, std::string_view method, std::string_view idempotency_key,
+                      std::size_t index) {
+  if (PLANTED_BUG("b5_claim_livelock")) return idempotent_id(caller, method, idempotency_key, index);
+  return named_by({caller.actor, method, run.run_id, idempotency_key}, index);
 }
 
 std::string receipt_json(const events::Receipt& receipt) {
@@ -103,13 +214,13 @@ std::string receipt_json(const events::Receipt& receipt) {
   return text;
 }
 
-Result<std::optional<std::int64_t>> asof_seq(Call& call) {
+Result<std::optional<std::int64_t>> asof_seq(const Call& call, store::Reader& reader) {
   const json::Value asof = call.params["asof"];
   if (!asof) return std::optional<std::int64_t>();
   if (const auto seq = asof.as_int()) return std::optional(*seq);
   const auto time = parse_time(asof.string_or(""));
   if (!time) return Error(Errc::invalid_argument, "asof: expected a seq or an RFC 3339 time such as \"2026-11-21T14:02:11Z\"");
-  ASSIGN_OR_RETURN(const std::int64_t seq, call.reader->seq_as_of(*time));
+  ASSIGN_OR_RETURN(const std::int64_t seq, reader.seq_as_of(*time));
   return std::optional(seq);
 }
 

@@ -19,6 +19,21 @@ Result<store::CorpusRow> find_corpus(Call& call, std::string_view corpus) {
   return error;
 }
 
+Result<std::int64_t> documents_known_upto(Call& call) {
+  retrieval::DocumentFollower& documents = call.services.retrieval.documents();
+  RETURN_IF_ERROR(documents.wait_for_changes(call.deadline));
+  return documents.next_seq();
+}
+
+std::string name_of_document(std::string_view corpus, std::string_view document) { return fmt::format("document {}/{}", corpus, document); }
+std::string name_of_corpus(std::string_view corpus) { return fmt::format("corpus {}", corpus); }
+std::string name_of_source(std::string_view source) { return fmt::format("source {}", source); }
+
+void note_moved_on(Services& services, const Error& error) {
+  // What came in between was answered before, so that the tail has it.
+  if (store::is_moved_on(error)) services.retrieval.documents().changed_at(services.tail.next_seq() - 1);
+}
+
 Result<retrieval::DocumentText> read_text(Call& call, std::string_view bytes, std::string_view name, std::string_view mime_type) {
   const bool plain = retrieval::looks_plain(bytes, name, mime_type);
   return plain ? retrieval::read_document(bytes, name, mime_type) : retrieval::read_document_apart(bytes, name, mime_type, call.deadline);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/failpoint.hpp"
 #include "base/limits.hpp"
 #include "base/log.hpp"
 #include "base/metrics.hpp"
@@ -12,28 +13,51 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr std::size_t body_buffer_bytes_max = 4 << 20;
+constexpr int repeats_max = 3;                         // of what the append thread gives back as a repetition
+constexpr milliseconds database_patience{limits::status_database_ms_max};
 
-Error late(const Exchange& exchange) {
+void name_ids(Error& error, const Exchange& exchange) {
+  error.outcome = "unknown";
+  if (!error.event_ids.empty()) return;
+  for (const Uuid& id : exchange.event_ids) error.event_ids.push_back(id.text());
+}
+
+Error late(const Exchange& exchange, bool may_land) {
   Error error(Errc::deadline_exceeded, "no answer within the deadline.");
   error.retry_after_ms = 0;
-  if (exchange.append_queued) {
-    error.outcome = "unknown";
-    error.message = "no answer within the deadline; it may be recorded or not: send the same ids again.";
-    for (const Uuid& id : exchange.event_ids) error.event_ids.push_back(id.text());
+  if (may_land) {
+    name_ids(error, exchange);
+    error.message = error.event_ids.empty() ? "no answer within the deadline; it may be done or not."
+                                            : "no answer within the deadline; it may be recorded or not: send the same ids again.";
   }
+  return error;
+}
+
+// Each time somebody else was writing the same ids. Whether they are in is for the next request to find out.
+Error raced(const Exchange& exchange) {
+  Error error(Errc::unavailable, "other requests with the same ids are being recorded; it may be recorded or not: send the same ids again.");
+  error.retry_after_ms = 100;
+  name_ids(error, exchange);
   return error;
 }
 
 }  // namespace
 
 Dispatcher::Dispatcher(Services& services, WorkerPool& workers, const SchemaSet& schemas, std::function<void()> wake_loop)
-    : services_(services), workers_(workers), schemas_(schemas), wake_loop_(std::move(wake_loop)) {}
+    : services_(services), workers_(workers), schemas_(schemas), wake_loop_(std::move(wake_loop)),
+      send_order_([this](const ExchangePtr& exchange) { begin(exchange); }, [this](const ExchangePtr& exchange) { submit(exchange); }) {}
 
 // ---- admission ----------------------------------------------------------------------------------
 
 Dispatcher::Admitted Dispatcher::admit(std::string line, const Caller& caller, std::function<void(std::string)> reply) {
   RequestHead head;
   Result<ExchangePtr> parsed = parse(std::move(line), caller, head);
+  if (parsed) {
+    if (Status held = hold(**parsed, head.body_bytes); !held) {
+      services_.requests.note(*(*parsed)->method, held.error().code, {});
+      parsed = std::move(held).error();
+    }
+  }
   Admitted admitted;
   admitted.body_bytes = head.body_bytes;
   admitted.close = head.close;
@@ -67,82 +91,179 @@ Result<ExchangePtr> Dispatcher::parse(std::string line, const Caller& caller, Re
   return exchange;
 }
 
-// ---- running ------------------------------------------------------------------------------------
-
-Call Dispatcher::call_for(const Exchange& exchange, store::Reader* reader) {
-  return Call{exchange.caller, exchange.params, services_, reader, exchange.deadline, exchange.idempotency_key, exchange.checked_ids};
+// Its share of what requests in flight may hold: the line, and what is kept of the bytes behind it.
+Status Dispatcher::hold(Exchange& exchange, std::int64_t body_bytes) {
+  const std::size_t bytes = exchange.line.size() + std::min(static_cast<std::size_t>(body_bytes), body_buffer_bytes_max);
+  if (held_bytes() + bytes > limits::request_bytes_in_flight_max && !exchange.method->always_answers) {
+    Error error(Errc::over_budget, "the requests in flight hold " + std::to_string(held_bytes()) + " bytes, limit " +
+                                       std::to_string(limits::request_bytes_in_flight_max) + ". Retry in 100 ms.");
+    error.limit = static_cast<std::int64_t>(limits::request_bytes_in_flight_max);
+    error.retry_after_ms = 100;
+    return error;
+  }
+  exchange.held = HeldBytes(held_bytes_, bytes);
+  return success();
 }
 
-void Dispatcher::run(const ExchangePtr& exchange) {
+// ---- running ------------------------------------------------------------------------------------
+
+Call Dispatcher::call_for(Exchange& exchange, store::Reader* reader) {
+  return Call{exchange.caller, exchange.params, services_, reader, exchange.deadline, exchange.idempotency_key, exchange.checked_ids, &exchange.standing};
+}
+
+void Dispatcher::watch(const ExchangePtr& exchange) {
   exchange->listed_at = waiting_.insert(waiting_.end(), exchange);
   exchange->listed = true;
   if (waiting_.size() == 1 && on_waiting) on_waiting();
-  if (exchange->body) return;  // its bytes bring it to a worker
+}
+
+void Dispatcher::run(const ExchangePtr& exchange) {
+  watch(exchange);
+  if (send_order_.join(exchange)) begin(exchange);
+}
+
+// Also of one that waited, or was given back.
+void Dispatcher::begin(const ExchangePtr& exchange) {
+  if (exchange->body) return serve_arrived(exchange);
   if (exchange->method->runs == Runs::on_worker || exchange->checked_ids) return run_on_worker(exchange);
   Call call = call_for(*exchange, nullptr);
   Result<Answer> answer = exchange->method->function(call);
-  if (answer && std::holds_alternative<NeedsWorker>(*answer)) return run_on_worker(exchange);
-  proceed(exchange, std::move(answer));
+  const auto* needs = answer ? std::get_if<NeedsWorker>(&*answer) : nullptr;
+  if (needs == nullptr) return proceed(exchange, std::move(answer));
+  if (!needs->settled || send_order_.settle(exchange)) run_on_worker(exchange);
 }
 
+// Nobody works for a request that was answered meanwhile.
 void Dispatcher::run_on_worker(const ExchangePtr& exchange) {
-  Status posted = workers_.post(exchange->deadline, [this, exchange](store::Reader& reader) {
+  const Deadline until = exchange->method->always_answers ? std::min(exchange->deadline, exchange->began + database_patience) : exchange->deadline;
+  Status posted = workers_.post(until, [this, exchange](store::Reader& reader) {
+    if (exchange->standing.over()) return;
+    FAILPOINT("work." + std::string(exchange->method->name));
     Call call = call_for(*exchange, &reader);
     auto answer = std::make_shared<Result<Answer>>(exchange->method->function(call));
+    if (*answer) say_log(**answer, call.read_log);
     post_to_loop([this, exchange, answer] { proceed(exchange, std::move(*answer)); });
   });
   if (!posted) answer(exchange, std::move(posted).error());
 }
 
 void Dispatcher::proceed(const ExchangePtr& exchange, Result<Answer> answered) {
-  if (!answered) return answer(exchange, std::move(answered).error());
+  if (!answered) {
+    Error error = std::move(answered).error();
+    const bool callers = !is_transient(error.code) && !is_halting(error.code);
+    if (exchange->standing.wrote_itself() && !callers) error.outcome = "unknown";
+    return answer(exchange, std::move(error));
+  }
   if (auto* reply = std::get_if<Reply>(&*answered)) return answer(exchange, std::move(*reply));
-  if (auto* append = std::get_if<PendingAppend>(&*answered)) return submit(exchange, std::move(*append));
-  answer(exchange, Error(Errc::system_error, "a worker asked for a worker"));
+  auto* append = std::get_if<PendingAppend>(&*answered);
+  if (append == nullptr) return answer(exchange, Error(Errc::system_error, "a worker asked for a worker"));
+  exchange->prepared = std::make_unique<PendingAppend>(std::move(*append));
+  // It was told that nothing is written: so be it.
+  const bool submits = !exchange->answered || exchange->prepared->even_if_answered || PLANTED_BUG("b2_late_task_submits");
+  submits ? send_order_.prepared(exchange) : withdraw(exchange);
 }
 
-void Dispatcher::submit(const ExchangePtr& exchange, PendingAppend append) {
-  for (const store::Addressed& item : append.request.events) exchange->event_ids.push_back(item.event.event_id);
-  exchange->append_queued = true;
-  auto pending = std::make_shared<PendingAppend>(std::move(append));
+// What was prepared is undone.
+void Dispatcher::withdraw(const ExchangePtr& exchange) {
+  send_order_.returned(exchange);
+  const std::shared_ptr<PendingAppend> append = std::move(exchange->prepared);
+  conclude_and_answer(Committed{exchange, append, Error(Errc::deadline_exceeded, "the request was answered before its append was submitted.")});
+}
+
+void Dispatcher::submit(const ExchangePtr& exchange) {
+  const std::shared_ptr<PendingAppend> pending = std::move(exchange->prepared);
   store::AppendRequest request = std::move(pending->request);
+  exchange->event_ids.clear();
+  for (std::size_t i = pending->companions; i < request.events.size(); ++i) exchange->event_ids.push_back(request.events[i].event.event_id);
+  exchange->standing.begin_writing();
+  if (exchange->place.queue != nullptr) request.order = exchange->place.queue->given_back;
   request.done = [this, exchange, pending](Result<std::vector<events::Receipt>> result) {
     complete(Committed{exchange, pending, std::move(result)});
   };
   Status submitted = services_.appender.submit(std::move(request));
-  if (submitted) return;
-  exchange->append_queued = false;
-  finish({exchange, pending, std::move(submitted).error()});
+  if (!submitted) finish({exchange, pending, std::move(submitted).error()});
 }
 
-// The append is decided. What the method says then may have to touch files: on a worker.
+// The append is decided, or given back.
 void Dispatcher::finish(Committed committed) {
   const ExchangePtr exchange = committed.exchange;
-  exchange->append_queued = false;
-  if (!committed.result && store::is_maybe_duplicate(committed.result.error()) && !exchange->body) {
-    if (exchange->answered) return;
-    exchange->checked_ids = true;
-    exchange->event_ids.clear();
-    return run_on_worker(exchange);
+  send_order_.returned(exchange);
+  if (!committed.result && store::is_given_back(committed.result.error())) {
+    // What is made again because of others' progress, or of its neighbours, may be so often.
+    const bool repeated = !store::is_out_of_turn(committed.result.error()) && !store::is_moved_on(committed.result.error());
+    const bool again = !repeated || ++exchange->repeats <= repeats_max || PLANTED_BUG("b5_claim_livelock");
+    if (again && !exchange->answered) return prepare_again(committed);
+    clean_up(committed);
+    return answer(exchange, raced(*exchange));
   }
+  conclude_and_answer(std::move(committed));
+}
+
+// What was written for an append that is given back goes.
+void Dispatcher::clean_up(const Committed& committed) {
+  if (committed.append->refused) committed.append->refused(services_, committed.result.error()).ok();
+}
+
+void Dispatcher::prepare_again(const Committed& committed) {
+  const ExchangePtr exchange = committed.exchange;
+  const std::shared_ptr<PendingAppend> append = committed.append;
+  if (append->again) {
+    return workers_.post_admitted(exchange->deadline, [this, exchange, append](store::Reader& reader) {
+      Call call = call_for(*exchange, &reader);
+      auto answer = std::make_shared<Result<Answer>>(append->again(call));
+      post_to_loop([this, exchange, answer] { proceed(exchange, std::move(*answer)); });
+    });
+  }
+  clean_up(committed);
+  exchange->checked_ids = exchange->checked_ids || store::is_maybe_duplicate(committed.result.error());
+  begin(exchange);
+}
+
+// What the method says of it may have to touch files: on a worker.
+void Dispatcher::conclude_and_answer(Committed committed) {
+  const ExchangePtr exchange = committed.exchange;
   if (!committed.append->finish_on_worker) return answer(exchange, conclude(committed));
   auto held = std::make_shared<Committed>(std::move(committed));
-  Status posted = workers_.post(exchange->deadline, [this, exchange, held](store::Reader&) {
+  workers_.post_admitted(exchange->deadline, [this, exchange, held](store::Reader&) {
+    FAILPOINT("finish." + std::string(exchange->method->name));
     auto reply = std::make_shared<Result<Reply>>(conclude(*held));
     post_to_loop([this, exchange, reply] { answer(exchange, std::move(*reply)); });
   });
-  if (!posted) answer(exchange, conclude(*held));
 }
 
 Result<Reply> Dispatcher::conclude(Committed& committed) {
-  if (committed.result) return committed.append->finish(services_, *committed.result);
-  if (committed.append->refused) return committed.append->refused(services_, std::move(committed.result).error());
+  if (committed.result) {
+    Result<Reply> reply = committed.append->finish(services_, *committed.result);
+    // It is recorded, and what should have come of it has not come: only a run that was stopped for its pointer is answered so.
+    if (!reply && reply.error().code != Errc::run_halted) name_ids(reply.error(), *committed.exchange);
+    return reply;
+  }
+  if (committed.append->refused && committed.result.error().outcome.empty()) {
+    return committed.append->refused(services_, std::move(committed.result).error());
+  }
   return std::move(committed.result).error();
 }
 
-void Dispatcher::answer(ExchangePtr exchange, Result<Reply> result) {
+// Its work is done.
+void Dispatcher::answer(const ExchangePtr& exchange, Result<Reply> result) {
+  exchange->standing.answer();
+  tell(exchange, result);
+  send_order_.leave(exchange);
+}
+
+// While its work goes on: what may still land keeps its place, and those behind it wait for it.
+void Dispatcher::answer_early(const ExchangePtr& exchange, const std::function<Error(bool)>& why) {
   if (exchange->answered) return;
-  exchange->answered = true;
+  const bool may_land = exchange->standing.answer();
+  tell(exchange, why(may_land));
+  if (exchange->prepared && !exchange->prepared->even_if_answered) return withdraw(exchange);
+  const bool submitted = exchange->place.stage == SendPlace::Stage::submitted;
+  const bool ends = exchange->body && !submitted && !exchange->prepared && end_body(exchange);
+  if (!may_land || ends) send_order_.leave(exchange);
+}
+
+void Dispatcher::tell(const ExchangePtr& exchange, const Result<Reply>& result) {
+  if (std::exchange(exchange->answered, true)) return;
   if (std::exchange(exchange->listed, false)) waiting_.erase(exchange->listed_at);
   if (!result) services_.refusals.note(exchange->caller.actor, exchange->method->name, result.error(), services_.clock.now());
   if (!exchange->reply) return services_.requests.note_gone(*exchange->method);
@@ -150,14 +271,11 @@ void Dispatcher::answer(ExchangePtr exchange, Result<Reply> result) {
   services_.requests.note(*exchange->method, result ? std::nullopt : std::optional(result.error().code), took);
   // What has ids was given to the append thread.
   if (result && !exchange->event_ids.empty()) metrics::process().append_seconds.record(took);
-  if (!result) {
-    exchange->reply(error_line(exchange->id, result.error()));
-  } else {
-    std::string line = result_line(exchange->id, result->result);
-    line.append(result->raw);
-    exchange->reply(std::move(line));
-  }
-  exchange->reply = nullptr;
+  const auto reply = std::exchange(exchange->reply, nullptr);
+  if (!result) return reply(error_line(exchange->id, result.error()));
+  std::string line = result_line(exchange->id, result->result);
+  line.append(result->raw);
+  reply(std::move(line));
 }
 
 // ---- raw bytes ----------------------------------------------------------------------------------
@@ -170,19 +288,24 @@ bool Dispatcher::body_full(const Exchange& exchange) {
 
 void Dispatcher::body_arrived(const ExchangePtr& exchange, std::string chunk) {
   Body& body = *exchange->body;
-  bool post = false;
   {
     std::lock_guard lock(body.mutex);
     body.received += static_cast<std::int64_t>(chunk.size());
     if (body.given_up) return;
     body.buffered += chunk.size();
     if (!chunk.empty()) body.chunks.push_back(std::move(chunk));
-    // A worker is asked for once a good piece is there, so that a slow client does not cost one.
-    const bool enough = body.buffered >= (1u << 20) || body.received >= body.expected;
-    post = enough && !body.served;
-    body.served = body.served || post;
   }
-  if (!post) return;
+  if (exchange->place.stage != SendPlace::Stage::waiting) serve_arrived(exchange);
+}
+
+// A worker is asked for once a good piece is there, so that a slow client does not cost one.
+void Dispatcher::serve_arrived(const ExchangePtr& exchange) {
+  Body& body = *exchange->body;
+  {
+    std::lock_guard lock(body.mutex);
+    const bool enough = body.buffered >= (1u << 20) || body.received >= body.expected;
+    if (!enough || body.given_up || std::exchange(body.served, true)) return;
+  }
   if (Status posted = post_body(exchange); !posted) answer(exchange, std::move(posted).error());
 }
 
@@ -212,7 +335,10 @@ void Dispatcher::serve_body(const ExchangePtr& exchange, store::Reader& reader) 
     bool resume = false;
     {
       std::lock_guard lock(body.mutex);
-      if (body.given_up && (body.chunks.empty() || !body.sink->keeps_pieces())) return body.sink.reset();
+      if (body.given_up && (body.chunks.empty() || !body.sink->keeps_pieces())) {
+        body.sink.reset();
+        return post_to_loop([this, exchange] { answer(exchange, Error(Errc::unavailable, "the client is gone")); });
+      }
       if (body.chunks.empty()) {
         if (body.received == body.expected) break;
         body.served = false;
@@ -234,24 +360,25 @@ void Dispatcher::serve_body(const ExchangePtr& exchange, store::Reader& reader) 
 
 void Dispatcher::give_up(const ExchangePtr& exchange) {
   exchange->reply = nullptr;
-  if (!exchange->body) return;
+  if (exchange->body) exchange->standing.begin_writing();  // it was told nothing: what came of an upload is kept
+  answer_early(exchange, [](bool) { return Error(Errc::unavailable, "the client is gone"); });
+}
+
+// No more bytes come. True: and nobody works on those that came.
+bool Dispatcher::end_body(const ExchangePtr& exchange) {
   Body& body = *exchange->body;
   bool save = false;
-  bool idle = false;
   {
     std::lock_guard lock(body.mutex);
     body.given_up = true;
-    idle = !body.served;
-    save = idle && !body.chunks.empty();
-    body.served = body.served || save;
+    if (body.served) return false;
+    save = !body.chunks.empty();
+    body.served = save;
   }
   // A resumable upload keeps what came. Otherwise the half-written file goes: here, if nobody is on it.
-  if (save) {
-    (void)post_body(exchange);
-  } else if (idle) {
-    body.drop();
-  }
-  answer(exchange, Error(Errc::unavailable, "the client is gone"));
+  if (save && post_body(exchange)) return false;
+  body.drop();
+  return true;
 }
 
 // ---- completions and deadlines ------------------------------------------------------------------
@@ -284,11 +411,21 @@ void Dispatcher::run_completions() {
 bool Dispatcher::expire(Monotonic now) {
   std::vector<ExchangePtr> expired;
   for (const ExchangePtr& exchange : waiting_) {
-    if (exchange->deadline <= now) expired.push_back(exchange);
+    const bool always = exchange->method->always_answers && exchange->began + database_patience <= now;
+    if (always || exchange->deadline <= now) expired.push_back(exchange);
   }
-  for (const ExchangePtr& exchange : expired) answer(exchange, late(*exchange));
+  for (const ExchangePtr& exchange : expired) {
+    exchange->method->always_answers ? answer_without_database(exchange)
+                                     : answer_early(exchange, [&](bool may_land) { return late(*exchange, may_land); });
+  }
   if (!expired.empty()) workers_.interrupt_late(now);
   return !waiting_.empty();
+}
+
+void Dispatcher::answer_without_database(const ExchangePtr& exchange) {
+  Call call = call_for(*exchange, nullptr);
+  call.without_database = true;
+  proceed(exchange, exchange->method->function(call));
 }
 
 }  // namespace muniment::gateway

@@ -3,6 +3,7 @@
 // committed. Everything here runs on the loop thread unless it says otherwise.
 #pragma once
 
+#include <atomic>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -41,7 +42,11 @@ class Dispatcher {
   static bool body_full(const Exchange& exchange);
   void give_up(const ExchangePtr& exchange);      // the client is gone
 
-  void answer(ExchangePtr exchange, Result<Reply> result);
+  // Watches its deadline. `run` does so by itself.
+  void watch(const ExchangePtr& exchange);
+  void answer(const ExchangePtr& exchange, Result<Reply> result);
+  // What the requests in flight hold of the memory that they may hold.
+  std::size_t held_bytes() const { return *held_bytes_; }
 
   // Finishes what other threads have done.
   void run_completions();
@@ -63,23 +68,35 @@ class Dispatcher {
   using Completion = std::variant<Committed, std::function<void()>>;
 
   Result<ExchangePtr> parse(std::string line, const Caller& caller, RequestHead& head);
+  Status hold(Exchange& exchange, std::int64_t body_bytes);
+  void begin(const ExchangePtr& exchange);
   void run_on_worker(const ExchangePtr& exchange);
   Status post_body(const ExchangePtr& exchange);
+  void serve_arrived(const ExchangePtr& exchange);
   void serve_body(const ExchangePtr& exchange, store::Reader& reader);
-  Call call_for(const Exchange& exchange, store::Reader* reader);
+  bool end_body(const ExchangePtr& exchange);
+  Call call_for(Exchange& exchange, store::Reader* reader);
   void proceed(const ExchangePtr& exchange, Result<Answer> answer);
-  void submit(const ExchangePtr& exchange, PendingAppend append);
+  void submit(const ExchangePtr& exchange);
+  void withdraw(const ExchangePtr& exchange);
   void finish(Committed committed);
+  void prepare_again(const Committed& committed);
+  void clean_up(const Committed& committed);
+  void conclude_and_answer(Committed committed);
   Result<Reply> conclude(Committed& committed);
+  void answer_early(const ExchangePtr& exchange, const std::function<Error(bool may_land)>& why);
+  void answer_without_database(const ExchangePtr& exchange);
+  void tell(const ExchangePtr& exchange, const Result<Reply>& result);
   void complete(Completion completion);            // from any thread; does not wake the loop
 
   Services& services_;
   WorkerPool& workers_;
   const SchemaSet& schemas_;
   std::function<void()> wake_loop_;
-  std::vector<std::pair<const MethodInfo*, Schema>> params_schemas_;
 
   std::list<ExchangePtr> waiting_;
+  SendOrder send_order_;
+  const std::shared_ptr<std::atomic<std::size_t>> held_bytes_ = std::make_shared<std::atomic<std::size_t>>(0);
 
   std::mutex completions_mutex_;
   std::vector<Completion> completions_;
@@ -88,5 +105,7 @@ class Dispatcher {
 // The reply lines, newline included.
 std::string result_line(std::string_view id, std::string_view result);
 std::string error_line(std::string_view id, const Error& error);
+// Has the reply say `log_no`, now or when its append is settled. 0: it says nothing.
+void say_log(Answer& answer, std::int16_t log_no);
 
 }  // namespace muniment::gateway

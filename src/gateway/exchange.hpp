@@ -2,6 +2,8 @@
 // deadline, and the raw bytes that follow, if any.
 #pragma once
 
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -14,6 +16,7 @@
 
 #include "base/json.hpp"
 #include "gateway/call.hpp"
+#include "gateway/send_order.hpp"
 
 namespace muniment::gateway {
 
@@ -39,6 +42,26 @@ struct Body {
   }
 };
 
+// A share of the bytes that requests in flight may hold, given back when it goes.
+class HeldBytes {
+ public:
+  HeldBytes() = default;
+  HeldBytes(std::shared_ptr<std::atomic<std::size_t>> total, std::size_t bytes) : total_(std::move(total)), bytes_(bytes) { *total_ += bytes_; }
+  HeldBytes(HeldBytes&& other) noexcept : total_(std::move(other.total_)), bytes_(other.bytes_) {}
+  HeldBytes& operator=(HeldBytes&& other) noexcept {
+    std::swap(total_, other.total_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+  ~HeldBytes() {
+    if (total_) *total_ -= bytes_;
+  }
+
+ private:
+  std::shared_ptr<std::atomic<std::size_t>> total_;
+  std::size_t bytes_ = 0;
+};
+
 struct Exchange {
   std::string line;
   json::Document document;
@@ -50,17 +73,19 @@ struct Exchange {
   Monotonic began{};                     // when its line was read
   Deadline deadline{};
   Caller caller;
+  HeldBytes held;
   std::unique_ptr<Body> body;
-  std::vector<Uuid> event_ids;           // of the append that was queued, for an unknown outcome
-  bool append_queued = false;
+  Standing standing;
+  SendPlace place;                       // the loop's
+  std::unique_ptr<PendingAppend> prepared;  // the loop's: the append, until its turn has come
+  std::vector<Uuid> event_ids;           // of what was given to the append thread, for an unknown outcome
   bool checked_ids = false;              // the second time round after maybe_duplicate
+  int repeats = 0;                       // how often the append thread gave it back as a repetition
   bool answered = false;                 // the loop's: whoever comes later is dropped
   std::list<std::shared_ptr<Exchange>>::iterator listed_at;  // in the dispatcher's list, until answered
   bool listed = false;
   // The loop's: takes the reply line (with its newline) and the raw bytes after it.
   std::function<void(std::string)> reply;
 };
-
-using ExchangePtr = std::shared_ptr<Exchange>;
 
 }  // namespace muniment::gateway

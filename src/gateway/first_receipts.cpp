@@ -1,5 +1,8 @@
 #include "gateway/first_receipts.hpp"
 
+#include <algorithm>
+
+#include "base/failpoint.hpp"
 #include "events/entry.hpp"
 #include "gateway/services.hpp"
 
@@ -31,9 +34,9 @@ Status same(const events::Event& known, const events::NewEvent& fresh) {
   return success();
 }
 
-class FirstReceipts {
+class Receipts {
  public:
-  explicit FirstReceipts(Call& call) : reader_(*call.reader), log_id_(call.services.appender.status().log_id) {}
+  explicit Receipts(Call& call) : reader_(*call.reader), log_id_(call.services.appender.status().log_id) {}
 
   Result<events::Receipt> of(const events::Event& event) {
     Hash previous = last_run_hash_;
@@ -63,27 +66,42 @@ class FirstReceipts {
 
 }  // namespace
 
-Result<std::optional<std::vector<events::Receipt>>> first_receipts(
-    Call& call, const store::Run& run, std::span<const events::NewEvent> events) {
+Result<KnownEvents> known_events(Call& call, const store::Run& run, std::span<const events::NewEvent> events) {
+  KnownEvents known(events.size());
+  std::vector<Uuid> ids;
+  for (const events::NewEvent& event : events) {
+    if (!event.event_id_is_ours) ids.push_back(event.event_id);
+  }
   const std::int64_t run_no = run.view().run_no;
+  if (run_no < 0 || ids.empty()) return known;  // nothing committed yet, or nothing that could be
+  FAILPOINT("append.asks_ids");
+  ASSIGN_OR_RETURN(std::vector<events::Event> found, call.reader->events_by_ids(run_no, ids));
+  for (events::Event& event : found) {
+    const auto mine = std::ranges::find(events, event.event_id, &events::NewEvent::event_id);
+    known[static_cast<std::size_t>(mine - events.begin())] = std::move(event);
+  }
+  return known;
+}
+
+Result<FirstReceipts> first_receipts(Call& call, const store::Run& run, std::span<const events::NewEvent> events) {
+  ASSIGN_OR_RETURN(const KnownEvents known, known_events(call, run, events));
+  return first_receipts(call, run, events, known);
+}
+
+Result<FirstReceipts> first_receipts(Call& call, const store::Run& run, std::span<const events::NewEvent> events, const KnownEvents& known) {
   std::vector<events::Receipt> receipts;
-  if (run_no < 0) return std::optional<std::vector<events::Receipt>>();  // nothing committed yet
-  FirstReceipts first(call);
+  Receipts first(call);
   std::size_t unknown = events.size();  // the first that is not in the log
   for (std::size_t i = 0; i < events.size(); ++i) {
-    std::optional<events::Event> known;
-    if (!events[i].event_id_is_ours) {
-      ASSIGN_OR_RETURN(known, call.reader->event_by_id(run_no, events[i].event_id));
-    }
-    if (!known) {
+    if (!known[i]) {
       unknown = std::min(unknown, i);
       continue;
     }
-    RETURN_IF_ERROR(same(*known, events[i]));
-    ASSIGN_OR_RETURN(events::Receipt receipt, first.of(*known));
+    RETURN_IF_ERROR(same(*known[i], events[i]));
+    ASSIGN_OR_RETURN(events::Receipt receipt, first.of(*known[i]));
     receipts.push_back(receipt);
   }
-  if (receipts.empty()) return std::optional<std::vector<events::Receipt>>();
+  if (receipts.empty()) return FirstReceipts();
   if (unknown < events.size()) {
     Error error(Errc::conflict, std::to_string(receipts.size()) + " of these " +
                                     std::to_string(events.size()) + " events are in run " +
@@ -92,7 +110,7 @@ Result<std::optional<std::vector<events::Receipt>>> first_receipts(
     error.run_id = run.run_id;
     return error;
   }
-  return std::optional(std::move(receipts));
+  return FirstReceipts(std::move(receipts));
 }
 
 }  // namespace muniment::gateway

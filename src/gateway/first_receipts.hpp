@@ -12,10 +12,16 @@
 
 namespace muniment::gateway {
 
+// What the run has under the ids of the events of one request, one each, without their bodies. All of it is of one moment: a
+// twin of the request that is recorded meanwhile is there whole, or not at all.
+using KnownEvents = std::vector<std::optional<events::Event>>;
+Result<KnownEvents> known_events(Call& call, const store::Run& run, std::span<const events::NewEvent> events);
+
 // The first receipts of `events` when the run has all of them, with the same type, schema version,
 // step and body; nullopt when it has none. On a worker. Errors: conflict, saying which event
 // differs, or when some are in the log and some are not.
-Result<std::optional<std::vector<events::Receipt>>> first_receipts(
-    Call& call, const store::Run& run, std::span<const events::NewEvent> events);
+using FirstReceipts = std::optional<std::vector<events::Receipt>>;
+Result<FirstReceipts> first_receipts(Call& call, const store::Run& run, std::span<const events::NewEvent> events);
+Result<FirstReceipts> first_receipts(Call& call, const store::Run& run, std::span<const events::NewEvent> events, const KnownEvents& known);
 
 }  // namespace muniment::gateway

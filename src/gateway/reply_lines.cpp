@@ -13,6 +13,21 @@ std::string doc_of(Errc code) {
 
 }  // namespace
 
+void say_log(Answer& answer, std::int16_t log_no) {
+  if (log_no == 0) return;
+  const auto with_log = [log_no](Reply reply) {
+    reply.result.pop_back();  // its brace
+    reply.result.append(reply.result.size() > 1 ? ",\"log_no\":" : "\"log_no\":").append(std::to_string(log_no)).push_back('}');
+    return reply;
+  };
+  if (auto* reply = std::get_if<Reply>(&answer)) *reply = with_log(std::move(*reply));
+  auto* append = std::get_if<PendingAppend>(&answer);
+  if (append == nullptr) return;
+  const auto then = [with_log](Result<Reply> reply) { return reply ? Result<Reply>(with_log(*std::move(reply))) : reply; };
+  append->finish = [finish = append->finish, then](Services& services, const std::vector<events::Receipt>& receipts) { return then(finish(services, receipts)); };
+  if (append->refused) append->refused = [refused = append->refused, then](Services& services, Error error) { return then(refused(services, std::move(error))); };
+}
+
 std::string result_line(std::string_view id, std::string_view result) {
   std::string line;
   line.reserve(id.size() + result.size() + 40);

@@ -1,20 +1,24 @@
 // What methods work with: one of each, made in daemon/wiring.cpp and lent by reference.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <string>
 
 #include "base/clock.hpp"
 #include "base/result.hpp"
+#include "evidence/resolver.hpp"
+#include "gateway/index_wait.hpp"
 #include "gateway/refusals.hpp"
 #include "gateway/request_counts.hpp"
-#include "gateway/store_health.hpp"
 #include "store/appender.hpp"
 #include "store/artifact_files.hpp"
+#include "store/earlier_logs.hpp"
 #include "store/reader.hpp"
 #include "store/runs.hpp"
 #include "store/tail.hpp"
@@ -30,6 +34,7 @@ class Publisher;
 class Submitter;
 class Redactor;
 class Archiver;
+class ClosedTree;
 }
 
 namespace muniment::retrieval {
@@ -41,7 +46,8 @@ namespace muniment::gateway {
 // Counted since the start, for server.metrics.
 struct Counters {
   std::atomic<std::int64_t> queries = 0;                        // of evidence.retrieve
-  std::atomic<std::int64_t> pointers = 0, pointers_bad = 0;     // that were validated or resolved
+  std::atomic<std::int64_t> pointers = 0;                       // that were looked at
+  std::array<std::atomic<std::int64_t>, evidence::reasons.size()> pointers_bad{};   // those that did not stand, by reason
 };
 
 // What the tables come to, as last asked for: summing them may take long.
@@ -70,11 +76,14 @@ struct Services {
   std::string socket_path;
   Time started;
   bool index_runs = false;    // of runs that do not say it themselves
-  StoreHealth database{};     // reported to by whoever asks Postgres
   Refusals refusals{};        // counted by whoever answers
   Counters counters{};        // likewise
   RequestCounts requests{};   // likewise
   StoreTotals totals{};       // asked for by server.metrics
+  IndexWaits index_waits{};
+  store::EarlierLogs earlier{};  // that the present log goes on from
+  std::map<std::int16_t, audit::ClosedTree*> closed_trees{};   // theirs, by log_no
+  std::function<std::string()> carrying{};   // what is to be said of documents that are carried over from them
 };
 
 }  // namespace muniment::gateway

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/failpoint.hpp"
 #include "base/limits.hpp"
 #include "base/text.hpp"
 #include "base/utf8.hpp"
@@ -54,12 +55,12 @@ std::string_view referable_member(std::string_view event_type) {
 
 class Spiller {
  public:
-  Spiller(Call& call, const store::Run& run, std::string_view step_id, std::string_view type, std::size_t event, Spilled& spilled)
-      : call_(call), run_(run), step_id_(step_id.empty() ? default_step : step_id), type_(type), event_(event), spilled_(spilled),
+  Spiller(const store::Run& run, std::string_view step_id, std::string_view type, std::size_t event, Time now, Spilled& spilled)
+      : run_(run), step_id_(step_id.empty() ? default_step : step_id), type_(type), event_(event), now_(now), spilled_(spilled),
         core_(events::find_type(type) != nullptr) {}
 
   // `anywhere`: long strings too, wherever they stand.
-  Result<std::string> rewrite(const json::Value& body, std::size_t bytes_max, bool anywhere) {
+  std::string rewrite(const json::Value& body, std::size_t bytes_max, bool anywhere) {
     bytes_max_ = bytes_max;
     anywhere_ = anywhere;
     parts_.clear();
@@ -70,16 +71,16 @@ class Spiller {
       const std::string path = "/" + pointer_token(name);
       if (core_ && is_content(name, member)) {
         out.key(name);
-        RETURN_IF_ERROR(write_parts(out, member, path));
+        write_parts(out, member, path);
       } else if (name == referable_member(type_) && too_long(member)) {
         out.key("ref");
-        RETURN_IF_ERROR(write_ref(out, member, path, json::Value()));
+        write_ref(out, member, path, json::Value());
       } else if (type_ == "file.changed" && name == "diff" && member.is(json::Kind::string) && too_long(member)) {
         out.key(name);
-        RETURN_IF_ERROR(write_ref(out, member, path, json::Value()));
+        write_ref(out, member, path, json::Value());
       } else {
         out.key(name);
-        RETURN_IF_ERROR(write_plain(out, member, path));
+        write_plain(out, member, path);
       }
     }
     out.end_object();
@@ -99,51 +100,49 @@ class Spiller {
   // The finer the cut, the shorter the preview, or a reference would be as long as what it replaces.
   std::size_t preview_bytes_max() const { return std::min(limits::preview_bytes_max, bytes_max_ / 16); }
 
-  Status write_parts(json::Writer& out, const json::Value& parts, const std::string& path) {
+  void write_parts(json::Writer& out, const json::Value& parts, const std::string& path) {
     out.begin_array();
     std::size_t index = 0;
     for (const json::Value part : parts) {
       const std::string place = path + "/" + std::to_string(index++);
       const std::string_view payload = payload_of(part["type"].string_or(""));
       if (!payload.empty() && part[payload] && too_long(part[payload])) {
-        RETURN_IF_ERROR(write_ref(out, part[payload], place, part));
+        write_ref(out, part[payload], place, part);
       } else {
-        RETURN_IF_ERROR(write_plain(out, part, place));
+        write_plain(out, part, place);
       }
     }
     out.end_array();
-    return success();
   }
 
   // As it is, but for long strings if the body has no room for them. Of a core type a string stays a
   // string, as its schema wants: the pointer to the artifact.
-  Status write_plain(json::Writer& out, const json::Value& value, const std::string& path) {
+  void write_plain(json::Writer& out, const json::Value& value, const std::string& path) {
     const bool short_enough = !anywhere_ || !too_long(value);
     if (short_enough || value.is(json::Kind::number)) {
       out.raw(value.source());
     } else if (value.is(json::Kind::string)) {
       if (!core_) return write_ref(out, value, path, json::Value());
-      ASSIGN_OR_RETURN(const Spilled::Part part, keep(value, path));
+      const Spilled::Part part = keep(value, path);
       out.string(artifact_pointer(run_.run_id, part.artifact_id));
     } else if (value.is(json::Kind::object)) {
       out.begin_object();
       for (const json::Value member : value) {
         out.key(member.key());
-        RETURN_IF_ERROR(write_plain(out, member, path + "/" + pointer_token(member.key())));
+        write_plain(out, member, path + "/" + pointer_token(member.key()));
       }
       out.end_object();
     } else {
       out.begin_array();
       std::size_t index = 0;
-      for (const json::Value item : value) RETURN_IF_ERROR(write_plain(out, item, path + "/" + std::to_string(index++)));
+      for (const json::Value item : value) write_plain(out, item, path + "/" + std::to_string(index++));
       out.end_array();
     }
-    return success();
   }
 
   // The reference in the place of a value; of a content part it keeps type, id and name.
-  Status write_ref(json::Writer& out, const json::Value& value, const std::string& path, const json::Value& part) {
-    ASSIGN_OR_RETURN(const Spilled::Part kept, keep(value, path));
+  void write_ref(json::Writer& out, const json::Value& value, const std::string& path, const json::Value& part) {
+    const Spilled::Part kept = keep(value, path);
     const std::string text = value.as_string().value_or(std::string(value.source()));
     out.begin_object()
         .member("artifact_id", kept.artifact_id.text())
@@ -155,51 +154,34 @@ class Spiller {
       if (part[name]) out.raw_member(name, part[name].source());
     }
     out.end_object();
-    return success();
   }
 
   static std::string_view mime_of(const json::Value& value) {
     return value.is(json::Kind::string) ? "text/plain" : "application/json";
   }
 
-  // Stores what the value says: a string's text, anything else as JSON. The same bytes once.
-  Result<Spilled::Part> keep(const json::Value& value, const std::string& path) {
-    const std::string bytes = value.as_string().value_or(std::string(value.source()));
+  // What the value says: a string's text, anything else as JSON. The same bytes once.
+  Spilled::Part keep(const json::Value& value, const std::string& path) {
+    std::string bytes = value.as_string().value_or(std::string(value.source()));
     Spilled::Part part{event_, {}, sha256(bytes), static_cast<std::int64_t>(bytes.size()), path};
-    const auto mine = std::ranges::find_if(spilled_.artifacts, [&](const Spilled::Artifact& known) {
-      return known.row.hash == part.hash && known.row.step_id == step_id_;
+    const auto mine = std::ranges::find_if(spilled_.contents, [&](const Spilled::Content& known) {
+      return known.hash == part.hash && known.step_id == step_id_;
     });
-    if (mine != spilled_.artifacts.end()) {
-      part.artifact_id = mine->row.artifact_id;
+    if (mine != spilled_.contents.end()) {
+      part.artifact_id = mine->artifact_id;
     } else {
-      std::optional<store::ArtifactRow> there;
-      if (run_.maybe_stored(step_id_, part.hash)) {
-        ASSIGN_OR_RETURN(there, call_.reader->artifact_with_hash(run_.run_id, step_id_, part.hash));
-      }
-      if (there) {
-        part.artifact_id = there->artifact_id;
-      } else {
-        ASSIGN_OR_RETURN(part.artifact_id, store(bytes, mime_of(value)));
-      }
+      part.artifact_id = make_uuid_v7(now_);
+      spilled_.contents.push_back({event_, part.artifact_id, part.hash, step_id_, std::string(mime_of(value)), std::move(bytes)});
     }
     parts_.push_back(part);
     return part;
   }
 
-  // Only where the event may follow: what a repetition refers to is there already.
-  Result<Uuid> store(const std::string& bytes, std::string_view mime_type) {
-    RETURN_IF_ERROR(check_open(run_));
-    const Uuid id = make_uuid_v7(call_.services.clock.now());
-    ASSIGN_OR_RETURN(const store::StoredFile file, call_.services.files.store(bytes, run_.run_id, step_id_, id, mime_type));
-    spilled_.artifacts.push_back({event_, store::artifact_row(file, run_.run_id, step_id_, mime_type, "{}"), file});
-    return id;
-  }
-
-  Call& call_;
   const store::Run& run_;
   const std::string step_id_;
   const std::string_view type_;
   const std::size_t event_;
+  const Time now_;
   Spilled& spilled_;
   const bool core_;
   std::size_t bytes_max_ = 0;
@@ -207,17 +189,57 @@ class Spiller {
   std::vector<Spilled::Part> parts_;
 };
 
+std::vector<Spilled::Part*> parts_of(Spilled& spilled, std::size_t event) {
+  std::vector<Spilled::Part*> parts;
+  for (Spilled::Part& part : spilled.parts) {
+    if (part.event == event) parts.push_back(&part);
+  }
+  return parts;
+}
+
+// Every `from` in the text becomes `to`. Nobody but the spiller can have written an id that it has just made.
+void replace_id(std::string& text, const std::string& from, const std::string& to) {
+  for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) text.replace(at, from.size(), to);
+}
+
+// The ids that stand in the body `known` where those of `parts` stand in `fresh`; nullopt: the bodies differ in more.
+std::optional<std::vector<Uuid>> ids_in(const std::string& known, const std::string& fresh, const std::vector<Spilled::Part*>& parts) {
+  std::string text = fresh;
+  std::vector<Uuid> ids;
+  for (const Spilled::Part* part : parts) {
+    const std::string ours = part->artifact_id.text();
+    const std::size_t at = fresh.find(ours);
+    if (at == std::string::npos || at + ours.size() > known.size()) return std::nullopt;
+    const auto theirs = parse_uuid(known.substr(at, ours.size()));
+    if (!theirs) return std::nullopt;
+    replace_id(text, ours, theirs->text());
+    ids.push_back(*theirs);
+  }
+  if (text != known) return std::nullopt;
+  return ids;
+}
+
+// What refers to the content `ours` refers to the artifact that holds it already.
+void refer_to(const Uuid& there, const Uuid& ours, std::vector<events::NewEvent>& events, Spilled& spilled) {
+  for (Spilled::Part& part : spilled.parts) {
+    if (part.artifact_id != ours) continue;
+    part.artifact_id = there;
+    replace_id(events[part.event].body, ours.text(), there.text());
+    events::seal(events[part.event]);
+  }
+}
+
 }  // namespace
 
 bool may_spill(const json::Value& body) { return body.source().size() > limits::spill_part_bytes_max; }
 
-Result<std::string> spill_body(Call& call, const store::Run& run, std::string_view step_id, std::string_view type,
-                               const json::Value& body, std::size_t event, Spilled& spilled) {
-  Spiller spiller(call, run, step_id, type, event, spilled);
-  ASSIGN_OR_RETURN(std::string text, spiller.rewrite(body, limits::spill_part_bytes_max, false));
+Result<std::string> spill_body(const store::Run& run, std::string_view step_id, std::string_view type,
+                               const json::Value& body, std::size_t event, Time now, Spilled& spilled) {
+  Spiller spiller(run, step_id, type, event, now, spilled);
+  std::string text = spiller.rewrite(body, limits::spill_part_bytes_max, false);
   for (const std::size_t bytes_max : string_bytes_max) {
     if (text.size() <= limits::event_body_bytes_max) break;
-    ASSIGN_OR_RETURN(text, spiller.rewrite(body, bytes_max, true));
+    text = spiller.rewrite(body, bytes_max, true);
   }
   if (text.size() > limits::event_body_bytes_max) {
     Error error(Errc::too_large, "body is " + grouped(text.size()) + " bytes even with its long strings spilled, limit " +
@@ -227,6 +249,52 @@ Result<std::string> spill_body(Call& call, const store::Run& run, std::string_vi
   }
   for (Spilled::Part& part : spiller.take_parts()) spilled.parts.push_back(std::move(part));
   return text;
+}
+
+Status refer_as_recorded(Call& call, const store::Run& run, std::vector<events::NewEvent>& events, KnownEvents& known, Spilled& spilled) {
+  if (PLANTED_BUG("b3_random_spill_id")) return success();
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    const std::vector<Spilled::Part*> parts = parts_of(spilled, i);
+    if (parts.empty() || !known[i]) continue;
+    ASSIGN_OR_RETURN(known[i], call.reader->event_by_id(run.view().run_no, events[i].event_id));  // with its body
+    if (!known[i] || !known[i]->body) continue;
+    const std::string& body = *known[i]->body;
+    const auto ids = ids_in(body, events[i].body, parts);
+    if (!ids) continue;
+    bool same = true;
+    for (std::size_t k = 0; same && k < parts.size(); ++k) {
+      if (body.find(to_hex(parts[k]->hash)) != std::string::npos) continue;  // it says itself what bytes these were
+      ASSIGN_OR_RETURN(const auto row, call.reader->artifact((*ids)[k]));
+      same = row && row->run_id == run.run_id && row->hash == parts[k]->hash;
+    }
+    if (!same) continue;
+    events[i].body = body;
+    for (std::size_t k = 0; k < parts.size(); ++k) parts[k]->artifact_id = (*ids)[k];
+  }
+  return success();
+}
+
+Status store_contents(Call& call, const store::Run& run, std::vector<events::NewEvent>& events, Spilled& spilled) {
+  const Status stored = [&]() -> Status {
+    RETURN_IF_ERROR(check_open(run));
+    for (const Spilled::Content& content : spilled.contents) {
+      std::optional<store::ArtifactRow> there;
+      if (run.maybe_stored(content.step_id, content.hash)) {
+        ASSIGN_OR_RETURN(there, call.reader->artifact_with_hash(run.run_id, content.step_id, content.hash));
+      }
+      if (there) {
+        refer_to(there->artifact_id, content.artifact_id, events, spilled);
+        continue;
+      }
+      ASSIGN_OR_RETURN(store::StoredFile file, call.services.files.store(content.bytes, run.run_id, content.step_id, content.artifact_id, content.mime_type));
+      const store::ArtifactRow row = store::artifact_row(file, run.run_id, content.step_id, content.mime_type, "{}");
+      spilled.artifacts.push_back({content.event, row, std::move(file)});
+    }
+    return success();
+  }();
+  if (!stored) abandon(spilled, call.services.files);
+  spilled.contents.clear();  // large, and of no more use
+  return stored;
 }
 
 std::string spilled_json(const Spilled& spilled, std::size_t event) {

@@ -7,16 +7,18 @@
 #include <string_view>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "base/json.hpp"
 #include "base/result.hpp"
 #include "gateway/call.hpp"
+#include "gateway/first_receipts.hpp"
 #include "store/artifact_files.hpp"
 #include "store/rows.hpp"
 #include "store/runs.hpp"
 
 namespace muniment::gateway {
 
-// What was moved out of the events of one request. The files go again unless it is appended.
+// What is moved out of the events of one request. Files that were stored go again unless it is appended.
 struct Spilled {
   struct Part {
     std::size_t event = 0;          // in the request
@@ -25,23 +27,40 @@ struct Spilled {
     std::int64_t size_bytes = 0;
     std::string path;               // where in the body it stood, as a JSON pointer
   };
-  struct Artifact {
+  struct Content {
     std::size_t event = 0;          // the first event that refers to it
+    Uuid artifact_id;
+    Hash hash{};
+    std::string step_id;
+    std::string mime_type;
+    std::string bytes;
+  };
+  struct Artifact {
+    std::size_t event = 0;
     store::ArtifactRow row;
     store::StoredFile file;
   };
   std::vector<Part> parts;
-  std::vector<Artifact> artifacts;  // new ones; the same bytes in a step are stored once
+  std::vector<Content> contents;    // the same bytes in a step once; not stored yet
+  std::vector<Artifact> artifacts;  // what of them was stored
 };
 
 // Could `body` be shortened by spilling? Without reading anything.
 bool may_spill(const json::Value& body);
 
-// The body to be stored instead of `body`, of the event `event` of the request, and of this type.
-// On a worker. Errors: too_large when it does not fit all the same, and those of storing files;
-// what was stored before stays in `spilled`.
-Result<std::string> spill_body(Call& call, const store::Run& run, std::string_view step_id, std::string_view type,
-                               const json::Value& body, std::size_t event, Spilled& spilled);
+// The body to be stored instead of `body`, of the event `event` of the request, and of this type; what it refers to is
+// among the contents of `spilled`, under new ids. Touches neither files nor Postgres. Errors: too_large when it does not
+// fit all the same.
+Result<std::string> spill_body(const store::Run& run, std::string_view step_id, std::string_view type,
+                               const json::Value& body, std::size_t event, Time now, Spilled& spilled);
+
+// Where an event of the request was recorded before (`known`) from the same bytes, its body refers to the artifacts that were
+// made then: so it can be compared with what is recorded. On a worker.
+Status refer_as_recorded(Call& call, const store::Run& run, std::vector<events::NewEvent>& events, KnownEvents& known, Spilled& spilled);
+
+// Stores the contents that their steps do not hold yet; to those that they hold, the bodies refer instead. On a worker.
+// Errors: of a run that is not open, and those of storing files; then nothing stays.
+Status store_contents(Call& call, const store::Run& run, std::vector<events::NewEvent>& events, Spilled& spilled);
 
 // `,"spilled":[…]` for the receipt of an event; empty if nothing of it was spilled.
 std::string spilled_json(const Spilled& spilled, std::size_t event);

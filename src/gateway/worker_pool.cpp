@@ -20,29 +20,37 @@ WorkerPool::WorkerPool(std::size_t workers, const store::LogPlace& place, std::s
 WorkerPool::~WorkerPool() { stop(); }
 
 Status WorkerPool::post(Deadline deadline, Task task) {
-  Worker* worker = nullptr;
-  {
-    std::lock_guard lock(mutex_);
-    if (stopping_) return Error(Errc::unavailable, "the daemon is stopping");
-    if (tasks_.size() >= tasks_max_) {
-      Error error(Errc::over_budget, std::to_string(tasks_.size()) + " requests are waiting already, limit " +
-                                         std::to_string(tasks_max_) + ". Retry in 100 ms.");
-      error.limit = static_cast<std::int64_t>(tasks_max_);
-      error.retry_after_ms = 100;
-      return error;
-    }
-    if (idle_.empty()) {
-      tasks_.emplace_back(deadline, std::move(task));
-      metrics::process().workers_wanted.set(static_cast<std::int64_t>(tasks_.size()));
-      return success();
-    }
-    worker = idle_.back();
-    idle_.pop_back();
-    worker->deadline = deadline;
-    worker->task = std::move(task);
+  std::unique_lock lock(mutex_);
+  if (stopping_) return Error(Errc::unavailable, "the daemon is stopping");
+  if (tasks_.size() >= tasks_max_) {
+    Error error(Errc::over_budget, std::to_string(tasks_.size()) + " requests are waiting already, limit " +
+                                       std::to_string(tasks_max_) + ". Retry in 100 ms.");
+    error.limit = static_cast<std::int64_t>(tasks_max_);
+    error.retry_after_ms = 100;
+    return error;
   }
-  worker->wake.notify_one();
+  give(deadline, std::move(task), std::move(lock));
   return success();
+}
+
+void WorkerPool::post_admitted(Deadline deadline, Task task) {
+  std::unique_lock lock(mutex_);
+  if (!stopping_) give(deadline, std::move(task), std::move(lock));
+}
+
+// To an idle worker, or into the queue.
+void WorkerPool::give(Deadline deadline, Task task, std::unique_lock<std::mutex> lock) {
+  if (idle_.empty()) {
+    tasks_.emplace_back(deadline, std::move(task));
+    metrics::process().workers_wanted.set(static_cast<std::int64_t>(tasks_.size()));
+    return;
+  }
+  Worker* const worker = idle_.back();
+  idle_.pop_back();
+  worker->deadline = deadline;
+  worker->task = std::move(task);
+  lock.unlock();
+  worker->wake.notify_one();
 }
 
 void WorkerPool::serve(Worker& worker) {

@@ -28,6 +28,8 @@ class WorkerPool {
 
   // Errors: over_budget when the queue is full, unavailable after `stop`.
   Status post(Deadline deadline, Task task);
+  // The rest of what was posted once: however full the queue is. After `stop` it is dropped.
+  void post_admitted(Deadline deadline, Task task);
 
   // Cuts the connection of every worker that is still busy with a task whose deadline passed before
   // `now`: a frozen server holds it otherwise for as long as it likes. True: there was one.
@@ -46,6 +48,7 @@ class WorkerPool {
     std::condition_variable wake;
     std::thread thread;
   };
+  void give(Deadline deadline, Task task, std::unique_lock<std::mutex> lock);
   void serve(Worker& worker);
   void work(Worker& worker, Deadline deadline, Task task, std::unique_lock<std::mutex>& lock);
 

@@ -30,9 +30,7 @@ std::string pointer_of(const store::ChunkInDocument& item, bool exact) {
 
 Result<std::string> read_passage(const store::ChunkInDocument& item, store::ArtifactFiles& files) {
   if (item.document.of_run()) return read_event_passage(item, files);
-  ASSIGN_OR_RETURN(std::string text, files.read(item.path, item.document.text_start() + item.chunk.start_byte, item.chunk.end_byte - item.chunk.start_byte));
-  if (sha256(text) == item.chunk.hash) return text;
-  return Error(Errc::corrupt, item.path + " has other bytes there than were ingested");
+  return files.read_hashed(item.path, item.document.text_start() + item.chunk.start_byte, item.chunk.end_byte - item.chunk.start_byte, item.chunk.hash);
 }
 
 Card make_card(const store::ChunkInDocument& item, std::string text, const Candidate& candidate, const std::vector<std::string>& words) {
@@ -51,6 +49,8 @@ Card make_card(const store::ChunkInDocument& item, std::string text, const Candi
   if (!item.chunk.heading.empty()) card.anchors.push_back(item.chunk.heading);
   card.start = item.chunk.start_byte;
   card.end = item.chunk.end_byte;
+  card.source = {card.corpus, item.document.chunker, evidence::chunk_id_of(card.id), evidence::ByteSpan{card.start, card.end}};
+  if (card.id != card.passage_id) card.source = {card.corpus, "event", card.source.chunk_id, {}};
   card.revision = item.document.revision;
   card.trust = item.document.trust;
   card.freshness = format_time(item.document.document_time);
@@ -80,7 +80,9 @@ std::vector<std::string> words_of(std::string_view query) {
 }
 
 void write_card(json::Writer& out, const Card& card, bool with_scores) {
-  out.begin_object().member("id", card.id).member("corpus", card.corpus).member("document", card.document).member("title", card.title);
+  out.begin_object().member("id", card.id).member("evidence_id", evidence::evidence_id(card.source).text());
+  out.member("corpus_id", card.source.corpus_id).member("index_id", card.source.index_id).member("chunk_id", card.source.chunk_id);
+  out.member("corpus", card.corpus).member("document", card.document).member("title", card.title);
   out.member("summary", card.summary).member("anchors", card.anchors).key("confidence").number(card.confidence).key("score").number(card.score);
   if (with_scores) {
     out.key("scores").begin_object();

@@ -11,6 +11,7 @@
 
 #include "base/json.hpp"
 #include "base/result.hpp"
+#include "evidence/evidence_id.hpp"
 #include "retrieval/engine.hpp"
 #include "store/artifact_files.hpp"
 #include "store/corpus_rows.hpp"
@@ -37,6 +38,7 @@ struct Card {
   std::string origin;                    // of an event; empty: it is a document
   std::string type;                      // likewise
   std::string passage_id;                // the pointer to the text itself, where `id` is an event of one passage; otherwise `id`
+  evidence::EvidenceSource source;       // what evidence of `id` is
   std::string text;                      // the passage; for packs, never in an answer
 };
 

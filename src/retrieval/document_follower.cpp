@@ -9,6 +9,7 @@
 #include "base/json_lists.hpp"
 #include "events/readable_text.hpp"
 #include "evidence/pointer.hpp"
+#include "store/artifact_row.hpp"
 
 namespace muniment::retrieval {
 namespace {
@@ -81,7 +82,7 @@ store::Revised revised_by(const events::Event& event, const json::Value& body, s
 Result<std::string> read_artifact(store::Reader& reader, store::ArtifactFiles& files, const Uuid& id) {
   ASSIGN_OR_RETURN(const auto row, reader.artifact(id));
   if (!row) return Error(Errc::corrupt, "no artifact " + id.text());
-  return files.read(row->path, 0, row->size_bytes);
+  return files.read(store::file_of(*row), 0, row->size_bytes);
 }
 
 // What an event does to documents. `long_list` is the text of the artifact that chunks_artifact_id names, if any.

@@ -161,6 +161,7 @@ EngineStatus LocalEngine::status() const {
   status.vector_next_seq = parts_.vectors->wanted_from();
   status.chunks = parts_.lexical->chunks();
   status.degraded = parts_.vectors->degraded();
+  status.absent = parts_.vectors->absent();
   status.rebuilt = parts_.rebuilt;
   status.models = parts_.vectors->models();
   return status;

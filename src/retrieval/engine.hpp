@@ -51,6 +51,7 @@ struct LaneQuery {
   std::string profile;                 // a name of plan/profile.hpp
   bool exact = false;
   bool explain = false;
+  bool only_lanes = false;             // nothing is looked for: which lanes could answer, and which are behind
 };
 
 struct LaneList {
@@ -75,6 +76,7 @@ struct LaneAnswer {
   std::vector<LaneList> lists;         // where explain
   std::vector<std::string> degraded;   // "use-lite: not installed", "lsa: behind (notes at 18 of 20)" …
   bool passing = false;                // degraded by what will pass: the same query has another answer soon
+  std::vector<std::string> waiting;    // lanes that were left out because they are behind, sorted: of `degraded`, and not `passing`
   std::vector<std::string> identities; // of the lanes that joined
   std::int64_t watermark = 0;          // next_seq up to which all lanes have indexed
   std::int64_t unfiltered = 0;         // where nothing was found: how many match but for the filter
@@ -91,6 +93,7 @@ struct EngineStatus {
   std::int64_t vector_next_seq = 0;    // after a start, of the slow embedder too: its queue is gone with the process
   std::int64_t chunks = 0;
   std::vector<std::string> degraded;   // what it works without for as long as it lives
+  std::vector<std::string> absent;     // of it: what was never installed
   std::vector<std::string> rebuilt;    // indexes that were found damaged at the start and emptied
   std::vector<EngineModelStatus> models;
 };

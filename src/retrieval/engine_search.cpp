@@ -91,6 +91,7 @@ class Search {
 Result<LaneAnswer> Search::run() {
   std::vector<std::string> available = available_lanes();
   answer_.watermark = std::min(parts_.lexical->watermark(), parts_.vectors->watermark());
+  if (query_.only_lanes) return std::move(answer_);
   ASSIGN_OR_RETURN(Lanes lanes, ask_lanes(available));
   RETURN_IF_ERROR(add_typo_lane(lanes, available));
   RETURN_IF_ERROR(keep_phrases());

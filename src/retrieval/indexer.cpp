@@ -65,6 +65,11 @@ std::string Indexer::problem() const {
   return problem_;
 }
 
+std::vector<std::string> Indexer::absent() const {
+  const std::lock_guard lock(mutex_);
+  return absent_;
+}
+
 std::vector<std::string> Indexer::degraded() const {
   const std::lock_guard lock(mutex_);
   return degraded_;
@@ -112,6 +117,7 @@ Result<std::int64_t> Indexer::watermark() {
   {
     const std::lock_guard lock(mutex_);
     degraded_ = status.degraded;
+    absent_ = status.absent;
     for (const std::string& missing : search_.health().degraded) degraded_.push_back("the sandbox lacks " + missing);
   }
   engine_starts_.fetch_add(1, std::memory_order_acq_rel);

@@ -50,6 +50,7 @@ class Indexer {
   std::string problem() const;
   // What the engine works without, as it said last.
   std::vector<std::string> degraded() const;
+  std::vector<std::string> absent() const;   // of it: what was never installed
 
  private:
   void follow();
@@ -87,7 +88,7 @@ class Indexer {
   std::condition_variable changed_;
   bool stopping_ = false;
   std::string problem_;
-  std::vector<std::string> degraded_;
+  std::vector<std::string> degraded_, absent_;
   std::thread thread_;
 };
 

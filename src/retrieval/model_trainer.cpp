@@ -203,9 +203,9 @@ Status ModelTrainer::record(const std::string& corpus, const std::string& identi
 Result<EngineModel> ModelTrainer::model(const Epoch& epoch, store::Reader& reader) const {
   ASSIGN_OR_RETURN(const auto row, reader.artifact(epoch.artifact_id));
   if (!row) return Error(Errc::not_found, "no artifact " + epoch.artifact_id.text() + ", which holds the model of " + epoch.corpus);
-  ASSIGN_OR_RETURN(std::string bytes, files_.read(row->path, 0, row->size_bytes));
-  if (sha256(bytes) == epoch.hash) return EngineModel{epoch.corpus, std::move(bytes)};
-  return Error(Errc::corrupt, row->path + ", the model of " + epoch.corpus + ", has other bytes than were stored");
+  if (row->hash != epoch.hash) return Error(Errc::corrupt, row->path + " is not the model of " + epoch.corpus + " that was trained");
+  ASSIGN_OR_RETURN(std::string bytes, files_.read(store::file_of(*row), 0, row->size_bytes));
+  return EngineModel{epoch.corpus, std::move(bytes)};
 }
 
 }  // namespace muniment::retrieval

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 namespace muniment::retrieval {
 
@@ -25,16 +26,20 @@ class BoundedCache {
   };
 
   // nullptr: it is not there (any more).
-  std::shared_ptr<const Value> find(const std::string& key) {
+  std::shared_ptr<const Value> find(const std::string& key) { return find_first({key}); }
+
+  // Of the first of these keys that is there: one hit, or one miss.
+  std::shared_ptr<const Value> find_first(const std::vector<std::string>& keys) {
     const std::lock_guard lock(mutex_);
-    const auto found = by_key_.find(key);
-    if (found == by_key_.end()) {
-      ++counts_.misses;
-      return nullptr;
+    for (const std::string& key : keys) {
+      const auto found = by_key_.find(key);
+      if (found == by_key_.end()) continue;
+      ++counts_.hits;
+      entries_.splice(entries_.begin(), entries_, found->second);
+      return found->second->value;
     }
-    ++counts_.hits;
-    entries_.splice(entries_.begin(), entries_, found->second);
-    return found->second->value;
+    ++counts_.misses;
+    return nullptr;
   }
 
   // `bytes`: what the value takes.

@@ -34,7 +34,9 @@ std::string plan_text(const QueryPlan& plan, const Scope& scope, const Hooks& ho
   if (question.rerank == Rerank::hook) out.member("rerank_hook", hooks.rerank_identity());
   if (question.rerank == Rerank::http) out.member("rerank_url", hooks.server_identity());
   out.member("profile", plan.profile->name).member("exact", question.exact ? 1 : 0).member("principal", scope.principal);
-  out.member("unknown_corpus", plan.unknown_corpus ? 1 : 0).key("filter");
+  out.member("unknown_corpus", plan.unknown_corpus ? 1 : 0);
+  if (plan.unknown_run) out.member("unknown_run", 1);
+  out.key("filter");
   write_filter(out, filter_of(plan));
   return std::move(out.end_object()).text();
 }
@@ -202,6 +204,11 @@ Result<QueryPlan> understand(const Question& question, const Scope& scope, const
   ASSIGN_OR_RETURN(plan.markup, parse_markup(question.text));
   ASSIGN_OR_RETURN(plan.profile, find_profile(question.profile));
   choose_corpora(plan, scope);
+  for (const std::string& run_id : plan.markup.runs) {
+    if (!scope.sees_run) break;
+    ASSIGN_OR_RETURN(const bool seen, scope.sees_run(run_id));
+    plan.unknown_run = plan.unknown_run || !seen;
+  }
   plan.as_of = question.as_of;
   if (!plan.as_of && plan.markup.as_of) {
     ASSIGN_OR_RETURN(plan.as_of, reader.seq_as_of(*plan.markup.as_of));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -61,6 +62,7 @@ struct Scope {
   std::string principal;
   bool sees_all = false;
   std::vector<std::string> corpora;
+  std::function<Result<bool>(const std::string& run_id)> sees_run;
 };
 
 struct QueryPlan {
@@ -69,6 +71,7 @@ struct QueryPlan {
   const Profile* profile = nullptr;
   std::vector<std::string> corpora;      // that are looked in
   bool unknown_corpus = false;
+  bool unknown_run = false;              // of those that `run:` names
   std::string owner;                     // whose runs are looked in; empty: everybody's
   bool samples = false;                  // the sample set is asked, which is built in
   std::optional<std::int64_t> as_of;

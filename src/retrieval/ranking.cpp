@@ -115,6 +115,7 @@ Result<Ranking> Ranker::run() {
   ranking_.identities = std::move(lanes.identities);
   ranking_.degraded.insert(ranking_.degraded.end(), lanes.degraded.begin(), lanes.degraded.end());
   ranking_.passing = ranking_.passing || lanes.passing;
+  ranking_.waiting = std::move(lanes.waiting);
   for (const Candidate& candidate : candidates_) scored_.push_back({candidate.chunk, candidate.score, std::nullopt, 0});
   snippets_.resize(candidates_.size());
   RETURN_IF_ERROR(rerank());
@@ -299,6 +300,13 @@ Status Ranker::blend_all() {
 
 Result<Ranking> rank(const QueryPlan& plan, const RankingParts& parts, store::Reader& reader, Deadline deadline) {
   return Ranker(plan, parts, reader, deadline).run();
+}
+
+Result<std::vector<std::string>> waiting_lanes(const QueryPlan& plan, SearchClient& search, Deadline deadline) {
+  LaneQuery query = lane_query(plan, filter_of(plan));
+  query.only_lanes = true;
+  ASSIGN_OR_RETURN(LaneAnswer lanes, search.search(query, deadline));
+  return std::move(lanes.waiting);
 }
 
 Result<LaneAnswer> ask_lanes(const QueryPlan& plan, SearchClient& search, const Filter& filter, Deadline deadline) {

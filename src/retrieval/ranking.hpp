@@ -50,6 +50,7 @@ struct Ranking {
   std::vector<std::string> identities;   // of the lanes
   std::vector<std::string> degraded;
   bool passing = false;                  // as of LaneAnswer
+  std::vector<std::string> waiting;      // likewise
   RankingNotes notes;
 };
 
@@ -62,6 +63,9 @@ struct RankingParts {
 };
 
 Result<Ranking> rank(const QueryPlan& plan, const RankingParts& parts, store::Reader& reader, Deadline deadline);
+
+// The lanes that are behind in what the plan looks in, as of LaneAnswer. Errors: as of SearchClient::search.
+Result<std::vector<std::string>> waiting_lanes(const QueryPlan& plan, SearchClient& search, Deadline deadline);
 
 // The engine's answer to the plan's query under another filter.
 Result<LaneAnswer> ask_lanes(const QueryPlan& plan, SearchClient& search, const Filter& filter, Deadline deadline);

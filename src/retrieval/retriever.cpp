@@ -15,6 +15,7 @@
 namespace muniment::retrieval {
 namespace {
 
+constexpr std::chrono::minutes waiting_is_asked_for{1};   // after a lane was seen behind
 constexpr std::size_t spare_rows = 6;          // that are read with what a page still lacks, in case that some of it are no hits
 
 }  // namespace
@@ -32,8 +33,9 @@ Result<Retriever::Plan> Retriever::plan(const Question& question, const Scope& s
     // The pages of one answer are those of one state of the index.
     if (cursor.watermark != plan.watermark && !plan.as_of) plan.as_of = cursor.watermark - 1;
   }
-  plan.key = fmt::format("{} {} {} {} {} {} {} {}", plan.hash, plan.from, plan.ranking, plan.as_of.value_or(-2), plan.watermark, indexer_.engine_starts(),
-                         documents_.last_change(), question.explain ? 1 : 0);
+  // The answer repeats the question as it was asked, and two may be one plan.
+  plan.key = fmt::format("{} {} {} {} {} {} {} {} {}", plan.hash, plan.from, plan.ranking, plan.as_of.value_or(-2), plan.watermark, indexer_.engine_starts(),
+                         documents_.last_change(), question.explain ? 1 : 0, to_hex(sha256(question.text)));
   return plan;
 }
 
@@ -78,6 +80,7 @@ struct Retriever::Work {
         ASSIGN_OR_RETURN(auto text, passages.text_of(item));
         if (!text) {
           ++unverified;
+          answer.unverified.push_back(pointer_of(item, true));
           continue;
         }
         answer.cards.push_back(make_card(item, *std::move(text), ranked[place].candidate, words));
@@ -103,7 +106,7 @@ struct Retriever::Work {
     for (const Ranked& ranked : ranking.ranked) {
       bytes += sizeof ranked + ranked.candidate.lanes.size() * sizeof(ranked.candidate.lanes[0]) + ranked.snippet.size();
     }
-    retriever.rankings_.put(name, ranking.ranked, bytes);
+    retriever.rankings_.put(name, {ranking.ranked, ranking.identities}, bytes);
     return name;
   }
 
@@ -111,7 +114,8 @@ struct Retriever::Work {
   Status take_ranking() {
     if (!plan.ranking.empty()) {
       if (const auto kept = retriever.rankings_.find(plan.ranking)) {
-        ranking.ranked = *kept;
+        ranking.ranked = kept->ranked;
+        ranking.identities = answer.lanes = kept->identities;
         return success();
       }
       answer.passing = true;
@@ -120,15 +124,22 @@ struct Retriever::Work {
     ASSIGN_OR_RETURN(ranking, rank(plan, {retriever.search_, retriever.hooks_, retriever.documents_, retriever.files_}, reader, deadline));
     answer.degraded.insert(answer.degraded.end(), ranking.degraded.begin(), ranking.degraded.end());
     answer.passing = answer.passing || ranking.passing;
+    answer.waiting = ranking.waiting;
     answer.lanes = ranking.identities;
+    if (!answer.waiting.empty()) retriever.waited_at_ = std::chrono::steady_clock::now();
     return success();
   }
 
   // Nothing was found: why. It says nothing of what the principal may not see.
   Status explain_nothing() {
+    if (!answer.unverified.empty()) {
+      answer.reason = "unverified";
+      answer.count = std::ssize(answer.unverified);
+      return success();
+    }
     const std::int64_t behind = retriever.documents_.last_change() + 1 - retriever.indexer_.next_seq();
-    if (plan.corpora.empty()) {
-      answer.reason = plan.unknown_corpus ? "unknown_corpus" : "no_match";
+    if (plan.corpora.empty() || plan.unknown_run) {
+      answer.reason = plan.unknown_run ? "unknown_run" : plan.unknown_corpus ? "unknown_corpus" : "no_match";
       return success();
     }
     if (behind > 0) {
@@ -202,6 +213,24 @@ struct Retriever::Work {
     return success();
   }
 };
+
+namespace {
+
+std::string key_without(const std::string& key, const std::vector<std::string>& lanes) { return lanes.empty() ? key : key + " without " + joined(lanes, ","); }
+
+}  // namespace
+
+std::string Retriever::key_of(const Plan& plan, const Answer& answer) { return key_without(plan.key, answer.waiting); }
+
+// Which lanes are behind only the engine knows. It is asked where one was lately: that takes a message there and back.
+std::vector<std::string> Retriever::keys(const Plan& plan, Deadline deadline) const {
+  const Monotonic now = std::chrono::steady_clock::now();
+  if (waited_at_.load() + waiting_is_asked_for < now || plan.samples || plan.corpora.empty()) return {plan.key};
+  const auto waiting = waiting_lanes(plan, search_, deadline);
+  if (!waiting || waiting->empty()) return {plan.key};
+  waited_at_ = now;
+  return {plan.key, key_without(plan.key, *waiting)};
+}
 
 Result<Answer> Retriever::answer(const Plan& plan, store::Reader& reader, Deadline deadline) const {
   Work work{*this, plan, reader, deadline, {}};

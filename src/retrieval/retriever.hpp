@@ -2,10 +2,11 @@
 // hit against the chunk table and its bytes, and answer with cards.
 //
 // The answer is a function of what the plan's key writes down: query, mode, topK, group, filters, profile, helpers, scope,
-// as_of and the positions of index and feedback. Equal inputs give equal answers, cached or not, alone or in a batch, as far
-// as hooks answer equal questions equally.
+// as_of and the positions of index and feedback, and of the lanes that could be asked. Equal inputs give equal answers, cached or
+// not, alone or in a batch, as far as hooks answer equal questions equally.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -28,10 +29,12 @@ namespace muniment::retrieval {
 struct Answer {
   std::vector<Card> cards;
   std::string cursor;                    // of the next page; empty: there is none
-  std::string reason;                    // why there are no cards: no_match, unknown_corpus, filtered_out, index_behind, all_quarantined
-  std::int64_t count = 0;                // of filtered_out and index_behind: how many
+  std::string reason;                    // why there are no cards: no_match, unknown_corpus, unknown_run, filtered_out, index_behind, all_quarantined, unverified
+  std::int64_t count = 0;                // of filtered_out, index_behind, all_quarantined and unverified: how many
+  std::vector<std::string> unverified;   // hits whose bytes are not those of the log, also at a second look; as pointers
   std::vector<std::string> degraded;
-  bool passing = false;                  // that will be over without a change that the plan's key shows: not to be cached
+  bool passing = false;                  // that will be over without a change that its key shows: not to be cached
+  std::vector<std::string> waiting;      // lanes that were left out because they are behind, sorted
   std::vector<std::string> corpora;
   std::string profile;
   std::string plan_hash;
@@ -59,6 +62,12 @@ class Retriever {
 
   Result<Answer> answer(const Plan& plan, store::Reader& reader, Deadline deadline) const;
 
+  // What answers to this plan are kept by, the best first: those of all lanes, and, as long as some are behind, those of all
+  // others. So none is found that more lanes could give by now.
+  std::vector<std::string> keys(const Plan& plan, Deadline deadline) const;
+  // What this answer is kept by.
+  static std::string key_of(const Plan& plan, const Answer& answer);
+
   // Until the indexes hold the event at `seq`. Errors: deadline_exceeded.
   Status wait_for(std::int64_t seq, Deadline deadline) const;
 
@@ -71,8 +80,13 @@ class Retriever {
   Indexer& indexer_;
   store::ArtifactFiles& files_;
   const Hooks hooks_;
+  struct KeptRanking {
+    std::vector<Ranked> ranked;
+    std::vector<std::string> identities;                   // of the lanes
+  };
   BoundedCache<std::string> cache_;                        // answers, as JSON
-  mutable BoundedCache<std::vector<Ranked>> rankings_;  // of which a next page was promised
+  mutable BoundedCache<KeptRanking> rankings_;             // of which a next page was promised
+  mutable std::atomic<Monotonic> waited_at_{};             // when a lane was seen behind last
 };
 
 }  // namespace muniment::retrieval

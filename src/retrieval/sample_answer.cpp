@@ -66,6 +66,7 @@ Card card_of(const evidence::SampleDocument& document, double score, const std::
   card.summary = snippet_of(card.text, words, limits::summary_bytes_max);
   card.anchors = {card.title};
   card.end = static_cast<std::int64_t>(card.text.size());
+  card.source = {card.corpus, "sample", evidence::chunk_id_of(card.id), evidence::ByteSpan{0, card.end}};
   card.revision = document.revision;
   card.trust = "trusted";
   card.freshness = document.recorded_at;

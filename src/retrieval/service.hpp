@@ -49,9 +49,6 @@ class Service {
   Retriever& retriever() { return retriever_; }
   SharedCache* shared_cache() { return shared_cache_.get(); }   // nullptr: there is none
 
-  // Until a query finds what the event at `seq` did. Errors: deadline_exceeded.
-  Status wait_until_searchable(std::int64_t seq, Deadline deadline) { return retriever_.wait_for(seq, deadline); }
-
  private:
   Service(const ServiceOptions& options, std::unique_ptr<SearchClient> search, const Surroundings& around);
 

@@ -58,9 +58,9 @@ Status VectorLanes::open_late_lanes(const Options& options) {
     RETURN_IF_ERROR(add_late_lane(*std::move(use_lite)));
   } else {
     const bool absent = use_lite.error().code == Errc::not_found;
-    missing_.push_back({"use-lite: " + (absent ? std::string("not installed") : use_lite.error().message), false});
+    missing_.push_back({"use-lite: " + (absent ? std::string("not installed") : use_lite.error().message), false, absent});
   }
-  if (!options.remote_missing.empty()) missing_.push_back({options.remote_missing, true});
+  if (!options.remote_missing.empty()) missing_.push_back({options.remote_missing, true, false});
   return options.remote ? add_late_lane(options.remote) : success();
 }
 
@@ -213,8 +213,9 @@ std::vector<std::string> VectorLanes::available(const std::vector<std::string>& 
   for (const auto& lane : late_) {
     const std::string behind = lane->covers(corpora, next_seq) ? std::string() : lane->behind(next_seq);
     if (behind.empty()) lanes.push_back(lane->name());
-    else answer.passing = true, degraded.push_back(behind);
+    else answer.waiting.push_back(lane->name()), degraded.push_back(behind);
   }
+  std::ranges::sort(answer.waiting);
   for (const Missing& lane : missing_) {
     degraded.push_back(lane.why);
     answer.passing = answer.passing || lane.passing;
@@ -277,6 +278,14 @@ std::vector<std::string> VectorLanes::degraded() const {
   std::vector<std::string> out;
   for (const Missing& lane : missing_) {
     if (!lane.passing) out.push_back(lane.why);
+  }
+  return out;
+}
+
+std::vector<std::string> VectorLanes::absent() const {
+  std::vector<std::string> out;
+  for (const Missing& lane : missing_) {
+    if (lane.absent) out.push_back(lane.why);
   }
   return out;
 }

@@ -69,6 +69,7 @@ class VectorLanes {
 
   std::vector<EngineModelStatus> models() const;
   std::vector<std::string> degraded() const;
+  std::vector<std::string> absent() const;     // of it: what was never installed
 
  private:
   struct Models {
@@ -78,6 +79,7 @@ class VectorLanes {
   struct Missing {
     std::string why;
     bool passing = false;                     // it may be there in the next one
+    bool absent = false;                      // it was never installed: nothing is wrong
   };
 
   VectorLanes(std::unique_ptr<VectorShard> shard, ModelStore store);

@@ -3,6 +3,7 @@
 #include "base/json.hpp"
 #include "base/limits.hpp"
 #include "base/log.hpp"
+#include "store/artifact_row.hpp"
 #include "store/erasure.hpp"
 
 namespace muniment::snapshot {
@@ -40,9 +41,7 @@ Result<std::string> read_artifact(store::Reader& reader, store::ArtifactFiles& f
   if (!row || (!run_id.empty() && row->run_id != run_id)) return Error(Errc::not_found, "no artifact " + id.text());
   if (store::is_erased(*row)) return Error(Errc::conflict, "artifact " + id.text() + " was erased");
   if (row->size_bytes > bytes_max) return Error(Errc::too_large, "artifact " + id.text() + " is too large");
-  ASSIGN_OR_RETURN(std::string bytes, files.read(row->path, 0, row->size_bytes));
-  if (sha256(bytes) != row->hash) return Error(Errc::corrupt, "artifact " + id.text() + " does not match its hash");
-  return bytes;
+  return files.read(store::file_of(*row), 0, row->size_bytes);
 }
 
 // The events of a run after `after_run_seq`, page by page, up to `asof_seq`. Each page is bounded by

@@ -242,6 +242,8 @@ Result<std::optional<Taking>> Snapshotter::Impl::store(const Rehydrated& had, co
   {
     std::unique_lock lock(live_->mutex);
     if (live_->erasures != had.erasures) return std::optional<Taking>();
+    // Taken since it was read: of one state there is one snapshot.
+    if (run->pace.last && run->pace.last->seq == had.state.seq()) return std::optional(Taking{*run->pace.last, std::nullopt, nullptr});
     if (run->pace.in_flight) {
       held.unlock();
       if (live_->settled.wait_until(lock, deadline, [&] { return !run->pace.in_flight; })) return std::optional<Taking>();

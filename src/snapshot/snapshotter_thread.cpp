@@ -144,9 +144,10 @@ Result<bool> Snapshotter::Impl::follow_batch() {
     held = *std::move(tail);
     for (const store::EventPtr& event : held) add(*event);
     if (!held.empty()) next = held.back()->seq + 1;
-  } else {
+  } else if (const std::int64_t end = tail_.next_seq(); from < end) {
     store::EventFilter filter;
     filter.from_seq = from;
+    filter.to_seq = end - 1;
     ASSIGN_OR_RETURN(read, reader_.events(filter, events_per_batch));
     for (const events::Event& event : read) add(event);
     if (!read.empty()) next = read.back().seq + 1;

@@ -10,9 +10,12 @@ Result<std::vector<events::Receipt>> append_and_wait(Appender& appender, AppendR
   auto answered = std::make_shared<std::promise<Answer>>();   // it may be answered after we gave up
   auto answer = answered->get_future();
   request.done = [answered](Answer receipts) { answered->set_value(std::move(receipts)); };
+  Error late(Errc::unavailable, "the append was not answered in time");
+  late.outcome = "unknown";
+  for (const Addressed& item : request.events) late.event_ids.push_back(item.event.event_id.text());
   RETURN_IF_ERROR(appender.submit(std::move(request)));
   if (answer.wait_for(at_most) == std::future_status::ready) return answer.get();
-  return Error(Errc::unavailable, "the append was not answered");
+  return late;
 }
 
 }  // namespace muniment::store

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/failpoint.hpp"
 #include "base/limits.hpp"
 #include "base/metrics.hpp"
 #include "events/catalogue.hpp"
@@ -23,6 +24,7 @@ Status admit(const Run& run, RunStatus status, std::string_view type) {
   const bool starts = type == "run.started";
   const events::TypeInfo* info = events::find_type(type);
   const events::Admits admits = info ? info->admits : events::Admits::open_only;
+  if (run.closed_log != 0) return closed_error(run);
   switch (status) {
     case RunStatus::absent:
       if (starts || run.run_id == log_run_id) return success();
@@ -53,8 +55,11 @@ RunStatus status_after(RunStatus status, std::string_view type) {
 
 }  // namespace
 
-bool is_maybe_duplicate(const Error& error) {
-  return error.code == Errc::conflict && error.message == maybe_duplicate;
+bool is_maybe_duplicate(const Error& error) { return error.code == Errc::conflict && error.message == maybe_duplicate; }
+bool is_out_of_turn(const Error& error) { return error.code == Errc::conflict && error.message == out_of_turn; }
+bool is_moved_on(const Error& error) { return error.code == Errc::conflict && error.message == moved_on; }
+bool is_given_back(const Error& error) {
+  return is_maybe_duplicate(error) || is_out_of_turn(error) || is_moved_on(error) || (error.code == Errc::conflict && error.message == maybe_stored);
 }
 
 bool AppendBatch::full() const {
@@ -66,15 +71,51 @@ bool AppendBatch::fits(const AppendRequest& request) const {
                              bytes_ + bytes_of(request) <= limits::bytes_per_commit_max);
 }
 
-// Looks at the whole request before anything is numbered: a request is accepted or refused whole.
-Status AppendBatch::check(const AppendRequest& request) const {
-  // First of all: what was appended already has its receipt, whatever became of the run since.
+// Has something to be asked again before the request may be numbered, or does it stand behind one of which that is so?
+Status AppendBatch::give_back(const AppendRequest& request, std::int64_t next_seq) {
+  const auto give = [&](std::string_view why) -> Status {
+    if (request.order) request.order->any = true;
+    return Error(Errc::conflict, std::string(why));
+  };
   for (const Addressed& item : request.events) {
     if (!item.event.event_id_is_ours && !request.ids_checked &&
         (item.run->ids_complete_from > 0 || item.run->seen.maybe_has(fingerprint(item.event.event_id)))) {
-      return Error(Errc::conflict, std::string(maybe_duplicate));
+      return give(maybe_duplicate);
     }
   }
+  if (request.order && request.order->any) return give(out_of_turn);
+  for (const Attachment& row : request.rows) {
+    const auto* artifact = std::get_if<ArtifactRow>(&row.row);
+    if (artifact == nullptr || !request.contents_asked_at || PLANTED_BUG("b6_put_twice")) continue;
+    const Run& run = *request.events[row.event_index].run;
+    if (run.numbered_contents.any_since(fingerprint(artifact->step_id, artifact->hash), *request.contents_asked_at, run.head.run_seq)) {
+      return give(maybe_stored);
+    }
+  }
+  for (const std::string& name : request.names) {
+    if (request.events.front().run->numbered_names.any_since(fingerprint(name), request.names_known_upto, next_seq)) return give(moved_on);
+  }
+  return success();
+}
+
+namespace {
+
+// A run that was stopped while Postgres was away is halted, but for the halt itself.
+RunStatus standing_of(const Addressed& item, RunStatus status) {
+  return item.run->latched() && item.event.type != "run.halted" ? RunStatus::halted : status;
+}
+
+bool is_left_out(const Addressed& item, RunStatus status) {
+  if (item.run->run_id == log_run_id) return false;
+  return (item.if_open && status != RunStatus::open) || (item.unless_halted && standing_of(item, status) == RunStatus::halted);
+}
+
+}  // namespace
+
+// Looks at the whole request before anything is numbered: a request is accepted or refused whole.
+Status AppendBatch::check(const AppendRequest& request, std::int64_t next_seq) const {
+  // First of all: what was appended already has its receipt, whatever became of the run since.
+  RETURN_IF_ERROR(give_back(request, next_seq));
   if (request.expected_run_seq) {
     const Run& run = *request.events.front().run;
     if (run.head.run_seq != *request.expected_run_seq) {
@@ -91,11 +132,8 @@ Status AppendBatch::check(const AppendRequest& request) const {
     const Addressed& item = request.events[i];
     auto found = std::find_if(statuses.begin(), statuses.end(), [&](const auto& s) { return s.first == item.run.get(); });
     if (found == statuses.end()) found = statuses.insert(statuses.end(), {item.run.get(), item.run->head.status});
-    const bool open = found->second == RunStatus::open || item.run->run_id == log_run_id;
-    if (item.if_open && !open) continue;
-    // A run that was stopped while Postgres was away is halted, but for the halt itself.
-    const bool latched = item.run->latched() && item.event.type != "run.halted";
-    RETURN_IF_ERROR(admit(*item.run, latched ? RunStatus::halted : found->second, admitted_as(request.events, i)));
+    if (is_left_out(item, found->second)) continue;
+    RETURN_IF_ERROR(admit(*item.run, standing_of(item, found->second), admitted_as(request.events, i)));
     found->second = status_after(found->second, item.event.type);
   }
   return success();
@@ -109,7 +147,7 @@ void AppendBatch::add(AppendRequest request, LogHead& log, Time now) {
   if (const Monotonic queued = std::exchange(request.queued, {}); queued != Monotonic()) {  // one that was given back is counted
     metrics::process().append_wait_seconds.record(std::chrono::steady_clock::now() - queued);
   }
-  if (Status checked = check(request); !checked) {
+  if (Status checked = check(request, log.next_seq); !checked) {
     refused_.emplace_back(std::move(request), std::move(checked).error());
     return;
   }
@@ -117,8 +155,7 @@ void AppendBatch::add(AppendRequest request, LogHead& log, Time now) {
   Accepted accepted;
   accepted.receipts.reserve(request.events.size());
   for (Addressed& item : request.events) {
-    const bool open = item.run->head.status == RunStatus::open || item.run->run_id == log_run_id;
-    if (item.if_open && !open) {
+    if (is_left_out(item, item.run->head.status)) {
       accepted.event_of.push_back(left_out);
       accepted.receipts.emplace_back().seq = -1;
       continue;
@@ -129,6 +166,10 @@ void AppendBatch::add(AppendRequest request, LogHead& log, Time now) {
   for (const Attachment& attachment : request.rows) {
     const events::Receipt& receipt = accepted.receipts[attachment.event_index];
     Row row = attachment.row;
+    if (const auto* artifact = std::get_if<ArtifactRow>(&row)) {
+      Run& run = *request.events[attachment.event_index].run;
+      run.numbered_contents.add(fingerprint(artifact->step_id, artifact->hash), receipt.run_seq, run.next_run_seq());
+    }
     std::visit([&](auto& r) {
       if constexpr (requires { r.event_seq; }) {
         r.event_seq = receipt.seq;
@@ -138,6 +179,9 @@ void AppendBatch::add(AppendRequest request, LogHead& log, Time now) {
       if constexpr (requires { r.created_at; }) r.created_at = now;
     }, row);
     rows_.push_back(std::move(row));
+  }
+  for (const std::string& name : request.names) {
+    request.events.front().run->numbered_names.add(fingerprint(name), log.next_seq - 1, log.next_seq);
   }
   edge_ = log.edge;
   accepted.request = std::move(request);
@@ -162,7 +206,7 @@ events::Receipt AppendBatch::number(const AppendRequest& request, Addressed& ite
   event->type = fresh.type;
   event->schema_version = fresh.schema_version;
   event->step_id = fresh.step_id;
-  event->actor = request.actor;
+  event->actor = item.by_daemon ? events::daemon_actor : request.actor;
   event->event_id = fresh.event_id;
   event->body_hash = fresh.body_hash;
   event->salt = fresh.salt;

@@ -52,7 +52,8 @@ class AppendBatch {
     std::vector<events::Receipt> receipts;
     std::vector<std::size_t> event_of;                      // index in events_ for each, or npos
   };
-  Status check(const AppendRequest& request) const;
+  Status check(const AppendRequest& request, std::int64_t next_seq) const;
+  static Status give_back(const AppendRequest& request, std::int64_t next_seq);
   events::Receipt number(const AppendRequest& request, Addressed& item, LogHead& log, Time now);
   void answer_refused();
 

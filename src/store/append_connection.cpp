@@ -8,7 +8,9 @@
 #include <cstring>
 
 #include "base/failpoint.hpp"
+#include "base/log.hpp"
 #include "base/metrics.hpp"
+#include "store/durability.hpp"
 
 namespace muniment::store {
 namespace {
@@ -18,6 +20,7 @@ using std::chrono::steady_clock;
 
 // Of a fence that does not hold: it divides by the count of the rows that it has locked.
 constexpr std::string_view division_by_zero = "22012";
+constexpr std::string_view check_violation = "23514";
 
 std::string sqlstate_of(const pg_result* result) {
   const char* state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
@@ -114,6 +117,7 @@ Result<AppendConnection::PgResult> AppendConnection::query(std::string_view name
   const metrics::Timer timer(metrics::process().statements.of(name));
   deadline_ = steady_clock::now() + at_most;
   timed_out_ = false;
+  warning_.clear();
   if (!connection_ || !PQsendQuery(connection_, sql.c_str())) return unavailable(sql);
   PgResult last;
   while (PgResult result = next_result()) last = std::move(result);
@@ -123,10 +127,21 @@ Result<AppendConnection::PgResult> AppendConnection::query(std::string_view name
   return last;
 }
 
+// A COMMIT whose wait for the standbys was cancelled succeeds, with a warning and nothing else: what it committed can be
+// lost at a failover. The warning has no SQLSTATE of its own and may be in any language, so every warning counts.
+void AppendConnection::note_warning(const pg_result* notice) {
+  const char* severity = PQresultErrorField(notice, PG_DIAG_SEVERITY_NONLOCALIZED);
+  const char* text = PQresultErrorField(notice, PG_DIAG_MESSAGE_PRIMARY);
+  if (!severity || std::strcmp(severity, "WARNING") != 0) return;
+  warning_ = text ? text : "a warning";
+  log_warning("Postgres warns", {{"message", warning_}});
+}
+
 // ---- taking a log over --------------------------------------------------------------------------
 
 Status AppendConnection::connect(milliseconds at_most) {
   disconnect();
+  if (FAILPOINT_FAILS("append.connect")) return Error(Errc::unavailable, "connecting to Postgres: no answer");
   deadline_ = steady_clock::now() + at_most;
   connection_ = PQconnectStart(uri_.c_str());
   if (!connection_) return Error(Errc::unavailable, "connecting to Postgres: out of memory");
@@ -141,6 +156,7 @@ Status AppendConnection::connect(milliseconds at_most) {
     wanted = PQconnectPoll(connection_);
   }
   if (PQsetnonblocking(connection_, 1) != 0) return unavailable("setting up the append connection");
+  PQsetNoticeReceiver(connection_, [](void* self, const pg_result* notice) { static_cast<AppendConnection*>(self)->note_warning(notice); }, this);
 
   RETURN_IF_ERROR(query("append_settings", "SET default_transaction_isolation = 'read committed'; SET TimeZone = 'UTC'; "
                         "SET search_path = public; SET jit = off; SET plan_cache_mode = force_generic_plan; SET lock_timeout = '5s'; SET synchronous_commit = on; "
@@ -156,6 +172,7 @@ Result<bool> AppendConnection::try_lock() {
 }
 
 Result<TakenOver> AppendConnection::take_over(std::optional<std::int64_t> held) {
+  if (FAILPOINT_FAILS("append.take_over")) return unavailable("raising the epoch");
   const std::string log = std::to_string(log_no_);
   const std::string writer = "'" + writer_.text() + "'";
   std::string raise = "UPDATE log_head SET epoch = epoch + 1, writer = " + writer + " WHERE log_no = " + log;
@@ -164,21 +181,40 @@ Result<TakenOver> AppendConnection::take_over(std::optional<std::int64_t> held) 
   if (PQntuples(result.get()) != 1) {
     return Error(Errc::conflict, "log " + log + " was taken over by another daemon; this one stops writing");
   }
+  if (!warning_.empty() && !PLANTED_BUG("b8_standby_warning")) return Error(Errc::unavailable, "raising the epoch: " + warning_);
   TakenOver taken;
   taken.log_id = parse_uuid(PQgetvalue(result.get(), 0, 0)).value_or(Uuid{});
   taken.epoch = std::stoll(PQgetvalue(result.get(), 0, 1));
   return taken;
 }
 
-Result<LastRow> AppendConnection::last_row() {
-  ASSIGN_OR_RETURN(PgResult result,
-                   query("append_last_row", "SELECT seq, encode(run_hash, 'hex') FROM event WHERE log_no = " + std::to_string(log_no_) +
-                         " ORDER BY seq DESC LIMIT 1", milliseconds(10'000)));
-  LastRow last;
-  if (PQntuples(result.get()) == 0) return last;
-  last.seq = std::stoll(PQgetvalue(result.get(), 0, 0));
-  last.run_hash = hash_from_hex(PQgetvalue(result.get(), 0, 1)).value_or(Hash{});
-  return last;
+Result<LastRow> AppendConnection::one_row(std::string_view name, const std::string& which) {
+  ASSIGN_OR_RETURN(PgResult result, query(name, "SELECT seq, encode(run_hash, 'hex') FROM event WHERE log_no = " + std::to_string(log_no_) + which,
+                                          milliseconds(10'000)));
+  LastRow row;
+  if (PQntuples(result.get()) == 0) return row;
+  row.seq = std::stoll(PQgetvalue(result.get(), 0, 0));
+  row.run_hash = hash_from_hex(PQgetvalue(result.get(), 0, 1)).value_or(Hash{});
+  return row;
+}
+
+Result<LastRow> AppendConnection::last_row() { return one_row("append_last_row", " ORDER BY seq DESC LIMIT 1"); }
+
+Result<LastRow> AppendConnection::row_at(std::int64_t seq) { return one_row("append_row_at", " AND seq = " + std::to_string(seq)); }
+
+Result<std::string> AppendConnection::unsafe_setting(std::int64_t required_standbys, milliseconds at_most) {
+  ASSIGN_OR_RETURN(PgResult result, query("append_durability", std::string(durability_sql), at_most));
+  const auto at = [&](int row, int column) { return std::string(PQgetvalue(result.get(), row, column)); };
+  std::vector<ServerSetting> settings;
+  for (int row = 0; row < PQntuples(result.get()); ++row) settings.push_back({at(row, 0), at(row, 1), at(row, 2)});
+  return store::unsafe_setting(settings, required_standbys, uri_, at(0, 3), at(0, 4));
+}
+
+Status AppendConnection::make_partition(std::int64_t seq) {
+  const std::string log = std::to_string(log_no_) + "::smallint";
+  ASSIGN_OR_RETURN(const PgResult made, query("append_make_partition", "SELECT make_event_partition(" + log + ", " + std::to_string(seq) +
+                                                                           " >> event_partition_bits(" + log + "))", milliseconds(10'000)));
+  return success();
 }
 
 Result<std::int64_t> AppendConnection::next_run_no() {
@@ -187,10 +223,10 @@ Result<std::int64_t> AppendConnection::next_run_no() {
   return std::stoll(PQgetvalue(result.get(), 0, 0));
 }
 
-Result<events::MerkleEdge> AppendConnection::last_checkpoint() {
+Result<events::MerkleEdge> AppendConnection::last_checkpoint(std::int64_t size_max) {
   ASSIGN_OR_RETURN(PgResult result,
                    query("append_last_checkpoint", "SELECT size, encode(edge, 'hex'), encode(root, 'hex') FROM checkpoint WHERE log_no = " +
-                         std::to_string(log_no_) + " ORDER BY size DESC LIMIT 1", milliseconds(10'000)));
+                         std::to_string(log_no_) + " AND size <= " + std::to_string(size_max) + " ORDER BY size DESC LIMIT 1", milliseconds(10'000)));
   if (PQntuples(result.get()) == 0) return events::MerkleEdge{};
   const std::string bytes = from_hex(PQgetvalue(result.get(), 0, 1)).value_or("");
   auto edge = events::MerkleEdge::decode(std::stoll(PQgetvalue(result.get(), 0, 0)), bytes);
@@ -214,8 +250,11 @@ CommitResult AppendConnection::failure(const pg_result* result) const {
   if (state.empty() || !healthy() || state.starts_with("57P") || state.starts_with("08")) {
     return {CommitOutcome::unknown, state, message};
   }
-  const bool for_its_data = state.starts_with("22") || state.starts_with("23");
-  return {for_its_data ? CommitOutcome::refused : CommitOutcome::rolled_back, state, message};
+  if (!state.starts_with("22") && !state.starts_with("23")) return {CommitOutcome::rolled_back, state, message};
+  const char* constraint = PQresultErrorField(result, PG_DIAG_CONSTRAINT_NAME);
+  // A row without a partition is a check violation too, but of no check that has a name.
+  if (state == check_violation && !constraint) return {CommitOutcome::no_partition, state, message};
+  return {CommitOutcome::refused, state, message, constraint ? constraint : ""};
 }
 
 std::optional<CommitResult> AppendConnection::await(int status) {
@@ -237,13 +276,15 @@ CommitResult AppendConnection::await_commit() {
   if (PQresultStatus(result.get()) != PGRES_COMMAND_OK) return failure(result.get());
   // A transaction that failed ends its COMMIT with the tag ROLLBACK and no error.
   if (std::strcmp(PQcmdStatus(result.get()), "COMMIT") != 0) return {CommitOutcome::rolled_back, "", "rolled back"};
-  return {CommitOutcome::committed, "", ""};
+  if (!warning_.empty() && !PLANTED_BUG("b8_standby_warning")) return {CommitOutcome::unknown, "", warning_};
+  return {CommitOutcome::committed};
 }
 
 CommitResult AppendConnection::commit(const RowBatch& batch, std::int64_t epoch, milliseconds at_most,
                                       const std::function<void()>& meanwhile) {
   deadline_ = steady_clock::now() + at_most;
   timed_out_ = false;
+  warning_.clear();
   FAILPOINT("append.before_send");
   if (FAILPOINT_FAILS("append.disk_full")) return {CommitOutcome::rolled_back, "53100", "no space left on device"};
   if (FAILPOINT_FAILS("append.cut_before_send")) ::shutdown(PQsocket(connection_), SHUT_RDWR);
@@ -279,7 +320,7 @@ CommitResult AppendConnection::store_checkpoint(const events::MerkleEdge& edge, 
           " AND size = " + std::to_string(edge.size()) + ")",
       at_most);
   if (!result) return {CommitOutcome::unknown, "", result.error().message};
-  return {CommitOutcome::committed, "", ""};
+  return {CommitOutcome::committed};
 }
 
 }  // namespace muniment::store

@@ -33,20 +33,23 @@ struct TakenOver {
 struct LastRow {
   std::int64_t seq = -1;   // -1: the log is empty
   Hash run_hash{};
+  bool operator==(const LastRow&) const = default;
 };
 
 enum class CommitOutcome {
   committed,
-  fenced,     // another writer raised the epoch: nothing was inserted
-  refused,    // rolled back for its data (SQLSTATE class 22 or 23): one of the rows is at fault
-  rolled_back,// rolled back for another reason: nothing was inserted, trying again may help
-  unknown,    // the connection broke or was silent for too long: it may be in
+  fenced,       // the epoch is not ours: nothing was inserted
+  refused,      // rolled back for its data (SQLSTATE class 22 or 23): one of the rows is at fault
+  no_partition, // rolled back: the partition that the rows belong to is not there
+  rolled_back,  // rolled back for another reason: nothing was inserted, trying again may help
+  unknown,      // the connection broke, was silent for too long, or the standbys did not confirm: it may be in
 };
 
 struct CommitResult {
   CommitOutcome outcome = CommitOutcome::unknown;
-  std::string sqlstate;
-  std::string message;
+  std::string sqlstate{};
+  std::string message{};
+  std::string constraint{};      // which a refused row does not keep
 };
 
 // Rows ready to be written, in order. `rows` refer to events by their seq, which is filled in.
@@ -70,13 +73,22 @@ class AppendConnection {
 
   // Raises the epoch, which waits for a statement of the writer before to end and fences it.
   // `held` is the epoch that this process last held: nullopt at start (any may be taken over);
-  // otherwise conflict when somebody else has raised it since.
+  // otherwise conflict when somebody else has raised it since. A raise that the standbys did not confirm
+  // is unavailable: what was committed before it need not be with them either.
   Result<TakenOver> take_over(std::optional<std::int64_t> held);
 
+  // Why what is acknowledged on this connection could be lost (durability.hpp); empty: it could not.
+  Result<std::string> unsafe_setting(std::int64_t required_standbys, std::chrono::milliseconds at_most);
+
+  // Makes the partition that `seq` falls into, unless it is there.
+  Status make_partition(std::int64_t seq);
+
   Result<LastRow> last_row();
+  // The event at `seq`; that of an empty log where there is none.
+  Result<LastRow> row_at(std::int64_t seq);
   Result<std::int64_t> next_run_no();
-  // The tree as last stored; the empty one where it never was. Errors: corrupt.
-  Result<events::MerkleEdge> last_checkpoint();
+  // The tree as last stored, of at most so many events; the empty one where it never was. Errors: corrupt.
+  Result<events::MerkleEdge> last_checkpoint(std::int64_t size_max = INT64_MAX);
 
   // Commits `batch` in one transaction. `meanwhile` is called once, when everything is sent and
   // only the answer is missing.
@@ -110,6 +122,7 @@ class AppendConnection {
   CommitResult failure(const pg_result* result) const;
   CommitResult silence() const;
   Error unavailable(std::string_view doing) const;
+  void note_warning(const pg_result* notice);
 
   Status prepare(std::chrono::milliseconds at_most);
   bool flush_all();
@@ -118,6 +131,7 @@ class AppendConnection {
   void drain();
   // `name`: under which its time is kept.
   Result<PgResult> query(std::string_view name, const std::string& sql, std::chrono::milliseconds at_most);
+  Result<LastRow> one_row(std::string_view name, const std::string& which);
   bool healthy() const;
 
   const std::string uri_;
@@ -126,6 +140,7 @@ class AppendConnection {
   pg_conn* connection_ = nullptr;
   Monotonic deadline_{};
   bool timed_out_ = false;
+  std::string warning_;            // that Postgres gave since the last statement was begun
   metrics::Histogram& pipeline_seconds_ = metrics::process().statements.of("append_pipeline");
   metrics::Histogram& copy_seconds_ = metrics::process().statements.of("append_copy");
   std::string buffer_;             // rows being written, kept for its capacity

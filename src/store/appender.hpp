@@ -3,6 +3,7 @@
 // transaction behind the epoch fence, and only then answers. docs/architecture.md, One append.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -16,6 +17,7 @@
 #include "store/rows.hpp"
 #include "store/runs.hpp"
 #include "store/tail.hpp"
+#include "store/written_end.hpp"
 
 namespace muniment::store {
 
@@ -23,12 +25,20 @@ struct Addressed {
   std::shared_ptr<Run> run;
   events::NewEvent event;
   bool if_open = false;      // left out when the run is not open (child.halted in a parent)
+  bool unless_halted = false;  // left out when the run is: somebody else has stopped it meanwhile
+  bool by_daemon = false;    // munimentd says it, whoever the request is from
 };
 
 // A row to write in the same transaction; its seq becomes that of events[event_index].
 struct Attachment {
   std::size_t event_index = 0;
   Row row;
+};
+
+// Shared by requests whose order of sending counts (one connection's, to one run). Set by the append thread when it gives
+// one of them back; from then on it gives back the others that it holds, until its owner, having all of them, clears it.
+struct GivenBack {
+  std::atomic<bool> any = false;
 };
 
 // All of it in one commit, or none of it.
@@ -38,6 +48,14 @@ struct AppendRequest {
   std::vector<Attachment> rows;
   std::optional<std::int64_t> expected_run_seq;  // of events[0]
   bool ids_checked = false;                      // Postgres was asked: the client's ids are new
+  // What a step holds of the bytes of `rows`' artifacts was asked when the run had this many events. Where the same bytes
+  // came to the step since, the request is given back.
+  std::optional<std::int64_t> contents_asked_at;
+  // The names (of documents, say) that its events are about, and the seq up to which what is known of them was in the tables
+  // that it was made from. Where an event about one of them came since, the request is given back.
+  std::vector<std::string> names;
+  std::int64_t names_known_upto = 0;
+  std::shared_ptr<GivenBack> order;              // nullptr: it stands in none
   Monotonic queued{};                            // the appender's: when it was submitted, until it is taken
   bool patient = false;                          // nobody waits for it: it may wait for others, a few milliseconds
 
@@ -47,15 +65,27 @@ struct AppendRequest {
   std::function<void(Result<std::vector<events::Receipt>>)> done;
 };
 
-// An id that the fingerprints know: the caller asks Postgres (read_event_by_id) and either answers
-// with the first receipt, or sends the request again with ids_checked.
+// Given back, with nothing decided. An id that the fingerprints know: the caller asks Postgres (read_event_by_id) and
+// either answers with the first receipt, or sends the request again with ids_checked.
 inline constexpr std::string_view maybe_duplicate = "maybe_duplicate";
 bool is_maybe_duplicate(const Error& error);
+// Bytes that came to their step since it was asked (contents_asked_at): it is asked again.
+inline constexpr std::string_view maybe_stored = "maybe_stored";
+// An event about one of its names came since it was made (names_known_upto): it is made again.
+inline constexpr std::string_view moved_on = "moved_on";
+bool is_moved_on(const Error& error);
+// Behind one that was given back (GivenBack): submitted again behind it.
+inline constexpr std::string_view out_of_turn = "out_of_turn";
+bool is_out_of_turn(const Error& error);
+bool is_given_back(const Error& error);            // any of the four
 
 struct AppenderOptions {
   std::string uri;
   std::int16_t log_no = 1;
   std::chrono::milliseconds commit_deadline{10'000};  // a server that is silent for longer is unavailable
+  std::int64_t required_standbys = 0;                 // without so many that confirm every commit, nothing is appended
+  std::vector<std::int64_t> roots_wanted;             // sizes of the log, for root_at_start
+  WrittenEnd* written = nullptr;                      // is told of what is committed
 };
 
 // What is known of the log itself.
@@ -64,8 +94,9 @@ struct LogStatus {
   std::int64_t size = 0;      // events committed
   Hash root{};                // of the tree of that size
   std::int64_t epoch = 0;
-  std::string away;           // why Postgres does not take appends; empty: it does
-  Time away_since;
+  std::string away;           // why nothing is appended for the time being; empty: it is
+  bool silent = false;        // because Postgres does not answer; otherwise it does, and what it takes could be lost
+  Time since;                 // since when it is so, or is not so any more; zero: since the start
   std::string refused;        // why nothing is appended any more; empty: it is
   std::int64_t queued_events = 0;
   std::int64_t queued_bytes = 0;
@@ -74,7 +105,7 @@ struct LogStatus {
 class Appender;
 
 // Submits and waits for the commit: for a thread that may block, never the loop or the append thread. Its `done` is
-// ours. Errors: those of the append; unavailable when it was not answered in time, and then it may be in.
+// ours. Errors: those of the append; unavailable, its outcome "unknown", when it was not answered in time.
 Result<std::vector<events::Receipt>> append_and_wait(Appender& appender, AppendRequest request, std::chrono::milliseconds at_most);
 
 class Appender {
@@ -92,21 +123,23 @@ class Appender {
 
   LogStatus status() const;
 
+  // The root of the first `size` events, one of the sizes that were wanted, as the events gave it when the log was taken
+  // over. nullopt: the log was smaller.
+  std::optional<Hash> root_at_start(std::int64_t size) const;
+
   // From now on every append gets this error: the log is not what was signed. From any thread.
   void refuse(Error why);
 
-  // Drains the queue, stores a checkpoint of the tree and ends the thread.
+  // From any thread: takes nothing more, and waits no longer for a Postgres that does not answer.
+  void close();
+  // Closes it, drains the queue, stores a checkpoint of the tree and ends the thread.
   void stop();
 
   // Called on the append thread when it has answered what a commit or a refusal decided, all of it:
   // one wake-up of whoever waits for answers.
   std::function<void()> on_answered;
-  // Called on the append thread when the daemon must not go on: fenced by another writer, or the
-  // log is not what was written. The text names it.
+  // Called on the append thread when the daemon must not go on: fenced by another writer. The text names it.
   std::function<void(Error)> on_fatal;
-  // Called on the append thread when Postgres stops taking appends (with the reason), and when it
-  // takes them again (empty).
-  std::function<void(const std::string&)> on_away;
 
  private:
   class Impl;

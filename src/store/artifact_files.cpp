@@ -21,8 +21,12 @@ Result<Place> place_of(std::string_view run_id, std::string_view step_id, const 
                        std::string_view mime_type) {
   const std::string path = artifact_path(run_id, step_id, artifact_id, mime_type);
   RETURN_IF_ERROR(check_beneath(path));
+  return place_at(path);
+}
+
+Place place_at(std::string_view path) {
   const std::size_t slash = path.rfind('/');
-  return Place{path.substr(0, slash), path.substr(slash + 1)};
+  return {std::string(path.substr(0, slash)), std::string(path.substr(slash + 1))};
 }
 
 Result<std::unique_ptr<ArtifactFiles>> ArtifactFiles::open(ArtifactFilesOptions options) {
@@ -107,27 +111,32 @@ Result<StoredFile> LocalArtifactFiles::store(std::string_view bytes, std::string
                                              const Uuid& artifact_id, std::string_view mime_type) {
   RETURN_IF_ERROR(check_room(static_cast<std::int64_t>(bytes.size())));
   ASSIGN_OR_RETURN(const Place place, place_of(run_id, step_id, artifact_id, mime_type));
-  Status stored = store_once(bytes, place, artifact_id);
+  PieceHasher hasher;
+  hasher.update(bytes);
+  StoredFile file{artifact_id, place.path(), hasher.finish(), std::ssize(bytes)};
+  const Pieces pieces = hasher.pieces();
+  if (has_pieces(file.size_bytes)) file.pieces_root = pieces.root;
+  Status stored = store_once(bytes, pieces, place, artifact_id);
   if (!stored && (stored.error().code == Errc::system_error || stored.error().code == Errc::unavailable)) {
     // The bytes are still here: one new file, a new descriptor, new syncs.
     FAILPOINT("artifact.second_file");
-    stored = store_once(bytes, place, artifact_id);
+    stored = store_once(bytes, pieces, place, artifact_id);
     if (!stored && stored.error().code == Errc::unavailable) stored.error().code = Errc::system_error;
   }
   if (!stored) return std::move(stored).error();
-  return StoredFile{artifact_id, place.path(), sha256(bytes), static_cast<std::int64_t>(bytes.size())};
+  return file;
 }
 
-Status LocalArtifactFiles::store_once(std::string_view bytes, const Place& place, const Uuid& artifact_id) {
+Status LocalArtifactFiles::store_once(std::string_view bytes, const Pieces& pieces, const Place& place, const Uuid& artifact_id) {
   ASSIGN_OR_RETURN(const UnnamedFile file, new_file());
   RETURN_IF_ERROR(write_artifact(file.fd(), bytes));
   FAILPOINT("artifact.after_write");
   RETURN_IF_ERROR(sync_file(file.fd(), place.path()));
   FAILPOINT("artifact.after_fsync");
-  return link_both(file, place, artifact_id);
+  return link_both(file, pieces, place, artifact_id);
 }
 
-Status LocalArtifactFiles::link_both(const UnnamedFile& file, const Place& place, const Uuid& artifact_id) {
+Status LocalArtifactFiles::link_both(const UnnamedFile& file, const Pieces& pieces, const Place& place, const Uuid& artifact_id) {
   // Opened for this put alone and before the entry is made, so that a failed sync is reported here.
   ASSIGN_OR_RETURN(const Fd folder, folders_.open(place.folder));
   const std::uint64_t begun = staging_sync_.begin();
@@ -142,10 +151,21 @@ Status LocalArtifactFiles::link_both(const UnnamedFile& file, const Place& place
     return linked;
   }
   FAILPOINT("artifact.after_link");
-  linked = sync_names(folder, place, begun);
+  linked = put_pieces(folder, place, pieces);
+  if (linked) linked = sync_names(folder, place, begun);
   if (!linked) remove_names(place, artifact_id);
   FAILPOINT("artifact.after_folder_fsync");
   return linked;
+}
+
+// Beside the file, once that has its place: where the file goes, they go. Whatever had their name before is nobody's.
+Status LocalArtifactFiles::put_pieces(const Fd& place_folder, const Place& place, const Pieces& pieces) const {
+  if (pieces.file.empty()) return success();
+  ASSIGN_OR_RETURN(const UnnamedFile file, new_file());
+  RETURN_IF_ERROR(write_artifact(file.fd(), pieces.file));
+  RETURN_IF_ERROR(sync_file(file.fd(), place.pieces_path()));
+  ::unlinkat(place_folder.get(), place.pieces_name().c_str(), 0);
+  return file.link(place_folder.get(), place.pieces_name());
 }
 
 Status LocalArtifactFiles::sync_names(const Fd& place_folder, const Place& place, std::uint64_t begun) {
@@ -157,6 +177,7 @@ Status LocalArtifactFiles::sync_names(const Fd& place_folder, const Place& place
 void LocalArtifactFiles::remove_names(const Place& place, const Uuid& artifact_id) const {
   if (auto folder = open_beneath(root_, place.folder, O_RDONLY | O_DIRECTORY)) {
     ::unlinkat(folder->get(), place.name.c_str(), 0);
+    ::unlinkat(folder->get(), place.pieces_name().c_str(), 0);
   }
   ::unlinkat(staging_.get(), artifact_id.text().c_str(), 0);
 }
@@ -167,15 +188,19 @@ void LocalArtifactFiles::abandon(const StoredFile& file) { add_chore({file.artif
 
 Status LocalArtifactFiles::erase(const Uuid& artifact_id, std::string_view path) {
   RETURN_IF_ERROR(check_beneath(path));
-  const std::size_t slash = path.rfind('/');
-  const std::string place(path.substr(0, slash));
-  auto folder = open_beneath(root_, place, O_RDONLY | O_DIRECTORY);
+  const Place place = place_at(path);
+  auto folder = open_beneath(root_, place.folder, O_RDONLY | O_DIRECTORY);
   if (!folder && folder.error().code != Errc::not_found) return std::move(folder).error();
   if (folder) {
-    if (::unlinkat(folder->get(), std::string(path.substr(slash + 1)).c_str(), 0) != 0 && errno != ENOENT) {
-      return file_error("erasing", path, errno);
+    // The file first: whoever is making its pieces looks, once they have their name, whether it is still there.
+    for (const std::string& name : {place.name, place.pieces_name()}) {
+      if (::unlinkat(folder->get(), name.c_str(), 0) != 0 && errno != ENOENT) return file_error("erasing", path, errno);
     }
-    RETURN_IF_ERROR(sync_folder(*folder, place));
+    RETURN_IF_ERROR(sync_folder(*folder, place.folder));
+  }
+  {
+    const std::lock_guard lock(roots_mutex_);
+    roots_.erase(artifact_id);
   }
   if (::unlinkat(staging_.get(), artifact_id.text().c_str(), 0) == 0) return sync_folder(staging_, "staging");
   if (errno != ENOENT) return file_error("erasing", "staging/" + artifact_id.text(), errno);
@@ -205,8 +230,7 @@ void LocalArtifactFiles::tidy() {
       if (chore.path.empty()) {
         ::unlinkat(staging_.get(), chore.artifact_id.text().c_str(), 0);
       } else {
-        const std::size_t slash = chore.path.rfind('/');
-        remove_names({chore.path.substr(0, slash), chore.path.substr(slash + 1)}, chore.artifact_id);
+        remove_names(place_at(chore.path), chore.artifact_id);
       }
     }
   }

@@ -25,11 +25,19 @@ struct ArtifactFilesOptions {
   int reserve_percent = 0;                 // at least this share of it
 };
 
+// A file, as its event records it.
 struct StoredFile {
   Uuid artifact_id;
   std::string path;                        // relative to the root
   Hash hash{};
   std::int64_t size_bytes = 0;
+  std::optional<Hash> pieces_root{};       // of a large one (pieces.hpp); nullopt: it is not known
+};
+
+// How a file differs from what was recorded: two hashes, or two sizes. Empty where it is no file at all.
+struct Difference {
+  std::string expected;
+  std::string actual;
 };
 
 // One artifact being written. Dropping it before `publish` leaves nothing behind.
@@ -70,12 +78,16 @@ class ArtifactFiles {
   // not overwritten: no file system of today promises what that would mean.
   virtual Status erase(const Uuid& artifact_id, std::string_view path) = 0;
 
-  // Reads a span. Errors: not_found, corrupt (not a regular file, shorter than the span).
-  virtual Result<std::string> read(std::string_view path, std::int64_t offset, std::int64_t length) = 0;
-  // How many bytes it has, without reading them. Errors as `read`.
-  virtual Result<std::int64_t> size(std::string_view path) = 0;
-  // Streams the whole file through SHA-256. Errors as `read`. `size_out` may be nullptr.
-  virtual Result<Hash> hash(std::string_view path, std::int64_t* size_out) = 0;
+  // There is no other way to a file's bytes than these three, and none of them hands out a byte that was not hashed as it
+  // stands in memory. Size and names are compared before anything is read. Errors: not_found; corrupt for what is not the
+  // file that was recorded, and then `difference`, which may be nullptr, says how; invalid_argument for a span outside.
+  virtual Result<std::string> read(const StoredFile& file, std::int64_t offset, std::int64_t length, Difference* difference = nullptr) = 0;
+  // The whole of it, without handing it out.
+  virtual Status check(const StoredFile& file, Difference* difference = nullptr) = 0;
+  // A span that has a hash of its own, such as a passage; `hash_of` where that is not just SHA-256.
+  using HashOf = std::function<Hash(std::string_view)>;
+  virtual Result<std::string> read_hashed(std::string_view path, std::int64_t offset, std::int64_t length, const Hash& hash,
+                                          Difference* difference = nullptr, const HashOf& hash_of = {}) = 0;
   // Puts bytes back in the place of a missing or damaged file, if and only if their hash is `expected`.
   virtual Status repair(std::string_view path, std::string_view source_file, const Hash& expected) = 0;
 

@@ -3,9 +3,13 @@
 // yet) and uploads/ (those that are still coming in).
 #pragma once
 
+#include <fcntl.h>
+
 #include <condition_variable>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
@@ -13,6 +17,7 @@
 
 #include "store/artifact_disk.hpp"
 #include "store/artifact_files.hpp"
+#include "store/pieces.hpp"
 
 namespace muniment::store {
 
@@ -21,9 +26,30 @@ struct Place {
   std::string folder;
   std::string name;
   std::string path() const { return folder + "/" + name; }
+  std::string pieces_name() const { return name + std::string(pieces_suffix); }
+  std::string pieces_path() const { return folder + "/" + pieces_name(); }
 };
+Place place_at(std::string_view path);  // of a path that has a folder
 Result<Place> place_of(std::string_view run_id, std::string_view step_id, const Uuid& artifact_id,
                        std::string_view mime_type);
+
+// As read_into, where a failure can be injected.
+Result<std::size_t> read_artifact(const Fd& file, std::int64_t offset, std::string& buffer, std::string_view path);
+
+// Hands the whole file to `take`, part by part; answers how many bytes there were.
+template <typename Take>
+Result<std::int64_t> stream_file(const Fd& file, std::string_view path, Take take) {
+  constexpr std::size_t buffer_bytes = 256 * 1024;
+  ::posix_fadvise(file.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
+  std::string buffer(buffer_bytes, '\0');
+  std::int64_t offset = 0;
+  while (true) {
+    ASSIGN_OR_RETURN(const std::size_t count, read_artifact(file, offset, buffer, path));
+    if (count == 0) return offset;
+    RETURN_IF_ERROR(take(std::string_view(buffer).substr(0, count)));
+    offset += static_cast<std::int64_t>(count);
+  }
+}
 
 class LocalArtifactFiles final : public ArtifactFiles {
  public:
@@ -37,9 +63,10 @@ class LocalArtifactFiles final : public ArtifactFiles {
   void abandon(const StoredFile& file) override;
   Status erase(const Uuid& artifact_id, std::string_view path) override;
 
-  Result<std::string> read(std::string_view path, std::int64_t offset, std::int64_t length) override;
-  Result<std::int64_t> size(std::string_view path) override;
-  Result<Hash> hash(std::string_view path, std::int64_t* size_out) override;
+  Result<std::string> read(const StoredFile& file, std::int64_t offset, std::int64_t length, Difference* difference) override;
+  Status check(const StoredFile& file, Difference* difference) override;
+  Result<std::string> read_hashed(std::string_view path, std::int64_t offset, std::int64_t length, const Hash& hash,
+                                  Difference* difference, const HashOf& hash_of) override;
   Status repair(std::string_view path, std::string_view source_file, const Hash& expected) override;
   Status sweep_staging(const std::function<Result<bool>(const Uuid&)>& has_row) override;
 
@@ -56,17 +83,31 @@ class LocalArtifactFiles final : public ArtifactFiles {
   const ArtifactFilesOptions& options() const { return options_; }
   Status check_room(std::int64_t more_bytes) const;
   Result<UnnamedFile> new_file() const { return UnnamedFile::open(staging_.get()); }
-  // Links a synced file under staging/ and its place and makes both entries durable; on an error
-  // neither name stays.
-  Status link_both(const UnnamedFile& file, const Place& place, const Uuid& artifact_id);
+  // Links a synced file under staging/ and its place, with its pieces beside it, and makes the entries durable; on an
+  // error no name stays.
+  Status link_both(const UnnamedFile& file, const Pieces& pieces, const Place& place, const Uuid& artifact_id);
 
  private:
   class UploadLease;
 
   LocalArtifactFiles(ArtifactFilesOptions options, Fd root, Fd staging, Fd uploads);
-  Status store_once(std::string_view bytes, const Place& place, const Uuid& artifact_id);
+  Status store_once(std::string_view bytes, const Pieces& pieces, const Place& place, const Uuid& artifact_id);
+  Status put_pieces(const Fd& place_folder, const Place& place, const Pieces& pieces) const;
   Status sync_names(const Fd& place_folder, const Place& place, std::uint64_t begun);
   void remove_names(const Place& place, const Uuid& artifact_id) const;
+
+  // A span of what is being read: whole pieces, or the whole file.
+  struct Span {
+    std::int64_t begin = 0;
+    std::int64_t end = 0;
+  };
+  Result<RegularFile> open_recorded(const StoredFile& file, Difference* difference) const;
+  bool has_own_names(const RegularFile& opened, const StoredFile& file) const;
+  std::optional<Hash> root_of(const StoredFile& file);
+  // nullopt: by its pieces nothing can be said.
+  Result<std::optional<bool>> fits_pieces(const StoredFile& file, std::int64_t first, std::string_view bytes);
+  Result<std::string> read_through(const RegularFile& opened, const StoredFile& file, Span wanted, Difference* difference);
+  void keep_pieces(const RegularFile& opened, const StoredFile& file, const Pieces& pieces);
   Status drop_places(const std::set<Uuid>& unknown) const;
   void tidy();
 
@@ -84,6 +125,9 @@ class LocalArtifactFiles final : public ArtifactFiles {
   const Fd uploads_;
   Folders folders_;
   GroupSync staging_sync_;
+
+  std::mutex roots_mutex_;
+  std::map<Uuid, Hash> roots_;   // of files whose events name no root: found when the whole was verified
 
   std::mutex uploads_mutex_;
   std::set<Uuid> uploads_busy_;

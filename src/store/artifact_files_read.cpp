@@ -1,4 +1,4 @@
-// Reading artifacts: spans, whole hashes, and putting a damaged file back.
+// Reading artifacts, each byte against a hash, and putting a damaged file back.
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -10,71 +10,183 @@
 #include <fmt/format.h>
 
 #include "base/failpoint.hpp"
+#include "base/log.hpp"
 #include "store/artifact_files_local.hpp"
 
 namespace muniment::store {
 namespace {
 
-constexpr std::size_t hash_buffer_bytes = 256 * 1024;
+constexpr std::size_t roots_known_max = 65'536;   // about 6 MiB
+
+Result<std::string> read_exactly(const Fd& file, std::int64_t offset, std::int64_t length, std::string_view path) {
+  std::string bytes(static_cast<std::size_t>(length), '\0');
+  ASSIGN_OR_RETURN(const std::size_t count, read_artifact(file, offset, bytes, path));
+  if (count == bytes.size()) return bytes;
+  return Error(Errc::corrupt, fmt::format("reading {}: the file ended after {} bytes", path, offset + static_cast<std::int64_t>(count)));
+}
+
+Error differs(std::string message, std::string expected, std::string actual, Difference* difference) {
+  if (difference != nullptr) *difference = {std::move(expected), std::move(actual)};
+  return {Errc::corrupt, std::move(message)};
+}
+
+// The bytes have the hash that was recorded.
+Status compare(std::string_view path, const Hash& expected, const Hash& actual, Difference* difference) {
+  if (actual == expected || PLANTED_BUG("d1_unhashed_reads")) return success();
+  return differs(fmt::format("{} has other bytes than were stored", path), to_hex(expected), to_hex(actual), difference);
+}
+
+}  // namespace
 
 Result<std::size_t> read_artifact(const Fd& file, std::int64_t offset, std::string& buffer, std::string_view path) {
   if (FAILPOINT_FAILS("artifact.read_eio")) return file_error("reading", path, EIO);
   return read_into(file, offset, buffer, path);
 }
 
-// Hands the whole file to `take`, piece by piece; answers how many bytes there were.
-template <typename Take>
-Result<std::int64_t> stream_file(const Fd& file, std::string_view path, Take take) {
-  ::posix_fadvise(file.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
-  std::string buffer(hash_buffer_bytes, '\0');
-  std::int64_t offset = 0;
-  while (true) {
-    ASSIGN_OR_RETURN(const std::size_t count, read_artifact(file, offset, buffer, path));
-    if (count == 0) return offset;
-    RETURN_IF_ERROR(take(std::string_view(buffer).substr(0, count)));
-    offset += static_cast<std::int64_t>(count);
+// Another name would let others write to it, whatever its bytes are now. Its own second one is under staging/, while its event
+// is on the way.
+bool LocalArtifactFiles::has_own_names(const RegularFile& opened, const StoredFile& file) const {
+  for (int attempt = 0; attempt < 2; ++attempt) {   // the staging name may go in between
+    struct stat about {}, staged {};
+    if (::fstat(opened.fd.get(), &about) != 0) return false;
+    if (about.st_nlink <= 1) return true;
+    const bool in_flight = ::fstatat(staging_.get(), file.artifact_id.text().c_str(), &staged, AT_SYMLINK_NOFOLLOW) == 0 &&
+                           staged.st_dev == about.st_dev && staged.st_ino == about.st_ino;
+    if (in_flight) return about.st_nlink == 2;
   }
+  return false;
 }
 
-}  // namespace
+// The file, of which nothing is read yet: of its size, and without other names than its own.
+Result<RegularFile> LocalArtifactFiles::open_recorded(const StoredFile& file, Difference* difference) const {
+  ASSIGN_OR_RETURN(RegularFile opened, open_regular_beneath(root_, file.path));
+  if (PLANTED_BUG("d1_unhashed_reads")) return opened;
+  if (opened.size != file.size_bytes) {
+    return differs(fmt::format("{} is {} bytes, stored were {}", file.path, opened.size, file.size_bytes), fmt::format("{} bytes", file.size_bytes),
+                   fmt::format("{} bytes", opened.size), difference);
+  }
+  if (!has_own_names(opened, file)) {
+    return differs(file.path + " is a hard link: under another name its bytes can be changed", "1 name", "several names", difference);
+  }
+  return opened;
+}
 
-Result<std::string> LocalArtifactFiles::read(std::string_view path, std::int64_t offset, std::int64_t length) {
-  if (offset < 0 || length < 0) {
-    return Error(Errc::invalid_argument, fmt::format("a span starts and ends at 0 or later, not at {} + {}", offset, length));
+Result<std::string> LocalArtifactFiles::read(const StoredFile& file, std::int64_t offset, std::int64_t length, Difference* difference) {
+  if (offset < 0 || length < 0 || offset > file.size_bytes || length > file.size_bytes - offset) {
+    return Error(Errc::invalid_argument, fmt::format("the artifact is {} bytes; a span from {} of {} is not in it", file.size_bytes, offset, length));
   }
-  ASSIGN_OR_RETURN(const RegularFile file, open_regular_beneath(root_, path));
-  if (offset > file.size || length > file.size - offset) {
-    return Error(Errc::corrupt, fmt::format("reading {}: the file is {} bytes, the span is {} + {}", path, file.size, offset, length));
+  ASSIGN_OR_RETURN(const RegularFile opened, open_recorded(file, difference));
+  const auto cut = [&](std::string bytes, std::int64_t from) {
+    if (from == offset && std::ssize(bytes) == length) return bytes;
+    return bytes.substr(static_cast<std::size_t>(offset - from), static_cast<std::size_t>(length));
+  };
+  if (!has_pieces(file.size_bytes) || length == file.size_bytes) {
+    ASSIGN_OR_RETURN(std::string bytes, read_exactly(opened.fd, 0, file.size_bytes, file.path));
+    RETURN_IF_ERROR(compare(file.path, file.hash, sha256(bytes), difference));
+    return cut(std::move(bytes), 0);
   }
-  std::string bytes(static_cast<std::size_t>(length), '\0');
-  ASSIGN_OR_RETURN(const std::size_t count, read_artifact(file.fd, offset, bytes, path));
-  if (count < bytes.size()) {
-    return Error(Errc::corrupt, fmt::format("reading {}: the file ended after {} bytes", path, offset + static_cast<std::int64_t>(count)));
+  const std::int64_t first = std::min(offset, file.size_bytes - 1) / piece_bytes;
+  const Span pieces{first * piece_bytes, std::min(file.size_bytes, std::max((offset + length + piece_bytes - 1) / piece_bytes, first + 1) * piece_bytes)};
+  ASSIGN_OR_RETURN(std::string bytes, read_exactly(opened.fd, pieces.begin, pieces.end - pieces.begin, file.path));
+  ASSIGN_OR_RETURN(const std::optional<bool> fits, fits_pieces(file, first, bytes));
+  if (fits == true || PLANTED_BUG("d1_unhashed_reads")) return cut(std::move(bytes), pieces.begin);
+  // The whole decides: it says whose fault it is, the file's or its pieces'.
+  ASSIGN_OR_RETURN(bytes, read_through(opened, file, pieces, difference));
+  return cut(std::move(bytes), pieces.begin);
+}
+
+Status LocalArtifactFiles::check(const StoredFile& file, Difference* difference) {
+  ASSIGN_OR_RETURN(const RegularFile opened, open_recorded(file, difference));
+  RETURN_IF_ERROR(read_through(opened, file, {}, difference));
+  return success();
+}
+
+Result<std::string> LocalArtifactFiles::read_hashed(std::string_view path, std::int64_t offset, std::int64_t length, const Hash& hash,
+                                                    Difference* difference, const HashOf& hash_of) {
+  ASSIGN_OR_RETURN(const RegularFile opened, open_regular_beneath(root_, path));
+  if (offset < 0 || length < 0 || offset > opened.size || length > opened.size - offset) {
+    return differs(fmt::format("{} is {} bytes, the span is {} + {}", path, opened.size, offset, length), to_hex(hash), "", difference);
   }
+  ASSIGN_OR_RETURN(std::string bytes, read_exactly(opened.fd, offset, length, path));
+  RETURN_IF_ERROR(compare(path, hash, hash_of ? hash_of(bytes) : sha256(bytes), difference));
   return bytes;
 }
 
-Result<std::int64_t> LocalArtifactFiles::size(std::string_view path) {
-  ASSIGN_OR_RETURN(const RegularFile file, open_regular_beneath(root_, path));
-  return file.size;
+// ---- by pieces ----------------------------------------------------------------------------------
+
+std::optional<Hash> LocalArtifactFiles::root_of(const StoredFile& file) {
+  if (file.pieces_root) return file.pieces_root;
+  const std::lock_guard lock(roots_mutex_);
+  const auto known = roots_.find(file.artifact_id);
+  return known == roots_.end() ? std::nullopt : std::optional(known->second);
 }
 
-Result<Hash> LocalArtifactFiles::hash(std::string_view path, std::int64_t* size_out) {
-  ASSIGN_OR_RETURN(const RegularFile file, open_regular_beneath(root_, path));
-  Sha256 hash;
-  ASSIGN_OR_RETURN(const std::int64_t size, stream_file(file.fd, path, [&](std::string_view bytes) {
-                     hash.update(bytes);
-                     return success();
-                   }));
-  if (size_out != nullptr) *size_out = size;
-  return hash.finish();
+Result<std::optional<bool>> LocalArtifactFiles::fits_pieces(const StoredFile& file, std::int64_t first, std::string_view bytes) {
+  const std::optional<Hash> root = root_of(file);
+  if (!root) return std::optional<bool>();
+  const std::string path = place_at(file.path).pieces_path();
+  const auto opened = open_regular_beneath(root_, path);
+  if (!opened && is_transient(opened.error().code)) return opened.error();
+  if (!opened) return std::optional<bool>();
+  PieceTree tree(file.size_bytes, *root, [&](std::int64_t offset, std::size_t length) -> Result<std::string> {
+    return read_at(opened->fd, offset, length);
+  });
+  const auto fits = tree.fits(first, bytes, file.hash);
+  return fits ? std::optional(*fits) : std::optional<bool>();
+}
+
+// Hashes the whole and answers the span that is wanted, out of the same bytes. Pieces that were not there, or not right, are
+// put down by the way.
+Result<std::string> LocalArtifactFiles::read_through(const RegularFile& opened, const StoredFile& file, Span wanted, Difference* difference) {
+  PieceHasher hasher;
+  std::string out;
+  std::int64_t at = 0;
+  RETURN_IF_ERROR(stream_file(opened.fd, file.path, [&](std::string_view bytes) {
+    hasher.update(bytes);
+    const std::int64_t begin = std::max(wanted.begin, at), end = std::min(wanted.end, at + std::ssize(bytes));
+    if (begin < end) out += bytes.substr(static_cast<std::size_t>(begin - at), static_cast<std::size_t>(end - begin));
+    at += std::ssize(bytes);
+    return success();
+  }));
+  RETURN_IF_ERROR(compare(file.path, file.hash, hasher.finish(), difference));
+  if (std::ssize(out) != wanted.end - wanted.begin) return Error(Errc::corrupt, file.path + " changed while it was read");
+  keep_pieces(opened, file, hasher.pieces());
+  return out;
+}
+
+// What goes wrong here costs time at the next slice, and no more.
+void LocalArtifactFiles::keep_pieces(const RegularFile& opened, const StoredFile& file, const Pieces& pieces) {
+  if (pieces.file.empty()) return;
+  if (file.pieces_root && *file.pieces_root != pieces.root) {
+    return log_warning("an artifact has its bytes, but its event names other pieces", {{"path", file.path}});
+  }
+  const Place place = place_at(file.path);
+  const auto there = open_regular_beneath(root_, place.pieces_path());
+  const auto held = there ? read_at(there->fd, 0, pieces.file.size() + 1) : Result<std::string>(Error(Errc::not_found, ""));
+  const auto folder = open_beneath(root_, place.folder, O_RDONLY | O_DIRECTORY);
+  if (!folder) return;
+  if (!held || *held != pieces.file) {
+    if (below_reserve()) return;
+    Status put = put_pieces(*folder, place, pieces);
+    if (put) put = sync_folder(*folder, place.folder);
+    if (!put) log_warning("the pieces of an artifact cannot be kept", {{"path", file.path}, {"error", put.error().message}});
+  }
+  // It may have been erased meanwhile, and then nothing of it may stay.
+  struct stat about {};
+  if (::fstat(opened.fd.get(), &about) != 0 || about.st_nlink == 0) {
+    ::unlinkat(folder->get(), place.pieces_name().c_str(), 0);
+    return;
+  }
+  if (file.pieces_root) return;
+  const std::lock_guard lock(roots_mutex_);
+  if (roots_.size() >= roots_known_max) roots_.clear();
+  roots_.insert_or_assign(file.artifact_id, pieces.root);
 }
 
 Status LocalArtifactFiles::repair(std::string_view path, std::string_view source_file, const Hash& expected) {
   RETURN_IF_ERROR(check_beneath(path));
-  const std::size_t slash = path.rfind('/');
-  if (slash == std::string_view::npos) return Error(Errc::invalid_argument, "an artifact's path has a folder");
-  const Place place{std::string(path.substr(0, slash)), std::string(path.substr(slash + 1))};
+  if (path.find('/') == std::string_view::npos) return Error(Errc::invalid_argument, "an artifact's path has a folder");
+  const Place place = place_at(path);
 
   const Fd source(::open(std::string(source_file).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!source.open()) return file_error("opening", source_file, errno);

@@ -92,12 +92,16 @@ Result<StoredFile> LocalArtifactFiles::upload_publish(const Uuid& upload_id, std
   ASSIGN_OR_RETURN(const auto lease, UploadLease::take(*this, upload_id));
   ASSIGN_OR_RETURN(const Place place, place_of(run_id, step_id, artifact_id, mime_type));
   const std::string upload_path = "uploads/" + upload_id.text();
-  std::int64_t size = 0;
-  auto hashed = hash(upload_path, &size);
-  if (!hashed && hashed.error().code == Errc::not_found) return unknown_upload();
-  if (!hashed) return std::move(hashed).error();
-
+  // What is hashed is what is named: one descriptor, from the first byte to the link.
   ASSIGN_OR_RETURN(const RegularFile file, open_upload(uploads_, upload_id, O_RDWR));
+  PieceHasher hasher;
+  ASSIGN_OR_RETURN(const std::int64_t size, stream_file(file.fd, upload_path, [&](std::string_view bytes) {
+                     hasher.update(bytes);
+                     return success();
+                   }));
+  StoredFile stored{artifact_id, place.path(), hasher.finish(), size};
+  const Pieces pieces = hasher.pieces();
+  if (has_pieces(size)) stored.pieces_root = pieces.root;
   if (Status synced = sync_file(file.fd.get(), upload_path); !synced) {
     // The kernel may have dropped pages that it now calls clean: what is on disk is not trusted.
     ::unlinkat(uploads_.get(), upload_id.text().c_str(), 0);
@@ -111,6 +115,11 @@ Result<StoredFile> LocalArtifactFiles::upload_publish(const Uuid& upload_id, std
   if (!uploads.open()) return file_error("opening", "uploads", errno);
 
   const std::string staged = artifact_id.text();
+  struct stat hashed {}, named {};
+  if (::fstat(file.fd.get(), &hashed) != 0 || ::fstatat(uploads.get(), upload_id.text().c_str(), &named, AT_SYMLINK_NOFOLLOW) != 0 ||
+      hashed.st_dev != named.st_dev || hashed.st_ino != named.st_ino) {
+    return unknown_upload();
+  }
   if (::renameat2(uploads.get(), upload_id.text().c_str(), staging_.get(), staged.c_str(), RENAME_NOREPLACE) != 0) {
     return file_error("staging", upload_path, errno);
   }
@@ -121,14 +130,15 @@ Result<StoredFile> LocalArtifactFiles::upload_publish(const Uuid& upload_id, std
     return file_error("naming", place.path(), failed);
   }
   FAILPOINT("artifact.after_link");
-  Status synced = sync_names(folder, place, begun);
+  Status synced = put_pieces(folder, place, pieces);
+  if (synced) synced = sync_names(folder, place, begun);
   if (synced) synced = sync_folder(uploads, "uploads");
   if (!synced) {
     remove_names(place, artifact_id);
     return std::move(synced).error();
   }
   FAILPOINT("artifact.after_folder_fsync");
-  return StoredFile{artifact_id, place.path(), *hashed, size};
+  return stored;
 }
 
 std::size_t LocalArtifactFiles::expire_uploads(std::int64_t older_than_seconds) {

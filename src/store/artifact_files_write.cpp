@@ -43,8 +43,11 @@ class LocalWrite final : public ArtifactWrite {
     FAILPOINT("artifact.after_write");
     RETURN_IF_ERROR(sync_file(file_->fd(), place.path()));
     FAILPOINT("artifact.after_fsync");
-    RETURN_IF_ERROR(files_.link_both(*file_, place, artifact_id));
-    return StoredFile{artifact_id, place.path(), hash_.finish(), size_};
+    StoredFile stored{artifact_id, place.path(), hash_.finish(), size_};
+    const Pieces pieces = hash_.pieces();
+    if (has_pieces(size_)) stored.pieces_root = pieces.root;
+    RETURN_IF_ERROR(files_.link_both(*file_, pieces, place, artifact_id));
+    return stored;
   }
 
  private:
@@ -73,7 +76,7 @@ class LocalWrite final : public ArtifactWrite {
   LocalArtifactFiles& files_;
   std::string kept_;
   std::optional<UnnamedFile> file_;
-  Sha256 hash_;
+  PieceHasher hash_;
   std::int64_t size_ = 0;
   std::int64_t written_ = 0;
   std::int64_t started_ = 0;  // writeback was asked for up to here

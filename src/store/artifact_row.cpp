@@ -12,9 +12,12 @@ ArtifactRow artifact_row(const StoredFile& file, std::string_view run_id, std::s
   row.hash = file.hash;
   row.mime_type = mime_type;
   row.size_bytes = file.size_bytes;
+  row.pieces_root = file.pieces_root;
   row.metadata = metadata.empty() ? "{}" : std::string(metadata);
   return row;
 }
+
+StoredFile file_of(const ArtifactRow& row) { return {row.artifact_id, row.path, row.hash, row.size_bytes, row.pieces_root}; }
 
 void write_artifact_fields(json::Writer& out, const ArtifactRow& row) {
   out.member("artifact_id", row.artifact_id.text())
@@ -31,6 +34,7 @@ std::string artifact_stored_body(const ArtifactRow& row) {
   json::Writer out;
   out.begin_object();
   write_artifact_fields(out, row);
+  if (row.pieces_root) out.member("pieces_root", to_hex(*row.pieces_root));
   return out.end_object().text();
 }
 

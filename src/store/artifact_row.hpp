@@ -14,6 +14,9 @@ namespace muniment::store {
 ArtifactRow artifact_row(const StoredFile& file, std::string_view run_id, std::string_view step_id, std::string_view mime_type,
                          std::string_view metadata);
 
+// What the log records of its file.
+StoredFile file_of(const ArtifactRow& row);
+
 // What the client stored; when and at which seq is not among it.
 void write_artifact_fields(json::Writer& out, const ArtifactRow& row);
 

@@ -86,8 +86,9 @@ constexpr std::array<Table, std::variant_size_v<Row>> tables = {{
     {"manifest", "log_no, seq, manifest_id, run_id, base_id, salt, hash, size_bytes, manifest, created_at"},
     {"snapshot", "log_no, run_no, seq, run_seq, event_seq, salt, hash, state_hash, size_bytes, state, artifact_id, reason, created_at"},
     {"claim", "log_no, seq, claim_id, run_id, step_id, text, pointers, status, created_at"},
-    {"evidence", "log_no, seq, evidence_id, run_id, type, content, pointer, hash, validator_id, actor, created_at"},
-    {"evidence_link", "log_no, seq, claim_id, evidence_id, relation"},
+    {"evidence", "log_no, seq, evidence_id, run_id, type, content, pointer, hash, validator_id, actor, corpus_id, index_id, chunk_id, span, created_at"},
+    {"evidence_link", "log_no, seq, claim_id, run_id, evidence_id, relation"},
+    {"claim_decision", "log_no, seq, claim_id, status"},
 }};
 
 template <typename Visitor>
@@ -156,6 +157,10 @@ void visit_columns(const EvidenceRow& r, Visitor&& visit) {
   visit(to_hex(r.hash));
   visit(r.validator_id);
   visit(r.actor);
+  visit(r.corpus_id);
+  visit(r.index_id);
+  visit(r.chunk_id);
+  visit(r.span);
   visit(r.created_at);
 }
 
@@ -163,8 +168,16 @@ template <typename Visitor>
 void visit_columns(const EvidenceLinkRow& r, Visitor&& visit) {
   visit(r.seq);
   visit(r.claim_id);
+  visit(r.run_id);
   visit(r.evidence_id);
   visit(r.relation);
+}
+
+template <typename Visitor>
+void visit_columns(const ClaimDecisionRow& r, Visitor&& visit) {
+  visit(r.seq);
+  visit(r.claim_id);
+  visit(r.status);
 }
 
 template <typename AnyRow>

@@ -4,6 +4,18 @@
 
 namespace muniment::store {
 
+Result<std::vector<std::string>> read_newest_notes(Connection& connection, std::int16_t log_no, std::int64_t size_max) {
+  return guarded(connection, "reading signed checkpoints", [&] {
+    std::vector<std::string> notes;
+    for (const pqxx::row& row : query(connection, "checkpoint_notes_newest",
+                                      "SELECT note FROM checkpoint_note WHERE log_no = $1 AND size <= $2 ORDER BY size DESC LIMIT 8",
+                                      Params().integer(log_no).integer(size_max))) {
+      notes.push_back(text_of(row[0]));
+    }
+    return notes;
+  });
+}
+
 Status store_note(Connection& connection, std::int16_t log_no, std::int64_t size, const std::string& note, Time now) {
   return guarded(connection, "storing a signed checkpoint", [&] {
     pqxx::work work(*connection.impl().link);

@@ -3,8 +3,10 @@
 
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <charconv>
 
+#include "base/log.hpp"
 #include "store/pq.hpp"
 
 namespace muniment::store {
@@ -70,8 +72,44 @@ Errc code_of_state(std::string_view state) {
 
 }  // namespace
 
-Connection::Connection(std::string uri, DatabaseRole role) : impl_(std::make_unique<Impl>(std::move(uri), role)) {}
-Connection::~Connection() = default;
+// "WARNING:  canceling wait for …\nDETAIL:  …", in the server's language.
+bool Warnings::operator()(const char message[]) noexcept {
+  try {
+    last_ = message;
+    last_.resize(std::min(last_.find('\n'), last_.size()));
+    const std::size_t text = last_.find(":  ");
+    if (text != std::string::npos) last_.erase(0, text + 3);
+    log_warning("Postgres warns", {{"message", last_}});
+  } catch (const std::exception&) {
+    last_ = "a warning";   // short enough to need no memory
+  }
+  return false;            // nobody else writes it anywhere
+}
+
+void Connections::give_up() {
+  given_up_.store(true, std::memory_order_release);
+  const std::lock_guard lock(mutex_);
+  for (Connection* connection : all_) connection->interrupt();
+}
+
+void Connections::add(Connection* connection) {
+  const std::lock_guard lock(mutex_);
+  all_.insert(connection);
+}
+
+void Connections::remove(Connection* connection) {
+  const std::lock_guard lock(mutex_);
+  all_.erase(connection);
+}
+
+Connection::Connection(std::string uri, DatabaseRole role, std::shared_ptr<Connections> among)
+    : impl_(std::make_unique<Impl>(std::move(uri), role, std::move(among))) {
+  if (impl_->among) impl_->among->add(this);
+}
+
+Connection::~Connection() {
+  if (impl_->among) impl_->among->remove(this);
+}
 
 void Connection::Impl::close() {
   {
@@ -79,29 +117,41 @@ void Connection::Impl::close() {
     socket = -1;
   }
   prepared.clear();
+  warnings.reset();
   link.reset();
 }
 
 Status Connection::ensure_open() {
   Impl& impl = *impl_;
+  if (impl.interrupted.exchange(false)) impl.close();
+  const auto given_up = [&] { return impl.among && impl.among->given_up(); };
+  const Error stopping(Errc::unavailable, "the daemon is stopping, and Postgres does not answer");
+  if (given_up()) return stopping;
   if (impl.link && impl.link->is_open()) return success();
   impl.close();
   try {
-    auto link = std::make_unique<pqxx::connection>(with_defaults(impl.uri));
+    impl.link = std::make_unique<pqxx::connection>(with_defaults(impl.uri));
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
-    link->inhibit_reactivation(true);
+    impl.link->inhibit_reactivation(true);
 #pragma GCC diagnostic pop
-    pqxx::nontransaction(*link).exec(session_settings + role_settings(impl.role));
-    impl.link = std::move(link);
+    // A server that greets need not answer: from here on whoever waits can be interrupted.
+    {
+      const std::lock_guard lock(impl.mutex);
+      impl.socket = impl.link->sock();
+    }
+    if (!given_up() && !impl.interrupted) pqxx::nontransaction(*impl.link).exec(session_settings + role_settings(impl.role));
+    impl.warnings = std::make_unique<Warnings>(*impl.link);
   } catch (const pqxx::insufficient_privilege& failure) {
+    impl.close();
     return Error(Errc::denied, "Postgres: " + first_line(failure.what()) + ". See docs/runbook.md (roles)");
   } catch (const std::exception& failure) {
-    return Error(Errc::unavailable, "Postgres does not answer: " + first_line(failure.what()));
+    impl.close();
+    if (!given_up() && !impl.interrupted) return Error(Errc::unavailable, "Postgres does not answer: " + first_line(failure.what()));
   }
-  const std::lock_guard lock(impl.mutex);
-  impl.socket = impl.link->sock();
-  return success();
+  if (!given_up() && !impl.interrupted) return success();
+  impl.close();
+  return given_up() ? stopping : Error(Errc::unavailable, "Postgres did not answer in time");
 }
 
 void Connection::interrupt() {
@@ -170,6 +220,12 @@ Params& Params::uuid_or_null(const std::optional<Uuid>& value) {
 }
 
 Params& Params::texts(const std::vector<std::string>& values) { return text(array_literal(values)); }
+
+Params& Params::uuids(const std::vector<Uuid>& values) {
+  std::vector<std::string> texts;
+  for (const Uuid& value : values) texts.push_back(value.text());
+  return this->texts(texts);
+}
 
 Params& Params::integers(const std::vector<std::int64_t>& values) {
   std::string array = "{";

@@ -3,13 +3,15 @@
 // nowhere else. Everything in store/ that throws is caught at the edge by `guarded`.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
+#include <mutex>
+#include <set>
 #include <string>
 
 #include "base/clock.hpp"
 #include "base/result.hpp"
-
 
 namespace muniment::store {
 
@@ -18,9 +20,28 @@ namespace muniment::store {
 // comes before there are roles.
 enum class DatabaseRole { login, writer, reporter, redactor };
 
+class Connection;
+
+// The connections of one daemon, so that its end need not wait for a server that says nothing.
+class Connections {
+ public:
+  // From any thread: whoever waits for Postgres gets an error, now and from now on.
+  void give_up();
+  bool given_up() const { return given_up_.load(std::memory_order_acquire); }
+
+ private:
+  friend class Connection;
+  void add(Connection* connection);
+  void remove(Connection* connection);
+
+  std::mutex mutex_;
+  std::set<Connection*> all_;
+  std::atomic<bool> given_up_{false};
+};
+
 class Connection {
  public:
-  Connection(std::string uri, DatabaseRole role);
+  Connection(std::string uri, DatabaseRole role, std::shared_ptr<Connections> among = nullptr);
   ~Connection();
   Connection(const Connection&) = delete;
 

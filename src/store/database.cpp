@@ -1,49 +1,11 @@
 // See database.hpp.
 #include "store/database.hpp"
 
+#include "store/durability.hpp"
 #include "store/postgres_cluster.hpp"
 #include "store/pq.hpp"
 
 namespace muniment::store {
-
-namespace {
-
-std::string what_could_happen(std::string_view setting) {
-  if (setting == "full_page_writes") return "a power cut could leave half-written pages behind";
-  return "an acknowledged event could be lost in a power cut";
-}
-
-// ALTER SYSTEM mends the server's own setting, but not one that a database or a role was given.
-std::string mending(const std::string& setting, const std::string& source,
-                    const std::string& database, const std::string& user) {
-  if (source == "database") return "ALTER DATABASE \"" + database + "\" RESET " + setting;
-  if (source == "user") return "ALTER ROLE \"" + user + "\" RESET " + setting;
-  if (source == "database user") {
-    return "ALTER ROLE \"" + user + "\" IN DATABASE \"" + database + "\" RESET " + setting;
-  }
-  return "ALTER SYSTEM SET " + setting + " = on' -c 'SELECT pg_reload_conf()";
-}
-
-Status judged(const pqxx::result& rows, const std::string& uri) {
-  for (const pqxx::row& row : rows) {
-    const std::string setting = text_of(row[0]);
-    const std::string value = text_of(row[1]);
-    if (setting == "server_version_num") {
-      if (integer_of(row[1]) >= postgres_major_min * 10'000) continue;
-      return Error(Errc::conflict, "the server is Postgres " + std::to_string(integer_of(row[1]) / 10'000) +
-                                       "; Muniment needs " + std::to_string(postgres_major_min) +
-                                       " or newer. Upgrade it, or set database to another one.");
-    }
-    if (value != "off") continue;
-    return Error(Errc::conflict,
-                 setting + " is off on this Postgres: " + what_could_happen(setting) +
-                     ". Mend it: psql '" + uri + "' -c '" +
-                     mending(setting, text_of(row[2]), text_of(row[3]), text_of(row[4])) + "'");
-  }
-  return success();
-}
-
-}  // namespace
 
 Status make_database(const std::string& server_uri, const std::string& name) {
   Connection connection(server_uri, DatabaseRole::login);
@@ -61,15 +23,27 @@ Status make_database(const std::string& server_uri, const std::string& name) {
   });
 }
 
-Status check_settings(Connection& connection) {
-  ASSIGN_OR_RETURN(const pqxx::result rows, guarded(connection, "reading the server's settings", [&] {
-    return query(connection, "server_settings",
-                 "SELECT name, setting, source, current_database(), current_user FROM pg_settings "
-                 "WHERE name IN ('server_version_num', 'fsync', 'full_page_writes', "
-                 "'synchronous_commit') ORDER BY name <> 'server_version_num', name",
-                 Params());
+Result<std::optional<Unsafe>> read_unsafe(Connection& connection, std::int64_t required_standbys) {
+  return guarded(connection, "reading the server's settings", [&] {
+    const pqxx::result rows = query(connection, "server_settings", durability_sql, Params());
+    std::vector<ServerSetting> settings;
+    for (const pqxx::row& row : rows) settings.push_back({text_of(row[0]), text_of(row[1]), text_of(row[2])});
+    return find_unsafe(settings, required_standbys, connection.impl().uri, text_of(rows[0][3]), text_of(rows[0][4]));
+  });
+}
+
+Status check_settings(Connection& connection, std::int64_t required_standbys) {
+  ASSIGN_OR_RETURN(const std::string too_old, guarded(connection, "reading the server's version", [&]() -> std::string {
+    const std::int64_t version = integer_of(query(connection, "server_version", "SELECT current_setting('server_version_num')", Params())[0][0]);
+    if (version < postgres_major_min * 10'000) {
+      return "the server is Postgres " + std::to_string(version / 10'000) + "; Muniment needs " + std::to_string(postgres_major_min) +
+             " or newer. Upgrade it, or set database to another one.";
+    }
+    return "";
   }));
-  return judged(rows, connection.impl().uri);
+  if (!too_old.empty()) return Error(Errc::conflict, too_old);
+  ASSIGN_OR_RETURN(const auto unsafe, read_unsafe(connection, required_standbys));
+  return unsafe ? Status(Error(Errc::conflict, unsafe->why + ". Mend it: " + unsafe->mend)) : success();
 }
 
 Status check_roles(Connection& connection) {

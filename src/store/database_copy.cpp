@@ -10,8 +10,13 @@
 namespace muniment::store {
 namespace {
 
+// The last column: an erasure that the log announces is not carried out at that moment.
 constexpr const char* logs_sql =
-    "SELECT h.log_no, h.log_id, coalesce((SELECT max(seq) + 1 FROM event e WHERE e.log_no = h.log_no), 0) FROM log_head h ORDER BY 1";
+    "SELECT h.log_no, h.log_id, coalesce((SELECT max(seq) + 1 FROM event e WHERE e.log_no = h.log_no), 0), "
+    "EXISTS (SELECT FROM event a JOIN event e ON e.log_no = a.log_no AND e.seq = (a.body ->> 'seq')::bigint "
+    "WHERE a.log_no = h.log_no AND a.type = 'event.redacted' AND e.salt IS NOT NULL) OR "
+    "EXISTS (SELECT FROM event a JOIN artifact f ON f.artifact_id = (a.body ->> 'artifact_id')::uuid "
+    "WHERE a.log_no = h.log_no AND a.type = 'artifact.redacted' AND f.hash <> repeat('0', 64)) FROM log_head h ORDER BY 1";
 constexpr const char* roles_sql =
     "SELECT r.rolname, r.rolbypassrls FROM pg_roles r, unnest(ARRAY['owner', 'writer', 'auditor', 'reporter', 'redactor']) kind "
     "WHERE r.rolname = muniment_role(kind) ORDER BY 1";
@@ -51,7 +56,7 @@ Status run_program(std::vector<std::string> argv, const Login& login) {
 DumpedDatabase read_contents(pqxx::transaction_base& transaction) {
   DumpedDatabase found;
   for (const pqxx::row& row : transaction.exec(logs_sql)) {
-    found.logs.push_back({static_cast<std::int16_t>(integer_of(row[0])), uuid_of(row[1]), integer_of(row[2])});
+    found.logs.push_back({static_cast<std::int16_t>(integer_of(row[0])), uuid_of(row[1]), integer_of(row[2]), text_of(row[3]) == "t"});
   }
   for (const pqxx::row& row : transaction.exec(roles_sql)) found.roles.push_back({text_of(row[0]), text_of(row[1]) == "t"});
   for (const pqxx::row& row : transaction.exec(files_sql)) {

@@ -16,6 +16,7 @@ struct DumpedLog {
   std::int16_t log_no = 0;
   Uuid log_id;
   std::int64_t size = 0;         // events
+  bool erasing = false;          // an erasure was announced, and not carried out
 };
 
 // A role belongs to the whole server, and is in no dump of a database.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "store/database.hpp"
 #include "store/migrations.hpp"
 #include "store/pq.hpp"
 
@@ -28,9 +29,11 @@ void compare_migrations(DatabaseFacts& facts, const pqxx::result& applied) {
 
 }  // namespace
 
-Result<DatabaseFacts> read_database_facts(Connection& connection, std::int16_t log_no) {
+Result<DatabaseFacts> read_database_facts(Connection& connection, std::int16_t log_no, std::int64_t required_standbys) {
+  ASSIGN_OR_RETURN(const auto unsafe, read_unsafe(connection, required_standbys));
   return guarded(connection, "looking at the database", [&] {
     DatabaseFacts facts;
+    facts.unsafe = unsafe;
     const pqxx::result server = query(connection, "facts_server",
                                       "SELECT current_setting('server_version'), " MUNIMENT_MICROS("clock_timestamp()") ", "
                                       "(SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'), "
@@ -41,12 +44,6 @@ Result<DatabaseFacts> read_database_facts(Connection& connection, std::int16_t l
     facts.now = time_of(server[0][1]);
     facts.connections = integer_of(server[0][2]);
     facts.connections_max = integer_of(server[0][3]);
-    for (const pqxx::row& row : query(connection, "facts_settings",
-                                      "SELECT name FROM pg_settings WHERE setting = 'off' AND "
-                                      "name IN ('fsync', 'full_page_writes', 'synchronous_commit') ORDER BY name",
-                                      Params())) {
-      facts.not_durable.push_back(text_of(row[0]));
-    }
     if (text_of(server[0][4]) == "t") {
       compare_migrations(facts, query(connection, "facts_migrations", "SELECT number, name, sha256 FROM schema_migration ORDER BY number", Params()));
     }
@@ -65,7 +62,7 @@ Result<std::vector<std::string>> paths_without_row(Connection& connection, const
     std::vector<std::string> unknown;
     for (const pqxx::row& row : query(connection, "facts_unknown_paths",
                                       "SELECT p.path FROM unnest($1::text[]) WITH ORDINALITY AS p(path, place) "
-                                      "WHERE NOT EXISTS (SELECT FROM artifact a WHERE a.path = p.path) ORDER BY p.place",
+                                      "WHERE NOT EXISTS (SELECT FROM artifact a WHERE a.path = regexp_replace(p.path, '[.]pieces$', '')) ORDER BY p.place",
                                       Params().texts(paths))) {
       unknown.push_back(text_of(row[0]));
     }

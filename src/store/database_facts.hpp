@@ -8,12 +8,13 @@
 #include "base/clock.hpp"
 #include "base/result.hpp"
 #include "store/connection.hpp"
+#include "store/durability.hpp"
 
 namespace muniment::store {
 
 struct DatabaseFacts {
   std::string server_version;               // "15.14 (Debian …)"
-  std::vector<std::string> not_durable;     // settings that are off although an acknowledgement rests on them
+  std::optional<Unsafe> unsafe;             // why what is acknowledged could be lost
   std::vector<std::string> unknown_migrations, edited_migrations, missing_migrations;  // by name
   Time now;                                 // the server's clock
   bool has_log = false;                     // what follows is of log `log_no`
@@ -23,7 +24,7 @@ struct DatabaseFacts {
 };
 
 // Errors: unavailable; denied.
-Result<DatabaseFacts> read_database_facts(Connection& connection, std::int16_t log_no);
+Result<DatabaseFacts> read_database_facts(Connection& connection, std::int16_t log_no, std::int64_t required_standbys);
 
 // Of these paths below the artifact root, those that no row names, in order.
 Result<std::vector<std::string>> paths_without_row(Connection& connection, const std::vector<std::string>& paths);

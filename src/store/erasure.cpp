@@ -16,6 +16,9 @@ namespace {
 #define MUNIMENT_KEPT_TYPES "'event.redacted', 'artifact.redacted', 'snapshot.taken', 'key.rotated'"
 #define MUNIMENT_NO_HASH "repeat('0', 64)"
 
+// Of a log: whoever holds it lets nothing be erased meanwhile.
+#define MUNIMENT_ERASURE_LOCK "1836412522"
+
 constexpr std::string_view columns_of_artifacts = "artifact_id, path, size_bytes, seq";
 
 // The artifacts that these bodies refer to: {"artifact_id": …} of a spilled part, or a string that is a
@@ -245,7 +248,7 @@ class Planner {
 
 std::string row_json(const RunRow& row) {
   json::Writer out;
-  out.begin_object().member("agent", row.agent).raw_member("labels", row.labels);
+  out.begin_object().member("agent", row.agent).raw_member("labels", stored_labels(row));
   const auto optional = [&out](std::string_view name, const std::optional<std::string>& text) {
     if (text) out.member(name, *text);
   };
@@ -307,13 +310,19 @@ Result<std::optional<RunRow>> run_row_without(Reader& reader, std::int64_t run_n
   return concerned ? std::optional(std::move(row)) : std::nullopt;
 }
 
+void hold_erasures(Connection& connection, pqxx::transaction_base& work, std::int16_t log_no) {
+  query(connection, work, "hold_erasures", "SELECT pg_advisory_xact_lock(" MUNIMENT_ERASURE_LOCK ", $1)", Params().integer(log_no));
+}
+
 Status erase_copies(Connection& redactor, std::int16_t log_no, std::int64_t run_no, const std::vector<std::int64_t>& seqs,
                     const std::vector<Uuid>& artifact_ids, const std::optional<RunRow>& run_row) {
-  std::vector<std::string> ids;
-  for (const Uuid& id : artifact_ids) ids.push_back(id.text());
-  return guarded(redactor, "erasing", [&] {
-    query(redactor, "erase_copies", "SELECT erase_copies($1, $2, $3::bigint[], $4::uuid[], $5::jsonb)",
-          Params().integer(log_no).integer(run_no).integers(seqs).texts(ids).text_or_null(
+  return committed(redactor, "erasing", [&] {
+    // The lock first, and only then the copies: a rebuild that holds it has written what it read, and what it wrote is erased too.
+    // The message is a write: a COMMIT waits for the standbys where there is one, also the second time, when no row changes.
+    query(redactor, "erase_copies", "WITH held AS MATERIALIZED (SELECT pg_advisory_xact_lock(" MUNIMENT_ERASURE_LOCK ", $1)) "
+                                    "SELECT erase_copies($1::smallint, $2, $3::bigint[], $4::uuid[], $5::jsonb), "
+                                    "pg_logical_emit_message(true, 'muniment', 'erased') FROM held",
+          Params().integer(log_no).integer(run_no).integers(seqs).uuids(artifact_ids).text_or_null(
               run_row ? std::optional(row_json(*run_row)) : std::nullopt));
     return Done{};
   });

@@ -4,6 +4,7 @@
 
 #include "base/json.hpp"
 #include "base/utf8.hpp"
+#include "store/artifact_row.hpp"
 #include "store/reader_impl.hpp"
 
 namespace muniment::store {
@@ -12,13 +13,13 @@ EventText::EventText(events::ReadableText about, std::vector<Part> parts) : abou
   about_.parts.clear();
   for (Part& part : parts) {
     if (part.size_bytes == 0) continue;
-    if (!parts_.empty()) parts_.push_back({std::string(events::part_separator), {}, events::part_separator.size()});
+    if (!parts_.empty()) parts_.push_back({std::string(events::part_separator), std::nullopt, std::ssize(events::part_separator)});
     parts_.push_back(std::move(part));
   }
   for (const Part& part : parts_) size_bytes_ += part.size_bytes;
 }
 
-Result<std::string> EventText::read(ArtifactFiles& files, std::int64_t from, std::int64_t to) const {
+Result<std::string> EventText::read(ArtifactFiles& files, std::int64_t from, std::int64_t to, Difference* difference) const {
   if (from < 0 || to < from || to > size_bytes_) return Error(Errc::invalid_argument, "the event's text has no such span");
   std::string out;
   std::int64_t begin = 0;  // of the part
@@ -27,10 +28,10 @@ Result<std::string> EventText::read(ArtifactFiles& files, std::int64_t from, std
     const std::int64_t count = std::min(to, begin + part.size_bytes) - begin - first;
     begin += part.size_bytes;
     if (count <= 0) continue;
-    if (part.path.empty()) {
+    if (!part.file) {
       out.append(part.text, static_cast<std::size_t>(first), static_cast<std::size_t>(count));
     } else {
-      ASSIGN_OR_RETURN(const std::string bytes, files.read(part.path, first, count));
+      ASSIGN_OR_RETURN(const std::string bytes, files.read(*part.file, first, count, difference));
       out += bytes;
     }
   }
@@ -56,13 +57,12 @@ std::shared_ptr<const EventText> event_text(Reader::Impl& impl, const events::Ev
   for (events::TextPart& part : about.parts) {
     if (!part.artifact_id) {
       const auto size = static_cast<std::int64_t>(part.text.size());
-      parts.push_back({std::move(part.text), {}, size});
+      parts.push_back({std::move(part.text), std::nullopt, size});
       continue;
     }
     // Of this run alone: a body may name whatever its sender likes.
-    const pqxx::result rows = query(impl.connection, "artifact_place", "SELECT path, size_bytes FROM artifact WHERE log_no = $1 AND artifact_id = $2 AND run_id = $3",
-                                    impl.params().uuid(*part.artifact_id).text(event.run_id));
-    if (!rows.empty()) parts.push_back({{}, text_of(rows[0][0]), integer_of(rows[0][1])});
+    const std::vector<ArtifactRow> rows = artifacts_by_id(impl, {*part.artifact_id});
+    if (!rows.empty() && rows.front().run_id == event.run_id) parts.push_back({{}, file_of(rows.front()), rows.front().size_bytes});
   }
   return std::make_shared<const EventText>(std::move(about), std::move(parts));
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,7 +21,7 @@ class EventText {
  public:
   struct Part {
     std::string text;
-    std::string path;             // of the file that holds it instead; empty: `text` does
+    std::optional<StoredFile> file;   // that holds it instead
     std::int64_t size_bytes = 0;
   };
   EventText(events::ReadableText about, std::vector<Part> parts);
@@ -29,8 +30,8 @@ class EventText {
   bool failed() const { return about_.failed; }
   std::int64_t size_bytes() const { return size_bytes_; }
 
-  // Bytes from … to-1. Errors: not_found, corrupt, unavailable, as the files have them; invalid_argument past its end.
-  Result<std::string> read(ArtifactFiles& files, std::int64_t from, std::int64_t to) const;
+  // Bytes from … to-1. Errors and `difference` as the files have them; invalid_argument past its end.
+  Result<std::string> read(ArtifactFiles& files, std::int64_t from, std::int64_t to, Difference* difference = nullptr) const;
   // What is indexed: all of it, or whole characters of the first event_text_bytes_max bytes.
   Result<std::string> indexed(ArtifactFiles& files) const;
 

@@ -16,6 +16,10 @@ constexpr std::string_view open_sql =
     "CROSS JOIN LATERAL (SELECT seq FROM report_span WHERE log_no = $1 AND kind = u.kind AND run_no = u.run_no AND key = u.key "
     "AND ended_seq IS NULL ORDER BY seq DESC LIMIT u.most) s ORDER BY u.at, s.seq";
 
+// What nobody says is NULL and adds nothing.
+#define MUNIMENT_ADD_KNOWN(column) \
+  column " = coalesce(report_run." column " + excluded." column ", report_run." column ", excluded." column "), "
+
 constexpr std::string_view put_runs =
     "INSERT INTO report_run (log_no, run_no, events, last_seq, last_event_at, first_occurred_at, last_occurred_at, messages, errors, "
     "model_calls, model_errors, tool_calls, tool_errors, steps, commands, command_errors, input_tokens, output_tokens, "
@@ -31,9 +35,8 @@ constexpr std::string_view put_runs =
     "tool_calls = report_run.tool_calls + excluded.tool_calls, tool_errors = report_run.tool_errors + excluded.tool_errors, "
     "steps = report_run.steps + excluded.steps, commands = report_run.commands + excluded.commands, "
     "command_errors = report_run.command_errors + excluded.command_errors, "
-    "input_tokens = report_run.input_tokens + excluded.input_tokens, output_tokens = report_run.output_tokens + excluded.output_tokens, "
-    "cached_input_tokens = report_run.cached_input_tokens + excluded.cached_input_tokens, "
-    "reasoning_tokens = report_run.reasoning_tokens + excluded.reasoning_tokens, cost = report_run.cost + excluded.cost, "
+    MUNIMENT_ADD_KNOWN("input_tokens") MUNIMENT_ADD_KNOWN("output_tokens") MUNIMENT_ADD_KNOWN("cached_input_tokens")
+    MUNIMENT_ADD_KNOWN("reasoning_tokens") MUNIMENT_ADD_KNOWN("cost")
     "currency = CASE WHEN report_run.currency <> excluded.currency THEN 'mixed' ELSE coalesce(excluded.currency, report_run.currency) END";
 
 #define MUNIMENT_END_COLUMNS                                                                                                    \
@@ -94,11 +97,10 @@ class Columns {
   std::vector<std::string> arrays_;
 };
 
-// Rows for COPY.
+// Rows for COPY; they are there once `end` has returned.
 class Copy {
  public:
   Copy(pqxx::transaction_base& work, const std::string& table, const std::vector<std::string>& columns) : stream_(work, table, columns) {}
-  ~Copy() { stream_.complete(); }
 
   template <typename... Values>
   void add(const Values&... values) {
@@ -107,6 +109,7 @@ class Copy {
     std::ranges::transform(cells, row.begin(), [](const Cell& value) { return value ? value->c_str() : nullptr; });
     stream_ << row;
   }
+  void end() { stream_.complete(); }
 
  private:
   pqxx::stream_to stream_;
@@ -137,6 +140,7 @@ void write_spans(pqxx::transaction_base& work, std::int16_t log_no, const std::v
              end.first_token_us, end.input_tokens, end.output_tokens, end.cached_input_tokens, end.cache_write_tokens, end.reasoning_tokens, end.cost,
              end.currency);
   }
+  copy.end();
 }
 
 void write_ends(Connection& connection, pqxx::transaction_base& work, std::int16_t log_no, const std::vector<EndedSpan>& ended) {
@@ -156,6 +160,7 @@ void write_places(pqxx::transaction_base& work, std::int16_t log_no, const std::
   if (places.empty()) return;
   Copy copy(work, "report_place", {"log_no", "type", "seq", "run_no"});
   for (const ReportPlace& place : places) copy.add(std::int64_t{log_no}, std::string_view(place.type), place.seq, place.run_no);
+  copy.end();
 }
 
 }  // namespace

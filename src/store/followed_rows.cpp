@@ -1,5 +1,7 @@
 #include "store/followed_rows.hpp"
 
+#include "store/run_row.hpp"
+
 namespace muniment::store {
 namespace {
 
@@ -12,7 +14,7 @@ constexpr std::string_view put_run =
 
 constexpr std::string_view put_pointer =
     "INSERT INTO pointer (log_no, pointer, needed_by, needed_id, run_id, seq) VALUES ($1, $2, $3, $4, $5, $6) "
-    "ON CONFLICT (log_no, pointer, needed_by, needed_id) DO UPDATE SET seq = excluded.seq, run_id = excluded.run_id";
+    "ON CONFLICT (log_no, pointer, needed_by, needed_id, run_id) DO UPDATE SET seq = excluded.seq";
 
 }  // namespace
 
@@ -31,7 +33,7 @@ void write_followed(Connection& connection, pqxx::transaction_base& work, std::i
               .text(row.owner)
               .text(row.agent)
               .text_or_null(row.goal)
-              .text(row.labels)
+              .text(stored_labels(row))
               .text_or_null(row.parent)
               .text_or_null(row.external_id)
               .time(row.started_at)

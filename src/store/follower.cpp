@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/failpoint.hpp"
 #include "base/limits.hpp"
 #include "base/log.hpp"
 #include "base/thread.hpp"
@@ -20,12 +21,14 @@ constexpr std::size_t table_bytes_max = 8u << 20;    // of their bodies
 constexpr milliseconds at_rest{3'600'000};
 constexpr milliseconds away_pause{500};
 
-void put_position(Connection& connection, pqxx::transaction_base& work, std::int16_t log_no, std::string_view name,
-                  std::int64_t next_seq) {
-  query(connection, work, "follower_position_put",
-        "INSERT INTO follower (log_no, name, next_seq) VALUES ($1, $2, $3) "
-        "ON CONFLICT (log_no, name) DO UPDATE SET next_seq = excluded.next_seq, updated_at = now()",
-        Params().integer(log_no).text(name).integer(next_seq));
+// From `from`, where it must stand, or anywhere. It is held by then: a write of before that is still being committed is waited for.
+bool put_position(Connection& connection, pqxx::transaction_base& work, std::int16_t log_no, std::string_view name,
+                  std::optional<std::int64_t> from, std::int64_t next_seq) {
+  return query(connection, work, "follower_position_put",
+               "INSERT INTO follower (log_no, name, next_seq) VALUES ($1, $2, $3) "
+               "ON CONFLICT (log_no, name) DO UPDATE SET next_seq = excluded.next_seq, updated_at = now() WHERE follower.next_seq = coalesce($4, follower.next_seq)",
+               Params().integer(log_no).text(name).integer(next_seq).text_or_null(from ? std::optional(std::to_string(*from)) : std::nullopt))
+             .affected_rows() == 1;
 }
 
 }  // namespace
@@ -107,6 +110,7 @@ Status Follower::step() {
     next_seq_.store(position, std::memory_order_release);
     shown_.set(position);
   }
+  if (!unconfirmed_.empty()) RETURN_IF_ERROR(look_again());   // what is read next depends on what is there
   if (next_seq_.load() >= tail_.next_seq()) return success();
   ASSIGN_OR_RETURN(const Batch batch, read_batch());
   FollowedRows rows;
@@ -114,10 +118,31 @@ Status Follower::step() {
     ASSIGN_OR_RETURN(rows, apply(batch.events, reader_));
   }
   const std::int64_t next = rows.next_seq.value_or(batch.next_seq);
-  RETURN_IF_ERROR(write(rows, next));
+  const auto wrote = write(rows, next);
+  if (!wrote) {
+    // Only where the connection was lost can it be there; what Postgres refused is not.
+    const bool in_doubt = wrote.error().code == Errc::unavailable;
+    const bool known = std::ranges::find(unconfirmed_, next, &Unconfirmed::next_seq) != unconfirmed_.end();
+    if (in_doubt && !known) unconfirmed_.push_back({std::move(rows), next});
+    return wrote.error();
+  }
+  if (!*wrote) return look_again();
+  unconfirmed_.clear();
   written(rows);
   next_seq_.store(next, std::memory_order_release);
   shown_.set(next);
+  return success();
+}
+
+// Whether a write that nobody confirmed is there; or another daemon has gone on.
+Status Follower::look_again() {
+  ASSIGN_OR_RETURN(const std::int64_t position, reader_.follower_position(name_));
+  if (position == next_seq_.load()) return success();   // not yet: the next write waits for it
+  const auto there = std::ranges::find(unconfirmed_, position, &Unconfirmed::next_seq);
+  if (there != unconfirmed_.end()) written(there->rows);
+  unconfirmed_.clear();
+  next_seq_.store(position, std::memory_order_release);
+  shown_.set(position);
   return success();
 }
 
@@ -156,23 +181,27 @@ Result<Follower::Batch> Follower::read_table(std::int64_t from, std::int64_t end
   return batch;
 }
 
-Status Follower::write(const FollowedRows& rows, std::int64_t next_seq) {
+Result<bool> Follower::write(const FollowedRows& rows, std::int64_t next_seq) {
   Connection& connection = reader_.connection();
-  auto written = guarded(connection, "writing what follower " + name_ + " has read", [&] {
+  RETURN_IF_ERROR(connection.ensure_open());
+  // Once: whether a lost commit is there is asked before anything is written again.
+  auto wrote = once(connection, "writing what follower " + name_ + " has read", [&] {
     pqxx::work work(*connection.impl().link);
+    // First, as a rebuild does, so that neither waits for the other.
+    if (!put_position(connection, work, options_.place.log_no, name_, next_seq_.load(), next_seq)) return false;
     write_followed(connection, work, options_.place.log_no, rows);
-    put_position(connection, work, options_.place.log_no, name_, next_seq);
     work.commit();
-    return Done{};
+    return true;
   });
-  return written;
+  if (FAILPOINT_FAILS("follower.committed")) return Error(Errc::unavailable, "the connection is gone before the commit was confirmed");
+  return wrote;
 }
 
 Status keep_position(Connection& connection, std::int16_t log_no, std::string_view name, std::int64_t next_seq) {
   metrics::process().followers.of(name).set(next_seq);
   return guarded(connection, "keeping the position of follower " + std::string(name), [&] {
     pqxx::work work(*connection.impl().link);
-    put_position(connection, work, log_no, name, next_seq);
+    put_position(connection, work, log_no, name, std::nullopt, next_seq);
     work.commit();
     return Done{};
   });

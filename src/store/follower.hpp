@@ -80,12 +80,19 @@ class Follower {
     std::vector<EventPtr> events;  // those that concern it
     std::int64_t next_seq = 0;
   };
+  // What was written, and Postgres did not confirm it.
+  struct Unconfirmed {
+    FollowedRows rows;
+    std::int64_t next_seq = 0;
+  };
 
   void follow();
   Status step();
   Result<Batch> read_batch();
   Result<Batch> read_table(std::int64_t from, std::int64_t end);
-  Status write(const FollowedRows& rows, std::int64_t next_seq);
+  // False: the position is not what this follower has read up to, and nothing was written.
+  Result<bool> write(const FollowedRows& rows, std::int64_t next_seq);
+  Status look_again();
   bool concerns(std::string_view type) const;
   void pause(std::chrono::milliseconds time);
   void set_problem(std::string text);
@@ -97,6 +104,7 @@ class Follower {
   Reader reader_;
 
   std::mutex step_mutex_;             // held while a batch is read and written
+  std::vector<Unconfirmed> unconfirmed_;  // since the last that was confirmed: any of them may be there
   std::atomic<std::int64_t> next_seq_{-1};
   metrics::Gauge& shown_;             // the same, for server.metrics
 

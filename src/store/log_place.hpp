@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "base/result.hpp"
+#include "store/connection.hpp"
 
 namespace muniment::store {
 
@@ -13,6 +15,9 @@ struct LogPlace {
   std::string uri;
   std::int16_t log_no = 1;
   std::string archive{};         // store/body_archive.hpp; empty: nothing of it was archived
+  // Of a closed log, its events: a row that lies past them in the database is not of it. Otherwise none is too many.
+  std::int64_t size = INT64_MAX;
+  std::shared_ptr<Connections> connections{};  // the daemon's, to which whoever reads here adds its own; nullptr: there is none
 };
 
 // The folder of a log's keys, tiles, archive, index and journals: the data folder itself for log 1, <data>/log-2 for log 2.

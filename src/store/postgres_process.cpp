@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 
@@ -22,6 +23,9 @@ constexpr std::uintmax_t log_bytes_max = 8 << 20;
 
 // How often postmaster.pid is read while a server starts; nothing polls once it is up.
 constexpr int start_poll_ms = 10;
+
+// For what writes nothing any more: it ends at once, or is stuck.
+constexpr std::chrono::seconds immediate_patience{3};
 
 Fd open_pidfd(pid_t pid) {
   const long fd = syscall(SYS_pidfd_open, pid, 0);
@@ -100,10 +104,10 @@ PostgresProcess::Readiness PostgresProcess::wait_until_ready(const std::string& 
 }
 
 void PostgresProcess::end(std::chrono::seconds patience) {
-  // SIGINT is Postgres's fast shutdown, SIGQUIT its immediate one (recovery at the next start).
+  // SIGINT is Postgres's fast shutdown, which writes a checkpoint, SIGQUIT its immediate one (recovery at the next start).
   for (const int number : {SIGINT, SIGQUIT, SIGKILL}) {
     syscall(SYS_pidfd_send_signal, pidfd_.get(), number, nullptr, 0);
-    if (wait_readable(pidfd_.get(), patience)) break;
+    if (wait_readable(pidfd_.get(), number == SIGINT ? patience : std::min(patience, immediate_patience))) break;
   }
   reap();
 }

@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "base/clock.hpp"
@@ -23,14 +24,28 @@
 
 namespace muniment::store {
 
+// What Postgres says beside an answer: the sessions ask for warnings alone.
+class Warnings final : public pqxx::errorhandler {
+ public:
+  explicit Warnings(pqxx::connection& link) : pqxx::errorhandler(link) {}
+  bool operator()(const char message[]) noexcept override;
+  std::string take() { return std::exchange(last_, {}); }
+
+ private:
+  std::string last_;
+};
+
 struct Connection::Impl {
-  Impl(std::string database_uri, DatabaseRole as) : uri(std::move(database_uri)), role(as) {}
+  Impl(std::string database_uri, DatabaseRole as, std::shared_ptr<Connections> others)
+      : uri(std::move(database_uri)), role(as), among(std::move(others)) {}
   ~Impl() { close(); }
   void close();
 
   const std::string uri;
   const DatabaseRole role;
+  const std::shared_ptr<Connections> among;  // nullptr: of no daemon
   std::unique_ptr<pqxx::connection> link;  // nullptr: not open
+  std::unique_ptr<Warnings> warnings;      // of `link`, and gone before it
   std::map<std::string, metrics::Histogram*, std::less<>> prepared;  // by name, with where its time is kept
   std::mutex mutex;                        // guards `socket`, which `interrupt` reads
   int socket = -1;
@@ -51,6 +66,7 @@ class Params {
   Params& uuid_or_null(const std::optional<Uuid>& value);
   Params& time(Time value) { return text(format_time(value)); }
   Params& texts(const std::vector<std::string>& values);       // text[]
+  Params& uuids(const std::vector<Uuid>& values);              // uuid[]
   Params& integers(const std::vector<std::int64_t>& values);   // bigint[]
   Params& append(const Params& more);
   std::vector<const char*> pointers() const;
@@ -106,8 +122,7 @@ auto once(Connection& connection, std::string_view doing, Work work)
 template <typename Work>
 auto guarded(Connection& connection, std::string_view doing, Work work)
     -> Result<std::invoke_result_t<Work>> {
-  if (connection.impl().interrupted.exchange(false)) connection.impl().close();
-  const bool was_open = connection.impl().link != nullptr;
+  const bool was_open = connection.impl().link != nullptr && !connection.impl().interrupted;
   RETURN_IF_ERROR(connection.ensure_open());
   auto result = once(connection, doing, work);
   const bool lost = was_open && !connection.impl().link && !connection.impl().interrupted;
@@ -115,5 +130,19 @@ auto guarded(Connection& connection, std::string_view doing, Work work)
   RETURN_IF_ERROR(connection.ensure_open());
   return once(connection, doing, work);
 }
+
+// As `guarded`, for work that commits what is then told as done. A COMMIT whose wait for the standbys was cancelled succeeds,
+// with a warning and nothing else: what it committed can be lost at a failover, and that is unavailable.
+template <typename Work>
+Status committed(Connection& connection, std::string_view doing, Work work) {
+  if (const auto& warnings = connection.impl().warnings) warnings->take();
+  RETURN_IF_ERROR(guarded(connection, doing, work));
+  const std::string warning = connection.impl().warnings ? connection.impl().warnings->take() : std::string();
+  if (warning.empty()) return success();
+  return Error(Errc::unavailable, std::string(doing) + ": Postgres warns: " + warning);
+}
+
+// Until the transaction ends nothing of this log is erased; waits for an erasure that is under way (erasure.cpp).
+void hold_erasures(Connection& connection, pqxx::transaction_base& work, std::int16_t log_no);
 
 }  // namespace muniment::store

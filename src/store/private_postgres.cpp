@@ -31,7 +31,7 @@ constexpr std::chrono::milliseconds backoff_first{50};
 constexpr std::chrono::milliseconds backoff_max{5'000};
 // A package manager replaces many files; the restart waits until it has been quiet for so long.
 constexpr std::chrono::milliseconds upgrade_settle{3'000};
-constexpr std::chrono::seconds shutdown_patience{60};
+constexpr std::chrono::seconds shutdown_patience{20};
 
 std::string uri_of(const PostgresPlace& place, std::string_view database) {
   return "postgresql://muniment@/" + std::string(database) + "?host=" + percent_encode(place.socket_folder) +
@@ -46,10 +46,10 @@ class PrivatePostgres::Impl {
       : options_(std::move(options)),
         stop_event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
         programs_watch_(inotify_init1(IN_CLOEXEC | IN_NONBLOCK)) {}
-  ~Impl() { stop(); }
+  ~Impl() { stop(shutdown_patience); }
 
   Status start();
-  void stop();
+  void stop(std::chrono::seconds patience);
 
   std::string uri() const { return uri_of(place_, "muniment"); }
   std::string log_file() const { return server_log(place_.cluster); }
@@ -241,14 +241,14 @@ bool PrivatePostgres::Impl::stop_within(std::chrono::milliseconds time) {
   return poll(&stopped, 1, static_cast<int>(time.count())) > 0;
 }
 
-void PrivatePostgres::Impl::stop() {
+void PrivatePostgres::Impl::stop(std::chrono::seconds patience) {
   const std::lock_guard lock(stop_mutex_);
   const std::uint64_t one = 1;
   [[maybe_unused]] const ssize_t ignored = write(stop_event_.get(), &one, sizeof one);
   if (supervisor_.joinable()) supervisor_.join();
   alive_ = false;
   pid_ = 0;
-  if (process_) process_->end(shutdown_patience);
+  if (process_) process_->end(patience);
   process_.reset();
 }
 
@@ -265,6 +265,6 @@ std::string PrivatePostgres::uri() const { return impl_->uri(); }
 std::string PrivatePostgres::log_file() const { return impl_->log_file(); }
 int PrivatePostgres::pid() const { return impl_->pid(); }
 bool PrivatePostgres::alive() const { return impl_->alive(); }
-void PrivatePostgres::stop() { impl_->stop(); }
+void PrivatePostgres::stop(std::chrono::seconds patience) { impl_->stop(patience); }
 
 }  // namespace muniment::store

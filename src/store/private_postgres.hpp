@@ -42,8 +42,9 @@ class PrivatePostgres {
   int pid() const;     // of the server, 0 while there is none
   bool alive() const;  // it runs and takes connections
 
-  // A fast shutdown: open transactions are rolled back, a checkpoint is written. Nothing after that.
-  void stop();
+  // A fast shutdown: open transactions are rolled back, a checkpoint is written. A server that takes longer than `patience`
+  // is told to end at once, and then killed; the next one recovers. Nothing after that.
+  void stop(std::chrono::seconds patience = std::chrono::seconds(60));
 
  private:
   class Impl;

@@ -2,14 +2,25 @@
 // reader_events.cpp, reader_runs.cpp, reader_files.cpp and reader_ledger.cpp.
 #include "store/reader.hpp"
 
+#include <algorithm>
+
 #include "store/reader_impl.hpp"
 
 namespace muniment::store {
 
 Reader::Reader(const LogPlace& place) : impl_(std::make_unique<Impl>(place)) {}
+Reader::Reader(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Reader::~Reader() = default;
 Connection& Reader::connection() { return impl_->connection; }
+const LogPlace& Reader::place() const { return impl_->place; }
 std::int16_t Reader::log_no() const { return impl_->log_no; }
+
+Reader& Reader::of(const LogPlace& other) {
+  if (other.log_no == impl_->log_no) return *this;
+  std::unique_ptr<Reader>& held = impl_->others[other.log_no];
+  if (!held) held.reset(new Reader(std::make_unique<Impl>(other, impl_->shared)));
+  return *held;
+}
 
 Result<std::int64_t> Reader::log_size() {
   return guarded(impl_->connection, "reading the log's size", [&] {
@@ -21,8 +32,8 @@ Result<std::int64_t> Reader::log_size() {
 
 Result<std::int64_t> Reader::seq_as_of(Time time) {
   return guarded(impl_->connection, "looking for the position of a time", [&] {
-    return integer_of(query(impl_->connection, "seq_as_of", "SELECT event_seq_as_of($1, $2)",
-                            impl_->params().time(time))[0][0]);
+    return std::min(impl_->place.size - 1, integer_of(query(impl_->connection, "seq_as_of", "SELECT event_seq_as_of($1, $2)",
+                                                            impl_->params().time(time))[0][0]));
   });
 }
 

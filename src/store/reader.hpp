@@ -17,6 +17,7 @@
 #include "store/connection.hpp"
 #include "store/corpus_rows.hpp"
 #include "store/log_place.hpp"
+#include "store/revocations.hpp"
 #include "store/rows.hpp"
 #include "store/runs.hpp"
 
@@ -66,7 +67,10 @@ class Reader {
  public:
   explicit Reader(const LogPlace& place);
   ~Reader();
+  // What reads another log of the same database, by the same connection; this reader's, and for the same thread.
+  Reader& of(const LogPlace& other);
   Connection& connection();
+  const LogPlace& place() const;
   std::int16_t log_no() const;
 
   // Events
@@ -75,6 +79,8 @@ class Reader {
   Result<std::optional<events::Event>> event_at(std::int64_t seq);
   Result<std::optional<events::Event>> event_of_run(std::int64_t run_no, std::int64_t run_seq);
   Result<std::optional<events::Event>> event_by_id(std::int64_t run_no, const Uuid& event_id);
+  // All as they are at one moment, in no order, without their bodies; those that are not there are left out.
+  Result<std::vector<events::Event>> events_by_ids(std::int64_t run_no, const std::vector<Uuid>& event_ids);
   // What it says; nullptr for an event without a body.
   Result<std::shared_ptr<const EventText>> event_text(const events::Event& event);
   // The run_hash that this event's entry is chained to: that of the event before it in its run, zeros for the first.
@@ -93,6 +99,9 @@ class Reader {
   Result<std::vector<events::Event>> life_of(std::int64_t run_no);
   Result<std::optional<RunRow>> run_by_no(std::int64_t run_no);
   Result<std::vector<RunRow>> runs(const RunFilter& filter, std::size_t limit);
+  // The open runs whose last event has a seq from `from` on and below `end`, and is no run.interrupted; not _log. Of the log
+  // itself: also those that the table has not come to.
+  Result<std::vector<std::string>> runs_last_active(std::int64_t from, std::int64_t end);
 
   // Artifacts, manifests, snapshots, ledger
   Result<std::optional<ArtifactRow>> artifact(const Uuid& artifact_id);
@@ -107,8 +116,11 @@ class Reader {
   Result<std::vector<ClaimRow>> claims(std::string_view run_id, std::optional<Uuid> after, std::size_t limit);
   Result<std::optional<ClaimRow>> claim(const Uuid& claim_id);
   Result<std::vector<EvidenceRow>> evidence(std::optional<std::string> run_id, std::optional<std::string> type,
-                                            std::optional<Uuid> after, std::size_t limit);
-  Result<std::optional<EvidenceRow>> evidence_by_id(const Uuid& evidence_id);
+                                            std::int64_t after_seq, std::size_t limit);   // -1: from the first
+  // Each run's use of it, in order. `owner`: without the runs that the table `run` knows to be somebody else's.
+  Result<std::vector<EvidenceRow>> evidence_uses(const Uuid& evidence_id, std::optional<std::string> run_id,
+                                                 const std::optional<std::string>& owner, std::size_t limit);
+  Result<std::vector<EvidenceLinkRow>> evidence_links(const std::vector<Uuid>& claim_ids);   // in order
   Result<std::set<std::string>> needed(const std::vector<std::string>& pointers);      // those that something needs
   // What a run's claims, evidence and manifests need, by pointer.
   Result<std::vector<PointerRow>> pointers_of_run(std::string_view run_id, std::optional<std::string> after,
@@ -142,7 +154,10 @@ class Reader {
   // The chunks of a corpus after `after`, of revisions before `before_seq` that the indexes hold, in order.
   Result<std::vector<ChunkInDocument>> chunks_of_corpus(std::string_view corpus, std::int64_t after, std::int64_t before_seq, bool current_only,
                                                         std::size_t limit);
-  Result<std::int64_t> count_of_source(std::string_view source, const std::optional<std::string>& owner);   // documents that come from it
+  // Documents that come from it; `newer_log`: those of them that this later log did not take over.
+  Result<std::int64_t> count_of_source(std::string_view source, const std::optional<std::string>& owner, std::optional<std::int16_t> newer_log = {});
+  // What was revoked in this log, by seq. It is kept, and read on from where it was.
+  Result<const std::map<std::int64_t, Revocation>*> revocations();
   // The mean feedback on chunks, of those that have any, by what was said before `before_seq`.
   Result<std::map<std::int64_t, double>> feedback_means(const std::vector<std::int64_t>& chunk_ids, std::int64_t before_seq);
 
@@ -155,6 +170,7 @@ class Reader {
   struct Impl;  // store/reader_impl.hpp, for the files of the Reader alone
 
  private:
+  explicit Reader(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
 

@@ -286,12 +286,13 @@ Result<std::vector<ChunkInDocument>> Reader::chunks_of_corpus(std::string_view c
   });
 }
 
-Result<std::int64_t> Reader::count_of_source(std::string_view source, const std::optional<std::string>& owner) {
+Result<std::int64_t> Reader::count_of_source(std::string_view source, const std::optional<std::string>& owner, std::optional<std::int16_t> newer_log) {
   return guarded(impl_->connection, "counting a source's documents", [&] {
     return integer_of(query(impl_->connection, "count_of_source",
                             "SELECT count(*) FROM document d LEFT JOIN corpus c USING (log_no, corpus) WHERE d.log_no = $1 "
-                            "AND d.sources @> ARRAY[$2] AND d.removed_at IS NULL AND ($3::text IS NULL OR coalesce(d.owner, c.owner) = $3)",
-                            impl_->params().text(source).text_or_null(owner))[0][0]);
+                            "AND d.sources @> ARRAY[$2] AND d.removed_at IS NULL AND ($3::text IS NULL OR coalesce(d.owner, c.owner) = $3) "
+                            "AND NOT EXISTS (SELECT FROM document n WHERE n.log_no = $4 AND n.corpus = d.corpus AND n.document = d.document AND n.revision = d.revision)",
+                            impl_->params().text(source).text_or_null(owner).integer(newer_log.value_or(0)))[0][0]);
   });
 }
 

@@ -35,6 +35,7 @@ std::int64_t ask_position(Reader::Impl& impl, std::string_view name, std::string
 // The span of seq, or of run_seq where the filter names a run.
 Span span_of(Reader::Impl& impl, const EventFilter& filter) {
   Span seqs{filter.from_seq, filter.to_seq.value_or(last_position)};
+  if (impl.closed()) seqs.at_most(impl.place.size - 1);
   if (filter.since) {
     seqs.at_least(ask_position(impl, "seq_since", "SELECT event_seq_since($1, $2)",
                                impl.params().time(*filter.since)));
@@ -175,7 +176,7 @@ Result<std::optional<events::Event>> one_event(Reader::Impl& impl, std::string_v
                                                std::string_view sql, const Params& params) {
   return guarded(impl.connection, "reading an event", [&]() -> std::optional<events::Event> {
     auto events = rows_of(query(impl.connection, name, sql, params), event_of);
-    if (events.empty()) return {};
+    if (events.empty() || events.front().seq >= impl.place.size) return {};
     impl.fill(events);
     impl.name_runs(events);
     return std::move(events.front());
@@ -280,6 +281,20 @@ Result<std::optional<events::Event>> Reader::event_by_id(std::int64_t run_no,
                    "SELECT " MUNIMENT_EVENT_COLUMNS
                    " FROM event WHERE log_no = $1 AND run_no = $2 AND event_id = $3",
                    impl_->params().integer(run_no).uuid(event_id));
+}
+
+Result<std::vector<events::Event>> Reader::events_by_ids(std::int64_t run_no, const std::vector<Uuid>& event_ids) {
+  return guarded(impl_->connection, "reading events", [&] {
+    // Id by id along the index of ids: see `name_runs`.
+    auto found = rows_of(query(impl_->connection, "events_by_ids",
+                               "SELECT found.* FROM unnest($3::uuid[]) wanted (id) CROSS JOIN LATERAL (SELECT "
+                               MUNIMENT_EVENT_COLUMNS_WITH("NULL::text AS body") " FROM event WHERE log_no = $1 AND run_no = $2 AND event_id = wanted.id "
+                               "LIMIT 1) found",
+                               impl_->params().integer(run_no).uuids(event_ids)), event_of);
+    std::erase_if(found, [&](const events::Event& event) { return event.seq >= impl_->place.size; });
+    impl_->name_runs(found);
+    return found;
+  });
 }
 
 }  // namespace muniment::store

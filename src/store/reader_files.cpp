@@ -1,4 +1,9 @@
 // Reading what belongs to a run beside its events: artifacts, manifests, snapshots.
+#include <algorithm>
+
+#include "base/json.hpp"
+#include "base/jsonb.hpp"
+#include "store/pieces.hpp"
 #include "store/reader_impl.hpp"
 
 namespace muniment::store {
@@ -19,7 +24,7 @@ ArtifactRow artifact_of(const pqxx::row& row) {
   artifact.mime_type = text_of(row[5]);
   artifact.size_bytes = integer_of(row[6]);
   artifact.created_at = time_of(row[7]);
-  artifact.metadata = text_of(row[8]);
+  artifact.metadata = json::from_jsonb(text_of(row[8]));
   artifact.seq = integer_of(row[9]);
   return artifact;
 }
@@ -67,31 +72,42 @@ std::optional<ArtifactRow> first_artifact(const pqxx::result& rows) {
   return artifact_of(rows[0]);
 }
 
+// Large artifacts have pieces, whose root is in their event alone.
+void find_pieces(Reader::Impl& impl, std::vector<ArtifactRow>& artifacts) {
+  for (ArtifactRow& artifact : artifacts) {
+    if (!has_pieces(artifact.size_bytes)) continue;
+    const pqxx::result rows = query(impl.connection, "artifact_pieces",
+                                    "SELECT " MUNIMENT_EVENT_COLUMNS " FROM event WHERE log_no = $1 AND seq = $2 AND type = 'artifact.stored'",
+                                    impl.params().integer(artifact.seq));
+    std::vector<events::Event> events = rows_of(rows, event_of);
+    impl.fill(events);
+    const auto body = events.empty() || !events.front().body ? std::nullopt : std::optional(json::parse(*events.front().body));
+    if (body && *body) artifact.pieces_root = hash_from_hex((*body)->root()["pieces_root"].string_or(""));
+  }
+}
+
 }  // namespace
+
+std::vector<ArtifactRow> artifacts_by_id(Reader::Impl& impl, const std::vector<Uuid>& artifact_ids) {
+  auto artifacts = rows_of(query(impl.connection, "artifacts_by_id",
+                                 "SELECT " MUNIMENT_ARTIFACT_COLUMNS " FROM artifact WHERE log_no = $1 AND artifact_id = ANY($2::uuid[])",
+                                 impl.params().uuids(artifact_ids)), artifact_of);
+  find_pieces(impl, artifacts);
+  return artifacts;
+}
 
 Result<std::optional<ArtifactRow>> Reader::artifact(const Uuid& artifact_id) {
   return guarded(impl_->connection, "reading an artifact's row", [&] {
-    return first_artifact(query(impl_->connection, "artifact",
-                                "SELECT " MUNIMENT_ARTIFACT_COLUMNS
-                                " FROM artifact WHERE log_no = $1 AND artifact_id = $2",
-                                impl_->params().uuid(artifact_id)));
+    auto found = rows_of(query(impl_->connection, "artifact",
+                               "SELECT " MUNIMENT_ARTIFACT_COLUMNS " FROM artifact WHERE log_no = $1 AND artifact_id = $2",
+                               impl_->params().uuid(artifact_id)), artifact_of);
+    find_pieces(*impl_, found);
+    return found.empty() ? std::nullopt : std::optional(std::move(found.front()));
   });
 }
 
 Result<std::vector<ArtifactRow>> Reader::artifacts(const std::vector<Uuid>& artifact_ids) {
-  return guarded(impl_->connection, "reading artifacts' rows", [&] {
-    std::vector<std::string> ids;
-    for (const Uuid& id : artifact_ids) ids.push_back(id.text());
-    std::vector<ArtifactRow> artifacts;
-    for (const pqxx::row& row :
-         query(impl_->connection, "artifacts_by_id",
-               "SELECT " MUNIMENT_ARTIFACT_COLUMNS
-               " FROM artifact WHERE log_no = $1 AND artifact_id = ANY($2::text[]::uuid[])",
-               impl_->params().texts(ids))) {
-      artifacts.push_back(artifact_of(row));
-    }
-    return artifacts;
-  });
+  return guarded(impl_->connection, "reading artifacts' rows", [&] { return artifacts_by_id(*impl_, artifact_ids); });
 }
 
 Result<std::vector<ArtifactRow>> Reader::artifacts(std::string_view run_id,
@@ -152,7 +168,7 @@ Result<std::vector<SnapshotRow>> Reader::snapshots(std::int64_t run_no,
                " ORDER BY seq DESC LIMIT $4",
                impl_->params()
                    .integer(run_no)
-                   .integer(at_most_seq.value_or(INT64_MAX))
+                   .integer(std::min(at_most_seq.value_or(INT64_MAX), impl_->place.size - 1))
                    .integer(static_cast<std::int64_t>(limit)))) {
       snapshots.push_back(snapshot_of(row));
     }

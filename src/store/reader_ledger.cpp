@@ -1,5 +1,5 @@
 // Reading the ledger (claims and evidence) and the pointer catalogue. Lists are in the order of the
-// log, and `after` is the last id of the page before.
+// log, and `after` is the last of the page before.
 #include "store/reader_impl.hpp"
 
 namespace muniment::store {
@@ -11,7 +11,7 @@ namespace {
 
 #define MUNIMENT_EVIDENCE_COLUMNS                                                         \
   "evidence_id, run_id, type, content, pointer, hash, validator_id, actor, "               \
-  MUNIMENT_MICROS("created_at") ", seq"
+  MUNIMENT_MICROS("created_at") ", seq, corpus_id, index_id, chunk_id, span"
 
 ClaimRow claim_of(const pqxx::row& row) {
   ClaimRow claim;
@@ -38,6 +38,10 @@ EvidenceRow evidence_of(const pqxx::row& row) {
   evidence.actor = text_of(row[7]);
   evidence.created_at = time_of(row[8]);
   evidence.seq = integer_of(row[9]);
+  evidence.corpus_id = text_if(row[10]);
+  evidence.index_id = text_if(row[11]);
+  evidence.chunk_id = text_if(row[12]);
+  evidence.span = text_if(row[13]);
   return evidence;
 }
 
@@ -76,30 +80,47 @@ Result<std::optional<ClaimRow>> Reader::claim(const Uuid& claim_id) {
 
 Result<std::vector<EvidenceRow>> Reader::evidence(std::optional<std::string> run_id,
                                                   std::optional<std::string> type,
-                                                  std::optional<Uuid> after, std::size_t limit) {
+                                                  std::int64_t after_seq, std::size_t limit) {
   return guarded(impl_->connection, "listing evidence", [&] {
     Params params = impl_->params();
-    params.text_or_null(run_id).text_or_null(type).uuid_or_null(after).integer(
-        static_cast<std::int64_t>(limit));
+    params.text_or_null(run_id).text_or_null(type).integer(after_seq).integer(static_cast<std::int64_t>(limit));
     return rows_of(
         query(impl_->connection, "evidence",
               "SELECT " MUNIMENT_EVIDENCE_COLUMNS
               " FROM evidence WHERE log_no = $1 AND ($2::text IS NULL OR run_id = $2)"
-              " AND ($3::text IS NULL OR type = $3) AND ($4::uuid IS NULL OR (seq, evidence_id) > "
-              "(SELECT seq, evidence_id FROM evidence WHERE evidence_id = $4))"
-              " ORDER BY seq, evidence_id LIMIT $5",
+              " AND ($3::text IS NULL OR type = $3) AND seq > $4 ORDER BY seq LIMIT $5",
               params),
         evidence_of);
   });
 }
 
-Result<std::optional<EvidenceRow>> Reader::evidence_by_id(const Uuid& evidence_id) {
+Result<std::vector<EvidenceRow>> Reader::evidence_uses(const Uuid& evidence_id, std::optional<std::string> run_id,
+                                                       const std::optional<std::string>& owner, std::size_t limit) {
   return guarded(impl_->connection, "reading evidence", [&] {
-    return first_of(query(impl_->connection, "evidence_by_id",
-                          "SELECT " MUNIMENT_EVIDENCE_COLUMNS
-                          " FROM evidence WHERE log_no = $1 AND evidence_id = $2",
-                          impl_->params().uuid(evidence_id)),
-                    evidence_of);
+    Params params = impl_->params();
+    params.uuid(evidence_id).text_or_null(run_id).text_or_null(owner).integer(static_cast<std::int64_t>(limit));
+    return rows_of(query(impl_->connection, "evidence_uses",
+                         "SELECT " MUNIMENT_EVIDENCE_COLUMNS
+                         " FROM evidence e WHERE log_no = $1 AND evidence_id = $2 AND ($3::text IS NULL OR run_id = $3)"
+                         " AND ($4::text IS NULL OR actor = $4 OR NOT EXISTS (SELECT FROM run r WHERE r.log_no = $1 AND r.run_id = e.run_id"
+                         " AND r.owner <> $4)) ORDER BY seq LIMIT $5",
+                         params),
+                   evidence_of);
+  });
+}
+
+Result<std::vector<EvidenceLinkRow>> Reader::evidence_links(const std::vector<Uuid>& claim_ids) {
+  return guarded(impl_->connection, "reading what links evidence to claims", [&] {
+    std::vector<EvidenceLinkRow> links;
+    std::vector<std::string> ids;
+    for (const Uuid& id : claim_ids) ids.push_back(id.text());
+    for (const pqxx::row& row :
+         query(impl_->connection, "evidence_links",
+               "SELECT claim_id, run_id, evidence_id, relation, seq FROM evidence_link WHERE log_no = $1 AND claim_id = ANY ($2::text[]::uuid[]) ORDER BY seq",
+               impl_->params().texts(ids))) {
+      links.push_back({uuid_of(row[0]), text_of(row[1]), uuid_of(row[2]), text_of(row[3]), integer_of(row[4])});
+    }
+    return links;
   });
 }
 

@@ -1,6 +1,7 @@
 // Reading runs. One run is read from the log itself, by the indexes "started" and "life" of
 // migrations/0001_log.sql: the table `run` is derived and a moment behind, and a halted run must not
 // look open meanwhile. Lists are read from the table.
+#include "base/jsonb.hpp"
 #include "base/limits.hpp"
 #include "store/reader_impl.hpp"
 #include "store/run_row.hpp"
@@ -11,7 +12,7 @@ namespace {
 
 #define MUNIMENT_RUN_COLUMNS                                                                     \
   "run_no, run_id, first_seq, status, outcome, origin, owner, agent, goal, labels, parent, "      \
-  "external_id, " MUNIMENT_MICROS("started_at") ", " MUNIMENT_MICROS("ended_at") ", halt"
+  "external_id, " MUNIMENT_MICROS("started_at") ", " MUNIMENT_MICROS("ended_at") ", halt, " MUNIMENT_MICROS("first_occurred_at") ", " MUNIMENT_MICROS("last_occurred_at")
 
 RunRow run_row_of(const pqxx::row& row) {
   RunRow run;
@@ -24,12 +25,14 @@ RunRow run_row_of(const pqxx::row& row) {
   run.owner = text_of(row[6]);
   run.agent = text_of(row[7]);
   run.goal = text_if(row[8]);
-  run.labels = text_of(row[9]);
+  run.labels = json::from_jsonb(text_of(row[9]));
   run.parent = text_if(row[10]);
   run.external_id = text_if(row[11]);
   run.started_at = time_of(row[12]);
   run.ended_at = time_if(row[13]);
   run.halt = text_if(row[14]);
+  run.first_occurred_at = time_if(row[15]);
+  run.last_occurred_at = time_if(row[16]);
   return run;
 }
 
@@ -48,11 +51,11 @@ std::vector<events::Event> life_and_head(Reader::Impl& impl, std::int64_t run_no
   return rows_of(query(
       impl.connection, "life_and_head",
       "SELECT * FROM (SELECT " MUNIMENT_EVENT_COLUMNS
-      " FROM event WHERE log_no = $1 AND run_no = $2 AND type IN (" MUNIMENT_HEAD_TYPES ")) life "
+      " FROM event WHERE log_no = $1 AND run_no = $2 AND seq < $3 AND type IN (" MUNIMENT_HEAD_TYPES ")) life "
       "UNION ALL SELECT * FROM (SELECT " MUNIMENT_EVENT_COLUMNS
-      " FROM event WHERE log_no = $1 AND run_no = $2 ORDER BY run_seq DESC LIMIT 1) head "
+      " FROM event WHERE log_no = $1 AND run_no = $2 AND seq < $3 ORDER BY run_seq DESC LIMIT 1) head "
       "ORDER BY run_seq",
-      impl.params().integer(run_no)), event_of);
+      impl.params().integer(run_no).integer(impl.place.size)), event_of);
 }
 
 // With all ids known, one that is not among them is surely new, and nobody has to be asked for it.
@@ -90,7 +93,7 @@ std::shared_ptr<Run> loaded(Reader::Impl& impl, std::string_view run_id, std::in
 // The conditions of a run filter; absent ones are NULL, which the statement reads as "any".
 constexpr const char* runs_sql =
     "SELECT " MUNIMENT_RUN_COLUMNS
-    " FROM run WHERE log_no = $1"
+    " FROM run LEFT JOIN report_run USING (log_no, run_no) WHERE log_no = $1"
     " AND ($2::text IS NULL OR status = $2)"
     " AND ($3::text IS NULL OR agent = $3)"
     " AND ($4::jsonb IS NULL OR labels @> $4)"
@@ -112,9 +115,9 @@ std::optional<std::string> formatted(const std::optional<T>& value, Format forma
 std::vector<events::Event> Reader::Impl::life_of(std::int64_t run_no) {
   return rows_of(query(connection, "life_of",
                          "SELECT " MUNIMENT_EVENT_COLUMNS
-                         " FROM event WHERE log_no = $1 AND run_no = $2 AND "
+                         " FROM event WHERE log_no = $1 AND run_no = $2 AND seq < $3 AND "
                          "type IN (" MUNIMENT_LIFE_TYPES ") ORDER BY run_seq",
-                         params().integer(run_no)), event_of);
+                         params().integer(run_no).integer(place.size)), event_of);
 }
 
 std::optional<std::int64_t> Reader::Impl::run_no_of(std::string_view run_id) {
@@ -151,6 +154,25 @@ Result<std::vector<events::Event>> Reader::life_of(std::int64_t run_no) {
 
 Result<std::optional<RunRow>> Reader::run_by_no(std::int64_t run_no) {
   return guarded(impl_->connection, "reading a run", [&] { return read_run(*impl_, run_no); });
+}
+
+Result<std::vector<std::string>> Reader::runs_last_active(std::int64_t from, std::int64_t end) {
+  return guarded(impl_->connection, "looking for runs that were going on", [&] {
+    std::vector<std::string> run_ids;
+    for (const pqxx::row& row : query(
+             impl_->connection, "runs_last_active",
+             "SELECT coalesce((SELECT run_id FROM run r WHERE r.log_no = $1 AND r.run_no = may.run_no),"
+             " (SELECT body ->> 'run_id' FROM event s WHERE s.log_no = $1 AND s.run_no = may.run_no AND s.run_seq = 0)) FROM (SELECT run_no FROM run WHERE log_no = $1 AND status = 'open' UNION "
+             " SELECT run_no FROM event WHERE log_no = $1 AND type IN ('run.started', 'run.resumed')"
+             " AND seq >= coalesce((SELECT next_seq FROM follower WHERE log_no = $1 AND name = 'run'), 0)) may "
+             "CROSS JOIN LATERAL (SELECT seq, type FROM event e WHERE e.log_no = $1 AND e.run_no = may.run_no AND e.type <> 'snapshot.taken'"
+             " ORDER BY e.run_seq DESC LIMIT 1) last "
+             "WHERE may.run_no > 0 AND last.seq >= $2 AND last.seq < $3 AND last.type <> 'run.interrupted' ORDER BY may.run_no DESC",
+             impl_->params().integer(from).integer(end))) {
+      if (!row[0].is_null()) run_ids.push_back(text_of(row[0]));
+    }
+    return run_ids;
+  });
 }
 
 Result<std::vector<RunRow>> Reader::runs(const RunFilter& filter, std::size_t limit) {

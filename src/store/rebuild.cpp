@@ -8,7 +8,9 @@
 
 #include <fmt/format.h>
 
+#include "base/failpoint.hpp"
 #include "events/readable_text.hpp"
+#include "store/erasure.hpp"
 #include "store/followed_rows.hpp"
 #include "store/pq.hpp"
 #include "store/run_row.hpp"
@@ -25,11 +27,11 @@ constexpr std::size_t fold_rows = 1'000;    // read at once
 constexpr const char* make_temporary =
     "DROP TABLE IF EXISTS pg_temp.rebuilt_event;"
     "CREATE TEMP TABLE rebuilt_event (seq bigint PRIMARY KEY, run_no bigint, type text, actor text, origin smallint, "
-    "recorded_at timestamptz, step_id text, body json);"
+    "recorded_at timestamptz, step_id text, body json, told boolean);"
     "CREATE INDEX ON rebuilt_event (run_no) WHERE type = 'run.started' AND (body IS NULL OR body->>'indexed' = 'true')";
 
 constexpr std::string_view collect_events =
-    "INSERT INTO rebuilt_event SELECT seq, run_no, type, actor, origin, recorded_at, step_id, body FROM event "
+    "INSERT INTO rebuilt_event SELECT seq, run_no, type, actor, origin, recorded_at, step_id, body, salt IS NOT NULL FROM event "
     "WHERE log_no = $1 AND seq >= $2 AND seq < $3 AND (type LIKE 'run.%' OR type IN ('claim.recorded', 'claim.decided', "
     "'evidence.recorded', 'evidence.linked', 'manifest.recorded', 'artifact.stored', 'document.revised', 'document.retracted', "
     "'source.revoked', 'event.redacted', 'feedback.recorded'))";
@@ -37,9 +39,16 @@ constexpr std::string_view collect_events =
 // The events that have a text, of runs that are indexed or of which that is not known any more; without their bodies, which
 // are large: whoever needs one reads it.
 constexpr std::string_view collect_readable =
-    "INSERT INTO rebuilt_event SELECT e.seq, e.run_no, e.type, e.actor, e.origin, e.recorded_at, e.step_id, NULL FROM rebuilt_event s "
+    "INSERT INTO rebuilt_event SELECT e.seq, e.run_no, e.type, e.actor, e.origin, e.recorded_at, e.step_id, NULL, e.salt IS NOT NULL FROM rebuilt_event s "
     "JOIN event e ON e.log_no = $1 AND e.run_no = s.run_no AND e.seq >= $2 AND e.seq < $3 WHERE s.type = 'run.started' "
     "AND (s.body IS NULL OR s.body->>'indexed' = 'true') AND e.type = ANY ($4::text[]) ON CONFLICT DO NOTHING";
+
+// Events that told something when they were collected, and do not any more. Whatever was erased is named by an event of the log:
+// one that was collected, or one that came later.
+constexpr std::string_view erased_since_collected =
+    "SELECT FROM rebuilt_event r JOIN event e ON e.log_no = $1 AND e.seq = r.seq WHERE r.told AND e.salt IS NULL AND r.seq IN ("
+    "SELECT (body->>'seq')::bigint FROM rebuilt_event WHERE type = 'event.redacted' UNION "
+    "SELECT (body->>'seq')::bigint FROM event WHERE log_no = $1 AND seq >= $2 AND type = 'event.redacted') LIMIT 1";
 
 constexpr std::string_view corpus_events =
     "SELECT seq, type, actor, " MUNIMENT_MICROS("recorded_at") ", body, run_no FROM rebuilt_event WHERE seq > $1 AND seq < $2 AND (type IN "
@@ -82,6 +91,10 @@ struct Rebuild::Table {
   std::string_view follower;   // empty: its rows come with their events
   std::string_view fill;       // $1 log_no, $2 upto; empty: folded in code
   bool replace;
+  std::string_view blank = {};   // what an erasure leaves of a row that stays: columns, and then their values
+  std::string_view blanks = {};
+  // Brings its rows to what events from {1} on changed in them, of log {0}; empty: rows of earlier events stay as they are.
+  std::string_view later = {};
 };
 
 const Rebuild::Table& Rebuild::table_named(std::string_view name) {
@@ -91,10 +104,10 @@ const Rebuild::Table& Rebuild::table_named(std::string_view name) {
   static constexpr std::string_view pointer_columns = "log_no, pointer, needed_by, needed_id, run_id, seq";
   static constexpr std::string_view claim_columns = "claim_id, log_no, seq, run_id, step_id, text, pointers, status, created_at";
   static constexpr std::string_view evidence_columns =
-      "evidence_id, log_no, seq, run_id, type, content, pointer, hash, validator_id, actor, created_at";
+      "evidence_id, log_no, seq, run_id, type, content, pointer, hash, validator_id, actor, created_at, corpus_id, index_id, chunk_id, span";
   static constexpr std::string_view artifact_columns =
       "artifact_id, run_id, step_id, path, hash, mime_type, size_bytes, created_at, metadata, log_no, seq";
-  static constexpr std::string_view link_columns = "claim_id, evidence_id, relation, log_no, seq";
+  static constexpr std::string_view link_columns = "claim_id, evidence_id, relation, log_no, seq, run_id";
   static constexpr std::string_view corpus_columns = "log_no, corpus, owner, first_seq, last_seq";
   static constexpr std::string_view document_columns =
       "log_no, seq, corpus, document, revision, hash, artifact_id, start_byte, size_bytes, text_artifact_id, mime_type, format, language, "
@@ -105,23 +118,28 @@ const Rebuild::Table& Rebuild::table_named(std::string_view name) {
       {"run", "log_no, run_no", run_columns, run_columns,
        "run_id, first_seq, status, outcome, origin, owner, agent, goal, labels, parent, external_id, started_at, ended_at, halt",
        "run", "", true},
-      {"pointer", "log_no, pointer, needed_by, needed_id", pointer_columns, pointer_columns, "run_id, seq", "pointer", "", true},
+      {"pointer", "log_no, pointer, needed_by, needed_id, run_id", pointer_columns, pointer_columns, "seq", "pointer", "", true},
       {"claim", "claim_id", claim_columns, claim_columns, "log_no, seq, run_id, step_id, text, pointers, status, created_at", "",
        "INSERT INTO pg_temp.claim SELECT (e.body->>'claim_id')::uuid, $1, e.seq, " MUNIMENT_RUN_NAME
        ", e.step_id, e.body->>'text', (e.body->'pointers')::jsonb, coalesce((SELECT d.body->>'status' FROM rebuilt_event d "
        "WHERE d.type = 'claim.decided' AND d.body->>'claim_id' = e.body->>'claim_id' ORDER BY d.seq DESC LIMIT 1), 'open'), "
        "e.recorded_at FROM rebuilt_event e WHERE e.type = 'claim.recorded' AND e.body IS NOT NULL AND e.seq < $2",
-       true},
-      {"evidence", "evidence_id", evidence_columns,
-       "evidence_id, log_no, seq, run_id, type, content::text, pointer, hash, validator_id, actor, created_at",
-       "log_no, seq, run_id, type, content, pointer, hash, validator_id, actor, created_at", "",
+       true, "text, pointers", "'', '[]'::jsonb",
+       "UPDATE pg_temp.claim c SET status = d.status FROM (SELECT DISTINCT ON (body->>'claim_id') body->>'claim_id' AS claim_id, body->>'status' AS status "
+       "FROM event WHERE log_no = {0} AND seq >= {1} AND type = 'claim.decided' AND body IS NOT NULL ORDER BY body->>'claim_id', seq DESC) d "
+       "WHERE c.claim_id = d.claim_id::uuid"},
+      {"evidence", "log_no, seq", evidence_columns,
+       "evidence_id, log_no, seq, run_id, type, content::text, pointer, hash, validator_id, actor, created_at, corpus_id, index_id, chunk_id, span",
+       "evidence_id, run_id, type, content, pointer, hash, validator_id, actor, created_at, corpus_id, index_id, chunk_id, span", "",
        "INSERT INTO pg_temp.evidence SELECT (e.body->>'evidence_id')::uuid, $1, e.seq, " MUNIMENT_RUN_NAME
        ", e.body->>'type', e.body->'content', e.body->>'pointer', e.body->>'hash', e.body->>'validator_id', e.actor, "
-       "e.recorded_at FROM rebuilt_event e WHERE e.type = 'evidence.recorded' AND e.body IS NOT NULL AND e.seq < $2",
-       true},
+       "e.recorded_at, e.body->>'corpus_id', e.body->>'index_id', e.body->>'chunk_id', e.body->>'span' "
+       "FROM rebuilt_event e WHERE e.type = 'evidence.recorded' AND e.body IS NOT NULL AND e.seq < $2",
+       true, "type, content, pointer, hash, validator_id, corpus_id, index_id, chunk_id, span",
+       "'', '{}'::json, NULL::text, repeat('0', 64), NULL::text, NULL::text, NULL::text, NULL::text, NULL::text"},
       {"evidence_link", "claim_id, evidence_id, seq", link_columns, link_columns, "relation, log_no", "",
        "INSERT INTO pg_temp.evidence_link SELECT (e.body->>'claim_id')::uuid, (e.body->>'evidence_id')::uuid, "
-       "e.body->>'relation', $1, e.seq FROM rebuilt_event e WHERE e.type = 'evidence.linked' AND e.body IS NOT NULL AND e.seq < $2",
+       "e.body->>'relation', $1, e.seq, " MUNIMENT_RUN_NAME " FROM rebuilt_event e WHERE e.type = 'evidence.linked' AND e.body IS NOT NULL AND e.seq < $2",
        true},
       {"artifact", "artifact_id", artifact_columns, artifact_columns, "", "",
        "INSERT INTO pg_temp.artifact SELECT (e.body->>'artifact_id')::uuid, " MUNIMENT_RUN_NAME
@@ -161,6 +179,13 @@ struct Rebuild::Work {
   void collect(std::int64_t from, std::int64_t end) {
     query(connection, work, "rebuild_collect", collect_events, Params().integer(log_no).integer(from).integer(end));
     query(connection, work, "rebuild_readable", collect_readable, Params().integer(log_no).integer(from).integer(end).texts(readable_types()));
+  }
+
+  // From here to the end of the transaction nothing is erased. True: something was, and what was made of it must not be written.
+  bool erased_meanwhile(std::int64_t collected) {
+    hold_erasures(connection, work, log_no);
+    if (PLANTED_BUG("c1_rebuild_unerases")) return false;
+    return !query(connection, work, "rebuild_erased", erased_since_collected, Params().integer(log_no).integer(collected)).empty();
   }
 
   // Where the follower stands; it cannot move on before this transaction ends.
@@ -264,20 +289,39 @@ struct Rebuild::Work {
     work.exec(fmt::format(keep_ends, log_no, event.seq));
   }
 
-  RebuiltTable compare_and_replace(const Table& table, std::int64_t upto) {
-    const std::string made = fmt::format("SELECT {} FROM pg_temp.{}", table.compared, table.name);
-    // Rows of later events are none of ours, and the row of an erased event may stay.
-    const bool by_event = table.follower.empty();
-    const std::string ours = by_event ? fmt::format(" AND x.seq < {} AND EXISTS (SELECT FROM event e WHERE e.log_no = x.log_no "
-                                                    "AND e.seq = x.seq AND e.body IS NOT NULL)", upto)
-                                      : std::string();
-    const std::string there = fmt::format("SELECT {} FROM public.{} x WHERE x.log_no = {}{}", table.compared, table.name, log_no, ours);
+  // Which rows of the table, x, are compared: those of later events are none of ours, and the row of an erased event may stay.
+  std::string ours(const Table& table, std::int64_t upto) const {
+    std::string where = fmt::format("x.log_no = {}", log_no);
+    if (!table.follower.empty()) return where;
+    return where + fmt::format(" AND x.seq < {} AND EXISTS (SELECT FROM event e WHERE e.log_no = x.log_no AND e.seq = x.seq AND e.body IS NOT NULL)", upto);
+  }
+
+  std::string rows_made(const Table& table) const { return fmt::format("SELECT {} FROM pg_temp.{}", table.compared, table.name); }
+  std::string rows_there(const Table& table, std::int64_t upto) const {
+    return fmt::format("SELECT {} FROM public.{} x WHERE {}", table.compared, table.name, ours(table, upto));
+  }
+
+  RebuiltTable compare(const Table& table, std::int64_t upto) {
+    if (!table.later.empty()) work.exec(fmt::format(fmt::runtime(table.later), log_no, upto));
+    const std::string made = rows_made(table), there = rows_there(table, upto);
     RebuiltTable report;
     report.name = table.name;
     report.rows = count(made);
     report.missing = count(made + " EXCEPT " + there);
     report.unexpected = count(there + " EXCEPT " + made);
+    return report;
+  }
+
+  RebuiltTable compare_and_replace(const Table& table, std::int64_t upto) {
+    RebuiltTable report = compare(table, upto);
+    if (!report.equal() && !table.later.empty()) {
+      // Rows that change with later events change no more until what is made of them is written.
+      work.exec(fmt::format("LOCK TABLE public.{} IN SHARE ROW EXCLUSIVE MODE", table.name));
+      report = compare(table, upto);
+    }
+    report.unexpected += blank_erased(table);
     if (report.equal() || !table.replace) return report;
+    const std::string made = rows_made(table), there = rows_there(table, upto);
     if (table.updated.empty()) {
       work.exec(fmt::format("DELETE FROM public.{} WHERE ({}) IN (SELECT {} FROM ({} EXCEPT {}) AS differing)", table.name, table.key, table.key, there, made));
       work.exec(fmt::format("INSERT INTO public.{} ({}) {} EXCEPT {}", table.name, table.columns, made, there));
@@ -285,22 +329,31 @@ struct Rebuild::Work {
       return report;
     }
     const std::string key = fmt::format("({})", table.key);
-    work.exec(fmt::format("DELETE FROM public.{0} x WHERE x.log_no = {1}{2} AND {3} NOT IN (SELECT {4} FROM pg_temp.{0})", table.name,
-                          log_no, ours, key, table.key));
+    work.exec(fmt::format("DELETE FROM public.{0} x WHERE {1} AND {2} NOT IN (SELECT {3} FROM pg_temp.{0})", table.name, ours(table, upto), key, table.key));
     work.exec(fmt::format("INSERT INTO public.{0} ({1}) SELECT {1} FROM pg_temp.{0} ON CONFLICT ({2}) DO UPDATE SET ({3}) = "
                           "(SELECT {4})",
-                          table.name, table.columns, table.key, table.updated, excluded(table.updated)));
+                          table.name, table.columns, table.key, table.updated, of("excluded.", table.updated)));
     report.replaced = true;
     return report;
   }
 
-  // "a, b" → "excluded.a, excluded.b"
-  static std::string excluded(std::string_view columns) {
+  // Rows that stay where their event was erased say nothing; how many said something all the same.
+  std::int64_t blank_erased(const Table& table) {
+    if (table.blank.empty()) return 0;
+    return static_cast<std::int64_t>(
+        work.exec(fmt::format("UPDATE public.{0} x SET ({1}) = ROW ({2}) FROM event e WHERE x.log_no = {3} AND e.log_no = {3} AND e.seq = x.seq "
+                              "AND e.salt IS NULL AND ROW ({4})::text <> ROW ({2})::text",
+                              table.name, table.blank, table.blanks, log_no, of("x.", table.blank)))
+            .affected_rows());
+  }
+
+  // "x.", "a, b" → "x.a, x.b"
+  static std::string of(std::string_view table, std::string_view columns) {
     std::string out;
     while (!columns.empty()) {
       const std::size_t comma = columns.find(", ");
       if (!out.empty()) out += ", ";
-      out.append("excluded.").append(columns.substr(0, comma));
+      out.append(table).append(columns.substr(0, comma));
       columns = comma == std::string_view::npos ? std::string_view() : columns.substr(comma + 2);
     }
     return out;
@@ -334,8 +387,15 @@ Status Rebuild::collect_span(std::int64_t from, std::int64_t end) {
   });
 }
 
+namespace {
+
+Error erased_while_rebuilt() { return {Errc::conflict, "something was erased while the tables were rebuilt"}; }
+
+}  // namespace
+
 Result<RebuiltTable> Rebuild::rebuild(std::string_view name) {
-  return once(connection_, "rebuilding " + std::string(name), [&] {
+  bool erased = false;
+  auto rebuilt = once(connection_, "rebuilding " + std::string(name), [&] {
     const Table& table = table_named(name);
     Work work(connection_, log_no_);
     work.make_table(table);
@@ -349,14 +409,20 @@ Result<RebuiltTable> Rebuild::rebuild(std::string_view name) {
     } else {
       query(connection_, work.work, "rebuild_fill_" + std::string(name), table.fill, Params().integer(log_no_).integer(upto));
     }
+    FAILPOINT("rebuild.before_replace");
+    erased = work.erased_meanwhile(collected_);
+    if (erased) return RebuiltTable();
     const RebuiltTable report = work.compare_and_replace(table, upto);
     work.work.commit();
     return report;
   });
+  if (erased) return erased_while_rebuilt();
+  return rebuilt;
 }
 
 Result<RebuiltTable> Rebuild::rebuild_pointers(const PointersOf& pointers_of) {
-  return once(connection_, "rebuilding pointer", [&] {
+  bool erased = false;
+  auto rebuilt = once(connection_, "rebuilding pointer", [&] {
     const Table& table = table_named("pointer");
     Work work(connection_, log_no_);
     work.make_table(table);
@@ -365,10 +431,14 @@ Result<RebuiltTable> Rebuild::rebuild_pointers(const PointersOf& pointers_of) {
       work.collect(collected_, upto);
     }
     work.fold_pointers(upto, pointers_of);
+    erased = work.erased_meanwhile(collected_);
+    if (erased) return RebuiltTable();
     const RebuiltTable report = work.compare_and_replace(table, upto);
     work.work.commit();
     return report;
   });
+  if (erased) return erased_while_rebuilt();
+  return rebuilt;
 }
 
 Result<std::vector<RebuiltTable>> Rebuild::rebuild_corpora(const std::vector<std::string>& tables, const CorpusChangeOf& change_of) {
@@ -383,6 +453,10 @@ Result<std::vector<RebuiltTable>> Rebuild::rebuild_corpora(const std::vector<std
     std::vector<RebuiltTable> compared;
     folded = work.fold_corpora(upto, change_of);
     if (!folded) return compared;
+    if (work.erased_meanwhile(collected_)) {
+      folded = erased_while_rebuilt();
+      return compared;
+    }
     for (const std::string& name : tables) compared.push_back(work.compare_and_replace(table_named(name), upto));
     work.work.commit();
     return compared;

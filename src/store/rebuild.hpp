@@ -14,6 +14,7 @@
 #include "base/result.hpp"
 #include "store/connection.hpp"
 #include "store/follower.hpp"
+#include "store/log_place.hpp"
 #include "store/rows.hpp"
 
 namespace muniment::store {
@@ -36,9 +37,11 @@ using CorpusChangeOf = std::function<Result<std::optional<CorpusChange>>(const e
 // They follow from the same events and are made together.
 inline constexpr std::array<std::string_view, 4> corpus_tables = {"corpus", "document", "chunk", "feedback"};
 
+// Errors of all of them: conflict when something was erased since the events were collected. Nothing of that is written: begin
+// again with another one.
 class Rebuild {
  public:
-  Rebuild(std::string uri, std::int16_t log_no) : connection_(std::move(uri), DatabaseRole::writer), log_no_(log_no) {}
+  explicit Rebuild(const LogPlace& place) : connection_(place.uri, DatabaseRole::writer, place.connections), log_no_(place.log_no) {}
 
   // Gathers the events before `upto` from which derived rows follow; first of all.
   Status collect(std::int64_t upto);

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <memory>
+#include <set>
 #include <thread>
 
 #include <fmt/format.h>
@@ -69,6 +70,23 @@ class ReportRebuild {
     OpenSpans open = open_spans(writer_, work, place_.log_no, ended_keys(page));
     write_followed_report(writer_, work, place_.log_no, fold_report(page, std::move(open)));
     next_seq_ = page.back()->seq + 1;
+    for (const EventPtr& event : page) {
+      if (!event->salt) blank_.insert(event->seq);
+      if (event->type == "event.redacted") announced_.push_back(event->seq);
+    }
+  }
+
+  // From here to the end of the transaction nothing is erased. True: something was that was read with its body.
+  bool erased_meanwhile(pqxx::transaction_base& work) {
+    hold_erasures(writer_, work, place_.log_no);
+    for (const pqxx::row& row : query(writer_, work, "rebuild_report_erased",
+                                      "SELECT e.seq FROM event a JOIN event e ON e.log_no = $1 AND e.seq = (a.body->>'seq')::bigint "
+                                      "WHERE a.log_no = $1 AND (a.seq = ANY ($2::bigint[]) OR a.seq >= $3) AND a.type = 'event.redacted' AND e.salt IS NULL",
+                                      Params().integer(place_.log_no).integers(announced_).integer(next_seq_))) {
+      const std::int64_t seq = integer_of(row[0]);
+      if (seq < next_seq_ && !blank_.contains(seq)) return true;
+    }
+    return false;
   }
 
   // What the follower has read by now is read too, and it does not go on before this is over.
@@ -87,6 +105,10 @@ class ReportRebuild {
           return compared;
         }
         replay(work, *page);
+      }
+      if (erased_meanwhile(work)) {
+        read = Error(Errc::conflict, "something was erased while the report tables were rebuilt");
+        return compared;
       }
       for (const std::string& table : tables) compared.push_back(compare(work, table));
       work.commit();
@@ -117,6 +139,8 @@ class ReportRebuild {
   Reader reader_;
   Connection writer_;
   std::int64_t next_seq_ = 0;
+  std::set<std::int64_t> blank_;          // events that told nothing when they were read
+  std::vector<std::int64_t> announced_;   // the event.redacted among those that were read
 };
 
 }  // namespace

@@ -37,11 +37,11 @@ constexpr std::array<SpanType, 10> span_types = {{
 }};
 
 // Those that views show one by one.
-constexpr std::array<std::string_view, 20> placed_types = {
-    "artifact.redacted", "budget.exceeded",   "clock.stepped", "error.raised", "event.redacted",
-    "feedback.recorded", "file.changed",      "file.read",     "key.rotated",  "log.archived",
-    "log.exported",      "log.restored",      "log.started",   "log.stopped",  "log.verified",
-    "pointer.unresolved", "retrieval.answered", "run.halted",  "run.resumed",  "violation.detected"};
+constexpr std::array<std::string_view, 27> placed_types = {
+    "artifact.read", "artifact.redacted", "budget.exceeded", "clock.stepped", "error.raised", "event.redacted",
+    "feedback.recorded", "file.changed", "file.read", "key.rotated", "log.archived", "log.exported", "log.restored",
+    "log.resumed", "log.started", "log.stopped", "log.verified", "pointer.rendered", "pointer.resolved", "pointer.unresolved",
+    "pointer.validated", "retrieval.answered", "run.ended", "run.halted", "run.interrupted", "run.resumed", "violation.detected"};
 
 const SpanType* span_type_of(std::string_view type) {
   const auto found = std::ranges::find(span_types, type, &SpanType::type);
@@ -153,17 +153,26 @@ void count_begun(ReportRun& run, std::string_view kind) {
   run.commands += kind == "command";
 }
 
+// As report_failed in the database.
+bool has_failed(const SpanEnd& end) { return end.status && *end.status != "ok" && *end.status != "unknown"; }
+
+// What nobody says adds nothing, and is not taken for 0.
+template <typename Number>
+void add_known(std::optional<Number>& sum, const std::optional<Number>& part) {
+  if (part) sum = sum.value_or(0) + *part;
+}
+
 void count_ended(ReportRun& run, std::string_view kind, const SpanEnd& end) {
-  const bool failed = end.status != "ok";
+  const bool failed = has_failed(end);
   run.model_errors += kind == "model" && failed;
   run.tool_errors += kind == "tool" && failed;
   run.command_errors += kind == "command" && failed;
-  run.input_tokens += end.input_tokens.value_or(0);
-  run.output_tokens += end.output_tokens.value_or(0);
-  run.cached_input_tokens += end.cached_input_tokens.value_or(0);
-  run.reasoning_tokens += end.reasoning_tokens.value_or(0);
+  add_known(run.input_tokens, end.input_tokens);
+  add_known(run.output_tokens, end.output_tokens);
+  add_known(run.cached_input_tokens, end.cached_input_tokens);
+  add_known(run.reasoning_tokens, end.reasoning_tokens);
+  add_known(run.cost, end.cost);
   if (!end.cost) return;
-  run.cost += *end.cost;
   run.currency = !run.currency || run.currency == end.currency ? *end.currency : std::string(several_currencies);
 }
 

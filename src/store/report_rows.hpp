@@ -73,11 +73,11 @@ struct ReportRun {
   std::int64_t steps = 0;
   std::int64_t commands = 0;
   std::int64_t command_errors = 0;
-  std::int64_t input_tokens = 0;
-  std::int64_t output_tokens = 0;
-  std::int64_t cached_input_tokens = 0;
-  std::int64_t reasoning_tokens = 0;
-  events::Picos cost = 0;
+  std::optional<std::int64_t> input_tokens{};  // of the calls that say it; nullopt: none does, and so below
+  std::optional<std::int64_t> output_tokens{};
+  std::optional<std::int64_t> cached_input_tokens{};
+  std::optional<std::int64_t> reasoning_tokens{};
+  std::optional<events::Picos> cost{};
   std::optional<std::string> currency{};  // mixed: of several
 };
 

@@ -47,6 +47,7 @@ BEGIN
     pg_advisory_xact_lock_shared(bigint), pg_advisory_xact_lock_shared(int, int), pg_try_advisory_xact_lock_shared(bigint),
     pg_try_advisory_xact_lock_shared(int, int) FROM PUBLIC;
   EXECUTE format('GRANT EXECUTE ON FUNCTION pg_try_advisory_lock(int, int) TO %I', public.muniment_role('writer'));
+  EXECUTE format('GRANT EXECUTE ON FUNCTION pg_advisory_xact_lock(int, int) TO %I, %I', public.muniment_role('writer'), public.muniment_role('redactor'));
 END $$)";
 
 Error failed(PGconn* connection) {

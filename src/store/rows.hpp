@@ -27,6 +27,7 @@ struct ArtifactRow {
   Time created_at;
   std::string metadata = "{}";
   std::int64_t seq = -1;
+  std::optional<Hash> pieces_root{};   // of a large one; in its event, no column of the table
 };
 
 struct ManifestRow {
@@ -76,18 +77,31 @@ struct EvidenceRow {
   Hash hash{};
   std::optional<std::string> validator_id;
   std::string actor;
+  // Of a pointer: what its evidence_id is made of (evidence/evidence_id.hpp).
+  std::optional<std::string> corpus_id;
+  std::optional<std::string> index_id;
+  std::optional<std::string> chunk_id;
+  std::optional<std::string> span;     // b120-480
   Time created_at;
   std::int64_t seq = -1;
 };
 
 struct EvidenceLinkRow {
   Uuid claim_id;
+  std::string run_id;
   Uuid evidence_id;
   std::string relation;                // supports, refutes
   std::int64_t seq = -1;
 };
 
-using Row = std::variant<ArtifactRow, ManifestRow, SnapshotRow, ClaimRow, EvidenceRow, EvidenceLinkRow>;
+// Changes a claim's row: the view claim_decision passes it on.
+struct ClaimDecisionRow {
+  Uuid claim_id;
+  std::string status;
+  std::int64_t seq = -1;
+};
+
+using Row = std::variant<ArtifactRow, ManifestRow, SnapshotRow, ClaimRow, EvidenceRow, EvidenceLinkRow, ClaimDecisionRow>;
 
 struct RunRow {
   std::int64_t run_no = 0;
@@ -105,6 +119,8 @@ struct RunRow {
   Time started_at;
   std::optional<Time> ended_at;
   std::optional<std::string> halt;     // JSON {code, reason, pointer, expected, actual, attempts, seq, recorded_at}
+  // As the client or the source says; only in lists, where the follower "report" has seen such an event.
+  std::optional<Time> first_occurred_at, last_occurred_at;
 };
 
 struct PointerRow {                    // something depends on this pointer

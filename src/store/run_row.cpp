@@ -4,9 +4,13 @@
 #include <array>
 
 #include "base/json.hpp"
+#include "base/jsonb.hpp"
+#include "events/run_state.hpp"
 
 namespace muniment::store {
 namespace {
+
+constexpr std::size_t labels_stored_bytes_max = 65'000;  // run.labels, as jsonb prints it
 
 std::optional<std::string> text_of(const json::Value& value) { return value.as_string(); }
 
@@ -68,7 +72,18 @@ std::string merge_labels(std::string_view labels, std::string_view changes) {
     out.raw_member(member.key(), member.source());
   }
   out.end_object();
-  return std::move(out).text();
+  std::string merged = std::move(out).text();
+  const auto whole = json::parse(merged);
+  const bool fits = whole && json::canonical(whole->root()).size() <= events::run_labels_bytes_max;
+  return fits ? merged : std::string(labels);
+}
+
+std::string_view stored_labels(const RunRow& row) {
+  const auto labels = json::parse(row.labels);
+  if (!labels) return "{}";
+  const std::string text = json::canonical(labels->root());  // not as they were sent: the state has them so
+  const auto canonical = json::parse(text);
+  return canonical && json::jsonb_bytes_max(canonical->root()) <= labels_stored_bytes_max ? std::string_view(row.labels) : "{}";
 }
 
 void apply_to_row(RunRow& row, const events::Event& event) {

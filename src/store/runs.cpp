@@ -1,5 +1,6 @@
 #include "store/runs.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <functional>
 
@@ -19,12 +20,6 @@ std::uint64_t mixed(std::uint64_t high, std::uint64_t low) {
   return value == 0 ? 1 : value;
 }
 
-std::uint64_t content_fingerprint(std::string_view step_id, const Hash& hash) {
-  std::uint64_t high = 0;
-  std::memcpy(&high, hash.data(), 8);
-  return mixed(high, std::hash<std::string_view>{}(step_id));
-}
-
 }  // namespace
 
 std::uint64_t fingerprint(const Uuid& id) {
@@ -33,6 +28,14 @@ std::uint64_t fingerprint(const Uuid& id) {
   std::memcpy(&high, id.bytes.data(), 8);
   std::memcpy(&low, id.bytes.data() + 8, 8);
   return mixed(high, low);
+}
+
+std::uint64_t fingerprint(std::string_view name) { return mixed(std::hash<std::string_view>{}(name), name.size()); }
+
+std::uint64_t fingerprint(std::string_view step_id, const Hash& bytes) {
+  std::uint64_t high = 0;
+  std::memcpy(&high, bytes.data(), 8);
+  return mixed(high, std::hash<std::string_view>{}(step_id));
 }
 
 void apply_to_view(RunView& view, const events::Event& event) {
@@ -93,6 +96,21 @@ void Fingerprints::grow() {
   }
 }
 
+void LastNumbered::add(std::uint64_t thing, std::int64_t position, std::int64_t settled) {
+  if (last_.size() >= things_max_) {
+    std::erase_if(last_, [&](const auto& entry) { return entry.second < settled; });
+    forgotten_below_ = std::max(forgotten_below_, settled);
+  }
+  last_[thing] = position;
+}
+
+bool LastNumbered::any_since(std::uint64_t thing, std::int64_t asked_at, std::int64_t next) const {
+  if (asked_at >= next) return false;
+  if (asked_at < forgotten_below_) return true;
+  const auto found = last_.find(thing);
+  return found != last_.end() && found->second >= asked_at && found->second < next;
+}
+
 RunView Run::view() const {
   std::lock_guard lock(mutex_);
   return view_;
@@ -115,13 +133,13 @@ void Run::latch(Halt halt) {
 
 bool Run::maybe_stored(std::string_view step_id, const Hash& hash) const {
   std::lock_guard lock(mutex_);
-  return !contents_known_ || contents_.maybe_has(content_fingerprint(step_id, hash));
+  return !contents_known_ || contents_.maybe_has(fingerprint(step_id, hash));
 }
 
 void Run::stored(std::string_view step_id, const Hash& hash) {
   std::lock_guard lock(mutex_);
   if (!contents_known_) return;
-  contents_.add(content_fingerprint(step_id, hash));
+  contents_.add(fingerprint(step_id, hash));
   if (contents_.size() <= contents_max) return;
   contents_known_ = false;
   contents_ = {};
@@ -146,6 +164,13 @@ Error halted_error(const Run& run) {
 
 Error ended_error(const Run& run) {
   Error error(Errc::conflict, "run " + run.run_id + " has ended. Start it again with run.start and reopen: true");
+  error.run_id = run.run_id;
+  return error;
+}
+
+Error closed_error(const Run& run) {
+  Error error(Errc::conflict, "run " + run.run_id + " is in log " + std::to_string(run.closed_log) + ", which was restored and is closed: it is read, and "
+              "takes nothing more. Start a run of another name with run.start, and name this one in `continues`");
   error.run_id = run.run_id;
   return error;
 }

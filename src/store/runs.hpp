@@ -63,11 +63,29 @@ class Fingerprints {
 };
 
 std::uint64_t fingerprint(const Uuid& id);
+std::uint64_t fingerprint(std::string_view name);
+std::uint64_t fingerprint(std::string_view step_id, const Hash& bytes);   // of an artifact
+
+// Where things were numbered last, by their fingerprints: what Postgres could not yet tell who asked it before. Bounded:
+// what lies below `settled` is forgotten, and then whoever asked before that asks again.
+class LastNumbered {
+ public:
+  explicit LastNumbered(std::size_t things_max) : things_max_(things_max) {}
+  void add(std::uint64_t thing, std::int64_t position, std::int64_t settled);
+  // Maybe, at `asked_at` or behind it, but before `next`: a position from there on was taken back.
+  bool any_since(std::uint64_t thing, std::int64_t asked_at, std::int64_t next) const;
+
+ private:
+  const std::size_t things_max_;
+  std::unordered_map<std::uint64_t, std::int64_t> last_;
+  std::int64_t forgotten_below_ = 0;
+};
 
 class Run {
  public:
   explicit Run(std::string id) : run_id(std::move(id)) {}
   const std::string run_id;
+  std::int16_t closed_log = 0;             // of a log that the present one goes on from, its number: it takes nothing more
 
   RunView view() const;
   void publish(RunView view);
@@ -91,7 +109,9 @@ class Run {
   };
   Head head;
   Fingerprints seen;                       // event ids
-  std::int64_t ids_complete_from = 0;      // run_seq below which `seen` knows nothing
+  std::int64_t ids_complete_from = 0;      // run_seq below which `seen` knows nothing; as it was loaded
+  LastNumbered numbered_contents{1'024};   // its artifacts, by run_seq
+  LastNumbered numbered_names{65'536};     // what requests name that are made again where it changed, by seq
   void committed(std::int64_t next) { next_run_seq_.store(next, std::memory_order_release); }
 
  private:
@@ -107,6 +127,8 @@ class Run {
 // one: conflict.
 Error halted_error(const Run& run);
 Error ended_error(const Run& run);
+// Of one in a log that was closed by a restore: conflict.
+Error closed_error(const Run& run);
 
 // Finds and keeps runs. Bounded: a run that nobody holds may be dropped and loaded again.
 class RunDirectory {

@@ -82,12 +82,13 @@ Result<FileFacts> ArtifactRoot::facts(const std::string& relative) const {
   ASSIGN_OR_RETURN(const Descriptor file, open_below(descriptor_, relative, status));
   ::posix_fadvise(file.number(), 0, 0, POSIX_FADV_SEQUENTIAL);
   FileFacts facts;
-  Sha256 digest;
+  PieceDigest digest;
   RETURN_IF_ERROR(stream(file, relative, [&](std::string_view block) {
     digest.update(block);
     facts.size_bytes += static_cast<std::int64_t>(block.size());
   }));
   facts.hash = digest.finish();
+  if (facts.size_bytes > unpieced_bytes_max) facts.pieces = digest.tree();
   return facts;
 }
 
@@ -121,6 +122,12 @@ Result<std::string> ArtifactRoot::read_span(const std::string& relative, std::in
 bool ArtifactRoot::exists(const std::string& relative) const {
   struct stat status {};
   return ::fstatat(descriptor_, relative.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+bool ArtifactRoot::same_file(const std::string& relative, const std::string& other) const {
+  struct stat one {}, two {};
+  return ::fstatat(descriptor_, relative.c_str(), &one, AT_SYMLINK_NOFOLLOW) == 0 && ::fstatat(descriptor_, other.c_str(), &two, AT_SYMLINK_NOFOLLOW) == 0 &&
+         one.st_dev == two.st_dev && one.st_ino == two.st_ino;
 }
 
 }  // namespace muniment::verify

@@ -8,12 +8,14 @@
 
 #include "base/result.hpp"
 #include "base/sha256.hpp"
+#include "verify/pieces.hpp"
 
 namespace muniment::verify {
 
 struct FileFacts {
   std::int64_t size_bytes = 0;
   Hash hash{};
+  std::optional<PieceTree> pieces;   // of a large file
 };
 
 class ArtifactRoot {
@@ -30,6 +32,7 @@ class ArtifactRoot {
   // `size` bytes from `start` on, or as many as there are.
   Result<std::string> read_span(const std::string& relative, std::int64_t start, std::int64_t size) const;
   bool exists(const std::string& relative) const;
+  bool same_file(const std::string& relative, const std::string& other) const;  // two names of one file
   const std::string& path() const { return path_; }
 
  private:

@@ -189,9 +189,10 @@ class BundleVerification {
       const std::string held = fmt::format("{} bytes with sha256 {}", file->second.size_bytes, to_hex(file->second.hash));
       if (held != wanted) found(Check::artifact_hash, claim.seq, wanted, fmt::format("artifacts/{}: {}", id, held));
     }
+    report_.files.unknown = 0;
     for (const auto& [id, facts] : bundle_.artifacts()) {
       if (claims.contains(id)) continue;
-      ++report_.files.unknown;
+      ++*report_.files.unknown;
       found(Check::unknown_file, -1, "no such file", "artifacts/" + id);
     }
   }
@@ -238,14 +239,17 @@ Report verify_bundle(const BundleOptions& options) {
     ASSIGN_OR_RETURN(BundleArchive bundle, BundleArchive::open(options.bundle, findings));
     return BundleVerification(options, std::move(bundle), report, findings).run(keys);
   }();
+  // What is a bundle and is not as one must be was changed after the export.
+  const bool changed = !outcome && outcome.error().code == Errc::corrupt;
+  if (changed) findings.add({Check::bundle, -1, report.run_id, "a bundle as docs/format.md says", outcome.error().message});
   report.findings = findings.first();
   report.findings_count = findings.count();
-  if (!outcome) report.problem = outcome.error().message;
-  const bool signed_by_trusted = report.signatures.upto >= 0;
-  report.verdict = report.findings_count > 0 ? Verdict::tampered
-                   : !outcome                ? Verdict::unreadable
-                   : signed_by_trusted       ? Verdict::verified
-                                             : Verdict::is_unsigned;
+  if (!outcome && !changed) report.problem = outcome.error().message;
+  report.verdict = report.findings_count > 0             ? Verdict::tampered
+                   : !outcome                            ? Verdict::unreadable
+                   : report.signatures.upto >= 0         ? Verdict::verified
+                   : !report.signatures.wrong_key.empty() ? Verdict::wrong_key
+                                                         : Verdict::is_unsigned;
   if (report.signatures.without_key) report.not_checked.push_back("signatures (no key was given: --key FILE)");
   if (outcome && report.signatures.newest.empty() && !report.signatures.without_key) report.not_checked.push_back("signatures (the checkpoint has none)");
   if (report.snapshots.not_folded > 0) report.not_checked.push_back(fmt::format("the fold of {} snapshots: an artifact that it needs is missing", report.snapshots.not_folded));

@@ -2,49 +2,59 @@
 
 #include <fmt/format.h>
 
+#include "base/file.hpp"
 #include "base/json.hpp"
 #include "base/limits.hpp"
 #include "verify/run_facts.hpp"
 #include "verify/run_folder.hpp"
+#include "verify/zstd_frame.hpp"
 
 namespace muniment::verify {
 namespace {
 
 constexpr std::array<std::string_view, bundle_texts> text_names{
     "checkpoint",      "keys",          "events.jsonl", "nodes", "artifacts.jsonl", "manifests.jsonl",
-    "snapshots.jsonl", "claims.jsonl",  "evidence.jsonl"};
+    "snapshots.jsonl", "claims.jsonl",  "evidence.jsonl", "README.md", "report.html"};
 constexpr std::string_view artifacts_folder = "artifacts/";
 
-Error not_a_bundle(std::string_view why) { return {Errc::corrupt, fmt::format("not a bundle: {}", why)}; }
+Error not_a_bundle(std::string_view why) { return {Errc::unavailable, fmt::format("not a bundle: {}", why)}; }
+Error not_as_it_was(std::string_view why) { return {Errc::corrupt, std::string(why)}; }
+
+// Of the archive itself: what cannot be unpacked is not a bundle that was changed.
+Error unreadable(Error error) {
+  if (error.code == Errc::corrupt) error.code = Errc::unavailable;
+  return error;
+}
 
 Result<std::string> read_whole(TarReader& tar, const TarEntry& entry, std::size_t bytes_max) {
-  if (entry.size_bytes > static_cast<std::int64_t>(bytes_max)) return not_a_bundle(fmt::format("{} has over {} bytes", entry.path, bytes_max));
+  if (entry.size_bytes > static_cast<std::int64_t>(bytes_max)) return not_as_it_was(fmt::format("{} has over {} bytes", entry.path, bytes_max));
   std::string text;
   while (true) {
-    ASSIGN_OR_RETURN(const std::string_view block, tar.read());
-    if (block.empty()) return text;
-    text += block;
-    if (text.size() > bytes_max) return not_a_bundle(fmt::format("{} has over {} bytes", entry.path, bytes_max));
+    const auto block = tar.read();
+    if (!block) return unreadable(block.error());
+    if (block->empty()) return text;
+    text += *block;
+    if (text.size() > bytes_max) return not_as_it_was(fmt::format("{} has over {} bytes", entry.path, bytes_max));
   }
 }
 
 // The members that there are have their names, and all together a size that can be read.
 Status check_files(const BundleIndex& index) {
-  if (index.files.size() < text_names.size()) return not_a_bundle("bundle.json lists too few files");
+  if (index.files.size() < index.texts()) return not_as_it_was("bundle.json lists too few files");
   std::int64_t bytes = 0;
   std::set<std::string> seen;
   for (std::size_t i = 0; i < index.files.size(); ++i) {
     const BundleMember& file = index.files[i];
-    const bool is_text = i < text_names.size();
-    if (is_text && file.path != text_names[i]) return not_a_bundle(fmt::format("bundle.json lists {} where {} belongs", file.path, text_names[i]));
+    const bool is_text = i < index.texts();
+    if (is_text && file.path != text_names[i]) return not_as_it_was(fmt::format("bundle.json lists {} where {} belongs", file.path, text_names[i]));
     if (!is_text) {
       const std::string id = file.path.substr(0, artifacts_folder.size()) == artifacts_folder ? file.path.substr(artifacts_folder.size()) : "";
       const auto uuid = parse_uuid(id);
-      if (!uuid || uuid->text() != id || !seen.insert(id).second) return not_a_bundle(fmt::format("bundle.json lists {}", file.path));
+      if (!uuid || uuid->text() != id || !seen.insert(id).second) return not_as_it_was(fmt::format("bundle.json lists {}", file.path));
     }
     const std::int64_t bytes_max = is_text ? limits::bundle_text_bytes_max : limits::bundle_bytes_max;
     if (file.size_bytes < 0 || file.size_bytes > bytes_max || (bytes += file.size_bytes) > limits::bundle_bytes_max) {
-      return not_a_bundle(fmt::format("{} makes it too large: at most {} bytes", file.path, bytes_max));
+      return not_as_it_was(fmt::format("{} makes it too large: at most {} bytes", file.path, bytes_max));
     }
   }
   return success();
@@ -56,17 +66,18 @@ Result<BundleIndex> parse_bundle_index(std::string_view text) {
   const auto document = json::parse(text);
   if (!document) return not_a_bundle("bundle.json is no JSON: " + document.error().message);
   const json::Value root = document->root();
-  if (text_of(root, "format") != "muniment-bundle" || root["version"].as_int() != 1) return not_a_bundle("bundle.json names another format or version");
+  const auto version = root["version"].as_int();
+  if (text_of(root, "format") != "muniment-bundle" || (version != 1 && version != 2)) return not_a_bundle("bundle.json names another format or version");
   const auto log_id = parse_uuid(text_of(root, "log_id").value_or(""));
   const auto run_no = root["run_no"].as_int(), size = root["size"].as_int(), events = root["events"].as_int();
   const Text origin = text_of(root, "origin"), run_id = text_of(root, "run_id");
   if (!log_id || !run_no || !size || !events || !origin || !run_id || *run_no < 0 || *size < 0 || *events < 0) {
-    return not_a_bundle("bundle.json lacks log_id, origin, run_id, run_no, size or events");
+    return not_as_it_was("bundle.json lacks log_id, origin, run_id, run_no, size or events");
   }
-  if ((*run_no == 0) != (*run_id == log_run_id)) return not_a_bundle("only run 0 is called _log");
-  BundleIndex index{*log_id, *origin, *run_id, *run_no, *size, *events, {}};
+  if ((*run_no == 0) != (*run_id == log_run_id)) return not_as_it_was("only run 0 is called _log");
+  BundleIndex index{*log_id, *origin, *run_id, *version, *run_no, *size, *events, {}};
   for (const json::Value file : root["files"]) {
-    if (index.files.size() == limits::bundle_files_max) return not_a_bundle(fmt::format("over {} files", limits::bundle_files_max));
+    if (index.files.size() == limits::bundle_files_max) return not_as_it_was(fmt::format("over {} files", limits::bundle_files_max));
     index.files.push_back({text_of(file, "path").value_or(""), text_of(file, "sha256").value_or(""), file["size_bytes"].as_int().value_or(-1)});
   }
   RETURN_IF_ERROR(check_files(index));
@@ -74,13 +85,20 @@ Result<BundleIndex> parse_bundle_index(std::string_view text) {
 }
 
 Result<BundleArchive> BundleArchive::open(const std::string& path, Findings& findings) {
-  ASSIGN_OR_RETURN(TarReader tar, TarReader::open(path));
-  ASSIGN_OR_RETURN(const auto first, tar.next());
+  {
+    ASSIGN_OR_RETURN(const RegularFile file, open_regular(path));
+    if (Status one = check_one_frame(file.fd, file.size); !one) return unreadable(std::move(one).error());
+  }
+  auto tar = TarReader::open(path);
+  if (!tar) return unreadable(std::move(tar).error());
+  const auto entry = tar->next();
+  if (!entry) return unreadable(entry.error());
+  const std::optional<TarEntry>& first = *entry;
   if (!first || first->path != "bundle.json") return not_a_bundle("its first member is not bundle.json");
-  ASSIGN_OR_RETURN(const std::string text, read_whole(tar, *first, limits::bundle_index_bytes_max));
+  ASSIGN_OR_RETURN(const std::string text, read_whole(*tar, *first, limits::bundle_index_bytes_max));
   ASSIGN_OR_RETURN(BundleIndex index, parse_bundle_index(text));
-  BundleArchive bundle(std::move(tar), std::move(index));
-  for (std::size_t i = 0; i < text_names.size(); ++i) {
+  BundleArchive bundle(*std::move(tar), std::move(index));
+  for (std::size_t i = 0; i < bundle.index_.texts(); ++i) {
     ASSIGN_OR_RETURN(LineFile file, LineFile::make());
     Status written = success();
     ASSIGN_OR_RETURN(const FileFacts facts, bundle.read_member(i, findings, [&](std::string_view block) {
@@ -97,20 +115,23 @@ Result<BundleArchive> BundleArchive::open(const std::string& path, Findings& fin
 template <typename Take>
 Result<FileFacts> BundleArchive::read_member(std::size_t number, Findings& findings, Take take) {
   const BundleMember& wanted = index_.files[number];
-  ASSIGN_OR_RETURN(const auto entry, tar_.next());
-  if (!entry) return not_a_bundle(fmt::format("{} is missing", wanted.path));
+  const auto read = tar_.next();
+  if (!read) return unreadable(read.error());
+  const std::optional<TarEntry>& entry = *read;
+  if (!entry) return not_as_it_was(fmt::format("{} is missing", wanted.path));
   if (entry->path != wanted.path || entry->size_bytes != wanted.size_bytes) {
-    return not_a_bundle(fmt::format("{} of {} bytes stands where bundle.json lists {} of {}", entry->path, entry->size_bytes, wanted.path,
+    return not_as_it_was(fmt::format("{} of {} bytes stands where bundle.json lists {} of {}", entry->path, entry->size_bytes, wanted.path,
                                     wanted.size_bytes));
   }
   FileFacts facts;
   Sha256 digest;
   while (true) {
-    ASSIGN_OR_RETURN(const std::string_view block, tar_.read());
-    if (block.empty()) break;
-    digest.update(block);
-    facts.size_bytes += static_cast<std::int64_t>(block.size());
-    take(block);
+    const auto block = tar_.read();
+    if (!block) return unreadable(block.error());
+    if (block->empty()) break;
+    digest.update(*block);
+    facts.size_bytes += static_cast<std::int64_t>(block->size());
+    take(*block);
   }
   facts.hash = digest.finish();
   if (facts.size_bytes != wanted.size_bytes || to_hex(facts.hash) != wanted.sha256) {
@@ -123,13 +144,13 @@ Result<FileFacts> BundleArchive::read_member(std::size_t number, Findings& findi
 Result<std::string> BundleArchive::whole_text(BundleText which, std::size_t bytes_max) const {
   const LineFile& file = text(which);
   if (file.size() > static_cast<std::int64_t>(bytes_max)) {
-    return not_a_bundle(fmt::format("{} has over {} bytes", text_names[static_cast<std::size_t>(which)], bytes_max));
+    return not_as_it_was(fmt::format("{} has over {} bytes", text_names[static_cast<std::size_t>(which)], bytes_max));
   }
   return read_at(file.file(), 0, bytes_max);
 }
 
 Status BundleArchive::read_artifacts(const std::set<std::string>& wanted, Findings& findings) {
-  for (std::size_t i = text_names.size(); i < index_.files.size(); ++i) {
+  for (std::size_t i = index_.texts(); i < index_.files.size(); ++i) {
     const std::string id = index_.files[i].path.substr(artifacts_folder.size());
     const bool keep = wanted.contains(id);
     std::string bytes;
@@ -141,11 +162,14 @@ Status BundleArchive::read_artifacts(const std::set<std::string>& wanted, Findin
     artifacts_.emplace(id, facts);
     if (keep) kept_.emplace(id, std::move(bytes));
   }
-  ASSIGN_OR_RETURN(const auto more, tar_.next());
-  if (more) {
-    findings.add({Check::bundle, -1, index_.run_id, "no member that bundle.json does not list", more->path});
+  const auto more = tar_.next();
+  if (!more) return unreadable(more.error());
+  if (*more) {
+    findings.add({Check::bundle, -1, index_.run_id, "no member that bundle.json does not list", (*more)->path});
+    return success();
   }
-  return success();
+  Status end = tar_.check_end();
+  return end ? success() : Status(unreadable(std::move(end).error()));
 }
 
 }  // namespace muniment::verify

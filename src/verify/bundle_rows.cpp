@@ -15,10 +15,12 @@ Error bad_line(std::string_view what, std::string_view why) { return {Errc::corr
 
 bool is_null(const json::Value& value) { return !value || value.kind() == json::Kind::null; }
 
-// Bytes of a fixed size, written as hex.
+bool is_lower_hex(std::string_view text) { return text.find_first_not_of("0123456789abcdef") == std::string_view::npos; }
+
+// Bytes of a fixed size, in the one form that the format has.
 std::optional<std::string> bytes_of(const json::Value& value, std::size_t size) {
   const Text text = value.as_string();
-  if (!text || text->size() != 2 * size) return std::nullopt;
+  if (!text || text->size() != 2 * size || !is_lower_hex(*text)) return std::nullopt;
   return from_hex(*text);
 }
 
@@ -36,6 +38,7 @@ Text value_of(const json::Value& value, Kind kind) {
   if (wants_number != value.is(json::Kind::number) || (!wants_number && !value.is(json::Kind::string))) {
     return fmt::format("{} (of another kind)", value.source());
   }
+  if (kind == Kind::bytes && !is_lower_hex(value.string_or(""))) return fmt::format("{} (not lower-case hex)", value.source());
   return wants_number ? std::string(value.source()) : value.string_or("");
 }
 
@@ -54,7 +57,7 @@ class JsonRows : public RowSource {
     values.clear();
     for (const Column& column : spec_.columns) {
       const json::Value value = row[column.name];
-      values.push_back(value ? value_of(value, column.kind) : Text("(no such column)"));
+      values.push_back(value ? value_of(value, column.kind) : column.later ? Text() : Text("(no such column)"));
     }
     return true;
   }

@@ -1,6 +1,10 @@
 #include "verify/checkpoint_file.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+
+#include "base/text.hpp"
 
 namespace muniment::verify {
 namespace {
@@ -25,6 +29,13 @@ Signatures facts_of(const CheckpointFile& file, const std::vector<VerifierKey>& 
 }
 
 }  // namespace
+
+std::string wrong_key_text(const std::string& origin, const Note& note, std::span<const VerifierKey> keys) {
+  std::vector<std::string> needed, given;
+  for (const NoteSignature& signature : note.signatures) needed.push_back(fmt::format("{}+{:08x}", signature.name, signature.id));
+  for (const VerifierKey& key : keys) given.push_back(fmt::format("{}+{:08x}", key.name, key.id));
+  return fmt::format("a key of {} is needed; signed by {}, the keys that were given are {}", origin, joined(needed, ", "), joined(given, ", "));
+}
 
 Result<CheckpointFile> parse_checkpoint_file(std::string_view text) {
   CheckpointFile file;
@@ -63,7 +74,7 @@ Signatures judge_checkpoint(const CheckpointFile& file, const Uuid& log_id, cons
   }
   Signatures facts = facts_of(file, keys, *signers);
   facts.checkpoints = 1;
-  if (facts.keys.empty()) found("a signature by a key that is trusted", "signed by no such key");
+  if (facts.keys.empty()) facts.wrong_key = wrong_key_text(file.checkpoint.origin, *file.note, keys);
   return facts;
 }
 

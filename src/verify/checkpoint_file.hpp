@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +22,10 @@ struct CheckpointFile {
 
 // Errors: corrupt.
 Result<CheckpointFile> parse_checkpoint_file(std::string_view text);
+
+// Which key is needed, who signed, and which keys were given. Nobody can say of a single note whether it is forged or the key
+// is another log's: both are named.
+std::string wrong_key_text(const std::string& origin, const Note& note, std::span<const VerifierKey> keys);
 
 // Is it of this log, and signed by a key of `keys`? What is wrong becomes a finding.
 Signatures judge_checkpoint(const CheckpointFile& file, const Uuid& log_id, const std::vector<VerifierKey>& keys, Findings& findings);

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/json.hpp"
@@ -47,6 +48,20 @@ inline std::optional<std::int64_t> integer_if(const Row& row, std::size_t column
 inline Text number_text(std::optional<std::int64_t> number) { return number ? Text(std::to_string(*number)) : std::nullopt; }
 
 inline Ends ends_in(const Row& row) { return {integer_if(row, c_valid_to), row.optional_text(c_ended_by), integer_if(row, c_removed_at)}; }
+
+// The name of the first column that says more of an erased document than its row may: how it was named, cut and ended.
+inline std::string left_in(const Row& row) {
+  const std::pair<std::string_view, bool> columns[] = {
+      {"hash", row.hex(c_hash).find_first_not_of('0') == std::string::npos}, {"start_byte", row.integer(c_start) == 0}, {"size_bytes", row.integer(c_size) == 0},
+      {"mime_type", row.bytes(c_mime_type).empty()}, {"format", row.bytes(c_format).empty()}, {"language", row.bytes(c_language).empty()},
+      {"title", row.bytes(c_title).empty()}, {"tags", row.bytes(c_tags) == "[]"}, {"source", row.bytes(c_source).empty()},
+      {"sources", row.bytes(c_sources) == "[]"}, {"source_url", row.null(c_source_url)},
+      {"document_time", row.integer(c_document_time) == row.integer(c_recorded_at)}};
+  for (const auto& [name, empty] : columns) {
+    if (!empty) return std::string(name);
+  }
+  return "";
+}
 
 inline std::string name_of(const Revision& revision) { return revision.corpus + "/" + revision.document; }
 

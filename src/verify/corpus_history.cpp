@@ -44,6 +44,7 @@ void CorpusHistory::revoke(std::int64_t seq, const std::string& source, const Te
 }
 
 void CorpusHistory::erase(std::int64_t seq, std::int64_t erased_seq) {
+  erased_.insert(erased_seq);
   const auto found = by_seq_.find(erased_seq);
   if (found == by_seq_.end()) return;
   Revision& revision = revisions_[found->second];

@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "verify/run_facts.hpp"
@@ -34,6 +35,7 @@ struct Revision {
   std::int64_t chunk_rows = 0;
   Ends ends;                // as they follow from the log
   std::optional<Ends> held; // as its row has them; none: there is no row
+  std::string left;         // of an event without a body: the column of its row that still says something
 };
 
 struct CorpusFacts {
@@ -57,6 +59,7 @@ class CorpusHistory {
   const std::string* untold(std::int64_t seq) const;
   // The revision that a pointer names: the current one or the newest, of those that have passage `number`.
   const Revision* cited(std::string_view corpus, std::string_view document, std::string_view revision, std::int64_t number) const;
+  bool is_erased(std::int64_t seq) const { return erased_.contains(seq); }  // an event.redacted names it
   // A revision that is one of several with this name, whose passages were erased.
   bool cites_erased(std::string_view corpus, std::string_view document, std::string_view revision) const;
 
@@ -71,6 +74,7 @@ class CorpusHistory {
   std::unordered_map<std::string, Places> by_document_, by_source_;
   std::unordered_map<std::int64_t, std::size_t> by_seq_;
   std::unordered_map<std::int64_t, std::string> untold_;
+  std::unordered_set<std::int64_t> erased_;
 };
 
 }  // namespace muniment::verify

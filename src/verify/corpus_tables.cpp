@@ -122,6 +122,7 @@ Status CorpusTables::revised(Connection& connection, const SeenEvent& event, con
     revision.held = ends_in(row);
     check(Check::document, event.seq, name_of(revision), "first_chunk", std::to_string(revision.first_chunk), std::to_string(row.integer(c_first_chunk)));
     if (revision.told) compare_document(telling, body, revision);
+    if (!revision.told) revision.left = left_in(row);
     ++counts_.revisions;
     RETURN_IF_ERROR(documents_.advance());
   } else {
@@ -240,7 +241,10 @@ Status CorpusTables::feedback(const SeenEvent& event, const Telling& telling, co
   const auto value = body["value"].as_double();
   const std::string target = body["target"].string_or("");
   const bool counts = value && *value >= -1 && *value <= 1 && target.starts_with("ev://");
-  if (telling.redacted) return has_row ? feedback_.advance() : success();
+  if (telling.redacted) {
+    if (has_row) erased_feedback_.push_back(event.seq);
+    return has_row ? feedback_.advance() : success();
+  }
   if (!has_row) {
     if (counts) found(Check::feedback, event.seq, fmt::format("a row of feedback, {}", target), "no row");
     return success();
@@ -290,6 +294,7 @@ Status CorpusTables::finish(Connection& connection) {
   }
   for (const Revision& revision : history_.revisions()) {
     if (revision.held) compare_ends(revision);
+    if (revision.erased && !revision.left.empty()) found(Check::document, revision.seq, fmt::format("{}: nothing of what was erased", name_of(revision)), fmt::format("a row of document whose {} says something", revision.left));
     if (revision.erased && revision.chunk_rows > 0) {
       found(Check::chunk, revision.seq, fmt::format("no passages of {}: it was erased", name_of(revision)), fmt::format("{} rows of chunk", revision.chunk_rows));
     }
@@ -315,6 +320,9 @@ void CorpusTables::compare_ends(const Revision& revision) {
 }
 
 void CorpusTables::compare_feedback() {
+  for (const std::int64_t seq : erased_feedback_) {
+    if (history_.is_erased(seq)) found(Check::feedback, seq, "no row: the event is erased", "a row of feedback");
+  }
   for (const Said& said : said_) {
     if (said.held == said.wanted) continue;
     if (said.held < 0 && history_.cites_erased(said.corpus, said.document, said.revision)) continue;

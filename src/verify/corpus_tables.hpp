@@ -77,6 +77,7 @@ class CorpusTables {
   CorpusHistory history_;
   std::unordered_map<std::int64_t, std::string> run_owners_;   // of indexed runs, by run_no
   std::vector<Said> said_;
+  std::vector<std::int64_t> erased_feedback_;   // rows of events without a body
   std::int64_t next_chunk_ = 1;
   bool chunk_ids_known_ = true;      // false behind a revision of which nothing is known
   CorpusCounts counts_;

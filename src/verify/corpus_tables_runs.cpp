@@ -52,6 +52,7 @@ Status CorpusTables::run_event(Connection& connection, const SeenEvent& event, c
   revision.held = ends_in(row);
   check(Check::document, event.seq, name_of(revision), "first_chunk", std::to_string(revision.first_chunk), std::to_string(row.integer(c_first_chunk)));
   if (revision.told) compare_run_event(telling, revision, run_id, text);
+  if (!revision.told) revision.left = left_in(row);
   ++counts_.revisions;
   RETURN_IF_ERROR(documents_.advance());
   RETURN_IF_ERROR(revision.told && text.text ? compare_run_chunks(revision, text) : leave_chunks(revision));

@@ -12,6 +12,24 @@ namespace muniment::verify {
 namespace {
 
 constexpr std::size_t paths_a_query = 500;
+const std::string erased_hash(64, '0');
+
+// A large artifact's pieces, where they are there: whoever reads a slice of it makes them when they are not.
+void check_pieces(const FileWork& work, const Row& row, const PieceTree& wanted, FileCounts& counts) {
+  const auto found = [&](std::string expected, std::string actual) {
+    work.findings.add({Check::artifact_pieces, row.integer(0), row.text(1), std::move(expected), std::move(actual)});
+  };
+  if (!row.null(6) && row.text(6) != to_hex(wanted.root)) found("pieces_root = " + to_hex(wanted.root), "pieces_root = " + row.text(6));
+  const std::string path = row.text(2) + std::string(pieces_suffix);
+  const auto held = work.root.read(path, std::ssize(wanted.file) + 1);
+  if (!held && held.error().code == Errc::not_found) return;
+  if (!held && held.error().code == Errc::unavailable) {
+    counts.unread.push_back(held.error().message);
+  } else if (!held || *held != wanted.file) {
+    found(fmt::format("{} bytes with sha256 {}", wanted.file.size(), to_hex(sha256(wanted.file))),
+          held ? fmt::format("{}: {} bytes with sha256 {}", path, held->size(), to_hex(sha256(*held))) : held.error().message);
+  }
+}
 
 void check_file(const FileWork& work, const Row& row, FileCounts& counts) {
   const std::string path = row.text(2);
@@ -25,6 +43,7 @@ void check_file(const FileWork& work, const Row& row, FileCounts& counts) {
     counts.bytes += facts->size_bytes;
     const std::string held = fmt::format("{} bytes with sha256 {}", facts->size_bytes, to_hex(facts->hash));
     if (held != wanted) found(Check::artifact_hash, wanted, fmt::format("{}: {}", path, held));
+    if (held == wanted && facts->pieces) check_pieces(work, row, *facts->pieces, counts);
   } else if (facts.error().code == Errc::unavailable) {
     counts.unread.push_back(facts.error().message);
   } else if (!work.redacted.contains(row.uuid_text(5))) {
@@ -38,16 +57,30 @@ bool could_be_ours(const std::string& path) {
   return path.find_first_not_of(allowed) == std::string::npos;
 }
 
+// Of any log that there is: they share the artifact root.
 Result<std::unordered_set<std::string>> paths_with_rows(Connection& connection, const std::vector<std::string>& paths) {
   std::unordered_set<std::string> known;
   if (paths.empty()) return known;
-  RETURN_IF_ERROR(connection.start_copy(fmt::format("SELECT path FROM artifact WHERE path IN ('{}')", fmt::join(paths, "','"))));
+  // Pieces are known by the file that they are of, as long as that is not erased.
+  std::vector<std::string> names = paths;
+  for (const std::string& path : paths) {
+    if (path.ends_with(pieces_suffix)) names.push_back(path.substr(0, path.size() - pieces_suffix.size()));
+  }
+  RETURN_IF_ERROR(connection.start_copy(fmt::format("SELECT path, size_bytes, hash FROM artifact WHERE path IN ('{}') AND log_no IN (SELECT log_no FROM log_head)", fmt::join(names, "','"))));
   Row row;
   while (true) {
     ASSIGN_OR_RETURN(const bool more, connection.next(row));
     if (!more) return known;
     known.insert(row.text(0));
+    if (row.integer(1) > unpieced_bytes_max && row.text(2) != erased_hash) known.insert(row.text(0) + std::string(pieces_suffix));
   }
+}
+
+// Whether a staging name explains the file: as its second name, or as that of the artifact whose pieces it holds.
+bool is_staged(const ArtifactRoot& root, const std::string& path) {
+  const std::string name = std::filesystem::path(path).filename();
+  const std::string staged = "staging/" + name.substr(0, name.find('.'));
+  return path.ends_with(pieces_suffix) ? root.exists(staged) : root.same_file(path, staged);
 }
 
 // The daemon links a file, commits its event and only then drops the staging name: so a file
@@ -55,9 +88,8 @@ Result<std::unordered_set<std::string>> paths_with_rows(Connection& connection, 
 Status check_unnamed(const FileWork& work, const std::vector<std::string>& paths, FileCounts& counts) {
   std::vector<std::string> doubtful;
   for (const std::string& path : paths) {
-    const std::string name = std::filesystem::path(path).filename();
-    if (work.root.exists("staging/" + name.substr(0, name.find('.')))) {
-      ++counts.in_flight;
+    if (is_staged(work.root, path)) {
+      if (counts.in_flight++ == 0) counts.in_flight_first = path;
     } else {
       doubtful.push_back(path);
     }
@@ -71,7 +103,7 @@ Status check_unnamed(const FileWork& work, const std::vector<std::string>& paths
     if (known.contains(path)) {
       ++counts.in_flight;
     } else if (work.root.exists(path)) {
-      ++counts.unknown;
+      ++*counts.unknown;
       work.findings.add({Check::unknown_file, -1, "", "no such file", work.root.path() + "/" + path});
     }
   }
@@ -94,8 +126,10 @@ Status check_files(const FileWork& work, unsigned jobs, FileCounts& counts) {
   return in_parallel(jobs, [&](unsigned job) -> Status {
     ASSIGN_OR_RETURN(Connection connection, work.snapshot.join());
     RETURN_IF_ERROR(connection.start_copy(fmt::format(
-        "SELECT seq, run_id, path, hash, size_bytes, artifact_id FROM artifact WHERE log_no = {} AND seq >= {} AND mod(seq, {}) = {}",
-        work.log.log_no, work.log.from, jobs, job)));
+        "SELECT a.seq, a.run_id, a.path, a.hash, a.size_bytes, a.artifact_id, CASE WHEN a.size_bytes > {} THEN "
+        "(SELECT e.body->>'pieces_root' FROM event e WHERE e.log_no = a.log_no AND e.seq = a.seq) END FROM artifact a "
+        "WHERE a.log_no = {} AND a.seq >= {} AND mod(a.seq, {}) = {}",
+        unpieced_bytes_max, work.log.log_no, work.log.from, jobs, job)));
     FileCounts mine;
     Row row;
     while (true) {
@@ -113,6 +147,7 @@ Status check_files(const FileWork& work, unsigned jobs, FileCounts& counts) {
 
 Status check_unknown_files(const FileWork& work, FileCounts& counts) {
   namespace fs = std::filesystem;
+  counts.unknown = 0;
   std::error_code error;
   std::vector<std::string> batch;
   fs::recursive_directory_iterator entry(work.root.path(), error);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -18,7 +19,8 @@ struct FileCounts {
   std::int64_t files = 0;
   std::int64_t bytes = 0;
   std::int64_t in_flight = 0;       // files whose event is not in the snapshot
-  std::int64_t unknown = 0;
+  std::string in_flight_first;      // one that has a staging name
+  std::optional<std::int64_t> unknown;  // files that no event names; none: they were not looked for
   std::vector<std::string> unread;  // files that could not be read: what they hold is not known
 };
 

@@ -30,6 +30,8 @@ constexpr std::array check_texts{
     CheckText{Check::checkpoint_root, "checkpoint_root", "the events are not those over which the checkpoint was made: history before it was rewritten or cut"},
     CheckText{Check::checkpoint_signature, "checkpoint_signature", "a checkpoint is not signed by the log's key, or was forged: nothing vouches for what it says"},
     CheckText{Check::log_rolled_back, "log_rolled_back", "the log was longer than it is: events at its end were cut, or an old copy was put in its place"},
+    CheckText{Check::published_checkpoint, "published_checkpoint", "the checkpoint that is published with the tiles is older than what was signed: whoever reads the "
+                                                                   "tiles does not see the events behind it, and whether their tiles are there was not asked"},
     CheckText{Check::tile, "tile", "a file from which others read the log does not hold what the events say"},
     CheckText{Check::bundle, "bundle", "a part of the bundle is not what bundle.json says: it was changed after the export"},
     CheckText{Check::proof, "proof", "the entry is not in the log that the checkpoint speaks of, or is not what the proof says it is"},
@@ -37,6 +39,7 @@ constexpr std::array check_texts{
     CheckText{Check::artifact_row, "artifact_row", "the artifact table does not say what the artifact.stored event says"},
     CheckText{Check::artifact_file, "artifact_file", "the artifact's file is missing, or is not a regular file below the artifact root"},
     CheckText{Check::artifact_hash, "artifact_hash", "the artifact's file does not have the bytes that were stored"},
+    CheckText{Check::artifact_pieces, "artifact_pieces", "the artifact is whole, but the pieces by which slices of it are verified are not its own"},
     CheckText{Check::unknown_file, "unknown_file", "no event names this file: it was put here by someone else, or its event is gone"},
     CheckText{Check::manifest, "manifest", "the manifest or its row is not what the manifest.recorded event says"},
     CheckText{Check::snapshot, "snapshot", "the snapshot's row is not what the snapshot.taken event says"},
@@ -49,9 +52,18 @@ constexpr std::array check_texts{
     CheckText{Check::document, "document", "the document table does not say what the events of this document say"},
     CheckText{Check::chunk, "chunk", "the chunk table does not say what the document.revised event says of this passage"},
     CheckText{Check::passage, "passage", "the bytes of this passage are not those that the document.revised event hashed"},
+    CheckText{Check::search_index, "search_index", "a search index has a passage that it should not have, or has it otherwise, or lacks one: a search says what the "
+                                                   "log does not, or does not find what it says"},
     CheckText{Check::feedback, "feedback", "the feedback table does not say what the feedback.recorded event says"},
     CheckText{Check::run_table, "run_table", "the run table does not say what the run's events say"},
+    CheckText{Check::erasure, "erasure", "this event was erased, and a table still says, or says again, what it said"},
     CheckText{Check::value_size, "value_size", "a value is over 64 KiB, which no CHECK of the tables allows"},
+    CheckText{Check::foreign_row, "foreign_row", "rows belong to a log that this database does not have: no event tells of them"},
+    CheckText{Check::follower, "follower", "a follower stands behind the end of the log: it would pass over what is appended next"},
+    CheckText{Check::archived_partition, "archived_partition", "the archived_partition table does not say what the log.archived event says"},
+    CheckText{Check::migration, "migration", "the schema_migration table does not say what made this schema"},
+    CheckText{Check::definition, "definition", "a view, function, trigger, rule, policy, column or constraint is not what the migrations made: what is read "
+                                               "through it may be false"},
 };
 
 const CheckText& text_of(Check check) { return check_texts[static_cast<std::size_t>(check)]; }
@@ -79,13 +91,20 @@ std::string next_of(const Finding& finding) {
     case Check::document:
     case Check::chunk:
     case Check::feedback:
+    case Check::erasure:
     case Check::run_table: return "muniment rebuild";
     case Check::snapshot_hash:
     case Check::snapshot_fold: return fmt::format("muniment snapshot list --run {}", finding.run_id);
     case Check::unknown_file: return fmt::format("ls -l {}", finding.actual);
+    case Check::search_index: return "muniment down && mv \"$MUNIMENT_DATA/index\" \"$MUNIMENT_DATA/index.found\" && muniment up";
     case Check::proof:
     case Check::receipt: return "muniment audit prove SEQ -o FILE";
-    case Check::partition: return sql_command("\\d+ event");
+    case Check::follower: return "muniment rebuild";
+    case Check::partition:
+    case Check::archived_partition: return sql_command("\\d+ event");
+    case Check::foreign_row: return sql_command("SELECT log_no, log_id FROM log_head");
+    case Check::migration: return sql_command("SELECT number, name, sha256 FROM schema_migration ORDER BY 1");
+    case Check::definition: return "muniment doctor";
     case Check::seq:
     case Check::body_hash:
     case Check::redaction:
@@ -95,9 +114,11 @@ std::string next_of(const Finding& finding) {
     case Check::checkpoint_root:
     case Check::checkpoint_signature:
     case Check::log_rolled_back:
+    case Check::published_checkpoint:
     case Check::tile:
     case Check::bundle:
     case Check::artifact_row:
+    case Check::artifact_pieces:
     case Check::manifest:
     case Check::snapshot:
     case Check::claim:

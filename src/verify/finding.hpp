@@ -24,6 +24,7 @@ enum class Check : std::uint8_t {
   checkpoint_root,
   checkpoint_signature,
   log_rolled_back,
+  published_checkpoint,
   tile,
   bundle,
   proof,
@@ -31,6 +32,7 @@ enum class Check : std::uint8_t {
   artifact_row,
   artifact_file,
   artifact_hash,
+  artifact_pieces,
   unknown_file,
   manifest,
   snapshot,
@@ -43,9 +45,16 @@ enum class Check : std::uint8_t {
   document,
   chunk,
   passage,
+  search_index,
   feedback,
   run_table,
+  erasure,
   value_size,
+  foreign_row,
+  follower,
+  archived_partition,
+  migration,
+  definition,
 };
 
 std::string_view name_of(Check check);

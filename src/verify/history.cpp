@@ -33,6 +33,7 @@ void History::resume(const SavedState& state) {
   tree_ = *Tree::from_edge(state.size, state.edge);
   next_seq_ = state.size;
   life_.heads() = state.heads;
+  counts_.adopted = state.adopted;
 }
 
 SavedState History::state() const {
@@ -43,6 +44,7 @@ SavedState History::state() const {
   state.edge = tree_.edge();
   state.rotations = signatures_.rotations();
   state.heads = life_.heads();
+  state.adopted = counts_.adopted;
   for (const auto& [run_no, head] : state.heads) {
     if (run_no != 0) state.run_ids.emplace(run_no, log_.run_id(run_no));
   }
@@ -88,8 +90,27 @@ void History::resolve(SeenEvent& event, const Waiting& waiting) {
 Status History::tell(const SeenEvent& event, const Telling& telling) {
   if (telling.type.starts_with("run.")) runs_.see(event, telling);
   if (event.run_no == 0 && telling.type == "key.rotated") signatures_.see({event.seq, telling.recorded_at, std::string(telling.json())});
+  if (event.run_no == 0 && telling.type == "log.archived") note_archived(telling);
+  if (event.run_no == 0 && telling.type == "log.started") see_start(event, telling);
   RETURN_IF_ERROR(corpora_.see(connection_, event, telling));
   return tables_.see(event, telling);
+}
+
+void History::note_archived(const Telling& telling) {
+  const auto document = json::parse(telling.json());
+  if (!document) return;
+  const auto number = [body = document->root()](std::string_view name) { return body[name].as_int().value_or(-1); };
+  archived_.insert({number("partition"), number("from_seq"), number("to_seq")});
+}
+
+void History::see_start(const SeenEvent& event, const Telling& telling) {
+  const auto document = json::parse(telling.json());
+  const json::Value adopted = document ? document->root()["adopted"] : json::Value();
+  if (adopted.is(json::Kind::object)) {
+    counts_.adopted.push_back({event.seq, natural_of(adopted, "from_seq"), natural_of(adopted, "to_seq")});
+  } else if (telling.redacted) {
+    counts_.adopted.push_back({event.seq, -1, -1});
+  }
 }
 
 Status History::advance_checkpoint() {

@@ -2,6 +2,7 @@
 // and the life of every run, the tree with its checkpoints, signatures and tiles, and the tables beside the log.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <optional>
 #include <set>
@@ -30,9 +31,16 @@ struct HistoryCounts {
   std::int64_t checkpoints = 0;
   std::array<std::int64_t, 4> origins{};
   std::vector<std::int64_t> redacted;
+  std::vector<Adoption> adopted;
   TableCounts tables;
   CorpusCounts corpora;
   Hash root{};
+};
+
+// A partition whose bodies left the database.
+struct ArchivedSpan {
+  std::int64_t number = -1, first_seq = -1, last_seq = -1;
+  auto operator<=>(const ArchivedSpan&) const = default;
 };
 
 class History {
@@ -49,6 +57,7 @@ class History {
 
   const HistoryCounts& counts() const { return counts_; }
   const std::set<std::string>& redacted_artifacts() const { return life_.redacted_artifacts(); }
+  const std::set<ArchivedSpan>& archived() const { return archived_; }  // as log.archived says
 
  private:
   struct Point {  // a row of checkpoint
@@ -63,6 +72,8 @@ class History {
   Status check_points();
   void resolve(SeenEvent& event, const Waiting& waiting);
   Status tell(const SeenEvent& event, const Telling& telling);
+  void note_archived(const Telling& telling);
+  void see_start(const SeenEvent& event, const Telling& telling);
 
   Connection& connection_;
   const Log& log_;
@@ -78,6 +89,7 @@ class History {
   Tree tree_;
   std::int64_t next_seq_ = 0;
   bool resumed_ = false;
+  std::set<ArchivedSpan> archived_;
   HistoryCounts counts_;
 };
 

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <fstream>
 #include <string>
 
 #include "verify/options.hpp"
@@ -16,6 +17,10 @@ template <typename AnyReport>
 int tell(const AnyReport& report, const CommandLine& line) {
   const std::string text = line.json ? json_of(report) : text_of(report);
   std::fwrite(text.data(), 1, text.size(), stdout);
+  if (!line.report.empty() && !(std::ofstream(line.report) << json_of(report)).flush()) {
+    std::fprintf(stderr, "muniment-verify: the report cannot be written to %s\n", line.report.c_str());
+    return usage_exit_code;
+  }
   return exit_code_of(report.verdict, line.unsigned_ok);
 }
 

@@ -33,13 +33,14 @@ std::string folder_of_log(const std::string& data, std::optional<std::int64_t>& 
 
 // What is not named is where the daemon keeps it. Where only a database is named, there is no data folder: that of
 // another log would say other things.
-bool complete(Options& options, std::string data) {
+bool complete(Options& options, std::string data, bool indexes) {
   if (data.empty() && options.uri.empty()) data = default_data();
   const std::string own = data.empty() ? data : folder_of_log(data, options.log_no);
   options.notes.data = own;
   if (options.artifacts.empty()) options.artifacts = data.empty() ? default_data() + "/artifacts" : data + "/artifacts";
   if (options.notes.tiles.empty() && !data.empty()) options.notes.tiles = own + "/tiles";
   if (options.archive.empty() && !data.empty()) options.archive = own + "/archive";
+  if (indexes && !own.empty()) options.indexes = own + "/index";
   if (!options.uri.empty()) return true;
   // The daemon writes the URI of the database that it uses into its data folder.
   std::ifstream file(data + "/database.uri");
@@ -53,8 +54,9 @@ std::variant<CommandLine, int> parse_command_line(int argc, char** argv) {
   Options& options = line.options;
   options.jobs = std::clamp(std::thread::hardware_concurrency(), 1U, jobs_default_max);
   std::string data;
+  bool indexes = false;
   CLI::App app("Verifies a log: every event, file, snapshot, row, signature and tile. Exit: 0 verified, 1 tampered or corrupt, "
-               "2 consistent but unsigned, 3 usage, 4 unreadable, 5 incomplete.", "muniment-verify");
+               "2 consistent but unsigned, with an unsigned tail or signed by none of the keys, 3 usage, 4 unreadable, 5 incomplete.", "muniment-verify");
   app.set_version_flag("--version", "muniment-verify " MUNIMENT_VERSION);
   app.add_option("--data", data, "Data folder of the daemon (MUNIMENT_DATA)");
   app.add_option("--database", options.uri, "URI of the database; otherwise the one in DATA/database.uri");
@@ -69,10 +71,12 @@ std::variant<CommandLine, int> parse_command_line(int argc, char** argv) {
   app.add_option("--receipt", line.proof.receipt, "A receipt, or an event with its salt and body, to be held against the proof");
   app.add_option("--resume", options.resume, "Go on from a state that --save wrote; what was verified then is not read again");
   app.add_option("--save", options.save, "Where to keep how far this verify got, if it found nothing");
+  app.add_flag("--indexes", indexes, "Hold the search indexes in DATA/index against the documents, too: the libraries that read them run unconfined");
   app.add_option("--log", options.log_no, "Number of the log, where the database has several; otherwise the one in DATA/log_no, or the first");
   app.add_option("--jobs", options.jobs, "Threads")->check(CLI::Range(1U, 64U))->capture_default_str();
-  app.add_flag("--unsigned-ok", line.unsigned_ok, "Exit 0 when the log is consistent but unsigned");
+  app.add_flag("--unsigned-ok", line.unsigned_ok, "Exit 0 when all is consistent, but unsigned or with an unsigned tail");
   app.add_flag("--json", line.json, "Report as JSON");
+  app.add_option("--report", line.report, "Write the report as JSON to this file, besides");
   offer_command_tree(app);
   try {
     app.parse(argc, argv);
@@ -89,9 +93,13 @@ std::variant<CommandLine, int> parse_command_line(int argc, char** argv) {
     std::fprintf(stderr, "muniment-verify: --receipt goes with --proof FILE.\n");
     return usage_exit_code;
   }
-  if (!complete(options, data)) {
+  if (!complete(options, data, indexes)) {
     std::fprintf(stderr, "muniment-verify: no database named: there is no %s/database.uri. Start the daemon once "
                  "(muniment up), or give --database URI --artifacts DIR.\n", options.notes.data.c_str());
+    return usage_exit_code;
+  }
+  if (indexes && options.indexes.empty()) {
+    std::fprintf(stderr, "muniment-verify: --indexes goes with --data DIR: the indexes are below it.\n");
     return usage_exit_code;
   }
   return line;

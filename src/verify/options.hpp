@@ -18,6 +18,7 @@ struct CommandLine {
   BundleOptions bundle;       // of a bundle, if its path is not empty
   bool unsigned_ok = false;
   bool json = false;
+  std::string report;         // a file for the report as JSON, besides; empty: none
 };
 
 // The exit code instead, when there is nothing to verify: help was asked for, or the usage is wrong.

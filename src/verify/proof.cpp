@@ -142,7 +142,10 @@ ProofReport judge_proof(std::string_view proof, const std::vector<VerifierKey>& 
   }
   report.entry = *std::move(entry);
   report.findings = findings.first();
-  report.verdict = !report.findings.empty() ? Verdict::tampered : report.signatures.upto >= 0 ? Verdict::verified : Verdict::is_unsigned;
+  report.verdict = !report.findings.empty()               ? Verdict::tampered
+                   : report.signatures.upto >= 0          ? Verdict::verified
+                   : !report.signatures.wrong_key.empty() ? Verdict::wrong_key
+                                                          : Verdict::is_unsigned;
   return report;
 }
 

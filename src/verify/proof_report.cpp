@@ -21,7 +21,9 @@ std::string headline(const ProofReport& report) {
     case Verdict::is_unsigned:
       return fmt::format("CONSISTENT, UNSIGNED: {}", report.signatures.without_key ? "no key was given to check the checkpoint with (--key FILE)"
                                                                                    : "nothing signed says that this is the log");
+    case Verdict::wrong_key: return "WRONG KEY: " + report.signatures.wrong_key;
     case Verdict::tampered: return fmt::format("TAMPERED OR CORRUPT: {}", place_of(report.findings.front()));
+    case Verdict::unsigned_tail:  // a proof is of one event
     case Verdict::unreadable:
     case Verdict::incomplete: break;
   }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/json.hpp"
 #include "base/text.hpp"
 #include "verify/report_parts.hpp"
@@ -9,7 +11,12 @@
 namespace muniment::verify {
 namespace {
 
-constexpr std::size_t redactions_shown_max = 10;
+constexpr std::size_t redactions_shown_max = 10, adoptions_shown_max = 10;
+// The daemon signs within a quarter of a second and keeps a note in the database every minute: events further apart had
+// checkpoints between them, if it could sign at all.
+constexpr std::int64_t unsigned_span_micros_max = 60'000'000;
+
+bool checkpoints_missed(const UnsignedTail& tail) { return tail.until.micros - tail.since.micros > unsigned_span_micros_max; }
 
 std::string headline(const Report& report) {
   switch (report.verdict) {
@@ -22,6 +29,10 @@ std::string headline(const Report& report) {
     case Verdict::is_unsigned:
       return report.upto < 0 ? "CONSISTENT, UNSIGNED: the log is empty"
                              : fmt::format("CONSISTENT, UNSIGNED to {}: nothing signed says that this is the log that was written", number(report.upto));
+    case Verdict::wrong_key: return "WRONG KEY: " + report.signatures.wrong_key;
+    case Verdict::unsigned_tail:
+      return fmt::format("CONSISTENT, UNSIGNED TAIL from {}: the events before it are {}", number(report.tail->from),
+                         vouchers(report.signatures));
     case Verdict::tampered: return fmt::format("TAMPERED OR CORRUPT: {}", place_of(report.findings.front()));
     case Verdict::unreadable: return "UNREADABLE: " + report.problem;
     case Verdict::incomplete: return "INCOMPLETE: " + report.problem;
@@ -36,12 +47,36 @@ std::string redactions_text(const std::vector<std::int64_t>& seqs) {
   return text + (seqs.size() > redactions_shown_max ? ", …)" : ")");
 }
 
+std::string tail_text(const UnsignedTail& tail, Time now) {
+  std::string text = fmt::format("  {} events ({} to {}) are chained, not signed: recorded {}Z to {}Z, the oldest {} ago\n", number(tail.events),
+                                 number(tail.from), number(tail.from + tail.events - 1), format_time(tail.since).substr(0, 19),
+                                 format_time(tail.until).substr(0, 19), human_duration(std::max<std::int64_t>(0, now.micros - tail.since.micros)));
+  if (checkpoints_missed(tail)) {
+    text += fmt::format("  the first and the last are {} apart: a daemon that signs leaves checkpoints between them, and none is here\n",
+                        human_duration(tail.until.micros - tail.since.micros));
+  }
+  if (tail.live) text += "  a daemon holds the log, and did not sign them in 2 s: muniment status says why\n";
+  return text;
+}
+
+std::string adopted_text(const std::vector<Adoption>& adopted) {
+  std::string text;
+  for (std::size_t i = 0; i < adopted.size() && i < adoptions_shown_max; ++i) {
+    const Adoption& one = adopted[i];
+    text += one.from < 0 ? fmt::format("  the log.started at {} is erased: whether it adopted events is not known\n", number(one.said_at))
+                         : fmt::format("  events {} to {} were adopted at {}: nothing outside the database shows that the daemon wrote them\n",
+                                       number(one.from), number(one.to), number(one.said_at));
+  }
+  if (adopted.size() > adoptions_shown_max) text += fmt::format("  … and {} more adoptions\n", adopted.size() - adoptions_shown_max);
+  return text;
+}
+
 std::string counts_text(const Report& report) {
   const HistoryCounts& history = report.history;
   std::string text;
-  if (report.signatures.upto >= 0 && report.signatures.upto < report.upto) {
-    text += fmt::format("  {} newer events are chained, not yet signed\n", number(report.upto - report.signatures.upto));
-  }
+  if (report.tail) text += tail_text(*report.tail, report.started);
+  text += adopted_text(history.adopted);
+  if (report.newer > 0) text += fmt::format("  {} newer events came meanwhile: chained, not yet signed\n", number(report.newer));
   std::string origins;
   const auto origin = [&](std::size_t which, std::string_view name) {
     if (history.origins[which] > 0) origins += fmt::format("{} {} {}", origins.empty() ? "  origin:" : ",", number(history.origins[which]), name);
@@ -54,8 +89,13 @@ std::string counts_text(const Report& report) {
                       number(history.checkpoints + report.signatures.checkpoints),
                       number(history.tables.snapshots), number(report.snapshots.folded), number(history.tables.manifests),
                       number(history.tables.claims), number(history.tables.evidence), number(report.tiles.files));
-  text += fmt::format("  {}   {} unknown files   {} halted runs without reason\n", redactions_text(history.redacted),
-                      report.files.unknown, history.halted_without_reason);
+  if (report.indexes) {
+    text += fmt::format("  search indexes: {} passages by words, and {} that were; {} vectors in {} spaces, and {} that were\n", number(report.indexes->lexical),
+                        number(report.indexes->lexical_history), number(report.indexes->vectors), number(report.indexes->spaces),
+                        number(report.indexes->vectors_history));
+  }
+  const std::string unknown = report.files.unknown ? number(*report.files.unknown) + " unknown files" : "unknown files not looked for";
+  text += fmt::format("  {}   {}   {} halted runs without reason\n", redactions_text(history.redacted), unknown, history.halted_without_reason);
   return text;
 }
 
@@ -70,7 +110,16 @@ void write_counts(json::Writer& out, const Report& report) {
   out.member("documents", history.corpora.revisions).member("passages", history.corpora.passages);
   out.member("checkpoints", history.checkpoints).member("signed_checkpoints", report.signatures.checkpoints);
   out.member("tiles", report.tiles.files).member("redacted", history.redacted.size());
-  out.member("unknown_files", report.files.unknown).member("files_in_flight", report.files.in_flight);
+  if (report.files.unknown) {
+    out.member("unknown_files", *report.files.unknown);
+  } else {
+    out.key("unknown_files").null();
+  }
+  out.member("files_in_flight", report.files.in_flight);
+  if (report.indexes) {
+    out.member("indexed_passages", report.indexes->lexical).member("indexed_history", report.indexes->lexical_history);
+    out.member("vector_spaces", report.indexes->spaces).member("vectors", report.indexes->vectors).member("vectors_history", report.indexes->vectors_history);
+  }
   out.member("halted_without_reason", history.halted_without_reason).member("findings", report.findings_count);
   out.end_object();
   out.key("origins").begin_object().member("observed", history.origins[1]).member("reported", history.origins[2]);
@@ -106,10 +155,25 @@ std::string json_of(const Report& report) {
   out.member("upto", report.upto);
   if (report.resumed_from >= 0) out.member("resumed_from", report.resumed_from);
   write_signatures(out, report.signatures);
+  if (report.tail) {
+    out.key("tail").begin_object().member("from", report.tail->from).member("events", report.tail->events);
+    out.member("since", format_time(report.tail->since)).member("until", format_time(report.tail->until));
+    out.member("age_s", std::max<std::int64_t>(0, report.started.micros - report.tail->since.micros) / 1'000'000);
+    out.member("checkpoints_missed", checkpoints_missed(*report.tail)).member("live", report.tail->live).end_object();
+  }
+  if (report.newer > 0) out.member("newer_events", report.newer);
   out.member("root", to_hex(report.history.root));
   write_counts(out, report);
   out.key("redactions").begin_array();
   for (const std::int64_t seq : report.history.redacted) out.number(seq);
+  out.end_array();
+  out.key("adopted").begin_array();
+  for (const Adoption& one : report.history.adopted) {
+    out.begin_object().member("said_at", one.said_at);
+    write_upto(out, "from_seq", one.from);
+    write_upto(out, "to_seq", one.to);
+    out.end_object();
+  }
   out.end_array();
   if (!report.problem.empty()) out.member("problem", report.problem);
   write_strings(out, "warnings", report.warnings);

@@ -89,7 +89,9 @@ void write_signatures(json::Writer& out, const Signatures& signatures) {
     write_upto(out, "named_at", key.named_at);
     out.member("signed_upto", key.upto).end_object();
   }
-  out.end_array().key("witnesses").begin_array();
+  out.end_array();
+  if (!signatures.wrong_key.empty()) out.member("wrong_key", signatures.wrong_key);
+  out.key("witnesses").begin_array();
   for (const WitnessFact& witness : signatures.witnesses) {
     out.begin_object().member("name", witness.name).member("vouches", witness.upto >= 0);
     write_upto(out, "upto", witness.upto);

@@ -12,6 +12,12 @@
 
 namespace muniment::verify {
 
+// Events that a start found at the log's end and took over, and nothing outside the database shows to be the daemon's own.
+struct Adoption {
+  std::int64_t said_at = -1;             // seq of the log.started
+  std::int64_t from = -1, to = -1;       // -1: its body is erased, and so it is not known whether it adopted any
+};
+
 enum class Stand : std::uint8_t { not_started, open, ended, halted };
 
 // Where a run stands after some of its events.

@@ -67,7 +67,10 @@ std::string words_of(const json::Value& argv) {
 }
 
 bool has_failed(std::string_view type, const json::Value& body) {
-  if (type == "tool.returned" || type == "model.answered") return body["status"].string_or("") != "ok" || body["error"];
+  if (type == "tool.returned" || type == "model.answered") {
+    const std::string status = body["status"].string_or("");
+    return (status != "ok" && status != "unknown") || body["error"];
+  }
   if (type == "command.ended") return body["exit_code"].as_int().value_or(0) != 0 || body["signal"];
   if (type == "run.ended") return body["outcome"].string_or("") == "failure" || body["error"];
   return type == "error.raised" || type == "run.halted" || (type == "step.ended" && body["error"]);

@@ -49,6 +49,10 @@ std::string json_of(const SavedState& state) {
   for (const Rotation& rotation : state.rotations) {
     out.begin_object().member("seq", rotation.seq).member("recorded_at", format_time(rotation.recorded_at)).member("body", rotation.body).end_object();
   }
+  out.end_array().key("adopted").begin_array();
+  for (const Adoption& adoption : state.adopted) {
+    out.begin_object().member("said_at", adoption.said_at).member("from", adoption.from).member("to", adoption.to).end_object();
+  }
   out.end_array().key("runs").begin_array();
   for (const auto& [run_no, head] : state.heads) {
     const auto run_id = state.run_ids.find(run_no);
@@ -89,6 +93,9 @@ Result<SavedState> parse_saved_state(std::string_view text) {
   for (const json::Value rotation : root["rotations"]) {
     state.rotations.push_back({rotation["seq"].as_int().value_or(-1), parse_time(text_of(rotation, "recorded_at").value_or("")).value_or(Time{}),
                                text_of(rotation, "body").value_or("")});
+  }
+  for (const json::Value adoption : root["adopted"]) {
+    state.adopted.push_back({adoption["said_at"].as_int().value_or(-1), adoption["from"].as_int().value_or(-1), adoption["to"].as_int().value_or(-1)});
   }
   for (const json::Value run : root["runs"]) RETURN_IF_ERROR(parse_head(run, state));
   return state;

@@ -27,6 +27,7 @@ struct SavedState {
   std::vector<VerifierKey> keys;      // that were trusted
   std::vector<Rotation> rotations;
   Heads heads;
+  std::vector<Adoption> adopted;
   std::unordered_map<std::int64_t, std::string> run_ids;  // by run_no
   std::int64_t run_no_max = 0;
 };

@@ -28,6 +28,7 @@ struct Signatures {
   std::vector<WitnessFact> witnesses;
   bool keys_are_the_logs_own = false;
   bool without_key = false;       // there are notes, and no key to check them with
+  std::string wrong_key;          // who signed, and which keys were given, where none of those signed
   std::string newest;             // the note of the largest size that a trusted key signed
 };
 

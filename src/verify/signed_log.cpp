@@ -27,6 +27,10 @@ SignedLog::SignedLog(const Uuid& log_id, KeptFiles files, Time started, Findings
     has_key_ = has_key_ || ring_.keys()[key].type == KeyType::ed25519;
     if (ring_.keys()[key].type == KeyType::cosignature) witnesses_.push_back({ring_.keys()[key].name, key, false, -1, {}});
   }
+  // A key has its log's name. One of this log that signed nothing of it is another matter: then somebody else has signed.
+  keys_are_anothers_ = keys_given_ && has_key_ && std::ranges::none_of(ring_.keys(), [&](const VerifierKey& key) {
+    return key.type == KeyType::ed25519 && key.name.ends_with("/" + log_id.text());
+  });
   for (KeptNote& kept : files.notes) {
     const bool is_published = kept.where == published_note;
     auto pending = parse(std::move(kept));
@@ -238,7 +242,9 @@ void SignedLog::settle_trust() {
     }
   }
   for (const auto& [signers, group] : groups_) {
-    if (!trusted(signers)) {
+    if (!trusted(signers) && keys_are_anothers_) {
+      name_wrong_key(group.newest);
+    } else if (!trusted(signers)) {
       found(Check::checkpoint_signature, group.size_min, "a signature by a key that is trusted",
             fmt::format("{} checkpoints, the first {}: signed by no such key", group.count, group.where));
     } else if (group.size_max - 1 > outcome_.upto || outcome_.newest.empty()) {
@@ -246,6 +252,11 @@ void SignedLog::settle_trust() {
       outcome_.newest = group.newest;
     }
   }
+}
+
+void SignedLog::name_wrong_key(const std::string& note) {
+  const auto file = parse_checkpoint_file(note);
+  if (file && file->note) outcome_.wrong_key = wrong_key_text(file->checkpoint.origin, *file->note, ring_.keys());
 }
 
 void SignedLog::summarise() {

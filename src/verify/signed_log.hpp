@@ -83,6 +83,7 @@ class SignedLog {
   void settle_trust();
   void summarise();
   void require_signature();
+  void name_wrong_key(const std::string& note);
   void found(Check check, std::int64_t size, std::string expected, std::string actual);
 
   Uuid log_id_;
@@ -90,6 +91,7 @@ class SignedLog {
   Time started_;
   bool keys_given_ = false;
   bool has_key_ = false;       // one that could have signed the log
+  bool keys_are_anothers_ = false;  // those that were given, all of them
   std::optional<Time> signs_since_;
   std::int64_t published_ = 0;
   KeyRing ring_;

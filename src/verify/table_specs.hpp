@@ -31,6 +31,10 @@ struct Column {
   From from = From::body;
   std::string_view member = {};  // of the body; empty: the column's own name
   std::string_view absent = {};  // what a jsonb column holds when the body has no such member
+  // What it holds once its event is erased; what was said outlives nothing, names and sizes stay.
+  enum class Erased : std::uint8_t { stays, null, value } erased = Erased::stays;
+  std::string_view erased_value = {};
+  bool later = false;  // rows that were exported before it was there lack it
 };
 
 struct TableSpec {

@@ -39,11 +39,6 @@ class DatabaseRows : public RowSource {
   Cursor cursor_;
 };
 
-bool same_json(const std::string& a, const std::string& b) {
-  const auto left = json::parse(a), right = json::parse(b);
-  return left && right && same_value(left->root(), right->root());
-}
-
 }  // namespace
 
 // One table, read in the order of its events.
@@ -134,13 +129,43 @@ struct Tables::Impl {
       if (column.from == From::elsewhere) continue;
       const Text wanted = expected(column, event, telling, document->root());
       const Text& held = table.values[i];
-      const bool same = column.kind == Kind::jsonb && wanted && held ? same_json(*wanted, *held) : wanted == held;
+      const bool same = column.kind == Kind::jsonb ? same_jsonb(wanted, held) : wanted == held;
       if (!same) found(table, event.seq, event.run_no, shown(column.name, wanted), shown(column.name, held));
     }
     if (table.spec->check == Check::manifest) check_manifest(table, event);
-    if (table.spec->check == Check::claim && table.at("status") != "open") {
-      claim_rows[table.at("claim_id").value_or("")] = {table.at("status").value_or(""), event.seq};
+    if (table.spec->check == Check::evidence) check_evidence_id(table, event);
+  }
+
+  // Evidence that lies somewhere has the id of what it is.
+  void check_evidence_id(const Table& table, const SeenEvent& event) {
+    if (!table.at("chunk_id")) return;
+    std::string name;
+    for (const std::string& part : {std::string("evidence"), table.at("corpus_id").value_or(""), table.at("index_id").value_or(""),
+                                    *table.at("chunk_id"), table.at("span").value_or("")}) {
+      name += fmt::format("{}:{}", part.size(), part);
     }
+    const std::string wanted = make_uuid_v8(name).text();
+    if (table.at("evidence_id") != wanted) found(table, event.seq, event.run_no, shown("evidence_id", wanted), shown("evidence_id", table.at("evidence_id")));
+  }
+
+  // What the erased event said is in no column; what the log still says of it is compared.
+  void compare_erased(const Table& table, const SeenEvent& event, const Telling& telling) {
+    for (std::size_t i = 0; i < table.values.size(); ++i) {
+      const Column& column = table.spec->columns[i];
+      const bool from_body = column.from == From::body || column.from == From::body_source || column.from == From::elsewhere;
+      if (from_body && column.erased == Column::Erased::stays) continue;
+      const Text wanted = !from_body ? expected(column, event, telling, {}) : column.erased == Column::Erased::null ? Text() : Text(column.erased_value);
+      const Text& held = table.values[i];
+      const bool same = column.kind == Kind::jsonb ? same_jsonb(wanted, held) : wanted == held;
+      // What it says is not shown: it was to be gone.
+      if (!same && from_body) found(table, event.seq, event.run_no, "nothing of what was erased", fmt::format("a row of {} whose {} says something", table.spec->name, column.name));
+      if (!same && !from_body) found(table, event.seq, event.run_no, shown(column.name, wanted), shown(column.name, held));
+    }
+  }
+
+  void note_claim(const Table& table) {
+    if (table.spec->check != Check::claim || table.at("status") == "open") return;
+    claim_rows[table.at("claim_id").value_or("")] = {table.at("status").value_or(""), table.seq};
   }
 
   void check_manifest(const Table& table, const SeenEvent& event) {
@@ -160,10 +185,17 @@ struct Tables::Impl {
       RETURN_IF_ERROR(advance(table));
     }
     if (!table.there || table.seq != event.seq) {
-      if (!telling.redacted) found(table, event.seq, event.run_no, fmt::format("a row of {}", table.spec->name), "no row");
+      // The row of a claim stays where its event is erased, without its words: decisions hang on it.
+      const bool erased_claim = telling.redacted && extent == Extent::all && table.spec->check == Check::claim;
+      if (!telling.redacted || erased_claim) found(table, event.seq, event.run_no, fmt::format("a row of {}", table.spec->name), "no row");
       return success();
     }
-    if (!telling.redacted) compare(table, event, telling);
+    if (telling.redacted) {
+      compare_erased(table, event, telling);
+    } else {
+      compare(table, event, telling);
+    }
+    note_claim(table);
     return advance(table);
   }
 
@@ -180,7 +212,7 @@ struct Tables::Impl {
       const std::string wanted = event == claim_events.end() ? "open" : event->second.status;
       if (row.status != wanted) findings.add({Check::claim, row.seq, "", "status = " + wanted, "status = " + row.status});
     }
-    if (extent == Extent::part) return;  // a claim may stand where nothing was read
+    if (extent == Extent::part) return;   // the claim may stand where nothing was read
     for (const auto& [id, event] : claim_events) {
       if (event.status != "open" && !claim_rows.contains(id)) {
         findings.add({Check::claim, event.seq, "", fmt::format("claim {} with status = {}", id, event.status), "status = open, or no row"});

@@ -77,6 +77,7 @@ struct TileFiles::Impl {
   std::mutex mutex;
   std::vector<Error> unread;
   std::atomic<std::int64_t> files{0}, in_flight{0};
+  std::atomic<bool> unfinished{false};
 
   Impl(std::string path, Fd fd, std::int64_t published_size, Time since, Findings& all)
       : folder(std::move(path)), root(std::move(fd)), published(published_size), started(since), findings(all) {}
@@ -188,7 +189,11 @@ struct TileFiles::Impl {
 
   void check_name(const fs::path& file) {
     const std::string path = file.lexically_relative(folder).string();
-    if (path == "checkpoint" || path == being_written) return;
+    if (path == "checkpoint") return;
+    if (path == being_written) {
+      unfinished = true;
+      return;
+    }
     const auto tile = tile_name(path);
     if (!tile) {
       found(path, "no such file", "a file that is no tile");
@@ -201,7 +206,8 @@ struct TileFiles::Impl {
   void check_in_flight(const std::string& path) {
     struct stat status {};
     if (::fstatat(root.get(), path.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return;
-    if (status.st_mtim.tv_sec * 1'000'000 + status.st_mtim.tv_nsec / 1'000 >= started.micros - tick_micros) {
+    const std::int64_t made = status.st_mtim.tv_sec * 1'000'000 + status.st_mtim.tv_nsec / 1'000;
+    if (made >= started.micros - tick_micros && made <= Clock().now().micros + tick_micros) {
       ++in_flight;
     } else {
       found(path, fmt::format("a tile of the log's {} events", size), "a tile of events that the log does not have");
@@ -267,6 +273,6 @@ Status TileFiles::finish() {
   return success();
 }
 
-TileCounts TileFiles::counts() const { return {impl_->files, impl_->in_flight}; }
+TileCounts TileFiles::counts() const { return {impl_->files, impl_->in_flight, impl_->unfinished}; }
 
 }  // namespace muniment::verify

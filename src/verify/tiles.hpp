@@ -24,6 +24,7 @@ namespace muniment::verify {
 struct TileCounts {
   std::int64_t files = 0;      // that were compared
   std::int64_t in_flight = 0;  // that are newer than what was read
+  bool unfinished = false;     // a write has not its name yet
 };
 
 class TileFiles {

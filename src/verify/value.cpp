@@ -4,6 +4,8 @@
 #include <charconv>
 #include <tuple>
 
+#include "base/jsonb.hpp"
+
 namespace muniment::verify {
 namespace {
 
@@ -169,6 +171,13 @@ bool same_value(const json::Value& a, const json::Value& b) {
     case json::Kind::object: return same_members(a, b);
   }
   return false;
+}
+
+bool same_jsonb(const std::optional<std::string>& wanted, const std::optional<std::string>& held) {
+  if (!wanted || !held) return wanted == held;
+  const std::string text = json::from_jsonb(*held);
+  const auto left = json::parse(*wanted), right = json::parse(text);
+  return left && right && same_value(left->root(), right->root());
 }
 
 }  // namespace muniment::verify

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,5 +34,8 @@ bool same_number(std::string_view a, std::string_view b);
 
 // Equal as JSON values, numbers by their decimal value: what jsonb makes of a text.
 bool same_value(const json::Value& a, const json::Value& b);
+
+// Does a jsonb column hold the value of this text? NULL is nullopt.
+bool same_jsonb(const std::optional<std::string>& wanted, const std::optional<std::string>& held);
 
 }  // namespace muniment::verify

@@ -6,9 +6,14 @@
 
 #include "base/file.hpp"
 #include "base/limits.hpp"
+#include "verify/database.hpp"
+#include "verify/definitions.hpp"
+#include "verify/erased_rows.hpp"
+#include "verify/fixed_end.hpp"
 #include "verify/log.hpp"
 #include "verify/parallel.hpp"
 #include "verify/passages.hpp"
+#include "verify/published_checkpoint.hpp"
 #include "verify/saved_state.hpp"
 #include "verify/shared_snapshot.hpp"
 #include "verify/span_queue.hpp"
@@ -18,8 +23,8 @@ namespace {
 
 class Verification {
  public:
-  Verification(const Options& options, KeptFiles kept, SharedSnapshot snapshot, Report& report)
-      : options_(options), kept_(std::move(kept)), snapshot_(std::move(snapshot)), report_(report) {}
+  Verification(const Options& options, const FixedEnd& end, KeptFiles kept, SharedSnapshot snapshot, Report& report)
+      : options_(options), end_(end), kept_(std::move(kept)), snapshot_(std::move(snapshot)), report_(report) {}
 
   // What has been found so far counts even when this ends in an error.
   Status run(const ArtifactRoot& root) {
@@ -48,6 +53,8 @@ class Verification {
     report_.warnings.insert(report_.warnings.end(), signatures.warnings().begin(), signatures.warnings().end());
     if (tiles) report_.tiles = tiles->counts();
     RETURN_IF_ERROR(read);
+    RETURN_IF_ERROR(look_behind_signature());
+    RETURN_IF_ERROR(check_published(snapshot_.holder(), log_, signatures, {options_.notes.tiles, end_.live}, findings_, report_.warnings));
     if (saved_) saved_->keys = signatures.trusted();
     return check_beside(history, root);
   }
@@ -102,7 +109,40 @@ class Verification {
     return success();
   }
 
+  Status check_database(const History& history) {
+    RETURN_IF_ERROR(check_foreign_rows(snapshot_.holder(), findings_));
+    RETURN_IF_ERROR(check_followers(snapshot_.holder(), log_, findings_, report_.not_checked));
+    if (!resumed_) RETURN_IF_ERROR(check_archived_partitions(snapshot_.holder(), log_, history.archived(), findings_));
+    return check_definitions(snapshot_.holder(), findings_, report_.warnings, report_.not_checked);
+  }
+
+  // What is signed must reach the end that was fixed; what came since may wait for its checkpoint.
+  Status look_behind_signature() {
+    const std::int64_t upto = report_.signatures.upto;
+    if (upto < 0) return success();
+    if (upto >= end_.upto) {
+      report_.newer = std::max<std::int64_t>(0, log_.upto - upto);
+      report_.upto = upto;
+      return success();
+    }
+    UnsignedTail tail{upto + 1, log_.upto - upto, {}, {}, end_.live};
+    RETURN_IF_ERROR(snapshot_.holder().start_copy(fmt::format("SELECT recorded_at FROM event WHERE log_no = {} AND seq IN ({}, {}) ORDER BY seq",
+                                                              log_.log_no, tail.from, log_.upto)));
+    Row row;
+    for (bool first = true;; first = false) {
+      ASSIGN_OR_RETURN(const bool more, snapshot_.holder().next(row));
+      if (!more) break;
+      if (first) tail.since = row.time(0);
+      tail.until = row.time(0);
+    }
+    report_.tail = tail;
+    return success();
+  }
+
   Status check_beside(History& history, const ArtifactRoot& root) {
+    progress("the database", 0, 0);
+    RETURN_IF_ERROR(check_database(history));
+    RETURN_IF_ERROR(check_erased_rows(snapshot_, log_, history.counts().redacted, findings_));
     const FileWork files{snapshot_, log_, root, history.redacted_artifacts(), findings_};
     progress("files", 0, report_.history.tables.artifacts);
     RETURN_IF_ERROR(check_files(files, options_.jobs, report_.files));
@@ -114,8 +154,15 @@ class Verification {
       progress("passages", 0, report_.history.corpora.passages);
       RETURN_IF_ERROR(check_passages(files, options_.jobs));
     }
+    RETURN_IF_ERROR(check_search_indexes());
     progress("snapshots", 0, report_.history.tables.snapshots);
     return check_snapshots({snapshot_, log_, root, options_.archive, history.redacted_artifacts(), findings_}, options_.jobs, report_.snapshots);
+  }
+
+  Status check_search_indexes() {
+    if (options_.indexes.empty()) return success();
+    progress("search indexes", 0, 0);
+    return check_indexes({options_.indexes, snapshot_, log_, findings_, report_.not_checked}, report_.indexes.emplace());
   }
 
   Status read_events(History& history) {
@@ -158,6 +205,7 @@ class Verification {
   }
 
   const Options& options_;
+  const FixedEnd end_;
   KeptFiles kept_;
   SharedSnapshot snapshot_;
   Report& report_;
@@ -178,8 +226,10 @@ void judge(Report& report, const Findings& findings, const Status& outcome) {
     report.verdict = Verdict::tampered;
   } else if (!report.problem.empty()) {
     report.verdict = Verdict::incomplete;
+  } else if (!report.signatures.wrong_key.empty()) {
+    report.verdict = Verdict::wrong_key;
   } else {
-    report.verdict = report.signatures.upto >= 0 ? Verdict::verified : Verdict::is_unsigned;
+    report.verdict = report.signatures.upto < 0 ? Verdict::is_unsigned : report.tail ? Verdict::unsigned_tail : Verdict::verified;
   }
 }
 
@@ -193,9 +243,16 @@ void say_what_is_missing(Report& report) {
     report.not_checked.push_back(fmt::format("the fold of {} snapshots: an artifact that it needs is missing or damaged",
                                              report.snapshots.not_folded));
   }
-  report.not_checked.insert(report.not_checked.end(), {"search indexes", "pointer catalogue"});
+  report.not_checked.insert(report.not_checked.end(), {report.indexes ? "which words and vectors the search indexes have of a passage" : "search indexes (no --indexes)",
+                                                       "pointer catalogue", "report tables", "language and chunker of what runs said",
+                                                       "log_head.epoch and writer, and when rows were written", "roles and rights",
+                                                       "artifacts/staging and artifacts/uploads"});
   const std::int64_t in_flight = report.files.in_flight + report.tiles.in_flight;
-  if (in_flight > 0) report.warnings.push_back(fmt::format("{} files are newer than this verify", in_flight));
+  if (in_flight > 0) {
+    const std::string first = report.files.in_flight_first.empty() ? "" : fmt::format(" (the first that is staged: {})", report.files.in_flight_first);
+    report.warnings.push_back(fmt::format("{} files have no event yet: they are newer than this verify, or a put was cut short{}", in_flight, first));
+  }
+  if (report.tiles.unfinished) report.not_checked.push_back("tiles/.new (a write that had not been finished; nobody reads it)");
 }
 
 }  // namespace
@@ -204,19 +261,20 @@ Report verify(const Options& options) {
   const Clock clock;
   Report report;
   report.started = clock.now();
-  auto kept = read_kept_files(options.notes);  // before the snapshot: what is signed was committed before
   auto root = ArtifactRoot::open(options.artifacts);
+  const auto end = fix_end(options);
+  auto kept = read_kept_files(options.notes);  // before the snapshot: what is signed was committed before
   auto snapshot = SharedSnapshot::take(options.uri);
-  if (!kept || !root || !snapshot) {
-    report.problem = !kept ? kept.error().message : !snapshot ? snapshot.error().message : root.error().message;
+  if (!kept || !root || !end || !snapshot) {
+    report.problem = !kept ? kept.error().message : !end ? end.error().message : !snapshot ? snapshot.error().message : root.error().message;
   } else {
-    Verification verification(options, *std::move(kept), *std::move(snapshot), report);
+    Verification verification(options, *end, *std::move(kept), *std::move(snapshot), report);
     const Status outcome = verification.run(*root);
     if (!outcome && report.log_id.empty()) {
       report.problem = outcome.error().message;  // not one event was read
     } else {
       judge(report, verification.findings(), outcome);
-      const bool clean = report.verdict == Verdict::verified || report.verdict == Verdict::is_unsigned;
+      const bool clean = report.findings_count == 0 && outcome.ok() && report.problem.empty();
       const Status saved = clean ? verification.save() : success();
       if (!saved) report.warnings.push_back(saved.error().message);
     }

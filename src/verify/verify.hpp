@@ -12,6 +12,7 @@
 #include "verify/files.hpp"
 #include "verify/finding.hpp"
 #include "verify/history.hpp"
+#include "verify/indexes.hpp"
 #include "verify/note_files.hpp"
 #include "verify/signed_log.hpp"
 #include "verify/snapshots.hpp"
@@ -25,6 +26,7 @@ struct Options {
   std::string artifacts;
   std::string archive;     // folder of the bodies of archived partitions
   NotePlaces notes;        // where keys, checkpoints and tiles are kept
+  std::string indexes;     // the folder of the search indexes; empty: they are not looked at
   std::string resume;      // a saved state to go on from; empty: from the beginning
   std::string save;        // where to keep how far it got; empty: nowhere
   std::optional<std::int64_t> log_no;
@@ -33,18 +35,29 @@ struct Options {
   std::function<void(const char* doing, std::int64_t done, std::int64_t of)> progress;
 };
 
+// The events that no trusted signature covers, of a log of which others are signed.
+struct UnsignedTail {
+  std::int64_t from = -1;  // the first
+  std::int64_t events = 0;
+  Time since, until;       // when the first and the last of them were recorded, as they say
+  bool live = false;       // a daemon held the log, and did not sign them while this waited
+};
+
 struct Report {
   Verdict verdict = Verdict::unreadable;
   std::string problem;  // why it is unreadable or incomplete
   std::string log_id;
   std::string run_id;   // of a bundle: the report is on this run alone
-  std::int64_t upto = -1;
+  std::int64_t upto = -1;          // the last seq that the verdict is about
+  std::int64_t newer = 0;          // events that came behind it while this verify began: chained, not yet signed
   std::int64_t resumed_from = -1;  // the first seq that was read, if an earlier verify read what is before
   HistoryCounts history;
   FileCounts files;
   SnapshotCounts snapshots;
   Signatures signatures;
+  std::optional<UnsignedTail> tail;
   TileCounts tiles;
+  std::optional<IndexCounts> indexes;
   std::vector<Finding> findings;  // the first of them
   std::size_t findings_count = 0;
   std::vector<std::string> warnings;

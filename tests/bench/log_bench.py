@@ -224,6 +224,32 @@ def artifact(seconds: int, repeat: int) -> Iterator[Row]:
                   f"{rates['raw_per_s']:,.0f}/s", rates["puts_per_s"] / rates["raw_per_s"], 0.5)
 
 
+def slices(seconds: int, repeat: int) -> Iterator[Row]:
+    """64 KiB anywhere in 4 GiB, each verified before it is answered; 1 MiB at a time is what an upload sends."""
+    size, length = 4 << 30, 64 << 10
+    with daemon() as made, made.client() as client:
+        source = made.folder / "source"
+        with source.open("wb") as file:
+            for _ in range(size >> 20):
+                file.write(os.urandom(1 << 20))
+            os.fsync(file.fileno())   # its write-back is none of ours
+        run = client.call("run.start", agent={"name": "bench"})["run_id"]
+        stored = client.put(run, source, _meta={"deadline_ms": 600_000})
+        picker = random.Random(1)
+        times = []
+        with source.open("rb") as file:
+            for i in range(200 + 300 * seconds):
+                offset = picker.randrange(size - length)
+                began = time.monotonic()
+                got = client.get(stored["artifact_id"], offset, length)
+                if i >= 200:   # after the warm-up
+                    times.append(1000 * (time.monotonic() - began))
+                file.seek(offset)
+                assert got == file.read(length), "a slice has other bytes than were put"
+        p50, p95 = statistics.median(times), statistics.quantiles(times, n=20)[18]
+        yield Row("artifact.get of 64 KiB out of 4 GiB, verified, p95", f"{p95:.2f} ms (p50 {p50:.2f})", "5 ms", p95 / 5, 1, at_most=True)
+
+
 # ---- rehydrate, verify, rest -------------------------------------------------------------------------------------------
 
 def grow_run(made: support.Daemon, run_id: str, events: int) -> None:
@@ -316,6 +342,6 @@ def rest(seconds: int, repeat: int) -> Iterator[Row]:
 
 
 PARTS: dict[str, Callable[[int, int], Iterator[Row]]] = {
-    "append": append, "batch": batch, "analyst": analyst, "rebuild": rebuild, "artifact": artifact,
+    "append": append, "batch": batch, "analyst": analyst, "rebuild": rebuild, "artifact": artifact, "slices": slices,
     "rehydrate": rehydrate, "verify": verify, "rest": rest,
 }

@@ -37,6 +37,14 @@ def shared_data() -> pathlib.Path:
     return pathlib.Path(os.environ.get("MUNIMENT_SHARED", ROOT.parent / "shared")) / "data"
 
 
+def remove_in_use(folder: pathlib.Path) -> None:
+    """All that is in a folder, where somebody goes on making and removing files meanwhile."""
+    for _ in range(100):
+        shutil.rmtree(folder, ignore_errors=True)
+        if not folder.exists():
+            return
+
+
 def wait_until(condition: Callable[[], Any], what: str, timeout_s: float = 20.0) -> Any:
     end = time.monotonic() + timeout_s
     while not (value := condition()):
@@ -75,8 +83,8 @@ class Daemon:
                 [str(self.build / "munimentd"), "--data", str(self.data), *self.arguments, *more],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env, start_new_session=True)
 
-    def start(self, *, failpoint: str = "") -> "Daemon":
-        self.process = self.spawn(failpoint=failpoint)
+    def start(self, *more: str, failpoint: str = "") -> "Daemon":
+        self.process = self.spawn(*more, failpoint=failpoint)
         self.wait_healthy()
         return self
 
@@ -93,7 +101,7 @@ class Daemon:
                 raise AssertionError(f"munimentd exited with {self.process.returncode}:\n{self.log_tail()}")
             try:
                 with muniment.connect(self.socket, deadline_s=5) as client:
-                    if client.call("server.health")["ok"]:
+                    if client.call("server.health")["database"] == "up":   # one that refuses appends has started, too
                         return
             except muniment.MunimentError:
                 pass
@@ -103,6 +111,23 @@ class Daemon:
 
     def client(self, **options: Any) -> muniment.Client:
         return muniment.connect(self.socket, **options)
+
+    def let_others_in(self) -> None:
+        """Opens the way to the socket to other users of the machine; who is served, allowed_uids says."""
+        for folder in [self.data, *self.data.parents]:
+            if folder.stat().st_mode & 0o001 == 0:
+                folder.chmod(folder.stat().st_mode | 0o011)
+
+    def raw_as(self, uid: int) -> "Raw":
+        """A connection of another user of the machine; only root can make it."""
+        self.let_others_in()
+        os.setegid(uid)
+        os.seteuid(uid)
+        try:
+            return Raw(self.socket, 60.0)
+        finally:
+            os.seteuid(0)
+            os.setegid(0)
 
     def stop(self, timeout_s: float = 30.0) -> int:
         """SIGTERM; the exit status."""
@@ -173,6 +198,11 @@ class Daemon:
             raise AssertionError(f"psql: {done.stderr}")
         text = done.stdout.rstrip("\n")
         return [row.split("\x1f") for row in text.split("\x1e")] if text else []
+
+
+def children(pid: int) -> list[int]:
+    path = pathlib.Path(f"/proc/{pid}/task/{pid}/children")
+    return [int(child) for child in path.read_text().split()]
 
 
 def alive(pid: int) -> bool:

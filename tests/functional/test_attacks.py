@@ -196,7 +196,8 @@ class Attacks(AttackedLog):
 
     def test_nobody_attacked(self) -> None:
         code, report = self.verify("--checkpoint", self.kept)
-        self.assertEqual((code, report["verdict"], report["findings"]), (0, "verified", []))
+        self.assertEqual((code, report["verdict"], report["findings"]), (2, "unsigned_tail", []))
+        self.assertEqual((report["tail"]["from"], report["tail"]["events"]), (self.signed, self.log.size - self.signed))
 
     def test_every_attack_is_named(self) -> None:
         rows = []
@@ -244,8 +245,24 @@ class Attacks(AttackedLog):
     def test_a_rewrite_of_what_is_not_signed_yet(self) -> None:
         self.rewrite_tail()
         code, report = self.verify()
-        self.assertEqual((code, report["verdict"], report["signed_upto"]), (0, "verified", self.signed - 1))
+        self.assertEqual((code, report["verdict"], report["signed_upto"]), (2, "unsigned_tail", self.signed - 1))
         self.assertLess(report["signed_upto"], report["upto"])
+
+    def test_a_rewrite_behind_the_only_note_that_is_left(self) -> None:
+        """All checkpoints but the first are removed, and what they covered is written anew."""
+        first = min(self.log.notes)
+        self.rewrite()
+        self.session.run(f"DELETE FROM checkpoint_note WHERE size > {first}")
+        for path in ("tiles/checkpoint", "keys/last_signed"):
+            (self.data / path).unlink()
+        state = self.folder / "state"
+        for more in ((), ("--save", state), ("--resume", state)):
+            with self.subTest(more):
+                code, report = self.verify(*more)
+                self.assertEqual((code, report["verdict"], report["signed_upto"]), (2, "unsigned_tail", first - 1))
+                self.assertEqual((report["tail"]["from"], report["tail"]["events"]), (first, self.log.size - first))
+        done = subprocess.run([VERIFY, "--data", self.data, "--key", self.key], stdout=subprocess.PIPE, text=True, check=False)
+        self.assertIn(f"CONSISTENT, UNSIGNED TAIL from {first}:", done.stdout)
 
     def test_an_older_machine_without_a_kept_checkpoint(self) -> None:
         self.older_machine()

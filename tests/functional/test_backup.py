@@ -64,6 +64,9 @@ class TheDrill(BackupCase):
     def test_record_back_up_record_more_destroy_restore_verify_continue(self) -> None:
         self.key.write_text(self.cli("audit", "key", "init"))
         self.record("first")
+        with self.daemon.client() as client:   # what is not signed yet, the restored log does not have signed
+            first = client.call("event.list", run_id="first")["events"][-1]["seq"]
+            wait_until(lambda: client.call("audit.checkpoint")["size"] > first, "signed")
         backup = self.backup()
         self.record("lost")
         with self.daemon.client() as client:
@@ -117,12 +120,19 @@ class TheDrill(BackupCase):
             self.assertNotEqual(client.call("server.status")["log"]["log_id"], old_id)
             self.assertEqual(client.call("server.status")["degraded"], [])
             self.assertTrue(client.call("server.rebuild")["equal"])
-        self.record("first", daemon=self.restored)   # an id of the old log is free in the new one
+        with self.restored.client() as client:       # one name, one run: those of the old log are read, and taken
+            self.assertEqual(client.call("run.get", run_id="first")["log_no"], 1)
+            with self.assertRaises(muniment.MunimentError) as refused:
+                client.call("run.start", run_id="first", agent={"name": "test"})
+            self.assertEqual(refused.exception.code, "conflict")
+        self.record("second", daemon=self.restored)
         new_key = self.restored.folder / "new.pub"
         new_key.write_text(self.cli("audit", "key", "init", data=self.restored.data))
         wait_until(lambda: self.verifier(self.restored.data, "--key", new_key)[1]["verdict"] == "verified", "the new log is signed")
         code, old = self.verifier(self.restored.data, "--log", 1, "--key", self.key)
         self.assertEqual((code, old["upto"]), (0, events - 1))
+        # Nobody follows the old log any more, and nothing of it is missing in the views.
+        self.assertEqual(self.restored.sql("SELECT count(*), max(events_behind) FROM report.lag WHERE log_no = 1"), [["2", "0"]])
 
     def test_a_move_goes_on_with_the_same_log(self) -> None:
         self.key.write_text(self.cli("audit", "key", "init"))
@@ -274,7 +284,7 @@ class Backups(BackupCase):
         self.record("first")
         public = self.generation(self.backup())
         self.assertEqual(sorted(path.name for path in (public / "data/keys").iterdir()), ["last_signed", "log.pub"])
-        private = (self.daemon.data / "keys/log.key").read_text().split("+")[-1].strip()
+        private = (self.daemon.data / "keys/log.key").read_text().split("+", 4)[-1].strip()   # base64 may hold a +
         for path in self.backups.rglob("*"):
             self.assertFalse(path.is_file() and private.encode() in path.read_bytes(), path)
         secret = self.generation(self.backup("--with-private-key"))
@@ -306,7 +316,7 @@ class Backups(BackupCase):
             client.append("first", "thought.recorded", {"content": [{"type": "text", "content": "Xylophonist"}]})
             client.call("artifact.put", run_id="first", text="Xylophonist in a file")
         self.backup()
-        self.cli("audit", "redact", "first", "--reason", "asked", "--legal-basis", "GDPR 17")
+        self.cli("audit", "redact", "first", "--yes", "--reason", "asked", "--legal-basis", "GDPR 17")
         self.daemon.sql("VACUUM FULL event_1_0")
         report = self.backup("--keep", 1)
         self.assertEqual((self.names(), report["removed_files"]), ([report["generation"]], 3))

@@ -15,7 +15,7 @@ from support import ROOT, main
 from bundling import Bundling, Importing, lines, muniment, packed, unpacked
 
 MEMBERS = ["bundle.json", "checkpoint", "keys", "events.jsonl", "nodes", "artifacts.jsonl", "manifests.jsonl", "snapshots.jsonl",
-           "claims.jsonl", "evidence.jsonl"]
+           "claims.jsonl", "evidence.jsonl", "README.md", "report.html"]
 
 
 def subtree_root(start: int, end: int, leaves: dict[int, bytes], nodes: dict[tuple[int, int], bytes]) -> bytes:
@@ -107,7 +107,11 @@ class Export(Bundling):
         self.note(self.new_run("more"), n=1)
         second = unpacked(self.export(run, "--checkpoint", note, name="second"))
         headers = [json.loads(members.pop("bundle.json")) for members in (first, second)]
+        for header, members in zip(headers, (first, second)):   # the report says when it was written
+            self.assertIn("<html", members.pop("report.html").decode())
+            header["files"] = [file for file in header["files"] if file["path"] != "report.html"]
         self.assertEqual(first, second)
+        self.assertIn(f"# The run {run}", first["README.md"].decode())
         for header in headers:
             self.assertRegex(header.pop("exported_at"), r"^\d{4}-\d\d-\d\dT")
         self.assertEqual(headers[0], headers[1])

@@ -142,6 +142,32 @@ class Commands(CliCase):
                 self.muniment(*words, code=3)
 
 
+class UnknownNames(CliCase):
+    """A name that nothing has is no success, whichever command it is given to."""
+
+    ID = "01a201f4-8535-793f-8007-fa9a2b0449d7"
+    COMMANDS = (
+        "ingest /nope", "query x --corpus nope", "context x --corpus nope", "run show RUN --step nope", "run show nope", "run show nope --tree", "run end nope",
+        "run diff nope RUN", "run diff RUN nope", "run fork nope", "run grep nope x", "run list --parent nope", "run list --status nope", "rehydrate nope", "recover nope",
+        "artifact list nope", "artifact get ID", "artifact put /nope --run RUN", "snapshot take nope", "snapshot list nope", "manifest show ID",
+        "audit export nope -o OUT", "audit import /nope", "audit report nope -o OUT", "audit prove nope", "audit prove 99999999", "audit archive 77",
+        "document list nope", "document get nope x", "document history nope x", "document diff nope x", "document retract nope x", "source revoke nope",
+        "feedback ev://nope/x#p0 1", "event append --run nope thought.recorded {\"content\":[]}", "event list --run nope", "event list --run RUN --step nope",
+        "event tail --run nope", "export nope", "import /nope", "claim record --run nope text", "claim list nope", "evidence add --run nope review", "evidence list nope",
+        "pointer resolve ev://nope/x#p0", "pointer validate ev://nope/x#p0", "sql -f /nope", "sql -c SELECT_nope", "why 99999999", "why nope", "why /nope", "rebuild nope",
+        "config check --config /nope", "config print --config /nope", "query run:nope x", "context run:nope x", "query in:run run:nope x")
+
+    def test_each_command_fails_on_one(self) -> None:
+        out = self.daemon.folder / "never-written"
+        for line in self.COMMANDS:
+            words = [{"RUN": self.run_id, "ID": self.ID, "OUT": str(out)}.get(word, word) for word in line.split()]
+            with self.subTest(command=line):
+                done = subprocess.run([BUILD / "muniment", "--data", self.daemon.data, *words], stdin=subprocess.DEVNULL, capture_output=True, timeout=FINISH_S)
+                self.assertIn(done.returncode, (1, 2, 3), done.stderr.decode())
+                self.assertTrue(done.stderr or done.stdout, "it says why")
+        self.assertFalse(out.exists())
+
+
 class Escapes(CliCase):
     """What a tool printed never reaches the terminal as anything but text."""
 

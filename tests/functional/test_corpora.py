@@ -5,7 +5,7 @@ import hashlib
 import random
 import re
 
-from support import DaemonCase, main, wait_until
+from support import DaemonCase, main, remove_in_use, wait_until
 
 PORTS = "# Ports\n\nThe proxy listens on port 8080 and the database on port 5432.\n"
 PORTS_NEW = "# Ports\n\nThe proxy listens on port 9090 since the move, and the database on port 5432.\n"
@@ -56,7 +56,7 @@ class Cards(Corpus):
         self.ask("pointer.validate", {"pointers": [card, card + "0"]})
         self.resolve(card)
         after = counts()
-        for name, more in (("queries_total", 2), ("query_cache_hits_total", 1), ("pointers_total", 3), ("pointers_bad_total", 1)):
+        for name, more in (("queries_total", 2), ("query_cache_hits_total", 1), ("pointers_total", 3), ('pointers_bad_total{reason="VERSION_MISMATCH"}', 1)):
             self.assertEqual(after[name] - before[name], more, name)
         self.assertGreater(after["query_seconds_sum"], before["query_seconds_sum"])
 
@@ -249,6 +249,47 @@ class Feedback(Corpus):
             self.ask("feedback.record", {"pointer": "ev://rated/zzz#p0?v=1", "value": 1})
 
 
+class Traces(Corpus):
+    def ask_for(self, **more):
+        return self.call("evidence.retrieve", queries=[{"query": "mill", "corpus": "traced"}], **more)
+
+    def test_what_a_run_asks_is_its_event_by_whoever_asked(self) -> None:
+        self.ingest("traced", {"id": "a", "text": "The mill grinds wheat."})
+        answer = self.ask_for(run_id=self.run_id, step_id="s1", branch="left")
+        event = self.events(self.run_id)[-1]
+        self.assertEqual((event["type"], event["run_seq"], event["actor"], event["step_id"], event["body"]["branch"]),
+                         ("retrieval.answered", answer["run_seq"], "uid:0", "s1", "left"))
+        self.assertEqual([card["id"] for card in event["body"]["cards"]], [card["id"] for card in answer["results"][0]["cards"]])
+        self.assertNotIn("run_id", event["body"])
+        self.followed()
+        shown = self.daemon.sql(f"SELECT actor, step_id, seq FROM report.retrieval_report WHERE run_id = '{self.run_id}'")
+        self.assertEqual(shown, [["uid:0", "s1", str(event["seq"])]])
+
+    def test_a_run_that_takes_no_more_is_named_in_the_log(self) -> None:
+        self.ingest("traced", {"id": "a", "text": "The mill grinds wheat."})
+        self.call("run.end", run_id=self.run_id, outcome="success")
+        self.assertNotIn("run_seq", self.ask_for(run_id=self.run_id))
+        found = wait_until(lambda: [event for event in self.events("_log", types=["retrieval.answered"]) if event["body"].get("run_id") == self.run_id], "it is in _log")
+        self.assertEqual([event["actor"] for event in found], ["uid:0"])
+
+    def test_a_run_that_is_not_there(self) -> None:
+        with self.refused("not_found"):
+            self.ask_for(run_id="nobody")
+
+
+class Limits(Corpus):
+    def test_what_is_said_of_a_document_must_fit_an_event(self) -> None:
+        """The one that does not is refused with the limit, and the others come in."""
+        name = "é" * 300   # as long as an id may be, and three times as long in a pointer
+        parent = self.ingest("limits", {"id": name, "text": "The parent."})["documents"][0]
+        answer = self.ask("corpus.ingest", {"corpus": "limits", "documents": [
+            {"id": "too-much", "text": "It stands on much.", "derived_from": [parent["uri"]] * 64},
+            {"id": "little", "text": "It stands on little."}]})
+        self.assertEqual([document["id"] for document in answer["documents"]], ["little"])
+        self.assertEqual([(error["id"], error["code"]) for error in answer["errors"]], [("too-much", "too_large")])
+        self.assertIn("limit 61,440", answer["errors"][0]["message"].replace("61440", "61,440"))
+
+
 class Damage(Corpus):
     def path_of(self, corpus: str, document: str):
         row = self.ask("document.get", {"corpus": corpus, "document": document})["document"]
@@ -265,12 +306,15 @@ class Damage(Corpus):
         path.write_bytes(good.replace(b"green", b"black"))
         answer = self.retrieve("in:damaged where is the key")
         self.assertEqual(answer["cards"], [])
+        self.assertEqual((answer["reason"], answer["count"]), ("unverified", 1))
         self.assertRegex(" ".join(answer["degraded"]), "could not be verified")
+        noted = [event["body"] for event in self.events("_log", types=["pointer.unresolved"]) if event["body"]["pointer"] == card]
+        self.assertEqual([(body["critical"], body["attempts"]) for body in noted], [(True, 2)])
         found = self.resolve(card, run_id=self.run_id)
         self.assertEqual((found["reason"], found["critical"]), ("HASH_MISMATCH", True))
         self.assertEqual(self.ask("run.get", {"run_id": self.run_id})["run"]["status"], "halted")
         retries = self.events(self.run_id, types=["pointer.*", "run.halted"])
-        self.assertEqual([event["type"] for event in retries], ["pointer.retried", "pointer.unresolved", "run.halted"])
+        self.assertEqual([event["type"] for event in retries], ["pointer.resolved", "pointer.retried", "pointer.unresolved", "run.halted"])
 
     def test_a_damaged_document_is_put_right_by_a_copy_and_its_run_goes_on(self) -> None:
         texts = {name: f"The {name} lock opens at {hour}." for name, hour in (("north", "six"), ("south", "ten"), ("east", "two"))}
@@ -296,10 +340,9 @@ class Damage(Corpus):
         self.note(text="it goes on")
 
     def test_an_index_that_is_deleted_comes_back_by_itself_with_equal_answers(self) -> None:
-        import shutil
         self.ingest("phoenix", *({"id": f"d{i}", "text": f"Ember {i} glows in the {'dark ' * (i % 4)}oven."} for i in range(40)))
         before = self.retrieve("in:phoenix ember dark oven", topK=20, exact=True)["cards"]
-        shutil.rmtree(self.daemon.data / "index")
+        remove_in_use(self.daemon.data / "index")
         self.ingest("phoenix", {"id": "later", "text": "A cold stove."})
         after = wait_until(lambda: (cards := self.retrieve("in:phoenix ember dark oven", topK=20, exact=True)["cards"]) and
                            len(cards) >= 20 and cards, "the index is back", 60)

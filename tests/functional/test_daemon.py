@@ -3,17 +3,15 @@ from __future__ import annotations
 
 import json
 import os
-import pathlib
-import shutil
 import signal
 import socket
 import subprocess
-import tempfile
 import threading
 import time
 import unittest
+from typing import Any
 
-from support import BUILD, Daemon, DaemonCase, alive, main, muniment, wait_until
+from support import BUILD, Daemon, DaemonCase, alive, children, main, muniment, wait_until
 
 import prometheus
 from private_postgres import PrivatePostgres
@@ -204,6 +202,139 @@ class WithoutPostgres(DaemonCase):
         self.note(after="the shutdown")
 
 
+class Settings(unittest.TestCase):
+    """What an acknowledgement rests on may be changed beneath a running daemon."""
+
+    def setUp(self) -> None:
+        self.server = PrivatePostgres().start()
+        self.addCleanup(self.server.stop)
+        self.server.sql("ALTER SYSTEM SET fsync = on")
+        self.server.sql("SELECT pg_reload_conf()")
+        wait_until(lambda: self.server.sql("SHOW fsync") == "on", "the setting is in force")
+        self.server.sql("CREATE DATABASE log")
+
+    def started(self, config: str = "") -> Daemon:
+        daemon = Daemon(arguments=("--database", self.server.uri("log")), config=config)
+        self.addCleanup(daemon.destroy)
+        return daemon.start()
+
+    def test_one_that_is_turned_off_stops_appends_by_its_name(self) -> None:
+        daemon = self.started()
+        with daemon.client(retry_for_s=0) as client:
+            client.call("run.start", run_id="r1", agent={"name": "test"})
+            for setting in ("fsync", "full_page_writes", "synchronous_commit"):
+                with self.subTest(setting=setting):
+                    self.server.sql(f"ALTER SYSTEM SET {setting} = off")
+                    self.server.sql("SELECT pg_reload_conf()")
+                    wait_until(lambda: not client.call("server.health")["ok"], "health says so", 40)
+                    said = client.call("server.health")
+                    self.assertEqual(said["database"], "up")
+                    self.assertIn(f"{setting} is off", said["reason"])
+                    self.assertTrue(any(f"{setting} is off" in text for text in client.call("server.status")["degraded"]))
+                    with self.assertRaises(muniment.MunimentError) as refused:
+                        client.append("r1", "x.test.a", {"setting": setting})
+                    self.assertEqual(refused.exception.code, "unavailable")
+                    self.assertIn(f"{setting} is off", str(refused.exception))
+                    self.assertEqual(client.call("event.list", run_id="r1", types=["x.test.a"])["events"], [])
+                    self.server.sql(f"ALTER SYSTEM SET {setting} = on")
+                    self.server.sql("SELECT pg_reload_conf()")
+                    wait_until(lambda: client.call("server.health")["ok"], "it goes on", 40)
+                    client.append("r1", "x.test.b", {"setting": setting})
+            outages = client.call("event.list", run_id="_log", types=["log.resumed"])["events"]
+            self.assertEqual(len(outages), 3)
+            self.assertIn("fsync is off", outages[0]["body"]["reason"])
+
+    def cancel_waits_until(self, thread: threading.Thread) -> None:
+        """Whoever waits for a standby waits no longer, as by an operator's pg_cancel_backend."""
+        end = time.monotonic() + 120
+        while thread.is_alive():
+            self.assertLess(time.monotonic(), end, "no answer")
+            self.server.sql("SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
+            thread.join(0.2)
+
+    def test_an_erasure_that_the_standbys_have_not_confirmed_is_in_doubt(self) -> None:
+        daemon = Daemon(fault=True, arguments=("--database", self.server.uri("log")))
+        self.addCleanup(daemon.destroy)
+        go = daemon.folder / "go"
+        daemon.start(failpoint=f"redact.after_announce=wait:{go}@1")
+        standby = self.server.standby("s1")
+        self.addCleanup(standby.stop)
+        self.server.sql("ALTER SYSTEM SET synchronous_standby_names = 'ANY 1 (s1)'")
+        self.server.sql("SELECT pg_reload_conf()")
+        wait_until(lambda: self.server.sql("SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'quorum'") == "1", "the standby is synchronous", 40)
+        with daemon.client(retry_for_s=0) as client:
+            client.call("run.start", run_id="r1", agent={"name": "test"})
+            seq = client.append("r1", "x.test.a", {"secret": "x"})["seq"]
+        told: list[dict[str, Any]] = []
+
+        def redact() -> None:
+            with daemon.client(retry_for_s=0, deadline_s=90) as client:
+                try:
+                    told.append(client.call("audit.redact", seq=seq, reason="x"))
+                except muniment.MunimentError as error:
+                    told.append({"code": error.code, "outcome": error.data.get("outcome"), "message": str(error)})
+
+        for stopped in (False, True):   # the second time the row is erased already, and nobody has confirmed it yet
+            thread = threading.Thread(target=redact)
+            thread.start()
+            if not stopped:
+                wait_until(lambda: daemon.failpoint_log.exists(), "it is announced", 60)
+                standby.stop()
+                go.touch()
+            self.cancel_waits_until(thread)
+            # What was begun is carried out before the second is: of that nothing is written.
+            self.assertEqual((told[-1].get("code"), told[-1].get("outcome")), ("unavailable", None if stopped else "unknown"), told)
+            self.assertIn("Postgres warns", told[-1]["message"])
+        self.server.sql("ALTER SYSTEM RESET synchronous_standby_names")
+        self.server.sql("SELECT pg_reload_conf()")
+        redact()   # what was begun is carried out first, and then there is nothing to erase
+        self.assertTrue("dry_run" in told[-1] or told[-1]["code"] in ("conflict", "not_found"), told[-1])
+        self.assertIsNone(told[-1].get("outcome"), told[-1])
+        with daemon.client() as client:
+            self.assertTrue(client.call("event.get", seq=seq)["event"]["redacted"])
+
+    def test_standbys_that_are_required_must_be_there(self) -> None:
+        daemon = Daemon(arguments=("--database", self.server.uri("log")), config="required_standbys = 1\n")
+        self.addCleanup(daemon.destroy)
+        status, said = daemon.refused_start()
+        self.assertNotEqual(status, 0)
+        self.assertIn("required_standbys is 1", said)
+        standby = self.server.standby("s1")
+        self.addCleanup(standby.stop)
+        self.server.sql("ALTER SYSTEM SET synchronous_standby_names = 'ANY 1 (s1)'")
+        self.server.sql("SELECT pg_reload_conf()")
+        wait_until(lambda: self.server.sql("SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'quorum'") == "1", "the standby is synchronous", 40)
+        daemon.start()
+        with daemon.client(retry_for_s=0, deadline_s=5) as client:
+            client.call("run.start", run_id="r1", agent={"name": "test"})
+            standby.stop()
+            with self.assertRaises(muniment.MunimentError) as caught:
+                client.append("r1", "x.test.a", {})
+            self.assertIn(caught.exception.code, ("deadline_exceeded", "unavailable"))
+            wait_until(lambda: "required_standbys" in client.call("server.health").get("reason", ""), "the standby is missed", 60)
+            with self.assertRaises(muniment.MunimentError) as refused:
+                client.append("r1", "x.test.b", {})
+            self.assertEqual((refused.exception.code, refused.exception.data.get("outcome")), ("unavailable", None))
+            self.assertIn("required_standbys is 1", str(refused.exception))
+        self.assertEqual(daemon.stop(60), 0)
+
+
+class Partitions(unittest.TestCase):
+    def test_one_that_could_not_be_made_ahead_is_tried_again(self) -> None:
+        daemon = Daemon(config="partition_bits = 10\n").start()
+        self.addCleanup(daemon.destroy)
+        change = "DO $$ BEGIN EXECUTE format('{} EXECUTE ON FUNCTION make_event_partition(smallint, bigint) {} %I', muniment_role('writer')); END $$"
+        there = "SELECT to_regclass('event_1_2') IS NOT NULL"
+        with daemon.client() as client:
+            client.call("run.start", run_id="r1", agent={"name": "test"})
+            daemon.sql(change.format("REVOKE", "FROM"))
+            client.call("event.append", run_id="r1", events=[{"type": "x.test.a", "body": {}} for _ in range(1024)])
+            wait_until(lambda: "making a partition ahead" in daemon.log_tail(200), "it was tried and failed", 40)
+            self.assertEqual(daemon.sql(there), [["f"]])
+            daemon.sql(change.format("GRANT", "TO"))
+            wait_until(lambda: daemon.sql(there) == [["t"]], "it is made", 60)   # and nobody appends
+
+
 class Busy(DaemonCase):
     """muniment-verify reads one moment of a log that goes on growing."""
 
@@ -274,11 +405,6 @@ class Rest(DaemonCase):
         for one in held:
             one.close()
         wait_until(lambda: descriptors() <= before + 2, "the descriptors are back")
-
-
-def children(pid: int) -> list[int]:
-    path = pathlib.Path(f"/proc/{pid}/task/{pid}/children")
-    return [int(child) for child in path.read_text().split()]
 
 
 if __name__ == "__main__":

@@ -175,6 +175,15 @@ class Running(DoctorCase, DaemonCase):
         self.addCleanup(stranger.unlink)
         self.finds("warning", "staged", "readme in .*staging: no put left", "ls -la", "staged_file")
 
+    def test_writes_that_were_not_finished(self) -> None:
+        left = self.daemon.data / "keys/.last_signed.0123456789abcdef.tmp"
+        left.parent.mkdir(exist_ok=True)
+        left.write_text("half")
+        self.addCleanup(left.unlink)
+        self.assertNotIn("unfinished", self.subjects("note"))   # it may be under way
+        later = {**self.shim(), "SHIM_CLOCK_S": "61"}
+        self.finds("note", "unfinished", "1 files were not finished: .*last_signed", f"rm {left}", "unfinished", env=later)
+
     def test_a_follower_that_does_not_move(self) -> None:
         self.followed()
         with self.session("BEGIN; LOCK TABLE report_run IN ACCESS EXCLUSIVE MODE"):
@@ -230,10 +239,10 @@ class Running(DoctorCase, DaemonCase):
             self.psql("ALTER SYSTEM SET full_page_writes = off")
             self.psql("SELECT pg_reload_conf()")
             wait_until(lambda: self.psql("SHOW full_page_writes") == [["off"]], "the setting is in force")
-            self.finds("broken", "database", "full_page_writes is off", "ALTER SYSTEM RESET full_page_writes", "not_durable")
+            self.finds("broken", "database", "full_page_writes is off", "ALTER SYSTEM SET full_page_writes = on", "not_durable")
         finally:
             self.psql("ALTER SYSTEM RESET synchronous_commit")
-            self.psql("ALTER SYSTEM RESET full_page_writes")
+            self.psql("ALTER SYSTEM SET full_page_writes = on")
             self.psql("SELECT pg_reload_conf()")
 
     def test_events_that_wait_in_a_spool(self) -> None:
@@ -397,6 +406,18 @@ class Down(DoctorCase):
             journal.write_text("{}")
             self.addCleanup(journal.unlink)
             self.finds("warning", subject, "1 .*the next start", "muniment up", anchor)
+
+    def test_writes_that_were_not_finished(self) -> None:
+        for name, mend in (("tiles/.new", "muniment up"), ("keys/.last_signed.0123456789abcdef.tmp", "rm ")):
+            left = self.daemon.data / name
+            left.parent.mkdir(exist_ok=True)
+            left.write_text("half")
+            self.finds("note", "unfinished", re.escape(left.name), mend, "unfinished")
+            left.unlink()
+        for name in ("keys/.x; rm -rf y.tmp", "keys/notes.tmp"):   # nobody of ours named them, and no command names them
+            (self.daemon.data / name).write_text("")
+            self.addCleanup((self.daemon.data / name).unlink)
+        self.assertNotIn("unfinished", self.subjects("note"))
 
     def test_a_restore_that_did_not_end(self) -> None:
         mark = self.daemon.data / "restoring"

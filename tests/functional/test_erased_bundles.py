@@ -148,7 +148,7 @@ class Erased(Importing):
         new, events = self.imported(path)
         self.assertEqual(events[0]["body"]["agent"]["name"], "unknown")
         ended = self.state(new)["run"]
-        self.assertEqual((ended["status"], ended["outcome"]), ("ended", "abandoned"))
+        self.assertEqual((ended["status"], ended["outcome"]), ("ended", "unknown"))
         self.assertEqual(self.held("claim.list", "claims", new), [])
 
 

@@ -278,7 +278,7 @@ class Types(DaemonCase):
         for event_type in ("run.started", "run.ended", "run.halted", "artifact.stored", "manifest.recorded", "snapshot.taken",
                            "pointer.unresolved", "claim.recorded", "evidence.recorded", "task.opened", "document.revised",
                            "retrieval.answered", "context.built", "child.halted", "command.started", "event.redacted",
-                           "log.started", "key.rotated", "clock.stepped", "access.refused", "violation.detected",
+                           "log.started", "log.resumed", "key.rotated", "clock.stepped", "access.refused", "violation.detected",
                            "budget.exceeded", "feedback.recorded", "source.revoked", "embedder.trained"):
             with self.subTest(type=event_type), self.refused("denied"):
                 self.client.append(self.run_id, event_type, {})

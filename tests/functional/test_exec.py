@@ -379,8 +379,9 @@ class Terminal(ExecCase):
         self.assertEqual(self.recorded()[1]["signal"], "SIGINT")
 
     def test_a_new_size_is_handed_on(self) -> None:
-        script = ("import os, signal; signal.signal(signal.SIGWINCH, lambda *_: None)\n"
-                  "print('ready', flush=True); signal.pause(); print(*os.get_terminal_size(1), flush=True)")
+        # Blocked before it says so: the signal may come before the wait for it has begun, and is then kept for it.
+        script = ("import os, signal; signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGWINCH])\n"
+                  "print('ready', flush=True); signal.sigwait([signal.SIGWINCH]); print(*os.get_terminal_size(1), flush=True)")
         pid, terminal = self.on_terminal(sys.executable, "-c", script)
         self.read_until(terminal, b"ready\r\n")
         fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 44, 88, 0, 0))

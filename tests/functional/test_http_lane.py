@@ -237,6 +237,37 @@ class Serving(HttpLane):
         self.assertEqual(self.ranking(self.joined()), self.ranking(whole))
         self.assertNotIn("http", " ".join(self.call("server.status")["degraded"]))
 
+    def test_an_answer_is_kept_by_the_lanes_that_gave_it(self) -> None:
+        def ask() -> dict[str, Any]:
+            answer = self.call("evidence.retrieve", queries=[{"query": f"in:{self.corpus} the automobile"}])
+            return {**answer["results"][0], "cache": answer["cache"]}
+
+        self.server.stop()
+        self.ingest()
+        self.without("http: .*")
+        first, again = ask(), ask()
+        self.assertEqual((first["cache"], again["cache"]), ("miss", "hit"))
+        self.assertEqual((again["lanes"], again["cards"]), (first["lanes"], first["cards"]))
+        self.assertFalse([lane for lane in again["lanes"] if lane.startswith("http/")])
+        self.assertEqual([text for text in again["degraded"] if text.startswith("http: ")], ["http: behind"])
+        for number in range(3):   # another corpus, in which nothing is waited for, changes nothing in that
+            self.assertEqual(self.call("evidence.retrieve", queries=[{"query": "in:nowhere automobile"}])["results"][0]["cards"], [])
+            self.assertEqual(ask()["cache"], "hit")
+        self.server.start()
+        whole = self.joined()
+        later = ask()
+        self.assertEqual(later["cache"], "miss", "more lanes could answer by now")
+        self.assertEqual(later["lanes"], whole["lanes"])
+        self.assertEqual((ask()["cache"], ask()["lanes"]), ("hit", whole["lanes"]))
+
+    def test_a_page_says_the_lanes_of_its_ranking(self) -> None:
+        self.ingest()
+        self.joined()
+        first = self.retrieve("automobile", topK=1)
+        query = f"in:{self.corpus} before:{3000 + self.asked}-01-01 automobile"
+        second = self.call("evidence.retrieve", queries=[{"query": query, "cursor": first["cursor"]}], topK=1)["results"][0]
+        self.assertEqual(second["lanes"], first["lanes"])
+
     def test_a_slow_server_costs_one_query_its_patience_and_the_next_nothing(self) -> None:
         self.ingest()
         self.joined()

@@ -63,6 +63,16 @@ class Metrics(DaemonCase):
         for old, new in (('"1"} 1', '"1"} 3'), ("+Inf", "2"), ("h_count 2", "h_count 3"), ("h_sum 3\n", "")):
             self.assertNotEqual(prometheus.problems(histogram.replace(old, new)), [], new)
 
+    def test_pointers_are_counted_by_reason(self) -> None:
+        reasons = ("MISSING_VERSION", "NOT_FOUND", "VERSION_MISMATCH", "HASH_MISMATCH", "PARSE_ERROR")
+        before = {reason: self.value("muniment_pointers_bad_total", reason=reason) for reason in reasons}
+        for method in ("pointer.validate", "pointer.resolve"):
+            self.call(method, pointers=["ev://sample/doc1#p0?v=h9", "ev://sample/doc1#p0", "nonsense", "run://nobody", f"run://{self.run_id}"])
+        self.call("pointer.render", draft="So [ref:ev://sample/doc1#p0?v=h9].")
+        after = {reason: self.value("muniment_pointers_bad_total", reason=reason) for reason in reasons}
+        grown = {reason: (after[reason] or 0) - (before[reason] or 0) for reason in reasons}
+        self.assertEqual(grown, {"MISSING_VERSION": 2, "NOT_FOUND": 2, "VERSION_MISMATCH": 3, "HASH_MISMATCH": 0, "PARSE_ERROR": 2})
+
     def test_what_was_used_is_counted(self) -> None:
         self.use()
         for name in ("append_seconds", "append_wait_seconds", "append_commit_seconds", "append_batch_events", "artifact_fsync_seconds", "snapshot_seconds",

@@ -111,8 +111,11 @@ class MutationTest(AttackedLog):
         total = sum(self.counts.values())
         print(f"\nmutation of {what} (SEED={SEED}): {total} flips, {total - len(self.missed)} caught; refused by the database: "
               f"{sum(self.refused.values())}\n  {dict(self.counts)}\n  refused: {dict(self.refused)}")
-        code, report = self.verify()
-        self.assertEqual((code, report["findings"]), (0, []), "after everything was put back")
+        _, report = self.verify()
+        # What the session itself took away, so that a row can say anything, is missed, and nothing else.
+        found = [one for one in report["findings"] if one["check"] != "definition" or not one["expected"].startswith("constraint ")]
+        self.assertEqual(found, [], "after everything was put back")
+        self.assertIn(report["verdict"], ("tampered",) if report["findings"] else ("verified", "unsigned_tail"))
         self.assertEqual(self.missed, [])
         self.assertGreater(total, 20)
 

@@ -131,7 +131,7 @@ class Sessions(RecordCase):
         self.hook("SubagentStop", agent_id="agent7", agent_type="explorer", last_assistant_message="found it")
         self.assertEqual(self.types(child), ["run.started", "tool.called", "tool.returned", "message.added", "run.ended"])
         self.assertEqual((self.body("child.started")["run_id"], self.body("child.started")["kind"]), (child, "explorer"))
-        self.assertEqual(self.body("child.ended")["outcome"], "success")
+        self.assertEqual(self.body("child.ended")["outcome"], "unknown")
 
     def test_a_subagent_whose_session_nobody_has_started(self) -> None:
         self.hook("PreToolUse", agent_id="a1", tool_name="Read", tool_input={}, tool_use_id="t1")
@@ -278,13 +278,13 @@ class Away(RecordCase):
         self.target.start()
         self.hook("Stop", last_assistant_message="after")
         self.assertEqual(self.spooled(), [])
-        self.assertEqual(self.types(), ["run.started", "message.added", "tool.called", "tool.returned", "child.started", "message.added"])
+        self.assertEqual(self.types(), ["run.started", "message.added", "run.interrupted", "tool.called", "tool.returned", "child.started", "message.added"])
         events = self.happened()
         late = [event["body"].get("late", False) for event in events if event["type"] in ("tool.called", "tool.returned", "message.added")]
         self.assertEqual(late, [False, True, True, False])
-        self.assertIn("occurred_at", events[2])
-        self.assertLess(events[2]["occurred_at"], events[2]["recorded_at"])
-        self.assertGreaterEqual(events[2]["occurred_at"], time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(before - 1)))
+        self.assertIn("occurred_at", events[3])
+        self.assertLess(events[3]["occurred_at"], events[3]["recorded_at"])
+        self.assertGreaterEqual(events[3]["occurred_at"], time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(before - 1)))
         self.assertEqual(self.call("run.rehydrate", run_id=self.recorded)["state"]["pending"]["calls"], [])
 
     def test_flush_sends_all_of_it(self) -> None:

@@ -45,6 +45,11 @@ SESSION = [
 ]
 
 
+def catches(pid: int, number: int) -> bool:
+    [caught] = [line.split()[1] for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("SigCgt:")]
+    return bool(int(caught, 16) >> (number - 1) & 1)
+
+
 class FollowCase(DaemonCase):
     def setUp(self) -> None:
         super().setUp()
@@ -143,8 +148,8 @@ class Live(FollowCase):
         self.assertEqual(self.calls(), ["t1", "t2"])
 
     def settled_follow(self) -> subprocess.Popen[str]:
-        process = self.follow()
-        time.sleep(1.5)   # it reads all that is there before it looks at the signal; this is for its start
+        process = self.follow()   # it reads all that is there before it looks at the signal, which ends it until it is caught
+        wait_until(lambda: catches(process.pid, signal.SIGTERM), "it catches SIGTERM", FINISH_S)
         return process
 
     def test_subagents_are_child_runs(self) -> None:

@@ -24,6 +24,28 @@ def judge(test: DaemonCase, daemon: Daemon, acked: list[dict] = []) -> Checker:
     return checker
 
 
+class Followers(DaemonCase):
+    def test_rows_that_postgres_does_not_take_are_written_once_it_does(self) -> None:
+        self.daemon.sql("CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'not now'; END $$")
+        tables = ("report_place", "report_span")
+        for table in tables:
+            self.daemon.sql(f"CREATE TRIGGER refuse BEFORE INSERT ON {table} FOR EACH ROW EXECUTE FUNCTION refuse()")
+            self.addCleanup(self.daemon.sql, f"DROP TRIGGER IF EXISTS refuse ON {table}")
+        with self.daemon.client() as client:
+            client.call("run.start", run_id=self.run_id, agent={"name": "test"})
+            client.append(self.run_id, "tool.called", {"call_id": "c1", "name": "t", "kind": "function"}, step_id="s1")
+            seq = client.append(self.run_id, "error.raised", {"error_type": "other", "message": "it is so"}, step_id="s1")["seq"]
+        wait_until(lambda: "a follower does not get on" in self.daemon.log_tail(200), "the follower was refused", 30)
+        time.sleep(1.0)     # and is again
+        for table in tables:
+            self.daemon.sql(f"DROP TRIGGER refuse ON {table}")
+        wait_until(lambda: int(self.daemon.sql("SELECT next_seq FROM follower WHERE name = 'report'")[0][0]) > seq, "the follower gets on", 30)
+        places = self.daemon.sql(f"SELECT count(*) FROM report_place JOIN run USING (run_no) WHERE run_id = '{self.run_id}'")
+        self.assertGreater(int(places[0][0]), 0)
+        with self.daemon.client() as client:
+            self.assertTrue(client.call("server.rebuild", tables=["report_place", "report_span", "report_run"])["equal"])
+
+
 class Recovery(DaemonCase):
     def load(self, acked: list[dict], seconds: float, threads: int = 6) -> list[threading.Thread]:
         """Clients that write until the daemon is gone; what they were acked is in `acked`."""

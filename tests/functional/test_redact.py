@@ -5,7 +5,9 @@ import base64
 import concurrent.futures
 import datetime
 import json
+import os
 import pathlib
+import pty
 import subprocess
 import time
 import uuid
@@ -65,6 +67,100 @@ class Redacting(DaemonCase):
         rebuilt = self.call("server.rebuild")
         self.assertTrue(rebuilt["equal"], rebuilt)
         return report
+
+
+class AskedOnATerminal(Redacting):
+    def redact_on_a_terminal(self, seq: int, answer: bytes, *more: str) -> tuple[int, str]:
+        ours, theirs = pty.openpty()
+        try:
+            process = subprocess.Popen([BUILD / "muniment", "--data", self.daemon.data, "audit", "redact", str(seq), "--reason", "asked", *more],
+                                       stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            os.write(ours, answer)
+            said, _ = process.communicate(timeout=60)
+            return process.returncode, said.decode()
+        finally:
+            os.close(ours)
+            os.close(theirs)
+
+    def test_nothing_is_erased_before_somebody_says_yes(self) -> None:
+        told = self.say(SECRET)
+        for answer in (b"no\n", b"\n", b"y\n", b"\x04"):
+            code, said = self.redact_on_a_terminal(told["seq"], answer)
+            self.assertNotEqual(code, 0, said)
+            self.assertIn("would erase", said)
+            self.assertIn("nothing was erased", said)
+            self.assertIsNotNone(self.call("event.get", seq=told["seq"])["event"]["body"])
+        code, said = self.redact_on_a_terminal(told["seq"], b"yes\n")
+        self.assertEqual(code, 0, said)
+        self.assert_gone()
+
+    def test_yes_can_be_said_beforehand(self) -> None:
+        told = self.say(SECRET)
+        code, said = self.redact_on_a_terminal(told["seq"], b"", "--yes")
+        self.assertEqual(code, 0, said)
+        self.assertNotIn("would erase", said)
+        self.assert_gone()
+
+
+class Undone(Redacting):
+    """What was erased is put back into a table past the daemon: it is found, and taken out again."""
+
+    def findings(self) -> set[str]:
+        done = subprocess.run([BUILD / "muniment-verify", "--data", self.daemon.data, "--unsigned-ok", "--json"], capture_output=True, text=True,
+                              timeout=120, check=False)
+        report = json.loads(done.stdout)
+        self.assertNotIn(SECRET, done.stdout)
+        return {finding["check"] for finding in report["findings"]}
+
+    def test_every_row_of_an_erased_event_is_looked_at(self) -> None:
+        claim = self.call("claim.record", run_id=self.run_id, text=SECRET, pointers=[f"run://{self.run_id}"])
+        other = self.call("claim.record", run_id=self.run_id, text=SECRET, pointers=[])
+        self.call("claim.decide", claim_id=other["claim_id"], status="supported")
+        evidence = self.call("evidence.record", run_id=self.run_id, type="review", content={"text": SECRET})
+        manifest = self.call("manifest.put", run_id=self.run_id, manifest={"entries": [{"from_run_seq": 0, "to_run_seq": 1, "why": SECRET}]})
+        stored = self.call("artifact.put", run_id=self.run_id, text=SECRET)
+        self.followed()
+        for seq in (claim["seq"], other["seq"], evidence["seq"], manifest["seq"], stored["seq"]):
+            self.redact(seq=seq)
+        self.assert_verified()
+        edits = {
+            f"UPDATE claim SET text = '{SECRET}' WHERE seq = {claim['seq']}": "UPDATE claim SET text = ''",
+            f"UPDATE claim SET pointers = '[\"x\"]' WHERE seq = {claim['seq']}": "UPDATE claim SET pointers = '[]'",
+            f"UPDATE evidence SET content = '{{\"text\": \"{SECRET}\"}}' WHERE seq = {evidence['seq']}": "UPDATE evidence SET content = '{}'",
+            f"UPDATE evidence SET type = 'x' WHERE seq = {evidence['seq']}": "UPDATE evidence SET type = ''",
+            f"UPDATE manifest SET salt = hash, manifest = '{{}}' WHERE seq = {manifest['seq']}": "UPDATE manifest SET salt = NULL, manifest = NULL",
+            f"UPDATE artifact SET metadata = '{{\"a\": 1}}' WHERE seq = {stored['seq']}": "UPDATE artifact SET metadata = '{}'",
+            f"INSERT INTO pointer SELECT log_no, 'run://x', 'claim', claim_id, run_id, seq FROM claim WHERE seq = {claim['seq']}": "DELETE FROM pointer",
+        }
+        for edit, undo in edits.items():
+            with self.subTest(edit=edit):
+                self.daemon.sql(f"SET session_replication_role = replica; {edit}")
+                self.assertIn("erasure", self.findings())
+                self.daemon.sql(f"SET session_replication_role = replica; {undo}")
+        for seq in (other["seq"], claim["seq"]):   # decided, and not: the row stays without its words, and is missed
+            self.daemon.sql(f"SET session_replication_role = replica; CREATE TABLE held AS SELECT * FROM claim WHERE seq = {seq}; DELETE FROM claim WHERE seq = {seq}")
+            self.assertIn("claim", self.findings())
+            self.daemon.sql("SET session_replication_role = replica; INSERT INTO claim SELECT * FROM held; DROP TABLE held")
+        self.daemon.sql(f"SET session_replication_role = replica; UPDATE claim SET text = '{SECRET}'; UPDATE evidence SET type = '{SECRET}'")
+        self.assertFalse(self.call("server.rebuild", tables=["claim", "evidence"])["equal"])
+        self.assert_gone()
+        self.assert_verified()
+
+    def test_no_backup_is_taken_of_an_erasure_that_is_not_carried_out(self) -> None:
+        told = self.say(SECRET)
+        kept = self.daemon.sql(f"SELECT salt, convert_to(body::text, 'UTF8') FROM event WHERE seq = {told['seq']}")[0]
+        self.redact(seq=told["seq"])
+        edit = "SET session_replication_role = replica; UPDATE event SET salt = {}, body = {} WHERE seq = " + str(told["seq"])
+        self.daemon.sql(edit.format(f"'{kept[0]}'", f"convert_from('{kept[1]}', 'UTF8')::json"))
+        backups = self.daemon.folder / "backups"
+        words = [BUILD / "muniment", "--data", self.daemon.data, "backup", backups]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("announces an erasure that is not carried out", done.stderr)
+        self.assertEqual(list((backups / "generations").iterdir()), [])
+        self.daemon.sql(edit.format("NULL", "NULL"))
+        done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
 
 
 class Erasure(Redacting):
@@ -269,7 +365,7 @@ class Erasure(Redacting):
 
     def test_the_command(self) -> None:
         told = self.say(f"by hand: {SECRET}")
-        command = [BUILD / "muniment", "--data", self.daemon.data, "audit", "redact", str(told["seq"]), "--reason", "asked"]
+        command = [BUILD / "muniment", "--data", self.daemon.data, "audit", "redact", str(told["seq"]), "--yes", "--reason", "asked"]
         done = subprocess.run([*command, "--dry-run"], capture_output=True, text=True, timeout=60, check=True)
         self.assertIn(f"would erase in {self.run_id}:  1 events", done.stdout)
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)

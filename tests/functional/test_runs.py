@@ -46,7 +46,7 @@ class Runs(DaemonCase):
         with self.refused("conflict", "run_ended_twice"):
             self.call("run.end", run_id=self.run_id, outcome="success")
 
-    def test_an_outcome_is_one_of_four(self) -> None:
+    def test_an_outcome_is_one_that_there_is(self) -> None:
         with self.refused("invalid_argument", "run_outcome"):
             self.call("run.end", run_id=self.run_id, outcome="great")
 

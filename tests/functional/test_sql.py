@@ -48,6 +48,30 @@ class SqlCase(DaemonCase):
         return run_sql(self.daemon, *words, code=code, **options).stderr
 
 
+class Artifacts(SqlCase):
+    """The name and the columns by which others know the table of files."""
+
+    COLUMNS = ["artifact_id", "run_id", "step_id", "path", "hash", "mime_type", "size_bytes", "created_at", "metadata"]
+
+    def test_everybody_who_may_read_them_reads_them(self) -> None:
+        stored = self.client.put(self.run_id, b"the evidence", mime_type="text/plain")
+        query = f"SELECT * FROM artifacts WHERE artifact_id = '{stored['artifact_id']}'"
+        self.assertEqual([list(row) for row in self.rows(query)], [self.COLUMNS])
+        for role in ("owner", "auditor", "reporter"):
+            with self.subTest(role=role):
+                rows = self.daemon.sql(f"SET ROLE muniment_{role}; {query}")
+                self.assertEqual([(row[1], row[4], row[5], row[6]) for row in rows], [(self.run_id, stored["hash"], "text/plain", "12")])
+        names = self.daemon.sql("SELECT column_name FROM information_schema.columns WHERE table_schema = 'public' AND table_name = 'artifacts' ORDER BY ordinal_position")
+        self.assertEqual([name for name, in names], self.COLUMNS)
+
+    def test_a_reporter_reads_the_runs_that_it_is_shown(self) -> None:
+        self.client.put(self.run_id, b"one", mime_type="text/plain")
+        other = self.new_run("other")
+        self.client.put(other, b"two", mime_type="text/plain")
+        rows = self.daemon.sql(f"SET ROLE muniment_reporter; SET muniment.runs = '{other}'; SELECT DISTINCT run_id FROM artifacts")
+        self.assertEqual(rows, [[other]])
+
+
 class Forms(SqlCase):
     # Every kind of value: what must be quoted, what JSON has no number for, what a terminal must not see.
     EVERYTHING = ("SELECT * FROM (VALUES (1, 2.50, 'plain', true, '{\"a\": [1, null]}'::jsonb, timestamptz '2026-01-02 03:04:05.678901Z'), "
@@ -110,6 +134,35 @@ class Forms(SqlCase):
                 self.assertEqual(process.returncode, 0)
                 return usage.ru_maxrss
         self.assertLess(peak(200_000), peak(1_000) + 8 * 1024)   # 40 MB passed through
+
+
+class RightAfterAWrite(SqlCase):
+    """The views follow the log: a query waits for what was acknowledged before it was asked."""
+
+    def test_what_was_appended_a_moment_ago_is_seen(self) -> None:
+        for n in range(20):
+            run = self.call("run.start", agent={"name": "a"})["run_id"]
+            self.call("event.append", run_id=run, events=[{"type": "tool.called", "body": {"call_id": f"c{n}", "name": "t", "kind": "function"}}])
+            self.assertEqual(self.rows(f"SELECT tool_calls, events FROM run_report WHERE run_id = '{run}'"), [{"tool_calls": 1, "events": 2}], n)
+
+    def test_a_view_that_stays_behind_is_not_taken_for_the_whole(self) -> None:
+        held = subprocess.Popen(["psql", "-X", "-q", self.call("server.status")["database"], "-c",
+                                 "BEGIN; LOCK TABLE follower IN SHARE ROW EXCLUSIVE MODE; SELECT pg_sleep(600)"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            wait_until(lambda: self.daemon.sql("SELECT count(*) FROM pg_locks WHERE relation = 'follower'::regclass AND mode = 'ShareRowExclusiveLock' AND granted") == [["1"]],
+                       "the followers are held")
+            run = self.call("run.start", agent={"name": "a"})["run_id"]
+            done = run_sql(self.daemon, "--csv", "-c", f"SELECT count(*) AS n FROM run_report WHERE run_id = '{run}'")
+            self.assertEqual(done.stdout, "n\n0\n")
+            self.assertRegex(done.stderr, r"^muniment: the views are 1 event behind the log: what was appended last is not in the answer \(report\.lag\)\n$")
+            self.assertEqual(self.rows("SELECT max(events_behind) AS n FROM report.lag"), [{"n": 1}])
+        finally:
+            self.daemon.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE '%pg_sleep(600)%' AND pid <> pg_backend_pid()")
+            held.wait()
+        wait_until(lambda: self.rows("SELECT max(events_behind) AS n FROM report.lag") == [{"n": 0}], "they go on")
+        self.assertEqual(run_sql(self.daemon, "-c", "SELECT 1 AS one").stderr, "")
+        self.assertEqual(self.daemon.sql_at(run_sql(self.daemon, "--uri").stdout.strip(), "SELECT report.wait()"), [["0"]])
+        self.assertIn("Call it before BEGIN", self.refusal("-c", "SELECT report.wait()"))   # a query of its own keeps its snapshot, and has waited before
 
 
 class Limits(SqlCase):
@@ -427,7 +480,7 @@ class Document(SqlCase):
 
     def test_every_view_is_described(self) -> None:
         views = [row["view"] for row in self.rows("SELECT table_name AS view FROM information_schema.views WHERE table_schema = 'report'")]
-        self.assertEqual(len(views), 16)
+        self.assertEqual(len(views), 17)
         for view in views:
             self.assertIn(f"`{view}`", DOCUMENT.read_text())
             self.assertEqual(self.rows(f"SELECT count(*) AS n FROM pg_attribute WHERE attrelid = 'report.{view}'::regclass AND attnum > 0 "

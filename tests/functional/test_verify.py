@@ -216,7 +216,18 @@ class Verify(unittest.TestCase):
         place.write_text("on its way")
         (self.artifacts / "staging").mkdir()
         os.link(place, self.artifacts / "staging" / artifact_id)
-        self.assertEqual(self.expect_nothing()["counts"]["files_in_flight"], 1)
+        report = self.expect_nothing()
+        self.assertEqual(report["counts"]["files_in_flight"], 1)
+        self.assertTrue(any(f"runs/solve-1/main/{artifact_id}.txt" in text for text in report["warnings"]), report["warnings"])
+
+    def test_a_staging_name_of_other_bytes_hides_no_file(self) -> None:
+        artifact_id = "0193f0a0-0000-7000-8000-000000000001"
+        place = self.artifacts / "runs" / "solve-1" / "main" / f"{artifact_id}.txt"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text("planted")
+        (self.artifacts / "staging").mkdir()
+        (self.artifacts / "staging" / artifact_id).write_text("planted")
+        self.assertIn(place.name, self.expect("unknown_file")["first_bad"]["actual"])
 
     def test_the_run_table_may_lag_behind_the_log(self) -> None:
         self.sql("UPDATE follower SET next_seq = 1; DELETE FROM run")

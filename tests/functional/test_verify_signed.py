@@ -8,84 +8,24 @@ import pathlib
 import shutil
 import subprocess
 import sys
-import tempfile
+import threading
 import time
 import unittest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests" / "support"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
+from signed_case import VERIFY, SignedCase  # noqa: E402
 import notes  # noqa: E402
 import tiles  # noqa: E402
-from private_postgres import PrivatePostgres  # noqa: E402
-from signed_log import signed_sample  # noqa: E402
 
-VERIFY = pathlib.Path(os.environ.get("MUNIMENT_BUILD", ROOT / "build")) / "muniment-verify"
 AS_SUPERUSER = "SET session_replication_role = replica;\n"
 
 
-class SignedLog(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls) -> None:
-        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="muniment-verify-"))
-        cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
-        cls.postgres = PrivatePostgres.for_class(cls)
-        cls.clean = cls.folder / "clean"
-        cls.log = signed_sample(str(cls.clean / "artifacts"))
-        cls.uri = cls.postgres.create("log")
-        cls.log.write(cls.uri)
-        cls.log.write_files(cls.clean)
-        (cls.clean / "database.uri").write_text(cls.uri + "\n")
-        cls.first, cls.second = (cls.key_file(name, [signer.vkey]) for name, signer in zip(("first", "second"), cls.log.signers))
-        cls.signed = max(cls.log.notes)
-
-    @classmethod
-    def key_file(cls, name: str, vkeys: list[str]) -> pathlib.Path:
-        path = cls.folder / f"{name}.pub"
-        path.write_text("\n".join(vkeys) + "\n")
-        return path
-
-    def setUp(self) -> None:
-        self.fresh()
-
-    def fresh(self) -> None:
-        self.data = self.folder / "data"
-        shutil.rmtree(self.data, ignore_errors=True)
-        shutil.copytree(self.clean, self.data)
-        self.keep(self.log.notes)
-
-    def keep(self, kept: dict) -> None:
-        """The notes that stand in the database."""
-        self.postgres.sql("DROP TABLE IF EXISTS checkpoint_note", "log")
-        saved, self.log.notes = self.log.notes, dict(kept)
-        self.postgres.sql(self.log.note_rows(), "log")
-        self.log.notes = saved
-
-    def publish(self, note: str) -> None:
-        (self.data / "tiles" / "checkpoint").write_text(note)
-
-    def verify(self, *arguments: object) -> tuple[int, dict]:
-        done = subprocess.run([VERIFY, "--data", self.data, "--json", *map(str, arguments)], stdout=subprocess.PIPE, timeout=60, check=False)
-        return done.returncode, json.loads(done.stdout)
-
-    def expect_verified(self, *arguments: object) -> dict:
-        code, report = self.verify(*arguments)
-        self.assertEqual((code, report["verdict"], report["findings"]), (0, "verified", []))
-        return report
-
-    def expect(self, check: str, *arguments: object, actual: str = "") -> dict:
-        code, report = self.verify(*arguments)
-        self.assertEqual((code, report["verdict"]), (1, "tampered"))
-        self.assertIn(check, {finding["check"] for finding in report["findings"]}, report["findings"])
-        if actual:
-            texts = [finding["expected"] + " " + finding["actual"] for finding in report["findings"]]
-            self.assertTrue(any(actual in text for text in texts), texts)
-        return report
-
+class SignedLog(SignedCase):
     # Nobody touched it
 
     def test_a_signed_log_is_verified_from_its_first_key(self) -> None:
-        report = self.expect_verified("--key", self.first)
+        report = self.expect_consistent("--key", self.first)
         self.assertEqual((report["upto"], report["signed_upto"]), (self.log.size - 1, self.signed - 1))
         self.assertEqual([(key["key"], key["from"]) for key in report["keys"]],
                          [(self.log.signers[0].vkey, "given"), (self.log.signers[1].vkey, "key.rotated")])
@@ -94,22 +34,22 @@ class SignedLog(unittest.TestCase):
         self.assertFalse([text for text in report["not_checked"] if "tile" in text or "signature" in text])
 
     def test_the_newest_key_is_enough_too(self) -> None:
-        self.assertEqual(self.expect_verified("--key", self.second)["signed_upto"], self.signed - 1)
+        self.assertEqual(self.expect_consistent("--key", self.second)["signed_upto"], self.signed - 1)
 
     def test_without_a_key_the_folders_own_is_used_with_a_warning(self) -> None:
-        self.assertTrue(any("data folder itself" in text for text in self.expect_verified()["warnings"]))
+        self.assertTrue(any("data folder itself" in text for text in self.expect_consistent()["warnings"]))
 
     def test_the_report_for_people(self) -> None:
         done = subprocess.run([VERIFY, "--data", self.data, "--key", self.first], stdout=subprocess.PIPE, check=False, text=True)
-        self.assertEqual(done.returncode, 0)
+        self.assertEqual(done.returncode, 2)
         ids = ", ".join(signer.key_id.hex() for signer in self.log.signers)
-        self.assertIn(f"VERIFIED to {self.signed - 1:,}: signed by {ids}\n", done.stdout)
-        self.assertIn("  3 newer events are chained, not yet signed\n", done.stdout)
+        self.assertIn(f"CONSISTENT, UNSIGNED TAIL from {self.signed:,}: the events before it are signed by {ids}", done.stdout)
+        self.assertIn(f"  3 events ({self.signed:,} to {self.log.size - 1:,}) are chained, not signed: recorded ", done.stdout)
 
     def test_an_unknown_signature_is_passed_over(self) -> None:
         stranger = self.log.signer(9, name="stranger.example")
         self.publish(notes.note(self.log.text_at(self.signed), stranger, self.log.signers[1]))
-        self.expect_verified("--key", self.first)
+        self.expect_consistent("--key", self.first)
 
     def test_a_log_with_no_key_is_unsigned_and_its_tiles_are_checked(self) -> None:
         shutil.rmtree(self.data / "keys")
@@ -121,11 +61,69 @@ class SignedLog(unittest.TestCase):
             self.assertEqual((code, report["first_bad"]["check"]), (1, "checkpoint_signature"))
             self.assertEqual(report["counts"]["tiles"], 2 * (3 + 2) + 1)
 
+    # What is not signed is not verified
+
+    def test_a_log_that_is_signed_to_its_end_is_verified(self) -> None:
+        self.all_signed()
+        self.assertEqual(self.expect_verified("--key", self.first)["upto"], self.log.size - 1)
+        self.expect_verified("--key", self.first, "--resume", self.save(self.expect_verified))
+        done = subprocess.run([VERIFY, "--data", self.data, "--key", self.first], stdout=subprocess.PIPE, check=False, text=True)
+        self.assertEqual(done.returncode, 0)
+        self.assertIn(f"VERIFIED to {self.log.size - 1:,}: signed by ", done.stdout)
+        uri = ("--database", self.uri, "--artifacts", self.data / "artifacts", "--key", self.first, "--json")
+        done = subprocess.run([VERIFY, *uri], stdout=subprocess.PIPE, check=False, text=True)
+        self.assertEqual((done.returncode, json.loads(done.stdout)["verdict"]), (0, "verified"))
+
+    def test_one_event_behind_the_last_signature_is_a_tail_wherever_the_log_is_read(self) -> None:
+        state = self.save()
+        for where in (("--data", self.data), ("--data", self.data, "--resume", state),
+                      ("--database", self.uri, "--artifacts", self.data / "artifacts"),
+                      ("--database", self.uri, "--artifacts", self.data / "artifacts", "--tiles", self.data / "tiles")):
+            for more, code in (((), 2), (("--unsigned-ok",), 0)):
+                with self.subTest(where=where[2:], more=more):
+                    done = subprocess.run([VERIFY, *where, "--key", self.first, "--json", *more], stdout=subprocess.PIPE, check=False)
+                    report = json.loads(done.stdout)
+                    self.assertEqual((done.returncode, report["verdict"], report["findings"]), (code, "unsigned_tail", []))
+                    self.assertEqual((report["tail"]["from"], report["tail"]["events"]), (self.signed, 3))
+
+    def test_no_moment_is_given_where_no_daemon_holds_the_log(self) -> None:
+        report = self.expect_consistent("--key", self.first)
+        self.assertFalse(report["tail"]["live"])
+        with subprocess.Popen(["psql", "-X", "-qAt", "-d", self.uri], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as writer:
+            writer.stdin.write("SELECT pg_advisory_lock(1836412521, 1);\n")
+            writer.stdin.flush()
+            writer.stdout.readline()
+            began = time.monotonic()
+            self.assertTrue(self.expect_consistent("--key", self.first)["tail"]["live"])
+            self.assertGreaterEqual(time.monotonic() - began, 2.0)
+            writer.stdin.close()
+
+    def test_checkpoints_that_must_have_been_there_are_missed(self) -> None:
+        self.addCleanup(self.rebuild)
+        self.assertFalse(self.expect_consistent("--key", self.first)["tail"]["checkpoints_missed"])
+        self.log.now += 300_000_000
+        self.log.append("bulk-0", "x.test.noted", {"n": 1})
+        self.renew()
+        tail = self.expect_consistent("--key", self.first)["tail"]
+        self.assertEqual((tail["events"], tail["checkpoints_missed"]), (4, True))
+        self.assertGreater(tail["until"], tail["since"])
+        done = subprocess.run([VERIFY, "--data", self.data, "--key", self.first], stdout=subprocess.PIPE, check=False, text=True)
+        self.assertIn("the first and the last are 5 min 0 s apart", done.stdout)
+
     # Signatures
 
     def test_a_key_that_signed_nothing_is_named(self) -> None:
         stranger = self.key_file("stranger", [self.log.signer(9).vkey])
         self.expect("checkpoint_signature", "--key", stranger, actual="signed by no such key")
+
+    def test_a_key_of_another_log_is_no_finding_and_both_are_named(self) -> None:
+        other = self.log.signer(9, name="elsewhere/01a20208-075f-763d-bb4a-c157df958f8f")
+        code, report = self.verify("--key", self.key_file("other", [other.vkey]))
+        self.assertEqual((code, report["verdict"], report["findings"], report["signed_upto"]), (2, "wrong_key", [], None), report)
+        for signer in (other, self.log.signers[0]):
+            self.assertIn("+".join(signer.vkey.split("+")[:2]), report["wrong_key"])
+        self.assertEqual(self.verify("--key", self.key_file("other", [other.vkey]), "--unsigned-ok")[0], 2)
+        self.expect_consistent("--key", self.key_file("both", [other.vkey, self.log.signers[0].vkey]))
 
     def test_a_forged_signature_is_named(self) -> None:
         head, line = self.log.notes[self.signed].rsplit(" ", 1)
@@ -196,7 +194,7 @@ class SignedLog(unittest.TestCase):
         cosigned = self.folder / "cosigned"
         cosigned.write_text(self.log.notes[self.signed] + witness.line(self.log.text_at(self.signed), 1_795_000_100))
         keys = self.key_file("with-witness", [self.log.signers[0].vkey, witness.vkey])
-        report = self.expect_verified("--key", keys, "--witness", state, "--checkpoint", cosigned)
+        report = self.expect_consistent("--key", keys, "--witness", state, "--checkpoint", cosigned)
         self.assertEqual([(fact["name"], fact["upto"]) for fact in report["witnesses"]],
                          [(str(state), self.signed - 1), ("witness.example", self.signed - 1)])
         self.assertEqual(report["witnesses"][1]["last"], "2026-11-18T11:08:20.000000Z")
@@ -244,7 +242,7 @@ class SignedLog(unittest.TestCase):
     def test_a_partial_tile_that_no_checkpoint_needs_may_be_missing(self) -> None:
         for level in (0, "entries"):
             (self.data / "tiles" / tiles.path_of(level, *divmod(self.log.size, 256))).unlink()
-        self.expect_verified("--key", self.first)
+        self.expect_consistent("--key", self.first)
 
     def test_an_unknown_file_is_named(self) -> None:
         for name in ("stray", "tile/0/x000/001", "tile/0/0", "tile/8/000", "tile/0/000.p/256", "tile/0/000.p/01", "tile/entries/000.p/x"):
@@ -254,49 +252,34 @@ class SignedLog(unittest.TestCase):
                 (self.data / "tiles" / name).write_bytes(b"?")
                 self.expect("tile", "--key", self.first, actual=name)
 
+    def test_a_write_that_was_not_finished_is_listed(self) -> None:
+        self.assertFalse(any("tiles/.new" in text for text in self.expect_consistent("--key", self.first)["not_checked"]))
+        (self.data / "tiles" / ".new").write_bytes(b"half of a ti")
+        self.assertTrue(any("tiles/.new" in text for text in self.expect_consistent("--key", self.first)["not_checked"]))
+
     def test_a_tile_beyond_the_log_is_in_flight_only_while_it_is_new(self) -> None:
         beyond = self.data / "tiles" / tiles.path_of(0, 9)
         beyond.write_bytes(bytes(8192))
-        soon = time.time() + 3600
-        os.utime(beyond, (soon, soon))
-        self.assertTrue(any("newer" in text for text in self.expect_verified("--key", self.first)["warnings"]))
+        done = threading.Event()
+
+        def keep_new() -> None:   # as what is written while the verifier reads
+            while not done.wait(0.002):
+                os.utime(beyond)
+
+        writer = threading.Thread(target=keep_new)
+        writer.start()
+        try:
+            self.assertTrue(any("newer" in text for text in self.expect_consistent("--key", self.first)["warnings"]))
+        finally:
+            done.set()
+            writer.join()
+        later = time.time() + 3600   # no file is written an hour from now
+        os.utime(beyond, (later, later))
+        self.expect("tile", "--key", self.first, actual=tiles.path_of(0, 9))
         os.utime(beyond, (1, 1))
         self.expect("tile", "--key", self.first, actual=tiles.path_of(0, 9))
 
     # Going on from an earlier verify
-
-    def save(self) -> pathlib.Path:
-        state = self.folder / "state"
-        state.unlink(missing_ok=True)
-        self.expect_verified("--key", self.first, "--save", state)
-        return state
-
-    def grow(self) -> None:
-        """More events, a new run with a snapshot, and a signature over them; undone afterwards."""
-        self.addCleanup(self.rebuild)
-        log = self.log
-        log.append("later", "run.started", {"run_id": "later", "agent": {"name": "a"}})
-        for n in range(300):
-            log.append("later" if n % 2 else "bulk-0", "message.added", {"message_id": f"grown {n}", "role": "user", "content": "…"})
-        log.artifact("later", b"new bytes\n")
-        log.snapshot("later")
-        log.sign()
-        log.checkpoint()
-        log.follow()
-        self.renew()
-
-    def renew(self) -> None:
-        self.postgres.reset("log")
-        self.log.write(self.uri)
-        shutil.rmtree(self.clean / "keys", ignore_errors=True)
-        self.log.write_files(self.clean)
-        self.fresh()
-
-    def rebuild(self) -> None:
-        shutil.rmtree(self.clean / "artifacts")
-        shutil.rmtree(self.clean / "tiles")
-        type(self).log = signed_sample(str(self.clean / "artifacts"))
-        self.renew()
 
     def test_a_verify_goes_on_from_a_saved_state(self) -> None:
         state = self.save()
@@ -345,7 +328,7 @@ class SignedLog(unittest.TestCase):
             state.write_text(json.dumps({**kept, **changed}))
             return self.verify("--key", self.first, "--resume", state)
 
-        self.assertEqual(judged()[0], 0)
+        self.assertEqual(judged()[0], 2)
         self.assertEqual(judged(root="5a" * 32)[0], 4)
         self.assertEqual(judged(edge=kept["edge"][2:] + "5a")[0], 4)
         self.assertEqual(judged(log_id="00000000-0000-4000-8000-000000000000")[0], 4)

@@ -109,16 +109,14 @@ class NowhereSink final : public cli::ImportSink {
   Result<cli::ImportedArtifact> put(const std::string&, const std::string&, std::string_view bytes) override {
     return cli::ImportedArtifact{"01a201f4-8535-793f-8007-fa9a2b0449d7", std::string(64, 'a'), static_cast<std::int64_t>(bytes.size())};
   }
-  Result<std::vector<std::int64_t>> append(std::size_t, const std::vector<cli::ImportedEvent>& events) override {
+  Status append(std::size_t, const std::vector<cli::ImportedEvent>& events) override {
     for (const cli::ImportedEvent& event : events) require(json::parse(event.body).ok(), "event.append is sent what is no JSON");
-    return std::vector<std::int64_t>(events.size(), 7);
+    return success();
   }
-  Result<std::string> manifest(std::size_t, const std::string&, const std::string& manifest) override {
-    require(json::parse(manifest).ok(), "manifest.put is sent what is no JSON");
-    return std::string("01a201f4-8535-793f-8007-fa9a2b0449d7");
+  Status end(const cli::RunEnd& end) override {
+    require(end.usage.empty() || json::parse(end.usage).ok(), "run.end is sent what is no JSON");
+    return success();
   }
-  Status claim(const std::string&, const std::string&) override { return success(); }
-  Status end(const std::string&, const std::string&) override { return success(); }
 };
 
 void try_trace(const std::string& text) {

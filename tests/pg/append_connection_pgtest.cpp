@@ -141,8 +141,8 @@ TEST_P(AppendConnectionTest, TheRowsBesideTheEventsAreStoredWithThem) {
       SnapshotRow{1, 0, 0, 0, sha256("salt"), hash, sha256("state"), 9, R"({ "s":1 })", std::nullopt, "events", noon},
       SnapshotRow{1, 1, 1, 0, sha256("salt"), hash, sha256("state"), 99'999, std::nullopt, id("artifact"), "events", noon},
       ClaimRow{id("claim"), "r1", std::nullopt, odd, R"(["artifact://r1/a"])", "open", noon, 0},
-      EvidenceRow{id("evidence"), "r1", "x.test", R"({"n" : 1e2})", std::nullopt, hash, std::nullopt, "uid:1", noon, 0},
-      EvidenceLinkRow{id("claim"), id("evidence"), "supports", 0}};
+      EvidenceRow{id("evidence"), "r1", "x.test", R"({"n" : 1e2})", std::nullopt, hash, std::nullopt, "uid:1", {}, {}, {}, {}, noon, 0},
+      EvidenceLinkRow{id("claim"), "r1", id("evidence"), "supports", 0}};
   const CommitResult result = commit(events(), rows);
   ASSERT_EQ(result.outcome, CommitOutcome::committed) << result.sqlstate << " " << result.message;
   const auto ask = [&](const std::string& sql) { return ask_sql(uri_, sql); };
@@ -216,7 +216,7 @@ TEST_P(AppendConnectionTest, ARowThatIsRefusedTakesItsBatchWithIt) {
 }
 
 TEST_P(AppendConnectionTest, ARefusedRowBesideTheEventsTakesThemWithIt) {
-  const EvidenceLinkRow dangling{make_uuid_v8("no claim"), make_uuid_v8("no evidence"), "supports", 0};
+  const EvidenceLinkRow dangling{make_uuid_v8("no claim"), "r1", make_uuid_v8("no evidence"), "supports", 0};
   const CommitResult result = commit(events(), {dangling});
   EXPECT_EQ(result.outcome, CommitOutcome::refused);
   EXPECT_EQ(result.sqlstate, "23503");

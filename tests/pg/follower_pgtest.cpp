@@ -6,6 +6,8 @@
 
 #include "evidence/pointer_follower.hpp"
 #include "evidence/rebuild.hpp"
+#include "store/erasure.hpp"
+#include "store/rebuild.hpp"
 #include "store/run_follower.hpp"
 #include "support/log_fixture.hpp"
 
@@ -68,7 +70,7 @@ class FollowerTest : public test::LogFixture {
   void link(const std::shared_ptr<store::Run>& run, const Uuid& claim_id, const Uuid& evidence_id) {
     append(run, "evidence.linked",
            R"({"claim_id":")" + claim_id.text() + R"(","evidence_id":")" + evidence_id.text() + R"(","relation":"supports"})",
-           {EvidenceLinkRow{claim_id, evidence_id, "supports"}});
+           {EvidenceLinkRow{claim_id, run->run_id, evidence_id, "supports"}});
   }
 
   // Those whose followers are here; what events do to documents is known above.
@@ -174,6 +176,81 @@ TEST_F(FollowerTest, WhatSomebodyChangedIsFoundAndPutRight) {
   ASSERT_TRUE(again) << again.error().message;
   EXPECT_TRUE(again->equal());
   EXPECT_EQ(ask_sql(uri, "SELECT count(*) FROM pointer"), "1");
+}
+
+TEST_F(FollowerTest, WhatIsErasedWhileTheTablesAreRebuiltDoesNotComeBack) {
+  follow();
+  const auto run = start_run("r1");
+  record_claim(run, "run://r1");
+  const Uuid evidence_id = record_evidence(run);
+  catch_up();
+  for (const std::string table : {"claim", "evidence", "pointer"}) {
+    Rebuild work({uri, 1});
+    ASSERT_TRUE(work.collect(tail->next_seq()));
+    const std::int64_t seq = std::stoll(ask_sql(uri, "SELECT max(seq) FROM event WHERE salt IS NOT NULL AND type = '" + (table == "evidence" ? table : "claim") + ".recorded'"));
+    append(run, "event.redacted", R"({"seq":)" + std::to_string(seq) + R"(,"reason":"r","by":"uid:0"})");
+    Connection redactor(uri, DatabaseRole::redactor);
+    const Status erased = erase_copies(redactor, 1, run->view().run_no, {seq}, {}, std::nullopt);
+    ASSERT_TRUE(erased) << erased.error().message;
+    // Somebody took the row too: what is made anew has nothing in its way.
+    run_sql(uri, "DELETE FROM " + table);
+    const auto rebuilt = table == "pointer" ? work.rebuild_pointers([](const events::Event& event, std::string_view) {
+      return event.body ? evidence::pointers_of(event, {}) : std::vector<PointerRow>();
+    }) : work.rebuild(table);
+    ASSERT_FALSE(rebuilt) << table;
+    EXPECT_EQ(rebuilt.error().code, Errc::conflict) << rebuilt.error().message;
+    EXPECT_EQ(ask_sql(uri, "SELECT count(*) FROM " + table), "0");
+    if (table == "evidence") record_claim(run, "run://r1");  // for the next
+    catch_up();
+  }
+  EXPECT_FALSE(evidence_id.text().empty());
+  EXPECT_TRUE(rebuild_tables()->equal());
+}
+
+TEST_F(FollowerTest, ARebuildTakesOutWhatARowSaysOfAnErasedEvent) {
+  follow();
+  const auto run = start_run("r1");
+  record_claim(run, "run://r1");
+  record_evidence(run);
+  catch_up();
+  for (const std::string type : {"claim.recorded", "evidence.recorded"}) {
+    const std::int64_t seq = std::stoll(ask_sql(uri, "SELECT seq FROM event WHERE type = '" + type + "'"));
+    append(run, "event.redacted", R"({"seq":)" + std::to_string(seq) + R"(,"reason":"r","by":"uid:0"})");
+    Connection redactor(uri, DatabaseRole::redactor);
+    ASSERT_TRUE(erase_copies(redactor, 1, run->view().run_no, {seq}, {}, std::nullopt));
+  }
+  EXPECT_TRUE(rebuild_tables()->equal());
+  run_sql(uri, "UPDATE claim SET text = 'secret'; UPDATE evidence SET content = '{\"text\": \"secret\"}'");
+  const auto report = rebuild_tables({"claim", "evidence"});
+  ASSERT_TRUE(report) << report.error().message;
+  for (const RebuiltTable& table : report->tables) EXPECT_EQ(table.unexpected, 1) << table.name;
+  EXPECT_EQ(ask_sql(uri, "SELECT text || pointers FROM claim"), "[]");
+  EXPECT_EQ(ask_sql(uri, "SELECT content::text FROM evidence"), "{}");
+  EXPECT_TRUE(rebuild_tables()->equal());
+}
+
+TEST_F(FollowerTest, WhatIsDecidedWhileClaimsAreRebuiltStays) {
+  follow();
+  const auto run = start_run("r1");
+  const Uuid decided = record_claim(run, "run://r1"), damaged = record_claim(run, "run://r1");
+  const auto decide = [&](const std::string& status) {
+    append(run, "claim.decided", R"({"claim_id":")" + decided.text() + R"(","status":")" + status + "\"}", {ClaimDecisionRow{decided, status}});
+  };
+  decide("refuted");
+  Rebuild work({uri, 1});
+  ASSERT_TRUE(work.collect(tail->next_seq()));
+  decide("supported");
+  auto rebuilt = work.rebuild("claim");
+  ASSERT_TRUE(rebuilt) << rebuilt.error().message;
+  EXPECT_TRUE(rebuilt->equal());
+  run_sql(uri, "UPDATE claim SET text = 'another' WHERE claim_id = '" + damaged.text() + "'");
+  decide("withdrawn");
+  rebuilt = work.rebuild("claim");
+  ASSERT_TRUE(rebuilt) << rebuilt.error().message;
+  EXPECT_TRUE(rebuilt->replaced);
+  EXPECT_EQ(ask_sql(uri, "SELECT count(*) FROM claim WHERE text = 'another'"), "0");
+  EXPECT_EQ(ask_sql(uri, "SELECT status FROM claim WHERE claim_id = '" + decided.text() + "'"), "withdrawn");
+  EXPECT_TRUE(rebuild_tables()->equal());
 }
 
 TEST_F(FollowerTest, TheFollowerGoesOnAfterARebuild) {

@@ -165,10 +165,11 @@ TEST(Server, SaysWhereItStands) {
   };
   EXPECT_EQ(degraded(), 0u);
   EXPECT_EQ(log.call("server.health", "{}")["database"].as_string(), "up");
-  log.services().database.report(false, Time{1'000'000}, "no answer");
-  const Outcome down = log.call("server.health", "{}");
-  EXPECT_EQ(down["ok"].as_bool(), false);
-  EXPECT_EQ(down["reason"].as_string(), "no answer");
+  log.services().appender.refuse(Error(Errc::system_error, "not what was signed"));
+  const Outcome refusing = log.call("server.health", "{}");
+  EXPECT_EQ(refusing["ok"].as_bool(), false);
+  EXPECT_EQ(refusing["database"].as_string(), "up");
+  EXPECT_EQ(refusing["reason"].as_string(), "not what was signed");
   EXPECT_EQ(degraded(), 1u);
   EXPECT_NE(log.call("server.metrics", "{}").text.find("muniment_log_events_total 1"), std::string::npos);
 }

@@ -205,10 +205,10 @@ TEST_F(ReaderTest, TheLedgerIsPagedInTheOrderOfTheLog) {
   ASSERT_TRUE(rest);
   ASSERT_EQ(rest->size(), 1u);
   EXPECT_EQ(rest->front().seq, 3);
-  auto evidence = reader_.evidence("r1", "test", {}, 10);
+  auto evidence = reader_.evidence("r1", "test", -1, 10);
   ASSERT_TRUE(evidence) << evidence.error().message;
   EXPECT_EQ(evidence->size(), 2u);
-  auto everywhere = reader_.evidence({}, {}, evidence->front().evidence_id, 10);
+  auto everywhere = reader_.evidence({}, {}, evidence->front().seq, 10);
   ASSERT_TRUE(everywhere);
   EXPECT_EQ(everywhere->size(), 2u);
   auto needed = reader_.needed({"artifact://r1/a", "artifact://r1/b"});

@@ -2,6 +2,8 @@
 // say, and after erasures and rebuilds the tables are what the log that is left comes to.
 #include <gtest/gtest.h>
 
+#include <pqxx/pqxx>
+
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
@@ -145,7 +147,7 @@ TEST_F(Report, NumbersThatNoTableHoldsDoNotStopTheFollower) {
   call_tool(run, std::string(256, 'c'));
   return_tool(run, std::string(256, 'c'));
   catch_up();
-  EXPECT_EQ(ask("SELECT concat_ws(' ', input_tokens, output_tokens, cost, tool_calls) FROM report.run_report"), "0 1 1") << "no cost is known";
+  EXPECT_EQ(ask("SELECT concat_ws(' ', input_tokens, output_tokens, cost, tool_calls) FROM report.run_report"), "1 1") << "neither the tokens that were read nor the cost are known";
 }
 
 TEST_F(Report, TextsThatLookLikeSyntaxAreKeptAsTheyAre) {
@@ -208,13 +210,68 @@ TEST_F(Report, WhatIsErasedIsGoneFromTablesAndSums) {
   expect_as_the_log_says();
 }
 
+TEST_F(Report, WhatNobodySaysIsNull) {
+  follow();
+  const auto run = start_run("r1");
+  append(run, "model.called", R"({"call_id":"m","operation":"chat","provider":"p","model":"m","parameters":{}})");
+  append(run, "model.answered", R"({"call_id":"m","status":"unknown","model":"m","finish_reasons":[],"content":[]})");
+  call_tool(run, "t");
+  return_tool(run, "t", "unknown");
+  append(run, "step.started", R"({"name":"s","kind":"turn"})");
+  append(run, "step.ended", R"({"status":"unknown"})");
+  catch_up();
+  const std::string sums = "SELECT concat_ws(' ', model_errors, tool_errors, coalesce(input_tokens, output_tokens, cached_input_tokens, reasoning_tokens, cost)::text, currency) FROM report.run_report";
+  EXPECT_EQ(ask(sums), "0 0") << "neither failed, and nothing was counted";
+  EXPECT_EQ(ask("SELECT count(*) FROM report.error_report"), "0");
+  EXPECT_EQ(ask("SELECT status FROM report.tool_call"), "unknown");
+  expect_as_the_log_says();
+}
+
+TEST_F(Report, WhatASourceCountsForARunIsTheRunsAndNoCalls) {
+  follow();
+  const auto whole = start_run("r1");
+  append(whole, "run.ended", R"({"outcome":"unknown","usage":{"input_tokens":10,"output_tokens":3,"cost":{"amount":2.5e-1,"currency":"USD"}}})");
+  const auto both = start_run("r2");
+  answer_model(both, "m", R"({"input_tokens":7,"output_tokens":1})");
+  const std::int64_t ended = append(both, "run.ended", R"({"outcome":"success","usage":{"input_tokens":100,"output_tokens":100,"cost":{"amount":"much","currency":"EUR"}}})").seq;
+  catch_up();
+  const std::string usage = "SELECT concat_ws(' ', input_tokens, output_tokens, cost, currency) FROM report.run_report WHERE run_id = ";
+  EXPECT_EQ(ask(usage + "'r1'"), "10 3 0.25 USD");
+  EXPECT_EQ(ask(usage + "'r2'"), "7 1 EUR") << "the calls' own numbers stand, and an amount that is no number is none";
+  EXPECT_EQ(ask("SELECT count(*) FROM report.model_call WHERE input_tokens = 10"), "0");
+  erase(both, ended);
+  EXPECT_EQ(ask(usage + "'r2'"), "7 1");
+  catch_up();
+  expect_as_the_log_says();
+}
+
+TEST_F(Report, TheLagTellsHowFarTheViewsAreBehindAndTheWaitEndsWithIt) {
+  follow();
+  const auto run = start_run("r1");
+  catch_up();
+  const std::string behind = "SELECT sum(events_behind) || ' ' || count(oldest_unseen_at) FROM report.lag";
+  EXPECT_EQ(ask(behind), "0 0");
+  EXPECT_EQ(ask("SELECT report.wait()"), "0");
+  {
+    const Follower::Pause hold(*follower);
+    call_tool(run, "c1");
+    EXPECT_EQ(ask("SELECT events_behind FROM report.lag WHERE follower = 'report'"), "1");
+    EXPECT_EQ(ask("SELECT report.wait('50 ms')"), "1") << "it was held";
+    EXPECT_EQ(ask("SELECT report.wait('0 s')"), "1");
+    EXPECT_EQ(ask("SELECT tool_calls FROM report.run_report"), "0");
+  }
+  EXPECT_EQ(ask("SELECT report.wait('20 s')"), "0");
+  EXPECT_EQ(ask("SELECT tool_calls FROM report.run_report"), "1");
+  EXPECT_THROW(ask("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT report.wait()"), pqxx::sql_error) << "it would wait in vain";
+}
+
 TEST_F(Report, WhatIsReadAfterItWasErasedAndWhatIsReadBeforeComeToTheSame) {
   const auto run = start_run("r1");
   const std::int64_t answered = answer_model(run, "m1", R"({"input_tokens":5,"output_tokens":5})");
   append(run, "event.redacted", R"({"seq":)" + std::to_string(answered) + R"(,"reason":"r","by":"uid:0"})");
   follow();  // it finds the body still there, and then the announcement
   catch_up();
-  EXPECT_EQ(ask("SELECT input_tokens FROM report.run_report"), "0");
+  EXPECT_EQ(ask("SELECT coalesce(input_tokens::text, 'NULL') FROM report.run_report"), "NULL");
   Connection redactor(uri, DatabaseRole::redactor);
   ASSERT_TRUE(erase_copies(redactor, 1, run->view().run_no, {answered}, {}, std::nullopt));
   expect_as_the_log_says();
@@ -269,6 +326,8 @@ TEST_F(Report, EveryViewAnswersAndShowsOnlyTheRunsThatAreShown) {
     append(run, "feedback.recorded", R"({"target":"t","name":"n","value":0.5,"by":"human"})");
     append(run, "retrieval.answered", R"({"queries":[{"query":"q"}],"corpora":["c"],"profile":"p","plan_hash":")" + std::string(64, '0') +
                                           R"(","watermark":1,"cards":[{"id":"x","rank":1,"score":0.5}],"cache":"miss"})");
+    append(run, "pointer.validated", R"({"count":2,"bad":{"VERSION_MISMATCH":1},"pointers":[{"pointer":"p"}],"branch":"b"})");
+    append(run, "artifact.read", R"({"pointer":"artifact://r1/a","size_bytes":1,"offset":0,"length":1})");
     ClaimRow claim;
     claim.claim_id = make_uuid_v7(clock.now());
     claim.run_id = id;
@@ -283,7 +342,7 @@ TEST_F(Report, EveryViewAnswersAndShowsOnlyTheRunsThatAreShown) {
   std::set<std::string> seen;
   for (std::string view; views >> view;) {
     seen.insert(view);
-    if (view == "storage_report") continue;
+    if (view == "storage_report" || view == "lag") continue;
     const auto shown = [&](const std::string& only) {
       return ask("SET ROLE " + ask("SELECT muniment_role('reporter')") + "; SET muniment.runs = '" + only + "'; SELECT string_agg(DISTINCT run_id, ' ' ORDER BY run_id) FROM report." + view);
     };
@@ -295,10 +354,12 @@ TEST_F(Report, EveryViewAnswersAndShowsOnlyTheRunsThatAreShown) {
   run_sql(uri, "INSERT INTO report_place SELECT log_no, 'retrieval.answered', seq, 0 FROM event WHERE type = 'retrieval.answered' AND run_no = 1 "
                "ON CONFLICT (log_no, type, seq) DO UPDATE SET run_no = 0");
   const std::string queries = "SELECT count(*) || ' ' || count(run_id) FROM report.retrieval_report";
-  EXPECT_EQ(ask(queries), "2 1");
-  EXPECT_EQ(ask("SET muniment.runs = 'r2'; " + queries), "1 1");
+  EXPECT_EQ(ask(queries), "6 5");
+  EXPECT_EQ(ask("SET muniment.runs = 'r2'; " + queries), "3 3");
+  EXPECT_EQ(ask("SELECT string_agg(concat_ws(' ', type, branch, pointers, bad ->> 'VERSION_MISMATCH', artifact), ', ' ORDER BY seq) FROM report.retrieval_report WHERE run_id = 'r2'"),
+            "retrieval.answered, pointer.validated b 2 1, artifact.read artifact://r1/a");
   EXPECT_EQ(seen, (std::set<std::string>{"approval_report", "artifact_report", "audit_report", "claim_report", "command_report", "error_report", "event_log",
-                                         "feedback_report", "file_report", "model_call", "retrieval_report", "run_report", "run_tree", "step_report",
+                                         "feedback_report", "file_report", "lag", "model_call", "retrieval_report", "run_report", "run_tree", "step_report",
                                          "storage_report", "tool_call"}));
   EXPECT_EQ(ask("SELECT string_agg(kind, ' ' ORDER BY kind) FROM report.error_report WHERE run_id = 'r1'"), "command halt");
   EXPECT_EQ(ask("SELECT root_run_id || depth || path::text FROM report.run_tree WHERE run_id = 'r2'"), "r11{r1,r2}");

@@ -107,7 +107,7 @@ TEST_F(Roles, TheWriterAppendsAndKeepsWhatIsDerived) {
       "INSERT INTO artifact VALUES (gen_random_uuid(), 'r1', 's', 'p9', repeat('0', 64), 't', 1, now(), '{}', 1, 9)",
       "INSERT INTO manifest VALUES (gen_random_uuid(), 1, 2, 'r1', NULL, sha256('s'), sha256('h'), 2, '{}', now())",
       "INSERT INTO snapshot VALUES (1, 1, 2, 0, 2, sha256('s'), sha256('h'), sha256('h'), 2, '{}', NULL, 'x', now())",
-      std::string("INSERT INTO evidence_link VALUES (") + uuid_1 + ", " + uuid_1 + ", 'supports', 1, 2)",
+      std::string("INSERT INTO evidence_link VALUES (") + uuid_1 + ", " + uuid_1 + ", 'supports', 1, 2, 'r1')",
       std::string("INSERT INTO claim VALUES (") + uuid_2 + ", 1, 2, 'r1', NULL, 't', '[]', 'open', now())",
       "UPDATE run SET status = 'ended'", "DELETE FROM report_run", "INSERT INTO report_place VALUES (1, 'file.read', 1, 1)", "DELETE FROM pointer", "DELETE FROM claim", "UPDATE evidence SET type = 'u'",
       "UPDATE follower SET next_seq = 4", "SELECT make_event_partition(1::smallint, 1)",
@@ -115,7 +115,7 @@ TEST_F(Roles, TheWriterAppendsAndKeepsWhatIsDerived) {
   for (const std::string& table : every_table()) allowed("writer", {"SELECT * FROM " + table});
   refused_to_all("writer");
   refused("writer", {"UPDATE log_head SET log_no = 3", "DELETE FROM follower", "INSERT INTO schema_migration VALUES (99, 'x', 'y')",
-                     "SELECT * FROM report.event_log", "INSERT INTO archived_partition VALUES (1, 0, 0, 1)"});
+                     "SELECT * FROM report.event_log", "SELECT * FROM report.lag", "SELECT report.wait()", "INSERT INTO archived_partition VALUES (1, 0, 0, 1)"});
 }
 
 TEST_F(Roles, TheWriterCopiesThroughRowLevelSecurity) {
@@ -133,7 +133,7 @@ TEST_F(Roles, TheWriterCopiesThroughRowLevelSecurity) {
 
 TEST_F(Roles, TheAuditorReadsAllAndChangesNothing) {
   for (const std::string& table : every_table()) allowed("auditor", {"SELECT * FROM " + table});
-  allowed("auditor", {"COPY (SELECT * FROM event) TO STDOUT", "SELECT * FROM report.event_log"});
+  allowed("auditor", {"COPY (SELECT * FROM event) TO STDOUT", "SELECT * FROM report.event_log", "SELECT * FROM report.lag", "SELECT report.wait('0 s')"});
   EXPECT_EQ(state_as(uri_, "auditor", "SELECT 1 / (count(*) - 3) FROM event"), "22012") << "it sees all three events";
   refused_to_all("auditor");
   for (const std::string& table : every_table()) {
@@ -143,7 +143,7 @@ TEST_F(Roles, TheAuditorReadsAllAndChangesNothing) {
 }
 
 TEST_F(Roles, TheReporterReadsArtifactsAndTheReportViewsAlone) {
-  allowed("reporter", {"SELECT * FROM artifact", "SELECT * FROM report.event_log"});
+  allowed("reporter", {"SELECT * FROM artifact", "SELECT * FROM report.event_log", "SELECT * FROM report.lag", "SELECT report.wait('0 s')"});
   for (const std::string& table : every_table()) {
     if (table != "artifact") refused("reporter", {"SELECT * FROM " + table});
     refused("reporter", {"INSERT INTO " + table + " SELECT * FROM " + table, "DELETE FROM " + table});

@@ -4,7 +4,7 @@
     tests/sim/run.py [--soak] [--kills N] [--only REGEX] [--planted-bug NAME] [--json RESULTS]
 
 50 kills; --soak: 1,000, each failpoint at least 20 times. SEED=n replays the choices of an earlier run. A run in which
-a failpoint never fired has failed. --planted-bug: the daemon is a build with that bug, and must be found out.
+a failpoint never fired has failed. --planted-bug: the daemon has that bug, and must be found out.
 """
 from __future__ import annotations
 
@@ -26,8 +26,9 @@ SOAK_EPOCH_KILLS = 25   # a younger log is checked sooner
 SOAK_KILLS, SOAK_FIRED_MIN = 1000, 20
 
 
-def run_epoch(number: int, seed: int, kills: int, only: str, build: str) -> tuple[list[str], dict[str, int], dict[str, int]]:
-    epoch = Epoch(number, seed, pathlib.Path(build) if build else None, only)
+def run_epoch(number: int, seed: int, kills: int, only: str, build: str,
+              bug: str) -> tuple[list[str], dict[str, int], dict[str, int]]:
+    epoch = Epoch(number, seed, pathlib.Path(build) if build else None, only, bug)
     try:
         findings = epoch.run(kills)
     except Exception as error:   # a harness that breaks has not shown that anything holds
@@ -58,7 +59,7 @@ def main() -> int:
     fired: collections.Counter[str] = collections.Counter()
     counts: collections.Counter[str] = collections.Counter()
     with concurrent.futures.ProcessPoolExecutor(arguments.jobs) as pool:
-        jobs = [pool.submit(run_epoch, number, seed, size, arguments.only, arguments.build) for number, size in enumerate(sizes)]
+        jobs = [pool.submit(run_epoch, number, seed, size, arguments.only, arguments.build, arguments.planted_bug) for number, size in enumerate(sizes)]
         for job in concurrent.futures.as_completed(jobs):
             found, epoch_fired, epoch_counts = job.result()
             findings += found

@@ -224,6 +224,8 @@ class Checker:
         known = set()
         for row in self.rows.artifact_rows.values():
             known.add(row["path"])
+            if row["size_bytes"] > 1 << 20 and row["hash"] != "0" * 64:
+                known.add(row["path"] + ".pieces")
             self._check_file(row)
         unknown = []
         for folder, _, names in os.walk(self.artifacts):
@@ -231,14 +233,23 @@ class Checker:
                 path = os.path.relpath(os.path.join(folder, name), self.artifacts)
                 if path in known or path.split(os.sep)[0] in ("staging", "uploads"):
                     continue
-                if not os.path.lexists(os.path.join(self.artifacts, "staging", name.split(".")[0])):
+                if not self._is_staged(path, os.path.join("staging", name.split(".")[0])):
                     unknown.append(path)
         # Without a staging name its event is committed by now, perhaps after the snapshot that was read above.
         with pgcopy.Snapshot(self.uri) as later:
             since = {path for path, in later.rows("SELECT path FROM artifact", [text_of])} if unknown else set()
+            since |= {path + ".pieces" for path in since}
         for path in unknown:
             if path not in since:
                 self.found("unknown_file", f"{path}: no event names it")
+
+    def _is_staged(self, path, staged):
+        """A second name of the file, or that of the artifact whose pieces it holds."""
+        try:
+            one, other = (os.lstat(os.path.join(self.artifacts, name)) for name in (path, staged))
+        except FileNotFoundError:
+            return False
+        return path.endswith(".pieces") or (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino)
 
     def _check_file(self, row):
         self.counts["files"] += 1

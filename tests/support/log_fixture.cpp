@@ -14,7 +14,7 @@ void LogFixture::SetUp() {
   ASSERT_TRUE(opened) << opened.error().message;
   files = std::move(*opened);
   store::Connection connection(uri, store::DatabaseRole::writer);
-  const auto made = store::ensure_partitions(connection, 1, 0);
+  const auto made = store::ensure_partitions(connection, 1, 0, partition_bits);
   ASSERT_TRUE(made) << made.error().message;
   open_log();
 }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/limits.hpp"
 #include "store/appender.hpp"
 #include "store/artifact_files.hpp"
 #include "store/reader.hpp"
@@ -38,6 +39,7 @@ class LogFixture : public ::testing::Test {
   std::vector<events::Event> events_of(const std::shared_ptr<store::Run>& run);
   std::vector<std::string> types_of(const std::shared_ptr<store::Run>& run);
 
+  std::int64_t partition_bits = limits::partition_bits_max;   // set in a constructor
   TemporaryFolder folder;
   std::string uri;
   Clock clock;

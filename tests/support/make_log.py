@@ -30,7 +30,7 @@ TABLES = {
     "claim": ("claim_id", "log_no", "seq", "run_id", "step_id", "text", "pointers", "status", "created_at"),
     "evidence": ("evidence_id", "log_no", "seq", "run_id", "type", "content", "pointer", "hash", "validator_id", "actor",
                  "created_at"),
-    "evidence_link": ("claim_id", "evidence_id", "relation", "log_no", "seq"),
+    "evidence_link": ("claim_id", "evidence_id", "relation", "log_no", "seq", "run_id"),
     "follower": ("log_no", "name", "next_seq"),
 }
 TIMES = {"recorded_at", "occurred_at", "created_at", "started_at", "ended_at"}
@@ -162,7 +162,7 @@ class LogMaker:
 
     def link(self, run_id, claim_id, evidence_id, relation="supports"):
         fields = {"claim_id": claim_id, "evidence_id": evidence_id, "relation": relation}
-        self.row("evidence_link", self.append(run_id, "evidence.linked", fields), **fields)
+        self.row("evidence_link", self.append(run_id, "evidence.linked", fields), run_id=run_id, **fields)
 
     def redact(self, event, reason="a legal duty"):
         self.append("_log", "event.redacted", {"seq": event["seq"], "reason": reason, "by": "uid:0"}, origin=1)

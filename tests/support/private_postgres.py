@@ -46,6 +46,19 @@ class PrivatePostgres:
         self._run(_bin("pg_ctl"), "-D", self._data, "-w", "-l", os.path.join(self.folder, "log"), "start")
         return self
 
+    def standby(self, name):
+        """A copy of it that follows it, as the standby `name`; for as long as nobody stops it."""
+        made = PrivatePostgres.__new__(PrivatePostgres)
+        made.folder, made._as_user = tempfile.mkdtemp(prefix="muniment-pg-", dir="/tmp"), self._as_user
+        made._data = os.path.join(made.folder, "data")
+        if self._as_user:
+            shutil.chown(made.folder, "postgres", "postgres")
+        made._run(_bin("pg_basebackup"), "-D", made._data, "-R", "-c", "fast", "-d", f"host={self.folder} user=muniment application_name={name}")
+        with open(os.path.join(made._data, "postgresql.conf"), "a", encoding="utf-8") as config:
+            config.write(f"unix_socket_directories = '{made.folder}'\n")
+        made._run(_bin("pg_ctl"), "-D", made._data, "-w", "-l", os.path.join(made.folder, "log"), "start")
+        return made
+
     @classmethod
     def for_class(cls, case):
         """One for all tests of a unittest class, gone with it."""
@@ -54,6 +67,8 @@ class PrivatePostgres:
         return server
 
     def stop(self):
+        if not os.path.isdir(self.folder):
+            return
         try:
             self._run(_bin("pg_ctl"), "-D", self._data, "-m", "immediate", "-w", "stop")
         finally:

@@ -20,6 +20,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from hashing import ZERO_HASH, encode_entry, leaf_hash, node_hash, run_hash, sha256
 from make_log import LogMaker
+from zstd_frame import zstd_frame
 
 RAW = (serialization.Encoding.Raw, serialization.PublicFormat.Raw)
 JSONL = {"artifacts.jsonl": "artifact", "manifests.jsonl": "manifest", "snapshots.jsonl": "snapshot", "claims.jsonl": "claim",
@@ -209,7 +210,7 @@ def files_of(members: dict[str, bytes]) -> list[dict[str, Any]]:
 
 
 def write_tar(path: pathlib.Path, members: dict[str, bytes]) -> None:
-    """.tar, or .tar.zst."""
+    """A tar in one frame, compressed where the name ends in .zst."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w", format=tarfile.USTAR_FORMAT) as tar:
         for name, data in members.items():
@@ -218,8 +219,9 @@ def write_tar(path: pathlib.Path, members: dict[str, bytes]) -> None:
             tar.addfile(info, io.BytesIO(data))
     data = out.getvalue()
     if path.suffix == ".zst":
-        data = subprocess.run(["zstd", "-q", "-c"], input=data, stdout=subprocess.PIPE, check=True).stdout
-    path.write_bytes(data)
+        path.write_bytes(subprocess.run(["zstd", "-q", "-c"], input=data, stdout=subprocess.PIPE, check=True).stdout)
+    else:
+        path.write_bytes(zstd_frame(data))
 
 
 def time_text(micros: int) -> str:

@@ -17,8 +17,9 @@ TABLES = {
     "claim": {"claim_id": uuid_of, "seq": int_of, "run_id": text_of, "step_id": text_of, "text": text_of,
               "pointers": jsonb_of, "status": text_of, "created_at": micros_of},
     "evidence": {"evidence_id": uuid_of, "seq": int_of, "run_id": text_of, "type": text_of, "content": text_of,
-                 "pointer": text_of, "hash": text_of, "validator_id": text_of, "actor": text_of, "created_at": micros_of},
-    "evidence_link": {"claim_id": uuid_of, "evidence_id": uuid_of, "relation": text_of, "seq": int_of},
+                 "pointer": text_of, "hash": text_of, "validator_id": text_of, "actor": text_of, "created_at": micros_of,
+                 "corpus_id": text_of, "index_id": text_of, "chunk_id": text_of, "span": text_of},
+    "evidence_link": {"run_id": text_of, "claim_id": uuid_of, "evidence_id": uuid_of, "relation": text_of, "seq": int_of},
 }
 RUN_COLUMNS = {"run_no": int_of, "run_id": text_of, "first_seq": int_of, "status": text_of, "outcome": text_of,
                "origin": int_of, "owner": text_of, "agent": text_of, "goal": text_of, "labels": jsonb_of,
@@ -69,6 +70,13 @@ def source_of_member(text, wanted):
         if name == wanted:
             return text[at:end]
         at = end
+
+
+def stored_labels(labels):
+    """The table holds no labels where jsonb might print more than 65,000 bytes of them."""
+    size = 2 + sum(len(canonical(name).encode()) + len(canonical(value).encode()) + 4
+                   + 308 * (isinstance(value, Number) and "e" in value.lower()) for name, value in labels.items())
+    return canonical(labels) if size <= 65_000 else "{}"
 
 
 def equal(column, value):
@@ -176,7 +184,7 @@ class RowChecks:
         return {"claim_id": body.get("claim_id"), "text": body.get("text"), "step_id": event["step_id"]}
 
     def _evidence(self, event, body, run, row):
-        wanted = {n: body.get(n) for n in ("evidence_id", "type", "pointer", "hash", "validator_id")}
+        wanted = {n: body.get(n) for n in ("evidence_id", "type", "pointer", "hash", "validator_id", "corpus_id", "index_id", "chunk_id", "span")}
         wanted["content"] = source_of_member(event["body"], "content")
         wanted["actor"] = event["actor"]
         return wanted
@@ -218,7 +226,7 @@ class RowChecks:
                    "parent": (state["run"]["parent"] or {}).get("run_id"), "started_at": first["recorded_at"],
                    "ended_at": run.ended_at}
         # Through text and back: the fold counts with integers, a parsed jsonb has tokens.
-        run.row_json = {"labels": parse(canonical(state["run"]["labels"])), "halt": parse(canonical(state["halt"]))}
+        run.row_json = {"labels": parse(stored_labels(state["run"]["labels"])), "halt": parse(canonical(state["halt"]))}
 
     def _check_runs(self, runs):
         rows = {row["run_no"]: row for row in self.checker.snapshot.dicts("run", RUN_COLUMNS, self.where)}

@@ -127,4 +127,40 @@ TEST(TreeFiles, AMissingOrCutTileIsNamed) {
   EXPECT_EQ(TreeWriter::open(folder.path()).value().start_at(600).error().code, Errc::corrupt);
 }
 
+TEST(TreeFiles, WhatLiesThereIsTakenWhereItFitsAndMadeAgainWhereItDoesNot) {
+  const test::TemporaryFolder folder;
+  constexpr std::int64_t size = 1'000;
+  {
+    TreeWriter writer = TreeWriter::open(folder.path()).value();
+    for (const std::int64_t until : {100, 300, 770, 800, 1'000}) {
+      grow(writer, until);
+      ASSERT_TRUE(writer.write_partial().ok());
+    }
+  }
+  const auto whole = files_of(folder.path());
+  EXPECT_EQ(cut_tiles(folder.path()).from, -1);
+  for (const std::string path : {"tile/0/001", "tile/0/003.p/2", "tile/0/003.p/32", "tile/entries/003.p/232", "tile/1/000.p/3"}) {
+    ASSERT_TRUE(whole.contains(path)) << path;
+    std::ofstream(folder.path() + "/" + path, std::ios::trunc);
+  }
+  std::ofstream(folder.path() + "/tile/entries/002", std::ios::binary) << whole.at("tile/entries/001");  // of the right length
+  const CutTiles cut = cut_tiles(folder.path());
+  EXPECT_EQ(cut.from, 0);
+  EXPECT_EQ(cut.paths.size(), 5U);
+  TreeWriter writer = TreeWriter::open(folder.path()).value();
+  ASSERT_TRUE(writer.start_at(0).ok());
+  std::vector<bool> taken;
+  while (writer.size() + 256 <= size) {
+    taken.push_back(writer.take().value());
+    if (!taken.back()) grow(writer, writer.size() + 256);
+  }
+  EXPECT_EQ(taken, (std::vector<bool>{true, false, false}));
+  grow(writer, size);
+  EXPECT_EQ(writer.root(), root(size));
+  EXPECT_EQ(writer.mend_partial().value(), 4);
+  EXPECT_EQ(writer.mend_partial().value(), 0);
+  EXPECT_EQ(files_of(folder.path()), whole);
+  EXPECT_EQ(cut_tiles(folder.path()).from, -1);
+}
+
 }  // namespace muniment::audit

@@ -51,8 +51,8 @@ std::string shown(const ImportedRun& run, const SourceFile& source, std::string_
     text += line.raw_member("body", event.body).end_object().text() + "\n";
   }
   json::Writer end;
-  end.begin_object().member("outcome", run.outcome).member("summary", run.summary);
-  if (!run.claim.empty()) end.member("claim", run.claim).member("submission", run.submission);
+  end.begin_object().member("outcome", run.end.outcome).member("summary", run.end.summary);
+  if (!run.submission.empty()) end.member("submission", run.submission);
   return text + end.end_object().text() + "\n";
 }
 
@@ -222,8 +222,39 @@ void expect_nothing_lost_in(const std::string& folder_name, Translate translate)
 TEST(ImportFormats, EveryStringOfEveryRealOpenHandsTraceIsFound) { expect_nothing_lost_in("openhands", translate_openhands); }
 TEST(ImportFormats, EveryStringOfEveryRealTauBenchTraceIsFound) { expect_nothing_lost_in("tau-bench", translate_tau_bench); }
 
+Result<ImportedRun> translated(Translate translate, const std::string& text) { return translate(json::parse(text)->root()); }
+
+std::string last_status(const Result<ImportedRun>& run) {
+  if (!run) return run.error().message;
+  for (auto event = run->events.rbegin(); event != run->events.rend(); ++event) {
+    if (event->type == "tool.returned") return json::parse(event->body)->root()["status"].string_or("");
+  }
+  return "none";
+}
+
+TEST(ImportFormats, AResultOfWhichNothingIsSaidIsUnknown) {
+  const auto bench = [](const std::string& said) {
+    return translated(translate_tau_bench, R"({"traj":[{"role":"assistant","tool_calls":[{"id":"c","function":{"name":"f"}}]},{"role":"tool","tool_call_id":"c","content":)" + said + "}]}");
+  };
+  EXPECT_EQ(last_status(bench(R"("{}")")), "ok");
+  EXPECT_EQ(last_status(bench(R"("Error: no")")), "error");
+  EXPECT_EQ(last_status(bench(R"("")")), "unknown");
+  EXPECT_EQ(last_status(bench("null")), "unknown");
+  EXPECT_EQ(bench("null")->end.outcome, "unknown") << "no reward is said";
+  const auto hands = [](const std::string& said) {
+    return translated(translate_openhands, R"({"content":[{"class_":"code_action","language":"bash","content":"x"},{"class_":"text_observation","content":")" + said + R"("}]})");
+  };
+  EXPECT_EQ(last_status(hands("[Command finished with exit code 0]")), "ok");
+  EXPECT_EQ(last_status(hands("[Command finished with exit code 2] \\n")), "error");
+  EXPECT_EQ(last_status(hands("a log: [Command finished with exit code 2] and more")), "unknown") << "a text that was read";
+  EXPECT_EQ(last_status(hands("ERROR: no")), "error");
+  EXPECT_EQ(last_status(hands("three files")), "unknown");
+  EXPECT_EQ(hands("x")->end.outcome, "unknown");
+  EXPECT_EQ(hands("x")->submission, "");
+}
+
 TEST(ImportFormats, WhatIsNoTraceIsRefused) {
-  for (const char* text : {"{}", "[]", "7", "null", R"({"content":7})", R"({"content":[1]})", R"({"messages":[null]})", R"({"traj":{}})",
+  for (const char* text : {"{}", "[]", "7", "null", R"({"content":7})", R"({"content":[1]})", R"({"content":[{"type":"text"}]})", R"({"content":[]})", R"({"messages":[{}]})", R"({"messages":[null]})", R"({"traj":{}})",
                            R"({"traj":["x"]})", R"({"messages_display":"nobody: hello"})", R"({"messages_display":""})"}) {
     EXPECT_FALSE(translate_openhands(json::parse(text)->root()).ok()) << text;
     EXPECT_FALSE(translate_tau_bench(json::parse(text)->root()).ok()) << text;
@@ -247,10 +278,8 @@ class KeepingSink : public ImportSink {
     kept.emplace_back(mime_type, bytes);
     return ImportedArtifact{"0190f3a1-7c00-7abc-8def-0123456789ab", to_hex(sha256(bytes)), static_cast<std::int64_t>(bytes.size())};
   }
-  Result<std::vector<std::int64_t>> append(std::size_t, const std::vector<ImportedEvent>&) override { return std::vector<std::int64_t>(); }
-  Result<std::string> manifest(std::size_t, const std::string&, const std::string&) override { return std::string(); }
-  Status claim(const std::string&, const std::string&) override { return success(); }
-  Status end(const std::string&, const std::string&) override { return success(); }
+  Status append(std::size_t, const std::vector<ImportedEvent>&) override { return success(); }
+  Status end(const RunEnd&) override { return success(); }
   std::vector<std::pair<std::string, std::string>> kept;
 };
 

@@ -110,7 +110,7 @@ TEST(Otlp, TheGoldenTracesAreTheseEvents) {
     text += start_params(trace.head, {trace.name, trace.sha256, {}}, otlp_format) + "\n";
     for (const RunAction& action : trace.actions) text += shown(action) + "\n";
     json::Writer end;
-    text += end.begin_object().member("outcome", trace.head.outcome).member("summary", trace.head.summary).end_object().text() + "\n";
+    text += end.begin_object().member("outcome", trace.head.end.outcome).member("summary", trace.head.end.summary).end_object().text() + "\n";
   }
   const std::filesystem::path path = golden_folder() / "otlp.events.jsonl";
   if (std::getenv("MUNIMENT_ACCEPT") != nullptr) std::ofstream(path, std::ios::binary) << text;

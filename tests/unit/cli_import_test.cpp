@@ -2,6 +2,7 @@
 // fits its schema, and the same source gives the same events.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -14,6 +15,7 @@
 #include "base/schema.hpp"
 #include "base/sha256.hpp"
 #include "cli/import/swe_agent.hpp"
+#include "cli/import/swe_agent_action.hpp"
 
 namespace muniment::cli {
 namespace {
@@ -37,8 +39,7 @@ class MemorySink : public ImportSink {
     return ImportedArtifact{make_uuid_v8(bytes).text(), to_hex(sha256(bytes)),
                             static_cast<std::int64_t>(bytes.size())};
   }
-  Result<std::vector<std::int64_t>> append(std::size_t place, const std::vector<ImportedEvent>& batch) override {
-    std::vector<std::int64_t> places;
+  Status append(std::size_t place, const std::vector<ImportedEvent>& batch) override {
     for (const ImportedEvent& event : batch) {
       EXPECT_TRUE(ids.insert(std::to_string(place) + "/" + event.kind).second) << event.kind;
       EXPECT_LE(event.body.size(), 61'440U) << event.type;
@@ -46,23 +47,12 @@ class MemorySink : public ImportSink {
       check(event);
       keep(event.body);
       events.push_back(event);
-      places.push_back(next++);
     }
-    return places;
-  }
-  Result<std::string> manifest(std::size_t place, const std::string& step, const std::string& text) override {
-    EXPECT_TRUE(json::parse(text).ok()) << text;
-    manifests.push_back(text);
-    ++next;
-    return make_uuid_v8(step + std::to_string(place)).text();
-  }
-  Status claim(const std::string& text, const std::string& pointer) override {
-    claims.push_back(text + " " + pointer);
     return success();
   }
-  Status end(const std::string& result, const std::string& summary) override {
-    strings.insert(summary);
-    outcome = result;
+  Status end(const RunEnd& end) override {
+    strings.insert(end.summary);
+    ended = end;
     return success();
   }
 
@@ -76,14 +66,11 @@ class MemorySink : public ImportSink {
   }
 
   std::string started;
-  std::string outcome;
+  RunEnd ended;
   std::vector<ImportedEvent> events;
   std::vector<std::string> artifacts;
-  std::vector<std::string> manifests;
-  std::vector<std::string> claims;
   std::set<std::string> ids;
   std::unordered_set<std::string> strings;
-  std::int64_t next = 1;
 
  private:
   void check(const ImportedEvent& event) {
@@ -150,9 +137,7 @@ TEST(ImportSweAgent, EveryStringIsFoundAlsoOfUnknownFieldsAndRoles) {
   ASSERT_TRUE(import_swe_agent(source_of("demo__1", text), sink).ok());
   const auto document = json::parse(text);
   expect_all_strings(document->root(), sink);
-  EXPECT_EQ(sink.manifests.size(), 2U);
-  EXPECT_EQ(sink.claims.size(), 1U);
-  EXPECT_EQ(sink.outcome, "success");
+  EXPECT_EQ(sink.ended.outcome, "success");
   EXPECT_NE(sink.started.find("\"goal\":\"It fails\""), std::string::npos) << sink.started;
 }
 
@@ -168,14 +153,51 @@ TEST(ImportSweAgent, AFileThatTheTraceShowsIsAChange) {
   EXPECT_EQ(changes[0], R"({"path":"/r/a.py","change":"created","call_id":"tool-0001"})");
 }
 
-TEST(ImportSweAgent, ManifestsNameWhatIsNewAndTheirBase) {
+// The body of the last event of a type.
+json::Document last_body(const MemorySink& sink, std::string_view type) {
+  const auto found = std::find_if(sink.events.rbegin(), sink.events.rend(), [&](const ImportedEvent& event) { return event.type == type; });
+  return *json::parse(found == sink.events.rend() ? std::string_view("{}") : std::string_view(found->body));
+}
+
+MemorySink imported(std::string text, const std::string& what = {}, const std::string& by = {}) {
+  if (!what.empty()) text.replace(text.find(what), what.size(), by);
   MemorySink sink;
-  const std::string text = small_trace;
-  ASSERT_TRUE(import_swe_agent(source_of("demo__1", text), sink).ok());
-  ASSERT_EQ(sink.manifests.size(), 2U);
-  // run_seq 1 is the file's own fields, 2 to 4 the three messages before the first answer.
-  EXPECT_EQ(sink.manifests[0].rfind(R"({"add":[{"from_run_seq":2,"to_run_seq":4,)", 0), 0U) << sink.manifests[0];
-  EXPECT_EQ(sink.manifests[1].rfind(R"({"base":")", 0), 0U) << sink.manifests[1];
+  EXPECT_TRUE(import_swe_agent(source_of("demo__1", text), sink).ok());
+  return sink;
+}
+
+TEST(ImportSweAgent, WhatItCountsForTheWholeRunIsNoCalls) {
+  const MemorySink sink = imported(small_trace);
+  EXPECT_FALSE(last_body(sink, "model.answered").root()["usage"].present());
+  EXPECT_EQ(sink.ended.usage, R"({"input_tokens":10,"output_tokens":3,"cost":{"amount":0.25,"currency":"USD"}})");
+  EXPECT_EQ(imported(small_trace, R"("tokens_sent": 10)", R"("tokens": 10)").ended.usage, "");
+  for (const ImportedEvent& event : sink.events) {
+    EXPECT_NE(event.type, "manifest.recorded") << "the trace does not say what was in the window";
+    EXPECT_NE(event.type, "claim.recorded") << "the trace claims nothing";
+  }
+}
+
+TEST(ImportSweAgent, OnlyASubmissionOfItsOwnIsASuccess) {
+  const std::string own = R"("exit_status": "submitted")";
+  EXPECT_EQ(imported(small_trace).ended.outcome, "success");
+  EXPECT_EQ(imported(small_trace, own, R"x("exit_status": "submitted (exit_cost)")x").ended.outcome, "unknown");
+  EXPECT_EQ(imported(small_trace, own, R"x("exit_status": "submitted (exit_cost)")x").ended.summary, "submitted (exit_cost)");
+  EXPECT_EQ(imported(small_trace, own, R"("exit_status": "exit_cost")").ended.outcome, "failure");
+  EXPECT_EQ(imported(small_trace, own, R"("exit": 0)").ended.outcome, "unknown");
+}
+
+TEST(ImportSweAgent, AResultSaysHowItWentWhereItsTextDoes) {
+  EXPECT_EQ(tool_status("create", "[File: /r/a.py (1 lines total)]"), "ok");
+  EXPECT_EQ(tool_status("find_file", "No matches found for \"a\" in /r"), "ok");
+  EXPECT_EQ(tool_status("edit", "Your proposed edit has introduced new syntax error(s). Please"), "error");
+  EXPECT_EQ(tool_status("search_dir", "Usage: search_dir"), "error");
+  EXPECT_EQ(tool_status("ls", "Usage: ls"), "unknown") << "a command that was asked how it is used";
+  EXPECT_EQ(tool_status("python", "Traceback"), "unknown") << "no exit code is shown";
+  EXPECT_EQ(tool_status("submit", ""), "unknown");
+  EXPECT_EQ(tool_status("python", "/bin/bash: line 1: python: command not found"), "error");
+  EXPECT_EQ(tool_status("python", "EXECUTION TIMED OUT"), "timeout");
+  EXPECT_EQ(last_body(imported(small_trace), "tool.returned").root()["status"].string_or(""), "unknown") << "its observation is null";
+  EXPECT_EQ(last_body(imported(small_trace), "step.ended").root()["status"].string_or(""), "unknown");
 }
 
 TEST(ImportSweAgent, LargeTextsBecomeArtifactsAndStayWhole) {
@@ -222,8 +244,6 @@ TEST(ImportSweAgent, EveryStringOfEveryRealTraceIsFound) {
     ASSERT_TRUE(import_swe_agent(source, first).ok());
     const auto document = json::parse(text);
     expect_all_strings(document->root(), first);
-    const json::Value root = document->root();
-    EXPECT_EQ(first.manifests.size(), root["trajectory"].size());
     MemorySink second;
     ASSERT_TRUE(import_swe_agent(source, second).ok());
     EXPECT_EQ(first.ids, second.ids);

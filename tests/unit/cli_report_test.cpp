@@ -87,7 +87,10 @@ TEST(ReportMarkdown, WhatWasRecordedHasNoMeaning) {
 }
 
 // An event as the daemon answers it, with the hashes that are its own.
-void add_event(ChainCheck& chain, events::Event event) {
+void add_event(ChainCheck& chain, std::int64_t seq, std::int64_t run_seq) {
+  events::Event event;
+  event.seq = seq;
+  event.run_seq = run_seq;
   event.run_id = "r1";
   event.run_no = 1;
   event.type = "x.test.noted";
@@ -116,7 +119,7 @@ ReportData small_run() {
   data.started = {{"agent", "name demo, version 2"}, {"client", "muniment.py 0.1.0"}, {"cwd", "/src"}, {"vcs", "commit 12ab, dirty true"}};
   data.labels = {{"team", "a|b"}};
   data.chain.emplace(Uuid{}, 1);
-  for (const std::int64_t n : {0, 1}) add_event(*data.chain, {.seq = 3 + 2 * n, .run_seq = n});
+  for (const std::int64_t n : {0, 1}) add_event(*data.chain, 3 + 2 * n, n);
   data.custody.origin_line = "muniment.local/" + data.log_id;
   data.custody.size = 12;
   data.custody.root = std::string(64, 'a');
@@ -179,11 +182,11 @@ TEST(Report, OfALongRunShowsItsEndsAndSaysWhatItLeavesOut) {
 
 TEST(ChainCheck, EventsThatFitEachOtherAreCountedAndTheFirstThatDoesNotBreaksIt) {
   ChainCheck chain(Uuid{}, 1);
-  add_event(chain, {.seq = 3, .run_seq = 0});
-  add_event(chain, {.seq = 9, .run_seq = 1});
+  add_event(chain, 3, 0);
+  add_event(chain, 9, 1);
   EXPECT_FALSE(chain.broken());
   EXPECT_EQ(chain.last_seq(), 9);
-  add_event(chain, {.seq = 11, .run_seq = 3});
+  add_event(chain, 11, 3);
   EXPECT_EQ(chain.broken(), "seq 11 (run_seq 3): run_seq 2 was expected");
   EXPECT_EQ(chain.events(), 2);
 }

@@ -64,6 +64,23 @@ TEST(Timeline, EventsOfAStepStandBelowIt) {
             "   +1.50s  ▾ turn 1\n   +2.50s    … I think so\n   +4.50s  › user hi");
 }
 
+// The daemon that found the interruption comes to tell the run only after it has begun something new.
+TEST(Timeline, OnlyAStepThatWasBegunBeforeTheInterruptionGoesOnAfterIt) {
+  const auto step = [](int seq, const std::string& type, const std::string& name, const std::string& id) {
+    return event(seq, type, "{\"name\":\"" + name + "\",\"kind\":\"turn\"}", ",\"step_id\":\"" + id + "\",\"seq\":" + std::to_string(seq));
+  };
+  const std::string text = timeline_of({
+      step(1, "step.started", "turn 1", "a"),
+      step(3, "step.started", "turn 2", "b"),
+      event(4, "run.interrupted", R"({"log_seq":2})", ",\"seq\":4"),
+      step(5, "step.started", "turn 2", "c"),
+      step(6, "step.started", "turn 1", "d"),
+  });
+  const std::size_t first = text.find("goes on after the interruption");
+  EXPECT_EQ(text.substr(text.rfind('\n', first) + 1).find("turn 1") == std::string::npos, false) << text;
+  EXPECT_EQ(text.find("goes on after the interruption", first + 1), std::string::npos) << text;
+}
+
 TEST(Timeline, EscapesAndDirectionMarksAreShownAndNotObeyed) {
   const std::string text = timeline_of({event(
       1, "error.raised", "{\"error_type\":\"E\",\"message\":\"\\u001b[2Jred\\u202e\"}")});

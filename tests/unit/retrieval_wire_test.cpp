@@ -22,7 +22,7 @@ EngineBatch some_batch() {
 }
 
 LaneQuery some_query() {
-  LaneQuery query{"text", {"a phrase"}, {"lex"}, {"vec"}, {"notes"}, Mode::vector, {}, 17, 7, "muniment-1", true, true};
+  LaneQuery query{"text", {"a phrase"}, {"lex"}, {"vec"}, {"notes"}, Mode::vector, {}, 17, 7, "muniment-1", true, true, true};
   query.filter = {{{"a", "b"}, {"c"}}, {"d"}, 1, -2, 3};
   return query;
 }
@@ -33,6 +33,7 @@ LaneAnswer some_answer() {
   answer.lists = {{"lsa", "text", false, 0.35, {{9, 0.5}, {8, 0.25}}, 1'234}};
   answer.degraded = {"use-lite: not installed"};
   answer.passing = true;
+  answer.waiting = {"http", "use-lite"};
   answer.identities = {"lsa/1/128/4f2a"};
   answer.watermark = 41;
   answer.unfiltered = 6;
@@ -77,6 +78,7 @@ TEST(Wire, AQueryComesBackAsItWas) {
   EXPECT_EQ(17U, back->k);
   EXPECT_EQ("muniment-1", back->profile);
   EXPECT_TRUE(back->exact);
+  EXPECT_TRUE(back->only_lanes);
   EXPECT_TRUE(back->explain);
 }
 
@@ -99,6 +101,7 @@ TEST(Wire, AnAnswerComesBackAsItWas) {
   EXPECT_EQ(some_answer().identities, back->identities);
   EXPECT_EQ(41, back->watermark);
   EXPECT_TRUE(back->passing);
+  EXPECT_EQ(some_answer().waiting, back->waiting);
   EXPECT_EQ(6, back->unfiltered);
 }
 

@@ -155,5 +155,82 @@ TEST_F(Append, AReceiptHoldsTheHashesOfTheEntry) {
   EXPECT_EQ(log_.edge.size(), 2);
 }
 
+TEST_F(Append, WhatIsSentBehindARequestThatIsGivenBackIsGivenBackToo) {
+  const RunPtr run = run_in(RunStatus::open);
+  const auto order = std::make_shared<GivenBack>();
+  const auto send = [&](events::NewEvent event) {
+    AppendRequest request = request_of(run, {});
+    request.order = order;
+    request.events.push_back({run, std::move(event), false});
+    return commit(std::move(request));
+  };
+  events::NewEvent known = event_of("message.added");
+  known.event_id_is_ours = false;
+  EXPECT_TRUE(send(known));
+  const auto again = send(known);
+  ASSERT_FALSE(again);
+  EXPECT_TRUE(is_maybe_duplicate(again.error()));
+  const auto behind = send(event_of("message.added"));
+  ASSERT_FALSE(behind);
+  EXPECT_TRUE(is_out_of_turn(behind.error()));
+  EXPECT_TRUE(commit(request_of(run, {"message.added"}))) << "another connection's stands in another order";
+  order->any = false;
+  EXPECT_TRUE(send(event_of("message.added")));
+}
+
+TEST_F(Append, BytesThatCameToAStepSinceItWasAskedAreAskedForAgain) {
+  const RunPtr run = run_in(RunStatus::open);
+  const auto put = [&](std::string_view step, std::string_view bytes, std::int64_t asked_at) {
+    AppendRequest request = request_of(run, {"artifact.stored"});
+    ArtifactRow row;
+    row.step_id = step;
+    row.hash = sha256(bytes);
+    request.rows.push_back({0, row});
+    request.contents_asked_at = asked_at;
+    const auto answer = commit(std::move(request));
+    return answer ? "taken" : answer.error().message;
+  };
+  EXPECT_EQ(put("s1", "a", 3), "taken");
+  EXPECT_EQ(put("s1", "a", 3), maybe_stored);
+  EXPECT_EQ(put("s1", "b", 3), "taken");
+  EXPECT_EQ(put("s2", "a", 3), "taken");
+  EXPECT_EQ(put("s1", "a", run->next_run_seq()), "taken") << "asked since, and not there: it was erased";
+}
+
+TEST_F(Append, WhatWasMadeBeforeAnEventAboutTheSameNameCameIsMadeAgain) {
+  const RunPtr log = run_in(RunStatus::open);
+  const auto change = [&](const std::string& name, std::int64_t known_upto) {
+    AppendRequest request = request_of(log, {"document.revised"});
+    request.names = {"another", name};
+    if (name != "b") request.names = {name};
+    request.names_known_upto = known_upto;
+    const auto answer = commit(std::move(request));
+    return answer ? "taken" : answer.error().message;
+  };
+  const std::int64_t before = log_.next_seq;
+  EXPECT_EQ(change("a", before), "taken");
+  EXPECT_EQ(change("a", before), moved_on);
+  EXPECT_EQ(change("b", before), "taken");
+  EXPECT_EQ(change("another", before), moved_on) << "each of its names";
+  EXPECT_EQ(change("a", before + 1), "taken") << "the tables had the first change";
+  EXPECT_EQ(change("c", 0), "taken") << "nothing was ever about it";
+  AppendRequest two = request_of(log, {"document.revised"});
+  two.names = {"a", "d"};
+  two.names_known_upto = before + 1;
+  const auto answer = commit(std::move(two));
+  ASSERT_FALSE(answer);
+  EXPECT_TRUE(is_moved_on(answer.error()) && is_given_back(answer.error()));
+}
+
+TEST(LastNumbered, ForgetsWhatIsSettledAndSaysSo) {
+  LastNumbered things(1'024);
+  for (std::int64_t i = 0; i < 2'000; ++i) things.add(fingerprint(std::to_string(i)), i, i);
+  EXPECT_TRUE(things.any_since(fingerprint("1999"), 1'999, 2'000));
+  EXPECT_FALSE(things.any_since(fingerprint("other"), 1'999, 2'000));
+  EXPECT_FALSE(things.any_since(fingerprint("1999"), 1'999, 1'999)) << "that position was taken back";
+  EXPECT_TRUE(things.any_since(fingerprint("other"), 3, 2'000)) << "whoever asked so early has to ask again";
+  EXPECT_FALSE(things.any_since(fingerprint("other"), 3, 3)) << "whoever knows all that there is need not, though some was taken back";
+}
+
 }  // namespace
 }  // namespace muniment::store

@@ -15,98 +15,19 @@
 #include <thread>
 
 #include "base/failpoint.hpp"
-#include "store/artifact_files.hpp"
+#include "unit/store_artifact_files_fixture.hpp"
 
 namespace muniment::store {
 namespace {
-
-namespace fs = std::filesystem;
-
-constexpr std::string_view text_type = "text/plain";
-
-class ArtifactFilesTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    std::string pattern = "/tmp/muniment-files-XXXXXX";
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-    reopen();
-  }
-  void TearDown() override {
-    failpoint::arm("");
-    files_.reset();
-    fs::remove_all(folder_);
-  }
-
-  void reopen() {
-    files_.reset();  // the first one finishes its chores before the next one looks
-    auto opened = ArtifactFiles::open(options_at(folder_ / "artifacts"));
-    ASSERT_TRUE(opened) << opened.error().message;
-    files_ = std::move(*opened);
-  }
-
-  static ArtifactFilesOptions options_at(const fs::path& root) {
-    ArtifactFilesOptions options;
-    options.root = root;
-    options.bytes_max = 64 << 20;
-    return options;
-  }
-
-  Result<StoredFile> store(std::string_view bytes) {
-    return files_->store(bytes, "r1", "main", make_uuid_v7(Clock().now()), text_type);
-  }
-  StoredFile stored(std::string_view bytes) {
-    auto file = store(bytes);
-    EXPECT_TRUE(file) << file.error().message;
-    return *file;
-  }
-
-  fs::path at(std::string_view path) const { return folder_ / "artifacts" / path; }
-  fs::path staged(const Uuid& id) const { return at("staging/" + id.text()); }
-
-  // Everything below runs/ and staging/ that is no folder.
-  std::set<std::string> names() const {
-    std::set<std::string> found;
-    for (const char* top : {"runs", "staging"}) {
-      for (const auto& entry : fs::recursive_directory_iterator(at(top))) {
-        if (!entry.is_directory()) found.insert(fs::relative(entry.path(), at("")));
-      }
-    }
-    return found;
-  }
-
-  // Runs `work` in a child that the armed failpoint must kill.
-  void expect_killed_at(const std::string& name, const std::function<void(ArtifactFiles&)>& work) {
-    const pid_t child = ::fork();
-    ASSERT_GE(child, 0);
-    if (child == 0) {
-      failpoint::arm(name + "=kill@1");
-      auto mine = ArtifactFiles::open(options_at(folder_ / "artifacts"));
-      if (mine) {
-        work(**mine);
-        mine->reset();  // finishes its chores
-      }
-      ::_exit(0);
-    }
-    int how = 0;
-    ASSERT_EQ(::waitpid(child, &how, 0), child);
-    ASSERT_TRUE(WIFSIGNALED(how) && WTERMSIG(how) == SIGKILL) << name << " was not passed";
-  }
-
-  fs::path folder_;
-  std::unique_ptr<ArtifactFiles> files_;
-};
 
 TEST_F(ArtifactFilesTest, WhatIsStoredIsReadBackWithItsHash) {
   const StoredFile file = stored("hello");
   EXPECT_EQ(file.size_bytes, 5);
   EXPECT_EQ(file.hash, sha256("hello"));
-  EXPECT_EQ(*files_->read(file.path, 0, 5), "hello");
-  EXPECT_EQ(*files_->read(file.path, 1, 3), "ell");
-  EXPECT_EQ(*files_->read(file.path, 5, 0), "");
-  std::int64_t size = 0;
-  EXPECT_EQ(*files_->hash(file.path, &size), sha256("hello"));
-  EXPECT_EQ(size, 5);
+  EXPECT_EQ(*files_->read(file, 0, 5), "hello");
+  EXPECT_EQ(*files_->read(file, 1, 3), "ell");
+  EXPECT_EQ(*files_->read(file, 5, 0), "");
+  EXPECT_TRUE(files_->check(file));
 }
 
 TEST_F(ArtifactFilesTest, TheStagingNameGoesWithTheCommit) {
@@ -131,7 +52,7 @@ TEST_F(ArtifactFilesTest, NothingIsEverReplaced) {
   const auto again = files_->store("second", "r1", "main", file.artifact_id, text_type);
   ASSERT_FALSE(again);
   EXPECT_EQ(again.error().code, Errc::conflict);
-  EXPECT_EQ(*files_->read(file.path, 0, 5), "first");
+  EXPECT_EQ(*files_->read(file, 0, 5), "first");
   EXPECT_EQ(names(), std::set<std::string>{file.path});
 }
 
@@ -148,7 +69,8 @@ TEST_F(ArtifactFilesTest, StreamedAndStoredBytesAreTheSame) {
     const auto file = (*write)->publish("r1", "a:b", make_uuid_v7(Clock().now()), text_type);
     ASSERT_TRUE(file) << file.error().message;
     EXPECT_EQ(file->hash, sha256(bytes));
-    EXPECT_EQ(*files_->hash(file->path, nullptr), sha256(bytes));
+    EXPECT_TRUE(files_->check(*file));
+    EXPECT_EQ(file->pieces_root.has_value(), size > (1 << 20));
   }
 }
 
@@ -189,41 +111,41 @@ TEST_F(ArtifactFilesTest, BelowTheReserveOfTheDiskAPutIsRefusedWithTheNumbers) {
 TEST_F(ArtifactFilesTest, PathsThatLeaveTheRootAreRefused) {
   std::ofstream(folder_ / "secret") << "secret";
   for (const char* path : {"../secret", "runs/../../secret", "/etc/passwd", "", "runs//x", "./x", "runs/.."}) {
-    const auto read = files_->read(path, 0, 1);
+    const auto read = files_->read({{}, path, {}, 1}, 0, 1);
     ASSERT_FALSE(read) << path;
     EXPECT_EQ(read.error().code, Errc::invalid_argument) << path;
   }
-  EXPECT_EQ(files_->read(std::string("runs/a\0b", 8), 0, 1).error().code, Errc::invalid_argument);
+  EXPECT_EQ(files_->read({{}, std::string("runs/a\0b", 8), {}, 1}, 0, 1).error().code, Errc::invalid_argument);
 }
 
 TEST_F(ArtifactFilesTest, AMissingFileIsNotFound) {
   const StoredFile file = stored("hello");
   fs::remove(at(file.path));
-  EXPECT_EQ(files_->read(file.path, 0, 5).error().code, Errc::not_found);
-  EXPECT_EQ(files_->hash(file.path, nullptr).error().code, Errc::not_found);
+  EXPECT_EQ(files_->read(file, 0, 5).error().code, Errc::not_found);
+  EXPECT_EQ(files_->check(file).error().code, Errc::not_found);
 }
 
 TEST_F(ArtifactFilesTest, AShortFileIsCorrupt) {
   const StoredFile file = stored("hello");
   fs::resize_file(at(file.path), 3);
-  EXPECT_EQ(files_->read(file.path, 0, 5).error().code, Errc::corrupt);
-  EXPECT_EQ(files_->read(file.path, INT64_MAX, 1).error().code, Errc::corrupt);
-  EXPECT_EQ(files_->read(file.path, 2, INT64_MAX).error().code, Errc::corrupt);
-  EXPECT_EQ(files_->read(file.path, -1, 1).error().code, Errc::invalid_argument);
+  EXPECT_EQ(files_->read(file, 0, 5).error().code, Errc::corrupt);
+  EXPECT_EQ(files_->read(file, INT64_MAX, 1).error().code, Errc::invalid_argument);
+  EXPECT_EQ(files_->read(file, 2, INT64_MAX).error().code, Errc::invalid_argument);
+  EXPECT_EQ(files_->read(file, -1, 1).error().code, Errc::invalid_argument);
 }
 
 TEST_F(ArtifactFilesTest, ASymbolicLinkInThePlaceIsCorruptAndNotFollowed) {
   const StoredFile file = stored("hello");
   fs::rename(at(file.path), folder_ / "elsewhere");
   fs::create_symlink(folder_ / "elsewhere", at(file.path));
-  EXPECT_EQ(files_->read(file.path, 0, 5).error().code, Errc::corrupt);
+  EXPECT_EQ(files_->read(file, 0, 5).error().code, Errc::corrupt);
 }
 
 TEST_F(ArtifactFilesTest, AFolderThatBecameALinkIsCorruptForReadsAndWrites) {
   const StoredFile file = stored("hello");
   fs::rename(at("runs/r1"), folder_ / "elsewhere");
   fs::create_directory_symlink(folder_ / "elsewhere", at("runs/r1"));
-  EXPECT_EQ(files_->read(file.path, 0, 5).error().code, Errc::corrupt);
+  EXPECT_EQ(files_->read(file, 0, 5).error().code, Errc::corrupt);
   const auto written = store("more");
   ASSERT_FALSE(written);
   EXPECT_EQ(written.error().code, Errc::corrupt);
@@ -233,22 +155,22 @@ TEST_F(ArtifactFilesTest, AFifoInThePlaceIsCorruptAndNeverHangs) {
   const StoredFile file = stored("hello");
   fs::remove(at(file.path));
   ASSERT_EQ(::mkfifo(at(file.path).c_str(), 0600), 0);
-  EXPECT_EQ(files_->read(file.path, 0, 5).error().code, Errc::corrupt);
-  EXPECT_EQ(files_->hash(file.path, nullptr).error().code, Errc::corrupt);
+  EXPECT_EQ(files_->read(file, 0, 5).error().code, Errc::corrupt);
+  EXPECT_EQ(files_->check(file).error().code, Errc::corrupt);
 }
 
 TEST_F(ArtifactFilesTest, AFolderThatWasRemovedIsMadeAgain) {
   stored("hello");
   fs::remove_all(at("runs/r1"));
   const StoredFile file = stored("more");
-  EXPECT_EQ(*files_->read(file.path, 0, 4), "more");
+  EXPECT_EQ(*files_->read(file, 0, 4), "more");
 }
 
 TEST_F(ArtifactFilesTest, AFailedSyncIsAnsweredByOneNewFile) {
   for (const char* point : {"artifact.fsync_eio", "artifact.folder_fsync_eio", "artifact.write_eio", "artifact.open_emfile"}) {
     failpoint::arm(std::string(point) + "=error@1");
     const StoredFile file = stored("hello");
-    EXPECT_EQ(*files_->read(file.path, 0, 5), "hello") << point;
+    EXPECT_EQ(*files_->read(file, 0, 5), "hello") << point;
     EXPECT_EQ(fs::hard_link_count(at(file.path)), 2u) << point;
   }
 }
@@ -336,9 +258,9 @@ TEST_F(ArtifactFilesTest, ADamagedFileIsPutBackOnlyByBytesThatFit) {
   std::ofstream(folder_ / "wrong") << "yellow";
   std::ofstream(folder_ / "right") << "hello";
   EXPECT_EQ(files_->repair(file.path, (folder_ / "wrong").string(), file.hash).error().code, Errc::invalid_argument);
-  EXPECT_EQ(*files_->read(file.path, 0, 5), "jello");
+  EXPECT_EQ(files_->read(file, 0, 5).error().code, Errc::corrupt);
   ASSERT_TRUE(files_->repair(file.path, (folder_ / "right").string(), file.hash));
-  EXPECT_EQ(*files_->read(file.path, 0, 5), "hello");
+  EXPECT_EQ(*files_->read(file, 0, 5), "hello");
   reopen();
   EXPECT_EQ(names(), std::set<std::string>{file.path});
 }
@@ -351,7 +273,7 @@ TEST_F(ArtifactFilesTest, AMissingFolderOrALinkIsRepairedToo) {
   fs::remove(at(file.path));
   fs::create_symlink("/etc/passwd", at(file.path));
   ASSERT_TRUE(files_->repair(file.path, (folder_ / "right").string(), file.hash));
-  EXPECT_EQ(*files_->read(file.path, 0, 5), "hello");
+  EXPECT_EQ(*files_->read(file, 0, 5), "hello");
 }
 
 TEST_F(ArtifactFilesTest, ARepairFromWhatIsNoFileIsRefused) {
@@ -376,7 +298,7 @@ TEST_F(ArtifactFilesTest, AnUploadGoesOnWhereItStopped) {
   const auto file = files_->upload_publish(id, "r1", "main", make_uuid_v7(Clock().now()), text_type);
   ASSERT_TRUE(file) << file.error().message;
   EXPECT_EQ(file->hash, sha256("hello"));
-  EXPECT_EQ(*files_->read(file->path, 0, 5), "hello");
+  EXPECT_EQ(*files_->read(*file, 0, 5), "hello");
   EXPECT_EQ(files_->upload_size(id).error().code, Errc::not_found);
   EXPECT_EQ(files_->upload_append(id, 5, "!").error().code, Errc::not_found);
 }

@@ -137,7 +137,7 @@ TEST_F(VerifyProof, ALeafThatIsReallyANodeIsNoEntry) {
 TEST_F(VerifyProof, WhoSignedDecides) {
   const SmallLog log(3);
   const std::vector<VerifierKey> other{NoteSigner(origin_, KeyType::ed25519, SigningKey::from_seed(Seed{2})).verifier()};
-  EXPECT_EQ(judge_proof(proof_of(log, 1), other, std::nullopt).verdict, Verdict::tampered);
+  EXPECT_EQ(judge_proof(proof_of(log, 1), other, std::nullopt).verdict, Verdict::wrong_key);
   EXPECT_EQ(judge_proof(proof_of(log, 1), {}, std::nullopt).verdict, Verdict::is_unsigned);
   EXPECT_EQ(judge_proof(proof_of(log, 1, false), {}, std::nullopt).verdict, Verdict::is_unsigned);
   EXPECT_EQ(judge_proof(proof_of(log, 1, false), keys_, std::nullopt).verdict, Verdict::tampered);

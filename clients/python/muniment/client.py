@@ -116,16 +116,7 @@ class Wire:
 
     def read(self, end: Optional[float] = None) -> tuple[Json, bytes]:
         """The next message, and the raw bytes that follow it."""
-        while (newline := self._buffer.find(b"\n")) < 0:
-            self._receive(end)
-        message = json.loads(self._buffer[:newline])
-        result = message.get("result")
-        after = newline + 1 + (result.get("body_bytes", 0) if isinstance(result, dict) else 0)
-        while len(self._buffer) < after:
-            self._receive(end)
-        raw = bytes(self._buffer[newline + 1:after])
-        del self._buffer[:after]
-        return message, raw
+        return read_message(self._buffer, lambda: self._receive(end))
 
     def _receive(self, end: Optional[float]) -> None:
         if self.broken:
@@ -146,6 +137,20 @@ class Wire:
 
     def close(self) -> None:
         self._socket.close()
+
+
+def read_message(buffer: bytearray, receive: Callable[[], None]) -> tuple[Json, bytes]:
+    """Takes the next message and the raw bytes that follow it out of `buffer`; `receive` adds to it, or raises."""
+    while (newline := buffer.find(b"\n")) < 0:
+        receive()
+    message: Json = json.loads(buffer[:newline])
+    result = message.get("result")
+    after = newline + 1 + (result.get("body_bytes", 0) if isinstance(result, dict) else 0)
+    while len(buffer) < after:
+        receive()
+    raw = bytes(buffer[newline + 1:after])
+    del buffer[:after]
+    return message, raw
 
 
 class Client:
@@ -216,15 +221,16 @@ class Client:
 
         return self.again(once)
 
-    def get(self, artifact_id: str, offset: int = 0, length: Optional[int] = None) -> bytes:
-        """The bytes of an artifact, or a slice of them; a long one comes in several requests."""
+    def get(self, artifact_id: str, offset: int = 0, length: Optional[int] = None, **use: Any) -> bytes:
+        """The bytes of an artifact, or a slice of them; a long one comes in several requests. `use`: the run_id, step_id and
+        branch that it is read for."""
         parts: list[bytes] = []
         more: Optional[int] = offset
         while more is not None and (length is None or more < offset + length):
             left = RAW_REPLY_BYTES_MAX if length is None else offset + length - more
             result, raw = self.finish(self.start("artifact.get", {
                 "artifact_id": artifact_id, "offset": more, "length": min(left, RAW_REPLY_BYTES_MAX),
-                "encoding": "raw"}))
+                "encoding": "raw", **use}))
             parts.append(raw)
             more = result.get("next_offset")
         return b"".join(parts)

@@ -122,7 +122,7 @@ class Run:
                 self.append("step.ended", {"status": status_of(raised), "error": content.error(raised)}, step_id=step_id)
 
     def end(self, outcome: str = "success", *, summary: Optional[str] = None, error: Optional[Json] = None) -> Json:
-        """`outcome`: success, failure, cancelled or abandoned. Ending twice is refused by the daemon."""
+        """`outcome`: success, failure, cancelled, abandoned or unknown. Ending twice is refused by the daemon."""
         more: Json = {"summary": content.clean(summary)} if summary else {}
         if error:
             more["error"] = error

@@ -5,8 +5,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <filesystem>
 #include <optional>
+#include <thread>
 #include <unordered_map>
 
 #include "base/clock.hpp"
@@ -21,6 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int attempts_max = 3;             // an erasure meanwhile means: once more
+constexpr std::chrono::seconds erasure_pause{2};   // one that is under way takes about that long
 constexpr std::size_t uri_bytes_max = 8'192;
 constexpr mode_t file_mode = 0600;
 
@@ -45,10 +48,16 @@ class Making {
     for (int attempt = 1;; ++attempt) {
       RETURN_IF_ERROR(take());
       ASSIGN_OR_RETURN(const bool erased, store::erased_since(uri_, manifest().logs));
-      if (!erased) break;
+      const bool erasing = manifest().log()->erasing;
+      if (!erased && !erasing) break;
       set_.remove_unfinished();
       RETURN_IF_ERROR(set_.prune(SIZE_MAX));   // what was copied and is erased now
+      if (attempt == attempts_max && erasing) {
+        return Error(Errc::unavailable, "the log announces an erasure that is not carried out yet, and a backup would keep what is to be gone. "
+                                        "Ask again; if this stays, restart the daemon, which finishes it: docs/runbook.md (erasure)");
+      }
       if (attempt == attempts_max) return Error(Errc::unavailable, "things were erased while they were copied, three times. Ask again");
+      if (erasing) std::this_thread::sleep_for(erasure_pause);
     }
     RETURN_IF_ERROR(set_.complete(manifest(), sums_));
     return std::move(report_);

@@ -18,6 +18,8 @@
 #include "base/signed_note.hpp"
 #include "base/tar_archive.hpp"
 #include "cli/bundle/rows.hpp"
+#include "cli/report/data.hpp"
+#include "cli/report/document.hpp"
 #include "cli/upload.hpp"
 #include "events/run_proof.hpp"
 
@@ -26,6 +28,28 @@ namespace {
 
 constexpr std::size_t spool_piece_bytes = 1 << 20;
 constexpr std::size_t nodes_per_request = 4'096;
+constexpr std::string_view readme_text =
+    R"(# The run {0}
+
+What one run of an AI agent recorded, with the files that belong to it and the proof that nothing of it was changed since.
+
+- Log: {1}
+- Checkpoint: {2} events, {4}
+- Events of this run: {3}
+
+`report.html` tells what happened, for people. It was written by the exporter, is not covered by the signature, and may speak of
+events after the checkpoint. What is proven are `events.jsonl` and, through them, the other `.jsonl` files and `artifacts/`.
+
+To verify it, take the log's verifier key from somebody whom you trust (`keys` in here is only what the exporter claims):
+
+    muniment-verify --bundle FILE.muniment.tar.zst --key LOG.PUB
+
+`muniment_verify.py --bundle FILE.muniment.tar.zst --key LOG.PUB` needs nothing of Muniment, and Muniment's docs/format.md (Run
+bundles) says how to write another verifier.
+
+Exit status 0: the run is whole, unchanged and signed by that key. 1: something was changed. 2: nothing is wrong, but it is signed by
+nobody, or by another key than yours; the message names both. 4: the file is no bundle.
+)";
 constexpr std::string_view row_parts[] = {"artifacts", "manifests", "snapshots", "claims", "evidence"};
 
 // A member of the bundle, with what bundle.json says of it.
@@ -114,6 +138,7 @@ class BundleExport {
     RETURN_IF_ERROR(read_events());
     RETURN_IF_ERROR(read_nodes());
     for (const std::string_view part : row_parts) RETURN_IF_ERROR(read_rows(part));
+    RETURN_IF_ERROR(write_for_people());
     RETURN_IF_ERROR(name_artifacts());
     ASSIGN_OR_RETURN(TarWriter tar, TarWriter::create(file.descriptor(), order_.path));
     RETURN_IF_ERROR(write_members(tar));
@@ -131,7 +156,8 @@ class BundleExport {
     const std::string run = fmt::format("{{\"run_id\":{}}}", json::quote(order_.run_id));
     ASSIGN_OR_RETURN(const Message known, client_.call("run.get", run));
     run_no_ = known.result()["run"]["run_no"].as_int().value_or(-1);
-    ASSIGN_OR_RETURN(const Message log, client_.call("audit.checkpoint", "{}"));
+    if (const auto log_no = known.result()["log_no"].as_int()) log_no_ = fmt::format(",\"log_no\":{}", *log_no);
+    ASSIGN_OR_RETURN(const Message log, client_.call("audit.checkpoint", log_no_.empty() ? "{}" : "{" + log_no_.substr(1) + "}"));
     std::string note = order_.checkpoint;
     if (note.empty()) {
       ASSIGN_OR_RETURN(note, newest_checkpoint(log.result()["origin"].string_or("")));
@@ -159,7 +185,7 @@ class BundleExport {
                                                                                 json::quote(order_.run_id))));
     const json::Value events = last.result()["events"];
     if (events.size() == 0) return Error(Errc::not_found, "the run " + order_.run_id + " has no event");
-    ASSIGN_OR_RETURN(const Message answer, client_.call("audit.prove", fmt::format("{{\"seq\":{}}}", (*events.begin())["seq"].source())));
+    ASSIGN_OR_RETURN(const Message answer, client_.call("audit.prove", fmt::format("{{\"seq\":{}{}}}", (*events.begin())["seq"].source(), log_no_)));
     const json::Value proof = answer.result();
     const std::string file = proof["proof"].string_or("");
     if (const std::size_t end = file.find("\n\n"); end != std::string::npos) return file.substr(end + 2);
@@ -238,8 +264,8 @@ class BundleExport {
       for (std::size_t i = done; i < end; ++i) {
         params.begin_object().member("level", places[i].level).member("index", places[i].index).end_object();
       }
-      params.end_array().end_object();
-      ASSIGN_OR_RETURN(const Message answer, client_.call("bundle.nodes", params.text()));
+      params.end_array();
+      ASSIGN_OR_RETURN(const Message answer, client_.call("bundle.nodes", params.text() + log_no_ + "}"));
       std::string lines;
       std::size_t i = done;
       for (const json::Value item : answer.result()["hashes"]) {
@@ -253,6 +279,23 @@ class BundleExport {
     }
     keep(std::move(spool));
     return success();
+  }
+
+  // For people -------------------------------------------------------------------------------------
+
+  Status keep_text(std::string_view name, std::string_view text) {
+    ASSIGN_OR_RETURN(Spool spool, Spool::open(std::string(name)));
+    RETURN_IF_ERROR(spool.add(text));
+    keep(std::move(spool));
+    return success();
+  }
+
+  Status write_for_people() {
+    RETURN_IF_ERROR(keep_text("README.md", fmt::format(readme_text, order_.run_id, result_.origin, result_.size, result_.events,
+                                                       result_.is_signed ? "signed" : "not signed")));
+    if (run_no_ == 0) return keep_text("report.html", "");  // the log's own run has none
+    ASSIGN_OR_RETURN(const ReportData data, collect_report(client_, order_.run_id));
+    return keep_text("report.html", report_html(report_document(data)));
   }
 
   // The archive -------------------------------------------------------------------------------------
@@ -281,7 +324,7 @@ class BundleExport {
 
   std::string header() const {
     json::Writer out;
-    out.begin_object().member("format", bundle_format).member("version", 1);
+    out.begin_object().member("format", bundle_format).member("version", 2);
     out.member("log_id", result_.origin.substr(result_.origin.rfind('/') + 1)).member("origin", result_.origin);
     out.member("run_id", order_.run_id).member("run_no", run_no_).member("size", result_.size);
     out.member("events", result_.events).member("exported_at", format_time(Clock().now()));
@@ -309,12 +352,12 @@ class BundleExport {
     RETURN_IF_ERROR(tar.begin({"artifacts/" + artifact.id, artifact.size_bytes}));
     Sha256 hash;
     for (std::int64_t offset = 0; offset < artifact.size_bytes;) {
-      ASSIGN_OR_RETURN(const Message slice,
-                       client_.call("artifact.get", fmt::format(R"({{"artifact_id":"{}","offset":{},"encoding":"raw"}})", artifact.id, offset)));
-      if (slice.raw.empty()) break;
-      hash.update(slice.raw);
-      RETURN_IF_ERROR(tar.write(slice.raw));
-      offset += static_cast<std::int64_t>(slice.raw.size());
+      const auto slice = client_.call("artifact.get", fmt::format(R"({{"artifact_id":"{}","offset":{},"encoding":"raw"}})", artifact.id, offset));
+      if (!slice) return Error(slice.error()).within("nothing was exported");
+      if (slice->raw.empty()) break;
+      hash.update(slice->raw);
+      RETURN_IF_ERROR(tar.write(slice->raw));
+      offset += static_cast<std::int64_t>(slice->raw.size());
     }
     if (to_hex(hash.finish()) == artifact.sha256) return success();
     return Error(Errc::corrupt, fmt::format("artifact {} is not what its event says; nothing was exported. See: muniment recover {}",
@@ -325,6 +368,7 @@ class BundleExport {
   const BundleOrder& order_;
   ExportedBundle result_;
   std::int64_t run_no_ = -1;
+  std::string log_no_;   // ",\"log_no\":N" for a run of a closed log
   std::int64_t first_seq_ = 0;
   std::int64_t last_seq_ = 0;
   events::LeafSpans leaves_;

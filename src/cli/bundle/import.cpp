@@ -12,6 +12,7 @@
 #include "base/sha256.hpp"
 #include "cli/bundle/rows.hpp"
 #include "cli/import/event_replay.hpp"
+#include "cli/import/source.hpp"
 #include "cli/upload.hpp"
 #include "events/catalogue.hpp"
 
@@ -65,11 +66,6 @@ class BundleImport {
   }
 
  private:
-  struct Ending {
-    std::string outcome;
-    std::string summary;
-  };
-
   // The run -----------------------------------------------------------------------------------------
 
   void name_run() {
@@ -131,11 +127,12 @@ class BundleImport {
   }
 
   Status end() {
-    Ending ending = ending_;
-    if (ending.outcome.empty()) ending = {"abandoned", "the run had not ended when the bundle was written"};
+    RunEnd ending = ending_;
+    if (ending.outcome.empty()) ending = {std::string(unknown_end), "the run had not ended when the bundle was written"};
     json::Writer params;
     params.begin_object().member("run_id", result_.run_id).member("outcome", ending.outcome);
     if (!ending.summary.empty()) params.member("summary", ending.summary);
+    if (!ending.usage.empty()) params.raw_member("usage", ending.usage);
     params.end_object();
     RETURN_IF_ERROR(client_.call("run.end", params.text()));
     return success();
@@ -148,7 +145,7 @@ class BundleImport {
     const json::Value event = document.root();
     const std::string type = event["type"].string_or("");
     if (!event["body"].is(json::Kind::string)) {  // erased
-      if (type == "run.ended") ending_ = {"abandoned", "how the run ended was erased"};
+      if (type == "run.ended") ending_ = {std::string(unknown_end), "how the run ended was erased"};
       if (type == "state.patched") patch_is_gone_ = true;
       return leave(event);
     }
@@ -204,7 +201,7 @@ class BundleImport {
     if (type == "artifact.stored") return put_artifact(event, body);
     if (type == "manifest.recorded") return put_manifest(event, body);
     if (type == "run.ended") {
-      ending_ = {body["outcome"].string_or(""), body["summary"].string_or("")};
+      ending_ = {body["outcome"].string_or(""), body["summary"].string_or(""), std::string(body["usage"].source())};
       return Way::by_method;
     }
     if (type == "run.resumed") ending_ = {};
@@ -295,7 +292,7 @@ class BundleImport {
   const std::string header_text_;
   json::Value header_;
   std::optional<EventReplay> replay_;
-  Ending ending_;
+  RunEnd ending_;
   bool patch_is_gone_ = false;      // a state.patched of this run, or the artifact that holds its patch, was erased
   ImportedBundle result_;
   std::vector<std::string> batch_;  // events to be appended

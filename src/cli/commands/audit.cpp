@@ -1,9 +1,11 @@
 // audit …: what an auditor asks of a running daemon, and the independent verifier under one name.
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "base/file.hpp"
 #include "base/json.hpp"
+#include "base/memory_file.hpp"
 #include "base/text.hpp"
 #include "cli/commands.hpp"
 #include "cli/verifier.hpp"
@@ -59,6 +61,12 @@ void declare_key_change(CLI::App& command, KeyOptions& options) {
 
 // ---- checkpoints and proofs ---------------------------------------------------------------------
 
+// Of an answer to audit.checkpoint without a note.
+std::string why_unsigned(const json::Value& checkpoint) {
+  return checkpoint["keys"].size() == 0 ? "the log has no key. Make one with: muniment audit key init"
+                                        : "the log has a key, and nothing signs with it here. See: muniment doctor";
+}
+
 struct CheckpointOptions {
   std::string file;
 };
@@ -73,19 +81,21 @@ Status show_checkpoint(Session& session, const CheckpointOptions& options) {
   const json::Value result = answer.result();
   if (const json::Value problem = result["problem"]) return Error(Errc::unavailable, std::string(problem.string_or("")));
   if (const json::Value note = result["note"]) return deliver(session, options.file, note.string_or(""));
-  return Error(Errc::not_found, fmt::format("the log has no key: its {} events have the root {}, which nobody signed. Make a key with: muniment audit key init",
-                                            result["size"].as_int().value_or(0), result["root"].string_or("")));
+  return Error(Errc::not_found, fmt::format("{} events have the root {}, which nobody signed: {}", result["size"].as_int().value_or(0), result["root"].string_or(""),
+                                            why_unsigned(result)));
 }
 
 struct ProveOptions {
   std::string what;
   std::string event_id;
   std::string file;
+  std::int64_t log_no = 0;   // 0: the present one
 };
 
 void declare_prove(CLI::App& command, ProveOptions& options) {
   command.add_option("RUN|SEQ", options.what, "A run, whose last event is proven, or an event's seq")->required();
   command.add_option("--event", options.event_id, "Another event of the run")->type_name("ID");
+  command.add_option("--log", options.log_no, "The seq is of this log, which the present one goes on from")->check(CLI::PositiveNumber);
   command.add_option("-o,--output", options.file, "Write the proof to this file")->type_name("FILE.tlog-proof");
 }
 
@@ -94,6 +104,7 @@ Status prove(Session& session, const ProveOptions& options) {
   params.begin_object();
   if (const auto seq = parse_decimal(options.what)) {
     params.member("seq", *seq);
+    if (options.log_no > 0) params.member("log_no", options.log_no);
   } else {
     ASSIGN_OR_RETURN(const std::string run, session.run_id(options.what));
     params.member("run_id", run);
@@ -102,10 +113,13 @@ Status prove(Session& session, const ProveOptions& options) {
   ASSIGN_OR_RETURN(const Message answer, session.call("audit.prove", params.end_object().text()));
   if (options.file.empty() && session.printed_json(answer)) return success();
   if (const json::Value proof = answer.result()["proof"]) return deliver(session, options.file, proof.string_or(""));
-  return Error(Errc::not_found, "the log has no key, and an unsigned proof proves nothing. Make one with: muniment audit key init");
+  ASSIGN_OR_RETURN(const Message checkpoint, session.call("audit.checkpoint", "{}"));
+  return Error(Errc::not_found, "an unsigned proof proves nothing: " + why_unsigned(checkpoint.result()));
 }
 
 // ---- verify -------------------------------------------------------------------------------------
+
+constexpr std::size_t report_bytes_max = 16 << 20;
 
 struct VerifyOptions {
   std::vector<std::string> arguments;
@@ -134,18 +148,12 @@ Status verify(Session& session, const VerifyOptions& options) {
                          has(options.arguments, "--data") || has(options.arguments, "--database");
   if (!elsewhere && !session.options.data.empty()) arguments.insert(arguments.end(), {"--data", session.options.data});
   if (session.options.json) arguments.emplace_back("--json");
-  std::string report;
-  const bool read = !elsewhere && session.options.json;
-  ASSIGN_OR_RETURN(session.exit_code, run_verifier(std::move(arguments), read ? &report : nullptr));
-  if (read) session.out().print(report);
+  // The verdict for the log is read from the report, whatever of it is shown: an exit code does not tell it.
+  ASSIGN_OR_RETURN(const Fd told, memory_file("report", ""));
+  if (!elsewhere) arguments.insert(arguments.end(), {"--report", fmt::format("/proc/{}/fd/{}", ::getpid(), told.get())});
+  ASSIGN_OR_RETURN(session.exit_code, run_verifier(std::move(arguments), nullptr));
   if (elsewhere) return success();
-  if (!read) {
-    // The same verdict for the log, in a form that is read by a program.
-    static constexpr std::string_view verdicts[] = {"verified", "tampered", "unsigned", "", "unreadable", "incomplete"};
-    if (session.exit_code >= 0 && session.exit_code < 6 && session.exit_code != 3) {
-      report = fmt::format(R"({{"verdict":"{}"}})", verdicts[session.exit_code]);
-    }
-  }
+  ASSIGN_OR_RETURN(const std::string report, read_at(told, 0, report_bytes_max));
   if (!report.empty()) Session::finish_quietly(note_verdict(session, report));
   return success();
 }

@@ -1,6 +1,10 @@
 // audit redact: erase an event, an artifact or a run.
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <iostream>
 
 #include "base/ids.hpp"
 #include "base/text.hpp"
@@ -14,6 +18,7 @@ struct RedactOptions {
   std::string reason;
   std::string legal_basis;
   bool dry_run = false;
+  bool yes = false;
 };
 
 void declare(CLI::App& command, RedactOptions& options) {
@@ -21,6 +26,7 @@ void declare(CLI::App& command, RedactOptions& options) {
   command.add_option("--reason", options.reason, "Why; it stays in the log for good, so name nothing that is to be erased")->required();
   command.add_option("--legal-basis", options.legal_basis, "The law or contract that asks for it");
   command.add_flag("--dry-run", options.dry_run, "Only list what would be erased");
+  command.add_flag("--yes", options.yes, "Erase without asking on a terminal");
 }
 
 Status write_target(Session& session, const std::string& what, json::Writer& params) {
@@ -45,17 +51,8 @@ std::string count(const json::Value& result, std::string_view name, std::string_
   return number == 0 ? "" : fmt::format("  {} {}", number, noun);
 }
 
-Status redact(Session& session, const RedactOptions& options) {
-  json::Writer params;
-  params.begin_object();
-  RETURN_IF_ERROR(write_target(session, options.what, params));
-  params.member("reason", options.reason);
-  if (!options.legal_basis.empty()) params.member("legal_basis", options.legal_basis);
-  if (options.dry_run) params.member("dry_run", true);
-  ASSIGN_OR_RETURN(const Message answer, session.call("audit.redact", params.end_object().text()));
-  if (session.printed_json(answer)) return success();
-  const json::Value result = answer.result();
-  session.out().line(fmt::format("{} in {}:{}{}{}{}{}{}{}", options.dry_run ? "would erase" : "erased", result["run_id"].string_or(""),
+void show(Session& session, std::string_view what, const json::Value& result) {
+  session.out().line(fmt::format("{} in {}:{}{}{}{}{}{}{}", what, result["run_id"].string_or(""),
                                  count(result, "events", "events"), count(result, "artifact_files", "files"), count(result, "documents", "documents"),
                                  count(result, "snapshots", "states"), count(result, "manifests", "manifests"),
                                  count(result, "claims", "claims"), count(result, "evidence", "pieces of evidence")));
@@ -69,6 +66,33 @@ Status redact(Session& session, const RedactOptions& options) {
     session.out().line("  something depends on " + pointer.string_or("") + ": resolving it halts a run from then on");
   }
   session.out().line(result["remains"].string_or(""));
+}
+
+// Somebody sits there, who may have mistyped a number; a script knows what it does.
+bool is_asked() { return ::isatty(STDIN_FILENO) != 0; }
+
+Status ask(Session& session, const std::string& params) {
+  ASSIGN_OR_RETURN(const Message answer, session.call("audit.redact", params + ",\"dry_run\":true}"));
+  show(session, "would erase", answer.result());
+  std::fprintf(stderr, "This cannot be undone. Erase it? Type yes: ");
+  std::string word;
+  std::getline(std::cin, word);
+  if (word == "yes") return success();
+  return Error(Errc::invalid_argument, "nothing was erased. Answer yes, or give --yes");
+}
+
+Status redact(Session& session, const RedactOptions& options) {
+  json::Writer writer;
+  writer.begin_object();
+  RETURN_IF_ERROR(write_target(session, options.what, writer));
+  writer.member("reason", options.reason);
+  if (!options.legal_basis.empty()) writer.member("legal_basis", options.legal_basis);
+  std::string params = writer.end_object().text();
+  params.pop_back();   // its brace
+  if (!options.dry_run && !options.yes && is_asked()) RETURN_IF_ERROR(ask(session, params));
+  ASSIGN_OR_RETURN(const Message answer, session.call("audit.redact", params + (options.dry_run ? ",\"dry_run\":true}" : "}")));
+  if (session.printed_json(answer)) return success();
+  show(session, options.dry_run ? "would erase" : "erased", answer.result());
   return success();
 }
 

@@ -46,9 +46,10 @@ Result<std::string> params_of(Session& session, const ContextOptions& options) {
 Status build_context(Session& session, const ContextOptions& options) {
   ASSIGN_OR_RETURN(const std::string params, params_of(session, options));
   ASSIGN_OR_RETURN(const Message answer, session.call("context.build", params));
+  const json::Value result = answer.result();
+  if (result["reason"].string_or("").starts_with("unknown_")) session.exit_code = exit_refused;
   if (session.printed_json(answer)) return success();
   const Output& out = session.out();
-  const json::Value result = answer.result();
   const std::string text = result["text"].string_or("");
   out.print(out.safe(text));
   std::string summary;

@@ -10,11 +10,11 @@ namespace muniment::cli {
 namespace {
 
 void print_finding(const Output& out, const Finding& finding) {
-  constexpr std::array<std::pair<std::string_view, Tone>, 3> marks{{{"✓", Tone::green}, {"!", Tone::yellow}, {"✗", Tone::red}}};
+  constexpr std::array<std::pair<std::string_view, Tone>, 4> marks{{{"✓", Tone::green}, {"·", Tone::dim}, {"!", Tone::yellow}, {"✗", Tone::red}}};
   const auto& [mark, tone] = marks[static_cast<std::size_t>(finding.level)];
   out.line(fmt::format("{} {:<10} {}", out.tone(tone, mark), finding.subject, out.one_line(finding.text)));
   if (finding.mend.empty()) return;
-  out.line(fmt::format("             mend: {}   ({})", out.one_line(finding.mend), out.tone(Tone::dim, finding.doc)));
+  out.line(fmt::format("             {} {}   ({})", finding.level == Level::note ? "more:" : "mend:", out.one_line(finding.mend), out.tone(Tone::dim, finding.doc)));
 }
 
 Status run_doctor(Session& session, const NoOptions&) {

@@ -136,6 +136,7 @@ void print_event(Session& session, const json::Value& event) {
 
 Status list_events(Session& session, const EventListOptions& options) {
   std::size_t left = options.limit == 0 ? SIZE_MAX : options.limit;
+  std::size_t shown = 0;
   std::string cursor;
   do {
     ASSIGN_OR_RETURN(const std::string params,
@@ -143,9 +144,11 @@ Status list_events(Session& session, const EventListOptions& options) {
     ASSIGN_OR_RETURN(const Message page, session.call("event.list", params));
     const json::Value events = page.result()["events"];
     for (const json::Value event : events) print_event(session, event);
+    shown += events.size();
     left -= std::min(left, events.size());
     cursor = page.result()["cursor"].string_or("");
   } while (left > 0 && !cursor.empty() && !session.out().failed());
+  if (shown == 0 && !options.step.empty()) return Error(Errc::not_found, "there is no such event of step " + options.step);
   return success();
 }
 

@@ -6,17 +6,18 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <memory>
 #include <mutex>
 
+#include "base/file.hpp"
 #include "base/sha256.hpp"
 #include "base/text.hpp"
 #include "cli/import/claude_code_lines.hpp"
 #include "cli/commands.hpp"
 #include "cli/import/claude_code.hpp"
 #include "cli/import/crew.hpp"
+#include "cli/import/forecast.hpp"
 #include "cli/import/log.hpp"
 #include "cli/import/guess.hpp"
 #include "cli/import/openhands.hpp"
@@ -30,12 +31,11 @@ namespace muniment::cli {
 namespace {
 
 struct ImportOptions {
-  std::string format;
+  std::string format;         // empty: what each file looks like
+  bool dry_run = false;
   std::string artifacts;
   std::vector<std::string> files;
 };
-
-using TranslateRecord = Result<ImportedRun> (*)(const json::Value& record);
 
 // A format whose files are read record by record has a translation; the others have an importer of their own.
 struct ImportFormat {
@@ -55,10 +55,24 @@ constexpr ImportFormat import_formats[] = {
 void declare_import(CLI::App& command, ImportOptions& options) {
   std::vector<std::string> names;
   for (const ImportFormat& format : import_formats) names.emplace_back(format.name);
-  command.add_option("--format", options.format, "What the files are")->required()->check(CLI::IsMember(names));
+  command.add_option("--format", options.format, "What the files are; without it, what each looks like")->check(CLI::IsMember(names));
+  command.add_flag("--dry-run", options.dry_run, "Show what would come, and record nothing");
   command.add_option("--artifacts", options.artifacts, "jsonl: the folder that the export wrote beside it")->type_name("DIR");
   command.add_option("FILE", options.files, "Each becomes a run, or one for each record; the same file twice adds nothing")
       ->required();
+}
+
+const ImportFormat& format_named(std::string_view name) {
+  return *std::find_if(std::begin(import_formats), std::end(import_formats), [&](const ImportFormat& known) { return known.name == name; });
+}
+
+// The one that was named, or what the file looks like. A folder is none, and is not walked: what is in it may be of several.
+Result<const ImportFormat*> format_of(const std::string& path, const std::string& wanted) {
+  std::error_code unknown;
+  if (std::filesystem::is_directory(path, unknown)) return Error(Errc::invalid_argument, "this is a folder: give the files in it");
+  if (!wanted.empty()) return &format_named(wanted);
+  ASSIGN_OR_RETURN(const std::string_view name, sniffed_format(path));
+  return &format_named(name);
 }
 
 std::string stem_of(const std::string& path) { return std::filesystem::path(path).stem().string(); }
@@ -67,16 +81,18 @@ std::string stem_of(const std::string& path) { return std::filesystem::path(path
 // thread's business alone.
 class Importer {
  public:
-  Importer(Session& session, const ImportFormat& format, const ImportOptions& options, const std::string& socket_path)
-      : session_(session), format_(format), artifacts_(options.artifacts), progress_("import", bytes_of(options.files)), crew_(socket_path) {}
+  Importer(Session& session, const ImportOptions& options, const std::string& socket_path)
+      : session_(session), wanted_(options.format), artifacts_(options.artifacts), progress_("import", bytes_of(options.files)), crew_(socket_path) {}
 
   // Errors: transient ones, after which the same command goes on where this one broke off.
   Status import(const std::string& path) {
-    const Status status = format_.translate != nullptr         ? import_records(path)
-                          : format_.name == claude_code_format ? import_session(path)
-                          : format_.name == log_format         ? import_export(path)
-                          : format_.name == otlp_format        ? import_traces(path)
-                                                               : import_whole(path);
+    const auto format = format_of(path, wanted_);
+    if (!format) return judge(path, 0, format.error());
+    const Status status = (*format)->translate != nullptr         ? import_records(path, **format)
+                          : (*format)->name == claude_code_format ? import_session(path)
+                          : (*format)->name == log_format         ? import_export(path)
+                          : (*format)->name == otlp_format        ? import_traces(path)
+                                                                  : import_whole(path);
     return status ? success() : judge(path, 0, status.error());
   }
 
@@ -143,9 +159,7 @@ class Importer {
   }
 
   static Result<Imported> import_object(Client& client, const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    const std::string text(std::istreambuf_iterator<char>(file), {});
-    if (!file) return Error(Errc::invalid_argument, "cannot be read");
+    ASSIGN_OR_RETURN(const std::string text, read_file(path, import_record_bytes_max));
     const SourceFile source{stem_of(path), to_hex(sha256(text)), text};
     ImportRecorder recorder(client, imported_run_id(source), source.sha256);
     if (const Status done = import_swe_agent(source, recorder); !done) {
@@ -157,7 +171,7 @@ class Importer {
   }
 
   // One record after the other: one that is no good is named, and the others are imported all the same.
-  Status import_records(const std::string& path) {
+  Status import_records(const std::string& path, const ImportFormat& format) {
     ASSIGN_OR_RETURN(RecordReader reader, RecordReader::open(path));
     auto tell = bar(path);
     while (reader.goes_on()) {
@@ -168,15 +182,15 @@ class Importer {
       }
       if (!*record) break;
       tell(reader.position(), reader.size());
-      RETURN_IF_ERROR(add_record(path, **record));
+      RETURN_IF_ERROR(add_record(path, **record, format));
     }
     return success();
   }
 
-  Status add_record(const std::string& path, const TraceRecord& record) {
+  Status add_record(const std::string& path, const TraceRecord& record, const ImportFormat& format) {
     std::string name = fmt::format("{}-{}", stem_of(path), record.number);
-    auto work = [this, path, name = std::move(name), line = record.line, text = std::string(record.text)](Client& client) -> ImportCrew::Report {
-      auto imported = import_record(client, name, text);
+    auto work = [this, path, &format, name = std::move(name), line = record.line, text = std::string(record.text)](Client& client) -> ImportCrew::Report {
+      auto imported = import_record(client, name, text, format);
       return [this, path, line, imported = std::move(imported)]() -> Status {
         if (!imported) return judge(path, line, imported.error());
         say(path, *imported, line);
@@ -186,16 +200,16 @@ class Importer {
     return crew_.add(record.text.size(), std::move(work));
   }
 
-  Result<Imported> import_record(Client& client, const std::string& name, std::string_view text) const {
+  static Result<Imported> import_record(Client& client, const std::string& name, std::string_view text, const ImportFormat& format) {
     ASSIGN_OR_RETURN(const json::Document document, json::parse(text));
-    auto run = format_.translate(document.root());
+    auto run = format.translate(document.root());
     if (!run) {
       run.error().message += looks_like(document.root());
       return std::move(run).error();
     }
     const SourceFile source{name, to_hex(sha256(text)), text};
     ImportRecorder recorder(client, imported_run_id(source), source.sha256);
-    const auto added = record_run(recorder, *run, source, format_.name);
+    const auto added = record_run(recorder, *run, source, format.name);
     if (!added) return recorder.broke_off(added.error());
     return Imported{recorder.run_id(), *added, recorder.events(), recorder.artifacts()};
   }
@@ -278,7 +292,7 @@ class Importer {
   }
 
   Session& session_;
-  const ImportFormat& format_;
+  const std::string wanted_;
   const std::string artifacts_;
   std::mutex progress_mutex_;   // of the two below
   Progress progress_;
@@ -287,12 +301,62 @@ class Importer {
   ImportCrew crew_;             // last: its threads use what stands above
 };
 
+// What would come, run by run.
+class Forecast {
+ public:
+  Forecast(Session& session, const ImportOptions& options) : session_(session), options_(options) {}
+
+  Status run() {
+    for (const std::string& path : options_.files) {
+      const Status done = show(path);
+      if (!done) complain(path, 0, done.error().message);
+    }
+    if (failed_ == 0) return success();
+    return Error(Errc::invalid_argument, fmt::format("{} of what was to be imported could not be", failed_));
+  }
+
+ private:
+  Status show(const std::string& path) {
+    ASSIGN_OR_RETURN(const ImportFormat* const format, format_of(path, options_.format));
+    const ForecastReader reader{[&](const ForecastRun& run) { tell(path, format->name, run); },
+                                [&](std::uint64_t line, const std::string& message) { complain(path, line, message); }};
+    return forecast_import(path, format->name, format->translate, reader);
+  }
+
+  void complain(const std::string& path, std::uint64_t line, const std::string& message) {
+    ++failed_;
+    fmt::print(stderr, "muniment: {}: {}{}\n", escape_for_terminal(path), line > 0 ? fmt::format("line {}: ", line) : "", escape_for_terminal(message));
+  }
+
+  void tell(const std::string& path, std::string_view format, const ForecastRun& run) const {
+    std::uint64_t events = 0;
+    for (const auto& [type, count] : run.events) events += count;
+    if (session_.options.json) {
+      json::Writer out;
+      out.begin_object().member("file", path).member("format", format).member("run_id", run.run_id).member("agent", run.agent);
+      out.member("goal", run.goal).member("outcome", run.outcome).key("events").begin_object();
+      for (const auto& [type, count] : run.events) out.member(type, static_cast<std::int64_t>(count));
+      session_.out().json_line(std::move(out.end_object().end_object()).text());
+      return;
+    }
+    session_.out().line(fmt::format("{}  {}  {}  {} events", session_.out().one_line(run.run_id), format, session_.out().one_line(run.agent), grouped(events)));
+    if (!run.goal.empty()) session_.out().line("  goal     " + fit(session_.out().one_line(run.goal), 100));
+    session_.out().line("  outcome  " + run.outcome);
+    std::string types;
+    for (const auto& [type, count] : run.events) types += fmt::format("{}{} {}", types.empty() ? "" : ", ", grouped(count), type);
+    session_.out().line("  events   " + session_.out().one_line(types));
+  }
+
+  Session& session_;
+  const ImportOptions& options_;
+  std::size_t failed_ = 0;
+};
+
 Status import_files(Session& session, const ImportOptions& options) {
-  const auto* const format = std::find_if(std::begin(import_formats), std::end(import_formats),
-                                          [&](const ImportFormat& known) { return known.name == options.format; });
+  if (options.dry_run) return Forecast(session, options).run();
   RETURN_IF_ERROR(session.client());   // which starts a daemon where none runs
   ASSIGN_OR_RETURN(const Config configuration, session.config());
-  Importer importer(session, *format, options, configuration.socket);
+  Importer importer(session, options, configuration.socket);
   for (const std::string& path : options.files) RETURN_IF_ERROR(importer.import(path));
   RETURN_IF_ERROR(importer.finish());
   if (importer.failed() == 0) return success();

@@ -1,4 +1,4 @@
-// claim list | record, evidence add | list, pointer resolve | validate.
+// claim list | record | decide, evidence add | get | link | list | verify, pointer resolve | validate.
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
@@ -39,6 +39,105 @@ Status record_claim(Session& session, const ClaimOptions& options) {
   if (session.printed_json(answer)) return success();
   session.out().line(fmt::format("claim {}  seq {}", answer.result()["claim_id"].string_or(""),
                                  answer.result()["seq"].source()));
+  return success();
+}
+
+struct DecideOptions {
+  std::string claim;
+  std::string status;
+  std::string reason;
+};
+
+void declare_decide(CLI::App& command, DecideOptions& options) {
+  command.add_option("CLAIM", options.claim, "Its id")->required();
+  command.add_option("STATUS", options.status, "supported, refuted, withdrawn, …")->required();
+  command.add_option("--reason", options.reason, "Why");
+}
+
+// An event about a claim: what the daemon answers to it.
+Status tell_of_claim(Session& session, const std::string& method, const json::Writer& params, std::string_view what) {
+  ASSIGN_OR_RETURN(const Message answer, session.call(method, params.text()));
+  if (session.printed_json(answer)) return success();
+  session.out().line(fmt::format("{}  seq {}{}", what, answer.result()["seq"].source(), answer.result()["duplicate"].as_bool().value_or(false) ? "  as before" : ""));
+  return success();
+}
+
+Status decide_claim(Session& session, const DecideOptions& options) {
+  json::Writer params;
+  params.begin_object().member("claim_id", options.claim).member("status", options.status);
+  if (!options.reason.empty()) params.member("reason", options.reason);
+  params.end_object();
+  return tell_of_claim(session, "claim.decide", params, "decided");
+}
+
+struct LinkOptions {
+  std::string evidence;
+  std::string claim;
+  bool refutes = false;
+};
+
+void declare_link(CLI::App& command, LinkOptions& options) {
+  command.add_option("EVIDENCE", options.evidence, "Its id, of evidence that the claim's run recorded")->required();
+  command.add_option("CLAIM", options.claim, "The claim's id")->required();
+  command.add_flag("--refutes", options.refutes, "It speaks against the claim; without this it supports it");
+}
+
+Status link_evidence(Session& session, const LinkOptions& options) {
+  json::Writer params;
+  params.begin_object().member("claim_id", options.claim).member("evidence_id", options.evidence);
+  params.member("relation", options.refutes ? "refutes" : "supports").end_object();
+  return tell_of_claim(session, "evidence.link", params, "linked");
+}
+
+struct EvidenceIdOptions {
+  std::string evidence;
+  std::string run;
+};
+
+void declare_evidence_id(CLI::App& command, EvidenceIdOptions& options) {
+  command.add_option("EVIDENCE", options.evidence, "Its id")->required();
+  command.add_option("--run", options.run, "RUN that uses it; otherwise the first that does");
+}
+
+Result<std::string> evidence_params(Session& session, const EvidenceIdOptions& options) {
+  json::Writer params;
+  params.begin_object().member("evidence_id", options.evidence);
+  if (!options.run.empty()) {
+    ASSIGN_OR_RETURN(const std::string run_id, session.run_id(options.run));
+    params.member("run_id", run_id);
+  }
+  return std::move(params.end_object()).text();
+}
+
+Status get_evidence(Session& session, const EvidenceIdOptions& options) {
+  ASSIGN_OR_RETURN(const std::string params, evidence_params(session, options));
+  ASSIGN_OR_RETURN(const Message answer, session.call("evidence.get", params));
+  if (session.printed_json(answer)) return success();
+  const Output& out = session.out();
+  const json::Value item = answer.result()["evidence"];
+  for (const char* name : {"evidence_id", "type", "pointer", "corpus_id", "index_id", "chunk_id", "hash", "validator_id"}) {
+    if (const auto value = item[name].as_string()) out.line(fmt::format("{:<13}{}", name, out.one_line(*value)));
+  }
+  if (const auto text = item["content"]["text"].as_string()) out.line(fmt::format("{:<13}{}", "text", out.one_line(*text)));
+  for (const json::Value use : answer.result()["uses"]) {
+    out.line(fmt::format("{:<13}{}  {}  by {}  seq {}", "used in", out.one_line(use["run_id"].string_or("")), out.one_line(use["type"].string_or("")),
+                         out.one_line(use["actor"].string_or("")), use["seq"].source()));
+  }
+  return success();
+}
+
+Status verify_evidence(Session& session, const EvidenceIdOptions& options) {
+  ASSIGN_OR_RETURN(const std::string params, evidence_params(session, options));
+  ASSIGN_OR_RETURN(const Message answer, session.call("evidence.verify", params));
+  const json::Value found = answer.result();
+  const bool ok = found["ok"].as_bool().value_or(false);
+  if (!ok) session.exit_code = exit_refused;
+  if (session.printed_json(answer)) return success();
+  const Output& out = session.out();
+  out.line(ok ? out.tone(Tone::green, "ok") + "  " + found["expected_hash"].string_or("")
+              : out.tone(Tone::red, found["reason"].string_or("?")) + "  " + out.one_line(found["detail"].string_or("")));
+  if (const auto current = found["current"].as_string()) out.line("  current  " + out.one_line(*current));
+  for (const json::Value halt : found["halted"]) out.line("  stopped  " + out.one_line(halt["run_id"].string_or("")) + "  See: muniment recover");
   return success();
 }
 
@@ -225,13 +324,17 @@ void add_ledger_commands(CLI::App& app, Session& session) {
   CLI::App& claim = add_group(app, "claim", "What was asserted");
   add_command<ClaimOptions>(session, claim, "record", "Assert something", declare_claim, record_claim);
   add_command<LedgerListOptions>(session, claim, "list", "The claims of a run", declare_claim_list, list_claims);
+  add_command<DecideOptions>(session, claim, "decide", "Say what became of a claim", declare_decide, decide_claim);
   CLI::App& evidence = add_group(app, "evidence", "What supports or refutes it");
   add_command<EvidenceOptions>(session, evidence, "add", "Record evidence", declare_evidence, add_evidence);
+  add_command<EvidenceIdOptions>(session, evidence, "get", "A piece of evidence, and where it is used", declare_evidence_id, get_evidence);
+  add_command<LinkOptions>(session, evidence, "link", "Link evidence to a claim of its run", declare_link, link_evidence);
   add_command<LedgerListOptions>(session, evidence, "list", "What there is", declare_evidence_list, list_evidence);
+  add_command<EvidenceIdOptions>(session, evidence, "verify", "Whether it is still what was recorded", declare_evidence_id, verify_evidence);
   CLI::App& pointer = add_group(app, "pointer", "Typed references, and whether they hold");
   add_command<PointerOptions>(session, pointer, "resolve", "What they refer to, as it is now", declare_resolve,
                               resolve_pointers);
-  add_command<PointerOptions>(session, pointer, "validate", "Whether they hold; never halts", declare_validate,
+  add_command<PointerOptions>(session, pointer, "validate", "Whether they hold; halts only a run of yours that depends on one that does not", declare_validate,
                               validate_pointers);
 }
 

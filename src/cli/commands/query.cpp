@@ -102,6 +102,7 @@ std::string why_empty(const json::Value& result, const QueryOptions& options) {
   const std::string reason = result["reason"].string_or("");
   const std::string count = grouped(static_cast<std::uint64_t>(result["count"].as_int().value_or(0)));
   if (reason == "unknown_corpus") return "no such corpus" + (options.corpus.empty() ? "" : ": " + options.corpus) + ". See: muniment corpus list";
+  if (reason == "unknown_run") return "no such run (run: in the question). See: muniment run list";
   if (reason == "filtered_out") return "the filters took out all that fit (" + count + ")";
   if (reason == "all_quarantined") return "all that fit is quarantined (" + count + "); --trust quarantined shows it";
   if (reason == "index_behind") return "the index is behind by " + count + " events; ask again";
@@ -195,8 +196,9 @@ void print_foot(const Output& out, const json::Value& result, const QueryOptions
 
 Status query(Session& session, const QueryOptions& options) {
   ASSIGN_OR_RETURN(const Message answer, session.call("evidence.retrieve", query_params(options)));
-  if (!options.full && session.printed_json(answer)) return success();
   const json::Value result = *answer.result()["results"].begin();
+  if (result["reason"].string_or("").starts_with("unknown_")) session.exit_code = exit_refused;
+  if (!options.full && session.printed_json(answer)) return success();
   const Output& out = session.out();
   std::optional<Message> resolved;
   std::vector<json::Value> passages;

@@ -69,8 +69,8 @@ struct EndOptions {
 
 void declare_end(CLI::App& command, EndOptions& options) {
   command.add_option("RUN", options.run, "Which");
-  command.add_option("--outcome", options.outcome, "success, failure, cancelled or abandoned")
-      ->check(CLI::IsMember({"success", "failure", "cancelled", "abandoned"}))
+  command.add_option("--outcome", options.outcome, "success, failure, cancelled, abandoned or unknown")
+      ->check(CLI::IsMember({"success", "failure", "cancelled", "abandoned", "unknown"}))
       ->capture_default_str();
   command.add_option("--summary", options.summary, "What came of it");
 }
@@ -133,9 +133,19 @@ Tone tone_of_status(std::string_view status) {
   return status == "open" ? Tone::yellow : Tone::plain;
 }
 
+// A converted run was started when it was imported: what counts is its first event, where the source says when that was.
+std::string started_ago(const json::Value& run, Time now) {
+  const bool imported = run["origin"].string_or("") == "imported";
+  return ago(run[imported ? "first_occurred_at" : "started_at"].string_or(""), now);
+}
+
 // Pages become rows of one table, so that its columns fit all of them.
 Status list_runs(Session& session, const RunListOptions& options) {
   const Output& out = session.out();
+  if (!options.parent.empty()) {   // a run without children has none; one that is not there is a mistake
+    ASSIGN_OR_RETURN(const std::string parent, session.run_id(options.parent));
+    RETURN_IF_ERROR(session.call("run.get", fmt::format("{{\"run_id\":{}}}", json::quote(parent))));
+  }
   const Time now = Clock().now();
   Table table({"no", "run", "status", "agent", "started", "goal"});
   std::size_t left = options.limit == 0 ? SIZE_MAX : options.limit;
@@ -154,9 +164,9 @@ Status list_runs(Session& session, const RunListOptions& options) {
       const std::string outcome = run["outcome"].string_or("");
       const json::Value agent = run["agent"];
       table.add({"@" + std::string(run["run_no"].source()), out.one_line(run["run_id"].string_or("")),
-                 out.tone(tone_of_status(status), outcome.empty() ? status : outcome),
+                 out.tone(tone_of_status(status), outcome.empty() || outcome == "unknown" ? status : outcome),
                  out.one_line(agent.is(json::Kind::object) ? agent["name"].string_or("") : agent.string_or("")),
-                 ago(run["started_at"].string_or(""), now), fit(out.one_line(run["goal"].string_or("")), 60)});
+                 started_ago(run, now), fit(out.one_line(run["goal"].string_or("")), 60)});
     }
     left -= std::min(left, runs.size());
     cursor = page.result()["cursor"].string_or("");
@@ -249,20 +259,28 @@ Status show_run(Session& session, const ShowOptions& options) {
     print_run_heading(session.out(), run, state ? state->result()["state"] : json::Value());
   }
   ASSIGN_OR_RETURN(Client* const client, session.client());
+  std::uint64_t shown = 0;
+  const auto no_such_step = [&]() -> Status {
+    if (options.step.empty() || shown > 0) return success();
+    return Error(Errc::not_found, fmt::format("run {} has no event of step {}{}", run_id, options.step, options.types.empty() ? "" : " and of these types"));
+  };
   if (session.options.json) {
-    return each_event(*client, run_id, options, {}, [&](const json::Value& event) {
+    RETURN_IF_ERROR(each_event(*client, run_id, options, {}, [&](const json::Value& event) {
+      ++shown;
       session.out().json_line(event.source());
       return !session.out().failed();
-    });
+    }));
+    return no_such_step();
   }
   constexpr std::string_view fields = R"(["run_seq","recorded_at","occurred_at","type","step_id","body","redacted"])";
   Timeline timeline(session.out(), run, options.timeline);
   RETURN_IF_ERROR(each_event(*client, run_id, options, fields, [&](const json::Value& event) {
+    ++shown;
     timeline.add(event);
     return !session.out().failed();
   }));
   timeline.finish();
-  return success();
+  return no_such_step();
 }
 
 struct RehydrateOptions {

@@ -60,10 +60,14 @@ void print_status(const Output& out, const json::Value& status, std::int32_t pid
   const json::Value checkpoint = status["checkpoint"];
   out.line(fmt::format("signed     {}", checkpoint["signed"].as_bool().value_or(false)
                                             ? grouped(static_cast<std::uint64_t>(checkpoint["size"].as_int().value_or(0))) + " events"
-                                            : "nothing: the log has no key (muniment audit key init)"));
+                                            : "nothing: no checkpoint is signed (muniment audit key)"));
+  if (const auto again = checkpoint["files_made_again"].as_int(); again.value_or(0) > 0) {
+    out.line(fmt::format("tiles      {} files were cut, and made again at the start", grouped(static_cast<std::uint64_t>(*again))));
+  }
   out.line("followers  " + out.one_line(listed(status["followers"])));
   print_disk(out, status["disk"]);
   print_degraded(out, status["degraded"]);
+  for (const json::Value note : status["notes"]) out.line("note       " + out.one_line(note.string_or("")) + " (muniment doctor)");
 }
 
 Status show_status(Session& session, const NoOptions&) {

@@ -136,7 +136,20 @@ class Sql {
                                               std::strerror(errno)));
   }
 
+  // The views follow the log: what was written just now is to be seen, or it is said how much is not.
+  static Status wait_for_views(SqlConnection& connection) {
+    ASSIGN_OR_RETURN(const auto behind, connection.wait());
+    if (!behind) {
+      fmt::print(stderr, "muniment: how far the views are behind the log is not known: its daemon is older than this program\n");
+    } else if (*behind > 0) {
+      fmt::print(stderr, "muniment: the views are {} {} behind the log: what was appended last is not in the answer (report.lag)\n",
+                 grouped(static_cast<std::uint64_t>(*behind)), *behind == 1 ? "event" : "events");
+    }
+    return success();
+  }
+
   Status answer(SqlConnection& connection, const std::string& query) {
+    RETURN_IF_ERROR(wait_for_views(connection));
     RETURN_IF_ERROR(connection.start(query));
     SqlRows rows(session_.out(), session_.options.json ? SqlForm::json : options_.csv ? SqlForm::csv : SqlForm::table);
     SqlRow row;

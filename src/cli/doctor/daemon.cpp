@@ -62,6 +62,12 @@ void look_at_followers(Findings& findings, Client& client, const Seen& first) {
   if (well) findings.well("followers", fmt::format("{} keep up with {} events", second.followers.size(), grouped(count_of(second.size))));
 }
 
+// What gets the embedder's weights: of the package, or of the source.
+std::string weights_command() {
+  constexpr const char* installed = "/usr/libexec/muniment/fetch-use-lite";
+  return fmt::format("{} && muniment down && muniment up", ::access(installed, X_OK) == 0 ? installed : "scripts/fetch_use_lite");
+}
+
 void look_at_status(Findings& findings, const json::Value& status) {
   const std::string version = std::string(status["version"].string_or("?"));
   if (version != MUNIMENT_VERSION) {
@@ -74,6 +80,9 @@ void look_at_status(Findings& findings, const json::Value& status) {
     } else {
       findings.broken("health", said, "muniment status", runbook("health"));
     }
+  }
+  for (const json::Value text : status["notes"]) {
+    findings.note("search", escape_for_terminal(preview(text.string_or(""), 400)), weights_command(), runbook("use_lite"));
   }
   const json::Value checkpoint = status["checkpoint"];
   const std::int64_t newer = status["log"]["size"].as_int().value_or(0) - checkpoint["size"].as_int().value_or(0);
@@ -94,7 +103,7 @@ void look_at_halted(Findings& findings, Client& client) {
     const std::string run_id = escape_for_terminal(run["run_id"].string_or(""));
     findings.warn("runs", run_id + " is halted", "muniment recover " + run_id, runbook("run_halted"));
   }
-  if (shown == 0) findings.well("runs", "none is halted");
+  if (shown == 0) findings.well("runs", "none that you may see is halted");
 }
 
 void look_at_metrics(Findings& findings, Client& client) {

@@ -1,6 +1,7 @@
 #include "cli/doctor/doctor.hpp"
 
 #include <fmt/format.h>
+#include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -28,6 +29,12 @@ void look_at_config(Findings& findings, const LoadedConfig& loaded) {
   }
 }
 
+// Somebody else's, for a user who may not look inside.
+bool is_strangers(const Config& config) {
+  struct stat status {};
+  return ::geteuid() != 0 && ::stat(config.data.c_str(), &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid != ::geteuid();
+}
+
 void look_at_data(Findings& findings, const Config& config) {
   struct stat status {};
   if (::stat(config.data.c_str(), &status) != 0) {
@@ -38,9 +45,11 @@ void look_at_data(Findings& findings, const Config& config) {
   const auto mode = status.st_mode & 0777U;
   if (!S_ISDIR(status.st_mode)) {
     findings.broken("data", config.data + " is not a folder", "muniment --data DIR up", runbook("data_folder"));
-  } else if (status.st_uid != ::geteuid() && ::geteuid() != 0) {
-    findings.broken("data", fmt::format("{} belongs to uid {}, you are uid {}", config.data, status.st_uid, ::geteuid()),
-                    fmt::format("sudo chown -R {} {}", ::geteuid(), config.data), runbook("data_folder"));
+  } else if (is_strangers(config)) {
+    const struct passwd* const owner = ::getpwuid(status.st_uid);
+    findings.note("data", fmt::format("{} belongs to uid {}, and you are uid {}: what only its owner may read is not looked at", config.data, status.st_uid, ::geteuid()),
+                  fmt::format("sudo -u {} muniment --data {} doctor", owner != nullptr ? owner->pw_name : fmt::format("'#{}'", status.st_uid), config.data),
+                  runbook("data_folder"));
   } else if ((mode & 0006U) != 0) {
     findings.broken("data", fmt::format("{} is open to everybody (mode {:o})", config.data, mode), "chmod o-rwx " + config.data,
                     runbook("data_folder"));
@@ -77,22 +86,23 @@ std::vector<Finding> examine(const LoadedConfig& loaded) {
   Findings findings;
   look_at_config(findings, loaded);
   look_at_data(findings, config);
-  look_at_secrets(findings, config, loaded.file);
+  const bool inside = !is_strangers(config);
+  if (inside) look_at_secrets(findings, config, loaded.file);
   look_at_disk(findings, config);
   look_at_sandbox(findings);
   look_at_daemon_program(findings);
   look_at_programs(findings, config);
   const bool runs = look_at_daemon(findings, config);
-  look_at_database(findings, config);
-  look_at_leftovers(findings, config, runs);
+  if (inside || !config.database.empty()) look_at_database(findings, config);
+  if (inside) look_at_leftovers(findings, config, runs);
   look_at_spool(findings, config);
-  look_at_backup(findings, config);
+  if (inside) look_at_backup(findings, config);
   look_at_log(findings, config);
   return std::move(findings).take();
 }
 
 std::string findings_json(const std::vector<Finding>& findings) {
-  constexpr std::string_view levels[] = {"ok", "warning", "broken"};
+  constexpr std::string_view levels[] = {"ok", "note", "warning", "broken"};
   const auto count = [&](Level level) { return std::ranges::count(findings, level, &Finding::level); };
   json::Writer writer;
   writer.begin_object().member("broken", count(Level::broken)).member("warnings", count(Level::warning)).key("findings").begin_array();

@@ -9,7 +9,7 @@
 
 namespace muniment::cli {
 
-enum class Level : std::uint8_t { well, warning, broken };
+enum class Level : std::uint8_t { well, note, warning, broken };   // note: well, and worth knowing
 
 struct Finding {
   Level level = Level::well;
@@ -25,6 +25,9 @@ std::string runbook(std::string_view anchor);
 class Findings {
  public:
   void well(std::string_view subject, std::string text) { all_.push_back({Level::well, std::string(subject), std::move(text), "", ""}); }
+  void note(std::string_view subject, std::string text, std::string mend, std::string doc) {
+    all_.push_back({Level::note, std::string(subject), std::move(text), std::move(mend), std::move(doc)});
+  }
   void warn(std::string_view subject, std::string text, std::string mend, std::string doc) {
     all_.push_back({Level::warning, std::string(subject), std::move(text), std::move(mend), std::move(doc)});
   }

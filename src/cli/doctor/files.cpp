@@ -3,13 +3,19 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
+#include <thread>
+#include <utility>
 
+#include "audit/tree_files.hpp"
 #include "base/clock.hpp"
 #include "base/file.hpp"
 #include "base/ids.hpp"
 #include "base/json.hpp"
+#include "base/signed_note.hpp"
 #include "base/text.hpp"
 #include "cli/doctor/doctor.hpp"
 #include "cli/record/spool.hpp"
@@ -92,6 +98,62 @@ void look_at_staging(Findings& findings, const Config& config, bool daemon_runs)
   }
 }
 
+// What a power cut leaves of tiles that were not on the disk yet. The next start makes them again, of the events.
+void look_at_tiles(Findings& findings, const std::string& own) {
+  const audit::CutTiles cut = audit::cut_tiles(own + "/tiles");
+  if (cut.paths.empty()) return;
+  findings.warn("tiles", fmt::format("{} files of {}/tiles do not have their length ({}), as after a power cut: the next start makes them again", cut.paths.size(),
+                                     own, some_of(cut.paths)),
+                "muniment down && muniment up", runbook("tiles"));
+}
+
+// As write_file_durably names what it has not finished. Nothing in such a name means anything to a shell.
+bool is_temporary(std::string_view name) {
+  constexpr std::string_view allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+  return name.starts_with('.') && name.ends_with(".tmp") && name.find_first_not_of(allowed) == std::string_view::npos;
+}
+
+// Writes that were not finished: nobody reads them, and nothing takes those away that have a name of their own.
+void look_at_unfinished(Findings& findings, const Config& config, const std::string& own, bool daemon_runs) {
+  const auto may_be_under_way = [&](const std::string& path) {
+    struct stat status {};
+    return ::lstat(path.c_str(), &status) != 0 || (daemon_runs && Clock().now().micros / 1'000'000 - status.st_ctime <= 60);
+  };
+  if (const std::string file = own + "/tiles/.new"; !may_be_under_way(file)) {
+    findings.note("unfinished", file + " is a write that was not finished: the next checkpoint takes its place", "muniment up", runbook("unfinished"));
+  }
+  std::vector<std::string> left;
+  for (const std::string& folder : {config.data, own, own + "/keys", own + "/redactions", own + "/halts", own + "/archive"}) {
+    for (const std::string& name : names_in(folder)) {
+      const std::string path = folder + "/" + name;
+      if (is_temporary(name) && !may_be_under_way(path) && std::ranges::find(left, path) == left.end()) left.push_back(path);
+    }
+  }
+  if (left.empty()) return;
+  findings.note("unfinished", fmt::format("{} files were not finished: {}. Nobody reads them", left.size(), some_of(left)), fmt::format("rm {}", fmt::join(left, " ")), runbook("unfinished"));
+}
+
+std::optional<std::int64_t> size_of_note(const std::string& path) {
+  const auto text = read_file(path, note_bytes_max);
+  const auto note = text ? Note::parse(*text) : Result<Note>(text.error());
+  const auto checkpoint = note ? Checkpoint::parse(note->text) : Result<Checkpoint>(note.error());
+  return checkpoint ? std::optional(checkpoint->size) : std::nullopt;
+}
+
+// A daemon remembers what it signs, and then publishes it: it is given a moment.
+void look_at_published(Findings& findings, const std::string& own, bool daemon_runs) {
+  const auto behind = [&]() -> std::optional<std::pair<std::int64_t, std::int64_t>> {
+    const auto last = size_of_note(own + "/keys/last_signed"), published = size_of_note(own + "/tiles/checkpoint");
+    return last && published && *published < *last ? std::optional(std::pair(*published, *last)) : std::nullopt;
+  };
+  auto sizes = behind();
+  for (int looks = 0; daemon_runs && sizes && looks < 20; ++looks, sizes = behind()) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  if (!sizes) return;
+  findings.warn("tiles", fmt::format("{}/tiles/checkpoint is of {} events, and {} are signed: who reads the tiles sees no more. A start publishes the newest", own,
+                                     grouped(static_cast<std::uint64_t>(sizes->first)), grouped(static_cast<std::uint64_t>(sizes->second))),
+                daemon_runs ? "muniment down && muniment up" : "muniment up", runbook("published_checkpoint"));
+}
+
 // Journals say that something was begun; a start finishes it.
 void look_at_journals(Findings& findings, const std::string& own, bool daemon_runs) {
   if (daemon_runs) return;
@@ -150,6 +212,9 @@ void look_at_secrets(Findings& findings, const Config& config, const std::string
 void look_at_leftovers(Findings& findings, const Config& config, bool daemon_runs) {
   look_at_restored(findings, config);
   look_at_staging(findings, config, daemon_runs);
+  look_at_tiles(findings, own_folder(config));
+  look_at_published(findings, own_folder(config), daemon_runs);
+  look_at_unfinished(findings, config, own_folder(config), daemon_runs);
   look_at_journals(findings, own_folder(config), daemon_runs);
 }
 

@@ -22,8 +22,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Settings whose loss of writes would make an ack a lie; the daemon refuses to start on them.
-constexpr std::string_view durable_settings[] = {"fsync", "synchronous_commit", "full_page_writes"};
 constexpr std::size_t database_uri_bytes_max = 64 * 1024;
 constexpr std::int64_t clock_micros_max = 1'000'000;
 constexpr std::size_t paths_at_once = 2'000;
@@ -48,7 +46,7 @@ void look_at_durability(Findings& findings, const std::string& folder) {
     std::ifstream file(folder + name);
     for (std::string line; std::getline(file, line);) {
       std::erase_if(line, [](char c) { return c == ' ' || c == '\''; });
-      for (const std::string_view setting : durable_settings) {
+      for (const std::string_view setting : store::durable_settings) {
         if (!line.starts_with(std::string(setting) + "=off")) continue;
         findings.broken("cluster", fmt::format("{}{} turns {} off: acks would not be durable", folder, name, setting),
                         fmt::format("remove that line from {}{}", folder, name), runbook("not_durable"));
@@ -96,14 +94,12 @@ void look_at_clock(Findings& findings, const store::DatabaseFacts& facts) {
 
 void look_at_facts(Findings& findings, const store::DatabaseFacts& facts) {
   look_at_migrations(findings, facts);
-  for (const std::string& setting : facts.not_durable) {
-    findings.broken("database", fmt::format("{} is off: acks would not be durable", setting), fmt::format("ALTER SYSTEM RESET {}", setting), runbook("not_durable"));
-  }
+  if (facts.unsafe) findings.broken("database", facts.unsafe->why, facts.unsafe->mend, runbook("not_durable"));
   if (facts.connections * 10 > facts.connections_max * 9) {
     findings.warn("database", fmt::format("{} of {} connections are taken", facts.connections, facts.connections_max), "SELECT * FROM pg_stat_activity",
                   runbook("unavailable"));
   }
-  if (facts.not_durable.empty()) findings.well("database", fmt::format("Postgres {}, {} events, {} of {} connections", escape_for_terminal(facts.server_version),
+  if (!facts.unsafe) findings.well("database", fmt::format("Postgres {}, {} events, {} of {} connections", escape_for_terminal(facts.server_version),
                                         grouped(static_cast<std::uint64_t>(facts.events)), facts.connections, facts.connections_max));
   look_at_clock(findings, facts);
 }
@@ -128,6 +124,7 @@ Walked walk_artifacts(const std::string& root) {
     }
     walked.paths.push_back(entry->path().string().substr(root.size() + 1));
   }
+  walked.whole = walked.whole && (!failed || failed == std::errc::no_such_file_or_directory);
   return walked;
 }
 
@@ -183,7 +180,7 @@ void look_at_database(Findings& findings, const Config& config) {
   }
   store::Connection connection(uri, store::DatabaseRole::login);
   const auto log_no = store::read_log_no(config.data);
-  auto facts = store::read_database_facts(connection, log_no ? *log_no : std::int16_t{1});
+  auto facts = store::read_database_facts(connection, log_no ? *log_no : std::int16_t{1}, config.required_standbys);
   if (!facts) {
     return findings.broken("database", facts.error().message, config.database.empty() ? "muniment status" : "psql DATABASE -c 'SELECT 1'", runbook("unavailable"));
   }

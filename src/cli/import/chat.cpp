@@ -83,7 +83,7 @@ void ChatTrace::add(std::string_view what, std::string type, std::string body) {
 }
 
 void ChatTrace::begin_step() {
-  if (!step_.empty()) add("step-end", "step.ended", R"({"status":"ok"})");
+  if (!step_.empty()) add("step-end", "step.ended", unknown_step_end);
   step_ = fmt::format("turn-{:04}", ++steps_);
   json::Writer body;
   body.begin_object().member("name", fmt::format("turn {}", steps_)).member("kind", "turn").end_object();
@@ -91,7 +91,7 @@ void ChatTrace::begin_step() {
 }
 
 void ChatTrace::end() {
-  if (!step_.empty()) add("end", "step.ended", R"({"status":"ok"})");
+  if (!step_.empty()) add("end", "step.ended", unknown_step_end);
   step_.clear();
 }
 
@@ -192,7 +192,9 @@ std::string ChatTrace::take_pending(const json::Value& message) {
 }
 
 void ChatTrace::add_return(const json::Value& message, const std::string& call_id) {
-  const ToolOutcome outcome = judge_(chat_text(message["content"]));
+  const std::string text = chat_text(message["content"]);
+  ToolOutcome outcome;
+  if (!text.empty()) outcome = judge_(text);
   json::Writer body;
   body.begin_object().member("call_id", call_id).member("status", outcome.status);
   if (outcome.exit_code) body.member("exit_code", *outcome.exit_code);

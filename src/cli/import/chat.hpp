@@ -14,9 +14,9 @@
 
 namespace muniment::cli {
 
-// What the text of a tool's answer says about how it went.
+// What the text of a tool's answer, which is not empty, says about how it went.
 struct ToolOutcome {
-  std::string_view status = "ok";
+  std::string_view status = unknown_end;
   std::optional<std::int64_t> exit_code;
 };
 using JudgeTool = ToolOutcome (*)(std::string_view text);

@@ -81,7 +81,7 @@ class SessionImport {
     RETURN_IF_ERROR(carry_out(actions));
     const SessionFacts& facts = lines.facts();
     const std::string summary = !facts.title.empty() ? facts.title : facts.answered ? "the model ended its last turn" : "the file ends within a turn";
-    return tree_.end(facts.answered ? "success" : "abandoned", preview(summary, 1'000));
+    return tree_.end({std::string(unknown_end), preview(summary, 1'000)});   // a model that ends its turn has not thereby reached anything
   }
 
   Status carry_out(std::vector<RunAction>& actions) {

@@ -72,7 +72,7 @@ class ClaudeCodeLines::State {
 
   void finish(std::vector<RunAction>& out) {
     out_ = &out;
-    for (Child& child : children_) end_child(child, "abandoned");
+    for (Child& child : children_) end_child(child, unknown_end, "the session does not say how it ended");
     session_.end();
     facts_.answered = session_.ended_turn();
   }
@@ -165,12 +165,15 @@ class ClaudeCodeLines::State {
       if (&thread != &session_) continue;
       std::erase_if(calls_, [&](const SubagentCall& call) { return call.call_id == returned.call_id; });
       for (Child& child : children_) {
-        if (!child.call_id.empty() && child.call_id == returned.call_id) end_child(child, returned.ok ? "success" : "failure");
+        if (!child.call_id.empty() && child.call_id == returned.call_id) {
+          end_child(child, returned.failed ? "failure" : unknown_end, returned.failed ? "its call returned an error" : "its call returned");
+        }
       }
     }
   }
 
-  void end_child(Child& child, std::string_view outcome) {
+  // A call that returned says that its subagent has ended, and not whether it reached anything.
+  void end_child(Child& child, std::string_view outcome, std::string_view summary) {
     if (!child.open) return;
     child.thread->end();
     child.open = false;
@@ -179,7 +182,7 @@ class ClaudeCodeLines::State {
     action.kind = RunAction::Kind::end_child;
     action.child = child.key;
     action.outcome = outcome;
-    action.summary = outcome == "abandoned" ? "the session does not say how it ended" : "its call returned";
+    action.summary = summary;
     out_->push_back(std::move(action));
   }
 

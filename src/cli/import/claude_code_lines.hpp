@@ -46,7 +46,7 @@ class ClaudeCodeLines {
   // A message of the model is held back until a line that is not part of it: a live recording that sees no
   // further line for a while asks for it here. What follows of the same message comes as messages of its own.
   void settle(std::vector<RunAction>& out);
-  // There are no further lines: what is open is ended, subagents as abandoned.
+  // There are no further lines: what is open is ended, subagents too.
   void finish(std::vector<RunAction>& out);
 
   const SessionFacts& facts() const;

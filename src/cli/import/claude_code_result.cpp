@@ -36,6 +36,7 @@ std::optional<std::int64_t> exit_code_of_text(std::string_view text) {
 ToolResult judge_result(const json::Value& line, const json::Value& block) {
   ToolResult result;
   const json::Value details = line["toolUseResult"];
+  if (!block["is_error"].present() && !block["content"].present()) result.status = unknown_end;
   if (details["interrupted"].as_bool().value_or(false)) result.status = "interrupted";
   if (!block["is_error"].as_bool().value_or(false)) return result;
   std::string text = first_text(block["content"]);
@@ -50,7 +51,7 @@ ToolResult judge_result(const json::Value& line, const json::Value& block) {
     result.status = "denied";
   } else if (text.starts_with("Command timed out")) {
     result.status = "timeout";
-  } else if (result.status == "ok") {
+  } else if (result.status != "interrupted") {
     result.status = text.starts_with("[Request interrupted by user") ? "interrupted" : "error";
   }
   return result;

@@ -37,14 +37,17 @@ std::string part_json(std::string_view type, std::string_view text) {
 
 // Tokens that came from the cache are tokens read.
 std::string usage_json(const json::Value& usage) {
-  const auto count = [&](std::string_view name) { return std::clamp<std::int64_t>(usage[name].as_int().value_or(0), 0, 1'000'000'000'000); };
-  if (!usage["input_tokens"].as_int() || !usage["output_tokens"].as_int()) return {};
-  const std::int64_t cached = count("cache_read_input_tokens"), written = count("cache_creation_input_tokens");
+  const auto count = [&](std::string_view name) -> std::optional<std::int64_t> {
+    const auto tokens = usage[name].as_int();
+    return tokens && *tokens >= 0 && *tokens <= 1'000'000'000'000 ? tokens : std::nullopt;
+  };
+  const auto input = count("input_tokens"), output = count("output_tokens");
+  if (!input || !output) return {};
+  const auto cached = count("cache_read_input_tokens"), written = count("cache_creation_input_tokens");
   json::Writer writer;
-  writer.begin_object().member("input_tokens", count("input_tokens") + cached + written);
-  writer.member("output_tokens", count("output_tokens"));
-  if (cached > 0) writer.member("cached_input_tokens", cached);
-  if (written > 0) writer.member("cache_write_tokens", written);
+  writer.begin_object().member("input_tokens", *input + cached.value_or(0) + written.value_or(0)).member("output_tokens", *output);
+  if (cached) writer.member("cached_input_tokens", *cached);
+  if (written) writer.member("cache_write_tokens", *written);
   return std::move(writer.end_object()).text();
 }
 
@@ -128,9 +131,9 @@ void ClaudeCodeThread::begin_answer(const SessionLine& line, const std::string& 
   answer_->call_id = fmt::format("model-{:04}", ++answers_);
   json::Writer body;
   body.begin_object().member("call_id", answer_->call_id).member("operation", "chat");
-  body.member("provider", "anthropic").member("model", answer_->model);
+  body.member("provider", unknown_model).member("model", answer_->model);
   body.key("parameters").begin_object().end_object().end_object();
-  emit(line.number, "model", "model.called", std::move(body).text(), line.occurred_at);
+  emit(line.number, "model", "model.called", std::move(body).text(), {});   // a session shows the answer, and not when it was asked for
 }
 
 void ClaudeCodeThread::add_answer(const SessionLine& line) {
@@ -222,7 +225,8 @@ void ClaudeCodeThread::close_answer() {
   if (is_more) {
     body.member("message_id", fmt::format("{}-{}", answer.call_id, answer.number)).member("role", "assistant").member("call_id", answer.call_id);
   } else {
-    body.member("call_id", answer.call_id).member("status", answer.error.empty() ? "ok" : "error").member("model", answer.model);
+    const bool is_empty = answer.parts.empty();
+    body.member("call_id", answer.call_id).member("status", !answer.error.empty() ? "error" : is_empty ? unknown_end : "ok").member("model", answer.model);
     body.key("finish_reasons").begin_array();
     if (!answer.stop_reason.empty()) body.string(answer.stop_reason);
     body.end_array();
@@ -247,7 +251,7 @@ void ClaudeCodeThread::settle() {
 void ClaudeCodeThread::end() {
   close_answer();
   if (compaction_) add_compaction(nullptr);
-  if (!step_.empty()) emit(last_number_, "end", "step.ended", R"({"status":"ok"})", last_time_);
+  if (!step_.empty()) emit(last_number_, "end", "step.ended", unknown_step_end, last_time_);
   step_.clear();
 }
 
@@ -283,7 +287,7 @@ void ClaudeCodeThread::add_user(const SessionLine& line) {
 }
 
 void ClaudeCodeThread::begin_turn(const SessionLine& line) {
-  if (!step_.empty()) emit(line.number, "step-end", "step.ended", R"({"status":"ok"})", line.occurred_at);
+  if (!step_.empty()) emit(line.number, "step-end", "step.ended", unknown_step_end, last_time_);
   step_ = fmt::format("turn-{:04}", ++turns_);
   ended_turn_ = false;
   json::Writer body;
@@ -318,21 +322,14 @@ void ClaudeCodeThread::add_return(const SessionLine& line, const json::Value& bl
   if (!rest.empty()) body.raw_member("x_source", rest);
   emit(line.number, fmt::format("returned-{}", index), "tool.returned", std::move(body.end_object()).text(), line.occurred_at);
   if (index == 0) add_file(line, index, call.call_id);
-  returned_.push_back({call.call_id, result.status == "ok"});
+  returned_.push_back({call.call_id, result.status == "error"});
 }
 
-// A session shows a question of permission by its refusal alone.
+// A session shows a refusal, and not the question.
 void ClaudeCodeThread::add_denial(const SessionLine& line, std::size_t index, const Call& call, std::string_view by) {
-  const std::string approval = fmt::format("approval-{}-{}", line.number, index);
-  json::Writer asked;
-  asked.begin_object().member("approval_id", approval).member("call_id", call.call_id);
-  asked.member("question", call.tool.empty() ? "May the tool be used?" : fmt::format("May {} be used?", call.tool));
-  asked.key("options").begin_array().string("allow").string("deny").end_array();
-  asked.member("x_derived_from", "the refusal in the tool's result").end_object();
-  emit(line.number, fmt::format("asked-{}", index), "approval.requested", std::move(asked).text(), line.occurred_at);
   json::Writer decided;
-  decided.begin_object().member("approval_id", approval).member("call_id", call.call_id);
-  decided.member("decision", "denied").member("by", by).end_object();
+  decided.begin_object().member("approval_id", fmt::format("approval-{}-{}", line.number, index)).member("call_id", call.call_id);
+  decided.member("decision", "denied").member("by", by).member("x_derived_from", "the refusal in the tool's result").end_object();
   emit(line.number, fmt::format("decided-{}", index), "approval.decided", std::move(decided).text(), line.occurred_at);
 }
 

@@ -47,7 +47,7 @@ class ClaudeCodeThread {
   std::vector<SubagentCall> take_subagent_calls() { return std::exchange(subagent_calls_, {}); }
   struct Returned {
     std::string call_id;
-    bool ok = false;
+    bool failed = false;
   };
   std::vector<Returned> take_returned() { return std::exchange(returned_, {}); }
 

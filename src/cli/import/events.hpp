@@ -24,9 +24,7 @@ struct ImportedRun {
   std::string external_id = {};
   std::vector<ImportedEvent> events = {};
   std::string submission = {};                               // a patch, kept as an artifact; empty: none
-  std::string claim = {};                                    // what is claimed of it
-  std::string outcome = {};                                  // success, failure, abandoned
-  std::string summary = {};
+  RunEnd end = {};
 };
 
 // The parameters of run.start.

@@ -2,9 +2,22 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "cli/import/records.hpp"
 
 namespace muniment::cli {
+namespace {
+
+constexpr std::size_t guessed_records_max = 200;   // of a file, before it is said what it is
+
+struct FoundFormats {
+  std::vector<std::string_view> formats;   // in the order in which they were met
+  bool is_empty = true;                    // no record at all
+};
+
+}  // namespace
 
 std::string_view guessed_format(const json::Value& record) {
   if (!record.is(json::Kind::object)) return {};
@@ -43,13 +56,46 @@ std::string first_record_looks_like(std::string_view text) {
   return {};
 }
 
+namespace {
+
+Result<FoundFormats> found_formats(const std::string& path) {
+  FoundFormats found;
+  // A session's first lines may be broken, or say nothing of their format.
+  for (const auto open : {&RecordReader::open, &RecordReader::open_lines}) {
+    ASSIGN_OR_RETURN(RecordReader reader, open(path));
+    for (std::size_t looked = 0; looked < guessed_records_max && reader.goes_on(); ++looked) {
+      const auto record = reader.next();
+      if (!record && is_halting(record.error().code)) return record.error();
+      if (!record) continue;
+      if (!*record) break;
+      found.is_empty = false;
+      const auto document = json::parse((*record)->text);
+      const std::string_view format = document ? guessed_format(document->root()) : std::string_view();
+      if (!format.empty() && std::ranges::find(found.formats, format) == found.formats.end()) found.formats.push_back(format);
+    }
+    if (!found.formats.empty()) break;
+  }
+  return found;
+}
+
+}  // namespace
+
+Result<std::string_view> sniffed_format(const std::string& path) {
+  ASSIGN_OR_RETURN(const FoundFormats found, found_formats(path));
+  if (!found.formats.empty()) return found.formats.front();
+  if (found.is_empty) return Error(Errc::invalid_argument, "there is nothing in it");
+  return Error(Errc::invalid_argument, "this looks like none of the formats that are known. If it is one, name it: --format");
+}
+
 Status refuse_other_format(const std::string& path, std::string_view format) {
-  ASSIGN_OR_RETURN(RecordReader reader, RecordReader::open(path));
-  const auto record = reader.next();
-  const auto document = record && *record ? json::parse((*record)->text) : Result<json::Document>(Error(Errc::invalid_argument, ""));
-  const std::string_view found = document ? guessed_format(document->root()) : std::string_view();
-  if (found.empty() || found == format) return success();
-  return Error(Errc::invalid_argument, fmt::format("this is no {}{}", format, looks_like(document->root())));
+  ASSIGN_OR_RETURN(const FoundFormats found, found_formats(path));
+  if (std::ranges::find(found.formats, format) != found.formats.end()) return success();
+  if (found.is_empty) return Error(Errc::invalid_argument, "there is nothing in it");
+  if (found.formats.empty()) {
+    return Error(Errc::invalid_argument, fmt::format("this is no {}: none of its first {} lines looks like one of it", format, guessed_records_max));
+  }
+  const std::string_view other = found.formats.front();
+  return Error(Errc::invalid_argument, fmt::format("this is no {}; it looks like {} (--format {})", format, other, other));
 }
 
 }  // namespace muniment::cli

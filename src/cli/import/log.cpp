@@ -64,8 +64,7 @@ class LogImport {
     std::vector<std::string> batch;
     std::size_t bytes = 0;
     std::int64_t next_run_seq = 0;
-    std::string outcome = "abandoned";
-    std::string summary = "the run had not ended when it was exported";
+    RunEnd end{std::string(unknown_end), "the run had not ended when it was exported"};
     std::string error;
     bool closed = false;
   };
@@ -183,8 +182,7 @@ class LogImport {
     if ((type == "child.started" || type == "child.ended") && children_.contains(body["run_id"].string_or(""))) return success();
     if (events::check_client_may_write(type)) return append(target, event, body);
     if (type == "run.ended") {
-      target.outcome = body["outcome"].string_or("abandoned");
-      target.summary = body["summary"].string_or("");
+      target.end = {body["outcome"].string_or(unknown_end), body["summary"].string_or(""), std::string(body["usage"].source())};
       if (body["error"]) target.error = body["error"].source();
       return close(target);
     }
@@ -257,8 +255,9 @@ class LogImport {
         RETURN_IF_ERROR(client_.call("run.annotate", fmt::format(R"({{"run_id":{},"note":{}}})", id, json::quote(note))));
       }
       json::Writer params;
-      params.begin_object().raw_member("run_id", id).member("outcome", target.outcome);
-      if (!target.summary.empty()) params.member("summary", target.summary);
+      params.begin_object().raw_member("run_id", id).member("outcome", target.end.outcome);
+      if (!target.end.summary.empty()) params.member("summary", target.end.summary);
+      if (!target.end.usage.empty()) params.raw_member("usage", target.end.usage);
       if (!target.error.empty()) params.raw_member("error", target.error);
       RETURN_IF_ERROR(client_.call("run.end", std::move(params.end_object()).text()));
     }

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "base/text.hpp"
 #include "cli/import/chat.hpp"
 
@@ -12,13 +10,15 @@ namespace {
 
 constexpr std::string_view openhands_agent = "openhands";
 
-// "[Command finished with exit code 1]", which the runtime writes behind a command's output.
+// "[Command finished with exit code 1]", which the runtime writes behind a command's output: elsewhere it is a text that was read.
 std::optional<std::int64_t> exit_code_in(std::string_view text) {
   constexpr std::string_view words = "[Command finished with exit code ";
   const std::size_t at = text.rfind(words);
   if (at == std::string_view::npos) return std::nullopt;
   const std::string_view rest = text.substr(at + words.size());
-  return parse_decimal(rest.substr(0, rest.find(']')));
+  const std::size_t end = rest.find(']');
+  if (end == std::string_view::npos || rest.find_first_not_of(" \t\r\n", end + 1) != std::string_view::npos) return std::nullopt;
+  return parse_decimal(rest.substr(0, end));
 }
 
 ToolOutcome judge_openhands(std::string_view text) {
@@ -26,7 +26,8 @@ ToolOutcome judge_openhands(std::string_view text) {
   if (text.starts_with(heading)) text.remove_prefix(heading.size());
   ToolOutcome outcome;
   outcome.exit_code = exit_code_in(text);
-  if (text.starts_with("ERROR:") || outcome.exit_code.value_or(0) != 0) outcome.status = "error";
+  if (outcome.exit_code) outcome.status = *outcome.exit_code == 0 ? "ok" : "error";
+  if (text.starts_with("ERROR:")) outcome.status = "error";
   return outcome;
 }
 
@@ -48,6 +49,7 @@ class StandardTrace {
   void add(const json::Value& item) {
     ++items_;
     const std::string kind = item["class_"].string_or("");
+    has_class_ = has_class_ || !kind.empty();
     if (kind.ends_with("_action")) return add_action(item, kind);
     const bool from_user = item["source"].string_or("") == "user";
     if (kind.ends_with("_observation") && !from_user && !pending_.empty()) return add_return(item);
@@ -55,10 +57,11 @@ class StandardTrace {
   }
 
   void end() {
-    if (!step_.empty()) add("end", "step.ended", R"({"status":"ok"})");
+    if (!step_.empty()) add("end", "step.ended", unknown_step_end);
   }
 
   bool finished() const { return finished_; }
+  bool has_class() const { return has_class_; }
 
  private:
   void add(std::string_view what, std::string type, std::string body) {
@@ -66,7 +69,7 @@ class StandardTrace {
   }
 
   void begin_step() {
-    if (!step_.empty()) add("step-end", "step.ended", R"({"status":"ok"})");
+    if (!step_.empty()) add("step-end", "step.ended", unknown_step_end);
     step_ = fmt::format("turn-{:04}", ++steps_);
     json::Writer body;
     body.begin_object().member("name", fmt::format("turn {}", steps_)).member("kind", "turn").end_object();
@@ -157,6 +160,7 @@ class StandardTrace {
   std::string step_;
   std::string pending_;   // the action that nothing answered yet
   bool finished_ = false;
+  bool has_class_ = false;   // of one of its items: otherwise it is no such trace
 };
 
 Result<ImportedRun> translate_standard(const json::Value& record) {
@@ -168,13 +172,14 @@ Result<ImportedRun> translate_standard(const json::Value& record) {
     if (run.goal.empty() && item["source"].string_or("") == "user") run.goal = item["content"].string_or("");
     trace.add(item);
   }
+  if (!trace.has_class()) return Error(Errc::invalid_argument, "this is no OpenHands trajectory: nothing in \"content\" has a \"class_\"");
   trace.end();
   const std::string feedback = record["details"]["feedback"].string_or("");
   if (!feedback.empty()) run.labels.emplace_back("feedback", feedback);
-  if (feedback == "positive") run.outcome = "success";
-  else if (feedback == "negative") run.outcome = "failure";
-  else run.outcome = trace.finished() ? "success" : "abandoned";
-  run.summary = feedback.empty() ? (trace.finished() ? "the agent finished" : "the trace does not say how it ended")
+  if (feedback == "positive") run.end.outcome = "success";
+  else if (feedback == "negative") run.end.outcome = "failure";
+  else run.end.outcome = trace.finished() ? "success" : unknown_end;
+  run.end.summary = feedback.empty() ? (trace.finished() ? "the agent finished" : "the trace does not say how it ended")
                                  : "its user's feedback: " + preview(feedback, 256);
   return run;
 }
@@ -197,6 +202,7 @@ Result<ImportedRun> translate_raw(const json::Value& record) {
   add_openhands_source(run.events, record, {"messages", "test_result", "resolved"});
   for (const json::Value message : record["messages"]) {
     if (!message.is(json::Kind::object)) return Error(Errc::invalid_argument, "\"messages\" holds something that is no object");
+    if (!message["role"].is(json::Kind::string)) return Error(Errc::invalid_argument, "\"messages\" holds one that does not say its role");
     if (run.goal.empty() && message["role"].string_or("") == "user") run.goal = goal_in(message["content"].string_or(""));
     chat.add(message);
   }
@@ -208,13 +214,9 @@ Result<ImportedRun> translate_raw(const json::Value& record) {
     run.events.push_back({"test_result", "x.openhands.source", {}, std::move(tests.end_object()).text()});
   }
   run.submission = result["git_patch"].string_or("");
-  if (!run.submission.empty()) {
-    run.claim = fmt::format("The patch of {} lines that {} submitted resolves its issue.",
-                            std::count(run.submission.begin(), run.submission.end(), '\n'), preview(run.external_id, 256));
-  }
   const auto resolved = record["resolved"].as_bool();
-  run.outcome = !resolved ? "abandoned" : *resolved ? "success" : "failure";
-  run.summary = !resolved ? "the trace does not say how it ended" : *resolved ? "resolved" : "not resolved";
+  run.end.outcome = !resolved ? unknown_end : *resolved ? "success" : "failure";
+  run.end.summary = !resolved ? "the trace does not say how it ended" : *resolved ? "resolved" : "not resolved";
   return run;
 }
 

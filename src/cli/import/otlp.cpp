@@ -15,7 +15,7 @@ Result<ImportedTrace> import_trace(Client& client, const OtlpFile& file, const O
   ASSIGN_OR_RETURN(run.added, tree.start(head));
   if (!run.added) return run;
   Status done = trace.each([&](std::vector<RunAction>& actions) { return tree.carry_out(actions); });
-  if (done) done = tree.end(head.outcome, head.summary);
+  if (done) done = tree.end(head.end);
   if (!done) return tree.broke_off(done.error());
   run.events = tree.events();
   run.artifacts = tree.artifacts();

@@ -27,13 +27,6 @@ std::string take_name(const OtlpAttributes& attributes, std::string_view key, st
   return name_or(text, fallback);
 }
 
-std::string_view status_of(const json::Value& span, const OtlpAttributes& attributes) {
-  const json::Value code = span["status"]["code"];
-  const std::string type = attributes.text("error.type");
-  if (code.as_int() != 2 && code.string_or("") != "STATUS_CODE_ERROR" && type.empty()) return "ok";
-  return type == "timeout" ? "timeout" : type == "cancelled" ? "cancelled" : "error";
-}
-
 // gen_ai.request.temperature becomes "temperature".
 void write_parameters(json::Writer& body, const OtlpAttributes& attributes, Placed& placed) {
   std::set<std::string_view> names;
@@ -153,8 +146,8 @@ void OtlpTrace::end_model(std::uint32_t item) {
   if (answer.reasons.empty()) answer.reasons = std::move(call.reasons);
   Placed ignored;
   json::Writer body;
-  body.begin_object().member("call_id", call.call_id).member("status", status_of(span, attributes));
-  body.member("model", take_name(attributes, "gen_ai.response.model", attributes.find("gen_ai.request.model") ? name_or(attributes.text("gen_ai.request.model"), unknown_model) : unknown_model, ignored));
+  body.begin_object().member("call_id", call.call_id).member("status", status_of(item, span, attributes));
+  body.member("model", take_name(attributes, "gen_ai.response.model", unknown_model, ignored));
   body.member("finish_reasons", said ? *said : answer.reasons);
   body.raw_member("content", "[" + joined(answer.first.parts, ",") + "]");
   if (const auto usage = usage_of(attributes)) {
@@ -210,7 +203,7 @@ void OtlpTrace::end_tool(std::uint32_t item) {
   const Call call = std::move(calls_[item]);
   calls_.erase(item);
   json::Writer body;
-  body.begin_object().member("call_id", call.call_id).member("status", status_of(span, attributes));
+  body.begin_object().member("call_id", call.call_id).member("status", status_of(item, span, attributes));
   if (const auto code = attributes.integer("process.exit.code")) body.member("exit_code", *code);
   body.key("content").begin_array();
   if (const json::Value result = attributes.find("gen_ai.tool.call.result")) write_part(body, "text", any_text(result));

@@ -17,11 +17,6 @@ constexpr std::size_t otlp_label_bytes_max = 256;
 // Where the goal, what the user first says, is looked for.
 constexpr std::size_t head_edges_max = 64;
 
-bool is_error(const json::Value& span) {
-  const json::Value code = span["status"]["code"];
-  return code.as_int() == 2 || code.string_or("") == "STATUS_CODE_ERROR";
-}
-
 bool is_trace_id(std::string_view id) { return id.size() == 32; }
 
 }  // namespace
@@ -109,15 +104,18 @@ Result<json::Value> OtlpTrace::load(std::uint32_t item) {
 Result<ImportedRun> OtlpTrace::head() {
   ImportedRun run;
   run.external_id = trace_.id;
-  bool failed = false, has_root = false;
+  bool failed = false, has_root = false, went_well = true;
   for (const std::uint32_t item : order_.top_down) {
     if (order_.parents[item] != none || items_[item].kind == OtlpKind::log) continue;
     ASSIGN_OR_RETURN(const json::Value span, load(item));
     failed = failed || is_error(span);
-    has_root = has_root || items_[item].parent == 0;
+    if (items_[item].parent != 0) continue;
+    has_root = true;
+    went_well = went_well && is_ok(span);
   }
-  run.outcome = failed ? "failure" : has_root ? "success" : "abandoned";
-  run.summary = failed ? "the trace's root has an error" : has_root ? "the trace's root has no error" : "the trace's root is not in the file";
+  run.end.outcome = failed ? "failure" : has_root && went_well ? "success" : unknown_end;
+  run.end.summary = failed ? "the trace's root has an error" : has_root && went_well ? "the trace's root is marked as ok"
+                    : has_root ? "the trace's root has no error" : "the trace's root is not in the file";
   std::string conversation;
   std::size_t looked = 0;
   for (const OtlpOrder::Edge& edge : order_.edges) {
@@ -183,6 +181,23 @@ void OtlpTrace::emit(std::uint32_t item, std::string_view what, std::string type
   std::string step = step_of_[item] == none ? std::string() : "span-" + name_of(step_of_[item]);
   action.event = {fmt::format("{}/{}", item, what), std::move(type), std::move(step), std::move(body), std::move(occurred_at)};
   actions_.push_back(std::move(action));
+}
+
+// Whether the status says so itself: set by whoever knows that the operation reached what it was for.
+bool OtlpTrace::is_ok(const json::Value& span) {
+  const json::Value code = span["status"]["code"];
+  return code.as_int() == 1 || code.string_or("") == "STATUS_CODE_OK";
+}
+
+bool OtlpTrace::is_error(const json::Value& span) {
+  const json::Value code = span["status"]["code"];
+  return code.as_int() == 2 || code.string_or("") == "STATUS_CODE_ERROR";
+}
+
+std::string_view OtlpTrace::status_of(std::uint32_t item, const json::Value& span, const OtlpAttributes& attributes) const {
+  const std::string type = attributes.text("error.type");
+  if (is_error(span) || !type.empty()) return type == "timeout" ? "timeout" : type == "cancelled" ? "cancelled" : "error";
+  return is_ok(span) || items_[item].end_ns != 0 ? "ok" : unknown_end;
 }
 
 // Parts of bodies --------------------------------------------------------------------------------------------
@@ -326,8 +341,8 @@ void OtlpTrace::end_agent(std::uint32_t item) {
   RunAction action;
   action.kind = RunAction::Kind::end_child;
   action.child = run_of(item).key;
-  action.outcome = is_error(span) ? "failure" : "success";
-  action.summary = is_error(span) ? "the agent's span has an error" : "the agent's span has no error";
+  action.outcome = is_error(span) ? "failure" : is_ok(span) ? "success" : unknown_end;
+  action.summary = is_error(span) ? "the agent's span has an error" : is_ok(span) ? "the agent's span is marked as ok" : "the agent's span has no error";
   actions_.push_back(std::move(action));
   Run ended;
   ended.key = run_of(item).key;
@@ -354,7 +369,7 @@ void OtlpTrace::end_other(std::uint32_t item) {
   add_error(item);
   if (!is_step(item)) return;
   json::Writer body;
-  body.begin_object().member("status", is_error(span) ? "error" : "ok");
+  body.begin_object().member("status", status_of(item, span, OtlpAttributes(span["attributes"])));
   write_outcome(body, item, span, OtlpAttributes(span["attributes"]));
   emit(item, "step-end", "step.ended", std::move(body.end_object()).text(), end_time(item));
   actions_.back().event.step_id = "span-" + name_of(item);

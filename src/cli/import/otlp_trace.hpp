@@ -70,6 +70,10 @@ class OtlpTrace {
 
   // Plan: whose run an item belongs to, in which step it stands.
   void plan();
+  // How a span ended, by its status: one that has ended without an error is ok by the conventions, which leave such a status unset.
+  static bool is_error(const json::Value& span);
+  static bool is_ok(const json::Value& span);
+  std::string_view status_of(std::uint32_t item, const json::Value& span, const OtlpAttributes& attributes) const;
   bool is_step(std::uint32_t item) const { return items_[item].kind == OtlpKind::other && has_children_[item]; }
   bool starts_run(std::uint32_t item) const { return items_[item].kind == OtlpKind::agent && item != main_agent_; }
   std::string name_of(std::uint32_t item) const;

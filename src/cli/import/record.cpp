@@ -39,29 +39,22 @@ Result<ImportedArtifact> ImportRecorder::put(const std::string& step_id, const s
                           result["size_bytes"].as_int().value_or(0)};
 }
 
-Result<std::vector<std::int64_t>> ImportRecorder::append(std::size_t place,
-                                                         const std::vector<ImportedEvent>& events) {
+Status ImportRecorder::append(std::size_t place, const std::vector<ImportedEvent>& events) {
   // Below a line's limit, with room for what stands around the events.
   constexpr std::size_t bytes_max = limits::request_line_bytes_max - 4096;
-  std::vector<std::int64_t> places;
   std::string list;
   std::size_t count = 0;
   for (const ImportedEvent& event : events) {
     ASSIGN_OR_RETURN(const std::string text, event_json(place, event));
     if (count == limits::events_per_request_max || list.size() + text.size() + 1 > bytes_max) {
-      RETURN_IF_ERROR(send(list, places));
+      RETURN_IF_ERROR(send(list, count));
       list.clear();
       count = 0;
     }
     if (count++ > 0) list.push_back(',');
     list += text;
   }
-  if (count > 0) RETURN_IF_ERROR(send(list, places));
-  if (places.size() != events.size()) {
-    return Error(Errc::system_error, fmt::format("{} events were sent, {} receipts came back", events.size(),
-                                                 places.size()));
-  }
-  return places;
+  return count > 0 ? send(list, count) : success();
 }
 
 Result<std::string> ImportRecorder::event_json(std::size_t place, const ImportedEvent& event) {
@@ -80,48 +73,27 @@ Result<std::string> ImportRecorder::event_json(std::size_t place, const Imported
   return std::move(writer).text();
 }
 
-Status ImportRecorder::send(const std::string& events, std::vector<std::int64_t>& places) {
+Status ImportRecorder::send(const std::string& events, std::size_t count) {
   ASSIGN_OR_RETURN(const Message answer,
                    client_.call("event.append", fmt::format(R"({{"run_id":{},"spill":true,"events":[{}]}})",
                                                             json::quote(run_id_), events)));
-  for (const json::Value receipt : answer.result()["receipts"]) {
-    places.push_back(receipt["run_seq"].as_int().value_or(-1));
-    ++events_;
+  const json::Value receipts = answer.result()["receipts"];
+  if (receipts.size() != count) {
+    return Error(Errc::system_error, fmt::format("{} events were sent, {} receipts came back", count, receipts.size()));
+  }
+  events_ += count;
+  for (const json::Value receipt : receipts) {
     if (receipt["spilled"]) artifacts_ += receipt["spilled"].size();
   }
   return success();
 }
 
-// The daemon derives the event's id from this: the same source asks for the same event.
-std::string ImportRecorder::meta(std::string_view what) const {
-  return fmt::format("{{\"idempotency_key\":{}}}", json::quote(fmt::format("{}/{}", source_, what)));
-}
-
-Result<std::string> ImportRecorder::manifest(std::size_t place, const std::string& step_id,
-                                             const std::string& manifest) {
+Status ImportRecorder::end(const RunEnd& end) {
   json::Writer params;
-  params.begin_object().member("run_id", run_id_).member("step_id", step_id);
-  params.raw_member("manifest", manifest);
-  params.raw_member("_meta", meta(fmt::format("manifest-{}", place))).end_object();
-  ASSIGN_OR_RETURN(const Message answer, client_.call("manifest.put", params.text()));
-  ++events_;
-  return answer.result()["manifest_id"].string_or("");
-}
-
-Status ImportRecorder::claim(const std::string& text, const std::string& pointer) {
-  json::Writer params;
-  params.begin_object().member("run_id", run_id_).member("text", text);
-  params.key("pointers").begin_array().string(pointer).end_array();
-  params.raw_member("_meta", meta("claim")).end_object();
-  RETURN_IF_ERROR(client_.call("claim.record", params.text()));
-  ++events_;
-  return success();
-}
-
-Status ImportRecorder::end(const std::string& outcome, const std::string& summary) {
-  json::Writer params;
-  params.begin_object().member("run_id", run_id_).member("outcome", outcome);
-  params.member("summary", summary).end_object();
+  params.begin_object().member("run_id", run_id_).member("outcome", end.outcome);
+  params.member("summary", end.summary);
+  if (!end.usage.empty()) params.raw_member("usage", end.usage);
+  params.end_object();
   RETURN_IF_ERROR(client_.call("run.end", params.text()));
   started_ = false;
   return success();
@@ -130,7 +102,7 @@ Status ImportRecorder::end(const std::string& outcome, const std::string& summar
 Error ImportRecorder::broke_off(Error error) {
   if (!started_ || is_transient(error.code)) return error;
   // What this says matters more than whether it could be written, too.
-  (void)end("abandoned", "imported in part: " + preview(error.message, 1'000)).ok();
+  (void)end({std::string(unknown_end), "imported in part: " + preview(error.message, 1'000)}).ok();
   error.message += fmt::format(" (run {} is imported in part)", run_id_);
   return error;
 }
@@ -139,11 +111,8 @@ Result<bool> record_run(ImportRecorder& recorder, const ImportedRun& run, const 
   ASSIGN_OR_RETURN(const bool wanted, recorder.start(start_params(run, source, format)));
   if (!wanted) return false;
   RETURN_IF_ERROR(recorder.append(0, run.events));
-  if (!run.submission.empty()) {
-    ASSIGN_OR_RETURN(const ImportedArtifact patch, recorder.put({}, "text/x-diff", run.submission));
-    RETURN_IF_ERROR(recorder.claim(run.claim, fmt::format("artifact://{}/{}", imported_run_id(source), patch.artifact_id)));
-  }
-  RETURN_IF_ERROR(recorder.end(run.outcome, run.summary));
+  if (!run.submission.empty()) RETURN_IF_ERROR(recorder.put({}, "text/x-diff", run.submission));
+  RETURN_IF_ERROR(recorder.end(run.end));
   return true;
 }
 

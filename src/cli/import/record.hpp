@@ -17,12 +17,8 @@ class ImportRecorder : public ImportSink {
   Result<bool> start(const std::string& params) override;
   Result<ImportedArtifact> put(const std::string& step_id, const std::string& mime_type,
                                std::string_view bytes) override;
-  Result<std::vector<std::int64_t>> append(std::size_t place,
-                                           const std::vector<ImportedEvent>& events) override;
-  Result<std::string> manifest(std::size_t place, const std::string& step_id,
-                               const std::string& manifest) override;
-  Status claim(const std::string& text, const std::string& pointer) override;
-  Status end(const std::string& outcome, const std::string& summary) override;
+  Status append(std::size_t place, const std::vector<ImportedEvent>& events) override;
+  Status end(const RunEnd& end) override;
 
   // After an error: what is there of the run says that it is a part, unless the same import may complete it
   // (a transient error). Answers the error.
@@ -34,8 +30,7 @@ class ImportRecorder : public ImportSink {
 
  private:
   Result<std::string> event_json(std::size_t place, const ImportedEvent& event);
-  std::string meta(std::string_view what) const;
-  Status send(const std::string& events, std::vector<std::int64_t>& places);
+  Status send(const std::string& events, std::size_t count);
 
   Client& client_;
   std::string run_id_;

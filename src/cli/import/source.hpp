@@ -35,7 +35,7 @@ struct RunAction {
   std::string agent = {};      // start_child: what the child is called
   std::string goal = {};       // start_child
   std::string call_id = {};    // start_child: the parent's call that started it, where it is known
-  std::string outcome = {};    // end_child: success, failure, abandoned
+  std::string outcome = {};    // end_child: success, failure, unknown
   std::string summary = {};    // end_child; empty: none
 };
 
@@ -51,10 +51,15 @@ inline constexpr std::string_view importer_name = "muniment " MUNIMENT_VERSION;
 // The id that a source always gets: its name, then the start of its hash.
 std::string imported_run_id(const SourceFile& file);
 
-// The run_seq of what was recorded, first and last, both inclusive; -1: nothing.
-struct RunSpan {
-  std::int64_t first = -1;
-  std::int64_t last = -1;
+// How a run, a step or a call ended of which the source does not say it.
+inline constexpr std::string_view unknown_end = "unknown";
+// A step is how a translation cuts a trace: no source says how one went.
+inline constexpr const char* unknown_step_end = R"({"status":"unknown"})";
+
+struct RunEnd {
+  std::string outcome;      // success, failure, unknown
+  std::string summary;
+  std::string usage = {};   // JSON: what the source counts for the whole run and no call; empty: nothing
 };
 
 // Where an import goes. Everything is named by the source's own hash and place, so that the same
@@ -67,13 +72,9 @@ class ImportSink {
   virtual Result<bool> start(const std::string& params) = 0;
   virtual Result<ImportedArtifact> put(const std::string& step_id, const std::string& mime_type,
                                        std::string_view bytes) = 0;
-  // In one commit; `place` is the turn, so that ids are unique. Answers the run_seq of each event.
-  virtual Result<std::vector<std::int64_t>> append(std::size_t place,
-                                                   const std::vector<ImportedEvent>& events) = 0;
-  virtual Result<std::string> manifest(std::size_t place, const std::string& step_id,
-                                       const std::string& manifest) = 0;
-  virtual Status claim(const std::string& text, const std::string& pointer) = 0;
-  virtual Status end(const std::string& outcome, const std::string& summary) = 0;
+  // In one commit; `place` is the turn, so that ids are unique.
+  virtual Status append(std::size_t place, const std::vector<ImportedEvent>& events) = 0;
+  virtual Status end(const RunEnd& end) = 0;
 };
 
 }  // namespace muniment::cli

@@ -34,7 +34,7 @@ class Import {
     for (std::size_t turn = 0; turn < turns_.size(); ++turn) RETURN_IF_ERROR(record_turn(turn));
     RETURN_IF_ERROR(record_rest());
     RETURN_IF_ERROR(record_submission());
-    return sink_.end(outcome(), summary());
+    return sink_.end({outcome(), summary(), usage()});
   }
 
  private:
@@ -75,16 +75,12 @@ class Import {
   // in an event of their own.
   Status begin() {
     RETURN_IF_ERROR(add_rest("file", {}, source_, {"trajectory", "history", "info"}, Placed::any_kind));
-    const std::size_t first = batch_.size();
     while (next_message_ < history_.size() && !is_turn(history_[next_message_])) {
       RETURN_IF_ERROR(add_message(history_[next_message_], next_message_, {}));
       ++next_message_;
     }
-    const std::size_t past = batch_.size();
     if (!turns_.empty()) start_step(0);
-    ASSIGN_OR_RETURN(const std::vector<std::int64_t> places, flush(0));
-    if (past > first) unseen_ = {places[first], places[past - 1]};
-    return success();
+    return flush(0);
   }
 
   // An answer of the model that the trajectory holds too; demonstrations are not.
@@ -96,44 +92,19 @@ class Import {
 
   // A turn ---------------------------------------------------------------------------------------
 
-  // The step was started with the batch before; its manifest says what the model saw.
+  // The step was started with the batch before.
   Status record_turn(std::size_t turn) {
     const json::Value entry = turns_[turn];
     const std::string step = step_of(turn);
-    ASSIGN_OR_RETURN(const std::string manifest_id, put_manifest(turn, step));
-    add_model_call(turn, step, manifest_id);
+    add_model_call(turn, step);
     RETURN_IF_ERROR(add_answer(turn, step, entry));
-    const std::size_t answer = batch_.size() - 1;
     RETURN_IF_ERROR(add_thought(turn, step, entry));
     RETURN_IF_ERROR(add_tool(turn, step, entry));
     add_effects(turn, step, entry);
-    const std::size_t replies = batch_.size();
     RETURN_IF_ERROR(add_replies(turn, step));
-    const std::size_t last_reply = batch_.size() - 1;
-    const bool replied = batch_.size() > replies;
     RETURN_IF_ERROR(end_step(step, entry, turn));
     if (turn + 1 < turns_.size()) start_step(turn + 1);
-    ASSIGN_OR_RETURN(const std::vector<std::int64_t> places, flush(turn + 1));
-    unseen_ = {places[answer], places[replied ? last_reply : answer]};
-    return success();
-  }
-
-  // Each manifest adds to the one before, so that all of them together grow with the run and not
-  // with its square.
-  Result<std::string> put_manifest(std::size_t turn, const std::string& step) {
-    json::Writer manifest;
-    manifest.begin_object();
-    if (!manifest_id_.empty()) manifest.member("base", manifest_id_);
-    manifest.key("add").begin_array();
-    if (unseen_.first >= 0) {
-      manifest.begin_object().member("from_run_seq", unseen_.first).member("to_run_seq", unseen_.last);
-      manifest.member("why", turn == 0 ? "what the agent was told at the start"
-                                       : "the last answer, and what came back");
-      manifest.end_object();
-    }
-    manifest.end_array().end_object();
-    ASSIGN_OR_RETURN(manifest_id_, sink_.manifest(turn, step, manifest.text()));
-    return manifest_id_;
+    return flush(turn + 1);
   }
 
   void start_step(std::size_t turn) {
@@ -142,38 +113,23 @@ class Import {
     add("step", "step.started", step_of(turn), std::move(body).text());
   }
 
-  void add_model_call(std::size_t turn, const std::string& step, const std::string& manifest_id) {
+  void add_model_call(std::size_t turn, const std::string& step) {
     json::Writer body;
     body.begin_object().member("call_id", model_call_of(turn)).member("operation", "chat");
     body.member("provider", unknown_model).member("model", unknown_model);
-    body.key("parameters").begin_object().end_object();
-    body.member("manifest_id", manifest_id).end_object();
+    body.key("parameters").begin_object().end_object().end_object();
     add("call", "model.called", step, std::move(body).text());
   }
 
   Status add_answer(std::size_t turn, const std::string& step, const json::Value& entry) {
     json::Writer body;
-    body.begin_object().member("call_id", model_call_of(turn)).member("status", "ok");
+    const std::string response = text_of(entry["response"]);
+    body.begin_object().member("call_id", model_call_of(turn)).member("status", response.empty() ? unknown_end : "ok");
     body.member("model", unknown_model).key("finish_reasons").begin_array().end_array();
-    RETURN_IF_ERROR(content(body, step, "text", text_of(entry["response"])));
-    if (turn + 1 == turns_.size()) add_usage(body);
+    RETURN_IF_ERROR(content(body, step, "text", response));
     body.end_object();
     add("answer", "model.answered", step, std::move(body).text());
     return success();
-  }
-
-  // The trace counts tokens and cost for the whole run only; they stand with its last answer.
-  void add_usage(json::Writer& body) const {
-    const json::Value stats = source_["info"]["model_stats"];
-    const auto sent = stats["tokens_sent"].as_int();
-    const auto received = stats["tokens_received"].as_int();
-    if (!sent || !received) return;
-    body.key("usage").begin_object().member("input_tokens", *sent).member("output_tokens", *received);
-    if (stats["instance_cost"].is(json::Kind::number)) {
-      body.key("cost").begin_object().raw_member("amount", stats["instance_cost"].source());
-      body.member("currency", "USD").end_object();
-    }
-    body.member("x_scope", "run").end_object();
   }
 
   Status add_thought(std::size_t turn, const std::string& step, const json::Value& entry) {
@@ -205,7 +161,7 @@ class Import {
 
     json::Writer returned;
     returned.begin_object().member("call_id", tool_call_of(turn));
-    returned.member("status", looks_failed(observation) ? "error" : "ok");
+    returned.member("status", tool_status(tool_of(action), observation));
     RETURN_IF_ERROR(content(returned, step, "text", observation));
     returned.end_object();
     add("observation", "tool.returned", step, std::move(returned).text());
@@ -258,7 +214,7 @@ class Import {
   Status end_step(const std::string& step, const json::Value& entry, std::size_t turn) {
     RETURN_IF_ERROR(add_rest(fmt::format("trajectory-{}", turn), step, entry,
                              {"action", "observation", "response", "thought"}));
-    add("end", "step.ended", step, "{\"status\":\"ok\"}");
+    add("end", "step.ended", step, unknown_step_end);
     return success();
   }
 
@@ -269,23 +225,37 @@ class Import {
       RETURN_IF_ERROR(add_message(history_[next_message_], next_message_, {}));
     }
     RETURN_IF_ERROR(add_rest("info", {}, source_["info"], {"submission"}));
-    RETURN_IF_ERROR(flush(turns_.size() + 1));
-    return success();
+    return flush(turns_.size() + 1);
   }
 
   Status record_submission() {
     const std::string submission = text_of(source_["info"]["submission"]);
     if (submission.empty()) return success();
-    ASSIGN_OR_RETURN(const ImportedArtifact patch, sink_.put({}, "text/x-diff", submission));
-    const auto lines = std::count(submission.begin(), submission.end(), '\n');
-    return sink_.claim(fmt::format("The patch of {} lines that {} submitted resolves its issue.", lines, file_.name),
-                       fmt::format("artifact://{}/{}", imported_run_id(file_), patch.artifact_id));
+    RETURN_IF_ERROR(sink_.put({}, "text/x-diff", submission));
+    return success();
   }
 
+  // The agent that submits says that it is done. "submitted (exit_cost)" is what was there when its budget was used up: whether
+  // that is any good nobody says.
   std::string outcome() const {
     const std::string status = text_of(source_["info"]["exit_status"]);
-    if (status.rfind("submitted", 0) == 0) return "success";
-    return status.empty() ? "abandoned" : "failure";
+    if (status == "submitted") return "success";
+    return status.empty() || status.starts_with("submitted") ? std::string(unknown_end) : "failure";
+  }
+
+  // The trace counts tokens and cost for the whole run, and for no call.
+  std::string usage() const {
+    const json::Value stats = source_["info"]["model_stats"];
+    const auto sent = stats["tokens_sent"].as_int();
+    const auto received = stats["tokens_received"].as_int();
+    if (!sent || !received || *sent < 0 || *received < 0) return {};
+    json::Writer usage;
+    usage.begin_object().member("input_tokens", *sent).member("output_tokens", *received);
+    if (const auto cost = stats["instance_cost"].as_double(); cost && *cost >= 0) {
+      usage.key("cost").begin_object().raw_member("amount", stats["instance_cost"].source());
+      usage.member("currency", "USD").end_object();
+    }
+    return std::move(usage.end_object()).text();
   }
 
   std::string summary() const {
@@ -395,10 +365,10 @@ class Import {
     batch_.push_back({std::move(kind), std::move(type), step, std::move(body)});
   }
 
-  Result<std::vector<std::int64_t>> flush(std::size_t place) {
-    ASSIGN_OR_RETURN(std::vector<std::int64_t> places, sink_.append(place, batch_));
+  Status flush(std::size_t place) {
+    RETURN_IF_ERROR(sink_.append(place, batch_));
     batch_.clear();
-    return places;
+    return success();
   }
 
   const SourceFile& file_;
@@ -409,8 +379,6 @@ class Import {
   std::size_t next_message_ = 0;   // of history_
   std::size_t next_turn_ = 0;      // whose answer the history has not shown yet
   std::vector<ImportedEvent> batch_;
-  std::string manifest_id_;        // of the last model call
-  RunSpan unseen_;                 // what the model has not been shown by a manifest yet
   AgentPlace place_;
 };
 

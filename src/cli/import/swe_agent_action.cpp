@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <iterator>
+#include <span>
 
 #include "base/json.hpp"
 #include "base/text.hpp"
+#include "cli/import/source.hpp"
 
 namespace muniment::cli {
 namespace {
@@ -14,12 +16,14 @@ constexpr std::string_view own_tools[] = {
     "open",      "scroll_down", "scroll_up", "search_dir", "search_file", "submit",
 };
 
-constexpr std::string_view failures[] = {
-    "Your proposed edit has introduced new syntax error(s).",
-    "EXECUTION TIMED OUT",
-    "Usage: ",
-    "No file open.",
-};
+// How answers of its own commands begin that did not work, and that did.
+constexpr std::string_view failures[] = {"Your proposed edit has introduced new syntax error(s).", "Usage: ", "No file open."};
+constexpr std::string_view successes[] = {"[File: ", "Found ", "No matches found"};
+constexpr std::string_view timed_out = "EXECUTION TIMED OUT";
+
+bool begins_with_one_of(std::string_view text, std::span<const std::string_view> beginnings) {
+  return std::ranges::any_of(beginnings, [&](std::string_view beginning) { return text.starts_with(beginning); });
+}
 
 // The path in "[File: /x/y.py (48 lines total)]", with which a file is shown.
 std::string shown_path(std::string_view observation) {
@@ -35,7 +39,7 @@ std::string shown_path(std::string_view observation) {
 std::string tool_of(std::string_view action) {
   constexpr std::size_t name_bytes_max = 64;
   const std::size_t begin = action.find_first_not_of(" \t\r\n");
-  if (begin == std::string_view::npos) return "none";
+  if (begin == std::string_view::npos) return "unknown";
   action.remove_prefix(begin);
   return preview(action.substr(0, action.find_first_of(" \t\r\n")), name_bytes_max);
 }
@@ -44,11 +48,11 @@ bool is_own_tool(std::string_view tool) {
   return std::find(std::begin(own_tools), std::end(own_tools), tool) != std::end(own_tools);
 }
 
-bool looks_failed(std::string_view observation) {
-  for (const std::string_view failure : failures) {
-    if (observation.starts_with(failure)) return true;
-  }
-  return observation.starts_with("/bin/bash: ") && observation.find("command not found") != std::string_view::npos;
+std::string_view tool_status(std::string_view tool, std::string_view observation) {
+  if (observation.starts_with(timed_out)) return "timeout";
+  if (observation.starts_with("/bin/bash: ") && observation.find("command not found") != std::string_view::npos) return "error";
+  if (!is_own_tool(tool)) return unknown_end;
+  return begins_with_one_of(observation, failures) ? "error" : begins_with_one_of(observation, successes) ? "ok" : unknown_end;
 }
 
 AgentPlace place_of(const std::string& state) {
@@ -59,7 +63,7 @@ AgentPlace place_of(const std::string& state) {
 
 std::optional<FileChange> file_change(std::string_view action, std::string_view observation) {
   const std::string tool = tool_of(action);
-  if ((tool != "create" && tool != "edit") || looks_failed(observation)) return std::nullopt;
+  if ((tool != "create" && tool != "edit") || tool_status(tool, observation) != "ok") return std::nullopt;
   std::string path = shown_path(observation);
   if (path.empty()) return std::nullopt;
   return FileChange{std::move(path), tool == "create" ? "created" : "modified"};

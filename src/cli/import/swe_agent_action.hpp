@@ -8,14 +8,14 @@
 
 namespace muniment::cli {
 
-// The first word of an action; "none" for an empty one.
+// The first word of an action; "unknown" for an empty one.
 std::string tool_of(std::string_view action);
 
 // One of the agent's own commands (open, edit, search_dir …); anything else is a shell command.
 bool is_own_tool(std::string_view tool);
 
-// The observation says that the action did not work. Shell commands show no exit status.
-bool looks_failed(std::string_view observation);
+// How the call ended, as far as the observation says it: ok, error, timeout; else unknown. Shell commands show no exit status.
+std::string_view tool_status(std::string_view tool, std::string_view observation);
 
 struct AgentPlace {
   std::string open_file;

@@ -12,9 +12,7 @@ constexpr std::string_view tau_bench_agent = "tau-bench";
 constexpr std::string_view display_roles[] = {"user", "assistant", "tool", "system"};
 
 ToolOutcome judge_tau_bench(std::string_view text) {
-  ToolOutcome outcome;
-  if (text.starts_with("Error")) outcome.status = "error";
-  return outcome;
+  return {text.starts_with("Error") ? "error" : "ok", std::nullopt};   // an environment's word for what a tool refused
 }
 
 // A number or a text, as a label says it.
@@ -44,8 +42,8 @@ Result<ImportedRun> translate_result(const json::Value& record) {
     run.events.push_back({"record", "x.tau_bench.source", {}, std::move(body.end_object()).text()});
   }
   const auto reward = record["reward"].as_double();
-  run.outcome = !reward ? "abandoned" : *reward >= 1.0 ? "success" : "failure";
-  run.summary = !reward ? "the record has no reward" : fmt::format("reward {}", record["reward"].source());
+  run.end.outcome = !reward ? unknown_end : *reward >= 1.0 ? "success" : "failure";
+  run.end.summary = !reward ? "the record has no reward" : fmt::format("reward {}", record["reward"].source());
   return run;
 }
 
@@ -86,8 +84,7 @@ Result<ImportedRun> translate_display(const json::Value& record) {
   if (write_rest(body, record, {"messages_display"})) {
     run.events.push_back({"record", "x.tau_bench.source", {}, std::move(body.end_object()).text()});
   }
-  run.outcome = "abandoned";
-  run.summary = "an example, which does not say how it ended";
+  run.end = {std::string(unknown_end), "an example, which does not say how it ended"};
   return run;
 }
 

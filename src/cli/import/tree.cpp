@@ -37,9 +37,9 @@ Status RunTree::carry_out(std::vector<RunAction>& actions) {
   return success();
 }
 
-Status RunTree::end(const std::string& outcome, const std::string& summary) {
+Status RunTree::end(const RunEnd& end) {
   RETURN_IF_ERROR(flush_all());
-  return root_->recorder.end(outcome, summary);
+  return root_->recorder.end(end);
 }
 
 Status RunTree::add(Target& target, ImportedEvent event) {
@@ -90,7 +90,7 @@ Status RunTree::end_child(const RunAction& action) {
   if (child.wanted) {
     RETURN_IF_ERROR(flush(child));
     RETURN_IF_ERROR(flush(target(child.parent)));
-    RETURN_IF_ERROR(child.recorder.end(action.outcome, action.summary));
+    RETURN_IF_ERROR(child.recorder.end({action.outcome, action.summary}));
   }
   events_ended_ += child.recorder.events();
   artifacts_ended_ += child.recorder.artifacts();

@@ -25,7 +25,7 @@ class RunTree {
   // Empties `actions`. Events wait in batches, of which all together hold tree_bytes_max at most.
   Status carry_out(std::vector<RunAction>& actions);
   // The source's own run, once its children have ended.
-  Status end(const std::string& outcome, const std::string& summary);
+  Status end(const RunEnd& end);
   // ImportRecorder::broke_off of the source's own run.
   Error broke_off(Error error) { return root_->recorder.broke_off(std::move(error)); }
 

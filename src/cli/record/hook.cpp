@@ -224,7 +224,7 @@ class Translation {
   void end(const std::string& summary) {
     delivery_.begins = true;
     json::Writer out;
-    out.begin_object().member("run_id", delivery_.run_id).member("outcome", "success");
+    out.begin_object().member("run_id", delivery_.run_id).member("outcome", "unknown");   // a session that is over has not thereby reached anything
     if (!summary.empty()) out.member("summary", summary);
     out.end_object();
     delivery_.end = std::move(out).text();

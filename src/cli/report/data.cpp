@@ -68,11 +68,12 @@ class Collector {
   }
 
   Status read_run() {
-    ASSIGN_OR_RETURN(const Message log, client_.call("audit.checkpoint", "{}"));
+    ASSIGN_OR_RETURN(const Message answer, client_.call("run.get", asked()));
+    if (const auto log_no = answer.result()["log_no"].as_int()) log_no_ = fmt::format(",\"log_no\":{}", *log_no);
+    ASSIGN_OR_RETURN(const Message log, client_.call("audit.checkpoint", log_no_.empty() ? "{}" : "{" + log_no_.substr(1) + "}"));
     data_.custody.origin_line = log.result()["origin"].string_or("");
     data_.log_id = data_.custody.origin_line.substr(data_.custody.origin_line.rfind('/') + 1);
     for (const json::Value key : log.result()["keys"]) data_.custody.keys.push_back(key.string_or(""));
-    ASSIGN_OR_RETURN(const Message answer, client_.call("run.get", asked()));
     const json::Value run = answer.result()["run"];
     for (const json::Value member : run) data_.run[member.key()] = spelled(member);
     for (const json::Value label : run["labels"]) data_.labels.emplace_back(label.key(), shown(label));
@@ -100,11 +101,13 @@ class Collector {
     if (event["body"]["late"].as_bool().value_or(false)) data_.late.add({place(event), type, occurred(event)});
     if (type == "run.started") return note_start(event);
     note_calls(event, type);
+    note_spans(event, type);
     note_files(event, type);
     note_stops(event, type);
     note_erasures(event, type);
   }
 
+  static bool is_erased(const json::Value& event) { return event["redacted"].as_bool().value_or(false); }
   static std::string place(const json::Value& event) { return std::string(event["run_seq"].source()); }
   static std::string recorded(const json::Value& event) { return event["recorded_at"].string_or(""); }
   static std::string occurred(const json::Value& event) { return event["occurred_at"].string_or(""); }
@@ -127,7 +130,8 @@ class Collector {
 
   // The first rows and the last: a long run is cut in its middle.
   void note_line(const json::Value& event, const std::string& type) {
-    const Description line = describe(event);
+    Description line = describe(event);
+    interrupted_steps_.follow(event, line);
     std::string what = line.head;
     if (!line.tail.empty()) what += (what.empty() ? "" : "  ") + line.tail;
     ReportRow row{{place(event), recorded(event), occurred(event), event["origin"].string_or(""), type,
@@ -149,13 +153,14 @@ class Collector {
     const json::Value body = event["body"];
     const std::string call = body["call_id"].string_or("");
     if (type == "tool.called") {
-      const std::string name = body["name"].string_or("");
+      const std::string name = is_erased(event) ? "(erased)" : body["name"].string_or("");
       ++data_.tools[name].calls;
-      if (open_tools_.size() < open_calls_max) open_tools_[call] = name;
+      if (open_tools_.size() < open_calls_max && !is_erased(event)) open_tools_[call] = name;
     } else if (type == "tool.returned") {
       const auto tool = open_tools_.find(call);
       ToolUse& use = data_.tools[tool == open_tools_.end() ? "(not seen)" : tool->second];
-      ++(body["status"].string_or("") == "ok" ? use.ok : use.failed);
+      const std::string status = body["status"].string_or("");
+      ++(status == "ok" ? use.ok : status == "unknown" || status.empty() ? use.unknown : use.failed);
       if (tool != open_tools_.end()) open_tools_.erase(tool);
     } else if (type == "command.ended") {
       const Description result = describe(event);
@@ -170,6 +175,33 @@ class Collector {
     }
   }
 
+  // What begins, and how what ended went.
+  void note_spans(const json::Value& event, const std::string& type) {
+    constexpr std::string_view beginnings[] = {"model.called", "tool.called", "command.started", "approval.requested", "child.started", "step.started"};
+    constexpr std::string_view ends[] = {"model.answered", "tool.returned", "step.ended"};
+    const json::Value body = event["body"];
+    if (std::ranges::find(beginnings, type) != std::end(beginnings)) ++data_.begun;
+    if (std::ranges::find(ends, type) != std::end(ends)) {
+      const std::string status = body["status"].string_or("unknown");
+      data_.failed_calls += status != "ok" && status != "unknown";
+    }
+    if (is_erased(event)) note_erased_span(type);
+    const bool command_failed = body["signal"] || body["interrupted"].as_bool().value_or(false) || body["exit_code"].as_int().value_or(0) != 0;
+    data_.failed_calls += type == "command.ended" && command_failed;
+    const std::string step = event["step_id"].string_or("main");
+    if (type == "step.started" && open_steps_.size() < open_calls_max) open_steps_[step] = {place(event), shown(body["name"])};
+    if (type == "step.ended") open_steps_.erase(step);
+  }
+
+  // Steps are told apart by a column, which stays; the others by what their bodies say.
+  void note_erased_span(const std::string& type) {
+    constexpr std::string_view beginnings[] = {"model.called", "tool.called", "command.started", "approval.requested", "child.started"};
+    constexpr std::string_view results[] = {"model.answered", "tool.returned", "command.ended", "child.ended"};
+    const bool result = std::ranges::find(results, type) != std::end(results);
+    data_.erased_results += result;
+    data_.erased_spans += result || type == "approval.decided" || std::ranges::find(beginnings, type) != std::end(beginnings);
+  }
+
   void note_files(const json::Value& event, const std::string& type) {
     const json::Value body = event["body"];
     if (type == "file.changed") {
@@ -179,9 +211,13 @@ class Collector {
     }
   }
 
+  static bool ended_badly(const json::Value& event, const std::string& type) {
+    return type == "run.ended" && (event["body"]["error"] || event["body"]["outcome"].string_or("") == "failure");
+  }
+
   void note_stops(const json::Value& event, const std::string& type) {
     if (type == "run.halted" || type == "child.halted" || type == "pointer.unresolved" || type == "violation.detected" ||
-        type == "budget.exceeded" || type == "run.resumed" || type == "error.raised") {
+        type == "budget.exceeded" || type == "run.resumed" || type == "run.interrupted" || type == "error.raised" || ended_badly(event, type)) {
       const bool bad = type != "run.resumed";
       data_.halts.add({place(event), recorded(event), type, preview(summary_of(event), report_text_bytes_max)}, bad ? Mark::bad : Mark::good);
     }
@@ -199,7 +235,7 @@ class Collector {
   Status read_custody() {
     ReportCustody& custody = data_.custody;
     const std::int64_t seq = data_.chain->last_seq();
-    const auto answer = client_.call("audit.prove", fmt::format("{{\"seq\":{}}}", seq));
+    const auto answer = client_.call("audit.prove", fmt::format("{{\"seq\":{}{}}}", seq, log_no_));
     if (!answer) {
       custody.unproven = answer.error().message;
       return is_transient(answer.error().code) && answer.error().code == Errc::unavailable ? Status(answer.error()) : success();
@@ -258,12 +294,16 @@ class Collector {
     const auto answer = client_.call("run.rehydrate", asked(",\"path\":\"/pending\""));
     if (!answer) {
       data_.pending.add({"", "the state cannot be had: " + answer.error().message, ""}, Mark::bad);
+      data_.pending_known = false;
       return success();
     }
     const json::Value pending = answer->result()["state"];
     for (const json::Value call : pending["calls"]) data_.pending.add({shown(call["run_seq"]), shown(call["kind"]) + " call", joined_name(call)}, Mark::warning);
     for (const json::Value approval : pending["approvals"]) data_.pending.add({shown(approval["run_seq"]), "approval", shown(approval["approval_id"])}, Mark::warning);
     for (const json::Value child : pending["children"]) data_.pending.add({shown(child["run_seq"]), "child run", shown(child["run_id"])}, Mark::warning);
+    for (const auto& [step_id, begun] : open_steps_) {
+      data_.pending.add({begun.first, "step", begun.second.empty() ? step_id : begun.second + " (" + step_id + ")"}, Mark::warning);
+    }
     data_.pending_dropped = pending["dropped"].as_int().value_or(0);
     return success();
   }
@@ -276,17 +316,16 @@ class Collector {
   // Steps of the daemon's clock while the run went on are events of the log's own run, which not
   // everyone may read.
   Status read_clock_steps() {
-    const std::string request = fmt::format(R"({{"run_id":"_log","types":["clock.stepped"],"from_seq":{},"limit":1000}})", std::max<std::int64_t>(data_.first_seq, 0));
-    const auto answer = client_.call("event.list", request);
-    if (!answer) {
-      data_.clock_steps_unknown = answer.error().message;
-      return success();
-    }
-    for (const json::Value event : answer->result()["events"]) {
-      if (event["seq"].as_int().value_or(0) > data_.chain->last_seq()) break;
+    const std::string request = fmt::format(R"({{"run_id":"_log","types":["clock.stepped","log.started"],"from_seq":{},"limit":1000}})",
+                                            std::max<std::int64_t>(data_.first_seq, 0));
+    const Status read = each_item(client_, "event.list", request, "events", [&](const json::Value& event) -> Result<bool> {
+      if (event["seq"].as_int().value_or(0) > data_.chain->last_seq()) return false;
       const json::Value body = event["body"];
-      data_.clock_steps.add({shown(event["seq"]), shown(body["before"]), shown(body["after"])}, Mark::warning);
-    }
+      if (event["type"].string_or("") == "log.started") ++data_.starts;
+      else data_.clock_steps.add({shown(event["seq"]), shown(body["before"]), shown(body["after"])}, Mark::warning);
+      return true;
+    });
+    if (!read) data_.clock_steps_unknown = read.error().message;
     return success();
   }
 
@@ -294,7 +333,10 @@ class Collector {
 
   Client& client_;
   ReportData data_;
+  std::string log_no_;   // ",\"log_no\":N" for a run of a closed log
+  InterruptedSteps interrupted_steps_;
   std::map<std::string, std::string> open_tools_;
+  std::map<std::string, std::pair<std::string, std::string>> open_steps_;   // by step_id: where it began, and its name
 };
 
 }  // namespace

@@ -35,6 +35,7 @@ struct ToolUse {
   std::int64_t calls = 0;
   std::int64_t ok = 0;
   std::int64_t failed = 0;
+  std::int64_t unknown = 0;   // nobody says how it went
 };
 
 // The run's checkpoint and the proof that its last event is below it.
@@ -68,6 +69,11 @@ struct ReportData {
   ReportRows late, interrupted, pending;
   std::set<std::int64_t> erased;                // run_seq of events without a body
   std::int64_t pending_dropped = 0;
+  bool pending_known = true;                    // false: the run's state could not be had
+  std::int64_t begun = 0;                       // calls, commands, approvals, children and steps
+  std::int64_t failed_calls = 0;                // answers, results, commands and steps that failed
+  std::int64_t erased_spans = 0;                // events without a body that begin or end a call, a command, an approval or a child
+  std::int64_t erased_results = 0;              // of them, those that said how it went
 
   Time recorded_first, recorded_last;
   std::optional<Time> occurred_first, occurred_last;
@@ -75,6 +81,7 @@ struct ReportData {
   std::int64_t backwards = 0;                   // recorded before the event before it
   ReportRows clock_steps;
   std::optional<std::string> clock_steps_unknown;
+  std::int64_t starts = 0;                      // of the daemon between the run's first event and its last
 };
 
 // Errors: not_found; those of the daemon.

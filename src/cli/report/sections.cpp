@@ -59,13 +59,14 @@ ReportSection custody_section(const ReportData& data) {
   if (data.chain->broken()) {
     section.blocks.emplace_back(ReportText{"The run's chain is broken at " + *data.chain->broken() + ". Nothing after it is vouched for. Run muniment-verify.", Mark::bad});
   } else {
-    section.blocks.emplace_back(ReportText{fmt::format("The chain of all {} was recomputed while this report was written: every body gives its hash, and every entry the next.",
-                                                       many(data.chain->events(), "event", "events")), Mark::good});
+    section.blocks.emplace_back(ReportText{fmt::format("The chain of all {} was recomputed while this report was written: every body{} gives its hash, and every entry the next.",
+                                                       many(data.chain->events(), "event", "events"), data.erased.empty() ? "" : " that is still there"), Mark::good});
   }
   if (custody.unproven) {
     section.blocks.emplace_back(ReportText{"The run is NOT proven to be in the log: " + *custody.unproven, Mark::bad});
   } else if (!custody.is_signed) {
-    section.blocks.emplace_back(ReportText{"The last event is in the log's tree, but the log has no key: nothing is signed, and whoever holds the database could have made all of this.", Mark::warning});
+    section.blocks.emplace_back(ReportText{fmt::format("The last event is in the log's tree, but {}, and whoever holds the database could have made all of this.",
+                                                       custody.keys.empty() ? "the log has no key: nothing is signed" : "the checkpoint that was had is not signed"), Mark::warning});
   } else {
     section.blocks.emplace_back(ReportText{fmt::format("The last event, and by its chain every event before it, is in the log whose checkpoint at {} events is signed; inclusion proof and signature were checked.",
                                                        grouped(static_cast<std::uint64_t>(custody.size))), Mark::good});
@@ -132,11 +133,12 @@ ReportSection actions_section(const ReportData& data) {
   ReportSection section{"actions", "Tools, commands, files", {}};
   ReportRows tools;
   for (const auto& [name, use] : data.tools) {
-    const std::int64_t open = use.calls - use.ok - use.failed;
-    tools.add({name, std::to_string(use.calls), std::to_string(use.ok), std::to_string(use.failed), std::to_string(std::max<std::int64_t>(open, 0))},
+    const std::int64_t open = use.calls - use.ok - use.failed - use.unknown;
+    tools.add({name, std::to_string(use.calls), std::to_string(use.ok), std::to_string(use.failed), std::to_string(use.unknown),
+               std::to_string(std::max<std::int64_t>(open, 0))},
               open > 0 ? Mark::warning : Mark::none);
   }
-  add_table(section, {"tool", "calls", "ok", "not ok", "no result"}, tools, "No tool was called.");
+  add_table(section, {"tool", "calls", "ok", "failed", "not known", "no result"}, tools, "No tool was called.");
   add_table(section, {"run_seq", "command", "call", "how"}, data.commands, "No command was recorded by muniment exec.");
   add_table(section, {"run_seq", "change", "path", "before (SHA-256)", "after (SHA-256)"}, data.files, "No file change was reported.");
   add_table(section, {"run_seq", "artifact", "type", "bytes", "SHA-256"}, data.artifacts, "No artifact was stored.");
@@ -164,7 +166,10 @@ ReportSection stops_section(const ReportData& data) {
   if (const std::string halt = value_of(data.run, "halt"); !halt.empty()) {
     section.blocks.emplace_back(ReportText{"The run is halted: " + halt, Mark::bad});
   }
-  add_table(section, {"run_seq", "recorded (UTC)", "type", "what"}, data.halts, "The run was never halted and reported no error.");
+  std::string none = "The run was never halted and raised no error.";
+  if (data.failed_calls > 0) none += fmt::format(" {} of its calls, commands and steps failed.", grouped(static_cast<std::uint64_t>(data.failed_calls)));
+  if (data.erased_results > 0) none += fmt::format(" {} erased: how it went is not known.", many(data.erased_results, "result was", "results were"));
+  add_table(section, {"run_seq", "recorded (UTC)", "type", "what"}, data.halts, none);
   return section;
 }
 
@@ -179,6 +184,7 @@ ReportSection erasure_section(const ReportData& data) {
       if (++count > report_rows_max) break;
       list += fmt::format("{}{}", list.empty() ? "" : ", ", run_seq);
     }
+    if (count > report_rows_max) list += fmt::format(" and {} more", grouped(data.erased.size() - report_rows_max));
     section.blocks.emplace_back(ReportText{fmt::format("Events without a body (run_seq): {}. Their hashes stand, and with them every proof.", list), Mark::warning});
   }
   return section;
@@ -187,13 +193,33 @@ ReportSection erasure_section(const ReportData& data) {
 ReportSection gaps_section(const ReportData& data) {
   ReportSection section{"gaps", "Gaps", {}};
   if (value_of(data.run, "status") == "open") section.blocks.emplace_back(ReportText{"The run is open: what comes later is not in this report.", Mark::warning});
-  add_table(section, {"run_seq", "what", "which"}, data.pending, "Every call, approval and child that was begun has its end.");
+  const bool all_ended = data.pending_known && data.pending_dropped == 0;
+  const std::string ended = data.erased_spans > 0 ? "What was begun by events that still have their bodies has its end."
+                                                  : "Every call, command, approval, child and step that was begun has its end.";
+  add_table(section, {"run_seq", "what", "which"}, data.pending, !all_ended ? "" : data.begun == 0 ? "No call, command, approval, child or step was begun." : ended);
+  if (data.erased_spans > 0) {
+    section.blocks.emplace_back(ReportText{fmt::format("{} or ended a call, a command, an approval or a child and {} erased: whether these have their ends is not known.",
+                                                       many(data.erased_spans, "event that began", "events that began"), data.erased_spans == 1 ? "is" : "are"), Mark::warning});
+  }
   if (data.pending_dropped > 0) {
     section.blocks.emplace_back(ReportText{fmt::format("{} older ones without an end are counted, not listed.", data.pending_dropped), Mark::warning});
   }
   add_table(section, {"run_seq", "recorded (UTC)", "recording that was interrupted"}, data.interrupted, "");
   add_table(section, {"run_seq", "sent late", "occurred (claimed)"}, data.late, "");
   return section;
+}
+
+std::string without_steps(const ReportData& data) {
+  std::string text = "No step of the daemon's clock of over a second is in the log between the run's first event and its last.";
+  if (data.backwards > 0) text += fmt::format(" All the same {} recorded earlier than the one before: it was set back.", many(data.backwards, "event is", "events are"));
+  return text;
+}
+
+// The daemon looks at its clock with each append, and not while it does not run.
+void add_starts(ReportSection& section, const ReportData& data) {
+  if (data.starts == 0) return;
+  section.blocks.emplace_back(ReportText{fmt::format("The daemon was started {} in between: what the clock did while it did not run is not seen here.",
+                                                     many(data.starts, "time", "times"))});
 }
 
 ReportSection time_section(const ReportData& data) {
@@ -207,9 +233,11 @@ ReportSection time_section(const ReportData& data) {
   add_fact(facts, "Recorded earlier than the one before", many(data.backwards, "event", "events"));
   section.blocks.emplace_back(ReportFacts{std::move(facts)});
   section.blocks.emplace_back(ReportText{"Order is the log's (seq), not a clock's. recorded_at is the wall clock of the daemon's host and is never corrected; occurred_at is a claim."});
-  add_table(section, {"seq", "the clock before", "after"}, data.clock_steps, data.clock_steps_unknown ? "" : "The daemon's clock made no step of over a second in this time.");
+  add_table(section, {"seq", "the clock before", "after"}, data.clock_steps, data.clock_steps_unknown ? "" : without_steps(data));
   if (data.clock_steps_unknown) {
     section.blocks.emplace_back(ReportText{"Whether the clock stepped is not known here: " + *data.clock_steps_unknown, Mark::warning});
+  } else {
+    add_starts(section, data);
   }
   return section;
 }

@@ -8,21 +8,24 @@
 
 #include "base/ids.hpp"
 #include "base/limits.hpp"
+#include "base/text.hpp"
 
 namespace muniment::cli {
-namespace {
 
-struct PgFree {
+struct SqlFree {   // not in the unnamed namespace: SqlConnection::Impl, which a header declares, has members of it
   void operator()(PGresult* result) const { PQclear(result); }
   void operator()(PGconn* connection) const { PQfinish(connection); }
   void operator()(PQconninfoOption* options) const { PQconninfoFree(options); }
   void operator()(char* text) const { PQfreemem(text); }
 };
-using PgResult = std::unique_ptr<PGresult, PgFree>;
+using SqlResult = std::unique_ptr<PGresult, SqlFree>;
+
+namespace {
 
 // What the private Postgres' URI begins with (src/store/private_postgres.cpp): there the analyst has a login.
 constexpr std::string_view private_uri = "postgresql://muniment@/";
 constexpr std::string_view reporter_login = "reporter";
+constexpr std::string_view undefined_function = "42883";  // of a database that an older daemon serves
 
 // pg_type.dat
 SqlKind kind_of(Oid type) {
@@ -83,13 +86,13 @@ std::string seconds_text(std::chrono::seconds time) {
 }
 
 struct SqlConnection::Impl {
-  std::unique_ptr<PGconn, PgFree> link;
+  std::unique_ptr<PGconn, SqlFree> link;
   std::vector<std::pair<std::string, std::string>> parameters;  // libpq's names
   std::chrono::seconds limit{};
   std::string role;                     // that is taken on after the login; empty: the login is a reporter's
   std::string query;
   std::vector<SqlColumn> columns;
-  PgResult result;                      // holds the present row
+  SqlResult result;                     // holds the present row
 
   Status read_parameters(const std::string& uri);
   std::string* parameter(std::string_view name);
@@ -102,8 +105,8 @@ struct SqlConnection::Impl {
 
 Status SqlConnection::Impl::read_parameters(const std::string& uri) {
   char* problem = nullptr;
-  const std::unique_ptr<PQconninfoOption, PgFree> parsed(PQconninfoParse(uri.c_str(), &problem));
-  const std::unique_ptr<char, PgFree> words(problem);
+  const std::unique_ptr<PQconninfoOption, SqlFree> parsed(PQconninfoParse(uri.c_str(), &problem));
+  const std::unique_ptr<char, SqlFree> words(problem);
   if (!parsed) return Error(Errc::invalid_argument, "the database's URI: " + trimmed(problem));
   for (const PQconninfoOption* each = parsed.get(); each->keyword != nullptr; ++each) {
     if (each->val != nullptr) parameters.emplace_back(each->keyword, each->val);
@@ -137,20 +140,19 @@ Status SqlConnection::Impl::connect() {
   PQsetNoticeProcessor(link.get(), [](void*, const char*) {}, nullptr);
   const std::string* user = parameter("user");
   if (user == nullptr || *user != reporter_login) {
-    const PgResult taken(PQexec(link.get(), "SELECT set_config('role', public.muniment_role('reporter'), false)"));
+    const SqlResult taken(PQexec(link.get(), "SELECT set_config('role', public.muniment_role('reporter'), false)"));
     if (PQresultStatus(taken.get()) != PGRES_TUPLES_OK) {
       return Error(Errc::denied, fmt::format("this login may not be a reporter: {}. See docs/runbook.md (roles)",
                                              trimmed(PQresultErrorField(taken.get(), PG_DIAG_MESSAGE_PRIMARY))));
     }
     role = PQgetvalue(taken.get(), 0, 0);
   }
-  RETURN_IF_ERROR(execute("SET search_path = report, public, pg_temp; SET timezone = 'UTC'; SET datestyle = 'ISO'; SET intervalstyle = 'postgres'; "
-                          "SET bytea_output = 'hex'; SET extra_float_digits = 1; SET client_connection_check_interval = '2s'"));
-  return execute(fmt::format("SET statement_timeout = '{}s'", limit.count()).c_str());
+  return execute("SET search_path = report, public, pg_temp; SET timezone = 'UTC'; SET datestyle = 'ISO'; SET intervalstyle = 'postgres'; "
+                 "SET bytea_output = 'hex'; SET extra_float_digits = 1; SET client_connection_check_interval = '2s'");
 }
 
 Status SqlConnection::Impl::execute(const char* sql) const {
-  const PgResult done(PQexec(link.get(), sql));
+  const SqlResult done(PQexec(link.get(), sql));
   const ExecStatusType status = PQresultStatus(done.get());
   if (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK) return success();
   return failure(done.get());
@@ -214,9 +216,18 @@ Result<SqlConnection> SqlConnection::open(const std::string& uri, std::chrono::s
   return SqlConnection(std::move(impl));
 }
 
+Result<std::optional<std::int64_t>> SqlConnection::wait() {
+  const SqlResult waited(PQexec(impl_->link.get(), "SELECT report.wait()"));
+  if (PQresultStatus(waited.get()) == PGRES_TUPLES_OK) return std::optional(parse_decimal(PQgetvalue(waited.get(), 0, 0)));
+  const char* const state = PQresultErrorField(waited.get(), PG_DIAG_SQLSTATE);
+  if (state != nullptr && std::string_view(state) == undefined_function) return std::optional<std::int64_t>();
+  return impl_->failure(waited.get());
+}
+
 // The extended protocol takes one statement, so none can end the transaction in front of another.
 Status SqlConnection::start(const std::string& query) {
   Impl& impl = *impl_;
+  RETURN_IF_ERROR(impl.execute(fmt::format("SET statement_timeout = '{}s'", impl.limit.count()).c_str()));
   RETURN_IF_ERROR(impl.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"));
   impl.query = query;
   if (PQsendQueryParams(impl.link.get(), query.c_str(), 0, nullptr, nullptr, nullptr, nullptr, 0) != 1 || PQsetSingleRowMode(impl.link.get()) != 1) {
@@ -280,7 +291,7 @@ std::string SqlConnection::uri() const {
 
 std::vector<std::pair<std::string, std::string>> SqlConnection::environment() const {
   std::vector<std::pair<std::string, std::string>> variables;
-  const std::unique_ptr<PQconninfoOption, PgFree> known(PQconndefaults());
+  const std::unique_ptr<PQconninfoOption, SqlFree> known(PQconndefaults());
   for (const PQconninfoOption* each = known.get(); each != nullptr && each->keyword != nullptr; ++each) {
     const std::string* const value = impl_->parameter(each->keyword);
     if (each->envvar != nullptr && value != nullptr && std::string_view(each->keyword) != "options") variables.emplace_back(each->envvar, *value);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/base64.hpp"
+#include "base/failpoint.hpp"
 #include "base/limits.hpp"
 #include "gateway/access.hpp"
 #include "gateway/methods/artifact_rows.hpp"
@@ -28,7 +29,6 @@ Result<Put> read_put(Call& call) {
   Put put;
   const json::Value& params = call.params;
   ASSIGN_OR_RETURN(put.run, find_run(call, params["run_id"].string_or("")));
-  RETURN_IF_ERROR(check_open(*put.run));
   put.step_id = params["step_id"].string_or(default_step);
   put.mime_type = params["mime_type"].string_or(params["text"] ? "text/plain" : "application/octet-stream");
   RETURN_IF_ERROR(check_mime_type(put.mime_type));
@@ -75,14 +75,27 @@ Result<std::optional<Answer>> find_first(Call& call, const Put& put, const Hash&
   return std::optional<Answer>(Reply{put_reply(*first, first->seq, true), {}});
 }
 
-// The file is durable: what is left is its event and its row.
-Answer record(Call& call, const Put& put, const store::StoredFile& file) {
+Answer record(Call& call, const Put& put, const store::StoredFile& file, std::int64_t asked_at);
+
+// The file is durable: what is left is its event and its row. One that turns out to be the second of its kind goes again.
+Result<Answer> record_unless_first(Call& call, const Put& put, const store::StoredFile& file) {
+  const std::int64_t asked_at = put.run->next_run_seq();
+  auto first = find_first(call, put, file.hash);
+  if (first && !*first) return record(call, put, file, asked_at);
+  call.services.files.abandon(file);
+  if (!first) return std::move(first).error();
+  return std::move(**first);
+}
+
+Answer record(Call& call, const Put& put, const store::StoredFile& file, std::int64_t asked_at) {
+  FAILPOINT("put.asked");
   const store::ArtifactRow row = store::artifact_row(file, put.run->run_id, put.step_id, put.mime_type, put.metadata);
   const std::string_view step = call.params["step_id"] ? std::string_view(put.step_id) : std::string_view();
   PendingAppend append;
   append.request.actor = call.caller.actor;
   append.request.events.push_back({put.run, make_event(call, *put.run, "artifact.stored", store::artifact_stored_body(row), step)});
   append.request.rows.push_back({0, row});
+  append.request.contents_asked_at = asked_at;
   append.finish = [row](Services& services, const std::vector<events::Receipt>& receipts) -> Result<Reply> {
     services.files.committed(row.artifact_id);
     return Reply{put_reply(row, receipts.front().seq, false), {}};
@@ -91,16 +104,9 @@ Answer record(Call& call, const Put& put, const store::StoredFile& file) {
     services.files.abandon(file);
     return error;
   };
+  append.again = [put, file](Call& again) { return record_unless_first(again, put, file); };
+  append.even_if_answered = put.upload_id.has_value();  // the upload is gone: what it brought must not go, too
   return append;
-}
-
-// A published file that turns out to be the second of its kind goes again.
-Result<Answer> record_unless_first(Call& call, const Put& put, const store::StoredFile& file) {
-  auto first = find_first(call, put, file.hash);
-  if (first && !*first) return record(call, put, file);
-  call.services.files.abandon(file);
-  if (!first) return std::move(first).error();
-  return std::move(**first);
 }
 
 Result<Answer> finish_upload(Call& call, const Put& put) {
@@ -169,6 +175,8 @@ Result<Answer> artifact_put(Call& call) {
   ASSIGN_OR_RETURN(const auto bytes, inline_bytes(call.params));
   store::ArtifactFiles& files = call.services.files;
   if (put.upload_id) {
+    RETURN_IF_ERROR(check_open(*put.run));
+    RETURN_IF_ERROR(call.begin_writing());
     if (bytes) RETURN_IF_ERROR(files.upload_append(*put.upload_id, put.offset, *bytes));
     return finish_upload(call, put);
   }
@@ -176,10 +184,11 @@ Result<Answer> artifact_put(Call& call) {
     return Error(Errc::invalid_argument, "an artifact needs its bytes: send text, base64, or body_bytes and the raw bytes after the line.");
   }
   ASSIGN_OR_RETURN(auto first, find_first(call, put, sha256(*bytes)));
-  if (first) return std::move(*first);
+  if (first) return std::move(*first);  // without a file, and whatever became of the run since
+  RETURN_IF_ERROR(check_open(*put.run));
   ASSIGN_OR_RETURN(const store::StoredFile file,
                    files.store(*bytes, put.run->run_id, put.step_id, make_uuid_v7(call.services.clock.now()), put.mime_type));
-  return record(call, put, file);
+  return record_unless_first(call, put, file);
 }
 
 Result<std::unique_ptr<BodySink>> artifact_put_body(Call& call, std::int64_t body_bytes) {
@@ -187,7 +196,9 @@ Result<std::unique_ptr<BodySink>> artifact_put_body(Call& call, std::int64_t bod
     return Error(Errc::invalid_argument, "send the bytes once: text, base64 or body_bytes.");
   }
   ASSIGN_OR_RETURN(Put put, read_put(call));
+  RETURN_IF_ERROR(check_open(*put.run));
   if (put.upload_id) {
+    RETURN_IF_ERROR(call.begin_writing());
     RETURN_IF_ERROR(call.services.files.upload_append(*put.upload_id, put.offset, {}));  // the offset, before any byte
     return std::unique_ptr<BodySink>(std::make_unique<UploadSink>(std::move(put), call.services.files));
   }

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "base/jsonb_size.hpp"
+#include "base/jsonb.hpp"
 #include "base/limits.hpp"
 
 namespace muniment::gateway {
@@ -57,6 +57,15 @@ Status check_metadata(const json::Value& metadata) {
     return error;
   }
   return success();
+}
+
+Error artifact_damage(const store::ArtifactRow& row, Error error) {
+  if (error.code == Errc::not_found) error.code = Errc::corrupt;  // the row says that the file is there: no slip of the caller's
+  if (!is_halting(error.code)) return error;
+  error.run_id = row.run_id;
+  error.pointer = artifact_pointer(row.run_id, row.artifact_id);
+  error.message += ". See what else is damaged: muniment recover " + row.run_id;
+  return error;
 }
 
 void write_artifact(json::Writer& out, const store::ArtifactRow& row) {

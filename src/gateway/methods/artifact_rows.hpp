@@ -23,6 +23,9 @@ Status check_mime_type(std::string_view mime_type);
 // An object of at most 8 KiB whose jsonb text fits its CHECK as well (jsonb writes 1e300 in full).
 Status check_metadata(const json::Value& metadata);
 
+// The file of this row could not be read: where it is there and is wrong, or is gone, that is damage, and `error` as it is told.
+Error artifact_damage(const store::ArtifactRow& row, Error error);
+
 // What artifact.put, .stat and .list say of it.
 void write_artifact(json::Writer& out, const store::ArtifactRow& row);
 

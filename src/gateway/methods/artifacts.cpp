@@ -9,7 +9,9 @@
 #include "gateway/access.hpp"
 #include "gateway/methods/artifact_rows.hpp"
 #include "gateway/methods/methods.hpp"
+#include "gateway/pointing.hpp"
 #include "gateway/services.hpp"
+#include "gateway/trace.hpp"
 #include "store/erasure.hpp"
 
 namespace muniment::gateway::methods {
@@ -21,17 +23,34 @@ Error no_artifact(std::string_view id) {
   return Error(Errc::not_found, fmt::format("no artifact {}. List them: artifact.list", id));
 }
 
+struct SeenArtifact {
+  store::ArtifactRow row;
+  store::Reader* reader;
+};
+
 // The row, if the caller may see its run.
-Result<store::ArtifactRow> find_artifact(Call& call) {
+Result<SeenArtifact> find_artifact(Call& call) {
   const std::string text = call.params["artifact_id"].string_or("");
   const auto id = parse_uuid(text);
   if (!id) return Error(Errc::invalid_argument, "artifact_id: expected a UUID.");
-  ASSIGN_OR_RETURN(const auto row, call.reader->artifact(*id));
-  if (!row) return no_artifact(text);
-  const auto run = find_run(call, row->run_id);
-  if (!run && run.error().code == Errc::not_found) return no_artifact(text);  // somebody else's looks the same
-  if (!run) return std::move(run).error();
-  return *row;
+  ASSIGN_OR_RETURN(auto found, find_in_all<store::ArtifactRow>(call, [&](store::Reader& reader) { return reader.artifact(*id); }));
+  if (!found.row) return no_artifact(text);
+  ASSIGN_OR_RETURN(const bool visible, sees_run(call, found.row->run_id, found.reader->log_no()));
+  if (!visible) return no_artifact(text);  // somebody else's looks the same
+  note_log(call, *found.reader);
+  return SeenArtifact{*std::move(found.row), found.reader};
+}
+
+Error was_erased(const store::ArtifactRow& row) {
+  return {Errc::not_found, fmt::format("artifact {} was erased. The artifact.redacted of its run says why.", row.artifact_id.text())};
+}
+
+// Damage, unless it was erased since its row was read.
+Error why_unread(const SeenArtifact& found, Error error) {
+  const store::ArtifactRow& row = found.row;
+  const auto now = found.reader->artifact(row.artifact_id);
+  if (now && *now && store::is_erased(**now)) return was_erased(row);
+  return artifact_damage(row, std::move(error));
 }
 
 enum class Encoding : std::uint8_t { any, text, base64, raw };
@@ -104,42 +123,71 @@ Result<Reply> slice_reply(const store::ArtifactRow& row, const Slice& slice, Enc
   return reply;
 }
 
+// Errors: corrupt, with the pointer, where the file does not hold what the row says.
+Result<std::string> read_slice(Call& call, const SeenArtifact& found, const Slice& slice) {
+  auto bytes = call.services.files.read(store::file_of(found.row), slice.offset, slice.length);
+  if (bytes) return bytes;
+  return why_unread(found, std::move(bytes).error());
+}
+
+// artifact.read, of the piece that is handed out. Without the hash, by which short bytes could be guessed once they are erased.
+std::string read_members(const store::ArtifactRow& row, const Slice& slice) {
+  json::Writer out;
+  out.begin_object()
+      .member("pointer", "artifact://" + row.run_id + "/" + row.artifact_id.text())
+      .member("size_bytes", row.size_bytes)
+      .member("offset", slice.offset)
+      .member("length", slice.length)
+      .end_object();
+  return std::move(out).text();
+}
+
 }  // namespace
 
 Result<Answer> artifact_get(Call& call) {
   if (!call.reader) return Answer(NeedsWorker{});
   ASSIGN_OR_RETURN(const Encoding encoding, encoding_of(call.params));
-  ASSIGN_OR_RETURN(const store::ArtifactRow row, find_artifact(call));
-  if (store::is_erased(row)) {
-    return Error(Errc::not_found, fmt::format("artifact {} was erased. The artifact.redacted of its run says why.", row.artifact_id.text()));
-  }
+  ASSIGN_OR_RETURN(const Use use, use_of(call));
+  ASSIGN_OR_RETURN(const SeenArtifact found, find_artifact(call));
+  const store::ArtifactRow& row = found.row;
+  if (store::is_erased(row)) return was_erased(row);
   ASSIGN_OR_RETURN(const Slice slice, slice_of(call.params, row.size_bytes, encoding));
-  auto bytes = call.services.files.read(row.path, slice.offset, slice.length);
-  if (!bytes) {
-    Error error = std::move(bytes).error();
-    // The row says that the file is there: that it is not is damage, not a slip of the caller's.
-    if (error.code == Errc::not_found) error.code = Errc::corrupt;
-    error.run_id = row.run_id;
-    error.pointer = artifact_pointer(row.run_id, row.artifact_id);
-    error.message += ". See what else is damaged: muniment recover " + row.run_id;
-    return error;
+  auto bytes = read_slice(call, found, slice);
+  if (!bytes && bytes.error().code == Errc::corrupt) {
+    ASSIGN_OR_RETURN(auto answer, answer_damage(call, bytes.error().pointer, {.run = use.run}, bytes.error()));
+    if (answer) return *std::move(answer);
+    bytes = read_slice(call, found, slice);
   }
+  if (!bytes) return std::move(bytes).error();
   ASSIGN_OR_RETURN(Reply reply, slice_reply(row, slice, encoding, std::move(*bytes)));
-  return Answer(std::move(reply));
+  if (!use.run) return Answer(std::move(reply));   // nobody's use: bytes are copied out by what makes bundles and exports, too
+  return leave_trace_of_piece(call, use, row.artifact_id.text(), slice.offset, read_members(row, slice), std::move(reply));
 }
 
 Result<Answer> artifact_stat(Call& call) {
   if (!call.reader) return Answer(NeedsWorker{});
-  ASSIGN_OR_RETURN(const store::ArtifactRow row, find_artifact(call));
+  ASSIGN_OR_RETURN(SeenArtifact found, find_artifact(call));
+  if (!store::is_erased(found.row)) {
+    if (auto checked = call.services.files.check(store::file_of(found.row)); !checked) {
+      Error error = why_unread(found, std::move(checked).error());
+      if (error.code == Errc::corrupt) {
+        ASSIGN_OR_RETURN(auto answer, answer_damage(call, error.pointer, {}, error));
+        if (answer) return *std::move(answer);
+      } else if (error.code != Errc::not_found) {
+        return error;
+      }
+      ASSIGN_OR_RETURN(found, find_artifact(call));
+    }
+  }
   json::Writer out;
   out.begin_object().key("artifact");
-  write_artifact(out, row);
+  write_artifact(out, found.row);
   return Answer(Reply{out.end_object().text(), {}});
 }
 
 Result<Answer> artifact_list(Call& call) {
   if (!call.reader) return Answer(NeedsWorker{});
-  ASSIGN_OR_RETURN(const auto run, find_run(call, call.params["run_id"].string_or("")));
+  ASSIGN_OR_RETURN(const ReadRun found, find_run_to_read(call, call.params["run_id"].string_or("")));
   std::optional<Uuid> after;
   if (const auto cursor = call.params["cursor"].as_string()) {
     after = parse_uuid(*cursor);
@@ -147,7 +195,7 @@ Result<Answer> artifact_list(Call& call) {
   }
   const auto limit = static_cast<std::size_t>(
       std::clamp<std::int64_t>(call.params["limit"].as_int().value_or(limits::page_items_default), 1, limits::page_items_max));
-  ASSIGN_OR_RETURN(auto rows, call.reader->artifacts(run->run_id, call.params["step_id"].as_string(), after, limit + 1));
+  ASSIGN_OR_RETURN(auto rows, found.reader->artifacts(found.run->run_id, call.params["step_id"].as_string(), after, limit + 1));
   const bool more = rows.size() > limit;
   if (more) rows.resize(limit);
   json::Writer out;

@@ -2,6 +2,7 @@
 // audit.verified: somebody verified the log, and that is an event too.
 #include <fmt/format.h>
 
+#include "audit/closed_tree.hpp"
 #include "audit/proof.hpp"
 #include "audit/publisher.hpp"
 #include "audit/submitter.hpp"
@@ -12,9 +13,9 @@
 namespace muniment::gateway::methods {
 namespace {
 
-void write_keys(json::Writer& out, const audit::Publisher& publisher) {
+void write_keys(json::Writer& out, const std::vector<VerifierKey>& keys) {
   out.key("keys").begin_array();
-  for (const VerifierKey& key : publisher.keys()) out.string(key.text());
+  for (const VerifierKey& key : keys) out.string(key.text());
   out.end_array();
 }
 
@@ -38,38 +39,81 @@ void write_keepers(json::Writer& out, const audit::Submitter& submitter) {
   out.end_array();
 }
 
-// The event that is to be proven, which its asker may see.
-Result<events::Event> event_to_prove(Call& call) {
+// The event that is to be proven, and what reads its log.
+struct ToProve {
+  events::Event event;
+  store::Reader* reader = nullptr;
+};
+
+// Errors: not_found, also where its asker may not see it.
+Result<ToProve> event_to_prove(Call& call) {
   const json::Value params = call.params;
   std::optional<events::Event> event;
+  ASSIGN_OR_RETURN(store::Reader* reader, reader_named(call));
   if (const auto seq = params["seq"].as_int()) {
-    ASSIGN_OR_RETURN(event, call.reader->event_at(*seq));
-    if (event) RETURN_IF_ERROR(find_run(call, event->run_id));
+    ASSIGN_OR_RETURN(event, find_event(call, *seq));
   } else {
-    ASSIGN_OR_RETURN(const auto run, find_run(call, params["run_id"].string_or("")));
-    const std::int64_t run_no = run->view().run_no;
+    ASSIGN_OR_RETURN(const ReadRun found, find_run_to_read(call, params["run_id"].string_or("")));
+    const std::int64_t run_no = found.run->view().run_no;
+    reader = found.reader;
     if (const auto id = params["event_id"].as_string()) {
       const auto event_id = parse_uuid(*id);
       if (!event_id) return Error(Errc::invalid_argument, "event_id is not a UUID.");
-      ASSIGN_OR_RETURN(event, call.reader->event_by_id(run_no, *event_id));
+      ASSIGN_OR_RETURN(event, reader->event_by_id(run_no, *event_id));
     } else {
       store::EventFilter last;
       last.run_no = run_no;
       last.newest_first = true;
-      ASSIGN_OR_RETURN(auto events, call.reader->events(last, 1));
+      ASSIGN_OR_RETURN(auto events, reader->events(last, 1));
       if (!events.empty()) event = std::move(events.front());
     }
   }
   if (!event) return Error(Errc::not_found, "no such event.");
-  return *std::move(event);
+  return ToProve{*std::move(event), reader};
 }
 
+// Of a closed log, the whole tree, up to its end: as log.restored of the next log names it.
 Result<Answer> prove_growth(Call& call, std::int64_t first) {
-  const std::int64_t second = call.params["second"].as_int().value_or(call.services.publisher.newest().checkpoint.size);
-  ASSIGN_OR_RETURN(const auto hashes, audit::prove_consistency(call.services.publisher, first, second));
+  ASSIGN_OR_RETURN(store::Reader* const reader, reader_named(call));
+  const audit::Publisher& publisher = call.services.publisher;
+  std::optional<audit::TreeToProve> tree;
+  if (reader == call.reader) {
+    tree.emplace(audit::TreeToProve{publisher.log_id(), publisher.tiles(), publisher.newest()});
+  } else {
+    ASSIGN_OR_RETURN(const audit::ClosedTree::Proven* const closed, closed_tree(call, reader->log_no()));
+    tree.emplace(closed->whole);
+  }
+  const std::int64_t second = call.params["second"].as_int().value_or(tree->published.checkpoint.size);
+  ASSIGN_OR_RETURN(const auto hashes, audit::prove_consistency(*tree, first, second));
   json::Writer out;
   out.begin_object().member("first", first).member("second", second);
   write_hashes(out, hashes);
+  return Answer(Reply{std::move(out.end_object()).text(), {}});
+}
+
+// An event of a closed log that no signed checkpoint covers is proven to be under the root that log.restored of the next log
+// names, which is signed there.
+Result<audit::InclusionProof> proof_of(Call& call, const ToProve& found) {
+  if (found.reader == call.reader) return audit::prove_inclusion(call.services.publisher, *call.reader, found.event, call.deadline);
+  ASSIGN_OR_RETURN(const audit::ClosedTree::Proven* const closed, closed_tree(call, found.reader->log_no()));
+  const bool is_signed = found.event.seq < closed->signed_tree.published.checkpoint.size;
+  if (!is_signed && found.event.seq >= closed->whole.published.checkpoint.size) {
+    return Error(Errc::corrupt, fmt::format("event {} came to log {} after it was closed. Run muniment-verify --log {}", found.event.seq, found.reader->log_no(), found.reader->log_no()));
+  }
+  return audit::prove_inclusion(is_signed ? closed->signed_tree : closed->whole, *found.reader, found.event);
+}
+
+// What is signed of a closed log; where nothing is, its end.
+Result<Answer> closed_checkpoint(Call& call, std::int16_t log_no) {
+  ASSIGN_OR_RETURN(const audit::ClosedTree::Proven* const closed, closed_tree(call, log_no));
+  const bool is_signed = !closed->signed_tree.published.note.empty();
+  const audit::Published& shown = (is_signed ? closed->signed_tree : closed->whole).published;
+  json::Writer out;
+  out.begin_object().member("origin", shown.checkpoint.origin).member("size", shown.checkpoint.size).member("root", to_hex(shown.checkpoint.root));
+  out.member("signed", is_signed);
+  if (is_signed) out.member("note", shown.note);
+  write_keys(out, closed->keys);
+  out.key("kept_by").begin_array().end_array().key("cosigned").begin_array().end_array();
   return Answer(Reply{std::move(out.end_object()).text(), {}});
 }
 
@@ -84,7 +128,7 @@ PendingAppend log_event(Call& call, std::string_view type, std::string body) {
 std::string key_json(const audit::Publisher& publisher) {
   json::Writer out;
   out.begin_object().member("origin", publisher.origin());
-  write_keys(out, publisher);
+  write_keys(out, publisher.keys());
   return std::move(out.end_object()).text();
 }
 
@@ -94,7 +138,7 @@ Result<Answer> change_key(Call& call, bool first) {
   audit::Publisher& publisher = call.services.publisher;
   const std::vector<VerifierKey> keys = publisher.keys();
   if (first && publisher.can_sign()) return Error(Errc::conflict, "the log has a key: " + keys.back().text() + ". Change it with: muniment audit key rotate");
-  if (!first && !publisher.can_sign()) return Error(Errc::conflict, "the log has no key yet. Make one with: muniment audit key init");
+  if (!first && !publisher.can_sign()) return Error(Errc::conflict, "the log has no key that signs. Make one with: muniment audit key init");
   ASSIGN_OR_RETURN(const VerifierKey made, publisher.prepare_key());
   json::Writer body;
   body.begin_object();
@@ -117,6 +161,11 @@ Result<Answer> change_key(Call& call, bool first) {
 }  // namespace
 
 Result<Answer> audit_checkpoint(Call& call) {
+  if (call.params["log_no"]) {
+    if (!call.reader) return NeedsWorker{};
+    ASSIGN_OR_RETURN(const store::Reader* const reader, reader_named(call));
+    if (reader != call.reader) return closed_checkpoint(call, reader->log_no());
+  }
   const audit::Publisher& publisher = call.services.publisher;
   const audit::Published newest = publisher.newest();
   json::Writer out;
@@ -126,7 +175,7 @@ Result<Answer> audit_checkpoint(Call& call) {
       .member("root", to_hex(newest.checkpoint.root))
       .member("signed", !newest.note.empty());
   if (!newest.note.empty()) out.member("note", newest.note);
-  write_keys(out, publisher);
+  write_keys(out, publisher.keys());
   if (const std::string problem = publisher.problem(); !problem.empty()) out.member("problem", problem);
   write_keepers(out, call.services.submitter);
   return Reply{std::move(out.end_object()).text(), {}};
@@ -139,8 +188,9 @@ Result<Answer> audit_prove(Call& call) {
   if (!one || call.params["first"] || call.params["second"] || (call.params["seq"] && call.params["run_id"])) {
     return Error(Errc::invalid_argument, "say what to prove: seq, or run_id (with event_id for another than its last event), or first and second.");
   }
-  ASSIGN_OR_RETURN(const events::Event event, event_to_prove(call));
-  ASSIGN_OR_RETURN(const audit::InclusionProof proof, audit::prove_inclusion(call.services.publisher, *call.reader, event, call.deadline));
+  ASSIGN_OR_RETURN(const ToProve found, event_to_prove(call));
+  const events::Event& event = found.event;
+  ASSIGN_OR_RETURN(const audit::InclusionProof proof, proof_of(call, found));
   json::Writer out;
   out.begin_object()
       .member("seq", proof.seq)

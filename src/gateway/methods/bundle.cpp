@@ -47,8 +47,7 @@ Result<BundlePage> bundle_page(Result<std::vector<Row>> rows, std::int16_t log_n
   return page;
 }
 
-Result<BundlePage> read_bundle_part(Call& call, const store::Run& run, std::string_view part, store::SeqSpan span) {
-  store::Reader& reader = *call.reader;
+Result<BundlePage> read_bundle_part(store::Reader& reader, const store::Run& run, std::string_view part, store::SeqSpan span) {
   const std::int16_t log_no = reader.log_no();
   if (part == "artifacts") return bundle_page(reader.artifacts_in(run.run_id, span, page_artifacts_max), log_no);
   if (part == "manifests") return bundle_page(reader.manifests_in(run.run_id, span, page_rows_max), log_no);
@@ -66,12 +65,12 @@ Result<BundlePage> read_bundle_part(Call& call, const store::Run& run, std::stri
 
 Result<Answer> bundle_read(Call& call) {
   if (!call.reader) return NeedsWorker{};
-  ASSIGN_OR_RETURN(const auto run, find_run(call, call.params["run_id"].string_or("")));
+  ASSIGN_OR_RETURN(const ReadRun found, find_run_to_read(call, call.params["run_id"].string_or("")));
+  const store::EarlierLog* const closed = earlier_log(call.services, found.run->closed_log);
+  const std::int64_t size = closed != nullptr ? closed->size : call.services.tail.next_seq();
   const store::SeqSpan span{call.params["from_seq"].as_int().value_or(0), call.params["size"].as_int().value_or(0)};
-  if (span.to > call.services.tail.next_seq()) {
-    return Error(Errc::invalid_argument, fmt::format("size: the log has {} events so far.", call.services.tail.next_seq()));
-  }
-  ASSIGN_OR_RETURN(BundlePage page, read_bundle_part(call, *run, call.params["part"].string_or(""), span));
+  if (span.to > size) return Error(Errc::invalid_argument, fmt::format("size: the log has {} events{}.", size, closed != nullptr ? "" : " so far"));
+  ASSIGN_OR_RETURN(BundlePage page, read_bundle_part(*found.reader, *found.run, call.params["part"].string_or(""), span));
   json::Writer out;
   out.begin_object().member("rows", page.rows);
   if (page.next_seq) out.member("next_seq", *page.next_seq);
@@ -81,9 +80,16 @@ Result<Answer> bundle_read(Call& call) {
 
 Result<Answer> bundle_nodes(Call& call) {
   if (!call.reader) return NeedsWorker{};
+  ASSIGN_OR_RETURN(const store::Reader* const reader, reader_named(call));
   const audit::Publisher& publisher = call.services.publisher;
-  const std::int64_t size = publisher.newest().checkpoint.size;
-  audit::TreeReader tree(publisher.tiles(), size);
+  const Fd* tiles = &publisher.tiles();
+  std::int64_t size = publisher.newest().checkpoint.size;
+  if (reader != call.reader) {
+    ASSIGN_OR_RETURN(const audit::ClosedTree::Proven* const closed, closed_tree(call, reader->log_no()));
+    tiles = &closed->whole.tiles;
+    size = closed->whole.published.checkpoint.size;
+  }
+  audit::TreeReader tree(*tiles, size);
   json::Writer out;
   out.begin_object().key("hashes").begin_array();
   for (const json::Value node : call.params["nodes"]) {
@@ -104,11 +110,13 @@ Result<Answer> bundle_nodes(Call& call) {
 // An export that was read to its end is in the log, with who took what.
 Result<Answer> bundle_close(Call& call) {
   if (!call.reader) return NeedsWorker{};
-  ASSIGN_OR_RETURN(const auto run, find_run(call, call.params["run_id"].string_or("")));
+  ASSIGN_OR_RETURN(const ReadRun found, find_run_to_read(call, call.params["run_id"].string_or("")));
+  const std::shared_ptr<store::Run>& run = found.run;
   ASSIGN_OR_RETURN(const auto log_run, load_run(call, log_run_id));
   if (!log_run) return Error(Errc::system_error, "the daemon's own run _log is not known");
   json::Writer body;
   body.begin_object().member("format", "muniment-bundle");
+  if (run->closed_log != 0) body.member("log_no", int{run->closed_log});
   body.member("from_seq", call.params["from_seq"].as_int().value_or(0));
   body.member("to_seq", call.params["to_seq"].as_int().value_or(0));
   body.key("runs").begin_array().string(run->run_id).end_array();

@@ -42,11 +42,13 @@ Status check_size(std::string_view method, const std::string& body) {
 
 Result<Answer> append_command(Call& call, const std::shared_ptr<store::Run>& run, std::string command_id,
                               events::NewEvent event) {
-  if (call.check_ids) {
+  const Status open = check_open(*run);
+  if (call.check_ids || !open) {   // of a run that has ended since, too: it was recorded, and its reply says so
     if (!call.reader) return NeedsWorker{};
     ASSIGN_OR_RETURN(const auto first, first_receipts(call, *run, {&event, 1}));
     if (first) return command_reply(command_id, run->run_id, first->front());
   }
+  RETURN_IF_ERROR(open);
   PendingAppend append;
   append.request.actor = call.caller.actor;
   append.request.ids_checked = call.check_ids;
@@ -88,7 +90,6 @@ Result<events::Event> started_command(Call& call, const store::Run& run, const s
 Result<Answer> command_start(Call& call) {
   ASSIGN_OR_RETURN(const auto run, find_run(call, call.params["run_id"].string_or("")));
   if (!run) return NeedsWorker{};
-  RETURN_IF_ERROR(check_open(*run));
   const bool repeatable = !call.idempotency_key.empty();
   const Uuid id = repeatable ? idempotent_id(call.caller, "command.start", call.idempotency_key)
                              : make_uuid_v7(call.services.clock.now());
@@ -107,7 +108,6 @@ Result<Answer> command_start(Call& call) {
 Result<Answer> command_end(Call& call) {
   if (!call.reader) return NeedsWorker{};
   ASSIGN_OR_RETURN(const auto run, find_run(call, call.params["run_id"].string_or("")));
-  RETURN_IF_ERROR(check_open(*run));
   const json::Value& params = call.params;
   if (params["exit_code"].present() + params["signal"].present() + params["interrupted"].present() == 0) {
     return Error(Errc::invalid_argument, "say how the command ended: exit_code, signal or interrupted");

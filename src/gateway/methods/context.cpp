@@ -12,6 +12,7 @@
 #include "gateway/methods/manifest_rows.hpp"
 #include "gateway/methods/methods.hpp"
 #include "gateway/methods/questions.hpp"
+#include "gateway/pointing.hpp"
 #include "gateway/services.hpp"
 #include "retrieval/pack.hpp"
 #include "retrieval/service.hpp"
@@ -26,6 +27,7 @@ struct Building {
   std::vector<retrieval::Question> questions;
   std::vector<retrieval::Passage> candidates;
   std::vector<std::string> degraded;
+  std::vector<std::string> unverified;
   std::string reason;                      // why there are no candidates; of the first query
   std::int64_t count = 0;
   std::string profile;
@@ -106,6 +108,7 @@ Status find_candidates(Call& call, Building& building) {
     for (std::string& words : answer.degraded) {
       if (std::ranges::find(building.degraded, words) == building.degraded.end()) building.degraded.push_back(std::move(words));
     }
+    building.unverified.insert(building.unverified.end(), answer.unverified.begin(), answer.unverified.end());
     if (building.reason.empty()) std::tie(building.reason, building.count) = std::pair(answer.reason, answer.count);
     building.profile = std::move(answer.profile);
     building.plan_hash = std::move(answer.plan_hash);
@@ -168,7 +171,7 @@ void write_passage(json::Writer& out, const retrieval::Passage& passage, std::si
   out.end_object();
 }
 
-// All of the reply but for its last two members, which the commit gives.
+// All of the reply but for its last members, which the commit gives.
 json::Writer reply_begun(const Building& building) {
   json::Writer out;
   out.begin_object().key("pack").begin_object().key("passages").begin_array();
@@ -190,9 +193,10 @@ json::Writer reply_begun(const Building& building) {
   return out;
 }
 
-std::string built_body(const Building& building, const Uuid& manifest_id, std::int64_t duration_us) {
+std::string built_body(const Building& building, const Uuid& manifest_id, const std::string& branch, std::int64_t duration_us) {
   json::Writer out;
   out.begin_object().member("manifest_id", manifest_id.text());
+  if (!branch.empty()) out.member("branch", branch);
   write_budget(out, building);
   out.member("duration_us", duration_us);
   return std::move(out.end_object()).text();
@@ -207,8 +211,13 @@ Result<Answer> context_build(Call& call) {
   Building building;
   ASSIGN_OR_RETURN(building.budget, budget_of(call.params));
   ASSIGN_OR_RETURN(building.questions, questions_of(call));
-  if (const auto min_seq = call.params["min_seq"].as_int()) RETURN_IF_ERROR(call.services.retrieval.retriever().wait_for(*min_seq, call.deadline));
+  RETURN_IF_ERROR(wait_for_min_seq(call));
   RETURN_IF_ERROR(find_candidates(call, building));
+  evidence::Outcome outcome;
+  if (!building.unverified.empty()) {
+    ASSIGN_OR_RETURN(outcome, resolve_pointers(call, building.unverified, {.run = run, .depth = evidence::Depth::whole}));
+    if (!outcome.halts.empty()) return stop(outcome, run);
+  }
   building.pack = retrieval::make_pack(building.candidates, building.budget);
 
   const store::ManifestRow row = make_manifest(make_uuid_v7(call.services.clock.now()), run->run_id, manifest_text(building));
@@ -217,11 +226,13 @@ Result<Answer> context_build(Call& call) {
   PendingAppend append;
   append.request.actor = call.caller.actor;
   append.request.events.push_back({run, make_event(call, *run, "manifest.recorded", manifest_recorded_body(row), step_id), false});
-  append.request.events.push_back({run, make_event(call, *run, "context.built", built_body(building, row.manifest_id, duration_us), step_id), false});
+  append.request.events.push_back({run, make_event(call, *run, "context.built", built_body(building, row.manifest_id, call.params["branch"].string_or(""), duration_us), step_id), false});
   append.request.rows.push_back({0, row});
-  append.finish = [reply = reply_begun(building), id = row.manifest_id.text()](Services&, const std::vector<events::Receipt>& receipts) -> Result<Reply> {
+  log_outcome(outcome, append.request);
+  append.finish = [reply = reply_begun(building), id = row.manifest_id.text(), named = run->run_id != log_run_id](Services&, const std::vector<events::Receipt>& receipts) -> Result<Reply> {
     json::Writer out = reply;
     out.member("manifest_id", id).member("seq", receipts.back().seq);
+    if (named) out.member("run_seq", receipts.back().run_seq);
     return Reply{std::move(out.end_object()).text(), {}};
   };
   return Answer(std::move(append));

@@ -2,11 +2,13 @@
 // _log (the texts of one request as one artifact, of which each document is a span), and each new
 // revision is one document.revised event, all in one commit. What is unchanged is not written again.
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <set>
 
 #include <fmt/format.h>
 
+#include "base/failpoint.hpp"
 #include "base/file.hpp"
 #include "base/json_lists.hpp"
 #include "base/limits.hpp"
@@ -59,11 +61,10 @@ Status read_bytes(Call& call, const json::Value& document, Item& item) {
   if (item.artifact->size_bytes > limits::document_bytes_max) {
     return Error(Errc::too_large, fmt::format("the artifact is {} bytes, limit {}. Ingest it in parts.", item.artifact->size_bytes, limits::document_bytes_max));
   }
-  ASSIGN_OR_RETURN(item.bytes, call.services.files.read(item.artifact->path, 0, item.artifact->size_bytes));
-  if (sha256(item.bytes) == item.artifact->hash) return success();
-  Error error(Errc::corrupt, "artifact " + id->text() + " has other bytes than were stored");
-  error.pointer = artifact_pointer(item.artifact->run_id, *id);
-  return error;
+  auto bytes = call.services.files.read(store::file_of(*item.artifact), 0, item.artifact->size_bytes);
+  if (!bytes) return artifact_damage(*item.artifact, std::move(bytes).error());
+  item.bytes = *std::move(bytes);
+  return success();
 }
 
 constexpr std::string_view trust_order[] = {"trusted", "untrusted", "quarantined"};
@@ -155,6 +156,20 @@ Result<std::map<std::string, store::DocumentRow>> current_of(Call& call, const s
   return call.reader->current_documents(corpus, ids);
 }
 
+// What the log will say of it must fit an event, wherever its bytes come to lie.
+Status check_event_size(const PreparedDocument& prepared) {
+  retrieval::DocumentPlace widest;
+  widest.start_byte = std::numeric_limits<std::int64_t>::max();
+  widest.text_artifact_id = Uuid{};
+  if (prepared.chunk_list.size() > retrieval::inline_chunk_list_bytes_max) widest.chunks_artifact_id = Uuid{};
+  const std::size_t size = retrieval::revised_body(prepared, widest).size();
+  if (size <= limits::event_body_bytes_max) return success();
+  Error error(Errc::too_large, fmt::format("what is said of it is {} bytes, limit {}. Name fewer or shorter sources, derived_from and tags.", size,
+                                           limits::event_body_bytes_max));
+  error.limit = static_cast<std::int64_t>(limits::event_body_bytes_max);
+  return error;
+}
+
 Status prepare(Call& call, const std::string& corpus, const json::Value& document, const store::DocumentRow* current, Item& item) {
   ASSIGN_OR_RETURN(retrieval::DocumentToIngest about, about_of(call, corpus, document));
   RETURN_IF_ERROR(read_bytes(call, document, item));
@@ -164,6 +179,7 @@ Status prepare(Call& call, const std::string& corpus, const json::Value& documen
   if (about.mime_type.empty()) about.mime_type = item.artifact ? item.artifact->mime_type : mime_type_of(text.format);
   if (current) about.previous = current->revision;
   ASSIGN_OR_RETURN(item.prepared, retrieval::prepare_document(std::move(about), item.bytes, std::move(text)));
+  RETURN_IF_ERROR(check_event_size(*item.prepared));
   item.unchanged = current && is_same(*current, *item.prepared);
   item.revision = item.prepared->revision;
   item.chunks = static_cast<std::int64_t>(item.prepared->text.chunks.size());
@@ -234,7 +250,7 @@ std::string reply_of(const std::string& corpus, const std::vector<Item>& items, 
 }
 
 // All in one commit: what was stored, then what it means.
-Answer append(Call& call, const std::string& corpus, std::vector<Item> items, Written written) {
+Answer append(Call& call, const std::string& corpus, std::vector<Item> items, Written written, std::vector<std::string> names, std::int64_t known_upto) {
   const std::shared_ptr<store::Run> log = call.services.runs.find(log_run_id);
   PendingAppend append;
   append.request.actor = call.caller.actor;
@@ -242,8 +258,11 @@ Answer append(Call& call, const std::string& corpus, std::vector<Item> items, Wr
     append.request.rows.push_back({append.request.events.size(), row});
     append.request.events.push_back({log, make_event(call, *log, "artifact.stored", store::artifact_stored_body(row), row.step_id), false});
   }
+  append.request.names = std::move(names);
+  append.request.names_known_upto = known_upto;
   for (const Item& item : items) {
     if (item.error || item.unchanged) continue;
+    append.request.names.push_back(name_of_document(corpus, item.id));
     append.request.events.push_back({log, make_event(call, *log, "document.revised", retrieval::revised_body(*item.prepared, item.place)), false});
   }
   for (Item& item : items) {  // what the reply says is little
@@ -256,10 +275,11 @@ Answer append(Call& call, const std::string& corpus, std::vector<Item> items, Wr
                       Services& services, const std::vector<events::Receipt>& receipts) -> Result<Reply> {
     for (const store::ArtifactRow& row : rows) services.files.committed(row.artifact_id);
     services.retrieval.documents().changed_at(receipts.back().seq);
-    if (wait) RETURN_IF_ERROR(services.retrieval.wait_until_searchable(receipts.back().seq, deadline));
+    if (wait) RETURN_IF_ERROR(wait_until_searchable(services, receipts.back().seq, deadline));
     return Reply{reply_of(corpus, items, receipts.back().seq), {}};
   };
   append.refused = [files = std::move(written.files)](Services& services, Error error) -> Result<Reply> {
+    note_moved_on(services, error);
     for (const store::StoredFile& file : files) services.files.abandon(file);
     return error;
   };
@@ -280,10 +300,13 @@ Result<Answer> corpus_ingest(Call& call) {
   if (!call.reader) return Answer(NeedsWorker{});
   const std::string corpus = call.params["corpus"].string_or("");
   RETURN_IF_ERROR(retrieval::check_corpus_name(corpus));
-  RETURN_IF_ERROR(call.services.retrieval.documents().wait_for_changes(call.deadline));
+  ASSIGN_OR_RETURN(const std::int64_t known_upto, documents_known_upto(call));
   ASSIGN_OR_RETURN(const auto known, call.reader->corpus(corpus));
-  if (known && !may_see_corpus(call.caller, known->owner)) {
-    return Error(Errc::denied, "the corpus " + corpus + " is somebody else's. Choose another name.");
+  if (known && !may_see_corpus(call.caller, known->owner)) return taken("corpus", corpus);
+  // One that is carried over from a closed log stays its owner's also before the first of its documents has come.
+  for (std::size_t i = 0; i < call.services.earlier.size() && !known; ++i) {
+    ASSIGN_OR_RETURN(const auto before, call.reader->of(call.services.earlier[i]->place).corpus(corpus));
+    if (before && before->owner != call.caller.actor) return taken("corpus", corpus);
   }
   ASSIGN_OR_RETURN(const auto current, current_of(call, corpus));
   std::vector<Item> items;
@@ -303,7 +326,10 @@ Result<Answer> corpus_ingest(Call& call) {
     for (const store::StoredFile& file : written.files) call.services.files.abandon(file);
     return std::move(files).error();
   }
-  return append(call, corpus, std::move(items), std::move(written));
+  FAILPOINT("documents.looked_at");
+  std::vector<std::string> names;
+  if (!known) names.push_back(name_of_corpus(corpus));
+  return append(call, corpus, std::move(items), std::move(written), std::move(names), known_upto);
 }
 
 }  // namespace muniment::gateway::methods

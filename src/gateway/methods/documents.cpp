@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/failpoint.hpp"
 #include "base/limits.hpp"
 #include "evidence/pointer.hpp"
 #include "gateway/access.hpp"
@@ -40,20 +41,35 @@ Result<store::DocumentRow> revision_of(Call& call, std::string_view name) {
   if (const auto revision = call.params[name].as_string()) {
     ASSIGN_OR_RETURN(row, call.reader->document_revision(corpus.corpus, document, *revision));
   } else {
-    ASSIGN_OR_RETURN(const auto as_of, asof_seq(call));
+    ASSIGN_OR_RETURN(const auto as_of, asof_seq(call, *call.reader));
     ASSIGN_OR_RETURN(row, call.reader->document(corpus.corpus, document, as_of));
   }
   if (!row) return no_document(corpus.corpus, document);
   return *std::move(row);
 }
 
+// What is to be recorded about documents.
+struct Change {
+  std::string_view type;
+  std::string body;
+  std::vector<std::string> names{};        // where what it does follows from what there was of these,
+  std::int64_t known_upto = 0;             // up to this seq
+};
+
 // An event of `_log` about documents, by the caller. It is answered once the tables know of it: what was withdrawn is gone
 // from the next query, whoever asks, since every hit is held against them.
-Answer append_change(Call& call, std::string_view type, std::string body, std::function<std::string(std::int64_t)> reply) {
+Answer append_change(Call& call, Change change, std::function<std::string(std::int64_t)> reply) {
+  FAILPOINT("documents.looked_at");
   const std::shared_ptr<store::Run> log = call.services.runs.find(log_run_id);
   PendingAppend append;
   append.request.actor = call.caller.actor;
-  append.request.events.push_back({log, make_event(call, *log, type, std::move(body)), false});
+  append.request.events.push_back({log, make_event(call, *log, change.type, std::move(change.body)), false});
+  append.request.names = std::move(change.names);
+  append.request.names_known_upto = change.known_upto;
+  append.refused = [](Services& services, Error error) -> Result<Reply> {
+    note_moved_on(services, error);
+    return error;
+  };
   append.finish_on_worker = true;
   append.finish = [reply = std::move(reply), deadline = call.deadline](Services& services, const std::vector<events::Receipt>& receipts) -> Result<Reply> {
     services.retrieval.documents().changed_at(receipts.front().seq);
@@ -178,6 +194,7 @@ Result<Answer> document_diff(Call& call) {
 
 Result<Answer> document_retract(Call& call) {
   if (!call.reader) return Answer(NeedsWorker{});
+  ASSIGN_OR_RETURN(const std::int64_t known_upto, documents_known_upto(call));
   ASSIGN_OR_RETURN(const store::DocumentRow row, revision_of(call, ""));
   if (const auto base = call.params["base"].as_string(); base && *base != row.revision) {
     return Error(Errc::conflict, fmt::format("VERSION_MISMATCH: {}/{} is at revision {}, not at {}. Read it and try again.", row.corpus, row.document, row.revision, *base));
@@ -187,25 +204,45 @@ Result<Answer> document_retract(Call& call) {
   json::Writer body;
   body.begin_object().member("uri", uri).member("corpus", row.corpus).member("document", row.document).member("revision", row.revision);
   body.member("reason", call.params["reason"].string_or("")).end_object();
-  return append_change(call, "document.retracted", std::move(body).text(), [row](std::int64_t seq) {
+  Change change{"document.retracted", std::move(body).text(), {name_of_document(row.corpus, row.document)}, known_upto};
+  return append_change(call, std::move(change), [row](std::int64_t seq) {
     json::Writer out;
     out.begin_object().member("corpus", row.corpus).member("document", row.document).member("revision", row.revision).member("seq", seq).end_object();
     return std::move(out).text();
   });
 }
 
+namespace {
+
+// In all logs: what was not carried over, or not yet, must not come back, nor be read where it is.
+Result<std::int64_t> documents_of_source(Call& call, const std::string& source, const std::optional<std::string>& owner) {
+  ASSIGN_OR_RETURN(std::int64_t documents, call.reader->count_of_source(source, owner));
+  const std::vector<store::Reader*> readers = readers_of_all(call);
+  for (store::Reader* const reader : readers) {
+    if (reader == call.reader) continue;
+    ASSIGN_OR_RETURN(const auto revoked, store::find_revocation(readers, reader->log_no(), {source}, owner.value_or("")));
+    if (revoked) continue;
+    ASSIGN_OR_RETURN(const std::int64_t left, reader->count_of_source(source, owner, call.reader->log_no()));
+    documents += left;
+  }
+  return documents;
+}
+
+}  // namespace
+
 Result<Answer> source_revoke(Call& call) {
   if (!call.reader) return Answer(NeedsWorker{});
-  RETURN_IF_ERROR(call.services.retrieval.documents().wait_for_changes(call.deadline));
+  ASSIGN_OR_RETURN(const std::int64_t known_upto, documents_known_upto(call));
   const std::string source = call.params["source"].string_or("");
   const auto owner = call.caller.admin ? std::nullopt : std::optional(call.caller.actor);
-  ASSIGN_OR_RETURN(const std::int64_t documents, call.reader->count_of_source(source, owner));
+  ASSIGN_OR_RETURN(const std::int64_t documents, documents_of_source(call, source, owner));
   if (documents == 0) return Error(Errc::not_found, "no document comes from the source " + source + ". document.list names the sources.");
   json::Writer body;
   body.begin_object().member("source", source);
   if (owner) body.member("owner", *owner);
   body.member("reason", call.params["reason"].string_or("")).member("documents", documents).end_object();
-  return append_change(call, "source.revoked", std::move(body).text(), [source, documents](std::int64_t seq) {
+  Change change{"source.revoked", std::move(body).text(), {name_of_source(source)}, known_upto};
+  return append_change(call, std::move(change), [source, documents](std::int64_t seq) {
     json::Writer out;
     out.begin_object().member("source", source).member("documents", documents).member("seq", seq).end_object();
     return std::move(out).text();
@@ -233,7 +270,7 @@ Result<Answer> feedback_record(Call& call) {
   body.raw_member("value", call.params["value"].source()).member("by", call.params["by"].string_or("model"));
   if (const auto comment = call.params["comment"].as_string()) body.member("comment", *comment);
   body.end_object();
-  return append_change(call, "feedback.recorded", std::move(body).text(), [target](std::int64_t seq) {
+  return append_change(call, {"feedback.recorded", std::move(body).text()}, [target](std::int64_t seq) {
     json::Writer out;
     out.begin_object().member("pointer", target).member("seq", seq).end_object();
     return std::move(out).text();

@@ -18,29 +18,31 @@ Error no_event(std::string_view which) {
 Result<std::optional<events::Event>> event_named(Call& call) {
   const json::Value& params = call.params;
   if (const auto run_seq = params["run_seq"].as_int(); run_seq && params["run_id"] && !params["seq"]) {
-    ASSIGN_OR_RETURN(const auto run, find_run(call, params["run_id"].string_or("")));
-    return call.reader->event_of_run(run->view().run_no, *run_seq);
+    ASSIGN_OR_RETURN(const ReadRun found, find_run_to_read(call, params["run_id"].string_or("")));
+    return found.reader->event_of_run(found.run->view().run_no, *run_seq);
   }
   const auto seq = params["seq"].as_int();
   if (!seq || params["run_seq"] || params["run_id"]) {
     return Error(Errc::invalid_argument, "event.get needs either seq, or run_id and run_seq.");
   }
-  ASSIGN_OR_RETURN(auto event, call.reader->event_at(*seq));
-  if (!event) return event;
-  // Of somebody else's run: as if it were not there.
-  const auto run = find_run(call, event->run_id);
-  if (run) return event;
-  if (run.error().code == Errc::not_found) return std::optional<events::Event>();
-  return run.error();
+  return find_event(call, *seq);
 }
 
-// The question of event.list as the reader takes it.
-Result<store::EventFilter> event_filter_of(Call& call) {
-  const json::Value& params = call.params;
+// The question of event.list as a reader takes it, and which one.
+struct Asked {
   store::EventFilter filter;
+  store::Reader* reader = nullptr;
+};
+
+Result<Asked> events_asked_for(Call& call) {
+  const json::Value& params = call.params;
+  Asked asked;
+  ASSIGN_OR_RETURN(asked.reader, reader_named(call));
+  store::EventFilter& filter = asked.filter;
   if (const auto run_id = params["run_id"].as_string()) {
-    ASSIGN_OR_RETURN(const auto run, find_run(call, *run_id));
-    filter.run_no = run->view().run_no;
+    ASSIGN_OR_RETURN(const ReadRun found, find_run_to_read(call, *run_id));
+    filter.run_no = found.run->view().run_no;
+    asked.reader = found.reader;
   } else if (!call.caller.admin) {
     return Error(Errc::denied, "the whole log is read by root and the daemon's own user. Give a run_id.");
   } else if (params["from_run_seq"] || params["to_run_seq"]) {
@@ -56,7 +58,7 @@ Result<store::EventFilter> event_filter_of(Call& call) {
   if (const auto since = params["since"].as_string()) filter.since = parse_time(*since);
   if (const auto until = params["until"].as_string()) filter.until = parse_time(*until);
   filter.newest_first = params["order"].string_or("asc") == "desc";
-  return filter;
+  return asked;
 }
 
 // Where the page before ended.
@@ -137,14 +139,15 @@ Result<Answer> event_get(Call& call) {
 
 Result<Answer> event_list(Call& call) {
   ASSIGN_OR_RETURN(const EventFields fields, event_fields(call.params["fields"]));
-  ASSIGN_OR_RETURN(store::EventFilter filter, event_filter_of(call));
+  ASSIGN_OR_RETURN(Asked asked, events_asked_for(call));
+  store::EventFilter& filter = asked.filter;
   const std::string question = question_of("event.list", call.params);
   RETURN_IF_ERROR(continue_at(filter, call.params["cursor"], question));
   PageLimits at_most;
   if (const auto items = call.params["limit"].as_int()) at_most.items = static_cast<std::size_t>(*items);
   if (const auto bytes = call.params["max_bytes"].as_int()) at_most.bytes = static_cast<std::size_t>(*bytes);
 
-  ASSIGN_OR_RETURN(const auto fetched, call.reader->events(filter, at_most.items + 1,
+  ASSIGN_OR_RETURN(const auto fetched, asked.reader->events(filter, at_most.items + 1,
                                                             at_most.bytes + limits::event_body_bytes_max));
   EventPage page(at_most, fields);
   std::size_t shown = 0;

@@ -4,12 +4,15 @@
 #include <optional>
 #include <span>
 
+#include "base/failpoint.hpp"
+#include "events/catalogue.hpp"
 #include "gateway/access.hpp"
 #include "gateway/append_admission.hpp"
 #include "gateway/event_json.hpp"
 #include "gateway/first_receipts.hpp"
 #include "gateway/methods/artifact_rows.hpp"
 #include "gateway/methods/methods.hpp"
+#include "gateway/pointing.hpp"
 #include "gateway/services.hpp"
 #include "gateway/spill.hpp"
 #include "snapshot/snapshotter.hpp"
@@ -50,24 +53,34 @@ Status check_patches(Call& call, const store::Run& run, const AdmittedAppend& ad
   return call.services.snapshots.check_patches(*call.reader, run, patches);
 }
 
+bool sends_patches(const json::Value& params) {
+  if (params["type"].as_plain_string() == patched_type) return true;
+  const json::Value several = params["events"];
+  if (!several) return false;
+  for (const json::Value item : several) {
+    if (item["type"].as_plain_string() == patched_type) return true;
+  }
+  return false;
+}
+
 bool has_patches(const AdmittedAppend& admitted) {
   return std::ranges::any_of(admitted.events, [](const AdmittedEvent& item) { return item.event.type == patched_type; });
 }
 
-// Moves long parts into artifacts; where that fails, nothing stays.
+// Moves long parts out of the bodies.
 Result<Spilled> spill_bodies(Call& call, const store::Run& run, AdmittedAppend& admitted) {
   Spilled spilled;
   for (std::size_t i = 0; i < admitted.events.size(); ++i) {
     events::NewEvent& event = admitted.events[i].event;
     if (!may_spill(admitted.events[i].body)) continue;
-    auto body = spill_body(call, run, event.step_id.value_or(""), event.type, admitted.events[i].body, i, spilled);
-    if (!body) {
-      abandon(spilled, call.services.files);
-      return std::move(body).error();
-    }
-    event.body = std::move(*body);
+    ASSIGN_OR_RETURN(event.body, spill_body(run, event.step_id.value_or(""), event.type, admitted.events[i].body, i, call.services.clock.now(), spilled));
   }
   return spilled;
+}
+
+// Of a long run that was loaded anew not all ids are in memory: those that a client chose are asked for.
+bool has_unknown_ids(const store::Run& run, const AdmittedAppend& admitted) {
+  return run.ids_complete_from > 0 && std::ranges::any_of(admitted.events, [](const AdmittedEvent& item) { return !item.event.event_id_is_ours; });
 }
 
 // The artifacts come before the events that refer to them, in the same commit.
@@ -78,6 +91,23 @@ void add_artifacts(Call& call, const std::shared_ptr<store::Run>& run, const Spi
     const std::string step = events[artifact.event].step_id.value_or("");
     request.events.push_back({run, make_event(call, *run, "artifact.stored", store::artifact_stored_body(artifact.row), step), false});
   }
+}
+
+// The manifests that events name. What an importer brings along may name what stayed behind.
+std::vector<std::string> manifests_of(const store::Run& run, const AdmittedAppend& admitted) {
+  std::vector<std::string> pointers;
+  if (run.view().origin == events::Origin::imported) return pointers;
+  for (const AdmittedEvent& item : admitted.events) {
+    if (events::is_foreign(item.event.type)) continue;
+    if (const auto id = item.body["manifest_id"].as_string()) pointers.push_back("manifest://" + *id);
+  }
+  return pointers;
+}
+
+// Of a run that takes no more the appender says why.
+Result<evidence::Outcome> resolve_manifests(Call& call, const std::shared_ptr<store::Run>& run, const std::vector<std::string>& manifests) {
+  if (manifests.empty() || run->view().status != store::RunStatus::open) return evidence::Outcome{};
+  return resolve_needed(call, manifests, run);
 }
 
 // A state's hash holds the position of the run, so a patch that was admitted against a hash may only
@@ -99,57 +129,63 @@ Error state_moved_on(const store::Run& run) {
 Result<Answer> event_append(Call& call) {
   std::string run_id = call.params["run_id"].string_or("");
   ASSIGN_OR_RETURN(const std::shared_ptr<store::Run> run, find_run(call, run_id));
+  // A patch has to apply to what its sender made of the state: its connection's earlier events are in first.
+  if (!call.reader && sends_patches(call.params)) return NeedsWorker{.settled = true};
   if (!run) return NeedsWorker{};
   if (run_id == log_run_id) RETURN_IF_ERROR(check_open(*run));
 
   ASSIGN_OR_RETURN(AdmittedAppend admitted,
-                   admit_append(call.params, call.caller, call.idempotency_key, run->view().origin,
-                                call.services.clock.now()));
+                   admit_append(call.params, call.caller, call.idempotency_key, run->view().origin, call.services.clock.now()));
   const bool several = admitted.several;
   std::optional<std::int64_t> expected_run_seq = call.params["expected_run_seq"].as_int();
   std::optional<Error> refused_patch;
   bool by_state = false;
   if (has_patches(admitted)) {
-    if (!call.reader) return NeedsWorker{};
     by_state = !expected_run_seq && names_its_state(admitted);
     if (by_state) expected_run_seq = run->next_run_seq();
     if (Status checked = check_patches(call, *run, admitted); !checked) refused_patch = std::move(checked).error();
   }
+  const std::vector<std::string> manifests = manifests_of(*run, admitted);
   Spilled spilled;
   const bool spills = wants_spill(call, admitted);
   // Files are written before the append: whether it repeats an earlier one is asked first.
   // So it is where a patch does not apply (any more): it may have been applied already.
-  const bool check_ids = call.check_ids || spills || refused_patch;
+  const bool check_ids = call.check_ids || spills || refused_patch || !manifests.empty() || has_unknown_ids(*run, admitted);
   if (check_ids && !call.reader) return NeedsWorker{};
   if (spills) {
     ASSIGN_OR_RETURN(spilled, spill_bodies(call, *run, admitted));
   }
-  auto sealed = seal_bodies(std::move(admitted));
-  if (!sealed) {
-    abandon(spilled, call.services.files);
-    return std::move(sealed).error();
-  }
-  std::vector<events::NewEvent> events = std::move(*sealed);
+  ASSIGN_OR_RETURN(std::vector<events::NewEvent> events, seal_bodies(std::move(admitted)));
   if (check_ids) {
-    auto first = first_receipts(call, *run, events);
-    if (!first || *first || refused_patch) abandon(spilled, call.services.files);
-    if (!first) return std::move(first).error();
-    if (*first) return append_reply(several, **first, spilled);
+    ASSIGN_OR_RETURN(KnownEvents known, known_events(call, *run, events));
+    RETURN_IF_ERROR(refer_as_recorded(call, *run, events, known, spilled));
+    ASSIGN_OR_RETURN(const auto first, first_receipts(call, *run, events, known));
+    if (first) return append_reply(several, *first, spilled);
     if (refused_patch) return *std::move(refused_patch);
   }
-
+  ASSIGN_OR_RETURN(const evidence::Outcome outcome, resolve_manifests(call, run, manifests));
+  if (outcome.damage() != nullptr) return stop(outcome, run);
+  const std::int64_t contents_asked_at = run->next_run_seq();
+  if (spills) {
+    RETURN_IF_ERROR(store_contents(call, *run, events, spilled));
+    FAILPOINT("append.spilled");
+  }
   PendingAppend append;
   append.request.actor = call.caller.actor;
   append.request.ids_checked = check_ids;
   append.request.expected_run_seq = expected_run_seq;
+  if (spills) append.request.contents_asked_at = contents_asked_at;
+  append.companions = spilled.artifacts.size();
   append.request.events.reserve(spilled.artifacts.size() + events.size());
   add_artifacts(call, run, spilled, events, append.request);
   for (events::NewEvent& event : events) {
     append.request.events.push_back({run, std::move(event), false});
   }
-  append.finish = [several, spilled](Services& services, const std::vector<events::Receipt>& receipts) -> Result<Reply> {
+  // Behind the events, whose first one may have been promised a place.
+  append.request.events.insert(append.request.events.end(), outcome.events.begin(), outcome.events.end());
+  append.finish = [several, spilled, count = events.size()](Services& services, const std::vector<events::Receipt>& receipts) -> Result<Reply> {
     for (const Spilled::Artifact& artifact : spilled.artifacts) services.files.committed(artifact.row.artifact_id);
-    return append_reply(several, std::span(receipts).subspan(spilled.artifacts.size()), spilled);
+    return append_reply(several, std::span(receipts).subspan(spilled.artifacts.size(), count), spilled);
   };
   if (!spilled.artifacts.empty() || by_state) {
     append.refused = [run, spilled, by_state](Services& services, Error error) -> Result<Reply> {

@@ -3,9 +3,11 @@
 // adds and drops, so that a run stores them linear in its length.
 #include "base/limits.hpp"
 #include "base/text.hpp"
+#include "evidence/pointer_follower.hpp"
 #include "gateway/access.hpp"
 #include "gateway/methods/manifest_rows.hpp"
 #include "gateway/methods/methods.hpp"
+#include "gateway/pointing.hpp"
 #include "gateway/services.hpp"
 
 namespace muniment::gateway::methods {
@@ -81,9 +83,13 @@ Result<Answer> manifest_put(Call& call) {
   RETURN_IF_ERROR(check_size(manifest.source()));
   ASSIGN_OR_RETURN(const std::shared_ptr<store::Run> run, find_run(call, call.params["run_id"].string_or("")));
   const bool repeatable = !call.idempotency_key.empty();
-  if (!run || (!call.reader && (manifest["base"] || repeatable))) return NeedsWorker{};
+  if (!run) return NeedsWorker{};
+  const bool imported = run->view().origin == events::Origin::imported;
+  // What the manifest says was in the window must be there; what an importer brings along may refer to what stayed behind.
+  const std::vector<std::string> pointers = imported ? std::vector<std::string>() : evidence::pointers_of_manifest(manifest, run->run_id);
+  if (!call.reader && (!pointers.empty() || manifest["base"] || repeatable)) return NeedsWorker{};
 
-  const Uuid id = repeatable ? idempotent_id(call.caller, "manifest.put", call.idempotency_key, 1)
+  const Uuid id = repeatable ? idempotent_id_in(*run, call.caller, "manifest.put", call.idempotency_key, 1)
                              : make_uuid_v7(call.services.clock.now());
   if (repeatable) {
     ASSIGN_OR_RETURN(std::optional<Reply> first, first_answer(call, *run, id, manifest.source()));
@@ -92,14 +98,26 @@ Result<Answer> manifest_put(Call& call) {
   RETURN_IF_ERROR(check_open(*run));
   store::ManifestRow row = make_manifest(id, run->run_id, std::string(manifest.source()));
   ASSIGN_OR_RETURN(row.base_id, base_of(call, *run, manifest));
+  evidence::Outcome outcome;
+  if (!pointers.empty()) {
+    ASSIGN_OR_RETURN(outcome, resolve_needed(call, pointers, run));
+    if (outcome.damage() != nullptr) return stop(outcome, run);
+  }
 
   PendingAppend append;
   append.request.actor = call.caller.actor;
   const std::string step_id = call.params["step_id"].string_or("");
   append.request.events.push_back({run, make_event(call, *run, "manifest.recorded", manifest_recorded_body(row), step_id), false});
+  if (repeatable) {  // sent twice at once, the second is given back, and finds the first
+    events::NewEvent& event = append.request.events.back().event;
+    event.event_id = idempotent_id_in(*run, call.caller, "manifest.put", call.idempotency_key, 0);
+    event.event_id_is_ours = false;
+    append.request.ids_checked = call.check_ids;
+  }
   append.request.rows.push_back({0, row});
+  log_outcome(outcome, append.request);
   append.finish = [row](Services&, const std::vector<events::Receipt>& receipts) -> Result<Reply> {
-    return Reply{put_result(row, receipts.front().seq), {}};
+    return Reply{put_result(row, receipts.back().seq), {}};
   };
   return append;
 }
@@ -109,16 +127,23 @@ Result<Answer> manifest_get(Call& call) {
   const auto id = parse_uuid(call.params["manifest_id"].string_or(""));
   if (!id) return Error(Errc::invalid_argument, "manifest_id: expected a UUID");
   const Error none(Errc::not_found, "no manifest " + id->text());
-  ASSIGN_OR_RETURN(const std::optional<store::ManifestRow> row, call.reader->manifest(*id));
+  ASSIGN_OR_RETURN(const auto found, find_in_all<store::ManifestRow>(call, [&](store::Reader& reader) { return reader.manifest(*id); }));
+  const std::optional<store::ManifestRow>& row = found.row;
   if (!row) return none;
-  const auto run = find_run(call, row->run_id);
-  if (!run && run.error().code == Errc::not_found) return none;  // somebody else's looks the same
-  if (!run) return run.error();
+  ASSIGN_OR_RETURN(const bool visible, sees_run(call, row->run_id, found.reader->log_no()));
+  if (!visible) return none;  // somebody else's looks the same
+  note_log(call, *found.reader);
   if (row->manifest && sha256({view_of(*row->salt), *row->manifest}) != row->hash) {
     Error error(Errc::corrupt, "manifest " + id->text() + " does not match its hash");
     error.run_id = row->run_id;
     error.pointer = "manifest://" + id->text();
-    return error;
+    Using use;
+    const bool here = found.reader == call.reader;
+    if (here) {
+      ASSIGN_OR_RETURN(use.run, find_run(call, row->run_id));
+    }
+    ASSIGN_OR_RETURN(auto answer, answer_damage(call, error.pointer, use, error));
+    return answer ? Result<Answer>(*std::move(answer)) : error;
   }
   json::Writer out;
   out.begin_object().member("manifest_id", id->text()).member("run_id", row->run_id);

@@ -48,6 +48,12 @@ Result<Answer> claim_list(Call& call);
 Result<Answer> evidence_record(Call& call);
 Result<Answer> evidence_list(Call& call);
 
+// ledger_evidence.cpp
+Result<Answer> claim_decide(Call& call);
+Result<Answer> evidence_get(Call& call);
+Result<Answer> evidence_link(Call& call);
+Result<Answer> evidence_verify(Call& call);
+
 // recover.cpp
 Result<Answer> run_recover(Call& call);
 Result<Answer> server_rebuild(Call& call);

@@ -10,6 +10,7 @@
 #include "base/limits.hpp"
 #include "base/memory_file.hpp"
 #include "evidence/halt_journal.hpp"
+#include "evidence/pointer_follower.hpp"
 #include "evidence/rebuild.hpp"
 #include "gateway/access.hpp"
 #include "gateway/corpora.hpp"
@@ -21,23 +22,6 @@
 namespace muniment::gateway::methods {
 namespace {
 
-// A critical pointer of a run, and what needs it.
-using Needed = std::map<std::string, std::vector<std::string>>;
-
-// Everything that this run's claims, evidence and manifests depend on, and what stopped it.
-Result<Needed> critical_pointers(Call& call, const store::Run& run) {
-  Needed needed;
-  std::optional<std::string> after;
-  while (true) {
-    ASSIGN_OR_RETURN(const auto rows, call.reader->pointers_of_run(run.run_id, after, limits::page_items_max));
-    for (const store::PointerRow& row : rows) needed[row.pointer].push_back(row.needed_by + " " + row.needed_id.text());
-    if (rows.size() < limits::page_items_max) break;
-    after = rows.back().pointer;
-  }
-  if (const auto halt = run.view().halt; halt && !halt->pointer.empty()) needed[halt->pointer];
-  return needed;
-}
-
 struct Damage {
   evidence::Resolution found;
   std::vector<std::string> needed_by;
@@ -48,38 +32,62 @@ struct Survey {
   std::vector<Damage> damage;
 };
 
+// Of everything that this run's claims, evidence and manifests depend on, and of what stopped it.
 Result<Survey> survey(Call& call, const store::Run& run) {
-  ASSIGN_OR_RETURN(const Needed needed, critical_pointers(call, run));
+  ASSIGN_OR_RETURN(auto needed, evidence::pointers_needed_by(run.run_id, call.services.tail, *call.reader));
+  if (const auto halt = run.view().halt; halt && !halt->pointer.empty()) needed[halt->pointer];
   evidence::Resolver resolver(*call.reader, call.services.files, sight_of(call));
   Survey survey;
   for (const auto& [pointer, needed_by] : needed) {
     ASSIGN_OR_RETURN(evidence::Resolution found, resolver.resolve(pointer, evidence::Depth::whole));
     ++survey.checked;
-    if (!found.ok()) survey.damage.push_back({std::move(found), needed_by});
+    if (!found.damaged()) continue;   // a revision that was superseded stands, and what was erased is not missing
+    Damage& damage = survey.damage.emplace_back();
+    damage.found = std::move(found);
+    for (const store::PointerRow& row : needed_by) damage.needed_by.push_back(row.needed_by + " " + row.needed_id.text());
   }
   return survey;
 }
 
+// The document, and what reads its log: what is needed may lie in a closed one.
+struct FoundDocument {
+  store::CitedDocument cited;
+  store::Reader* reader = nullptr;
+};
+
+Result<FoundDocument> find_document(Call& call, const evidence::Pointer& pointer) {
+  for (store::Reader* const reader : readers_of_all(call)) {
+    ASSIGN_OR_RETURN(const auto cited, reader->cited({{pointer.corpus, pointer.document, pointer.revision, -1}}));
+    const store::CitedDocument& found = cited.front();
+    if (found.document && may_see_corpus(call.caller, found.owner)) return FoundDocument{found, reader};
+  }
+  return Error(Errc::not_found, "no document " + pointer.text);
+}
+
 // A good copy of a document whose bytes are a span of an artifact: the artifact with that span put right.
 Status repair_document(Call& call, const evidence::Pointer& pointer, const std::string& file) {
-  ASSIGN_OR_RETURN(const auto cited, call.reader->cited({{pointer.corpus, pointer.document, pointer.revision, -1}}));
-  const store::CitedDocument& found = cited.front();
-  if (!found.document || !may_see_corpus(call.caller, found.owner)) return Error(Errc::not_found, "no document " + pointer.text);
-  const store::DocumentRow& row = *found.document;
-  ASSIGN_OR_RETURN(const auto artifact, call.reader->artifact(row.text_artifact()));
+  ASSIGN_OR_RETURN(const FoundDocument found, find_document(call, pointer));
+  const store::DocumentRow& row = *found.cited.document;
+  ASSIGN_OR_RETURN(const auto artifact, found.reader->artifact(row.text_artifact()));
   if (!artifact) return Error(Errc::corrupt, "no artifact " + row.text_artifact().text());
   if (row.text_artifact_id || row.size_bytes == artifact->size_bytes) return call.services.files.repair(artifact->path, file, artifact->hash);
   ASSIGN_OR_RETURN(const std::string copy, read_file(file, static_cast<std::size_t>(limits::document_bytes_max)));
   if (std::ssize(copy) != row.size_bytes) {
     return Error(Errc::invalid_argument, fmt::format("{} is {} bytes, {} is {}. Nothing was changed.", file, copy.size(), pointer.document, row.size_bytes));
   }
-  ASSIGN_OR_RETURN(std::string bytes, call.services.files.read(artifact->path, 0, artifact->size_bytes));
-  bytes.replace(static_cast<std::size_t>(row.start_byte), copy.size(), copy);
-  ASSIGN_OR_RETURN(const Fd whole, memory_file("repair", bytes));
-  if (sha256(bytes) != artifact->hash) {
+  std::string mended;
+  const auto mend = [&](std::string_view bytes) {
+    mended = bytes;
+    mended.replace(static_cast<std::size_t>(row.start_byte), copy.size(), copy);
+    return sha256(mended);
+  };
+  const auto fits = call.services.files.read_hashed(artifact->path, 0, artifact->size_bytes, artifact->hash, nullptr, mend);
+  if (!fits && mended.empty()) return fits.error();
+  if (!fits) {
     return Error(Errc::invalid_argument, fmt::format("{} is not what was ingested, or other documents of its artifact {} are damaged too. Nothing was changed.", file,
                                                      artifact->artifact_id.text()));
   }
+  ASSIGN_OR_RETURN(const Fd whole, memory_file("repair", mended));
   return call.services.files.repair(artifact->path, fmt::format("/proc/self/fd/{}", whole.get()), artifact->hash);
 }
 
@@ -90,9 +98,12 @@ Status repair(Call& call, const json::Value& repair) {
   if (pointer.kind != evidence::PointerKind::artifact) {
     return Error(Errc::invalid_argument, text + " is neither an artifact nor a document: only files can be put back. Manifests and snapshots live in Postgres: restore it from a backup.");
   }
-  RETURN_IF_ERROR(find_run(call, pointer.run_id));
-  ASSIGN_OR_RETURN(const auto row, call.reader->artifact(pointer.id));
+  // Also one of a closed log, to which nothing is said of it.
+  ASSIGN_OR_RETURN(const auto found, find_in_all<store::ArtifactRow>(call, [&](store::Reader& reader) { return reader.artifact(pointer.id); }));
+  const auto& row = found.row;
   if (!row || row->run_id != pointer.run_id) return Error(Errc::not_found, "no artifact " + text);
+  ASSIGN_OR_RETURN(const bool visible, sees_run(call, row->run_id, found.reader->log_no()));
+  if (!visible) return Error(Errc::not_found, "no artifact " + text);
   return call.services.files.repair(row->path, repair["file"].string_or(""), row->hash);
 }
 
@@ -148,6 +159,8 @@ Result<Answer> run_recover(Call& call) {
   ASSIGN_OR_RETURN(const auto run, find_run(call, params["run_id"].string_or("")));
   std::string repaired;
   if (params["repair"]) {
+    RETURN_IF_ERROR(check_admin(call, "have the daemon read a file"));
+    RETURN_IF_ERROR(call.begin_writing());
     RETURN_IF_ERROR(repair(call, params["repair"]));
     repaired = params["repair"]["pointer"].string_or("");
   }
@@ -161,7 +174,7 @@ Result<Answer> run_recover(Call& call) {
     error.retry_after_ms = 2'000;
     return error;
   }
-  const std::string fallback = repaired.empty() ? "every critical pointer resolves again" : "put back " + repaired;
+  const std::string fallback = repaired.empty() ? fmt::format("{} critical pointers were checked, and none is damaged", found.checked) : "put back " + repaired;
   json::Writer body;
   body.begin_object().member("kind", "recovered").member("why", params["why"].string_or(fallback)).end_object();
   PendingAppend append;
@@ -178,9 +191,10 @@ Result<Answer> server_rebuild(Call& call) {
   if (!call.caller.admin) return Error(Errc::denied, "only root and the daemon's own user may rebuild its tables.");
   std::vector<std::string> tables;
   for (const json::Value item : call.params["tables"]) tables.push_back(item.string_or(""));
+  RETURN_IF_ERROR(call.begin_writing());
   retrieval::IndexedRuns runs;
   ASSIGN_OR_RETURN(const evidence::RebuildReport report,
-                   evidence::rebuild({call.services.database_uri, call.reader->log_no(), store::log_folder(call.services.data_dir, call.reader->log_no()) + "/archive"}, call.services.tail.next_seq(), tables, [&](const events::Event& event) {
+                   evidence::rebuild(call.reader->place(), call.services.tail.next_seq(), tables, [&](const events::Event& event) {
                      return retrieval::corpus_change(event, runs, *call.reader, call.services.files);
                    }));
   json::Writer out;

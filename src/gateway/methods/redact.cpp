@@ -27,6 +27,20 @@ Result<store::ErasureTarget> target_of(const json::Value& params) {
   return Error(Errc::invalid_argument, "audit.redact needs exactly one of seq, artifact_id and run_id.");
 }
 
+// A closed log is erased from no more: the events that say so would have to be in it.
+Status check_not_closed(Call& call, const store::ErasureTarget& target) {
+  std::string run_id = target.run_id.value_or("");
+  if (target.artifact_id) {
+    ASSIGN_OR_RETURN(const auto found, find_in_all<store::ArtifactRow>(call, [&](store::Reader& reader) { return reader.artifact(*target.artifact_id); }));
+    if (found.row && found.reader != call.reader) run_id = found.row->run_id;
+  }
+  if (run_id.empty() || run_id == log_run_id) return success();
+  ASSIGN_OR_RETURN(const auto present, load_run(call, run_id));
+  ASSIGN_OR_RETURN(const auto closed, find_earlier_run(call, run_id));
+  const bool theirs = closed && (!present || present->view().status == store::RunStatus::absent);
+  return theirs ? Status(store::closed_error(*closed)) : success();
+}
+
 // With what corpora made of it, which is in the run _log.
 void write_plan(json::Writer& out, const store::ErasurePlan& plan) {
   std::vector<store::ErasedArtifact> artifacts = plan.artifacts;
@@ -60,6 +74,7 @@ Result<Answer> audit_redact(Call& call) {
   RETURN_IF_ERROR(check_admin(call, "erase"));
   audit::RedactionRequest request;
   ASSIGN_OR_RETURN(request.target, target_of(call.params));
+  RETURN_IF_ERROR(check_not_closed(call, request.target));
   const bool dry_run = call.params["dry_run"].as_bool().value_or(false);
   json::Writer out;
   out.begin_object().member("dry_run", dry_run);
@@ -70,12 +85,13 @@ Result<Answer> audit_redact(Call& call) {
     request.reason = call.params["reason"].string_or("");
     request.legal_basis = call.params["legal_basis"].string_or("");
     request.by = call.caller.actor;
+    request.begin = [&call] { return call.begin_writing(); };
     ASSIGN_OR_RETURN(const audit::Redacted done, call.services.redactor.redact(*call.reader, request, call.deadline));
     write_plan(out, done.plan);
     out.member("seq", done.seq);
     if (done.snapshot_seq) out.member("snapshot_seq", *done.snapshot_seq);
     // The indexes follow by themselves; who asked is told when nothing finds it any more.
-    const bool unindexed = call.services.retrieval.wait_until_searchable(call.services.tail.next_seq() - 1, call.deadline).ok();
+    const bool unindexed = wait_until_searchable(call.services, call.services.tail.next_seq() - 1, call.deadline).ok();
     out.member("unindexed", unindexed);
   }
   return Answer(Reply{std::move(out.end_object()).text(), {}});

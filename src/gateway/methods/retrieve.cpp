@@ -1,4 +1,4 @@
-// evidence.retrieve: questions in, cards out. What was asked and what came back is an event of `_log`.
+// evidence.retrieve: questions in, cards out. What was asked and what came back is an event of the run that asked, or of _log.
 #include <algorithm>
 #include <set>
 
@@ -12,9 +12,9 @@
 #include "gateway/corpora.hpp"
 #include "gateway/methods/methods.hpp"
 #include "gateway/methods/questions.hpp"
-#include "gateway/own_events.hpp"
 #include "gateway/pointing.hpp"
 #include "gateway/services.hpp"
+#include "gateway/trace.hpp"
 #include "retrieval/service.hpp"
 
 namespace muniment::gateway::methods {
@@ -62,8 +62,8 @@ std::string result_json(const std::string& query, const retrieval::Answer& answe
   return std::move(out.end_object()).text();
 }
 
-// What the log keeps of a request, from the results themselves.
-void log_retrieval(Services& services, const std::vector<retrieval::Question>& questions, const std::vector<std::string>& results, bool hit, std::int64_t duration_us) {
+// What the log keeps of a request, from the results themselves; counts it, too.
+std::string answered_body(Services& services, const std::vector<retrieval::Question>& questions, const std::vector<std::string>& results, bool hit, std::int64_t duration_us) {
   services.counters.queries += static_cast<std::int64_t>(questions.size());
   metrics::process().query_seconds.record(duration_us);
   json::Writer out;
@@ -97,7 +97,7 @@ void log_retrieval(Services& services, const std::vector<retrieval::Question>& q
   for (const std::string& corpus : corpora) out.string(corpus);
   out.end_array().member("profile", profile).member("plan_hash", plan_hash).member("watermark", std::max<std::int64_t>(watermark, 0));
   out.raw_member("cards", cards.end_array().text()).member("cache", hit ? "hit" : "miss").member("duration_us", duration_us);
-  append_own(services, "retrieval.answered", std::move(out.end_object()).text(), true);
+  return std::move(out.end_object()).text();
 }
 
 }  // namespace
@@ -124,21 +124,25 @@ bool still_stands(Call& call, std::string_view answer, std::optional<std::int64_
 // In the second level everything counts that may differ between two starts of the daemon.
 std::string shared_key(Services& services, const std::string& key) { return key + "\n" + joined(services.retrieval.indexer().degraded(), "\n"); }
 
-// What was answered before to the same plan; nullptr: nothing that still stands.
+// What was answered before to the same plan, by all lanes that could answer it now; nullptr: nothing that still stands.
 std::shared_ptr<const std::string> known_answer(Call& call, const retrieval::QueryPlan& plan) {
   retrieval::Retriever& retriever = call.services.retrieval.retriever();
-  if (auto known = retriever.cache().find(plan.key)) return known;
+  const std::vector<std::string> keys = retriever.keys(plan, call.deadline);
+  if (auto known = retriever.cache().find_first(keys)) return known;
   retrieval::SharedCache* const shared = call.services.retrieval.shared_cache();
   if (shared == nullptr) return nullptr;
-  const std::string key = shared_key(call.services, plan.key);
-  auto text = shared->find(key);
-  if (!text) return nullptr;
-  if (!still_stands(call, *text, plan.as_of)) {
-    shared->forget(key);
-    return nullptr;
+  for (const std::string& key : keys) {
+    const std::string name = shared_key(call.services, key);
+    auto text = shared->find(name);
+    if (!text) continue;
+    if (!still_stands(call, *text, plan.as_of)) {
+      shared->forget(name);
+      continue;
+    }
+    retriever.cache().put(key, *text, text->size());
+    return std::make_shared<const std::string>(*std::move(text));
   }
-  retriever.cache().put(plan.key, *text, text->size());
-  return std::make_shared<const std::string>(*std::move(text));
+  return nullptr;
 }
 
 // What is slower than it was meant to be, and changes no answer.
@@ -148,9 +152,19 @@ void write_degraded(json::Writer& out, Services& services) {
   if (!problem.empty()) out.member("degraded", std::vector<std::string>{"shared cache: " + problem});
 }
 
-void remember_answer(Services& services, const retrieval::QueryPlan& plan, const std::string& text) {
-  services.retrieval.retriever().cache().put(plan.key, text, text.size());
-  if (retrieval::SharedCache* const shared = services.retrieval.shared_cache()) shared->put(shared_key(services, plan.key), text);
+// How far a lane was behind is not so any more when the answer is given again: that it is behind is.
+retrieval::Answer as_remembered(retrieval::Answer answer) {
+  for (const std::string& lane : answer.waiting) {
+    std::erase_if(answer.degraded, [&](const std::string& words) { return words.starts_with(lane + ": "); });
+    answer.degraded.push_back(lane + ": behind");
+  }
+  return answer;
+}
+
+void remember_answer(Services& services, const retrieval::QueryPlan& plan, const std::string& query, const retrieval::Answer& answer) {
+  const std::string key = retrieval::Retriever::key_of(plan, answer), text = result_json(query, as_remembered(answer));
+  services.retrieval.retriever().cache().put(key, text, text.size());
+  if (retrieval::SharedCache* const shared = services.retrieval.shared_cache()) shared->put(shared_key(services, key), text);
 }
 
 }  // namespace
@@ -165,7 +179,7 @@ Result<retrieval::Question> common_question(Call& call) {
   question.by_document = params["group"].string_or("chunk") == "document";
   question.profile = params["profile"].string_or("");
   ASSIGN_OR_RETURN(question.wishes, wishes_of(params["filters"]));
-  ASSIGN_OR_RETURN(question.as_of, asof_seq(call));
+  ASSIGN_OR_RETURN(question.as_of, asof_seq(call, *call.reader));
   question.cursor = params["cursor"].string_or("");
   question.explain = params["explain"].as_bool().value_or(false);
   question.exact = params["exact"].as_bool().value_or(false);
@@ -176,6 +190,13 @@ Result<retrieval::Scope> scope_of(Call& call) {
   retrieval::Scope scope;
   scope.principal = call.caller.actor;
   scope.sees_all = call.caller.admin;
+  scope.sees_run = [&call](const std::string& run_id) -> Result<bool> {
+    const auto run = find_run(call, run_id);
+    if (run) return true;
+    if (run.error().code == Errc::conflict) return true;   // in a closed log
+    if (run.error().code == Errc::not_found || run.error().code == Errc::invalid_argument) return false;
+    return run.error();
+  };
   ASSIGN_OR_RETURN(const auto owners, call.services.retrieval.documents().owners(*call.reader));
   for (const auto& [corpus, owner] : *owners) {
     if (may_see_corpus(call.caller, owner)) scope.corpora.push_back(corpus);
@@ -186,12 +207,14 @@ Result<retrieval::Scope> scope_of(Call& call) {
 Result<Answer> evidence_retrieve(Call& call) {
   if (!call.reader) return Answer(NeedsWorker{});
   const Time began = call.services.clock.now();
+  ASSIGN_OR_RETURN(const Use use, use_of(call));
   retrieval::Retriever& retriever = call.services.retrieval.retriever();
-  if (const auto min_seq = call.params["min_seq"].as_int()) RETURN_IF_ERROR(retriever.wait_for(*min_seq, call.deadline));
+  RETURN_IF_ERROR(wait_for_min_seq(call));
   ASSIGN_OR_RETURN(const retrieval::Question common, common_question(call));
   ASSIGN_OR_RETURN(const retrieval::Scope scope, scope_of(call));
   std::vector<retrieval::Question> questions;
   std::vector<std::string> results;
+  std::vector<std::string> unverified;
   bool all_hit = true;
   for (const json::Value item : call.params["queries"]) {
     retrieval::Question& question = questions.emplace_back(common);
@@ -208,15 +231,21 @@ Result<Answer> evidence_retrieve(Call& call) {
     all_hit = false;
     ASSIGN_OR_RETURN(const retrieval::Answer answer, retriever.answer(plan, *call.reader, call.deadline));
     results.push_back(result_json(question.text, answer));
-    if (!answer.passing) remember_answer(call.services, plan, results.back());
+    unverified.insert(unverified.end(), answer.unverified.begin(), answer.unverified.end());
+    if (!answer.passing) remember_answer(call.services, plan, question.text, answer);
   }
-  log_retrieval(call.services, questions, results, all_hit, call.services.clock.now().micros - began.micros);
+  const std::string body = answered_body(call.services, questions, results, all_hit, call.services.clock.now().micros - began.micros);
   json::Writer out;
   out.begin_object().key("results").begin_array();
   for (const std::string& result : results) out.raw(result);
   out.end_array().member("cache", all_hit ? "hit" : "miss");
   write_degraded(out, call.services);
-  return Answer(Reply{std::move(out.end_object()).text(), {}});
+  // What could not be verified may be something that a run depends on.
+  evidence::Outcome outcome;
+  if (!unverified.empty()) {
+    ASSIGN_OR_RETURN(outcome, resolve_pointers(call, unverified, {.run = use.run, .depth = evidence::Depth::whole}));
+  }
+  return leave_trace(call, use, "retrieval.answered", body, Reply{std::move(out.end_object()).text(), {}}, outcome);
 }
 
 }  // namespace muniment::gateway::methods

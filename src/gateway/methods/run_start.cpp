@@ -38,10 +38,9 @@ Reply started_reply(std::string_view run_id, const events::Receipt& receipt, boo
   return {std::move(out).text(), {}};
 }
 
-Error taken(const store::Run& run) {
-  Error error(Errc::conflict, "run_id " + run.run_id +
-                                  " is taken. Choose another, or leave it out and one is made.");
-  error.run_id = run.run_id;
+Error run_taken(const std::string& run_id) {
+  Error error = taken("run_id", run_id);
+  error.run_id = run_id;
   return error;
 }
 
@@ -98,7 +97,7 @@ events::NewEvent child_started(Call& call, std::string_view child, const store::
 Result<Reply> second_start(const store::Run& run, const Caller& caller, Error error) {
   const store::RunView view = run.view();
   if (error.code != Errc::conflict || view.status == store::RunStatus::absent) return error;
-  if (!may_see(caller, view)) return taken(run);
+  if (!may_see(caller, view)) return run_taken(run.run_id);
   if (view.status == store::RunStatus::open) return resumed_reply(run);
   return error;
 }
@@ -157,12 +156,17 @@ Result<Answer> run_start(Call& call) {
   ASSIGN_OR_RETURN(const std::shared_ptr<store::Run> known,
                    is_new_for_sure ? std::shared_ptr<store::Run>() : load_run(call, run_id));
   if (!known) {
-    if (!is_new_for_sure && !call.reader) return NeedsWorker{};
-    return start_new(call, std::move(run_id));
+    if (is_new_for_sure) return start_new(call, std::move(run_id));
+    if (!call.reader) return NeedsWorker{};
+    // One name, one run: also in the logs that this one goes on from.
+    ASSIGN_OR_RETURN(const auto closed, find_earlier_run(call, run_id));
+    if (!closed) return start_new(call, std::move(run_id));
+    if (may_see(call.caller, closed->view())) return store::closed_error(*closed);
+    return run_taken(run_id);
   }
   const store::RunView view = known->view();
   if (view.status == store::RunStatus::absent) return start_new(call, std::move(run_id));
-  if (!may_see(call.caller, view)) return taken(*known);
+  if (!may_see(call.caller, view)) return run_taken(run_id);
   switch (view.status) {
     case store::RunStatus::open: return resumed_reply(*known);
     case store::RunStatus::ended:

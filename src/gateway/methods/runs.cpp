@@ -2,9 +2,11 @@
 // request with the same _meta.idempotency_key answers with the first receipt.
 #include "base/limits.hpp"
 #include "base/text.hpp"
+#include "evidence/pointer_follower.hpp"
 #include "gateway/access.hpp"
 #include "gateway/first_receipts.hpp"
 #include "gateway/methods/methods.hpp"
+#include "gateway/pointing.hpp"
 #include "gateway/services.hpp"
 
 namespace muniment::gateway::methods {
@@ -67,13 +69,51 @@ Result<Answer> append_once(Call& call, const std::shared_ptr<store::Run>& run,
   return append;
 }
 
+// A run ends as a success only when all that its claims, evidence and manifests depend on is there. nullopt: it is.
+Result<std::optional<Answer>> what_success_lacks(Call& call, const std::shared_ptr<store::Run>& run) {
+  ASSIGN_OR_RETURN(const auto needed, evidence::pointers_needed_by(run->run_id, call.services.tail, *call.reader));
+  std::vector<std::string> pointers;
+  for (const auto& [pointer, rows] : needed) pointers.push_back(pointer);
+  ASSIGN_OR_RETURN(const evidence::Outcome outcome,
+                   look_at_pointers(call, pointers, {.run = run, .critical = true, .depth = evidence::Depth::whole}));
+  if (outcome.damage() == nullptr) {
+    log_unwaited(call.services, outcome);
+    return std::optional<Answer>();
+  }
+  ASSIGN_OR_RETURN(Answer answer, stop(outcome, run));
+  return std::optional(std::move(answer));
+}
+
+Error no_success(const store::Run& run) {
+  Error error = halted_error(run);
+  error.message += " A run that was stopped is no success: recover it first, or end it with another outcome.";
+  return error;
+}
+
+// What is to be said instead of ending the run as a success; nullopt: nothing speaks against it, or it is decided elsewhere.
+Result<std::optional<Answer>> refuse_success(Call& call, const std::shared_ptr<store::Run>& run, const events::NewEvent& event) {
+  if (run->view().origin == events::Origin::imported) return std::optional<Answer>();  // its source says how it ended
+  const store::RunStatus status = run->view().status;
+  if (status == store::RunStatus::open) return what_success_lacks(call, run);
+  if (status != store::RunStatus::halted) return std::optional<Answer>();
+  ASSIGN_OR_RETURN(const auto first, first_receipts(call, *run, {&event, 1}));
+  if (first) return std::optional<Answer>(receipt_reply(run->run_id, first->front()));
+  return no_success(*run);
+}
+
 }  // namespace
 
 Result<Answer> run_end(Call& call) {
   ASSIGN_OR_RETURN(const std::shared_ptr<store::Run> run,
                    find_run(call, call.params["run_id"].string_or("")));
   if (!run) return NeedsWorker{};
-  ASSIGN_OR_RETURN(std::string body, body_of("run.end", call.params, {"outcome", "summary", "error"}));
+  ASSIGN_OR_RETURN(std::string body, body_of("run.end", call.params, {"outcome", "summary", "usage", "error"}));
+  events::NewEvent event = repeatable_event(call, *run, "run.end", "run.ended", std::move(body));
+  if (call.params["outcome"].string_or("") == "success") {
+    if (!call.reader) return NeedsWorker{};
+    ASSIGN_OR_RETURN(auto instead, refuse_success(call, run, event));
+    if (instead) return *std::move(instead);
+  }
   PendingAppend append;
   if (const std::string parent_id = run->view().parent; !parent_id.empty()) {
     ASSIGN_OR_RETURN(const std::shared_ptr<store::Run> parent, load_run(call, parent_id));
@@ -88,8 +128,7 @@ Result<Answer> run_end(Call& call) {
           {parent, make_event(call, *parent, "child.ended", std::move(ended).text()), true});
     }
   }
-  return append_once(call, run, repeatable_event(call, *run, "run.end", "run.ended", std::move(body)),
-                     std::move(append));
+  return append_once(call, run, std::move(event), std::move(append));
 }
 
 Result<Answer> run_annotate(Call& call) {

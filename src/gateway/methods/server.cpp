@@ -5,6 +5,7 @@
 #include "audit/publisher.hpp"
 #include "audit/submitter.hpp"
 #include "base/config.hpp"
+#include "base/limits.hpp"
 #include "gateway/methods/methods.hpp"
 #include "gateway/methods/server_state.hpp"
 #include "gateway/services.hpp"
@@ -12,37 +13,28 @@
 
 namespace muniment::gateway::methods {
 
-// What is known of Postgres without asking it: by the append thread and by whoever read last.
-StoreHealth::State database_state(Services& services, const store::LogStatus& log) {
-  StoreHealth::State state = services.database.state();
-  if (!log.away.empty() && state.up) {
-    state.up = false;
-    state.reason = log.away;
-    state.since = log.away_since;
-  }
-  if (state.since.micros == 0) state.since = services.started;
-  return state;
-}
-
-std::vector<std::string> degradations(Services& services, const StoreHealth::State& database) {
+std::vector<std::string> degradations(Services& services, const store::LogStatus& log) {
   std::vector<std::string> found;
-  if (!database.up) {
-    found.push_back("database down since " + format_time(database.since) + ": " + database.reason);
+  if (!log.away.empty()) {
+    found.push_back((log.silent ? "database down since " : "nothing is appended since ") + format_time(log.since) + ": " + log.away);
   }
   if (services.files.below_reserve()) {
     const store::DiskSpace disk = services.files.disk();
     found.push_back(fmt::format("disk below its reserve: {} bytes free, {} must stay free; artifacts are refused",
                                 disk.free_bytes, disk.reserve_bytes));
   }
-  const std::string refused = services.appender.status().refused;
-  if (!refused.empty()) found.push_back(refused);
-  if (const std::string problem = services.publisher.problem(); !problem.empty() && problem != refused) found.push_back("checkpoints: " + problem);
+  if (!log.refused.empty()) found.push_back(log.refused);
+  if (const std::string problem = services.publisher.problem(); !problem.empty() && problem != log.refused) found.push_back("checkpoints: " + problem);
   if (const std::string problem = services.retrieval.documents().problem(); !problem.empty()) found.push_back("documents: " + problem);
   if (const std::string problem = services.retrieval.indexer().problem(); !problem.empty()) found.push_back("search: " + problem);
   if (const std::string problem = services.retrieval.search().health().embedding_problem; !problem.empty()) {
     found.push_back("search: http: " + problem);
   }
-  for (const std::string& what : services.retrieval.indexer().degraded()) found.push_back("search: " + what);
+  // What was never installed is worth a note, and nothing is wrong without it.
+  const std::vector<std::string> absent = services.retrieval.indexer().absent();
+  for (const std::string& what : services.retrieval.indexer().degraded()) {
+    if (std::ranges::find(absent, what) == absent.end()) found.push_back("search: " + what);
+  }
   if (const auto* shared = services.retrieval.shared_cache(); shared && !shared->problem().empty()) found.push_back("shared cache: " + shared->problem());
   for (const audit::KeeperStatus& keeper : services.submitter.status()) {
     if (!keeper.problem.empty()) found.push_back("checkpoints outside, " + keeper.name + ": " + keeper.problem);
@@ -71,12 +63,18 @@ void write_status(json::Writer& out, Services& services, const store::LogStatus&
       .member("root", to_hex(log.root))
       .member("epoch", log.epoch)
       .end_object();
+  if (!services.earlier.empty()) out.key("earlier_logs").begin_array();
+  for (const auto& earlier : services.earlier) {
+    out.begin_object().member("log_no", int{earlier->place.log_no}).member("log_id", earlier->log_id.text()).member("size", earlier->size).end_object();
+  }
+  if (!services.earlier.empty()) out.end_array();
   const audit::Published newest = services.publisher.newest();
   out.key("checkpoint")
       .begin_object()
       .member("origin", newest.checkpoint.origin)
       .member("size", newest.checkpoint.size)
       .member("signed", !newest.note.empty())
+      .member("files_made_again", services.publisher.mended())
       .end_object();
   const store::DiskSpace disk = services.files.disk();
   out.key("disk")
@@ -97,30 +95,38 @@ Reply status_reply(Services& services, const store::LogStatus& log, const Positi
   out.member("search", std::max<std::int64_t>(services.retrieval.indexer().next_seq(), 0));  // it was not asked yet: nothing is known to be in it
   out.end_object().key("degraded").begin_array();
   for (const std::string& text : degraded) out.string(text);
+  out.end_array().key("notes").begin_array();
+  for (const std::string& what : services.retrieval.indexer().absent()) out.string("search: " + what);
+  if (const std::string carrying = services.carrying ? services.carrying() : std::string(); !carrying.empty()) out.string(carrying);
   out.end_array().end_object();
   return {std::move(out).text(), {}};
 }
 
 }  // namespace
 
+// What the append thread knows of Postgres, which it asks every few seconds when nothing is appended (store/append_thread.cpp).
 Result<Answer> server_health(Call& call) {
-  const StoreHealth::State database = database_state(call.services, call.services.appender.status());
+  const store::LogStatus log = call.services.appender.status();
+  const std::string& reason = log.refused.empty() ? log.away : log.refused;
   json::Writer out;
   out.begin_object()
-      .member("ok", database.up)
-      .member("database", database.up ? "up" : "down")
-      .member("since", format_time(database.since));
-  if (!database.reason.empty()) out.member("reason", database.reason);
+      .member("ok", reason.empty())
+      .member("database", log.silent ? "down" : "up")
+      .member("since", format_time(log.since.micros == 0 ? call.services.started : log.since));
+  if (!reason.empty()) out.member("reason", reason);
   out.end_object();
   return Reply{std::move(out).text(), {}};
 }
 
 Result<Answer> server_status(Call& call) {
   const store::LogStatus log = call.services.appender.status();
-  const StoreHealth::State database = database_state(call.services, log);
-  std::vector<std::string> degraded = degradations(call.services, database);
+  std::vector<std::string> degraded = degradations(call.services, log);
   // The followers' positions are in Postgres: not worth waiting for when it is known to be away.
-  if (!database.up) return status_reply(call.services, log, {}, degraded);
+  if (log.silent) return status_reply(call.services, log, {}, degraded);
+  if (call.without_database) {
+    degraded.push_back(fmt::format("database: no answer within {} ms", limits::status_database_ms_max));
+    return status_reply(call.services, log, {}, degraded);
+  }
   if (!call.reader) return NeedsWorker{};
   auto followers = call.reader->follower_positions();
   if (!followers) {

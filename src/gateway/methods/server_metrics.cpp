@@ -59,9 +59,9 @@ void write_followers(Text& text, Services& services, const store::LogStatus& log
   for (const auto& [name, next] : positions) text.sample(std::max<std::int64_t>(log.size - next, 0), metrics::label("follower", name));
 }
 
-void write_store(Text& text, Services& services, const StoreHealth::State& database) {
-  text.gauge("database_up", "1 when Postgres answers.", database.up ? 1 : 0);
-  text.gauge("degradations", "Sentences in the member degraded of server.status.", static_cast<std::int64_t>(degradations(services, database).size()));
+void write_store(Text& text, Services& services, const store::LogStatus& log) {
+  text.gauge("database_up", "1 when Postgres answers.", log.silent ? 0 : 1);
+  text.gauge("degradations", "Sentences in the member degraded of server.status.", static_cast<std::int64_t>(degradations(services, log).size()));
   const store::DiskSpace disk = services.files.disk();
   text.gauge("disk_free_bytes", "Free space where artifacts are kept.", disk.free_bytes);
   text.gauge("disk_total_bytes", "Space there.", disk.total_bytes);
@@ -102,8 +102,12 @@ void write_retrieval(Text& text, Services& services) {
   text.counter("queries_total", "Queries of evidence.retrieve.", services.counters.queries);
   text.seconds("query_seconds", "One evidence.retrieve.", process.query_seconds);
   text.seconds("passage_seconds", "One passage read and held against its hash.", process.passage_seconds);
-  text.counter("pointers_total", "Pointers that were validated or resolved.", services.counters.pointers);
-  text.counter("pointers_bad_total", "Those of them that did not stand.", services.counters.pointers_bad);
+  text.counter("pointers_total", "Pointers that were validated, rendered or resolved.", services.counters.pointers);
+  text.family("pointers_bad_total", Type::counter, "Those of them that did not stand, by reason.");
+  for (std::size_t i = 0; i < evidence::reasons.size(); ++i) {
+    text.sample(services.counters.pointers_bad[i], metrics::label("reason", evidence::name_of(evidence::reasons[i])));
+  }
+  text.counter("uses_unrecorded_total", "Answers that were given, and whose event for _log was not appended.", process.uses_unrecorded.value());
   text.seconds("pointer_seconds", "Validating or resolving the pointers of one request.", process.pointer_seconds);
   text.gauge("search_next_seq", "The position up to which the indexes hold the log.", services.retrieval.indexer().next_seq());
   text.counter("search_restarts_total", "Times that the search child was started again.", services.retrieval.search().health().restarts);
@@ -156,13 +160,13 @@ void write_process(Text& text, Services& services) {
 }
 
 // As last summed up, or anew where that is long enough ago for the time that it takes.
-std::optional<store::Totals> totals_of(Call& call) {
-  StoreTotals& totals = call.services.totals;
+std::optional<store::Totals> totals_of(Services& services, store::Reader& reader) {
+  StoreTotals& totals = services.totals;
   const std::unique_lock lock(totals.mutex, std::try_to_lock);
   if (!lock) return std::nullopt;  // somebody else is summing
   const Monotonic now = std::chrono::steady_clock::now();
   if (!totals.known || now - totals.asked >= totals.took * totals_share) {
-    auto fresh = call.reader->totals();
+    auto fresh = reader.totals();
     if (!fresh) return std::nullopt;
     totals.known = *fresh;
     totals.asked = std::chrono::steady_clock::now();
@@ -173,24 +177,26 @@ std::optional<store::Totals> totals_of(Call& call) {
 
 }  // namespace
 
-Result<Answer> server_metrics(Call& call) {
-  Services& services = call.services;
+std::string metrics_text(Services& services, store::Reader* reader) {
   const store::LogStatus log = services.appender.status();
-  const StoreHealth::State database = database_state(services, log);
-  // Only the sums are asked of Postgres: without it, all else is answered.
-  if (database.up && !call.reader) return NeedsWorker{};
   Text text;
   write_process(text, services);
   write_log(text, services, log);
   write_followers(text, services, log);
-  write_store(text, services, database);
-  if (database.up) {
-    if (const auto totals = totals_of(call)) write_totals(text, *totals);
+  write_store(text, services, log);
+  if (!log.silent && reader != nullptr) {
+    if (const auto totals = totals_of(services, *reader)) write_totals(text, *totals);
   }
   write_retrieval(text, services);
   write_service(text, services);
+  return std::move(text).text();
+}
+
+Result<Answer> server_metrics(Call& call) {
+  // Only the sums are asked of Postgres: without it, all else is answered.
+  if (!call.services.appender.status().silent && !call.reader && !call.without_database) return NeedsWorker{};
   json::Writer out;
-  out.begin_object().member("content_type", "text/plain; version=0.0.4").member("text", std::move(text).text()).end_object();
+  out.begin_object().member("content_type", "text/plain; version=0.0.4").member("text", metrics_text(call.services, call.reader)).end_object();
   return Reply{std::move(out).text(), {}};
 }
 

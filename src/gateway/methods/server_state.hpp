@@ -5,12 +5,14 @@
 #include <vector>
 
 #include "gateway/services.hpp"
+#include "store/reader.hpp"
 
 namespace muniment::gateway::methods {
 
-// What is known of Postgres without asking it: by the append thread and by whoever read last.
-StoreHealth::State database_state(Services& services, const store::LogStatus& log);
 // What does not work as it should, in sentences.
-std::vector<std::string> degradations(Services& services, const StoreHealth::State& database);
+std::vector<std::string> degradations(Services& services, const store::LogStatus& log);
+
+// What server.metrics answers. `reader`: for the sums that only Postgres knows; nullptr: they are left out.
+std::string metrics_text(Services& services, store::Reader* reader);
 
 }  // namespace muniment::gateway::methods

@@ -1,6 +1,7 @@
 // snapshot.take, snapshot.latest, snapshot.list and run.rehydrate: the state of a run, stored and
 // had back.
 #include <algorithm>
+#include <utility>
 
 #include "base/json_tree.hpp"
 #include "base/limits.hpp"
@@ -8,6 +9,7 @@
 #include "gateway/cursor.hpp"
 #include "gateway/event_json.hpp"
 #include "gateway/methods/methods.hpp"
+#include "gateway/pointing.hpp"
 #include "gateway/services.hpp"
 #include "snapshot/rehydrate.hpp"
 #include "snapshot/snapshotter.hpp"
@@ -19,11 +21,13 @@ namespace {
 constexpr std::string_view transcript_types[] = {"message.added", "thought.recorded", "model.answered", "tool.called",
                                                  "tool.returned"};
 
+Error no_state(const store::Run& run) { return {Errc::invalid_argument, "the run " + run.run_id + " has no state."}; }
+
 // The run that `run_id` names, as one that has a state.
-Result<std::shared_ptr<store::Run>> run_with_state(Call& call) {
-  ASSIGN_OR_RETURN(auto run, find_run(call, call.params["run_id"].string_or("")));
-  if (run->view().run_no > 0) return run;
-  return Error(Errc::invalid_argument, "the run " + run->run_id + " has no state.");
+Result<ReadRun> run_with_state(Call& call) {
+  ASSIGN_OR_RETURN(ReadRun found, find_run_to_read(call, call.params["run_id"].string_or("")));
+  if (found.run->view().run_no > 0) return found;
+  return no_state(*found.run);
 }
 
 std::string taken_json(const snapshot::TakenSnapshot& taken) {
@@ -78,7 +82,8 @@ std::string skipped_json(const std::vector<snapshot::Skipped>& skipped) {
 }
 
 // A page of the transcript since the last compaction, as of the state's position.
-Result<std::string> messages_page(Call& call, std::int64_t run_no, const json::Value& state) {
+Result<std::string> messages_page(const Call& call, const ReadRun& found, const json::Value& state) {
+  const std::int64_t run_no = found.run->view().run_no;
   const json::Value wanted = call.params["messages"];
   const auto limit = static_cast<std::size_t>(wanted["limit"].as_int().value_or(limits::page_items_default));
   const json::Value messages = state["context"]["messages"];
@@ -96,7 +101,7 @@ Result<std::string> messages_page(Call& call, std::int64_t run_no, const json::V
   for (std::string_view type : transcript_types) filter.types.emplace_back(type);
   std::vector<events::Event> events;
   if (from <= last) {
-    ASSIGN_OR_RETURN(events, call.reader->events(filter, limit, limits::page_bytes_max));
+    ASSIGN_OR_RETURN(events, found.reader->events(filter, limit, limits::page_bytes_max));
   }
   std::string text = "{\"events\":[";
   for (const events::Event& event : events) {
@@ -134,13 +139,14 @@ Result<std::string> part_of(std::string document, const json::Value& path) {
 }
 
 // nullopt: what was rehydrated may not be stored any more.
-Result<std::optional<Answer>> answer_of_state(Call& call, const std::shared_ptr<store::Run>& run, const snapshot::Rehydrated& had) {
+Result<std::optional<Answer>> answer_of_state(Call& call, const ReadRun& found, const snapshot::Rehydrated& had) {
+  const std::shared_ptr<store::Run>& run = found.run;
   const std::string document = had.state.document();
   ASSIGN_OR_RETURN(const std::string part, part_of(document, call.params["path"]));
   std::string messages;
   if (call.params["messages"]) {
     ASSIGN_OR_RETURN(const json::Document parsed, json::parse(document));
-    ASSIGN_OR_RETURN(messages, messages_page(call, run->view().run_no, parsed.root()));
+    ASSIGN_OR_RETURN(messages, messages_page(call, found, parsed.root()));
   }
   json::Writer out;
   out.begin_object();
@@ -148,10 +154,11 @@ Result<std::optional<Answer>> answer_of_state(Call& call, const std::shared_ptr<
   if (part.size() <= limits::state_reply_bytes_max) {
     out.raw_member("state", part);
   } else {
-    if (part.size() != document.size()) {
+    if (part.size() != document.size() || run->closed_log != 0) {
       return Error(Errc::too_large, "the part is " + std::to_string(part.size()) + " bytes, limit " +
                                         std::to_string(limits::state_reply_bytes_max) +
-                                        ". Ask for a smaller part, or leave path out and read the state_artifact.");
+                                        (run->closed_log != 0 ? ". Ask for smaller parts with path: the run is in a closed log, which takes no state_artifact."
+                                                              : ". Ask for a smaller part, or leave path out and read the state_artifact."));
     }
     ASSIGN_OR_RETURN(auto stored, call.services.snapshots.store(had, run, "rehydrated", call.caller.actor, call.deadline));
     if (!stored) return std::optional<Answer>();
@@ -163,26 +170,47 @@ Result<std::optional<Answer>> answer_of_state(Call& call, const std::shared_ptr<
   return std::optional(answer_with(std::move(taking), std::move(out.end_object()).text()));
 }
 
+// A state that could not be had because of damage stops its run, which cannot go on without it. nullopt: it was had at a
+// second look; try again.
+Result<std::optional<Answer>> answer_lost_state(Call& call, const std::shared_ptr<store::Run>& run, const Error& error) {
+  if (error.code != Errc::corrupt || error.pointer.empty()) return error;
+  return answer_damage(call, error.pointer, {.run = run, .critical = true}, error);
+}
+
+// Of a closed log nothing is kept in memory, and nothing is stored.
+Result<snapshot::Rehydrated> rehydrated(Call& call, const ReadRun& found, std::optional<std::int64_t> asof) {
+  const std::int64_t run_no = found.run->view().run_no;
+  if (found.run->closed_log != 0) return snapshot::rehydrate(*found.reader, call.services.files, run_no, asof);
+  return call.services.snapshots.rehydrate(*found.reader, run_no, asof);
+}
+
 }  // namespace
 
 Result<Answer> snapshot_take(Call& call) {
   if (!call.reader) return NeedsWorker{};
-  ASSIGN_OR_RETURN(const std::shared_ptr<store::Run> run, run_with_state(call));
-  ASSIGN_OR_RETURN(snapshot::Taking taking,
-                   call.services.snapshots.take(*call.reader, run, "requested", call.caller.actor, call.deadline));
-  std::string result = taken_json(taking.snapshot);
-  return answer_with(std::move(taking), std::move(result));
+  ASSIGN_OR_RETURN(const std::shared_ptr<store::Run> run, find_run(call, call.params["run_id"].string_or("")));
+  if (run->view().run_no <= 0) return no_state(*run);
+  auto taking = call.services.snapshots.take(*call.reader, run, "requested", call.caller.actor, call.deadline);
+  if (!taking) {
+    ASSIGN_OR_RETURN(auto answer, answer_lost_state(call, run, taking.error()));
+    if (answer) return *std::move(answer);
+    taking = call.services.snapshots.take(*call.reader, run, "requested", call.caller.actor, call.deadline);
+  }
+  if (!taking) return std::move(taking).error();
+  std::string result = taken_json(taking->snapshot);
+  return answer_with(*std::move(taking), std::move(result));
 }
 
 Result<Answer> snapshot_latest(Call& call) {
   if (!call.reader) return NeedsWorker{};
-  ASSIGN_OR_RETURN(const std::shared_ptr<store::Run> run, run_with_state(call));
-  ASSIGN_OR_RETURN(std::optional<std::int64_t> at_most, asof_seq(call));
+  ASSIGN_OR_RETURN(const ReadRun found, run_with_state(call));
+  const std::shared_ptr<store::Run>& run = found.run;
+  ASSIGN_OR_RETURN(std::optional<std::int64_t> at_most, asof_seq(call, *found.reader));
   std::vector<snapshot::Skipped> skipped;
   while (true) {
-    ASSIGN_OR_RETURN(const std::vector<store::SnapshotRow> rows, call.reader->snapshots(run->view().run_no, at_most, 1));
+    ASSIGN_OR_RETURN(const std::vector<store::SnapshotRow> rows, found.reader->snapshots(run->view().run_no, at_most, 1));
     if (rows.empty()) return Error(Errc::not_found, "no good snapshot of " + run->run_id + " there. Take one: snapshot.take");
-    const auto state = snapshot::read_snapshot(*call.reader, call.services.files, rows.front());
+    const auto state = snapshot::read_snapshot(*found.reader, call.services.files, rows.front());
     if (!state && is_transient(state.error().code)) return state.error();
     if (!state) {
       skipped.push_back({rows.front().seq, state.error().message});
@@ -200,14 +228,15 @@ Result<Answer> snapshot_latest(Call& call) {
 
 Result<Answer> snapshot_list(Call& call) {
   if (!call.reader) return NeedsWorker{};
-  ASSIGN_OR_RETURN(const std::shared_ptr<store::Run> run, run_with_state(call));
+  ASSIGN_OR_RETURN(const ReadRun found, run_with_state(call));
+  const std::shared_ptr<store::Run>& run = found.run;
   const auto limit = static_cast<std::size_t>(call.params["limit"].as_int().value_or(limits::page_items_default));
   const std::string question = question_of("snapshot.list", call.params);
   std::optional<std::int64_t> at_most;
   if (const json::Value cursor = call.params["cursor"]) {
     ASSIGN_OR_RETURN(at_most, read_cursor(cursor.string_or(""), question));
   }
-  ASSIGN_OR_RETURN(const std::vector<store::SnapshotRow> rows, call.reader->snapshots(run->view().run_no, at_most, limit));
+  ASSIGN_OR_RETURN(const std::vector<store::SnapshotRow> rows, found.reader->snapshots(run->view().run_no, at_most, limit));
   json::Writer out;
   out.begin_object().key("snapshots").begin_array();
   for (const store::SnapshotRow& row : rows) write_row(out, row);
@@ -218,12 +247,21 @@ Result<Answer> snapshot_list(Call& call) {
 
 Result<Answer> run_rehydrate(Call& call) {
   if (!call.reader) return NeedsWorker{};
-  ASSIGN_OR_RETURN(const std::shared_ptr<store::Run> run, run_with_state(call));
-  ASSIGN_OR_RETURN(const std::optional<std::int64_t> asof, asof_seq(call));
+  ASSIGN_OR_RETURN(const ReadRun found, run_with_state(call));
+  const std::shared_ptr<store::Run>& run = found.run;
+  ASSIGN_OR_RETURN(const std::optional<std::int64_t> asof, asof_seq(call, *found.reader));
+  bool looked_again = false;
   while (true) {
-    ASSIGN_OR_RETURN(const snapshot::Rehydrated had, call.services.snapshots.rehydrate(*call.reader, run->view().run_no, asof));
+    const auto state = rehydrated(call, found, asof);
+    if (!state && !std::exchange(looked_again, true)) {
+      ASSIGN_OR_RETURN(auto answer, answer_lost_state(call, run, state.error()));
+      if (answer) return *std::move(answer);
+      continue;
+    }
+    if (!state) return state.error();
+    const snapshot::Rehydrated& had = *state;
     if (had.state.seq() < 0) return Error(Errc::not_found, "run " + run->run_id + " had no events yet at seq " + std::to_string(*asof));
-    ASSIGN_OR_RETURN(std::optional<Answer> answer, answer_of_state(call, run, had));
+    ASSIGN_OR_RETURN(std::optional<Answer> answer, answer_of_state(call, found, had));
     if (answer) return *std::move(answer);
   }
 }

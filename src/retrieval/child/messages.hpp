@@ -74,7 +74,7 @@ void members(Archive& archive, T& it) { archive(it.next_seq, it.add, it.close, i
 template <typename Archive, Of<LaneQuery> T>
 void members(Archive& archive, T& it) {
   archive(it.text, it.phrases, it.lexical_expansions, it.vector_expansions, it.corpora, it.mode, it.filter, it.k, it.shown, it.profile,
-          it.exact, it.explain);
+          it.exact, it.explain, it.only_lanes);
 }
 
 template <typename Archive, Of<LaneList> T>
@@ -85,7 +85,7 @@ void members(Archive& archive, T& it) { archive(it.chunk, it.score, it.lanes, it
 
 template <typename Archive, Of<LaneAnswer> T>
 void members(Archive& archive, T& it) {
-  archive(it.candidates, it.lists, it.degraded, it.passing, it.identities, it.watermark, it.unfiltered);
+  archive(it.candidates, it.lists, it.degraded, it.passing, it.waiting, it.identities, it.watermark, it.unfiltered);
 }
 
 template <typename Archive, Of<EngineModelStatus> T>
@@ -93,7 +93,7 @@ void members(Archive& archive, T& it) { archive(it.corpus, it.identity, it.fille
 
 template <typename Archive, Of<EngineStatus> T>
 void members(Archive& archive, T& it) {
-  archive(it.lexical_next_seq, it.vector_next_seq, it.chunks, it.degraded, it.rebuilt, it.models);
+  archive(it.lexical_next_seq, it.vector_next_seq, it.chunks, it.degraded, it.absent, it.rebuilt, it.models);
 }
 
 template <typename Archive, Of<EngineModel> T>

@@ -1,5 +1,7 @@
 #include "retrieval/embed/use_lite_weights.hpp"
 
+#include <unistd.h>
+
 #include <bit>
 #include <cstdlib>
 #include <cstring>
@@ -95,10 +97,15 @@ TransformerLayer layer(Tensors& tensors, int index, std::size_t width) {
 }  // namespace
 
 std::string use_lite_default_folder() {
+  constexpr const char* name = "/muniment/use-lite-0.2.0";
   const char* const cache = std::getenv("XDG_CACHE_HOME");
-  if (cache != nullptr && *cache != '\0') return std::string(cache) + "/muniment/use-lite-0.2.0";
   const char* const home = std::getenv("HOME");
-  return std::string(home == nullptr ? "" : home) + "/.cache/muniment/use-lite-0.2.0";
+  const bool has_cache = cache != nullptr && *cache != '\0';
+  const std::string own = (has_cache ? std::string(cache) : std::string(home == nullptr ? "" : home) + "/.cache") + name;
+  // The machine's own serves every user; somebody's own comes before it.
+  const std::string of_all = std::string("/var/cache") + name;
+  const auto is_there = [](const std::string& folder) { return ::access((folder + "/model.json").c_str(), R_OK) == 0; };
+  return is_there(own) || !is_there(of_all) ? own : of_all;
 }
 
 Result<UseLiteWeights> load_use_lite(const std::string& folder) {

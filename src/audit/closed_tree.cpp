@@ -1,0 +1,161 @@
+#include "audit/closed_tree.hpp"
+
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "audit/tree_files.hpp"
+#include "base/limits.hpp"
+#include "base/log.hpp"
+#include "base/thread.hpp"
+#include "events/entry.hpp"
+#include "events/merkle_proof.hpp"
+#include "store/checkpoint_notes.hpp"
+
+namespace muniment::audit {
+namespace {
+
+constexpr std::size_t events_per_fill = 1'000;
+constexpr std::size_t chains_held_max = 65'536;
+constexpr std::int64_t retry_ms = 1'000;
+
+std::string folder_of(const store::EarlierLog& log) { return log.folder + "/closed-tiles"; }
+
+}  // namespace
+
+ClosedTree::ClosedTree(const store::EarlierLog& log, std::string origin) : log_(log), origin_(std::move(origin)) {}
+
+ClosedTree::~ClosedTree() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+Result<const ClosedTree::Proven*> ClosedTree::proven(Deadline deadline) {
+  std::unique_lock lock(mutex_);
+  // What failed for want of Postgres or space is tried again by the next who asks.
+  if (made_ && !*made_ && made_->error().code != Errc::corrupt) {
+    thread_.join();
+    thread_ = {};
+    made_.reset();
+  }
+  if (!made_ && !thread_.joinable()) thread_ = named_thread("closed tree", [this] { make(); });
+  if (!made_ && waiting_) {
+    Error error(Errc::unavailable, fmt::format("the tree of log {} is being made, of {} events. Ask again.", log_.place.log_no, log_.size));
+    error.retry_after_ms = retry_ms;
+    return error;
+  }
+  waiting_ = true;
+  const bool came = changed_.wait_until(lock, deadline, [this] { return made_.has_value(); });
+  waiting_ = false;
+  if (!came) {
+    return Error(Errc::deadline_exceeded, fmt::format("the tree of log {} is being made, of {} events. Ask again.", log_.place.log_no, log_.size));
+  }
+  if (!*made_) return made_->error();
+  return &**made_;
+}
+
+void ClosedTree::make() {
+  Result<Proven> result = made();
+  if (!result) log_warning("the tree of a closed log cannot be made", {{"log_no", log_.place.log_no}, {"error", result.error().message}});
+  const std::lock_guard lock(mutex_);
+  made_.emplace(std::move(result));
+  changed_.notify_all();
+}
+
+// The tiles are there already when an earlier start made them; but what they say is not what the events say until the root is right.
+Status ClosedTree::fill() {
+  if (::mkdir(log_.folder.c_str(), 0700) != 0 && errno != EEXIST) return file_error("making", log_.folder, errno);
+  ASSIGN_OR_RETURN(TreeWriter writer, TreeWriter::open(folder_of(log_)));
+  ASSIGN_OR_RETURN(const bool taken, lay(writer, true));
+  if (taken && log_.root && writer.root() != *log_.root) {
+    log_warning("the tiles of a closed log are not of its events, and are made anew", {{"log_no", log_.place.log_no}});
+    RETURN_IF_ERROR(lay(writer, false));
+  }
+  if (log_.root && writer.root() != *log_.root) {
+    return Error(Errc::corrupt, fmt::format("the events of log {} do not give the root that log.restored names. Run muniment-verify --log {}", log_.place.log_no, log_.place.log_no));
+  }
+  return writer.write_partial();
+}
+
+// The whole tree, from the events, or with `take` from the tiles where they are there; answers whether any was taken.
+Result<bool> ClosedTree::lay(TreeWriter& writer, bool take) {
+  store::Reader reader(log_.place);
+  std::unordered_map<std::int64_t, Hash> chains;   // run_no → its last run_hash
+  bool taken = false;
+  RETURN_IF_ERROR(writer.start_at(0));
+  while (writer.size() < log_.size) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (stopping_) return Error(Errc::unavailable, "the daemon is stopping");
+    }
+    if (take && writer.size() % tile_width == 0 && writer.size() + tile_width <= log_.size) {
+      ASSIGN_OR_RETURN(take, writer.take());
+      taken = taken || take;
+      if (take) continue;
+    }
+    store::EventFilter filter;
+    filter.from_seq = writer.size();
+    filter.to_seq = log_.size - 1;
+    filter.archived_bodies = false;   // an entry has the body's hash
+    ASSIGN_OR_RETURN(const auto events, reader.events(filter, events_per_fill));
+    for (const events::Event& event : events) {
+      if (event.seq != writer.size()) break;
+      auto chain = chains.find(event.run_no);
+      if (chain == chains.end()) {
+        if (chains.size() >= chains_held_max) chains.clear();
+        ASSIGN_OR_RETURN(const Hash before, reader.previous_run_hash(event));
+        chain = chains.emplace(event.run_no, before).first;
+      }
+      std::string entry;
+      events::encode_entry(log_.log_id, event, chain->second, entry);
+      chain->second = event.run_hash;
+      RETURN_IF_ERROR(writer.add(entry, sha256({std::string_view("\0", 1), entry})));
+    }
+    if (events.empty() || events.front().seq + std::ssize(events) != writer.size()) {
+      return Error(Errc::corrupt, fmt::format("event {} of log {} is missing. Run muniment-verify --log {}", writer.size(), log_.place.log_no, log_.place.log_no));
+    }
+  }
+  return taken;
+}
+
+// Every signed note that is known of the log.
+Result<std::vector<std::string>> ClosedTree::notes() const {
+  store::Reader reader(log_.place);
+  ASSIGN_OR_RETURN(std::vector<std::string> notes, store::read_newest_notes(reader.connection(), log_.place.log_no, log_.size));
+  notes.push_back(log_.checkpoint);
+  if (auto last = read_file(log_.folder + "/keys/last_signed", limits::note_bytes_max)) notes.push_back(*std::move(last));
+  return notes;
+}
+
+Result<ClosedTree::Proven> ClosedTree::made() {
+  RETURN_IF_ERROR(fill());
+  ASSIGN_OR_RETURN(tiles_, open_folder(folder_of(log_)));
+  Proven proven{{log_.log_id, tiles_, {}}, {log_.log_id, tiles_, {}}, {}};
+  if (auto text = read_file(log_.folder + "/keys/log.pub", limits::note_bytes_max)) {
+    if (auto keys = parse_verifier_keys(*text)) proven.keys = *std::move(keys);
+  }
+  TreeReader tree(tiles_, log_.size);
+  Published& whole = proven.whole.published;
+  ASSIGN_OR_RETURN(const Hash root, events::root_of(log_.size, tree.reader()));
+  whole.checkpoint = {proven.keys.empty() ? origin_ + "/" + log_.log_id.text() : proven.keys.back().name, log_.size, root};
+  ASSIGN_OR_RETURN(const auto notes, this->notes());
+  for (const std::string& file : notes) {
+    const auto note = Note::parse(file);
+    const auto checkpoint = note ? Checkpoint::parse(note->text) : Result<Checkpoint>(note.error());
+    if (!checkpoint || checkpoint->size > log_.size || checkpoint->size <= proven.signed_tree.published.checkpoint.size) continue;
+    // One that these events do not give, or that none of the log's keys made, proves nothing of them.
+    const auto signers = signers_of(*note, proven.keys);
+    if (!signers || signers->empty()) continue;
+    ASSIGN_OR_RETURN(const Hash at_size, events::root_of(checkpoint->size, tree.reader()));
+    if (at_size == checkpoint->root) proven.signed_tree.published = {*checkpoint, file};
+  }
+  return proven;
+}
+
+}  // namespace muniment::audit

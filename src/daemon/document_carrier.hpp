@@ -1,0 +1,69 @@
+// After a restore: brings the current documents of the closed logs into the present one, with their bytes, so that they go on living
+// there: found by queries, revised, retracted, revoked. In the background, one at a time, in the order of their names. A document that
+// the present log ever had is left as it is; so it can be cut off anywhere, and goes on at the next start.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/result.hpp"
+#include "retrieval/document_follower.hpp"
+#include "store/appender.hpp"
+#include "store/artifact_files.hpp"
+#include "store/earlier_logs.hpp"
+#include "store/reader.hpp"
+
+namespace muniment::daemon {
+
+struct CarrierSurroundings {
+  Clock& clock;
+  store::Appender& appender;
+  store::RunDirectory& runs;
+  store::ArtifactFiles& files;
+  retrieval::DocumentFollower& documents;
+};
+
+class DocumentCarrier {
+ public:
+  // `folder`: of the present log, where `carried` says that all is done. `logs`: those before it, which outlive this.
+  DocumentCarrier(store::LogPlace place, std::string folder, const store::EarlierLogs& logs, const CarrierSurroundings& around);
+  ~DocumentCarrier();  // stops as by `stop`
+
+  void start();
+  void stop();
+  // What is to be said of it while it goes on, or where something stayed behind; empty: all is there.
+  std::string note() const;
+
+ private:
+  void work();
+  Status carry_all();
+  Status carry_corpus(std::size_t log, const store::CorpusRow& corpus);
+  Result<bool> carry(std::size_t log, const store::CorpusRow& corpus, const store::DocumentRow& row);
+  Result<bool> is_wanted(std::size_t log, const store::CorpusRow& corpus, const store::DocumentRow& row);
+  struct Copy;
+  Result<store::AppendRequest> request_of(std::size_t log, const store::CorpusRow& corpus, const store::DocumentRow& row, Copy& copy);
+  Status check_followed(const store::EarlierLog& log);
+  Status look();
+  void set_note(std::string text);
+  bool stopping() const;
+
+  const std::string folder_;
+  const store::EarlierLogs& logs_;
+  const CarrierSurroundings around_;
+  store::Reader reader_;
+  std::int64_t known_upto_ = 0;   // what the tables of documents hold, as it was looked up
+  std::int64_t carried_ = 0, left_ = 0;
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  bool stopping_ = false;
+  std::string note_;
+  std::thread thread_;
+};
+
+}  // namespace muniment::daemon

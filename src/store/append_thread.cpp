@@ -1,0 +1,221 @@
+// The append thread's round: it takes what is queued, has it numbered, and sees each batch through to where it is known
+// what became of it (append_unknown.cpp). Only then are its requests answered, and only then is more numbered.
+#include <algorithm>
+#include <utility>
+
+#include "base/failpoint.hpp"
+#include "base/json.hpp"
+#include "base/log.hpp"
+#include "store/appender_impl.hpp"
+
+namespace muniment::store {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+constexpr std::int64_t checkpoint_every_events = 65'536;
+constexpr milliseconds checkpoint_every{10'000};
+constexpr milliseconds probe_at_most{5'000};
+constexpr std::int64_t clock_step_micros = 1'000'000;
+
+Error not_accepted(const Error& why) { return Error(why.code, why.message + "; your event was not accepted"); }
+
+// What one request is told that Postgres refuses for its data.
+Error refusal_of(const CommitResult& result) {
+  // The same id, use of evidence or link was appended since it was asked for: whoever asked is to ask again.
+  const bool raced = result.constraint.ends_with("_event_id") || result.constraint == "evidence_use" || result.constraint == "evidence_link_once";
+  if (raced || PLANTED_BUG("b5_claim_livelock")) return Error(Errc::conflict, std::string(maybe_duplicate));
+  if (result.sqlstate == "23505") return Error(Errc::conflict, "there is one with this id already: " + result.message);
+  return Error(Errc::invalid_argument, "Postgres refuses this event: " + result.message);
+}
+
+}  // namespace
+
+void Appender::Impl::serve() {
+  while (!ended_) {
+    if (next_.idle()) wait_for_work();
+    look();
+    if (ended_) break;
+    build(next_);  // and what has come since it was begun
+    const bool idle = next_.idle();
+    if (!idle) commit(std::exchange(next_, AppendBatch()));
+    if (ended_) break;
+    checkpoint_if_due(false);
+    if (!idle) continue;
+    std::lock_guard lock(mutex_);
+    if (stopping_ && queue_.empty() && pending_.empty()) break;
+  }
+  if (!ended_) return checkpoint_if_due(true);
+  give_back(next_);
+  std::unique_lock lock(mutex_);
+  std::vector<AppendRequest> waiting = take_all();
+  lock.unlock();
+  refuse(std::move(waiting), not_accepted(*ended_));
+}
+
+// Until something queued is due, or a checkpoint is, or it is time to ask Postgres how it is.
+void Appender::Impl::wait_for_work() {
+  std::unique_lock lock(mutex_);
+  while (pending_.empty() && !stopping_) {
+    Monotonic next = std::min({due_.value_or(Monotonic::max()), heard_ + probe_every, looked_ + settings_every});
+    if (committed_edge_.size() > checkpoint_size_) next = std::min(next, checkpoint_time_ + checkpoint_every);
+    if (next <= steady_clock::now()) break;
+    waiting_ = true;
+    wake_.wait_until(lock, next);
+  }
+  waiting_ = false;
+}
+
+// A server that is frozen says nothing by itself, and its settings may be changed beneath a running daemon: neither must be
+// called well because nobody appends just now.
+void Appender::Impl::look() {
+  const Monotonic now = steady_clock::now();
+  if (ended_ || !look_due(now)) return;
+  if (owned_) {
+    const auto unsafe = connection_.unsafe_setting(options_.required_standbys, probe_at_most);
+    owned_ = unsafe.ok();
+    heard_ = looked_ = steady_clock::now();
+    if (unsafe && unsafe->empty()) return hold_lock();
+  }
+  recover_own_end();
+}
+
+// Under the mutex: what is queued goes behind what is pending.
+void Appender::Impl::take_queue() {
+  std::move(queue_.begin(), queue_.end(), std::back_inserter(pending_));
+  queue_.clear();
+  due_.reset();
+  queued_events_ = queued_bytes_ = 0;
+}
+
+std::vector<AppendRequest> Appender::Impl::take_all() {
+  take_queue();
+  auto all = std::exchange(pending_, {});
+  return {std::make_move_iterator(all.begin()), std::make_move_iterator(all.end())};
+}
+
+void Appender::Impl::build(AppendBatch& batch) {
+  {
+    std::lock_guard lock(mutex_);
+    if (due_ && (*due_ <= steady_clock::now() || stopping_)) take_queue();
+  }
+  if (pending_.empty()) return;
+  const Time now = clock_.now();
+  note_clock_step(batch, now);
+  while (!pending_.empty() && !batch.full() && batch.fits(pending_.front())) {
+    batch.add(std::move(pending_.front()), head_, now);
+    pending_.pop_front();
+  }
+}
+
+// recorded_at is the wall clock as it is; a step of it is an event of its own.
+void Appender::Impl::note_clock_step(AppendBatch& batch, Time now) {
+  const Monotonic steady = clock_.monotonic();
+  const auto elapsed = std::chrono::duration_cast<std::chrono::microseconds>(steady - last_monotonic_).count();
+  const std::int64_t step = now.micros - (last_wall_.micros + elapsed);
+  const Time expected{last_wall_.micros + elapsed};
+  last_wall_ = now;
+  last_monotonic_ = steady;
+  if (std::abs(step) <= clock_step_micros) return;
+  batch.add(own_event("clock.stepped", json::Writer().begin_object().member("before", format_time(expected)).member("after", format_time(now))
+                                           .member("step_us", step).end_object().text()), head_, now);
+}
+
+// ---- what becomes of a batch --------------------------------------------------------------------
+
+void Appender::Impl::commit(AppendBatch batch) {
+  if (!batch.has_events()) return publish(batch);  // refusals only
+  if (PLANTED_BUG("ack_before_commit")) {
+    batch.answer_accepted();
+    answered();
+  }
+  const CommitResult result = write(batch, [&] { build(next_); });
+  settle(std::move(batch), result);
+}
+
+// One of these requests is at fault; the others must not suffer for it.
+void Appender::Impl::commit_one_by_one(std::vector<AppendRequest> requests) {
+  for (AppendRequest& request : requests) {
+    if (ended_) {
+      pending_.push_back(std::move(request));  // and is refused with all that waits
+      continue;
+    }
+    AppendBatch alone;
+    alone.add(std::move(request), head_, clock_.now());
+    if (!alone.has_events()) {
+      publish(alone);
+      continue;
+    }
+    const CommitResult result = write(alone, [] {});
+    settle(std::move(alone), result);
+  }
+}
+
+// Answers everybody, as is known by now. What is not in gives its numbers back before anything else is numbered; where that
+// cannot be known the thread has ended, and nothing is.
+void Appender::Impl::settle(AppendBatch batch, const CommitResult& result) {
+  if (result.outcome == CommitOutcome::committed) return succeeded(batch);
+  if (result.outcome == CommitOutcome::unknown && PLANTED_BUG("b1_seq_hole")) return ended_.reset();
+  std::vector<AppendRequest> requests = batch.undo(head_);
+  if (result.outcome == CommitOutcome::unknown) {
+    Error error(Errc::unavailable, "the daemon stops before Postgres has said whether your event is in. Send it again with the same event_id.");
+    error.outcome = "unknown";
+    return refuse(std::move(requests), error);
+  }
+  if (ended_) return refuse(std::move(requests), not_accepted(*ended_));
+  if (result.outcome == CommitOutcome::refused) {
+    if (requests.size() > 1) return commit_one_by_one(std::move(requests));
+    return refuse(std::move(requests), refusal_of(result));
+  }
+  log_warning("append rolled back", {{"sqlstate", result.sqlstate}, {"error", result.message}});
+  Error error(Errc::unavailable, "Postgres refused to write: " + result.message + "; your event was not accepted. Retry with the same event_id.");
+  error.retry_after_ms = 1'000;
+  refuse(std::move(requests), error);
+}
+
+void Appender::Impl::succeeded(AppendBatch& batch) {
+  FAILPOINT("append.before_ack");
+  last_committed_ = {batch.last_event()->seq, batch.last_event()->run_hash};
+  heard_ = steady_clock::now();
+  {
+    std::lock_guard lock(mutex_);
+    committed_edge_ = batch.edge();
+  }
+  publish(batch);
+  FAILPOINT("append.after_ack");
+}
+
+void Appender::Impl::publish(AppendBatch& batch) {
+  batch.committed(tail_);
+  answered();
+}
+
+void Appender::Impl::give_back(AppendBatch& batch) {
+  std::vector<AppendRequest> requests = batch.undo(head_);
+  pending_.insert(pending_.begin(), std::make_move_iterator(requests.begin()), std::make_move_iterator(requests.end()));
+}
+
+void Appender::Impl::refuse(std::vector<AppendRequest> requests, const Error& error) {
+  AppendBatch::refuse(std::move(requests), error);
+  answered();
+}
+
+void Appender::Impl::answered() {
+  if (owner->on_answered) owner->on_answered();
+}
+
+void Appender::Impl::checkpoint_if_due(bool now) {
+  const std::int64_t newer = committed_edge_.size() - checkpoint_size_;
+  const bool due = newer >= checkpoint_every_events || clock_.monotonic() >= checkpoint_time_ + checkpoint_every;
+  if (newer == 0 || !(due || now)) return;
+  checkpoint_time_ = clock_.monotonic();
+  // What was found at the start is not called the log's own before something was appended to it.
+  if (committed_edge_.size() == size_at_start_ || !owned_ || !status().refused.empty()) return;
+  const CommitResult stored = connection_.store_checkpoint(committed_edge_, clock_.now(), epoch_, options_.commit_deadline);
+  // A checkpoint that was not stored is no loss: the next one covers it, and a start recomputes.
+  owned_ = stored.outcome == CommitOutcome::committed;
+  if (owned_) checkpoint_size_ = committed_edge_.size();
+}
+
+}  // namespace muniment::store

@@ -1,0 +1,94 @@
+#include "verify/database.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/text.hpp"
+#include "verify/definitions.hpp"
+
+namespace muniment::verify {
+namespace {
+
+// Which tables a follower keeps.
+struct Kept {
+  std::string_view follower, tables;
+};
+constexpr std::array kept_tables{Kept{"document", "corpus, document, chunk and feedback"}, Kept{"pointer", "pointer"},
+                                 Kept{"report", "report_run, report_span and report_place"}, Kept{"run", "run"}};
+
+Result<std::vector<std::string>> tables_with_logs(Connection& connection) {
+  RETURN_IF_ERROR(connection.start_copy(
+      "SELECT c.relname::text FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid"
+      " WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition"
+      " AND a.attname = 'log_no' AND NOT a.attisdropped AND c.relname <> 'log_head' ORDER BY 1"));
+  std::vector<std::string> tables;
+  Row row;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool more, connection.next(row));
+    if (!more) return tables;
+    tables.push_back(row.text(0));
+  }
+}
+
+}  // namespace
+
+// Numbers of logs are found by hopping over an index where there is one, and by two looks at a table where there is none.
+Status check_foreign_rows(Connection& connection, Findings& findings) {
+  ASSIGN_OR_RETURN(const auto tables, tables_with_logs(connection));
+  for (const std::string& table : tables) {
+    if (!is_own_table(table)) continue;   // somebody's own beside it: it says nothing of a log
+    RETURN_IF_ERROR(connection.start_copy(fmt::format(
+        "WITH RECURSIVE hop (log_no) AS (SELECT min(log_no) FROM public.{0}"
+        " UNION ALL SELECT (SELECT min(log_no) FROM public.{0} t WHERE t.log_no > hop.log_no) FROM hop WHERE hop.log_no IS NOT NULL)"
+        " SELECT log_no FROM hop WHERE log_no IS NOT NULL AND log_no NOT IN (SELECT log_no FROM log_head)", table)));
+    Row row;
+    while (true) {
+      ASSIGN_OR_RETURN(const bool more, connection.next(row));
+      if (!more) break;
+      findings.add({Check::foreign_row, -1, "", fmt::format("{}: rows of the logs in log_head", table),
+                    fmt::format("{}: rows of log {}", table, row.integer(0))});
+    }
+  }
+  return success();
+}
+
+Status check_followers(Connection& connection, const Log& log, Findings& findings, std::vector<std::string>& not_checked) {
+  RETURN_IF_ERROR(connection.start_copy(fmt::format("SELECT name, next_seq FROM follower WHERE log_no = {} ORDER BY name", log.log_no)));
+  std::vector<std::pair<std::string, std::int64_t>> positions;
+  Row row;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool more, connection.next(row));
+    if (!more) break;
+    positions.emplace_back(row.text(0), row.integer(1));
+  }
+  for (const auto& [name, next_seq] : positions) {
+    if (next_seq >= 0 && next_seq <= log.upto + 1) continue;
+    findings.add({Check::follower, -1, "", fmt::format("follower {}: next_seq from 0 to {}", name, log.upto + 1), fmt::format("next_seq = {}", next_seq)});
+  }
+  for (const Kept& kept : kept_tables) {
+    const auto found = std::ranges::find(positions, kept.follower, &std::pair<std::string, std::int64_t>::first);
+    const std::int64_t next_seq = found == positions.end() ? 0 : std::max<std::int64_t>(found->second, 0);
+    if (next_seq > log.upto) continue;
+    not_checked.push_back(fmt::format("what the tables {} hold of events from {} on: their follower has not come to them (muniment rebuild)", kept.tables,
+                                      grouped(static_cast<std::uint64_t>(next_seq))));
+  }
+  return success();
+}
+
+Status check_archived_partitions(Connection& connection, const Log& log, const std::set<ArchivedSpan>& said, Findings& findings) {
+  RETURN_IF_ERROR(connection.start_copy(fmt::format(
+      "SELECT number, first_seq, last_seq FROM archived_partition WHERE log_no = {} ORDER BY number", log.log_no)));
+  Row row;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool more, connection.next(row));
+    if (!more) return success();
+    const ArchivedSpan span{row.integer(0), row.integer(1), row.integer(2)};
+    if (said.contains(span)) continue;  // that which was said may not be done yet
+    findings.add({Check::archived_partition, span.first_seq, "", "no row: no log.archived says this",
+                  fmt::format("partition {}: events {} to {}", span.number, span.first_seq, span.last_seq)});
+  }
+}
+
+}  // namespace muniment::verify

@@ -1,0 +1,24 @@
+// What must hold of the database as a whole, beside the rows of the log that is verified: no row belongs to a log that there
+// is not, no follower stands where the log is not, and the archive's table says what the log says.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "verify/finding.hpp"
+#include "verify/history.hpp"
+#include "verify/postgres.hpp"
+#include "verify/scan.hpp"
+
+namespace muniment::verify {
+
+Status check_foreign_rows(Connection& connection, Findings& findings);
+
+// What the tables of a follower cannot say yet goes into `not_checked`.
+Status check_followers(Connection& connection, const Log& log, Findings& findings, std::vector<std::string>& not_checked);
+
+Status check_archived_partitions(Connection& connection, const Log& log, const std::set<ArchivedSpan>& said, Findings& findings);
+
+}  // namespace muniment::verify

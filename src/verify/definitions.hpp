@@ -1,0 +1,25 @@
+// The schema, held against what the migrations make (schema/sql/definitions.txt): a view that lies about actors, a function or a
+// trigger that was replaced, a column, constraint, rule or policy that was changed, and the list of the migrations themselves.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+#include "verify/finding.hpp"
+#include "verify/postgres.hpp"
+
+namespace muniment::verify {
+
+// Only a schema that this verifier knows, on the version of Postgres whose words it knows, can be compared; otherwise
+// `not_checked` says so. What somebody added beside it is no finding: `warnings` name it.
+Status check_definitions(Connection& connection, Findings& findings, std::vector<std::string>& warnings, std::vector<std::string>& not_checked);
+
+// One of the tables that the migrations make in `public`.
+bool is_own_table(std::string_view table);
+
+// A file of schema/sql/, as it was when this was built.
+std::string_view embedded_definitions(std::string_view file);
+
+}  // namespace muniment::verify

@@ -1,0 +1,69 @@
+#include "verify/erased_rows.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <span>
+#include <string>
+#include <thread>
+
+namespace muniment::verify {
+namespace {
+
+constexpr std::size_t seqs_a_query = 1'000;
+constexpr int looks_max = 10;
+constexpr std::chrono::seconds pause{1};
+
+#define MUNIMENT_ZEROS "repeat('0', 64)"
+
+// Written by the transaction that erases, so that none of them is ever to be seen.
+constexpr std::string_view with_their_events =
+    "SELECT seq, run_id, 'claim' FROM claim WHERE log_no = {0} AND seq IN ({1}) AND (text <> '' OR pointers <> '[]') "
+    "UNION ALL SELECT seq, run_id, 'evidence' FROM evidence WHERE log_no = {0} AND seq IN ({1}) "
+    "AND (type <> '' OR content::text IS DISTINCT FROM '{{}}' OR pointer IS NOT NULL OR validator_id IS NOT NULL OR hash <> " MUNIMENT_ZEROS ") "
+    "UNION ALL SELECT seq, run_id, 'manifest' FROM manifest WHERE log_no = {0} AND seq IN ({1}) "
+    "AND (salt IS NOT NULL OR manifest IS NOT NULL) "
+    "UNION ALL SELECT seq, run_id, 'artifact' FROM artifact WHERE log_no = {0} AND seq IN ({1}) "
+    "AND (metadata <> '{{}}' OR hash <> " MUNIMENT_ZEROS ")";
+
+// Written by a follower, which may be a moment behind.
+constexpr std::string_view of_followers = "SELECT seq, run_id, 'pointer' FROM pointer WHERE log_no = {0} AND seq IN ({1})";
+
+Result<std::vector<Finding>> rows_of(Connection& connection, std::string_view sql, const Log& log, std::span<const std::int64_t> seqs) {
+  std::vector<Finding> found;
+  RETURN_IF_ERROR(connection.start_copy(fmt::format(fmt::runtime(sql), log.log_no, fmt::join(seqs, ","))));
+  Row row;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool more, connection.next(row));
+    if (!more) return found;
+    // What it says is not shown: it was to be gone.
+    found.push_back({Check::erasure, row.integer(0), row.text(1), "nothing of what was erased", fmt::format("a row of {} that says something", row.text(2))});
+  }
+}
+
+// Those that are still there when the followers have had their time.
+Result<std::vector<Finding>> lasting_rows(SharedSnapshot& snapshot, const Log& log, std::span<const std::int64_t> seqs) {
+  ASSIGN_OR_RETURN(std::vector<Finding> found, rows_of(snapshot.holder(), of_followers, log, seqs));
+  for (int look = 0; look < looks_max && !found.empty(); ++look) {
+    if (look > 0) std::this_thread::sleep_for(pause);
+    ASSIGN_OR_RETURN(Connection now, snapshot.outside());
+    ASSIGN_OR_RETURN(found, rows_of(now, of_followers, log, seqs));
+  }
+  return found;
+}
+
+}  // namespace
+
+Status check_erased_rows(SharedSnapshot& snapshot, const Log& log, const std::vector<std::int64_t>& erased, Findings& findings) {
+  for (std::size_t at = 0; at < erased.size(); at += seqs_a_query) {
+    const auto seqs = std::span(erased).subspan(at, std::min(seqs_a_query, erased.size() - at));
+    ASSIGN_OR_RETURN(std::vector<Finding> found, rows_of(snapshot.holder(), with_their_events, log, seqs));
+    ASSIGN_OR_RETURN(std::vector<Finding> lasting, lasting_rows(snapshot, log, seqs));
+    for (Finding& finding : found) findings.add(std::move(finding));
+    for (Finding& finding : lasting) findings.add(std::move(finding));
+  }
+  return success();
+}
+
+}  // namespace muniment::verify

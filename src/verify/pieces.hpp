@@ -1,0 +1,34 @@
+// The pieces of a large file (docs/format.md, Pieces), made here anew: the writer's code is not used.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/chained_sha256.hpp"
+#include "base/sha256.hpp"
+
+namespace muniment::verify {
+
+inline constexpr std::string_view pieces_suffix = ".pieces";
+inline constexpr std::int64_t unpieced_bytes_max = 1 << 20;   // larger files have pieces
+
+struct PieceTree {
+  std::string file;     // what the file beside it holds
+  Hash root{};
+};
+
+// Hashes a file, and notes what SHA-256 has come to after each piece.
+class PieceDigest {
+ public:
+  void update(std::string_view bytes);
+  Hash finish() { return digest_.finish(); }
+  PieceTree tree() const;   // of a file that has pieces
+
+ private:
+  ChainedSha256 digest_;
+  std::int64_t size_ = 0;
+  std::string values_;
+};
+
+}  // namespace muniment::verify

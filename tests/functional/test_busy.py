@@ -1,0 +1,249 @@
+"""What is bounded: how long a status waits for Postgres, what requests in flight hold, who waits for an index, subscriptions."""
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pathlib
+import re
+import signal
+import socket
+import time
+from typing import Any, Iterator
+
+from support import DaemonCase, Raw, children, main, muniment, wait_until
+
+SUBSCRIPTIONS_PER_CONNECTION_MAX = 64
+SUBSCRIPTIONS_MAX = 4_096
+LINE_BYTES_IN_FLIGHT_MAX = 8 << 20
+BYTES_IN_FLIGHT_MAX = 512 << 20
+BODY_BYTES_HELD_MAX = 4 << 20   # of one request: what is kept of the raw bytes behind its line
+
+
+@contextlib.contextmanager
+def stopped(*pids: int) -> Iterator[None]:
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
+
+
+class WithoutPostgres(DaemonCase):
+    def frozen(self) -> contextlib.AbstractContextManager[None]:
+        postgres = self.daemon.postgres_pid()
+        assert postgres
+        return stopped(postgres, *children(postgres))
+
+    def test_a_status_does_not_wait_for_it(self) -> None:
+        with self.frozen(), self.daemon.client(deadline_s=60, retry_for_s=0) as client:
+            started = time.monotonic()
+            status = client.call("server.status")
+            self.assertLess(time.monotonic() - started, 15, "a second, on a machine that is not busy")
+            self.assertTrue(any("database" in text for text in status["degraded"]), status["degraded"])
+        wait_until(lambda: self.call("server.status")["followers"], "the status is whole again", 60)
+
+    def test_a_subscription_keeps_its_deadline(self) -> None:
+        with self.frozen():
+            raw = self.raw()
+            raw.socket.settimeout(60)
+            raw.request("event.subscribe", run_id="not-in-memory", _meta={"deadline_ms": 500})
+            line = raw.line()
+            assert line is not None
+            self.assertEqual(line["error"]["data"]["code"], "deadline_exceeded")
+
+    def test_the_lines_of_a_connection_are_read_on_when_some_are_answered(self) -> None:
+        line = b'{"jsonrpc":"2.0","id":1,"method":"event.list","params":{"run_id":"%s","_meta":{"x":"%s"}}}' % (b"a" * 20, b"x" * 1_000_000)
+        assert self.daemon.process
+        with self.frozen():
+            raws = [self.raw() for _ in range(4)]
+            for raw in raws:
+                raw.socket.setblocking(False)
+                self.assertLess(self.sent(raw.socket, line + b"\n"), 2 * LINE_BYTES_IN_FLIGHT_MAX)
+            resident = re.search(r"VmRSS:\s+(\d+) kB", pathlib.Path(f"/proc/{self.daemon.process.pid}/status").read_text())
+            assert resident
+            if not self.daemon.sanitized():
+                self.assertLess(int(resident.group(1)) << 10, 600 << 20)
+
+    @staticmethod
+    def sent(to: socket.socket, line: bytes) -> int:
+        """How much of 64 such lines the daemon takes before it stops reading."""
+        taken, quiet_since = 0, time.monotonic()
+        pending = line
+        while taken < 64 * len(line) and time.monotonic() - quiet_since < 3:
+            try:
+                count = to.send(pending)
+            except BlockingIOError:
+                time.sleep(0.02)
+                continue
+            taken, quiet_since = taken + count, time.monotonic()
+            pending = pending[count:] or line
+        return taken
+
+
+class WaitingForAnIndex(DaemonCase):
+    config = "workers = 4\n"
+
+    def test_an_event_that_the_log_does_not_have(self) -> None:
+        size = self.call("server.status")["log"]["size"]
+        for method, params in (("evidence.retrieve", {"queries": [{"query": "x"}]}), ("context.build", {"query": "x"})):
+            with self.subTest(method=method), self.refused("invalid_argument"):
+                self.call(method, **params, min_seq=size + 1_000)
+        self.assertIn("results", self.call("evidence.retrieve", queries=[{"query": "x"}], min_seq=0))
+
+    def test_half_of_the_workers_wait_at_most_and_none_for_a_client_that_left(self) -> None:
+        with stopped(*self.search_children()):
+            last = self.call("corpus.ingest", corpus="notes", documents=[{"id": "a", "text": "the port is 8443\n"}])["seq"]
+            raws = [self.raw() for _ in range(6)]
+            for raw in raws:
+                raw.socket.settimeout(60)
+                raw.request("evidence.retrieve", queries=[{"query": "port"}], min_seq=last, _meta={"deadline_ms": 300_000})
+            refused = []
+            for raw in raws:   # those that wait say nothing
+                raw.socket.settimeout(5)
+                with contextlib.suppress(TimeoutError, socket.timeout):
+                    line = raw.line()
+                    assert line is not None
+                    refused.append(line["error"]["data"])
+            self.assertEqual([(data["code"], data["limit"]) for data in refused], [("over_budget", 2)] * 4)
+            self.assertTrue(self.call("event.list", run_id=self.run_id)["events"])
+            for raw in raws:
+                raw.socket.close()
+
+            def waits_again() -> bool:
+                with self.daemon.client(deadline_s=1, retry_for_s=0) as client:
+                    try:
+                        client.call("evidence.retrieve", queries=[{"query": "port"}], min_seq=last)
+                    except muniment.MunimentError as error:
+                        return error.code == "deadline_exceeded"
+                return False
+            wait_until(waits_again, "their places are free", 60)
+
+    def search_children(self) -> list[int]:
+        """The search child's process, once it is there."""
+        assert self.daemon.process
+
+        def found() -> list[int]:
+            assert self.daemon.process
+            pids = []
+            for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+                with contextlib.suppress(OSError):
+                    parent = re.search(r"PPid:\s*(\d+)", (path.parent / "status").read_text())
+                    searches = b"--search-child" in path.read_bytes().split(b"\0")
+                    if searches and parent and int(parent.group(1)) == self.daemon.process.pid:
+                        pids.append(int(path.parent.name))
+            return pids
+        return wait_until(found, "the search child is there", 60)
+
+
+class InFlight(DaemonCase):
+    def line(self, body_bytes: int, pad: str = "") -> bytes:
+        params = {"run_id": self.run_id, "body_bytes": body_bytes, "_meta": {"deadline_ms": 600_000, "x": pad}}
+        return json.dumps({"jsonrpc": "2.0", "id": 1, "method": "artifact.put", "params": params}).encode()
+
+    def body_for(self, held: int) -> tuple[int, str]:
+        """How many bytes a put has that holds so many with its line."""
+        return next((held - len(self.line(held - more, pad)), pad) for pad in ("", "x") for more in range(100, 400)
+                    if len(self.line(held - more, pad)) == more)
+
+    def put(self, body_bytes: int, pad: str = "") -> Raw:
+        """Its bytes do not come yet."""
+        raw = self.raw()
+        raw.send(self.line(body_bytes, pad) + b"\n")
+        return raw
+
+    def refused_put(self, raw: Raw, within_s: float = 20) -> bool:
+        """Whether it was told so; one that is held is told nothing."""
+        raw.socket.settimeout(within_s)
+        try:
+            line = raw.line()
+        except TimeoutError:
+            return False
+        finally:
+            raw.socket.settimeout(60)
+        assert line is not None
+        self.assertEqual((line["error"]["data"]["code"], line["error"]["data"]["limit"]), ("over_budget", BYTES_IN_FLIGHT_MAX))
+        return True
+
+    def test_512_mib_are_held_and_not_a_byte_more(self) -> None:
+        raws, left = [], BYTES_IN_FLIGHT_MAX
+        while left > BODY_BYTES_HELD_MAX + 1_000:
+            body_bytes = BODY_BYTES_HELD_MAX + len(raws) % 2   # of more than is kept, what is kept counts
+            raws.append(self.put(body_bytes))
+            left -= len(self.line(body_bytes)) + BODY_BYTES_HELD_MAX
+        self.assertFalse(self.refused_put(raws[-1], 3))
+        self.assertTrue(self.refused_put(self.put(*self.body_for(left + 1))), "one byte too many")
+        body_bytes, pad = self.body_for(left)
+        last = self.put(body_bytes, pad)
+        self.assertFalse(self.refused_put(last, 1))
+        with self.refused("over_budget", limit=BYTES_IN_FLIGHT_MAX), self.daemon.client(retry_for_s=0) as client:
+            client.call("run.get", run_id=self.run_id)
+        self.assertTrue(self.call("server.health")["ok"], "what says how the daemon is doing answers all the same")
+        last.send(b"x" * body_bytes)
+        line = last.line()
+        assert line is not None
+        self.assertEqual(line["result"]["size_bytes"], body_bytes)
+        self.assertEqual(self.call("run.get", run_id=self.run_id)["run"]["run_id"], self.run_id, "there is room again")
+        for raw in raws:
+            raw.socket.close()
+        wait_until(lambda: not self.refused_put(self.put(BODY_BYTES_HELD_MAX), 1), "what they held is given back", 60)
+
+
+class Subscribers(DaemonCase):
+    def test_4096_subscriptions_are_open_and_not_one_more(self) -> None:
+        raws = [self.raw() for _ in range(SUBSCRIPTIONS_MAX // SUBSCRIPTIONS_PER_CONNECTION_MAX)]
+        for raw in raws:
+            raw.socket.settimeout(60)
+            for i in range(SUBSCRIPTIONS_PER_CONNECTION_MAX):
+                raw.request("event.subscribe", i, run_id=self.run_id)
+        self.assertEqual([error for raw in raws for error in self.refusals(raw, SUBSCRIPTIONS_PER_CONNECTION_MAX)], [])
+        one_more = self.raw()
+        one_more.request("event.subscribe", 0, run_id=self.run_id)
+        (error,) = self.refusals(one_more, 1)
+        self.assertEqual((error["code"], error["limit"]), ("over_budget", SUBSCRIPTIONS_MAX))
+        self.note(still="appended")
+        raws.pop().socket.close()
+
+        def taken() -> bool:
+            one_more.request("event.subscribe", 0, run_id=self.run_id)
+            return not self.refusals(one_more, 1)
+        wait_until(taken, "there is room again", 60)
+
+    def refusals(self, raw: Raw, replies: int) -> list[dict[str, Any]]:
+        found = []
+        while replies > 0:
+            line = raw.line()
+            assert line is not None
+            if "id" not in line:   # what a subscription says
+                continue
+            replies -= 1
+            if "error" in line:
+                found.append(line["error"]["data"])
+        return found
+
+    def test_64_subscriptions_of_a_connection_are_accepted_and_65_refused(self) -> None:
+        raw = self.raw()
+        for i in range(SUBSCRIPTIONS_PER_CONNECTION_MAX + 1):
+            raw.request("event.subscribe", i, run_id=self.run_id)
+        found = {}
+        while len(found) <= SUBSCRIPTIONS_PER_CONNECTION_MAX:
+            line = raw.line()
+            assert line is not None
+            if "id" in line:
+                found[line["id"]] = line
+        error = found.pop(SUBSCRIPTIONS_PER_CONNECTION_MAX)["error"]["data"]
+        self.assertEqual((error["code"], error["limit"]), ("over_budget", SUBSCRIPTIONS_PER_CONNECTION_MAX))
+        self.assertTrue(all("result" in line for line in found.values()))
+        raw.request("event.unsubscribe", 100, subscription=found[0]["result"]["subscription"])
+        raw.request("event.subscribe", 101, run_id=self.run_id)
+        while (line := raw.line()) and line.get("id") != 101:
+            pass
+        assert line is not None
+        self.assertIn("result", line)
+
+
+if __name__ == "__main__":
+    main()

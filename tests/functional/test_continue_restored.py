@@ -1,0 +1,500 @@
+"""After a restore the daemon goes on in a new log, and what agents remember is read through from the old one: every method of
+schema/rpc has a row that says what it makes of a run, a document or a proof of a log that is closed.
+"""
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import subprocess
+import unittest
+from typing import Any, Callable, Union
+
+import test_existence
+from support import BUILD, ROOT, Daemon, Raw, main, wait_until
+from test_existence import METHODS, OWNER, STRANGER, Json, Things
+
+# Answered as before the backup, from the closed log; the reply says which.
+READ, READ_IN_PARTS = "read", "read, and every part says of which log it is"
+# `conflict`: the run is in a log that takes nothing more.
+CLOSED = "closed"
+# Of the present log alone, or of none.
+PRESENT = "present"
+# Of documents, which the daemon brings along: as before, from the present log.
+CARRIED = "carried"
+EXPECTED: dict[str, str] = {
+    **{method: READ for method in (
+        "artifact.get", "artifact.list", "artifact.stat", "audit.prove", "bundle.read", "claim.list", "event.get", "event.list", "evidence.get",
+        "evidence.list", "evidence.verify", "manifest.get", "run.get", "run.rehydrate", "snapshot.latest", "snapshot.list")},
+    **{method: READ_IN_PARTS for method in ("pointer.render", "pointer.resolve", "pointer.validate", "run.list")},
+    **{method: CLOSED for method in (
+        "artifact.put", "audit.redact", "claim.decide", "claim.record", "command.end", "command.start", "event.append", "event.subscribe", "evidence.link",
+        "evidence.record", "manifest.put", "run.annotate", "run.end", "run.recover", "run.start", "snapshot.take")},
+    **{method: PRESENT for method in (
+        "audit.archive", "audit.checkpoint", "audit.key", "audit.verified", "bundle.close", "bundle.nodes", "event.unsubscribe", "server.health",
+        "server.metrics", "server.rebuild", "server.status",
+        "corpus.ingest", "document.retract", "feedback.record", "source.revoke")},
+    **{method: CARRIED for method in ("context.build", "corpus.list", "document.diff", "document.get", "document.history", "document.list", "evidence.retrieve")},
+}
+# Of METHODS' requests those that ask for what a reader of a closed log is to have; a row there may ask for more.
+ASK: dict[str, Callable[[Things], list[Json]]] = {
+    "context.build": lambda t: [{"query": "harbour", "corpus": t.corpus}, {"query": "harbour", "filters": {"sources": [t.source]}}],
+    "corpus.list": lambda t: [{}],
+    "document.get": lambda t: [{"corpus": t.corpus, "document": t.document}, {"corpus": t.corpus, "document": t.document, "revision": t.revision}],
+    "evidence.retrieve": lambda t: [{"queries": [{"query": f"in:{t.corpus} harbour"}]}, {"queries": [{"query": "harbour", "corpus": t.corpus}], "mode": "lexical"},
+                                    {"queries": [{"query": "harbour"}], "filters": {"sources": [t.source]}}],
+    "audit.prove": lambda t: [{"run_id": t.run}, {"run_id": t.run, "event_id": t.event}, {"seq": t.seq, "log_no": 1}],
+    "event.get": lambda t: [{"run_id": t.run, "run_seq": 1}, {"seq": t.seq, "log_no": 1}],
+    "evidence.get": lambda t: [{"evidence_id": t.evidence}, {"evidence_id": t.evidence, "run_id": t.run}],
+    "evidence.verify": lambda t: [{"evidence_id": t.evidence}, {"evidence_id": t.evidence, "run_id": t.run}],
+    "run.list": lambda t: [{"external_id": t.external}, {}],
+    "run.rehydrate": lambda t: [{"run_id": t.run}, {"run_id": t.run, "asof": t.seq}, {"run_id": t.run, "messages": {}}, {"run_id": t.ended}, {"run_id": t.halted}],
+}
+WRITE: dict[str, Callable[[Things, Things], list[Json]]] = {
+    "audit.redact": lambda t, own: [{"run_id": t.run, "reason": "x", "dry_run": True}, {"artifact_id": t.artifact, "reason": "x"}],
+    "claim.decide": lambda t, own: [{"claim_id": t.claim, "status": "supported"}],
+    "claim.record": lambda t, own: [{"run_id": t.run, "text": "x", "pointers": []}],
+    "command.end": lambda t, own: [{"run_id": t.run, "command_id": t.command, "exit_code": 0}],
+    "event.append": lambda t, own: [{"run_id": t.run, "type": "x.test.noted", "body": {}}, {"run_id": t.run, "type": "x.test.noted", "body": {}, "event_id": t.event}],
+    "evidence.link": lambda t, own: [{"claim_id": t.claim, "evidence_id": t.evidence, "relation": "supports"}],
+    "evidence.record": lambda t, own: [{"run_id": t.run, "type": "quote", "content": {"text": "x"}}],
+    "manifest.put": lambda t, own: [{"run_id": t.run, "manifest": {}}],
+    "run.recover": lambda t, own: [{"run_id": t.run}],
+    "run.start": lambda t, own: [{"run_id": t.run, "agent": {"name": "a"}}, {"run_id": t.ended, "agent": {"name": "a"}, "reopen": True},
+                                 {"agent": {"name": "a"}, "parent": {"run_id": t.run}}],
+}
+# What two equal requests differ in, whatever they read.
+PASSING = {"hash", "size", "root", "hashes", "proof", "uptime_s", "watermark", "duration_us", "cache", "plan_hash"}
+# What a document that was brought along has of its own in each log.
+OWN_PLACE = {"score", "scores", "score_components", "confidence", "signals", "lanes", "n", "seq", "artifact_id", "start_byte", "recorded_at", "manifest_id", "first_seq", "last_seq", "path"}
+
+
+@unittest.skipUnless(os.geteuid() == 0, "two other users connect: only root can be them")
+class Continued(test_existence.Existence):
+    """One restored log, with a key; `old` and `theirs` are what two users had in it."""
+
+    # What test_existence tests there is not tested again.
+    test_every_method_says_of_anothers_things_what_it_says_of_none = None
+    test_what_lists_all_lists_what_is_ones_own = None
+    test_a_name_that_is_taken_answers_alike_whoever_owns_it = None
+    test_that_somebody_verified_the_log_is_what_he_says = None
+    old: Things
+    theirs: Things
+    before: dict[str, list[Json]]
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        super().setUpClass()
+        case = cls("make")
+        cls.addClassCleanup(case.doCleanups)
+        case.client = cls.daemon.client()
+        case.addCleanup(case.client.close)
+        cls.key = cls.daemon.folder / "log1.pub"
+        cls.key.write_text(cls.cli("audit", "key", "init"))
+        owner, stranger = case.connect(OWNER), case.connect(STRANGER)
+        cls.old, cls.theirs = case.make(owner, "owner"), case.make(stranger, "stranger")
+        case.followed()
+        cls.before = {method: [case.ask(owner, method, params) for params in case.questions(method, cls.old)]
+                      for method, kind in EXPECTED.items() if kind in (READ, READ_IN_PARTS, CARRIED)}
+        cls.prepare(case)
+        seq = case.call("server.status")["log"]["size"]
+        wait_until(lambda: case.call("audit.checkpoint")["size"] >= seq, "all of it is signed")
+        wait_until(lambda: cls.daemon.sql("SELECT coalesce(max(size), 0) FROM checkpoint_note")[0][0] == str(case.call("server.status")["log"]["size"]), "the note is in the database")
+        case.doCleanups()
+        cls.go_on()
+
+    @classmethod
+    def prepare(cls, case: Continued) -> None:
+        """What more is in the log that is restored."""
+
+    @classmethod
+    def go_on(cls) -> None:
+        """Backs up, loses the folder, restores, and goes on in a new log."""
+        cls.cli("backup", cls.daemon.folder / "backups")
+        cls.daemon.kill()
+        cls.daemon.kill_postgres()
+        subprocess.run(["rm", "-r", str(cls.daemon.data)], check=True)
+        cls.cli("restore", cls.daemon.folder / "backups")
+        cls.daemon.start("--continue-restored")
+        cls.wait_for_documents()
+
+    @classmethod
+    def wait_for_documents(cls) -> None:
+        def carried() -> bool:
+            with cls.daemon.client() as client:
+                status = client.call("server.status")
+                return not [note for note in status["notes"] if "restored log" in note] and status["followers"]["search"] >= status["log"]["size"]
+        wait_until(carried, "the documents are there, and indexed", 60)
+
+    @classmethod
+    def cli(cls, *arguments: object, code: int = 0) -> str:
+        done = subprocess.run([BUILD / "muniment", "--data", str(cls.daemon.data), "--no-autostart", *map(str, arguments)],
+                              capture_output=True, text=True, timeout=120, check=False)
+        if done.returncode != code:
+            raise AssertionError(f"muniment {arguments}\n{done.stdout}\n{done.stderr}")
+        return done.stdout
+
+    def make(self, raw: Raw, name: str) -> Things:
+        things = super().make(raw, name)
+        (lost,) = self.well(raw, "artifact.list", run_id=things.halted)["artifacts"]   # found again, or neither backup nor verify would pass
+        (self.daemon.data / "artifacts" / lost["path"]).write_text("to be lost")
+        return things
+
+    def questions(self, method: str, t: Things) -> list[Json]:
+        if method in ASK:
+            return ASK[method](t)
+        rows = METHODS[method]
+        assert callable(rows), method
+        # A use for an open run is an event of it: asking would change what is asked.
+        uses = method == "artifact.get" or method.startswith("pointer.")
+        return [params for params in rows(t, t) if not (uses and "run_id" in params)]
+
+    def unlogged(self, value: Any) -> Any:
+        """A reply without what it says of its log, and of the tree as it stands now."""
+        if isinstance(value, dict):
+            return {key: self.unlogged(item) for key, item in value.items() if key not in PASSING | {"log_no"}}
+        return [self.unlogged(item) for item in value] if isinstance(value, list) else value
+
+    def placeless(self, value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: self.placeless(item) for key, item in value.items() if key not in OWN_PLACE}
+        return [self.placeless(item) for item in value] if isinstance(value, list) else value
+
+    def logs_of(self, value: Any) -> set[int]:
+        if isinstance(value, dict):
+            return {log for key, item in value.items() for log in ({item} if key == "log_no" else self.logs_of(item))}
+        return {log for item in value for log in self.logs_of(item)} if isinstance(value, list) else set()
+
+    def assert_read_as_before(self, log_no: int = 1) -> None:
+        owner = self.connect(OWNER)
+        for method, kind in EXPECTED.items():
+            if kind not in (READ, READ_IN_PARTS, CARRIED):
+                continue
+            for params, before in zip(self.questions(method, self.old), self.before[method]):
+                with self.subTest(method=method, params=params):
+                    now = self.ask(owner, method, params)
+                    if method == "run.list":   # the runs of the present log come first
+                        now["result"]["runs"] = [run for run in now["result"]["runs"] if run.get("log_no") == log_no]
+                    if method == "corpus.list":        # what came since is there, too
+                        now["result"]["corpora"] = [row for row in now["result"]["corpora"] if row["corpus"] == self.old.corpus]
+                    if method == "evidence.get":       # runs of the present log may use it too
+                        now["result"]["uses"] = [use for use in now["result"]["uses"] if use.get("log_no") == log_no]
+                    if kind == CARRIED or "ev://owner-notes" in json.dumps(params):
+                        now, before = self.placeless(now), self.placeless(before)
+                    self.assertEqual(self.unlogged(now), self.unlogged(before))
+                    if "error" in now or kind == CARRIED or "ev://owner-notes" in json.dumps(params):
+                        continue
+                    if method != "pointer.render":
+                        self.assertEqual(self.logs_of(now), {log_no})
+                    if kind == READ:
+                        self.assertEqual(now["result"]["log_no"], log_no)
+
+    def assert_nothing_is_taken(self, log_no: int = 1) -> None:
+        owner = self.connect(OWNER)
+        for method, kind in EXPECTED.items():
+            if kind != CLOSED:
+                continue
+            rows = WRITE.get(method, METHODS[method])
+            own = self.own(owner)
+            assert callable(rows)
+            for params in rows(self.old, own):
+                with self.subTest(method=method, params=params):
+                    reply = self.ask(self.raw() if method == "audit.redact" else owner, method, params)
+                    self.assertEqual(reply.get("error", {}).get("data", {}).get("code"), "conflict", reply)
+                    self.assertIn(f"is in log {log_no}, which was restored and is closed", reply["error"]["message"])
+
+
+class OneRestore(Continued):
+    def test_every_method_has_a_row(self) -> None:
+        self.assertEqual(set(EXPECTED), {path.stem for path in (ROOT / "schema" / "rpc").glob("*.json")} - {"common"})
+
+    def test_reads_are_answered_as_before(self) -> None:
+        self.assert_read_as_before()
+
+    def test_writes_say_that_the_log_is_closed(self) -> None:
+        size = self.daemon.sql("SELECT count(*) FROM event WHERE log_no = 1")
+        self.assert_nothing_is_taken()
+        self.assertEqual(self.daemon.sql("SELECT count(*) FROM event WHERE log_no = 1"), size)
+
+    def test_it_is_the_same_after_a_kill(self) -> None:
+        self.daemon.kill()
+        self.daemon.start()
+        self.client.close()
+        self.assert_read_as_before()
+
+    def test_anothers_things_look_as_if_they_were_not_there(self) -> None:
+        stranger = self.connect(STRANGER)
+        nobodys = self.nobodys(self.old)
+        found = [self.compare(method, METHODS[method], stranger, self.old, nobodys) for method in EXPECTED if callable(METHODS[method])]
+        self.assertEqual([words for words in found if words], [], "\n".join(words for words in found if words))
+        self.assertEqual([run["run_id"] for run in self.well(stranger, "run.list")["runs"] if run["run_id"].startswith("owner")], [])
+        refused = self.ask(stranger, "run.start", {"run_id": self.old.run, "agent": {"name": "a"}})
+        self.assertEqual(refused["error"]["message"], f"conflict: run_id {self.old.run} is taken. Choose another name.")
+
+    def test_a_new_run_takes_up_an_old_one(self) -> None:
+        """What an agent does after a restore: it reads its state, starts a run that names the old one, and points into it."""
+        owner = self.connect(OWNER)
+        state = self.well(owner, "run.rehydrate", run_id=self.old.run)["state"]
+        run = self.well(owner, "run.start", agent={"name": "a"}, continues=self.old.run)["run_id"]
+        pointer = f"artifact://{self.old.run}/{self.old.artifact}"
+        claim = self.well(owner, "claim.record", run_id=run, text="It was kept.", pointers=[pointer])
+        evidence = self.well(owner, "evidence.record", run_id=run, type="quote", pointer=pointer)
+        self.assertEqual(evidence["evidence_id"], self.old.evidence, "the same bytes are the same evidence in both logs")
+        self.assertTrue(self.well(owner, "evidence.verify", evidence_id=evidence["evidence_id"], run_id=run)["ok"])
+        uses = self.well(owner, "evidence.get", evidence_id=self.old.evidence)["uses"]
+        self.assertEqual([(use["run_id"], use.get("log_no")) for use in uses], [(self.old.run, 1), (run, None)])
+        self.well(owner, "evidence.link", claim_id=claim["claim_id"], evidence_id=evidence["evidence_id"], relation="supports")
+        self.assertEqual(self.well(owner, "run.end", run_id=run, outcome="success")["run_id"], run)
+        self.assertEqual(state, self.before["run.rehydrate"][0]["result"]["state"])
+
+    def test_documents_live_on(self) -> None:
+        """They are revised, retracted and revoked like any other, and what was so is not brought back."""
+        stranger = self.connect(STRANGER)
+        corpus, document = self.theirs.corpus, self.theirs.document
+        event = [event for event in self.pages("event.list", "events", run_id="_log", types=["document.revised"]) if event["body"]["document"] == document][0]
+        self.assertEqual((event["actor"], event["origin"], event["body"]["revision"]), (f"uid:{STRANGER}", "imported", self.theirs.revision))
+        self.assertEqual(event["body"]["carried_from"]["log_no"], 1)
+        evidence = self.well(stranger, "evidence.record", run_id=self.own(stranger).run, type="quote", pointer=self.theirs.card)
+        self.assertEqual(len(self.well(stranger, "evidence.get", evidence_id=evidence["evidence_id"])["uses"]), 2)
+        self.well(stranger, "corpus.ingest", corpus=corpus, documents=[{"id": document, "text": "# Lamp\n\nThe harbour light is red since then.\n", "base": self.theirs.revision, "source": self.theirs.source}], wait=True)
+        (result,) = self.well(stranger, "pointer.validate", pointers=[self.theirs.card])["results"]
+        self.assertEqual((result["ok"], result["reason"]), (False, "VERSION_MISMATCH"))
+        self.well(stranger, "source.revoke", source=self.theirs.source, reason="x")
+        (self.daemon.data / "log-2/carried").unlink()   # as after another restore
+        self.daemon.kill()
+        self.daemon.start()
+        self.client.close()
+        self.wait_for_documents()
+        again = self.connect(STRANGER)
+        self.assertEqual(self.well(again, "evidence.retrieve", queries=[{"query": "harbour", "corpus": corpus}])["results"][0]["cards"], [])
+        refused = self.ask(again, "corpus.ingest", {"corpus": self.old.corpus, "documents": [{"id": "x", "text": "x"}]})
+        self.assertIn("taken", refused["error"]["message"])
+
+    def test_sql_shows_both_logs(self) -> None:
+        runs = self.daemon.sql("SELECT log_no, run_id FROM report.run_report WHERE run_id LIKE 'owner.%' ORDER BY 2")
+        self.assertEqual(runs, [["1", "owner.ended"], ["1", "owner.halted"], ["1", "owner.run"]])
+        self.assertEqual(self.daemon.sql("SELECT count(*) FROM report.lag WHERE log_no = 1 AND events_behind > 0"), [["0"]])
+        self.assertEqual(self.daemon.sql(f"SELECT run_id FROM artifacts WHERE artifact_id = '{self.old.artifact}'"), [["owner.run"]])
+
+    def test_the_whole_of_a_closed_log_is_the_operators(self) -> None:
+        """Its own run, all of its events, and its place: `log_no` names it; a seq alone is of the present one."""
+        first = self.call("event.get", seq=0, log_no=1)
+        self.assertEqual((first["log_no"], first["event"]["run_id"]), (1, "_log"))
+        self.assertEqual(self.call("event.get", seq=0)["event"]["type"], "log.restored")
+        (earlier,) = self.call("server.status")["earlier_logs"]
+        self.assertEqual(earlier["size"], self.call("event.get", seq=0)["event"]["body"]["size"])
+        self.assertEqual(len(list(self.pages("event.list", "events", log_no=1, limit=7))), earlier["size"])
+        self.assertEqual(self.call("run.get", run_id="_log", log_no=1)["run"]["run_no"], 0)
+        own = self.connect(OWNER)
+        self.assertEqual(self.ask(own, "event.list", {"log_no": 1})["error"]["data"]["code"], "denied")
+        for method, params in (("event.get", {"seq": 0, "log_no": 9}), ("run.get", {"run_id": self.old.run, "log_no": 2})):
+            self.assertEqual(self.ask(own, method, params)["error"]["data"]["code"], "not_found", method)
+
+    def test_a_list_of_runs_is_paged_through_all_logs(self) -> None:
+        runs = [(run.get("log_no", 2), run["run_no"]) for run in self.pages("run.list", "runs", limit=2)]
+        self.assertEqual(runs, sorted(runs, reverse=True))
+        self.assertEqual(len(runs), len(set(runs)))
+        self.assertEqual([run for run in runs if run[0] == 1], [(1, no) for no in range(len([run for run in runs if run[0] == 1]), 0, -1)])
+
+    def verifier(self, *arguments: object) -> tuple[int, str]:
+        done = subprocess.run([BUILD / "muniment-verify", *map(str, arguments)], capture_output=True, text=True, timeout=120, check=False)
+        return done.returncode, done.stdout + done.stderr
+
+    def test_proofs_and_bundles_hold_with_the_old_key(self) -> None:
+        folder = pathlib.Path(self.daemon.folder)
+        owner = self.connect(OWNER)
+        for what in ({"run_id": self.old.run}, {"seq": self.old.seq, "log_no": 1}):
+            proof = self.well(owner, "audit.prove", **what)
+            (folder / "proof").write_text(proof["proof"])
+            self.assertEqual(self.verifier("--proof", folder / "proof", "--key", self.key)[0], 0)
+        self.cli("audit", "export", self.old.run, "-o", folder / "old.muniment.tar.zst")
+        code, said = self.verifier("--bundle", folder / "old.muniment.tar.zst", "--key", self.key)
+        self.assertEqual(code, 0, said)
+        noted = [event for event in self.pages("event.list", "events", run_id="_log", types=["log.exported"])][-1]["body"]
+        self.assertEqual((noted["log_no"], noted["runs"]), (1, [self.old.run]))
+        old = self.call("audit.checkpoint", log_no=1)
+        self.assertTrue(old["signed"])
+        grown = self.call("audit.prove", first=3, second=old["size"], log_no=1)
+        self.assertTrue(grown["hashes"])
+
+    def test_both_logs_verify(self) -> None:
+        for log_no in (1, 2):
+            code, said = self.verifier("--data", self.daemon.data, "--log", log_no, *(["--key", self.key] if log_no == 1 else ["--unsigned-ok"]))
+            self.assertEqual(code, 0, said)
+
+    def test_an_old_file_that_was_changed_never_leaves_as_good_and_stops_nothing(self) -> None:
+        owner = self.connect(OWNER)
+        (path,) = (self.daemon.data / "artifacts/runs").rglob(f"*{self.old.artifact}*")
+        good = path.read_bytes()
+        path.chmod(0o600)
+        path.write_bytes(b"X" * len(good))
+        try:
+            pointer = f"artifact://{self.old.run}/{self.old.artifact}"
+            self.assertEqual(self.ask(owner, "artifact.get", {"artifact_id": self.old.artifact})["error"]["data"]["code"], "corrupt")
+            for more in ({}, {"run_id": self.old.run}, {"critical": True}, {"run_id": self.old.run, "critical": True}):
+                (result,) = self.well(owner, "pointer.resolve", pointers=[pointer], **more)["results"]
+                self.assertEqual((result["ok"], result["reason"]), (False, "HASH_MISMATCH"))
+            self.assertEqual(self.well(owner, "evidence.verify", evidence_id=self.old.evidence, run_id=self.old.run)["reason"], "HASH_MISMATCH")
+            self.assertEqual(self.well(owner, "run.get", run_id=self.old.run)["run"]["status"], "open")
+            run = self.own(owner).run   # one of the present log that depends on it stops
+            self.assertEqual(self.ask(owner, "claim.record", {"run_id": run, "text": "x", "pointers": [pointer]})["error"]["data"]["code"], "run_halted")
+            copy = self.daemon.folder / "good-copy"
+            copy.write_bytes(good)
+            recovered = self.call("run.recover", run_id=run, repair={"pointer": pointer, "file": str(copy)})
+            self.assertEqual((recovered["repaired"], recovered["damage"], recovered["status"]), (pointer, [], "open"))
+            self.assertEqual(path.read_bytes(), good)
+        finally:
+            path.unlink(missing_ok=True)   # what was put back is read-only
+            path.write_bytes(good)
+        self.assertEqual(self.daemon.sql("SELECT count(*) FROM event WHERE log_no = 1 AND seq >= " + str(self.call("server.status")["earlier_logs"][0]["size"])), [["0"]])
+
+
+class TwoRestores(Continued):
+    """A second restore on top of the first: the newest log reads through both."""
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        super().setUpClass()
+        case = cls("test_reads_are_answered_as_before")
+        case.client = cls.daemon.client()
+        owner = case.connect(OWNER)
+        cls.between = case.make(owner, "between")
+        case.followed()
+        cls.state = case.well(owner, "run.rehydrate", run_id=cls.between.run)
+        case.doCleanups()
+        case.client.close()
+        cls.go_on()
+
+    def test_reads_are_answered_as_before(self) -> None:
+        self.assertEqual([log["log_no"] for log in self.call("server.status")["earlier_logs"]], [2, 1])
+        self.assert_read_as_before(1)
+        owner = self.connect(OWNER)
+        again = self.well(owner, "run.rehydrate", run_id=self.between.run)
+        self.assertEqual((again["log_no"], again["state"]), (2, self.state["state"]))
+        # A log without a key: its events are proven to be under the root that log.restored names.
+        proof = self.well(owner, "audit.prove", run_id=self.between.run)
+        named = self.call("event.get", seq=0)["event"]["body"]
+        self.assertEqual((proof["log_no"], proof["size"], proof["root"]), (2, named["size"], named["root"]))
+        self.assertNotIn("proof", proof)
+
+    def test_writes_say_that_the_log_is_closed(self) -> None:
+        self.assert_nothing_is_taken(1)
+        self.daemon.kill()
+        self.daemon.start()
+        self.client.close()
+        refused = self.ask(self.connect(OWNER), "event.append", {"run_id": self.between.run, "type": "x.test.noted", "body": {}})
+        self.assertIn("is in log 2", refused["error"]["message"])
+
+
+class LeftBehind(Continued):
+    """A document of which too much is said to be carried over stays in the closed log; those behind it go on."""
+
+    BIG, BIG_SOURCE = "big.md", "https://big.example/"
+    big: Json
+
+    @classmethod
+    def prepare(cls, case: Continued) -> None:
+        owner = case.connect(OWNER)
+        parents = [{"id": f"parent{i}.md", "text": f"Parent {i}.", "source": f"https://parent{i}.example/".ljust(1_900, "x")} for i in range(31)]
+        uris = [document["uri"] for document in case.well(owner, "corpus.ingest", corpus="behind", documents=parents)["documents"]]
+
+        def ingest(text: str, filling: int) -> Json:
+            document = {"id": cls.BIG, "text": text, "source": cls.BIG_SOURCE, "derived_from": uris, "source_url": "https://big.example/".ljust(20 + filling, "y")}
+            return case.well(owner, "corpus.ingest", corpus="behind", documents=[document, {"id": "small.md", "text": "The quay is long.", "source": cls.BIG_SOURCE}], wait=True)
+
+        said = ingest("Too much is said of it.", 1_900)["errors"][0]["message"]
+        over = int(said.split(" is ")[2].split(" bytes")[0]) - 61_440
+        cls.big = ingest("Too much is said of it.", 1_900 - over)["documents"][0]
+        run = case.well(owner, "run.start", agent={"name": "a"})["run_id"]
+        for _ in range(2):   # after what tells of documents: nobody's table has a row of these
+            case.well(owner, "event.append", run_id=run, type="x.test.noted", body={})
+
+    @classmethod
+    def wait_for_documents(cls) -> None:
+        def carried() -> bool:
+            with cls.daemon.client() as client:
+                return not [note for note in client.call("server.status")["notes"] if "carried over" in note]
+        wait_until(carried, "what can be carried over is there", 60)
+
+    def resolved(self, pointer: str) -> Json:
+        return self.well(self.connect(OWNER), "pointer.resolve", pointers=[pointer])["results"][0]
+
+    def test_a_document_whose_corpus_is_anothers_by_now_is_named(self) -> None:
+        self.daemon.sql(f"UPDATE corpus SET owner = 'uid:{STRANGER}' WHERE log_no = 2 AND corpus = 'behind'")
+        try:
+            self.daemon.kill()
+            self.daemon.start()
+            self.connect_again()
+            self.wait_for_documents()
+            self.assertIn(f"the corpus is uid:{STRANGER}'s now, and was uid:{OWNER}'s", self.daemon.log.read_text())
+            self.assertIn("1 documents of the restored log stay behind; the daemon's log names them, and says why", self.call("server.status")["notes"])
+        finally:
+            self.daemon.sql(f"UPDATE corpus SET owner = 'uid:{OWNER}' WHERE log_no = 2 AND corpus = 'behind'")
+
+    def test_the_rest_is_carried_and_what_is_revoked_is_not_read_where_it_stayed(self) -> None:
+        owner = self.connect(OWNER)
+        notes = self.call("server.status")["notes"]
+        self.assertEqual([note for note in notes if "restored log" in note],
+                         ["1 documents of the restored log stay behind; the daemon's log names them, and says why"])
+        listed = {row["document"] for row in self.pages("document.list", "documents", corpus="behind")}
+        self.assertEqual((len(listed), "small.md" in listed, self.BIG in listed), (32, True, False))
+        self.assertTrue(self.resolved(self.big["uri"])["ok"], "it is read where it is")
+        self.assertEqual(self.ask(self.connect(STRANGER), "source.revoke", {"source": self.BIG_SOURCE, "reason": "x"})["error"]["data"]["code"], "not_found")
+
+        revoked = self.well(owner, "source.revoke", source=self.BIG_SOURCE, reason="x")
+        self.assertEqual(revoked["documents"], 2, "one here, one that stayed in the closed log")
+        again = self.ask(owner, "source.revoke", {"source": self.BIG_SOURCE, "reason": "x"})
+        self.assertEqual(again["error"]["data"]["code"], "not_found", again)
+        found = self.resolved(self.big["uri"])
+        self.assertEqual((found["ok"], found["reason"], found.get("text")), (False, "NOT_FOUND", None), found)
+        self.assertIn("of log 2", found["detail"])
+        # A log further on does not bring back what the one between revoked.
+        self.go_on()
+        self.connect_again()
+        self.assertEqual([note for note in self.call("server.status")["notes"] if "restored log" in note], [])
+        self.assertEqual([row for row in self.pages("document.list", "documents", corpus="behind") if row["document"] == self.BIG], [])
+        found = self.resolved(self.big["uri"])
+        self.assertEqual((found["ok"], found["reason"], found.get("text")), (False, "NOT_FOUND", None), found)
+
+
+    def test_what_lies_past_the_end_of_a_closed_log_is_not_of_it(self) -> None:
+        owner = self.connect(OWNER)
+        size = self.call("server.status")["earlier_logs"][-1]["size"]
+        asked = [("run.rehydrate", {"run_id": self.old.run}), ("run.get", {"run_id": self.old.run}), ("event.list", {"run_id": self.old.run, "limit": 1, "order": "desc"})]
+        before = [self.well(owner, method, **params) for method, params in asked]
+        self.daemon.sql(f"""INSERT INTO event SELECT (jsonb_populate_record(e, jsonb_build_object('seq', {size}, 'run_seq', e.run_seq + 1, 'event_id', gen_random_uuid()))).*
+            FROM event e WHERE log_no = 1 AND run_no = (SELECT run_no FROM run WHERE log_no = 1 AND run_id = '{self.old.run}') ORDER BY run_seq DESC LIMIT 1""")
+        self.assertEqual([self.well(owner, method, **params) for method, params in asked], before)
+        self.assertEqual(self.ask(owner, "event.get", {"seq": size, "log_no": 1})["error"]["data"]["code"], "not_found")
+
+    def test_tables_that_are_behind_their_closed_log_are_brought_to_its_end(self) -> None:
+        """As an older version left them, which did not wait for them before it closed the log."""
+        size = self.call("server.status")["earlier_logs"][-1]["size"]
+        self.restart_with_tables_at(size - 1)
+        self.assertEqual(self.daemon.sql(f"SELECT count(*) FROM follower WHERE log_no = 1 AND name IN ('run', 'report', 'pointer', 'document') AND next_seq >= {size}"), [["4"]])
+        self.wait_for_documents()
+        # Where that cannot be done: one of a document is taken twice.
+        ((last,),) = self.daemon.sql("SELECT max(seq) FROM event WHERE log_no = 1 AND type = 'document.revised'")
+        try:
+            self.restart_with_tables_at(int(last))
+            said = wait_until(lambda: [note for note in self.call("server.status")["notes"] if f"the tables of log 1 show {last} of its {size} events" in note], "it is said")
+            self.assertIn("nothing is carried over", said[0])
+        finally:
+            self.restart_with_tables_at(size)
+        self.wait_for_documents()
+
+    def restart_with_tables_at(self, next_seq: int) -> None:
+        self.daemon.sql(f"UPDATE follower SET next_seq = {next_seq} WHERE log_no = 1 AND name IN ('run', 'report', 'pointer', 'document')")
+        self.daemon.kill()
+        self.daemon.start()
+        self.connect_again()
+
+    def connect_again(self) -> None:
+        self.client.close()
+        self.client = self.daemon.client()
+        self.addCleanup(self.client.close)
+
+
+del Continued
+if __name__ == "__main__":
+    main()

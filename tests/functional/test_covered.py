@@ -1,0 +1,140 @@
+"""Every table, column, view, function and trigger that the catalogue of Postgres knows of a database that the daemon made: whatever is
+changed is found by muniment-verify, or is in the list of what it says that it does not check.
+"""
+from __future__ import annotations
+
+import json
+import subprocess
+from typing import Any, Optional
+
+from bundling import Bundling
+from support import BUILD, main, wait_until
+
+# What is not checked, by the words with which the report says so: table or table.column.
+LISTED = {
+    "pointer catalogue": {"pointer"},
+    "report tables": {"report_run", "report_span", "report_place"},
+    "language and chunker of what runs said": {"document.language", "document.chunker"},   # of the corpus run; of others they are
+    "log_head.epoch and writer, and when rows were written": {
+        "log_head.epoch", "log_head.writer", "log_head.created_at", "follower.updated_at", "archived_partition.archived_at",
+        "checkpoint.recorded_at", "checkpoint_note.recorded_at", "schema_migration.applied_at"},
+}
+NO_PARTITION = {"event.log_no"}   # no partition takes such a row
+# A value that the column's own constraints allow, where the type's would be refused.
+VALUES = {
+    "artifact.hash": "repeat('5a', 32)", "evidence.hash": "repeat('5a', 32)", "event.origin": "origin % 3 + 1", "run.origin": "origin % 3 + 1", "document.origin": "origin % 3 + 1",
+    "run.status": "CASE status WHEN 'open' THEN 'ended' ELSE 'open' END", "document.trust": "CASE trust WHEN 'trusted' THEN 'untrusted' ELSE 'trusted' END",
+    "document.ended_by": "CASE ended_by WHEN 'revised' THEN 'retracted' ELSE 'revised' END", "feedback.value": "-value", "evidence.span": "'b1-2'",
+    "evidence_link.relation": "CASE relation WHEN 'supports' THEN 'refutes' ELSE 'supports' END", "schema_migration.sha256": "repeat('5a', 32)",
+    "chunk.start_byte": "start_byte + 1", "document.seq": "seq + 1", "document.chunks": "chunks + 1", "log_head.partition_bits": "partition_bits - 1", "snapshot.artifact_id": "gen_random_uuid()",
+}
+BY_TYPE = {"smallint": "{0} + 1", "integer": "{0} + 1000", "bigint": "{0} + 1000", "text": "{0} || 'x'", "uuid": "gen_random_uuid()", "json": "'{{\"other\": 1}}'",
+           "jsonb": "'{{\"other\": 1}}'", "bytea": "decode(repeat('5a', 32), 'hex')", "timestamp with time zone": "{0} + interval '1 second'",
+           "text[]": "{0} || '{{x}}'", "double precision": "{0} + 0.5", "numeric": "{0} + 1"}
+IF_NULL = {"text": "'x'", "bigint": "seq + 1", "uuid": "gen_random_uuid()", "timestamp with time zone": "now()", "jsonb": "'{{\"other\": 1}}'", "json": "'{{\"other\": 1}}'"}
+
+
+class Covered(Bundling):
+    @classmethod
+    def setUpClass(cls) -> None:
+        super().setUpClass()
+        cls.key = cls.daemon.folder / "log.pub"
+
+    def make_rows(self) -> None:
+        """A row in every table that has some before a partition is archived."""
+        run = self.recorded_run("all")
+        spoken = self.new_run("spoken", indexed=True)
+        self.client.append(spoken, "thought.recorded", {"content": [{"type": "text", "content": "The lamp is lit at dusk."}]})
+        corpus = self._testMethodName[:40]
+        documents = [{"id": "ports.md", "text": "# Ports\n\nThe proxy listens on port 8080.\n", "tags": ["net"], "source": "https://a.example/", "title": "Ports"}]
+        self.assertEqual(self.call("corpus.ingest", corpus=corpus, documents=documents, wait=True)["errors"], [])
+        documents[0]["text"] += "\nAnd on 9090.\n"
+        self.call("corpus.ingest", corpus=corpus, documents=documents, wait=True)
+        card = self.call("evidence.retrieve", queries=[{"query": f"in:{corpus} port"}])["results"][0]["cards"][0]
+        self.call("feedback.record", pointer=card["id"], value=0.5)
+        size = self.followed()["log"]["size"]
+        self.call("evidence.retrieve", queries=[{"query": f"in:{corpus} port"}], min_seq=size - 1)
+        size = self.followed()["log"]["size"]
+        wait_until(lambda: self.call("audit.checkpoint")["size"] >= size, "signed")
+        self.assertTrue(run)
+        self.daemon.stop()   # which leaves a note in the database
+        self.restart()
+        size = self.followed()["log"]["size"]
+        self.call("evidence.retrieve", queries=[{"query": f"in:{corpus} port"}], min_seq=size - 1)
+        size = self.followed()["log"]["size"]
+        wait_until(lambda: self.call("audit.checkpoint")["size"] >= size, "signed")
+
+    def verify(self) -> tuple[int, dict[str, Any]]:
+        done = subprocess.run([BUILD / "muniment-verify", "--data", self.daemon.data, "--key", self.key, "--json"], capture_output=True, text=True, timeout=120)
+        return done.returncode, json.loads(done.stdout)
+
+    def past_everything(self, sql: str) -> list[list[str]]:
+        return self.daemon.sql("SET session_replication_role = replica; " + sql)
+
+    def columns(self) -> dict[str, list[tuple[str, str]]]:
+        tables: dict[str, list[tuple[str, str]]] = {}
+        for table, column, kind in self.daemon.sql(
+                "SELECT c.relname, a.attname, format_type(a.atttypid, NULL) FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped"
+                " WHERE c.relnamespace IN ('public'::regnamespace, 'report'::regnamespace) AND c.relkind IN ('r', 'p') AND NOT c.relispartition ORDER BY 1, a.attnum"):
+            tables.setdefault(table, []).append((column, kind))
+        return tables
+
+    def row_of(self, table: str, column: str) -> Optional[str]:
+        """A row whose column says something, if there is one; of a document one that was revised."""
+        rows = self.daemon.sql(f"SELECT tableoid::regclass || ' WHERE ctid = ''' || ctid || '''' FROM {table} ORDER BY {column} IS NULL, "
+                               + ("corpus = 'run', valid_to IS NULL" if table == "document" else "1") + " LIMIT 1")
+        return rows[0][0] if rows else None
+
+    def change(self, table: str, column: str, kind: str) -> tuple[bool, list[str]]:
+        """Whether the change could be made, and the checks that were named; it is taken back."""
+        place = self.row_of(table, column)
+        self.assertIsNotNone(place, f"{table} has no row to change")
+        part, where = place.split(" WHERE ", 1)
+        (key,) = self.daemon.sql(f"SELECT md5(t::text), {column}::text, {column} IS NULL FROM {part} t WHERE {where}")
+        value = VALUES.get(f"{table}.{column}") or (IF_NULL[kind] if key[2] == "t" else BY_TYPE[kind]).format(column)
+        try:
+            (new,) = self.past_everything(f"UPDATE {part} SET {column} = {value} WHERE {where} RETURNING ctid")
+        except AssertionError as error:
+            return False, [str(error)]
+        code, report = self.verify()
+        old = "NULL" if key[2] == "t" else "$old$" + key[1] + "$old$"
+        back = self.past_everything(f"UPDATE {part} SET {column} = {old} WHERE ctid = '{new[0]}' RETURNING 1")
+        self.assertEqual(back, [["1"]], f"{table}.{column} is as it was")
+        if code == 0:   # tables that nobody has brought up to the log's end are named
+            return True, [words for words in report["not_checked"] if "their follower has not come to them" in words]
+        return True, [finding["check"] for finding in report["findings"]]
+
+    def test_a_table_of_somebody_s_own_says_nothing_of_a_log(self) -> None:
+        self.new_run("noted")
+        size = self.followed()["log"]["size"]
+        wait_until(lambda: self.call("audit.checkpoint")["size"] >= size, "signed")
+        self.daemon.sql("CREATE TABLE my_notes (log_no smallint, words text); INSERT INTO my_notes VALUES (9, 'mine')")
+        self.addCleanup(self.daemon.sql, "DROP TABLE my_notes")
+        code, report = self.verify()
+        self.assertEqual((code, report["findings"]), (0, []))
+        self.assertIn("my_notes", " ".join(report["warnings"]))
+
+    def test_every_column_of_every_table_is_covered_or_listed(self) -> None:
+        self.make_rows()
+        code, clean = self.verify()
+        self.assertEqual((code, clean["findings"]), (0, []), clean)
+        listed = {name for words, names in LISTED.items() for name in names}
+        for words in LISTED:
+            self.assertIn(words, clean["not_checked"])
+        uncovered = []
+        for table, columns in self.columns().items():
+            if table in listed:
+                continue
+            for column, kind in columns:
+                if f"{table}.{column}" in listed or f"{table}.{column}" in NO_PARTITION or table in ("archived_partition", "evidence_link"):
+                    continue
+                changed, found = self.change(table, column, kind)
+                if not changed or not found:
+                    uncovered.append(f"{table}.{column}: {'refused: ' + found[0] if not changed else 'not found'}")
+        code, after = self.verify()
+        self.assertEqual((code, after["findings"]), (0, []), "the log is as it was")
+        self.assertEqual(uncovered, [], "\n".join(uncovered))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,130 @@
+"""A Postgres that is there and says nothing: what is known of it, and that the daemon can end all the same."""
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+import unittest
+from typing import Any
+
+from support import Daemon, Raw, children, main, muniment, wait_until
+
+from private_postgres import PrivatePostgres
+from silent_postgres import SilentPostgres
+
+
+class Frozen(unittest.TestCase):
+    """Postgres is there and says nothing: what is known of it without being asked, and that the daemon can end."""
+
+    def setUp(self) -> None:
+        self.daemon = Daemon(config="commit_deadline_ms = 2000\n").start()
+        self.addCleanup(self.daemon.destroy)
+        self.addCleanup(self.thaw)
+        self.stopped: list[int] = []
+
+    def freeze(self) -> None:
+        postgres = self.daemon.postgres_pid()
+        assert postgres
+        os.kill(postgres, signal.SIGSTOP)   # first, so that it starts no more
+        self.stopped = [postgres, *children(postgres)]
+        for pid in self.stopped[1:]:
+            os.kill(pid, signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        for pid in reversed(self.stopped):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
+        self.stopped = []
+
+    def health(self) -> dict[str, Any]:
+        with self.daemon.client(deadline_s=5) as client:
+            return client.call("server.health")
+
+    def resumed(self) -> list[dict[str, Any]]:
+        with self.daemon.client() as client:
+            return client.call("event.list", run_id="_log", types=["log.resumed"])["events"]
+
+    def test_health_knows_it_while_nothing_is_appended_and_an_event_is_left(self) -> None:
+        with self.daemon.client() as client:
+            client.call("run.start", run_id="r1", agent={"name": "test"})
+            self.assertEqual(self.resumed(), [])
+            self.freeze()
+            wait_until(lambda: not self.health()["ok"], "health says that Postgres does not answer", 40)
+            said = self.health()
+            self.assertEqual((said["database"], said["reason"]), ("down", "Postgres does not answer"))
+            status = client.call("server.status")
+            self.assertRegex(status["degraded"][0], "^database down since .*: Postgres does not answer$")
+            with self.daemon.client(deadline_s=5, retry_for_s=0) as asking, self.assertRaises(muniment.MunimentError) as refused:
+                asking.append("r1", "x.test.a", {})
+            self.assertEqual(refused.exception.code, "unavailable")
+            self.assertNotIn("outcome", refused.exception.data)
+            self.thaw()
+            wait_until(lambda: self.health()["ok"], "health says that it is back", 60)
+            wait_until(self.resumed, "the outage is an event", 20)
+            body = self.resumed()[0]["body"]
+            self.assertEqual(body["reason"], "Postgres does not answer")
+            self.assertLess(body["since"], body["until"])
+            self.assertGreaterEqual((body["requests_refused"], body["events_refused"]), (1, 1))
+            client.append("r1", "x.test.b", {})
+        self.assertEqual(self.daemon.stop(), 0)
+
+    def test_sigterm_ends_it_all_the_same(self) -> None:
+        with self.daemon.client() as client:
+            client.call("run.start", run_id="r1", agent={"name": "test"})
+        with Raw(self.daemon.socket) as raw:
+            self.freeze()
+            raw.request("event.list", 1, run_id="r1")           # a worker waits
+            raw.request("event.append", 2, run_id="r1", type="x.test.a", body={})
+            time.sleep(0.5)
+            started = time.monotonic()
+            self.assertEqual(self.daemon.stop(60), 0)
+            self.assertLess(time.monotonic() - started, 50)
+        self.thaw()
+        self.daemon.start()
+        with self.daemon.client() as client:
+            client.append("r1", "x.test.b", {})
+
+
+class Silent(unittest.TestCase):
+    """Postgres takes connections and answers nothing: whoever waits for it is let go when the daemon ends."""
+
+    def setUp(self) -> None:
+        server = PrivatePostgres().start()
+        self.addCleanup(server.stop)
+        self.way = SilentPostgres(server)
+        self.addCleanup(self.way.stop)
+        server.sql("ALTER SYSTEM SET fsync = on")
+        server.sql("SELECT pg_reload_conf(); CREATE DATABASE log")
+        self.daemon = Daemon(arguments=["--database", self.way.uri("log")], config="commit_deadline_ms = 2000\n").start()
+        self.addCleanup(self.daemon.destroy)
+        with self.daemon.client() as client:
+            client.call("run.start", run_id="r1", agent={"name": "test"})
+
+    def assert_ends(self, *requests: tuple[str, dict[str, Any]], cut: bool = False) -> None:
+        with Raw(self.daemon.socket) as raw:
+            self.way.fall_silent(cut)
+            for number, (method, params) in enumerate(requests):
+                raw.request(method, number, **params)
+            if cut or requests:
+                wait_until(lambda: self.way.greeted, "somebody has opened a connection and waits", 30)
+            began = time.monotonic()
+            self.assertEqual(self.daemon.stop(60), 0)
+            self.assertLess(time.monotonic() - began, 50)
+        self.way.speak()
+        self.daemon.start()
+        with self.daemon.client() as client:
+            client.append("r1", "x.test.b", {})
+
+    def test_sigterm_ends_it_while_nobody_asks_for_anything(self) -> None:
+        self.assert_ends()
+
+    def test_sigterm_ends_it_while_connections_are_opened(self) -> None:
+        self.assert_ends(("event.list", {"run_id": "r1"}), ("event.append", {"run_id": "r1", "type": "x.test.a", "body": {}}), cut=True)
+
+    def test_sigterm_ends_it_during_a_rebuild(self) -> None:
+        self.assert_ends(("server.rebuild", {}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,339 @@
+// The append thread where things go wrong: whatever it says of a request is so, and what it numbers has no gap.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <pqxx/pqxx>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/json.hpp"
+#include "store/partitions.hpp"
+#include "support/log_fixture.hpp"
+
+namespace muniment::store {
+namespace {
+
+using namespace std::chrono_literals;
+using test::ask_sql;
+using test::run_sql;
+
+class AppenderTest : public test::LogFixture {
+ protected:
+  void SetUp() override {
+    LogFixture::SetUp();
+    admin_ = test::empty_database();   // of the same server, for what the log's own database does not let one do
+    name_ = ask_sql(uri, "SELECT current_database()");
+    run_ = runs->find(log_run_id);
+  }
+
+  AppendRequest request(std::string_view type, std::string body = "{}") {
+    AppendRequest made;
+    made.actor = "uid:1000";
+    events::NewEvent event;
+    event.type = type;
+    event.body = std::move(body);
+    event.event_id = make_uuid_v7(clock.now());
+    event.event_id_is_ours = true;
+    events::seal(event);
+    made.events.push_back({run_, std::move(event)});
+    return made;
+  }
+
+  // One that Postgres refuses for a row beside its event.
+  AppendRequest dangling() {
+    AppendRequest made = request("x.test.dangling");
+    made.rows.push_back({0, EvidenceLinkRow{make_uuid_v8("no claim"), "_log", make_uuid_v8("no evidence"), "supports", 0}});
+    return made;
+  }
+
+  using Answer = Result<std::vector<events::Receipt>>;
+  std::future<Answer> submit(AppendRequest made) {
+    auto answered = std::make_shared<std::promise<Answer>>();
+    auto answer = answered->get_future();
+    made.done = [answered](Answer receipts) { answered->set_value(std::move(receipts)); };
+    if (Status submitted = appender->submit(std::move(made)); !submitted) answered->set_value(std::move(submitted).error());
+    return answer;
+  }
+
+  // `action` in the insert of an event of this type, the second time that one comes: its batch was refused by then.
+  void at_second_pass(const std::string& type, const std::string& action) {
+    run_sql(uri, "CREATE SEQUENCE passes; GRANT ALL ON SEQUENCE passes TO PUBLIC;"
+                 "CREATE FUNCTION at_second_pass() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+                 "  IF nextval('passes') = 2 THEN " + action + " END IF; RETURN new; END $$;"
+                 "CREATE TRIGGER at_second_pass BEFORE INSERT ON event FOR EACH ROW WHEN (new.type = '" + type + "') EXECUTE FUNCTION at_second_pass()");
+  }
+
+  // All of these in one batch: submitted while the one before it waits for a lock.
+  std::vector<std::future<Answer>> in_one_batch(std::vector<AppendRequest> requests) {
+    pqxx::connection other(uri);
+    pqxx::work holding(other);
+    holding.exec("LOCK TABLE event IN SHARE MODE");
+    auto first = submit(request("x.test.first"));
+    await_sql("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = '" + name_ + "'", "1");
+    std::vector<std::future<Answer>> answers;
+    for (AppendRequest& made : requests) answers.push_back(submit(std::move(made)));
+    holding.abort();
+    EXPECT_TRUE(first.get());
+    return answers;
+  }
+
+  void await_sql(const std::string& sql, const std::string& wanted) {
+    const auto give_up = std::chrono::steady_clock::now() + 60s;
+    while (ask_sql(admin_, sql) != wanted) {
+      ASSERT_LT(std::chrono::steady_clock::now(), give_up) << sql;
+      std::this_thread::sleep_for(2ms);
+    }
+  }
+
+  void await(const std::function<bool()>& condition, const char* what) {
+    const auto give_up = std::chrono::steady_clock::now() + 60s;
+    while (!condition()) {
+      ASSERT_LT(std::chrono::steady_clock::now(), give_up) << what;
+      std::this_thread::sleep_for(2ms);
+    }
+  }
+
+  void set(const std::string& setting, const std::string& value) {
+    run_sql(admin_, "ALTER SYSTEM SET " + setting + " = '" + value + "'");
+    run_sql(admin_, "SELECT pg_reload_conf()");
+    await_sql("SHOW " + setting, value);
+  }
+
+  void lets_connect(bool allowed) { run_sql(admin_, "ALTER DATABASE " + name_ + " ALLOW_CONNECTIONS " + (allowed ? "true" : "false")); }
+
+  // Every seq from 0 to the last is there, in the table and in what the daemon thinks.
+  void expect_no_gap() {
+    EXPECT_EQ(ask_sql(uri, "SELECT count(*) = max(seq) + 1 FROM event"), "t") << ask_sql(uri, "SELECT string_agg(seq::text, ' ' ORDER BY seq) FROM event");
+  }
+
+  bool is_there(const Uuid& event_id) { return ask_sql(uri, "SELECT count(*) FROM event WHERE event_id = '" + event_id.text() + "'") == "1"; }
+
+  std::string admin_, name_;
+  std::shared_ptr<store::Run> run_;
+};
+
+// ---- a hole in seq ------------------------------------------------------------------------------
+
+TEST_F(AppenderTest, AStopBetweenARefusedBatchAndItsRequestsLeavesNoGap) {
+  at_second_pass("x.test.wait", "PERFORM pg_advisory_xact_lock(77);");
+  pqxx::connection other(uri);
+  pqxx::nontransaction(other).exec("SELECT pg_advisory_lock(77)");
+  std::vector<AppendRequest> requests;
+  requests.push_back(dangling());
+  requests.push_back(request("x.test.wait"));
+  std::vector<Uuid> ids;
+  for (int i = 0; i < 300; ++i) {
+    requests.push_back(request("x.test.after"));
+    ids.push_back(requests.back().events.front().event.event_id);
+  }
+  auto answers = in_one_batch(std::move(requests));
+  await_sql("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'advisory' AND datname = '" + name_ + "'", "1");
+  // The connection is cut, and for a moment there is no other; meanwhile the daemon is told to stop.
+  lets_connect(false);
+  run_sql(admin_, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = 'advisory' AND datname = '" + name_ + "'");
+  await([&] { return !appender->status().away.empty(); }, "Postgres is away");
+  auto stopped = std::async(std::launch::async, [&] { appender->stop(); });
+  std::this_thread::sleep_for(100ms);
+  lets_connect(true);
+  stopped.get();
+  expect_no_gap();
+  // Nobody is left without an answer, and every answer is so.
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    ASSERT_EQ(answers[i].wait_for(0s), std::future_status::ready) << i;
+    const Answer answer = answers[i].get();
+    if (i < 2 || (!answer && answer.error().outcome == "unknown")) continue;
+    EXPECT_EQ(answer.ok(), is_there(ids[i - 2])) << i;
+  }
+}
+
+TEST_F(AppenderTest, ARequestThatFailsForAPassingReasonIsNotTheCallersFault) {
+  at_second_pass("x.test.full", "RAISE EXCEPTION 'no space left' USING ERRCODE = 'disk_full';");
+  std::vector<AppendRequest> requests;
+  requests.push_back(dangling());
+  requests.push_back(request("x.test.full"));
+  requests.push_back(request("x.test.after"));
+  auto answers = in_one_batch(std::move(requests));
+  const Answer refused = answers[0].get(), full = answers[1].get(), after = answers[2].get();
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Errc::invalid_argument);
+  ASSERT_FALSE(full);
+  EXPECT_EQ(full.error().code, Errc::unavailable) << full.error().message;
+  EXPECT_TRUE(after) << after.error().message;
+  expect_no_gap();
+}
+
+// ---- others who write ---------------------------------------------------------------------------
+
+constexpr const char* foreign_row = "INSERT INTO event SELECT 1, (SELECT max(seq) FROM event) + %, 0, (SELECT max(run_seq) FROM event WHERE run_no = 0) + %, now(), NULL, 2, "
+                                    "'x.foreign', 1, NULL, 'somebody', gen_random_uuid(), sha256('h'), sha256('s'), '{}', sha256('r')";
+
+std::string foreign(int ahead) {
+  std::string sql = foreign_row;
+  for (std::size_t at; (at = sql.find('%')) != std::string::npos;) sql.replace(at, 1, std::to_string(ahead));
+  return sql;
+}
+
+TEST_F(AppenderTest, ARowThatSomebodyElseWroteLatchesTheLog) {
+  ASSERT_TRUE(submit(request("x.test.a")).get());
+  run_sql(uri, foreign(1));
+  const std::string before = ask_sql(uri, "SELECT count(*) FROM event");
+  for (int i = 0; i < 3; ++i) {
+    const Answer answer = submit(request("x.test.b")).get();
+    ASSERT_FALSE(answer);
+    EXPECT_EQ(answer.error().code, Errc::system_error) << answer.error().message;
+    EXPECT_NE(answer.error().message.find("another_writer"), std::string::npos) << answer.error().message;
+  }
+  EXPECT_NE(appender->status().refused.find("another_writer"), std::string::npos);
+  EXPECT_EQ(ask_sql(uri, "SELECT count(*) FROM event"), before);
+}
+
+TEST_F(AppenderTest, ARowFurtherAheadIsFoundWhenTheLogComesToIt) {
+  ASSERT_TRUE(submit(request("x.test.a")).get());
+  run_sql(uri, foreign(3));
+  EXPECT_TRUE(submit(request("x.test.b")).get());
+  EXPECT_TRUE(submit(request("x.test.c")).get());
+  const Answer answer = submit(request("x.test.d")).get();
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().code, Errc::system_error) << answer.error().message;
+  EXPECT_NE(appender->status().refused.find("another_writer"), std::string::npos);
+}
+
+// In doubt, and the log has grown by somebody else's hand: what is said of the request is so, and nothing more is taken.
+TEST_F(AppenderTest, ARowThatIsFoundInDoubtLatchesToo) {
+  ASSERT_TRUE(submit(request("x.test.a")).get());
+  pqxx::connection other(uri);
+  auto holding = std::make_unique<pqxx::work>(other);
+  holding->exec("LOCK TABLE event IN SHARE MODE");
+  AppendRequest made = request("x.test.b");
+  const Uuid id = made.events.front().event.event_id;
+  auto answer = submit(std::move(made));
+  await_sql("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = '" + name_ + "'", "1");
+  lets_connect(false);
+  run_sql(admin_, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = '" + name_ + "'");
+  holding->exec(foreign(1));
+  holding->commit();
+  lets_connect(true);
+  const Answer given = answer.get();
+  ASSERT_FALSE(given);
+  EXPECT_EQ(given.error().code, Errc::system_error) << given.error().message;
+  EXPECT_EQ(given.error().outcome, "");
+  EXPECT_FALSE(is_there(id));
+  EXPECT_NE(appender->status().refused.find("another_writer"), std::string::npos);
+}
+
+// ---- the fence ----------------------------------------------------------------------------------
+
+// What an UPDATE of ours leaves that Postgres came to only after we had given it up and raised the epoch again.
+TEST_F(AppenderTest, ALateRaiseOfItsOwnEpochDoesNotFenceTheDaemon) {
+  std::atomic<int> lost{0};
+  appender->on_fatal = [&](const Error&) { ++lost; };
+  ASSERT_TRUE(submit(request("x.test.a")).get());
+  for (int i = 0; i < 3; ++i) {
+    run_sql(uri, "UPDATE log_head SET epoch = epoch + 1");
+    const Answer answer = submit(request("x.test.b")).get();
+    EXPECT_TRUE(answer) << answer.error().message;
+  }
+  EXPECT_EQ(lost, 0);
+  EXPECT_EQ(ask_sql(uri, "SELECT count(*) FROM event WHERE type = 'x.test.b'"), "3");
+  expect_no_gap();
+}
+
+TEST_F(AppenderTest, AnotherWriterFencesTheDaemonAndNothingIsIn) {
+  std::promise<std::string> lost;
+  appender->on_fatal = [&](const Error& error) { lost.set_value(error.message); };
+  ASSERT_TRUE(submit(request("x.test.a")).get());
+  run_sql(uri, "UPDATE log_head SET epoch = epoch + 1, writer = gen_random_uuid()");
+  const Answer answer = submit(request("x.test.b")).get();
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().code, Errc::unavailable);
+  EXPECT_EQ(answer.error().outcome, "");
+  EXPECT_NE(lost.get_future().get().find("fenced"), std::string::npos);
+  EXPECT_EQ(ask_sql(uri, "SELECT count(*) FROM event WHERE type = 'x.test.b'"), "0");
+  EXPECT_FALSE(submit(request("x.test.c")).get());
+}
+
+// ---- standbys -----------------------------------------------------------------------------------
+
+class StandbyTest : public AppenderTest {
+ protected:
+  void TearDown() override {
+    set("synchronous_standby_names", "");
+    AppenderTest::TearDown();
+  }
+  // So many sessions of the log's database wait for a standby.
+  std::string waiting() const { return "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND datname = '" + name_ + "'"; }
+  void cancel() { run_sql(admin_, "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND datname = '" + name_ + "'"); }
+};
+
+TEST_F(StandbyTest, ACommitThatNoStandbyConfirmedIsNotAcknowledged) {
+  for (const std::size_t events : {1U, 20U}) {   // a pipeline, and a COPY
+    AppendRequest made = request("x.test.alone");
+    while (made.events.size() < events) made.events.push_back(request("x.test.alone").events.front());
+    const Uuid id = made.events.back().event.event_id;
+    set("synchronous_standby_names", "nobody");
+    auto answer = submit(std::move(made));
+    await_sql(waiting(), "1");
+    cancel();
+    await_sql(waiting(), "1");   // of the take-over, which is not believed without a standby either
+    EXPECT_TRUE(is_there(id));
+    cancel();
+    EXPECT_EQ(answer.wait_for(1s), std::future_status::timeout) << events;
+    set("synchronous_standby_names", "");
+    const Answer given = answer.get();
+    EXPECT_TRUE(given) << given.error().message;
+    EXPECT_TRUE(is_there(id));
+    expect_no_gap();
+  }
+}
+
+TEST_F(StandbyTest, ALogIsNotTakenOverWithoutThem) {
+  close_log();
+  set("synchronous_standby_names", "nobody");
+  auto opening = std::async(std::launch::async, [&] {
+    AppenderOptions options;
+    options.uri = uri;
+    Tail other_tail;
+    RunDirectory other_runs;
+    return Appender::open(options, clock, other_tail, other_runs).ok();
+  });
+  await_sql(waiting(), "1");
+  cancel();
+  EXPECT_FALSE(opening.get());
+}
+
+// ---- partitions ---------------------------------------------------------------------------------
+
+class SmallPartitions : public AppenderTest {
+ protected:
+  SmallPartitions() { partition_bits = limits::partition_bits_min; }
+};
+
+TEST_F(SmallPartitions, OneThatNobodyMadeAheadIsMadeWhenItIsNeeded) {
+  for (int i = 0; i < 3; ++i) {
+    AppendRequest made = request("x.test.a");
+    while (made.events.size() < limits::events_per_request_max) made.events.push_back(request("x.test.a").events.front());
+    const Answer answer = submit(std::move(made)).get();
+    EXPECT_TRUE(answer) << answer.error().message;
+  }
+  expect_no_gap();
+}
+
+TEST_F(SmallPartitions, OneThatCannotBeMadeIsNotTheCallersFault) {
+  run_sql(uri, "DO $$ BEGIN EXECUTE format('REVOKE EXECUTE ON FUNCTION make_event_partition(smallint, bigint) FROM %I', muniment_role('writer')); END $$");
+  std::optional<Error> refused;
+  for (int i = 0; i < 3 && !refused; ++i) {
+    AppendRequest made = request("x.test.a");
+    while (made.events.size() < limits::events_per_request_max) made.events.push_back(request("x.test.a").events.front());
+    const Answer answer = submit(std::move(made)).get();
+    if (!answer) refused = answer.error();
+  }
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->code, Errc::unavailable) << refused->message;
+  expect_no_gap();
+}
+
+}  // namespace
+}  // namespace muniment::store

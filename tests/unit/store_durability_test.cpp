@@ -1,0 +1,38 @@
+// What an acknowledgement rests on: which settings are refused, and by which words.
+#include <gtest/gtest.h>
+
+#include "store/durability.hpp"
+
+namespace muniment::store {
+namespace {
+
+TEST(Durability, SynchronousStandbyNamesAreCountedAsPostgresReadsThem) {
+  for (const auto& [names, count] : std::vector<std::pair<std::string, std::int64_t>>{
+           {"", 0}, {"  ", 0}, {"*", 1}, {"s1", 1}, {"s1, s2", 1}, {"2 (s1, s2, s3)", 2}, {"FIRST 3 (a, b, c, d)", 3}, {"any 2 (s1,s2)", 2},
+           {"ANY 10(*)", 10}, {"anybody", 1}, {"first", 1}, {"\"a(b\", c", 1}, {" ANY  2  (\"x\")", 2}}) {
+    EXPECT_EQ(standbys_asked_for(names), count) << names;
+  }
+}
+
+std::string judged(const std::string& name, const std::string& value, std::int64_t required = 0, const std::string& standbys = "0") {
+  return unsafe_setting({{name, value, "configuration file"}, {"standbys", standbys, ""}}, required, "postgresql://u:secret@h/d", "d", "u");
+}
+
+TEST(Durability, ASettingThatLosesWhatIsAcknowledgedIsNamedAndNoPasswordIs) {
+  for (const std::string setting : {"fsync", "full_page_writes", "synchronous_commit"}) {
+    EXPECT_EQ(judged(setting, "on"), "");
+    const std::string said = judged(setting, "off");
+    EXPECT_TRUE(said.starts_with(setting + " is off")) << said;
+    EXPECT_EQ(said.find("secret"), std::string::npos) << said;
+  }
+}
+
+TEST(Durability, StandbysAreAskedForAndThere) {
+  EXPECT_EQ(judged("synchronous_standby_names", "", 0), "");
+  EXPECT_NE(judged("synchronous_standby_names", "s1", 2, "5").find("waits for 1"), std::string::npos);
+  EXPECT_NE(judged("synchronous_standby_names", "ANY 2 (*)", 2, "1").find("connected are 1"), std::string::npos);
+  EXPECT_EQ(judged("synchronous_standby_names", "ANY 2 (*)", 2, "2"), "");
+}
+
+}  // namespace
+}  // namespace muniment::store

@@ -1,0 +1,91 @@
+#include "store/written_end.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "support/temporary_folder.hpp"
+
+namespace muniment::store {
+namespace {
+
+events::MerkleEdge edge_of(int size) {
+  events::MerkleEdge edge;
+  for (int i = 0; i < size; ++i) edge.add(sha256(std::to_string(i)));
+  return edge;
+}
+LogEnd end_of(int size) { return {size, edge_of(size).root()}; }
+
+const Uuid log_id = *parse_uuid("0190f3a1-7c00-7abc-8def-0123456789ab");
+
+TEST(WrittenEnd, SaysWhereTheLogEndedAndWhatWasBeingCommitted) {
+  const test::TemporaryFolder folder;
+  {
+    const auto first = WrittenEnd::open(folder.path()).value();
+    EXPECT_FALSE(first->found());
+    first->note(edge_of(1), edge_of(2));   // not before `begin`
+    ASSERT_TRUE(first->begin(log_id, end_of(3)).ok());
+    for (int size = 3; size < 10; ++size) first->note(edge_of(size), edge_of(size + 2));
+  }
+  const auto killed = WrittenEnd::open(folder.path()).value();
+  ASSERT_TRUE(killed->found());
+  EXPECT_EQ(killed->found()->log_id, log_id);
+  EXPECT_EQ(killed->found()->committed, end_of(9));
+  EXPECT_EQ(killed->found()->intended, end_of(11));
+  EXPECT_FALSE(killed->found()->stopped);
+  ASSERT_TRUE(killed->begin(log_id, end_of(11)).ok());
+  ASSERT_TRUE(killed->stop(end_of(12)).ok());
+  const auto stopped = WrittenEnd::open(folder.path()).value();
+  EXPECT_EQ(stopped->found()->committed, end_of(12));
+  EXPECT_EQ(stopped->found()->intended, end_of(12));
+  EXPECT_TRUE(stopped->found()->stopped);
+}
+
+TEST(WrittenEnd, ALogThatWasRefusedKeepsItsRecord) {
+  const test::TemporaryFolder folder;
+  const auto stopped = WrittenEnd::open(folder.path()).value();
+  ASSERT_TRUE(stopped->begin(log_id, end_of(5)).ok());
+  ASSERT_TRUE(stopped->stop(end_of(5)).ok());
+  ASSERT_TRUE(WrittenEnd::open(folder.path()).value()->stop(end_of(9)).ok());
+  EXPECT_EQ(WrittenEnd::open(folder.path()).value()->found()->committed, end_of(5));
+}
+
+TEST(WrittenEnd, WhatTheKeyDidNotMakeIsNoRecord) {
+  const test::TemporaryFolder folder, other;
+  for (const auto* place : {&folder, &other}) {
+    const auto end = WrittenEnd::open(place->path()).value();
+    ASSERT_TRUE(end->begin(log_id, end_of(4)).ok());
+    end->note(edge_of(4), edge_of(5));
+  }
+  const std::string path = folder.path() + "/last_written";
+  // One bit of the newer place: the older one holds.
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(60);
+  file.put('\x55');
+  file.close();
+  EXPECT_EQ(WrittenEnd::open(folder.path()).value()->found()->intended, end_of(4));
+  // Another machine's record, or one that was cut.
+  std::filesystem::copy_file(other.path() + "/last_written", path, std::filesystem::copy_options::overwrite_existing);
+  EXPECT_FALSE(WrittenEnd::open(folder.path()).value()->found());
+  std::filesystem::resize_file(path, 100);
+  EXPECT_FALSE(WrittenEnd::open(folder.path()).value()->found());
+}
+
+TEST(WrittenEnd, AKeyThatOthersCanReadIsNotUsed) {
+  const test::TemporaryFolder folder;
+  ASSERT_TRUE(WrittenEnd::open(folder.path()).value()->begin(log_id, end_of(1)).ok());   // the key is kept with its first record
+  const std::string key = folder.path() + "/writer.key";
+  struct stat about {};
+  ASSERT_EQ(::stat(key.c_str(), &about), 0);
+  EXPECT_EQ(about.st_mode & 0777, 0600U);
+  ASSERT_EQ(::chmod(key.c_str(), 0640), 0);
+  EXPECT_EQ(WrittenEnd::open(folder.path()).error().code, Errc::denied);
+  ASSERT_EQ(::chmod(key.c_str(), 0600), 0);
+  std::filesystem::resize_file(key, 5);
+  EXPECT_EQ(WrittenEnd::open(folder.path()).error().code, Errc::corrupt);
+}
+
+}  // namespace
+}  // namespace muniment::store
