@@ -37,8 +37,11 @@ class RecordCase(DaemonCase):
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
         assert process.stdin is not None
         data = json.dumps(hook) if isinstance(hook, dict) else hook
-        process.stdin.write(data if isinstance(data, bytes) else data.encode())
-        process.stdin.close()
+        try:
+            process.stdin.write(data if isinstance(data, bytes) else data.encode())
+            process.stdin.close()
+        except BrokenPipeError:
+            pass   # one that refuses its command line is gone before it reads
         return process
 
     def finish(self, process: subprocess.Popen[bytes], code: int = 0) -> tuple[str, str]:

@@ -67,8 +67,8 @@ class Held(DaemonCase):
         return sorted(str(path.relative_to(root)) for path in root.rglob("*") if path.is_file())
 
     def assert_nothing_left_over(self) -> None:
-        """Every file has its row, and none its staging name."""
-        self.assertEqual([name for name in self.files() if name.startswith("staging")], [])
+        """Every file has its row, and none its staging name, which goes shortly after the reply."""
+        wait_until(lambda: not any(name.startswith("staging") for name in self.files()), "the staging names are gone", 60)
         paths = [row[0] for row in self.daemon.sql("SELECT path FROM artifact ORDER BY path")]
         self.assertEqual([name for name in self.files() if name.startswith("runs")], sorted(paths))
 
