@@ -21,6 +21,7 @@ class MerkleEdge {
   // The hashes of the perfect subtrees, largest first, as stored in checkpoint.edge.
   std::string encode() const;
   static std::optional<MerkleEdge> decode(std::int64_t size, std::string_view bytes);
+  friend bool operator==(const MerkleEdge&, const MerkleEdge&) = default;
 
  private:
   std::int64_t size_ = 0;

@@ -151,9 +151,18 @@ Status WrittenEnd::begin(const Uuid& log_id, const LogEnd& committed) {
   return success();
 }
 
+LogEnd WrittenEnd::end_of(const events::MerkleEdge& edge) {
+  if (edge != noted_) {
+    noted_root_ = edge.root();
+    noted_ = edge;
+  }
+  return {edge.size(), noted_root_};
+}
+
 void WrittenEnd::note(const events::MerkleEdge& committed, const events::MerkleEdge& intended) {
   if (!begun_) return;
-  const Status written = write({log_id_, {committed.size(), committed.root()}, {intended.size(), intended.root()}, false});
+  const LogEnd is = end_of(committed), will_be = end_of(intended);
+  const Status written = write({log_id_, is, will_be, false});
   if (!written && !failed_) log_error("what was written last cannot be kept", {{"error", written.error().message}});
   failed_ = !written;
 }

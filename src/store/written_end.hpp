@@ -54,6 +54,7 @@ class WrittenEnd {
   WrittenEnd(std::string folder, Fd file, std::string key, bool key_is_kept)
       : folder_(std::move(folder)), file_(std::move(file)), key_(std::move(key)), key_is_kept_(key_is_kept) {}
   std::optional<Record> read();
+  LogEnd end_of(const events::MerkleEdge& edge);
   Status write(const Record& record);
   Status sync();
 
@@ -63,6 +64,8 @@ class WrittenEnd {
   bool key_is_kept_;
   Uuid log_id_;
   std::uint64_t count_ = 0;          // of records: the next goes to the other of two places
+  events::MerkleEdge noted_;         // what was intended last is mostly what is committed next, and its root costs a hash for each bit
+  Hash noted_root_ = noted_.root();
   bool begun_ = false;               // what was found is no longer needed
   bool failed_ = false;
   std::optional<Record> found_;
