@@ -18,7 +18,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-// Of a fence that does not hold: it divides by the count of the rows that it has locked.
+// Of a fence that does not hold, and of an INSERT whose rows are not all there: both divide by what they count.
 constexpr std::string_view division_by_zero = "22012";
 constexpr std::string_view check_violation = "23514";
 
@@ -178,6 +178,10 @@ Result<TakenOver> AppendConnection::take_over(std::optional<std::int64_t> held) 
   std::string raise = "UPDATE log_head SET epoch = epoch + 1, writer = " + writer + " WHERE log_no = " + log;
   if (held) raise += " AND (epoch = " + std::to_string(*held) + " OR writer = " + writer + ")";
   ASSIGN_OR_RETURN(PgResult result, query("append_take_over", raise + " RETURNING log_id, epoch", milliseconds(10'000)));
+  if (PQntuples(result.get()) != 1 && !held) {
+    return Error(Errc::system_error, "the epoch of log " + log + " cannot be raised: Postgres did not change its row of log_head. Somebody changed that table: run "
+                                     "muniment-verify, and see docs/runbook.md#tables_changed");
+  }
   if (PQntuples(result.get()) != 1) {
     return Error(Errc::conflict, "log " + log + " was taken over by another daemon; this one stops writing");
   }
@@ -267,6 +271,17 @@ std::optional<CommitResult> AppendConnection::await(int status) {
 std::optional<CommitResult> AppendConnection::await_fence() {
   std::optional<CommitResult> failed = await(PGRES_TUPLES_OK);
   if (failed && failed->sqlstate == division_by_zero) failed = CommitResult{CommitOutcome::fenced, "", ""};
+  return failed;
+}
+
+CommitResult AppendConnection::rows_lost(const Table& table, std::size_t count) {
+  return {CommitOutcome::rows_lost, "", "Postgres did not take all of the " + std::to_string(count) + " rows of the table " + std::string(table.name) + " that it was sent"};
+}
+
+// The INSERT (append_pipeline.cpp) fails by itself where a row is missing, and so nothing behind it is run.
+std::optional<CommitResult> AppendConnection::await_rows(const Table& table, std::size_t count) {
+  std::optional<CommitResult> failed = await(PGRES_TUPLES_OK);
+  if (failed && failed->sqlstate == division_by_zero) failed = rows_lost(table, count);
   return failed;
 }
 

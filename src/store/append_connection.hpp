@@ -16,6 +16,7 @@
 #include "base/metrics.hpp"
 #include "base/result.hpp"
 #include "events/merkle.hpp"
+#include "store/binary_rows.hpp"
 #include "store/rows.hpp"
 #include "store/tail.hpp"
 
@@ -40,6 +41,7 @@ enum class CommitOutcome {
   committed,
   fenced,       // the epoch is not ours: nothing was inserted
   refused,      // rolled back for its data (SQLSTATE class 22 or 23): one of the rows is at fault
+  rows_lost,    // rolled back: Postgres took fewer rows than it was sent (a trigger of somebody's, say)
   no_partition, // rolled back: the partition that the rows belong to is not there
   rolled_back,  // rolled back for another reason: nothing was inserted, trying again may help
   unknown,      // the connection broke, was silent for too long, or the standbys did not confirm: it may be in
@@ -113,14 +115,16 @@ class AppendConnection {
   CommitResult commit_pipeline(const RowBatch& batch, std::int64_t epoch, const std::function<void()>& meanwhile);
   bool send_pipeline(const RowBatch& batch, std::int64_t epoch);
   CommitResult commit_copy(const RowBatch& batch, std::int64_t epoch, const std::function<void()>& meanwhile);
-  std::optional<CommitResult> copy_table(std::string_view rows);
+  std::optional<CommitResult> copy_table(const Table& table, std::string_view rows, std::size_t count);
 
   // Await the next statement's answer; nullopt: it is as it should be.
   std::optional<CommitResult> await(int status);
   std::optional<CommitResult> await_fence();
+  std::optional<CommitResult> await_rows(const Table& table, std::size_t count);
   CommitResult await_commit();
   CommitResult failure(const pg_result* result) const;
   CommitResult silence() const;
+  static CommitResult rows_lost(const Table& table, std::size_t count);
   Error unavailable(std::string_view doing) const;
   void note_warning(const pg_result* notice);
 

@@ -1,9 +1,10 @@
-// How AppendConnection writes a large batch: one message with a COPY for each table. A row costs the
-// server less than by INSERT, but it asks for the rows of each COPY in turn, a round trip each, and
-// plans every COPY anew; small batches go through append_pipeline.cpp.
+// How AppendConnection writes a large batch: one message with a COPY for each table, and the COMMIT when
+// all of their counts were read. A row costs the server less than by INSERT, but it asks for the rows of
+// each COPY in turn, a round trip each, and plans every COPY anew; small batches go through append_pipeline.cpp.
 #include <libpq-fe.h>
 
 #include <algorithm>
+#include <string>
 #include <vector>
 
 #include "base/failpoint.hpp"
@@ -39,7 +40,7 @@ CommitResult AppendConnection::commit_copy(const RowBatch& batch, std::int64_t e
   std::string sql = "BEGIN; EXECUTE fence(" + std::to_string(log_no_) + ", " + std::to_string(epoch) + "); " +
                     copy_statement(event_table);
   for (const auto& run : runs) sql += copy_statement(table_of(run.front()));
-  if (!PQsendQuery(connection_, (sql + "COMMIT").c_str())) return silence();
+  if (!PQsendQuery(connection_, sql.c_str())) return silence();
 
   const auto stream_of = [this](auto rows) {
     buffer_.clear();
@@ -49,16 +50,18 @@ CommitResult AppendConnection::commit_copy(const RowBatch& batch, std::int64_t e
   const std::string_view events = stream_of(batch.events);  // while the server gets as far as its COPY
   std::optional<CommitResult> failed = await(PGRES_COMMAND_OK);  // BEGIN
   if (!failed) failed = await_fence();
-  if (!failed) failed = copy_table(events);
-  for (std::size_t i = 0; !failed && i < runs.size(); ++i) failed = copy_table(stream_of(runs[i]));
+  if (!failed) failed = copy_table(event_table, events, batch.events.size());
+  for (std::size_t i = 0; !failed && i < runs.size(); ++i) failed = copy_table(table_of(runs[i].front()), stream_of(runs[i]), runs[i].size());
   if (failed) return *failed;
+  drain();
+  if (!PQsendQuery(connection_, "COMMIT") || !flush_all()) return silence();
   FAILPOINT("append.sent");
   meanwhile();
   return await_commit();
 }
 
-// Sends one table's rows when the server asks for them, and awaits its answer.
-std::optional<CommitResult> AppendConnection::copy_table(std::string_view rows) {
+// Sends one table's rows when the server asks for them, and awaits that it has taken all of them.
+std::optional<CommitResult> AppendConnection::copy_table(const Table& table, std::string_view rows, std::size_t count) {
   if (auto failed = await(PGRES_COPY_IN)) return failed;
   while (!rows.empty()) {
     const std::string_view part = rows.substr(0, std::size_t{1} << 18);
@@ -75,7 +78,11 @@ std::optional<CommitResult> AppendConnection::copy_table(std::string_view rows) 
     if (ended > 0) break;
     if (ended < 0 || !flush_all()) return silence();
   }
-  return await(PGRES_COMMAND_OK);
+  const PgResult result = next_result();
+  if (!result) return silence();
+  if (PQresultStatus(result.get()) != PGRES_COMMAND_OK) return failure(result.get());
+  if (PQcmdTuples(result.get()) != std::to_string(count)) return rows_lost(table, count);
+  return std::nullopt;
 }
 
 }  // namespace muniment::store

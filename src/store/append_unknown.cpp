@@ -42,6 +42,9 @@ CommitResult Appender::Impl::write(const AppendBatch& batch, const std::function
     switch (result.outcome) {
       case CommitOutcome::committed: case CommitOutcome::rolled_back: return result;
       case CommitOutcome::refused: return refused(std::move(result));
+      case CommitOutcome::rows_lost:
+        stop_for("tables_changed", result.message + ": somebody changed the log's tables (a trigger, say). ", committed_edge_);
+        return result;
       case CommitOutcome::no_partition:
         if (std::exchange(partition_made, true)) return {CommitOutcome::rolled_back, result.sqlstate, result.message};
         result = make_partition(batch, result);
@@ -225,16 +228,19 @@ void Appender::Impl::fenced_off() {
   if (owner->on_fatal) owner->on_fatal(*ended_);
 }
 
-// `own`: what this daemon wrote. It is kept as where it stopped, so that no start takes in what is behind it.
 void Appender::Impl::latch(const LastRow& last, const events::MerkleEdge& own) {
-  const bool less = last.seq + 1 < own.size();
-  const std::string what =
-      less ? "log_rolled_back: the log ends at " + std::to_string(last.seq) + ", and this daemon wrote up to " + std::to_string(own.size() - 1) +
-                 ": Postgres is an older copy of itself, or somebody removed events. "
-           : "another_writer: somebody else writes to the log: it ends at " + std::to_string(last.seq) +
-                 " with an event that is not this daemon's, which wrote up to " + std::to_string(own.size() - 1) + ". ";
-  const Error why(Errc::system_error, what + "Nothing is appended any more. Run muniment-verify, and see docs/runbook.md#" +
-                                          (less ? "log_rolled_back" : "another_writer"));
+  if (last.seq + 1 < own.size()) {
+    return stop_for("log_rolled_back", "the log ends at " + std::to_string(last.seq) + ", and this daemon wrote up to " + std::to_string(own.size() - 1) +
+                                           ": Postgres is an older copy of itself, or somebody removed events. ", own);
+  }
+  stop_for("another_writer", "somebody else writes to the log: it ends at " + std::to_string(last.seq) +
+                                 " with an event that is not this daemon's, which wrote up to " + std::to_string(own.size() - 1) + ". ", own);
+}
+
+// `own`: what this daemon wrote. It is kept as where it stopped, so that no start takes in what is behind it.
+void Appender::Impl::stop_for(std::string_view code, std::string_view what, const events::MerkleEdge& own) {
+  const std::string name(code);
+  const Error why(Errc::system_error, name + ": " + std::string(what) + "Nothing is appended any more. Run muniment-verify, and see docs/runbook.md#" + name);
   refuse(why);
   if (options_.written != nullptr) {
     if (const Status kept = options_.written->stop({own.size(), own.root()}); !kept) log_error("keeping what was written last", {{"error", kept.error().message}});

@@ -83,6 +83,7 @@ class Appender::Impl {
   void end(Error why);
   void fenced_off();
   void latch(const LastRow& last, const events::MerkleEdge& own);
+  void stop_for(std::string_view code, std::string_view what, const events::MerkleEdge& own);
 
   static constexpr std::chrono::milliseconds probe_every{5'000};      // when nothing was heard of Postgres meanwhile
   static constexpr std::chrono::milliseconds settings_every{60'000};  // however much is appended

@@ -112,6 +112,7 @@ Status Follower::step() {
   }
   if (!unconfirmed_.empty()) RETURN_IF_ERROR(look_again());   // what is read next depends on what is there
   if (next_seq_.load() >= tail_.next_seq()) return success();
+  const std::int64_t batch_began = next_seq_.load();
   ASSIGN_OR_RETURN(const Batch batch, read_batch());
   FollowedRows rows;
   if (!batch.events.empty()) {
@@ -126,7 +127,11 @@ Status Follower::step() {
     if (in_doubt && !known) unconfirmed_.push_back({std::move(rows), next});
     return wrote.error();
   }
-  if (!*wrote) return look_again();
+  if (!*wrote) {
+    RETURN_IF_ERROR(look_again());
+    if (next_seq_.load() != batch_began) return success();
+    return Error(Errc::system_error, "Postgres does not keep its position: somebody changed the table follower (a trigger, say). Run muniment-verify, and see docs/runbook.md#tables_changed");
+  }
   unconfirmed_.clear();
   written(rows);
   next_seq_.store(next, std::memory_order_release);

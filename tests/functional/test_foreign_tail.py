@@ -207,6 +207,20 @@ class WhileItRuns(StartCase):
         self.again()
         self.note(n=2)
 
+    def test_rows_that_a_trigger_leaves_out_are_not_acknowledged(self) -> None:
+        self.note(n=1)
+        self.sql("CREATE FUNCTION leave_out() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';"
+                 " CREATE TRIGGER leave_out BEFORE INSERT ON event_1_0 FOR EACH ROW EXECUTE FUNCTION leave_out()")
+        count = self.daemon.sql("SELECT count(*) FROM event")
+        self.refused_as("tables_changed")
+        self.assertEqual(self.daemon.sql("SELECT count(*) FROM event"), count)
+        self.assertEqual(self.daemon.stop(), 0)
+        with self.postgres() as sql:
+            sql("DROP TRIGGER leave_out ON event_1_0; DROP FUNCTION leave_out()")
+        self.again()
+        self.note(n=2)
+        self.verified()
+
     def test_a_server_that_came_back_without_the_last_events_gets_no_more(self) -> None:
         """As a standby that was promoted without them."""
         self.note(n=1)

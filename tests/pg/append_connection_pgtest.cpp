@@ -223,6 +223,28 @@ TEST_P(AppendConnectionTest, ARefusedRowBesideTheEventsTakesThemWithIt) {
   EXPECT_EQ(stored(), "0");
 }
 
+// By a trigger of somebody's, which raises no error: the server reports the rows that it took, and has to have taken all.
+TEST_P(AppendConnectionTest, ARowThatPostgresLeavesOutTakesItsBatchWithIt) {
+  run_sql(uri_, "CREATE FUNCTION leave_out() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'");
+  const ClaimRow claim{make_uuid_v8("claim"), "r1", std::nullopt, "text", "[]", "open", noon, 0};
+  ArtifactRow artifact{make_uuid_v8("artifact"), "r1", "main", "r1/a", sha256("a"), "text/plain", 1, noon};
+  artifact.seq = 0;
+  const std::string last = std::to_string(GetParam() - 1);
+  for (const auto& [table, when] : std::vector<std::pair<std::string, std::string>>{
+           {"event", ""}, {"event_1_0", ""}, {"event_1_0", "WHEN (new.seq = " + last + ")"}, {"claim", ""}, {"artifact", ""}}) {
+    SCOPED_TRACE(table + when);
+    run_sql(uri_, "CREATE TRIGGER leave_out BEFORE INSERT ON " + table + " FOR EACH ROW " + when + " EXECUTE FUNCTION leave_out()");
+    const CommitResult result = commit(events(), {claim, artifact});
+    EXPECT_EQ(result.outcome, CommitOutcome::rows_lost) << result.message;
+    EXPECT_NE(result.message.find("rows of the table " + table.substr(0, table.find('_'))), std::string::npos) << result.message;
+    EXPECT_EQ(stored(), "0");
+    EXPECT_EQ(ask_sql(uri_, "SELECT count(*) FROM claim"), "0");
+    run_sql(uri_, "DROP TRIGGER leave_out ON " + table);
+    next_seq_ = 0;
+  }
+  EXPECT_EQ(commit(events(), {claim, artifact}).outcome, CommitOutcome::committed);
+}
+
 TEST_P(AppendConnectionTest, AnotherRefusalMayBeTriedAgain) {
   const auto change = [&](const std::string& right) {
     run_sql(uri_, "DO $$ BEGIN EXECUTE format('" + right + " %I', muniment_role('writer')); END $$");

@@ -224,6 +224,26 @@ TEST_F(AppenderTest, ARowThatIsFoundInDoubtLatchesToo) {
   EXPECT_NE(appender->status().refused.find("another_writer"), std::string::npos);
 }
 
+TEST_F(AppenderTest, RowsThatPostgresLeavesOutAreNotAcknowledgedAndLatchTheLog) {
+  ASSERT_TRUE(submit(request("x.test.a")).get());
+  const std::string before = ask_sql(uri, "SELECT count(*) FROM event");
+  run_sql(uri, "CREATE FUNCTION leave_out() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';"
+               "CREATE TRIGGER leave_out BEFORE INSERT ON event FOR EACH ROW WHEN (new.type = 'x.test.out') EXECUTE FUNCTION leave_out()");
+  std::vector<AppendRequest> requests;
+  for (const char* type : {"x.test.in", "x.test.out", "x.test.in"}) requests.push_back(request(type));
+  for (auto& answer : in_one_batch(std::move(requests))) {
+    const Answer given = answer.get();
+    ASSERT_FALSE(given);
+    EXPECT_EQ(given.error().code, Errc::system_error) << given.error().message;
+    EXPECT_EQ(given.error().outcome, "");
+    EXPECT_NE(given.error().message.find("tables_changed"), std::string::npos) << given.error().message;
+  }
+  EXPECT_EQ(ask_sql(uri, "SELECT count(*) FROM event WHERE type LIKE 'x.test.%' AND type IN ('x.test.in', 'x.test.out')"), "0");
+  EXPECT_FALSE(submit(request("x.test.in")).get());
+  EXPECT_NE(appender->status().refused.find("tables_changed"), std::string::npos);
+  EXPECT_EQ(ask_sql(uri, "SELECT count(*) FROM event"), std::to_string(std::stoi(before) + 1));   // the one before the batch
+}
+
 // ---- the fence ----------------------------------------------------------------------------------
 
 // What an UPDATE of ours leaves that Postgres came to only after we had given it up and raised the epoch again.

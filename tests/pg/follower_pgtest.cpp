@@ -123,6 +123,23 @@ TEST_F(FollowerTest, AFollowerGoesOnWhereItStopped) {
   EXPECT_EQ(field("r2", "agent"), "tester");
 }
 
+// By a trigger of somebody's: the position is a promise to whoever reads the table.
+TEST_F(FollowerTest, APositionThatPostgresDoesNotKeepIsSaid) {
+  follow();
+  start_run("r1");
+  catch_up();
+  run_sql(uri, "CREATE FUNCTION leave_out() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';"
+               "CREATE TRIGGER leave_out BEFORE UPDATE ON follower FOR EACH ROW EXECUTE FUNCTION leave_out()");
+  const std::int64_t at = follower->next_seq();
+  start_run("r2");
+  for (int i = 0; i < 500 && follower->problem().empty(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_NE(follower->problem().find("tables_changed"), std::string::npos) << follower->problem();
+  EXPECT_EQ(follower->next_seq(), at);
+  run_sql(uri, "DROP TRIGGER leave_out ON follower");
+  catch_up();
+  EXPECT_EQ(field("r2", "status"), "open");
+}
+
 TEST_F(FollowerTest, ALostConnectionIsMadeAgain) {
   follow();
   start_run("r1");
