@@ -16,6 +16,7 @@ COMMENT ON COLUMN report.lag.follower_next_seq IS 'The first seq that the follow
 COMMENT ON COLUMN report.lag.events_behind IS 'How many events it has not seen';
 COMMENT ON COLUMN report.lag.oldest_unseen_at IS 'When the oldest of them was recorded; NULL where it has seen all';
 
+-- Nobody follows a log that another one goes on from (log.restored): it is not waited for.
 -- Each statement of a volatile function has a snapshot of its own, but in a transaction that keeps one: there it would wait in vain.
 CREATE FUNCTION report.wait(at_most interval DEFAULT '2 seconds') RETURNS bigint
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = public, pg_temp AS $$
@@ -28,7 +29,9 @@ BEGIN
     RAISE EXCEPTION 'report.wait() would see nothing new: this transaction keeps the state that it began with'
       USING ERRCODE = 'invalid_transaction_state', HINT = 'Call it before BEGIN.';
   END IF;
-  SELECT jsonb_object_agg(log_no, log_next_seq) INTO heads FROM report.lag;
+  SELECT jsonb_object_agg(l.log_no, l.log_next_seq) INTO heads FROM report.lag l WHERE NOT EXISTS (
+    SELECT FROM log_head h JOIN event e ON e.log_no = h.log_no AND e.seq = 0
+    WHERE h.log_no > l.log_no AND e.type = 'log.restored' AND e.body ->> 'log_no' = l.log_no::text);
   LOOP
     SELECT coalesce(sum(missing), 0) INTO behind FROM (
       SELECT max(greatest((heads ->> log_no::text)::bigint - follower_next_seq, 0)) AS missing FROM report.lag
@@ -38,7 +41,7 @@ BEGIN
   END LOOP;
   RETURN behind;
 END $$;
-COMMENT ON FUNCTION report.wait IS 'Waits, at most so long, until the views show all that the log holds now; answers how many events they are still behind';
+COMMENT ON FUNCTION report.wait IS 'Waits, at most so long, until the views show all that the log holds now; answers how many events they are still behind. A log that another one goes on from is not waited for';
 
 DO $$
 BEGIN

@@ -12,17 +12,22 @@
 namespace muniment::store {
 namespace {
 
+// Each of these changes nothing where its event was followed before, also when later ones were: a position may have been set back.
+
 // Statements for many revisions of different documents at once: a statement for each costs more than what it does.
 constexpr std::string_view touch_corpora =
     "INSERT INTO corpus (log_no, corpus, owner, first_seq, last_seq) "
     "SELECT $1, u.* FROM unnest($2::text[], $3::text[], $4::bigint[], $5::bigint[]) AS u "
-    "ON CONFLICT (log_no, corpus) DO UPDATE SET last_seq = excluded.last_seq";
+    "ON CONFLICT (log_no, corpus) DO UPDATE SET last_seq = greatest(corpus.last_seq, excluded.last_seq)";
 
-constexpr std::string_view corpus_changed = "UPDATE corpus SET last_seq = $3 WHERE log_no = $1 AND corpus = $2";
+constexpr std::string_view corpus_changed = "UPDATE corpus SET last_seq = greatest(last_seq, $3) WHERE log_no = $1 AND corpus = $2";
+
+// Their chunks have ids that others refer to: they keep them.
+constexpr std::string_view known_documents = "SELECT seq FROM document WHERE log_no = $1 AND seq = ANY ($2::bigint[])";
 
 constexpr std::string_view end_revised =
     "UPDATE document d SET valid_to = u.seq, ended_by = 'revised' FROM unnest($2::text[], $3::text[], $4::bigint[]) AS u(corpus, document, seq) "
-    "WHERE d.log_no = $1 AND d.corpus = u.corpus AND d.document = u.document AND d.valid_to IS NULL";
+    "WHERE d.log_no = $1 AND d.corpus = u.corpus AND d.document = u.document AND d.valid_to IS NULL AND d.seq < u.seq";
 
 // Arrays of arrays are rectangular in Postgres: tags and sources come as texts of arrays.
 constexpr std::string_view put_documents =
@@ -44,7 +49,7 @@ constexpr std::string_view put_chunks =
     "AS u(chunk_id, seq, number, start_byte, end_byte, hash, heading)";
 
 constexpr std::string_view end_retracted =
-    "UPDATE document SET valid_to = $4, ended_by = 'retracted' WHERE log_no = $1 AND corpus = $2 AND document = $3 AND valid_to IS NULL";
+    "UPDATE document SET valid_to = $4, ended_by = 'retracted' WHERE log_no = $1 AND corpus = $2 AND document = $3 AND valid_to IS NULL AND seq < $4";
 
 constexpr std::string_view revoke_source =
     "UPDATE document d SET removed_at = $3, valid_to = coalesce(valid_to, $3), ended_by = coalesce(ended_by, 'revoked') "
@@ -52,7 +57,7 @@ constexpr std::string_view revoke_source =
     "coalesce(d.owner, (SELECT c.owner FROM corpus c WHERE c.log_no = d.log_no AND c.corpus = d.corpus)))";
 
 constexpr std::string_view touch_revoked =
-    "UPDATE corpus SET last_seq = $2 WHERE log_no = $1 AND corpus IN (SELECT corpus FROM document WHERE log_no = $1 AND removed_at = $2)";
+    "UPDATE corpus SET last_seq = greatest(last_seq, $2) WHERE log_no = $1 AND corpus IN (SELECT corpus FROM document WHERE log_no = $1 AND removed_at = $2)";
 
 // removed_at is the event.redacted, so that the indexer, which reads by events, takes the passages out.
 constexpr std::string_view erase_document =
@@ -64,7 +69,7 @@ constexpr std::string_view erase_document =
 constexpr std::string_view put_feedback =
     "INSERT INTO feedback (log_no, seq, pointer, value, actor, chunk_id) VALUES ($1, $2, $3, $4::float8, $5, (SELECT c.chunk_id FROM "
     "document d JOIN chunk c ON c.log_no = d.log_no AND c.seq = d.seq AND c.number = $9 WHERE d.log_no = $1 AND d.corpus = $6 AND "
-    "d.document = $7 AND d.revision = $8 ORDER BY d.valid_to IS NULL DESC, d.seq DESC LIMIT 1))";
+    "d.document = $7 AND d.revision = $8 ORDER BY d.valid_to IS NULL DESC, d.seq DESC LIMIT 1)) ON CONFLICT (log_no, seq) DO NOTHING";
 
 constexpr std::size_t group_chunks_max = 16'384;
 
@@ -124,10 +129,13 @@ class CorpusWriter {
   // Writes the revisions that wait.
   void flush() {
     if (group_.empty()) return;
-    write_corpora();
-    const std::int64_t first_chunk = take_chunk_ids(static_cast<std::int64_t>(group_chunks_));
-    write_documents(first_chunk);
-    if (group_chunks_ > 0) write_chunks(first_chunk);
+    leave_out_known();
+    if (!group_.empty()) {
+      write_corpora();
+      const std::int64_t first_chunk = take_chunk_ids(static_cast<std::int64_t>(group_chunks_));
+      write_documents(first_chunk);
+      if (group_chunks_ > 0) write_chunks(first_chunk);
+    }
     group_.clear();
     documents_.clear();
     group_chunks_ = 0;
@@ -135,6 +143,19 @@ class CorpusWriter {
 
  private:
   Params params() const { return std::move(Params().integer(log_no_)); }
+
+  // Revisions whose rows are there.
+  void leave_out_known() {
+    std::set<std::int64_t> known;
+    for (const pqxx::row& row : query(connection_, work_, "documents_known", known_documents, params().integers(integers(&DocumentRow::seq)))) {
+      known.insert(integer_of(row[0]));
+    }
+    std::erase_if(group_, [&](const Revised* revised) {
+      if (!known.contains(revised->row.seq)) return false;
+      group_chunks_ -= revised->chunks.size();
+      return true;
+    });
+  }
 
   std::int64_t take_chunk_ids(std::int64_t count) {
     if (next_chunk_ == 0) {

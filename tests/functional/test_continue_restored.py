@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import subprocess
+import time
 import unittest
 from typing import Any, Callable, Union
 
@@ -473,18 +474,37 @@ class LeftBehind(Continued):
         self.restart_with_tables_at(size - 1)
         self.assertEqual(self.daemon.sql(f"SELECT count(*) FROM follower WHERE log_no = 1 AND name IN ('run', 'report', 'pointer', 'document') AND next_seq >= {size}"), [["4"]])
         self.wait_for_documents()
-        # Where that cannot be done: one of a document is taken twice.
-        ((last,),) = self.daemon.sql("SELECT max(seq) FROM event WHERE log_no = 1 AND type = 'document.revised'")
+        # Where that cannot be done.
+        self.daemon.sql("CREATE FUNCTION stay() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'it stays'; END $$;"
+                        " CREATE TRIGGER stay BEFORE UPDATE ON follower FOR EACH ROW WHEN (new.log_no = 1 AND new.next_seq > old.next_seq) EXECUTE FUNCTION stay()")
         try:
-            self.restart_with_tables_at(int(last))
-            said = wait_until(lambda: [note for note in self.call("server.status")["notes"] if f"the tables of log 1 show {last} of its {size} events" in note], "it is said")
+            self.restart_with_tables_at(size - 1)
+            said = wait_until(lambda: [note for note in self.call("server.status")["notes"] if f"the tables of log 1 show {size - 1} of its {size} events" in note], "it is said")
             self.assertIn("nothing is carried over", said[0])
+            # Nobody follows it any more, so nobody waits for it either.
+            begun = time.monotonic()
+            self.assertEqual(self.daemon.sql("SELECT report.wait('20 s')"), [["0"]])
+            self.assertLess(time.monotonic() - begun, 10)
+            self.assertNotEqual(self.daemon.sql("SELECT sum(events_behind) FROM report.lag WHERE log_no = 1"), [["0"]])
         finally:
+            self.daemon.sql("DROP FUNCTION stay() CASCADE")
             self.restart_with_tables_at(size)
         self.wait_for_documents()
 
-    def restart_with_tables_at(self, next_seq: int) -> None:
-        self.daemon.sql(f"UPDATE follower SET next_seq = {next_seq} WHERE log_no = 1 AND name IN ('run', 'report', 'pointer', 'document')")
+    def test_events_of_documents_that_were_followed_before_change_nothing(self) -> None:
+        size = self.call("server.status")["earlier_logs"][-1]["size"]
+        tables = ("SELECT md5(string_agg(t::text, ' ' ORDER BY seq)) FROM document t WHERE log_no = 1", "SELECT md5(string_agg(t::text, ' ' ORDER BY chunk_id)) FROM chunk t WHERE log_no = 1",
+                  "SELECT md5(string_agg(t::text, ' ' ORDER BY corpus)) FROM corpus t WHERE log_no = 1", "SELECT md5(string_agg(t::text, ' ' ORDER BY seq)) FROM feedback t WHERE log_no = 1")
+        before = [self.daemon.sql(table) for table in tables]
+        self.assertNotEqual(before[0], [[""]])
+        self.restart_with_tables_at(0, "document")
+        self.assertEqual(self.daemon.sql("SELECT next_seq FROM follower WHERE log_no = 1 AND name = 'document'"), [[str(size)]])
+        self.assertEqual([self.daemon.sql(table) for table in tables], before)
+        self.wait_for_documents()
+
+    def restart_with_tables_at(self, next_seq: int, *names: str) -> None:
+        which = ", ".join(f"'{name}'" for name in names or ("run", "report", "pointer", "document"))
+        self.daemon.sql(f"UPDATE follower SET next_seq = {next_seq} WHERE log_no = 1 AND name IN ({which})")
         self.daemon.kill()
         self.daemon.start()
         self.connect_again()
