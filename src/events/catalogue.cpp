@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/ids.hpp"
 #include "base/limits.hpp"
+#include "base/log.hpp"
 #include "base/schema.hpp"
 #include "events/catalogue_types.hpp"
 
@@ -185,6 +187,18 @@ Status check_body(std::string_view type, const json::Value& body) {
   const TypeInfo* info = find_type(type);
   if (info == nullptr) return unknown_type(type);
   return BodySchemas::get().check(info->type, body);
+}
+
+void seal_own(NewEvent& event) {
+#ifdef MUNIMENT_FAILPOINTS
+  const auto document = json::parse(event.body);
+  const Status fits = document ? check_body(event.type, document->root()) : Status(document.error());
+  if (!fits) {
+    log_error("an event of the daemon's own does not fit its schema", {{"type", event.type}, {"error", fits.error().message}, {"body", event.body}});
+    std::abort();
+  }
+#endif
+  seal(event);
 }
 
 }  // namespace muniment::events

@@ -107,7 +107,7 @@ store::Addressed daemon_event(const std::shared_ptr<store::Run>& run, std::strin
   item.event.event_id_is_ours = event_id_is_ours;
   const bool imported = run->view().origin == events::Origin::imported;
   item.event.origin = imported ? events::Origin::imported : events::Origin::observed;
-  events::seal(item.event);
+  events::seal_own(item.event);
   return item;
 }
 

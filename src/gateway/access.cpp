@@ -183,7 +183,7 @@ events::NewEvent make_event(Call& call, const store::Run& run, std::string_view 
   event.event_id_is_ours = true;
   const bool imported = run.view().origin == events::Origin::imported;
   event.origin = imported ? events::Origin::imported : origin_of_daemon_event(type);
-  events::seal(event);
+  events::seal_own(event);
   return event;
 }
 

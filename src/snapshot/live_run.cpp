@@ -23,7 +23,7 @@ store::Addressed daemon_event(const std::shared_ptr<store::Run>& run, std::strin
   event.event_id_is_ours = true;
   const bool imported = run->view().origin == events::Origin::imported;
   event.origin = imported ? events::Origin::imported : events::Origin::observed;
-  events::seal(event);
+  events::seal_own(event);
   return {run, std::move(event), false};
 }
 

@@ -1,6 +1,6 @@
 #include "store/own_event.hpp"
 
-#include "events/event.hpp"
+#include "events/catalogue.hpp"
 
 namespace muniment::store {
 
@@ -11,7 +11,7 @@ events::NewEvent own_event(std::string_view type, std::string body, Time now) {
   event.event_id = make_uuid_v7(now);
   event.event_id_is_ours = true;
   event.body = std::move(body);
-  events::seal(event);
+  events::seal_own(event);
   return event;
 }
 

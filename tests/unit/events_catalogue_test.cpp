@@ -44,6 +44,18 @@ TEST(Catalogue, HasARowForEverySchemaAndASchemaForEveryRow) {
   EXPECT_EQ(from_schemas, from_rows);
 }
 
+#ifdef MUNIMENT_FAILPOINTS
+TEST(Catalogue, AnEventOfTheDaemonsOwnThatDoesNotFitItsSchemaEndsATestedDaemon) {
+  NewEvent event;
+  event.type = "event.redacted";
+  event.body = R"({"seq":1,"reason":"r","by":"uid:0"})";
+  seal_own(event);
+  EXPECT_NE(event.body_hash, Hash{});
+  event.body = R"({"seq":1,"reason":"r","who":"uid:0"})";
+  EXPECT_DEATH(seal_own(event), "");
+}
+#endif
+
 TEST(Catalogue, SaysWhatTheSchemasSay) {
   const auto texts = schema_texts();
   for (const TypeInfo& row : catalogue()) {
