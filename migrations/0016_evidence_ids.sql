@@ -77,6 +77,7 @@ BEGIN
       AND d.type = 'claim.decided' AND d.body ->> 'claim_id' = c.claim_id::text AND d.seq <> ALL (seqs) ORDER BY d.seq DESC LIMIT 1), 'open')
     WHERE c.log_no = wanted_log AND c.claim_id IN (SELECT (e.body ->> 'claim_id')::uuid FROM event e
       WHERE e.log_no = wanted_log AND e.seq = ANY (seqs) AND e.type = 'claim.decided');
+  DELETE FROM evidence_link WHERE log_no = wanted_log AND seq = ANY (seqs);
   DELETE FROM pointer WHERE log_no = wanted_log AND seq = ANY (seqs);
   -- An artifact's hash has no salt, and so would let short bytes be guessed.
   UPDATE artifact SET metadata = '{}', hash = repeat('0', 64) WHERE log_no = wanted_log AND artifact_id = ANY (artifact_ids);

@@ -1,5 +1,6 @@
 -- What an auditor asks of the log's life was not all in report.audit_report: the times in which nothing was appended, the events that a
--- start adopted, whether the daemon before it had stopped in order, and the runs that this interrupted.
+-- start adopted, whether the daemon before it had stopped in order, the runs that this interrupted, and what was erased of the log's own
+-- run, documents above all.
 
 INSERT INTO report_place SELECT e.log_no, e.type, e.seq, e.run_no FROM event e JOIN follower f ON f.log_no = e.log_no AND f.name = 'report'
   WHERE e.type IN ('log.resumed', 'run.interrupted') AND e.seq < f.next_seq;
@@ -18,7 +19,7 @@ CREATE OR REPLACE VIEW report.audit_report WITH (security_barrier) AS
          CASE p.type WHEN 'log.resumed' THEN (e.body ->> 'requests_refused')::bigint END AS requests_refused,
          CASE p.type WHEN 'log.resumed' THEN (e.body ->> 'events_refused')::bigint END AS events_refused
   FROM report_place p LEFT JOIN run r USING (log_no, run_no) JOIN event e USING (log_no, seq)
-  WHERE CASE p.run_no WHEN 0 THEN split_part(p.type, '.', 1) IN ('log', 'key', 'clock') AND coalesce(current_setting('muniment.runs', true), '') = '' ELSE report.sees(r.run_id) END
+  WHERE CASE p.run_no WHEN 0 THEN coalesce(current_setting('muniment.runs', true), '') = '' ELSE report.sees(r.run_id) END
     AND p.type IN ('event.redacted', 'artifact.redacted', 'run.halted', 'run.resumed', 'run.interrupted', 'pointer.unresolved', 'violation.detected', 'budget.exceeded',
                    'log.started', 'log.stopped', 'log.resumed', 'log.verified', 'log.exported', 'log.restored', 'log.archived', 'key.rotated', 'clock.stepped');
 COMMENT ON VIEW report.audit_report IS 'What an auditor asks about: erasures, halts, interruptions and what came after, pointers that did not resolve, violations, verifications, keys, starts, stops, what a start adopted, times in which nothing could be appended, steps of the clock. What concerns the whole log is shown to those who see all runs';

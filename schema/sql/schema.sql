@@ -98,6 +98,7 @@ BEGIN
       AND d.type = 'claim.decided' AND d.body ->> 'claim_id' = c.claim_id::text AND d.seq <> ALL (seqs) ORDER BY d.seq DESC LIMIT 1), 'open')
     WHERE c.log_no = wanted_log AND c.claim_id IN (SELECT (e.body ->> 'claim_id')::uuid FROM event e
       WHERE e.log_no = wanted_log AND e.seq = ANY (seqs) AND e.type = 'claim.decided');
+  DELETE FROM evidence_link WHERE log_no = wanted_log AND seq = ANY (seqs);
   DELETE FROM pointer WHERE log_no = wanted_log AND seq = ANY (seqs);
   -- An artifact's hash has no salt, and so would let short bytes be guessed.
   UPDATE artifact SET metadata = '{}', hash = repeat('0', 64) WHERE log_no = wanted_log AND artifact_id = ANY (artifact_ids);
@@ -348,7 +349,9 @@ BEGIN
     RAISE EXCEPTION 'report.wait() would see nothing new: this transaction keeps the state that it began with'
       USING ERRCODE = 'invalid_transaction_state', HINT = 'Call it before BEGIN.';
   END IF;
-  SELECT jsonb_object_agg(log_no, log_next_seq) INTO heads FROM report.lag;
+  SELECT jsonb_object_agg(l.log_no, l.log_next_seq) INTO heads FROM report.lag l WHERE NOT EXISTS (
+    SELECT FROM log_head h JOIN event e ON e.log_no = h.log_no AND e.seq = 0
+    WHERE h.log_no > l.log_no AND e.type = 'log.restored' AND e.body ->> 'log_no' = l.log_no::text);
   LOOP
     SELECT coalesce(sum(missing), 0) INTO behind FROM (
       SELECT max(greatest((heads ->> log_no::text)::bigint - follower_next_seq, 0)) AS missing FROM report.lag
@@ -358,7 +361,7 @@ BEGIN
   END LOOP;
   RETURN behind;
 END $$;
-COMMENT ON FUNCTION report.wait(at_most interval) IS 'Waits, at most so long, until the views show all that the log holds now; answers how many events they are still behind';
+COMMENT ON FUNCTION report.wait(at_most interval) IS 'Waits, at most so long, until the views show all that the log holds now; answers how many events they are still behind. A log that another one goes on from is not waited for';
 CREATE TABLE public.archived_partition (
     log_no smallint NOT NULL,
     number bigint NOT NULL,
@@ -1196,7 +1199,7 @@ CREATE VIEW report.audit_report WITH (security_barrier='true') AS
      JOIN public.event e USING (log_no, seq))
   WHERE (
         CASE p.run_no
-            WHEN 0 THEN ((split_part(p.type, '.'::text, 1) = ANY (ARRAY['log'::text, 'key'::text, 'clock'::text])) AND (COALESCE(current_setting('muniment.runs'::text, true), ''::text) = ''::text))
+            WHEN 0 THEN (COALESCE(current_setting('muniment.runs'::text, true), ''::text) = ''::text)
             ELSE report.sees(r.run_id)
         END AND (p.type = ANY (ARRAY['event.redacted'::text, 'artifact.redacted'::text, 'run.halted'::text, 'run.resumed'::text, 'run.interrupted'::text, 'pointer.unresolved'::text, 'violation.detected'::text, 'budget.exceeded'::text, 'log.started'::text, 'log.stopped'::text, 'log.resumed'::text, 'log.verified'::text, 'log.exported'::text, 'log.restored'::text, 'log.archived'::text, 'key.rotated'::text, 'clock.stepped'::text])));
 COMMENT ON VIEW report.audit_report IS 'What an auditor asks about: erasures, halts, interruptions and what came after, pointers that did not resolve, violations, verifications, keys, starts, stops, what a start adopted, times in which nothing could be appended, steps of the clock. What concerns the whole log is shown to those who see all runs';

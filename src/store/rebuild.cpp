@@ -95,6 +95,7 @@ struct Rebuild::Table {
   std::string_view blanks = {};
   // Brings its rows to what events from {1} on changed in them, of log {0}; empty: rows of earlier events stay as they are.
   std::string_view later = {};
+  bool goes = false;             // an erasure leaves no row
 };
 
 const Rebuild::Table& Rebuild::table_named(std::string_view name) {
@@ -140,7 +141,7 @@ const Rebuild::Table& Rebuild::table_named(std::string_view name) {
       {"evidence_link", "claim_id, evidence_id, seq", link_columns, link_columns, "relation, log_no", "",
        "INSERT INTO pg_temp.evidence_link SELECT (e.body->>'claim_id')::uuid, (e.body->>'evidence_id')::uuid, "
        "e.body->>'relation', $1, e.seq, " MUNIMENT_RUN_NAME " FROM rebuilt_event e WHERE e.type = 'evidence.linked' AND e.body IS NOT NULL AND e.seq < $2",
-       true},
+       true, {}, {}, {}, true},
       {"artifact", "artifact_id", artifact_columns, artifact_columns, "", "",
        "INSERT INTO pg_temp.artifact SELECT (e.body->>'artifact_id')::uuid, " MUNIMENT_RUN_NAME
        ", e.body->>'step_id', e.body->>'path', e.body->>'hash', e.body->>'mime_type', (e.body->>'size_bytes')::bigint, "
@@ -337,8 +338,12 @@ struct Rebuild::Work {
     return report;
   }
 
-  // Rows that stay where their event was erased say nothing; how many said something all the same.
+  // Where their event was erased, rows go, or stay and say nothing; how many said something all the same.
   std::int64_t blank_erased(const Table& table) {
+    if (table.goes) {
+      return static_cast<std::int64_t>(work.exec(fmt::format("DELETE FROM public.{0} x USING event e WHERE x.log_no = {1} AND e.log_no = {1} AND e.seq = x.seq AND e.salt IS NULL",
+                                                             table.name, log_no)).affected_rows());
+    }
     if (table.blank.empty()) return 0;
     return static_cast<std::int64_t>(
         work.exec(fmt::format("UPDATE public.{0} x SET ({1}) = ROW ({2}) FROM event e WHERE x.log_no = {3} AND e.log_no = {3} AND e.seq = x.seq "

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "base/sha256.hpp"
 #include "base/text.hpp"
@@ -41,26 +42,40 @@ Known read_known() {
   return known;
 }
 
-// True: all of the migrations that are known, and no other, made this schema.
-Result<bool> check_migrations(Connection& connection, const Known& known, Findings& findings) {
+// Empty: the migrations that are known, and no other, made this schema; otherwise why it cannot be compared.
+Result<std::string> check_migrations(Connection& connection, const Known& known, Findings& findings) {
   RETURN_IF_ERROR(connection.start_copy("SELECT number, name, sha256 FROM schema_migration ORDER BY number"));
-  std::size_t applied = 0;
-  bool newer = false;
+  std::set<std::string> applied;
   Row row;
   while (true) {
     ASSIGN_OR_RETURN(const bool more, connection.next(row));
-    if (!more) return !newer && applied == known.migrations.size();
+    if (!more) break;
     const std::string name = row.text(1);
     const auto found = known.migrations.find(name);
-    newer = newer || (found == known.migrations.end() && row.integer(0) > static_cast<std::int64_t>(known.migrations.size()));
-    if (newer) continue;
-    ++applied;
+    if (found == known.migrations.end() && row.integer(0) > static_cast<std::int64_t>(known.migrations.size())) {
+      return fmt::format("its schema_migration lists {}, which this verifier does not know. Use the muniment-verify of the version that applied it; if no "
+                         "version did, somebody put the row there", preview(name, 100));
+    }
+    applied.insert(name);
     const std::string number = fmt::format("{:04}_", row.integer(0));
     if (found == known.migrations.end() || found->second != row.bytes(2) || !name.starts_with(number)) {
       findings.add({Check::migration, -1, "", found == known.migrations.end() ? "a migration of this verifier's" : fmt::format("{} with sha256 {}", name, found->second),
                     fmt::format("number {}, {} with sha256 {}", row.integer(0), name, row.bytes(2))});
     }
   }
+  // They are applied in order: what is missing at the end was not applied yet, if nobody took its row away.
+  std::string missing;
+  for (const auto& [name, hash] : known.migrations) {
+    if (!applied.contains(name)) {
+      if (missing.empty()) missing = name;
+    } else if (!missing.empty()) {
+      findings.add({Check::migration, -1, "", missing, "no such row, and one of " + name});
+      return std::string();
+    }
+  }
+  if (missing.empty()) return missing;
+  return fmt::format("its schema_migration does not list {}. Use the muniment-verify of its version, or start the daemon of this one on it first; where it had "
+                     "been started before, somebody took the row away", missing);
 }
 
 // What anybody may add beside the schema: an analyst's own table or view. What acts on its tables is none of that.
@@ -89,6 +104,10 @@ Status compare(Connection& connection, Known known, Findings& findings, std::vec
     if (wanted == known.definitions.end()) {
       if (may_be_added(name)) {
         added.push_back(name);
+      } else if (name.starts_with("partition ")) {
+        findings.add({Check::definition, -1, "", "a partition as its table event is", fmt::format("{}: {}", name, row.bytes(1))});
+      } else if (name.starts_with("setting ")) {
+        findings.add({Check::definition, -1, "", "none that switches triggers off", fmt::format("{}: {}", name, row.bytes(1))});
       } else if (ours(place_of(name))) {
         findings.add({Check::definition, -1, "", "no " + name, fmt::format("{}: {}", name, row.bytes(1))});
       }
@@ -115,24 +134,25 @@ bool is_own_table(std::string_view table) {
   return known.definitions.contains(fmt::format("table public.{}", table));
 }
 
-Status check_definitions(Connection& connection, Findings& findings, std::vector<std::string>& warnings, std::vector<std::string>& not_checked) {
+Result<std::string> check_definitions(Connection& connection, Findings& findings, std::vector<std::string>& warnings, std::vector<std::string>& not_checked) {
+  const std::string what = "the definitions of tables, views, functions and triggers";
   ASSIGN_OR_RETURN(const auto listed, connection.integer("SELECT count(*) FROM pg_class WHERE oid = to_regclass('public.schema_migration')"));
-  if (listed.value_or(0) == 0) {
-    not_checked.push_back("the definitions of views, functions and triggers (there is no table schema_migration)");
-    return success();
-  }
   Known known = read_known();
-  ASSIGN_OR_RETURN(const bool all_known, check_migrations(connection, known, findings));
-  if (!all_known) {
-    not_checked.push_back("the definitions of views, functions and triggers (the database has other migrations than this verifier knows)");
-    return success();
+  std::string unknown = "there is no table schema_migration";
+  if (listed.value_or(0) > 0) {
+    ASSIGN_OR_RETURN(unknown, check_migrations(connection, known, findings));
+  }
+  if (!unknown.empty()) {
+    not_checked.push_back(what + " (the schema is unknown)");
+    return unknown;
   }
   ASSIGN_OR_RETURN(const auto version, connection.integer("SELECT current_setting('server_version_num')::bigint / 10000"));
   if (std::to_string(version.value_or(0)) != known.postgres) {
-    not_checked.push_back(fmt::format("the definitions of views, functions and triggers (known are those of Postgres {}, this is {})", known.postgres, version.value_or(0)));
-    return success();
+    not_checked.push_back(fmt::format("{} (known are those of Postgres {}, this is {})", what, known.postgres, version.value_or(0)));
+    return std::string();
   }
-  return compare(connection, std::move(known), findings, warnings);
+  RETURN_IF_ERROR(compare(connection, std::move(known), findings, warnings));
+  return std::string();
 }
 
 }  // namespace muniment::verify

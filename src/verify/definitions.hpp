@@ -12,9 +12,10 @@
 
 namespace muniment::verify {
 
-// Only a schema that this verifier knows, on the version of Postgres whose words it knows, can be compared; otherwise
-// `not_checked` says so. What somebody added beside it is no finding: `warnings` name it.
-Status check_definitions(Connection& connection, Findings& findings, std::vector<std::string>& warnings, std::vector<std::string>& not_checked);
+// Only a schema that this verifier knows can be compared. Answers why this one is not known, and otherwise nothing: whoever
+// takes a row from schema_migration, or puts one there, must not thereby get a verdict that says nothing of it. On a version of Postgres whose
+// words are not known nothing is compared either; `not_checked` says so. What somebody added beside the schema is no finding: `warnings` name it.
+Result<std::string> check_definitions(Connection& connection, Findings& findings, std::vector<std::string>& warnings, std::vector<std::string>& not_checked);
 
 // One of the tables that the migrations make in `public`.
 bool is_own_table(std::string_view table);

@@ -25,7 +25,8 @@ constexpr std::string_view with_their_events =
     "UNION ALL SELECT seq, run_id, 'manifest' FROM manifest WHERE log_no = {0} AND seq IN ({1}) "
     "AND (salt IS NOT NULL OR manifest IS NOT NULL) "
     "UNION ALL SELECT seq, run_id, 'artifact' FROM artifact WHERE log_no = {0} AND seq IN ({1}) "
-    "AND (metadata <> '{{}}' OR hash <> " MUNIMENT_ZEROS ")";
+    "AND (metadata <> '{{}}' OR hash <> " MUNIMENT_ZEROS ") "
+    "UNION ALL SELECT seq, run_id, 'evidence_link' FROM evidence_link WHERE log_no = {0} AND seq IN ({1})";
 
 // Written by a follower, which may be a moment behind.
 constexpr std::string_view of_followers = "SELECT seq, run_id, 'pointer' FROM pointer WHERE log_no = {0} AND seq IN ({1})";

@@ -24,6 +24,7 @@ std::string headline(const ProofReport& report) {
     case Verdict::wrong_key: return "WRONG KEY: " + report.signatures.wrong_key;
     case Verdict::tampered: return fmt::format("TAMPERED OR CORRUPT: {}", place_of(report.findings.front()));
     case Verdict::unsigned_tail:  // a proof is of one event
+    case Verdict::unknown_schema:
     case Verdict::unreadable:
     case Verdict::incomplete: break;
   }

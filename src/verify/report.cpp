@@ -33,6 +33,8 @@ std::string headline(const Report& report) {
     case Verdict::unsigned_tail:
       return fmt::format("CONSISTENT, UNSIGNED TAIL from {}: the events before it are {}", number(report.tail->from),
                          vouchers(report.signatures));
+    case Verdict::unknown_schema:
+      return fmt::format("CONSISTENT, UNKNOWN SCHEMA: nobody has looked at what the tables, views and triggers of this database do: {}", report.problem);
     case Verdict::tampered: return fmt::format("TAMPERED OR CORRUPT: {}", place_of(report.findings.front()));
     case Verdict::unreadable: return "UNREADABLE: " + report.problem;
     case Verdict::incomplete: return "INCOMPLETE: " + report.problem;

@@ -185,9 +185,9 @@ struct Tables::Impl {
       RETURN_IF_ERROR(advance(table));
     }
     if (!table.there || table.seq != event.seq) {
-      // The row of a claim stays where its event is erased, without its words: decisions hang on it.
-      const bool erased_claim = telling.redacted && extent == Extent::all && table.spec->check == Check::claim;
-      if (!telling.redacted || erased_claim) found(table, event.seq, event.run_no, fmt::format("a row of {}", table.spec->name), "no row");
+      // A row stays where its event is erased, without its words; but a link goes.
+      const bool stays = telling.redacted && extent == Extent::all && table.spec->check != Check::evidence_link;
+      if (!telling.redacted || stays) found(table, event.seq, event.run_no, fmt::format("a row of {}", table.spec->name), "no row");
       return success();
     }
     if (telling.redacted) {

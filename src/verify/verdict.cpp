@@ -9,6 +9,7 @@ std::string_view name_of(Verdict verdict) {
     case Verdict::is_unsigned: return "unsigned";
     case Verdict::wrong_key: return "wrong_key";
     case Verdict::unsigned_tail: return "unsigned_tail";
+    case Verdict::unknown_schema: return "unknown_schema";
     case Verdict::unreadable: return "unreadable";
     case Verdict::incomplete: return "incomplete";
   }
@@ -21,6 +22,7 @@ int exit_code_of(Verdict verdict, bool unsigned_ok) {
     case Verdict::tampered: return 1;
     case Verdict::is_unsigned:
     case Verdict::unsigned_tail: return unsigned_ok ? 0 : 2;
+    case Verdict::unknown_schema:
     case Verdict::wrong_key: return 2;
     case Verdict::unreadable: return 4;
     case Verdict::incomplete: return 5;

@@ -6,7 +6,7 @@
 
 namespace muniment::verify {
 
-enum class Verdict : std::uint8_t { verified, tampered, is_unsigned, unsigned_tail, wrong_key, unreadable, incomplete };
+enum class Verdict : std::uint8_t { verified, tampered, is_unsigned, unsigned_tail, unknown_schema, wrong_key, unreadable, incomplete };
 
 std::string_view name_of(Verdict verdict);
 

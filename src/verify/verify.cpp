@@ -113,7 +113,8 @@ class Verification {
     RETURN_IF_ERROR(check_foreign_rows(snapshot_.holder(), findings_));
     RETURN_IF_ERROR(check_followers(snapshot_.holder(), log_, findings_, report_.not_checked));
     if (!resumed_) RETURN_IF_ERROR(check_archived_partitions(snapshot_.holder(), log_, history.archived(), findings_));
-    return check_definitions(snapshot_.holder(), findings_, report_.warnings, report_.not_checked);
+    ASSIGN_OR_RETURN(report_.unknown_schema, check_definitions(snapshot_.holder(), findings_, report_.warnings, report_.not_checked));
+    return success();
   }
 
   // What is signed must reach the end that was fixed; what came since may wait for its checkpoint.
@@ -228,6 +229,9 @@ void judge(Report& report, const Findings& findings, const Status& outcome) {
     report.verdict = Verdict::incomplete;
   } else if (!report.signatures.wrong_key.empty()) {
     report.verdict = Verdict::wrong_key;
+  } else if (!report.unknown_schema.empty()) {
+    report.problem = report.unknown_schema;
+    report.verdict = Verdict::unknown_schema;
   } else {
     report.verdict = report.signatures.upto < 0 ? Verdict::is_unsigned : report.tail ? Verdict::unsigned_tail : Verdict::verified;
   }
@@ -245,8 +249,12 @@ void say_what_is_missing(Report& report) {
   }
   report.not_checked.insert(report.not_checked.end(), {report.indexes ? "which words and vectors the search indexes have of a passage" : "search indexes (no --indexes)",
                                                        "pointer catalogue", "report tables", "language and chunker of what runs said",
-                                                       "log_head.epoch and writer, and when rows were written", "roles and rights",
+                                                       "log_head.epoch and writer, and when rows were written", "roles and rights", "indexes that no constraint needs, and settings but session_replication_role",
                                                        "artifacts/staging and artifacts/uploads"});
+  if (!report.history.redacted.empty()) {
+    report.not_checked.push_back("what only erased events said: the ids in their rows, artifact.step_id, path, mime_type and size_bytes, manifest.base_id, hash and "
+                                 "size_bytes, and of an erased revision its names, artifacts, trust and chunks, and whether its row is there");
+  }
   const std::int64_t in_flight = report.files.in_flight + report.tiles.in_flight;
   if (in_flight > 0) {
     const std::string first = report.files.in_flight_first.empty() ? "" : fmt::format(" (the first that is staged: {})", report.files.in_flight_first);

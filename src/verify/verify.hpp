@@ -45,7 +45,8 @@ struct UnsignedTail {
 
 struct Report {
   Verdict verdict = Verdict::unreadable;
-  std::string problem;  // why it is unreadable or incomplete
+  std::string problem;  // why it is unreadable or incomplete, or its schema unknown
+  std::string unknown_schema;  // why the definitions cannot be compared
   std::string log_id;
   std::string run_id;   // of a bundle: the report is on this run alone
   std::int64_t upto = -1;          // the last seq that the verdict is about

@@ -114,6 +114,63 @@ class Covered(Bundling):
         self.assertEqual((code, report["findings"]), (0, []))
         self.assertIn("my_notes", " ".join(report["warnings"]))
 
+    def test_what_is_changed_in_a_partition_is_found(self) -> None:
+        """Where rows are, and what is done with them, beside the table that has the name."""
+        edits = {
+            "ALTER TABLE event_1_0 DISABLE TRIGGER ALL": "ALTER TABLE event_1_0 ENABLE TRIGGER ALL",
+            "ALTER TABLE event_1 DISABLE TRIGGER no_truncate": "ALTER TABLE event_1 ENABLE TRIGGER no_truncate",
+            "CREATE FUNCTION leave_out() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';"
+            " CREATE TRIGGER leave_out BEFORE INSERT ON event_1_0 FOR EACH ROW EXECUTE FUNCTION leave_out()": "DROP FUNCTION leave_out() CASCADE",
+            "ALTER TABLE event_1_0 ALTER actor SET DEFAULT 'somebody'": "ALTER TABLE event_1_0 ALTER actor DROP DEFAULT",
+            "ALTER TABLE event_1_0 ADD CONSTRAINT no_more CHECK (seq < 1000000000 AND actor <> 'x')": "ALTER TABLE event_1_0 DROP CONSTRAINT no_more",
+            "ALTER TABLE event_1_0 SET UNLOGGED": "ALTER TABLE event_1_0 SET LOGGED",
+            "ALTER TABLE event_1_0 ENABLE ROW LEVEL SECURITY": "ALTER TABLE event_1_0 DISABLE ROW LEVEL SECURITY",
+            "ALTER TABLE evidence_link DISABLE TRIGGER ALL": "ALTER TABLE evidence_link ENABLE TRIGGER ALL",
+            "ALTER TABLE follower SET UNLOGGED": "ALTER TABLE follower SET LOGGED",
+            "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET session_replication_role = replica', current_database()); END $$":
+                "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I RESET session_replication_role', current_database()); END $$",
+        }
+        clean = self.verify()[1]
+        self.assertEqual(clean["findings"], [])
+        self.assertIn("indexes that no constraint needs, and settings but session_replication_role", clean["not_checked"])
+        for edit, undo in edits.items():
+            with self.subTest(edit=edit):
+                self.daemon.sql(edit)
+                code, report = self.verify()
+                self.daemon.sql(undo)
+                self.assertEqual((code, {finding["check"] for finding in report["findings"]}), (1, {"definition"}), report)
+        self.assertEqual(self.verify()[1]["findings"], [])
+
+    def test_a_schema_that_is_not_known_is_not_called_verified(self) -> None:
+        self.new_run("schema")
+        size = self.followed()["log"]["size"]
+        wait_until(lambda: self.call("audit.checkpoint")["size"] >= size, "signed")
+        self.assertEqual(self.verify()[0], 0)
+        (last,) = self.daemon.sql("SELECT number, name, sha256 FROM schema_migration ORDER BY number DESC LIMIT 1")
+        put_back = f"INSERT INTO schema_migration VALUES ({last[0]}, '{last[1]}', '{last[2]}')"
+        edits = {
+            "INSERT INTO schema_migration VALUES (9999, '9999_forged.sql', repeat('0', 64))": "DELETE FROM schema_migration WHERE number = 9999",
+            f"DELETE FROM schema_migration WHERE number = {last[0]}": put_back,
+            "ALTER TABLE schema_migration RENAME TO elsewhere": "ALTER TABLE elsewhere RENAME TO schema_migration",
+        }
+        for edit, undo in edits.items():
+            with self.subTest(edit=edit):
+                self.past_everything(edit)
+                code, report = self.verify()
+                unsigned_ok = subprocess.run([BUILD / "muniment-verify", "--data", self.daemon.data, "--unsigned-ok"], capture_output=True, text=True, timeout=120)
+                self.past_everything(undo)
+                self.assertEqual((code, report["verdict"], report["findings"]), (2, "unknown_schema", []))
+                self.assertIn("schema_migration", report["problem"])
+                self.assertEqual(unsigned_ok.returncode, 2)
+                self.assertIn("CONSISTENT, UNKNOWN SCHEMA", unsigned_ok.stdout)
+        # A gap is no older version of Muniment.
+        (kept,) = self.daemon.sql("SELECT number, name, sha256 FROM schema_migration WHERE number = 9")
+        self.past_everything("DELETE FROM schema_migration WHERE number = 9")
+        code, report = self.verify()
+        self.past_everything(f"INSERT INTO schema_migration VALUES ({kept[0]}, '{kept[1]}', '{kept[2]}')")
+        self.assertEqual((code, [finding["check"] for finding in report["findings"]]), (1, ["migration"]))
+        self.assertEqual(self.verify()[0], 0)
+
     def test_every_column_of_every_table_is_covered_or_listed(self) -> None:
         self.make_rows()
         code, clean = self.verify()

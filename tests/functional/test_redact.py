@@ -146,6 +146,39 @@ class Undone(Redacting):
         self.assert_gone()
         self.assert_verified()
 
+    def test_a_link_goes_with_its_event(self) -> None:
+        claim = self.call("claim.record", run_id=self.run_id, text="a claim", pointers=[])
+        evidence = self.call("evidence.record", run_id=self.run_id, type="review", content={"text": "fine"})
+        linked = self.call("evidence.link", run_id=self.run_id, claim_id=claim["claim_id"], evidence_id=evidence["evidence_id"], relation="supports")
+        links = f"SELECT count(*) FROM evidence_link WHERE claim_id = '{claim['claim_id']}'"
+        self.assertEqual(self.daemon.sql(links), [["1"]])
+        self.redact(seq=linked["seq"])
+        self.assertEqual(self.daemon.sql(links), [["0"]])
+        self.assert_verified()
+        self.daemon.sql("SET session_replication_role = replica; INSERT INTO evidence_link (claim_id, evidence_id, relation, log_no, seq, run_id)"
+                        f" VALUES ('{claim['claim_id']}', '{evidence['evidence_id']}', 'supports', 1, {linked['seq']}, '{self.run_id}')")
+        self.assertIn("erasure", self.findings())
+        rebuilt = self.call("server.rebuild", tables=["evidence_link"])
+        self.assertEqual([(table["name"], table["unexpected"]) for table in rebuilt["tables"]], [("evidence_link", 1)])
+        self.assertEqual(self.daemon.sql(links), [["0"]])
+        self.assert_verified()
+
+    def test_a_row_that_stays_without_its_words_is_missed(self) -> None:
+        told = {"claim": self.call("claim.record", run_id=self.run_id, text=SECRET, pointers=[]),
+                "evidence": self.call("evidence.record", run_id=self.run_id, type="review", content={"text": SECRET}),
+                "manifest": self.call("manifest.put", run_id=self.run_id, manifest={"entries": [{"from_run_seq": 0, "to_run_seq": 1, "why": SECRET}]}),
+                "artifact": self.call("artifact.put", run_id=self.run_id, text=SECRET)}
+        for reply in told.values():
+            self.redact(seq=reply["seq"])
+        self.assertTrue([words for words in self.assert_verified()["not_checked"] if words.startswith("what only erased events said")])
+        for table, reply in told.items():
+            with self.subTest(table=table):
+                self.daemon.sql(f"SET session_replication_role = replica; CREATE TABLE held AS SELECT * FROM {table} WHERE seq = {reply['seq']};"
+                                f" DELETE FROM {table} WHERE seq = {reply['seq']}")
+                self.assertIn({"artifact": "artifact_row"}.get(table, table), self.findings())
+                self.daemon.sql(f"SET session_replication_role = replica; INSERT INTO {table} SELECT * FROM held; DROP TABLE held")
+        self.assert_verified()
+
     def test_no_backup_is_taken_of_an_erasure_that_is_not_carried_out(self) -> None:
         told = self.say(SECRET)
         kept = self.daemon.sql(f"SELECT salt, convert_to(body::text, 'UTF8') FROM event WHERE seq = {told['seq']}")[0]

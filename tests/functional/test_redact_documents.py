@@ -65,6 +65,10 @@ class Documents(Redacting):
         self.assertEqual((listed["run_id"], listed["documents"], listed["artifact_files"]), ("_log", 2, 1))
         done = self.redact(artifact_id=artifact_id)
         self.assertTrue(done["unindexed"])
+        self.assertEqual(self.daemon.sql("SELECT report.wait('20 s')"), [["0"]])
+        reported = self.daemon.sql("SELECT type, about, reason FROM report.audit_report WHERE run_id IS NULL AND type IN ('event.redacted', 'artifact.redacted')")
+        self.assertEqual({(row[0], row[2]) for row in reported}, {("event.redacted", "asked by its subject"), ("artifact.redacted", "asked by its subject")})
+        self.assertLessEqual({str(seq) for seq in done["seqs"]} | {artifact_id}, {row[1] for row in reported})
         self.assert_erased(card, then)
         self.assertEqual([found["document"] for found in self.cards()], ["before.txt"])
         self.ingest({"id": "vault.md", "text": "The vault has another safe word now."})   # the name may be used again

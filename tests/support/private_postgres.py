@@ -1,5 +1,6 @@
 """A private Postgres server for one test: Unix socket only, in a folder of its own, gone afterwards."""
 import glob
+import hashlib
 import os
 import shutil
 import subprocess
@@ -14,10 +15,15 @@ def _bin(name):
 
 
 def migrations():
-    texts = []
+    """Applied and listed as the daemon does it (src/store/migrations.cpp), which makes the list first."""
+    texts = ["CREATE TABLE schema_migration (number integer PRIMARY KEY CHECK (number > 0), name text NOT NULL CHECK (octet_length(name) <= 256),"
+             " sha256 text NOT NULL CHECK (sha256 ~ '^[0-9a-f]{64}$'), applied_at timestamptz NOT NULL DEFAULT now());"]
     for path in sorted(glob.glob(os.path.join(ROOT, "migrations", "*.sql"))):
-        with open(path, encoding="utf-8") as file:
-            texts.append(file.read())
+        with open(path, "rb") as file:
+            text = file.read()
+        name = os.path.basename(path)
+        texts.append(text.decode())
+        texts.append(f"INSERT INTO schema_migration (number, name, sha256) VALUES ({int(name[:4])}, '{name}', '{hashlib.sha256(text).hexdigest()}');")
     return "\n".join(texts)
 
 
