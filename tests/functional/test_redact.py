@@ -149,7 +149,7 @@ class Undone(Redacting):
     def test_a_link_goes_with_its_event(self) -> None:
         claim = self.call("claim.record", run_id=self.run_id, text="a claim", pointers=[])
         evidence = self.call("evidence.record", run_id=self.run_id, type="review", content={"text": "fine"})
-        linked = self.call("evidence.link", run_id=self.run_id, claim_id=claim["claim_id"], evidence_id=evidence["evidence_id"], relation="supports")
+        linked = self.call("evidence.link", claim_id=claim["claim_id"], evidence_id=evidence["evidence_id"], relation="supports")
         links = f"SELECT count(*) FROM evidence_link WHERE claim_id = '{claim['claim_id']}'"
         self.assertEqual(self.daemon.sql(links), [["1"]])
         self.redact(seq=linked["seq"])
