@@ -36,5 +36,33 @@ class Unconfirmed(DaemonCase):
         self.assertEqual(events, [["13", "9", "0.75"]])
 
 
+class SetBack(DaemonCase):
+    def test_events_of_documents_that_were_followed_before_change_nothing(self) -> None:
+        documents = [{"id": name, "text": f"The lamp of {name} is lit.", "source": f"https://{name[0]}.example/"} for name in ("a.md", "b.md", "c.md", "d.md")]
+        ingest = lambda *some: self.assertEqual(self.call("corpus.ingest", corpus="twice", documents=list(some), wait=True)["errors"], [])
+        ingest(*documents)
+        card = self.call("evidence.retrieve", queries=[{"query": "in:twice lamp"}])["results"][0]["cards"][0]["id"]
+        self.call("feedback.record", pointer=card, value=0.5)
+        ingest({**documents[0], "text": "The lamp is out."}, {**documents[1], "text": "The lamp is lost."})
+        self.call("document.retract", corpus="twice", document="a.md", reason="it is wrong")
+        self.call("source.revoke", source="https://c.example/", reason="it lies")
+        ingest({**documents[0], "text": "The lamp is back."})   # after it was retracted
+        gone = self.daemon.sql("SELECT seq FROM document WHERE document = 'd.md'")[0][0]
+        self.client.call("audit.redact", seq=int(gone), reason="asked", _meta={"deadline_ms": 60_000})
+        size = self.followed()["log"]["size"]
+        tables = [f"SELECT md5(string_agg(t::text, ' ' ORDER BY t::text)) FROM {name} t" for name in ("document", "chunk", "corpus", "feedback")]
+        before = [self.daemon.sql(table)[0][0] for table in tables]
+        self.assertNotIn("", before)
+        self.daemon.sql("UPDATE follower SET next_seq = 0 WHERE name = 'document'")
+        self.daemon.kill()
+        self.client.close()
+        self.daemon.start()
+        self.client = self.daemon.client()
+        wait_until(lambda: self.call("server.status")["followers"]["document"] >= size, "it has followed them again", 60)
+        self.assertEqual([self.daemon.sql(table)[0][0] for table in tables], before)
+        ingest({**documents[1], "text": "The lamp is found."})
+        self.assertEqual([table for table in self.call("server.rebuild")["tables"] if not table["equal"]], [])
+
+
 if __name__ == "__main__":
     main()
