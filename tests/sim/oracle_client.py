@@ -86,6 +86,7 @@ class Client(threading.Thread):
                 waiting[number][wire.send(operation.method, {**operation.params, "_meta": meta}, operation.body)] = (operation, attempt)
             except Lost:
                 self._wires.pop(number, None)
+                waiting[number].clear()   # the next of the burst goes over another connection, which answers none of these
         for number, sent in waiting.items():
             if sent and number in self._wires:
                 self.collect(number, sent, patience)
