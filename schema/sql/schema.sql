@@ -114,6 +114,16 @@ BEGIN
   UPDATE event SET salt = NULL, body = NULL
     WHERE log_no = wanted_log AND run_no = wanted_run AND seq = ANY (seqs) AND salt IS NOT NULL;
   PERFORM set_config('muniment.erasing', 'off', true);
+  -- A trigger of somebody's that leaves rows as they were raises no error. Whoever asked is told that they are gone.
+  IF EXISTS (SELECT FROM event WHERE log_no = wanted_log AND run_no = wanted_run AND seq = ANY (seqs) AND salt IS NOT NULL)
+     OR EXISTS (SELECT FROM artifact WHERE log_no = wanted_log AND artifact_id = ANY (artifact_ids) AND hash <> repeat('0', 64))
+     OR EXISTS (SELECT FROM manifest WHERE log_no = wanted_log AND seq = ANY (seqs) AND salt IS NOT NULL)
+     OR EXISTS (SELECT FROM claim WHERE log_no = wanted_log AND seq = ANY (seqs) AND (text <> '' OR pointers <> '[]'))
+     OR EXISTS (SELECT FROM evidence WHERE log_no = wanted_log AND seq = ANY (seqs) AND type <> '')
+     OR EXISTS (SELECT FROM evidence_link WHERE log_no = wanted_log AND seq = ANY (seqs)) THEN
+    RAISE EXCEPTION 'tables_changed: Postgres left rows of what is erased as they were: somebody changed the log''s tables (a trigger, say). Nothing was erased in the database'
+      USING ERRCODE = 'triggered_data_change_violation', HINT = 'docs/runbook.md#tables_changed';
+  END IF;
 END $$;
 COMMENT ON FUNCTION public.erase_copies(wanted_log smallint, wanted_run bigint, seqs bigint[], artifact_ids uuid[], run_row jsonb) IS 'Takes the bodies of these events and artifacts out of every table, once the log says that it is done';
 CREATE FUNCTION public.erase_report(wanted_log smallint, wanted_run bigint, seqs bigint[]) RETURNS void

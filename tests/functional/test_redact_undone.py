@@ -85,6 +85,20 @@ class Undone(Redacting):
                 self.daemon.sql(f"SET session_replication_role = replica; INSERT INTO {table} SELECT * FROM held; DROP TABLE held")
         self.assert_verified()
 
+    def test_rows_that_a_trigger_leaves_as_they_were_are_not_called_erased(self) -> None:
+        told = self.say(SECRET)
+        self.daemon.sql("CREATE FUNCTION leave_out() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';"
+                        " CREATE TRIGGER z BEFORE UPDATE ON event_1_0 FOR EACH ROW EXECUTE FUNCTION leave_out()")
+        try:
+            with self.assertRaises(Exception) as caught:
+                self.redact(seq=told["seq"])
+            self.assertIn("tables_changed", str(caught.exception))
+        finally:
+            self.daemon.sql("DROP FUNCTION leave_out() CASCADE")
+        self.redact(seq=told["seq"])
+        self.assert_gone()
+        self.assert_verified()
+
     def test_no_backup_is_taken_of_an_erasure_that_is_not_carried_out(self) -> None:
         told = self.say(SECRET)
         kept = self.daemon.sql(f"SELECT salt, convert_to(body::text, 'UTF8') FROM event WHERE seq = {told['seq']}")[0]
