@@ -95,7 +95,9 @@ class Undone(Redacting):
             self.assertIn("tables_changed", str(caught.exception))
         finally:
             self.daemon.sql("DROP FUNCTION leave_out() CASCADE")
-        self.redact(seq=told["seq"])
+        with self.assertRaises(Exception) as caught:   # what was announced is carried out first
+            self.redact(seq=told["seq"])
+        self.assertIn("is erased already", str(caught.exception))
         self.assert_gone()
         self.assert_verified()
 
