@@ -281,7 +281,7 @@ class Existence(DaemonCase):
             self.assertIn("error", self.ask(newcomer, method, {}), method)
 
     def test_a_name_that_is_taken_answers_alike_whoever_owns_it(self) -> None:
-        """The one leak, which docs/audit.md names: whose it is, and what became of it, is not told."""
+        """One of the leaks that docs/audit.md names: whose it is, and what became of it, is not told."""
         owner, stranger = self.connect(OWNER), self.connect(STRANGER)
         told = []
         for raw, name in ((owner, "theirs"), (self.raw(), "roots")):
