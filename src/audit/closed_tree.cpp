@@ -2,12 +2,15 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <unordered_map>
 
 #include <fmt/format.h>
 
 #include "audit/tree_files.hpp"
+#include "base/failpoint.hpp"
 #include "base/limits.hpp"
 #include "base/log.hpp"
 #include "base/thread.hpp"
@@ -21,6 +24,7 @@ namespace {
 constexpr std::size_t events_per_fill = 1'000;
 constexpr std::size_t chains_held_max = 65'536;
 constexpr std::int64_t retry_ms = 1'000;
+constexpr std::chrono::milliseconds wait_max{2'000};   // a worker's: it has others to serve
 
 std::string folder_of(const store::EarlierLog& log) { return log.folder + "/closed-tiles"; }
 
@@ -45,22 +49,23 @@ Result<const ClosedTree::Proven*> ClosedTree::proven(Deadline deadline) {
     made_.reset();
   }
   if (!made_ && !thread_.joinable()) thread_ = named_thread("closed tree", [this] { make(); });
-  if (!made_ && waiting_) {
-    Error error(Errc::unavailable, fmt::format("the tree of log {} is being made, of {} events. Ask again.", log_.place.log_no, log_.size));
-    error.retry_after_ms = retry_ms;
-    return error;
-  }
+  Error not_yet(Errc::unavailable, fmt::format("the tree of log {} is being made, of {} events. Ask again.", log_.place.log_no, log_.size));
+  not_yet.retry_after_ms = retry_ms;
+  if (!made_ && waiting_) return not_yet;
   waiting_ = true;
-  const bool came = changed_.wait_until(lock, deadline, [this] { return made_.has_value(); });
+  const auto until = std::min(deadline, std::chrono::steady_clock::now() + wait_max);
+  const bool came = changed_.wait_until(lock, until, [this] { return made_.has_value(); });
   waiting_ = false;
   if (!came) {
-    return Error(Errc::deadline_exceeded, fmt::format("the tree of log {} is being made, of {} events. Ask again.", log_.place.log_no, log_.size));
+    if (until == deadline) not_yet.code = Errc::deadline_exceeded;
+    return not_yet;
   }
   if (!*made_) return made_->error();
   return &**made_;
 }
 
 void ClosedTree::make() {
+  FAILPOINT("closed_tree.make");
   Result<Proven> result = made();
   if (!result) log_warning("the tree of a closed log cannot be made", {{"log_no", log_.place.log_no}, {"error", result.error().message}});
   const std::lock_guard lock(mutex_);

@@ -30,8 +30,8 @@ class ClosedTree {
     TreeToProve whole;                 // of all events, as log.restored names it
     std::vector<VerifierKey> keys;     // of the log's keys/log.pub
   };
-  // The first who asks has the tiles made, and waits for them. Errors: unavailable for whoever asks meanwhile; deadline_exceeded, with
-  // nothing lost; corrupt where the events do not give the root that log.restored names.
+  // The first who asks has the tiles made, and waits a moment for them: those of a long log are made beside it. Errors: unavailable
+  // while they are not there yet; deadline_exceeded, with nothing lost; corrupt where the events do not give the root that log.restored names.
   Result<const Proven*> proven(Deadline deadline);
 
  private:

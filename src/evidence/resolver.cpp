@@ -79,26 +79,44 @@ Result<std::optional<store::ArtifactRow>> Resolver::artifact_row(const Uuid& art
   return reader_->artifact(artifact_id);
 }
 
-// What the present log does not know, one that it goes on from may.
+// What the present log does not know, one that it goes on from may. So it is with what this log knows, as of a time before it
+// began: but what was revoked or erased since is told as of no time.
+bool Resolver::goes_on(const Resolution& found) const {
+  if (!found.parsed) return false;
+  if (!found.recorded) return true;
+  return as_of() && *as_of() < 0 && found.superseded && !found.removed;
+}
+
 Result<Resolution> Resolver::resolve(std::string_view pointer, Depth depth, bool with_text) {
   ASSIGN_OR_RETURN(Resolution found, resolve_here(pointer, depth, with_text));
-  for (std::size_t i = 0; i < sight_.earlier.size() && found.parsed && !found.recorded; ++i) {
+  bool more = goes_on(found);
+  for (std::size_t i = 0; i < sight_.earlier.size() && more; ++i) {
     reader_ = sight_.earlier[i];
-    auto earlier = resolve_here(pointer, depth, with_text);
-    const std::int16_t log_no = reader_->log_no();
+    const Result<bool> known = resolve_earlier(found, *reader_, depth, with_text);
+    if (known && *known) more = goes_on(found);
     reader_ = &present_;
-    if (!earlier) return earlier;
-    found.hidden = found.hidden || earlier->hidden;
-    if (!earlier->recorded) continue;   // also where it is somebody else's: that is not told
-    if (found.current && earlier->ok()) {
-      earlier->fail(Reason::version_mismatch, "the document has another revision since the log goes on from a restore");
-      earlier->superseded = true;
-      earlier->current = found.current;
-    }
-    found = *std::move(earlier);
-    found.log_no = log_no;
+    if (!known) return known.error();
   }
   return found;
+}
+
+Result<bool> Resolver::resolve_earlier(Resolution& found, store::Reader& reader, Depth depth, bool with_text) {
+  as_of_earlier_.reset();
+  if (sight_.as_of && sight_.as_of_time) {
+    ASSIGN_OR_RETURN(as_of_earlier_, reader.seq_as_of(*sight_.as_of_time));
+  }
+  ASSIGN_OR_RETURN(Resolution earlier, resolve_here(found.pointer, depth, with_text));
+  found.hidden = found.hidden || earlier.hidden;
+  if (!earlier.recorded) return false;   // also where it is somebody else's: that is not told
+  const bool is_before = sight_.as_of && *sight_.as_of < 0;
+  if (found.current && earlier.ok() && !is_before) {
+    earlier.fail(Reason::version_mismatch, "the document has another revision since the log goes on from a restore");
+    earlier.superseded = true;
+    earlier.current = found.current;
+  }
+  found = std::move(earlier);
+  found.log_no = reader.log_no();
+  return true;
 }
 
 Result<std::set<std::string>> Resolver::needed_before(const std::vector<std::string>& pointers) const {
@@ -142,14 +160,6 @@ void Resolver::name_source(Resolution& out) {
   const bool bytes = pointer.kind == PointerKind::artifact || pointer.kind == PointerKind::manifest || pointer.kind == PointerKind::snapshot;
   if (!bytes || !out.expected || !out.size_bytes) return;
   out.source = EvidenceSource{std::string(name_of(pointer.kind)), "bytes", pointer.name(), pointer.span.value_or(ByteSpan{0, *out.size_bytes})};
-}
-
-bool Resolver::is_before_present_log(Resolution& out) const {
-  if (!in_earlier_log() || !sight_.as_of || *sight_.as_of >= 0) return false;
-  out.fail(Reason::not_found, fmt::format("asof is before log {} began, and what log {} held then is not told. Leave asof out for what it held at its end",
-                                          present_.log_no(), reader_->log_no()));
-  out.superseded = true;
-  return true;
 }
 
 Result<std::shared_ptr<store::Run>> Resolver::find_run(Resolution& out) {

@@ -46,13 +46,17 @@ struct Resolution {
   // What it names is there, with the bytes that were hashed, but is not current any more: superseded or
   // retracted. That is no damage.
   bool superseded = false;
+  bool removed = false;   // revoked, or erased with its document: also where it is looked at as of before
   bool erased = false;    // as the log says: nothing is there any more, and that is no damage either
   bool hidden = false;    // it is there, and the caller must not know
   bool recorded = false;  // the log knows what it names
   std::int16_t log_no = 0;  // the log before the reader's that does; 0: the reader's own, or none
 
   bool ok() const { return reason == Reason::none; }
-  bool damaged() const { return !ok() && !superseded && !erased; }
+  // A pointer without its revision names no one thing: that is the pointer's fault, and no damage.
+  bool damaged() const { return !ok() && !superseded && !erased && reason != Reason::missing_version; }
+  // What it names stands for nothing any more: erased, revoked, or retracted.
+  bool withdrawn() const { return erased || (superseded && reason == Reason::not_found); }
   // Also of what stands for nothing any more, since it was erased.
   void was_erased(std::string words);
   void fail(Reason why, std::string words);
@@ -70,7 +74,8 @@ struct Resolution {
 struct Sight {
   std::function<Result<bool>(std::string_view run_id)> run;
   std::function<bool(std::string_view owner)> corpus = [](std::string_view) { return false; };  // of this owner
-  std::optional<std::int64_t> as_of{};   // documents as they were at this seq
+  std::optional<std::int64_t> as_of{};   // documents and events as they were at this seq; -1: before the reader's log began
+  std::optional<Time> as_of_time{};      // where a time was asked for: by it an earlier log is looked at as it was then, otherwise as it ended
   store::ChunkRows* known = nullptr;     // what reading ahead may take rows from, instead of asking Postgres again
   // What reads the logs that the reader's goes on from, the newest first: what it has not, they may have. `earlier_run`: may
   // the caller see that run of such a log?
@@ -97,10 +102,12 @@ class Resolver {
   Result<Resolution> resolve_here(std::string_view pointer, Depth depth, bool with_text);
   bool in_earlier_log() const { return reader_ != &present_; }
   Result<bool> sees_run(std::string_view run_id) const;
-  // A seq of the present log comes after all of an earlier one.
-  std::optional<std::int64_t> as_of() const { return in_earlier_log() ? std::nullopt : sight_.as_of; }
-  // True: what was asked for as of is a time before the present log, of which an earlier one's tables are not asked; `out` says so.
-  bool is_before_present_log(Resolution& out) const;
+  // A seq of the present log comes after all of an earlier one; a time may lie in one, or before it (-1).
+  std::optional<std::int64_t> as_of() const { return in_earlier_log() ? as_of_earlier_ : sight_.as_of; }
+  // May a log before the reader's know more of what was found?
+  bool goes_on(const Resolution& found) const;
+  // What a log before the present one answers becomes `found`, which is what was found so far; false: it knows nothing of it.
+  Result<bool> resolve_earlier(Resolution& found, store::Reader& reader, Depth depth, bool with_text);
   Result<std::optional<store::ArtifactRow>> artifact_row(const Uuid& artifact_id);
   Status resolve_artifact(Resolution& out, Depth depth, bool with_text);
   Status resolve_manifest(Resolution& out);
@@ -131,6 +138,7 @@ class Resolver {
 
   store::Reader& present_;
   store::Reader* reader_;                                                  // of the log that is looked at
+  std::optional<std::int64_t> as_of_earlier_{};                            // of it, where it is not the present one
   store::ArtifactFiles& files_;
   Sight sight_;
   std::multimap<std::string, std::optional<store::ArtifactRow>> ahead_;   // by artifact_id; empty: no such row

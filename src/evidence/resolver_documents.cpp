@@ -59,6 +59,7 @@ Result<bool> Resolver::was_removed(Resolution& out, const store::DocumentRow& ro
     out.fail(Reason::not_found, row.ended_by == "erased" ? "the document was erased" : fmt::format("its source was revoked (seq {})", *row.removed_at));
   }
   out.superseded = true;
+  out.removed = true;
   return true;
 }
 
@@ -83,7 +84,6 @@ Status Resolver::resolve_document(Resolution& out, bool with_text) {
     return success();
   }
   out.recorded = true;
-  if (is_before_present_log(out)) return success();
   const store::DocumentRow& row = *found.document;
   ASSIGN_OR_RETURN(const bool removed, was_removed(out, row, found.owner));
   if (removed) return success();

@@ -35,7 +35,6 @@ Status Resolver::resolve_event(Resolution& out) {
     out.fail(Reason::hash_mismatch, "the event's body has other bytes than were stored");
     return success();
   }
-  if (is_before_present_log(out)) return success();
   if (as_of() && event->seq > *as_of()) {
     out.fail(Reason::not_found, fmt::format("the event came later, at seq {}", event->seq));
     out.superseded = true;

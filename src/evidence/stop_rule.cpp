@@ -157,6 +157,7 @@ Status StopRule::halt(const std::shared_ptr<store::Run>& run, const Resolution& 
       body.begin_object().member("run_id", run->run_id).member("reason", words_of(damage)).end_object();
       outcome.events.push_back(event_in(parent, "child.halted", body.text()));
       outcome.events.back().if_open = true;
+      outcome.events.back().with_previous = true;
     }
   }
   // The journal keeps what concerns this run, as it would have been appended.

@@ -55,6 +55,7 @@ evidence::Resolver resolver_for(Call& call, const Using& use, store::ChunkRows* 
   evidence::Sight sight = sight_of(call);
   sight.known = known;
   sight.as_of = use.as_of;
+  if (use.as_of) sight.as_of_time = parse_time(call.params["asof"].string_or(""));
   return {*call.reader, call.services.files, std::move(sight)};
 }
 
@@ -92,6 +93,21 @@ Result<evidence::Outcome> look_at_pointers(Call& call, const std::vector<std::st
   return outcome;
 }
 
+namespace {
+
+// What is as the log says, and still nothing to depend on. Where this refuses, no run stops for what else is named.
+Status check_usable(const evidence::Resolution& found) {
+  if (!found.parsed) return Error(Errc::invalid_argument, "PARSE_ERROR: " + found.detail);
+  const std::string words = found.pointer + ": " + std::string(name_of(found.reason)) + ", " + found.detail;
+  const bool unversioned = found.reason == evidence::Reason::missing_version;
+  if (!unversioned && !found.withdrawn()) return success();
+  Error error = unversioned ? Error(Errc::invalid_argument, words + ", of what was read") : Error(Errc::not_found, words + ". Leave it out.");
+  error.pointer = found.pointer;
+  return error;
+}
+
+}  // namespace
+
 Result<evidence::Outcome> resolve_needed(Call& call, const std::vector<std::string>& pointers, const std::shared_ptr<store::Run>& run, bool with_text) {
   if (pointers.size() > limits::pointers_per_request_max) {
     Error error(Errc::too_large, fmt::format("{} pointers, limit {}. Record them in parts.", pointers.size(), limits::pointers_per_request_max));
@@ -99,11 +115,7 @@ Result<evidence::Outcome> resolve_needed(Call& call, const std::vector<std::stri
     return error;
   }
   ASSIGN_OR_RETURN(evidence::Outcome outcome, resolve_pointers(call, pointers, {.run = run, .critical = true, .with_text = with_text}));
-  for (const auto& item : outcome.items) {
-    const evidence::Resolution& found = item.resolution;
-    if (!found.parsed) return Error(Errc::invalid_argument, "PARSE_ERROR: " + found.detail);
-    if (found.erased) return Error(Errc::not_found, found.pointer + ": " + found.detail + ". Leave it out.");
-  }
+  for (const auto& item : outcome.items) RETURN_IF_ERROR(check_usable(item.resolution));
   return outcome;
 }
 

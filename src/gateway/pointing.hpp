@@ -32,7 +32,8 @@ Result<evidence::Outcome> resolve_pointers(Call& call, const std::vector<std::st
 Result<evidence::Outcome> look_at_pointers(Call& call, const std::vector<std::string>& pointers, const Using& use);
 
 // Resolves what something that is about to be recorded will depend on; where the outcome has damage, `stop` answers.
-// Errors: invalid_argument for what does not parse, not_found for what was erased, too_large for too many, unavailable.
+// Errors: invalid_argument for what does not parse or names no revision, not_found for what was erased, revoked or retracted,
+// too_large for too many, unavailable.
 Result<evidence::Outcome> resolve_needed(Call& call, const std::vector<std::string>& pointers, const std::shared_ptr<store::Run>& run,
                                          bool with_text = false);
 

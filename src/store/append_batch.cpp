@@ -105,7 +105,8 @@ RunStatus standing_of(const Addressed& item, RunStatus status) {
   return item.run->latched() && item.event.type != "run.halted" ? RunStatus::halted : status;
 }
 
-bool is_left_out(const Addressed& item, RunStatus status) {
+bool is_left_out(const Addressed& item, RunStatus status, bool previous_is) {
+  if (item.with_previous && previous_is) return true;
   if (item.run->run_id == log_run_id) return false;
   return (item.if_open && status != RunStatus::open) || (item.unless_halted && standing_of(item, status) == RunStatus::halted);
 }
@@ -128,11 +129,13 @@ Status AppendBatch::check(const AppendRequest& request, std::int64_t next_seq) c
     }
   }
   std::vector<std::pair<const Run*, RunStatus>> statuses;  // as they become within the request
+  bool is_out = false;
   for (std::size_t i = 0; i < request.events.size(); ++i) {
     const Addressed& item = request.events[i];
     auto found = std::find_if(statuses.begin(), statuses.end(), [&](const auto& s) { return s.first == item.run.get(); });
     if (found == statuses.end()) found = statuses.insert(statuses.end(), {item.run.get(), item.run->head.status});
-    if (is_left_out(item, found->second)) continue;
+    is_out = is_left_out(item, found->second, is_out);
+    if (is_out) continue;
     RETURN_IF_ERROR(admit(*item.run, standing_of(item, found->second), admitted_as(request.events, i)));
     found->second = status_after(found->second, item.event.type);
   }
@@ -154,8 +157,10 @@ void AppendBatch::add(AppendRequest request, LogHead& log, Time now) {
   bytes_ += bytes_of(request);
   Accepted accepted;
   accepted.receipts.reserve(request.events.size());
+  bool is_out = false;
   for (Addressed& item : request.events) {
-    if (is_left_out(item, item.run->head.status)) {
+    is_out = is_left_out(item, item.run->head.status, is_out);
+    if (is_out) {
       accepted.event_of.push_back(left_out);
       accepted.receipts.emplace_back().seq = -1;
       continue;

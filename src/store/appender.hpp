@@ -26,6 +26,7 @@ struct Addressed {
   events::NewEvent event;
   bool if_open = false;      // left out when the run is not open (child.halted in a parent)
   bool unless_halted = false;  // left out when the run is: somebody else has stopped it meanwhile
+  bool with_previous = false;  // left out when the one before it in the request is (child.halted behind its run.halted)
   bool by_daemon = false;    // munimentd says it, whoever the request is from
 };
 

@@ -159,7 +159,10 @@ class Planner {
       std::vector<std::string> bodies;
       for (; looked_at < plan_.seqs.size(); ++looked_at) {
         ASSIGN_OR_RETURN(auto event, reader_.event_at(plan_.seqs[looked_at]));
-        if (event && event->body) bodies.push_back(*std::move(event->body));
+        if (!event || !event->body) continue;
+        const auto carried = plan_.run_no == 0 ? carried_from(*event->body) : std::nullopt;
+        if (carried) plan_.carried.push_back(*carried);
+        bodies.push_back(*std::move(event->body));
       }
       RETURN_IF_ERROR(guarded(reader_.connection(), "looking for artifacts", [&] {
         add_artifacts("erase_referred", referred_sql, Params().integer(log_no_).text(plan_.run_id).texts(bodies));
@@ -261,6 +264,16 @@ std::string row_json(const RunRow& row) {
 }
 
 }  // namespace
+
+std::optional<CarriedFrom> carried_from(std::string_view body) {
+  if (body.find("\"carried_from\"") == std::string_view::npos) return std::nullopt;
+  const auto parsed = json::parse(body);
+  const json::Value from = parsed ? parsed->root()["carried_from"] : json::Value();
+  const auto log_no = from["log_no"].as_int();
+  const auto seq = from["seq"].as_int();
+  if (!log_no || !seq) return std::nullopt;
+  return CarriedFrom{static_cast<std::int16_t>(*log_no), *seq};
+}
 
 Result<ErasurePlan> plan_erasure(Reader& reader, std::int16_t log_no, const ErasureTarget& target) {
   ASSIGN_OR_RETURN(ErasurePlan plan, Planner(reader, log_no).plan(target));

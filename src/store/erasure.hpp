@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/ids.hpp"
@@ -30,6 +31,14 @@ struct ErasedArtifact {
   std::int64_t size_bytes = 0;
 };
 
+// A document that was brought along from a closed log: its event there.
+struct CarriedFrom {
+  std::int16_t log_no = 0;
+  std::int64_t seq = -1;
+};
+// As the body of its document.revised says; nullopt: it was not brought along.
+std::optional<CarriedFrom> carried_from(std::string_view body);
+
 // All copies in one run: of it, its artifacts, and the revisions of documents whose bytes or text those hold.
 struct ErasurePlan {
   std::int64_t run_no = -1;
@@ -43,6 +52,7 @@ struct ErasurePlan {
   std::int64_t pointers = 0;                 // rows of the catalogue that go
   std::int64_t snapshots = 0;                // states from the first erased event on
   std::vector<std::string> needed;           // pointers to these artifacts that something depends on
+  std::vector<CarriedFrom> carried;          // of the revisions: what closed logs have of them, and keep
   std::vector<ErasurePlan> elsewhere;        // at most one: what corpora made of the artifacts of a run, in the run _log
 };
 

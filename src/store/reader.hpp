@@ -120,6 +120,8 @@ class Reader {
   // Each run's use of it, in order. `owner`: without the runs that the table `run` knows to be somebody else's.
   Result<std::vector<EvidenceRow>> evidence_uses(const Uuid& evidence_id, std::optional<std::string> run_id,
                                                  const std::optional<std::string>& owner, std::size_t limit);
+  // The run's use of what this very pointer names; `actor`: only this one's.
+  Result<std::optional<EvidenceRow>> evidence_of_pointer(std::string_view run_id, std::string_view pointer, const std::optional<std::string>& actor);
   Result<std::vector<EvidenceLinkRow>> evidence_links(const std::vector<Uuid>& claim_ids);   // in order
   Result<std::set<std::string>> needed(const std::vector<std::string>& pointers);      // those that something needs
   // What a run's claims, evidence and manifests need, by pointer.

@@ -132,8 +132,8 @@ Result<std::vector<CorpusRow>> Reader::corpora(const std::optional<std::string>&
 Result<std::optional<CorpusRow>> Reader::corpus(std::string_view corpus) {
   return guarded(impl_->connection, "reading a corpus", [&] {
     std::optional<CorpusRow> out;
-    const pqxx::result rows = query(impl_->connection, "corpus", "SELECT corpus, owner, first_seq, last_seq FROM corpus WHERE log_no = $1 AND corpus = $2",
-                                    impl_->params().text(corpus));
+    const pqxx::result rows = query(impl_->connection, "corpus", "SELECT corpus, owner, first_seq, last_seq FROM corpus WHERE log_no = $1 AND corpus = $2 AND first_seq < $3",
+                                    impl_->params().text(corpus).integer(impl_->place.size));
     if (!rows.empty()) out = CorpusRow{text_of(rows[0][0]), text_of(rows[0][1]), integer_of(rows[0][2]), integer_of(rows[0][3])};
     return out;
   });
@@ -170,9 +170,9 @@ Result<std::map<std::string, DocumentRow>> Reader::current_documents(std::string
 Result<std::optional<DocumentRow>> Reader::document_revision(std::string_view corpus, std::string_view document, std::string_view revision) {
   return guarded(impl_->connection, "reading a revision", [&] {
     return first_document(query(impl_->connection, "document_revision", "SELECT " MUNIMENT_DOCUMENT_COLUMNS
-                                " FROM document d WHERE d.log_no = $1 AND d.corpus = $2 AND d.document = $3 AND d.revision = $4 "
+                                " FROM document d WHERE d.log_no = $1 AND d.corpus = $2 AND d.document = $3 AND d.revision = $4 AND d.seq < $5 "
                                 "ORDER BY d.valid_to IS NULL DESC, d.seq DESC LIMIT 1",
-                                impl_->params().text(corpus).text(document).text(revision)));
+                                impl_->params().text(corpus).text(document).text(revision).integer(impl_->place.size)));
   });
 }
 
@@ -246,13 +246,13 @@ Result<std::vector<CitedDocument>> Reader::cited(const std::vector<Citation>& ci
     for (const pqxx::row& row : query(impl_->connection, "cited",
              "SELECT " MUNIMENT_DOCUMENT_COLUMNS ", " MUNIMENT_CHUNK_COLUMNS ", coalesce(a.path, ''), w.place, k.owner, n.revision "
              "FROM unnest($2::text[], $3::text[], $4::text[], $5::bigint[]) WITH ORDINALITY AS w(corpus, document, revision, number, place) "
-             "JOIN corpus k ON k.log_no = $1 AND k.corpus = w.corpus "
-             "LEFT JOIN document n ON n.log_no = $1 AND n.corpus = w.corpus AND n.document = w.document AND n.valid_to IS NULL "
+             "JOIN corpus k ON k.log_no = $1 AND k.corpus = w.corpus AND k.first_seq < $6 "
+             "LEFT JOIN document n ON n.log_no = $1 AND n.corpus = w.corpus AND n.document = w.document AND n.valid_to IS NULL AND n.seq < $6 "
              "LEFT JOIN LATERAL (SELECT * FROM document r WHERE r.log_no = $1 AND r.corpus = w.corpus AND r.document = w.document "
-             "AND r.revision = w.revision ORDER BY r.valid_to IS NULL DESC, r.seq DESC LIMIT 1) d ON true "
+             "AND r.revision = w.revision AND r.seq < $6 ORDER BY r.valid_to IS NULL DESC, r.seq DESC LIMIT 1) d ON true "
              "LEFT JOIN chunk c ON c.log_no = $1 AND c.seq = d.seq AND c.number = w.number "
              "LEFT JOIN artifact a ON a.artifact_id = coalesce(d.text_artifact_id, d.artifact_id)",
-             impl_->params().texts(corpora).texts(documents).texts(revisions).integers(numbers))) {
+             impl_->params().texts(corpora).texts(documents).texts(revisions).integers(numbers).integer(impl_->place.size))) {
       constexpr int rest = document_columns + chunk_columns;
       CitedDocument& found = out.at(static_cast<std::size_t>(integer_of(row[rest + 1])) - 1);
       found.owner = text_of(row[rest + 2]);

@@ -90,8 +90,8 @@ void find_pieces(Reader::Impl& impl, std::vector<ArtifactRow>& artifacts) {
 
 std::vector<ArtifactRow> artifacts_by_id(Reader::Impl& impl, const std::vector<Uuid>& artifact_ids) {
   auto artifacts = rows_of(query(impl.connection, "artifacts_by_id",
-                                 "SELECT " MUNIMENT_ARTIFACT_COLUMNS " FROM artifact WHERE log_no = $1 AND artifact_id = ANY($2::uuid[])",
-                                 impl.params().uuids(artifact_ids)), artifact_of);
+                                 "SELECT " MUNIMENT_ARTIFACT_COLUMNS " FROM artifact WHERE log_no = $1 AND artifact_id = ANY($2::uuid[]) AND seq < $3",
+                                 impl.params().uuids(artifact_ids).integer(impl.place.size)), artifact_of);
   find_pieces(impl, artifacts);
   return artifacts;
 }
@@ -99,8 +99,8 @@ std::vector<ArtifactRow> artifacts_by_id(Reader::Impl& impl, const std::vector<U
 Result<std::optional<ArtifactRow>> Reader::artifact(const Uuid& artifact_id) {
   return guarded(impl_->connection, "reading an artifact's row", [&] {
     auto found = rows_of(query(impl_->connection, "artifact",
-                               "SELECT " MUNIMENT_ARTIFACT_COLUMNS " FROM artifact WHERE log_no = $1 AND artifact_id = $2",
-                               impl_->params().uuid(artifact_id)), artifact_of);
+                               "SELECT " MUNIMENT_ARTIFACT_COLUMNS " FROM artifact WHERE log_no = $1 AND artifact_id = $2 AND seq < $3",
+                               impl_->params().uuid(artifact_id).integer(impl_->place.size)), artifact_of);
     find_pieces(*impl_, found);
     return found.empty() ? std::nullopt : std::optional(std::move(found.front()));
   });
@@ -116,14 +116,13 @@ Result<std::vector<ArtifactRow>> Reader::artifacts(std::string_view run_id,
   return guarded(impl_->connection, "listing artifacts", [&] {
     std::vector<ArtifactRow> artifacts;
     Params params = impl_->params();
-    params.text(run_id).text_or_null(step_id).uuid_or_null(after).integer(
-        static_cast<std::int64_t>(limit));
+    params.text(run_id).text_or_null(step_id).uuid_or_null(after).integer(static_cast<std::int64_t>(limit)).integer(impl_->place.size);
     for (const pqxx::row& row :
          query(impl_->connection, "artifacts",
                "SELECT " MUNIMENT_ARTIFACT_COLUMNS
                " FROM artifact WHERE log_no = $1 AND run_id = $2"
                " AND ($3::text IS NULL OR step_id = $3)"
-               " AND ($4::uuid IS NULL OR artifact_id > $4) ORDER BY artifact_id LIMIT $5",
+               " AND ($4::uuid IS NULL OR artifact_id > $4) AND seq < $6 ORDER BY artifact_id LIMIT $5",
                params)) {
       artifacts.push_back(artifact_of(row));
     }
@@ -149,8 +148,8 @@ Result<std::optional<ManifestRow>> Reader::manifest(const Uuid& manifest_id) {
     const pqxx::result rows =
         query(impl_->connection, "manifest",
               "SELECT " MUNIMENT_MANIFEST_COLUMNS " FROM manifest "
-              "WHERE log_no = $1 AND manifest_id = $2",
-              impl_->params().uuid(manifest_id));
+              "WHERE log_no = $1 AND manifest_id = $2 AND seq < $3",
+              impl_->params().uuid(manifest_id).integer(impl_->place.size));
     if (rows.empty()) return {};
     return manifest_of(rows[0]);
   });

@@ -57,12 +57,12 @@ Result<std::vector<ClaimRow>> Reader::claims(std::string_view run_id, std::optio
                                              std::size_t limit) {
   return guarded(impl_->connection, "listing claims", [&] {
     Params params = impl_->params();
-    params.text(run_id).uuid_or_null(after).integer(static_cast<std::int64_t>(limit));
+    params.text(run_id).uuid_or_null(after).integer(static_cast<std::int64_t>(limit)).integer(impl_->place.size);
     return rows_of(query(impl_->connection, "claims",
                          "SELECT " MUNIMENT_CLAIM_COLUMNS
                          " FROM claim WHERE log_no = $1 AND run_id = $2 AND ($3::uuid IS NULL OR "
                          "(seq, claim_id) > (SELECT seq, claim_id FROM claim WHERE claim_id = $3))"
-                         " ORDER BY seq, claim_id LIMIT $4",
+                         " AND seq < $5 ORDER BY seq, claim_id LIMIT $4",
                          params),
                    claim_of);
   });
@@ -72,8 +72,8 @@ Result<std::optional<ClaimRow>> Reader::claim(const Uuid& claim_id) {
   return guarded(impl_->connection, "reading a claim", [&] {
     return first_of(query(impl_->connection, "claim",
                           "SELECT " MUNIMENT_CLAIM_COLUMNS
-                          " FROM claim WHERE log_no = $1 AND claim_id = $2",
-                          impl_->params().uuid(claim_id)),
+                          " FROM claim WHERE log_no = $1 AND claim_id = $2 AND seq < $3",
+                          impl_->params().uuid(claim_id).integer(impl_->place.size)),
                     claim_of);
   });
 }
@@ -83,12 +83,12 @@ Result<std::vector<EvidenceRow>> Reader::evidence(std::optional<std::string> run
                                                   std::int64_t after_seq, std::size_t limit) {
   return guarded(impl_->connection, "listing evidence", [&] {
     Params params = impl_->params();
-    params.text_or_null(run_id).text_or_null(type).integer(after_seq).integer(static_cast<std::int64_t>(limit));
+    params.text_or_null(run_id).text_or_null(type).integer(after_seq).integer(static_cast<std::int64_t>(limit)).integer(impl_->place.size);
     return rows_of(
         query(impl_->connection, "evidence",
               "SELECT " MUNIMENT_EVIDENCE_COLUMNS
               " FROM evidence WHERE log_no = $1 AND ($2::text IS NULL OR run_id = $2)"
-              " AND ($3::text IS NULL OR type = $3) AND seq > $4 ORDER BY seq LIMIT $5",
+              " AND ($3::text IS NULL OR type = $3) AND seq > $4 AND seq < $6 ORDER BY seq LIMIT $5",
               params),
         evidence_of);
   });
@@ -98,14 +98,27 @@ Result<std::vector<EvidenceRow>> Reader::evidence_uses(const Uuid& evidence_id, 
                                                        const std::optional<std::string>& owner, std::size_t limit) {
   return guarded(impl_->connection, "reading evidence", [&] {
     Params params = impl_->params();
-    params.uuid(evidence_id).text_or_null(run_id).text_or_null(owner).integer(static_cast<std::int64_t>(limit));
+    params.uuid(evidence_id).text_or_null(run_id).text_or_null(owner).integer(static_cast<std::int64_t>(limit)).integer(impl_->place.size);
     return rows_of(query(impl_->connection, "evidence_uses",
                          "SELECT " MUNIMENT_EVIDENCE_COLUMNS
                          " FROM evidence e WHERE log_no = $1 AND evidence_id = $2 AND ($3::text IS NULL OR run_id = $3)"
                          " AND ($4::text IS NULL OR actor = $4 OR NOT EXISTS (SELECT FROM run r WHERE r.log_no = $1 AND r.run_id = e.run_id"
-                         " AND r.owner <> $4)) ORDER BY seq LIMIT $5",
+                         " AND r.owner <> $4)) AND seq < $6 ORDER BY seq LIMIT $5",
                          params),
                    evidence_of);
+  });
+}
+
+Result<std::optional<EvidenceRow>> Reader::evidence_of_pointer(std::string_view run_id, std::string_view pointer, const std::optional<std::string>& actor) {
+  return guarded(impl_->connection, "looking for evidence of a pointer", [&] {
+    Params params = impl_->params();
+    params.text(run_id).text(pointer).text_or_null(actor);
+    return first_of(query(impl_->connection, "evidence_of_pointer",
+                          "SELECT " MUNIMENT_EVIDENCE_COLUMNS
+                          " FROM evidence WHERE log_no = $1 AND run_id = $2 AND pointer = $3 AND chunk_id IS NOT NULL"
+                          " AND ($4::text IS NULL OR actor = $4) ORDER BY seq LIMIT 1",
+                          params),
+                    evidence_of);
   });
 }
 
@@ -116,8 +129,8 @@ Result<std::vector<EvidenceLinkRow>> Reader::evidence_links(const std::vector<Uu
     for (const Uuid& id : claim_ids) ids.push_back(id.text());
     for (const pqxx::row& row :
          query(impl_->connection, "evidence_links",
-               "SELECT claim_id, run_id, evidence_id, relation, seq FROM evidence_link WHERE log_no = $1 AND claim_id = ANY ($2::text[]::uuid[]) ORDER BY seq",
-               impl_->params().texts(ids))) {
+               "SELECT claim_id, run_id, evidence_id, relation, seq FROM evidence_link WHERE log_no = $1 AND claim_id = ANY ($2::text[]::uuid[]) AND seq < $3 ORDER BY seq",
+               impl_->params().texts(ids).integer(impl_->place.size))) {
       links.push_back({uuid_of(row[0]), text_of(row[1]), uuid_of(row[2]), text_of(row[3]), integer_of(row[4])});
     }
     return links;
@@ -141,8 +154,8 @@ Result<std::set<std::string>> Reader::needed(const std::vector<std::string>& poi
     std::set<std::string> found;
     for (const pqxx::row& row :
          query(impl_->connection, "needed",
-               "SELECT DISTINCT pointer FROM pointer WHERE log_no = $1 AND pointer = ANY($2::text[])",
-               impl_->params().texts(pointers))) {
+               "SELECT DISTINCT pointer FROM pointer WHERE log_no = $1 AND pointer = ANY($2::text[]) AND seq < $3",
+               impl_->params().texts(pointers).integer(impl_->place.size))) {
       found.insert(text_of(row[0]));
     }
     return found;

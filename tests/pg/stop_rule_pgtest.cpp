@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <functional>
 #include <fstream>
@@ -194,6 +195,22 @@ TEST_F(StopRuleTest, TheOpenParentIsToldAndAnEndedOneIsNot) {
   }
 }
 
+TEST_F(StopRuleTest, TwoThatSeeTheSameDamageTellTheParentOnce) {
+  const auto parent = start_run("p");
+  run = start_run("c", "p");
+  artifact = put(run, "child's");
+  fs::remove(file_of(artifact));
+  auto first = resolve(pointer_to(artifact), true);
+  auto second = resolve(pointer_to(artifact), true);
+  for (Outcome* const outcome : {&*first, &*second}) {
+    store::AppendRequest request;
+    request.events = outcome->events;
+    EXPECT_TRUE(append(std::move(request)));
+  }
+  EXPECT_EQ(std::ranges::count(types_of(parent), "child.halted"), 1);
+  EXPECT_EQ(std::ranges::count(types_of(run), "run.halted"), 1);
+}
+
 TEST_F(StopRuleTest, WhatAClaimNeedsIsCriticalWholeOrInPartBeforeAndAfterTheCatalogueKnows) {
   store::ClaimRow claim;
   claim.claim_id = make_uuid_v7(clock.now());
@@ -224,7 +241,9 @@ TEST_F(StopRuleTest, AnEventIsEvidenceByTheStartOfItsHash) {
   EXPECT_TRUE(resolve("ev://run/r1#e0?v=" + revision, true)->items.front().resolution.ok());
   Resolver resolver(*reader, *files, Sight{[](std::string_view) { return Result<bool>(true); }});
   EXPECT_EQ(resolver.resolve("ev://run/r1#e0?v=0000000000000000", Depth::whole)->reason, Reason::version_mismatch);
-  EXPECT_EQ(resolver.resolve("ev://run/r1#e0", Depth::whole)->reason, Reason::missing_version);
+  const auto unversioned = resolver.resolve("ev://run/r1#e0", Depth::whole);
+  EXPECT_EQ(unversioned->reason, Reason::missing_version);
+  EXPECT_FALSE(unversioned->damaged());   // or a run that it once stopped could never go on
   EXPECT_EQ(resolver.resolve("ev://run/r1#e99?v=" + revision, Depth::whole)->reason, Reason::not_found);
   EXPECT_EQ(resolver.resolve("ev://papers/x#p1?v=h1", Depth::whole)->reason, Reason::not_found);
 }

@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <map>
 #include <optional>
 #include <unordered_map>
 
@@ -35,6 +36,7 @@ struct EventExportOptions {
   std::string output;
   bool resume = false;
   std::optional<std::int64_t> from_seq;
+  std::optional<std::int64_t> log_no;
 };
 
 void declare_event_export(CLI::App& command, EventExportOptions& options) {
@@ -48,6 +50,7 @@ void declare_event_export(CLI::App& command, EventExportOptions& options) {
   command.add_option("--output", options.output, "Into this file instead of standard output")->type_name("FILE");
   command.add_flag("--resume", options.resume, "Go on with the file of an export that broke off");
   command.add_option("--from-seq", options.from_seq, "Begin at this seq")->check(CLI::NonNegativeNumber);
+  command.add_option("--log", options.log_no, "Of this log instead of the one that is written: one that was restored and is closed")->check(CLI::PositiveNumber);
 }
 
 class EventExport {
@@ -77,6 +80,9 @@ class EventExport {
     if (client) {
       ASSIGN_OR_RETURN(const Message status, (*client)->call("server.status", "{}"));
       log_id_ = status.result()["log"]["log_id"].string_or("");
+      for (const json::Value log : status.result()["earlier_logs"]) {
+        closed_.emplace(log["log_no"].as_int().value_or(0), ClosedLog{log["log_id"].string_or(""), log["size"].as_int().value_or(0)});
+      }
       return status.result()["database"].string_or("");
     }
     ASSIGN_OR_RETURN(const Config config, session_.config());
@@ -85,6 +91,7 @@ class EventExport {
   }
 
   Status find_log(ExportConnection& connection) {
+    RETURN_IF_ERROR(choose_log());
     RETURN_IF_ERROR(connection.start("SELECT log_no, log_id::text FROM log_head ORDER BY log_no"));
     ExportFields fields;
     std::size_t logs = 0;
@@ -103,11 +110,30 @@ class EventExport {
     return Error(Errc::not_found, logs == 0 ? "this database holds no such log" : "this database holds several logs: start the daemon of the one that is meant");
   }
 
+  // Which logs are closed, and where each ends, the daemon knows.
+  Status choose_log() {
+    if (!options_.log_no) {
+      for (const auto& [number, log] : closed_) {
+        if (options_.runs.empty()) fmt::print(stderr, "muniment: log {}, which was restored and is closed, is exported by itself: --log {}\n", number, number);
+      }
+      return success();
+    }
+    const auto closed = closed_.find(*options_.log_no);
+    if (closed != closed_.end()) {
+      log_id_ = closed->second.log_id;
+      size_ = closed->second.size;
+      return success();
+    }
+    if (log_id_.empty()) return Error(Errc::invalid_argument, "--log: where a closed log ends its daemon knows: start it (muniment up)");
+    return Error(Errc::not_found, fmt::format("--log: the log that is written goes on from no log {}. See: muniment status", *options_.log_no));
+  }
+
   // What is exported, as SQL.
   Result<std::string> condition(ExportConnection& connection, const ExportFile& file) {
     std::string where = fmt::format("e.log_no = {}", log_no_);
     const std::int64_t from = std::max(options_.from_seq.value_or(0), file.after() ? *file.after() + 1 : 0);
     if (from > 0) where += fmt::format(" AND e.seq >= {}", from);
+    if (size_) where += fmt::format(" AND e.seq < {}", *size_);   // a row past its end is not of it
     for (const auto& [given, sign] : {std::pair<const std::string&, const char*>{options_.since, ">="}, {options_.until, "<="}}) {
       if (given.empty()) continue;
       const auto time = parse_time(given);
@@ -150,13 +176,13 @@ class EventExport {
       for (const auto& [number, id] : labelled_) numbers += (numbers.empty() ? "" : ",") + std::to_string(number);
     }
     for (const std::string& name : options_.runs) {
-      ASSIGN_OR_RETURN(const std::int64_t number, number_of(name));
+      ASSIGN_OR_RETURN(const std::int64_t number, number_of(connection, name));
       if (labels.empty() || labelled_.contains(number)) numbers += (numbers.empty() ? "" : ",") + std::to_string(number);
     }
     return " AND e.run_no IN (" + (numbers.empty() ? "-1" : numbers) + ")";
   }
 
-  Result<std::int64_t> number_of(const std::string& name) {
+  Result<std::int64_t> number_of(ExportConnection& connection, const std::string& name) {
     std::string id = name;
     if (name.starts_with('@') || name.find('=') != std::string::npos) {
       RETURN_IF_ERROR(session_.running_client());
@@ -165,7 +191,23 @@ class EventExport {
     for (const auto& [number, known] : runs_) {
       if (known == id) return number;
     }
-    return Error(Errc::not_found, "there is no run " + id);
+    ASSIGN_OR_RETURN(const auto other, log_with(connection, id));
+    if (!other) return Error(Errc::not_found, "there is no run " + id);
+    return Error(Errc::not_found, fmt::format("run {} is in log {}, which was restored and is closed: export it with --log {}", id, *other, *other));
+  }
+
+  // Another closed log that has the run.
+  Result<std::optional<std::int64_t>> log_with(ExportConnection& connection, const std::string& run_id) {
+    ASSIGN_OR_RETURN(const std::string id, connection.quoted(run_id));
+    RETURN_IF_ERROR(connection.start(fmt::format("SELECT log_no FROM run WHERE run_id = {} AND log_no <> {} ORDER BY log_no DESC", id, log_no_)));
+    std::optional<std::int64_t> found;
+    ExportFields fields;
+    for (;;) {
+      ASSIGN_OR_RETURN(const bool more, connection.next(fields));
+      if (!more) return found;
+      const std::int64_t number = export_integer(fields[0].value_or(""));
+      if (!found && closed_.contains(number)) found = number;
+    }
   }
 
   // From the events that started them; where that is erased, from the row that the follower keeps.
@@ -173,7 +215,7 @@ class EventExport {
     const std::string matches = labels.empty() ? "false" : "coalesce(true" + labels + ", false)";
     RETURN_IF_ERROR(connection.start(fmt::format(
         "SELECT e.run_no, coalesce(e.body ->> 'run_id', r.run_id), {} FROM event e LEFT JOIN run r USING (log_no, run_no) "
-        "WHERE e.log_no = {} AND e.run_seq = 0 AND e.run_no > 0", matches, log_no_)));
+        "WHERE e.log_no = {} AND e.run_seq = 0 AND e.run_no > 0 AND e.seq < {}", matches, log_no_, size_.value_or(INT64_MAX))));
     ExportFields fields;
     for (;;) {
       ASSIGN_OR_RETURN(const bool more, connection.next(fields));
@@ -272,6 +314,12 @@ class EventExport {
   const EventExportOptions& options_;
   std::string log_id_;
   std::int64_t log_no_ = 0;
+  std::optional<std::int64_t> size_;   // of a log that is closed
+  struct ClosedLog {
+    std::string log_id;
+    std::int64_t size = 0;
+  };
+  std::map<std::int64_t, ClosedLog> closed_;   // those that the present one goes on from, by number
   ExportRows::RunIds runs_, labelled_;
   Fd root_;
   std::uint64_t archived_ = 0;

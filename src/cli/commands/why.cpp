@@ -25,44 +25,63 @@ struct WhyOptions {
   std::string what;
   std::string run;
   std::size_t limit = 3;
+  std::optional<std::int64_t> log_no;
 };
 
 void declare_why(CLI::App& command, WhyOptions& options) {
   command.add_option("WHAT", options.what, "An event (its seq, or RUN:RUN_SEQ), a claim's id, a pointer, or a file's path")->required();
   command.add_option("--run", options.run, "For a file: only in this run");
   command.add_option("-n,--limit", options.limit, "For a file: its newest changes, at most this many")->capture_default_str();
+  command.add_option("--log", options.log_no, "For a seq or RUN:RUN_SEQ: in this log, one that was restored and is closed")->check(CLI::PositiveNumber);
 }
 
 std::string text_member(const json::Value& body, std::string_view name) { return body[name].string_or(""); }
 
-std::string run_seq_params(const std::string& run_id, std::int64_t run_seq) {
+// The log that something is in: a seq means one event in each, and after a restore a link may lead into one that is closed. The
+// present one without a number.
+using LogNo = std::optional<std::int64_t>;
+
+LogNo log_of(const json::Value& result) { return result["log_no"].as_int(); }
+
+// `params` of event.get.
+std::string run_seq_params(const std::string& run_id, std::int64_t run_seq, LogNo log) {
   json::Writer params;
-  params.begin_object().member("run_id", run_id).member("run_seq", run_seq).end_object();
+  params.begin_object().member("run_id", run_id).member("run_seq", run_seq);
+  if (log) params.member("log_no", *log);
+  params.end_object();
   return std::move(params).text();
 }
+
+// An event that was found, to be read again by its place.
+struct Place {
+  std::string seq;   // empty: none was found
+  LogNo log;
+
+  std::string params() const { return "{\"seq\":" + seq + (log ? ",\"log_no\":" + std::to_string(*log) : "") + "}"; }
+};
 
 class Why {
  public:
   explicit Why(Session& session) : session_(session) {}
 
   // `relation` is what the event is to the one above it.
-  Status explain(const json::Value& event, std::string_view relation, std::size_t depth) {
+  Status explain(const json::Value& event, LogNo log, std::string_view relation, std::size_t depth) {
     const std::string seq(event["seq"].source());
-    const bool again = !seen_.insert(seq).second;
-    print(relation, depth, event["run_id"].string_or(""), seq, event["type"].string_or(""), summary_of(event) + (again ? " (above)" : ""));
+    const bool again = !seen_.insert({log, seq}).second;
+    print(relation, depth, event["run_id"].string_or(""), {seq, log}, event["type"].string_or(""), summary_of(event) + (again ? " (above)" : ""));
     if (again || depth >= why_depth_max || links_ >= links_max) return success();
     const std::string type = event["type"].string_or("");
     const json::Value body = event["body"];
-    for (const json::Value cause : body["cause"]) RETURN_IF_ERROR(explain_place(event, cause.as_int().value_or(-1), "caused by", depth + 1));
-    if (type == "claim.recorded") return explain_claim(event, depth);
+    for (const json::Value cause : body["cause"]) RETURN_IF_ERROR(explain_place(event, log, cause.as_int().value_or(-1), "caused by", depth + 1));
+    if (type == "claim.recorded") return explain_claim(event, log, depth);
     if (type == "evidence.recorded" && body["pointer"]) return explain_pointer(text_member(body, "pointer"), "is", depth + 1);
-    if (type == "tool.called") return explain_call(event, depth);
-    if (type == "model.answered") return explain_earlier(event, {"model.called"}, "call_id", text_member(body, "call_id"), "answers", depth);
+    if (type == "tool.called") return explain_call(event, log, depth);
+    if (type == "model.answered") return explain_earlier(event, log, {"model.called"}, "call_id", text_member(body, "call_id"), "answers", depth);
     if (type == "model.called" && body["manifest_id"]) return explain_manifest(text_member(body, "manifest_id"), "its window", depth + 1);
-    if (type == "command.ended") return explain_earlier(event, {"command.started"}, "command_id", text_member(body, "command_id"), "ended", depth);
-    if (type == "artifact.stored") return explain_artifact(event, depth);
+    if (type == "command.ended") return explain_earlier(event, log, {"command.started"}, "command_id", text_member(body, "command_id"), "ended", depth);
+    if (type == "artifact.stored") return explain_artifact(event, log, depth);
     if (body["call_id"]) {
-      return explain_earlier(event, {"tool.called", "model.called"}, "call_id", text_member(body, "call_id"),
+      return explain_earlier(event, log, {"tool.called", "model.called"}, "call_id", text_member(body, "call_id"),
                              type == "tool.returned" ? "returned by" : "part of", depth);
     }
     return success();
@@ -71,20 +90,21 @@ class Why {
   Status explain_pointer(const std::string& text, std::string_view relation, std::size_t depth) {
     const auto pointer = evidence::parse_pointer(text);
     if (!pointer) {
-      print(relation, depth, "", "", "pointer", text + "  PARSE_ERROR");
+      print(relation, depth, "", {}, "pointer", text + "  PARSE_ERROR");
       return success();
     }
     ASSIGN_OR_RETURN(const Message checked, session_.call("pointer.validate", "{\"pointers\":[" + json::quote(text) + "]}"));
     const json::Value result = *checked.result()["results"].begin();
     const bool good = result["ok"].as_bool().value_or(false);
-    print(relation, depth, pointer->run_id, "", "pointer", text + (good ? "" : "  " + text_member(result, "reason")));
+    const LogNo log = log_of(result);
+    print(relation, depth, pointer->run_id, {"", log}, "pointer", text + (good ? "" : "  " + text_member(result, "reason")));
     if (!good || depth >= why_depth_max) return success();
     switch (pointer->kind) {
       case evidence::PointerKind::artifact: return explain_stored(pointer->id.text(), depth + 1);
       case evidence::PointerKind::manifest: return explain_manifest(pointer->id.text(), "is", depth + 1);
       case evidence::PointerKind::evidence:
         if (pointer->corpus != "run") return success();
-        return explain_params(run_seq_params(pointer->run_id, pointer->seq), "is", depth + 1);
+        return explain_params(run_seq_params(pointer->run_id, pointer->seq, log), "is", depth + 1);
       case evidence::PointerKind::snapshot:
       case evidence::PointerKind::run:
       case evidence::PointerKind::log: return success();
@@ -95,24 +115,24 @@ class Why {
   // `params` of event.get.
   Status explain_params(const std::string& params, std::string_view relation, std::size_t depth) {
     ASSIGN_OR_RETURN(const Message answer, session_.call("event.get", params));
-    return explain(answer.result()["event"], relation, depth);
+    return explain(answer.result()["event"], log_of(answer.result()), relation, depth);
   }
 
   Status explain_stored(const std::string& artifact_id, std::size_t depth) {
     ASSIGN_OR_RETURN(const Message answer, session_.call("artifact.stat", "{\"artifact_id\":" + json::quote(artifact_id) + "}"));
-    return explain_params("{\"seq\":" + std::string(answer.result()["artifact"]["seq"].source()) + "}", "stored by", depth);
+    return explain_params(Place{std::string(answer.result()["artifact"]["seq"].source()), log_of(answer.result())}.params(), "stored by", depth);
   }
 
   Status explain_manifest(const std::string& manifest_id, std::string_view relation, std::size_t depth) {
     ASSIGN_OR_RETURN(const Message answer, session_.call("manifest.get", "{\"manifest_id\":" + json::quote(manifest_id) + "}"));
     const json::Value had = answer.result();
     const json::Value entries = had["manifest"]["entries"];
-    print(relation, depth, text_member(had, "run_id"), std::string(had["seq"].source()), "manifest",
+    print(relation, depth, text_member(had, "run_id"), {std::string(had["seq"].source()), log_of(had)}, "manifest",
           fmt::format("{} with {} entries", manifest_id, entries.size()));
     std::size_t shown = 0;
     for (const json::Value entry : entries) {
       if (shown++ == window_entries_max) break;
-      print("held", depth + 1, "", "", "entry", std::string(entry.source()));
+      print("held", depth + 1, "", {}, "entry", std::string(entry.source()));
     }
     return success();
   }
@@ -120,36 +140,36 @@ class Why {
  private:
   using Types = std::vector<std::string>;
 
-  Status explain_place(const json::Value& event, std::int64_t run_seq, std::string_view relation, std::size_t depth) {
-    const auto answer = session_.call("event.get", run_seq_params(event["run_id"].string_or(""), run_seq));
+  Status explain_place(const json::Value& event, LogNo log, std::int64_t run_seq, std::string_view relation, std::size_t depth) {
+    const auto answer = session_.call("event.get", run_seq_params(event["run_id"].string_or(""), run_seq, log));
     if (!answer && answer.error().code == Errc::not_found) return success();  // a client may name what is not there
     if (!answer) return answer.error();
-    return explain(answer->result()["event"], relation, depth);
+    return explain(answer->result()["event"], log, relation, depth);
   }
 
-  Status explain_claim(const json::Value& claim, std::size_t depth) {
+  Status explain_claim(const json::Value& claim, LogNo log, std::size_t depth) {
     const std::string id = text_member(claim["body"], "claim_id");
     for (const json::Value pointer : claim["body"]["pointers"]) RETURN_IF_ERROR(explain_pointer(pointer.string_or(""), "rests on", depth + 1));
     std::vector<std::pair<std::string, std::string>> linked;   // evidence, and what it is to the claim
-    RETURN_IF_ERROR(each_event(claim["run_id"].string_or(""), {"evidence.linked"}, -1, "asc", [&](const json::Value& event) {
+    RETURN_IF_ERROR(each_event(claim["run_id"].string_or(""), log, {"evidence.linked"}, -1, "asc", [&](const json::Value& event) {
       if (text_member(event["body"], "claim_id") == id) linked.emplace_back(text_member(event["body"], "evidence_id"), text_member(event["body"], "relation"));
       return true;
     }));
     for (const auto& [evidence_id, relation] : linked) {
-      RETURN_IF_ERROR(explain_found(claim["run_id"].string_or(""), -1, {"evidence.recorded"}, "evidence_id", evidence_id, relation, depth + 1));
+      RETURN_IF_ERROR(explain_found(claim["run_id"].string_or(""), log, -1, {"evidence.recorded"}, "evidence_id", evidence_id, relation, depth + 1));
     }
     return success();
   }
 
   // The model that asked for it: by what the call says, or by the answer that names the call, or only by its place.
-  Status explain_call(const json::Value& call, std::size_t depth) {
+  Status explain_call(const json::Value& call, LogNo log, std::size_t depth) {
     const std::string run_id = call["run_id"].string_or("");
     const std::int64_t before = call["run_seq"].as_int().value_or(0) - 1;
     const std::string wanted = text_member(call["body"], "requested_by");
     const std::string id = text_member(call["body"], "call_id");
     std::string newest;
     std::string found;
-    RETURN_IF_ERROR(each_event(run_id, {"model.answered", "message.added"}, before, "desc", [&](const json::Value& event) {
+    RETURN_IF_ERROR(each_event(run_id, log, {"model.answered", "message.added"}, before, "desc", [&](const json::Value& event) {
       const json::Value body = event["body"];
       if (event["type"].string_or("") == "message.added" && text_member(body, "role") != "assistant") return true;
       if (newest.empty()) newest = std::string(event["seq"].source());
@@ -158,50 +178,67 @@ class Why {
       if (asks) found = std::string(event["seq"].source());
       return found.empty();
     }));
-    if (!found.empty()) return explain_params("{\"seq\":" + found + "}", "asked for by", depth + 1);
-    return newest.empty() ? success() : explain_params("{\"seq\":" + newest + "}", "called after", depth + 1);
+    if (!found.empty()) return explain_params(Place{found, log}.params(), "asked for by", depth + 1);
+    return newest.empty() ? success() : explain_params(Place{newest, log}.params(), "called after", depth + 1);
   }
 
   // A spilled artifact is named by the event that follows it; another one by nobody but its writer.
-  Status explain_artifact(const json::Value& stored, std::size_t depth) {
+  Status explain_artifact(const json::Value& stored, LogNo log, std::size_t depth) {
     constexpr int near = 64;
     const std::string id = text_member(stored["body"], "artifact_id");
     const std::int64_t place = stored["run_seq"].as_int().value_or(0);
     json::Writer params;
-    params.begin_object().member("run_id", stored["run_id"].string_or("")).member("from_run_seq", place + 1).member("limit", near).end_object();
+    params.begin_object().member("run_id", stored["run_id"].string_or("")).member("from_run_seq", place + 1).member("limit", near);
+    if (log) params.member("log_no", *log);
+    params.end_object();
     ASSIGN_OR_RETURN(const Message page, session_.call("event.list", params.text()));
     for (const json::Value event : page.result()["events"]) {
       const bool names = event["body"].source().find(id) != std::string_view::npos;
       const std::string type = event["type"].string_or("");
-      if (names && type != "claim.recorded" && type != "evidence.recorded") return explain(event, "part of", depth + 1);
+      if (names && type != "claim.recorded" && type != "evidence.recorded") return explain(event, log, "part of", depth + 1);
     }
     return success();
   }
 
-  Status explain_earlier(const json::Value& event, const Types& types, std::string_view member, const std::string& value,
+  Status explain_earlier(const json::Value& event, LogNo log, const Types& types, std::string_view member, const std::string& value,
                          std::string_view relation, std::size_t depth) {
-    return explain_found(event["run_id"].string_or(""), event["run_seq"].as_int().value_or(0) - 1, types, member, value, relation, depth + 1);
+    return explain_found(event["run_id"].string_or(""), log, event["run_seq"].as_int().value_or(0) - 1, types, member, value, relation, depth + 1);
   }
 
   // The newest event up to `to_run_seq` (-1: the end) whose body has this member.
-  Status explain_found(const std::string& run_id, std::int64_t to_run_seq, const Types& types, std::string_view member,
+  Status explain_found(const std::string& run_id, LogNo log, std::int64_t to_run_seq, const Types& types, std::string_view member,
                        const std::string& value, std::string_view relation, std::size_t depth) {
     std::string found;
-    RETURN_IF_ERROR(each_event(run_id, types, to_run_seq, "desc", [&](const json::Value& event) {
+    RETURN_IF_ERROR(each_event(run_id, log, types, to_run_seq, "desc", [&](const json::Value& event) {
       if (text_member(event["body"], member) == value) found = std::string(event["seq"].source());
       return found.empty();
     }));
-    return found.empty() ? success() : explain_params("{\"seq\":" + found + "}", relation, depth);
+    return found.empty() ? success() : explain_params(Place{found, log}.params(), relation, depth);
   }
 
  public:
+  // The logs that there are, the present one first.
+  Result<std::vector<LogNo>> logs() {
+    ASSIGN_OR_RETURN(const Message status, session_.call("server.status", "{}"));
+    std::vector<LogNo> found{std::nullopt};
+    for (const json::Value log : status.result()["earlier_logs"]) found.push_back(log_of(log));
+    return found;
+  }
+
+  // The one that has the run.
+  Result<std::vector<LogNo>> logs_of(const std::string& run_id) {
+    ASSIGN_OR_RETURN(const Message run, session_.call("run.get", "{\"run_id\":" + json::quote(run_id) + "}"));
+    return std::vector<LogNo>{log_of(run.result())};
+  }
+
   // Calls `take` for each, until it answers false. An empty `run_id`: the whole log.
-  Status each_event(const std::string& run_id, const Types& types, std::int64_t to_run_seq, std::string_view order,
+  Status each_event(const std::string& run_id, LogNo log, const Types& types, std::int64_t to_run_seq, std::string_view order,
                     const std::function<bool(const json::Value&)>& take) {
     json::Writer params;
     params.begin_object().member("types", types).member("order", order).member("limit", 1000);
     if (!run_id.empty()) params.member("run_id", run_id);
     if (to_run_seq >= 0) params.member("to_run_seq", to_run_seq);
+    if (log) params.member("log_no", *log);
     params.end_object();
     std::size_t looked_at = 0;
     return each_item(session_, "event.list", params.text(), "events", [&](const json::Value& event) -> Result<bool> {
@@ -216,28 +253,30 @@ class Why {
   std::size_t links() const { return links_; }
 
  private:
-  void print(std::string_view relation, std::size_t depth, const std::string& run_id, const std::string& seq, std::string_view type,
+  void print(std::string_view relation, std::size_t depth, const std::string& run_id, const Place& at, std::string_view type,
              const std::string& text) {
     ++links_;
+    const std::string& seq = at.seq;
     const Output& out = session_.out();
     if (session_.options.json) {
       json::Writer writer;
       writer.begin_object().member("depth", depth).member("relation", relation).member("type", type);
       if (!run_id.empty()) writer.member("run_id", run_id);
       if (!seq.empty()) writer.raw_member("seq", seq);
+      if (at.log) writer.member("log_no", *at.log);
       writer.member("text", text).end_object();
       out.json_line(writer.text());
       return;
     }
     const std::string head = std::string(2 * depth, ' ') + (relation.empty() ? "" : std::string(relation) + "  ");
-    const std::string place = seq.empty() ? std::string() : fmt::format("seq {} of {}  ", seq, out.one_line(run_id));
+    const std::string place = seq.empty() ? std::string() : fmt::format("seq {} of {}{}  ", seq, out.one_line(run_id), at.log ? fmt::format(" in log {}", *at.log) : "");
     const std::size_t used = columns_of(head) + columns_of(place) + type.size() + 2;
     out.line(out.tone(Tone::dim, head) + out.tone(Tone::dim, place) + out.tone(Tone::bold, type) + "  " +
              (out.terminal() && out.width() > used + 20 ? fit(out.one_line(text), out.width() - used) : out.one_line(text)));
   }
 
   Session& session_;
-  std::set<std::string> seen_;
+  std::set<std::pair<LogNo, std::string>> seen_;
   std::size_t links_ = 0;
 };
 
@@ -247,28 +286,35 @@ Status why_file(Session& session, Why& why, const WhyOptions& options) {
   if (!options.run.empty()) {
     ASSIGN_OR_RETURN(run_id, session.run_id(options.run));
   }
-  std::vector<std::string> found;
-  for (const char* type : {"file.changed", "file.read"}) {
-    RETURN_IF_ERROR(why.each_event(run_id, {type}, -1, "desc", [&](const json::Value& event) {
-      const std::string path = text_member(event["body"], "path");
-      if (path == options.what || path.ends_with("/" + options.what)) found.emplace_back(event["seq"].source());
-      return found.size() < options.limit;
-    }));
+  std::vector<Place> found;
+  ASSIGN_OR_RETURN(const std::vector<LogNo> logs, run_id.empty() ? why.logs() : why.logs_of(run_id));
+  for (const LogNo log : logs) {
+    for (const char* type : {"file.changed", "file.read"}) {
+      if (found.size() >= options.limit) break;
+      RETURN_IF_ERROR(why.each_event(run_id, log, {type}, -1, "desc", [&](const json::Value& event) {
+        const std::string path = text_member(event["body"], "path");
+        if (path == options.what || path.ends_with("/" + options.what)) found.push_back({std::string(event["seq"].source()), log});
+        return found.size() < options.limit;
+      }));
+    }
   }
-  for (const std::string& seq : found) RETURN_IF_ERROR(why.explain_params("{\"seq\":" + seq + "}", "", 0));
+  for (const Place& place : found) RETURN_IF_ERROR(why.explain_params(place.params(), "", 0));
   if (found.empty()) return Error(Errc::not_found, options.what + " is no event's seq, no claim's id, no pointer, and no file that an event names");
   return success();
 }
 
 // A UUID: a claim's, evidence's, an artifact's, a manifest's or an event's.
 Status why_id(Session& session, Why& why, const std::string& id) {
-  std::string found;
-  RETURN_IF_ERROR(why.each_event("", {"claim.recorded", "evidence.recorded"}, -1, "desc", [&](const json::Value& event) {
-    const json::Value body = event["body"];
-    if (text_member(body, "claim_id") == id || text_member(body, "evidence_id") == id) found = std::string(event["seq"].source());
-    return found.empty();
-  }));
-  if (!found.empty()) return why.explain_params("{\"seq\":" + found + "}", "", 0);
+  ASSIGN_OR_RETURN(const std::vector<LogNo> logs, why.logs());
+  for (const LogNo log : logs) {
+    Place found{"", log};
+    RETURN_IF_ERROR(why.each_event("", log, {"claim.recorded", "evidence.recorded"}, -1, "desc", [&](const json::Value& event) {
+      const json::Value body = event["body"];
+      if (text_member(body, "claim_id") == id || text_member(body, "evidence_id") == id) found.seq = event["seq"].source();
+      return found.seq.empty();
+    }));
+    if (!found.seq.empty()) return why.explain_params(found.params(), "", 0);
+  }
   if (session.call("artifact.stat", "{\"artifact_id\":" + json::quote(id) + "}")) return why.explain_stored(id, 0);
   if (session.call("manifest.get", "{\"manifest_id\":" + json::quote(id) + "}")) return why.explain_manifest(id, "", 0);
   return Error(Errc::not_found, "no claim, evidence, artifact or manifest has the id " + id);
@@ -277,13 +323,13 @@ Status why_id(Session& session, Why& why, const std::string& id) {
 Status explain_why(Session& session, const WhyOptions& options) {
   Why why(session);
   const std::string& what = options.what;
-  if (parse_decimal(what)) return why.explain_params("{\"seq\":" + what + "}", "", 0);
+  if (parse_decimal(what)) return why.explain_params(Place{what, options.log_no}.params(), "", 0);
   if (what.find("://") != std::string::npos) return why.explain_pointer(what, "", 0);
   if (parse_uuid(what)) return why_id(session, why, what);
   if (const std::size_t colon = what.rfind(':'); colon != std::string::npos) {
     if (const auto run_seq = parse_decimal(std::string_view(what).substr(colon + 1))) {
       ASSIGN_OR_RETURN(const std::string run_id, session.run_id(what.substr(0, colon)));
-      return why.explain_params(run_seq_params(run_id, *run_seq), "", 0);
+      return why.explain_params(run_seq_params(run_id, *run_seq, options.log_no), "", 0);
     }
   }
   return why_file(session, why, options);

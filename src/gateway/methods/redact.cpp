@@ -1,6 +1,8 @@
 // audit.redact: lists everything that holds a copy of an event, an artifact or a run, and erases it.
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "audit/redaction.hpp"
 #include "gateway/access.hpp"
 #include "gateway/methods/methods.hpp"
@@ -11,6 +13,7 @@ namespace muniment::gateway::methods {
 namespace {
 
 constexpr std::size_t listed_max = 1'000;
+constexpr std::size_t copies_named_max = 20;
 
 constexpr std::string_view remains =
     "Ids, types, actors, steps and times of the events, the run's id, its parents' records of it, and the hashes stay: "
@@ -29,11 +32,14 @@ Result<store::ErasureTarget> target_of(const json::Value& params) {
 
 // A closed log is erased from no more: the events that say so would have to be in it.
 Status check_not_closed(Call& call, const store::ErasureTarget& target) {
-  std::string run_id = target.run_id.value_or("");
   if (target.artifact_id) {
     ASSIGN_OR_RETURN(const auto found, find_in_all<store::ArtifactRow>(call, [&](store::Reader& reader) { return reader.artifact(*target.artifact_id); }));
-    if (found.row && found.reader != call.reader) run_id = found.row->run_id;
+    if (!found.row || found.reader == call.reader) return success();
+    // Also one of its `_log`, whose present namesake is another run.
+    ASSIGN_OR_RETURN(const auto closed, store::find_run(*earlier_log(call.services, found.reader->log_no()), *call.reader, found.row->run_id));
+    return closed ? Status(store::closed_error(*closed)) : success();
   }
+  const std::string run_id = target.run_id.value_or("");
   if (run_id.empty() || run_id == log_run_id) return success();
   ASSIGN_OR_RETURN(const auto present, load_run(call, run_id));
   ASSIGN_OR_RETURN(const auto closed, find_earlier_run(call, run_id));
@@ -41,8 +47,32 @@ Status check_not_closed(Call& call, const store::ErasureTarget& target) {
   return theirs ? Status(store::closed_error(*closed)) : success();
 }
 
+// Where closed logs hold what was brought along from them: each copy was brought from the one before it.
+Result<std::vector<store::CarriedFrom>> closed_copies(Call& call, const store::ErasurePlan& plan) {
+  std::vector<store::CarriedFrom> copies = plan.carried;
+  for (const store::ErasurePlan& other : plan.elsewhere) copies.insert(copies.end(), other.carried.begin(), other.carried.end());
+  for (std::size_t i = 0; i < copies.size(); ++i) {
+    const store::EarlierLog* const log = earlier_log(call.services, copies[i].log_no);
+    if (log == nullptr) continue;
+    ASSIGN_OR_RETURN(const auto event, call.reader->of(log->place).event_at(copies[i].seq));
+    if (!event || !event->body) continue;
+    if (const auto before = store::carried_from(*event->body)) copies.push_back(*before);
+  }
+  return copies;
+}
+
+std::string what_remains(const std::vector<store::CarriedFrom>& copies) {
+  std::string words(remains);
+  if (copies.empty()) return words;
+  words += fmt::format(" Closed logs keep copies of what was brought along from them ({} of documents, with their bytes), which nothing erases (docs/runbook.md, backup):", copies.size());
+  for (std::size_t i = 0; i < std::min(copies_named_max, copies.size()); ++i) {
+    words += fmt::format("{} seq {} of log {}", i == 0 ? "" : ",", copies[i].seq, copies[i].log_no);
+  }
+  return words + (copies.size() > copies_named_max ? ", …" : ".");
+}
+
 // With what corpora made of it, which is in the run _log.
-void write_plan(json::Writer& out, const store::ErasurePlan& plan) {
+void write_plan(json::Writer& out, const store::ErasurePlan& plan, const std::vector<store::CarriedFrom>& copies) {
   std::vector<store::ErasedArtifact> artifacts = plan.artifacts;
   std::int64_t documents = plan.documents;
   for (const store::ErasurePlan& other : plan.elsewhere) {
@@ -64,7 +94,7 @@ void write_plan(json::Writer& out, const store::ErasurePlan& plan) {
   out.member("manifests", plan.manifests).member("claims", plan.claims).member("evidence", plan.evidence);
   out.member("pointers", plan.pointers).member("snapshots", plan.snapshots).key("needed").begin_array();
   for (std::size_t i = 0; i < std::min(listed_max, plan.needed.size()); ++i) out.string(plan.needed[i]);
-  out.end_array().member("remains", remains);
+  out.end_array().member("remains", what_remains(copies));
 }
 
 }  // namespace
@@ -80,14 +110,16 @@ Result<Answer> audit_redact(Call& call) {
   out.begin_object().member("dry_run", dry_run);
   if (dry_run) {
     ASSIGN_OR_RETURN(const store::ErasurePlan plan, call.services.redactor.plan(*call.reader, request.target));
-    write_plan(out, plan);
+    ASSIGN_OR_RETURN(const auto copies, closed_copies(call, plan));
+    write_plan(out, plan, copies);
   } else {
     request.reason = call.params["reason"].string_or("");
     request.legal_basis = call.params["legal_basis"].string_or("");
     request.by = call.caller.actor;
     request.begin = [&call] { return call.begin_writing(); };
     ASSIGN_OR_RETURN(const audit::Redacted done, call.services.redactor.redact(*call.reader, request, call.deadline));
-    write_plan(out, done.plan);
+    ASSIGN_OR_RETURN(const auto copies, closed_copies(call, done.plan));
+    write_plan(out, done.plan, copies);
     out.member("seq", done.seq);
     if (done.snapshot_seq) out.member("snapshot_seq", *done.snapshot_seq);
     // The indexes follow by themselves; who asked is told when nothing finds it any more.
