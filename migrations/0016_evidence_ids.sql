@@ -11,6 +11,8 @@ ALTER TABLE evidence
   ADD COLUMN span text CHECK (span ~ '^b[0-9]+-[0-9]+$');
 -- Once in a run; what belongs to no run, once for whoever recorded it.
 CREATE UNIQUE INDEX evidence_use ON evidence (log_no, evidence_id, run_id, (CASE run_id WHEN '_log' THEN actor ELSE '' END));
+-- By what it is of: a request that is sent again is known by it.
+CREATE INDEX evidence_pointer ON evidence (log_no, run_id, pointer);
 COMMENT ON COLUMN evidence.evidence_id IS 'Of a pointer: made of corpus_id, index_id, chunk_id and span, the same in all runs; otherwise its own';
 COMMENT ON COLUMN evidence.corpus_id IS 'Of a pointer: the corpus, or artifact, manifest or snapshot';
 COMMENT ON COLUMN evidence.index_id IS 'How the corpus was cut: the chunker''s identity';

@@ -2009,6 +2009,7 @@ CREATE INDEX document_text_artifact ON public.document USING btree (text_artifac
 CREATE INDEX evidence_hash ON public.evidence USING btree (hash);
 CREATE INDEX evidence_link_evidence ON public.evidence_link USING btree (evidence_id);
 CREATE UNIQUE INDEX evidence_link_once ON public.evidence_link USING btree (log_no, claim_id, evidence_id, relation);
+CREATE INDEX evidence_pointer ON public.evidence USING btree (log_no, run_id, pointer);
 CREATE INDEX evidence_run ON public.evidence USING btree (run_id, seq);
 CREATE UNIQUE INDEX evidence_use ON public.evidence USING btree (log_no, evidence_id, run_id, (
 CASE run_id

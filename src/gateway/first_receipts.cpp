@@ -113,4 +113,13 @@ Result<FirstReceipts> first_receipts(Call& call, const store::Run& run, std::spa
   return FirstReceipts(std::move(receipts));
 }
 
+Error used_key(const events::Event& known) {
+  Error error(Errc::conflict, "this idempotency_key was used at seq " + std::to_string(known.seq) + " of run " + known.run_id + " for " +
+                                  (known.body ? "something else. Repeat the request as it was, or send it with a new key."
+                                              : "what was erased since, so it cannot be compared. Send something new with a new key."));
+  error.run_id = known.run_id;
+  error.event_ids.push_back(known.event_id.text());
+  return error;
+}
+
 }  // namespace muniment::gateway

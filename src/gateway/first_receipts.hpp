@@ -24,4 +24,8 @@ using FirstReceipts = std::optional<std::vector<events::Receipt>>;
 Result<FirstReceipts> first_receipts(Call& call, const store::Run& run, std::span<const events::NewEvent> events);
 Result<FirstReceipts> first_receipts(Call& call, const store::Run& run, std::span<const events::NewEvent> events, const KnownEvents& known);
 
+// conflict: the request's idempotency key came with another one before, or with one that was erased since and cannot be
+// compared. `known`: what the log has under it.
+Error used_key(const events::Event& known);
+
 }  // namespace muniment::gateway

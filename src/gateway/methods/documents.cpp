@@ -10,6 +10,7 @@
 #include "evidence/pointer.hpp"
 #include "gateway/access.hpp"
 #include "gateway/corpora.hpp"
+#include "gateway/first_receipts.hpp"
 #include "gateway/methods/methods.hpp"
 #include "gateway/services.hpp"
 #include "retrieval/service.hpp"
@@ -48,8 +49,28 @@ Result<store::DocumentRow> revision_of(Call& call, std::string_view name) {
   return *std::move(row);
 }
 
+Uuid repeated_id(const Call& call, std::string_view method) { return idempotent_id(call.caller, method, call.idempotency_key); }
+
+// What the same request was answered when it was recorded, whatever became since of what it names: `kept` members of its event's body. nullopt: it was
+// not recorded, or has no key. `same`: is the request what that body says? Errors: conflict where it says something else now.
+Result<std::optional<Reply>> first_answer(Call& call, std::string_view method, const std::function<bool(const json::Value& body)>& same,
+                                          std::initializer_list<std::string_view> kept) {
+  if (call.idempotency_key.empty()) return std::optional<Reply>();
+  ASSIGN_OR_RETURN(const auto known, call.reader->event_by_id(call.services.runs.find(log_run_id)->view().run_no, repeated_id(call, method)));
+  if (!known) return std::optional<Reply>();
+  if (!known->body) return used_key(*known);
+  ASSIGN_OR_RETURN(const json::Document document, json::parse(*known->body));
+  if (!same(document.root())) return used_key(*known);
+  json::Writer out;
+  out.begin_object();
+  for (const std::string_view name : kept) out.raw_member(name == "target" ? "pointer" : name, document.root()[name].source());
+  out.member("seq", known->seq).member("duplicate", true).end_object();
+  return std::optional(Reply{std::move(out).text(), {}});
+}
+
 // What is to be recorded about documents.
 struct Change {
+  std::string_view method;
   std::string_view type;
   std::string body;
   std::vector<std::string> names{};        // where what it does follows from what there was of these,
@@ -63,7 +84,13 @@ Answer append_change(Call& call, Change change, std::function<std::string(std::i
   const std::shared_ptr<store::Run> log = call.services.runs.find(log_run_id);
   PendingAppend append;
   append.request.actor = call.caller.actor;
-  append.request.events.push_back({log, make_event(call, *log, change.type, std::move(change.body)), false});
+  events::NewEvent event = make_event(call, *log, change.type, std::move(change.body));
+  if (!call.idempotency_key.empty()) {
+    event.event_id = repeated_id(call, change.method);
+    event.event_id_is_ours = false;
+    append.request.ids_checked = call.check_ids;
+  }
+  append.request.events.push_back({log, std::move(event), false});
   append.request.names = std::move(change.names);
   append.request.names_known_upto = change.known_upto;
   append.refused = [](Services& services, Error error) -> Result<Reply> {
@@ -195,6 +222,13 @@ Result<Answer> document_diff(Call& call) {
 Result<Answer> document_retract(Call& call) {
   if (!call.reader) return Answer(NeedsWorker{});
   ASSIGN_OR_RETURN(const std::int64_t known_upto, documents_known_upto(call));
+  const json::Value& params = call.params;
+  const auto same = [&params](const json::Value& body) {
+    return body["corpus"].string_or("") == params["corpus"].string_or("") && body["document"].string_or("") == params["document"].string_or("") &&
+           body["reason"].string_or("") == params["reason"].string_or("") && (!params["base"] || body["revision"].string_or("") == params["base"].string_or(""));
+  };
+  ASSIGN_OR_RETURN(auto first, first_answer(call, "document.retract", same, {"corpus", "document", "revision"}));
+  if (first) return Answer(*std::move(first));
   ASSIGN_OR_RETURN(const store::DocumentRow row, revision_of(call, ""));
   if (const auto base = call.params["base"].as_string(); base && *base != row.revision) {
     return Error(Errc::conflict, fmt::format("VERSION_MISMATCH: {}/{} is at revision {}, not at {}. Read it and try again.", row.corpus, row.document, row.revision, *base));
@@ -204,7 +238,7 @@ Result<Answer> document_retract(Call& call) {
   json::Writer body;
   body.begin_object().member("uri", uri).member("corpus", row.corpus).member("document", row.document).member("revision", row.revision);
   body.member("reason", call.params["reason"].string_or("")).end_object();
-  Change change{"document.retracted", std::move(body).text(), {name_of_document(row.corpus, row.document)}, known_upto};
+  Change change{"document.retract", "document.retracted", std::move(body).text(), {name_of_document(row.corpus, row.document)}, known_upto};
   return append_change(call, std::move(change), [row](std::int64_t seq) {
     json::Writer out;
     out.begin_object().member("corpus", row.corpus).member("document", row.document).member("revision", row.revision).member("seq", seq).end_object();
@@ -234,6 +268,11 @@ Result<Answer> source_revoke(Call& call) {
   if (!call.reader) return Answer(NeedsWorker{});
   ASSIGN_OR_RETURN(const std::int64_t known_upto, documents_known_upto(call));
   const std::string source = call.params["source"].string_or("");
+  const auto same = [&](const json::Value& body) {
+    return body["source"].string_or("") == source && body["reason"].string_or("") == call.params["reason"].string_or("");
+  };
+  ASSIGN_OR_RETURN(auto first, first_answer(call, "source.revoke", same, {"source", "documents"}));
+  if (first) return Answer(*std::move(first));
   const auto owner = call.caller.admin ? std::nullopt : std::optional(call.caller.actor);
   ASSIGN_OR_RETURN(const std::int64_t documents, documents_of_source(call, source, owner));
   if (documents == 0) return Error(Errc::not_found, "no document comes from the source " + source + ". document.list names the sources.");
@@ -241,7 +280,7 @@ Result<Answer> source_revoke(Call& call) {
   body.begin_object().member("source", source);
   if (owner) body.member("owner", *owner);
   body.member("reason", call.params["reason"].string_or("")).member("documents", documents).end_object();
-  Change change{"source.revoked", std::move(body).text(), {name_of_source(source)}, known_upto};
+  Change change{"source.revoke", "source.revoked", std::move(body).text(), {name_of_source(source)}, known_upto};
   return append_change(call, std::move(change), [source, documents](std::int64_t seq) {
     json::Writer out;
     out.begin_object().member("source", source).member("documents", documents).member("seq", seq).end_object();
@@ -253,6 +292,13 @@ Result<Answer> feedback_record(Call& call) {
   if (!call.reader) return Answer(NeedsWorker{});
   RETURN_IF_ERROR(call.services.retrieval.documents().wait_for_changes(call.deadline));
   const std::string target = call.params["pointer"].string_or("");
+  json::Writer body;
+  body.begin_object().member("target", target).member("name", call.params["name"].string_or("relevance"));
+  body.raw_member("value", call.params["value"].source()).member("by", call.params["by"].string_or("model"));
+  if (const auto comment = call.params["comment"].as_string()) body.member("comment", *comment);
+  body.end_object();
+  ASSIGN_OR_RETURN(auto first, first_answer(call, "feedback.record", [&](const json::Value& known) { return known.source() == body.text(); }, {"target"}));
+  if (first) return Answer(*std::move(first));
   ASSIGN_OR_RETURN(const evidence::Pointer pointer, evidence::parse_pointer(target));
   if (pointer.kind != evidence::PointerKind::evidence || pointer.revision.empty()) {
     return Error(Errc::invalid_argument, "feedback is about a card: an ev:// pointer with its revision (?v=…).");
@@ -265,12 +311,7 @@ Result<Answer> feedback_record(Call& call) {
       return Error(Errc::not_found, "no such card: " + target);
     }
   }
-  json::Writer body;
-  body.begin_object().member("target", target).member("name", call.params["name"].string_or("relevance"));
-  body.raw_member("value", call.params["value"].source()).member("by", call.params["by"].string_or("model"));
-  if (const auto comment = call.params["comment"].as_string()) body.member("comment", *comment);
-  body.end_object();
-  return append_change(call, {"feedback.recorded", std::move(body).text()}, [target](std::int64_t seq) {
+  return append_change(call, {"feedback.record", "feedback.recorded", std::move(body).text()}, [target](std::int64_t seq) {
     json::Writer out;
     out.begin_object().member("pointer", target).member("seq", seq).end_object();
     return std::move(out).text();

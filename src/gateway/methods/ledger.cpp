@@ -9,6 +9,7 @@
 
 #include "base/limits.hpp"
 #include "gateway/access.hpp"
+#include "gateway/first_receipts.hpp"
 #include "gateway/methods/ledger_rows.hpp"
 #include "gateway/methods/methods.hpp"
 #include "gateway/pointing.hpp"
@@ -66,13 +67,7 @@ Result<std::optional<Reply>> recorded_before(Call& call, const store::Run& run, 
   if (!ids.event_id || run_no < 0) return std::optional<Reply>();
   ASSIGN_OR_RETURN(const auto known, call.reader->event_by_id(run_no, *ids.event_id));
   if (!known) return std::optional<Reply>();
-  Error error(Errc::conflict, fmt::format("this idempotency key was used at seq {} of run {} for ", known->seq, run.run_id));
-  error.run_id = run.run_id;
-  error.event_ids.push_back(known->event_id.text());
-  if (!known->body) {
-    error.message += "what was erased since, so it cannot be compared. Send something new with a new key.";
-    return error;
-  }
+  if (!known->body) return used_key(*known);
   ASSIGN_OR_RETURN(const json::Document document, json::parse(*known->body));
   const json::Value body = document.root();
   // A text may be escaped in several ways, and is the same.
@@ -82,10 +77,7 @@ Result<std::optional<Reply>> recorded_before(Call& call, const store::Run& run, 
   };
   const bool same_step = known->step_id.value_or("") == call.params["step_id"].string_or("");
   const bool same = std::ranges::all_of(sent, [&](std::string_view name) { return same_value(body[name], call.params[name]); });
-  if (!same || !same_step) {
-    error.message += "something else. Repeat the request as it was, or send it with a new key.";
-    return error;
-  }
+  if (!same || !same_step) return used_key(*known);
   const auto id = parse_uuid(body[id_name].string_or(""));
   const auto hash = hash_from_hex(body["hash"].string_or(""));
   return std::optional(Reply{recorded_json(id_name, id.value_or(ids.id), hash ? &*hash : nullptr, known->seq, true), {}});
@@ -155,21 +147,36 @@ void write_claim(json::Writer& out, const store::ClaimRow& row, const std::vecto
   out.end_array().end_object();
 }
 
-// The use that a run already makes of the evidence; it is one and the same as long as it says the same.
-Result<std::optional<Reply>> known_use(Call& call, const store::EvidenceRow& row) {
-  ASSIGN_OR_RETURN(const auto uses, call.reader->evidence_uses(row.evidence_id, row.run_id, std::nullopt, limits::page_items_max));
-  // What was recorded in no run is its recorder's.
-  const auto use = std::ranges::find_if(uses, [&](const store::EvidenceRow& other) { return row.run_id != log_run_id || other.actor == row.actor; });
-  if (use == uses.end()) return std::optional<Reply>();
-  const store::EvidenceRow& known = *use;
-  if (known.type == row.type && known.validator_id == row.validator_id && known.hash == row.hash) {
-    return std::optional<Reply>(Reply{recorded_json("evidence_id", known.evidence_id, &known.hash, known.seq, true), {}});
+// A run's use of evidence is one and the same as long as it says the same. Errors: conflict.
+Result<Reply> answer_known(const store::EvidenceRow& known, const store::EvidenceRow& row) {
+  if (!is_erased(known) && known.type == row.type && known.validator_id == row.validator_id) {
+    return Reply{recorded_json("evidence_id", known.evidence_id, &known.hash, known.seq, true), {}};
   }
   Error error(Errc::conflict, is_erased(known)
       ? fmt::format("run {} recorded this evidence at seq {}, and that was erased. Evidence is recorded once in a run: leave it out.", row.run_id, known.seq)
       : fmt::format("run {} recorded this evidence at seq {} as {}. Evidence is recorded once in a run: link it with evidence.link.", row.run_id, known.seq, known.type));
   error.run_id = row.run_id;
   return error;
+}
+
+// The use that the run already makes of what the pointer names: whatever became of the run and of that since. nullopt: none.
+Result<std::optional<Reply>> known_by_pointer(Call& call, const store::EvidenceRow& row) {
+  if (!row.pointer) return std::optional<Reply>();
+  // What was recorded in no run is its recorder's.
+  const auto actor = row.run_id == log_run_id ? std::optional(row.actor) : std::nullopt;
+  ASSIGN_OR_RETURN(const auto known, call.reader->evidence_of_pointer(row.run_id, *row.pointer, actor));
+  if (!known) return std::optional<Reply>();
+  ASSIGN_OR_RETURN(Reply reply, answer_known(*known, row));
+  return std::optional(std::move(reply));
+}
+
+// The same by its id, which another pointer may have too, and one that was erased.
+Result<std::optional<Reply>> known_by_id(Call& call, const store::EvidenceRow& row) {
+  ASSIGN_OR_RETURN(const auto uses, call.reader->evidence_uses(row.evidence_id, row.run_id, std::nullopt, limits::page_items_max));
+  const auto use = std::ranges::find_if(uses, [&](const store::EvidenceRow& other) { return row.run_id != log_run_id || other.actor == row.actor; });
+  if (use == uses.end()) return std::optional<Reply>();
+  ASSIGN_OR_RETURN(Reply reply, answer_known(*use, row));
+  return std::optional(std::move(reply));
 }
 
 // Fills in what evidence of a pointer is, and its id with it.
@@ -287,9 +294,16 @@ Result<Answer> evidence_record(Call& call) {
   RecordIds ids = ids_for(call, *run, "evidence.record");
   ASSIGN_OR_RETURN(auto before, recorded_before(call, *run, ids, "evidence_id", {"type", "content", "pointer", "validator_id"}));
   if (before) return Answer(*std::move(before));
+  store::EvidenceRow row;
+  row.run_id = run->run_id;
+  row.type = params["type"].string_or("");
+  row.pointer = pointer;
+  row.validator_id = params["validator_id"].as_string();
+  row.actor = call.caller.actor;
+  ASSIGN_OR_RETURN(before, known_by_pointer(call, row));
+  if (before) return Answer(*std::move(before));
   if (!run_id.empty()) RETURN_IF_ERROR(check_open(*run));
   evidence::Outcome outcome;
-  store::EvidenceRow row;
   if (pointer) {
     ASSIGN_OR_RETURN(outcome, resolve_needed(call, {*pointer}, run, true));
     if (outcome.damage() != nullptr) return stop(outcome, run);
@@ -302,14 +316,9 @@ Result<Answer> evidence_record(Call& call) {
   }
   if (row.chunk_id) ids.id = row.evidence_id;
   row.evidence_id = ids.id;
-  row.run_id = run->run_id;
-  row.type = params["type"].string_or("");
-  row.pointer = pointer;
-  row.validator_id = params["validator_id"].as_string();
-  row.actor = call.caller.actor;
   if (row.chunk_id) {
-    ASSIGN_OR_RETURN(auto known, known_use(call, row));
-    if (known) return Answer(*std::move(known));
+    ASSIGN_OR_RETURN(before, known_by_id(call, row));
+    if (before) return Answer(*std::move(before));
   }
   std::string body = recorded_body(row);
   RETURN_IF_ERROR(check_body_size(body));

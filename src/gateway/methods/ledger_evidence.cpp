@@ -77,12 +77,21 @@ Result<Found> find_claim(Call& call) {
   return Found{*claim.row, run};
 }
 
-std::string receipt_result(const std::string& run_id, std::int64_t seq, std::optional<std::int64_t> run_seq, bool duplicate) {
+std::string receipt_result(const std::string& run_id, std::int64_t seq, std::int64_t run_seq, bool duplicate) {
   json::Writer out;
-  out.begin_object().member("run_id", run_id).member("seq", seq);
-  if (run_seq) out.member("run_seq", *run_seq);
-  out.member("duplicate", duplicate).end_object();
+  out.begin_object().member("run_id", run_id).member("seq", seq).member("run_seq", run_seq).member("duplicate", duplicate).end_object();
   return std::move(out).text();
+}
+
+// What the request was answered that made the link.
+Result<Answer> link_again(Call& call, const std::string& run_id, const store::EvidenceLinkRow& link) {
+  store::EventFilter filter;
+  filter.from_seq = link.seq;
+  filter.to_seq = link.seq;
+  filter.archived_bodies = false;
+  ASSIGN_OR_RETURN(const auto events, call.reader->events(filter, 1));
+  if (events.empty()) return Error(Errc::corrupt, fmt::format("the event {} that made the link is not in the log: run muniment-verify", link.seq));
+  return Answer(Reply{receipt_result(run_id, link.seq, events.front().run_seq, true), {}});
 }
 
 // One event about a claim with its row; a repeated idempotency key answers with the first.
@@ -190,7 +199,7 @@ Result<Answer> evidence_link(Call& call) {
   const std::string relation = call.params["relation"].string_or("");
   ASSIGN_OR_RETURN(const auto links, call.reader->evidence_links({found.claim.claim_id}));
   for (const store::EvidenceLinkRow& link : links) {
-    if (link.evidence_id == id && link.relation == relation) return Answer(Reply{receipt_result(run_id, link.seq, {}, true), {}});
+    if (link.evidence_id == id && link.relation == relation) return link_again(call, run_id, link);
   }
   if (is_erased(uses.front())) return Error(Errc::not_found, fmt::format("evidence {} of run {} was erased. Leave it out.", id.text(), run_id));
   RETURN_IF_ERROR(check_open(*found.run));

@@ -5,6 +5,7 @@
 #include "base/text.hpp"
 #include "evidence/pointer_follower.hpp"
 #include "gateway/access.hpp"
+#include "gateway/first_receipts.hpp"
 #include "gateway/methods/manifest_rows.hpp"
 #include "gateway/methods/methods.hpp"
 #include "gateway/pointing.hpp"
@@ -34,25 +35,35 @@ Result<std::optional<Uuid>> base_of(Call& call, const store::Run& run, const jso
   return Error(Errc::not_found, "manifest.base: the run " + run.run_id + " has no manifest " + id->text());
 }
 
-std::string put_result(const store::ManifestRow& row, std::int64_t seq) {
+std::string put_result(const store::ManifestRow& row, std::int64_t seq, bool duplicate) {
   json::Writer out;
   out.begin_object()
       .member("manifest_id", row.manifest_id.text())
       .member("hash", to_hex(row.hash))
       .member("salt", row.salt ? to_hex(view_of(*row.salt)) : std::string())
       .member("size_bytes", row.size_bytes)
-      .member("seq", seq);
+      .member("seq", seq)
+      .member("duplicate", duplicate);
   return std::move(out.end_object()).text();
 }
 
-// The answer to a request that was sent before with the same idempotency key.
-Result<std::optional<Reply>> first_answer(Call& call, const store::Run& run, const Uuid& id, std::string_view text) {
-  ASSIGN_OR_RETURN(const std::optional<store::ManifestRow> row, call.reader->manifest(id));
-  if (!row) return std::optional<Reply>();
-  if (row->run_id != run.run_id || row->manifest != text) {
-    return Error(Errc::conflict, "this idempotency_key came with another manifest before. Use a key of its own.");
-  }
-  return std::optional<Reply>(Reply{put_result(*row, row->seq), {}});
+// With the same idempotency key a request has the same ids: of its event, and of the manifest.
+Uuid repeated_id(const Call& call, const store::Run& run, std::size_t index) {
+  return idempotent_id_in(run, call.caller, "manifest.put", call.idempotency_key, index);
+}
+
+// What the same request was answered when it was recorded; nullopt: it was not. Errors: conflict where it says something else
+// now, or where what it said was erased.
+Result<std::optional<Reply>> first_answer(Call& call, const store::Run& run) {
+  const std::int64_t run_no = run.view().run_no;
+  if (run_no < 0) return std::optional<Reply>();
+  ASSIGN_OR_RETURN(const auto known, call.reader->event_by_id(run_no, repeated_id(call, run, 0)));
+  if (!known) return std::optional<Reply>();
+  ASSIGN_OR_RETURN(const auto row, call.reader->manifest(repeated_id(call, run, 1)));
+  if (!known->body || !row || !row->salt) return used_key(*known);
+  const bool same_step = known->step_id.value_or("") == call.params["step_id"].string_or("");
+  if (!same_step || sha256({view_of(*row->salt), call.params["manifest"].source()}) != row->hash) return used_key(*known);
+  return std::optional<Reply>(Reply{put_result(*row, row->seq, true), {}});
 }
 
 }  // namespace
@@ -89,10 +100,9 @@ Result<Answer> manifest_put(Call& call) {
   const std::vector<std::string> pointers = imported ? std::vector<std::string>() : evidence::pointers_of_manifest(manifest, run->run_id);
   if (!call.reader && (!pointers.empty() || manifest["base"] || repeatable)) return NeedsWorker{};
 
-  const Uuid id = repeatable ? idempotent_id_in(*run, call.caller, "manifest.put", call.idempotency_key, 1)
-                             : make_uuid_v7(call.services.clock.now());
+  const Uuid id = repeatable ? repeated_id(call, *run, 1) : make_uuid_v7(call.services.clock.now());
   if (repeatable) {
-    ASSIGN_OR_RETURN(std::optional<Reply> first, first_answer(call, *run, id, manifest.source()));
+    ASSIGN_OR_RETURN(std::optional<Reply> first, first_answer(call, *run));
     if (first) return *std::move(first);
   }
   RETURN_IF_ERROR(check_open(*run));
@@ -110,14 +120,14 @@ Result<Answer> manifest_put(Call& call) {
   append.request.events.push_back({run, make_event(call, *run, "manifest.recorded", manifest_recorded_body(row), step_id), false});
   if (repeatable) {  // sent twice at once, the second is given back, and finds the first
     events::NewEvent& event = append.request.events.back().event;
-    event.event_id = idempotent_id_in(*run, call.caller, "manifest.put", call.idempotency_key, 0);
+    event.event_id = repeated_id(call, *run, 0);
     event.event_id_is_ours = false;
     append.request.ids_checked = call.check_ids;
   }
   append.request.rows.push_back({0, row});
   log_outcome(outcome, append.request);
   append.finish = [row](Services&, const std::vector<events::Receipt>& receipts) -> Result<Reply> {
-    return Reply{put_result(row, receipts.back().seq), {}};
+    return Reply{put_result(row, receipts.back().seq, false), {}};
   };
   return append;
 }

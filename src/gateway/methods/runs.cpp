@@ -94,10 +94,11 @@ Error no_success(const store::Run& run) {
 Result<std::optional<Answer>> refuse_success(Call& call, const std::shared_ptr<store::Run>& run, const events::NewEvent& event) {
   if (run->view().origin == events::Origin::imported) return std::optional<Answer>();  // its source says how it ended
   const store::RunStatus status = run->view().status;
-  if (status == store::RunStatus::open) return what_success_lacks(call, run);
-  if (status != store::RunStatus::halted) return std::optional<Answer>();
+  if (status != store::RunStatus::open && status != store::RunStatus::halted) return std::optional<Answer>();
+  // Of what was a success when it was first sent nothing is asked again, though the run was taken up since.
   ASSIGN_OR_RETURN(const auto first, first_receipts(call, *run, {&event, 1}));
   if (first) return std::optional<Answer>(receipt_reply(run->run_id, first->front()));
+  if (status == store::RunStatus::open) return what_success_lacks(call, run);
   return no_success(*run);
 }
 

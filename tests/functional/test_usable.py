@@ -1,0 +1,221 @@
+"""What cannot be used as evidence when it is recorded is refused, whichever method records it; and a request that was recorded is
+answered again with what it was answered, whatever became of what it names.
+"""
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from support import main
+from test_ledger import LedgerCase
+
+
+class UsableCase(LedgerCase):
+    def document(self, name: str) -> tuple[str, str]:
+        """The pointer to its first passage, and the artifact that holds it."""
+        corpus = self._testMethodName[:60]
+        said = self.call("corpus.ingest", corpus=corpus, documents=[{"id": name, "text": f"What {name} says.", "source": f"https://{name}.{corpus}/"}], wait=True)
+        self.assertEqual(said["errors"], [])
+        return said["documents"][0]["uri"], self.call("document.get", corpus=corpus, document=name)["document"]["artifact_id"]
+
+    def erase(self, **what: Any) -> None:
+        self.call("audit.redact", reason="asked by its subject", **what)
+
+    def retract(self, name: str) -> None:
+        self.call("document.retract", corpus=self._testMethodName[:60], document=name, reason="wrong")
+
+    def revoke(self, name: str) -> None:
+        self.call("source.revoke", source=f"https://{name}.{self._testMethodName[:60]}/", reason="a forgery")
+
+    def snapshot(self) -> str:
+        self.client.append(self.run_id, "state.patched", {"format": "merge", "patch": {"plan": "to be erased"}})
+        return f"snap://{self.run_id}/{self.call('snapshot.take', run_id=self.run_id)['seq']}"
+
+    def things(self) -> dict[str, str]:
+        """Pointers that can be used, by what will become of them."""
+        self.said = self.note(seen="it")
+        self.manifest = self.call("manifest.put", run_id=self.run_id, manifest={"entries": []})
+        found = {name: self.document(name)[0] for name in ("retracted", "revoked")}
+        found["erased"], self.held = self.document("erased")
+        found["artifact"] = self.artifact()[0]
+        found["span"] = self.artifact(text=b"another artifact")[0] + "#b0-3"
+        found["event"] = f"ev://run/{self.run_id}#e{self.said['run_seq']}?v={self.said['body_hash'][:16]}"
+        found["manifest"] = f"manifest://{self.manifest['manifest_id']}"
+        found["snapshot"] = self.snapshot()
+        return found
+
+    def spoil(self, things: dict[str, str]) -> None:
+        self.retract("retracted")
+        self.revoke("revoked")
+        self.erase(artifact_id=self.held)
+        for name in ("artifact", "span"):
+            self.erase(artifact_id=things[name].rpartition("/")[2].partition("#")[0])
+        for seq in (self.said["seq"], self.manifest["seq"]):   # what was said before the snapshot goes from it, too
+            self.erase(seq=seq)
+
+    def assert_untouched(self, before: list[str]) -> None:
+        """Nothing was recorded in the run, and it goes on."""
+        self.assertEqual((self.status(), self.types()), ("open", before))
+
+
+class Unusable(UsableCase):
+    WORDS = {"retracted": "was retracted", "revoked": "was revoked"}   # the others: erased, redacted
+
+    def assert_refused(self, name: str, refused: str, method: str, **params: Any) -> None:
+        with self.subTest(method=method, what=name), self.refused("not_found", pointer=refused) as caught:
+            self.call(method, run_id=self.run_id, **params)
+        said = str(caught[0])
+        self.assertIn("NOT_FOUND", said)
+        self.assertRegex(said, self.WORDS.get(name, "was (erased|redacted)"))
+
+    def test_what_is_gone_is_recorded_nowhere(self) -> None:
+        things = self.things()
+        for pointer in things.values():   # all of it can be used
+            self.call("claim.record", run_id=self.new_run(), text="so", pointers=[pointer])
+        self.spoil(things)
+        before = self.types()
+        for name, pointer in things.items():
+            self.assert_refused(name, pointer, "claim.record", text="so", pointers=[f"run://{self.run_id}", pointer])
+            self.assert_refused(name, pointer, "manifest.put", manifest={"entries": [{"pointer": pointer}]})
+            self.assert_refused(name, pointer, "evidence.record", type="quote", pointer=pointer)
+        body = {"call_id": "c1", "operation": "chat", "provider": "p", "model": "m", "parameters": {}, "manifest_id": self.manifest["manifest_id"]}
+        self.assert_refused("manifest", things["manifest"], "event.append", type="model.called", body=body)
+        self.assert_refused("manifest", things["manifest"], "manifest.put", manifest={"base": self.manifest["manifest_id"]})
+        self.assert_untouched(before)
+
+    def test_what_is_gone_is_linked_to_nothing_more(self) -> None:
+        things = self.things()
+        claim, other = self.claim(), self.claim()
+        recorded = {name: self.evidence(pointer)["evidence_id"] for name, pointer in things.items()}
+        links = {name: self.call("evidence.link", claim_id=other, evidence_id=evidence, relation="supports") for name, evidence in recorded.items()}
+        self.spoil(things)
+        before = self.types()
+        for name, evidence in recorded.items():
+            with self.subTest(what=name), self.refused("not_found"):
+                self.call("evidence.link", claim_id=claim, evidence_id=evidence, relation="supports")
+            self.assertEqual(self.call("evidence.link", claim_id=other, evidence_id=evidence, relation="supports"), {**links[name], "duplicate": True})
+        self.assert_untouched(before)
+
+    def test_an_older_revision_can_be_used(self) -> None:
+        pointer, _ = self.document("guide")
+        corpus = self._testMethodName[:60]
+        self.call("corpus.ingest", corpus=corpus, documents=[{"id": "guide", "text": "What it says now."}], wait=True)
+        self.call("claim.record", run_id=self.run_id, text="so it was", pointers=[pointer])
+        self.evidence(pointer)
+        self.call("manifest.put", run_id=self.run_id, manifest={"entries": [{"pointer": pointer}]})
+        self.call("run.end", run_id=self.run_id, outcome="success")
+
+    def test_what_was_recorded_stands_when_it_goes(self) -> None:
+        """What was used when it was there is no damage later: the run may end as a success."""
+        things = self.things()
+        self.call("claim.record", run_id=self.run_id, text="so", pointers=list(things.values()))
+        self.spoil(things)
+        self.call("run.end", run_id=self.run_id, outcome="success")
+
+
+class Unversioned(UsableCase):
+    """An ev:// pointer without its revision names no one thing: it is refused, and stops nothing."""
+
+    def pointers(self) -> list[str]:
+        return [self.document("guide")[0].partition("?")[0], f"ev://run/{self.run_id}#e0", "ev://sample/doc1#p0"]
+
+    def test_it_is_recorded_nowhere(self) -> None:
+        pointers = self.pointers()
+        before = self.types()
+        for pointer in pointers:
+            for method, params in (("claim.record", {"text": "so", "pointers": [f"run://{self.run_id}", pointer]}), ("evidence.record", {"type": "quote", "pointer": pointer}),
+                                   ("manifest.put", {"manifest": {"entries": [{"why": {"pointer": pointer}}]}})):
+                with self.subTest(method=method, pointer=pointer), self.refused("invalid_argument", pointer=pointer) as caught:
+                    self.call(method, run_id=self.run_id, **params)
+                self.assertIn("MISSING_VERSION", str(caught[0]))
+                self.assertIn("?v=<revision>", str(caught[0]))
+        self.call("manifest.put", run_id=self.run_id, manifest={"left_out": pointers})   # on which nothing depends
+        self.assert_untouched([*before, "manifest.recorded"])
+
+    def test_it_stops_nothing_where_it_is_said_to_be_critical(self) -> None:
+        for pointer in self.pointers():
+            answer = self.call("pointer.resolve", run_id=self.run_id, critical=True, pointers=[pointer])
+            self.assertEqual(([found["reason"] for found in answer["results"]], answer["halted"]), (["MISSING_VERSION"], []))
+        self.assertEqual(self.status(), "open")
+        self.assertNotIn("pointer.unresolved", self.types())
+
+
+class Again(UsableCase):
+    def test_a_manifest_that_is_put_again(self) -> None:
+        request = {"run_id": self.run_id, "manifest": {"entries": [{"why": "café"}]}, "step_id": "s1", "_meta": {"idempotency_key": "k"}}
+        first = self.call("manifest.put", **request)
+        self.assertIs(first["duplicate"], False)
+        self.assertEqual(self.call("manifest.put", **request), {**first, "duplicate": True})
+        for change in ({"manifest": {"entries": []}}, {"step_id": "s2"}, {"step_id": "main"}):
+            with self.subTest(change=change), self.refused("conflict"):
+                self.call("manifest.put", **{**request, **change})
+        self.call("run.end", run_id=self.run_id, outcome="success")
+        self.assertEqual(self.call("manifest.put", **request), {**first, "duplicate": True})
+        self.erase(seq=first["seq"])
+        with self.refused("conflict") as caught:
+            self.call("manifest.put", **request)
+        self.assertIn("erased", str(caught[0]))
+        self.assertNotIn("another manifest", str(caught[0]))
+
+    def test_a_manifest_that_is_put_twice_at_once(self) -> None:
+        raws = [self.raw() for _ in range(8)]
+        for raw in raws:
+            raw.request("manifest.put", run_id=self.run_id, manifest={"entries": []}, _meta={"idempotency_key": "k"})
+        answers = [raw.line()["result"] for raw in raws]
+        self.assertEqual(sorted(answer["duplicate"] for answer in answers), [False] + [True] * 7)
+        self.assertEqual(len({json.dumps({**answer, "duplicate": None}) for answer in answers}), 1)
+        self.assertEqual(self.types().count("manifest.recorded"), 1)
+
+    def test_a_link_that_is_made_again(self) -> None:
+        request = {"claim_id": self.claim(), "evidence_id": self.evidence(self.artifact()[0])["evidence_id"], "relation": "supports"}
+        first = self.call("evidence.link", **request)
+        for more in ({}, {"_meta": {"idempotency_key": "k"}}):
+            self.assertEqual(self.call("evidence.link", **request, **more), {**first, "duplicate": True})
+        self.call("run.end", run_id=self.run_id, outcome="success")
+        self.assertEqual(self.call("evidence.link", **request), {**first, "duplicate": True})
+
+    def test_evidence_without_a_key(self) -> None:
+        """Its id follows from what it is of: the second request is known by it, whatever became of the run and of what it is of."""
+        things = self.things()
+        requests = [{"run_id": self.run_id, "type": "passage", "pointer": pointer} for pointer in things.values()]
+        unowned = [{"type": "passage", "pointer": things["retracted"]}]
+        answers = [self.call("evidence.record", **request) for request in requests + unowned]
+        self.spoil(things)
+        for ended in (False, True):
+            if ended:
+                self.call("run.end", run_id=self.run_id, outcome="success")
+            for request, answer in zip(requests + unowned, answers):
+                with self.subTest(ended=ended, pointer=request["pointer"]):
+                    self.assertEqual(self.call("evidence.record", **request), {**answer, "duplicate": True})
+                    with self.refused("conflict"):
+                        self.call("evidence.record", **{**request, "type": "another"})
+        self.assertEqual(self.types().count("evidence.recorded"), len(requests))
+
+    def test_what_is_said_of_documents(self) -> None:
+        card, _ = self.document("guide")
+        corpus = self._testMethodName[:60]
+        self.document("other")
+        requests = [("feedback.record", {"pointer": card, "value": .5}, {"value": .25}), ("document.retract", {"corpus": corpus, "document": "guide", "reason": "wrong"}, {"reason": "old"}),
+                    ("source.revoke", {"source": f"https://other.{corpus}/", "reason": "a forgery"}, {"reason": "a joke"})]
+        answers = [self.call(method, **params, _meta={"idempotency_key": "k"}) for method, params, _ in requests]
+        size = self.call("server.status")["log"]["size"]
+        for (method, params, change), answer in zip(requests, answers):
+            with self.subTest(method=method):
+                self.assertNotIn("duplicate", answer)
+                self.assertEqual(self.call(method, **params, _meta={"idempotency_key": "k"}), {**answer, "duplicate": True})
+                with self.refused("conflict"):
+                    self.call(method, **{**params, **change}, _meta={"idempotency_key": "k"})
+        self.assertEqual(self.daemon.sql(f"SELECT count(*) FROM event WHERE seq >= {size} AND type IN ('feedback.recorded', 'document.retracted', 'source.revoked')"), [["0"]])
+
+    def test_a_success_that_is_sent_again_to_a_run_that_was_reopened(self) -> None:
+        pointer, path = self.needed()
+        meta = {"idempotency_key": "end"}
+        first = self.call("run.end", run_id=self.run_id, outcome="success", _meta=meta)
+        self.call("run.start", run_id=self.run_id, agent={"name": "test"}, reopen=True)
+        path.unlink()
+        self.assertEqual(self.call("run.end", run_id=self.run_id, outcome="success", _meta=meta)["seq"], first["seq"])
+        self.assertEqual(self.status(), "open")
+
+
+if __name__ == "__main__":
+    main()
