@@ -48,7 +48,12 @@ Status wait_for(Services& services, std::int64_t seq, Deadline deadline, const s
 Status wait_for_min_seq(Call& call) {
   const auto min_seq = call.params["min_seq"].as_int();
   if (!min_seq) return success();
-  if (const std::int64_t size = call.services.tail.next_seq(); *min_seq >= size) {
+  std::int64_t size = call.services.tail.next_seq();
+  // The caller may have read what is committed and not yet known to the append thread.
+  if (*min_seq >= size) {
+    ASSIGN_OR_RETURN(size, call.reader->log_size());
+  }
+  if (*min_seq >= size) {
     return Error(Errc::invalid_argument, "min_seq: " + std::to_string(*min_seq) + " is not in the log, which has " + std::to_string(size) +
                                              " events so far. Give the seq that a reply gave you.");
   }

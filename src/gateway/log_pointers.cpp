@@ -22,7 +22,8 @@ struct PageAsked {
 };
 
 Result<PageAsked> page_asked(Call& call, const LogSource& source, std::optional<std::int64_t> as_of) {
-  PageAsked asked{.filter = {}, .reader = call.reader, .newest = std::min(call.services.tail.next_seq() - 1, as_of.value_or(INT64_MAX))};
+  ASSIGN_OR_RETURN(const std::int64_t size, call.reader->log_size());
+  PageAsked asked{.filter = {}, .reader = call.reader, .newest = std::min(size - 1, as_of.value_or(INT64_MAX))};
   store::EventFilter& filter = asked.filter;
   filter.types = source.types;
   filter.actor = source.actor;

@@ -98,6 +98,8 @@ class Reader {
   // The events that make a run's row (run_row.hpp), in order.
   Result<std::vector<events::Event>> life_of(std::int64_t run_no);
   Result<std::optional<RunRow>> run_by_no(std::int64_t run_no);
+  // Behind the run's last event in the table, which may be there a moment before the append thread hears that it is committed.
+  Result<std::int64_t> next_run_seq(std::int64_t run_no);
   Result<std::vector<RunRow>> runs(const RunFilter& filter, std::size_t limit);
   // The open runs whose last event has a seq from `from` on and below `end`, and is no run.interrupted; not _log. Of the log
   // itself: also those that the table has not come to.

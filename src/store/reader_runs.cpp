@@ -157,6 +157,15 @@ Result<std::optional<RunRow>> Reader::run_by_no(std::int64_t run_no) {
   return guarded(impl_->connection, "reading a run", [&] { return read_run(*impl_, run_no); });
 }
 
+Result<std::int64_t> Reader::next_run_seq(std::int64_t run_no) {
+  return guarded(impl_->connection, "reading the last event of a run", [&] {
+    const pqxx::result last = query(impl_->connection, "next_run_seq",
+                                    "SELECT run_seq + 1 FROM event WHERE log_no = $1 AND run_no = $2 AND seq < $3 ORDER BY run_seq DESC LIMIT 1",
+                                    impl_->params().integer(run_no).integer(impl_->place.size));
+    return last.empty() ? 0 : integer_of(last[0][0]);
+  });
+}
+
 Result<std::vector<std::string>> Reader::runs_last_active(std::int64_t from, std::int64_t end) {
   return guarded(impl_->connection, "looking for runs that were going on", [&] {
     std::vector<std::string> run_ids;

@@ -182,6 +182,24 @@ class Late(Held):
         wait_until(lambda: "tool.returned" in self.types(), "it is recorded")
 
 
+class Committed(Held):
+    def test_what_one_read_has_shown_is_known_to_the_next(self) -> None:
+        """An event is in the table a moment before the append thread hears of it."""
+        self.begin("append.after_commit@2")
+        raw = self.raw()
+        raw.request("event.append", **append(self.run_id, {"n": 1}))
+        self.reached("append.after_commit")
+        event = self.call("event.list", run_id=self.run_id)["events"][-1]
+        self.assertEqual(event["type"], "x.test.noted")
+        self.assertEqual(self.call("run.get", run_id=self.run_id)["run"]["next_run_seq"], event["run_seq"] + 1)
+        item = self.call("pointer.resolve", pointers=[f"log://runs/{self.run_id}/events"])["items"][0]
+        self.assertIn("x.test.noted", json.dumps(item))
+        raw.request("evidence.retrieve", queries=[{"query": "n"}], min_seq=event["seq"])
+        self.release()
+        for answer in answers(raw, 2).values():
+            self.assertIn("result", answer)
+
+
 class InTurn(Held):
     def test_what_is_behind_a_spilled_event_waits_for_it_and_nothing_else_does(self) -> None:
         self.begin("work.event.append")

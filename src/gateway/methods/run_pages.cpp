@@ -80,7 +80,7 @@ Result<store::RunRow> row_of(Call& call, const ReadRun& found) {
 // Waits until the followers have seen everything that is committed now. Answers how many events they
 // are behind when that takes too long.
 Result<std::int64_t> wait_for_followers(Call& call) {
-  const std::int64_t wanted = call.services.tail.next_seq();
+  ASSIGN_OR_RETURN(const std::int64_t wanted, call.reader->log_size());
   const Monotonic until = std::min(call.services.clock.monotonic() + follower_wait_most, call.deadline);
   std::int64_t behind = 0;
   for (const std::string_view follower : list_followers) {
@@ -131,7 +131,8 @@ store::RunFilter run_filter_of(const Call& call) {
 
 Result<Answer> run_get(Call& call) {
   ASSIGN_OR_RETURN(const ReadRun found, find_run_to_read(call, call.params["run_id"].string_or("")));
-  const std::int64_t next_run_seq = found.run->next_run_seq();
+  // From the table, as everything that is read: what another read has shown is not yet unknown to this one.
+  ASSIGN_OR_RETURN(const std::int64_t next_run_seq, found.reader->next_run_seq(found.run->view().run_no));
   ASSIGN_OR_RETURN(const store::RunRow row, row_of(call, found));
   json::Writer out;
   out.begin_object().key("run");
