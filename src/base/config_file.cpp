@@ -4,13 +4,10 @@
 
 #include <fmt/format.h>
 
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <sstream>
-
 #include "base/config.hpp"
+#include "base/file.hpp"
 #include "base/json.hpp"
+#include "base/limits.hpp"
 
 namespace muniment {
 namespace {
@@ -47,15 +44,14 @@ Result<std::string> json_of_list(const toml::array& items) {
 
 Status read_config_file(const std::string& path,
                         const std::function<void(std::string_view, Result<std::string>)>& take) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    return Error(Errc::not_found, fmt::format("cannot read the configuration file {}: {}", path,
-                                              std::strerror(errno)));
+  const auto text = read_input(path, limits::config_file_bytes_max);
+  if (!text) {
+    Error error = text.error();
+    if (is_halting(error.code)) error.code = Errc::invalid_argument;  // whatever it is, no run is stopped for it
+    return std::move(error).within("the configuration file");
   }
-  std::ostringstream text;
-  text << file.rdbuf();
   try {
-    const toml::table parsed = toml::parse(text.str(), path);
+    const toml::table parsed = toml::parse(*text, path);
     for (const auto& [key, node] : parsed) {
       const toml::array* const list = is_list_of_texts(key.str()) ? node.as_array() : nullptr;
       take(key.str(), list != nullptr ? json_of_list(*list) : text_of_node(node));

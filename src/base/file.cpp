@@ -25,13 +25,14 @@ Errc code_of(int error_number) {
     case EACCES:
     case EPERM:
     case EROFS: return Errc::denied;
-    case EEXIST: return Errc::conflict;
+    case EEXIST:
+    case EISDIR: return Errc::conflict;
+    case ENAMETOOLONG: return Errc::invalid_argument;
     case ENOSPC:
     case EDQUOT: return Errc::over_budget;
     case ELOOP:   // a symbolic link where none is followed
     case EXDEV:   // a path that leaves its root
-    case ENXIO:   // a FIFO or a socket
-    case EISDIR: return Errc::corrupt;
+    case ENXIO: return Errc::corrupt;  // a FIFO or a socket
     case EMFILE:
     case ENFILE:
     case ENOMEM: return Errc::unavailable;
@@ -46,6 +47,37 @@ Result<RegularFile> require_regular(Fd fd, std::string_view path) {
     return Error(Errc::corrupt, fmt::format("reading {}: not a regular file", path));
   }
   return RegularFile{std::move(fd), about.st_size};
+}
+
+// What stands at a path that a caller named was never ours to keep whole.
+Error as_named(Error error) {
+  if (error.code == Errc::corrupt) error.code = Errc::invalid_argument;
+  return error;
+}
+
+Error no_file_but_a_folder(std::string_view path) {
+  return {Errc::invalid_argument, fmt::format("reading {}: it is a folder, and a file is wanted", path)};
+}
+
+Error over_limit(std::string_view path, std::size_t bytes_max) {
+  Error error(Errc::too_large, fmt::format("reading {}: more than {} bytes, the limit", path, grouped(bytes_max)));
+  error.limit = static_cast<std::int64_t>(bytes_max);
+  return error;
+}
+
+Result<std::string> read_whole(const RegularFile& file, const std::string& path, std::size_t bytes_max) {
+  // One byte more than announced tells a file that grows, or that lives in /proc, from a whole one.
+  std::string bytes;
+  std::size_t wanted = static_cast<std::size_t>(file.size) + 1;
+  while (bytes.size() <= bytes_max) {
+    ASSIGN_OR_RETURN(const std::string part,
+                     read_at(file.fd, static_cast<std::int64_t>(bytes.size()),
+                             std::min(wanted, bytes_max + 1 - bytes.size())));
+    if (part.empty()) return bytes;
+    bytes += part;
+    wanted = 65'536;
+  }
+  return over_limit(path, bytes_max);
 }
 
 // A name in the same folder, so that rename is atomic; random, so that nobody else has it.
@@ -140,6 +172,14 @@ Result<RegularFile> open_regular(const std::string& path) {
   return require_regular(std::move(fd), path);
 }
 
+Result<RegularFile> open_named(const std::string& path) {
+  auto file = open_regular(path);
+  if (file) return file;
+  struct stat about {};
+  if (::stat(path.c_str(), &about) == 0 && S_ISDIR(about.st_mode)) return no_file_but_a_folder(path);
+  return as_named(std::move(file).error());
+}
+
 Result<std::size_t> read_into(const Fd& file, std::int64_t offset, std::string& buffer, std::string_view path) {
   std::size_t have = 0;
   while (have < buffer.size()) {
@@ -161,20 +201,32 @@ Result<std::string> read_at(const Fd& file, std::int64_t offset, std::size_t len
 
 Result<std::string> read_file(const std::string& path, std::size_t bytes_max) {
   ASSIGN_OR_RETURN(const RegularFile file, open_regular(path));
-  // One byte more than announced tells a file that grows, or that lives in /proc, from a whole one.
+  return read_whole(file, path, bytes_max);
+}
+
+Result<std::string> read_named(const std::string& path, std::size_t bytes_max) {
+  ASSIGN_OR_RETURN(const RegularFile file, open_named(path));
+  return read_whole(file, path, bytes_max);
+}
+
+Result<std::string> read_input(const std::string& path, std::size_t bytes_max) {
+  const Fd input(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+  if (!input.open()) return as_named(file_error("opening", path, errno));
+  return read_input(input.get(), path, bytes_max);
+}
+
+Result<std::string> read_input(int descriptor, std::string_view name, std::size_t bytes_max) {
   std::string bytes;
-  std::size_t wanted = static_cast<std::size_t>(file.size) + 1;
-  while (bytes.size() <= bytes_max) {
-    ASSIGN_OR_RETURN(const std::string part,
-                     read_at(file.fd, static_cast<std::int64_t>(bytes.size()),
-                             std::min(wanted, bytes_max + 1 - bytes.size())));
-    if (part.empty()) return bytes;
-    bytes += part;
-    wanted = 65'536;
+  std::array<char, 64 * 1024> piece{};
+  for (;;) {
+    const ssize_t got = ::read(descriptor, piece.data(), piece.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && errno == EISDIR) return no_file_but_a_folder(name);
+    if (got < 0) return as_named(file_error("reading", name, errno));
+    if (got == 0) return bytes;
+    bytes.append(piece.data(), static_cast<std::size_t>(got));
+    if (bytes.size() > bytes_max) return over_limit(name, bytes_max);
   }
-  Error error(Errc::too_large, fmt::format("reading {}: more than {} bytes, the limit", path, grouped(bytes_max)));
-  error.limit = static_cast<std::int64_t>(bytes_max);
-  return error;
 }
 
 Status write_file_durably(const std::string& path, std::string_view bytes, mode_t mode) {

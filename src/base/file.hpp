@@ -36,8 +36,9 @@ class Fd {
   int fd_ = -1;
 };
 
-// What a failed call means: not_found, denied, conflict (exists), over_budget (no space), corrupt (a link or a special
-// file stands in the way), unavailable (out of descriptors or memory), otherwise system_error.
+// What a failed call means: not_found, denied, conflict (exists, or a folder stands there), over_budget (no space),
+// corrupt (a link or a special file stands in the way), invalid_argument (a name that is too long), unavailable (out of
+// descriptors or memory), otherwise system_error.
 // "opening keys/a: No such file or directory".
 Error file_error(std::string_view doing, std::string_view path, int error_number);
 
@@ -58,6 +59,8 @@ Result<Fd> open_beneath(const Fd& root, std::string_view path, int flags);
 Result<RegularFile> open_regular_beneath(const Fd& root, std::string_view path);
 // The same for a path that its owner chose: links are followed.
 Result<RegularFile> open_regular(const std::string& path);
+// The same for a path that a caller named just now: what is no file there is the caller's mistake, so invalid_argument.
+Result<RegularFile> open_named(const std::string& path);
 
 // Fills `buffer` from `offset` on; answers how many bytes it got, fewer only where the file ends. An error names `path`.
 Result<std::size_t> read_into(const Fd& file, std::int64_t offset, std::string& buffer, std::string_view path);
@@ -70,6 +73,14 @@ Status write_all(int file, std::string_view bytes, std::string_view path);
 
 // The whole of a regular file. Errors: too_large when it has more than `bytes_max`.
 Result<std::string> read_file(const std::string& path, std::size_t bytes_max);
+// The same for a path that a caller named just now; errors as open_named.
+Result<std::string> read_named(const std::string& path, std::size_t bytes_max);
+
+// All that comes until the end of what a person named to be read: a file, a pipe or a device, so that <(command) and
+// /dev/stdin are as good as a file. It may wait. Errors: invalid_argument for a folder; too_large as above.
+Result<std::string> read_input(const std::string& path, std::size_t bytes_max);
+// The same of what is open already; `name` is what the message calls it.
+Result<std::string> read_input(int descriptor, std::string_view name, std::size_t bytes_max);
 
 // Afterwards `path` is durable with exactly these bytes; after an error or a crash it is that, or
 // what it was. The bytes go to a new file, which is synced once, takes the name, and the folder is

@@ -25,7 +25,8 @@ inline constexpr std::int64_t deadline_ms_max = 600'000;
 inline constexpr std::size_t refusals_told_apart_max = 1'024;  // by run, between two minutes
 inline constexpr std::size_t refused_body_drained_bytes_max = 64 << 20;
 
-// What the daemon says of itself (docs/operations.md)
+// What the daemon is told, and what it says of itself (docs/operations.md)
+inline constexpr std::size_t config_file_bytes_max = 1 << 20;
 inline constexpr std::int64_t daemon_log_bytes_max = 64 << 20;     // of munimentd.log, and half of it in munimentd.log.1
 inline constexpr std::int64_t postgres_log_bytes_max = 8 << 20;    // of postgres/server.log, likewise
 inline constexpr std::size_t metric_names_max = 512;               // statements, followers; what is more is "other"

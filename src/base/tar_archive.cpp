@@ -41,7 +41,7 @@ TarReader& TarReader::operator=(TarReader&&) noexcept = default;
 TarReader::~TarReader() = default;
 
 Result<TarReader> TarReader::open(const std::string& path) {
-  ASSIGN_OR_RETURN(RegularFile file, open_regular(path));
+  ASSIGN_OR_RETURN(RegularFile file, open_named(path));
   auto impl = std::make_unique<Impl>();
   impl->file = std::move(file.fd);
   impl->reader.reset(archive_read_new());

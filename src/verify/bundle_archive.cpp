@@ -86,7 +86,7 @@ Result<BundleIndex> parse_bundle_index(std::string_view text) {
 
 Result<BundleArchive> BundleArchive::open(const std::string& path, Findings& findings) {
   {
-    ASSIGN_OR_RETURN(const RegularFile file, open_regular(path));
+    ASSIGN_OR_RETURN(const RegularFile file, open_named(path));
     if (Status one = check_one_frame(file.fd, file.size); !one) return unreadable(std::move(one).error());
   }
   auto tar = TarReader::open(path);

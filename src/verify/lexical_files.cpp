@@ -3,9 +3,11 @@
 #include <sys/stat.h>
 #include <xapian.h>
 
+#include <cerrno>
 #include <optional>
 #include <vector>
 
+#include "base/file.hpp"
 #include "base/text.hpp"
 
 namespace muniment::verify {
@@ -68,7 +70,9 @@ LexicalFiles::~LexicalFiles() = default;
 
 Result<LexicalFiles> LexicalFiles::open(const std::string& folder) {
   struct stat about {};
-  if (::stat((folder + "/live").c_str(), &about) != 0) return Error(Errc::not_found, folder + ": there is no lexical index");
+  if (::stat((folder + "/live").c_str(), &about) != 0) {
+    return errno == ENOENT ? Error(Errc::not_found, folder + ": there is no lexical index") : file_error("reading", folder, errno);
+  }
   auto impl = std::make_unique<Impl>();
   impl->folder = folder;
   RETURN_IF_ERROR(guarded(folder, [&]() -> Status {

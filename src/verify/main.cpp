@@ -35,5 +35,8 @@ int main(int argc, char** argv) {
   line.options.progress = line.bundle.progress = progress.sink();
   const Report report = line.bundle.bundle.empty() ? verify(line.options) : verify_bundle(line.bundle);
   progress.clear();
-  return tell(report, line);
+  const int code = tell(report, line);
+  if (report.unsaved.empty()) return code;
+  std::fprintf(stderr, "muniment-verify: the state is not saved: %s\n", report.unsaved.c_str());
+  return usage_exit_code;
 }

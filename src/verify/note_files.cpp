@@ -21,7 +21,7 @@ Time written_at(const std::string& path) {
 }
 
 Result<std::vector<VerifierKey>> keys_of(const std::string& path) {
-  ASSIGN_OR_RETURN(const std::string text, read_file(path, limits::key_file_bytes_max));
+  ASSIGN_OR_RETURN(const std::string text, read_named(path, limits::key_file_bytes_max));
   auto keys = parse_verifier_keys(text);
   if (!keys) return std::move(keys).error().within(path);
   if (keys->empty()) return Error(Errc::invalid_argument, path + ": it holds no verifier key");
@@ -29,7 +29,7 @@ Result<std::vector<VerifierKey>> keys_of(const std::string& path) {
 }
 
 Result<KeptNote> note_of(const std::string& path, std::string where) {
-  ASSIGN_OR_RETURN(std::string text, read_file(path, limits::note_bytes_max));
+  ASSIGN_OR_RETURN(std::string text, read_named(path, limits::note_bytes_max));
   return KeptNote{std::move(where), std::move(text), std::nullopt, written_at(path)};
 }
 
@@ -53,7 +53,7 @@ Result<std::vector<std::string>> note_paths(const std::string& path) {
   return paths;
 }
 
-Status read_named(const NotePlaces& places, KeptFiles& kept) {
+Status read_places(const NotePlaces& places, KeptFiles& kept) {
   ASSIGN_OR_RETURN(kept.keys, read_keys(places.keys));
   for (const std::string& path : places.checkpoints) {
     ASSIGN_OR_RETURN(kept.notes.emplace_back(), note_of(path, path));
@@ -114,7 +114,7 @@ Result<std::vector<VerifierKey>> read_keys(const std::vector<std::string>& paths
 
 Result<KeptFiles> read_kept_files(const NotePlaces& places) {
   KeptFiles kept;
-  RETURN_IF_ERROR(read_named(places, kept));
+  RETURN_IF_ERROR(read_places(places, kept));
   read_own(places, kept);
   return kept;
 }

@@ -1,15 +1,19 @@
 #include "verify/options.hpp"
 
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
+#include <filesystem>
 #include <thread>
 
 #include "base/command_tree.hpp"
+#include "base/file.hpp"
+#include "base/limits.hpp"
+#include "base/text.hpp"
 
 namespace muniment::verify {
 namespace {
@@ -24,27 +28,54 @@ std::string default_data() {
   return std::string(home != nullptr ? home : "") + "/.local/share/muniment";
 }
 
+// The first line of a file of the data folder; nothing where there is no such file, or nothing in it.
+Result<std::optional<std::string>> first_line(const std::string& path) {
+  const auto text = read_named(path, limits::note_bytes_max);
+  if (!text && text.error().code == Errc::not_found) return std::optional<std::string>();
+  if (!text) return text.error();
+  const std::string line = text->substr(0, text->find('\n'));
+  return line.empty() ? std::optional<std::string>() : std::optional(line);
+}
+
 // A data folder that was restored goes on with another log, whose own files lie in a folder of its own (docs/format.md).
-std::string folder_of_log(const std::string& data, std::optional<std::int64_t>& log_no) {
-  std::int64_t written = 0;
-  if (std::ifstream file(data + "/log_no"); !log_no && file >> written && written > 0) log_no = written;
+Result<std::string> folder_of_log(const std::string& data, std::optional<std::int64_t>& log_no) {
+  if (!log_no) {
+    ASSIGN_OR_RETURN(const auto written, first_line(data + "/log_no"));
+    const auto number = written ? parse_decimal(*written) : std::nullopt;
+    if (number && *number > 0) log_no = *number;
+  }
   return log_no.value_or(1) == 1 ? data : data + "/log-" + std::to_string(*log_no);
 }
 
 // What is not named is where the daemon keeps it. Where only a database is named, there is no data folder: that of
 // another log would say other things.
-bool complete(Options& options, std::string data, bool indexes) {
+// Errors: not_found, if no database is named anywhere.
+Status complete(Options& options, std::string data, bool indexes) {
   if (data.empty() && options.uri.empty()) data = default_data();
-  const std::string own = data.empty() ? data : folder_of_log(data, options.log_no);
+  std::string own;
+  if (!data.empty()) {
+    ASSIGN_OR_RETURN(own, folder_of_log(data, options.log_no));
+  }
   options.notes.data = own;
   if (options.artifacts.empty()) options.artifacts = data.empty() ? default_data() + "/artifacts" : data + "/artifacts";
   if (options.notes.tiles.empty() && !data.empty()) options.notes.tiles = own + "/tiles";
   if (options.archive.empty() && !data.empty()) options.archive = own + "/archive";
   if (indexes && !own.empty()) options.indexes = own + "/index";
-  if (!options.uri.empty()) return true;
+  if (!options.uri.empty()) return success();
   // The daemon writes the URI of the database that it uses into its data folder.
-  std::ifstream file(data + "/database.uri");
-  return static_cast<bool>(std::getline(file, options.uri)) && !options.uri.empty();
+  ASSIGN_OR_RETURN(const auto uri, first_line(data + "/database.uri"));
+  if (!uri) return Error(Errc::not_found, fmt::format("no database named: there is no {}/database.uri", data));
+  options.uri = *uri;
+  return success();
+}
+
+// An hour of reading is not to end at a file that could never have been written.
+Status check_place(const std::string& option, const std::string& path) {
+  if (path.empty()) return success();
+  std::error_code failed;
+  if (std::filesystem::is_directory(path, failed)) return Error(Errc::invalid_argument, fmt::format("{} {}: it is a folder, and a file is wanted", option, path));
+  const auto folder = open_folder(path.substr(0, path.find_last_of('/') + 1) + ".");
+  return folder ? success() : Status(Error(folder.error()).within(fmt::format("{} {}", option, path)));
 }
 
 }  // namespace
@@ -83,6 +114,12 @@ std::variant<CommandLine, int> parse_command_line(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : usage_exit_code;
   }
+  for (const auto& [option, path] : {std::pair{"--save", options.save}, std::pair{"--report", line.report}}) {
+    if (const Status place = check_place(option, path); !place) {
+      std::fprintf(stderr, "muniment-verify: %s.\n", place.error().message.c_str());
+      return usage_exit_code;
+    }
+  }
   line.proof.keys = line.bundle.keys = options.notes.keys;
   if (!line.proof.proof.empty() && !line.bundle.bundle.empty()) {
     std::fprintf(stderr, "muniment-verify: --proof or --bundle, not both.\n");
@@ -93,10 +130,11 @@ std::variant<CommandLine, int> parse_command_line(int argc, char** argv) {
     std::fprintf(stderr, "muniment-verify: --receipt goes with --proof FILE.\n");
     return usage_exit_code;
   }
-  if (!complete(options, data, indexes)) {
-    std::fprintf(stderr, "muniment-verify: no database named: there is no %s/database.uri. Start the daemon once "
-                 "(muniment up), or give --database URI --artifacts DIR.\n", options.notes.data.c_str());
-    return usage_exit_code;
+  if (const Status whole = complete(options, data, indexes); !whole) {
+    const bool absent = whole.error().code == Errc::not_found;
+    std::fprintf(stderr, "muniment-verify: %s. %s--database URI --artifacts DIR.\n", whole.error().message.c_str(),
+                 absent ? "Start the daemon once (muniment up), or give " : "Give ");
+    return absent ? usage_exit_code : exit_code_of(Verdict::unreadable, false);
   }
   if (indexes && options.indexes.empty()) {
     std::fprintf(stderr, "muniment-verify: --indexes goes with --data DIR: the indexes are below it.\n");

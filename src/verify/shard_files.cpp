@@ -6,9 +6,12 @@
 
 #include <algorithm>
 #include <bit>
+#include <cerrno>
 #include <cstdarg>
 #include <cstring>
 #include <optional>
+
+#include "base/file.hpp"
 
 namespace muniment::verify {
 namespace {
@@ -173,7 +176,9 @@ ShardFiles::~ShardFiles() = default;
 
 Result<ShardFiles> ShardFiles::open(const std::string& folder) {
   struct stat about {};
-  if (::stat((folder + "/CURRENT").c_str(), &about) != 0) return Error(Errc::not_found, folder + ": there is no vector shard");
+  if (::stat((folder + "/CURRENT").c_str(), &about) != 0) {
+    return errno == ENOENT ? Error(Errc::not_found, folder + ": there is no vector shard") : file_error("reading", folder, errno);
+  }
   auto impl = std::make_unique<Impl>();
   impl->folder = folder;
   rocksdb::Options options;

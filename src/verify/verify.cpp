@@ -91,7 +91,7 @@ class Verification {
   // Events below the saved size are not read again, nor what stands beside them.
   Status read_resumed() {
     if (options_.resume.empty()) return success();
-    ASSIGN_OR_RETURN(const std::string text, read_file(options_.resume, limits::saved_state_bytes_max));
+    ASSIGN_OR_RETURN(const std::string text, read_input(options_.resume, limits::saved_state_bytes_max));
     auto state = parse_saved_state(text);
     if (!state) return std::move(state).error().within(options_.resume);
     if (state->log_id != log_.log_id) return Error(Errc::conflict, fmt::format("{}: it is of log {}", options_.resume, state->log_id.text()));
@@ -284,7 +284,7 @@ Report verify(const Options& options) {
       judge(report, verification.findings(), outcome);
       const bool clean = report.findings_count == 0 && outcome.ok() && report.problem.empty();
       const Status saved = clean ? verification.save() : success();
-      if (!saved) report.warnings.push_back(saved.error().message);
+      if (!saved) report.warnings.push_back(report.unsaved = saved.error().message);
     }
   }
   say_what_is_missing(report);

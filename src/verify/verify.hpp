@@ -63,6 +63,7 @@ struct Report {
   std::size_t findings_count = 0;
   std::vector<std::string> warnings;
   std::vector<std::string> not_checked;
+  std::string unsaved;  // why the state that was to be kept is not
   Time started, ended;
 };
 

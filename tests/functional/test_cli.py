@@ -9,7 +9,7 @@ import subprocess
 import threading
 from typing import Any
 
-from support import BUILD, DaemonCase, main
+from support import BUILD, DaemonCase, main, wait_until
 
 FINISH_S = 60.0
 # What a tool may print: colours, a title, a cleared screen, the one-byte CSI, text that runs backwards.
@@ -166,6 +166,63 @@ class UnknownNames(CliCase):
                 self.assertIn(done.returncode, (1, 2, 3), done.stderr.decode())
                 self.assertTrue(done.stderr or done.stdout, "it says why")
         self.assertFalse(out.exists())
+
+
+class FoldersForFiles(CliCase):
+    """A folder where a file is wanted is the caller's slip: it is said, nothing is halted, nothing is taken for empty."""
+
+    READ = (
+        "event append x.test.noted @FOLDER --run RUN", "event append x.test.noted - --run RUN", "event append x.test.noted @/dev/stdin --run RUN",
+        "artifact put FOLDER --run RUN", "artifact put - --run RUN", "sql -f FOLDER", "sql -f -", "sql", "record claude-code", "record claude-code --follow FOLDER",
+        "--config FOLDER config print", "--config FOLDER config check", "--config FOLDER status", "audit import FOLDER", "import FOLDER",
+        "audit export RUN --checkpoint FOLDER -o OUT", "audit witness --state OUT --log-key FOLDER", "--data OUT restore BACKUP --known FOLDER")
+    WRITTEN = (
+        "artifact get ARTIFACT -o FOLDER", "audit export RUN -o FOLDER", "audit report RUN -o FOLDER", "audit key show -o FOLDER", "audit prove 0 -o FOLDER",
+        "audit checkpoint -o FOLDER", "export --format jsonl --output FOLDER --resume")
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.folder = self.daemon.folder / "folder.html"
+        self.folder.mkdir(exist_ok=True)
+
+    def ran(self, line: str) -> subprocess.CompletedProcess[str]:
+        named = {"RUN": self.run_id, "ARTIFACT": self.artifact(), "FOLDER": str(self.folder), "@FOLDER": f"@{self.folder}",
+                 "OUT": str(self.daemon.folder / "never-written"), "BACKUP": str(self.daemon.folder / "backups")}
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("MUNIMENT_")}
+        stdin = os.open(self.folder, os.O_RDONLY)
+        try:
+            place = () if "--data" in line else ("--data", self.daemon.data)
+            return subprocess.run([BUILD / "muniment", *place, *(named.get(word, word) for word in line.split())], stdin=stdin,
+                                  capture_output=True, text=True, timeout=FINISH_S, env=environment)
+        finally:
+            os.close(stdin)
+
+    def test_each_command_that_reads_or_writes_a_file_says_so(self) -> None:
+        self.muniment("backup", str(self.daemon.folder / "backups"))
+        self.muniment("audit", "key", "init")
+        wait_until(lambda: self.call("audit.checkpoint").get("signed"), "a checkpoint is signed")
+        before = self.call("server.status")["log"]["size"]
+        for line in (*self.READ, *self.WRITTEN):
+            with self.subTest(command=line):
+                done = self.ran(line)
+                self.assertIn(done.returncode, (1, 3), (done.stdout, done.stderr))
+                self.assertRegex(done.stdout + done.stderr, "is a folder|Is a directory")
+                self.assertNotIn("corrupt", done.stderr)
+        self.assertEqual([event["type"] for event in self.events()][1:], ["artifact.stored"], "the run went on with nothing else")
+        self.assertLessEqual(self.call("server.status")["log"]["size"], before + 2 + len(self.READ) + len(self.WRITTEN))
+
+    def test_the_daemon_says_it_of_what_it_is_to_read(self) -> None:
+        (error,) = self.call("corpus.ingest", corpus="notes", documents=[{"id": "a", "path": str(self.folder)}])["errors"]
+        self.assertEqual(error["code"], "invalid_argument")
+        self.assertIn("it is a folder", error["message"])
+
+    def test_a_body_from_a_pipe_is_read_to_its_end(self) -> None:
+        text = json.dumps({"text": "x" * 40_000})
+        for word in ("-", "@/dev/stdin"):
+            done = subprocess.run([BUILD / "muniment", "--data", self.daemon.data, "event", "append", "x.test.noted", word, "--run", self.run_id],
+                                  input=text, capture_output=True, text=True, timeout=FINISH_S)
+            self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual([event["body"] for event in self.events()[1:]], [json.loads(text)] * 2)
 
 
 class Escapes(CliCase):

@@ -463,6 +463,7 @@ class CommandLine(Case):
         for arguments, code in {("--proof", proof, "--key", self.key): 0, ("--proof", proof): 2, ("--proof", self.key, "--key", self.key): 4, ("--proof", proof, "--key", GOLDEN / "other.pub"): 2,
                                 (): 3, ("--proof", proof, "--bundle", proof): 3, ("--nonsense",): 3, ("--proof", proof, "--key", proof): 4,
                                 ("--proof", self.folder / "none", "--key", self.key): 4, ("--proof", proof, "--key", self.folder / "none"): 4,
+                                ("--proof", self.folder, "--key", self.key): 4, ("--bundle", self.folder, "--key", self.key): 4, ("--proof", proof, "--key", self.folder): 4,
                                 ("--help",): 0}.items():
             with self.subTest(arguments):
                 done = self.run_it(*arguments)

@@ -364,6 +364,24 @@ class Verify(unittest.TestCase):
         self.assertEqual(code("--database", self.uri, "--artifacts", str(self.folder / "nowhere")), 4)
         self.assertEqual(code("--help"), 0)
 
+    def test_a_place_that_cannot_be_written_is_said_before_anything_is_read(self) -> None:
+        for option in ("--save", "--report"):
+            for place, said in ((self.folder, "it is a folder"), (self.folder / "absent" / "state", "No such file or directory")):
+                with self.subTest(option=option, place=place):
+                    done = subprocess.run([VERIFY, "--database", self.uri, "--artifacts", self.artifacts, "--unsigned-ok", option, place],
+                                          capture_output=True, text=True, check=False)
+                    self.assertEqual((done.returncode, done.stdout), (3, ""))
+                    self.assertIn(f"muniment-verify: {option} {place}", done.stderr)
+                    self.assertIn(said, done.stderr)
+
+    def test_a_state_that_cannot_be_saved_is_no_success(self) -> None:
+        place = self.folder / ("n" * 300)
+        done = subprocess.run([VERIFY, "--database", self.uri, "--artifacts", self.artifacts, "--unsigned-ok", "--save", place],
+                              capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 3, done.stdout)
+        self.assertIn("the state is not saved", done.stderr)
+        self.assertIn("File name too long", done.stderr)
+
     def test_a_table_that_is_gone_makes_it_incomplete(self) -> None:
         self.sql("DROP TABLE pointer, evidence_link, claim CASCADE")
         code, report = self.verify()

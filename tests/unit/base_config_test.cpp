@@ -214,8 +214,18 @@ TEST_F(ConfigTest, ABrokenFileIsNamedWithItsLine) {
 
 TEST_F(ConfigTest, AFileThatIsAskedForMustBeThere) {
   inputs_.file = folder_ + "/absent.toml";
-  EXPECT_EQ(first_problem(), "cannot read the configuration file " + folder_ +
-                                 "/absent.toml: No such file or directory");
+  EXPECT_EQ(first_problem(), "the configuration file: opening " + folder_ + "/absent.toml: No such file or directory");
+}
+
+TEST_F(ConfigTest, AFolderOrAFileWithoutEndIsNoEmptyConfiguration) {
+  inputs_.file = folder_;
+  EXPECT_EQ(first_problem(), "the configuration file: reading " + folder_ + ": it is a folder, and a file is wanted");
+  inputs_.file = write("large.toml", std::string(limits::config_file_bytes_max, '#'));
+  EXPECT_EQ(first_problem(), "");
+  inputs_.file = write("large.toml", std::string(limits::config_file_bytes_max + 1, '#'));
+  EXPECT_EQ(first_problem(), "the configuration file: reading " + inputs_.file + ": more than 1,048,576 bytes, the limit");
+  inputs_.file = "/dev/null";
+  EXPECT_EQ(first_problem(), "");
 }
 
 TEST_F(ConfigTest, ValuesOutsideTheirRangeAreRefusedAndTheFormerOneStays) {

@@ -129,6 +129,28 @@ TEST_F(FileTest, WhatIsNotAFileIsRefusedWithoutWaiting) {
   EXPECT_EQ(refused.error().message, "reading " + path("in") + ": not a regular file");
 }
 
+TEST_F(FileTest, WhatACallerNamedAndIsNoFileIsTheCallersMistake) {
+  ASSERT_EQ(::mkfifo(path("fifo").c_str(), 0600), 0);
+  std::filesystem::create_directory(path("in"));
+  std::filesystem::create_symlink("loop", path("loop"));
+  for (const std::string& name : {path("fifo"), path("in"), path("loop"), std::string("/dev/zero"), path(std::string(300, 'n'))}) {
+    EXPECT_EQ(code_of_refusal(read_named(name, 100)), Errc::invalid_argument) << name;
+  }
+  for (const std::string& name : {path("in"), path("loop"), path(std::string(300, 'n'))}) {
+    EXPECT_EQ(code_of_refusal(read_input(name, 100)), Errc::invalid_argument) << name;
+  }
+  EXPECT_EQ(read_named(path("in"), 100).error().message, "reading " + path("in") + ": it is a folder, and a file is wanted");
+  EXPECT_EQ(read_input(path("in"), 100).error().message, "reading " + path("in") + ": it is a folder, and a file is wanted");
+  EXPECT_EQ(code_of_refusal(read_named(path("absent"), 100)), Errc::not_found);
+  EXPECT_EQ(code_of_refusal(read_input(path("absent"), 100)), Errc::not_found);
+  put("a", "12345");
+  EXPECT_EQ(*read_named(path("a"), 5), "12345");
+  EXPECT_EQ(*read_input(path("a"), 5), "12345");
+  EXPECT_EQ(code_of_refusal(read_input(path("a"), 4)), Errc::too_large);
+  EXPECT_EQ(*read_input("/dev/null", 4), "");
+  EXPECT_EQ(code_of_refusal(read_input("/dev/zero", 100'000)), Errc::too_large);
+}
+
 TEST_F(FileTest, ADescriptorClosesWithItsOwnerAndMoves) {
   Fd fd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   const int number = fd.get();

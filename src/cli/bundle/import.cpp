@@ -304,7 +304,7 @@ class BundleImport {
 }  // namespace
 
 Result<std::string> sha256_of_file(const std::string& path) {
-  ASSIGN_OR_RETURN(const RegularFile file, open_regular(path));
+  ASSIGN_OR_RETURN(const RegularFile file, open_named(path));
   Sha256 hash;
   std::string piece(1 << 20, '\0');
   for (std::int64_t offset = 0;;) {

@@ -34,7 +34,7 @@ Status export_run(Session& session, const ExportOptions& options) {
   ASSIGN_OR_RETURN(order.run_id, session.run_id(options.run));
   order.path = options.output.empty() ? order.run_id + ".muniment.tar.zst" : options.output;
   if (!options.checkpoint.empty()) {
-    ASSIGN_OR_RETURN(order.checkpoint, read_file(options.checkpoint, note_bytes_max));
+    ASSIGN_OR_RETURN(order.checkpoint, read_input(options.checkpoint, note_bytes_max));
   }
   ASSIGN_OR_RETURN(const ExportedBundle bundle, export_bundle(*client, order));
   if (session.options.json) {

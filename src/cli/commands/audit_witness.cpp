@@ -31,7 +31,7 @@ void declare_witness(CLI::App& command, WitnessOptions& options) {
 Status witness(Session& session, const WitnessOptions& options) {
   std::vector<VerifierKey> keys;
   for (const std::string& path : options.logs) {
-    ASSIGN_OR_RETURN(const std::string text, read_file(path, key_file_bytes_max));
+    ASSIGN_OR_RETURN(const std::string text, read_input(path, key_file_bytes_max));
     auto read = parse_verifier_keys(text);
     if (!read) return Error(Errc::invalid_argument, path + ": " + read.error().message);
     keys.insert(keys.end(), read->begin(), read->end());

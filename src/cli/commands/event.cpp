@@ -1,13 +1,13 @@
 // event append | list | tail.
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
-#include <iterator>
 #include <thread>
 
+#include "base/file.hpp"
 #include "base/limits.hpp"
 #include "cli/arguments.hpp"
 #include "cli/commands.hpp"
@@ -39,16 +39,9 @@ void declare_append(CLI::App& command, AppendOptions& options) {
 }
 
 Result<std::string> body_text(const std::string& body) {
-  if (body == "-") {
-    std::string text;
-    char piece[16 * 1024];
-    while (const std::size_t got = std::fread(piece, 1, sizeof piece, stdin)) text.append(piece, got);
-    return text;
-  }
+  if (body == "-") return read_input(STDIN_FILENO, "standard input", limits::request_line_bytes_max);
   if (!body.starts_with('@')) return body;
-  std::ifstream file(body.substr(1), std::ios::binary);
-  if (!file) return Error(Errc::invalid_argument, "cannot read " + body.substr(1));
-  return std::string(std::istreambuf_iterator<char>(file), {});
+  return read_input(body.substr(1), limits::request_line_bytes_max);
 }
 
 Status append_event(Session& session, const AppendOptions& options) {
@@ -148,6 +141,7 @@ Status list_events(Session& session, const EventListOptions& options) {
     left -= std::min(left, events.size());
     cursor = page.result()["cursor"].string_or("");
   } while (left > 0 && !cursor.empty() && !session.out().failed());
+  if (left == 0 && !cursor.empty()) say_there_are_more(options.newest_first ? "the newest" : "the first", options.limit, "events");
   if (shown == 0 && !options.step.empty()) return Error(Errc::not_found, "there is no such event of step " + options.step);
   return success();
 }

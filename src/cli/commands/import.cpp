@@ -159,7 +159,7 @@ class Importer {
   }
 
   static Result<Imported> import_object(Client& client, const std::string& path) {
-    ASSIGN_OR_RETURN(const std::string text, read_file(path, import_record_bytes_max));
+    ASSIGN_OR_RETURN(const std::string text, read_named(path, import_record_bytes_max));
     const SourceFile source{stem_of(path), to_hex(sha256(text)), text};
     ImportRecorder recorder(client, imported_run_id(source), source.sha256);
     if (const Status done = import_swe_agent(source, recorder); !done) {

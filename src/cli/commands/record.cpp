@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <filesystem>
 
+#include "base/file.hpp"
 #include "base/text.hpp"
 #include "cli/arguments.hpp"
 #include "cli/commands.hpp"
@@ -49,20 +50,6 @@ void declare_record(CLI::App& command, RecordOptions& options) {
       ->capture_default_str();
   command.add_flag("--flush", options.flush, "Only send what waits in the spool");
   command.add_flag("--settings", options.settings, "Only print the hooks for the agent's settings.json");
-}
-
-Result<std::string> read_hook() {
-  std::string text;
-  char piece[64 * 1024];
-  for (;;) {
-    const ssize_t got = ::read(STDIN_FILENO, piece, sizeof piece);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return text;
-    text.append(piece, static_cast<std::size_t>(got));
-    if (text.size() > hook_bytes_max) {
-      return Error(Errc::too_large, fmt::format("a hook of more than {} is not recorded", human_size(hook_bytes_max)));
-    }
-  }
 }
 
 // One line of strict JSON.
@@ -130,7 +117,7 @@ Status send_or_keep(const RecordOptions& options, const std::string& socket, Del
 }
 
 Status record_hook(Session& session, const RecordOptions& options, const std::string& socket) {
-  ASSIGN_OR_RETURN(const std::string text, read_hook());
+  ASSIGN_OR_RETURN(const std::string text, read_input(STDIN_FILENO, "standard input", hook_bytes_max));
   ASSIGN_OR_RETURN(const std::string line, hook_line(text));
   ASSIGN_OR_RETURN(const json::Document document, json::parse(std::string_view(line)));
   const json::Value hook = document.root();

@@ -81,9 +81,9 @@ class Sql {
     if (options_.query) {
       query = *options_.query;
     } else if (options_.file.empty() || options_.file == "-") {
-      ASSIGN_OR_RETURN(query, standard_input());
+      ASSIGN_OR_RETURN(query, read_input(STDIN_FILENO, "standard input", limits::sql_query_bytes_max));
     } else {
-      ASSIGN_OR_RETURN(query, read_file(options_.file, limits::sql_query_bytes_max));
+      ASSIGN_OR_RETURN(query, read_input(options_.file, limits::sql_query_bytes_max));
     }
     if (query.size() > limits::sql_query_bytes_max) {
       return Error(Errc::too_large, fmt::format("a query has at most {}", human_size(limits::sql_query_bytes_max)));
@@ -91,18 +91,6 @@ class Sql {
     if (query.find('\0') != std::string::npos) return Error(Errc::invalid_argument, "the query holds a zero byte");
     if (query.find_first_not_of(" \t\r\n;") == std::string::npos) return Error(Errc::invalid_argument, "there is no query: give one with -c, or in a file with -f");
     return query;
-  }
-
-  static Result<std::string> standard_input() {
-    std::string text;
-    std::string piece(64 * 1024, '\0');
-    for (;;) {
-      const ssize_t got = ::read(STDIN_FILENO, piece.data(), piece.size());
-      if (got < 0 && errno == EINTR) continue;
-      if (got < 0) return file_error("reading", "standard input", errno);
-      if (got == 0 || text.size() > limits::sql_query_bytes_max) return text;
-      text.append(piece, 0, static_cast<std::size_t>(got));
-    }
   }
 
   // The daemon knows its database; one that does not run may be configured with one. None is started.

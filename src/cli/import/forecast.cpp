@@ -100,7 +100,7 @@ class CountingSink : public ImportSink {
 };
 
 Status forecast_whole(const std::string& path, const ForecastReader& reader) {
-  ASSIGN_OR_RETURN(const std::string text, read_file(path, import_record_bytes_max));
+  ASSIGN_OR_RETURN(const std::string text, read_named(path, import_record_bytes_max));
   const SourceFile source{stem(path), to_hex(sha256(text)), text};
   CountingSink sink(imported_run_id(source));
   if (const Status done = import_swe_agent(source, sink); !done) {

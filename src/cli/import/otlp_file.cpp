@@ -55,7 +55,7 @@ Result<OtlpFile> OtlpFile::open(const std::string& path, const std::function<voi
   OtlpFile file;
   file.path_ = path;
   file.items_max_ = items_max;
-  ASSIGN_OR_RETURN(file.file_, open_regular(path));
+  ASSIGN_OR_RETURN(file.file_, open_named(path));
   ASSIGN_OR_RETURN(RecordReader reader, RecordReader::open(path));
   while (reader.goes_on()) {
     const auto record = reader.next();

@@ -46,7 +46,7 @@ class Extent {
 }  // namespace
 
 Result<RecordReader> RecordReader::open(const std::string& path) {
-  ASSIGN_OR_RETURN(RegularFile file, open_regular(path));
+  ASSIGN_OR_RETURN(RegularFile file, open_named(path));
   return RecordReader(path, std::move(file));
 }
 

@@ -91,14 +91,14 @@ class SessionFile {
 
   Result<std::string> read_on() {
     if (!file_.open()) {
-      Fd file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-      if (!file.open() && errno == ENOENT) return std::string();
+      auto file = open_named(path_);
+      if (!file && file.error().code == Errc::not_found) return std::string();
+      if (!file) return std::move(file).error();
       struct stat about {};
-      if (!file.open() || ::fstat(file.get(), &about) != 0) return file_error("reading", path_, errno);
-      if (!S_ISREG(about.st_mode)) return Error(Errc::invalid_argument, path_ + " is no regular file");
+      if (::fstat(file->fd.get(), &about) != 0) return file_error("reading", path_, errno);
       inode_ = about.st_ino;
       device_ = about.st_dev;
-      file_ = std::move(file);
+      file_ = std::move(file->fd);
     }
     std::string piece(read_bytes, '\0');
     ASSIGN_OR_RETURN(const std::size_t got, read_into(file_, offset_, piece, path_));

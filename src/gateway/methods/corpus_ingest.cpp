@@ -49,7 +49,7 @@ Status read_bytes(Call& call, const json::Value& document, Item& item) {
   }
   if (document["path"]) {
     if (!call.caller.admin) return Error(Errc::denied, "path: the daemon reads files for its own user alone. Send text, or artifact.put and its artifact_id.");
-    ASSIGN_OR_RETURN(item.bytes, read_file(document["path"].string_or(""), static_cast<std::size_t>(limits::document_bytes_max)));
+    ASSIGN_OR_RETURN(item.bytes, read_named(document["path"].string_or(""), static_cast<std::size_t>(limits::document_bytes_max)));
     return success();
   }
   const auto id = parse_uuid(document["artifact_id"].string_or(""));

@@ -71,7 +71,7 @@ Status repair_document(Call& call, const evidence::Pointer& pointer, const std::
   ASSIGN_OR_RETURN(const auto artifact, found.reader->artifact(row.text_artifact()));
   if (!artifact) return Error(Errc::corrupt, "no artifact " + row.text_artifact().text());
   if (row.text_artifact_id || row.size_bytes == artifact->size_bytes) return call.services.files.repair(artifact->path, file, artifact->hash);
-  ASSIGN_OR_RETURN(const std::string copy, read_file(file, static_cast<std::size_t>(limits::document_bytes_max)));
+  ASSIGN_OR_RETURN(const std::string copy, read_named(file, static_cast<std::size_t>(limits::document_bytes_max)));
   if (std::ssize(copy) != row.size_bytes) {
     return Error(Errc::invalid_argument, fmt::format("{} is {} bytes, {} is {}. Nothing was changed.", file, copy.size(), pointer.document, row.size_bytes));
   }
