@@ -58,7 +58,15 @@ Result<int> run_verifier(std::vector<std::string> arguments, std::string* output
   ::posix_spawn_file_actions_init(&actions);
   if (output != nullptr) ::posix_spawn_file_actions_adddup2(&actions, writing.get(), STDOUT_FILENO);
   pid_t child = -1;
-  const int refused = ::posix_spawn(&child, program.c_str(), &actions, nullptr, words.data(), environ);
+  // Signals that are held back here end it all the same.
+  posix_spawnattr_t attributes;
+  sigset_t none;
+  sigemptyset(&none);
+  ::posix_spawnattr_init(&attributes);
+  ::posix_spawnattr_setsigmask(&attributes, &none);
+  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+  const int refused = ::posix_spawn(&child, program.c_str(), &actions, &attributes, words.data(), environ);
+  ::posix_spawnattr_destroy(&attributes);
   ::posix_spawn_file_actions_destroy(&actions);
   if (refused != 0) return cannot_verify(std::strerror(refused));
   writing.reset();

@@ -48,5 +48,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "munimentd: %s: %s\n", std::string(name_of(daemon.error().code)).c_str(), daemon.error().message.c_str());
     return 1;
   }
-  return (*daemon)->serve();
+  if (*daemon) return (*daemon)->serve();
+  muniment::log_info("munimentd stops: it was told to while it started");
+  return 0;
 }

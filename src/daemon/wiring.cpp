@@ -22,6 +22,7 @@
 #include "base/log.hpp"
 #include "base/reporter_listen.hpp"
 #include "base/schema.hpp"
+#include "base/stop_signals.hpp"
 #include "base/thread.hpp"
 #include "daemon/data_folder.hpp"
 #include "daemon/document_carrier.hpp"
@@ -155,7 +156,7 @@ struct Daemon::Parts {
   std::unique_ptr<Server> server;
   std::atomic<bool> lost{false};           // the log was taken over, or is not what was written
 
-  Status open_database(const Config& config, bool continue_restored);
+  Status open_database(const Config& config, bool continue_restored, int interrupt);
   Status open_files(const Config& config);
   Status open_log(const Config& config, bool adopt_tail);
   Status begin_log(const Config& config, const LogStart& start, store::Reader& reader);
@@ -182,7 +183,7 @@ struct Daemon::Parts {
   std::atomic<Monotonic> partition_again_{Monotonic()};   // not before, after one that failed
 };
 
-Status Daemon::Parts::open_database(const Config& config, bool continue_restored) {
+Status Daemon::Parts::open_database(const Config& config, bool continue_restored, int interrupt) {
   place.uri = config.database;
   place.connections = std::make_shared<store::Connections>();
   std::optional<std::string> password;
@@ -191,6 +192,7 @@ Status Daemon::Parts::open_database(const Config& config, bool continue_restored
     store::PrivatePostgresOptions options;
     options.data_dir = config.data;
     options.notice = notice;
+    options.interrupt = interrupt;
     ASSIGN_OR_RETURN(options.reporter, reporter_listen_of(config));
     if (options.reporter) {
       ASSIGN_OR_RETURN(password, store::read_reporter_password(config.reporter_password_file));
@@ -450,6 +452,7 @@ Daemon::Daemon(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 Daemon::~Daemon() = default;
 
 Result<std::unique_ptr<Daemon>> Daemon::start(const Config& config, ServiceManager manager, const StartChoices& choices) {
+  StopSignals signals;  // outlives the parts: it is they that must not be left behind
   ASSIGN_OR_RETURN(DataFolder folder, DataFolder::take(config.data));
   RETURN_IF_ERROR(check_restore_ended(config.data));
   auto parts = std::make_unique<Parts>(std::move(folder));
@@ -457,7 +460,9 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const Config& config, ServiceManag
   parts->schemas = std::make_unique<SchemaSet>(std::move(schemas));
   ASSIGN_OR_RETURN(parts->remote, embedding_server(config));
   RETURN_IF_ERROR(parts->open_files(config));
-  RETURN_IF_ERROR(parts->open_database(config, choices.continue_restored));
+  const Status database = parts->open_database(config, choices.continue_restored, signals.fd());
+  if (signals.take()) return std::unique_ptr<Daemon>();
+  RETURN_IF_ERROR(database);
   RETURN_IF_ERROR(parts->open_log(config, choices.adopt_tail));
   RETURN_IF_ERROR(parts->open_followers(config));
   RETURN_IF_ERROR(parts->open_socket(config, std::move(manager)));

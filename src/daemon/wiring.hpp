@@ -20,6 +20,8 @@ class Daemon {
  public:
   // Takes the data folder, brings Postgres up, takes the log over, and listens. Errors name what to
   // do: conflict (another daemon holds the folder or the log; another version's data), unavailable.
+  // None, if SIGTERM or SIGINT came before the log was opened: what was started by then has ended. One that comes later
+  // is obeyed by `serve`.
   static Result<std::unique_ptr<Daemon>> start(const Config& config, ServiceManager manager, const StartChoices& choices);
   ~Daemon();
 

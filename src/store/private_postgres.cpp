@@ -61,6 +61,7 @@ class PrivatePostgres::Impl {
   Status bring_up();
   Status first_launch();
   Status launch();
+  Error interrupted();
   void supervise();
   enum class Wake { stop, ended, program_changed };
   Wake wait_for_news();
@@ -74,6 +75,7 @@ class PrivatePostgres::Impl {
   const PrivatePostgresOptions options_;
   const Fd stop_event_;
   const Fd programs_watch_;
+  int interrupt_ = -1;                    // what breaks a wait off: of the caller while it waits in `start`, then our own
   PostgresPlace place_;
   bool settings_changed_ = false;         // since the server was started, if it runs already
   std::optional<PostgresProcess> process_;  // the supervising thread's while it runs
@@ -84,10 +86,12 @@ class PrivatePostgres::Impl {
 };
 
 Status PrivatePostgres::Impl::start() {
+  interrupt_ = options_.interrupt;
   RETURN_IF_ERROR(prepare());
   RETURN_IF_ERROR(bring_up());
   RETURN_IF_ERROR(make_database(uri_of(place_, "postgres"), "muniment"));
   inotify_add_watch(programs_watch_.get(), place_.programs.c_str(), IN_MOVED_TO | IN_CLOSE_WRITE);
+  interrupt_ = stop_event_.get();
   supervisor_ = named_thread("supervisor", [this] { supervise(); });
   return success();
 }
@@ -134,7 +138,8 @@ Status PrivatePostgres::Impl::bring_up() {
   }
   if (!running->socket_folder.empty()) place_.socket_folder = running->socket_folder;
   const auto readiness =
-      process_->wait_until_ready(place_.cluster, stop_event_.get(), options_.start_limit);
+      process_->wait_until_ready(place_.cluster, interrupt_, options_.start_limit);
+  if (readiness == PostgresProcess::Readiness::interrupted) return interrupted();
   if (readiness != PostgresProcess::Readiness::ready) return first_launch();
   note("adopted the Postgres that a former daemon left (pid " + std::to_string(process_->pid()) + ")");
   pid_ = process_->pid();
@@ -151,7 +156,8 @@ Status PrivatePostgres::Impl::first_launch() {
 Status PrivatePostgres::Impl::launch() {
   ASSIGN_OR_RETURN(process_, PostgresProcess::launch(place_));
   const auto readiness =
-      process_->wait_until_ready(place_.cluster, stop_event_.get(), options_.start_limit);
+      process_->wait_until_ready(place_.cluster, interrupt_, options_.start_limit);
+  if (readiness == PostgresProcess::Readiness::interrupted) return interrupted();
   if (readiness == PostgresProcess::Readiness::ready) {
     pid_ = process_->pid();
     alive_ = true;
@@ -167,6 +173,12 @@ Status PrivatePostgres::Impl::launch() {
   const std::string log = log_file();
   return Error(Errc::system_error,
                "the private Postgres " + how + ". The end of " + log + ":\n" + last_lines(log, 6));
+}
+
+Error PrivatePostgres::Impl::interrupted() {
+  process_->end(shutdown_patience);
+  process_.reset();
+  return {Errc::unavailable, "the start of the private Postgres was interrupted"};
 }
 
 void PrivatePostgres::Impl::supervise() {

@@ -25,14 +25,16 @@ struct PrivatePostgresOptions {
   std::function<void(const std::string&)> notice;
   // Where it listens for reporters, beside its Unix socket.
   std::optional<ReporterListen> reporter{};
+  // A descriptor that becomes readable when the start is to be broken off; -1: none.
+  int interrupt = -1;
 };
 
 class PrivatePostgres {
  public:
   // Makes the cluster if there is none, starts or adopts the server, waits until it takes
   // connections, and makes the database `muniment` if it is missing. Errors: conflict for a cluster
-  // of another major version, and for a port that another program has; denied when a folder's owner stands in the way; system_error with the
-  // end of the server's log.
+  // of another major version, and for a port that another program has; denied when a folder's owner stands in the way; unavailable when
+  // it was interrupted, and nothing runs then; system_error with the end of the server's log.
   static Result<std::unique_ptr<PrivatePostgres>> start(PrivatePostgresOptions options);
   ~PrivatePostgres();  // stops as by `stop`
 

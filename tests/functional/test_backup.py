@@ -390,6 +390,20 @@ class Restores(BackupCase):
         self.assertIn("did not end", said)
         self.assertIn("is not empty", self.cli("restore", self.backups, data=self.restored.data, code=1))
 
+    def test_a_signal_leaves_no_postgres_behind(self) -> None:
+        command = [str(BUILD / "muniment"), "--data", str(self.restored.data), "restore", str(self.backups)]
+        for number, half_way in ((signal.SIGINT, "postgres/PG_VERSION"), (signal.SIGTERM, "postgres/postmaster.pid"), (signal.SIGINT, "database.uri")):
+            with self.subTest(half_way=half_way):
+                restoring = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+                wait_until(lambda: (self.restored.data / half_way).exists() or restoring.poll() is not None, "it is half-way", 30)
+                restoring.send_signal(number)
+                said = restoring.communicate(timeout=60)[1]
+                self.assertEqual(restoring.returncode, 4, said)
+                self.assertIn(f"interrupted. {self.restored.data} is not whole", said)
+                self.assertIsNone(self.restored.postgres_pid())
+                self.assertEqual(self.restored.refused_start()[0], 1)
+                shutil.rmtree(self.restored.data)
+
     def test_a_configuration_that_names_another_database_is_put_aside(self) -> None:
         (self.daemon.data / "muniment.toml").write_text('snapshot_events = 77\n')
         self.backup()

@@ -1,8 +1,11 @@
 """The daemon as a process: who may start, what it refuses, how it stops, and what it does without Postgres."""
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import pathlib
+import shutil
 import signal
 import socket
 import subprocess
@@ -137,6 +140,47 @@ class Starting(unittest.TestCase):
             client.call("run.start", run_id="r1", agent={"name": "test"})
             client.append("r1", "x.test.a", {})
         self.assertIsNone(daemon.postgres_pid())
+        self.assertEqual(daemon.stop(), 0)
+
+
+class StoppedWhileItStarts(unittest.TestCase):
+    """A signal at any moment of a start ends the daemon, and no process that it has started is left."""
+
+    def left_behind(self, daemon: Daemon) -> list[str]:
+        found = []
+        for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+            with contextlib.suppress(OSError):
+                command = path.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                if str(daemon.data) in command and alive(int(path.parent.name)):
+                    found.append(command)
+        return found
+
+    def stopped(self, daemon: Daemon, after_s: float, number: int) -> bool:
+        """Whether the daemon had come so far that it says so."""
+        daemon.log.write_text("")
+        process = daemon.spawn()
+        time.sleep(after_s)
+        process.send_signal(number)
+        self.assertIn(process.wait(60), (0, -number), daemon.log_tail())
+        self.assertEqual(self.left_behind(daemon), [], f"{after_s:.3f} s after its start")
+        return "it was told to while it started" in daemon.log.read_text()
+
+    def test_nothing_is_left_running(self) -> None:
+        daemon = Daemon()
+        self.addCleanup(daemon.destroy)
+        said = []
+        for fresh, steps in ((True, 4), (False, 8)):
+            began = time.monotonic()
+            daemon.start()
+            whole = time.monotonic() - began
+            daemon.stop()
+            for step in range(steps):
+                if fresh:
+                    shutil.rmtree(daemon.data, ignore_errors=True)
+                said.append(self.stopped(daemon, whole * step / steps, signal.SIGTERM if step % 2 else signal.SIGINT))
+        self.assertIn(True, said)
+        self.assertIn(False, said)
+        daemon.start()
         self.assertEqual(daemon.stop(), 0)
 
 

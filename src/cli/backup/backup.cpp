@@ -78,7 +78,7 @@ class Making {
 
   // The files of the newest backup there is, by what they hold.
   Status remember_former() {
-    const auto names = set_.generations();
+    ASSIGN_OR_RETURN(const auto names, set_.generations());
     if (names.empty()) return success();
     ASSIGN_OR_RETURN(const BackupManifest former, set_.manifest(names.back()));
     ASSIGN_OR_RETURN(const FileSums sums, set_.sums(former));

@@ -1,15 +1,21 @@
 #include "cli/backup/restore.hpp"
 
 #include <fmt/format.h>
+#include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
+#include <thread>
 
 #include "base/limits.hpp"
 #include "base/signed_note.hpp"
+#include "base/stop_signals.hpp"
+#include "base/thread.hpp"
 #include "cli/output.hpp"
 #include "cli/verifier.hpp"
 #include "store/log_place.hpp"
@@ -29,6 +35,29 @@ mode_t mode_of(const std::string& name) {
   return name.ends_with("/log.pub") || name.ends_with("/last_signed") ? public_mode : private_mode;
 }
 
+// A signal ends the server, and with it whatever works in it.
+class EndedBySignal {
+ public:
+  EndedBySignal(store::PrivatePostgres& server, int signals, std::atomic<bool>& came) : over_(::eventfd(0, EFD_CLOEXEC)) {
+    thread_ = named_thread("signals", [this, &server, signals, &came] {
+      pollfd watched[] = {{signals, POLLIN, 0}, {over_.get(), POLLIN, 0}};
+      while (::poll(watched, 2, -1) < 0) {
+      }
+      if (watched[0].revents == 0) return;
+      came = true;
+      server.stop();
+    });
+  }
+  ~EndedBySignal() {
+    ::eventfd_write(over_.get(), 1);
+    thread_.join();
+  }
+
+ private:
+  const Fd over_;
+  std::thread thread_;
+};
+
 class Restoring {
  public:
   Restoring(const RestoreRequest& request, const BackupSet& set) : request_(request), set_(set), data_(request.config.data) {}
@@ -39,9 +68,11 @@ class Restoring {
     RETURN_IF_ERROR(take_empty_folder());
     RETURN_IF_ERROR(copy_files());
     RETURN_IF_ERROR(set_config_aside());
-    RETURN_IF_ERROR(restore_database());
-    if (!request_.complete) RETURN_IF_ERROR(mark_restored());
-    return finish();
+    if (!request_.config.database.empty()) return fill(request_.config.database);
+    StopSignals signals;
+    auto report = fill_private(signals.fd());
+    if (!signals.take() || report) return report;
+    return Error(Errc::unavailable, fmt::format("interrupted. {} is not whole, and no daemon starts on it: remove it", data_));
   }
 
  private:
@@ -50,7 +81,7 @@ class Restoring {
   Status choose() {
     std::string name = request_.generation;
     if (name.empty()) {
-      const auto names = set_.generations();
+      ASSIGN_OR_RETURN(const auto names, set_.generations());
       if (names.empty()) return Error(Errc::not_found, set_.folder() + " holds no complete backup");
       name = names.back();
     }
@@ -62,7 +93,7 @@ class Restoring {
   // How long the log was, says a checkpoint that was kept elsewhere.
   Status read_known() {
     if (request_.known.empty()) return success();
-    ASSIGN_OR_RETURN(known_, read_file(request_.known, limits::note_bytes_max));
+    ASSIGN_OR_RETURN(known_, read_input(request_.known, limits::note_bytes_max));
     const auto note = Note::parse(known_);
     if (!note) return Error(note.error()).within(request_.known);
     const auto checkpoint = Checkpoint::parse(note->text);
@@ -78,7 +109,9 @@ class Restoring {
 
   Status take_empty_folder() {
     std::error_code failed;
-    if (fs::exists(data_, failed) && !fs::is_empty(data_, failed)) {
+    const bool filled = fs::exists(data_, failed) && !fs::is_empty(data_, failed);
+    if (failed) return file_error("reading", data_, failed.value());
+    if (filled) {
       return Error(Errc::conflict, data_ + " is not empty. A restore never overwrites: name another folder with --data, or move this one away");
     }
     fs::create_directories(data_, failed);
@@ -126,16 +159,24 @@ class Restoring {
     return ::rename(file.c_str(), report_.set_aside.c_str()) == 0 ? success() : Status(file_error("renaming", file, errno));
   }
 
-  Status restore_database() {
+  Result<RestoreReport> fill_private(int signals) {
+    store::PrivatePostgresOptions options;
+    options.data_dir = data_;
+    options.notice = [](const std::string& text) { std::fprintf(stderr, "muniment: %s\n", text.c_str()); };
+    options.interrupt = signals;
+    ASSIGN_OR_RETURN(postgres_, store::PrivatePostgres::start(std::move(options)));
+    const EndedBySignal watched(*postgres_, signals, interrupted_);
+    return fill(postgres_->uri());
+  }
+
+  Result<RestoreReport> fill(const std::string& uri) {
+    RETURN_IF_ERROR(restore_database(uri));
+    if (!request_.complete) RETURN_IF_ERROR(mark_restored());
+    return finish();
+  }
+
+  Status restore_database(const std::string& uri) {
     ASSIGN_OR_RETURN(const std::string programs, store::find_postgres_programs(data_ + "/postgres"));
-    std::string uri = request_.config.database;
-    if (uri.empty()) {
-      store::PrivatePostgresOptions options;
-      options.data_dir = data_;
-      options.notice = [](const std::string& text) { std::fprintf(stderr, "muniment: %s\n", text.c_str()); };
-      ASSIGN_OR_RETURN(postgres_, store::PrivatePostgres::start(std::move(options)));
-      uri = postgres_->uri();
-    }
     const std::string dump = fmt::format("{}/generations/{}/database", set_.folder(), manifest().name);
     RETURN_IF_ERROR(store::restore_database(uri, programs, dump, manifest().roles));
     return write_file_durably(data_ + "/database.uri", uri + "\n");
@@ -151,6 +192,7 @@ class Restoring {
     std::vector<std::string> arguments{"--data", data_, "--json"};
     if (!request_.key.empty()) arguments.insert(arguments.end(), {"--key", request_.key});
     ASSIGN_OR_RETURN(report_.verify_exit_code, run_verifier(std::move(arguments), &report_.verify_report));
+    if (interrupted_) return Error(Errc::unavailable, "interrupted while it was verified");
     if (postgres_) postgres_->stop();
     const bool consistent = report_.verify_exit_code == 0 || report_.verify_exit_code == 2;
     if (!consistent && !request_.despite_findings) {
@@ -171,6 +213,7 @@ class Restoring {
   FileSums sums_;
   std::string known_;
   std::unique_ptr<store::PrivatePostgres> postgres_;
+  std::atomic<bool> interrupted_{false};   // by a signal
   RestoreReport report_;
 };
 

@@ -112,18 +112,23 @@ Result<BackupSet> BackupSet::open(const std::string& folder) {
 Result<BackupSet> BackupSet::open_to_read(const std::string& folder) {
   std::error_code failed;
   BackupSet set(fs::absolute(folder, failed).lexically_normal().string());
-  if (!fs::exists(set.folder_ + "/" + std::string(mark_name), failed)) return Error(Errc::not_found, set.folder_ + " is no folder of backups");
+  if (!fs::exists(set.folder_ + "/" + std::string(mark_name), failed)) {
+    if (failed) return file_error("opening", set.folder_, failed.value());
+    return Error(Errc::not_found, set.folder_ + " is no folder of backups");
+  }
   ASSIGN_OR_RETURN(set.root_, open_folder(set.folder_));
   return set;
 }
 
-std::vector<std::string> BackupSet::generations() const {
+Result<std::vector<std::string>> BackupSet::generations() const {
   std::vector<std::string> names;
   std::error_code failed;
-  for (const auto& entry : fs::directory_iterator(folder_ + "/generations", failed)) {
-    const std::string name = entry.path().filename();
+  const std::string folder = folder_ + "/generations";
+  for (fs::directory_iterator entry(folder, failed), end; !failed && entry != end; entry.increment(failed)) {
+    const std::string name = entry->path().filename();
     if (!name.starts_with('.')) names.push_back(name);
   }
+  if (failed) return file_error("reading", folder, failed.value());
   std::ranges::sort(names);
   return names;
 }
@@ -166,7 +171,7 @@ Status BackupSet::complete(const BackupManifest& manifest, const FileSums& sums)
 }
 
 Result<std::size_t> BackupSet::prune(std::size_t keep) {
-  std::vector<std::string> names = generations();
+  ASSIGN_OR_RETURN(std::vector<std::string> names, generations());
   const std::size_t gone = names.size() > keep ? names.size() - keep : 0;
   for (std::size_t i = 0; i < gone; ++i) {
     // First it loses its name: a half-removed one is never taken for a backup.

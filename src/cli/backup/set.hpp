@@ -60,7 +60,7 @@ class BackupSet {
 
   const std::string& folder() const { return folder_; }
   const Fd& root() const { return root_; }
-  std::vector<std::string> generations() const;            // complete ones, the oldest first
+  Result<std::vector<std::string>> generations() const;            // complete ones, the oldest first
   Result<BackupManifest> manifest(std::string_view generation) const;
   // Errors: corrupt when they are not what the manifest says, or name a path outside.
   Result<FileSums> sums(const BackupManifest& manifest) const;
