@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <filesystem>
 
 #include "base/text.hpp"
@@ -37,6 +38,10 @@ void add_asof(json::Writer& params, const std::string& asof) {
   } else if (!asof.empty()) {
     params.member("asof", asof);
   }
+}
+
+void say_there_are_more(std::string_view which, std::size_t limit, std::string_view things) {
+  fmt::print(stderr, "muniment: {} {} {}; there are more: -n 0 shows all\n", which, grouped(limit), things);
 }
 
 Result<std::string> absolute_path(const std::string& path) {

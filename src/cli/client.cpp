@@ -12,6 +12,7 @@
 #include <cstring>
 #include <utility>
 
+#include "cli/hints.hpp"
 
 namespace muniment::cli {
 namespace {
@@ -37,7 +38,7 @@ Errc code_named(std::string_view name) {
 Error error_of(const json::Value& reply) {
   const json::Value data = reply["data"];
   Error error(data["code"] ? code_named(data["code"].string_or("")) : Errc::invalid_argument,
-              reply["message"].string_or("the daemon answered an error without a message"));
+              with_commands(reply["message"].string_or("the daemon answered an error without a message")));
   error.run_id = data["run_id"].string_or("");
   error.pointer = data["pointer"].string_or("");
   error.outcome = data["outcome"].string_or("");

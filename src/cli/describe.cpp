@@ -171,7 +171,8 @@ using Describe = Description (*)(const json::Value& body);
 // Types without a row are shown by their name and body.
 constexpr std::pair<std::string_view, Describe> rows[] = {
     {"run.started", [](const json::Value& b) -> Description {
-       return {"●", Tone::bold, "run started", field(b["agent"], "name"), Weight::normal};
+       const std::string continues = field(b, "continues");
+       return {"●", Tone::bold, "run started", field(b["agent"], "name") + (continues.empty() ? "" : ", takes up " + continues + " again"), Weight::normal};
      }},
     {"run.ended", ended_line},
     {"run.halted", halt_line},

@@ -1,17 +1,20 @@
 // muniment: the command line. Every command is declared in commands_*.cpp; this joins them.
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
 
 #include "base/command_tree.hpp"
+#include "base/ids.hpp"
+#include "base/text.hpp"
 #include "cli/commands.hpp"
 
 namespace muniment::cli {
 namespace {
 
-constexpr const char* footer = R"(A run is named by its id, @last, @last~1, @17 (its number) or a label k=v that one run has;
+constexpr const char* footer = R"(A run is named by its id, @last, @last~1, @17 (its number) or a label k=v, if one run has it;
 MUNIMENT_RUN is the default of RUN and --run.
 
 Exit codes
@@ -52,6 +55,26 @@ std::vector<std::string> words_of(int count, char** argv) {
   return words;
 }
 
+// CLI11 says only that a command is missing, also where one was given that there is not.
+bool named_unknown_word(const CLI::App& app) {
+  const std::vector<std::string> unknown = app.remaining(true);
+  if (unknown.empty()) return false;
+  const CLI::App* group = &app;
+  std::string path = group->get_name();
+  while (!group->get_subcommands().empty()) {
+    group = group->get_subcommands().front();
+    path += " " + group->get_name();
+  }
+  std::vector<std::string> names;
+  for (const CLI::App* command : group->get_subcommands([](const CLI::App*) { return true; })) names.push_back(command->get_name());
+  if (names.empty()) return false;
+  const std::string& word = unknown.front();
+  const std::string_view near = nearest(word, names);
+  fmt::print(stderr, "{}: there is no {} \"{}\".{} See: {} --help\n", path, word.starts_with('-') ? "option" : "command", escape_for_terminal(word),
+             near.empty() ? "" : fmt::format(" Did you mean \"{}\"?", near), path);
+  return true;
+}
+
 int run(int argc, char** argv) {
   Session session;
   const int count = cut_command(argc, argv, session.command);
@@ -85,6 +108,8 @@ int run(int argc, char** argv) {
   app.add_subcommand("help", "This text, or that of a command: help run show");
   try {
     app.parse(words_of(count, argv));
+  } catch (const CLI::RequiredError& error) {
+    return named_unknown_word(app) || app.exit(error) != 0 ? exit_usage : exit_done;
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? exit_done : exit_usage;
   }

@@ -109,13 +109,21 @@ Result<std::string> Session::newest_run(std::string_view back) {
 Result<std::string> Session::numbered_run(std::string_view number) {
   const auto run_no = parse_decimal(number);
   if (!run_no) return Error(Errc::invalid_argument, fmt::format("@{} is not @last or a run's number", number));
-  std::optional<std::string> found;
+  // Each log counts its own runs from 1, and a restored one may have gone on in another.
+  ASSIGN_OR_RETURN(const Message status, call("server.status", "{}"));
+  const std::size_t logs = 1 + status.result()["earlier_logs"].size();
+  std::vector<std::pair<std::string, std::string>> found;  // its id, and of which log it is
   RETURN_IF_ERROR(each_item(*this, "run.list", "{\"limit\":1000}", "runs", [&](const json::Value& run) -> Result<bool> {
-    if (run["run_no"].as_int() == run_no) found = run["run_id"].string_or("");
-    return !found;
+    if (run["run_no"].as_int() != run_no) return true;
+    const json::Value closed = run["log_no"];
+    found.emplace_back(run["run_id"].string_or(""), closed ? fmt::format("of the closed log {}", closed.source()) : "of the present log");
+    return found.size() < logs;
   }));
-  if (found) return *std::move(found);
-  return Error(Errc::not_found, fmt::format("there is no run @{}. See: muniment run list", number));
+  if (found.empty()) return Error(Errc::not_found, fmt::format("there is no run @{}. See: muniment run list", number));
+  if (found.size() == 1) return std::move(found.front().first);
+  std::string all;
+  for (const auto& [id, log] : found) all += fmt::format("{}{} {}", all.empty() ? "" : ", ", id, log);
+  return Error(Errc::conflict, fmt::format("@{} is {} runs: {}. Name one by its id", number, found.size(), all));
 }
 
 Result<std::string> Session::labelled_run(std::string_view label) {

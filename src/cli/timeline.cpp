@@ -85,6 +85,10 @@ void print_run_heading(const Output& out, const json::Value& run, const json::Va
   out.line(out.tone(Tone::bold, out.one_line(plain(run["run_id"]))) + "  " + status_text(out, run) +
            out.tone(Tone::dim, fmt::format("  @{}  {}", plain(run["run_no"]), plain(run["origin"]))));
   const json::Value agent = run["agent"];
+  if (const json::Value closed = run["log_no"]) {
+    put("log", fmt::format("{}, which was restored and is closed: this run takes nothing more. Go on from it:", closed.source()));
+    put("", "muniment run start NAME --agent AGENT --continues " + out.one_line(plain(run["run_id"])));
+  }
   put("agent", out.one_line(agent.is(json::Kind::object) ? plain(agent["name"]) : plain(agent)));
   put("goal", fit(out.one_line(plain(run["goal"])), std::min(out.width(), width_max) - when_columns));
   std::string labels;
@@ -109,7 +113,7 @@ void print_run_heading(const Output& out, const json::Value& run, const json::Va
   if (const json::Value halt = run["halt"]; halt.is(json::Kind::object)) {
     put("halted", out.tone(Tone::red, out.one_line(plain(halt["code"]) + " since " + plain(halt["recorded_at"]) +
                                                    ": " + plain(halt["reason"]))));
-    put("mend", "muniment recover " + out.one_line(plain(run["run_id"])));
+    if (!run["log_no"]) put("mend", "muniment recover " + out.one_line(plain(run["run_id"])));
   }
   out.line("");
 }

@@ -217,9 +217,18 @@ std::string receipt_json(const events::Receipt& receipt) {
 Result<std::optional<std::int64_t>> asof_seq(const Call& call, store::Reader& reader) {
   const json::Value asof = call.params["asof"];
   if (!asof) return std::optional<std::int64_t>();
-  if (const auto seq = asof.as_int()) return std::optional(*seq);
+  if (const auto seq = asof.as_int()) {
+    if (*seq < call.services.tail.next_seq()) return std::optional(*seq);
+    ASSIGN_OR_RETURN(const std::int64_t present, call.reader->log_size());
+    ASSIGN_OR_RETURN(const std::int64_t own, reader.log_size());
+    const std::int64_t size = std::max(present, own);
+    if (*seq < size) return std::optional(*seq);
+    return Error(Errc::invalid_argument, fmt::format("asof: {} is yet to come, the newest event is {}. Leave asof out for what is now.", *seq, size - 1));
+  }
   const auto time = parse_time(asof.string_or(""));
   if (!time) return Error(Errc::invalid_argument, "asof: expected a seq or an RFC 3339 time such as \"2026-11-21T14:02:11Z\"");
+  ASSIGN_OR_RETURN(const bool passed, reader.has_passed(*time, call.services.clock.now()));
+  if (!passed) return Error(Errc::invalid_argument, fmt::format("asof: {} is yet to come. Leave asof out for what is now.", asof.string_or("")));
   ASSIGN_OR_RETURN(const std::int64_t seq, reader.seq_as_of(*time));
   return std::optional(seq);
 }

@@ -97,7 +97,8 @@ Uuid idempotent_id(const Caller& caller, std::string_view method, std::string_vi
 Uuid idempotent_id_in(const store::Run& run, const Caller& caller, std::string_view method, std::string_view idempotency_key,
                       std::size_t index = 0);
 
-// The parameter `asof`, a seq or a time, as a seq of the reader's log; nullopt where there is none.
+// The parameter `asof`, a seq or a time, as a seq of the reader's log; nullopt where there is none. Errors: invalid_argument,
+// also for what is yet to come: the answer would be another one each time.
 Result<std::optional<std::int64_t>> asof_seq(const Call& call, store::Reader& reader);
 
 // Who vouches for an event of this type that the daemon writes: itself, for what it saw or did; the

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/clock.hpp"
 #include "base/sha256.hpp"
 #include "evidence/sample_set.hpp"
 #include "retrieval/rerank/local_reranker.hpp"
@@ -211,6 +212,8 @@ Result<QueryPlan> understand(const Question& question, const Scope& scope, const
   }
   plan.as_of = question.as_of;
   if (!plan.as_of && plan.markup.as_of) {
+    ASSIGN_OR_RETURN(const bool begun, reader.has_passed(*plan.markup.as_of_begin, Clock().now()));
+    if (!begun) return Error(Errc::invalid_argument, "filter asof: " + format_time(*plan.markup.as_of_begin) + " is yet to come. Leave it out for what is now");
     ASSIGN_OR_RETURN(plan.as_of, reader.seq_as_of(*plan.markup.as_of));
   }
   plan.hash = to_hex(sha256(plan_text(plan, scope, hooks)));

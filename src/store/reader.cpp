@@ -37,6 +37,13 @@ Result<std::int64_t> Reader::seq_as_of(Time time) {
   });
 }
 
+Result<bool> Reader::has_passed(Time time, Time now) {
+  if (time <= now) return true;
+  ASSIGN_OR_RETURN(const std::int64_t size, log_size());
+  ASSIGN_OR_RETURN(const auto last, event_at(size - 1));
+  return last && last->recorded_at >= time;
+}
+
 Result<std::int64_t> Reader::follower_position(std::string_view name) {
   return guarded(impl_->connection, "reading a follower's position", [&]() -> std::int64_t {
     const pqxx::result rows =

@@ -89,6 +89,9 @@ class Reader {
   Result<std::int64_t> log_size();
   // The last seq with recorded_at <= time; -1 if there is none.
   Result<std::int64_t> seq_as_of(Time time);
+  // Whether nothing can come any more that is as early: the clock says that the time has passed, or else, since it may
+  // have been set back, the last event does.
+  Result<bool> has_passed(Time time, Time now);
 
   // Runs. `load_run` reads a head for the directory; nullptr: no such run. It looks in the table
   // `run` and in the events that the follower has not yet seen.

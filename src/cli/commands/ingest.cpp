@@ -10,6 +10,7 @@
 #include <map>
 #include <set>
 
+#include "base/file.hpp"
 #include "base/limits.hpp"
 #include "base/text.hpp"
 #include "base/utf8.hpp"
@@ -74,7 +75,7 @@ Result<Root> root_of(const std::string& path, const std::string& source) {
   namespace fs = std::filesystem;
   std::error_code failed;
   Root root;
-  if (!fs::exists(path, failed)) return Error(Errc::not_found, path + ": there is no such file or folder");
+  if (!fs::exists(path, failed)) return failed ? file_error("opening", path, failed.value()) : Error(Errc::not_found, path + ": there is no such file or folder");
   const bool folder = fs::is_directory(path, failed);
   const fs::path absolute = (fs::absolute(path) / "").parent_path().lexically_normal();
   root.folder = folder ? fs::canonical(path, failed).string() : fs::canonical(absolute.parent_path(), failed).string();

@@ -21,6 +21,7 @@ struct StartOptions {
   std::vector<std::string> labels;
   std::string parent;
   std::string external_id;
+  std::string continues;
   std::string indexed;
   bool reopen = false;
 };
@@ -31,6 +32,7 @@ void declare_start(CLI::App& command, StartOptions& options) {
   command.add_option("--goal", options.goal, "What for");
   command.add_option("--label", options.labels, "k=v, as often as wanted")->allow_extra_args(false);
   command.add_option("--parent", options.parent, "The run that started this one");
+  command.add_option("--continues", options.continues, "The earlier run that this one takes up again, also one of a closed log");
   command.add_option("--external-id", options.external_id, "Its id in another system");
   command.add_option("--indexed", options.indexed, "Whether queries find what happens in it; otherwise the setting index_runs says so")
       ->check(CLI::IsMember({"yes", "no"}));
@@ -50,6 +52,11 @@ Status start_run(Session& session, const StartOptions& options) {
   if (!options.parent.empty()) {
     ASSIGN_OR_RETURN(const std::string parent, session.run_id(options.parent));
     params.key("parent").begin_object().member("run_id", parent).end_object();
+  }
+  if (!options.continues.empty()) {
+    ASSIGN_OR_RETURN(const std::string continues, session.run_id(options.continues));
+    RETURN_IF_ERROR(session.call("run.get", "{\"run_id\":" + json::quote(continues) + "}"));  // the daemon takes any name
+    params.member("continues", continues);
   }
   if (!options.external_id.empty()) params.member("external_id", options.external_id);
   if (!options.indexed.empty()) params.member("indexed", options.indexed == "yes");
@@ -163,7 +170,8 @@ Status list_runs(Session& session, const RunListOptions& options) {
       const std::string status = run["status"].string_or("");
       const std::string outcome = run["outcome"].string_or("");
       const json::Value agent = run["agent"];
-      table.add({"@" + std::string(run["run_no"].source()), out.one_line(run["run_id"].string_or("")),
+      const json::Value closed = run["log_no"];
+      table.add({fmt::format("@{}{}", run["run_no"].source(), closed ? fmt::format(" log {}", closed.source()) : ""), out.one_line(run["run_id"].string_or("")),
                  out.tone(tone_of_status(status), outcome.empty() || outcome == "unknown" ? status : outcome),
                  out.one_line(agent.is(json::Kind::object) ? agent["name"].string_or("") : agent.string_or("")),
                  started_ago(run, now), fit(out.one_line(run["goal"].string_or("")), 60)});
@@ -172,6 +180,7 @@ Status list_runs(Session& session, const RunListOptions& options) {
     cursor = page.result()["cursor"].string_or("");
   } while (left > 0 && !cursor.empty());
   if (!session.options.json) table.print(out);
+  if (!cursor.empty()) say_there_are_more("the newest", options.limit, "runs");
   return success();
 }
 

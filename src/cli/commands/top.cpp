@@ -93,6 +93,7 @@ Result<std::vector<TopRun>> look_at_runs(Client& client, int most) {
   if (most <= 0) return runs;
   ASSIGN_OR_RETURN(const Message listed, client.call("run.list", fmt::format(R"({{"status":"open","limit":{}}})", most)));
   for (const json::Value item : listed.result()["runs"]) {
+    if (item["log_no"]) break;  // of a closed log, in which nothing happens any more; they come last
     TopRun run;
     run.run_id = item["run_id"].string_or("");
     run.agent = item["agent"].string_or("");

@@ -1,5 +1,6 @@
 // The daemon, as doctor sees it: whether it answers, and what it says of itself.
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 #include "cli/client.hpp"
 #include "cli/doctor/doctor.hpp"
 #include "cli/metrics_text.hpp"
+#include "cli/pages.hpp"
 
 namespace muniment::cli {
 namespace {
@@ -91,19 +93,33 @@ void look_at_status(Findings& findings, const json::Value& status) {
   }
 }
 
+// Root and the daemon's own user see all runs.
+bool sees_all(const Client& client) {
+  struct stat about {};
+  return ::geteuid() == 0 || (::stat(fmt::format("/proc/{}", client.daemon_pid()).c_str(), &about) == 0 && about.st_uid == ::geteuid());
+}
+
+// Those of closed logs stay as they are: they are counted apart, and nothing is wrong with them that could be mended.
 void look_at_halted(Findings& findings, Client& client) {
-  auto answer = client.call("run.list", fmt::format(R"({{"status":"halted","limit":{}}})", halted_shown + 1));
-  if (!answer) return findings.broken("runs", escape_for_terminal(answer.error().message), "muniment status", runbook("unavailable"));
-  std::size_t shown = 0;
-  for (const json::Value run : answer->result()["runs"]) {
-    if (++shown > halted_shown) {
-      findings.warn("runs", "and more halted runs", "muniment run list --status halted", runbook("run_halted"));
-      break;
+  std::size_t halted = 0, closed = 0;
+  const Status looked = each_item(client, "run.list", R"({"status":"halted","limit":1000})", "runs", [&](const json::Value& run) -> Result<bool> {
+    if (run["log_no"]) {
+      ++closed;
+    } else if (++halted <= halted_shown) {
+      const std::string run_id = escape_for_terminal(run["run_id"].string_or(""));
+      findings.warn("runs", run_id + " is halted", "muniment recover " + run_id, runbook("run_halted"));
     }
-    const std::string run_id = escape_for_terminal(run["run_id"].string_or(""));
-    findings.warn("runs", run_id + " is halted", "muniment recover " + run_id, runbook("run_halted"));
+    return true;
+  });
+  if (!looked) return findings.broken("runs", escape_for_terminal(looked.error().message), "muniment status", runbook("unavailable"));
+  if (halted > halted_shown) {
+    findings.warn("runs", fmt::format("and {} more are halted", grouped(halted - halted_shown)), "muniment run list --status halted", runbook("run_halted"));
   }
-  if (shown == 0) findings.well("runs", "none that you may see is halted");
+  if (halted == 0) findings.well("runs", sees_all(client) ? "none is halted" : "none of those that you may see is halted");
+  if (closed > 0) {
+    findings.note("runs", fmt::format("{} of closed logs {} halted there, and cannot be recovered: go on from one in a new run", grouped(closed), closed == 1 ? "was" : "were"),
+                  "muniment run start NAME --agent AGENT --continues RUN", runbook("run_halted"));
+  }
 }
 
 void look_at_metrics(Findings& findings, Client& client) {

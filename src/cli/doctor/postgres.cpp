@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "base/file.hpp"
 #include "base/limits.hpp"
@@ -104,9 +105,11 @@ void look_at_facts(Findings& findings, const store::DatabaseFacts& facts) {
   look_at_clock(findings, facts);
 }
 
-// What lies under artifacts/runs: paths below the artifact root, and whether that was all.
+// What lies under artifacts/runs: paths below the artifact root, those of them that a put may still be about to name, and
+// whether that was all.
 struct Walked {
   std::vector<std::string> paths;
+  std::set<std::string> young;
   bool whole = true;
 };
 
@@ -117,12 +120,13 @@ Walked walk_artifacts(const std::string& root) {
   fs::recursive_directory_iterator entry(root + "/runs", fs::directory_options::skip_permission_denied, failed);
   for (; !failed && entry != fs::recursive_directory_iterator(); entry.increment(failed)) {
     struct stat status {};
-    if (::lstat(entry->path().c_str(), &status) != 0 || S_ISDIR(status.st_mode) || now - status.st_mtime < put_seconds_max) continue;
+    if (::lstat(entry->path().c_str(), &status) != 0 || S_ISDIR(status.st_mode)) continue;
     if (walked.paths.size() == limits::files_examined_max) {
       walked.whole = false;
       break;
     }
     walked.paths.push_back(entry->path().string().substr(root.size() + 1));
+    if (now - status.st_mtime < put_seconds_max) walked.young.insert(walked.paths.back());
   }
   walked.whole = walked.whole && (!failed || failed == std::errc::no_such_file_or_directory);
   return walked;
@@ -138,8 +142,11 @@ void look_at_unknown_files(Findings& findings, const Config& config, store::Conn
     if (!found) return findings.warn("artifacts", found.error().message, "muniment status", runbook("unavailable"));
     unknown.insert(unknown.end(), found->begin(), found->end());
   }
-  const std::string looked = fmt::format("{}{} files", walked.whole ? "" : "the first ", grouped(walked.paths.size()));
-  if (unknown.empty()) return findings.well("artifacts", looked + ", each named by an event");
+  const auto in_flight = std::erase_if(unknown, [&](const std::string& path) { return walked.young.contains(path); });
+  const std::string looked = fmt::format("{}{} {}", walked.whole ? "" : "the first ", grouped(walked.paths.size()), walked.paths.size() == 1 ? "file" : "files");
+  if (unknown.empty()) {
+    return findings.well("artifacts", looked + (in_flight == 0 ? ", each named by an event" : fmt::format(", {} of them so new that no event names them yet", in_flight)));
+  }
   findings.warn("artifacts", fmt::format("{} of {} are named by no event: {}{}", unknown.size(), looked, escape_for_terminal(unknown.front()),
                                          unknown.size() > 1 ? ", …" : ""),
                 "muniment-verify --unsigned-ok --data " + config.data, runbook("unknown_file"));

@@ -77,11 +77,11 @@ void write_store(Text& text, Services& services, const store::LogStatus& log) {
 }
 
 void write_totals(Text& text, const store::Totals& totals) {
-  text.family("runs", Type::gauge, "Runs by status, as the table has them.");
+  text.family("runs", Type::gauge, "Runs of the present log by status, as the table has them.");
   text.sample(totals.runs_open, metrics::label("status", "open"));
   text.sample(totals.runs_ended, metrics::label("status", "ended"));
   text.sample(totals.runs_halted, metrics::label("status", "halted"));
-  text.gauge("artifacts", "Artifacts that events name.", totals.artifacts);
+  text.gauge("artifacts", "Artifacts that events of the present log name.", totals.artifacts);
   text.gauge("artifact_bytes", "Their bytes.", totals.artifact_bytes);
   text.gauge("database_bytes", "Bytes of the database.", totals.database_bytes);
 }

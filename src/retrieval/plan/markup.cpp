@@ -104,6 +104,7 @@ class Parser {
     std::optional<Time>& time = key == "before" ? markup_.before : key == "after" ? markup_.after : markup_.as_of;
     if (time) return wrong(key, "is given twice");
     time = key == "before" ? date->begin : date->end;
+    if (key == "asof") markup_.as_of_begin = date->begin;
     return success();
   }
 

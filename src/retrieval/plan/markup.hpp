@@ -30,6 +30,7 @@ struct Markup {
   std::optional<Time> before;        // the document is older than this
   std::optional<Time> after;         // … younger
   std::optional<Time> as_of;         // the last microsecond that counts
+  std::optional<Time> as_of_begin;   // where that is a day's, its first one
 };
 
 // Errors: invalid_argument, saying which key and what it wants: an empty value, a date that is none, a date
