@@ -185,7 +185,7 @@ class Late(Held):
 class Committed(Held):
     def test_what_one_read_has_shown_is_known_to_the_next(self) -> None:
         """An event is in the table a moment before the append thread hears of it."""
-        self.begin("append.after_commit@2")
+        self.begin("append.after_commit@3")   # after log.started and run.started
         raw = self.raw()
         raw.request("event.append", **append(self.run_id, {"n": 1}))
         self.reached("append.after_commit")
