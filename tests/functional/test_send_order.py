@@ -192,8 +192,8 @@ class Committed(Held):
         event = self.call("event.list", run_id=self.run_id)["events"][-1]
         self.assertEqual(event["type"], "x.test.noted")
         self.assertEqual(self.call("run.get", run_id=self.run_id)["run"]["next_run_seq"], event["run_seq"] + 1)
-        item = self.call("pointer.resolve", pointers=[f"log://runs/{self.run_id}/events"])["items"][0]
-        self.assertIn("x.test.noted", json.dumps(item))
+        resolved = self.call("pointer.resolve", pointers=[f"log://runs/{self.run_id}/events"])
+        self.assertIn("x.test.noted", json.dumps(resolved))
         raw.request("evidence.retrieve", queries=[{"query": "n"}], min_seq=event["seq"])
         self.release()
         for answer in answers(raw, 2).values():
