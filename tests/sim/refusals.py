@@ -74,7 +74,7 @@ def not_found(judge: Judge, operation: Operation, attempt: Attempt, least: int, 
     if match := re.search(r"no run (\S+?)\.? Start it", attempt.message):
         if judge.log.run_at(match[1], least) > 0:
             yield "false_not_found", f"{match[1]} was there"
-    elif match := re.search(r"artifact://\S+/([0-9a-f-]{36}): the artifact was erased", attempt.message):
+    elif match := re.search(r"artifact://\S+/([0-9a-f-]{36}): (?:NOT_FOUND, )?the artifact was erased", attempt.message):
         if match[1] not in judge.erased_artifacts:
             yield "false_not_found", "no event announces its erasure"
     elif operation.method == "evidence.link" and re.search(r"evidence \S+ of run \S+ was erased", attempt.message):
