@@ -213,7 +213,7 @@ class Limits(SqlCase):
     def test_a_query_has_a_size(self) -> None:
         fits = "SELECT 1 AS n --" + "x" * ((1 << 20) - 16)
         self.assertEqual(run_sql(self.daemon, "--csv", input=fits).stdout, "n\n1\n")
-        self.assertIn("too_large: a query has at most 1.0 MiB", self.refusal(input=fits + "x"))
+        self.assertIn("too_large: reading standard input: more than 1,048,576 bytes, the limit", self.refusal(input=fits + "x"))
 
     def test_rows_that_came_before_an_error_are_not_taken_for_all(self) -> None:
         done = run_sql(self.daemon, "--csv", "-c", "SELECT 1 / (50000 - n) AS x FROM generate_series(1, 60000) n", code=1)
