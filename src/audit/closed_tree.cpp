@@ -5,16 +5,15 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <unordered_map>
 
 #include <fmt/format.h>
 
+#include "audit/entry_chain.hpp"
 #include "audit/tree_files.hpp"
 #include "base/failpoint.hpp"
 #include "base/limits.hpp"
 #include "base/log.hpp"
 #include "base/thread.hpp"
-#include "events/entry.hpp"
 #include "events/merkle_proof.hpp"
 #include "store/checkpoint_notes.hpp"
 
@@ -22,7 +21,6 @@ namespace muniment::audit {
 namespace {
 
 constexpr std::size_t events_per_fill = 1'000;
-constexpr std::size_t chains_held_max = 65'536;
 constexpr std::int64_t retry_ms = 1'000;
 constexpr std::chrono::milliseconds wait_max{2'000};   // a worker's: it has others to serve
 
@@ -91,7 +89,7 @@ Status ClosedTree::fill() {
 // The whole tree, from the events, or with `take` from the tiles where they are there; answers whether any was taken.
 Result<bool> ClosedTree::lay(TreeWriter& writer, bool take) {
   store::Reader reader(log_.place);
-  std::unordered_map<std::int64_t, Hash> chains;   // run_no → its last run_hash
+  EntryChain chain(log_.log_id);
   bool taken = false;
   RETURN_IF_ERROR(writer.start_at(0));
   while (writer.size() < log_.size) {
@@ -109,22 +107,8 @@ Result<bool> ClosedTree::lay(TreeWriter& writer, bool take) {
     filter.to_seq = log_.size - 1;
     filter.archived_bodies = false;   // an entry has the body's hash
     ASSIGN_OR_RETURN(const auto events, reader.events(filter, events_per_fill));
-    for (const events::Event& event : events) {
-      if (event.seq != writer.size()) break;
-      auto chain = chains.find(event.run_no);
-      if (chain == chains.end()) {
-        if (chains.size() >= chains_held_max) chains.clear();
-        ASSIGN_OR_RETURN(const Hash before, reader.previous_run_hash(event));
-        chain = chains.emplace(event.run_no, before).first;
-      }
-      std::string entry;
-      events::encode_entry(log_.log_id, event, chain->second, entry);
-      chain->second = event.run_hash;
-      RETURN_IF_ERROR(writer.add(entry, sha256({std::string_view("\0", 1), entry})));
-    }
-    if (events.empty() || events.front().seq + std::ssize(events) != writer.size()) {
-      return Error(Errc::corrupt, fmt::format("event {} of log {} is missing. Run muniment-verify --log {}", writer.size(), log_.place.log_no, log_.place.log_no));
-    }
+    if (events.empty()) return missing_event(writer, reader);
+    for (const events::Event& event : events) RETURN_IF_ERROR(chain.add(event, reader, writer));
   }
   return taken;
 }

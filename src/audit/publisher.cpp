@@ -8,7 +8,6 @@
 #include "base/json.hpp"
 #include "base/log.hpp"
 #include "base/thread.hpp"
-#include "events/entry.hpp"
 #include "store/checkpoint_notes.hpp"
 #include "store/follower.hpp"
 
@@ -19,7 +18,6 @@ using std::chrono::milliseconds;
 
 constexpr std::string_view follower_name = "publisher";
 constexpr std::size_t events_per_read = 4'096;
-constexpr std::size_t runs_remembered_max = 65'536;
 // How often what was written is made durable, and a note is stored in the database.
 constexpr std::chrono::seconds keep_every{60};
 // A log that rests for so long has its newest note in the database, too: who has only that verifies it to its end.
@@ -230,7 +228,7 @@ Status Publisher::begin() {
 }
 
 Status Publisher::catch_up_from(std::int64_t size, Tiles use) {
-  chains_.clear();
+  chain_.forget();
   RETURN_IF_ERROR(writer_.start_at(size));
   set_kept_size(writer_.size());
   const store::LogStatus log = appender_.status();
@@ -238,7 +236,7 @@ Status Publisher::catch_up_from(std::int64_t size, Tiles use) {
   while (use == Tiles::that_fit && writer_.size() + tile_width <= log.size) {
     ASSIGN_OR_RETURN(const bool taken, writer_.take());
     if (taken) {
-      chains_.clear();   // it may have held events of these runs
+      chain_.forget();   // it may have held events of these runs
     } else {
       RETURN_IF_ERROR(advance(writer_.size() + tile_width));
     }
@@ -255,7 +253,7 @@ Status Publisher::advance(std::int64_t size) {
     if (const auto newer = tail_.read(writer_.size(), limit)) {
       // A batch is counted a moment before the tail has it.
       if (newer->empty() && !tail_.wait(writer_.size(), retry_pause)) return Error(Errc::unavailable, "the newest events are not there yet");
-      for (const store::EventPtr& event : *newer) RETURN_IF_ERROR(add(*event));
+      for (const store::EventPtr& event : *newer) RETURN_IF_ERROR(chain_.add(*event, reader_, writer_));
       continue;
     }
     store::EventFilter older;
@@ -263,24 +261,10 @@ Status Publisher::advance(std::int64_t size) {
     older.to_seq = size - 1;
     older.archived_bodies = false;   // an entry has the body's hash
     ASSIGN_OR_RETURN(const auto events, reader_.events(older, std::min<std::size_t>(limit, 1'000)));
-    if (events.empty()) return Error(Errc::corrupt, fmt::format("event {} is missing. Run muniment-verify", writer_.size()));
-    for (const events::Event& event : events) RETURN_IF_ERROR(add(event));
+    if (events.empty()) return missing_event(writer_, reader_);
+    for (const events::Event& event : events) RETURN_IF_ERROR(chain_.add(event, reader_, writer_));
   }
   return success();
-}
-
-Status Publisher::add(const events::Event& event) {
-  if (event.seq != writer_.size()) return Error(Errc::corrupt, fmt::format("event {} is missing. Run muniment-verify", writer_.size()));
-  auto chain = chains_.find(event.run_no);
-  if (chain == chains_.end()) {
-    if (chains_.size() >= runs_remembered_max) chains_.clear();
-    ASSIGN_OR_RETURN(const Hash before, reader_.previous_run_hash(event));
-    chain = chains_.emplace(event.run_no, before).first;
-  }
-  std::string entry;
-  events::encode_entry(log_id_, event, chain->second, entry);
-  chain->second = event.run_hash;
-  return writer_.add(entry, sha256({std::string_view("\0", 1), entry}));
 }
 
 Status Publisher::publish() {

@@ -13,9 +13,9 @@
 #include <optional>
 #include <string>
 #include <thread>
-#include <unordered_map>
 #include <vector>
 
+#include "audit/entry_chain.hpp"
 #include "audit/keyring.hpp"
 #include "audit/tree_files.hpp"
 #include "base/clock.hpp"
@@ -85,7 +85,6 @@ class Publisher {
   Status catch_up_from(std::int64_t size, Tiles use);
   void count_mended(std::int64_t files);
   Status advance(std::int64_t size);
-  Status add(const events::Event& event);
   Status publish();
   Result<std::string> sign(const Checkpoint& checkpoint);
   void show_keys();
@@ -106,7 +105,7 @@ class Publisher {
   // The thread's.
   store::Reader reader_;
   TreeWriter writer_;
-  std::unordered_map<std::int64_t, Hash> chains_;  // run_no → its last run_hash
+  EntryChain chain_{log_id_};
   std::atomic<bool> begun_{false};
   bool rested_ = false;                       // nothing came for a moment, and the newest note is not in the database
   std::int64_t noted_size_ = 0;               // of the newest note that is
