@@ -146,6 +146,10 @@ class Starting(unittest.TestCase):
 class StoppedWhileItStarts(unittest.TestCase):
     """A signal at any moment of a start ends the daemon, and no process that it has started is left."""
 
+    def setUp(self) -> None:
+        # Whoever runs the tests in the background may have an ignored interrupt, which the daemon would inherit.
+        self.addCleanup(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.default_int_handler))
+
     def left_behind(self, daemon: Daemon) -> list[str]:
         found = []
         for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):

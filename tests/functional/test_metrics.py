@@ -82,7 +82,7 @@ class Metrics(DaemonCase):
         self.assertGreaterEqual(self.value("muniment_statement_seconds_count", statement="append_pipeline") or 0, 1)
         self.assertEqual(self.value("muniment_connections"), 1)
         self.assertEqual(self.value("muniment_database_up"), 1)
-        self.assertGreaterEqual(self.value("muniment_artifact_bytes") or 0, 12)
+        wait_until(lambda: (self.value("muniment_artifact_bytes") or 0) >= 12, "the totals, which are asked for now and then, have it")
         size = self.call("server.status")["log"]["size"]
         self.assertGreaterEqual(self.value("muniment_log_events_total") or 0, size)
         wait_until(lambda: all(self.value("muniment_follower_lag_events", follower=name) == 0 for name in ("run", "pointer", "report", "snapshot", "search")),
@@ -114,6 +114,14 @@ class Metrics(DaemonCase):
         done = subprocess.run([BUILD / "muniment", "--data", self.daemon.data, "metrics"], capture_output=True, text=True, check=True, env=clean_environment())
         self.assertEqual(prometheus.problems(done.stdout), [])
         self.assertIn('muniment_build_info{version="', done.stdout)
+
+    def test_output_that_cannot_be_written_is_an_error(self) -> None:
+        for words in (["metrics"], ["top", "--once"], ["event", "tail"]):
+            with self.subTest(words), open("/dev/full", "w") as full:
+                done = subprocess.run([BUILD / "muniment", "--data", self.daemon.data, "--no-autostart", *words], stdout=full,
+                                      stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+                self.assertEqual(done.returncode, 1)
+                self.assertIn("the output could not be written", done.stderr)
 
     def test_every_metric_is_documented(self) -> None:
         self.use()

@@ -103,9 +103,9 @@ class StopRule(PointerCase):
             first.request("pointer.resolve", pointers=pointers[:1], critical=True)
             second.request("pointer.resolve", pointers=pointers, critical=True)
             told = [sorted(halt["run_id"] for halt in raw.line()["result"]["halted"]) for raw in (first, second)]
-            self.assertEqual(told[0], runs[:1])
-            for run_id in told[1]:
-                self.assertEqual(self.status(run_id), "halted", run_id)
+            # Whichever comes first stops the run that both need; the other one stops it no more.
+            self.assertIn(told[0], (runs[:1], []))
+            self.assertEqual(sorted({*told[0], *told[1]}), runs)
             self.assertIn(runs[1], told[1])
             for run_id in runs:
                 self.assertEqual([event["type"] for event in self.events(run_id)].count("run.halted"), 1)

@@ -132,7 +132,8 @@ class Worker(threading.Thread):
             except muniment.MunimentError as error:
                 # A failed fsync of bytes that are no longer in memory: refused, and nothing of it is there.
                 disk = operation.kind == "put" and error.code == "system_error" and "Input/output error" in str(error)
-                if not error.retryable and not disk:
+                lost = error.code == "corrupt"   # what was stored before is damaged: asking again does not mend it
+                if lost or (not error.retryable and not disk):
                     self.history.found(f"{operation.kind} in {self.run_id}: {error.code}: {error}")
                     return True
                 time.sleep(0.05)
