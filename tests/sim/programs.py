@@ -319,9 +319,9 @@ def run_life(me: Pen) -> Program:
     ended = me.token()
     end = Operation("run.end", {"run_id": run_id, "outcome": "success", "summary": ended}, tokens=[ended], run_id=run_id, may=CLOSED)
     yield [(0, work), (0, end)]
-    late = me.token()
-    yield [(0, Operation("event.append", {"run_id": run_id, **me.event(late)}, tokens=[late], run_id=run_id, may=CLOSED,
-                         about={"events": []}))]
+    token = me.token()
+    late = me.event(token)   # taken, where the end was cut off on its way
+    yield [(0, Operation("event.append", {"run_id": run_id, **late}, tokens=[token], run_id=run_id, may=CLOSED, about={"events": [late]}))]
     if me.random.random() < 0.5:
         me.world.note("erasable run", run_id)
     elif end.must():

@@ -36,8 +36,7 @@ def receipt(judge: Judge, run_id: str, given: Json) -> Wrong:
 
 def append(judge: Judge, operation: Operation, attempt: Attempt, least: int, most: int) -> Wrong:
     receipts = attempt.result.get("receipts") or [attempt.result]
-    # What is sent to a run whose end was cut off on its way may be taken as well as refused.
-    events = operation.about["events"] or operation.params.get("events") or [operation.params]
+    events = operation.about["events"]
     if len(receipts) != len(events):
         yield "receipt", f"{len(receipts)} receipts for {len(events)} events"
     for given, sent in zip(receipts, events):
