@@ -146,6 +146,7 @@ def trusted_keys(path):   # (name, key id) → (algorithm, key)
         raw = unbase64(data)
         need("algorithm, key id", [raw[0] in (1, 4), key_id], [True, sha256(name.encode(), b"\n", raw)[:4].hex()])
         keys[name, bytes.fromhex(key_id)] = (raw[0], Ed25519PublicKey.from_public_bytes(raw[1:]))
+    need("a key in the file of keys", bool(keys) or not path, True)
     return keys
 
 class Verifier:
@@ -173,7 +174,8 @@ class Verifier:
                 key.verify(value[12 if time else 4:], time + text)
                 signed[algorithm if algorithm == 4 or name == origin else None].append(f"{name}+{value[:4].hex()}")
         self.report.update(signed_by=signed[1], witnesses=signed[4])
-        need("a signature", bool(lines) or not self.keys, True)
+        own = any(algorithm == 1 and name[-37:] == "/" + str(uuid.UUID(bytes=point["log_id"])) for (name, _), (algorithm, _) in self.keys.items())
+        need("a signature", bool(lines) or not own, True)   # another log's key says nothing of this one, which may have none yet
         if self.keys and not signed[1]:
             self.report["wrong_key"] = {"needed": [origin], "signed by": [f"{name}+{value[:4].hex()}" for name, value in lines],
                                         "given": [f"{name}+{key_id.hex()}" for name, key_id in self.keys]}
@@ -317,6 +319,8 @@ class Verifier:
                  (("event.redacted", "seq"), ("artifact.redacted", "artifact_id"), ("claim.decided", "claim_id"))}
         self.checking("redaction", None, head["run_id"])
         need("erased in silence", [seq for seq in self.report["redactions"] if ("number", seq) not in named["event.redacted"]], [])
+        self.checking("erasure", None, head["run_id"])
+        need("announced, yet there", [event["seq"] for event in events if event["body"] is not None and ("number", event["seq"]) in named["event.redacted"]], [])
         for member, (kind, check, columns, text) in ROWS.items():
             told = {event["seq"]: event for event in events if event["type"] == kind}
             self.checking(check, None, head["run_id"])

@@ -3,15 +3,15 @@
 -- pg_catalog, public, pg_temp. A partition of event has a row for each thing in which it is not as event is, so in order it has
 -- none (its bounds are looked at elsewhere). Who may do what is no part of it, nor are indexes that no constraint needs.
 WITH ours AS (
-  SELECT c.oid, c.relname, c.relkind, c.reloptions, c.relrowsecurity, c.relpersistence, n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+  SELECT c.oid, c.relname, c.relkind, c.reloptions, c.relrowsecurity, c.relforcerowsecurity, c.relpersistence, n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
   WHERE n.nspname IN ('public', 'report') AND c.relkind IN ('r', 'p', 'v', 'm') AND c.relname !~ '^event_[0-9]+(_[0-9]+)?$'
     AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')
 ), parts AS (
-  SELECT c.oid, format('partition %s.%s', n.nspname, c.relname) AS name, c.relpersistence, c.relrowsecurity
+  SELECT c.oid, format('partition %s.%s', n.nspname, c.relname) AS name, c.relpersistence, c.relrowsecurity, c.relforcerowsecurity
   FROM pg_partition_tree('public.event') t JOIN pg_class c ON c.oid = t.relid JOIN pg_namespace n ON n.oid = c.relnamespace WHERE t.level > 0
 )
 SELECT name, definition FROM (
-  SELECT format('table %s.%s', nspname, relname) AS name, concat_ws(' ', relkind, relrowsecurity, relpersistence) AS definition FROM ours WHERE relkind IN ('r', 'p')
+  SELECT format('table %s.%s', nspname, relname) AS name, concat_ws(' ', relkind, relrowsecurity, relforcerowsecurity, relpersistence) AS definition FROM ours WHERE relkind IN ('r', 'p')
   UNION ALL
   SELECT format('view %s.%s', nspname, relname), concat_ws(' ', relkind, reloptions::text, pg_get_viewdef(oid)) FROM ours WHERE relkind IN ('v', 'm')
   UNION ALL
@@ -42,7 +42,7 @@ SELECT name, definition FROM (
   UNION ALL
   SELECT name, 'it is not logged: a crash empties it' FROM parts WHERE relpersistence <> 'p'
   UNION ALL
-  SELECT name, 'row security of its own' FROM parts WHERE relrowsecurity
+  SELECT name, 'row security of its own' FROM parts WHERE relrowsecurity OR relforcerowsecurity
   UNION ALL
   SELECT name, concat_ws(' ', 'column', a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull, a.attgenerated, a.attidentity, pg_get_expr(d.adbin, d.adrelid))
     FROM parts p JOIN pg_attribute a ON a.attrelid = p.oid AND a.attnum > 0 AND NOT a.attisdropped

@@ -66,6 +66,7 @@ CREATE FUNCTION public.erase_copies(wanted_log smallint, wanted_run bigint, seqs
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'public', 'pg_temp'
     SET lock_timeout TO '30s'
+    SET row_security TO 'off'
     AS $$
 DECLARE
   announced bigint;
@@ -1843,7 +1844,11 @@ CREATE VIEW report.storage_report WITH (security_barrier='true') AS
     x.archived
    FROM ( SELECT 'events'::text AS what,
             (c.relname)::text AS name,
-            (GREATEST(c.reltuples, (0)::real))::bigint AS row_count,
+                CASE
+                    WHEN (c.reltuples > (0)::double precision) THEN (c.reltuples)::bigint
+                    WHEN (pg_relation_size((c.oid)::regclass) = 0) THEN (0)::bigint
+                    ELSE NULL::bigint
+                END AS row_count,
             pg_total_relation_size((c.oid)::regclass) AS size_bytes,
             (bounds.number << (h.partition_bits)::integer) AS first_seq,
             (((bounds.number + 1) << (h.partition_bits)::integer) - 1) AS last_seq,
@@ -1858,7 +1863,11 @@ CREATE VIEW report.storage_report WITH (security_barrier='true') AS
         UNION ALL
          SELECT 'table'::text,
             (c.relname)::text AS relname,
-            (GREATEST(c.reltuples, (0)::real))::bigint AS "greatest",
+                CASE
+                    WHEN (c.reltuples > (0)::double precision) THEN (c.reltuples)::bigint
+                    WHEN (pg_relation_size((c.oid)::regclass) = 0) THEN (0)::bigint
+                    ELSE NULL::bigint
+                END AS row_count,
             pg_total_relation_size((c.oid)::regclass) AS pg_total_relation_size,
             NULL::bigint,
             NULL::bigint,
@@ -1878,7 +1887,7 @@ CREATE VIEW report.storage_report WITH (security_barrier='true') AS
 COMMENT ON VIEW report.storage_report IS 'What takes how much room; shown to those who see all runs';
 COMMENT ON COLUMN report.storage_report.what IS 'events: a partition of the log; table: another table; artifacts: all files of runs';
 COMMENT ON COLUMN report.storage_report.name IS 'Its name in the database';
-COMMENT ON COLUMN report.storage_report.row_count IS 'About how many rows, as the planner knows it; of artifacts exactly how many';
+COMMENT ON COLUMN report.storage_report.row_count IS 'About how many rows, as the planner knows it, NULL where it knows nothing yet; of artifacts exactly how many';
 COMMENT ON COLUMN report.storage_report.size_bytes IS 'On disk, with its indexes';
 COMMENT ON COLUMN report.storage_report.first_seq IS 'Of a partition: its first event';
 COMMENT ON COLUMN report.storage_report.last_seq IS 'Of a partition: the last event that fits';

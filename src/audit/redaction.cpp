@@ -33,14 +33,18 @@ class Redactor::Impl {
   Impl(RedactionOptions options, Clock& clock, store::Appender& appender, store::RunDirectory& runs, store::Tail& tail,
        store::ArtifactFiles& files, store::BodyArchive& archive, snapshot::Snapshotter& snapshots)
       : options_(std::move(options)), clock_(clock), appender_(appender), runs_(runs), tail_(tail), files_(files),
-        archive_(archive), snapshots_(snapshots), redactor_(options_.place.uri, store::DatabaseRole::redactor, options_.place.connections) {}
+        archive_(archive), snapshots_(snapshots), redactor_(options_.place.uri, store::DatabaseRole::redactor, options_.place.connections),
+        owner_(options_.place.uri, store::DatabaseRole::login, options_.place.connections) {}
 
   Status finish_pending(store::Reader& reader) {
     for (;;) {
       ASSIGN_OR_RETURN(const std::vector<RedactionJournal> journals, pending());
       if (journals.empty()) return success();
-      log_warning("finishing an erasure that was begun", {{"run_id", journals.front().run_id}, {"id", journals.front().id.text()}});
-      RETURN_IF_ERROR(begin_and_carry_out(reader, journals.front()));
+      const RedactionJournal& journal = journals.front();
+      ASSIGN_OR_RETURN(const bool dropped, drop_if_held(reader, journal));
+      if (dropped) continue;
+      log_warning("finishing an erasure that was begun", {{"run_id", journal.run_id}, {"id", journal.id.text()}});
+      RETURN_IF_ERROR(begin_and_carry_out(reader, journal));
     }
   }
 
@@ -55,27 +59,29 @@ class Redactor::Impl {
 
   Result<Redacted> redact(store::Reader& reader, const RedactionRequest& request, Deadline deadline) {
     const std::lock_guard one_at_a_time(mutex_);
+    RETURN_IF_ERROR(check_log_takes_it());
     RETURN_IF_ERROR(finish_pending(reader));
     ASSIGN_OR_RETURN(const store::ErasurePlan first, plan(reader, request.target));
     RETURN_IF_ERROR(await_followers(reader));
     Redacted done;
     ASSIGN_OR_RETURN(auto hold, hold_of(first.run_no, first.run_id, deadline));
-    ASSIGN_OR_RETURN(done.plan, plan(reader, request.target));  // again: no snapshot can come in between any more
+    auto closed = std::make_unique<Closed>(appender_.erasure_gate());
+    RETURN_IF_ERROR(await_numbered(deadline));
+    RETURN_IF_ERROR(await_followers(reader));
+    ASSIGN_OR_RETURN(done.plan, plan(reader, request.target));  // again: nothing that refers to it, and no snapshot, can come in between any more
     const RedactionJournal journal = journal_of(done.plan, request);
     FAILPOINT("redact.before_journal");
     if (request.begin) RETURN_IF_ERROR(request.begin());
     // What corpora made of it first: what is left after a crash in between is the artifact, to be asked for again.
     std::vector<RedactionJournal> elsewhere;
-    for (const store::ErasurePlan& plan : done.plan.elsewhere) {
-      RETURN_IF_ERROR(write_journal(elsewhere.emplace_back(journal_of(plan, request))));
-    }
-    RETURN_IF_ERROR(write_journal(journal));
+    for (const store::ErasurePlan& plan : done.plan.elsewhere) elsewhere.push_back(journal_of(plan, request));
+    RETURN_IF_ERROR(write_journals(elsewhere, journal));
     FAILPOINT("redact.after_journal");
     Status carried_out = success();
     for (const RedactionJournal& other : elsewhere) {
-      if (carried_out) carried_out = carry_out(reader, other, nullptr, nullptr);
+      if (carried_out) carried_out = carry_out(reader, other, nullptr, nullptr, nullptr);
     }
-    if (carried_out) carried_out = carry_out(reader, journal, std::move(hold), &done);
+    if (carried_out) carried_out = carry_out(reader, journal, std::move(hold), std::move(closed), &done);
     if (carried_out) return done;
     Error error = std::move(carried_out).error();
     error.message = "the erasure was begun, and is carried out at the next audit.redact or start: " + error.message;
@@ -92,6 +98,39 @@ class Redactor::Impl {
   const RedactionOptions options_;
 
  private:
+  using Closed = store::ErasureGate::Closed;
+
+  // Before anything is promised: a restored log, say, takes no event that could announce it.
+  Status check_log_takes_it() {
+    const store::LogStatus log = appender_.status();
+    if (!log.refused.empty()) return Error(Errc::system_error, log.refused + ". Nothing was begun.");
+    if (!log.away.empty()) return Error(Errc::unavailable, log.away + "; nothing was begun. Try again when it is over: muniment status");
+    return success();
+  }
+
+  // What was numbered before the gate was closed may refer to what is erased: until it is known whether it is in the log.
+  Status await_numbered(Deadline deadline) {
+    const std::int64_t before = appender_.erasure_gate().numbered();
+    while (tail_.next_seq() < std::min(before, appender_.erasure_gate().numbered())) {
+      if (std::chrono::steady_clock::now() > deadline) return Error(Errc::unavailable, "events before it are not in the log yet; nothing was begun. Try again");
+      std::this_thread::sleep_for(milliseconds(1));
+    }
+    return success();
+  }
+
+  // Its run may have been put under a hold since. What the log does not announce yet is then not begun.
+  Result<bool> drop_if_held(store::Reader& reader, const RedactionJournal& journal) {
+    for (const RedactionJournal::Announcement& announcement : journal.announcements()) {
+      ASSIGN_OR_RETURN(const auto there, reader.event_by_id(journal.run_no, announcement.event_id));
+      if (there) return false;
+    }
+    ASSIGN_OR_RETURN(const auto keep, store::reason_to_keep(reader, options_.place.log_no, journal.run_no, journal.run_id, clock_.now()));
+    if (!keep) return false;
+    log_warning("an erasure that was asked for is dropped", {{"run_id", journal.run_id}, {"id", journal.id.text()}, {"reason", *keep}});
+    ::unlink(journal.file(options_.folder).c_str());
+    return true;
+  }
+
   RedactionJournal journal_of(const store::ErasurePlan& plan, const RedactionRequest& request) {
     RedactionJournal journal;
     journal.id = make_uuid_v7(clock_.now());
@@ -109,6 +148,17 @@ class Redactor::Impl {
     return write_file_durably(journal.file(options_.folder), journal.text());
   }
 
+  // All of them, or none: each is carried out by the next start.
+  Status write_journals(const std::vector<RedactionJournal>& elsewhere, const RedactionJournal& journal) {
+    Status written = success();
+    for (std::size_t i = 0; i < elsewhere.size() && written; ++i) written = write_journal(elsewhere[i]);
+    if (written) written = write_journal(journal);
+    if (written) return written;
+    for (const RedactionJournal& other : elsewhere) ::unlink(other.file(options_.folder).c_str());
+    ::unlink(journal.file(options_.folder).c_str());
+    return written;
+  }
+
   Result<std::vector<RedactionJournal>> pending() {
     RETURN_IF_ERROR(make_folder());
     return read_redaction_journals(options_.folder);
@@ -121,11 +171,15 @@ class Redactor::Impl {
 
   Status begin_and_carry_out(store::Reader& reader, const RedactionJournal& journal) {
     RETURN_IF_ERROR(await_followers(reader));
-    ASSIGN_OR_RETURN(auto hold, hold_of(journal.run_no, journal.run_id, std::chrono::steady_clock::now() + snapshot_wait));
-    return carry_out(reader, journal, std::move(hold), nullptr);
+    const Deadline until = std::chrono::steady_clock::now() + snapshot_wait;
+    ASSIGN_OR_RETURN(auto hold, hold_of(journal.run_no, journal.run_id, until));
+    auto closed = std::make_unique<Closed>(appender_.erasure_gate());
+    RETURN_IF_ERROR(await_numbered(until));
+    return carry_out(reader, journal, std::move(hold), std::move(closed), nullptr);
   }
 
-  Status carry_out(store::Reader& reader, const RedactionJournal& journal, std::unique_ptr<snapshot::Hold> hold, Redacted* done) {
+  // `closed`: opened as soon as nobody can read any more what is erased.
+  Status carry_out(store::Reader& reader, const RedactionJournal& journal, std::unique_ptr<snapshot::Hold> hold, std::unique_ptr<Closed> closed, Redacted* done) {
     ASSIGN_OR_RETURN(const std::int64_t seq, announce(reader, journal));
     FAILPOINT("redact.after_announce");
     RETURN_IF_ERROR(erase_rows(reader, journal));
@@ -137,6 +191,7 @@ class Redactor::Impl {
       RETURN_IF_ERROR(files_.erase(artifact.artifact_id, artifact.path));
       FAILPOINT("redact.after_file");
     }
+    closed.reset();
     // A follower that had read the old events may have written what they said after they were erased:
     // once it has written, that is erased too.
     RETURN_IF_ERROR(await_followers(reader));
@@ -146,6 +201,7 @@ class Redactor::Impl {
       ASSIGN_OR_RETURN(const std::int64_t at, take_snapshot(reader, journal));
       if (done != nullptr) done->snapshot_seq = at;
     }
+    forget_statistics();
     FAILPOINT("redact.before_end");
     ::unlink(journal.file(options_.folder).c_str());  // should it come back, it is done again
     if (done != nullptr) done->seq = seq;
@@ -195,6 +251,13 @@ class Redactor::Impl {
     std::vector<Uuid> artifact_ids;
     for (const store::ErasedArtifact& artifact : journal.artifacts) artifact_ids.push_back(artifact.artifact_id);
     return store::erase_copies(redactor_, options_.place.log_no, journal.run_no, journal.seqs, artifact_ids, run_row);
+  }
+
+  // The planner keeps examples of what columns hold, and reads them anew when a table is analysed.
+  void forget_statistics() {
+    if (const Status analysed = store::analyse_tables(owner_); !analysed) {
+      log_warning("the planner's statistics may still show what was erased: run ANALYZE", {{"error", analysed.error().message}});
+    }
   }
 
   // Until the followers have written what they read of the events so far.
@@ -249,7 +312,7 @@ class Redactor::Impl {
   store::ArtifactFiles& files_;
   store::BodyArchive& archive_;
   snapshot::Snapshotter& snapshots_;
-  store::Connection redactor_;
+  store::Connection redactor_, owner_;
   std::mutex mutex_;             // one erasure at a time
 };
 

@@ -48,6 +48,13 @@ Error error_of(const json::Value& reply) {
   return error;
 }
 
+// What was sent may be carried out, whether or not its answer comes.
+Error unanswered(Error error) {
+  error.outcome = "unknown";
+  error.message += ". outcome: unknown, it may be carried out all the same";
+  return error;
+}
+
 std::string request_line(std::int64_t id, std::string_view method, std::string_view params) {
   json::Writer writer;
   writer.begin_object().member("jsonrpc", "2.0").member("id", id).member("method", method);
@@ -244,7 +251,9 @@ Result<Message> Client::read_message(SteadyTime until) {
 Result<Message> Client::await_reply(std::int64_t id) {
   const SteadyTime until = std::chrono::steady_clock::now() + patience_;
   for (;;) {
-    ASSIGN_OR_RETURN(Message message, read_message(until));
+    auto read = read_message(until);
+    if (!read) return unanswered(std::move(read).error());
+    Message message = *std::move(read);
     const json::Value root = message.root();
     if (root["method"]) {
       notifications_.push_back(std::move(message));

@@ -6,7 +6,8 @@
 
 namespace muniment::cli {
 
-// "… List them: artifact.list" → "… List them: muniment artifact list". What no command does stays as it is.
+// "… List them: artifact.list" → "… List them: muniment artifact list". What no command does stays as it is, and so do
+// the names that the caller sent, wherever the message repeats them.
 std::string with_commands(std::string_view message);
 
 }  // namespace muniment::cli

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
 
@@ -75,6 +76,16 @@ bool named_unknown_word(const CLI::App& app) {
   return true;
 }
 
+// All of what was printed is out, or it is said that it is not. What a command does beside printing is done by now.
+int flushed_exit_code(int exit_code) {
+  const bool flushed = std::fflush(stdout) == 0;
+  const std::string why = flushed ? "" : fmt::format(": {}", std::strerror(errno));
+  if (flushed && std::ferror(stdout) == 0) return exit_code;
+  fmt::print(stderr, "muniment: the output could not be written{}. What the command does beside printing is {}\n", why,
+             exit_code == exit_done ? "done" : "told by its exit code");
+  return exit_code == exit_done ? exit_refused : exit_code;
+}
+
 int run(int argc, char** argv) {
   Session session;
   const int count = cut_command(argc, argv, session.command);
@@ -108,12 +119,14 @@ int run(int argc, char** argv) {
   app.add_subcommand("help", "This text, or that of a command: help run show");
   try {
     app.parse(words_of(count, argv));
+  } catch (const CLI::CallForHelp& error) {   // of a word that is none, too, of which there is no help
+    return named_unknown_word(app) || app.exit(error) != 0 ? exit_usage : exit_done;
   } catch (const CLI::RequiredError& error) {
     return named_unknown_word(app) || app.exit(error) != 0 ? exit_usage : exit_done;
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? exit_done : exit_usage;
   }
-  return std::fflush(stdout) == 0 ? session.exit_code : exit_refused;
+  return flushed_exit_code(session.exit_code);
 }
 
 }  // namespace

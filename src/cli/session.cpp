@@ -18,6 +18,8 @@ std::string error_json(const Error& error) {
   writer.member("code", name_of(error.code)).member("message", error.message);
   if (!error.run_id.empty()) writer.member("run_id", error.run_id);
   if (!error.pointer.empty()) writer.member("pointer", error.pointer);
+  if (!error.outcome.empty()) writer.member("outcome", error.outcome);
+  if (!error.event_ids.empty()) writer.member("event_ids", error.event_ids);
   if (error.retry_after_ms) writer.member("retry_after_ms", *error.retry_after_ms);
   writer.end_object().end_object();
   return std::move(writer).text();

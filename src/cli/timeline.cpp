@@ -42,10 +42,12 @@ std::string status_text(const Output& out, const json::Value& run) {
   return out.tone(outcome == "success" ? Tone::green : Tone::yellow, outcome.empty() || outcome == "unknown" ? status : outcome);
 }
 
-std::string counts_text(const json::Value& state) {
-  std::int64_t events = 0;
-  for (const json::Value count : state["counts"]) events += count.as_int().value_or(0);
-  std::string text = fmt::format("{} events", grouped(static_cast<std::uint64_t>(events)));
+// Events are counted by their positions in the run: a state leaves out what does not change it, its snapshots above all.
+std::string counts_text(const json::Value& run, const json::Value& state) {
+  std::int64_t counted = 0;
+  for (const json::Value count : state["counts"]) counted += count.as_int().value_or(0);
+  const auto events = static_cast<std::uint64_t>(run["next_run_seq"].as_int().value_or(counted));
+  std::string text = fmt::format("{} event{}", grouped(events), events == 1 ? "" : "s");
   if (const auto done = state["steps"]["done"].as_int()) text += fmt::format(" · {} steps", *done);
   const auto tools = state["counts"]["tool.called"].as_int();
   if (tools) text += fmt::format(" · {} tool calls", *tools);
@@ -103,7 +105,7 @@ void print_run_heading(const Output& out, const json::Value& run, const json::Va
   put(plain(run["origin"]) == "imported" ? "imported" : "started",
       plain(run["origin"]) == "imported" ? plain(run["started_at"]) : times);
   if (state) {
-    put("so far", counts_text(state));
+    put("so far", counts_text(run, state));
     put("usage", out.one_line(tokens_text(state["usage"])));
     if (state["pending"]["calls"].size() > 0) {
       put("pending", out.tone(Tone::yellow, fmt::format("{} calls without a result",

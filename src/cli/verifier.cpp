@@ -13,6 +13,7 @@
 
 #include "base/file.hpp"
 #include "base/json.hpp"
+#include "base/limits.hpp"
 #include "base/text.hpp"
 
 extern char** environ;
@@ -79,6 +80,14 @@ Result<int> run_verifier(std::vector<std::string> arguments, std::string* output
   if (output != nullptr) *output = *std::move(report);
   if (WIFEXITED(status)) return WEXITSTATUS(status);
   return cannot_verify(fmt::format("it was ended by signal {}", WTERMSIG(status)));
+}
+
+Result<std::vector<VerifierKey>> trusted_keys(const std::string& path) {
+  ASSIGN_OR_RETURN(const std::string text, read_named(path, limits::key_file_bytes_max));
+  auto keys = parse_verifier_keys(text);
+  if (!keys) return std::move(keys).error().within(path);
+  if (keys->empty()) return Error(Errc::invalid_argument, path + ": it holds no verifier key");
+  return keys;
 }
 
 Result<BundleVerdict> verify_bundle(const std::string& bundle, const std::string& key) {

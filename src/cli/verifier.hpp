@@ -6,12 +6,17 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "base/signed_note.hpp"
 
 namespace muniment::cli {
 
 // Runs it with these arguments; its standard output goes to `output`, or to ours where that is
 // nullptr. Its exit code (docs/protocol.md, The verdict). Errors: unavailable when it cannot be run.
 Result<int> run_verifier(std::vector<std::string> arguments, std::string* output);
+
+// The keys in a file that muniment-verify is to be given: whoever mistyped its name is told before anything is done.
+// Errors: as of reading it, and invalid_argument where it holds no key.
+Result<std::vector<VerifierKey>> trusted_keys(const std::string& path);
 
 struct BundleVerdict {
   int exit_code = -1;

@@ -1,6 +1,7 @@
 #include "daemon/restored_log.hpp"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -50,16 +51,23 @@ Result<Recorded> recorded_of(const std::string& folder) {
 
 constexpr std::array<std::string_view, 4> names_of_followers = {"run", "report", "pointer", "document"};
 
-bool wait_for_end(store::Follower& follower, std::int64_t size, std::chrono::steady_clock::time_point begun) {
+bool is_readable(int fd) {
+  pollfd one{fd, POLLIN, 0};
+  return ::poll(&one, 1, 0) > 0;
+}
+
+bool wait_for_end(store::Follower& follower, std::int64_t size, std::chrono::steady_clock::time_point begun, int interrupt) {
   while (true) {
     const auto now = std::chrono::steady_clock::now();
     if (follower.wait_for(size, now + look_every)) return true;
+    if (is_readable(interrupt)) return false;
     if (now > begun + follow_at_most || (now > begun + problem_at_most && !follower.problem().empty())) return false;
   }
 }
 
-// Nobody follows the log from here on: its tables are brought to its end, so that nothing of it is missing to whoever reads it.
-void follow_to_end(const store::LogPlace& place, std::int64_t size, store::Tail& tail, store::ArtifactFiles& files) {
+// Nobody follows the log from here on: its tables are brought to its end, so that nothing of it is missing to whoever reads it. Errors:
+// unavailable when it was interrupted: the next start goes on with it.
+Status follow_to_end(const store::LogPlace& place, std::int64_t size, store::Tail& tail, store::ArtifactFiles& files, int interrupt) {
   const store::Follower::Options options{place, std::chrono::milliseconds(1)};
   store::RunFollower runs(options, tail);
   store::ReportFollower report(options, tail);
@@ -68,16 +76,21 @@ void follow_to_end(const store::LogPlace& place, std::int64_t size, store::Tail&
   const std::array<store::Follower*, 4> followers = {&runs, &report, &pointers, &documents};
   for (store::Follower* const follower : followers) follower->start();
   const auto begun = std::chrono::steady_clock::now();
+  bool interrupted = false;
   for (store::Follower* const follower : followers) {
-    if (wait_for_end(*follower, size, begun)) continue;
+    if (interrupted || wait_for_end(*follower, size, begun, interrupt)) continue;
+    interrupted = is_readable(interrupt);
+    if (interrupted) continue;
     log_warning("a table does not show all of the log that was restored", {{"log_no", place.log_no}, {"error", follower->problem()}});
   }
   tail.close();
   for (store::Follower* const follower : followers) follower->stop();
+  if (interrupted) return Error(Errc::unavailable, fmt::format("bringing the tables of log {} to its end was interrupted", place.log_no));
+  return success();
 }
 
 // Taken over once more: whoever wrote it is fenced, and its end is held against its hashes.
-Result<store::LogStatus> end_of_log(const store::LogPlace& place, store::ArtifactFiles& files) {
+Result<store::LogStatus> end_of_log(const store::LogPlace& place, store::ArtifactFiles& files, int interrupt) {
   Clock clock;
   store::Tail tail;
   store::RunDirectory runs;
@@ -86,8 +99,9 @@ Result<store::LogStatus> end_of_log(const store::LogPlace& place, store::Artifac
   options.log_no = place.log_no;
   ASSIGN_OR_RETURN(const auto appender, store::Appender::open(std::move(options), clock, tail, runs));
   store::LogStatus status = appender->status();
-  follow_to_end(place, status.size, tail, files);
+  const Status followed = follow_to_end(place, status.size, tail, files, interrupt);
   appender->stop();
+  if (!followed) return followed.error();
   return status;
 }
 
@@ -106,7 +120,7 @@ std::string announcement(const store::Restored& old) {
 
 }  // namespace
 
-Status follow_closed_log(const store::EarlierLog& log, store::Reader& reader, store::ArtifactFiles& files) {
+Status follow_closed_log(const store::EarlierLog& log, store::Reader& reader, store::ArtifactFiles& files, int interrupt) {
   ASSIGN_OR_RETURN(const auto positions, reader.of(log.place).follower_positions());
   const bool followed = std::ranges::all_of(names_of_followers, [&](std::string_view name) {
     return std::ranges::any_of(positions, [&](const auto& position) { return position.first == name && position.second >= log.size; });
@@ -115,8 +129,7 @@ Status follow_closed_log(const store::EarlierLog& log, store::Reader& reader, st
   log_warning("the tables of a closed log are brought to its end", {{"log_no", log.place.log_no}, {"size", log.size}});
   store::Tail tail;
   tail.start_at(log.size);
-  follow_to_end(log.place, log.size, tail, files);
-  return success();
+  return follow_to_end(log.place, log.size, tail, files, interrupt);
 }
 
 Status check_restore_ended(const std::string& data) {
@@ -126,11 +139,11 @@ Status check_restore_ended(const std::string& data) {
                                            "See docs/runbook.md#backup", data));
 }
 
-Result<std::int16_t> begin_new_log(const Config& config, const std::string& uri, std::int16_t log_no, store::ArtifactFiles& files) {
+Result<std::int16_t> begin_new_log(const Config& config, const std::string& uri, std::int16_t log_no, store::ArtifactFiles& files, int interrupt) {
   ASSIGN_OR_RETURN(auto restored, store::read_restored(config.data));
   if (restored && restored->log_no != log_no) return log_no;   // it was decided before, and goes on
   ASSIGN_OR_RETURN(const Recorded recorded, recorded_of(store::log_folder(config.data, log_no)));
-  ASSIGN_OR_RETURN(const store::LogStatus old, end_of_log({uri, log_no, store::log_folder(config.data, log_no) + "/archive"}, files));
+  ASSIGN_OR_RETURN(const store::LogStatus old, end_of_log({uri, log_no, store::log_folder(config.data, log_no) + "/archive"}, files, interrupt));
   if (!restored && recorded.size <= old.size) {
     return Error(Errc::conflict, fmt::format("log {} has {} events, and nothing says that it had more: there is nothing to continue. Start "
                                              "without --continue-restored", log_no, old.size));

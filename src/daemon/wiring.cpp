@@ -158,7 +158,7 @@ struct Daemon::Parts {
 
   Status open_database(const Config& config, bool continue_restored, int interrupt);
   Status open_files(const Config& config);
-  Status open_log(const Config& config, bool adopt_tail);
+  Status open_log(const Config& config, bool adopt_tail, int interrupt);
   Status begin_log(const Config& config, const LogStart& start, store::Reader& reader);
   Status open_followers(const Config& config);
   Status open_retrieval(const Config& config);
@@ -207,7 +207,7 @@ Status Daemon::Parts::open_database(const Config& config, bool continue_restored
   RETURN_IF_ERROR(store::check_roles(connection));
   if (postgres) RETURN_IF_ERROR(store::make_reporter_login(place.uri, password));
   if (continue_restored) {
-    ASSIGN_OR_RETURN(place.log_no, begin_new_log(config, place.uri, place.log_no, *files));
+    ASSIGN_OR_RETURN(place.log_no, begin_new_log(config, place.uri, place.log_no, *files, interrupt));
   }
   own = store::log_folder(config.data, place.log_no);
   if (::mkdir(own.c_str(), 0700) != 0 && errno != EEXIST) return file_error("making", own, errno);
@@ -229,7 +229,7 @@ Status Daemon::Parts::open_files(const Config& config) {
   return success();
 }
 
-Status Daemon::Parts::open_log(const Config& config, bool adopt_tail) {
+Status Daemon::Parts::open_log(const Config& config, bool adopt_tail, int interrupt) {
   store::AppenderOptions options;
   options.uri = place.uri;
   options.log_no = place.log_no;
@@ -251,7 +251,7 @@ Status Daemon::Parts::open_log(const Config& config, bool adopt_tail) {
   }
   if (!refused && !start.refused) RETURN_IF_ERROR(begin_log(config, start, reader));
   ASSIGN_OR_RETURN(earlier, store::read_earlier_logs(reader, config.data));
-  for (const auto& log : earlier) RETURN_IF_ERROR(follow_closed_log(*log, reader, *files));
+  for (const auto& log : earlier) RETURN_IF_ERROR(follow_closed_log(*log, reader, *files, interrupt));
   // Only now is the log ours: no other daemon is between a link and its event.
   return files->sweep_staging([&](const Uuid& artifact_id) -> Result<bool> {
     ASSIGN_OR_RETURN(auto row, reader.artifact(artifact_id));
@@ -380,6 +380,7 @@ Status Daemon::Parts::open_socket(const Config& config, ServiceManager manager) 
   services = std::unique_ptr<gateway::Services>(new gateway::Services{
       clock, *appender, runs, tail, *files, *snapshots, *halts, *publisher, *submitter, *redactor, *archiver,
       *retrieval, config.data, place.uri, config.socket, clock.now(), config.index_runs});
+  services->followers = {run_follower.get(), report_follower.get(), pointer_follower.get()};
   services->earlier = std::move(earlier);
   for (const auto& log : services->earlier) {
     closed_trees.push_back(std::make_unique<audit::ClosedTree>(*log, config.origin));
@@ -463,7 +464,8 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const Config& config, ServiceManag
   const Status database = parts->open_database(config, choices.continue_restored, signals.fd());
   if (signals.take()) return std::unique_ptr<Daemon>();
   RETURN_IF_ERROR(database);
-  RETURN_IF_ERROR(parts->open_log(config, choices.adopt_tail));
+  const Status log = parts->open_log(config, choices.adopt_tail, signals.fd());
+  if (!log) return signals.take() ? Result<std::unique_ptr<Daemon>>(nullptr) : Result<std::unique_ptr<Daemon>>(log.error());
   RETURN_IF_ERROR(parts->open_followers(config));
   RETURN_IF_ERROR(parts->open_socket(config, std::move(manager)));
   RETURN_IF_ERROR(write_file_durably(config.data + "/database.uri", parts->place.uri + "\n"));

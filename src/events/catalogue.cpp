@@ -95,7 +95,9 @@ bool is_segment(std::string_view text) {
 
 Error unknown_type(std::string_view name) {
   std::vector<std::string_view> names;
-  for (const TypeInfo& row : table) names.push_back(row.name);
+  for (const TypeInfo& row : table) {
+    if (row.written_by != reserved) names.push_back(row.name);   // what nobody may write is no help
+  }
   std::string message = "unknown event type " + json::quote(name) + ".";
   if (const std::string_view near = nearest(name, names); !near.empty()) {
     message += " Did you mean " + json::quote(near) + "?";

@@ -227,7 +227,7 @@ Result<std::optional<std::int64_t>> asof_seq(const Call& call, store::Reader& re
   }
   const auto time = parse_time(asof.string_or(""));
   if (!time) return Error(Errc::invalid_argument, "asof: expected a seq or an RFC 3339 time such as \"2026-11-21T14:02:11Z\"");
-  ASSIGN_OR_RETURN(const bool passed, reader.has_passed(*time, call.services.clock.now()));
+  ASSIGN_OR_RETURN(const bool passed, reader.has_passed(*time, call.services.clock, call.services.tail, call.deadline));
   if (!passed) return Error(Errc::invalid_argument, fmt::format("asof: {} is yet to come. Leave asof out for what is now.", asof.string_or("")));
   ASSIGN_OR_RETURN(const std::int64_t seq, reader.seq_as_of(*time));
   return std::optional(seq);

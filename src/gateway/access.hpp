@@ -98,7 +98,8 @@ Uuid idempotent_id_in(const store::Run& run, const Caller& caller, std::string_v
                       std::size_t index = 0);
 
 // The parameter `asof`, a seq or a time, as a seq of the reader's log; nullopt where there is none. Errors: invalid_argument,
-// also for what is yet to come: the answer would be another one each time.
+// also for what is yet to come: the answer would be another one each time; unavailable, for a time of which that is so for
+// as long as a commit is in flight.
 Result<std::optional<std::int64_t>> asof_seq(const Call& call, store::Reader& reader);
 
 // Who vouches for an event of this type that the daemon writes: itself, for what it saw or did; the

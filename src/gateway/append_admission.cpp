@@ -56,7 +56,7 @@ class Admission {
       if (!id) return Error(Errc::invalid_argument, "event_id: expected a UUID");
       event.event_id = *id;
     } else if (!idempotency_key_.empty()) {
-      event.event_id = idempotent_id(caller_, append_method, idempotency_key_, index);
+      event.event_id = appended_id(caller_, idempotency_key_, index);
     } else {
       event.event_id = make_uuid_v7(now_);
       event.event_id_is_ours = true;
@@ -120,6 +120,10 @@ Result<AdmittedAppend> admit_append(const json::Value& params, const Caller& cal
   }
   RETURN_IF_ERROR(check_ids_differ(admitted.events));
   return admitted;
+}
+
+Uuid appended_id(const Caller& caller, std::string_view idempotency_key, std::size_t index) {
+  return idempotent_id(caller, append_method, idempotency_key, index);
 }
 
 Result<std::vector<events::NewEvent>> seal_bodies(AdmittedAppend admitted) {

@@ -28,6 +28,9 @@ Result<AdmittedAppend> admit_append(const json::Value& params, const Caller& cal
                                     std::string_view idempotency_key, events::Origin origin,
                                     Time now);
 
+// The id that an idempotency key makes for the event at that place of a request.
+Uuid appended_id(const Caller& caller, std::string_view idempotency_key, std::size_t index);
+
 // Takes the bytes of every body that was not replaced by a spilled one, and seals the events.
 // Errors: too_large.
 Result<std::vector<events::NewEvent>> seal_bodies(AdmittedAppend admitted);

@@ -77,6 +77,7 @@ struct Call {
   bool check_ids = false;
   Standing* standing = nullptr;   // of the request; nullptr: nobody answers it before its work is done
   bool without_database = false;  // Postgres did not answer soon enough: say what is known without it
+  std::optional<std::int64_t> erasures_seen{};  // by begin_referring: its append is given back where something was erased since
   std::int16_t read_log = 0;      // the log before the present one that was read; the reply's log_no. 0: none was
 
   // Before a method itself writes something that stays, and is not undone when its append is refused: from here on the

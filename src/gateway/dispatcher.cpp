@@ -41,6 +41,16 @@ Error raced(const Exchange& exchange) {
   return error;
 }
 
+// Of a method that had begun to write by itself: what it refuses for the request's sake it has not done.
+bool says_nothing_done(Errc code) {
+  return code == Errc::invalid_argument || code == Errc::not_found || code == Errc::conflict || code == Errc::too_large || code == Errc::run_halted;
+}
+
+void carry_erasures_seen(const Call& call, Result<Answer>& answer) {
+  auto* append = answer ? std::get_if<PendingAppend>(&*answer) : nullptr;
+  if (append != nullptr && call.erasures_seen) append->request.erasures_seen = call.erasures_seen;
+}
+
 }  // namespace
 
 Dispatcher::Dispatcher(Services& services, WorkerPool& workers, const SchemaSet& schemas, std::function<void()> wake_loop)
@@ -142,6 +152,7 @@ void Dispatcher::run_on_worker(const ExchangePtr& exchange) {
     Call call = call_for(*exchange, &reader);
     auto answer = std::make_shared<Result<Answer>>(exchange->method->function(call));
     if (*answer) say_log(**answer, call.read_log);
+    carry_erasures_seen(call, *answer);
     post_to_loop([this, exchange, answer] { proceed(exchange, std::move(*answer)); });
   });
   if (!posted) answer(exchange, std::move(posted).error());
@@ -150,8 +161,6 @@ void Dispatcher::run_on_worker(const ExchangePtr& exchange) {
 void Dispatcher::proceed(const ExchangePtr& exchange, Result<Answer> answered) {
   if (!answered) {
     Error error = std::move(answered).error();
-    const bool callers = !is_transient(error.code) && !is_halting(error.code);
-    if (exchange->standing.wrote_itself() && !callers) error.outcome = "unknown";
     return answer(exchange, std::move(error));
   }
   if (auto* reply = std::get_if<Reply>(&*answered)) return answer(exchange, std::move(*reply));
@@ -211,6 +220,7 @@ void Dispatcher::prepare_again(const Committed& committed) {
     return workers_.post_admitted(exchange->deadline, [this, exchange, append](store::Reader& reader) {
       Call call = call_for(*exchange, &reader);
       auto answer = std::make_shared<Result<Answer>>(append->again(call));
+      carry_erasures_seen(call, *answer);
       post_to_loop([this, exchange, answer] { proceed(exchange, std::move(*answer)); });
     });
   }
@@ -247,6 +257,7 @@ Result<Reply> Dispatcher::conclude(Committed& committed) {
 // Its work is done.
 void Dispatcher::answer(const ExchangePtr& exchange, Result<Reply> result) {
   exchange->standing.answer();
+  if (!result && exchange->standing.wrote_itself() && !says_nothing_done(result.error().code)) result.error().outcome = "unknown";
   tell(exchange, result);
   send_order_.leave(exchange);
 }

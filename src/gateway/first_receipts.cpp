@@ -113,10 +113,23 @@ Result<FirstReceipts> first_receipts(Call& call, const store::Run& run, std::spa
   return FirstReceipts(std::move(receipts));
 }
 
-Error used_key(const events::Event& known) {
+Result<FoundRow<events::Event>> find_in_log_runs(Call& call, const Uuid& event_id) {
+  return find_in_all<events::Event>(call, [&](store::Reader& reader) -> Result<std::optional<events::Event>> {
+    std::shared_ptr<store::Run> log_run = call.services.runs.find(log_run_id);
+    if (store::EarlierLog* const closed = earlier_log(call.services, reader.log_no()); closed != nullptr) {
+      ASSIGN_OR_RETURN(log_run, store::find_run(*closed, *call.reader, log_run_id));
+    }
+    if (!log_run) return std::optional<events::Event>();
+    return reader.event_by_id(log_run->view().run_no, event_id);
+  });
+}
+
+Error used_key(const events::Event& known) { return used_key(known, !known.body); }
+
+Error used_key(const events::Event& known, bool erased) {
   Error error(Errc::conflict, "this idempotency_key was used at seq " + std::to_string(known.seq) + " of run " + known.run_id + " for " +
-                                  (known.body ? "something else. Repeat the request as it was, or send it with a new key."
-                                              : "what was erased since, so it cannot be compared. Send something new with a new key."));
+                                  (!erased ? "something else. Repeat the request as it was, or send it with a new key."
+                                           : "what was erased since, so it cannot be compared. Send something new with a new key."));
   error.run_id = known.run_id;
   error.event_ids.push_back(known.event_id.text());
   return error;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "events/event.hpp"
+#include "gateway/access.hpp"
 #include "gateway/call.hpp"
 #include "store/runs.hpp"
 
@@ -24,8 +25,14 @@ using FirstReceipts = std::optional<std::vector<events::Receipt>>;
 Result<FirstReceipts> first_receipts(Call& call, const store::Run& run, std::span<const events::NewEvent> events);
 Result<FirstReceipts> first_receipts(Call& call, const store::Run& run, std::span<const events::NewEvent> events, const KnownEvents& known);
 
+// The event of that id in the run _log: of the present log, or of the newest one before it that has it, to which the request may have been
+// sent before that was restored. On a worker.
+Result<FoundRow<events::Event>> find_in_log_runs(Call& call, const Uuid& event_id);
+
 // conflict: the request's idempotency key came with another one before, or with one that was erased since and cannot be
 // compared. `known`: what the log has under it.
 Error used_key(const events::Event& known);
+// The same, where what it said is elsewhere, too, and may have gone between two reads.
+Error used_key(const events::Event& known, bool erased);
 
 }  // namespace muniment::gateway

@@ -108,6 +108,11 @@ Status check_usable(const evidence::Resolution& found) {
 
 }  // namespace
 
+Status begin_referring(Call& call) {
+  ASSIGN_OR_RETURN(call.erasures_seen, call.services.appender.erasure_gate().pass(call.deadline));
+  return success();
+}
+
 Result<evidence::Outcome> resolve_needed(Call& call, const std::vector<std::string>& pointers, const std::shared_ptr<store::Run>& run, bool with_text) {
   if (pointers.size() > limits::pointers_per_request_max) {
     Error error(Errc::too_large, fmt::format("{} pointers, limit {}. Record them in parts.", pointers.size(), limits::pointers_per_request_max));

@@ -31,6 +31,10 @@ Result<evidence::Outcome> resolve_pointers(Call& call, const std::vector<std::st
 // The same for a look that halts nothing as long as all is well: asks what depends on a pointer only where it is damaged.
 Result<evidence::Outcome> look_at_pointers(Call& call, const std::vector<std::string>& pointers, const Using& use);
 
+// Before a method that records something reads what that will refer to: none of it is erased before the record is in the log.
+// Errors: unavailable, where something is being erased until the deadline.
+Status begin_referring(Call& call);
+
 // Resolves what something that is about to be recorded will depend on; where the outcome has damage, `stop` answers.
 // Errors: invalid_argument for what does not parse or names no revision, not_found for what was erased, revoked or retracted,
 // too_large for too many, unavailable.

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/clock.hpp"
 #include "base/result.hpp"
@@ -25,6 +26,9 @@
 
 namespace muniment::snapshot {
 class Snapshotter;
+}
+namespace muniment::store {
+class Follower;
 }
 namespace muniment::evidence {
 class HaltJournal;
@@ -81,6 +85,7 @@ struct Services {
   RequestCounts requests{};   // likewise
   StoreTotals totals{};       // asked for by server.metrics
   IndexWaits index_waits{};
+  std::vector<const store::Follower*> followers{};   // of the tables run, report and pointer, which nothing here waits for
   store::EarlierLogs earlier{};  // that the present log goes on from
   std::map<std::int16_t, audit::ClosedTree*> closed_trees{};   // theirs, by log_no
   std::function<std::string()> carrying{};   // what is to be said of documents that are carried over from them

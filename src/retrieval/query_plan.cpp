@@ -198,7 +198,7 @@ Result<Cursor> parse_cursor(std::string_view text) {
   return out;
 }
 
-Result<QueryPlan> understand(const Question& question, const Scope& scope, const Hooks& hooks, store::Reader& reader) {
+Result<QueryPlan> understand(const Question& question, const Scope& scope, const Hooks& hooks, store::Reader& reader, const store::Tail& tail, Deadline deadline) {
   QueryPlan plan;
   plan.question = question;
   RETURN_IF_ERROR(settle_helpers(plan.question, hooks));
@@ -212,7 +212,10 @@ Result<QueryPlan> understand(const Question& question, const Scope& scope, const
   }
   plan.as_of = question.as_of;
   if (!plan.as_of && plan.markup.as_of) {
-    ASSIGN_OR_RETURN(const bool begun, reader.has_passed(*plan.markup.as_of_begin, Clock().now()));
+    const Clock clock;
+    // A day that is not over holds what is recorded so far; of one that is, all has to be known.
+    const Time decided = *plan.markup.as_of < clock.now() ? *plan.markup.as_of : *plan.markup.as_of_begin;
+    ASSIGN_OR_RETURN(const bool begun, reader.has_passed(decided, clock, tail, deadline));
     if (!begun) return Error(Errc::invalid_argument, "filter asof: " + format_time(*plan.markup.as_of_begin) + " is yet to come. Leave it out for what is now");
     ASSIGN_OR_RETURN(plan.as_of, reader.seq_as_of(*plan.markup.as_of));
   }

@@ -83,8 +83,8 @@ struct QueryPlan {
 };
 
 // All but the positions: `from` and what stands behind it, but for `hash`. Errors: invalid_argument (markup, profile, a
-// hook that is not there).
-Result<QueryPlan> understand(const Question& question, const Scope& scope, const Hooks& hooks, store::Reader& reader);
+// hook that is not there); unavailable, for a time of which it is not known yet what is recorded by then.
+Result<QueryPlan> understand(const Question& question, const Scope& scope, const Hooks& hooks, store::Reader& reader, const store::Tail& tail, Deadline deadline);
 
 Filter filter_of(const QueryPlan& plan);
 // Where everything that this principal may see lies.

@@ -20,8 +20,8 @@ constexpr std::size_t spare_rows = 6;          // that are read with what a page
 
 }  // namespace
 
-Result<Retriever::Plan> Retriever::plan(const Question& question, const Scope& scope, store::Reader& reader) const {
-  ASSIGN_OR_RETURN(Plan plan, understand(question, scope, hooks_, reader));
+Result<Retriever::Plan> Retriever::plan(const Question& question, const Scope& scope, store::Reader& reader, const store::Tail& tail, Deadline deadline) const {
+  ASSIGN_OR_RETURN(Plan plan, understand(question, scope, hooks_, reader, tail, deadline));
   plan.watermark = indexer_.next_change();
   if (!question.cursor.empty()) {
     ASSIGN_OR_RETURN(const Cursor cursor, parse_cursor(question.cursor));

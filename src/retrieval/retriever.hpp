@@ -56,9 +56,9 @@ class Retriever {
         cache_(options.cache_bytes_max), rankings_(options.rankings_bytes_max) {}
 
   // What the answer is a function of; equal keys have equal answers. Errors: invalid_argument (markup, profile, cursor, a
-  // hook that is not there).
+  // hook that is not there); unavailable, as `understand`.
   using Plan = QueryPlan;
-  Result<Plan> plan(const Question& question, const Scope& scope, store::Reader& reader) const;
+  Result<Plan> plan(const Question& question, const Scope& scope, store::Reader& reader, const store::Tail& tail, Deadline deadline) const;
 
   Result<Answer> answer(const Plan& plan, store::Reader& reader, Deadline deadline) const;
 

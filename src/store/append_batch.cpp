@@ -72,7 +72,7 @@ bool AppendBatch::fits(const AppendRequest& request) const {
 }
 
 // Has something to be asked again before the request may be numbered, or does it stand behind one of which that is so?
-Status AppendBatch::give_back(const AppendRequest& request, std::int64_t next_seq) {
+Status AppendBatch::give_back(const AppendRequest& request, const LogHead& log) {
   const auto give = [&](std::string_view why) -> Status {
     if (request.order) request.order->any = true;
     return Error(Errc::conflict, std::string(why));
@@ -93,8 +93,9 @@ Status AppendBatch::give_back(const AppendRequest& request, std::int64_t next_se
     }
   }
   for (const std::string& name : request.names) {
-    if (request.events.front().run->numbered_names.any_since(fingerprint(name), request.names_known_upto, next_seq)) return give(moved_on);
+    if (request.events.front().run->numbered_names.any_since(fingerprint(name), request.names_known_upto, log.next_seq)) return give(moved_on);
   }
+  if (request.erasures_seen && *request.erasures_seen != log.erasures) return give(moved_on);
   return success();
 }
 
@@ -114,9 +115,9 @@ bool is_left_out(const Addressed& item, RunStatus status, bool previous_is) {
 }  // namespace
 
 // Looks at the whole request before anything is numbered: a request is accepted or refused whole.
-Status AppendBatch::check(const AppendRequest& request, std::int64_t next_seq) const {
+Status AppendBatch::check(const AppendRequest& request, const LogHead& log) const {
   // First of all: what was appended already has its receipt, whatever became of the run since.
-  RETURN_IF_ERROR(give_back(request, next_seq));
+  RETURN_IF_ERROR(give_back(request, log));
   if (request.expected_run_seq) {
     const Run& run = *request.events.front().run;
     if (run.head.run_seq != *request.expected_run_seq) {
@@ -150,7 +151,7 @@ void AppendBatch::add(AppendRequest request, LogHead& log, Time now) {
   if (const Monotonic queued = std::exchange(request.queued, {}); queued != Monotonic()) {  // one that was given back is counted
     metrics::process().append_wait_seconds.record(std::chrono::steady_clock::now() - queued);
   }
-  if (Status checked = check(request, log.next_seq); !checked) {
+  if (Status checked = check(request, log); !checked) {
     refused_.emplace_back(std::move(request), std::move(checked).error());
     return;
   }
@@ -206,6 +207,7 @@ events::Receipt AppendBatch::number(const AppendRequest& request, Addressed& ite
   event->run_seq = run.head.run_seq++;
   touched_.back().next_run_seq = run.head.run_seq;
   event->recorded_at = now;
+  oldest_ = std::min(oldest_, now.micros);
   event->occurred_at = fresh.occurred_at;
   event->origin = fresh.origin;
   event->type = fresh.type;

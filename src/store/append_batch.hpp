@@ -18,6 +18,7 @@ struct LogHead {
   std::int64_t next_seq = 0;
   std::int64_t next_run_no = 1;
   events::MerkleEdge edge;
+  std::int64_t erasures = 0;   // that have closed the gate, when the numbering began
 };
 
 class AppendBatch {
@@ -34,6 +35,7 @@ class AppendBatch {
   const EventPtr& last_event() const { return events_.back(); }
   const events::MerkleEdge& edge() const { return edge_; }  // the tree after this batch
   std::int64_t first_seq() const { return before_.next_seq; }
+  std::int64_t oldest() const { return oldest_; }           // recorded_at of its oldest event, micros; nothing_unsettled: it has none
 
   // Takes the numbering back and gives the requests as they came, refused ones included.
   std::vector<AppendRequest> undo(LogHead& log);
@@ -52,8 +54,8 @@ class AppendBatch {
     std::vector<events::Receipt> receipts;
     std::vector<std::size_t> event_of;                      // index in events_ for each, or npos
   };
-  Status check(const AppendRequest& request, std::int64_t next_seq) const;
-  static Status give_back(const AppendRequest& request, std::int64_t next_seq);
+  Status check(const AppendRequest& request, const LogHead& log) const;
+  static Status give_back(const AppendRequest& request, const LogHead& log);
   events::Receipt number(const AppendRequest& request, Addressed& item, LogHead& log, Time now);
   void answer_refused();
 
@@ -62,6 +64,7 @@ class AppendBatch {
   std::vector<EventPtr> events_;
   std::vector<Row> rows_;
   std::size_t bytes_ = 0;
+  std::int64_t oldest_ = Tail::nothing_unsettled;
 
   events::MerkleEdge edge_;
   bool started_ = false;

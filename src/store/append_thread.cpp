@@ -17,6 +17,7 @@ using std::chrono::steady_clock;
 constexpr std::int64_t checkpoint_every_events = 65'536;
 constexpr milliseconds checkpoint_every{10'000};
 constexpr milliseconds probe_at_most{5'000};
+constexpr milliseconds owed_pause{1'000};
 constexpr std::int64_t clock_step_micros = 1'000'000;
 
 Error not_accepted(const Error& why) { return Error(why.code, why.message + "; your event was not accepted"); }
@@ -47,19 +48,20 @@ void Appender::Impl::serve() {
     if (stopping_ && queue_.empty() && pending_.empty()) break;
   }
   if (!ended_) return checkpoint_if_due(true);
-  give_back(next_);
+  give_back(next_);  // what is in doubt stays unsettled
   std::unique_lock lock(mutex_);
   std::vector<AppendRequest> waiting = take_all();
   lock.unlock();
   refuse(std::move(waiting), not_accepted(*ended_));
 }
 
-// Until something queued is due, or a checkpoint is, or it is time to ask Postgres how it is.
+// Until something queued is due, or a checkpoint is, or what is owed, or it is time to ask Postgres how it is.
 void Appender::Impl::wait_for_work() {
   std::unique_lock lock(mutex_);
   while (pending_.empty() && !stopping_) {
     Monotonic next = std::min({due_.value_or(Monotonic::max()), heard_ + probe_every, looked_ + settings_every});
     if (committed_edge_.size() > checkpoint_size_) next = std::min(next, checkpoint_time_ + checkpoint_every);
+    if (!owed_.empty()) next = std::min(next, owed_due_);
     if (next <= steady_clock::now()) break;
     waiting_ = true;
     wake_.wait_until(lock, next);
@@ -96,17 +98,64 @@ std::vector<AppendRequest> Appender::Impl::take_all() {
 }
 
 void Appender::Impl::build(AppendBatch& batch) {
+  bool last_chance = false;
   {
     std::lock_guard lock(mutex_);
     if (due_ && (*due_ <= steady_clock::now() || stopping_)) take_queue();
+    last_chance = stopping_;
+  }
+  if (!owed_.empty() && (!pending_.empty() || last_chance || owed_due_ <= steady_clock::now())) {
+    pending_.insert(pending_.begin(), std::make_move_iterator(owed_.begin()), std::make_move_iterator(owed_.end()));
+    owed_.clear();
   }
   if (pending_.empty()) return;
-  const Time now = clock_.now();
+  const Time now = stamp();
+  ErasureGate::Numbering numbering(erasure_gate_);
+  head_.erasures = numbering.erasures();
   note_clock_step(batch, now);
   while (!pending_.empty() && !batch.full() && batch.fits(pending_.front())) {
     batch.add(std::move(pending_.front()), head_, now);
     pending_.pop_front();
   }
+  numbering.next_seq = head_.next_seq;
+}
+
+// recorded_at of what is numbered next. It is unsettled before it is known: a reader whose clock is past a time, and who finds
+// nothing unsettled, is not overtaken by an event of that time.
+Time Appender::Impl::stamp() {
+  tail_.unsettled_from(std::min({in_flight_from_, next_.oldest(), clock_.now().micros}));
+  return clock_.now();
+}
+
+// It is known what became of the batch in flight.
+void Appender::Impl::settled() {
+  in_flight_from_ = Tail::nothing_unsettled;
+  publish_unsettled();
+}
+
+AppendRequest Appender::Impl::owed_event(std::string_view type, std::string body) const {
+  AppendRequest request = own_request(runs_, type, std::move(body), clock_.now());
+  request.owed = true;
+  return request;
+}
+
+// What the log owes its readers is not refused with what clients sent, who send it again: it stays here. A thread that stops
+// has tried for the last time.
+void Appender::Impl::keep_owed(std::vector<AppendRequest>& requests) {
+  const auto first = std::stable_partition(requests.begin(), requests.end(), [](const AppendRequest& request) { return !request.owed; });
+  if (first == requests.end()) return;
+  std::unique_lock lock(mutex_);
+  const bool stopping = stopping_;
+  lock.unlock();
+  for (auto request = first; request != requests.end(); ++request) {
+    if (stopping) {
+      log_error("an event of the daemon's own is not in the log: it stops", {{"type", request->events.front().event.type}});
+    } else {
+      owed_.push_back(std::move(*request));
+    }
+  }
+  requests.erase(first, requests.end());
+  owed_due_ = steady_clock::now() + owed_pause;
 }
 
 // recorded_at is the wall clock as it is; a step of it is an event of its own.
@@ -118,8 +167,8 @@ void Appender::Impl::note_clock_step(AppendBatch& batch, Time now) {
   last_wall_ = now;
   last_monotonic_ = steady;
   if (std::abs(step) <= clock_step_micros) return;
-  batch.add(own_event("clock.stepped", json::Writer().begin_object().member("before", format_time(expected)).member("after", format_time(now))
-                                           .member("step_us", step).end_object().text()), head_, now);
+  batch.add(owed_event("clock.stepped", json::Writer().begin_object().member("before", format_time(expected)).member("after", format_time(now))
+                                            .member("step_us", step).end_object().text()), head_, now);
 }
 
 // ---- what becomes of a batch --------------------------------------------------------------------
@@ -130,6 +179,7 @@ void Appender::Impl::commit(AppendBatch batch) {
     batch.answer_accepted();
     answered();
   }
+  in_flight_from_ = batch.oldest();
   const CommitResult result = write(batch, [&] { build(next_); });
   settle(std::move(batch), result);
 }
@@ -142,14 +192,30 @@ void Appender::Impl::commit_one_by_one(std::vector<AppendRequest> requests) {
       continue;
     }
     AppendBatch alone;
-    alone.add(std::move(request), head_, clock_.now());
+    add_alone(alone, std::move(request));
     if (!alone.has_events()) {
       publish(alone);
       continue;
     }
+    in_flight_from_ = alone.oldest();
     const CommitResult result = write(alone, [] {});
     settle(std::move(alone), result);
   }
+}
+
+void Appender::Impl::add_alone(AppendBatch& batch, AppendRequest request) {
+  ErasureGate::Numbering numbering(erasure_gate_);
+  head_.erasures = numbering.erasures();
+  batch.add(std::move(request), head_, stamp());
+  numbering.next_seq = head_.next_seq;
+}
+
+// Takes the numbering back; whoever waits for what is numbered waits no longer for it.
+std::vector<AppendRequest> Appender::Impl::undo(AppendBatch& batch) {
+  ErasureGate::Numbering numbering(erasure_gate_);
+  std::vector<AppendRequest> requests = batch.undo(head_);
+  numbering.next_seq = head_.next_seq;
+  return requests;
 }
 
 // Answers everybody, as is known by now. What is not in gives its numbers back before anything else is numbered; where that
@@ -157,20 +223,24 @@ void Appender::Impl::commit_one_by_one(std::vector<AppendRequest> requests) {
 void Appender::Impl::settle(AppendBatch batch, const CommitResult& result) {
   if (result.outcome == CommitOutcome::committed) return succeeded(batch);
   if (result.outcome == CommitOutcome::unknown && PLANTED_BUG("b1_seq_hole")) return ended_.reset();
-  std::vector<AppendRequest> requests = batch.undo(head_);
+  std::vector<AppendRequest> requests = undo(batch);
   if (result.outcome == CommitOutcome::unknown) {
     Error error(Errc::unavailable, "the daemon stops before Postgres has said whether your event is in. Send it again with the same event_id.");
     error.outcome = "unknown";
     return refuse(std::move(requests), error);
   }
+  settled();
   if (ended_) return refuse(std::move(requests), not_accepted(*ended_));
   if (result.outcome == CommitOutcome::refused) {
     if (requests.size() > 1) return commit_one_by_one(std::move(requests));
+    // It would be refused again, and for ever.
+    if (requests.front().owed) log_error("an event of the daemon's own is refused", {{"type", requests.front().events.front().event.type}, {"error", result.message}});
     return refuse(std::move(requests), refusal_of(result));
   }
   log_warning("append rolled back", {{"sqlstate", result.sqlstate}, {"error", result.message}});
   Error error(Errc::unavailable, "Postgres refused to write: " + result.message + "; your event was not accepted. Retry with the same event_id.");
   error.retry_after_ms = 1'000;
+  keep_owed(requests);
   refuse(std::move(requests), error);
 }
 
@@ -187,13 +257,15 @@ void Appender::Impl::succeeded(AppendBatch& batch) {
 }
 
 void Appender::Impl::publish(AppendBatch& batch) {
+  settled();
   batch.committed(tail_);
   answered();
 }
 
 void Appender::Impl::give_back(AppendBatch& batch) {
-  std::vector<AppendRequest> requests = batch.undo(head_);
+  std::vector<AppendRequest> requests = undo(batch);
   pending_.insert(pending_.begin(), std::make_move_iterator(requests.begin()), std::make_move_iterator(requests.end()));
+  publish_unsettled();
 }
 
 void Appender::Impl::refuse(std::vector<AppendRequest> requests, const Error& error) {

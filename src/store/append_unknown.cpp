@@ -110,7 +110,8 @@ Result<bool> Appender::Impl::is_in(const AppendBatch& batch) {
   return there == wanted;
 }
 
-// Until Postgres answers and the epoch is ours again. What waits was not sent: it is refused, and that is certain.
+// Until Postgres answers and the epoch is ours again. What waits was not sent: it is refused, and that is certain; but an
+// outage before this one that is not in the log yet stays owed.
 Appender::Impl::Standing Appender::Impl::recover() {
   give_back(next_);
   for (milliseconds pause = retry_pause_least;; pause = std::min(pause * 2, retry_pause_most)) {
@@ -123,6 +124,9 @@ Appender::Impl::Standing Appender::Impl::recover() {
     go_away(obstacle);
     std::unique_lock lock(mutex_);
     std::vector<AppendRequest> waiting = take_all();
+    lock.unlock();
+    keep_owed(waiting);
+    lock.lock();
     refused_requests_ += static_cast<std::int64_t>(waiting.size());
     for (const AppendRequest& request : waiting) refused_events_ += static_cast<std::int64_t>(request.events.size());
     const bool stopping = stopping_;
@@ -213,7 +217,7 @@ void Appender::Impl::come_back() {
     published_.since = now;
   }
   log_info("appends are taken again", {{"epoch", epoch_}});
-  pending_.push_front(own_event("log.resumed", std::move(body).text()));
+  pending_.push_front(owed_event("log.resumed", std::move(body).text()));
 }
 
 // From here on nothing is numbered and nothing is sent.

@@ -160,6 +160,7 @@ Result<std::unique_ptr<Appender>> Appender::open(AppenderOptions options, Clock&
 }
 
 Status Appender::submit(AppendRequest request) { return impl_->submit(std::move(request)); }
+ErasureGate& Appender::erasure_gate() { return impl_->erasure_gate(); }
 LogStatus Appender::status() const { return impl_->status(); }
 std::optional<Hash> Appender::root_at_start(std::int64_t size) const { return impl_->root_at_start(size); }
 void Appender::refuse(Error why) { impl_->refuse(std::move(why)); }

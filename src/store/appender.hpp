@@ -14,6 +14,7 @@
 #include "base/clock.hpp"
 #include "base/result.hpp"
 #include "events/event.hpp"
+#include "store/erasure_gate.hpp"
 #include "store/rows.hpp"
 #include "store/runs.hpp"
 #include "store/tail.hpp"
@@ -56,9 +57,12 @@ struct AppendRequest {
   // that it was made from. Where an event about one of them came since, the request is given back.
   std::vector<std::string> names;
   std::int64_t names_known_upto = 0;
+  // What ErasureGate::pass said before what it refers to was read. Where something was erased since, the request is given back.
+  std::optional<std::int64_t> erasures_seen;
   std::shared_ptr<GivenBack> order;              // nullptr: it stands in none
   Monotonic queued{};                            // the appender's: when it was submitted, until it is taken
   bool patient = false;                          // nobody waits for it: it may wait for others, a few milliseconds
+  bool owed = false;                             // the appender's own: refused by Postgres, it is tried again until it is in
 
   // Called once on the append thread, after the commit or the refusal; must not block, and need not
   // wake anybody: Appender::on_answered follows. One receipt an event, in order (an event left out by
@@ -72,7 +76,7 @@ inline constexpr std::string_view maybe_duplicate = "maybe_duplicate";
 bool is_maybe_duplicate(const Error& error);
 // Bytes that came to their step since it was asked (contents_asked_at): it is asked again.
 inline constexpr std::string_view maybe_stored = "maybe_stored";
-// An event about one of its names came since it was made (names_known_upto): it is made again.
+// An event about one of its names came since it was made (names_known_upto), or something was erased (erasures_seen): it is made again.
 inline constexpr std::string_view moved_on = "moved_on";
 bool is_moved_on(const Error& error);
 // Behind one that was given back (GivenBack): submitted again behind it.
@@ -123,6 +127,9 @@ class Appender {
   Status submit(AppendRequest request);
 
   LogStatus status() const;
+
+  // Passed by whoever records something on what it refers to.
+  ErasureGate& erasure_gate();
 
   // The root of the first `size` events, one of the sizes that were wanted, as the events gave it when the log was taken
   // over. nullopt: the log was smaller.

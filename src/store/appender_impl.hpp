@@ -2,6 +2,7 @@
 // thread's round, and what becomes of a batch; append_unknown.cpp: what is done when Postgres has not said what became of it.
 #pragma once
 
+#include <algorithm>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -30,6 +31,8 @@ class Appender::Impl {
   void close();
   void stop();
 
+  ErasureGate& erasure_gate() { return erasure_gate_; }
+
   Appender* owner = nullptr;               // for its callbacks
 
  private:
@@ -54,8 +57,14 @@ class Appender::Impl {
   void take_queue();
   std::vector<AppendRequest> take_all();   // what is pending, too
   void build(AppendBatch& batch);
+  void add_alone(AppendBatch& batch, AppendRequest request);
+  std::vector<AppendRequest> undo(AppendBatch& batch);
   void note_clock_step(AppendBatch& batch, Time now);
-  AppendRequest own_event(std::string_view type, std::string body) const { return own_request(runs_, type, std::move(body), clock_.now()); }
+  AppendRequest owed_event(std::string_view type, std::string body) const;
+  void keep_owed(std::vector<AppendRequest>& requests);
+  Time stamp();
+  void publish_unsettled() { tail_.unsettled_from(std::min(in_flight_from_, next_.oldest())); }
+  void settled();
   void checkpoint_if_due(bool now);
 
   // What becomes of a batch.
@@ -93,6 +102,7 @@ class Appender::Impl {
   Tail& tail_;
   RunDirectory& runs_;
   AppendConnection connection_;
+  ErasureGate erasure_gate_;
 
   // Shared, under mutex_.
   mutable std::mutex mutex_;
@@ -115,6 +125,9 @@ class Appender::Impl {
   events::MerkleEdge committed_edge_;      // written under mutex_
   AppendBatch next_;                       // built while the batch before it is in flight
   std::deque<AppendRequest> pending_;      // taken from the queue, not yet in a batch
+  std::vector<AppendRequest> owed_;        // events of its own that Postgres did not take, in order
+  Monotonic owed_due_{};                   // when they are tried again, at the latest
+  std::int64_t in_flight_from_ = Tail::nothing_unsettled;  // AppendBatch::oldest of the batch of which it is not known whether it is in
   std::int64_t epoch_ = 0;
   bool owned_ = false;                     // the connection is up, nothing on it is in doubt, and the epoch was ours when it was asked last
   bool locked_ = false;                    // and it holds the advisory lock

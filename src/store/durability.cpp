@@ -38,6 +38,23 @@ std::string mending(const ServerSetting& setting, const std::string& database, c
   return "ALTER SYSTEM SET " + setting.name + " = on' -c 'SELECT pg_reload_conf()";
 }
 
+// For a shell: whoever may name a trigger must not thereby say what an operator runs.
+std::string in_quotes(std::string_view words) {
+  std::string out = "'";
+  for (const char c : words) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
+// A trigger on a partitioned table stands before those that its partitions have of it.
+std::optional<Unsafe> find_interference(const std::vector<ServerSetting>& settings, const std::string& psql) {
+  for (const ServerSetting& found : settings) {
+    if (found.name != "insert_trigger" && found.name != "insert_rule") continue;
+    return Unsafe{fmt::format("the {} {} acts on what is appended: what is acknowledged may not be what is stored", found.name.substr(7), found.value),
+                  psql + in_quotes(found.source)};
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::int64_t standbys_asked_for(std::string_view names) {
@@ -63,6 +80,7 @@ std::optional<Unsafe> find_unsafe(const std::vector<ServerSetting>& settings, st
     if (setting.value != "off" || std::ranges::find(durable_settings, setting.name) == durable_settings.end()) continue;
     return Unsafe{fmt::format("{} is off on this Postgres: {}", setting.name, what_could_happen(setting.name)), psql + "'" + mending(setting, database, user) + "'"};
   }
+  if (auto interference = find_interference(settings, psql)) return interference;
   if (required_standbys == 0) return std::nullopt;
   const std::string_view names = value_of(settings, "synchronous_standby_names");
   if (const std::int64_t asked = standbys_asked_for(names); asked < required_standbys) {

@@ -327,6 +327,17 @@ void hold_erasures(Connection& connection, pqxx::transaction_base& work, std::in
   query(connection, work, "hold_erasures", "SELECT pg_advisory_xact_lock(" MUNIMENT_ERASURE_LOCK ", $1)", Params().integer(log_no));
 }
 
+Status analyse_tables(Connection& owner) {
+  return guarded(owner, "analysing the tables", [&] {
+    pqxx::nontransaction work(*owner.impl().link);
+    for (const pqxx::row& row : work.exec("SELECT format('%I.%I', n.nspname, c.relname) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
+                                          "WHERE n.nspname = 'public' AND c.relkind = 'r' AND pg_get_userbyid(c.relowner) = muniment_role('owner')")) {
+      work.exec("ANALYZE " + std::string(row[0].c_str()));
+    }
+    return Done{};
+  });
+}
+
 Status erase_copies(Connection& redactor, std::int16_t log_no, std::int64_t run_no, const std::vector<std::int64_t>& seqs,
                     const std::vector<Uuid>& artifact_ids, const std::optional<RunRow>& run_row) {
   return committed(redactor, "erasing", [&] {

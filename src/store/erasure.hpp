@@ -65,6 +65,9 @@ Result<ErasurePlan> plan_erasure(Reader& reader, std::int16_t log_no, const Eras
 Result<std::optional<std::string>> reason_to_keep(Reader& reader, std::int16_t log_no, std::int64_t run_no,
                                                   std::string_view run_id, Time now);
 
+// As who owns the tables: what Postgres keeps of them for its planner is made anew, from what is there now.
+Status analyse_tables(Connection& owner);
+
 // As the redactor: one transaction, and the same again changes nothing. `run_row` is what the run's
 // other events make of its row.
 Status erase_copies(Connection& redactor, std::int16_t log_no, std::int64_t run_no, const std::vector<std::int64_t>& seqs,

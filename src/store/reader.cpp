@@ -7,6 +7,18 @@
 #include "store/reader_impl.hpp"
 
 namespace muniment::store {
+namespace {
+
+constexpr std::chrono::milliseconds settled_within{1'000};
+
+Error undecided(Time time) {
+  Error error(Errc::unavailable, "what is recorded at " + format_time(time) + " is not decided yet: Postgres has not confirmed what was numbered by then. "
+                                     "Ask again in a moment, or for an earlier time.");
+  error.retry_after_ms = 1'000;
+  return error;
+}
+
+}  // namespace
 
 Reader::Reader(const LogPlace& place) : impl_(std::make_unique<Impl>(place)) {}
 Reader::Reader(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -37,8 +49,13 @@ Result<std::int64_t> Reader::seq_as_of(Time time) {
   });
 }
 
-Result<bool> Reader::has_passed(Time time, Time now) {
-  if (time <= now) return true;
+Result<bool> Reader::has_passed(Time time, const Clock& clock, const Tail& tail, Deadline deadline) {
+  const bool passed = time < clock.now();
+  if (!impl_->closed()) {
+    if (passed && !tail.settled(time, std::min(deadline, clock.monotonic() + settled_within))) return undecided(time);
+    return passed;
+  }
+  if (passed) return true;
   ASSIGN_OR_RETURN(const std::int64_t size, log_size());
   ASSIGN_OR_RETURN(const auto last, event_at(size - 1));
   return last && last->recorded_at >= time;

@@ -19,6 +19,7 @@
 #include "store/log_place.hpp"
 #include "store/revocations.hpp"
 #include "store/rows.hpp"
+#include "store/tail.hpp"
 #include "store/runs.hpp"
 
 namespace muniment::store {
@@ -89,9 +90,10 @@ class Reader {
   Result<std::int64_t> log_size();
   // The last seq with recorded_at <= time; -1 if there is none.
   Result<std::int64_t> seq_as_of(Time time);
-  // Whether nothing can come any more that is as early: the clock says that the time has passed, or else, since it may
-  // have been set back, the last event does.
-  Result<bool> has_passed(Time time, Time now);
+  // Whether nothing can come any more that is as early: the clock says that the time has passed, and nothing that was numbered
+  // by then is in flight, which is waited for a moment. Where the clock was set back, what is in the log already says nothing:
+  // only a closed log's last event does. Errors: unavailable, when it is in flight for longer.
+  Result<bool> has_passed(Time time, const Clock& clock, const Tail& tail, Deadline deadline);
 
   // Runs. `load_run` reads a head for the directory; nullptr: no such run. It looks in the table
   // `run` and in the events that the follower has not yet seen.

@@ -1,9 +1,12 @@
 #include "store/tail.hpp"
 
 #include <algorithm>
+#include <thread>
 
 namespace muniment::store {
 namespace {
+
+constexpr std::chrono::milliseconds settled_step{2};
 
 std::size_t weight(const events::Event& event) {
   return sizeof(events::Event) + (event.body ? event.body->size() : 0);
@@ -59,6 +62,14 @@ void Tail::close() {
 bool Tail::closed() const {
   std::lock_guard lock(mutex_);
   return closed_;
+}
+
+bool Tail::settled(Time time, Deadline until) const {
+  while (unsettled_from_.load() <= time.micros) {
+    if (std::chrono::steady_clock::now() >= until) return false;
+    std::this_thread::sleep_for(settled_step);
+  }
+  return true;
 }
 
 void Tail::erase(std::span<const std::int64_t> seqs) {

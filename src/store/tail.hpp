@@ -38,6 +38,10 @@ class Tail {
   void close();
   bool closed() const;
 
+  // Whether it is known of every event that was numbered up to this time whether it is in the log. Waits for that, in short
+  // steps: whoever asks for what has just passed meets a commit or two.
+  bool settled(Time time, Deadline until) const;
+
   // Lets go of the bodies of these events, in order: they were erased.
   void erase(std::span<const std::int64_t> seqs);
 
@@ -47,6 +51,10 @@ class Tail {
   // The append thread's.
   void start_at(std::int64_t next_seq);
   void publish(std::vector<EventPtr> batch);
+  // Of what is numbered and may or may not come to be in the log, nothing is recorded earlier. Told before the clock is read for
+  // what is numbered next, so that nobody finds nothing unsettled in between.
+  void unsettled_from(std::int64_t micros) { unsettled_from_.store(micros); }
+  static constexpr std::int64_t nothing_unsettled = INT64_MAX;
 
  private:
   const std::size_t bytes_max_;
@@ -56,6 +64,7 @@ class Tail {
   std::size_t bytes_ = 0;
   std::int64_t next_seq_ = 0;
   bool closed_ = false;
+  std::atomic<std::int64_t> unsettled_from_{nothing_unsettled};
 };
 
 }  // namespace muniment::store

@@ -145,6 +145,10 @@ class BundleVerification {
     for (const std::int64_t seq : report_.history.redacted) {
       if (!life_.announced().contains(seq)) found(Check::redaction, seq, "an event.redacted of this run that names this seq", "none");
     }
+    const std::set<std::int64_t> erased(report_.history.redacted.begin(), report_.history.redacted.end());
+    for (const auto& [seq, leaf] : leaves_) {
+      if (life_.announced().contains(seq) && !erased.contains(seq)) found(Check::erasure, seq, "nothing of what was erased", "an event with its body");
+    }
   }
 
   Status check_tree(const std::vector<VerifierKey>& keys) {

@@ -30,11 +30,16 @@ Signatures facts_of(const CheckpointFile& file, const std::vector<VerifierKey>& 
 
 }  // namespace
 
+bool one_is_of(const Uuid& log_id, std::span<const VerifierKey> keys) {
+  return std::ranges::any_of(keys, [end = "/" + log_id.text()](const VerifierKey& key) { return key.type == KeyType::ed25519 && key.name.ends_with(end); });
+}
+
 std::string wrong_key_text(const std::string& origin, const Note& note, std::span<const VerifierKey> keys) {
   std::vector<std::string> needed, given;
   for (const NoteSignature& signature : note.signatures) needed.push_back(fmt::format("{}+{:08x}", signature.name, signature.id));
   for (const VerifierKey& key : keys) given.push_back(fmt::format("{}+{:08x}", key.name, key.id));
-  return fmt::format("a key of {} is needed; signed by {}, the keys that were given are {}", origin, joined(needed, ", "), joined(given, ", "));
+  const std::string signers = needed.empty() ? "nobody: it may have no key yet" : joined(needed, ", ");
+  return fmt::format("a key of {} is needed; signed by {}, the keys that were given are {}", origin, signers, joined(given, ", "));
 }
 
 Result<CheckpointFile> parse_checkpoint_file(std::string_view text) {
@@ -63,8 +68,12 @@ Signatures judge_checkpoint(const CheckpointFile& file, const Uuid& log_id, cons
     found("an origin line that ends with " + log_id.text(), file.checkpoint.origin);
   }
   if (keys.empty()) return unsigned_facts;
-  if (!file.note) {
-    found("a signature by a key that is trusted", "no signature");
+  if (!file.note) {  // taken away, where the log has a key that somebody kept; another log's says nothing of this one
+    if (one_is_of(log_id, keys)) {
+      found("a signature by a key that is trusted", "no signature");
+    } else {
+      unsigned_facts.wrong_key = wrong_key_text(file.checkpoint.origin, {}, keys);
+    }
     return unsigned_facts;
   }
   const auto signers = signers_of(*file.note, keys);

@@ -23,7 +23,10 @@ struct CheckpointFile {
 // Errors: corrupt.
 Result<CheckpointFile> parse_checkpoint_file(std::string_view text);
 
-// Which key is needed, who signed, and which keys were given. Nobody can say of a single note whether it is forged or the key
+// Is one of them a log's key, of the log with this id? A key has its log's name.
+bool one_is_of(const Uuid& log_id, std::span<const VerifierKey> keys);
+
+// Which key is needed, who signed (nobody, where the note has no signatures), and which keys were given. Nobody can say of a single note whether it is forged or the key
 // is another log's: both are named.
 std::string wrong_key_text(const std::string& origin, const Note& note, std::span<const VerifierKey> keys);
 

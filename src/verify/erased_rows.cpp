@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <span>
 #include <string>
 #include <thread>
@@ -31,6 +32,9 @@ constexpr std::string_view with_their_events =
 // Written by a follower, which may be a moment behind.
 constexpr std::string_view of_followers = "SELECT seq, run_id, 'pointer' FROM pointer WHERE log_no = {0} AND seq IN ({1})";
 
+// An erasure is announced a moment before it is carried out.
+constexpr std::string_view of_events = "SELECT seq, '', 'event' FROM event WHERE log_no = {0} AND seq IN ({1}) AND salt IS NOT NULL";
+
 Result<std::vector<Finding>> rows_of(Connection& connection, std::string_view sql, const Log& log, std::span<const std::int64_t> seqs) {
   std::vector<Finding> found;
   RETURN_IF_ERROR(connection.start_copy(fmt::format(fmt::runtime(sql), log.log_no, fmt::join(seqs, ","))));
@@ -43,28 +47,35 @@ Result<std::vector<Finding>> rows_of(Connection& connection, std::string_view sq
   }
 }
 
-// Those that are still there when the followers have had their time.
-Result<std::vector<Finding>> lasting_rows(SharedSnapshot& snapshot, const Log& log, std::span<const std::int64_t> seqs) {
-  ASSIGN_OR_RETURN(std::vector<Finding> found, rows_of(snapshot.holder(), of_followers, log, seqs));
+// Those that are still there when the daemon has had its time.
+Result<std::vector<Finding>> lasting_rows(SharedSnapshot& snapshot, std::string_view sql, const Log& log, std::span<const std::int64_t> seqs) {
+  ASSIGN_OR_RETURN(std::vector<Finding> found, rows_of(snapshot.holder(), sql, log, seqs));
   for (int look = 0; look < looks_max && !found.empty(); ++look) {
     if (look > 0) std::this_thread::sleep_for(pause);
     ASSIGN_OR_RETURN(Connection now, snapshot.outside());
-    ASSIGN_OR_RETURN(found, rows_of(now, of_followers, log, seqs));
+    ASSIGN_OR_RETURN(found, rows_of(now, sql, log, seqs));
   }
   return found;
 }
 
-}  // namespace
-
-Status check_erased_rows(SharedSnapshot& snapshot, const Log& log, const std::vector<std::int64_t>& erased, Findings& findings) {
-  for (std::size_t at = 0; at < erased.size(); at += seqs_a_query) {
-    const auto seqs = std::span(erased).subspan(at, std::min(seqs_a_query, erased.size() - at));
-    ASSIGN_OR_RETURN(std::vector<Finding> found, rows_of(snapshot.holder(), with_their_events, log, seqs));
-    ASSIGN_OR_RETURN(std::vector<Finding> lasting, lasting_rows(snapshot, log, seqs));
+template <typename Look>
+Status each_part(const std::vector<std::int64_t>& seqs, Findings& findings, Look look) {
+  for (std::size_t at = 0; at < seqs.size(); at += seqs_a_query) {
+    ASSIGN_OR_RETURN(std::vector<Finding> found, look(std::span(seqs).subspan(at, std::min(seqs_a_query, seqs.size() - at))));
     for (Finding& finding : found) findings.add(std::move(finding));
-    for (Finding& finding : lasting) findings.add(std::move(finding));
   }
   return success();
+}
+
+}  // namespace
+
+Status check_erased_rows(SharedSnapshot& snapshot, const Log& log, const std::vector<std::int64_t>& erased, const std::set<std::int64_t>& announced,
+                         Findings& findings) {
+  RETURN_IF_ERROR(each_part(erased, findings, [&](auto seqs) { return rows_of(snapshot.holder(), with_their_events, log, seqs); }));
+  RETURN_IF_ERROR(each_part(erased, findings, [&](auto seqs) { return lasting_rows(snapshot, of_followers, log, seqs); }));
+  std::vector<std::int64_t> there;
+  std::ranges::set_difference(announced, std::set(erased.begin(), erased.end()), std::back_inserter(there));
+  return each_part(there, findings, [&](auto seqs) { return lasting_rows(snapshot, of_events, log, seqs); });
 }
 
 }  // namespace muniment::verify

@@ -1,7 +1,8 @@
-// What an erasure leaves in the tables beside the log: rows that say nothing, or no rows.
+// What an erasure leaves: events without a body, and in the tables beside the log rows that say nothing, or no rows.
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <vector>
 
 #include "base/result.hpp"
@@ -11,7 +12,8 @@
 
 namespace muniment::verify {
 
-// `erased`: the events that have neither salt nor body.
-Status check_erased_rows(SharedSnapshot& snapshot, const Log& log, const std::vector<std::int64_t>& erased, Findings& findings);
+// `erased`: the events that have neither salt nor body. `announced`: those of which an event.redacted says that they are erased.
+Status check_erased_rows(SharedSnapshot& snapshot, const Log& log, const std::vector<std::int64_t>& erased, const std::set<std::int64_t>& announced,
+                         Findings& findings);
 
 }  // namespace muniment::verify

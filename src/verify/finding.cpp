@@ -56,7 +56,7 @@ constexpr std::array check_texts{
                                                    "log does not, or does not find what it says"},
     CheckText{Check::feedback, "feedback", "the feedback table does not say what the feedback.recorded event says"},
     CheckText{Check::run_table, "run_table", "the run table does not say what the run's events say"},
-    CheckText{Check::erasure, "erasure", "this event was erased, and a table still says, or says again, what it said"},
+    CheckText{Check::erasure, "erasure", "the log says that this event was erased, and a table still says, or says again, what it said: the erasure was not carried out, or what it erased was put back"},
     CheckText{Check::value_size, "value_size", "a value is over 64 KiB, which no CHECK of the tables allows"},
     CheckText{Check::foreign_row, "foreign_row", "rows belong to a log that this database does not have: no event tells of them"},
     CheckText{Check::follower, "follower", "a follower stands behind the end of the log: it would pass over what is appended next"},

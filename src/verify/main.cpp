@@ -17,8 +17,13 @@ template <typename AnyReport>
 int tell(const AnyReport& report, const CommandLine& line) {
   const std::string text = line.json ? json_of(report) : text_of(report);
   std::fwrite(text.data(), 1, text.size(), stdout);
+  const bool shown = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
   if (!line.report.empty() && !(std::ofstream(line.report) << json_of(report)).flush()) {
     std::fprintf(stderr, "muniment-verify: the report cannot be written to %s\n", line.report.c_str());
+    return usage_exit_code;
+  }
+  if (!shown) {  // also where it is written to a file as well: whoever reads this output has no verdict
+    std::fprintf(stderr, "muniment-verify: the verdict could not be written to standard output\n");
     return usage_exit_code;
   }
   return exit_code_of(report.verdict, line.unsigned_ok);

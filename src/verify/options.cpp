@@ -37,19 +37,29 @@ Result<std::optional<std::string>> first_line(const std::string& path) {
   return line.empty() ? std::optional<std::string>() : std::optional(line);
 }
 
+// The number of the log that the daemon writes; nullopt where there is no such file: the first that the database has. Errors: corrupt for a
+// file that holds no number, by which a log would be verified that nobody asked for.
+Result<std::optional<std::int64_t>> written_log_no(const std::string& path) {
+  auto text = read_named(path, limits::note_bytes_max);
+  if (!text && text.error().code == Errc::not_found) return std::optional<std::int64_t>();
+  if (!text) return text.error();
+  text->erase(text->find_last_not_of('\n') + 1);
+  const auto number = parse_decimal(*text);
+  if (number && *number >= 1 && *number <= INT16_MAX) return number;
+  return Error(Errc::corrupt, fmt::format("{} holds no number of a log", path));
+}
+
 // A data folder that was restored goes on with another log, whose own files lie in a folder of its own (docs/format.md).
 Result<std::string> folder_of_log(const std::string& data, std::optional<std::int64_t>& log_no) {
   if (!log_no) {
-    ASSIGN_OR_RETURN(const auto written, first_line(data + "/log_no"));
-    const auto number = written ? parse_decimal(*written) : std::nullopt;
-    if (number && *number > 0) log_no = *number;
+    ASSIGN_OR_RETURN(log_no, written_log_no(data + "/log_no"));
   }
   return log_no.value_or(1) == 1 ? data : data + "/log-" + std::to_string(*log_no);
 }
 
 // What is not named is where the daemon keeps it. Where only a database is named, there is no data folder: that of
 // another log would say other things.
-// Errors: not_found, if no database is named anywhere.
+// Errors: not_found, if no database is named anywhere; corrupt, if it is not told which log.
 Status complete(Options& options, std::string data, bool indexes) {
   if (data.empty() && options.uri.empty()) data = default_data();
   std::string own;
@@ -132,8 +142,9 @@ std::variant<CommandLine, int> parse_command_line(int argc, char** argv) {
   }
   if (const Status whole = complete(options, data, indexes); !whole) {
     const bool absent = whole.error().code == Errc::not_found;
-    std::fprintf(stderr, "muniment-verify: %s. %s--database URI --artifacts DIR.\n", whole.error().message.c_str(),
-                 absent ? "Start the daemon once (muniment up), or give " : "Give ");
+    const char* const next = whole.error().code == Errc::corrupt ? "Give --log NUMBER."
+                             : absent ? "Start the daemon once (muniment up), or give --database URI --artifacts DIR." : "Give --database URI --artifacts DIR.";
+    std::fprintf(stderr, "muniment-verify: %s. %s\n", whole.error().message.c_str(), next);
     return absent ? usage_exit_code : exit_code_of(Verdict::unreadable, false);
   }
   if (indexes && options.indexes.empty()) {

@@ -20,7 +20,7 @@ std::string described(const std::string& where, const Checkpoint& checkpoint) {
 
 SignedLog::SignedLog(const Uuid& log_id, KeptFiles files, Time started, Findings& findings)
     : log_id_(log_id), findings_(findings), started_(started), keys_given_(!files.keys.empty() && !files.keys_are_the_logs_own),
-      signs_since_(files.signs_since), ring_(files.keys), warnings_(std::move(files.warnings)) {
+      signs_since_(files.signs_since), ring_(files.keys), given_(std::move(files.keys)), warnings_(std::move(files.warnings)) {
   outcome_.keys_are_the_logs_own = files.keys_are_the_logs_own;
   for (const std::string& name : files.witnesses) witnesses_.push_back({name, std::nullopt, false, -1, {}});
   for (std::size_t key = 0; key < ring_.keys().size(); ++key) {
@@ -28,9 +28,7 @@ SignedLog::SignedLog(const Uuid& log_id, KeptFiles files, Time started, Findings
     if (ring_.keys()[key].type == KeyType::cosignature) witnesses_.push_back({ring_.keys()[key].name, key, false, -1, {}});
   }
   // A key has its log's name. One of this log that signed nothing of it is another matter: then somebody else has signed.
-  keys_are_anothers_ = keys_given_ && has_key_ && std::ranges::none_of(ring_.keys(), [&](const VerifierKey& key) {
-    return key.type == KeyType::ed25519 && key.name.ends_with("/" + log_id.text());
-  });
+  keys_are_anothers_ = keys_given_ && has_key_ && !one_is_of(log_id, given_);
   for (KeptNote& kept : files.notes) {
     const bool is_published = kept.where == published_note;
     auto pending = parse(std::move(kept));
@@ -256,7 +254,7 @@ void SignedLog::settle_trust() {
 
 void SignedLog::name_wrong_key(const std::string& note) {
   const auto file = parse_checkpoint_file(note);
-  if (file && file->note) outcome_.wrong_key = wrong_key_text(file->checkpoint.origin, *file->note, ring_.keys());
+  if (file && file->note) outcome_.wrong_key = wrong_key_text(file->checkpoint.origin, *file->note, given_);
 }
 
 void SignedLog::summarise() {
@@ -277,10 +275,16 @@ void SignedLog::summarise() {
   }
 }
 
-// A log that signs has signatures: without them somebody took them away.
+// A log that signs has signatures: without them somebody took them away. That it signs, says a key of its own; another log's
+// or a witness's says nothing of this one, which may have no key yet.
 void SignedLog::require_signature() {
-  if (!groups_.empty() || outcome_.without_key || !(keys_given_ || signs_since_ || !ring_.rotations().empty())) return;
-  Time since = keys_given_ ? Time{} : signs_since_.value_or(Time{});  // whoever has the folder can touch its files
+  if (!groups_.empty() || outcome_.without_key) return;
+  const bool its_key_given = keys_given_ && one_is_of(log_id_, given_);
+  if (!its_key_given && !signs_since_ && ring_.rotations().empty()) {
+    if (keys_are_anothers_) outcome_.wrong_key = wrong_key_text("log " + log_id_.text(), {}, given_);
+    return;
+  }
+  Time since = its_key_given ? Time{} : signs_since_.value_or(Time{});  // whoever has the folder can touch its files
   if (!ring_.rotations().empty()) since = std::max(since, ring_.rotations().back().recorded_at);
   if (started_.micros - since.micros < first_signature_micros_max) {
     warnings_.push_back("the log's key is new and has signed nothing yet");

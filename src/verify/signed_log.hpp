@@ -95,6 +95,7 @@ class SignedLog {
   std::optional<Time> signs_since_;
   std::int64_t published_ = 0;
   KeyRing ring_;
+  const std::vector<VerifierKey> given_;         // of the ring, those that nobody had to name
   std::vector<Pending> outside_;                 // by size, the largest first
   std::optional<Cursor> stored_;
   std::optional<Pending> next_stored_;

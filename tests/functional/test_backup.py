@@ -107,6 +107,11 @@ class TheDrill(BackupCase):
             self.assertIn("log_restored", str(refused.exception))
             self.assertIn(f"{missing} events that it had are missing", str(refused.exception))
             self.assertIn("log_restored", client.call("server.status")["degraded"][0])
+        self.assertIn("nothing newer: this log is restored", self.cli("status", data=self.restored.data))
+        found = json.loads(self.cli("--json", "doctor", data=self.restored.data, code=1))["findings"]
+        mends = {finding["subject"]: finding["mend"] for finding in found if finding["level"] != "ok"}
+        for subject in ("health", "key", "restore"):
+            self.assertEqual(mends[subject], "muniment down && muniment up --continue-restored", found)
         code, _ = self.verifier(self.restored.data, "--key", self.key)
         self.assertEqual(code, 0)
         self.assertEqual(self.restored.stop(), 0)
@@ -343,6 +348,22 @@ class Restores(BackupCase):
         (self.restored.data / "muniment.toml").write_text("")
         self.assertIn("is not empty", self.cli("restore", self.backups, data=self.restored.data, code=1))
         self.assertEqual([path.name for path in self.restored.data.iterdir()], ["muniment.toml"])
+
+    def test_a_key_file_is_looked_at_before_anything_is_restored(self) -> None:
+        other = self.daemon.folder / "other.pub"
+        other.write_text((pathlib.Path(__file__).parents[1] / "golden/audit/log.pub").read_text())
+        empty = self.daemon.folder / "empty.pub"
+        empty.write_text("")
+        for key in (other, empty, self.daemon.folder, self.daemon.folder / "none", "/etc/passwd"):
+            with self.subTest(key=key):
+                self.assertIn(str(key), self.cli("restore", self.backups, "--key", key, data=self.restored.data, code=1))
+                self.assertFalse(self.restored.data.exists())
+
+    def test_a_mistyped_data_folder_is_not_made(self) -> None:
+        done = subprocess.run([BUILD / "muniment", "--data", self.daemon.folder / "typo", "backup", self.daemon.folder / "b"],
+                              capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(done.returncode, 4, done.stderr)
+        self.assertFalse((self.daemon.folder / "typo").exists())
 
     def test_a_backup_that_was_changed(self) -> None:
         artifact = next(path for path in (self.backups / "artifacts").rglob("*.txt"))

@@ -104,11 +104,16 @@ class Words(unittest.TestCase):
                             (("staus",), 'muniment: there is no command "staus". Did you mean "status"? See: muniment --help'),
                             (("audit", "key", "xyzzy"), 'muniment audit key: there is no command "xyzzy". See: muniment audit key --help'),
                             (("run", "\x1b[31m"), 'muniment run: there is no command "\\x1b[31m".'),
+                            (("help", "xyzzyx"), 'muniment: there is no command "xyzzyx". See: muniment --help'),
+                            (("run", "shwo", "--help"), 'muniment run: there is no command "shwo".'),
                             (("run", "--nope"), 'muniment run: there is no option "--nope". See: muniment run --help')):
             with self.subTest(words=words):
                 done = ran(*words)
                 self.assertEqual(done.returncode, 3)
                 self.assertIn(said, done.stderr)
+        for words in (("help",), ("help", "run", "show"), ("run", "--help"), ("run", "show", "--help")):
+            with self.subTest(words=words):
+                self.assertEqual(ran(*words).returncode, 0)
 
 
 class Lists(DaemonCase):
@@ -116,6 +121,46 @@ class Lists(DaemonCase):
         done = ran(*words, data=self.daemon.data)
         self.assertEqual(done.returncode, code, done.stderr)
         return done
+
+    def test_a_run_says_how_many_events_a_list_of_them_has(self) -> None:
+        self.note(n=1)
+        self.call("snapshot.take", run_id=self.run_id)
+        self.note(n=2)
+        listed = len(self.muniment("--json", "event", "list", "--run", self.run_id, "-n", "0").stdout.splitlines())
+        self.assertIn(f"so far   {listed} events", self.muniment("run", "show", self.run_id).stdout)
+
+    def test_a_tree_as_json_is_json(self) -> None:
+        child = self.new_run("child", parent={"run_id": self.run_id})
+        runs = [json.loads(line) for line in self.muniment("--json", "run", "show", self.run_id, "--tree").stdout.splitlines()]
+        self.assertEqual([(run["run_id"], run["parent"]) for run in runs], [(self.run_id, None), (child, self.run_id)])
+
+    def test_what_was_stored_already_is_said_to_keep_its_type(self) -> None:
+        file = self.daemon.folder / "twice.txt"
+        file.write_text("the same bytes")
+        put = ("artifact", "put", file, "--run", self.run_id, "--mime-type")
+        self.assertEqual(self.muniment(*put, "text/plain").stderr, "")
+        self.assertIn("stored already; its type and metadata are as they were first said", self.muniment(*put, "text/html").stderr)
+
+    def test_a_log_pointer_shows_its_text(self) -> None:
+        self.assertIn("# TYPE muniment_", self.muniment("pointer", "resolve", "log://metrics").stdout)
+
+    def test_advice_is_of_the_command_line(self) -> None:
+        found = self.muniment("pointer", "resolve", "--critical", "manifest://01900000-0000-4000-8000-000000000001", code=1)
+        self.assertIn("say with --run which run stops", found.stderr)
+        found = self.muniment("source", "revoke", "https://hoax.example/", "--reason", "a hoax", code=1)
+        self.assertIn("muniment document get CORPUS DOCUMENT", found.stderr)
+        found = self.muniment("event", "append", "task.created", "{}", "--run", self.run_id, code=1)
+        self.assertIn("unknown event type", found.stderr)
+        self.assertNotIn("task.", found.stderr.replace("task.created", ""))
+
+    def test_recover_fails_where_something_is_damaged(self) -> None:
+        stored = self.call("artifact.put", run_id=self.run_id, text="to be lost")
+        self.call("claim.record", run_id=self.run_id, text="it is there", pointers=[f"artifact://{self.run_id}/{stored['artifact_id']}"])
+        path = self.daemon.data / "artifacts" / stored["path"]
+        path.rename(path.with_name("away"))
+        self.assertIn("damaged", self.muniment("recover", self.run_id, code=1).stdout)
+        path.with_name("away").rename(path)
+        self.muniment("recover", self.run_id)
 
     def test_one_that_goes_on_says_so(self) -> None:
         for number in range(3):
@@ -142,7 +187,18 @@ class Lists(DaemonCase):
                 self.assertIn(said, self.muniment(*words, code=1).stderr)
         self.call("run.end", run_id=self.run_id, outcome="success")
         said = self.muniment("event", "append", "x.test.noted", "{}", "--run", self.run_id, code=1).stderr
-        self.assertIn("Start it again with muniment run start RUN --reopen", said)
+        self.assertIn("Start it again with muniment run start RUN --agent AGENT --reopen", said)
+
+    def test_what_was_sent_is_said_as_it_was(self) -> None:
+        """A name that a method has, too, is nothing to be typed."""
+        for words, said, never in ((("run", "show", "event.append"), "no run event.append. Start it: muniment run start", "muniment event"),
+                                   (("artifact", "get", "run.list"), "run.list", "muniment run list"),
+                                   (("event", "append", "x.test.noted", "{}", "--run", "run.list"), "no run run.list. Start it: muniment run start", "muniment run list"),
+                                   (("document", "list", "server.status"), "server.status", "muniment status")):
+            with self.subTest(words=words):
+                told = self.muniment(*words, code=1).stderr
+                self.assertIn(said, told)
+                self.assertNotIn(never, told)
 
     def test_what_is_yet_to_come_is_not_answered_for(self) -> None:
         seq = self.note(n=1)["seq"]
@@ -233,7 +289,7 @@ class ClosedLog(unittest.TestCase):
         self.assertIn("muniment run start NAME --agent AGENT --continues alpha", shown)
         self.assertNotIn("muniment recover", self.muniment("run", "show", "beta"))
         said = self.muniment("event", "append", "x.test.noted", "{}", "--run", "alpha", code=1)
-        self.assertIn("muniment run start NAME --continues THIS", said)
+        self.assertIn("muniment run start NAME --agent AGENT --continues THIS", said)
         self.assertEqual(self.muniment("run", "start", "alpha-2", "--agent", "test", "--continues", "alpha").strip(), "alpha-2")
         with self.daemon.client() as client:
             self.assertEqual(client.call("event.list", run_id="alpha-2")["events"][0]["body"]["continues"], "alpha")

@@ -21,6 +21,7 @@ class Closed(Continued):
     fault = True
     times: dict[str, str]
     told: Json
+    keyed: list[tuple[str, Json, Json]]
 
     @classmethod
     def prepare(cls, case: Any) -> None:
@@ -40,7 +41,18 @@ class Closed(Continued):
         pointer = f"artifact://{run}/{put['artifact_id']}"
         claim = case.well(owner, "claim.record", run_id=run, text="It was seen.", pointers=[pointer])
         changed = case.well(owner, "event.append", run_id=run, type="file.changed", body={"path": "src/harbour.txt", "change": "modified"})
+        cls.keyed = cls.say_with_keys(case, owner)
         cls.told = {"run": run, "call": call, "put": put, "pointer": pointer, "claim": claim, "changed": changed}
+
+    @classmethod
+    def say_with_keys(cls, case: Any, owner: Any) -> list[tuple[str, Json, Json]]:
+        """What was said of documents, and that the log was verified; and the answers."""
+        documents = [{"id": name, "text": f"What {name} says.", "source": f"https://{name}.keyed.example/"} for name in ("kept", "gone", "forged")]
+        cards = case.well(owner, "corpus.ingest", corpus="keyed", documents=documents, wait=True)["documents"]
+        meta = {"idempotency_key": "said before the restore"}
+        said = [("feedback.record", {"pointer": cards[0]["uri"], "value": .5}), ("document.retract", {"corpus": "keyed", "document": "gone", "reason": "wrong"}),
+                ("source.revoke", {"source": "https://forged.keyed.example/", "reason": "a forgery"}), ("audit.verified", {"verdict": "verified", "upto": 1})]
+        return [(method, {**params, "_meta": meta}, case.well(owner, method, **params, _meta=meta)) for method, params in said]
 
     def resolved(self, pointer: str, **more: Any) -> Json:
         return self.well(self.connect(OWNER), "pointer.resolve", pointers=[pointer], **more)["results"][0]
@@ -70,6 +82,33 @@ class Closed(Continued):
         for asof in ({}, {"asof": self.times["first"]}):
             found = self.resolved(f"ev://buoys/first.md#p0?v={revision}", **asof)
             self.assertEqual((found["ok"], found["reason"], "text" in found), (False, "NOT_FOUND", False), found)
+
+    def test_copies_that_were_not_looked_at_in_time_are_said(self) -> None:
+        held = self.well(self.connect(OWNER), "document.get", corpus="buoys", document="second.md")["document"]["artifact_id"]
+        said = "Not all of them were looked at within the deadline"
+        self.assertNotIn(said, self.call("audit.redact", artifact_id=held, reason="x", dry_run=True)["remains"])
+        self.restart_at("redact.asks_copy=sleep:4000@1+")
+        try:
+            self.assertIn(said, self.call("audit.redact", artifact_id=held, reason="x", dry_run=True, _meta={"deadline_ms": 6_000})["remains"])
+        finally:
+            self.restart_at("")
+
+    def restart_at(self, failpoint: str) -> None:
+        self.daemon.kill()
+        self.client.close()   # the next call connects anew
+        self.daemon.start(failpoint=failpoint)
+
+    def test_what_was_said_of_documents_with_a_key_is_known_from_the_closed_log(self) -> None:
+        owner = self.connect(OWNER)
+        size = self.call("server.status")["log"]["size"]
+        for method, params, answer in self.keyed:
+            with self.subTest(method=method):
+                self.assertEqual(self.well(owner, method, **params), {**answer, "duplicate": True, "log_no": 1})
+        for change in ({"value": -1}, {"comment": "x"}):
+            refused = self.ask(owner, "feedback.record", {**self.keyed[0][1], **change})
+            self.assertEqual(refused["error"]["data"]["code"], "conflict", refused)
+        types = ["feedback.recorded", "document.retracted", "source.revoked", "log.verified"]
+        self.assertEqual([event for event in self.pages("event.list", "events", run_id="_log", types=types) if event["seq"] >= size], [])
 
     def test_a_time_in_a_closed_log_is_looked_at_there(self) -> None:
         old, new = self.pointers

@@ -270,6 +270,8 @@ class Running(DoctorCase, DaemonCase):
         self.assertTrue(pathlib.Path(said["path"]).is_dir())
         note.write_text(json.dumps({**said, "made_at": "2020-01-01T00:00:00Z"}))
         self.finds("warning", "backup", "the newest is .* old", f"muniment backup {backups}", "backup")
+        note.write_text(json.dumps({**said, "path": f"{backups}/generations/gone"}))
+        self.finds("warning", "backup", "the newest is .* old: .*/gone, which is not there now", "muniment backup DIR", "backup")
 
     def test_a_log_that_nobody_keeps_small(self) -> None:
         log = self.daemon.data / "munimentd.log"
@@ -357,6 +359,7 @@ class Down(DoctorCase):
 
     def test_it_is_said(self) -> None:
         self.finds("warning", "socket", "no daemon runs", "muniment up", "not_running")
+        self.finds("note", "database", "not looked at", "muniment up", "not_running")
         self.assertNotIn("broken", {finding["level"] for finding in self.doctor.run()[1]})
 
     def test_a_folder_that_is_not_there(self) -> None:
@@ -423,7 +426,7 @@ class Down(DoctorCase):
         mark = self.daemon.data / "restoring"
         mark.write_text("from nowhere\n")
         self.addCleanup(mark.unlink)
-        self.finds("broken", "restore", "did not end well", "muniment restore", "backup")
+        self.finds("broken", "restore", "did not end well.*wants an empty folder", f"mv {self.daemon.data} {self.daemon.data}.broken && muniment restore DIR", "backup")
 
     def test_a_log_that_was_restored(self) -> None:
         mark = self.daemon.data / "restored.json"

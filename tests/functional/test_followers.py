@@ -64,5 +64,25 @@ class SetBack(DaemonCase):
         self.assertEqual([table for table in self.call("server.rebuild")["tables"] if not table["equal"]], [])
 
 
+class Still(DaemonCase):
+    def test_tables_that_stand_still_are_told(self) -> None:
+        self.followed()
+        names = ("run", "report", "pointer")
+        told = lambda: {text.split(":")[0]: text for text in self.call("server.status")["degraded"] if text.startswith("table ")}
+        self.assertEqual(told(), {})
+        self.daemon.sql("CREATE FUNCTION leave_out() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';"
+                        f" CREATE TRIGGER z BEFORE INSERT OR UPDATE ON follower FOR EACH ROW WHEN (NEW.name IN {names}) EXECUTE FUNCTION leave_out()")
+        try:
+            self.call("run.end", run_id=self.run_id, outcome="success")
+            wait_until(lambda: set(told()) == {f"table {name}" for name in names}, "it is told of all of them")
+            for text in told().values():
+                self.assertIn("Postgres does not keep its position", text)
+            self.assertTrue(self.call("server.health")["ok"], "appends go on")
+        finally:
+            self.daemon.sql("DROP TRIGGER z ON follower; DROP FUNCTION leave_out()")
+        self.followed()
+        wait_until(lambda: not told(), "nothing is told any more")
+
+
 if __name__ == "__main__":
     main()

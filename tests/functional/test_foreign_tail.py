@@ -10,7 +10,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
-from support import BUILD, Daemon  # noqa: E402
+from support import BUILD, Daemon, muniment, wait_until  # noqa: E402
 from start_case import StartCase  # noqa: E402
 
 
@@ -217,6 +217,37 @@ class WhileItRuns(StartCase):
         self.assertEqual(self.daemon.stop(), 0)
         with self.postgres() as sql:
             sql("DROP TRIGGER leave_out ON event_1_0; DROP FUNCTION leave_out()")
+        self.again()
+        self.note(n=2)
+        self.verified()
+
+    def test_a_trigger_that_removes_what_was_counted_is_found(self) -> None:
+        """Rows are counted when they are inserted: one that goes before the commit would be acknowledged."""
+        removes = ("CREATE FUNCTION zz() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET session_replication_role = 'replica' AS $$ BEGIN"
+                   " DELETE FROM event WHERE log_no = new.log_no AND seq = new.seq AND new.type = 'x.test.noted'; RETURN NULL; END $$;"
+                   " CREATE CONSTRAINT TRIGGER zz AFTER INSERT ON event_1_0 DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION zz()")
+        mend = "DROP TRIGGER zz ON event_1_0"
+        why = "the trigger zz on event_1_0 acts on what is appended"
+        self.note(n=1)
+        count = self.daemon.sql("SELECT count(*) FROM event WHERE type = 'x.test.noted'")
+        self.sql(removes)
+        wait_until(lambda: not self.call("server.health")["ok"], "the trigger is found", 40)
+        said = self.call("server.health")
+        self.assertEqual(said["database"], "up")
+        self.assertIn(why, said["reason"])
+        self.assertIn(mend, said["reason"])
+        with self.daemon.client(retry_for_s=0) as client, self.assertRaises(muniment.MunimentError) as refused:
+            client.append(self.run_id, "x.test.noted", {"n": 2})
+        self.assertEqual(refused.exception.code, "unavailable")
+        self.assertIn(why, str(refused.exception))
+        self.assertEqual(self.daemon.stop(), 0)
+        code, words = self.daemon.refused_start()
+        self.assertNotEqual(code, 0)
+        self.assertIn(why, words)
+        self.assertIn(mend, words)
+        with self.postgres() as sql:
+            sql(mend + "; DROP FUNCTION zz()")
+            self.assertEqual(sql("SELECT count(*) FROM event WHERE type = 'x.test.noted'"), count)
         self.again()
         self.note(n=2)
         self.verified()

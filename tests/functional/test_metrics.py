@@ -115,6 +115,14 @@ class Metrics(DaemonCase):
         self.assertEqual(prometheus.problems(done.stdout), [])
         self.assertIn('muniment_build_info{version="', done.stdout)
 
+    def test_output_that_cannot_be_written_is_an_error(self) -> None:
+        for words in (["metrics"], ["top", "--once"], ["event", "tail"]):
+            with self.subTest(words), open("/dev/full", "w") as full:
+                done = subprocess.run([BUILD / "muniment", "--data", self.daemon.data, "--no-autostart", *words], stdout=full,
+                                      stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+                self.assertEqual(done.returncode, 1)
+                self.assertIn("the output could not be written", done.stderr)
+
     def test_every_metric_is_documented(self) -> None:
         self.use()
         documented = OPERATIONS.read_text()

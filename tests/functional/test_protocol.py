@@ -372,6 +372,22 @@ class Deadlines(DaemonCase):
         with self.refused("conflict"):
             self.call("event.append", run_id=self.run_id, type="x.test.a", body={"a": 2}, _meta={"idempotency_key": "k1"})
 
+    def test_an_idempotency_key_names_all_events_of_its_request(self) -> None:
+        events = [{"type": "x.test.a", "body": {"n": number}} for number in range(3)]
+        meta = {"idempotency_key": "k1"}
+        first = self.call("event.append", run_id=self.run_id, events=events, _meta=meta)["receipts"]
+        for fewer in (events[:2], events[:1]):
+            with self.refused("conflict") as caught:
+                self.call("event.append", run_id=self.run_id, events=fewer, _meta=meta)
+            self.assertIn(f"this idempotency_key was used at seq {first[len(fewer)]['seq']} of run {self.run_id}", str(caught[0]))
+        with self.refused("conflict"):
+            self.call("event.append", run_id=self.run_id, **events[0], _meta=meta)
+        with self.refused("conflict"):
+            self.call("event.append", run_id=self.run_id, events=[*events, {"type": "x.test.a", "body": {}}], _meta=meta)
+        again = self.call("event.append", run_id=self.run_id, events=events, _meta=meta)["receipts"]
+        self.assertEqual(again, [{**receipt, "duplicate": True} for receipt in first])
+        self.assertEqual(len(self.events()), 4)
+
 
 if __name__ == "__main__":
     main()

@@ -48,11 +48,12 @@ class Case(unittest.TestCase):
         cls.key = cls.folder / "log.pub"
         cls.key.write_text(cls.log.trusted())
 
-    def verify(self, *arguments: Any, key: Optional[pathlib.Path] = None) -> tuple[int, dict[str, Any]]:
+    def verify(self, *arguments: Any, key: Optional[pathlib.Path] = None, keyless: bool = False) -> tuple[int, dict[str, Any]]:
         """In this process: a thousand of them take a second."""
+        keys = [] if keyless else ["--key", str(key or self.key)]
         out = io.StringIO()
         with contextlib.redirect_stdout(out):
-            code = muniment_verify.main([*map(str, arguments), "--key", str(key or self.key), "--json"])
+            code = muniment_verify.main([*map(str, arguments), *keys, "--json"])
         return code, json.loads(out.getvalue())
 
     def good(self, *arguments: Any, **more: Any) -> dict[str, Any]:
@@ -188,9 +189,22 @@ class Notes(Case):
     def test_without_signatures_it_is_unsigned(self) -> None:
         text = self.log.note(keys=[])
         for unsigned in (text, text[:-1], self.log.note()):
-            code, report = self.verify("--proof", self.proof(unsigned), key=self.path("none", "# none\n"))
+            code, report = self.verify("--proof", self.proof(unsigned), keyless=True)
             self.assertEqual((code, report["verdict"], report["signed_by"]), (2, "unsigned", []))
         self.bad("signature", "--proof", self.proof(text))   # there is a key, so there must be a signature
+        both = self.path("both", Key("muniment.test/01a20208-075f-763d-bb4a-c157df958f8f", "x").vkey + "\n" + self.log.trusted())
+        self.bad("signature", "--proof", self.proof(text), key=both)
+
+    def test_another_logs_key_misses_no_signature(self) -> None:
+        other = Key("muniment.test/01a20208-075f-763d-bb4a-c157df958f8f", "x")
+        code, report = self.verify("--proof", self.proof(self.log.note(keys=[])), key=self.path("other", other.vkey + "\n"))
+        self.assertEqual((code, report["verdict"], report["first_bad"]), (2, "wrong_key", None), report)
+        self.assertEqual((report["wrong_key"]["needed"], report["wrong_key"]["signed by"]), ([self.log.origin], []))
+
+    def test_a_file_that_holds_no_key_cannot_be_read(self) -> None:
+        for text in ("", "\n", "# none\n"):
+            code, report = self.verify("--proof", self.proof(self.log.note()), key=self.path("none", text))
+            self.assertEqual((code, report["verdict"], report["first_bad"]["check"]), (4, "unreadable", "key"), report)
 
 
 class Tiles(Case):
@@ -410,7 +424,7 @@ class Bundles(Case):
         self.wrong_key("--bundle", self.write({**self.members, "checkpoint": forged}))
         unsigned = self.log.note(keys=[]).encode()
         self.bad("signature", "--bundle", self.write({**self.members, "checkpoint": unsigned}))
-        self.assertEqual(self.verify("--bundle", self.write({**self.members, "checkpoint": unsigned}), key=self.path("none", ""))[0], 2)
+        self.assertEqual(self.verify("--bundle", self.write({**self.members, "checkpoint": unsigned}), keyless=True)[0], 2)
 
     def test_what_cannot_be_read(self) -> None:
         self.log.write_bundle(self.folder / "b.tar.zst", RUN)

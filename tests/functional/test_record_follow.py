@@ -208,6 +208,27 @@ class Rewritten(FollowCase):
         self.finish(process)
         self.assertIn("x.claude_code.news", self.types())
 
+    def test_a_file_that_is_no_session_is_refused(self) -> None:
+        for lines in (["root:x:0:0:root:/root:/bin/bash"] * 26, [json.dumps({"event_id": "e", "body_hash": "h", "run_seq": 0, "type": "run.started"})], ['{"a":1}']):
+            with self.subTest(lines=lines[:1]):
+                self.write(*lines, mode="w")
+                process = self.follow()
+                out, error = process.communicate(timeout=FINISH_S)
+                self.assertEqual(process.returncode, 1, out + error)
+                self.assertIn("is no session of Claude Code", out + error)
+                self.assertEqual(self.happened(), [])
+
+    def test_a_file_that_is_not_there_makes_no_run(self) -> None:
+        process = subprocess.Popen([BUILD / "muniment", "--data", self.target.data, "record", "claude-code", "--follow", self.file], stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(self.end, process)
+        wait_until(lambda: catches(process.pid, signal.SIGTERM), "it follows")
+        process.send_signal(signal.SIGTERM)
+        out, error = process.communicate(timeout=FINISH_S)
+        self.assertEqual(process.returncode, 0, error)
+        self.assertIn("nothing was recorded", out)
+        self.assertNotIn("run end", out)
+
 
 class Away(FollowCase):
     def test_the_daemon_goes_and_comes_back(self) -> None:

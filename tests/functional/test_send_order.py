@@ -5,11 +5,13 @@ Failpoints hold a request on its worker, so that what comes behind it could over
 from __future__ import annotations
 
 import base64
+import datetime
 import json
+import time
 import uuid
 from typing import Any, Optional
 
-from support import Daemon, DaemonCase, Raw, main, wait_until
+from support import Daemon, DaemonCase, Raw, main, muniment, wait_until
 
 SPILLED = {"call_id": "c1", "status": "ok", "content": [{"type": "text", "content": "long " * 4_000}]}
 AGENT = {"name": "test"}
@@ -192,12 +194,36 @@ class Committed(Held):
         event = self.call("event.list", run_id=self.run_id)["events"][-1]
         self.assertEqual(event["type"], "x.test.noted")
         self.assertEqual(self.call("run.get", run_id=self.run_id)["run"]["next_run_seq"], event["run_seq"] + 1)
+        self.assertEqual(self.call("run.start", run_id=self.run_id, agent=AGENT)["run_seq"], event["run_seq"] + 1)
         resolved = self.call("pointer.resolve", pointers=[f"log://runs/{self.run_id}/events"])
         self.assertIn("x.test.noted", json.dumps(resolved))
         raw.request("evidence.retrieve", queries=[{"query": "n"}], min_seq=event["seq"])
         self.release()
         for answer in answers(raw, 2).values():
             self.assertIn("result", answer)
+
+
+    def test_a_time_is_not_answered_before_it_is_decided(self) -> None:
+        """What is numbered has its time, and may come to be in the log long after it."""
+        self.begin("append.before_send@3")
+        raw = self.raw()
+        raw.request("event.append", 1, **append(self.run_id, {"n": 1}))
+        self.reached("append.before_send")
+        time.sleep(0.01)
+        asked = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        time.sleep(0.01)
+        with self.daemon.client(retry_for_s=0) as client:
+            for method, params in (("run.rehydrate", {"run_id": self.run_id, "asof": asked}), ("evidence.retrieve", {"queries": [{"query": f"n asof:{asked}"}]})):
+                with self.subTest(method=method), self.assertRaises(muniment.MunimentError) as refused:
+                    client.call(method, **params)
+                self.assertEqual(refused.exception.code, "unavailable", refused.exception)
+                self.assertIn("not decided yet", str(refused.exception))
+        self.release()
+        receipt = answers(raw, 1)[1]["result"]
+        self.assertLess(receipt["recorded_at"], asked)
+        state = self.call("run.rehydrate", run_id=self.run_id, asof=asked)["state"]
+        self.assertEqual(state["at"]["seq"], receipt["seq"])
+        self.call("run.rehydrate", run_id=self.run_id, asof=receipt["recorded_at"])   # at once, behind its receipt
 
 
 class InTurn(Held):

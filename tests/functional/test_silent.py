@@ -86,6 +86,42 @@ class Frozen(unittest.TestCase):
             client.append("r1", "x.test.b", {})
 
 
+class Refusing(unittest.TestCase):
+    """Postgres is back and has no space: the outage before that is recorded once it has."""
+
+    def go(self, failpoint: str) -> tuple[int, Daemon]:
+        """So many commits before Postgres is killed, and a daemon that has come back from that."""
+        daemon = Daemon(fault=True).start(failpoint=failpoint)
+        self.addCleanup(daemon.destroy)
+        with daemon.client(retry_for_s=0) as client:
+            client.call("run.start", run_id="r1", agent={"name": "test"})
+            time.sleep(1)
+            before = daemon.failpoint_log.read_text().split().count("append.before_send") if daemon.failpoint_log.exists() else 0
+            daemon.kill_postgres()
+
+            def appended() -> bool:
+                with contextlib.suppress(muniment.MunimentError):
+                    client.append("r1", "x.test.a", {})
+                    return True
+                return False
+            wait_until(appended, "it goes on", 60)
+        return before, daemon
+
+    def test_an_outage_is_recorded_whichever_commit_is_refused(self) -> None:
+        before, _ = self.go("append.before_send=sleep:1@1+")
+        self.assertGreater(before, 0)
+        for later in (1, 2, 3):
+            with self.subTest(later=later):
+                _, daemon = self.go(f"append.disk_full=error@{before + later}")
+                with daemon.client() as client:
+                    wait_until(lambda: client.call("event.list", run_id="_log", types=["log.resumed"])["events"], "the outage is an event", 30)
+                    time.sleep(2)
+                    outages = client.call("event.list", run_id="_log", types=["log.resumed"])["events"]
+                self.assertEqual(len(outages), 1, outages)
+                self.assertLess(outages[0]["body"]["since"], outages[0]["body"]["until"])
+                self.assertIn("append.disk_full", daemon.failpoint_log.read_text())
+
+
 class Silent(unittest.TestCase):
     """Postgres takes connections and answers nothing: whoever waits for it is let go when the daemon ends."""
 

@@ -64,6 +64,12 @@ class Artifacts(SqlCase):
         names = self.daemon.sql("SELECT column_name FROM information_schema.columns WHERE table_schema = 'public' AND table_name = 'artifacts' ORDER BY ordinal_position")
         self.assertEqual([name for name, in names], self.COLUMNS)
 
+    def test_a_table_that_was_never_counted_is_not_said_to_be_empty(self) -> None:
+        rows = "SELECT row_count FROM report.storage_report WHERE what = 'table' AND name = 'run'"
+        self.assertNotEqual(self.rows(rows), [{"row_count": 0}], "this run is in it")
+        self.daemon.sql("ANALYZE run")
+        self.assertGreater(self.rows(rows)[0]["row_count"], 0)
+
     def test_a_reporter_reads_the_runs_that_it_is_shown(self) -> None:
         self.client.put(self.run_id, b"one", mime_type="text/plain")
         other = self.new_run("other")
@@ -188,7 +194,7 @@ class Limits(SqlCase):
         wait_until(lambda: self.daemon.sql(active) == [["0"]], "the query has gone")
 
     def test_nothing_but_the_views_and_artifacts_is_read_and_nothing_changed(self) -> None:
-        reads = "A reporter reads the views of schema report and the table artifact, and changes nothing"
+        reads = "A reporter reads the views of schema report and the table artifact with its view artifacts, and changes nothing"
         for query in ("SELECT * FROM event", "SELECT * FROM run", "SELECT * FROM report_run", "INSERT INTO artifact SELECT * FROM artifact",
                       "DELETE FROM artifact", "CREATE TABLE report.t (a int)", "CREATE TEMP TABLE t (a int)", "SELECT lo_create(0)", "SET ROLE muniment",
                       "SELECT set_config('role', 'muniment_owner', false)", "COPY artifact TO PROGRAM 'cat'", "SELECT pg_read_file('postgresql.conf')"):

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from support import main
+from support import main, wait_until
 from test_ledger import LedgerCase
 
 
@@ -166,6 +166,46 @@ class Again(UsableCase):
         self.assertEqual(len({json.dumps({**answer, "duplicate": None}) for answer in answers}), 1)
         self.assertEqual(self.types().count("manifest.recorded"), 1)
 
+    def test_a_run_that_is_started_again(self) -> None:
+        key = {"idempotency_key": self._testMethodName}
+        request = {"agent": {"name": "test", "version": "1"}, "goal": "café", "labels": {"a": "x", "b": 1}, "external_id": "e", "parent": {"run_id": self.run_id}, "_meta": key}
+        first = self.call("run.start", **request)
+        self.note(its="parent goes on")
+        spelled = (b'{"jsonrpc": "2.0", "id": 1, "method": "run.start", "params": {"external_id": "\\u0065", "parent": {"kind": "tool", "run_id": "%s"}, "labels": { "b": 1, "a": "x" },'
+                   b' "goal": "caf\\u00e9", "agent": {"version": "1", "name": "test"}, "_meta": {"idempotency_key": "%s"}}}\n') % (self.run_id.encode(), self._testMethodName.encode())
+        for again in (self.call("run.start", **request), self.raw().ask(spelled)["result"]):
+            self.assertEqual((again["run_id"], again["seq"], again["resumed"]), (first["run_id"], first["seq"], True))
+        less = {name: value for name, value in request.items() if name not in ("goal", "parent")}
+        for other in ({**request, "agent": {"name": "another"}}, {**request, "goal": "another"}, {**request, "labels": {"a": "x", "b": "1"}}, {**request, "external_id": "f"},
+                      {**request, "parent": {"run_id": self.new_run("other")}}, {**request, "indexed": True}, {**request, "cwd": "/"}, {**less, "goal": "café"}, {**less, "parent": request["parent"]}):
+            with self.subTest(other=other), self.refused("conflict", run_id=first["run_id"]) as caught:
+                self.call("run.start", **other)
+            self.assertIn("this idempotency_key was used", str(caught[0]))
+        self.erase(seq=first["seq"])
+        with self.refused("conflict") as caught:
+            self.call("run.start", **request)
+        self.assertIn("erased", str(caught[0]))
+
+    def test_a_run_that_is_started_twice_at_once(self) -> None:
+        raws = [self.raw() for _ in range(8)]
+        for number, raw in enumerate(raws):
+            raw.request("run.start", agent={"name": f"agent {number % 2}"}, _meta={"idempotency_key": self._testMethodName})
+        answers = [raw.line() for raw in raws]
+        good = [answer["result"] for answer in answers if "result" in answer]
+        self.assertEqual(([answer["resumed"] for answer in good].count(False), len({answer["run_id"] for answer in good})), (1, 1))
+        self.assertIn([number for number, answer in enumerate(answers) if "result" in answer], ([0, 2, 4, 6], [1, 3, 5, 7]))
+        self.assertEqual({answer["error"]["data"]["code"] for answer in answers if "error" in answer}, {"conflict"})
+        self.assertEqual([event["type"] for event in self.events(good[0]["run_id"])], ["run.started"])
+
+    def test_that_the_log_was_verified_is_said_once(self) -> None:
+        request = {"verdict": "verified", "upto": 1, "tool": "by hand", "_meta": {"idempotency_key": self._testMethodName}}
+        first = self.call("audit.verified", **request)
+        self.assertEqual(self.call("audit.verified", **request), {**first, "duplicate": True})
+        for change in ({"verdict": "tampered"}, {"upto": 2}, {"tool": "by another hand"}):
+            with self.subTest(change=change), self.refused("conflict"):
+                self.call("audit.verified", **{**request, **change})
+        self.assertGreater(self.call("audit.verified", verdict="verified", upto=1, tool="by hand")["seq"], first["seq"])
+
     def test_a_link_that_is_made_again(self) -> None:
         request = {"claim_id": self.claim(), "evidence_id": self.evidence(self.artifact()[0])["evidence_id"], "relation": "supports"}
         first = self.call("evidence.link", **request)
@@ -215,6 +255,26 @@ class Again(UsableCase):
         path.unlink()
         self.assertEqual(self.call("run.end", run_id=self.run_id, outcome="success", _meta=meta)["seq"], first["seq"])
         self.assertEqual(self.status(), "open")
+
+
+class Overtaken(UsableCase):
+    fault = True
+
+    def test_a_manifest_that_is_erased_while_its_request_is_compared(self) -> None:
+        request = {"run_id": self.run_id, "manifest": {"entries": []}, "_meta": {"idempotency_key": "k"}}
+        first = self.call("manifest.put", **request)
+        go_on = self.daemon.folder / "go-on"
+        self.daemon.stop()
+        self.client.close()
+        self.daemon.start(failpoint=f"manifest.known=wait:{go_on}@1")
+        raw = self.raw()
+        raw.request("manifest.put", **request)
+        wait_until(lambda: self.daemon.failpoint_log.exists(), "the event was read")
+        self.erase(seq=first["seq"])
+        go_on.touch()
+        refused = raw.line()["error"]
+        self.assertEqual(refused["data"]["code"], "conflict")
+        self.assertIn("what was erased since", refused["message"])
 
 
 if __name__ == "__main__":

@@ -87,6 +87,20 @@ class BundleTest(unittest.TestCase):
         for signer in (self.log.signer(9), self.log.signers[0]):
             self.assertIn("+".join(signer.vkey.split("+")[:2]), report["wrong_key"])
 
+    def test_another_logs_key_on_a_bundle_of_an_unsigned_log(self) -> None:
+        """That log may have no key yet: nothing is missing. Both verifiers say so."""
+        self.bundle.note = self.log.text_at(self.bundle.index["size"]) + "\n"
+        self.bundle.write(self.path)
+        other = self.log.signer(9, name="elsewhere/01a20208-075f-763d-bb4a-c157df958f8f")
+        key = self.folder / "other.pub"
+        key.write_text(other.vkey + "\n")
+        code, report = self.verify("--key", key)
+        self.assertEqual((code, report["verdict"], report["findings"]), (2, "wrong_key", []), report)
+        self.assertIn("signed by nobody", report["wrong_key"])
+        python = subprocess.run([sys.executable, ROOT / "clients" / "python" / "muniment_verify.py", "--bundle", self.path, "--key", key, "--json"],
+                                stdout=subprocess.PIPE, timeout=60, check=False)
+        self.assertEqual((python.returncode, json.loads(python.stdout)["verdict"]), (2, "wrong_key"), python.stdout)
+
     def event(self, kind: str) -> dict:
         return next(row for row in self.bundle.rows["events.jsonl"] if row["type"] == kind)
 

@@ -102,6 +102,21 @@ class AppenderTest : public test::LogFixture {
     await_sql("SHOW " + setting, value);
   }
 
+  // The append thread's connection breaks, and there is no other until `lets_connect`.
+  void cut(const std::string& which = "EXISTS (SELECT FROM pg_locks l WHERE l.pid = a.pid AND l.locktype = 'advisory' AND l.classid = 1836412521)") {
+    lets_connect(false);
+    run_sql(admin_, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity a WHERE datname = '" + name_ + "' AND " + which);
+  }
+
+  // What waits for the lock that a test holds on the log's table.
+  static constexpr const char* waits_for_lock = "wait_event_type = 'Lock'";
+  void await_lock_waiter() { await_sql("SELECT count(*) FROM pg_stat_activity WHERE datname = '" + name_ + "' AND " + waits_for_lock, "1"); }
+  void cancel_lock_waiter() {
+    await_lock_waiter();
+    run_sql(admin_, "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE datname = '" + name_ + "' AND " + waits_for_lock);
+  }
+  std::string outages() { return ask_sql(uri, "SELECT coalesce(string_agg(body ->> 'requests_refused', ' ' ORDER BY seq), '') FROM event WHERE type = 'log.resumed'"); }
+
   void lets_connect(bool allowed) { run_sql(admin_, "ALTER DATABASE " + name_ + " ALLOW_CONNECTIONS " + (allowed ? "true" : "false")); }
 
   // Every seq from 0 to the last is there, in the table and in what the daemon thinks.
@@ -134,6 +149,8 @@ TEST_F(AppenderTest, AStopBetweenARefusedBatchAndItsRequestsLeavesNoGap) {
   // The connection is cut, and for a moment there is no other; meanwhile the daemon is told to stop.
   lets_connect(false);
   run_sql(admin_, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = 'advisory' AND datname = '" + name_ + "'");
+  // It would be found on the next connection, and nothing sent over it.
+  pqxx::nontransaction(other).exec("DROP TRIGGER at_second_pass ON event");
   await([&] { return !appender->status().away.empty(); }, "Postgres is away");
   auto stopped = std::async(std::launch::async, [&] { appender->stop(); });
   std::this_thread::sleep_for(100ms);
@@ -163,6 +180,103 @@ TEST_F(AppenderTest, ARequestThatFailsForAPassingReasonIsNotTheCallersFault) {
   EXPECT_EQ(full.error().code, Errc::unavailable) << full.error().message;
   EXPECT_TRUE(after) << after.error().message;
   expect_no_gap();
+}
+
+// ---- what the log is owed ------------------------------------------------------------------------
+
+TEST_F(AppenderTest, AnOutageIsRecordedHoweverOftenPostgresRefusesToWriteIt) {
+  ASSERT_TRUE(submit(request("x.test.a")).get());
+  pqxx::connection other(uri);
+  pqxx::work holding(other);
+  holding.exec("LOCK TABLE event_1_0 IN SHARE MODE");   // which a connection does not need that is only opened
+  cut();
+  auto in_doubt = submit(request("x.test.b"));
+  await([&] { return !appender->status().away.empty(); }, "Postgres is away");
+  EXPECT_FALSE(submit(request("x.test.c")).get());
+  lets_connect(true);
+  cancel_lock_waiter();
+  const Answer refused = in_doubt.get();
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Errc::unavailable) << refused.error().message;
+  for (int i = 0; i < 2; ++i) {   // nobody appends: it is tried again all the same
+    std::this_thread::sleep_for(100ms);
+    cancel_lock_waiter();
+  }
+  EXPECT_EQ(outages(), "");
+  holding.abort();
+  await([&] { return outages() == "1"; }, "the outage is recorded");
+  EXPECT_TRUE(submit(request("x.test.d")).get());
+  EXPECT_EQ(outages(), "1");
+  expect_no_gap();
+}
+
+TEST_F(AppenderTest, TwoOutagesAreTwoEventsEachWithItsOwnNumbers) {
+  ASSERT_TRUE(submit(request("x.test.a")).get());
+  pqxx::connection other(uri);
+  pqxx::work holding(other);
+  holding.exec("LOCK TABLE event_1_0 IN SHARE MODE");   // which a connection does not need that is only opened
+  cut();
+  auto in_doubt = submit(request("x.test.b"));
+  await([&] { return !appender->status().away.empty(); }, "Postgres is away");
+  EXPECT_FALSE(submit(request("x.test.c")).get());
+  lets_connect(true);
+  await_lock_waiter();
+  cut(waits_for_lock);   // before the first could be recorded
+  await([&] { return !appender->status().away.empty(); }, "Postgres is away again");
+  for (int i = 0; i < 2; ++i) EXPECT_FALSE(submit(request("x.test.c")).get());
+  holding.abort();
+  lets_connect(true);
+  const Answer taken = in_doubt.get();
+  EXPECT_TRUE(taken) << taken.error().message;
+  await([&] { return outages() == "1 2"; }, "both are recorded");
+  expect_no_gap();
+}
+
+TEST_F(AppenderTest, AnEventOfItsOwnThatPostgresRefusesForItsDataHoldsUpNothing) {
+  ASSERT_TRUE(submit(request("x.test.a")).get());
+  run_sql(uri, "ALTER TABLE event ADD CONSTRAINT no_outage CHECK (type <> 'log.resumed')");
+  cut();
+  auto in_doubt = submit(request("x.test.b"));
+  await([&] { return !appender->status().away.empty(); }, "Postgres is away");
+  lets_connect(true);
+  EXPECT_TRUE(in_doubt.get());
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(submit(request("x.test.c")).get());
+  EXPECT_EQ(outages(), "");
+  expect_no_gap();
+}
+
+// ---- what a time is answered by ------------------------------------------------------------------
+
+TEST_F(AppenderTest, ATimeHasNotPassedWhileWhatWasNumberedByThenIsInFlight) {
+  const auto in = [](std::chrono::milliseconds time) { return std::chrono::steady_clock::now() + time; };
+  pqxx::connection other(uri);
+  pqxx::work holding(other);
+  holding.exec("LOCK TABLE event IN SHARE MODE");
+  const Time before = clock.now();
+  std::this_thread::sleep_for(2ms);
+  auto waiting = submit(request("x.test.a"));
+  await_lock_waiter();
+  const Time meanwhile = clock.now();
+  std::this_thread::sleep_for(2ms);
+  const auto decided = reader->has_passed(before, clock, *tail, in(1s));
+  ASSERT_TRUE(decided) << decided.error().message;
+  EXPECT_TRUE(*decided);
+  const auto undecided = reader->has_passed(meanwhile, clock, *tail, in(50ms));
+  ASSERT_FALSE(undecided);
+  EXPECT_EQ(undecided.error().code, Errc::unavailable);
+  const auto to_come = reader->has_passed(Time{meanwhile.micros + 3'600'000'000}, clock, *tail, in(50ms));
+  ASSERT_TRUE(to_come) << to_come.error().message;
+  EXPECT_FALSE(*to_come);
+  cancel_lock_waiter();   // it is not in, and so it comes no more
+  EXPECT_FALSE(waiting.get());
+  const auto given_back = reader->has_passed(meanwhile, clock, *tail, in(1s));
+  ASSERT_TRUE(given_back) << given_back.error().message;
+  EXPECT_TRUE(*given_back);
+  holding.abort();
+  const Answer taken = submit(request("x.test.b")).get();
+  ASSERT_TRUE(taken) << taken.error().message;
+  EXPECT_TRUE(tail->settled(taken->front().recorded_at, in(1s)));
+  EXPECT_EQ(*reader->seq_as_of(taken->front().recorded_at), taken->front().seq);
 }
 
 // ---- others who write ---------------------------------------------------------------------------

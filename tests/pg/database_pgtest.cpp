@@ -50,6 +50,31 @@ TEST(Settings, OneThatLosesAcknowledgedEventsIsRefusedByName) {
   EXPECT_TRUE(checked(uri));
 }
 
+TEST(Settings, WhatActsOnRowsThatAreInsertedIsRefusedByName) {
+  const std::string uri = test::fresh_database();
+  run_sql(uri, "SELECT make_event_partition(1::smallint, 0)");
+  EXPECT_TRUE(checked(uri));
+  run_sql(uri, "CREATE FUNCTION zz() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN new; END'");
+  const auto refuses = [&](const std::string& change, const std::string& named, const std::string& mend) {
+    run_sql(uri, change);
+    const Status status = checked(uri);
+    ASSERT_FALSE(status) << change;
+    EXPECT_EQ(status.error().code, Errc::conflict);
+    EXPECT_NE(status.error().message.find("the " + named + " acts on what is appended"), std::string::npos) << status.error().message;
+    EXPECT_NE(status.error().message.find(mend), std::string::npos) << status.error().message;
+    run_sql(uri, mend);
+    EXPECT_TRUE(checked(uri)) << change;
+  };
+  refuses("CREATE CONSTRAINT TRIGGER zz AFTER INSERT ON event_1_0 DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION zz()", "trigger zz on event_1_0",
+          "DROP TRIGGER zz ON event_1_0");
+  refuses("CREATE TRIGGER \"Z z\" BEFORE INSERT OR UPDATE ON event FOR EACH ROW EXECUTE FUNCTION zz()", "trigger \"Z z\" on event", "DROP TRIGGER \"Z z\" ON event");
+  refuses("CREATE TRIGGER zz AFTER INSERT ON claim EXECUTE FUNCTION zz()", "trigger zz on claim", "DROP TRIGGER zz ON claim");
+  refuses("CREATE RULE zz AS ON INSERT TO evidence_link DO INSTEAD NOTHING", "rule zz on evidence_link", "DROP RULE zz ON evidence_link");
+  run_sql(uri, "CREATE TRIGGER zz AFTER INSERT ON claim EXECUTE FUNCTION zz(); ALTER TABLE claim DISABLE TRIGGER zz;"
+               "CREATE TRIGGER zz AFTER INSERT ON follower EXECUTE FUNCTION zz(); CREATE TRIGGER zz BEFORE DELETE ON event FOR EACH ROW EXECUTE FUNCTION zz()");
+  EXPECT_TRUE(checked(uri));
+}
+
 TEST(Settings, OneThatWasGivenToTheDatabaseIsMendedThere) {
   const std::string uri = test::empty_database();
   const std::string name = ask_sql(uri, "SELECT current_database()");

@@ -1,6 +1,7 @@
 // The client against a daemon of a few lines: replies by id, notifications in between, raw bytes
 // both ways, and connections that end at the wrong moment.
 #include "cli/client.hpp"
+#include "cli/hints.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -153,6 +154,25 @@ TEST(Client, SilenceIsADeadlineAndNobodyIsUnavailable) {
   const auto nobody = Client::connect("/tmp/muniment-no-such-socket");
   ASSERT_FALSE(nobody.ok());
   EXPECT_EQ(nobody.error().code, Errc::unavailable);
+}
+
+TEST(Hints, AMethodThatIsAdvisedIsTheCommandThatDoesTheSame) {
+  EXPECT_EQ(with_commands("not_found: no run r. Start it: run.start"), "not_found: no run r. Start it: muniment run start");
+  EXPECT_EQ(with_commands("run r has ended. Start it again with run.start and reopen: true"), "run r has ended. Start it again with muniment run start RUN --reopen");
+  EXPECT_EQ(with_commands("it takes nothing more. Start a run of another name with run.start, and name this one in `continues`"),
+            "it takes nothing more. Start a run of another name with muniment run start NAME --continues THIS");
+  EXPECT_EQ(with_commands("Shorten it, or artifact.put the text and name the artifact."), "Shorten it, or muniment artifact put the text and name the artifact.");
+  EXPECT_EQ(with_commands("cursor: not one that artifact.list answered."), "cursor: not one that muniment artifact list answered.");
+  EXPECT_EQ(with_commands("no document comes from the source s. document.list names the sources."),
+            "no document comes from the source s. muniment document list names the sources.");
+}
+
+TEST(Hints, WhatWasSentIsSaidAsItWas) {
+  for (const std::string said : {"no run event.append", "artifact_id: expected a UUID, got \"run.list\"", "run run.start is open already", "run_id run.list is taken. Choose another name.",
+                                 "no document artifact.put in the corpus run.list", "Start it: run.started", "See: event.list.x"}) {
+    EXPECT_EQ(with_commands(said), said);
+  }
+  EXPECT_EQ(with_commands("no run run.start. Start it: run.start"), "no run run.start. Start it: muniment run start");
 }
 
 }  // namespace

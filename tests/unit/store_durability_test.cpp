@@ -27,6 +27,19 @@ TEST(Durability, ASettingThatLosesWhatIsAcknowledgedIsNamedAndNoPasswordIs) {
   }
 }
 
+TEST(Durability, WhatActsOnWhatIsAppendedIsNamedAndRemovedByACommandThatAShellTakesAsItIs) {
+  const std::string uri = "postgresql://u:secret@h/d";
+  const auto trigger = find_unsafe({{"fsync", "on", ""}, {"insert_trigger", "zz on event_1_0", "DROP TRIGGER zz ON event_1_0"}, {"standbys", "0", ""}}, 0, uri, "d", "u");
+  ASSERT_TRUE(trigger);
+  EXPECT_EQ(trigger->why, "the trigger zz on event_1_0 acts on what is appended: what is acknowledged may not be what is stored");
+  EXPECT_TRUE(trigger->mend.ends_with(" -c 'DROP TRIGGER zz ON event_1_0'")) << trigger->mend;
+  EXPECT_EQ(trigger->mend.find("secret"), std::string::npos) << trigger->mend;
+  const auto rule = find_unsafe({{"insert_rule", "\"a'; b\" on event", "DROP RULE \"a'; b\" ON event"}}, 0, uri, "d", "u");
+  ASSERT_TRUE(rule);
+  EXPECT_TRUE(rule->why.starts_with("the rule \"a'; b\" on event acts")) << rule->why;
+  EXPECT_TRUE(rule->mend.ends_with(" -c 'DROP RULE \"a'\\''; b\" ON event'")) << rule->mend;
+}
+
 TEST(Durability, StandbysAreAskedForAndThere) {
   EXPECT_EQ(judged("synchronous_standby_names", "", 0), "");
   EXPECT_NE(judged("synchronous_standby_names", "s1", 2, "5").find("waits for 1"), std::string::npos);

@@ -65,6 +65,7 @@ class Restoring {
   Result<RestoreReport> run() {
     RETURN_IF_ERROR(choose());
     RETURN_IF_ERROR(read_known());
+    RETURN_IF_ERROR(check_key());
     RETURN_IF_ERROR(take_empty_folder());
     RETURN_IF_ERROR(copy_files());
     RETURN_IF_ERROR(set_config_aside());
@@ -77,6 +78,7 @@ class Restoring {
 
  private:
   BackupManifest& manifest() { return report_.manifest; }
+  const BackupManifest& manifest() const { return report_.manifest; }
 
   Status choose() {
     std::string name = request_.generation;
@@ -105,6 +107,22 @@ class Restoring {
     if (!request_.complete || checkpoint->size <= manifest().log()->size) return success();
     return Error(Errc::conflict, fmt::format("the log had {} events and this backup has {}: it cannot just go on. Leave out --complete",
                                              checkpoint->size, manifest().log()->size));
+  }
+
+  // Before anything is restored: a file that holds no key, or none of this log, can have nothing verified.
+  Status check_key() const {
+    if (request_.key.empty()) return success();
+    ASSIGN_OR_RETURN(const std::vector<VerifierKey> keys, trusted_keys(request_.key));
+    const std::string name_end = "/" + manifest().log()->log_id.text();
+    const VerifierKey* first = nullptr;   // a witness's key is of no log
+    for (const VerifierKey& key : keys) {
+      if (key.type != KeyType::ed25519) continue;
+      if (key.name.ends_with(name_end)) return success();
+      if (first == nullptr) first = &key;
+    }
+    if (first == nullptr || request_.despite_findings) return success();
+    return Error(Errc::conflict, fmt::format("{} holds no key of the log {}; the first in it is of another: {}", request_.key,
+                                             manifest().log()->log_id.text(), first->name));
   }
 
   Status take_empty_folder() {

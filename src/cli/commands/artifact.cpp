@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 
 #include "base/limits.hpp"
 #include "base/text.hpp"
@@ -48,6 +49,8 @@ Status put_artifact(Session& session, const PutOptions& options) {
   session.out().line(fmt::format("artifact://{}/{}  {}  {}", run_id, result["artifact_id"].string_or(""),
                                  human_size(static_cast<std::uint64_t>(result["size_bytes"].as_int().value_or(0))),
                                  result["hash"].string_or("")));
+  // What was said of the same bytes now, another type or other metadata, is not kept.
+  if (result["duplicate"].as_bool().value_or(false)) fmt::print(stderr, "stored already; its type and metadata are as they were first said\n");
   return success();
 }
 
@@ -71,8 +74,20 @@ std::string id_of(std::string_view artifact) {
   return std::string(slash == std::string_view::npos ? artifact : artifact.substr(slash + 1));
 }
 
+// artifact://RUN/ID is that artifact of that run; an id alone is of whichever run it is.
+Status check_run(Client& client, std::string_view artifact) {
+  constexpr std::string_view scheme = "artifact://";
+  if (!artifact.starts_with(scheme)) return success();
+  const std::string_view run_id = artifact.substr(scheme.size(), artifact.rfind('/') - std::min(artifact.rfind('/'), scheme.size()));
+  const std::string id = id_of(artifact);
+  ASSIGN_OR_RETURN(const Message answer, client.call("artifact.get", fmt::format(R"({{"artifact_id":{},"length":0}})", json::quote(id))));
+  if (answer.result()["run_id"].string_or("") == run_id) return success();
+  return Error(Errc::not_found, fmt::format("run {} has no artifact {}", run_id, id));
+}
+
 Status get_artifact(Session& session, const GetOptions& options) {
   ASSIGN_OR_RETURN(Client* const client, session.client());
+  RETURN_IF_ERROR(check_run(*client, std::string_view(options.artifact).substr(0, options.artifact.find('#'))));
   return save_artifact(*client, session.out(), id_of(options.artifact), options.offset, options.length.value_or(INT64_MAX), options.output);
 }
 

@@ -52,7 +52,7 @@ Status export_run(Session& session, const ExportOptions& options) {
                                  human_size(static_cast<std::uint64_t>(bundle.bundle_bytes))));
   session.out().line(fmt::format("proven against the {} checkpoint of {} at {} events",
                                  bundle.is_signed ? "signed" : "UNSIGNED", bundle.origin, count(bundle.size)));
-  session.out().line("verify it anywhere: muniment-verify --bundle " + session.out().safe(order.path) + " --key LOG.PUB");
+  session.out().line("verify it anywhere: muniment-verify --bundle " + session.out().safe(order.path) + (bundle.is_signed ? " --key LOG.PUB" : " --unsigned-ok"));
   return success();
 }
 
@@ -106,6 +106,7 @@ void print_imported(Session& session, const BundleImportOptions& options, const 
 }
 
 Status import_one(Session& session, const BundleImportOptions& options) {
+  if (!options.key.empty()) RETURN_IF_ERROR(trusted_keys(options.key));
   ASSIGN_OR_RETURN(Client* const client, session.running_client());
   ASSIGN_OR_RETURN(const std::string sha256, sha256_of_file(options.file));
   RETURN_IF_ERROR(check_bundle(options));

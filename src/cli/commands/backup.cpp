@@ -61,7 +61,10 @@ void print_backup(const Output& out, const BackupReport& report, const std::stri
 Status back_up(Session& session, const BackupOptions& options) {
   const LoadedConfig loaded = load_config(session.config_inputs());
   if (!loaded.problems.empty()) return loaded.problems.front();
-  RETURN_IF_ERROR(session.client());   // Postgres has to run
+  // Postgres has to run. A data folder that is mistyped is no instance, and none is made to be backed up.
+  std::error_code failed;
+  const bool there = std::filesystem::exists(loaded.values.data + "/database.uri", failed) || std::filesystem::exists(loaded.values.data + "/postgres", failed);
+  RETURN_IF_ERROR(there ? session.client() : session.running_client());
   ASSIGN_OR_RETURN(BackupSet set, BackupSet::open(options.folder));
   const BackupRequest request{loaded.values.data, loaded.file, options.with_private_keys, options.check};
   ASSIGN_OR_RETURN(const BackupReport report, make_backup(request, set));

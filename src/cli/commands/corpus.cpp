@@ -99,6 +99,13 @@ Status print_pages(Session& session, const std::string& method, std::string para
   return success();
 }
 
+// "retracted at 44". An erased revision was perhaps retracted before: of which event the erasure is, its row does not say.
+std::string end_text(const json::Value& row) {
+  const std::string ended = row["ended_by"].string_or("");
+  if (ended != "erased") return fmt::format("{} at {}", ended, count_of(row, "valid_to"));
+  return row["removed_at"] ? fmt::format("erased at {}", count_of(row, "removed_at")) : fmt::format("erased, not current since {}", count_of(row, "valid_to"));
+}
+
 Status list_documents(Session& session, const DocumentOptions& options) {
   const Output& out = session.out();
   const Time now = Clock().now();
@@ -119,10 +126,9 @@ Status document_history(Session& session, const DocumentOptions& options) {
   Table table({"seq", "revision", "size", "passages", "ingested", "until"});
   return print_pages(session, "document.history", params_of(options), "revisions", "before", table,
                      [&](const json::Value& row) -> std::vector<std::string> {
-                       const std::string ended = row["ended_by"].string_or("");
                        return {std::to_string(count_of(row, "seq")), out.one_line(row["revision"].string_or("")), human_size(count_of(row, "size_bytes")),
                                grouped(count_of(row, "chunks")), row["recorded_at"].string_or(""),
-                               ended.empty() ? out.tone(Tone::green, "current") : fmt::format("{} at {}", ended, count_of(row, "valid_to"))};
+                               row["ended_by"] ? end_text(row) : out.tone(Tone::green, "current")};
                      });
 }
 
@@ -143,7 +149,7 @@ Status get_document(Session& session, const DocumentOptions& options) {
   std::string tags;
   for (const json::Value tag : row["tags"]) tags += "  #" + out.one_line(tag.string_or(""));
   out.line(fmt::format("revision {} of event {}, {}{}", out.one_line(row["revision"].string_or("")), count_of(row, "seq"), row["recorded_at"].string_or(""),
-                       row["ended_by"] ? fmt::format("; {} at {}", row["ended_by"].string_or(""), count_of(row, "valid_to")) : ""));
+                       row["ended_by"] ? "; " + end_text(row) : ""));
   out.line("from " + out.one_line(row["source"].string_or("")) + tags);
   out.line("");
   Table table({"passage", "bytes", "hash", "heading"});
@@ -198,7 +204,12 @@ void declare_revoke(CLI::App& command, RevokeOptions& options) {
 Status revoke_source(Session& session, const RevokeOptions& options) {
   json::Writer params;
   params.begin_object().member("source", options.source).member("reason", options.reason).end_object();
-  ASSIGN_OR_RETURN(const Message answer, session.call("source.revoke", params.text()));
+  Result<Message> answered = session.call("source.revoke", params.text());
+  // Sources are not in what `document list` prints, which the daemon's advice would name here.
+  if (!answered && answered.error().message.find("no document comes from") != std::string::npos) {
+    return Error(Errc::not_found, fmt::format("not_found: no document comes from the source {}. A document's is shown by: muniment document get CORPUS DOCUMENT", options.source));
+  }
+  ASSIGN_OR_RETURN(const Message answer, std::move(answered));
   if (session.printed_json(answer)) return success();
   session.out().line(fmt::format("revoked with {} revisions  seq {}", grouped(count_of(answer.result(), "documents")), count_of(answer.result(), "seq")));
   return success();

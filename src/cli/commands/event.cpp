@@ -7,7 +7,9 @@
 #include <cstdio>
 #include <thread>
 
+#include "base/clock.hpp"
 #include "base/file.hpp"
+#include "base/ids.hpp"
 #include "base/limits.hpp"
 #include "cli/arguments.hpp"
 #include "cli/commands.hpp"
@@ -44,23 +46,32 @@ Result<std::string> body_text(const std::string& body) {
   return read_input(body.substr(1), limits::request_line_bytes_max);
 }
 
+// Whether it is recorded is not known: sent again under the same id, it is recorded once.
+Error with_id(Error error, const std::string& event_id) {
+  if (error.outcome != "unknown") return error;
+  error.event_ids = {event_id};
+  error.message += ". Send it again with --event-id " + event_id + ": it is recorded once";
+  return error;
+}
+
 Status append_event(Session& session, const AppendOptions& options) {
   ASSIGN_OR_RETURN(const std::string run_id, session.run_id(options.run));
   ASSIGN_OR_RETURN(const std::string body, body_text(options.body));
   // Line feeds between the members of a body would end the request's line.
   ASSIGN_OR_RETURN(const std::string line, json_line(body));
+  const std::string event_id = options.event_id.empty() ? make_uuid_v7(Clock().now()).text() : options.event_id;
   json::Writer params;
-  params.begin_object().member("run_id", run_id).member("type", options.type);
+  params.begin_object().member("run_id", run_id).member("type", options.type).member("event_id", event_id);
   params.raw_member("body", line);
   if (!options.step.empty()) params.member("step_id", options.step);
-  if (!options.event_id.empty()) params.member("event_id", options.event_id);
   if (!options.occurred_at.empty()) params.member("occurred_at", options.occurred_at);
   if (options.expected_run_seq) params.member("expected_run_seq", *options.expected_run_seq);
   if (!options.no_spill) params.member("spill", true);
   params.end_object();
-  ASSIGN_OR_RETURN(const Message answer, session.call("event.append", params.text()));
-  if (session.printed_json(answer)) return success();
-  const json::Value receipt = answer.result();
+  const auto answer = session.call("event.append", params.text());
+  if (!answer) return with_id(answer.error(), event_id);
+  if (session.printed_json(*answer)) return success();
+  const json::Value receipt = answer->result();
   session.out().line(fmt::format("seq {}  run_seq {}  {}{}", receipt["seq"].source(), receipt["run_seq"].source(),
                                  receipt["event_id"].string_or(""),
                                  receipt["duplicate"].as_bool().value_or(false) ? "  (was there already)" : ""));

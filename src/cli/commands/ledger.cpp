@@ -286,7 +286,20 @@ void print_resolved(const Output& out, const json::Value& item) {
   }
   out.line(text);
   if (const json::Value current = item["current"]) out.line("  current  " + out.one_line(current.string_or("")));
-  if (item["type"].string_or("") == "evidence" && item["text"]) out.line(out.safe(item["text"].string_or("")));
+  const std::string type = item["type"].string_or("");
+  if ((type != "evidence" && type != "log") || !item["text"]) return;
+  std::string said = item["text"].string_or("");
+  if (said.ends_with('\n')) said.pop_back();
+  out.line(out.safe(said));
+  if (item["cursor"]) out.line("  … and more: muniment event list");
+}
+
+// What takes a parameter in a request takes an option here.
+Error as_said_here(Error error) {
+  constexpr std::string_view parameter = "say with run_id which run";
+  const std::size_t at = error.message.find(parameter);
+  if (at != std::string::npos) error.message.replace(at, parameter.size(), "say with --run which run");
+  return error;
 }
 
 Status ask_pointers(Session& session, const PointerOptions& options, const std::string& method) {
@@ -301,7 +314,9 @@ Status ask_pointers(Session& session, const PointerOptions& options, const std::
   if (options.critical) params.member("critical", true);
   add_asof(params, options.asof);
   params.end_object();
-  ASSIGN_OR_RETURN(const Message answer, session.call(method, params.text()));
+  Result<Message> answered = session.call(method, params.text());
+  if (!answered) return as_said_here(std::move(answered).error());
+  ASSIGN_OR_RETURN(const Message answer, std::move(answered));
   for (const json::Value item : answer.result()["results"]) {
     if (!item["ok"].as_bool().value_or(false)) session.exit_code = exit_refused;
     if (!session.options.json) print_resolved(session.out(), item);

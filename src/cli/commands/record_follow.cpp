@@ -1,6 +1,7 @@
 // record --follow: an agent's session from its file, until a signal ends it.
 #include <fmt/format.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include "base/text.hpp"
 #include "cli/commands.hpp"
@@ -28,6 +29,9 @@ Status follow_file(Session& session, const std::string& file) {
     out.begin_object().member("run_id", outcome.run_id).member("lines", static_cast<std::int64_t>(outcome.lines));
     out.member("rereads", static_cast<std::int64_t>(outcome.rereads)).end_object();
     session.out().json_line(out.text());
+  } else if (!outcome.started) {
+    session.out().line(fmt::format("{} lines; nothing was recorded: {} is {}", grouped(outcome.lines), session.out().one_line(file),
+                                   ::access(file.c_str(), F_OK) != 0 ? "not there" : "without a whole line"));
   } else {
     session.out().line(fmt::format("{}  {} lines; the run is open: muniment run end {}", outcome.run_id, grouped(outcome.lines), outcome.run_id));
   }

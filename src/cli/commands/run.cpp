@@ -208,9 +208,13 @@ Status show_tree(Session& session, const std::string& run_id, std::size_t depth)
   const json::Value run = answer.result()["run"];
   const Output& out = session.out();
   const std::string status = run["status"].string_or("");
-  out.line(std::string(2 * depth, ' ') + (depth == 0 ? "" : "└ ") + out.one_line(run_id) + "  " +
-           out.tone(tone_of_status(status), status) + "  " +
-           out.tone(Tone::dim, fit(out.one_line(run["goal"].string_or("")), 60)));
+  if (session.options.json) {   // each names its parent
+    out.json_line(run.source());
+  } else {
+    out.line(std::string(2 * depth, ' ') + (depth == 0 ? "" : "└ ") + out.one_line(run_id) + "  " +
+             out.tone(tone_of_status(status), status) + "  " +
+             out.tone(Tone::dim, fit(out.one_line(run["goal"].string_or("")), 60)));
+  }
   if (depth == depth_max) return success();
   return each_item(session, "run.list", "{\"parent\":" + quoted + "}", "runs", [&](const json::Value& child) -> Result<bool> {
     RETURN_IF_ERROR(show_tree(session, child["run_id"].string_or(""), depth + 1));
@@ -382,6 +386,7 @@ Status recover(Session& session, const RecoverOptions& options) {
   ASSIGN_OR_RETURN(const Message answer, session.call("run.recover", params.text()));
   const json::Value result = answer.result();
   const bool halted = result["status"].string_or("") == "halted";
+  if (result["damage"].size() > 0) session.exit_code = exit_refused;   // a check that failed, whatever the run's status
   if (halted && !options.look) session.exit_code = exit_halted;
   if (session.printed_json(answer)) return success();
   print_damage(out, result);

@@ -48,6 +48,23 @@ void print_degraded(const Output& out, const json::Value& degraded) {
   }
 }
 
+// Restored, or found shorter than it was: the daemon's own words, which say how it goes on.
+bool takes_nothing_more(const json::Value& status) {
+  for (const json::Value item : status["degraded"]) {
+    if (text_or(item, "").find("--continue-restored") != std::string::npos) return true;
+  }
+  return false;
+}
+
+// The daemon of a restored log signs nothing of it, and does not read the notes that came with the backup: it cannot say that nobody has signed.
+std::string signed_text(const json::Value& status) {
+  const json::Value checkpoint = status["checkpoint"];
+  const std::string events = grouped(static_cast<std::uint64_t>(checkpoint["size"].as_int().value_or(0))) + " events";
+  if (checkpoint["signed"].as_bool().value_or(false)) return events;
+  if (takes_nothing_more(status)) return "nothing newer: this log is restored, and nothing is added to it. What signed notes cover: muniment audit verify";
+  return "nothing: no checkpoint is signed (muniment audit key)";
+}
+
 void print_status(const Output& out, const json::Value& status, std::int32_t pid) {
   const json::Value log = status["log"];
   out.line(fmt::format("munimentd  {} (pid {})", status["version"].string_or("?"), pid));
@@ -58,9 +75,7 @@ void print_status(const Output& out, const json::Value& status, std::int32_t pid
                        grouped(static_cast<std::uint64_t>(log["size"].as_int().value_or(0)))));
   out.line("root       " + log["root"].string_or(""));
   const json::Value checkpoint = status["checkpoint"];
-  out.line(fmt::format("signed     {}", checkpoint["signed"].as_bool().value_or(false)
-                                            ? grouped(static_cast<std::uint64_t>(checkpoint["size"].as_int().value_or(0))) + " events"
-                                            : "nothing: no checkpoint is signed (muniment audit key)"));
+  out.line("signed     " + signed_text(status));
   if (const auto again = checkpoint["files_made_again"].as_int(); again.value_or(0) > 0) {
     out.line(fmt::format("tiles      {} files were cut, and made again at the start", grouped(static_cast<std::uint64_t>(*again))));
   }

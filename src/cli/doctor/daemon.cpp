@@ -79,6 +79,8 @@ void look_at_status(Findings& findings, const json::Value& status) {
     const std::string said = escape_for_terminal(preview(text.string_or(""), 400));
     if (said.starts_with("checkpoints outside")) {
       findings.warn("witness", said, "muniment status", runbook("witnesses"));
+    } else if (text.string_or("").find("--continue-restored") != std::string::npos) {   // in the daemon's own words
+      findings.broken("health", said, std::string(go_on_restored), runbook("backup"));
     } else {
       findings.broken("health", said, "muniment status", runbook("health"));
     }

@@ -22,6 +22,9 @@ struct Finding {
 // "docs/runbook.md#disk". A test holds every one that stands in the code against the runbook.
 std::string runbook(std::string_view anchor);
 
+// What goes on from a restored log, whether a daemon reads it now or not.
+inline constexpr std::string_view go_on_restored = "muniment down && muniment up --continue-restored";
+
 class Findings {
  public:
   void well(std::string_view subject, std::string text) { all_.push_back({Level::well, std::string(subject), std::move(text), "", ""}); }

@@ -31,7 +31,7 @@ constexpr std::size_t note_bytes_max = 64 * 1024;
 constexpr std::int64_t micros_per_day = std::int64_t{86'400} * 1'000'000;
 constexpr std::int64_t backup_days_max = 7;
 
-// The folder of the log that the daemon writes; that of log 1 where it cannot be told.
+// The folder of the log that the daemon writes; that of log 1 where it cannot be told, which look_at_log_no says.
 std::string own_folder(const Config& config) {
   const auto log_no = store::read_log_no(config.data);
   return store::log_folder(config.data, log_no ? *log_no : std::int16_t{1});
@@ -168,26 +168,43 @@ void look_at_journals(Findings& findings, const std::string& own, bool daemon_ru
 void look_at_restored(Findings& findings, const Config& config) {
   std::error_code failed;
   if (fs::exists(store::restoring_mark(config.data), failed)) {
-    findings.broken("restore", "a restore into this folder did not end well: no daemon starts on it", "muniment restore DIR --data " + config.data,
-                    runbook("backup"));
+    // Moved and not emptied: what the verify found may still be wanted.
+    findings.broken("restore", "a restore into this folder did not end well: no daemon starts on it, and a restore wants an empty folder",
+                    fmt::format("mv {0} {0}.broken && muniment restore DIR --data {0}", config.data.substr(0, config.data.find_last_not_of('/') + 1)), runbook("backup"));
   }
   const auto restored = store::read_restored(config.data);
   if (!restored) {
     findings.broken("restore", restored.error().message, "ls -l " + config.data + "/restored.json", runbook("backup"));
   } else if (*restored) {
     findings.warn("restore", fmt::format("the log was restored at {} events: it is read, and nothing is appended", grouped(static_cast<std::uint64_t>((*restored)->size))),
-                  "muniment up --continue-restored", runbook("backup"));
+                  std::string(go_on_restored), runbook("backup"));
   }
 }
 
-void look_at_keys(Findings& findings, const std::string& own) {
+void look_at_log_no(Findings& findings, const Config& config) {
+  const auto log_no = store::read_log_no(config.data);
+  if (!log_no) findings.broken("log_no", log_no.error().message + ": it is not known which log is written", "cat " + config.data + "/log_no", runbook("backup"));
+}
+
+// A log that nothing is appended to any more, which takes no new key either.
+bool is_restored(const Config& config) {
+  const auto restored = store::read_restored(config.data);
+  const auto log_no = store::read_log_no(config.data);
+  return restored && *restored && (*restored)->log_no == (log_no ? *log_no : std::int16_t{1});
+}
+
+void look_at_keys(Findings& findings, const Config& config) {
+  const std::string own = own_folder(config);
   const std::string keys = own + "/keys";
   std::error_code failed;
   for (const char* name : {"/log.key", "/log.key.old", "/log.key.next"}) {
     if (fs::exists(keys + name, failed)) closed_to_others(findings, keys + name, "the private key", runbook("checkpoints"));
   }
   if (!fs::exists(own, failed) || fs::exists(keys + "/log.key", failed)) return;
-  if (fs::exists(keys + "/log.pub", failed)) {
+  if (is_restored(config)) {
+    findings.note("key", keys + "/log.key is not there: nothing is signed of a restored log. The log that goes on from it gets its own with muniment audit key init",
+                  std::string(go_on_restored), runbook("backup"));
+  } else if (fs::exists(keys + "/log.pub", failed)) {
     findings.broken("key", keys + "/log.key is gone: nothing newer is signed", "muniment audit key init", runbook("checkpoints"));
   } else if (fs::exists(keys, failed)) {
     findings.warn("key", "the log has no key: whoever rewrites all of it is not noticed", "muniment audit key init -o LOG.PUB", runbook("checkpoints"));
@@ -198,7 +215,7 @@ void look_at_keys(Findings& findings, const std::string& own) {
 
 void look_at_secrets(Findings& findings, const Config& config, const std::string& config_file) {
   look_at_socket_mode(findings, config);
-  look_at_keys(findings, own_folder(config));
+  look_at_keys(findings, config);
   for (const auto& [what, path] : {std::pair<std::string_view, const std::string&>("redis_password_file", config.redis_password_file),
                                    {"embed_key_file", config.embed_key_file},
                                    {"rerank_key_file", config.rerank_key_file}}) {
@@ -211,6 +228,7 @@ void look_at_secrets(Findings& findings, const Config& config, const std::string
 
 void look_at_leftovers(Findings& findings, const Config& config, bool daemon_runs) {
   look_at_restored(findings, config);
+  look_at_log_no(findings, config);
   look_at_staging(findings, config, daemon_runs);
   look_at_tiles(findings, own_folder(config));
   look_at_published(findings, own_folder(config), daemon_runs);
@@ -243,10 +261,14 @@ void look_at_backup(Findings& findings, const Config& config) {
   const auto document = json::parse(std::string_view(*text));
   const auto at = document ? parse_time(document->root()["made_at"].string_or("")) : std::nullopt;
   if (!at) return findings.warn("backup", config.data + "/last_backup cannot be read", mend, runbook("backup"));
-  const std::string path = escape_for_terminal(document->root()["path"].string_or(""));
+  const std::string folder = document->root()["path"].string_or("");
+  const std::string path = escape_for_terminal(folder);
   const std::int64_t age = std::max<std::int64_t>(Clock().now().micros - at->micros, 0);
   const std::string said = fmt::format("the newest is {} old: {}", human_duration(age), path);
   if (age > backup_days_max * micros_per_day) return findings.warn("backup", said, "muniment backup " + fs::path(path).parent_path().parent_path().string(), runbook("backup"));
+  const bool there = fs::is_directory(folder, failed);
+  if (failed && failed != std::errc::no_such_file_or_directory) return findings.note("backup", said + ": " + failed.message(), "ls -ld " + path, runbook("backup"));
+  if (!there) return findings.warn("backup", said + ", which is not there now", mend, runbook("backup"));
   findings.well("backup", said);
 }
 

@@ -181,7 +181,7 @@ void look_at_database(Findings& findings, const Config& config) {
   if (uri.empty()) {
     const auto text = read_file(config.data + "/database.uri", database_uri_bytes_max);
     if (!text || !store::running_server(config.data + "/postgres")) {
-      return findings.well("database", "not looked at: the private Postgres does not run");
+      return findings.note("database", "not looked at: the private Postgres does not run", "muniment up", runbook("not_running"));
     }
     uri = text->substr(0, text->find('\n'));
   }

@@ -22,6 +22,7 @@
 #include "base/text.hpp"
 #include "cli/import/claude_code_lines.hpp"
 #include "cli/client.hpp"
+#include "cli/import/guess.hpp"
 #include "cli/import/record.hpp"
 
 namespace muniment::cli {
@@ -131,6 +132,14 @@ std::uint64_t line_identity(const std::string& line) {
   return number >> 1;
 }
 
+// Not every line of a session tells it from other formats; but each is an object with a type, and none looks like another format's.
+bool may_be_of_session(const std::string& line) {
+  const auto document = json::parse(std::string_view(line));
+  if (!document || !document->root().is(json::Kind::object)) return false;
+  const std::string_view format = guessed_format(document->root());
+  return format.empty() ? document->root()["type"].is(json::Kind::string) : format == claude_code_format;
+}
+
 // Where events go: one run for the session and one for each of its subagents.
 class SessionRuns {
  public:
@@ -141,6 +150,7 @@ class SessionRuns {
   }
 
   const std::string& run_id() const { return run_id_; }
+  bool started() const { return started_; }
 
   // In order, until all of it is in the log; waits for a daemon that is away.
   Status carry_out(std::vector<RunAction>& actions, const SessionFacts& facts) {
@@ -304,6 +314,7 @@ class SessionFollower {
         RETURN_IF_ERROR(runs_.carry_out(actions_, lines_.facts()));
         settled = true;
       }
+      outcome_.started = outcome_.started || runs_.started();
       if (last_look && !came) return outcome_;
       if (!came) std::this_thread::sleep_for(look_again);
     }
@@ -327,18 +338,38 @@ class SessionFollower {
         came = true;
         ++outcome_.lines;
         if (file_.too_long()) lines_.skip(outcome_.lines, fmt::format("it is longer than {}", human_size(session_line_bytes_max)), actions_);
-        else if (!line->empty()) lines_.take(*line, line_identity(*line), actions_);
+        else if (!line->empty()) take(*line);
       }
-      if (!line || actions_.size() >= actions_max) RETURN_IF_ERROR(runs_.carry_out(actions_, lines_.facts()));
+      if (!begun_ && strange_ > 0 && (!line || strange_ >= strange_lines_max || strange_bytes_ >= session_line_bytes_max)) return not_a_session();
+      if (!line || (begun_ && actions_.size() >= actions_max)) RETURN_IF_ERROR(runs_.carry_out(actions_, lines_.facts()));
       if (!line) return came;
     }
   }
+
+  void take(const std::string& line) {
+    begun_ = begun_ || may_be_of_session(line);
+    if (!begun_) {   // its actions are kept back until a line of a session comes, or the file is refused
+      ++strange_;
+      strange_bytes_ += line.size();
+    }
+    lines_.take(line, line_identity(line), actions_);
+  }
+
+  Error not_a_session() const {
+    return {Errc::invalid_argument, fmt::format("{} is no session of Claude Code: none of its first {} looks like a line of one. Nothing was recorded",
+                                                options_.file, strange_ == 1 ? "lines" : fmt::format("{} lines", strange_))};
+  }
+
+  static constexpr std::size_t strange_lines_max = 200;   // before it is said that the file is something else; or as many bytes as a line may have
 
   const FollowOptions& options_;
   const std::atomic<bool>& stop_;
   SessionFile file_;
   SessionRuns runs_;
   ClaudeCodeLines lines_;
+  bool begun_ = false;         // a line of a session was there: whatever follows is kept
+  std::size_t strange_ = 0;    // lines before that one
+  std::size_t strange_bytes_ = 0;
   std::vector<RunAction> actions_;
   Followed outcome_;
 };

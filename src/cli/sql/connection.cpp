@@ -180,7 +180,7 @@ Error SqlConnection::Impl::failure(const PGresult* failed) const {
     if (const char* const text = PQresultErrorField(failed, more)) message += fmt::format(". {}", trimmed(text));
   }
   if (state == "42501" || state == "25006") {
-    return {Errc::denied, message + ". A reporter reads the views of schema report and the table artifact, and changes nothing"};
+    return {Errc::denied, message + ". A reporter reads the views of schema report and the table artifact with its view artifacts, and changes nothing"};
   }
   const std::string_view kind = state.substr(0, 2);
   const bool passes = kind == "08" || kind == "53" || kind == "57" || kind == "40" || kind == "55";

@@ -8,6 +8,7 @@
 #include "gateway/access.hpp"
 #include "gateway/methods/artifact_rows.hpp"
 #include "gateway/methods/methods.hpp"
+#include "gateway/pointing.hpp"
 #include "gateway/services.hpp"
 
 namespace muniment::gateway::methods {
@@ -67,11 +68,17 @@ std::string upload_reply(const Put& put, std::int64_t offset) {
   return std::move(out).text();
 }
 
-// The artifact that this step already holds with these bytes.
+// The artifact that this step already holds with these bytes: whole, as the reply says that they are kept.
 Result<std::optional<Answer>> find_first(Call& call, const Put& put, const Hash& hash) {
   if (!put.run->maybe_stored(put.step_id, hash)) return std::optional<Answer>();
   ASSIGN_OR_RETURN(const auto first, call.reader->artifact_with_hash(put.run->run_id, put.step_id, hash));
   if (!first) return std::optional<Answer>();
+  if (auto checked = call.services.files.check(store::file_of(*first)); !checked) {
+    const Error error = artifact_damage(*first, std::move(checked).error());
+    if (error.code != Errc::corrupt) return error;
+    ASSIGN_OR_RETURN(auto answer, answer_damage(call, error.pointer, {.run = put.run}, error));
+    if (answer) return answer;
+  }
   return std::optional<Answer>(Reply{put_reply(*first, first->seq, true), {}});
 }
 

@@ -7,6 +7,7 @@
 #include "audit/publisher.hpp"
 #include "audit/submitter.hpp"
 #include "gateway/access.hpp"
+#include "gateway/first_receipts.hpp"
 #include "gateway/methods/methods.hpp"
 #include "gateway/services.hpp"
 
@@ -125,6 +126,17 @@ PendingAppend log_event(Call& call, std::string_view type, std::string body) {
   return append;
 }
 
+Uuid verified_id(const Call& call) { return idempotent_id(call.caller, "audit.verified", call.idempotency_key); }
+
+// What the same request was answered when it was recorded; nullopt: it was not. Errors: conflict where it says something else now.
+Result<std::optional<Reply>> verified_before(Call& call, std::string_view body) {
+  ASSIGN_OR_RETURN(const auto found, find_in_log_runs(call, verified_id(call)));
+  if (!found.row) return std::optional<Reply>();
+  if (found.row->body != body) return used_key(*found.row);
+  note_log(call, *found.reader);
+  return std::optional(Reply{json::Writer().begin_object().member("seq", found.row->seq).member("duplicate", true).end_object().text(), {}});
+}
+
 std::string key_json(const audit::Publisher& publisher) {
   json::Writer out;
   out.begin_object().member("origin", publisher.origin());
@@ -212,12 +224,24 @@ Result<Answer> audit_key(Call& call) {
 }
 
 Result<Answer> audit_verified(Call& call) {
+  const bool repeatable = !call.idempotency_key.empty();
+  if (repeatable && !call.reader) return NeedsWorker{};
   json::Writer body;
   body.begin_object().member("verdict", call.params["verdict"].string_or(""));
   if (const auto upto = call.params["upto"].as_int()) body.member("upto", *upto);
   if (call.params["tool"]) body.member("tool", call.params["tool"].string_or(""));
-  body.member("by", call.caller.actor);
-  PendingAppend append = log_event(call, "log.verified", std::move(body.end_object()).text());
+  body.member("by", call.caller.actor).end_object();
+  if (repeatable) {
+    ASSIGN_OR_RETURN(auto first, verified_before(call, body.text()));
+    if (first) return Answer(*std::move(first));
+  }
+  PendingAppend append = log_event(call, "log.verified", std::move(body).text());
+  if (repeatable) {  // sent twice at once, the second is given back, and finds the first
+    events::NewEvent& event = append.request.events.back().event;
+    event.event_id = verified_id(call);
+    event.event_id_is_ours = false;
+    append.request.ids_checked = call.check_ids;
+  }
   append.finish = [](Services&, const std::vector<events::Receipt>& receipts) -> Result<Reply> {
     return Reply{json::Writer().begin_object().member("seq", receipts.front().seq).end_object().text(), {}};
   };

@@ -101,7 +101,7 @@ Status find_candidates(Call& call, Building& building) {
   ASSIGN_OR_RETURN(const retrieval::Scope scope, scope_of(call));
   std::vector<std::vector<retrieval::Passage>> lists;
   for (const retrieval::Question& question : building.questions) {
-    ASSIGN_OR_RETURN(const retrieval::Retriever::Plan plan, retriever.plan(question, scope, *call.reader));
+    ASSIGN_OR_RETURN(const retrieval::Retriever::Plan plan, retriever.plan(question, scope, *call.reader, call.services.tail, call.deadline));
     ASSIGN_OR_RETURN(retrieval::Answer answer, retriever.answer(plan, *call.reader, call.deadline));
     auto& list = lists.emplace_back();
     for (retrieval::Card& card : answer.cards) list.push_back(passage_of(std::move(card)));

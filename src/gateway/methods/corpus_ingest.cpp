@@ -17,6 +17,7 @@
 #include "gateway/corpora.hpp"
 #include "gateway/methods/artifact_rows.hpp"
 #include "gateway/methods/methods.hpp"
+#include "gateway/pointing.hpp"
 #include "gateway/services.hpp"
 #include "retrieval/service.hpp"
 #include "retrieval/ingest.hpp"
@@ -300,6 +301,7 @@ Result<Answer> corpus_ingest(Call& call) {
   if (!call.reader) return Answer(NeedsWorker{});
   const std::string corpus = call.params["corpus"].string_or("");
   RETURN_IF_ERROR(retrieval::check_corpus_name(corpus));
+  RETURN_IF_ERROR(begin_referring(call));
   ASSIGN_OR_RETURN(const std::int64_t known_upto, documents_known_upto(call));
   ASSIGN_OR_RETURN(const auto known, call.reader->corpus(corpus));
   if (known && !may_see_corpus(call.caller, known->owner)) return taken("corpus", corpus);

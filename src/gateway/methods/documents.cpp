@@ -45,8 +45,9 @@ Result<store::DocumentRow> revision_of(Call& call, std::string_view name) {
     ASSIGN_OR_RETURN(const auto as_of, asof_seq(call, *call.reader));
     ASSIGN_OR_RETURN(row, call.reader->document(corpus.corpus, document, as_of));
   }
-  if (!row) return no_document(corpus.corpus, document);
-  return *std::move(row);
+  if (row) return *std::move(row);
+  const auto revision = call.params[name].as_string();
+  return no_document(corpus.corpus, revision ? document + " with the revision " + *revision : document);
 }
 
 Uuid repeated_id(const Call& call, std::string_view method) { return idempotent_id(call.caller, method, call.idempotency_key); }
@@ -56,11 +57,13 @@ Uuid repeated_id(const Call& call, std::string_view method) { return idempotent_
 Result<std::optional<Reply>> first_answer(Call& call, std::string_view method, const std::function<bool(const json::Value& body)>& same,
                                           std::initializer_list<std::string_view> kept) {
   if (call.idempotency_key.empty()) return std::optional<Reply>();
-  ASSIGN_OR_RETURN(const auto known, call.reader->event_by_id(call.services.runs.find(log_run_id)->view().run_no, repeated_id(call, method)));
+  ASSIGN_OR_RETURN(const auto found, find_in_log_runs(call, repeated_id(call, method)));
+  const std::optional<events::Event>& known = found.row;
   if (!known) return std::optional<Reply>();
   if (!known->body) return used_key(*known);
   ASSIGN_OR_RETURN(const json::Document document, json::parse(*known->body));
   if (!same(document.root())) return used_key(*known);
+  note_log(call, *found.reader);
   json::Writer out;
   out.begin_object();
   for (const std::string_view name : kept) out.raw_member(name == "target" ? "pointer" : name, document.root()[name].source());

@@ -117,6 +117,15 @@ bool names_its_state(const AdmittedAppend& admitted) {
   return first.event.type == patched_type && first.body["expected_state_hash"].present();
 }
 
+// The events are all there. Where one more was sent with their key, that was another request. Errors: conflict.
+Result<Answer> answer_again(Call& call, const store::Run& run, bool several, const std::vector<events::Receipt>& receipts, const Spilled& spilled) {
+  if (!call.idempotency_key.empty()) {
+    ASSIGN_OR_RETURN(const auto next, call.reader->event_by_id(run.view().run_no, appended_id(call.caller, call.idempotency_key, receipts.size())));
+    if (next) return used_key(*next);
+  }
+  return Answer(append_reply(several, receipts, spilled));
+}
+
 Error state_moved_on(const store::Run& run) {
   Error error(Errc::conflict, "the state of " + run.run_id + " changed while the patch was admitted. "
                               "Read it again, or drop expected_state_hash.");
@@ -148,10 +157,10 @@ Result<Answer> event_append(Call& call) {
   const std::vector<std::string> manifests = manifests_of(*run, admitted);
   Spilled spilled;
   const bool spills = wants_spill(call, admitted);
-  // Files are written before the append: whether it repeats an earlier one is asked first.
-  // So it is where a patch does not apply (any more): it may have been applied already.
+  // Whether it repeats an earlier one is asked before files are written, and of a patch that does not apply: it may have been applied already.
   const bool check_ids = call.check_ids || spills || refused_patch || !manifests.empty() || has_unknown_ids(*run, admitted);
   if (check_ids && !call.reader) return NeedsWorker{};
+  if (spills || !manifests.empty()) RETURN_IF_ERROR(begin_referring(call));
   if (spills) {
     ASSIGN_OR_RETURN(spilled, spill_bodies(call, *run, admitted));
   }
@@ -160,7 +169,7 @@ Result<Answer> event_append(Call& call) {
     ASSIGN_OR_RETURN(KnownEvents known, known_events(call, *run, events));
     RETURN_IF_ERROR(refer_as_recorded(call, *run, events, known, spilled));
     ASSIGN_OR_RETURN(const auto first, first_receipts(call, *run, events, known));
-    if (first) return append_reply(several, *first, spilled);
+    if (first) return answer_again(call, *run, several, *first, spilled);
     if (refused_patch) return *std::move(refused_patch);
   }
   ASSIGN_OR_RETURN(const evidence::Outcome outcome, resolve_manifests(call, run, manifests));

@@ -242,6 +242,7 @@ Result<Answer> claim_record(Call& call) {
   if (!call.reader) return Answer(NeedsWorker{});
   const json::Value& params = call.params;
   ASSIGN_OR_RETURN(const auto run, find_run(call, params["run_id"].string_or("")));
+  RETURN_IF_ERROR(begin_referring(call));
   const RecordIds ids = ids_for(call, *run, "claim.record");
   ASSIGN_OR_RETURN(auto before, recorded_before(call, *run, ids, "claim_id", {"text", "pointers"}));
   if (before) return Answer(*std::move(before));
@@ -291,6 +292,7 @@ Result<Answer> evidence_record(Call& call) {
   const std::string run_id = run_of_evidence(call, pointer);
   const Result<std::shared_ptr<store::Run>> place = run_id.empty() ? call.services.runs.find(log_run_id) : find_run(call, run_id);
   ASSIGN_OR_RETURN(const auto run, place);
+  RETURN_IF_ERROR(begin_referring(call));
   RecordIds ids = ids_for(call, *run, "evidence.record");
   ASSIGN_OR_RETURN(auto before, recorded_before(call, *run, ids, "evidence_id", {"type", "content", "pointer", "validator_id"}));
   if (before) return Answer(*std::move(before));

@@ -191,6 +191,7 @@ Result<Answer> evidence_verify(Call& call) {
 
 Result<Answer> evidence_link(Call& call) {
   if (!call.reader) return Answer(NeedsWorker{});
+  RETURN_IF_ERROR(begin_referring(call));
   ASSIGN_OR_RETURN(const Found found, find_claim(call));
   ASSIGN_OR_RETURN(const Uuid id, id_of(call.params, "evidence_id"));
   const std::string& run_id = found.run->run_id;
@@ -216,6 +217,7 @@ Result<Answer> evidence_link(Call& call) {
 
 Result<Answer> claim_decide(Call& call) {
   if (!call.reader) return Answer(NeedsWorker{});
+  RETURN_IF_ERROR(begin_referring(call));
   ASSIGN_OR_RETURN(const Found found, find_claim(call));
   const std::string status = call.params["status"].string_or("");
   if (status == "open") return Error(Errc::invalid_argument, "status: a claim is open until it is decided. Send what was decided of it.");

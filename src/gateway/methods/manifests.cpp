@@ -1,6 +1,7 @@
 // manifest.put and manifest.get: what was in the context window and why, as JSON in the database.
 // A manifest refers (to transcript ranges, artifacts, cards), and may stand on a base of which it
 // adds and drops, so that a run stores them linear in its length.
+#include "base/failpoint.hpp"
 #include "base/limits.hpp"
 #include "base/text.hpp"
 #include "evidence/pointer_follower.hpp"
@@ -59,8 +60,9 @@ Result<std::optional<Reply>> first_answer(Call& call, const store::Run& run) {
   if (run_no < 0) return std::optional<Reply>();
   ASSIGN_OR_RETURN(const auto known, call.reader->event_by_id(run_no, repeated_id(call, run, 0)));
   if (!known) return std::optional<Reply>();
+  FAILPOINT("manifest.known");
   ASSIGN_OR_RETURN(const auto row, call.reader->manifest(repeated_id(call, run, 1)));
-  if (!known->body || !row || !row->salt) return used_key(*known);
+  if (!known->body || !row || !row->salt) return used_key(*known, true);   // an erasure takes both, perhaps between the two reads
   const bool same_step = known->step_id.value_or("") == call.params["step_id"].string_or("");
   if (!same_step || sha256({view_of(*row->salt), call.params["manifest"].source()}) != row->hash) return used_key(*known);
   return std::optional<Reply>(Reply{put_result(*row, row->seq, true), {}});
@@ -99,6 +101,7 @@ Result<Answer> manifest_put(Call& call) {
   // What the manifest says was in the window must be there; what an importer brings along may refer to what stayed behind.
   const std::vector<std::string> pointers = imported ? std::vector<std::string>() : evidence::pointers_of_manifest(manifest, run->run_id);
   if (!call.reader && (!pointers.empty() || manifest["base"] || repeatable)) return NeedsWorker{};
+  if (call.reader) RETURN_IF_ERROR(begin_referring(call));
 
   const Uuid id = repeatable ? repeated_id(call, *run, 1) : make_uuid_v7(call.services.clock.now());
   if (repeatable) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "audit/redaction.hpp"
+#include "base/failpoint.hpp"
 #include "gateway/access.hpp"
 #include "gateway/methods/methods.hpp"
 #include "gateway/services.hpp"
@@ -18,7 +19,7 @@ constexpr std::size_t copies_named_max = 20;
 constexpr std::string_view remains =
     "Ids, types, actors, steps and times of the events, the run's id, its parents' records of it, and the hashes stay: "
     "they are hashed into the log. Backups, exports, the database's write-ahead log and unused pages hold what was erased "
-    "until they are rotated: docs/runbook.md (erasure).";
+    "until they are rotated, and uploads that were not finished keep their pieces until their time is over: docs/runbook.md (erasure).";
 
 Result<store::ErasureTarget> target_of(const json::Value& params) {
   store::ErasureTarget target;
@@ -47,32 +48,46 @@ Status check_not_closed(Call& call, const store::ErasureTarget& target) {
   return theirs ? Status(store::closed_error(*closed)) : success();
 }
 
-// Where closed logs hold what was brought along from them: each copy was brought from the one before it.
-Result<std::vector<store::CarriedFrom>> closed_copies(Call& call, const store::ErasurePlan& plan) {
-  std::vector<store::CarriedFrom> copies = plan.carried;
+struct Copies {
+  std::vector<store::CarriedFrom> places{};
+  bool all = true;   // the logs before those were asked, too
+};
+
+// Where closed logs hold what was brought along from them: each copy was brought from the one before it. What is erased is to be answered
+// for in time, so that half of what is left of it goes into asking.
+Result<Copies> closed_copies(Call& call, const store::ErasurePlan& plan) {
+  const Monotonic now = call.services.clock.monotonic();
+  const Monotonic until = call.deadline <= now ? now : now + (call.deadline - now) / 2;
+  Copies found{plan.carried};
+  std::vector<store::CarriedFrom>& copies = found.places;
   for (const store::ErasurePlan& other : plan.elsewhere) copies.insert(copies.end(), other.carried.begin(), other.carried.end());
   for (std::size_t i = 0; i < copies.size(); ++i) {
     const store::EarlierLog* const log = earlier_log(call.services, copies[i].log_no);
     if (log == nullptr) continue;
+    FAILPOINT("redact.asks_copy");
+    found.all = call.services.clock.monotonic() < until;
+    if (!found.all) break;
     ASSIGN_OR_RETURN(const auto event, call.reader->of(log->place).event_at(copies[i].seq));
     if (!event || !event->body) continue;
     if (const auto before = store::carried_from(*event->body)) copies.push_back(*before);
   }
-  return copies;
+  return found;
 }
 
-std::string what_remains(const std::vector<store::CarriedFrom>& copies) {
+std::string what_remains(const Copies& found) {
+  const std::vector<store::CarriedFrom>& copies = found.places;
   std::string words(remains);
   if (copies.empty()) return words;
   words += fmt::format(" Closed logs keep copies of what was brought along from them ({} of documents, with their bytes), which nothing erases (docs/runbook.md, backup):", copies.size());
   for (std::size_t i = 0; i < std::min(copies_named_max, copies.size()); ++i) {
     words += fmt::format("{} seq {} of log {}", i == 0 ? "" : ",", copies[i].seq, copies[i].log_no);
   }
-  return words + (copies.size() > copies_named_max ? ", …" : ".");
+  words += copies.size() > copies_named_max ? ", …" : ".";
+  return words + (found.all ? "" : " Not all of them were looked at within the deadline: those that were brought along more than once may have more copies, in older logs.");
 }
 
 // With what corpora made of it, which is in the run _log.
-void write_plan(json::Writer& out, const store::ErasurePlan& plan, const std::vector<store::CarriedFrom>& copies) {
+void write_plan(json::Writer& out, const store::ErasurePlan& plan, const Copies& copies) {
   std::vector<store::ErasedArtifact> artifacts = plan.artifacts;
   std::int64_t documents = plan.documents;
   for (const store::ErasurePlan& other : plan.elsewhere) {

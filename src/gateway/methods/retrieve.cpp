@@ -221,7 +221,7 @@ Result<Answer> evidence_retrieve(Call& call) {
     question.text = item["query"].string_or("");
     if (const auto corpus = item["corpus"].as_string()) question.corpora = {*corpus};
     if (const auto cursor = item["cursor"].as_string()) question.cursor = *cursor;
-    ASSIGN_OR_RETURN(const retrieval::Retriever::Plan plan, retriever.plan(question, scope, *call.reader));
+    ASSIGN_OR_RETURN(const retrieval::Retriever::Plan plan, retriever.plan(question, scope, *call.reader, call.services.tail, call.deadline));
     question.expand = plan.question.expand;
     question.rerank = plan.question.rerank;
     if (const auto known = known_answer(call, plan)) {

@@ -3,6 +3,7 @@
 #include "base/limits.hpp"
 #include "base/text.hpp"
 #include "gateway/access.hpp"
+#include "gateway/first_receipts.hpp"
 #include "gateway/methods/methods.hpp"
 #include "gateway/services.hpp"
 
@@ -15,15 +16,22 @@ constexpr std::string_view start_method = "run.start";
 constexpr std::string_view kept_members[] = {"agent",  "goal", "forked_from", "continues", "labels",
                                              "external_id", "client", "cwd", "vcs", "import"};
 
-Reply resumed_reply(const store::Run& run) {
+Reply resumed_reply(const store::Run& run, std::int64_t next_run_seq) {
   json::Writer out;
   out.begin_object()
       .member("run_id", run.run_id)
       .member("seq", run.view().first_seq)
-      .member("run_seq", run.next_run_seq())
+      .member("run_seq", next_run_seq)
       .member("resumed", true)
       .end_object();
   return {std::move(out).text(), {}};
+}
+
+// From the table, as everything that is read: what another read has shown is not yet unknown to this one.
+Result<Answer> resume(Call& call, const store::Run& run) {
+  if (!call.reader) return NeedsWorker{};
+  ASSIGN_OR_RETURN(const std::int64_t next_run_seq, call.reader->next_run_seq(run.view().run_no));
+  return resumed_reply(run, next_run_seq);
 }
 
 Reply started_reply(std::string_view run_id, const events::Receipt& receipt, bool reopened) {
@@ -44,13 +52,41 @@ Error run_taken(const std::string& run_id) {
   return error;
 }
 
+// Does the idempotency key name the run? It does where nothing else does.
+bool named_by_key(const Call& call) { return !call.params["run_id"] && !call.idempotency_key.empty(); }
+
 std::string chosen_run_id(const Call& call) {
   if (const auto given = call.params["run_id"].as_string()) return *given;
   // The same key names the same run, so that a repeated request finds it.
-  if (!call.idempotency_key.empty()) {
-    return idempotent_id(call.caller, start_method, call.idempotency_key).text();
-  }
+  if (named_by_key(call)) return idempotent_id(call.caller, start_method, call.idempotency_key).text();
   return make_uuid_v7(call.services.clock.now()).text();
+}
+
+// The same value, however it is written: spaces, the order of members and escapes say nothing.
+bool same(const json::Value& held, const json::Value& said) {
+  return held.present() == said.present() && (!held || json::canonical(held) == json::canonical(said));
+}
+
+// What the daemon decides where the request does not say it is not held against a repeated one: the setting, and how long the
+// parent was, may be others by now.
+bool starts_as(const json::Value& held, const json::Value& said) {
+  for (const std::string_view name : kept_members) {
+    if (!same(held[name], said[name])) return false;
+  }
+  const json::Value parent = said["parent"];
+  if (!same(held["parent"]["run_id"], parent["run_id"])) return false;
+  if (parent["run_seq"] && !same(held["parent"]["run_seq"], parent["run_seq"])) return false;
+  return !said["indexed"] || said["indexed"].as_bool() == held["indexed"].as_bool().value_or(false);
+}
+
+// Is this the request that started the run which its key names? Errors: conflict, where it says something else, or where what
+// was said was erased.
+Status check_same_start(Call& call, const store::Run& run) {
+  ASSIGN_OR_RETURN(const auto first, call.reader->event_of_run(run.view().run_no, 0));
+  if (!first) return Error(Errc::corrupt, "run " + run.run_id + " has no first event. The log was changed: run muniment-verify");
+  if (!first->body) return used_key(*first);
+  ASSIGN_OR_RETURN(const json::Document document, json::parse(*first->body));
+  return starts_as(document.root(), call.params) ? success() : Status(used_key(*first));
 }
 
 // {"run_id":…, "run_seq":…}: where in its parent the run was started; now, unless it says.
@@ -98,7 +134,8 @@ Result<Reply> second_start(const store::Run& run, const Caller& caller, Error er
   const store::RunView view = run.view();
   if (error.code != Errc::conflict || view.status == store::RunStatus::absent) return error;
   if (!may_see(caller, view)) return run_taken(run.run_id);
-  if (view.status == store::RunStatus::open) return resumed_reply(run);
+  // It was refused behind whatever its caller can have read: memory has that by now.
+  if (view.status == store::RunStatus::open) return resumed_reply(run, run.next_run_seq());
   return error;
 }
 
@@ -115,6 +152,11 @@ Result<Answer> start_new(Call& call, std::string run_id) {
   append.request.actor = call.caller.actor;
   events::NewEvent started = make_event(call, *run, "run.started", std::move(body));
   if (call.params["import"]) started.origin = events::Origin::imported;
+  if (named_by_key(call)) {  // sent twice at once, the second is given back, and finds the first
+    started.event_id = idempotent_id(call.caller, start_method, call.idempotency_key, 1);
+    started.event_id_is_ours = false;
+    append.request.ids_checked = call.check_ids;
+  }
   append.request.events.push_back({run, std::move(started), false});
   if (parent) {
     append.request.events.push_back({parent, child_started(call, run->run_id, *parent), true});
@@ -167,8 +209,12 @@ Result<Answer> run_start(Call& call) {
   const store::RunView view = known->view();
   if (view.status == store::RunStatus::absent) return start_new(call, std::move(run_id));
   if (!may_see(call.caller, view)) return run_taken(run_id);
+  if (named_by_key(call)) {
+    if (!call.reader) return NeedsWorker{};
+    RETURN_IF_ERROR(check_same_start(call, *known));
+  }
   switch (view.status) {
-    case store::RunStatus::open: return resumed_reply(*known);
+    case store::RunStatus::open: return resume(call, *known);
     case store::RunStatus::ended:
       if (call.params["reopen"].as_bool().value_or(false)) return reopen(call, known);
       return ended_error(*known);

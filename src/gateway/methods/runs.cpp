@@ -143,6 +143,11 @@ Result<Answer> run_annotate(Call& call) {
     return Error(Errc::invalid_argument,
                  "run.annotate needs one of labels, note, legal_hold, retain_until.");
   }
+  // Who put a hold on a run is answered when nothing is erased from it any more.
+  if (call.params["legal_hold"] || call.params["retain_until"]) {
+    if (!call.reader) return NeedsWorker{};
+    RETURN_IF_ERROR(begin_referring(call));
+  }
   return append_once(call, run,
                      repeatable_event(call, *run, "run.annotate", "run.annotated", std::move(body)), {});
 }

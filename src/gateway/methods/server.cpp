@@ -10,8 +10,22 @@
 #include "gateway/methods/server_state.hpp"
 #include "gateway/services.hpp"
 #include "retrieval/service.hpp"
+#include "snapshot/snapshotter.hpp"
+#include "store/follower.hpp"
 
 namespace muniment::gateway::methods {
+namespace {
+
+// Tables that do not get on, and snapshots: what is shown of runs is old. While Postgres is away that is said already.
+void add_standstills(std::vector<std::string>& found, const Services& services, const store::LogStatus& log) {
+  if (log.silent) return;
+  for (const store::Follower* const follower : services.followers) {
+    if (const std::string problem = follower->problem(); !problem.empty()) found.push_back("table " + follower->name() + ": " + problem);
+  }
+  if (const std::string problem = services.snapshots.problem(); !problem.empty()) found.push_back("snapshots: " + problem);
+}
+
+}  // namespace
 
 std::vector<std::string> degradations(Services& services, const store::LogStatus& log) {
   std::vector<std::string> found;
@@ -25,6 +39,7 @@ std::vector<std::string> degradations(Services& services, const store::LogStatus
   }
   if (!log.refused.empty()) found.push_back(log.refused);
   if (const std::string problem = services.publisher.problem(); !problem.empty() && problem != log.refused) found.push_back("checkpoints: " + problem);
+  add_standstills(found, services, log);
   if (const std::string problem = services.retrieval.documents().problem(); !problem.empty()) found.push_back("documents: " + problem);
   if (const std::string problem = services.retrieval.indexer().problem(); !problem.empty()) found.push_back("search: " + problem);
   if (const std::string problem = services.retrieval.search().health().embedding_problem; !problem.empty()) {

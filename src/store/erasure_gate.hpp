@@ -1,0 +1,57 @@
+// Between what is recorded on what it refers to and the erasure of that. Whoever records something passes the gate before
+// he reads what it will refer to; an erasure closes it before it looks for the copies, and opens it when they are gone. What
+// passed before that and is not numbered yet is given back by the append thread: read again, it finds what is left.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+
+#include "base/clock.hpp"
+#include "base/result.hpp"
+
+namespace muniment::store {
+
+class ErasureGate {
+ public:
+  // Before the reads: AppendRequest::erasures_seen. Waits while the gate is closed. Errors: unavailable at the deadline.
+  Result<std::int64_t> pass(Deadline deadline);
+
+  // For as long as it lives the append thread numbers, and nobody closes the gate.
+  class Numbering {
+   public:
+    explicit Numbering(ErasureGate& gate) : gate_(gate), lock_(gate.mutex_) {}
+    ~Numbering() { gate_.numbered_ = next_seq; }
+    Numbering(const Numbering&) = delete;
+
+    std::int64_t erasures() const { return gate_.erasures_; }
+    std::int64_t next_seq = 0;   // what the next event would get; to be set before it ends
+
+   private:
+    ErasureGate& gate_;
+    const std::lock_guard<std::mutex> lock_;
+  };
+
+  // Closed for as long as it lives. One at a time: the redactor's own lock sees to that.
+  class Closed {
+   public:
+    explicit Closed(ErasureGate& gate);
+    ~Closed();
+    Closed(const Closed&) = delete;
+
+   private:
+    ErasureGate& gate_;
+  };
+
+  // Up to where events are numbered. Those below are committed, or on their way.
+  std::int64_t numbered() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::condition_variable opened_;
+  std::int64_t erasures_ = 0;    // that closed it
+  std::int64_t numbered_ = 0;
+  bool closed_ = false;
+};
+
+}  // namespace muniment::store

@@ -1,0 +1,106 @@
+"""What is erased while something is being recorded that refers to it: the record stands on what is left, or is not made."""
+from __future__ import annotations
+
+import json
+import time
+
+from support import DaemonCase, main, wait_until
+
+TEXT = "secret pelican " * 1500
+
+
+class Meanwhile(DaemonCase):
+    fault = True
+
+    def held(self, failpoint: str):
+        """Starts again with the failpoint, which waits for the file that is answered."""
+        go_on = self.daemon.folder / f"{self._testMethodName}.go-on"
+        self.daemon.stop()
+        self.client.close()
+        self.daemon.failpoint_log.unlink(missing_ok=True)
+        self.daemon.start(failpoint=f"{failpoint}=wait:{go_on}@1")
+        return go_on
+
+    def meanwhile(self, go_on, method: str, request: dict, meanwhile) -> dict:
+        """The reply to a request that is held at the failpoint while something else is done."""
+        raw = self.raw()
+        raw.request(method, **request)
+        wait_until(self.daemon.failpoint_log.exists, f"{method} has come so far")
+        meanwhile()
+        go_on.touch()
+        return raw.line()
+
+    def put(self, text: str, mime_type: str) -> str:
+        return self.call("artifact.put", run_id=self.run_id, step_id="s", text=text, mime_type=mime_type)["artifact_id"]
+
+    def left_on_disk(self, word: bytes) -> list[str]:
+        return [str(path) for path in (self.daemon.data / "artifacts").rglob("*") if path.is_file() and word in path.read_bytes()]
+
+    def test_an_ingest_of_what_is_erased_meanwhile_takes_nothing_in(self) -> None:
+        artifact_id = self.put("<html><body><h1>Doc</h1><p>the password is quetzalcoatl</p></body></html>", "text/html")
+        go_on = self.held("documents.looked_at")
+        request = {"corpus": "k", "documents": [{"id": "d.html", "artifact_id": artifact_id}]}
+        reply = self.meanwhile(go_on, "corpus.ingest", request, lambda: self.call("audit.redact", artifact_id=artifact_id, reason="asked for"))
+        self.assertEqual(reply["result"]["documents"], [], reply)
+        self.assertEqual(self.left_on_disk(b"quetzalcoatl"), [])
+        self.assertNotIn("quetzalcoatl", json.dumps(self.call("evidence.retrieve", queries=[{"query": "password quetzalcoatl"}])["results"][0]["cards"]))
+
+    def test_an_append_that_found_its_text_keeps_it_itself(self) -> None:
+        artifact_id = self.put(TEXT, "text/plain")
+        go_on = self.held("append.spilled")
+        request = {"run_id": self.run_id, "step_id": "s", "type": "tool.returned", "spill": True,
+                   "body": {"call_id": "c", "status": "ok", "content": [{"type": "text", "content": TEXT}]}}
+        reply = self.meanwhile(go_on, "event.append", request, lambda: self.call("audit.redact", artifact_id=artifact_id, reason="asked for"))
+        spilled = reply["result"]["spilled"][0]["artifact_id"]
+        self.assertNotEqual(spilled, artifact_id)
+        self.assertEqual(self.call("artifact.get", artifact_id=spilled, encoding="text")["text"], TEXT)
+
+    def test_a_hold_that_is_acknowledged_holds(self) -> None:
+        seq = self.client.append(self.run_id, "x.test.said", {"secret": "pelican"})["seq"]
+        go_on = self.held("redact.before_journal")
+        hold = self.raw()
+
+        def ask() -> None:
+            hold.request("run.annotate", run_id=self.run_id, legal_hold=True)
+            time.sleep(0.3)   # long enough to be answered, if it were not waiting
+
+        reply = self.meanwhile(go_on, "audit.redact", {"seq": seq, "reason": "asked for"}, ask)
+        held = hold.line()["result"]["seq"]
+        self.assertGreater(held, reply["result"]["seq"], "the log says first that it was erased")
+
+    def test_an_erasure_that_was_asked_for_before_a_hold_is_not_begun(self) -> None:
+        seq = self.client.append(self.run_id, "x.test.said", {"secret": "pelican"})["seq"]
+        self.daemon.stop()
+        self.client.close()
+        self.daemon.failpoint_log.unlink(missing_ok=True)
+        self.daemon.start(failpoint="redact.after_journal=kill@1")
+        raw = self.raw()
+        raw.request("audit.redact", seq=seq, reason="asked for")
+        wait_until(lambda: self.daemon.process is not None and self.daemon.process.poll() is not None, "it was killed")
+        journal = list((self.daemon.data / "redactions").iterdir())
+        self.assertEqual(len(journal), 1)
+        kept = journal[0].read_bytes()
+        journal[0].unlink()
+        self.restart()
+        self.call("run.annotate", run_id=self.run_id, legal_hold=True)
+        self.daemon.stop()
+        self.client.close()
+        journal[0].write_bytes(kept)
+        self.daemon.start()
+        self.assertEqual(self.call("event.get", seq=seq)["event"]["body"], {"secret": "pelican"})
+        self.assertFalse(journal[0].exists())
+
+    def test_the_planner_keeps_no_example_of_it(self) -> None:
+        said = [self.call("claim.record", run_id=self.run_id, text="the password is quetzalcoatl", pointers=[])["seq"] for _ in range(5)]
+        for number in range(20):
+            self.call("claim.record", run_id=self.run_id, text=f"filler {number}", pointers=[])
+        shown = "SELECT count(*) FROM pg_stats WHERE most_common_vals::text LIKE '%quetzalcoatl%' OR histogram_bounds::text LIKE '%quetzalcoatl%'"
+        self.daemon.sql("ANALYZE claim")
+        self.assertNotEqual(self.daemon.sql(shown), [["0"]], "otherwise this test looks at nothing")
+        for seq in said:
+            self.call("audit.redact", seq=seq, reason="asked for")
+        self.assertEqual(self.daemon.sql(shown), [["0"]])
+
+
+if __name__ == "__main__":
+    main()
