@@ -3,24 +3,31 @@
 -- pg_catalog, public, pg_temp. A partition of event has a row for each thing in which it is not as event is, so in order it has
 -- none (its bounds are looked at elsewhere). Who may do what is no part of it, nor are indexes that no constraint needs.
 WITH ours AS (
-  SELECT c.oid, c.relname, c.relkind, c.reloptions, c.relrowsecurity, c.relforcerowsecurity, c.relpersistence, n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+  SELECT c.oid, c.relname, c.relkind, c.reloptions, c.relrowsecurity, c.relforcerowsecurity, c.relpersistence, c.relhastriggers, c.relhasrules, n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
   WHERE n.nspname IN ('public', 'report') AND c.relkind IN ('r', 'p', 'v', 'm') AND c.relname !~ '^event_[0-9]+(_[0-9]+)?$'
     AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')
 ), parts AS (
-  SELECT c.oid, format('partition %s.%s', n.nspname, c.relname) AS name, c.relpersistence, c.relrowsecurity, c.relforcerowsecurity
+  SELECT c.oid, format('partition %s.%s', n.nspname, c.relname) AS name, c.relpersistence, c.relrowsecurity, c.relforcerowsecurity, c.relhastriggers
   FROM pg_partition_tree('public.event') t JOIN pg_class c ON c.oid = t.relid JOIN pg_namespace n ON n.oid = c.relnamespace WHERE t.level > 0
 )
 SELECT name, definition FROM (
-  SELECT format('table %s.%s', nspname, relname) AS name, concat_ws(' ', relkind, relrowsecurity, relforcerowsecurity, relpersistence) AS definition FROM ours WHERE relkind IN ('r', 'p')
+  SELECT format('table %s.%s', nspname, relname) AS name, concat_ws(' ', relkind, relrowsecurity, relforcerowsecurity, relpersistence,
+           CASE WHEN NOT relhastriggers AND EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = ours.oid) THEN 'triggers switched off' END) AS definition FROM ours WHERE relkind IN ('r', 'p')
   UNION ALL
   SELECT format('view %s.%s', nspname, relname), concat_ws(' ', relkind, reloptions::text, pg_get_viewdef(oid)) FROM ours WHERE relkind IN ('v', 'm')
   UNION ALL
+  SELECT format('view %s.%s', o.nspname, o.relname), 'it is switched off' FROM ours o LEFT JOIN pg_rewrite r ON r.ev_class = o.oid AND r.rulename = '_RETURN'
+   WHERE o.relkind = 'v' AND (r.ev_enabled <> 'O' OR r.ev_enabled IS NULL OR NOT o.relhasrules)
+  UNION ALL
   SELECT format('column %s.%s.%s', o.nspname, o.relname, a.attname),
-         concat_ws(' ', format_type(a.atttypid, a.atttypmod), a.attnotnull, a.attgenerated, a.attidentity, pg_get_expr(d.adbin, d.adrelid))
+         concat_ws(' ', format_type(a.atttypid, a.atttypmod), a.attnotnull, a.attgenerated, a.attidentity, pg_get_expr(d.adbin, d.adrelid),
+                   (SELECT 'COLLATE ' || c.collname FROM pg_collation c JOIN pg_type t ON t.oid = a.atttypid WHERE c.oid = a.attcollation AND c.oid <> t.typcollation))
     FROM ours o JOIN pg_attribute a ON a.attrelid = o.oid AND a.attnum > 0 AND NOT a.attisdropped
     LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
   UNION ALL
-  SELECT format('constraint %s.%s.%s', o.nspname, o.relname, k.conname), concat_ws(' ', k.convalidated, pg_get_constraintdef(k.oid))
+  SELECT format('constraint %s.%s.%s', o.nspname, o.relname, k.conname), concat_ws(' ', k.convalidated, pg_get_constraintdef(k.oid),
+                   (SELECT 'its index is switched off' FROM pg_index i WHERE i.indexrelid = k.conindid AND k.contype IN ('p', 'u')
+                     AND NOT (i.indisunique AND i.indisvalid AND i.indisready AND i.indislive)))
     FROM ours o JOIN pg_constraint k ON k.conrelid = o.oid WHERE k.contype <> 't' AND k.conparentid = 0
   UNION ALL
   SELECT format('trigger %s.%s.%s', o.nspname, o.relname, t.tgname), concat_ws(' ', t.tgenabled, pg_get_triggerdef(t.oid))
@@ -30,7 +37,7 @@ SELECT name, definition FROM (
     FROM ours o JOIN pg_rewrite r ON r.ev_class = o.oid WHERE r.rulename <> '_RETURN'
   UNION ALL
   SELECT format('policy %s.%s.%s', o.nspname, o.relname, p.polname),
-         concat_ws(' ', p.polpermissive, p.polcmd, pg_get_expr(p.polqual, p.polrelid), pg_get_expr(p.polwithcheck, p.polrelid))
+         concat_ws(' ', p.polpermissive, p.polcmd, (SELECT string_agg(coalesce(replace(r.rolname, regexp_replace(muniment_role('owner'), 'owner$', ''), ''), 'PUBLIC'), ',' ORDER BY r.rolname) FROM unnest(p.polroles) AS one (oid) LEFT JOIN pg_roles r ON r.oid = one.oid), pg_get_expr(p.polqual, p.polrelid), pg_get_expr(p.polwithcheck, p.polrelid))
     FROM ours o JOIN pg_policy p ON p.polrelid = o.oid
   UNION ALL
   SELECT format('function %s.%s(%s)', n.nspname, p.proname, pg_get_function_identity_arguments(p.oid)),
@@ -41,6 +48,11 @@ SELECT name, definition FROM (
      AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e')
   UNION ALL
   SELECT name, 'it is not logged: a crash empties it' FROM parts WHERE relpersistence <> 'p'
+  UNION ALL
+  SELECT name, 'triggers switched off' FROM parts WHERE NOT relhastriggers
+  UNION ALL
+  SELECT name, 'an index that no longer keeps it unique' FROM parts p JOIN pg_constraint k ON k.conrelid = p.oid AND k.contype IN ('p', 'u')
+    JOIN pg_index i ON i.indexrelid = k.conindid WHERE NOT (i.indisunique AND i.indisvalid AND i.indisready AND i.indislive)
   UNION ALL
   SELECT name, 'row security of its own' FROM parts WHERE relrowsecurity OR relforcerowsecurity
   UNION ALL

@@ -44,9 +44,9 @@ bool over(Deadline until) { return std::chrono::steady_clock::now() >= until; }
 
 }  // namespace
 
-Archiver::Archiver(store::LogPlace place, Clock& clock, store::Appender& appender, store::RunDirectory& runs, Publisher& publisher,
+Archiver::Archiver(store::LogPlace place, Clock& clock, store::Appender& appender, store::RunDirectory& runs, store::Tail& tail, Publisher& publisher,
                    store::BodyArchive& archive)
-    : place_(std::move(place)), clock_(clock), appender_(appender), runs_(runs), publisher_(publisher), archive_(archive),
+    : place_(std::move(place)), clock_(clock), appender_(appender), runs_(runs), tail_(tail), publisher_(publisher), archive_(archive),
       redactor_(place_.uri, store::DatabaseRole::redactor, place_.connections) {}
 
 Result<ArchiveProgress> Archiver::advance(store::Reader& reader, std::optional<std::int64_t> number, const std::string& by,
@@ -60,7 +60,7 @@ Result<ArchiveProgress> Archiver::advance(store::Reader& reader, std::optional<s
   RETURN_IF_ERROR(export_until(reader, partition, until));
   RETURN_IF_ERROR(check_until(reader, partition, until));
   if (checked_ == bundles_of(partition)) {
-    RETURN_IF_ERROR(announce(reader, partition, by));
+    RETURN_IF_ERROR(begin(reader, partition, by));
     FAILPOINT("archive.before_swap");
     RETURN_IF_ERROR(store::take_bodies_out(redactor_, place_.log_no, partition.number, others_wait));
     FAILPOINT("archive.after_swap");
@@ -77,12 +77,25 @@ Result<store::SealedPartition> Archiver::sealed(store::Reader& reader, std::opti
                                          : "no partition is full that is not archived yet");
   }
   if (partition->archived) return Error(Errc::conflict, fmt::format("partition {} is archived already", partition->number));
-  ASSIGN_OR_RETURN(const auto held, store::held_run(reader, *partition));
-  if (!held) return *partition;
+  RETURN_IF_ERROR(check_holds(reader, *partition));
+  return *partition;
+}
+
+Status Archiver::check_holds(store::Reader& reader, const store::SealedPartition& partition) const {
+  ASSIGN_OR_RETURN(const auto held, store::held_run(reader, partition));
+  if (!held) return success();
   Error error(Errc::conflict, fmt::format("run {} has events in partition {} and is under a legal hold: nothing was archived. "
-                                          "Lift it with run.annotate {{legal_hold: false}}", *held, partition->number));
+                                          "Lift it with run.annotate {{legal_hold: false}}", *held, partition.number));
   error.run_id = *held;
   return error;
+}
+
+// A hold that was acknowledged before the announcement keeps it from being made; one that comes later is later in the log, too.
+Status Archiver::begin(store::Reader& reader, const store::SealedPartition& partition, const std::string& by) {
+  ASSIGN_OR_RETURN(const auto closed, appender_.erasure_gate().close(tail_, std::chrono::steady_clock::now() + announcement_wait));
+  RETURN_IF_ERROR(check_holds(reader, partition));
+  FAILPOINT("archive.before_announce");
+  return announce(reader, partition, by);
 }
 
 Status Archiver::export_until(store::Reader& reader, const store::SealedPartition& partition, Deadline until) {

@@ -27,7 +27,7 @@ struct ArchiveProgress {
 
 class Archiver {
  public:
-  Archiver(store::LogPlace place, Clock& clock, store::Appender& appender, store::RunDirectory& runs, Publisher& publisher,
+  Archiver(store::LogPlace place, Clock& clock, store::Appender& appender, store::RunDirectory& runs, store::Tail& tail, Publisher& publisher,
            store::BodyArchive& archive);
 
   // The partition of this number, or the oldest that is not archived. Errors: not_found when it is not full yet;
@@ -38,6 +38,8 @@ class Archiver {
 
  private:
   Result<store::SealedPartition> sealed(store::Reader& reader, std::optional<std::int64_t> number) const;
+  Status check_holds(store::Reader& reader, const store::SealedPartition& partition) const;
+  Status begin(store::Reader& reader, const store::SealedPartition& partition, const std::string& by);
   Status export_until(store::Reader& reader, const store::SealedPartition& partition, Deadline until);
   Status check_until(store::Reader& reader, const store::SealedPartition& partition, Deadline until);
   Status announce(store::Reader& reader, const store::SealedPartition& partition, const std::string& by);
@@ -46,6 +48,7 @@ class Archiver {
   Clock& clock_;
   store::Appender& appender_;
   store::RunDirectory& runs_;
+  store::Tail& tail_;
   Publisher& publisher_;
   store::BodyArchive& archive_;
   store::Connection redactor_;

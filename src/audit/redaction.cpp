@@ -23,6 +23,7 @@ constexpr std::size_t events_per_append = 256;
 constexpr std::chrono::seconds commit_wait{60};
 constexpr std::chrono::seconds followers_wait{20};
 constexpr std::chrono::seconds snapshot_wait{60};
+constexpr std::chrono::seconds vacuum_limit{10};   // a table
 constexpr milliseconds followers_pause{10};
 constexpr std::string_view followers[] = {"run", "pointer", "document", "report"};   // those that copy what events say
 
@@ -65,8 +66,7 @@ class Redactor::Impl {
     RETURN_IF_ERROR(await_followers(reader));
     Redacted done;
     ASSIGN_OR_RETURN(auto hold, hold_of(first.run_no, first.run_id, deadline));
-    auto closed = std::make_unique<Closed>(appender_.erasure_gate());
-    RETURN_IF_ERROR(await_numbered(deadline));
+    ASSIGN_OR_RETURN(auto closed, appender_.erasure_gate().close(tail_, deadline));
     RETURN_IF_ERROR(await_followers(reader));
     ASSIGN_OR_RETURN(done.plan, plan(reader, request.target));  // again: nothing that refers to it, and no snapshot, can come in between any more
     const RedactionJournal journal = journal_of(done.plan, request);
@@ -105,16 +105,6 @@ class Redactor::Impl {
     const store::LogStatus log = appender_.status();
     if (!log.refused.empty()) return Error(Errc::system_error, log.refused + ". Nothing was begun.");
     if (!log.away.empty()) return Error(Errc::unavailable, log.away + "; nothing was begun. Try again when it is over: muniment status");
-    return success();
-  }
-
-  // What was numbered before the gate was closed may refer to what is erased: until it is known whether it is in the log.
-  Status await_numbered(Deadline deadline) {
-    const std::int64_t before = appender_.erasure_gate().numbered();
-    while (tail_.next_seq() < std::min(before, appender_.erasure_gate().numbered())) {
-      if (std::chrono::steady_clock::now() > deadline) return Error(Errc::unavailable, "events before it are not in the log yet; nothing was begun. Try again");
-      std::this_thread::sleep_for(milliseconds(1));
-    }
     return success();
   }
 
@@ -173,8 +163,7 @@ class Redactor::Impl {
     RETURN_IF_ERROR(await_followers(reader));
     const Deadline until = std::chrono::steady_clock::now() + snapshot_wait;
     ASSIGN_OR_RETURN(auto hold, hold_of(journal.run_no, journal.run_id, until));
-    auto closed = std::make_unique<Closed>(appender_.erasure_gate());
-    RETURN_IF_ERROR(await_numbered(until));
+    ASSIGN_OR_RETURN(auto closed, appender_.erasure_gate().close(tail_, until));
     return carry_out(reader, journal, std::move(hold), std::move(closed), nullptr);
   }
 
@@ -201,7 +190,7 @@ class Redactor::Impl {
       ASSIGN_OR_RETURN(const std::int64_t at, take_snapshot(reader, journal));
       if (done != nullptr) done->snapshot_seq = at;
     }
-    forget_statistics();
+    clean_database(journal);
     FAILPOINT("redact.before_end");
     ::unlink(journal.file(options_.folder).c_str());  // should it come back, it is done again
     if (done != nullptr) done->seq = seq;
@@ -253,10 +242,14 @@ class Redactor::Impl {
     return store::erase_copies(redactor_, options_.place.log_no, journal.run_no, journal.seqs, artifact_ids, run_row);
   }
 
-  // The planner keeps examples of what columns hold, and reads them anew when a table is analysed.
-  void forget_statistics() {
+  // The planner keeps examples of what columns hold, and reads them anew when a table is analysed; a page keeps a row's
+  // old version until it is vacuumed.
+  void clean_database(const RedactionJournal& journal) {
     if (const Status analysed = store::analyse_tables(owner_); !analysed) {
       log_warning("the planner's statistics may still show what was erased: run ANALYZE", {{"error", analysed.error().message}});
+    }
+    if (const Status vacuumed = store::vacuum_tables(owner_, options_.place.log_no, journal.seqs, vacuum_limit); !vacuumed) {
+      log_warning("pages of the database may hold what was erased until autovacuum comes to them: run VACUUM", {{"error", vacuumed.error().message}});
     }
   }
 

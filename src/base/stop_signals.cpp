@@ -10,11 +10,17 @@ StopSignals::StopSignals() {
   sigemptyset(&held);
   sigaddset(&held, SIGTERM);
   sigaddset(&held, SIGINT);
+  struct sigaction hangup {};
+  ::sigaction(SIGHUP, nullptr, &hangup);
+  if (hangup.sa_handler != SIG_IGN) sigaddset(&held, SIGHUP);
   ::pthread_sigmask(SIG_BLOCK, &held, &before_);
   fd_ = Fd(::signalfd(-1, &held, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
-StopSignals::~StopSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+StopSignals::~StopSignals() {
+  take();
+  ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+}
 
 bool StopSignals::take() {
   bool came = false;

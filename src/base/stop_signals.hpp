@@ -1,5 +1,5 @@
-// SIGTERM and SIGINT for whoever has a Postgres running that must not be left behind: they are held back, so that one
-// that comes does not end the process; whoever waits for something looks here, too.
+// SIGTERM, SIGINT and SIGHUP for whoever has a Postgres running that must not be left behind: they are held back, however
+// often they come, so that none ends the process; whoever waits for something looks here, too.
 #pragma once
 
 #include <signal.h>
@@ -10,9 +10,9 @@ namespace muniment {
 
 class StopSignals {
  public:
-  // Held back from here on, in this thread and in those that it starts.
+  // Held back from here on, in this thread and in those that it starts. A SIGHUP that was ignored stays so (nohup).
   StopSignals();
-  // What came and was not taken is delivered now.
+  // What came and was not taken has been obeyed: it was to end what has ended now.
   ~StopSignals();
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;

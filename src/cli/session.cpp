@@ -94,6 +94,12 @@ Result<std::string> Session::run_id(std::string_view name) {
   return std::string(name);
 }
 
+Result<std::string> Session::run_id_if_any(std::string_view name) {
+  const char* chosen = std::getenv("MUNIMENT_RUN");
+  const bool none = name.empty() && (chosen == nullptr || *chosen == '\0');
+  return none ? std::string() : run_id(name);
+}
+
 Result<std::string> Session::newest_run(std::string_view back) {
   std::optional<std::int64_t> steps = 0;
   if (!back.empty()) steps = back.starts_with("~") ? parse_decimal(back.substr(1)) : std::nullopt;

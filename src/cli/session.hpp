@@ -59,6 +59,8 @@ class Session {
 
   // An id, "@last", "@last~1", "@17" or a label "k=v" that exactly one run has. Empty: MUNIMENT_RUN.
   Result<std::string> run_id(std::string_view name);
+  // The same where a run may be named and need not be. Empty: none is.
+  Result<std::string> run_id_if_any(std::string_view name);
 
   const Output& out();
 

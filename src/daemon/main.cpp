@@ -8,6 +8,7 @@
 #include "base/command_tree.hpp"
 #include "base/config.hpp"
 #include "base/log.hpp"
+#include "base/stop_signals.hpp"
 #include "daemon/wiring.hpp"
 #include "retrieval/child/child_main.hpp"
 
@@ -39,7 +40,8 @@ int main(int argc, char** argv) {
   const bool json = config->log_format == "json";
   muniment::set_log_level(config->log_level);
   if (json) muniment::set_log_format(muniment::LogFormat::json);
-  auto daemon = muniment::daemon::Daemon::start(*config, *std::move(manager), choices);
+  muniment::StopSignals signals;
+  auto daemon = muniment::daemon::Daemon::start(*config, *std::move(manager), choices, signals);
   if (!daemon) {
     if (json) {
       muniment::log_error("munimentd does not start", {{"code", name_of(daemon.error().code)}, {"error", daemon.error().message}});

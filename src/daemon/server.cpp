@@ -28,19 +28,18 @@ void close_handle(Handle* handle) {
 
 }  // namespace
 
-Server::Server(ServerOptions options, gateway::Services& services, gateway::WorkerPool& workers, const SchemaSet& schemas)
-    : options_(std::move(options)), services_(services),
+Server::Server(ServerOptions options, StopSignals& signals, gateway::Services& services, gateway::WorkerPool& workers, const SchemaSet& schemas)
+    : options_(std::move(options)), signals_(signals), services_(services),
       dispatcher_(services, workers, schemas, [this] { uv_async_send(&wake_); }), subscriptions_(services, dispatcher_) {
   uv_loop_init(&loop_);
   uv_async_init(&loop_, &wake_, [](uv_async_t* handle) { static_cast<Server*>(handle->data)->wake(); });
   uv_timer_init(&loop_, &deadlines_);
   uv_timer_init(&loop_, &keep_alive_);
   uv_timer_init(&loop_, &watchdog_);
-  uv_signal_init(&loop_, &sigterm_);
-  uv_signal_init(&loop_, &sigint_);
+  uv_poll_init(&loop_, &stop_asked_by_signal_, signals_.fd());
   uv_pipe_init(&loop_, &listener_, 0);
   dispatcher_.on_waiting = [this] { watch_deadlines(); };
-  wake_.data = deadlines_.data = keep_alive_.data = watchdog_.data = sigterm_.data = sigint_.data = listener_.data = this;
+  wake_.data = deadlines_.data = keep_alive_.data = watchdog_.data = stop_asked_by_signal_.data = listener_.data = this;
 }
 
 Server::~Server() {
@@ -85,9 +84,10 @@ Status Server::listen() {
     if (status == 0) static_cast<Server*>(handle->data)->accept();
   });
   if (listening != 0) return Error(Errc::unavailable, "listening on " + options_.socket_path + ": " + uv_strerror(listening));
-  const auto stop_on = [](uv_signal_t* handle, int) { static_cast<Server*>(handle->data)->begin_stop(); };
-  uv_signal_start(&sigterm_, stop_on, SIGTERM);
-  uv_signal_start(&sigint_, stop_on, SIGINT);
+  uv_poll_start(&stop_asked_by_signal_, UV_READABLE, [](uv_poll_t* handle, int, int) {
+    auto* self = static_cast<Server*>(handle->data);
+    if (self->signals_.take()) self->begin_stop();
+  });
   return success();
 }
 
@@ -187,8 +187,7 @@ void Server::stop_when_idle() {
   if (dispatcher_.waiting() > 0 && services_.clock.monotonic() < stop_at_latest_) return;
   stopped_ = true;
   for (auto sessions = sessions_; const auto& [number, session] : sessions) session->close();
-  close_handle(&sigterm_);
-  close_handle(&sigint_);
+  close_handle(&stop_asked_by_signal_);
   close_handle(&deadlines_);
   close_handle(&keep_alive_);
   close_handle(&watchdog_);

@@ -1,5 +1,5 @@
 // The loop thread: listens, keeps the sessions, runs what other threads have finished, watches the
-// deadlines, and stops on SIGTERM and SIGINT. It never touches Postgres or a file.
+// deadlines, and stops on a signal. It never touches Postgres or a file.
 #pragma once
 
 #include <uv.h>
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/schema.hpp"
+#include "base/stop_signals.hpp"
 #include "daemon/service_manager.hpp"
 #include "daemon/session.hpp"
 #include "daemon/subscriptions.hpp"
@@ -29,7 +30,8 @@ struct ServerOptions {
 
 class Server {
  public:
-  Server(ServerOptions options, gateway::Services& services, gateway::WorkerPool& workers, const SchemaSet& schemas);
+  // `signals` outlives it.
+  Server(ServerOptions options, StopSignals& signals, gateway::Services& services, gateway::WorkerPool& workers, const SchemaSet& schemas);
   ~Server();
 
   // Binds the socket (0600, its folder 0700 or 0750), or takes the one that was handed over. Errors: invalid_argument for
@@ -57,6 +59,7 @@ class Server {
 
   ServerOptions options_;
   bool bound_ = false;        // the socket is ours, and goes when we go
+  StopSignals& signals_;
   gateway::Services& services_;
   uv_loop_t loop_{};
   uv_pipe_t listener_{};
@@ -64,8 +67,7 @@ class Server {
   uv_timer_t deadlines_{};
   uv_timer_t keep_alive_{};
   uv_timer_t watchdog_{};
-  uv_signal_t sigterm_{};
-  uv_signal_t sigint_{};
+  uv_poll_t stop_asked_by_signal_{};
   gateway::Dispatcher dispatcher_;
   Subscriptions subscriptions_;
   std::unordered_map<std::uint64_t, std::shared_ptr<Session>> sessions_;

@@ -22,7 +22,6 @@
 #include "base/log.hpp"
 #include "base/reporter_listen.hpp"
 #include "base/schema.hpp"
-#include "base/stop_signals.hpp"
 #include "base/thread.hpp"
 #include "daemon/data_folder.hpp"
 #include "daemon/document_carrier.hpp"
@@ -162,7 +161,7 @@ struct Daemon::Parts {
   Status begin_log(const Config& config, const LogStart& start, store::Reader& reader);
   Status open_followers(const Config& config);
   Status open_retrieval(const Config& config);
-  Status open_socket(const Config& config, ServiceManager manager);
+  Status open_socket(const Config& config, ServiceManager manager, StopSignals& signals);
   void stop_followers();
   void watch_partitions(std::int64_t size);
   void watch_runs();
@@ -340,7 +339,7 @@ Status Daemon::Parts::open_followers(const Config& config) {
   // An erasure that was begun is finished before anybody could copy what it erases.
   redactor = std::make_unique<audit::Redactor>(audit::RedactionOptions{own + "/redactions", place}, clock,
                                                *appender, runs, tail, *files, *archive, *snapshots);
-  archiver = std::make_unique<audit::Archiver>(place, clock, *appender, runs, *publisher, *archive);
+  archiver = std::make_unique<audit::Archiver>(place, clock, *appender, runs, tail, *publisher, *archive);
   RETURN_IF_ERROR(redactor->finish_pending());
   snapshots->start();
   // Halts that Postgres could not take go into the log before anything is served.
@@ -376,7 +375,7 @@ void Daemon::Parts::stop_followers() {
   halts.reset();
 }
 
-Status Daemon::Parts::open_socket(const Config& config, ServiceManager manager) {
+Status Daemon::Parts::open_socket(const Config& config, ServiceManager manager, StopSignals& signals) {
   services = std::unique_ptr<gateway::Services>(new gateway::Services{
       clock, *appender, runs, tail, *files, *snapshots, *halts, *publisher, *submitter, *redactor, *archiver,
       *retrieval, config.data, place.uri, config.socket, clock.now(), config.index_runs});
@@ -400,7 +399,7 @@ Status Daemon::Parts::open_socket(const Config& config, ServiceManager manager) 
     options.allowed_gid = *gid;
   }
   options.manager = std::move(manager);
-  server = std::make_unique<Server>(std::move(options), *services, *workers, *schemas);
+  server = std::make_unique<Server>(std::move(options), signals, *services, *workers, *schemas);
   serving_ = server.get();
   if (lost) server->stop();
   interrupt_the_rest();
@@ -452,8 +451,7 @@ void Daemon::Parts::keep_house() {
 Daemon::Daemon(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 Daemon::~Daemon() = default;
 
-Result<std::unique_ptr<Daemon>> Daemon::start(const Config& config, ServiceManager manager, const StartChoices& choices) {
-  StopSignals signals;  // outlives the parts: it is they that must not be left behind
+Result<std::unique_ptr<Daemon>> Daemon::start(const Config& config, ServiceManager manager, const StartChoices& choices, StopSignals& signals) {
   ASSIGN_OR_RETURN(DataFolder folder, DataFolder::take(config.data));
   RETURN_IF_ERROR(check_restore_ended(config.data));
   auto parts = std::make_unique<Parts>(std::move(folder));
@@ -467,7 +465,7 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const Config& config, ServiceManag
   const Status log = parts->open_log(config, choices.adopt_tail, signals.fd());
   if (!log) return signals.take() ? Result<std::unique_ptr<Daemon>>(nullptr) : Result<std::unique_ptr<Daemon>>(log.error());
   RETURN_IF_ERROR(parts->open_followers(config));
-  RETURN_IF_ERROR(parts->open_socket(config, std::move(manager)));
+  RETURN_IF_ERROR(parts->open_socket(config, std::move(manager), signals));
   RETURN_IF_ERROR(write_file_durably(config.data + "/database.uri", parts->place.uri + "\n"));
   parts->server->ready();
   log_info("munimentd serves", {{"socket", config.socket}, {"version", MUNIMENT_VERSION}});

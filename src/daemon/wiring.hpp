@@ -6,6 +6,7 @@
 
 #include "base/config.hpp"
 #include "base/result.hpp"
+#include "base/stop_signals.hpp"
 #include "daemon/service_manager.hpp"
 
 namespace muniment::daemon {
@@ -20,12 +21,12 @@ class Daemon {
  public:
   // Takes the data folder, brings Postgres up, takes the log over, and listens. Errors name what to
   // do: conflict (another daemon holds the folder or the log; another version's data), unavailable.
-  // None, if SIGTERM or SIGINT came before the log was opened: what was started by then has ended. One that comes later
-  // is obeyed by `serve`.
-  static Result<std::unique_ptr<Daemon>> start(const Config& config, ServiceManager manager, const StartChoices& choices);
+  // None, if a signal came before the log was opened: what was started by then has ended. One that comes later
+  // is obeyed by `serve`. `signals` outlives it: it is its parts that must not be left behind.
+  static Result<std::unique_ptr<Daemon>> start(const Config& config, ServiceManager manager, const StartChoices& choices, StopSignals& signals);
   ~Daemon();
 
-  // Until SIGTERM or SIGINT, or until the log is lost to another writer. The exit code: 0 after an
+  // Until a signal, or until the log is lost to another writer. The exit code: 0 after an
   // orderly stop, 1 otherwise.
   int serve();
 

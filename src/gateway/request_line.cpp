@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/limits.hpp"
+#include "base/sha256.hpp"
 #include "base/text.hpp"
 #include "gateway/method_table.hpp"
 
@@ -24,15 +25,31 @@ std::optional<std::string> id_of(const json::Value& id) {
   return std::string(id.source());
 }
 
+// Whether raw bytes may follow a line that does not say so where it should: they must never be read as requests. The line
+// may be no JSON, so the escapes that could spell the name are read here.
+bool may_have_bytes(std::string_view line) {
+  constexpr std::string_view escape = "\\u00";
+  std::string plain;
+  for (std::size_t at = 0; at < line.size();) {
+    const auto byte = line.substr(at).starts_with(escape) ? from_hex(line.substr(std::min(at + escape.size(), line.size()), 2)) : std::nullopt;
+    plain += byte && !byte->empty() ? *byte : std::string(1, line[at]);
+    at += byte && !byte->empty() ? escape.size() + 2 : 1;
+  }
+  return plain.find("body_bytes") != std::string::npos;
+}
+
+// Whether the line has its one place for the number of raw bytes that follow, used or not.
+bool can_say_bytes(const json::Value& root) {
+  const json::Value params = root["params"];
+  return root.is(json::Kind::object) && !root["body_bytes"] && (!params || params.is(json::Kind::object));
+}
+
 }  // namespace
 
 Result<std::chrono::milliseconds> read_request_line(Exchange& exchange, const SchemaSet& schemas, RequestHead& head) {
   auto document = json::parse(exchange.line);
-  if (!document) {
-    // What follows such a line could be artifact bytes: they must never be read as requests.
-    head.close = exchange.line.find("body_bytes") != std::string::npos;
-    return std::move(document).error();
-  }
+  head.close = !(document && can_say_bytes(document->root())) && may_have_bytes(exchange.line);
+  if (!document) return std::move(document).error();
   exchange.document = *std::move(document);
   const json::Value root = exchange.document.root();
   if (root.is(json::Kind::array)) {
@@ -40,6 +57,7 @@ Result<std::chrono::milliseconds> read_request_line(Exchange& exchange, const Sc
   }
   if (!root.is(json::Kind::object)) return Error(Errc::invalid_argument, "a request is a JSON object, one a line.");
   const json::Value params = root["params"];
+  if (root["body_bytes"]) return Error(Errc::invalid_argument, "body_bytes: it is a member of params. The connection is closed.");
   if (const json::Value body = params["body_bytes"]) {
     const auto bytes = body.as_int();
     if (!bytes || *bytes < 0) {

@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <cctype>
+#include <set>
+
+#include <fmt/format.h>
 
 #include "base/json.hpp"
+#include "base/limits.hpp"
 #include "base/text.hpp"
 #include "store/reader_impl.hpp"
 #include "store/run_row.hpp"
@@ -327,13 +331,40 @@ void hold_erasures(Connection& connection, pqxx::transaction_base& work, std::in
   query(connection, work, "hold_erasures", "SELECT pg_advisory_xact_lock(" MUNIMENT_ERASURE_LOCK ", $1)", Params().integer(log_no));
 }
 
+namespace {
+
+constexpr std::string_view our_tables =
+    "SELECT format('%I.%I', n.nspname, c.relname) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
+    "WHERE n.nspname = 'public' AND pg_get_userbyid(c.relowner) = muniment_role('owner') AND ";
+
+void for_each_table(pqxx::nontransaction& work, const std::string& which, const std::string& command) {
+  for (const pqxx::row& row : work.exec(std::string(our_tables) + which)) work.exec(command + " " + row[0].c_str());
+}
+
+}  // namespace
+
 Status analyse_tables(Connection& owner) {
   return guarded(owner, "analysing the tables", [&] {
     pqxx::nontransaction work(*owner.impl().link);
-    for (const pqxx::row& row : work.exec("SELECT format('%I.%I', n.nspname, c.relname) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
-                                          "WHERE n.nspname = 'public' AND c.relkind = 'r' AND pg_get_userbyid(c.relowner) = muniment_role('owner')")) {
-      work.exec("ANALYZE " + std::string(row[0].c_str()));
-    }
+    // The whole of a partitioned table has statistics only where somebody has analysed it.
+    for_each_table(work, "(c.relkind = 'r' OR (c.relkind = 'p' AND EXISTS (SELECT FROM pg_stats s WHERE s.schemaname = 'public' AND s.tablename = c.relname)))", "ANALYZE");
+    return Done{};
+  });
+}
+
+Status vacuum_tables(Connection& owner, std::int16_t log_no, const std::vector<std::int64_t>& seqs, std::chrono::seconds limit) {
+  std::set<std::int64_t> blocks;   // no partition is smaller
+  for (const std::int64_t seq : seqs) blocks.insert(seq >> limits::partition_bits_min);
+  std::vector<std::int64_t> one_of_each;
+  for (const std::int64_t seq : seqs) {
+    if (blocks.erase(seq >> limits::partition_bits_min) > 0) one_of_each.push_back(seq);
+  }
+  return guarded(owner, "vacuuming the tables", [&] {
+    pqxx::nontransaction work(*owner.impl().link);
+    work.exec(fmt::format("SET statement_timeout = '{}s'", limit.count()));
+    const std::string touched = fmt::format("SELECT DISTINCT tableoid FROM event WHERE log_no = {} AND seq IN ({})", log_no, fmt::join(one_of_each, ","));
+    for_each_table(work, "c.relkind = 'r' AND (NOT c.relispartition" + (seqs.empty() ? ")" : " OR c.oid IN (" + touched + "))"), "VACUUM");
+    work.exec("RESET statement_timeout");
     return Done{};
   });
 }

@@ -68,6 +68,10 @@ Result<std::optional<std::string>> reason_to_keep(Reader& reader, std::int16_t l
 // As who owns the tables: what Postgres keeps of them for its planner is made anew, from what is there now.
 Status analyse_tables(Connection& owner);
 
+// The same for the pages: the partitions that these events are in, and all other tables. Errors: deadline_exceeded after
+// `limit` a table; what is left is autovacuum's.
+Status vacuum_tables(Connection& owner, std::int16_t log_no, const std::vector<std::int64_t>& seqs, std::chrono::seconds limit);
+
 // As the redactor: one transaction, and the same again changes nothing. `run_row` is what the run's
 // other events make of its row.
 Status erase_copies(Connection& redactor, std::int16_t log_no, std::int64_t run_no, const std::vector<std::int64_t>& seqs,

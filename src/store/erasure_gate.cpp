@@ -1,5 +1,8 @@
 #include "store/erasure_gate.hpp"
 
+#include <algorithm>
+#include <thread>
+
 namespace muniment::store {
 
 Result<std::int64_t> ErasureGate::pass(Deadline deadline) {
@@ -10,10 +13,22 @@ Result<std::int64_t> ErasureGate::pass(Deadline deadline) {
   return error;
 }
 
-ErasureGate::Closed::Closed(ErasureGate& gate) : gate_(gate) {
-  const std::lock_guard lock(gate_.mutex_);
-  gate_.closed_ = true;
-  ++gate_.erasures_;
+Result<std::unique_ptr<ErasureGate::Closed>> ErasureGate::close(const Tail& tail, Deadline deadline) {
+  {
+    std::unique_lock lock(mutex_);
+    if (!opened_.wait_until(lock, deadline, [&] { return !closed_; })) {
+      return Error(Errc::unavailable, "something else is being erased or archived; nothing was begun. Try again");
+    }
+    closed_ = true;
+    ++erasures_;
+  }
+  auto closed = std::make_unique<Closed>(*this);
+  const std::int64_t before = numbered();
+  while (tail.next_seq() < std::min(before, numbered())) {   // fewer, where some were not committed
+    if (std::chrono::steady_clock::now() > deadline) return Error(Errc::unavailable, "events before it are not in the log yet; nothing was begun. Try again");
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return closed;
 }
 
 ErasureGate::Closed::~Closed() {

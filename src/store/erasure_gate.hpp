@@ -1,14 +1,17 @@
 // Between what is recorded on what it refers to and the erasure of that. Whoever records something passes the gate before
 // he reads what it will refer to; an erasure closes it before it looks for the copies, and opens it when they are gone. What
-// passed before that and is not numbered yet is given back by the append thread: read again, it finds what is left.
+// passed before that and is not numbered yet is given back by the append thread: read again, it finds what is left. An
+// archiving closes it, too, while it looks for holds and says what it does.
 #pragma once
 
 #include <condition_variable>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 
 #include "base/clock.hpp"
 #include "base/result.hpp"
+#include "store/tail.hpp"
 
 namespace muniment::store {
 
@@ -32,10 +35,10 @@ class ErasureGate {
     const std::lock_guard<std::mutex> lock_;
   };
 
-  // Closed for as long as it lives. One at a time: the redactor's own lock sees to that.
+  // Closed for as long as it lives.
   class Closed {
    public:
-    explicit Closed(ErasureGate& gate);
+    explicit Closed(ErasureGate& gate) : gate_(gate) {}
     ~Closed();
     Closed(const Closed&) = delete;
 
@@ -43,10 +46,13 @@ class ErasureGate {
     ErasureGate& gate_;
   };
 
-  // Up to where events are numbered. Those below are committed, or on their way.
-  std::int64_t numbered() const;
+  // One at a time. What was numbered before may refer to what is erased: it is known by then whether it is in the log.
+  // Errors: unavailable at the deadline; it is open then.
+  Result<std::unique_ptr<Closed>> close(const Tail& tail, Deadline deadline);
 
  private:
+  std::int64_t numbered() const;   // up to where: those below are committed, or on their way
+
   mutable std::mutex mutex_;
   std::condition_variable opened_;
   std::int64_t erasures_ = 0;    // that closed it

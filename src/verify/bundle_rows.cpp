@@ -24,6 +24,10 @@ std::optional<std::string> bytes_of(const json::Value& value, std::size_t size) 
   return from_hex(*text);
 }
 
+// Of a row that may have none: null, and nothing else, says so.
+bool is_text_or_null(const json::Value& value) { return value && (is_null(value) || value.is(json::Kind::string)); }
+bool is_salt_or_null(const json::Value& value) { return value && (is_null(value) || bytes_of(value, 32)); }
+
 // A time in the one form that the format has.
 std::optional<Time> time_of(const json::Value& value) {
   const Text text = value.as_string();
@@ -81,8 +85,8 @@ Result<TakenSnapshot> snapshot_of(std::string_view line, const std::map<std::str
   snapshot.salt = bytes_of(row["salt"], 32);
   snapshot.state = row["state"].as_string();
   const auto hash = bytes_of(row["hash"], 32), state_hash = bytes_of(row["state_hash"], 32);
-  if (!hash || !state_hash || !row["salt"] || !row["state"] || !row["artifact_id"]) {
-    return bad_line("snapshots.jsonl", "a line that lacks a member of a snapshot");
+  if (!hash || !state_hash || !is_salt_or_null(row["salt"]) || !is_text_or_null(row["state"]) || !is_text_or_null(row["artifact_id"])) {
+    return bad_line("snapshots.jsonl", "a line that lacks a member of a snapshot, or has another thing in its place");
   }
   snapshot.hash = *hash;
   snapshot.state_hash = *state_hash;
@@ -127,9 +131,9 @@ Result<std::unique_ptr<BundleEvent>> parse_bundle_event(std::string_view line) {
   const auto event_id = parse_uuid(text_of(row, "event_id").value_or(""));
   auto body_hash = bytes_of(row["body_hash"], 32), run_hash = bytes_of(row["run_hash"], 32);
   const Text type = text_of(row, "type"), actor = text_of(row, "actor");
-  const bool all_there = row["occurred_at"] && row["step_id"] && row["salt"] && row["body"];  // null where there is none
+  const bool all_there = row["occurred_at"] && is_text_or_null(row["step_id"]) && is_salt_or_null(row["salt"]) && is_text_or_null(row["body"]);
   if (!seq || !run_no || !run_seq || !origin || !schema_version || !recorded_at || !event_id || !body_hash || !run_hash || !type || !actor || !all_there) {
-    return bad_line("events.jsonl", "a line that lacks a member of an event");
+    return bad_line("events.jsonl", "a line that lacks a member of an event, or has another thing in its place");
   }
   view.seq = *seq;
   view.run_no = *run_no;
@@ -151,7 +155,7 @@ Result<std::unique_ptr<BundleEvent>> parse_bundle_event(std::string_view line) {
   view.body_hash = keep(event->body_hash, *std::move(body_hash));
   view.run_hash = keep(event->run_hash, *std::move(run_hash));
   if (!is_null(row["step_id"])) view.step_id = keep(event->step_id, row["step_id"].string_or(""));
-  if (!is_null(row["salt"])) view.salt = keep(event->salt, bytes_of(row["salt"], 32).value_or(""));
+  if (!is_null(row["salt"])) view.salt = keep(event->salt, *bytes_of(row["salt"], 32));
   if (!is_null(row["body"])) view.body = keep(event->body, row["body"].string_or(""));
   return event;
 }

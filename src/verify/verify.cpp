@@ -249,7 +249,7 @@ void say_what_is_missing(Report& report) {
   }
   report.not_checked.insert(report.not_checked.end(), {report.indexes ? "which words and vectors the search indexes have of a passage" : "search indexes (no --indexes)",
                                                        "pointer catalogue", "report tables", "language and chunker of what runs said",
-                                                       "log_head.epoch and writer, and when rows were written", "roles and rights", "indexes that no constraint needs, and settings but session_replication_role",
+                                                       "log_head.epoch and writer, positions of the publisher and of snapshots, and when rows were written", "roles and rights", "indexes that no constraint needs, event triggers, other schemas, and settings but session_replication_role",
                                                        "artifacts/staging and artifacts/uploads"});
   if (!report.history.redacted.empty()) {
     report.not_checked.push_back("what only erased events said: the ids in their rows, artifact.step_id, path, mime_type and size_bytes, manifest.base_id, hash and "

@@ -274,6 +274,30 @@ class Tampered(Archived):
         self.daemon.sql(f"SET session_replication_role = replica; UPDATE event SET body = '{quoted}' WHERE seq = {live}")
 
 
+class Meanwhile(Archived):
+    fault = True
+
+    def test_a_hold_that_is_acknowledged_while_files_are_written_holds(self) -> None:
+        number = self.fill_partition()
+        go_on = self.daemon.folder / "go-on"
+        self.daemon.stop()
+        self.client.close()
+        self.daemon.start(failpoint=f"archive.after_file=wait:{go_on}@1")
+        raw = self.raw()
+        raw.request("audit.archive", partition=number)
+        wait_until(self.daemon.failpoint_log.exists, "a file is written")
+        self.call("run.annotate", run_id=f"{self.run_id}.a", legal_hold=True)
+        go_on.touch()
+        answer = raw.line()
+        while "result" in answer and not answer["result"]["archived"]:   # it goes on where the request before ended
+            raw.request("audit.archive", partition=number)
+            answer = raw.line()
+        self.assertEqual(answer["error"]["data"]["code"], "conflict", answer)
+        self.assertIn("legal hold", answer["error"]["message"])
+        self.assertEqual(self.in_files(number), [])
+        self.assertNotIn(number, [event["body"]["partition"] for event in self.events("_log", types=["log.archived"])])
+
+
 class Killed(Archived):
     fault = True
     STEPS = ("archive.after_file", "archive.before_swap", "archive.after_swap")

@@ -9,7 +9,7 @@ import re
 import signal
 import subprocess
 
-from support import BUILD, ROOT, DaemonCase, main
+from support import BUILD, ROOT, DaemonCase, main, wait_until
 
 FACTS = ("The aqueduct of Nimes carried water over fifty kilometres with a fall of seventeen metres.",
          "An aqueduct is inspected by walking through its channel; the channel of Nimes is a metre wide.",
@@ -36,7 +36,10 @@ class Context(DaemonCase):
         return self.ask("context.build", {"query": query, **more})
 
     def facts(self, corpus: str) -> dict:
-        return self.ingest(corpus, *({"id": f"f{i}", "text": text} for i, text in enumerate(FACTS)))
+        reply = self.ingest(corpus, *({"id": f"f{i}", "text": text} for i, text in enumerate(FACTS)))
+        wait_until(lambda: "degraded" not in self.ask("evidence.retrieve", {"queries": [{"query": f"in:{corpus} water"}]})["results"][0],
+                   "every lane has come to them, or the order may change")
+        return reply
 
     def lines(self, pack: dict) -> list[dict]:
         """The objects of the text's lines, which must be numbered as they stand."""

@@ -15,7 +15,7 @@ LISTED = {
     "pointer catalogue": {"pointer"},
     "report tables": {"report_run", "report_span", "report_place"},
     "language and chunker of what runs said": {"document.language", "document.chunker"},   # of the corpus run; of others they are
-    "log_head.epoch and writer, and when rows were written": {
+    "log_head.epoch and writer, positions of the publisher and of snapshots, and when rows were written": {
         "log_head.epoch", "log_head.writer", "log_head.created_at", "follower.updated_at", "archived_partition.archived_at",
         "checkpoint.recorded_at", "checkpoint_note.recorded_at", "schema_migration.applied_at"},
 }
@@ -129,10 +129,17 @@ class Covered(Bundling):
             "ALTER TABLE follower SET UNLOGGED": "ALTER TABLE follower SET LOGGED",
             "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET session_replication_role = replica', current_database()); END $$":
                 "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I RESET session_replication_role', current_database()); END $$",
+            # Past every command, in the catalogue itself.
+            "UPDATE pg_class SET relhastriggers = false WHERE relname = 'event_1_0'": "UPDATE pg_class SET relhastriggers = true WHERE relname = 'event_1_0'",
+            "UPDATE pg_class SET relhastriggers = false WHERE relname = 'claim'": "UPDATE pg_class SET relhastriggers = true WHERE relname = 'claim'",
+            "UPDATE pg_index SET indisunique = false WHERE indexrelid = 'artifact_pkey'::regclass": "UPDATE pg_index SET indisunique = true WHERE indexrelid = 'artifact_pkey'::regclass",
+            "UPDATE pg_index SET indisready = false WHERE indexrelid = 'event_1_0_pkey'::regclass": "UPDATE pg_index SET indisready = true WHERE indexrelid = 'event_1_0_pkey'::regclass",
+            "UPDATE pg_policy SET polroles = '{0}' WHERE polrelid = 'artifact'::regclass AND polname = 'reporter'":
+                "UPDATE pg_policy SET polroles = ARRAY[muniment_role('reporter')::regrole::oid] WHERE polrelid = 'artifact'::regclass AND polname = 'reporter'",
         }
         clean = self.verify()[1]
         self.assertEqual(clean["findings"], [])
-        self.assertIn("indexes that no constraint needs, and settings but session_replication_role", clean["not_checked"])
+        self.assertIn("indexes that no constraint needs, event triggers, other schemas, and settings but session_replication_role", clean["not_checked"])
         for edit, undo in edits.items():
             with self.subTest(edit=edit):
                 self.daemon.sql(edit)

@@ -187,6 +187,31 @@ class StoppedWhileItStarts(unittest.TestCase):
         daemon.start()
         self.assertEqual(daemon.stop(), 0)
 
+    def test_who_cannot_wait_and_asks_again_leaves_nothing_running(self) -> None:
+        for numbers in ([signal.SIGTERM] * 5, [signal.SIGINT, signal.SIGTERM, signal.SIGINT], [signal.SIGHUP], [signal.SIGHUP, signal.SIGHUP, signal.SIGTERM]):
+            with self.subTest(numbers=numbers):
+                daemon = Daemon()
+                self.addCleanup(daemon.destroy)
+                daemon.start()
+                process = daemon.process
+                assert process is not None
+                for number in numbers:
+                    process.send_signal(number)
+                    time.sleep(0.05)
+                self.assertEqual(process.wait(60), 0, daemon.log_tail())
+                self.assertEqual(self.left_behind(daemon), [])
+
+    def test_a_hangup_that_is_ignored_stays_so(self) -> None:
+        self.addCleanup(signal.signal, signal.SIGHUP, signal.signal(signal.SIGHUP, signal.SIG_IGN))   # as under nohup
+        daemon = Daemon()
+        self.addCleanup(daemon.destroy)
+        daemon.start()
+        assert daemon.process is not None
+        daemon.process.send_signal(signal.SIGHUP)
+        with daemon.client() as client:
+            self.assertTrue(client.call("server.health"))
+        self.assertEqual(daemon.stop(), 0)
+
 
 class WithoutPostgres(DaemonCase):
     config = "commit_deadline_ms = 1000\n"

@@ -372,6 +372,14 @@ class Sniffed(Importing):
                     self.assertRegex(self.said, "there is nothing in it" if not text else "this is no (claude-code|jsonl): none of its first|looks like none of the formats")
         self.assertEqual(self.settled_size(), size)
 
+    def test_a_list_of_nothing_is_said_to_be_one(self) -> None:
+        path = self.daemon.folder / "nothing.json"
+        path.write_text("[\n]\n")
+        for words in ([], ["--dry-run"]):
+            for name in ("openhands", "tau-bench"):
+                self.command("--format", name, *words, path, code=1)
+                self.assertIn("nothing.json: there is nothing in it", self.said)
+
     def test_a_folder_and_a_file_that_is_not_there_are_refused(self) -> None:
         for words in ([], ["--dry-run"], *(["--format", name] for name in ("swe-agent", "openhands", "tau-bench", "claude-code", "otlp", "jsonl"))):
             with self.subTest(words=words):

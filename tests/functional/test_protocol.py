@@ -275,6 +275,25 @@ class Bodies(DaemonCase):
                 self.golden(golden, f"{answer['error']['message']}\n")
                 self.assert_alive()
 
+    def test_bytes_after_a_refused_line_are_never_requests(self) -> None:
+        hidden = request("event.append", json.dumps({"run_id": self.run_id, "type": "x.test.hidden", "body": {}})) + b"\n"
+        size = len(hidden)
+        put = {"run_id": self.run_id, "mime_type": "text/plain", "body_bytes": size}
+        envelope = {"jsonrpc": "2.0", "id": 1, "method": "artifact.put"}
+        lines = [json.dumps({**envelope, "params": [put]}), json.dumps([{**envelope, "params": put}]), json.dumps({**envelope, "params": json.dumps(put)}),
+                 json.dumps({**envelope, **put}), json.dumps({**envelope, "params": {}, "body_bytes": size}), json.dumps("body_bytes"),
+                 '{"jsonrpc":"2.0","id":1,"method":"artifact.put","params":{"body\\u005fbytes":%d,}}' % size]
+        for line in lines:
+            with self.subTest(line=line):
+                raw = self.raw()
+                raw.send(line.encode() + b"\n" + hidden)
+                self.assertEqual(raw.line()["error"]["data"]["code"], "invalid_argument")
+                self.assertTrue(raw.closed())
+        raw = self.raw()   # spelled with an escape, it is what it is
+        raw.send(b'{"jsonrpc":"2.0","id":1,"method":"artifact.put","params":{"run_id":"%s","mime_type":"text/plain","body\\u005fbytes":%d}}\n' % (self.run_id.encode(), size) + hidden)
+        self.assertIn("artifact_id", raw.line()["result"])
+        self.assertEqual([event for event in self.events() if event["type"] == "x.test.hidden"], [])
+
     def test_an_unreadable_line_that_speaks_of_body_bytes_closes(self) -> None:
         raw = self.raw()
         raw.send(b'{"jsonrpc":"2.0","id":1,"method":"artifact.put","params":{"body_bytes":5,}}\n')

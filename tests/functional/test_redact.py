@@ -82,6 +82,15 @@ class AskedOnATerminal(Redacting):
             os.close(ours)
             os.close(theirs)
 
+    def test_pages_are_vacuumed(self) -> None:
+        seq = self.say(f"the word is {SECRET}")["seq"]
+        part = self.daemon.sql(f"SELECT tableoid::regclass FROM event WHERE seq = {seq}")[0][0]
+        self.followed()
+        self.redact(seq=seq)
+        dead = self.daemon.sql("SELECT relname FROM pg_stat_user_tables WHERE schemaname = 'public' AND last_vacuum IS NULL"
+                               f" AND (relname IN ('run', 'artifact', 'claim', 'evidence', 'manifest', 'snapshot', 'document') OR relname = '{part}')")
+        self.assertEqual(dead, [])
+
     def test_nothing_is_erased_before_somebody_says_yes(self) -> None:
         told = self.say(SECRET)
         for answer in (b"no\n", b"\n", b"y\n", b"\x04"):

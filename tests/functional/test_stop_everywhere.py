@@ -91,6 +91,33 @@ class Reads(UsesCase):
         self.assertEqual(self.status(), "open")
         self.assertEqual([event["body"]["critical"] for event in self.events() if event["type"] == "pointer.unresolved"], [False])
 
+    def ingest(self, *pointers: str) -> dict[str, Any]:
+        documents = [{"id": f"d{number}", "artifact_id": pointer.rpartition("/")[2]} for number, pointer in enumerate(pointers)]
+        return self.call("corpus.ingest", corpus=self._testMethodName[:40], documents=documents)
+
+    def test_corpus_ingest(self) -> None:
+        good, _ = self.artifact(text=b"another")
+        pointer, path = self.needed()
+        path.unlink()
+        with self.stops(pointer):
+            self.ingest(good, pointer)
+        self.assertEqual([row["corpus"] for row in self.call("corpus.list")["corpora"] if row["corpus"].startswith("test_corpus")], [])
+        reply = self.ingest(good, pointer)   # and from then on it says what is wrong
+        self.assertEqual([(error["id"], error["code"], error["pointer"]) for error in reply["errors"]], [("d1", "corrupt", pointer)])
+        self.assertEqual([document["id"] for document in reply["documents"]], ["d0"])
+        self.assertEqual(self.types().count("run.halted"), 1)
+
+    def test_corpus_ingest_of_what_nothing_depends_on(self) -> None:
+        good, _ = self.artifact(text=b"another")
+        pointer, path = self.artifact()
+        flip(path)
+        for documents in ((pointer,), (good, pointer)):
+            reply = self.ingest(*documents)
+            self.assertEqual([(error["code"], error["pointer"]) for error in reply["errors"]], [("corrupt", pointer)])
+            self.assertEqual(self.types()[-1], "pointer.unresolved")
+        self.assertEqual([event["body"]["critical"] for event in self.events() if event["type"] == "pointer.unresolved"], [False, False])
+        self.assertEqual(self.status(), "open")
+
     def test_pointer_validate(self) -> None:
         good, _ = self.needed(text=b"another")
         pointer, path = self.needed()

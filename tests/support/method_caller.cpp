@@ -76,7 +76,7 @@ void MethodCaller::open() {
   archive_ = std::make_unique<store::BodyArchive>(folder_.path() + "/archive");
   redactor_ = std::make_unique<audit::Redactor>(audit::RedactionOptions{folder_.path() + "/redactions", {uri_, log_no}}, clock_, *appender_,
                                                 *runs_, *tail_, *files_, *archive_, *snapshots_);
-  archiver_ = std::make_unique<audit::Archiver>(store::LogPlace{uri_, log_no, folder_.path() + "/archive"}, clock_, *appender_, *runs_, *publisher_,
+  archiver_ = std::make_unique<audit::Archiver>(store::LogPlace{uri_, log_no, folder_.path() + "/archive"}, clock_, *appender_, *runs_, *tail_, *publisher_,
                                                 *archive_);
   // No test of the methods searches: that needs the daemon, whose program the search child is.
   retrieval::ServiceOptions searching;

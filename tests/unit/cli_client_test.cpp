@@ -158,9 +158,9 @@ TEST(Client, SilenceIsADeadlineAndNobodyIsUnavailable) {
 
 TEST(Hints, AMethodThatIsAdvisedIsTheCommandThatDoesTheSame) {
   EXPECT_EQ(with_commands("not_found: no run r. Start it: run.start"), "not_found: no run r. Start it: muniment run start");
-  EXPECT_EQ(with_commands("run r has ended. Start it again with run.start and reopen: true"), "run r has ended. Start it again with muniment run start RUN --reopen");
+  EXPECT_EQ(with_commands("run r has ended. Start it again with run.start and reopen: true"), "run r has ended. Start it again with muniment run start RUN --agent AGENT --reopen");
   EXPECT_EQ(with_commands("it takes nothing more. Start a run of another name with run.start, and name this one in `continues`"),
-            "it takes nothing more. Start a run of another name with muniment run start NAME --continues THIS");
+            "it takes nothing more. Start a run of another name with muniment run start NAME --agent AGENT --continues THIS");
   EXPECT_EQ(with_commands("Shorten it, or artifact.put the text and name the artifact."), "Shorten it, or muniment artifact put the text and name the artifact.");
   EXPECT_EQ(with_commands("cursor: not one that artifact.list answered."), "cursor: not one that muniment artifact list answered.");
   EXPECT_EQ(with_commands("no document comes from the source s. document.list names the sources."),

@@ -40,16 +40,18 @@ What one run of an AI agent recorded, with the files that belong to it and the p
 `report.html` tells what happened, for people. It was written by the exporter, is not covered by the signature, and may speak of
 events after the checkpoint. What is proven are `events.jsonl` and, through them, the other `.jsonl` files and `artifacts/`.
 
-To verify it, take the log's verifier key from somebody whom you trust (`keys` in here is only what the exporter claims):
+{5}:
 
-    muniment-verify --bundle FILE.muniment.tar.zst --key LOG.PUB
+    muniment-verify --bundle FILE.muniment.tar.zst {6}
 
-`muniment_verify.py --bundle FILE.muniment.tar.zst --key LOG.PUB` needs nothing of Muniment, and Muniment's docs/format.md (Run
+`muniment_verify.py --bundle FILE.muniment.tar.zst{7}` needs nothing of Muniment, and Muniment's docs/format.md (Run
 bundles) says how to write another verifier.
 
 Exit status 0: the run is whole, unchanged and signed by that key. 1: something was changed. 2: nothing is wrong, but it is signed by
 nobody, or by another key than yours; the message names both. 4: the file is no bundle.
 )";
+constexpr std::string_view signed_text = "To verify it, take the log's verifier key from somebody whom you trust (`keys` in here is only what the exporter claims)";
+constexpr std::string_view unsigned_text = "Nobody has signed it: that it is one whole can be checked, but not whose";
 constexpr std::string_view row_parts[] = {"artifacts", "manifests", "snapshots", "claims", "evidence"};
 
 // A member of the bundle, with what bundle.json says of it.
@@ -291,8 +293,10 @@ class BundleExport {
   }
 
   Status write_for_people() {
-    RETURN_IF_ERROR(keep_text("README.md", fmt::format(readme_text, order_.run_id, result_.origin, result_.size, result_.events,
-                                                       result_.is_signed ? "signed" : "not signed")));
+    const bool is_signed = result_.is_signed;
+    RETURN_IF_ERROR(keep_text("README.md", fmt::format(readme_text, order_.run_id, result_.origin, result_.size, result_.events, is_signed ? "signed" : "not signed",
+                                                       is_signed ? signed_text : unsigned_text, is_signed ? "--key LOG.PUB" : "--unsigned-ok",
+                                                       is_signed ? " --key LOG.PUB" : "")));
     if (run_no_ == 0) return keep_text("report.html", "");  // the log's own run has none
     ASSIGN_OR_RETURN(const ReportData data, collect_report(client_, order_.run_id));
     return keep_text("report.html", report_html(report_document(data)));

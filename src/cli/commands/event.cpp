@@ -167,7 +167,7 @@ struct TailOptions {
 void declare_tail(CLI::App& command, TailOptions& options) {
   command.add_option("--run", options.run, "RUN; without it, the whole log");
   command.add_option("--type", options.types, "tool.*, message.added, …")->allow_extra_args(false);
-  command.add_option("-n", options.count, "The last this many")->capture_default_str();
+  command.add_option("-n", options.count, "The last this many; 0: only what comes")->check(CLI::Range(0, 1000))->capture_default_str();
   command.add_flag("-f,--follow", options.follow, "Then go on, as events are recorded");
 }
 
@@ -177,12 +177,12 @@ Result<std::int64_t> print_last(Session& session, const TailOptions& options) {
   list.run = options.run;
   list.types = options.types;
   list.newest_first = true;
-  const auto count = static_cast<std::size_t>(std::clamp<std::int64_t>(options.count, 1, 1000));
+  const auto count = static_cast<std::size_t>(std::max<std::int64_t>(options.count, 1));   // the newest one says where to go on
   ASSIGN_OR_RETURN(const std::string params, list_params(session, list, count, ""));
   ASSIGN_OR_RETURN(const Message page, session.call("event.list", params));
   std::vector<json::Value> events;
   for (const json::Value event : page.result()["events"]) events.push_back(event);
-  for (auto event = events.rbegin(); event != events.rend(); ++event) print_event(session, *event);
+  for (auto event = events.rbegin(); options.count > 0 && event != events.rend(); ++event) print_event(session, *event);
   return events.empty() ? 0 : events.front()["seq"].as_int().value_or(-1) + 1;
 }
 

@@ -77,11 +77,8 @@ class Recording {
 
  private:
   Status choose_run() {
-    const char* environment = std::getenv("MUNIMENT_RUN");
-    if (!options_.run.empty() || (environment != nullptr && *environment != '\0')) {
-      ASSIGN_OR_RETURN(run_id_, session_.run_id(options_.run));
-      return success();
-    }
+    ASSIGN_OR_RETURN(run_id_, session_.run_id_if_any(options_.run));
+    if (!run_id_.empty()) return success();
     std::vector<std::string> shown = session_.command;
     scrub_arguments(shown);
     std::string goal;

@@ -174,8 +174,10 @@ class Importer {
   Status import_records(const std::string& path, const ImportFormat& format) {
     ASSIGN_OR_RETURN(RecordReader reader, RecordReader::open(path));
     auto tell = bar(path);
+    bool any = false;
     while (reader.goes_on()) {
       const auto record = reader.next();
+      any = any || !record || *record;
       if (!record) {
         RETURN_IF_ERROR(judge(path, 0, record.error()));
         continue;
@@ -184,6 +186,7 @@ class Importer {
       tell(reader.position(), reader.size());
       RETURN_IF_ERROR(add_record(path, **record, format));
     }
+    if (!any) complain(path, std::string(no_record));
     return success();
   }
 

@@ -2,8 +2,6 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include <cstdlib>
-
 #include "base/text.hpp"
 #include "cli/arguments.hpp"
 #include "cli/commands.hpp"
@@ -227,11 +225,7 @@ void declare_evidence(CLI::App& command, EvidenceOptions& options) {
 }
 
 Status add_evidence(Session& session, const EvidenceOptions& options) {
-  const char* environment = std::getenv("MUNIMENT_RUN");
-  std::string run_id;
-  if (!options.run.empty() || environment != nullptr) {
-    ASSIGN_OR_RETURN(run_id, session.run_id(options.run));
-  }
+  ASSIGN_OR_RETURN(const std::string run_id, session.run_id_if_any(options.run));
   if (options.text.empty() == options.pointer.empty()) {
     return Error(Errc::invalid_argument, "give the evidence as --text or as --pointer");
   }

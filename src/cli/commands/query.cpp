@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <optional>
 
 #include "base/text.hpp"
@@ -47,10 +46,17 @@ void declare_query(CLI::App& command, QueryOptions& options) {
   command.add_option("--cursor", options.cursor, "Of the page before");
   command.add_flag("--explain", options.explain, "How each card was found");
   command.add_flag("--full", options.full, "Resolve the cards and print their passages");
-  command.add_option("--run", options.run, "With --full: the run that stops when a passage that something rests on is gone; otherwise MUNIMENT_RUN");
+  command.add_option("--run", options.run, "The run that asks: the query is recorded there, and it stops when a passage that something rests on is gone; otherwise MUNIMENT_RUN");
 }
 
-std::string query_params(const QueryOptions& options) {
+// The run that asks, if there is one.
+Status add_run(json::Writer& params, Session& session, const std::string& run) {
+  ASSIGN_OR_RETURN(const std::string run_id, session.run_id_if_any(run));
+  if (!run_id.empty()) params.member("run_id", run_id);
+  return success();
+}
+
+Result<std::string> query_params(Session& session, const QueryOptions& options) {
   json::Writer out;
   out.begin_object().key("queries").begin_array().begin_object().member("query", joined(options.words, " "));
   if (!options.corpus.empty()) out.member("corpus", options.corpus);
@@ -63,6 +69,7 @@ std::string query_params(const QueryOptions& options) {
   if (!options.profile.empty()) out.member("profile", options.profile);
   if (!options.trust.empty()) out.key("filters").begin_object().member("trust", options.trust).end_object();
   add_asof(out, options.asof);
+  RETURN_IF_ERROR(add_run(out, session, options.run));
   if (options.explain) out.member("explain", true);
   return std::move(out.end_object()).text();
 }
@@ -171,10 +178,7 @@ Result<Message> resolve_cards(Session& session, const json::Value& result, const
   for (const json::Value card : result["cards"]) params.string(passage_of(card));
   params.end_array();
   if (const auto asof = result["asof"].as_int()) params.member("asof", *asof);
-  if (!run.empty() || std::getenv("MUNIMENT_RUN") != nullptr) {
-    ASSIGN_OR_RETURN(const std::string run_id, session.run_id(run));
-    params.member("run_id", run_id);
-  }
+  RETURN_IF_ERROR(add_run(params, session, run));
   return session.call("pointer.resolve", params.end_object().text());
 }
 
@@ -195,7 +199,8 @@ void print_foot(const Output& out, const json::Value& result, const QueryOptions
 }
 
 Status query(Session& session, const QueryOptions& options) {
-  ASSIGN_OR_RETURN(const Message answer, session.call("evidence.retrieve", query_params(options)));
+  ASSIGN_OR_RETURN(const std::string params, query_params(session, options));
+  ASSIGN_OR_RETURN(const Message answer, session.call("evidence.retrieve", params));
   const json::Value result = *answer.result()["results"].begin();
   if (result["reason"].string_or("").starts_with("unknown_")) session.exit_code = exit_refused;
   if (!options.full && session.printed_json(answer)) return success();

@@ -124,8 +124,10 @@ Result<ForecastRun> forecast_record(const std::string& path, const TraceRecord& 
 
 Status forecast_records(const std::string& path, TranslateRecord translate, const ForecastReader& reader) {
   ASSIGN_OR_RETURN(RecordReader records, RecordReader::open(path));
+  bool any = false;
   while (records.goes_on()) {
     const auto record = records.next();
+    any = any || !record || *record;
     if (!record) {
       reader.complain(0, record.error().message);
       continue;
@@ -135,6 +137,7 @@ Status forecast_records(const std::string& path, TranslateRecord translate, cons
     if (run) reader.tell(*run);
     else reader.complain((*record)->line, run.error().message);
   }
+  if (!any) reader.complain(0, std::string(no_record));
   return success();
 }
 

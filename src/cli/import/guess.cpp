@@ -83,14 +83,14 @@ Result<FoundFormats> found_formats(const std::string& path) {
 Result<std::string_view> sniffed_format(const std::string& path) {
   ASSIGN_OR_RETURN(const FoundFormats found, found_formats(path));
   if (!found.formats.empty()) return found.formats.front();
-  if (found.is_empty) return Error(Errc::invalid_argument, "there is nothing in it");
+  if (found.is_empty) return Error(Errc::invalid_argument, std::string(no_record));
   return Error(Errc::invalid_argument, "this looks like none of the formats that are known. If it is one, name it: --format");
 }
 
 Status refuse_other_format(const std::string& path, std::string_view format) {
   ASSIGN_OR_RETURN(const FoundFormats found, found_formats(path));
   if (std::ranges::find(found.formats, format) != found.formats.end()) return success();
-  if (found.is_empty) return Error(Errc::invalid_argument, "there is nothing in it");
+  if (found.is_empty) return Error(Errc::invalid_argument, std::string(no_record));
   if (found.formats.empty()) {
     return Error(Errc::invalid_argument, fmt::format("this is no {}: none of its first {} lines looks like one of it", format, guessed_records_max));
   }

@@ -14,6 +14,7 @@
 namespace muniment::cli {
 
 inline constexpr std::size_t import_record_bytes_max = 256 << 20;
+inline constexpr std::string_view no_record = "there is nothing in it";   // of a file without a record
 
 struct TraceRecord {
   std::string_view text;      // until the next record is asked for

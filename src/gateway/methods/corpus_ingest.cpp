@@ -243,15 +243,28 @@ std::string reply_of(const std::string& corpus, const std::vector<Item>& items, 
   for (const Item& item : items) {
     if (!item.error) continue;
     out.begin_object().member("id", item.id).member("code", name_of(item.error->code)).member("message", item.error->message);
-    if (!item.error->pointer.empty()) out.member("current", item.error->pointer);
+    if (!item.error->pointer.empty()) out.member(item.error->code == Errc::conflict ? "current" : "pointer", item.error->pointer);
     out.end_object();
   }
   out.end_array().member("seq", seq);
   return std::move(out.end_object()).text();
 }
 
+// Prepares a document whose artifact could not be read, or notes for good that it cannot. `met` gets what the log is to say
+// of it; where something critical depends on the artifact, a run stops, and the request with it.
+Status settle_damage(Call& call, const std::string& corpus, const json::Value& document, const store::DocumentRow* current, Item& item, evidence::Outcome& met) {
+  ASSIGN_OR_RETURN(const evidence::Outcome outcome, resolve_pointers(call, {item.error->pointer}, {.depth = evidence::Depth::whole}));
+  met.events.insert(met.events.end(), outcome.events.begin(), outcome.events.end());
+  met.halts.insert(met.halts.end(), outcome.halts.begin(), outcome.halts.end());
+  met.items.push_back(outcome.items.front());
+  if (outcome.items.front().resolution.damaged()) return success();
+  item.error.reset();
+  return prepare(call, corpus, document, current, item);
+}
+
 // All in one commit: what was stored, then what it means.
-Answer append(Call& call, const std::string& corpus, std::vector<Item> items, Written written, std::vector<std::string> names, std::int64_t known_upto) {
+Answer append(Call& call, const std::string& corpus, std::vector<Item> items, Written written, const evidence::Outcome& met,
+              std::vector<std::string> names, std::int64_t known_upto) {
   const std::shared_ptr<store::Run> log = call.services.runs.find(log_run_id);
   PendingAppend append;
   append.request.actor = call.caller.actor;
@@ -266,6 +279,7 @@ Answer append(Call& call, const std::string& corpus, std::vector<Item> items, Wr
     append.request.names.push_back(name_of_document(corpus, item.id));
     append.request.events.push_back({log, make_event(call, *log, "document.revised", retrieval::revised_body(*item.prepared, item.place)), false});
   }
+  log_outcome(met, append.request);
   for (Item& item : items) {  // what the reply says is little
     item.bytes.clear();
     item.prepared.reset();
@@ -312,17 +326,28 @@ Result<Answer> corpus_ingest(Call& call) {
   }
   ASSIGN_OR_RETURN(const auto current, current_of(call, corpus));
   std::vector<Item> items;
+  evidence::Outcome met;
   for (const json::Value document : call.params["documents"]) {
     Item& item = items.emplace_back();
     item.id = document["id"].string_or("");
     const auto found = current.find(item.id);
-    Status prepared = prepare(call, corpus, document, found == current.end() ? nullptr : &found->second, item);
+    const store::DocumentRow* before = found == current.end() ? nullptr : &found->second;
+    Status prepared = prepare(call, corpus, document, before, item);
+    if (!prepared && is_halting(prepared.error().code) && !prepared.error().pointer.empty()) {
+      item.error = std::move(prepared).error();
+      prepared = settle_damage(call, corpus, document, before, item, met);
+    }
     if (!prepared && is_transient(prepared.error().code)) return std::move(prepared).error();
     if (!prepared) item.error = std::move(prepared).error();
   }
+  if (!met.halts.empty()) return stop(met, nullptr);
   refuse_repeated(items);
   const bool nothing_new = std::ranges::all_of(items, [](const Item& item) { return item.error || item.unchanged; });
-  if (nothing_new) return Answer(Reply{reply_of(corpus, items, known ? known->last_seq : -1), {}});
+  if (nothing_new) {
+    Reply reply{reply_of(corpus, items, known ? known->last_seq : -1), {}};
+    if (met.events.empty()) return Answer(std::move(reply));
+    return Answer(append_outcome(met, [reply = std::move(reply)]() -> Result<Reply> { return reply; }));
+  }
   Written written;
   if (Status files = write_files(call, corpus, items, written); !files) {
     for (const store::StoredFile& file : written.files) call.services.files.abandon(file);
@@ -331,7 +356,7 @@ Result<Answer> corpus_ingest(Call& call) {
   FAILPOINT("documents.looked_at");
   std::vector<std::string> names;
   if (!known) names.push_back(name_of_corpus(corpus));
-  return append(call, corpus, std::move(items), std::move(written), std::move(names), known_upto);
+  return append(call, corpus, std::move(items), std::move(written), met, std::move(names), known_upto);
 }
 
 }  // namespace muniment::gateway::methods
