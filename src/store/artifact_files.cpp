@@ -173,11 +173,14 @@ Status LocalArtifactFiles::sync_names(const Fd& place_folder, const Place& place
   return sync_folder(place_folder, place.folder);
 }
 
-// The place goes first: as long as the staging name is there, a start after a crash finds both.
+// The place goes first, and while it is there the staging name is: by that a start after a crash finds both.
 void LocalArtifactFiles::remove_names(const Place& place, const Uuid& artifact_id) const {
-  if (auto folder = open_beneath(root_, place.folder, O_RDONLY | O_DIRECTORY)) {
-    ::unlinkat(folder->get(), place.name.c_str(), 0);
-    ::unlinkat(folder->get(), place.pieces_name().c_str(), 0);
+  const auto folder = open_beneath(root_, place.folder, O_RDONLY | O_DIRECTORY);
+  if (!folder && folder.error().code != Errc::not_found) return;
+  if (folder) {
+    for (const std::string& name : {place.name, place.pieces_name()}) {
+      if (::unlinkat(folder->get(), name.c_str(), 0) != 0 && errno != ENOENT) return;
+    }
   }
   ::unlinkat(staging_.get(), artifact_id.text().c_str(), 0);
 }

@@ -69,10 +69,11 @@ Status LocalArtifactFiles::drop_places(const std::set<Uuid>& unknown) const {
   ASSIGN_OR_RETURN(const Fd runs, open_beneath(root_, "runs", O_RDONLY | O_DIRECTORY));
   return for_each_entry(runs.get(), "runs", [&](const std::string& run_name) -> Status {
     const auto run = open_beneath(runs, run_name, O_RDONLY | O_DIRECTORY);
-    if (!run) return success();  // not a folder: verify reports what does not belong there
+    // Not a folder: verify reports what does not belong there. Where it cannot be opened now, nothing is known of it.
+    if (!run) return is_transient(run.error().code) ? Status(run.error()) : success();
     return for_each_entry(run->get(), run_name, [&](const std::string& step_name) -> Status {
       const auto step = open_beneath(*run, step_name, O_RDONLY | O_DIRECTORY);
-      if (!step) return success();
+      if (!step) return is_transient(step.error().code) ? Status(step.error()) : success();
       return for_each_entry(step->get(), step_name, [&](const std::string& name) -> Status {
         const auto id = parse_uuid(std::string_view(name).substr(0, 36));
         if (id && unknown.contains(*id)) ::unlinkat(step->get(), name.c_str(), 0);
