@@ -92,7 +92,7 @@ Status Archiver::check_holds(store::Reader& reader, const store::SealedPartition
 
 // A hold that was acknowledged before the announcement keeps it from being made; one that comes later is later in the log, too.
 Status Archiver::begin(store::Reader& reader, const store::SealedPartition& partition, const std::string& by) {
-  ASSIGN_OR_RETURN(const auto closed, appender_.erasure_gate().close(tail_, std::chrono::steady_clock::now() + announcement_wait));
+  ASSIGN_OR_RETURN(const auto closed, appender_.erasure_gate().close(tail_, std::chrono::steady_clock::now() + announcement_wait, "archived"));
   RETURN_IF_ERROR(check_holds(reader, partition));
   FAILPOINT("archive.before_announce");
   return announce(reader, partition, by);

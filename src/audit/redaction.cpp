@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <mutex>
+#include <optional>
+#include <set>
 #include <thread>
 
 #include "audit/redaction_journal.hpp"
@@ -39,13 +41,12 @@ class Redactor::Impl {
 
   Status finish_pending(store::Reader& reader) {
     for (;;) {
-      ASSIGN_OR_RETURN(const std::vector<RedactionJournal> journals, pending());
+      ASSIGN_OR_RETURN(std::vector<RedactionJournal> journals, pending());
       if (journals.empty()) return success();
-      const RedactionJournal& journal = journals.front();
-      ASSIGN_OR_RETURN(const bool dropped, drop_if_held(reader, journal));
-      if (dropped) continue;
-      log_warning("finishing an erasure that was begun", {{"run_id", journal.run_id}, {"id", journal.id.text()}});
-      RETURN_IF_ERROR(begin_and_carry_out(reader, journal));
+      const Uuid request = journals.front().request;
+      std::erase_if(journals, [&](const RedactionJournal& journal) { return journal.request != request; });
+      std::ranges::stable_partition(journals, [](const RedactionJournal& journal) { return journal.id != journal.request; });
+      RETURN_IF_ERROR(finish(reader, std::move(journals)));
     }
   }
 
@@ -66,26 +67,20 @@ class Redactor::Impl {
     RETURN_IF_ERROR(await_followers(reader));
     Redacted done;
     ASSIGN_OR_RETURN(auto hold, hold_of(first.run_no, first.run_id, deadline));
-    ASSIGN_OR_RETURN(auto closed, appender_.erasure_gate().close(tail_, deadline));
+    ASSIGN_OR_RETURN(auto closed, appender_.erasure_gate().close(tail_, deadline, "erased"));
     RETURN_IF_ERROR(await_followers(reader));
     ASSIGN_OR_RETURN(done.plan, plan(reader, request.target));  // again: nothing that refers to it, and no snapshot, can come in between any more
-    const RedactionJournal journal = journal_of(done.plan, request);
+    const std::vector<RedactionJournal> journals = journals_of(done.plan, request);
     FAILPOINT("redact.before_journal");
     if (request.begin) RETURN_IF_ERROR(request.begin());
-    // What corpora made of it first: what is left after a crash in between is the artifact, to be asked for again.
-    std::vector<RedactionJournal> elsewhere;
-    for (const store::ErasurePlan& plan : done.plan.elsewhere) elsewhere.push_back(journal_of(plan, request));
-    RETURN_IF_ERROR(write_journals(elsewhere, journal));
+    RETURN_IF_ERROR(write_journals(journals));
     FAILPOINT("redact.after_journal");
-    Status carried_out = success();
-    for (const RedactionJournal& other : elsewhere) {
-      if (carried_out) carried_out = carry_out(reader, other, nullptr, nullptr, nullptr);
-    }
-    if (carried_out) carried_out = carry_out(reader, journal, std::move(hold), std::move(closed), &done);
+    const Status carried_out = carry_out(reader, journals, std::move(hold), std::move(closed), &done);
     if (carried_out) return done;
-    Error error = std::move(carried_out).error();
-    error.message = "the erasure was begun, and is carried out at the next audit.redact or start: " + error.message;
-    error.run_id = journal.run_id;
+    Error error = carried_out.error();
+    error.message = "the erasure was begun, and is carried out at the next audit.redact or start, unless its run is put under a hold before the log "
+                    "announces it: " + error.message;
+    error.run_id = done.plan.run_id;
     error.outcome = "unknown";
     return error;
   }
@@ -108,22 +103,41 @@ class Redactor::Impl {
     return success();
   }
 
-  // Its run may have been put under a hold since. What the log does not announce yet is then not begun.
-  Result<bool> drop_if_held(store::Reader& reader, const RedactionJournal& journal) {
+  Result<bool> is_announced(store::Reader& reader, const RedactionJournal& journal) {
     for (const RedactionJournal::Announcement& announcement : journal.announcements()) {
       ASSIGN_OR_RETURN(const auto there, reader.event_by_id(journal.run_no, announcement.event_id));
-      if (there) return false;
+      if (there) return true;
     }
-    ASSIGN_OR_RETURN(const auto keep, store::reason_to_keep(reader, options_.place.log_no, journal.run_no, journal.run_id, clock_.now()));
+    return false;
+  }
+
+  // A run may have been put under a hold since. What the log announces nothing of is then not begun.
+  Result<bool> drop_if_held(store::Reader& reader, const std::vector<RedactionJournal>& journals) {
+    std::optional<std::string> keep;
+    for (const RedactionJournal& journal : journals) {
+      ASSIGN_OR_RETURN(const bool announced, is_announced(reader, journal));
+      if (announced) return false;
+      if (keep) continue;
+      ASSIGN_OR_RETURN(keep, store::reason_to_keep(reader, options_.place.log_no, journal.run_no, journal.run_id, clock_.now()));
+    }
     if (!keep) return false;
-    log_warning("an erasure that was asked for is dropped", {{"run_id", journal.run_id}, {"id", journal.id.text()}, {"reason", *keep}});
-    ::unlink(journal.file(options_.folder).c_str());
+    log_warning("an erasure that was asked for is dropped", {{"run_id", journals.back().run_id}, {"id", journals.back().id.text()}, {"reason", *keep}});
+    RETURN_IF_ERROR(remove_files(journals));
     return true;
+  }
+
+  Status remove_files(const std::vector<RedactionJournal>& journals) {
+    for (const RedactionJournal& journal : journals) {
+      const std::string file = journal.file(options_.folder);
+      if (::unlink(file.c_str()) != 0 && errno != ENOENT) return file_error("removing", file, errno);
+    }
+    return success();
   }
 
   RedactionJournal journal_of(const store::ErasurePlan& plan, const RedactionRequest& request) {
     RedactionJournal journal;
     journal.id = make_uuid_v7(clock_.now());
+    journal.request = journal.id;
     journal.run_no = plan.run_no;
     journal.run_id = plan.run_id;
     journal.seqs = plan.seqs;
@@ -134,18 +148,23 @@ class Redactor::Impl {
     return journal;
   }
 
-  Status write_journal(const RedactionJournal& journal) {
-    return write_file_durably(journal.file(options_.folder), journal.text());
+  // What corpora made of it first: what is left after a crash in between is what was named.
+  std::vector<RedactionJournal> journals_of(const store::ErasurePlan& plan, const RedactionRequest& request) {
+    const RedactionJournal named = journal_of(plan, request);
+    std::vector<RedactionJournal> journals;
+    for (const store::ErasurePlan& other : plan.elsewhere) {
+      journals.push_back(journal_of(other, request));
+      journals.back().request = named.id;
+    }
+    journals.push_back(named);
+    return journals;
   }
 
   // All of them, or none: each is carried out by the next start.
-  Status write_journals(const std::vector<RedactionJournal>& elsewhere, const RedactionJournal& journal) {
+  Status write_journals(const std::vector<RedactionJournal>& journals) {
     Status written = success();
-    for (std::size_t i = 0; i < elsewhere.size() && written; ++i) written = write_journal(elsewhere[i]);
-    if (written) written = write_journal(journal);
-    if (written) return written;
-    for (const RedactionJournal& other : elsewhere) ::unlink(other.file(options_.folder).c_str());
-    ::unlink(journal.file(options_.folder).c_str());
+    for (std::size_t i = 0; i < journals.size() && written; ++i) written = write_file_durably(journals[i].file(options_.folder), journals[i].text());
+    if (!written) remove_files(journals).ok();
     return written;
   }
 
@@ -159,43 +178,91 @@ class Redactor::Impl {
     return snapshots_.hold(run_no, run_id, deadline);
   }
 
-  Status begin_and_carry_out(store::Reader& reader, const RedactionJournal& journal) {
+  // What was asked for before, and is not done.
+  Status finish(store::Reader& reader, std::vector<RedactionJournal> journals) {
     RETURN_IF_ERROR(await_followers(reader));
+    const RedactionJournal named = journals.back();
     const Deadline until = std::chrono::steady_clock::now() + snapshot_wait;
-    ASSIGN_OR_RETURN(auto hold, hold_of(journal.run_no, journal.run_id, until));
-    ASSIGN_OR_RETURN(auto closed, appender_.erasure_gate().close(tail_, until));
-    return carry_out(reader, journal, std::move(hold), std::move(closed), nullptr);
+    ASSIGN_OR_RETURN(auto hold, hold_of(named.run_no, named.run_id, until));
+    ASSIGN_OR_RETURN(auto closed, appender_.erasure_gate().close(tail_, until, "erased"));
+    RETURN_IF_ERROR(await_followers(reader));
+    ASSIGN_OR_RETURN(const bool dropped, drop_if_held(reader, journals));
+    if (dropped) return success();
+    log_warning("finishing an erasure that was begun", {{"run_id", named.run_id}, {"id", named.id.text()}});
+    RETURN_IF_ERROR(add_what_came_since(reader, journals));
+    return carry_out(reader, journals, std::move(hold), std::move(closed), nullptr);
   }
 
-  // `closed`: opened as soon as nobody can read any more what is erased.
-  Status carry_out(store::Reader& reader, const RedactionJournal& journal, std::unique_ptr<snapshot::Hold> hold, std::unique_ptr<Closed> closed, Redacted* done) {
-    ASSIGN_OR_RETURN(const std::int64_t seq, announce(reader, journal));
-    FAILPOINT("redact.after_announce");
-    RETURN_IF_ERROR(erase_rows(reader, journal));
-    FAILPOINT("redact.after_erase");
-    RETURN_IF_ERROR(archive_.erase(journal.seqs));
-    FAILPOINT("redact.after_archive");
-    forget(journal, hold.get());
-    for (const store::ErasedArtifact& artifact : journal.artifacts) {
-      RETURN_IF_ERROR(files_.erase(artifact.artifact_id, artifact.path));
-      FAILPOINT("redact.after_file");
+  // What corpora have made of its artifacts since it was planned, while nobody was kept from it.
+  Status add_what_came_since(store::Reader& reader, std::vector<RedactionJournal>& journals) {
+    std::set<std::int64_t> known;
+    for (const RedactionJournal& journal : journals) {
+      if (journal.run_no == 0) known.insert(journal.seqs.begin(), journal.seqs.end());
+    }
+    const RedactionJournal named = journals.back();
+    RedactionRequest request;
+    request.reason = named.reason;
+    request.legal_basis = named.legal_basis;
+    request.by = named.by;
+    for (const store::ErasedArtifact& artifact : named.artifacts) {
+      store::ErasureTarget target;
+      target.artifact_id = artifact.artifact_id;
+      auto plan = store::plan_erasure(reader, options_.place.log_no, target);
+      if (!plan && is_transient(plan.error().code)) return std::move(plan).error();
+      if (!plan) continue;   // it is erased already
+      for (store::ErasurePlan& other : plan->elsewhere) {
+        std::erase_if(other.seqs, [&](std::int64_t seq) { return known.contains(seq); });
+        if (other.seqs.empty()) continue;
+        known.insert(other.seqs.begin(), other.seqs.end());
+        RedactionJournal journal = journal_of(other, request);
+        journal.request = named.request;
+        RETURN_IF_ERROR(write_journals({journal}));
+        journals.insert(journals.begin(), std::move(journal));
+      }
+    }
+    return success();
+  }
+
+  // The journals of one request, what was named last. `closed`: opened as soon as nobody can read any more what is erased.
+  Status carry_out(store::Reader& reader, const std::vector<RedactionJournal>& journals, std::unique_ptr<snapshot::Hold> hold, std::unique_ptr<Closed> closed,
+                   Redacted* done) {
+    std::int64_t seq = -1;
+    for (const RedactionJournal& journal : journals) {
+      ASSIGN_OR_RETURN(seq, announce(reader, journal));
+      FAILPOINT("redact.after_announce");
+      RETURN_IF_ERROR(erase(reader, journal, &journal == &journals.back() ? hold.get() : nullptr));
     }
     closed.reset();
     // A follower that had read the old events may have written what they said after they were erased:
     // once it has written, that is erased too.
     RETURN_IF_ERROR(await_followers(reader));
-    RETURN_IF_ERROR(erase_rows(reader, journal));
+    for (const RedactionJournal& journal : journals) RETURN_IF_ERROR(erase_rows(reader, journal));
     hold.reset();
-    if (journal.run_no > 0) {
-      ASSIGN_OR_RETURN(const std::int64_t at, take_snapshot(reader, journal));
+    const RedactionJournal& named = journals.back();
+    if (named.run_no > 0) {
+      ASSIGN_OR_RETURN(const std::int64_t at, take_snapshot(reader, named));
       if (done != nullptr) done->snapshot_seq = at;
     }
-    clean_database(journal);
+    clean_database(journals);
     FAILPOINT("redact.before_end");
-    ::unlink(journal.file(options_.folder).c_str());  // should it come back, it is done again
+    RETURN_IF_ERROR(remove_files(journals));  // should one come back, it is done again
     if (done != nullptr) done->seq = seq;
-    log_info("erased", {{"run_id", journal.run_id}, {"events", std::to_string(journal.seqs.size())},
-                        {"artifacts", std::to_string(journal.artifacts.size())}});
+    for (const RedactionJournal& journal : journals) {
+      log_info("erased", {{"run_id", journal.run_id}, {"events", std::to_string(journal.seqs.size())}, {"artifacts", std::to_string(journal.artifacts.size())}});
+    }
+    return success();
+  }
+
+  Status erase(store::Reader& reader, const RedactionJournal& journal, snapshot::Hold* hold) {
+    RETURN_IF_ERROR(erase_rows(reader, journal));
+    FAILPOINT("redact.after_erase");
+    RETURN_IF_ERROR(archive_.erase(journal.seqs));
+    FAILPOINT("redact.after_archive");
+    forget(journal, hold);
+    for (const store::ErasedArtifact& artifact : journal.artifacts) {
+      RETURN_IF_ERROR(files_.erase(artifact.artifact_id, artifact.path));
+      FAILPOINT("redact.after_file");
+    }
     return success();
   }
 
@@ -244,11 +311,13 @@ class Redactor::Impl {
 
   // The planner keeps examples of what columns hold, and reads them anew when a table is analysed; a page keeps a row's
   // old version until it is vacuumed.
-  void clean_database(const RedactionJournal& journal) {
+  void clean_database(const std::vector<RedactionJournal>& journals) {
     if (const Status analysed = store::analyse_tables(owner_); !analysed) {
       log_warning("the planner's statistics may still show what was erased: run ANALYZE", {{"error", analysed.error().message}});
     }
-    if (const Status vacuumed = store::vacuum_tables(owner_, options_.place.log_no, journal.seqs, vacuum_limit); !vacuumed) {
+    std::vector<std::int64_t> seqs;
+    for (const RedactionJournal& journal : journals) seqs.insert(seqs.end(), journal.seqs.begin(), journal.seqs.end());
+    if (const Status vacuumed = store::vacuum_tables(owner_, options_.place.log_no, seqs, vacuum_limit); !vacuumed) {
       log_warning("pages of the database may hold what was erased until autovacuum comes to them: run VACUUM", {{"error", vacuumed.error().message}});
     }
   }

@@ -17,7 +17,7 @@ constexpr std::int64_t journal_bytes_max = 1 << 30;
 
 std::string RedactionJournal::text() const {
   json::Writer out;
-  out.begin_object().member("id", id.text()).member("run_no", run_no).member("run_id", run_id);
+  out.begin_object().member("id", id.text()).member("request", request.text()).member("run_no", run_no).member("run_id", run_id);
   out.member("reason", reason).member("legal_basis", legal_basis).member("by", by);
   out.key("seqs").begin_array();
   for (const std::int64_t seq : seqs) out.number(seq);
@@ -39,6 +39,7 @@ Result<RedactionJournal> RedactionJournal::parse(std::string_view text) {
   const auto id = parse_uuid(root["id"].string_or(""));
   if (!id) return Error(Errc::corrupt, "no id");
   journal.id = *id;
+  journal.request = parse_uuid(root["request"].string_or("")).value_or(*id);   // older ones stand alone
   journal.run_no = root["run_no"].as_int().value_or(-1);
   journal.run_id = root["run_id"].string_or("");
   journal.reason = root["reason"].string_or("");

@@ -5,6 +5,7 @@
 #include "base/limits.hpp"
 #include "evidence/resolver.hpp"
 #include "evidence/sample_set.hpp"
+#include "store/erasure.hpp"
 #include "store/artifact_row.hpp"
 
 namespace muniment::evidence {
@@ -87,6 +88,10 @@ Status Resolver::resolve_document(Resolution& out, bool with_text) {
   const store::DocumentRow& row = *found.document;
   ASSIGN_OR_RETURN(const bool removed, was_removed(out, row, found.owner));
   if (removed) return success();
+  if (found.erased) {   // which the table of documents says when its follower has come to it
+    out.was_erased("the document was erased");
+    return success();
+  }
   out.path = found.path;
   RETURN_IF_ERROR(pointer.fragment.starts_with('p') ? check_chunk(out, found) : check_bytes(out, found, with_text));
   const bool stands = as_of() ? was_current(row, *as_of()) : row.current();
@@ -161,6 +166,10 @@ Status Resolver::check_bytes(Resolution& out, const store::CitedDocument& found,
 
 Status Resolver::check_text(Resolution& out, const Uuid& artifact_id, ByteSpan span) {
   ASSIGN_OR_RETURN(const auto artifact, artifact_row(artifact_id));
+  if (artifact && store::is_erased(*artifact)) {
+    out.was_erased("the document was erased");
+    return success();
+  }
   if (artifact && span.end <= artifact->size_bytes) return read_file(out, store::file_of(*artifact), span);
   out.fail(Reason::not_found, fmt::format("the document's text ends before byte {}", span.end));
   return success();

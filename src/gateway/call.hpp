@@ -87,6 +87,10 @@ struct Call {
     if (standing == nullptr || standing->begin_writing_itself()) return success();
     return Error(Errc::deadline_exceeded, "the request was answered before anything was written.");
   }
+  // Some of it is: no error says any more that nothing was.
+  void has_written() const {
+    if (standing != nullptr) standing->has_written();
+  }
 };
 
 // Takes the raw bytes that follow a request line, chunk by chunk, on a worker.

@@ -257,7 +257,8 @@ Result<Reply> Dispatcher::conclude(Committed& committed) {
 // Its work is done.
 void Dispatcher::answer(const ExchangePtr& exchange, Result<Reply> result) {
   exchange->standing.answer();
-  if (!result && exchange->standing.wrote_itself() && !says_nothing_done(result.error().code)) result.error().outcome = "unknown";
+  const bool nothing_done = !result && !exchange->standing.is_written() && says_nothing_done(result.error().code);
+  if (!result && exchange->standing.wrote_itself() && !nothing_done) result.error().outcome = "unknown";
   tell(exchange, result);
   send_order_.leave(exchange);
 }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/limits.hpp"
 #include "evidence/halt_journal.hpp"
 #include "gateway/access.hpp"
@@ -153,8 +155,19 @@ void log_unwaited(Services& services, const evidence::Outcome& outcome) {
   services.appender.submit(std::move(request)).ok();
 }
 
+namespace {
+
+// Of several that are damaged, the one for which a run stops.
+const evidence::Resolution& stopped_for(const evidence::Outcome& outcome, const evidence::Outcome::Item& damage) {
+  if (outcome.halts.empty()) return damage.resolution;
+  const auto item = std::ranges::find(outcome.items, outcome.halts.front().halt.pointer, [](const auto& one) { return one.resolution.pointer; });
+  return item == outcome.items.end() ? damage.resolution : item->resolution;
+}
+
+}  // namespace
+
 Error damage_error(const evidence::Outcome& outcome, const evidence::Outcome::Item& damage, const std::shared_ptr<store::Run>& run) {
-  const evidence::Resolution& found = damage.resolution;
+  const evidence::Resolution& found = stopped_for(outcome, damage);
   const std::string words = found.pointer + ": " + std::string(name_of(found.reason)) + ", " + found.detail;
   const bool stopped = !outcome.halts.empty() || (run && run->view().status == store::RunStatus::halted);
   const std::string run_id = !outcome.halts.empty() ? outcome.halts.front().run_id : run ? run->run_id : found.parsed ? found.parsed->run_id : "";

@@ -16,6 +16,9 @@ class Standing {
   // nothing was.
   bool begin_writing_itself() { return begin(writing | itself); }
   bool wrote_itself() const { return (bits_.load(std::memory_order_acquire) & itself) != 0; }
+  // Something of that is done for good: no error says any more that nothing was.
+  void has_written() { bits_.fetch_or(done, std::memory_order_acq_rel); }
+  bool is_written() const { return (bits_.load(std::memory_order_acquire) & done) != 0; }
 
   // The loop's: the request is answered. True: what it writes may land all the same.
   bool answer() { return (bits_.fetch_or(answered, std::memory_order_acq_rel) & writing) != 0; }
@@ -34,7 +37,7 @@ class Standing {
     return true;
   }
 
-  static constexpr std::uint8_t writing = 1, answered = 2, itself = 4;
+  static constexpr std::uint8_t writing = 1, answered = 2, itself = 4, done = 8;
   std::atomic<std::uint8_t> bits_{0};
 };
 

@@ -45,7 +45,7 @@ void Appender::Impl::serve() {
     checkpoint_if_due(false);
     if (!idle) continue;
     std::lock_guard lock(mutex_);
-    if (stopping_ && queue_.empty() && pending_.empty()) break;
+    if (stopping_ && queue_.empty() && pending_.empty() && owed_.empty()) break;
   }
   if (!ended_) return checkpoint_if_due(true);
   give_back(next_);  // what is in doubt stays unsettled

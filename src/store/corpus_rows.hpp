@@ -135,6 +135,7 @@ struct CitedDocument {
   std::optional<DocumentRow> document;      // the revision
   std::optional<ChunkRow> chunk;            // where a chunk was asked for
   std::string path;                         // of the file that holds its text
+  bool erased = false;                      // that file was, with its artifact
 };
 
 }  // namespace muniment::store

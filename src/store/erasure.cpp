@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
-#include <set>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -333,12 +333,14 @@ void hold_erasures(Connection& connection, pqxx::transaction_base& work, std::in
 
 namespace {
 
-constexpr std::string_view our_tables =
-    "SELECT format('%I.%I', n.nspname, c.relname) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
-    "WHERE n.nspname = 'public' AND pg_get_userbyid(c.relowner) = muniment_role('owner') AND ";
-
-void for_each_table(pqxx::nontransaction& work, const std::string& which, const std::string& command) {
-  for (const pqxx::row& row : work.exec(std::string(our_tables) + which)) work.exec(command + " " + row[0].c_str());
+// The tables that are ours and `which`, as SQL names them.
+std::vector<std::string> our_tables(pqxx::nontransaction& work, const std::string& which) {
+  std::vector<std::string> names;
+  for (const pqxx::row& row : work.exec("SELECT format('%I.%I', n.nspname, c.relname) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
+                                        "WHERE n.nspname = 'public' AND pg_get_userbyid(c.relowner) = muniment_role('owner') AND " + which)) {
+    names.emplace_back(row[0].c_str());
+  }
+  return names;
 }
 
 }  // namespace
@@ -347,26 +349,36 @@ Status analyse_tables(Connection& owner) {
   return guarded(owner, "analysing the tables", [&] {
     pqxx::nontransaction work(*owner.impl().link);
     // The whole of a partitioned table has statistics only where somebody has analysed it.
-    for_each_table(work, "(c.relkind = 'r' OR (c.relkind = 'p' AND EXISTS (SELECT FROM pg_stats s WHERE s.schemaname = 'public' AND s.tablename = c.relname)))", "ANALYZE");
+    for (const std::string& name : our_tables(work, "(c.relkind = 'r' OR (c.relkind = 'p' AND EXISTS (SELECT FROM pg_stats s WHERE s.schemaname = 'public' AND s.tablename = c.relname)))")) {
+      work.exec("ANALYZE " + name);
+    }
     return Done{};
   });
 }
 
 Status vacuum_tables(Connection& owner, std::int16_t log_no, const std::vector<std::int64_t>& seqs, std::chrono::seconds limit) {
-  std::set<std::int64_t> blocks;   // no partition is smaller
-  for (const std::int64_t seq : seqs) blocks.insert(seq >> limits::partition_bits_min);
-  std::vector<std::int64_t> one_of_each;
-  for (const std::int64_t seq : seqs) {
-    if (blocks.erase(seq >> limits::partition_bits_min) > 0) one_of_each.push_back(seq);
-  }
-  return guarded(owner, "vacuuming the tables", [&] {
+  std::map<std::int64_t, std::int64_t> one_of_each;   // by block: no partition is smaller
+  for (const std::int64_t seq : seqs) one_of_each.emplace(seq >> limits::partition_bits_min, seq);
+  std::string touched;
+  for (const auto& [block, seq] : one_of_each) touched += (touched.empty() ? "" : ",") + std::to_string(seq);
+  std::string late;
+  RETURN_IF_ERROR(guarded(owner, "vacuuming the tables", [&] {
     pqxx::nontransaction work(*owner.impl().link);
+    const std::string before = work.exec1("SHOW statement_timeout")[0].c_str();
     work.exec(fmt::format("SET statement_timeout = '{}s'", limit.count()));
-    const std::string touched = fmt::format("SELECT DISTINCT tableoid FROM event WHERE log_no = {} AND seq IN ({})", log_no, fmt::join(one_of_each, ","));
-    for_each_table(work, "c.relkind = 'r' AND (NOT c.relispartition" + (seqs.empty() ? ")" : " OR c.oid IN (" + touched + "))"), "VACUUM");
-    work.exec("RESET statement_timeout");
+    for (const std::string& name : our_tables(work, fmt::format("c.relkind = 'r' AND (NOT c.relispartition OR c.oid IN (SELECT tableoid FROM event WHERE log_no = {} AND seq IN ({})))",
+                                                                log_no, touched.empty() ? "-1" : touched))) {
+      try {
+        work.exec("VACUUM " + name);
+      } catch (const pqxx::sql_error& error) {   // too late, or somebody's lock: the others all the same
+        if (error.sqlstate() != "57014" && error.sqlstate() != "55P03") throw;
+        late += (late.empty() ? "" : ", ") + name;
+      }
+    }
+    work.exec("SET statement_timeout = '" + before + "'");
     return Done{};
-  });
+  }));
+  return late.empty() ? success() : Error(Errc::deadline_exceeded, fmt::format("{}: not within {} s", late, limit.count()));
 }
 
 Status erase_copies(Connection& redactor, std::int16_t log_no, std::int64_t run_no, const std::vector<std::int64_t>& seqs,

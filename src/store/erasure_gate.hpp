@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string_view>
 
 #include "base/clock.hpp"
 #include "base/result.hpp"
@@ -17,8 +18,11 @@ namespace muniment::store {
 
 class ErasureGate {
  public:
-  // Before the reads: AppendRequest::erasures_seen. Waits while the gate is closed. Errors: unavailable at the deadline.
+  // Before the reads: AppendRequest::erasures_seen. Waits while the gate is closed, where not too many do.
+  // Errors: unavailable at the deadline, or at once.
   Result<std::int64_t> pass(Deadline deadline);
+  // So many threads wait at the same time; more would keep others from what does not concern the erasure.
+  void set_waiting_max(std::size_t most);
 
   // For as long as it lives the append thread numbers, and nobody closes the gate.
   class Numbering {
@@ -46,9 +50,9 @@ class ErasureGate {
     ErasureGate& gate_;
   };
 
-  // One at a time. What was numbered before may refer to what is erased: it is known by then whether it is in the log.
+  // One at a time; `doing`: what becomes of something meanwhile, for those who wait. What was numbered before may refer to what is erased: it is known by then whether it is in the log.
   // Errors: unavailable at the deadline; it is open then.
-  Result<std::unique_ptr<Closed>> close(const Tail& tail, Deadline deadline);
+  Result<std::unique_ptr<Closed>> close(const Tail& tail, Deadline deadline, std::string_view doing);
 
  private:
   std::int64_t numbered() const;   // up to where: those below are committed, or on their way
@@ -58,6 +62,8 @@ class ErasureGate {
   std::int64_t erasures_ = 0;    // that closed it
   std::int64_t numbered_ = 0;
   bool closed_ = false;
+  std::string_view doing_;
+  std::size_t waiting_ = 0, waiting_max_ = 1;
 };
 
 }  // namespace muniment::store

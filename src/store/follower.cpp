@@ -39,7 +39,14 @@ Follower::Follower(std::string name, std::vector<std::string> types, Options opt
 
 Follower::~Follower() = default;
 
-void Follower::start() { thread_ = named_thread("follow " + name_, [this] { follow(); }); }
+// Where it stands is known before anybody can ask, if Postgres says it now.
+void Follower::start() {
+  if (const auto position = reader_.follower_position(name_)) {
+    next_seq_.store(*position, std::memory_order_release);
+    shown_.set(*position);
+  }
+  thread_ = named_thread("follow " + name_, [this] { follow(); });
+}
 
 void Follower::stop() {
   {

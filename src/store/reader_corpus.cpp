@@ -244,7 +244,7 @@ Result<std::vector<CitedDocument>> Reader::cited(const std::vector<Citation>& ci
   return guarded(impl_->connection, "reading what is cited", [&] {
     std::vector<CitedDocument> out(citations.size());
     for (const pqxx::row& row : query(impl_->connection, "cited",
-             "SELECT " MUNIMENT_DOCUMENT_COLUMNS ", " MUNIMENT_CHUNK_COLUMNS ", coalesce(a.path, ''), w.place, k.owner, n.revision "
+             "SELECT " MUNIMENT_DOCUMENT_COLUMNS ", " MUNIMENT_CHUNK_COLUMNS ", coalesce(a.path, ''), w.place, k.owner, n.revision, coalesce(a.hash = repeat('0', 64), false) "
              "FROM unnest($2::text[], $3::text[], $4::text[], $5::bigint[]) WITH ORDINALITY AS w(corpus, document, revision, number, place) "
              "JOIN corpus k ON k.log_no = $1 AND k.corpus = w.corpus AND k.first_seq < $6 "
              "LEFT JOIN document n ON n.log_no = $1 AND n.corpus = w.corpus AND n.document = w.document AND n.valid_to IS NULL AND n.seq < $6 "
@@ -261,6 +261,7 @@ Result<std::vector<CitedDocument>> Reader::cited(const std::vector<Citation>& ci
       found.document = document_at(row, 0);
       if (!row[document_columns].is_null()) found.chunk = chunk_at(row, document_columns);
       found.path = text_of(row[rest]);
+      found.erased = row[rest + 4].as<bool>();
     }
     return out;
   });

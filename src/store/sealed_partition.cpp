@@ -22,9 +22,9 @@ Result<std::optional<std::string>> held_run(Reader& reader, const SealedPartitio
   return guarded(reader.connection(), "looking for legal holds", [&]() -> std::optional<std::string> {
     const pqxx::result rows = query(
         reader.connection(), "held_run",
-        "SELECT r.run_id FROM (SELECT DISTINCT ON (run_no) run_no, body ->> 'legal_hold' AS hold FROM event "
+        "SELECT coalesce(r.run_id, (SELECT body ->> 'run_id' FROM event WHERE log_no = $1 AND run_no = held.run_no AND run_seq = 0), held.run_no::text) FROM (SELECT DISTINCT ON (run_no) run_no, body ->> 'legal_hold' AS hold FROM event "
         "WHERE log_no = $1 AND type = 'run.annotated' AND body -> 'legal_hold' IS NOT NULL ORDER BY run_no, run_seq DESC) held "
-        "JOIN run r ON r.log_no = $1 AND r.run_no = held.run_no WHERE held.hold = 'true' "
+        "LEFT JOIN run r ON r.log_no = $1 AND r.run_no = held.run_no WHERE held.hold = 'true' "
         "AND EXISTS (SELECT FROM event WHERE log_no = $1 AND run_no = held.run_no AND seq BETWEEN $2 AND $3) LIMIT 1",
         Params().integer(reader.log_no()).integer(partition.first_seq).integer(partition.last_seq));
     return rows.empty() ? std::nullopt : std::optional(text_of(rows[0][0]));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <iterator>
 #include <span>
 #include <string>
@@ -13,8 +14,12 @@ namespace muniment::verify {
 namespace {
 
 constexpr std::size_t seqs_a_query = 1'000;
-constexpr int looks_max = 10;
 constexpr std::chrono::seconds pause{1};
+
+// How often the daemon is waited for, in all.
+struct Patience {
+  int pauses = 10;
+};
 
 #define MUNIMENT_ZEROS "repeat('0', 64)"
 
@@ -48,14 +53,24 @@ Result<std::vector<Finding>> rows_of(Connection& connection, std::string_view sq
 }
 
 // Those that are still there when the daemon has had its time.
-Result<std::vector<Finding>> lasting_rows(SharedSnapshot& snapshot, std::string_view sql, const Log& log, std::span<const std::int64_t> seqs) {
+Result<std::vector<Finding>> lasting_rows(SharedSnapshot& snapshot, std::string_view sql, const Log& log, std::span<const std::int64_t> seqs, Patience& patience) {
   ASSIGN_OR_RETURN(std::vector<Finding> found, rows_of(snapshot.holder(), sql, log, seqs));
-  for (int look = 0; look < looks_max && !found.empty(); ++look) {
-    if (look > 0) std::this_thread::sleep_for(pause);
+  while (!found.empty()) {
     ASSIGN_OR_RETURN(Connection now, snapshot.outside());
     ASSIGN_OR_RETURN(found, rows_of(now, sql, log, seqs));
+    if (found.empty() || patience.pauses-- <= 0) break;
+    std::this_thread::sleep_for(pause);
   }
   return found;
+}
+
+// Whether the daemon of this folder has one to carry out: its journals lie there until it is done.
+bool is_under_way(const std::string& data) {
+  std::error_code none;
+  for (const auto& entry : std::filesystem::directory_iterator(data + "/redactions", none)) {
+    if (entry.path().extension() == ".json") return true;
+  }
+  return false;
 }
 
 template <typename Look>
@@ -70,12 +85,20 @@ Status each_part(const std::vector<std::int64_t>& seqs, Findings& findings, Look
 }  // namespace
 
 Status check_erased_rows(SharedSnapshot& snapshot, const Log& log, const std::vector<std::int64_t>& erased, const std::set<std::int64_t>& announced,
-                         Findings& findings) {
+                         const std::string& data, Findings& findings) {
+  Patience patience;
   RETURN_IF_ERROR(each_part(erased, findings, [&](auto seqs) { return rows_of(snapshot.holder(), with_their_events, log, seqs); }));
-  RETURN_IF_ERROR(each_part(erased, findings, [&](auto seqs) { return lasting_rows(snapshot, of_followers, log, seqs); }));
+  RETURN_IF_ERROR(each_part(erased, findings, [&](auto seqs) { return lasting_rows(snapshot, of_followers, log, seqs, patience); }));
   std::vector<std::int64_t> there;
   std::ranges::set_difference(announced, std::set(erased.begin(), erased.end()), std::back_inserter(there));
-  return each_part(there, findings, [&](auto seqs) { return lasting_rows(snapshot, of_events, log, seqs); });
+  Findings lasting;
+  RETURN_IF_ERROR(each_part(there, lasting, [&](auto seqs) { return lasting_rows(snapshot, of_events, log, seqs, patience); }));
+  if (lasting.count() > 0 && !data.empty() && is_under_way(data)) {
+    return Error(Errc::unavailable, fmt::format("an erasure is under way: {} events that are announced as erased are still there, and {}/redactions "
+                                                "says that it is to be carried out. Verify again when it has ended", lasting.count(), data));
+  }
+  for (Finding& finding : lasting.first()) findings.add(std::move(finding));
+  return success();
 }
 
 }  // namespace muniment::verify

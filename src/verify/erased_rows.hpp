@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "base/result.hpp"
@@ -13,7 +14,8 @@
 namespace muniment::verify {
 
 // `erased`: the events that have neither salt nor body. `announced`: those of which an event.redacted says that they are erased.
+// `data`: the daemon's folder, or empty. Errors: unavailable where it is still to carry one of them out.
 Status check_erased_rows(SharedSnapshot& snapshot, const Log& log, const std::vector<std::int64_t>& erased, const std::set<std::int64_t>& announced,
-                         Findings& findings);
+                         const std::string& data, Findings& findings);
 
 }  // namespace muniment::verify

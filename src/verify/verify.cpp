@@ -143,7 +143,7 @@ class Verification {
   Status check_beside(History& history, const ArtifactRoot& root) {
     progress("the database", 0, 0);
     RETURN_IF_ERROR(check_database(history));
-    RETURN_IF_ERROR(check_erased_rows(snapshot_, log_, history.counts().redacted, history.announced(), findings_));
+    RETURN_IF_ERROR(check_erased_rows(snapshot_, log_, history.counts().redacted, history.announced(), options_.notes.data, findings_));
     const FileWork files{snapshot_, log_, root, history.redacted_artifacts(), findings_};
     progress("files", 0, report_.history.tables.artifacts);
     RETURN_IF_ERROR(check_files(files, options_.jobs, report_.files));

@@ -188,6 +188,7 @@ class StoppedWhileItStarts(unittest.TestCase):
         self.assertEqual(daemon.stop(), 0)
 
     def test_who_cannot_wait_and_asks_again_leaves_nothing_running(self) -> None:
+        self.addCleanup(signal.signal, signal.SIGHUP, signal.signal(signal.SIGHUP, signal.SIG_DFL))   # tests may run under nohup
         for numbers in ([signal.SIGTERM] * 5, [signal.SIGINT, signal.SIGTERM, signal.SIGINT], [signal.SIGHUP], [signal.SIGHUP, signal.SIGHUP, signal.SIGTERM]):
             with self.subTest(numbers=numbers):
                 daemon = Daemon()

@@ -55,6 +55,49 @@ class Meanwhile(DaemonCase):
         self.assertNotEqual(spilled, artifact_id)
         self.assertEqual(self.call("artifact.get", artifact_id=spilled, encoding="text")["text"], TEXT)
 
+    def test_a_passage_that_is_being_erased_halts_nobody(self) -> None:
+        reply = self.call("corpus.ingest", corpus="gone", documents=[{"id": "d.md", "text": "The word is quetzalcoatl.\n"}], wait=True)
+        pointer = reply["documents"][0]["uri"]
+        [event] = self.call("event.list", from_seq=reply["seq"], limit=1)["events"]
+        artifact_id = event["body"]["artifact_id"]
+        go_on = self.held("redact.after_file")
+
+        def ask() -> None:
+            for _ in range(2):
+                [found] = self.call("pointer.resolve", pointers=[pointer], run_id=self.run_id, critical=True)["results"]
+                self.assertEqual((found["ok"], found["reason"]), (False, "NOT_FOUND"))
+                self.assertIn("erased", found["detail"])
+
+        self.meanwhile(go_on, "audit.redact", {"artifact_id": artifact_id, "reason": "asked for"}, ask)
+        self.assertEqual(self.call("run.get", run_id=self.run_id)["run"]["status"], "open")
+
+    def test_what_is_dropped_for_a_hold_is_dropped_whole(self) -> None:
+        artifact_id = self.put("<html><body><h1>Doc</h1><p>quetzalcoatl again</p></body></html>", "text/html")
+        said = self.events("_log", types=["event.redacted", "artifact.redacted"])
+        taken = self.call("corpus.ingest", corpus="held", documents=[{"id": "d.html", "artifact_id": artifact_id}], wait=True)
+        self.daemon.stop()
+        self.client.close()
+        self.daemon.start(failpoint="redact.after_journal=kill@1")
+        raw = self.raw()
+        raw.request("audit.redact", artifact_id=artifact_id, reason="asked for")
+        self.assertIsNone(raw.line())
+        journals = list((self.daemon.data / "redactions").glob("*.json"))
+        self.assertEqual(len(journals), 2, "what was named, and what corpora made of it")
+        kept = {path: path.read_bytes() for path in journals}
+        for path in journals:
+            path.unlink()
+        self.restart()
+        self.call("run.annotate", run_id=self.run_id, legal_hold=True)
+        self.daemon.stop()
+        self.client.close()
+        for path, text in kept.items():
+            path.write_bytes(text)
+        self.restart()
+        self.assertEqual(list((self.daemon.data / "redactions").glob("*.json")), [])
+        self.assertEqual(self.events("_log", types=["event.redacted", "artifact.redacted"]), said)
+        [found] = self.call("pointer.resolve", pointers=[taken["documents"][0]["uri"]])["results"]
+        self.assertTrue(found["ok"], found)
+
     def test_a_hold_that_is_acknowledged_holds(self) -> None:
         seq = self.client.append(self.run_id, "x.test.said", {"secret": "pelican"})["seq"]
         go_on = self.held("redact.before_journal")

@@ -115,6 +115,9 @@ class Reads(UsesCase):
             reply = self.ingest(*documents)
             self.assertEqual([(error["code"], error["pointer"]) for error in reply["errors"]], [("corrupt", pointer)])
             self.assertEqual(self.types()[-1], "pointer.unresolved")
+            if reply["documents"]:   # what was taken in is what `seq` stands for, whatever else was written
+                [event] = self.call("event.list", from_seq=reply["seq"], limit=1)["events"]
+                self.assertEqual(event["type"], "document.revised")
         self.assertEqual([event["body"]["critical"] for event in self.events() if event["type"] == "pointer.unresolved"], [False, False])
         self.assertEqual(self.status(), "open")
 

@@ -219,6 +219,11 @@ class BundleExport {
       return Error(Errc::invalid_argument, fmt::format("the run {} has no event below {}, the checkpoint's size. Take a newer checkpoint",
                                                        order_.run_id, result_.size));
     }
+    std::erase_if(announced_, [this](std::int64_t seq) { return without_body_.contains(seq); });
+    if (!announced_.empty()) {
+      return Error(Errc::unavailable, fmt::format("an erasure in run {} is under way (seq {} is announced and still there). Export it again when that has ended",
+                                                  order_.run_id, *announced_.begin()));
+    }
     keep(std::move(spool));
     return success();
   }
@@ -230,6 +235,12 @@ class BundleExport {
     if (!leaves_.add(seq)) return Error(Errc::corrupt, fmt::format("seq {} of run {} is out of order. Run muniment-verify", seq, order_.run_id));
     if (result_.events++ == 0) first_seq_ = seq;
     last_seq_ = seq;
+    if (event["salt"].is(json::Kind::null)) without_body_.insert(seq);
+    if (event["type"].string_or("") == "event.redacted") {
+      const std::string body = event["body"].string_or("{}");
+      ASSIGN_OR_RETURN(const json::Document redaction, json::parse(body));
+      announced_.insert(redaction.root()["seq"].as_int().value_or(-1));
+    }
     if (event["type"].string_or("") == "artifact.redacted") {
       const std::string body = event["body"].string_or("{}");
       ASSIGN_OR_RETURN(const json::Document redaction, json::parse(body));
@@ -377,6 +388,7 @@ class BundleExport {
   std::int64_t last_seq_ = 0;
   events::LeafSpans leaves_;
   std::set<std::string> erased_;
+  std::set<std::int64_t> announced_, without_body_;   // seqs that the run says are erased, and those that are
   std::vector<Artifact> artifacts_;
   std::vector<Spool> spools_;
   std::vector<Member> members_;  // spools first, then artifacts

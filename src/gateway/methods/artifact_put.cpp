@@ -159,10 +159,11 @@ class PutSink final : public BodySink {
 // on from where the bytes ended.
 class UploadSink final : public BodySink {
  public:
-  UploadSink(Put put, store::ArtifactFiles& files) : put_(std::move(put)), files_(files), offset_(put_.offset) {}
+  UploadSink(Put put, store::ArtifactFiles& files, Standing* standing) : put_(std::move(put)), files_(files), standing_(standing), offset_(put_.offset) {}
   Status write(std::string_view chunk) override {
     RETURN_IF_ERROR(files_.upload_append(*put_.upload_id, offset_, chunk));
     offset_ += static_cast<std::int64_t>(chunk.size());
+    if (standing_ != nullptr) standing_->has_written();
     return success();
   }
   Result<Answer> finish(Call& call) override { return finish_upload(call, put_); }
@@ -171,6 +172,7 @@ class UploadSink final : public BodySink {
  private:
   const Put put_;
   store::ArtifactFiles& files_;
+  Standing* const standing_;   // of the request, which outlives its bytes
   std::int64_t offset_;
 };
 
@@ -184,7 +186,10 @@ Result<Answer> artifact_put(Call& call) {
   if (put.upload_id) {
     RETURN_IF_ERROR(check_open(*put.run));
     RETURN_IF_ERROR(call.begin_writing());
-    if (bytes) RETURN_IF_ERROR(files.upload_append(*put.upload_id, put.offset, *bytes));
+    if (bytes) {
+      RETURN_IF_ERROR(files.upload_append(*put.upload_id, put.offset, *bytes));
+      if (!bytes->empty()) call.has_written();
+    }
     return finish_upload(call, put);
   }
   if (!bytes) {
@@ -207,7 +212,7 @@ Result<std::unique_ptr<BodySink>> artifact_put_body(Call& call, std::int64_t bod
   if (put.upload_id) {
     RETURN_IF_ERROR(call.begin_writing());
     RETURN_IF_ERROR(call.services.files.upload_append(*put.upload_id, put.offset, {}));  // the offset, before any byte
-    return std::unique_ptr<BodySink>(std::make_unique<UploadSink>(std::move(put), call.services.files));
+    return std::unique_ptr<BodySink>(std::make_unique<UploadSink>(std::move(put), call.services.files, call.standing));
   }
   ASSIGN_OR_RETURN(auto write, call.services.files.begin(body_bytes));
   return std::unique_ptr<BodySink>(std::make_unique<PutSink>(std::move(put), std::move(write)));

@@ -212,6 +212,7 @@ Result<Answer> context_build(Call& call) {
   ASSIGN_OR_RETURN(building.budget, budget_of(call.params));
   ASSIGN_OR_RETURN(building.questions, questions_of(call));
   RETURN_IF_ERROR(wait_for_min_seq(call));
+  RETURN_IF_ERROR(begin_referring(call));
   RETURN_IF_ERROR(find_candidates(call, building));
   evidence::Outcome outcome;
   if (!building.unverified.empty()) {

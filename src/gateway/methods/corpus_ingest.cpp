@@ -250,16 +250,19 @@ std::string reply_of(const std::string& corpus, const std::vector<Item>& items, 
   return std::move(out.end_object()).text();
 }
 
-// Prepares a document whose artifact could not be read, or notes for good that it cannot. `met` gets what the log is to say
-// of it; where something critical depends on the artifact, a run stops, and the request with it.
-Status settle_damage(Call& call, const std::string& corpus, const json::Value& document, const store::DocumentRow* current, Item& item, evidence::Outcome& met) {
-  ASSIGN_OR_RETURN(const evidence::Outcome outcome, resolve_pointers(call, {item.error->pointer}, {.depth = evidence::Depth::whole}));
-  met.events.insert(met.events.end(), outcome.events.begin(), outcome.events.end());
-  met.halts.insert(met.halts.end(), outcome.halts.begin(), outcome.halts.end());
-  met.items.push_back(outcome.items.front());
-  if (outcome.items.front().resolution.damaged()) return success();
-  item.error.reset();
-  return prepare(call, corpus, document, current, item);
+// Artifacts that could not be read, looked at again: where something critical depends on one, a run stops, and the request
+// with it; what the log is to say of the others is answered. Those of which a second look finds nothing are named to `again`.
+Result<evidence::Outcome> settle_damage(Call& call, const std::vector<Item>& items, std::set<std::string>& again) {
+  std::set<std::string> pointers;
+  for (const Item& item : items) {
+    if (item.error && is_halting(item.error->code) && !item.error->pointer.empty()) pointers.insert(item.error->pointer);
+  }
+  if (pointers.empty()) return evidence::Outcome();
+  ASSIGN_OR_RETURN(evidence::Outcome outcome, resolve_pointers(call, {pointers.begin(), pointers.end()}, {.depth = evidence::Depth::whole}));
+  for (const evidence::Outcome::Item& item : outcome.items) {
+    if (!item.resolution.damaged()) again.insert(item.resolution.pointer);
+  }
+  return outcome;
 }
 
 // All in one commit: what was stored, then what it means.
@@ -279,19 +282,21 @@ Answer append(Call& call, const std::string& corpus, std::vector<Item> items, Wr
     append.request.names.push_back(name_of_document(corpus, item.id));
     append.request.events.push_back({log, make_event(call, *log, "document.revised", retrieval::revised_body(*item.prepared, item.place)), false});
   }
-  log_outcome(met, append.request);
+  const std::size_t last = append.request.events.size() - 1;
+  append.request.events.insert(append.request.events.end(), met.events.begin(), met.events.end());   // the names are those of the first event's run
   for (Item& item : items) {  // what the reply says is little
     item.bytes.clear();
     item.prepared.reset();
   }
   const bool wait = call.params["wait"].as_bool().value_or(false);
   append.finish_on_worker = wait;
-  append.finish = [corpus, items = std::move(items), rows = written.rows, wait, deadline = call.deadline](
+  append.finish = [corpus, items = std::move(items), rows = written.rows, wait, last, deadline = call.deadline](
                       Services& services, const std::vector<events::Receipt>& receipts) -> Result<Reply> {
     for (const store::ArtifactRow& row : rows) services.files.committed(row.artifact_id);
-    services.retrieval.documents().changed_at(receipts.back().seq);
-    if (wait) RETURN_IF_ERROR(wait_until_searchable(services, receipts.back().seq, deadline));
-    return Reply{reply_of(corpus, items, receipts.back().seq), {}};
+    const std::int64_t seq = receipts[last].seq;
+    services.retrieval.documents().changed_at(seq);
+    if (wait) RETURN_IF_ERROR(wait_until_searchable(services, seq, deadline));
+    return Reply{reply_of(corpus, items, seq), {}};
   };
   append.refused = [files = std::move(written.files)](Services& services, Error error) -> Result<Reply> {
     note_moved_on(services, error);
@@ -326,21 +331,28 @@ Result<Answer> corpus_ingest(Call& call) {
   }
   ASSIGN_OR_RETURN(const auto current, current_of(call, corpus));
   std::vector<Item> items;
-  evidence::Outcome met;
+  const auto prepare_one = [&](const json::Value& document, Item& item) -> Status {
+    const auto found = current.find(item.id);
+    Status prepared = prepare(call, corpus, document, found == current.end() ? nullptr : &found->second, item);
+    if (!prepared && is_transient(prepared.error().code)) return prepared;
+    if (!prepared) item.error = std::move(prepared).error();
+    return success();
+  };
   for (const json::Value document : call.params["documents"]) {
     Item& item = items.emplace_back();
     item.id = document["id"].string_or("");
-    const auto found = current.find(item.id);
-    const store::DocumentRow* before = found == current.end() ? nullptr : &found->second;
-    Status prepared = prepare(call, corpus, document, before, item);
-    if (!prepared && is_halting(prepared.error().code) && !prepared.error().pointer.empty()) {
-      item.error = std::move(prepared).error();
-      prepared = settle_damage(call, corpus, document, before, item, met);
-    }
-    if (!prepared && is_transient(prepared.error().code)) return std::move(prepared).error();
-    if (!prepared) item.error = std::move(prepared).error();
+    RETURN_IF_ERROR(prepare_one(document, item));
   }
+  std::set<std::string> again;
+  ASSIGN_OR_RETURN(const evidence::Outcome met, settle_damage(call, items, again));
   if (!met.halts.empty()) return stop(met, nullptr);
+  std::size_t place = 0;
+  for (const json::Value document : call.params["documents"]) {
+    Item& item = items[place++];
+    if (!item.error || !again.contains(item.error->pointer)) continue;
+    item.error.reset();
+    RETURN_IF_ERROR(prepare_one(document, item));
+  }
   refuse_repeated(items);
   const bool nothing_new = std::ranges::all_of(items, [](const Item& item) { return item.error || item.unchanged; });
   if (nothing_new) {

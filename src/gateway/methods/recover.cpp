@@ -162,6 +162,7 @@ Result<Answer> run_recover(Call& call) {
     RETURN_IF_ERROR(check_admin(call, "have the daemon read a file"));
     RETURN_IF_ERROR(call.begin_writing());
     RETURN_IF_ERROR(repair(call, params["repair"]));
+    call.has_written();
     repaired = params["repair"]["pointer"].string_or("");
   }
   ASSIGN_OR_RETURN(const Survey found, survey(call, *run));
