@@ -361,7 +361,7 @@ Status vacuum_tables(Connection& owner, std::int16_t log_no, const std::vector<s
   for (const std::int64_t seq : seqs) one_of_each.emplace(seq >> limits::partition_bits_min, seq);
   std::string touched;
   for (const auto& [block, seq] : one_of_each) touched += (touched.empty() ? "" : ",") + std::to_string(seq);
-  std::string late;
+  std::string left;
   RETURN_IF_ERROR(guarded(owner, "vacuuming the tables", [&] {
     pqxx::nontransaction work(*owner.impl().link);
     const std::string before = work.exec1("SHOW statement_timeout")[0].c_str();
@@ -370,15 +370,14 @@ Status vacuum_tables(Connection& owner, std::int16_t log_no, const std::vector<s
                                                                 log_no, touched.empty() ? "-1" : touched))) {
       try {
         work.exec("VACUUM " + name);
-      } catch (const pqxx::sql_error& error) {   // too late, or somebody's lock: the others all the same
-        if (error.sqlstate() != "57014" && error.sqlstate() != "55P03") throw;
-        late += (late.empty() ? "" : ", ") + name;
+      } catch (const pqxx::sql_error& error) {   // too late, or refused: the others all the same
+        left += (left.empty() ? "" : ", ") + name + " (" + error.sqlstate() + ")";
       }
     }
     work.exec("SET statement_timeout = '" + before + "'");
     return Done{};
   }));
-  return late.empty() ? success() : Error(Errc::deadline_exceeded, fmt::format("{}: not within {} s", late, limit.count()));
+  return left.empty() ? success() : Error(Errc::unavailable, fmt::format("not vacuumed, within {} s each: {}", limit.count(), left));
 }
 
 Status erase_copies(Connection& redactor, std::int16_t log_no, std::int64_t run_no, const std::vector<std::int64_t>& seqs,

@@ -68,8 +68,8 @@ Result<std::optional<std::string>> reason_to_keep(Reader& reader, std::int16_t l
 // As who owns the tables: what Postgres keeps of them for its planner is made anew, from what is there now.
 Status analyse_tables(Connection& owner);
 
-// The same for the pages: the partitions that these events are in, and all other tables. Errors: deadline_exceeded, naming
-// those of which one took longer than `limit`: what is left is autovacuum's.
+// The same for the pages: the partitions that these events are in, and all other tables. Errors: unavailable, naming
+// those for which `limit` was too short, or that Postgres refused: what is left is autovacuum's.
 Status vacuum_tables(Connection& owner, std::int16_t log_no, const std::vector<std::int64_t>& seqs, std::chrono::seconds limit);
 
 // As the redactor: one transaction, and the same again changes nothing. `run_row` is what the run's

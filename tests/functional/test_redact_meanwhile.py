@@ -2,9 +2,10 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import time
 
-from support import DaemonCase, main, wait_until
+from support import BUILD, DaemonCase, main, wait_until
 
 TEXT = "secret pelican " * 1500
 
@@ -70,6 +71,25 @@ class Meanwhile(DaemonCase):
 
         self.meanwhile(go_on, "audit.redact", {"artifact_id": artifact_id, "reason": "asked for"}, ask)
         self.assertEqual(self.call("run.get", run_id=self.run_id)["run"]["status"], "open")
+
+    def test_a_verify_and_an_export_say_that_an_erasure_is_under_way(self) -> None:
+        seq = self.client.append(self.run_id, "x.test.said", {"secret": "pelican"})["seq"]
+        self.followed()
+        go_on = self.held("redact.after_announce")
+
+        def ask() -> None:
+            done = subprocess.run([BUILD / "muniment", "--data", self.daemon.data, "audit", "export", self.run_id, "-o", self.daemon.folder / "during.muniment.tar.zst"],
+                                  capture_output=True, text=True, timeout=60, check=False)
+            self.assertNotEqual(done.returncode, 0, done.stdout)
+            self.assertIn("is under way", done.stderr)
+            done = subprocess.run([BUILD / "muniment-verify", "--data", self.daemon.data, "--unsigned-ok", "--json"], capture_output=True, text=True, timeout=120, check=False)
+            report = json.loads(done.stdout)
+            self.assertEqual((done.returncode, report["verdict"], report["findings"]), (5, "incomplete", []), report)
+            self.assertIn("an erasure is under way", report["problem"])
+
+        self.meanwhile(go_on, "audit.redact", {"seq": seq, "reason": "asked for", "_meta": {"deadline_ms": 120_000}}, ask)
+        done = subprocess.run([BUILD / "muniment-verify", "--data", self.daemon.data, "--unsigned-ok"], capture_output=True, text=True, timeout=120, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout)
 
     def test_what_is_dropped_for_a_hold_is_dropped_whole(self) -> None:
         artifact_id = self.put("<html><body><h1>Doc</h1><p>quetzalcoatl again</p></body></html>", "text/html")

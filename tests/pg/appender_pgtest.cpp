@@ -115,6 +115,17 @@ class AppenderTest : public test::LogFixture {
     await_lock_waiter();
     run_sql(admin_, "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE datname = '" + name_ + "' AND " + waits_for_lock);
   }
+  // One that ends after one request was refused, while the log's table is locked; the answer to what was sent when it began.
+  std::future<Answer> outage_of_one(pqxx::work& holding) {
+    EXPECT_TRUE(submit(request("x.test.a")).get());
+    holding.exec("LOCK TABLE event_1_0 IN SHARE MODE");   // which a connection does not need that is only opened
+    cut();
+    auto in_doubt = submit(request("x.test.b"));
+    await([&] { return !appender->status().away.empty(); }, "Postgres is away");
+    EXPECT_FALSE(submit(request("x.test.c")).get());
+    lets_connect(true);
+    return in_doubt;
+  }
   std::string outages() { return ask_sql(uri, "SELECT coalesce(string_agg(body ->> 'requests_refused', ' ' ORDER BY seq), '') FROM event WHERE type = 'log.resumed'"); }
 
   void lets_connect(bool allowed) { run_sql(admin_, "ALTER DATABASE " + name_ + " ALLOW_CONNECTIONS " + (allowed ? "true" : "false")); }
@@ -185,15 +196,9 @@ TEST_F(AppenderTest, ARequestThatFailsForAPassingReasonIsNotTheCallersFault) {
 // ---- what the log is owed ------------------------------------------------------------------------
 
 TEST_F(AppenderTest, AnOutageIsRecordedHoweverOftenPostgresRefusesToWriteIt) {
-  ASSERT_TRUE(submit(request("x.test.a")).get());
   pqxx::connection other(uri);
   pqxx::work holding(other);
-  holding.exec("LOCK TABLE event_1_0 IN SHARE MODE");   // which a connection does not need that is only opened
-  cut();
-  auto in_doubt = submit(request("x.test.b"));
-  await([&] { return !appender->status().away.empty(); }, "Postgres is away");
-  EXPECT_FALSE(submit(request("x.test.c")).get());
-  lets_connect(true);
+  auto in_doubt = outage_of_one(holding);
   cancel_lock_waiter();
   const Answer refused = in_doubt.get();
   ASSERT_FALSE(refused);
@@ -211,15 +216,9 @@ TEST_F(AppenderTest, AnOutageIsRecordedHoweverOftenPostgresRefusesToWriteIt) {
 }
 
 TEST_F(AppenderTest, TwoOutagesAreTwoEventsEachWithItsOwnNumbers) {
-  ASSERT_TRUE(submit(request("x.test.a")).get());
   pqxx::connection other(uri);
   pqxx::work holding(other);
-  holding.exec("LOCK TABLE event_1_0 IN SHARE MODE");   // which a connection does not need that is only opened
-  cut();
-  auto in_doubt = submit(request("x.test.b"));
-  await([&] { return !appender->status().away.empty(); }, "Postgres is away");
-  EXPECT_FALSE(submit(request("x.test.c")).get());
-  lets_connect(true);
+  auto in_doubt = outage_of_one(holding);
   await_lock_waiter();
   cut(waits_for_lock);   // before the first could be recorded
   await([&] { return !appender->status().away.empty(); }, "Postgres is away again");
