@@ -36,15 +36,27 @@ void SendOrder::set_stage(Exchange& exchange, Stage stage) {
   place.stage = stage;
 }
 
+SendQueue& SendOrder::queue_of(const Exchange& exchange) {
+  std::string key = key_of(exchange);
+  const auto found = queues_.find(key);
+  if (found != queues_.end()) return found->second;
+  if (spare_.empty()) {
+    SendQueue& queue = queues_[key];
+    queue.key = std::move(key);
+    return queue;
+  }
+  spare_.mapped().key = key;
+  spare_.key() = std::move(key);
+  return queues_.insert(std::move(spare_)).position->second;
+}
+
 bool SendOrder::join(const ExchangePtr& exchange) {
   const Order order = exchange->method->order;
   // A run whose id is yet to be made has nobody before or behind.
   const bool new_run = order == Order::settling && !exchange->params["run_id"];
   const bool of_no_run = order == Order::reading && !exchange->params["run_id"];
   if (order == Order::none || new_run || of_no_run || PLANTED_BUG("b4_spill_overtakes")) return true;
-  std::string key = key_of(*exchange);
-  SendQueue& queue = queues_[key];
-  if (queue.places.empty()) queue.key = std::move(key);
+  SendQueue& queue = queue_of(*exchange);
   SendPlace& place = exchange->place;
   const bool settled = order == Order::settled || order == Order::reading;
   const bool waits = queue.settling > 0 || (settled && !queue.places.empty());
@@ -90,11 +102,10 @@ void SendOrder::leave(const ExchangePtr& exchange) {
   if (exchange->method->order == Order::settling) --queue.settling;
   place.queue = nullptr;
   queue.places.erase(place.at);
-  const std::string key = queue.key;
   if (queue.places.empty()) {
-    queues_.erase(key);
+    spare_ = queues_.extract(queue.key);
   } else if (queue.held > 0) {
-    advance(key);
+    advance(queue.key);
   }
 }
 

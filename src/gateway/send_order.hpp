@@ -57,11 +57,13 @@ class SendOrder {
   void set_stage(Exchange& exchange, SendPlace::Stage stage);
   void hand_over(const ExchangePtr& exchange);
   void advance(std::string key);
+  SendQueue& queue_of(const Exchange& exchange);
   static ExchangePtr next_of(const SendQueue& queue);
 
   const std::function<void(const ExchangePtr&)> begin_;
   const std::function<void(const ExchangePtr&)> submit_;
   std::unordered_map<std::string, SendQueue> queues_;
+  std::unordered_map<std::string, SendQueue>::node_type spare_;   // the last that became empty: most requests begin a queue and end it
 };
 
 }  // namespace muniment::gateway

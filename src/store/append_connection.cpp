@@ -295,8 +295,7 @@ CommitResult AppendConnection::await_commit() {
   return {CommitOutcome::committed};
 }
 
-CommitResult AppendConnection::commit(const RowBatch& batch, std::int64_t epoch, milliseconds at_most,
-                                      const std::function<void()>& meanwhile) {
+CommitResult AppendConnection::commit(const RowBatch& batch, std::int64_t epoch, milliseconds at_most, const CommitSteps& steps) {
   deadline_ = steady_clock::now() + at_most;
   timed_out_ = false;
   warning_.clear();
@@ -305,7 +304,7 @@ CommitResult AppendConnection::commit(const RowBatch& batch, std::int64_t epoch,
   if (FAILPOINT_FAILS("append.cut_before_send")) ::shutdown(PQsocket(connection_), SHUT_RDWR);
   const bool small = batch.events.size() <= pipelined_events_max && batch.rows.size() <= pipelined_rows_max;
   const Monotonic began = steady_clock::now();
-  CommitResult result = small ? commit_pipeline(batch, epoch, meanwhile) : commit_copy(batch, epoch, meanwhile);
+  CommitResult result = small ? commit_pipeline(batch, epoch, steps) : commit_copy(batch, epoch, steps);
   const auto taken = steady_clock::now() - began;
   (small ? pipeline_seconds_ : copy_seconds_).record(taken);
   metrics::process().append_commit_seconds.record(taken);

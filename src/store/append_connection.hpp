@@ -60,6 +60,12 @@ struct RowBatch {
   std::span<const Row> rows;
 };
 
+// What is done while Postgres is busy with a batch.
+struct CommitSteps {
+  std::function<void()> before_commit;   // the rows are sent, and the COMMIT is not: nothing of them can be in yet
+  std::function<void()> meanwhile;       // everything is sent, and only the answer is missing
+};
+
 class AppendConnection {
  public:
   AppendConnection(std::string uri, std::int16_t log_no, Uuid writer);
@@ -92,10 +98,8 @@ class AppendConnection {
   // The tree as last stored, of at most so many events; the empty one where it never was. Errors: corrupt.
   Result<events::MerkleEdge> last_checkpoint(std::int64_t size_max = INT64_MAX);
 
-  // Commits `batch` in one transaction. `meanwhile` is called once, when everything is sent and
-  // only the answer is missing.
-  CommitResult commit(const RowBatch& batch, std::int64_t epoch, std::chrono::milliseconds at_most,
-                      const std::function<void()>& meanwhile);
+  // Commits `batch` in one transaction; each step is taken once, unless something fails before.
+  CommitResult commit(const RowBatch& batch, std::int64_t epoch, std::chrono::milliseconds at_most, const CommitSteps& steps);
 
   // Stores the tree at its present size, behind the same fence.
   CommitResult store_checkpoint(const events::MerkleEdge& edge, Time now, std::int64_t epoch,
@@ -108,14 +112,14 @@ class AppendConnection {
   using PgResult = std::unique_ptr<pg_result, ResultDeleter>;
 
   // Up to so many, of either, a batch is written by commit_pipeline; measured (docs/benchmarks.md).
-  static constexpr std::size_t pipelined_events_max = 8;
+  static constexpr std::size_t pipelined_events_max = 64;
   static constexpr std::size_t pipelined_rows_max = 8;
 
   // Both ways of writing leave it to `commit` to drain what is still to be answered.
-  CommitResult commit_pipeline(const RowBatch& batch, std::int64_t epoch, const std::function<void()>& meanwhile);
-  bool send_pipeline(const RowBatch& batch, std::int64_t epoch);
-  CommitResult commit_copy(const RowBatch& batch, std::int64_t epoch, const std::function<void()>& meanwhile);
-  std::optional<CommitResult> copy_table(const Table& table, std::string_view rows, std::size_t count);
+  CommitResult commit_pipeline(const RowBatch& batch, std::int64_t epoch, const CommitSteps& steps);
+  bool send_rows(const RowBatch& batch, std::int64_t epoch);
+  CommitResult commit_copy(const RowBatch& batch, std::int64_t epoch, const CommitSteps& steps);
+  std::optional<CommitResult> copy_table(const Table& table, std::string_view rows, std::size_t count, const std::function<void()>& sent);
 
   // Await the next statement's answer; nullopt: it is as it should be.
   std::optional<CommitResult> await(int status);

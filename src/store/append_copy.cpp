@@ -34,8 +34,7 @@ std::vector<std::span<const Row>> runs_of_one_table(std::span<const Row> rows) {
 
 // A fence that does not hold, like any row that is refused, ends the message with an error: the
 // statements after it are not run.
-CommitResult AppendConnection::commit_copy(const RowBatch& batch, std::int64_t epoch,
-                                           const std::function<void()>& meanwhile) {
+CommitResult AppendConnection::commit_copy(const RowBatch& batch, std::int64_t epoch, const CommitSteps& steps) {
   const std::vector<std::span<const Row>> runs = runs_of_one_table(batch.rows);
   std::string sql = "BEGIN; EXECUTE fence(" + std::to_string(log_no_) + ", " + std::to_string(epoch) + "); " +
                     copy_statement(event_table);
@@ -50,18 +49,18 @@ CommitResult AppendConnection::commit_copy(const RowBatch& batch, std::int64_t e
   const std::string_view events = stream_of(batch.events);  // while the server gets as far as its COPY
   std::optional<CommitResult> failed = await(PGRES_COMMAND_OK);  // BEGIN
   if (!failed) failed = await_fence();
-  if (!failed) failed = copy_table(event_table, events, batch.events.size());
-  for (std::size_t i = 0; !failed && i < runs.size(); ++i) failed = copy_table(table_of(runs[i].front()), stream_of(runs[i]), runs[i].size());
+  if (!failed) failed = copy_table(event_table, events, batch.events.size(), steps.before_commit);
+  for (std::size_t i = 0; !failed && i < runs.size(); ++i) failed = copy_table(table_of(runs[i].front()), stream_of(runs[i]), runs[i].size(), [] {});
   if (failed) return *failed;
   drain();
   if (!PQsendQuery(connection_, "COMMIT") || !flush_all()) return silence();
   FAILPOINT("append.sent");
-  meanwhile();
+  steps.meanwhile();
   return await_commit();
 }
 
 // Sends one table's rows when the server asks for them, and awaits that it has taken all of them.
-std::optional<CommitResult> AppendConnection::copy_table(const Table& table, std::string_view rows, std::size_t count) {
+std::optional<CommitResult> AppendConnection::copy_table(const Table& table, std::string_view rows, std::size_t count, const std::function<void()>& sent) {
   if (auto failed = await(PGRES_COPY_IN)) return failed;
   while (!rows.empty()) {
     const std::string_view part = rows.substr(0, std::size_t{1} << 18);
@@ -78,6 +77,7 @@ std::optional<CommitResult> AppendConnection::copy_table(const Table& table, std
     if (ended > 0) break;
     if (ended < 0 || !flush_all()) return silence();
   }
+  sent();
   const PgResult result = next_result();
   if (!result) return silence();
   if (PQresultStatus(result.get()) != PGRES_COMMAND_OK) return failure(result.get());

@@ -30,12 +30,11 @@ CommitResult Appender::Impl::write(const AppendBatch& batch, const std::function
     return {CommitOutcome::fenced};
   }
   if (ended_ || (!owned_ && recover_own_end() != Standing::ours)) return {CommitOutcome::fenced};
-  // Before Postgres has any of it: it commits what it was sent also when the daemon is killed at that moment.
+  // Before Postgres has the COMMIT, which it carries out also when the daemon is killed at that moment.
   const auto note_written = [&] {
     if (options_.written != nullptr) options_.written->note(committed_edge_, batch.edge());
   };
-  note_written();
-  CommitResult result = connection_.commit(batch.rows(), epoch_, options_.commit_deadline, meanwhile);
+  CommitResult result = connection_.commit(batch.rows(), epoch_, options_.commit_deadline, {note_written, meanwhile});
   if (result.outcome == CommitOutcome::committed) return result;
   give_back(next_);  // it stands on what may not be there
   for (bool partition_made = false;;) {
@@ -53,8 +52,7 @@ CommitResult Appender::Impl::write(const AppendBatch& batch, const std::function
     }
     if (result.outcome == CommitOutcome::committed || result.outcome == CommitOutcome::rolled_back || ended_) return result;
     FAILPOINT("append.before_resend");
-    note_written();
-    result = connection_.commit(batch.rows(), epoch_, options_.commit_deadline, [] {});
+    result = connection_.commit(batch.rows(), epoch_, options_.commit_deadline, {note_written, [] {}});
   }
 }
 

@@ -43,7 +43,7 @@ class WrittenEnd {
 
   // From here on it is the log of this id, and it has not stopped. Durable when it returns.
   Status begin(const Uuid& log_id, const LogEnd& committed);
-  // By the append thread alone, before `intended` is sent. What cannot be written is said once, and costs
+  // By the append thread alone, before the COMMIT of `intended` is sent. What cannot be written is said once, and costs
   // that the next start calls the tail adopted.
   void note(const events::MerkleEdge& committed, const events::MerkleEdge& intended);
   // Nothing is written after this. Nothing without a `begin`: the log was refused. Durable when it returns. By the append thread,

@@ -188,6 +188,20 @@ class Erased(Archived):
         self.archive(number)
 
 
+    def test_a_hold_holds_before_the_run_has_a_row(self) -> None:
+        number = self.fill_partition()
+        run_id = f"{self.run_id}.a"
+        self.call("run.annotate", run_id=run_id, legal_hold=True)
+        self.followed()
+        self.daemon.sql(f"SET session_replication_role = replica; DELETE FROM run WHERE run_id = '{run_id}'")   # as if its follower were behind
+        with self.refused("conflict") as caught:
+            self.archive(number)
+        self.assertIn(run_id, str(caught[0]))
+        self.assertEqual(self.in_files(number), [])
+        self.call("server.rebuild", tables=["run"])
+        self.call("run.annotate", run_id=run_id, legal_hold=False)
+
+
 class Refused(Archived):
     def test_a_partition_has_a_least_and_a_largest_size(self) -> None:
         for bits, fits in ((9, False), (10, True), (24, True), (25, False)):

@@ -2,8 +2,10 @@
 from __future__ import annotations
 
 import json
+import pathlib
 import subprocess
 import time
+from typing import Any
 
 from support import BUILD, DaemonCase, main, wait_until
 
@@ -91,29 +93,81 @@ class Meanwhile(DaemonCase):
         done = subprocess.run([BUILD / "muniment-verify", "--data", self.daemon.data, "--unsigned-ok"], capture_output=True, text=True, timeout=120, check=False)
         self.assertEqual(done.returncode, 0, done.stdout)
 
-    def test_what_is_dropped_for_a_hold_is_dropped_whole(self) -> None:
-        artifact_id = self.put("<html><body><h1>Doc</h1><p>quetzalcoatl again</p></body></html>", "text/html")
-        said = self.events("_log", types=["event.redacted", "artifact.redacted"])
-        taken = self.call("corpus.ingest", corpus="held", documents=[{"id": "d.html", "artifact_id": artifact_id}], wait=True)
+    def test_a_pack_that_is_built_meanwhile_holds_nothing_of_it(self) -> None:
+        seq = self.call("corpus.ingest", corpus="packed", documents=[{"id": "d.md", "text": "The word is quetzalcoatl.\n"}], wait=True)["seq"]
+        [event] = self.call("event.list", from_seq=seq, limit=1)["events"]
+        go_on = self.held("redact.before_journal")
+        builder = self.raw()
+
+        def ask() -> None:
+            builder.request("context.build", query="quetzalcoatl word", corpus="packed")
+            time.sleep(0.3)   # long enough to be answered, if it were not waiting
+
+        reply = self.meanwhile(go_on, "audit.redact", {"artifact_id": event["body"]["artifact_id"], "reason": "asked for"}, ask)
+        built = builder.line()["result"]
+        self.assertGreater(built["seq"], reply["result"]["seq"])
+        self.assertEqual((built["pack"]["passages"], built["text"].count("quetzalcoatl")), ([], 0))
+
+    def test_of_two_ingests_the_second_stands_on_the_first(self) -> None:
+        damaged = self.call("artifact.stat", artifact_id=self.put("this one will be gone", "text/plain"))["artifact"]
+        (self.daemon.data / "artifacts" / damaged["path"]).unlink()
+        go_on = self.held("documents.looked_at")
+        request = {"corpus": "raced", "documents": [{"id": "a", "text": "The second text."}, {"id": "b", "artifact_id": damaged["artifact_id"]}]}
+        taken = []
+        reply = self.meanwhile(go_on, "corpus.ingest", request, lambda: taken.append(
+            self.call("corpus.ingest", corpus="raced", documents=[{"id": "a", "text": "The first text."}])["documents"][0]))
+        self.assertEqual([error["code"] for error in reply["result"]["errors"]], ["corrupt"], reply)
+        [event] = self.call("event.list", from_seq=reply["result"]["seq"], limit=1)["events"]
+        self.assertEqual((event["type"], event["body"]["document"], event["body"]["previous"]), ("document.revised", "a", taken[0]["revision"]))
+        self.followed()
+        self.assertTrue(self.call("server.rebuild")["equal"])
+
+    def killed_with_journals(self, **what: Any) -> dict[pathlib.Path, bytes]:
+        """An erasure that was asked for, and of which nothing is done: its journals are taken out of the folder, and the daemon runs."""
         self.daemon.stop()
         self.client.close()
+        self.daemon.failpoint_log.unlink(missing_ok=True)
         self.daemon.start(failpoint="redact.after_journal=kill@1")
         raw = self.raw()
-        raw.request("audit.redact", artifact_id=artifact_id, reason="asked for")
+        raw.request("audit.redact", reason="asked for", **what)
         self.assertIsNone(raw.line())
-        journals = list((self.daemon.data / "redactions").glob("*.json"))
-        self.assertEqual(len(journals), 2, "what was named, and what corpora made of it")
-        kept = {path: path.read_bytes() for path in journals}
-        for path in journals:
+        kept = {path: path.read_bytes() for path in (self.daemon.data / "redactions").glob("*.json")}
+        for path in kept:
             path.unlink()
         self.restart()
-        self.call("run.annotate", run_id=self.run_id, legal_hold=True)
+        return kept
+
+    def start_with(self, kept: dict[pathlib.Path, bytes]) -> None:
         self.daemon.stop()
         self.client.close()
         for path, text in kept.items():
             path.write_bytes(text)
         self.restart()
         self.assertEqual(list((self.daemon.data / "redactions").glob("*.json")), [])
+
+    def test_what_corpora_make_of_it_before_it_is_erased_goes_with_it(self) -> None:
+        artifact_id = self.put("<html><body><h1>Doc</h1><p>axolotl, late</p></body></html>", "text/html")
+        kept = self.killed_with_journals(artifact_id=artifact_id)
+        self.assertEqual(len(kept), 1)
+        taken = self.call("corpus.ingest", corpus="late", documents=[{"id": "d.html", "artifact_id": artifact_id}], wait=True)
+        self.assertNotEqual(self.left_on_disk(b"axolotl"), [])
+        self.start_with(kept)
+        self.assertEqual(self.left_on_disk(b"axolotl"), [])
+        [found] = self.call("pointer.resolve", pointers=[taken["documents"][0]["uri"]])["results"]
+        self.assertFalse(found["ok"], found)
+        self.assertEqual(self.call("evidence.retrieve", queries=[{"query": "axolotl", "corpus": "late"}])["results"][0]["cards"], [])
+        self.followed()
+        done = subprocess.run([BUILD / "muniment-verify", "--data", self.daemon.data, "--unsigned-ok"], capture_output=True, text=True, timeout=120, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout)
+
+    def test_what_is_dropped_for_a_hold_is_dropped_whole(self) -> None:
+        artifact_id = self.put("<html><body><h1>Doc</h1><p>quetzalcoatl again</p></body></html>", "text/html")
+        said = self.events("_log", types=["event.redacted", "artifact.redacted"])
+        taken = self.call("corpus.ingest", corpus="held", documents=[{"id": "d.html", "artifact_id": artifact_id}], wait=True)
+        kept = self.killed_with_journals(artifact_id=artifact_id)
+        self.assertEqual(len(kept), 2, "what was named, and what corpora made of it")
+        self.call("run.annotate", run_id=self.run_id, legal_hold=True)
+        self.start_with(kept)
         self.assertEqual(self.events("_log", types=["event.redacted", "artifact.redacted"]), said)
         [found] = self.call("pointer.resolve", pointers=[taken["documents"][0]["uri"]])["results"]
         self.assertTrue(found["ok"], found)
@@ -133,25 +187,11 @@ class Meanwhile(DaemonCase):
 
     def test_an_erasure_that_was_asked_for_before_a_hold_is_not_begun(self) -> None:
         seq = self.client.append(self.run_id, "x.test.said", {"secret": "pelican"})["seq"]
-        self.daemon.stop()
-        self.client.close()
-        self.daemon.failpoint_log.unlink(missing_ok=True)
-        self.daemon.start(failpoint="redact.after_journal=kill@1")
-        raw = self.raw()
-        raw.request("audit.redact", seq=seq, reason="asked for")
-        wait_until(lambda: self.daemon.process is not None and self.daemon.process.poll() is not None, "it was killed")
-        journal = list((self.daemon.data / "redactions").iterdir())
-        self.assertEqual(len(journal), 1)
-        kept = journal[0].read_bytes()
-        journal[0].unlink()
-        self.restart()
+        kept = self.killed_with_journals(seq=seq)
+        self.assertEqual(len(kept), 1)
         self.call("run.annotate", run_id=self.run_id, legal_hold=True)
-        self.daemon.stop()
-        self.client.close()
-        journal[0].write_bytes(kept)
-        self.daemon.start()
+        self.start_with(kept)
         self.assertEqual(self.call("event.get", seq=seq)["event"]["body"], {"secret": "pelican"})
-        self.assertFalse(journal[0].exists())
 
     def test_the_planner_keeps_no_example_of_it(self) -> None:
         said = [self.call("claim.record", run_id=self.run_id, text="the password is quetzalcoatl", pointers=[])["seq"] for _ in range(5)]

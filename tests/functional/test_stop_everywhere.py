@@ -259,6 +259,15 @@ class Strangers(UsesCase):
         self.assertNotIn("pointer.unresolved", self.types(self.theirs))
         self.assertEqual([(body["run_id"], body["critical"]) for body in self.noted(self.pointer)], [(self.theirs, True)] * 4)
 
+    def test_of_two_that_are_damaged_it_names_the_one_for_which_a_run_stops(self) -> None:
+        mine, path = self.needed()
+        path.unlink()
+        self.assertLess(self.pointer, mine, "otherwise the first that is found is the one that stops")
+        documents = [{"id": name, "artifact_id": pointer.rpartition("/")[2]} for name, pointer in (("theirs", self.pointer), ("mine", mine))]
+        with self.stops(mine):
+            self.call("corpus.ingest", corpus="two-damages", documents=documents)
+        self.assertEqual(self.status(self.theirs), "open")
+
     def test_its_owner_does(self) -> None:
         with self.stranger() as client, self.assertRaises(muniment.MunimentError) as caught:
             client.call("artifact.get", artifact_id=self.pointer.rpartition("/")[2])

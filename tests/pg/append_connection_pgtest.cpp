@@ -61,7 +61,7 @@ class AppendConnectionTest : public ::testing::TestWithParam<std::size_t> {
   }
 
   CommitResult commit(const std::vector<EventPtr>& events, const std::vector<Row>& rows = {}, std::chrono::milliseconds at_most = 20s) {
-    return appending_.commit({events, rows}, epoch_, at_most, [this] { ++meanwhile_; });
+    return appending_.commit({events, rows}, epoch_, at_most, {[] {}, [this] { ++meanwhile_; }});
   }
 
   std::string stored() { return ask_sql(uri_, "SELECT count(*) FROM event"); }

@@ -215,6 +215,18 @@ TEST_F(AppenderTest, AnOutageIsRecordedHoweverOftenPostgresRefusesToWriteIt) {
   expect_no_gap();
 }
 
+TEST_F(AppenderTest, AStopWritesWhatTheLogIsOwed) {
+  pqxx::connection other(uri);
+  pqxx::work holding(other);
+  auto in_doubt = outage_of_one(holding);
+  cancel_lock_waiter();
+  EXPECT_FALSE(in_doubt.get());
+  holding.abort();
+  appender->stop();   // before it is time to try again
+  EXPECT_EQ(outages(), "1");
+  expect_no_gap();
+}
+
 TEST_F(AppenderTest, TwoOutagesAreTwoEventsEachWithItsOwnNumbers) {
   pqxx::connection other(uri);
   pqxx::work holding(other);
