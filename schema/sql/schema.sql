@@ -70,6 +70,7 @@ CREATE FUNCTION public.erase_copies(wanted_log smallint, wanted_run bigint, seqs
     AS $$
 DECLARE
   announced bigint;
+  first_time boolean;
   unnamed   text;
 BEGIN
   SELECT string_agg(named, ', ') INTO unnamed FROM (
@@ -86,6 +87,7 @@ BEGIN
   END IF;
   SELECT min(seq) INTO announced FROM event
     WHERE log_no = wanted_log AND run_no = wanted_run AND type = 'event.redacted' AND (body ->> 'seq')::bigint = ANY (seqs);
+  SELECT EXISTS (SELECT FROM event WHERE log_no = wanted_log AND run_no = wanted_run AND seq = ANY (seqs) AND salt IS NOT NULL) INTO first_time;
   PERFORM set_config('muniment.erasing', 'on', true);
   UPDATE manifest SET salt = NULL, manifest = NULL WHERE log_no = wanted_log AND seq = ANY (seqs) AND salt IS NOT NULL;
   UPDATE claim SET text = '', pointers = '[]' WHERE log_no = wanted_log AND seq = ANY (seqs);
@@ -103,10 +105,11 @@ BEGIN
   DELETE FROM pointer WHERE log_no = wanted_log AND seq = ANY (seqs);
   -- An artifact's hash has no salt, and so would let short bytes be guessed.
   UPDATE artifact SET metadata = '{}', hash = repeat('0', 64) WHERE log_no = wanted_log AND artifact_id = ANY (artifact_ids);
-  -- States from the first erased event on hold it; those from its announcement on were folded without it.
+  -- States from the first erased event on hold it. The first time that is all of them; later those from its announcement on
+  -- were folded without it.
   UPDATE snapshot SET salt = NULL, state = NULL, state_hash = decode(repeat('0', 64), 'hex')
-    WHERE log_no = wanted_log AND run_no = wanted_run AND seq >= (SELECT min(wanted) FROM unnest(seqs) wanted) AND seq < announced
-      AND salt IS NOT NULL;
+    WHERE log_no = wanted_log AND run_no = wanted_run AND seq >= (SELECT min(wanted) FROM unnest(seqs) wanted)
+      AND (first_time OR seq < announced) AND salt IS NOT NULL;
   UPDATE run SET agent = run_row ->> 'agent', goal = run_row ->> 'goal', labels = run_row -> 'labels', parent = run_row ->> 'parent',
                  external_id = run_row ->> 'external_id', outcome = run_row ->> 'outcome',
                  halt = nullif(run_row -> 'halt', 'null'::jsonb)

@@ -39,7 +39,9 @@ class Redactor::Impl {
         archive_(archive), snapshots_(snapshots), redactor_(options_.place.uri, store::DatabaseRole::redactor, options_.place.connections),
         owner_(options_.place.uri, store::DatabaseRole::login, options_.place.connections) {}
 
+  // A log that takes no event takes none that announces an erasure: what is pending waits, and everything else is read.
   Status finish_pending(store::Reader& reader) {
+    if (const store::LogStatus log = appender_.status(); !log.refused.empty()) return note_waiting();
     for (;;) {
       ASSIGN_OR_RETURN(std::vector<RedactionJournal> journals, pending());
       if (journals.empty()) return success();
@@ -103,6 +105,14 @@ class Redactor::Impl {
     return success();
   }
 
+  Status note_waiting() {
+    ASSIGN_OR_RETURN(const std::vector<RedactionJournal> journals, pending());
+    for (const RedactionJournal& journal : journals) {
+      log_warning("an erasure that was asked for waits: the log takes no events", {{"run_id", journal.run_id}, {"id", journal.id.text()}});
+    }
+    return success();
+  }
+
   Result<bool> is_announced(store::Reader& reader, const RedactionJournal& journal) {
     for (const RedactionJournal::Announcement& announcement : journal.announcements()) {
       ASSIGN_OR_RETURN(const auto there, reader.event_by_id(journal.run_no, announcement.event_id));
@@ -148,7 +158,7 @@ class Redactor::Impl {
     return journal;
   }
 
-  // What corpora made of it first: what is left after a crash in between is what was named.
+  // What corpora made of it first: what is left when it is carried out half is what was named.
   std::vector<RedactionJournal> journals_of(const store::ErasurePlan& plan, const RedactionRequest& request) {
     const RedactionJournal named = journal_of(plan, request);
     std::vector<RedactionJournal> journals;
@@ -160,10 +170,10 @@ class Redactor::Impl {
     return journals;
   }
 
-  // All of them, or none: each is carried out by the next start.
+  // What is named first: a start that finds it alone finds what corpora made of it again.
   Status write_journals(const std::vector<RedactionJournal>& journals) {
     Status written = success();
-    for (std::size_t i = 0; i < journals.size() && written; ++i) written = write_file_durably(journals[i].file(options_.folder), journals[i].text());
+    for (auto journal = journals.rbegin(); journal != journals.rend() && written; ++journal) written = write_file_durably(journal->file(options_.folder), journal->text());
     if (!written) remove_files(journals).ok();
     return written;
   }
@@ -193,34 +203,43 @@ class Redactor::Impl {
     return carry_out(reader, journals, std::move(hold), std::move(closed), nullptr);
   }
 
-  // What corpora have made of its artifacts since it was planned, while nobody was kept from it.
+  // What has come to hold a copy since it was planned, while nobody was kept from making one: large states, previews, and what
+  // corpora made of its artifacts. It is announced by journals of its own.
   Status add_what_came_since(store::Reader& reader, std::vector<RedactionJournal>& journals) {
     std::set<std::int64_t> known;
-    for (const RedactionJournal& journal : journals) {
-      if (journal.run_no == 0) known.insert(journal.seqs.begin(), journal.seqs.end());
-    }
+    for (const RedactionJournal& journal : journals) known.insert(journal.seqs.begin(), journal.seqs.end());
     const RedactionJournal named = journals.back();
     RedactionRequest request;
     request.reason = named.reason;
     request.legal_basis = named.legal_basis;
     request.by = named.by;
-    for (const store::ErasedArtifact& artifact : named.artifacts) {
-      store::ErasureTarget target;
-      target.artifact_id = artifact.artifact_id;
-      auto plan = store::plan_erasure(reader, options_.place.log_no, target);
-      if (!plan && is_transient(plan.error().code)) return std::move(plan).error();
-      if (!plan) continue;   // it is erased already
-      for (store::ErasurePlan& other : plan->elsewhere) {
-        std::erase_if(other.seqs, [&](std::int64_t seq) { return known.contains(seq); });
-        if (other.seqs.empty()) continue;
-        known.insert(other.seqs.begin(), other.seqs.end());
-        RedactionJournal journal = journal_of(other, request);
-        journal.request = named.request;
-        RETURN_IF_ERROR(write_journals({journal}));
-        journals.insert(journals.begin(), std::move(journal));
-      }
+    const auto add = [&](store::ErasurePlan plan) -> Status {
+      std::erase_if(plan.seqs, [&](std::int64_t seq) { return !known.insert(seq).second; });
+      if (plan.seqs.empty()) return success();
+      RedactionJournal journal = journal_of(plan, request);
+      journal.request = named.request;
+      RETURN_IF_ERROR(write_journals({journal}));
+      journals.insert(journals.begin(), std::move(journal));
+      return success();
+    };
+    for (const RedactionJournal& journal : std::vector<RedactionJournal>(journals)) {
+      store::ErasurePlan before;
+      before.run_no = journal.run_no;
+      before.run_id = journal.run_id;
+      before.seqs = journal.seqs;
+      before.artifacts = journal.artifacts;
+      ASSIGN_OR_RETURN(store::ErasurePlan plan, store::plan_erasure_again(reader, options_.place.log_no, before));
+      std::erase_if(plan.artifacts, [&](const store::ErasedArtifact& artifact) { return names(journals, artifact); });
+      for (store::ErasurePlan& other : plan.elsewhere) RETURN_IF_ERROR(add(std::move(other)));
+      RETURN_IF_ERROR(add(std::move(plan)));
     }
     return success();
+  }
+
+  static bool names(const std::vector<RedactionJournal>& journals, const store::ErasedArtifact& artifact) {
+    return std::ranges::any_of(journals, [&](const RedactionJournal& journal) {
+      return std::ranges::any_of(journal.artifacts, [&](const store::ErasedArtifact& other) { return other.artifact_id == artifact.artifact_id; });
+    });
   }
 
   // The journals of one request, what was named last. `closed`: opened as soon as nobody can read any more what is erased.
@@ -230,7 +249,7 @@ class Redactor::Impl {
     for (const RedactionJournal& journal : journals) {
       ASSIGN_OR_RETURN(seq, announce(reader, journal));
       FAILPOINT("redact.after_announce");
-      RETURN_IF_ERROR(erase(reader, journal, &journal == &journals.back() ? hold.get() : nullptr));
+      RETURN_IF_ERROR(erase(reader, journal, journal.run_no == journals.back().run_no ? hold.get() : nullptr));
     }
     closed.reset();
     // A follower that had read the old events may have written what they said after they were erased:
@@ -240,8 +259,10 @@ class Redactor::Impl {
     hold.reset();
     const RedactionJournal& named = journals.back();
     if (named.run_no > 0) {
-      ASSIGN_OR_RETURN(const std::int64_t at, take_snapshot(reader, named));
-      if (done != nullptr) done->snapshot_seq = at;
+      const auto at = take_snapshot(reader, named);
+      // A state that was stored since the announcement is erased and keeps its place: the next one is stored behind the run's next event.
+      if (!at && at.error().code != Errc::conflict) return at.error();
+      if (at && done != nullptr) done->snapshot_seq = *at;
     }
     clean_database(journals);
     FAILPOINT("redact.before_end");
@@ -256,9 +277,9 @@ class Redactor::Impl {
   Status erase(store::Reader& reader, const RedactionJournal& journal, snapshot::Hold* hold) {
     RETURN_IF_ERROR(erase_rows(reader, journal));
     FAILPOINT("redact.after_erase");
+    forget(journal, hold);   // whatever fails from here on
     RETURN_IF_ERROR(archive_.erase(journal.seqs));
     FAILPOINT("redact.after_archive");
-    forget(journal, hold);
     for (const store::ErasedArtifact& artifact : journal.artifacts) {
       RETURN_IF_ERROR(files_.erase(artifact.artifact_id, artifact.path));
       FAILPOINT("redact.after_file");

@@ -167,9 +167,9 @@ void Session::finish(const Status& status) {
   }
 }
 
-void Session::finish_quietly(const Status& status) {
+void Session::finish_quietly(std::string_view what, const Status& status) {
   if (status) return;
-  fmt::print(stderr, "muniment: the end of the command is not recorded: {}: {}\n", name_of(status.error().code),
+  fmt::print(stderr, "muniment: {} is not recorded: {}: {}\n", what, name_of(status.error().code),
              escape_for_terminal(status.error().message));
 }
 

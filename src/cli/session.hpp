@@ -68,7 +68,7 @@ class Session {
   void finish(const Status& status);
   // The same on standard error only, with the exit code left alone: standard output belongs to
   // somebody else's command.
-  static void finish_quietly(const Status& status);
+  static void finish_quietly(std::string_view what, const Status& status);
   // With --json, the result as it came; true when that was all.
   bool printed_json(const Message& message);
 

@@ -152,7 +152,7 @@ void AppendBatch::add(AppendRequest request, LogHead& log, Time now) {
     metrics::process().append_wait_seconds.record(std::chrono::steady_clock::now() - queued);
   }
   if (Status checked = check(request, log); !checked) {
-    refused_.emplace_back(std::move(request), std::move(checked).error());
+    refused_.push_back({std::move(request), std::move(checked).error(), requests_.size() + refused_.size()});
     return;
   }
   bytes_ += bytes_of(request);
@@ -246,7 +246,9 @@ std::vector<AppendRequest> AppendBatch::undo(LogHead& log) {
     }
     requests.push_back(std::move(accepted.request));
   }
-  for (auto& [request, error] : refused_) requests.push_back(std::move(request));
+  for (auto& [request, error, place] : refused_) {   // each where it was added: what one connection sent stays in order
+    requests.insert(requests.begin() + static_cast<std::ptrdiff_t>(place), std::move(request));
+  }
   *this = AppendBatch();
   return requests;
 }
@@ -278,7 +280,7 @@ void AppendBatch::answer_accepted() {
 }
 
 void AppendBatch::answer_refused() {
-  for (auto& [request, error] : refused_) {
+  for (auto& [request, error, place] : refused_) {
     if (request.done) request.done(std::move(error));
   }
 }

@@ -49,6 +49,11 @@ class AppendBatch {
   void answer_accepted();
 
  private:
+  struct Refused {
+    AppendRequest request;
+    Error error;
+    std::size_t place;   // among all that were added
+  };
   struct Accepted {
     AppendRequest request;
     std::vector<events::Receipt> receipts;
@@ -60,7 +65,7 @@ class AppendBatch {
   void answer_refused();
 
   std::vector<Accepted> requests_;
-  std::vector<std::pair<AppendRequest, Error>> refused_;
+  std::vector<Refused> refused_;
   std::vector<EventPtr> events_;
   std::vector<Row> rows_;
   std::size_t bytes_ = 0;

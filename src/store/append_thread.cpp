@@ -127,9 +127,16 @@ Time Appender::Impl::stamp() {
   return clock_.now();
 }
 
+// From here on Postgres may have it, and readers may see it.
+void Appender::Impl::takes_off(const AppendBatch& batch) {
+  in_flight_from_ = batch.oldest();
+  in_flight_events_ = std::ssize(batch.rows().events);
+}
+
 // It is known what became of the batch in flight.
 void Appender::Impl::settled() {
   in_flight_from_ = Tail::nothing_unsettled;
+  in_flight_events_ = 0;
   publish_unsettled();
 }
 
@@ -179,7 +186,7 @@ void Appender::Impl::commit(AppendBatch batch) {
     batch.answer_accepted();
     answered();
   }
-  in_flight_from_ = batch.oldest();
+  takes_off(batch);
   const CommitResult result = write(batch, [&] { build(next_); });
   settle(std::move(batch), result);
 }
@@ -197,7 +204,7 @@ void Appender::Impl::commit_one_by_one(std::vector<AppendRequest> requests) {
       publish(alone);
       continue;
     }
-    in_flight_from_ = alone.oldest();
+    takes_off(alone);
     const CommitResult result = write(alone, [] {});
     settle(std::move(alone), result);
   }

@@ -61,8 +61,10 @@ Status Appender::Impl::submit(AppendRequest request) {
 }
 
 LogStatus Appender::Impl::status() const {
+  const std::int64_t in_flight = in_flight_events_;   // before the size: what has landed in between is counted twice, and never left out
   std::lock_guard lock(mutex_);
   LogStatus status = published_;
+  status.in_flight = in_flight;
   status.size = committed_edge_.size();
   status.root = committed_edge_.root();
   status.queued_events = static_cast<std::int64_t>(queued_events_);

@@ -96,7 +96,8 @@ struct AppenderOptions {
 // What is known of the log itself.
 struct LogStatus {
   Uuid log_id;
-  std::int64_t size = 0;      // events committed
+  std::int64_t size = 0;      // events of which Postgres has said that they are committed
+  std::int64_t in_flight = 0; // at most so many more are sent to it, and may be read already
   Hash root{};                // of the tree of that size
   std::int64_t epoch = 0;
   std::string away;           // why nothing is appended for the time being; empty: it is

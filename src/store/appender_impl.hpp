@@ -64,6 +64,7 @@ class Appender::Impl {
   void keep_owed(std::vector<AppendRequest>& requests);
   Time stamp();
   void publish_unsettled() { tail_.unsettled_from(std::min(in_flight_from_, next_.oldest())); }
+  void takes_off(const AppendBatch& batch);
   void settled();
   void checkpoint_if_due(bool now);
 
@@ -127,6 +128,7 @@ class Appender::Impl {
   std::deque<AppendRequest> pending_;      // taken from the queue, not yet in a batch
   std::vector<AppendRequest> owed_;        // events of its own that Postgres did not take, in order
   Monotonic owed_due_{};                   // when they are tried again, at the latest
+  std::atomic<std::int64_t> in_flight_events_ = 0;         // of that batch
   std::int64_t in_flight_from_ = Tail::nothing_unsettled;  // AppendBatch::oldest of the batch of which it is not known whether it is in
   std::int64_t epoch_ = 0;
   bool owned_ = false;                     // the connection is up, nothing on it is in doubt, and the epoch was ours when it was asked last

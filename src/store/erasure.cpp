@@ -76,6 +76,16 @@ class Planner {
     return complete();
   }
 
+  // Of what was planned before, and whatever holds a copy of it by now.
+  Result<ErasurePlan> plan_again(const ErasurePlan& before) {
+    plan_.run_no = before.run_no;
+    plan_.run_id = before.run_id;
+    plan_.seqs = before.seqs;
+    plan_.artifacts = before.artifacts;
+    RETURN_IF_ERROR(find_copies_of_part());
+    return complete();
+  }
+
   // Of artifacts that may be another run's: nullopt where no corpus has them.
   Result<std::optional<ErasurePlan>> plan_documents(const std::vector<ErasedArtifact>& artifacts) {
     plan_.run_no = 0;
@@ -279,12 +289,25 @@ std::optional<CarriedFrom> carried_from(std::string_view body) {
   return CarriedFrom{static_cast<std::int16_t>(*log_no), *seq};
 }
 
-Result<ErasurePlan> plan_erasure(Reader& reader, std::int16_t log_no, const ErasureTarget& target) {
-  ASSIGN_OR_RETURN(ErasurePlan plan, Planner(reader, log_no).plan(target));
+namespace {
+
+Result<ErasurePlan> with_documents(Reader& reader, std::int16_t log_no, ErasurePlan plan) {
   if (plan.run_no == 0 || plan.artifacts.empty()) return plan;
   ASSIGN_OR_RETURN(auto documents, Planner(reader, log_no).plan_documents(plan.artifacts));
   if (documents) plan.elsewhere.push_back(*std::move(documents));
   return plan;
+}
+
+}  // namespace
+
+Result<ErasurePlan> plan_erasure(Reader& reader, std::int16_t log_no, const ErasureTarget& target) {
+  ASSIGN_OR_RETURN(ErasurePlan plan, Planner(reader, log_no).plan(target));
+  return with_documents(reader, log_no, std::move(plan));
+}
+
+Result<ErasurePlan> plan_erasure_again(Reader& reader, std::int16_t log_no, const ErasurePlan& before) {
+  ASSIGN_OR_RETURN(ErasurePlan plan, Planner(reader, log_no).plan_again(before));
+  return with_documents(reader, log_no, std::move(plan));
 }
 
 Result<std::optional<std::string>> reason_to_keep(Reader& reader, std::int16_t log_no, std::int64_t run_no,

@@ -60,6 +60,9 @@ struct ErasurePlan {
 // nothing of its own and that the proofs need.
 Result<ErasurePlan> plan_erasure(Reader& reader, std::int16_t log_no, const ErasureTarget& target);
 
+// What was planned before and is not carried out, or not all of it, together with what has come to hold a copy since.
+Result<ErasurePlan> plan_erasure_again(Reader& reader, std::int16_t log_no, const ErasurePlan& before);
+
 // Why the run must be kept: "run r1 is under a legal hold since … (seq 9, set by uid:0)", or "… is to be
 // kept until …", by the newest run.annotated that says so. nullopt: it need not.
 Result<std::optional<std::string>> reason_to_keep(Reader& reader, std::int16_t log_no, std::int64_t run_no,

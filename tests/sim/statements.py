@@ -222,7 +222,7 @@ def state(judge: Judge, operation: Operation, attempt: Attempt, least: int, most
 
 def checkpoint(judge: Judge, operation: Operation, attempt: Attempt, least: int, most: int) -> Wrong:
     found = attempt.result.get("log", attempt.result)
-    if found["size"] > most or operation.method == "server.status" and found["size"] < least:
+    if found["size"] > most or operation.method == "server.status" and found["size"] + found["in_flight"] < least:
         yield "not_a_moment", f"the size is {found['size']}"
     root = judge.log.roots.get(found["size"])
     if root is not None and found.get("root") not in (None, root):

@@ -129,15 +129,19 @@ bool has(const std::vector<std::string>& arguments, std::string_view word) {
   return std::any_of(arguments.begin(), arguments.end(), [&](const std::string& argument) { return argument.starts_with(word); });
 }
 
-// A verify of the log is an event of the log; one of a file, or of another place, does not concern this daemon.
+// A verify of the log is an event of the log; one of a file, of another place or of another log does not concern this daemon.
 Status note_verdict(Session& session, std::string_view report) {
   const auto parsed = json::parse(report);
   if (!parsed) return success();
   const json::Value root = parsed->root();
+  ASSIGN_OR_RETURN(Client* const client, session.running_client());
+  ASSIGN_OR_RETURN(const Message status, client->call("server.status", "{}"));
+  if (status.result()["log"]["log_id"].string_or("") != root["log_id"].string_or("?")) {
+    return Error(Errc::conflict, "the daemon's log is another one than was verified");
+  }
   json::Writer params;
   params.begin_object().member("verdict", root["verdict"].string_or("")).member("upto", root["upto"].as_int().value_or(-1))
       .member("tool", "muniment-verify " MUNIMENT_VERSION);
-  ASSIGN_OR_RETURN(Client* const client, session.running_client());
   ASSIGN_OR_RETURN(const Message answer, client->call("audit.verified", params.end_object().text()));
   return success();
 }
@@ -154,7 +158,7 @@ Status verify(Session& session, const VerifyOptions& options) {
   ASSIGN_OR_RETURN(session.exit_code, run_verifier(std::move(arguments), nullptr));
   if (elsewhere) return success();
   ASSIGN_OR_RETURN(const std::string report, read_at(told, 0, report_bytes_max));
-  if (!report.empty()) Session::finish_quietly(note_verdict(session, report));
+  if (!report.empty()) Session::finish_quietly("the verdict", note_verdict(session, report));
   return success();
 }
 

@@ -63,7 +63,7 @@ void show(Session& session, std::string_view what, const json::Value& result) {
     session.out().line(fmt::format("  file   {}  {} bytes", artifact["path"].string_or(""), artifact["size_bytes"].as_int().value_or(0)));
   }
   for (const json::Value pointer : result["needed"]) {
-    session.out().line("  something depends on " + pointer.string_or("") + ": resolving it halts a run from then on");
+    session.out().line("  something depends on " + pointer.string_or("") + ": it resolves to NOT_FOUND from then on, and halts no run");
   }
   session.out().line(result["remains"].string_or(""));
 }

@@ -27,6 +27,7 @@ namespace {
 constexpr std::size_t argv_bytes_max = 24 * 1024;  // leaves room in a body for the environment
 constexpr std::size_t env_value_bytes_max = 2048;
 constexpr int end_attempts = 3;
+constexpr std::string_view end_of_command = "the end of the command";
 
 struct ExecOptions {
   std::string run;
@@ -157,8 +158,9 @@ class Recording {
     RETURN_IF_ERROR(session_.call("command.end", params.text()));
     if (!own_run_) return success();
     const bool good = outcome.signal == 0 && outcome.exit_code == 0;
-    RETURN_IF_ERROR(session_.call("run.end", fmt::format("{{\"run_id\":{},\"outcome\":\"{}\"}}", json::quote(run_id_),
-                                                         good ? "success" : "failure")));
+    // Known by its key: the reply to it may be lost where this is tried again.
+    RETURN_IF_ERROR(session_.call("run.end", fmt::format("{{\"run_id\":{},\"outcome\":\"{}\",\"_meta\":{{\"idempotency_key\":\"end of {}\"}}}}", json::quote(run_id_),
+                                                         good ? "success" : "failure", command_id_)));
     return success();
   }
 
@@ -213,11 +215,11 @@ Status exec_command(Session& session, const ExecOptions& options) {
     session.exit_code = exit_not_recorded;
     CommandOutcome unstarted;
     unstarted.exit_code = exit_not_recorded;
-    session.finish_quietly(recording.end(unstarted));
+    session.finish_quietly(end_of_command, recording.end(unstarted));
     return success();
   }
   const Status ended = recording.end(*outcome);
-  session.finish_quietly(ended);
+  session.finish_quietly(end_of_command, ended);
   session.exit_code = outcome->signal != 0 ? 128 + outcome->signal : outcome->exit_code;
   return success();
 }

@@ -33,7 +33,7 @@ struct DiffedRun {
   std::string run_id;
   std::vector<DiffCall> calls;
   std::map<std::string, std::string> files;   // path → what became of it, and its hash where it is known
-  std::string state;                          // run.rehydrate's answer; empty where it is not to be had
+  Result<std::string> state = std::string();  // as JSON
 };
 
 DiffCall call_of_event(const json::Value& event) {
@@ -43,13 +43,12 @@ DiffCall call_of_event(const json::Value& event) {
   if (event["type"].string_or("") == "command.started") {
     call.name = "$";
     call.arguments = json::canonical(body["argv"]);
-    call.call_id = body["command_id"].string_or("");
   } else {
     call.name = body["name"].string_or("");
     // Spilled arguments are told apart by their hash.
     call.arguments = body["arguments"] ? json::canonical(body["arguments"]) : body["ref"]["hash"].string_or("");
-    call.call_id = body["call_id"].string_or("");
   }
+  call.call_id = body["call_id"].string_or("");
   return call;
 }
 
@@ -61,12 +60,33 @@ void add_result(const json::Value& event, DiffCall& call) {
   }
 }
 
+// A run's state; a large one is an artifact, which comes in pieces.
+Result<std::string> state_text(Session& session, const Message& answer) {
+  const json::Value result = answer.result();
+  if (result["state"]) return std::string(result["state"].source());
+  std::string text;
+  for (std::optional<std::int64_t> offset = 0; offset;) {
+    json::Writer params;
+    params.begin_object().member("artifact_id", result["state_artifact"].string_or("")).member("offset", *offset);
+    params.member("length", 1 << 20).member("encoding", "raw").end_object();
+    ASSIGN_OR_RETURN(const Message piece, session.call("artifact.get", params.text()));
+    text += piece.raw;
+    offset = piece.result()["next_offset"].as_int();
+  }
+  return text;
+}
+
+Result<std::string> read_state(Session& session, const std::string& named) {
+  ASSIGN_OR_RETURN(const Message answer, session.call("run.rehydrate", named));
+  return state_text(session, answer);
+}
+
 Result<DiffedRun> read_run(Session& session, const std::string& name) {
   DiffedRun run;
   ASSIGN_OR_RETURN(run.run_id, session.run_id(name));
   const std::string named = "{\"run_id\":" + json::quote(run.run_id) + "}";
   RETURN_IF_ERROR(session.call("run.get", named));
-  if (const auto state = session.call("run.rehydrate", named)) run.state = std::string(state->result().source());
+  run.state = read_state(session, named);
   std::map<std::string, std::size_t> open;
   json::Writer params;
   params.begin_object().member("run_id", run.run_id).member("limit", limits::page_items_max).key("types").begin_array();
@@ -81,7 +101,7 @@ Result<DiffedRun> read_run(Session& session, const std::string& name) {
       if (run.calls.size() == calls_max) return Error(Errc::too_large, fmt::format("{} has more than {} calls", run.run_id, grouped(calls_max)));
       run.calls.push_back(call_of_event(event));
       open[run.calls.back().call_id] = run.calls.size() - 1;
-    } else if (const auto call = open.find((body["call_id"] ? body["call_id"] : body["command_id"]).string_or("")); call != open.end()) {
+    } else if (const auto call = open.find(body["call_id"].string_or("")); call != open.end()) {
       add_result(event, run.calls[call->second]);
     }
     return true;
@@ -101,8 +121,10 @@ class DiffReport {
     if (!json() && same_ > 0) out_.line(out_.tone(Tone::dim, fmt::format("  {} calls are the same in both{}", same_, options_.all ? "" : ": --all")));
     RETURN_IF_ERROR(tell_state());
     tell_files();
-    if (!json() && differences_ == 0) out_.line("no difference in calls, working state, files or cost");
-    if (differences_ > 0) session_.exit_code = exit_refused;
+    if (!json() && differences_ == 0) {
+      out_.line(compared_state_ ? "no difference in calls, working state, files or cost" : "no difference in calls or files; working state and cost were not compared");
+    }
+    if (differences_ > 0 || !compared_state_) session_.exit_code = exit_refused;
     return success();
   }
 
@@ -166,15 +188,18 @@ class DiffReport {
   }
 
   Status tell_state() {
-    if (a_.state.empty() || b_.state.empty()) return success();
-    ASSIGN_OR_RETURN(const json::Document first, json::parse(std::string_view(a_.state)));
-    ASSIGN_OR_RETURN(const json::Document second, json::parse(std::string_view(b_.state)));
-    const json::Value a = first.root()["state"];
-    const json::Value b = second.root()["state"];
-    if (!a || !b) {
-      fmt::print(stderr, "muniment: a state of more than 512 KiB is not compared\n");
-      return success();
+    for (const DiffedRun* run : {&a_, &b_}) {
+      if (run->state) continue;
+      compared_state_ = false;
+      const Error& error = run->state.error();
+      fmt::print(stderr, "muniment: working state and cost are not compared, that of {} cannot be read: {}: {}\n", escape_for_terminal(run->run_id),
+                 name_of(error.code), escape_for_terminal(error.message));
     }
+    if (!compared_state_) return success();
+    ASSIGN_OR_RETURN(const json::Document first, json::parse(std::string_view(*a_.state)));
+    ASSIGN_OR_RETURN(const json::Document second, json::parse(std::string_view(*b_.state)));
+    const json::Value a = first.root();
+    const json::Value b = second.root();
     const auto tell = [this](std::string_view what) {
       return [this, what](const std::string& path, std::string_view x, std::string_view y) { tell_place(what, path, x, y); };
     };
@@ -201,6 +226,7 @@ class DiffReport {
   const DiffedRun& b_;
   std::size_t same_ = 0;
   std::size_t differences_ = 0;
+  bool compared_state_ = true;
 };
 
 Status diff_runs(Session& session, const DiffOptions& options) {
@@ -246,22 +272,6 @@ Status take_working(Session& session, const std::string& run_id, const std::stri
   params.end_object().end_object();
   RETURN_IF_ERROR(session.call("event.append", params.text()));
   return success();
-}
-
-// A run's state; a large one is an artifact, which comes in pieces.
-Result<std::string> state_text(Session& session, const Message& answer) {
-  const json::Value result = answer.result();
-  if (result["state"]) return std::string(result["state"].source());
-  std::string text;
-  for (std::optional<std::int64_t> offset = 0; offset;) {
-    json::Writer params;
-    params.begin_object().member("artifact_id", result["state_artifact"].string_or("")).member("offset", *offset);
-    params.member("length", 1 << 20).member("encoding", "raw").end_object();
-    ASSIGN_OR_RETURN(const Message piece, session.call("artifact.get", params.text()));
-    text += piece.raw;
-    offset = piece.result()["next_offset"].as_int();
-  }
-  return text;
 }
 
 Status fork_run(Session& session, const ForkOptions& options) {

@@ -78,7 +78,7 @@ class Why {
     if (type == "tool.called") return explain_call(event, log, depth);
     if (type == "model.answered") return explain_earlier(event, log, {"model.called"}, "call_id", text_member(body, "call_id"), "answers", depth);
     if (type == "model.called" && body["manifest_id"]) return explain_manifest(text_member(body, "manifest_id"), "its window", depth + 1);
-    if (type == "command.ended") return explain_earlier(event, log, {"command.started"}, "command_id", text_member(body, "command_id"), "ended", depth);
+    if (type == "command.ended") return explain_earlier(event, log, {"command.started"}, "call_id", text_member(body, "call_id"), "ended", depth);
     if (type == "artifact.stored") return explain_artifact(event, log, depth);
     if (body["call_id"]) {
       return explain_earlier(event, log, {"tool.called", "model.called"}, "call_id", text_member(body, "call_id"),
@@ -208,6 +208,7 @@ class Why {
   // The newest event up to `to_run_seq` (-1: the end) whose body has this member.
   Status explain_found(const std::string& run_id, LogNo log, std::int64_t to_run_seq, const Types& types, std::string_view member,
                        const std::string& value, std::string_view relation, std::size_t depth) {
+    if (value.empty()) return success();   // what names nothing is of nothing
     std::string found;
     RETURN_IF_ERROR(each_event(run_id, log, types, to_run_seq, "desc", [&](const json::Value& event) {
       if (text_member(event["body"], member) == value) found = std::string(event["seq"].source());

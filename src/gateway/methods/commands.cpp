@@ -70,6 +70,9 @@ Status write_output(Call& call, json::Writer& out, const store::Run& run, std::s
     return Error(Errc::not_found, std::string(stream) + ": no artifact " + id + " in run " + run.run_id +
                                       ". Put it first: artifact.put");
   }
+  if (store::is_erased(*row)) {
+    return Error(Errc::conflict, std::string(stream) + ": artifact " + id + " is erased. Where the end of the command was recorded before, it cannot be compared any more.");
+  }
   out.key(stream).begin_object().member("artifact_id", row->artifact_id.text());
   out.member("hash", to_hex(row->hash)).member("size_bytes", row->size_bytes).member("mime_type", row->mime_type);
   if (const json::Value preview = given["preview"]) out.raw_member("preview", preview.source());

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/failpoint.hpp"
 #include "base/file.hpp"
 #include "base/limits.hpp"
 #include "base/memory_file.hpp"
@@ -175,6 +176,7 @@ Result<Answer> run_recover(Call& call) {
     error.retry_after_ms = 2'000;
     return error;
   }
+  FAILPOINT("recover.looked_at");
   const std::string fallback = repaired.empty() ? fmt::format("{} critical pointers were checked, and none is damaged", found.checked) : "put back " + repaired;
   json::Writer body;
   body.begin_object().member("kind", "recovered").member("why", params["why"].string_or(fallback)).end_object();

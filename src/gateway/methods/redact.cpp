@@ -18,7 +18,7 @@ constexpr std::size_t copies_named_max = 20;
 
 constexpr std::string_view remains =
     "Ids, types, actors, steps and times of the events, the run's id, its parents' records of it, and the hashes stay: "
-    "they are hashed into the log. Backups, exports and the database's write-ahead log hold what was erased until they are "
+    "they are hashed into the log; so does an artifact's SHA-256 in records that name it, by which few bytes can be guessed. Backups, exports and the database's write-ahead log hold what was erased until they are "
     "rotated, the free space of its pages until it is used again, and uploads that were not finished keep their pieces until their time is over: docs/runbook.md (erasure).";
 
 Result<store::ErasureTarget> target_of(const json::Value& params) {

@@ -16,22 +16,30 @@ constexpr std::string_view start_method = "run.start";
 constexpr std::string_view kept_members[] = {"agent",  "goal", "forked_from", "continues", "labels",
                                              "external_id", "client", "cwd", "vcs", "import"};
 
-Reply resumed_reply(const store::Run& run, std::int64_t next_run_seq) {
+Reply resumed_reply(const store::Run& run, std::int64_t next_run_seq, bool duplicate = false) {
   json::Writer out;
   out.begin_object()
       .member("run_id", run.run_id)
       .member("seq", run.view().first_seq)
       .member("run_seq", next_run_seq)
-      .member("resumed", true)
-      .end_object();
+      .member("resumed", true);
+  if (duplicate) out.member("duplicate", true);
+  out.end_object();
   return {std::move(out).text(), {}};
 }
 
 // From the table, as everything that is read: what another read has shown is not yet unknown to this one.
-Result<Answer> resume(Call& call, const store::Run& run) {
+Result<Answer> resume(Call& call, const store::Run& run, bool duplicate) {
   if (!call.reader) return NeedsWorker{};
   ASSIGN_OR_RETURN(const std::int64_t next_run_seq, call.reader->next_run_seq(run.view().run_no));
-  return resumed_reply(run, next_run_seq);
+  return resumed_reply(run, next_run_seq, duplicate);
+}
+
+// A run that has ended or stopped since is not taken up again by a request that started it.
+Reply repeated_reply(const store::Run& run) {
+  json::Writer out;
+  out.begin_object().member("run_id", run.run_id).member("seq", run.view().first_seq).member("run_seq", 1).member("resumed", false).member("duplicate", true).end_object();
+  return {std::move(out).text(), {}};
 }
 
 Reply started_reply(std::string_view run_id, const events::Receipt& receipt, bool reopened) {
@@ -209,14 +217,17 @@ Result<Answer> run_start(Call& call) {
   const store::RunView view = known->view();
   if (view.status == store::RunStatus::absent) return start_new(call, std::move(run_id));
   if (!may_see(call.caller, view)) return run_taken(run_id);
+  const bool reopens = call.params["reopen"].as_bool().value_or(false);
+  const bool repeated = named_by_key(call) && !reopens;
   if (named_by_key(call)) {
     if (!call.reader) return NeedsWorker{};
     RETURN_IF_ERROR(check_same_start(call, *known));
   }
+  if (repeated && view.status != store::RunStatus::open) return repeated_reply(*known);
   switch (view.status) {
-    case store::RunStatus::open: return resume(call, *known);
+    case store::RunStatus::open: return resume(call, *known, repeated);
     case store::RunStatus::ended:
-      if (call.params["reopen"].as_bool().value_or(false)) return reopen(call, known);
+      if (reopens) return reopen(call, known);
       return ended_error(*known);
     case store::RunStatus::halted: return halted_error(*known);
     case store::RunStatus::absent: break;

@@ -77,6 +77,7 @@ void write_status(json::Writer& out, Services& services, const store::LogStatus&
       .member("size", log.size)
       .member("root", to_hex(log.root))
       .member("epoch", log.epoch)
+      .member("in_flight", log.in_flight)
       .end_object();
   if (!services.earlier.empty()) out.key("earlier_logs").begin_array();
   for (const auto& earlier : services.earlier) {

@@ -1,0 +1,109 @@
+"""An erasure that was announced and then failed: whatever is made of it until it is carried out goes with it."""
+from __future__ import annotations
+
+import contextlib
+import json
+import pathlib
+import subprocess
+import tempfile
+from typing import Any, Iterator
+
+from support import BUILD, Daemon, main, muniment
+from test_redact import SECRET, Redacting
+
+
+class Halfway(Redacting):
+    @contextlib.contextmanager
+    def refusing(self) -> Iterator[None]:
+        """Postgres refuses every erasure, for a reason that passes."""
+        self.daemon.sql("CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'not now' USING ERRCODE = 'lock_not_available'; END $$;"
+                        "CREATE TRIGGER refuse BEFORE UPDATE ON manifest FOR EACH STATEMENT EXECUTE FUNCTION refuse()")
+        try:
+            yield
+        finally:
+            self.daemon.sql("DROP TRIGGER refuse ON manifest; DROP FUNCTION refuse()")
+
+    def fail_halfway(self, **what: Any) -> None:
+        with self.refusing(), self.assertRaises(muniment.MunimentError) as caught:
+            self.redact(**what)
+        self.assertEqual(caught.exception.data.get("outcome"), "unknown", caught.exception)
+        self.assertNotEqual(self.journals(), [])
+
+    def journals(self) -> list[pathlib.Path]:
+        return list((self.daemon.data / "redactions").glob("*.json"))
+
+    def carried_out_by_a_start(self) -> None:
+        self.daemon.stop()
+        self.restart()
+
+    def carried_out_by_the_next(self) -> None:
+        self.redact(seq=self.note(n=1)["seq"])
+
+    def assert_carried_out(self) -> None:
+        self.assertEqual(self.journals(), [])
+        self.assert_gone()
+        self.assert_verified()
+
+    def test_states_that_were_stored_meanwhile(self) -> None:
+        for size in (1, 4_000):   # in the database, and in a file
+            for go_on in (self.carried_out_by_a_start, self.carried_out_by_the_next):
+                with self.subTest(size=size, go_on=go_on.__name__):
+                    self.run_id = self.new_run(f"{size}.{go_on.__name__}")
+                    seq = self.client.append(self.run_id, "state.patched", {"format": "merge", "patch": {"pw": f"{SECRET} " * size}}, spill=True)["seq"]
+                    self.fail_halfway(seq=seq)
+                    self.note(n=0)
+                    self.call("snapshot.take", run_id=self.run_id)
+                    go_on()
+                    self.assertEqual(self.call("run.rehydrate", run_id=self.run_id)["state"]["working"], {})
+                    self.assert_carried_out()
+
+    def test_what_corpora_made_of_a_document_meanwhile(self) -> None:
+        page = f"<html><body><h1>Doc</h1><p>{SECRET}</p></body></html>"
+        taken = self.call("corpus.ingest", corpus="k1", documents=[{"id": "d.html", "text": page}], wait=True)
+        [event] = self.call("event.list", from_seq=taken["seq"], limit=1)["events"]
+        artifact_id = event["body"]["artifact_id"]
+        self.fail_halfway(artifact_id=artifact_id)
+        self.call("corpus.ingest", corpus="k2", documents=[{"id": "d.html", "artifact_id": artifact_id}], wait=True)
+        self.carried_out_by_the_next()
+        self.assertEqual(self.call("evidence.retrieve", queries=[{"query": SECRET, "corpus": "k2"}])["results"][0]["cards"], [])
+        self.assert_carried_out()
+
+    def test_a_restored_log_is_read_and_the_erasure_waits(self) -> None:
+        seq = self.client.append(self.run_id, "x.test.said", {"secret": SECRET})["seq"]
+        self.fail_halfway(seq=seq)
+        restored = Daemon()
+        self.addCleanup(restored.destroy)
+        with tempfile.TemporaryDirectory() as backups:
+            for data, words in ((self.daemon.data, ("backup", backups)), (restored.data, ("restore", backups))):
+                done = subprocess.run([BUILD / "muniment", "--data", data, *words], capture_output=True, text=True, timeout=120, check=False)
+                if words[0] == "backup" and done.returncode != 0:   # one that is announced keeps a backup from being made
+                    self.assertIn("erasure", done.stderr)
+                    break
+                self.assertEqual(done.returncode, 0, done.stderr)
+            else:
+                restored.start()
+                with restored.client() as client:
+                    self.assertEqual(client.call("run.get", run_id=self.run_id)["run"]["status"], "open")
+        self.carried_out_by_the_next()
+        self.assert_carried_out()
+
+    def test_a_journal_in_a_log_that_takes_nothing(self) -> None:
+        seq = self.client.append(self.run_id, "x.test.said", {"secret": SECRET})["seq"]
+        with tempfile.TemporaryDirectory() as backups:
+            restored = Daemon()
+            self.addCleanup(restored.destroy)
+            for data, words in ((self.daemon.data, ("backup", backups)), (restored.data, ("restore", backups))):
+                subprocess.run([BUILD / "muniment", "--data", data, *words], capture_output=True, text=True, timeout=120, check=True)
+        self.fail_halfway(seq=seq)
+        (journal,) = self.journals()
+        (restored.data / "redactions").mkdir(mode=0o700, exist_ok=True)
+        (restored.data / "redactions" / journal.name).write_bytes(journal.read_bytes())
+        restored.start()
+        with restored.client() as client:
+            self.assertEqual(client.call("event.get", seq=seq)["event"]["body"], {"secret": SECRET})
+        self.assertTrue((restored.data / "redactions" / journal.name).exists())
+        self.carried_out_by_the_next()
+
+
+if __name__ == "__main__":
+    main()
