@@ -159,7 +159,7 @@ class Verifier:
         """What fails from here on, or has not the form that docs/format.md gives it, fails this check."""
         self.at = {"seq": seq, "run_id": run_id, "check": check}
 
-    def note(self, data, check="checkpoint"):
+    def note(self, data, check="checkpoint", whole=False):
         """A note's checkpoint. Every signature by a trusted key verifies; whether one of the log's is among them is said at the end."""
         self.checking(check)
         match = NOTE.fullmatch(data.decode())
@@ -175,7 +175,7 @@ class Verifier:
                 signed[algorithm if algorithm == 4 or name == origin else None].append(f"{name}+{value[:4].hex()}")
         self.report.update(signed_by=signed[1], witnesses=signed[4])
         own = any(algorithm == 1 and name[-37:] == "/" + str(uuid.UUID(bytes=point["log_id"])) for (name, _), (algorithm, _) in self.keys.items())
-        need("a signature", bool(lines) or not own, True)   # another log's key says nothing of this one, which may have none yet
+        need("a signature", bool(lines) or not own or not whole, True)   # a part may be from before the log had a key; another log's key says nothing of this one
         if self.keys and not signed[1]:
             self.report["wrong_key"] = {"needed": [origin], "signed by": [f"{name}+{value[:4].hex()}" for name, value in lines],
                                         "given": [f"{name}+{key_id.hex()}" for name, key_id in self.keys]}
@@ -218,7 +218,7 @@ class Verifier:
 
     def tiles(self, folder, old):
         before = old and self.note(old.read_bytes())
-        point = self.note((folder / "checkpoint").read_bytes())
+        point = self.note((folder / "checkpoint").read_bytes(), whole=True)
         self.names(folder, point["size"])
         size, entries, runs = point["size"], [], {}
         for seq in range(size):

@@ -724,6 +724,17 @@ CREATE TABLE public.report_place (
     run_no bigint NOT NULL
 );
 COMMENT ON TABLE public.report_place IS 'Where the events of some types are. Derived from the log by the follower "report"; rebuilt by: muniment rebuild';
+CREATE VIEW public.report_erased_end AS
+ SELECT p.log_no,
+    p.run_no,
+    e.seq,
+    e.type,
+    e.step_id
+   FROM ((public.report_place p
+     JOIN public.event x ON (((x.log_no = p.log_no) AND (x.seq = p.seq))))
+     JOIN public.event e ON (((e.log_no = p.log_no) AND (e.seq = ((x.body ->> 'seq'::text))::bigint))))
+  WHERE ((p.type = 'event.redacted'::text) AND (e.type = ANY (ARRAY['approval.decided'::text, 'command.ended'::text, 'model.answered'::text, 'step.ended'::text, 'tool.returned'::text])));
+COMMENT ON VIEW public.report_erased_end IS 'Events of runs that ended something and were erased';
 CREATE TABLE public.report_run (
     log_no smallint NOT NULL,
     run_no bigint NOT NULL,
@@ -1045,7 +1056,13 @@ CREATE VIEW public.report_tool_seen WITH (security_barrier='true') AS
     s.via AS server,
     (ARRAY['observed'::text, 'reported'::text, 'imported'::text])[s.origin] AS origin,
     s.attempt,
-    COALESCE(s.status, 'pending'::text) AS status,
+        CASE
+            WHEN (s.ended_seq IS NOT NULL) THEN COALESCE(s.status, 'pending'::text)
+            WHEN (EXISTS ( SELECT
+               FROM public.report_erased_end x
+              WHERE ((x.log_no = s.log_no) AND (x.run_no = s.run_no) AND (x.type = 'tool.returned'::text) AND (x.seq > s.began_seq)))) THEN 'unknown'::text
+            ELSE 'pending'::text
+        END AS status,
     s.reason AS error_type,
     s.exit_code,
     s.began_at AS called_at,
@@ -1098,8 +1115,11 @@ CREATE VIEW report.approval_report WITH (security_barrier='true') AS
     ((b.body -> 'options'::text))::jsonb AS options,
     b.actor AS requested_by,
         CASE
-            WHEN (s.ended_seq IS NULL) THEN 'pending'::text
-            ELSE (e.body ->> 'decision'::text)
+            WHEN (s.ended_seq IS NOT NULL) THEN (e.body ->> 'decision'::text)
+            WHEN (EXISTS ( SELECT
+               FROM public.report_erased_end x
+              WHERE ((x.log_no = s.log_no) AND (x.run_no = s.run_no) AND (x.type = 'approval.decided'::text) AND (x.seq > s.began_seq)))) THEN 'unknown'::text
+            ELSE 'pending'::text
         END AS decision,
     (e.body ->> 'by'::text) AS decided_as,
     e.actor AS decided_by,
@@ -1123,7 +1143,7 @@ COMMENT ON COLUMN report.approval_report.call_id IS 'The call that it is about';
 COMMENT ON COLUMN report.approval_report.question IS 'What was asked; NULL once redacted or archived';
 COMMENT ON COLUMN report.approval_report.options IS 'What could be chosen';
 COMMENT ON COLUMN report.approval_report.requested_by IS 'The identity that asked';
-COMMENT ON COLUMN report.approval_report.decision IS 'What was decided; pending: nothing yet';
+COMMENT ON COLUMN report.approval_report.decision IS 'What was decided; pending: nothing yet; unknown: a decision of the run was erased and may be its own';
 COMMENT ON COLUMN report.approval_report.decided_as IS 'human, model or code, as it says';
 COMMENT ON COLUMN report.approval_report.decided_by IS 'The identity that decided';
 COMMENT ON COLUMN report.approval_report.reason IS 'Why';
@@ -1276,11 +1296,17 @@ CREATE VIEW report.command_report WITH (security_barrier='true') AS
     ((b.body -> 'argv'::text))::jsonb AS argv,
     (b.body ->> 'cwd'::text) AS cwd,
     (ARRAY['observed'::text, 'reported'::text, 'imported'::text])[s.origin] AS origin,
-    COALESCE(s.status, 'pending'::text) AS status,
+        CASE
+            WHEN (s.ended_seq IS NOT NULL) THEN COALESCE(s.status, 'pending'::text)
+            WHEN (EXISTS ( SELECT
+               FROM public.report_erased_end x
+              WHERE ((x.log_no = s.log_no) AND (x.run_no = s.run_no) AND (x.type = 'command.ended'::text) AND (x.seq > s.began_seq)))) THEN 'unknown'::text
+            ELSE 'pending'::text
+        END AS status,
     s.exit_code,
     s.reason AS signal,
     s.began_at AS started_at,
-    s.ended_at,
+    COALESCE(LEAST((s.began_at + make_interval(secs => (((s.duration_us)::numeric / '1000000'::numeric))::double precision)), s.ended_at), s.ended_at) AS ended_at,
     COALESCE(s.duration_us, public.report_micros(s.began_at, s.ended_at)) AS duration_us,
     ((e.body #>> '{stdout,size_bytes}'::text[]))::bigint AS stdout_bytes,
     ((e.body #>> '{stdout,artifact_id}'::text[]))::uuid AS stdout_artifact_id,
@@ -1303,15 +1329,15 @@ COMMENT ON COLUMN report.command_report.call_id IS 'The id of the call';
 COMMENT ON COLUMN report.command_report.argv IS 'The command and its arguments; NULL once redacted or archived';
 COMMENT ON COLUMN report.command_report.cwd IS 'Where it ran';
 COMMENT ON COLUMN report.command_report.origin IS 'Who vouches for it: observed, reported or imported';
-COMMENT ON COLUMN report.command_report.status IS 'ok, error, interrupted; pending: it has no end yet';
+COMMENT ON COLUMN report.command_report.status IS 'ok, error, interrupted; unknown: an end of a command of the run was erased and may be its own; pending: it has no end yet';
 COMMENT ON COLUMN report.command_report.exit_code IS 'What it exited with';
 COMMENT ON COLUMN report.command_report.signal IS 'The signal that ended it';
 COMMENT ON COLUMN report.command_report.started_at IS 'When it began';
-COMMENT ON COLUMN report.command_report.ended_at IS 'When it ended';
-COMMENT ON COLUMN report.command_report.duration_us IS 'How long it took, in microseconds: as its end says, otherwise from beginning to end';
-COMMENT ON COLUMN report.command_report.stdout_bytes IS 'Bytes that it wrote to standard output';
+COMMENT ON COLUMN report.command_report.ended_at IS 'When it ended: its start and the time that it took, otherwise when its end was recorded';
+COMMENT ON COLUMN report.command_report.duration_us IS 'How long it took, in microseconds, by the clock of whoever ran it; where its end does not say, the time between the records of its start and its end';
+COMMENT ON COLUMN report.command_report.stdout_bytes IS 'Bytes of its standard output that were kept; secrets that were replaced in it change their number';
 COMMENT ON COLUMN report.command_report.stdout_artifact_id IS 'The artifact that holds them';
-COMMENT ON COLUMN report.command_report.stderr_bytes IS 'Bytes that it wrote to standard error';
+COMMENT ON COLUMN report.command_report.stderr_bytes IS 'Bytes of its standard error that were kept; secrets that were replaced in it change their number';
 COMMENT ON COLUMN report.command_report.stderr_artifact_id IS 'The artifact that holds them';
 COMMENT ON COLUMN report.command_report.tree_before IS 'Digest of the working tree before it';
 COMMENT ON COLUMN report.command_report.tree_after IS 'Digest of the working tree after it';
@@ -1537,7 +1563,13 @@ CREATE VIEW report.model_call WITH (security_barrier='true') AS
     s.sort AS operation,
     (ARRAY['observed'::text, 'reported'::text, 'imported'::text])[s.origin] AS origin,
     s.attempt,
-    COALESCE(s.status, 'pending'::text) AS status,
+        CASE
+            WHEN (s.ended_seq IS NOT NULL) THEN COALESCE(s.status, 'pending'::text)
+            WHEN (EXISTS ( SELECT
+               FROM public.report_erased_end x
+              WHERE ((x.log_no = s.log_no) AND (x.run_no = s.run_no) AND (x.type = 'model.answered'::text) AND (x.seq > s.began_seq)))) THEN 'unknown'::text
+            ELSE 'pending'::text
+        END AS status,
         CASE
             WHEN (s.status = 'ok'::text) THEN s.reason
             ELSE NULL::text
@@ -1573,7 +1605,7 @@ COMMENT ON COLUMN report.model_call.provider IS 'Whose model it is';
 COMMENT ON COLUMN report.model_call.operation IS 'chat, embeddings, …';
 COMMENT ON COLUMN report.model_call.origin IS 'Who vouches for it: observed, reported or imported';
 COMMENT ON COLUMN report.model_call.attempt IS 'Which try of the call it is, from 1';
-COMMENT ON COLUMN report.model_call.status IS 'ok, error, denied, timeout, cancelled, interrupted; unknown: nothing says how it ended; pending: it has no end yet';
+COMMENT ON COLUMN report.model_call.status IS 'ok, error, denied, timeout, cancelled, interrupted; unknown: nothing says how it ended, or an answer of the run was erased and may be its own; pending: it has no end yet';
 COMMENT ON COLUMN report.model_call.finish_reason IS 'Why it stopped writing; the first, where there are several';
 COMMENT ON COLUMN report.model_call.error_type IS 'The type of the error, where it failed';
 COMMENT ON COLUMN report.model_call.called_at IS 'When it was called; NULL where an imported event does not say';
@@ -1697,6 +1729,7 @@ CREATE VIEW report.run_report WITH (security_barrier='true') AS
             count(*) AS artifacts,
             (sum(artifact.size_bytes))::bigint AS artifact_bytes
            FROM public.artifact
+          WHERE (artifact.hash <> repeat('0'::text, 64))
           GROUP BY artifact.log_no, artifact.run_id) a USING (log_no, run_id))
      LEFT JOIN LATERAL ( SELECT ( SELECT (e.body -> 'usage'::text)
                    FROM public.event e
@@ -1743,7 +1776,7 @@ COMMENT ON COLUMN report.run_report.cached_input_tokens IS 'Of the tokens read, 
 COMMENT ON COLUMN report.run_report.reasoning_tokens IS 'Of the tokens written, those spent on reasoning; NULL where nothing says it';
 COMMENT ON COLUMN report.run_report.cost IS 'What the models cost; NULL where nothing says it, and where it is in several currencies';
 COMMENT ON COLUMN report.run_report.currency IS 'Of cost; mixed: of several';
-COMMENT ON COLUMN report.run_report.artifacts IS 'How many artifacts';
+COMMENT ON COLUMN report.run_report.artifacts IS 'How many artifacts, without those that were erased';
 COMMENT ON COLUMN report.run_report.artifact_bytes IS 'Their bytes';
 COMMENT ON COLUMN report.run_report.halt_code IS 'Of a halted run: why, as a code';
 COMMENT ON COLUMN report.run_report.halt_reason IS 'Of a halted run: why, in words';
@@ -1812,7 +1845,13 @@ CREATE VIEW report.step_report WITH (security_barrier='true') AS
     s.sort AS kind,
     s.via AS parent_step_id,
     (ARRAY['observed'::text, 'reported'::text, 'imported'::text])[s.origin] AS origin,
-    COALESCE(s.status, 'pending'::text) AS status,
+        CASE
+            WHEN (s.ended_seq IS NOT NULL) THEN COALESCE(s.status, 'pending'::text)
+            WHEN (EXISTS ( SELECT
+               FROM public.report_erased_end x
+              WHERE ((x.log_no = s.log_no) AND (x.run_no = s.run_no) AND (x.type = 'step.ended'::text) AND (x.seq > s.began_seq) AND (x.step_id = s.key)))) THEN 'unknown'::text
+            ELSE 'pending'::text
+        END AS status,
     s.reason AS error_type,
     s.began_at AS started_at,
     s.ended_at,
@@ -1830,7 +1869,7 @@ COMMENT ON COLUMN report.step_report.name IS 'What it is called';
 COMMENT ON COLUMN report.step_report.kind IS 'turn, node, task or command';
 COMMENT ON COLUMN report.step_report.parent_step_id IS 'The step around it';
 COMMENT ON COLUMN report.step_report.origin IS 'Who vouches for it: observed, reported or imported';
-COMMENT ON COLUMN report.step_report.status IS 'ok, error, denied, timeout, cancelled, interrupted; unknown: nothing says how it ended; pending: it has no end yet';
+COMMENT ON COLUMN report.step_report.status IS 'ok, error, denied, timeout, cancelled, interrupted; unknown: nothing says how it ended, or its end was erased; pending: it has no end yet';
 COMMENT ON COLUMN report.step_report.error_type IS 'The type of the error, where it failed';
 COMMENT ON COLUMN report.step_report.started_at IS 'When it began; NULL where an imported event does not say';
 COMMENT ON COLUMN report.step_report.ended_at IS 'When it ended';
@@ -1885,13 +1924,14 @@ CREATE VIEW report.storage_report WITH (security_barrier='true') AS
             NULL::bigint,
             NULL::bigint,
             NULL::boolean
-           FROM public.artifact) x
+           FROM public.artifact
+          WHERE (artifact.hash <> repeat('0'::text, 64))) x
   WHERE (COALESCE(current_setting('muniment.runs'::text, true), ''::text) = ''::text);
 COMMENT ON VIEW report.storage_report IS 'What takes how much room; shown to those who see all runs';
 COMMENT ON COLUMN report.storage_report.what IS 'events: a partition of the log; table: another table; artifacts: all files of runs';
 COMMENT ON COLUMN report.storage_report.name IS 'Its name in the database';
-COMMENT ON COLUMN report.storage_report.row_count IS 'About how many rows, as the planner knows it, NULL where it knows nothing yet; of artifacts exactly how many';
-COMMENT ON COLUMN report.storage_report.size_bytes IS 'On disk, with its indexes';
+COMMENT ON COLUMN report.storage_report.row_count IS 'About how many rows, as the planner knows it, NULL where it knows nothing yet; of artifacts exactly how many, without those that were erased';
+COMMENT ON COLUMN report.storage_report.size_bytes IS 'On disk, with its indexes; of artifacts the sum of their bytes, without those that were erased';
 COMMENT ON COLUMN report.storage_report.first_seq IS 'Of a partition: its first event';
 COMMENT ON COLUMN report.storage_report.last_seq IS 'Of a partition: the last event that fits';
 COMMENT ON COLUMN report.storage_report.archived IS 'Of a partition: its bodies are in the archive';
@@ -1930,7 +1970,7 @@ COMMENT ON COLUMN report.tool_call.kind IS 'function, mcp, extension, datastore 
 COMMENT ON COLUMN report.tool_call.server IS 'The MCP server that has it';
 COMMENT ON COLUMN report.tool_call.origin IS 'Who vouches for it: observed, reported or imported';
 COMMENT ON COLUMN report.tool_call.attempt IS 'Which try of the call it is, from 1';
-COMMENT ON COLUMN report.tool_call.status IS 'ok, error, denied, timeout, cancelled, interrupted; unknown: nothing says how it ended; pending: it has no end yet';
+COMMENT ON COLUMN report.tool_call.status IS 'ok, error, denied, timeout, cancelled, interrupted; unknown: nothing says how it ended, or a result of the run was erased and may be its own; pending: it has no end yet';
 COMMENT ON COLUMN report.tool_call.error_type IS 'The type of the error, where it failed';
 COMMENT ON COLUMN report.tool_call.exit_code IS 'Of a tool that is a command';
 COMMENT ON COLUMN report.tool_call.called_at IS 'When it was called; NULL where an imported event does not say';

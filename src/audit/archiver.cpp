@@ -72,9 +72,12 @@ Result<ArchiveProgress> Archiver::advance(store::Reader& reader, std::optional<s
 
 Result<store::SealedPartition> Archiver::sealed(store::Reader& reader, std::optional<std::int64_t> number) const {
   ASSIGN_OR_RETURN(const auto partition, store::sealed_partition(reader, number));
+  if (!partition && !number) return Error(Errc::not_found, "no partition is full that is not archived yet");
   if (!partition) {
-    return Error(Errc::not_found, number ? fmt::format("partition {} is not full yet: only a full one can be archived", *number)
-                                         : "no partition is full that is not archived yet");
+    ASSIGN_OR_RETURN(const std::int64_t full, store::full_partitions(reader));
+    if (*number <= full) return Error(Errc::not_found, fmt::format("partition {} is not full yet: only a full one can be archived", *number));
+    return Error(Errc::not_found, full == 0 ? fmt::format("there is no partition {}: there is only partition 0, which is not full yet", *number)
+                                            : fmt::format("there is no partition {}: 0 to {} are full, and {} is being filled", *number, full - 1, full));
   }
   if (partition->archived) return Error(Errc::conflict, fmt::format("partition {} is archived already", partition->number));
   RETURN_IF_ERROR(check_holds(reader, *partition));

@@ -259,9 +259,7 @@ class Redactor::Impl {
     hold.reset();
     const RedactionJournal& named = journals.back();
     if (named.run_no > 0) {
-      const auto at = take_snapshot(reader, named);
-      // A state that was stored since the announcement is erased and keeps its place: the next one is stored behind the run's next event.
-      if (!at && at.error().code != Errc::conflict) return at.error();
+      ASSIGN_OR_RETURN(const std::optional<std::int64_t> at, take_snapshot(reader, named));
       if (at && done != nullptr) done->snapshot_seq = *at;
     }
     clean_database(journals);
@@ -374,17 +372,20 @@ class Redactor::Impl {
     run->publish(std::move(view));
   }
 
-  Result<std::int64_t> take_snapshot(store::Reader& reader, const RedactionJournal& journal) {
+  // nullopt: a state that was stored since the announcement is erased and keeps its place; the next one is stored behind the
+  // run's next event.
+  Result<std::optional<std::int64_t>> take_snapshot(store::Reader& reader, const RedactionJournal& journal) {
     ASSIGN_OR_RETURN(const auto run, run_of(reader, journal.run_id));
-    ASSIGN_OR_RETURN(snapshot::Taking taking, snapshots_.take(reader, run, "erasure", events::daemon_actor,
-                                                              std::chrono::steady_clock::now() + snapshot_wait));
-    if (!taking.request) return taking.snapshot.seq;
-    auto receipts = store::append_and_wait(appender_, *std::move(taking.request), commit_wait);
+    auto taking = snapshots_.take(reader, run, "erasure", events::daemon_actor, std::chrono::steady_clock::now() + snapshot_wait);
+    if (!taking && taking.error().code == Errc::conflict) return std::optional<std::int64_t>();
+    if (!taking) return std::move(taking).error();
+    if (!taking->request) return std::optional(taking->snapshot.seq);
+    auto receipts = store::append_and_wait(appender_, *std::move(taking->request), commit_wait);
     if (receipts) {
-      taking.ticket->committed();
-      return taking.snapshot.seq;
+      taking->ticket->committed();
+      return std::optional(taking->snapshot.seq);
     }
-    if (receipts.error().outcome != "unknown") taking.ticket->refused();
+    if (receipts.error().outcome != "unknown") taking->ticket->refused();
     return std::move(receipts).error();
   }
 

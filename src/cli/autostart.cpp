@@ -125,9 +125,11 @@ Result<std::int32_t> start_daemon(const Config& config, const ConfigInputs& inpu
     std::filesystem::create_directories(config.data, failed);
     if (!failed) ::chmod(config.data.c_str(), 0700);
   }
-  // Another user's daemon would leave files that the service cannot read.
   struct stat about {};
-  if (::stat(config.data.c_str(), &about) == 0 && about.st_uid != ::geteuid()) {
+  const bool there = ::stat(config.data.c_str(), &about) == 0;
+  if (there && !S_ISDIR(about.st_mode)) return Error(Errc::invalid_argument, config.data + " is not a folder. Name the data folder: --data DIR");
+  // Another user's daemon would leave files that the service cannot read.
+  if (there && about.st_uid != ::geteuid()) {
     return Error(Errc::unavailable, fmt::format("no daemon listens at {}, and only uid {}, to whom {} belongs, starts it. A service: "
                                                 "systemctl start munimentd.socket", config.socket, about.st_uid, config.data));
   }

@@ -7,11 +7,14 @@
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <termios.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <optional>
 #include <utility>
@@ -60,6 +63,21 @@ sigset_t watched_signals() {
   return watched;
 }
 
+// Is a file of this name in a folder of PATH, whether or not it can be executed?
+bool is_in_path(const std::string& name) {
+  const char* const path = std::getenv("PATH");
+  std::string_view rest = path == nullptr ? "" : path;
+  for (bool more = path != nullptr; more;) {
+    const std::size_t end = rest.find(':');
+    const std::string folder(rest.substr(0, end));
+    struct stat about {};
+    if (::stat(((folder.empty() ? "." : folder) + "/" + name).c_str(), &about) == 0 && S_ISREG(about.st_mode)) return true;
+    more = end != std::string_view::npos;
+    if (more) rest.remove_prefix(end + 1);
+  }
+  return false;
+}
+
 // One of the command's two outputs: where it comes from, goes to, and is kept.
 struct Stream {
   int source = -1;
@@ -93,6 +111,7 @@ class Runner {
     } else {
       outcome.exit_code = WEXITSTATUS(status_);
     }
+    outcome.duration_us = duration_us_;
     outcome.output_lost = output_lost_;
     signals_blocked_ = false;
     outcome.held = HeldSignals(mask_before_);
@@ -146,6 +165,7 @@ class Runner {
     std::vector<char*> pointers;
     for (const std::string& argument : arguments_) pointers.push_back(const_cast<char*>(argument.c_str()));
     pointers.push_back(nullptr);
+    started_at_ = std::chrono::steady_clock::now();
     pid_ = ::fork();
     if (pid_ < 0) return no_way("cannot start a process");
     if (pid_ == 0) become_command(pointers.data());
@@ -188,7 +208,11 @@ class Runner {
 
   CommandOutcome unstarted(int failure) {
     ::waitpid(pid_, &status_, 0);
-    fmt::print(stderr, "muniment: {}: {}\n", arguments_.front(), std::strerror(failure));
+    const std::string& name = arguments_.front();
+    const bool named = name.find('/') == std::string::npos;   // and no path
+    // A folder of PATH that cannot be read says EACCES, too.
+    if (failure == EACCES && named && !is_in_path(name)) failure = ENOENT;
+    fmt::print(stderr, "muniment: {}: {}\n", name, named && failure == ENOENT ? "command not found" : std::strerror(failure));
     CommandOutcome outcome;
     outcome.not_found = true;
     outcome.exit_code = failure == ENOENT ? 127 : 126;
@@ -258,7 +282,7 @@ class Runner {
     while (::read(signals_, &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
       const int number = static_cast<int>(info.ssi_signo);
       if (number == SIGCHLD) {
-        if (!ended_ && ::waitpid(pid_, &status_, WNOHANG) == pid_) ended_ = true;
+        if (!ended_ && ::waitpid(pid_, &status_, WNOHANG) == pid_) note_end();
       } else if (number == SIGWINCH) {
         winsize size{};
         if (pty_ && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) ::ioctl(out_.source, TIOCSWINSZ, &size);
@@ -267,6 +291,11 @@ class Runner {
         ::kill(pty_ ? -pid_ : pid_, number);
       }
     }
+  }
+
+  void note_end() {
+    ended_ = true;
+    duration_us_ = std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - started_at_).count();
   }
 
   const std::vector<std::string>& arguments_;
@@ -288,6 +317,8 @@ class Runner {
   pid_t pid_ = -1;
   int status_ = 0;
   bool ended_ = false;
+  std::chrono::steady_clock::time_point started_at_;
+  std::int64_t duration_us_ = 0;
   bool output_lost_ = false;
 };
 

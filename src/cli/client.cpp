@@ -128,8 +128,11 @@ Client::~Client() {
 
 Result<Message> Client::call(std::string_view method, std::string_view params) {
   const std::int64_t id = next_id_++;
-  RETURN_IF_ERROR(send_all(request_line(id, method, params)));
-  return await_reply(id);
+  const Status sent = send_all(request_line(id, method, params));
+  // A daemon that admits nobody of this user says so, and closes: maybe before it was sent anything.
+  Result<Message> reply = await_reply(id);
+  if (!sent && !reply && reply.error().code == Errc::unavailable) return sent.error();
+  return reply;
 }
 
 Result<Message> Client::call(std::string_view method, std::string_view params,

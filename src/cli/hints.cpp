@@ -6,8 +6,13 @@
 namespace muniment::cli {
 namespace {
 
-// The longer ones first: what takes parameters in a request takes options here.
+// The longer ones first: what takes parameters in a request takes options here. One that begins with a capital letter is
+// a sentence of its own: a command needs more words than the method's name has.
 constexpr std::pair<std::string_view, std::string_view> commands[] = {
+    {"Start it: run.start", "See: muniment run list, or start it: muniment run start RUN --agent AGENT"},
+    {"List them: artifact.list", "List them: muniment artifact list --run RUN"},
+    {"List them: claim.list", "List them: muniment claim list --run RUN"},
+    {"Take one: snapshot.take", "Take one: muniment snapshot take RUN"},
     {"run.start, and name this one in `continues`", "muniment run start NAME --agent AGENT --continues THIS"},
     {"run.start and reopen: true", "muniment run start RUN --agent AGENT --reopen"},
     {"artifact.get", "muniment artifact get"},
@@ -39,13 +44,16 @@ constexpr std::pair<std::string_view, std::string_view> commands[] = {
     {"snapshot.take", "muniment snapshot take"},
 };
 
+constexpr std::string_view program = "muniment ";
+constexpr std::string_view place_options[] = {" --data ", " --socket ", " --config "};
+
 // Where the daemon's messages name a method as what to do. What stands elsewhere was sent: a run may be called run.list.
 struct Place {
   std::string_view before;
   std::string_view after = "";
 };
 constexpr Place places[] = {
-    {"Start it: "}, {"List it: "}, {"List them: "}, {"Put it first: "}, {"Take one: "}, {"See: "}, {"Record it there first: "}, {"Read the others: "},
+    {"List it: "}, {"Put it first: "}, {"See: "}, {"Record it there first: "}, {"Read the others: "},
     {". Start it again with "}, {". Start a run of another name with "}, {". Send large content with "},
     {", or ", " and "}, {", or ", " the "}, {", or ", " what "}, {". ", " names "},
     {"cursor: not one that ", " answered."}, {"(", " takes many events)."}, {"the next ", " or start: "},
@@ -60,7 +68,8 @@ bool ends(std::string_view rest) {
   return !is_word(rest.front());
 }
 
-bool is_advice(std::string_view before, std::string_view after) {
+bool is_advice(std::string_view before, std::string_view name, std::string_view after) {
+  if (name.front() >= 'A' && name.front() <= 'Z') return ends(after) && before.ends_with(". ");
   return ends(after) && std::ranges::any_of(places, [&](const Place& place) { return before.ends_with(place.before) && after.starts_with(place.after); });
 }
 
@@ -71,7 +80,7 @@ std::string with_commands(std::string_view message) {
   for (std::size_t at = 0; at < message.size();) {
     const std::string_view rest = message.substr(at);
     const auto* const found = std::ranges::find_if(commands, [&](const auto& one) {
-      return rest.starts_with(one.first) && is_advice(message.substr(0, at), rest.substr(one.first.size()));
+      return rest.starts_with(one.first) && is_advice(message.substr(0, at), one.first, rest.substr(one.first.size()));
     });
     if (found == std::end(commands)) {
       text += message[at++];
@@ -81,6 +90,41 @@ std::string with_commands(std::string_view message) {
     at += found->first.size();
   }
   return text;
+}
+
+std::string shell_word(std::string_view word) {
+  constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./@%";
+  if (!word.empty() && word.find_first_not_of(plain) == std::string_view::npos) return std::string(word);
+  std::string out = "'";
+  for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
+std::string_view Advice::command_at(std::string_view text, std::size_t at) const {
+  if (at > 0 && (is_word(text[at - 1]) || text[at - 1] == '.')) return {};   // a longer name or a path
+  const std::string_view rest = text.substr(at + program.size());
+  const std::string_view word = rest.substr(0, rest.find_first_not_of("abcdefghijklmnopqrstuvwxyz"));
+  if (std::ranges::find(commands_, word) == commands_.end()) return {};
+  const std::string_view command = rest.substr(0, rest.find_first_of("&;)\n"));
+  const auto is_named_by = [command](std::string_view option) { return command.find(option) != std::string_view::npos; };
+  return std::ranges::any_of(place_options, is_named_by) ? std::string_view() : word;
+}
+
+std::string Advice::with_place(std::string_view text) const {
+  if (place_.empty() && to_start_.empty()) return std::string(text);
+  std::string out;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t found = text.find(program, at);
+    if (found == std::string_view::npos) return out += text.substr(at);
+    const std::size_t behind = found + program.size();
+    out += text.substr(at, behind - at);
+    if (const std::string_view command = command_at(text, found); !command.empty()) {
+      const std::string& place = command == "up" ? to_start_ : place_;
+      if (!place.empty()) out += place + " ";
+    }
+    at = behind;
+  }
+  return out;
 }
 
 }  // namespace muniment::cli

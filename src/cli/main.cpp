@@ -21,10 +21,14 @@ MUNIMENT_RUN is the default of RUN and --run.
 Exit codes
   0    done
   1    refused: not found, conflict, denied, wrong arguments, or a check that failed
-  2    halted: SYSTEM_ERROR; see: muniment recover RUN
+  2    halted, SYSTEM_ERROR (see: muniment recover RUN); or damaged: what a file, a log, a
+       backup or what was restored from it holds is not what was recorded
   3    the command line is wrong
-  4    no daemon, or it did not answer; the same command may work later
-  125  exec: could not record, and the command was not started (else: its own code))";
+  4    no daemon or database, or no answer in time; the same command may work later
+  125  exec: could not record, and the command was not started (else: its own code)
+audit verify has muniment-verify's: 0 verified, 1 tampered or corrupt, 2 nothing is damaged,
+but not all is signed by a key that is trusted, 3 as above, 4 unreadable, 5 incomplete.
+record has its agent's: 1 not recorded, 2 the tool call is blocked.)";
 
 void declare_common(CLI::App& app, CommonOptions& options) {
   app.add_option("--data", options.data, "The data folder (MUNIMENT_DATA)")->type_name("DIR");
@@ -115,6 +119,7 @@ int run(int argc, char** argv) {
   add_backup_commands(app, session);
   add_export_command(app, session);
   add_sql_command(app, session);
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) session.commands.push_back(command->get_name());
   offer_command_tree(app);
   app.add_subcommand("help", "This text, or that of a command: help run show");
   try {

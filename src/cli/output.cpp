@@ -26,8 +26,9 @@ std::size_t after_sequence(std::string_view text, std::size_t at) {
 
 }  // namespace
 
-Output Output::to_stdout(bool raw) {
+Output Output::to_stdout(bool raw, Advice advice) {
   Output out;
+  out.advice_ = std::move(advice);
   out.terminal_ = ::isatty(STDOUT_FILENO) != 0;
   out.raw_ = raw && !out.terminal_;
   winsize size{};

@@ -10,6 +10,7 @@
 #include "base/clock.hpp"
 #include "base/json.hpp"
 #include "base/result.hpp"
+#include "cli/hints.hpp"
 
 namespace muniment::cli {
 
@@ -18,7 +19,7 @@ enum class Tone : std::uint8_t { plain, bold, dim, red, green, yellow, cyan, lou
 class Output {
  public:
   // `raw` prints what came from outside as it is, which is refused on a terminal.
-  static Output to_stdout(bool raw);
+  static Output to_stdout(bool raw, Advice advice = {});
 
   bool terminal() const { return terminal_; }
   std::size_t width() const { return width_; }  // of the terminal, or 100
@@ -29,7 +30,10 @@ class Output {
   // The same on one line: every run of white space is one blank.
   std::string one_line(std::string_view text) const;
 
-  // The same for JSON, which stays JSON.
+  // A sentence of ours that names commands: with the options that say of which instance.
+  std::string advised(std::string_view text) const { return advice_.with_place(text); }
+
+  // The same as `safe` for JSON, which stays JSON.
   std::string safe_json(std::string_view json) const;
 
   void print(std::string_view text) const;     // as it is
@@ -38,6 +42,7 @@ class Output {
   bool failed() const { return failed_; }      // the reader of our output has gone
 
  private:
+  Advice advice_;
   bool raw_ = false;
   bool terminal_ = false;
   std::size_t width_ = 100;

@@ -25,6 +25,13 @@ std::string error_json(const Error& error) {
   return std::move(writer).text();
 }
 
+// Of a connection that was not made: what to do about it.
+Error not_connected(Error error) {
+  if (error.code == Errc::unavailable) error.message += ". Start it: muniment up";
+  if (error.code == Errc::denied) error.message += error.message.ends_with('.') ? " See: muniment doctor" : ". See: muniment doctor";
+  return error;
+}
+
 }  // namespace
 
 int exit_code_of(Errc code) {
@@ -52,11 +59,10 @@ Result<Client*> Session::client() {
   Result<Client> connected = Client::connect(configuration.socket);
   if (!connected && connected.error().code == Errc::unavailable && !options.no_autostart) {
     ASSIGN_OR_RETURN(const std::int32_t pid, start_daemon(configuration, config_inputs(), continue_restored));
-    fmt::print(stderr, "muniment: started munimentd (pid {}) for {}; stop it with: muniment down{}\n",
-               pid, configuration.data, options.data.empty() ? "" : " --data " + options.data);
+    fmt::print(stderr, "muniment: started munimentd (pid {}) for {}; stop it with: {}\n", pid, configuration.data, advised("muniment down"));
     connected = Client::connect(configuration.socket);
   }
-  if (!connected) return std::move(connected).error();
+  if (!connected) return not_connected(std::move(connected).error());
   client_.emplace(std::move(*connected));
   return &*client_;
 }
@@ -65,11 +71,7 @@ Result<Client*> Session::running_client() {
   if (client_) return &*client_;
   ASSIGN_OR_RETURN(const Config configuration, config());
   Result<Client> connected = Client::connect(configuration.socket);
-  if (!connected) {
-    Error error = std::move(connected).error();
-    if (error.code == Errc::unavailable) error.message += ". Start it: muniment up";
-    return error;
-  }
+  if (!connected) return not_connected(std::move(connected).error());
   client_.emplace(std::move(*connected));
   return &*client_;
 }
@@ -149,13 +151,30 @@ Result<std::string> Session::labelled_run(std::string_view label) {
 }
 
 const Output& Session::out() {
-  if (!out_) out_ = Output::to_stdout(options.raw);
+  if (!out_) out_ = Output::to_stdout(options.raw, advice());
   return *out_;
+}
+
+Advice Session::advice() const {
+  std::string place;
+  for (const auto& [flag, value] : {std::pair<std::string_view, const std::string&>("--data", options.data), {"--config", options.config}, {"--socket", options.socket}}) {
+    if (!value.empty()) place += fmt::format("{}{} {}", place.empty() ? "" : " ", flag, shell_word(value));
+  }
+  std::string to_start = place;
+  const char* const data = std::getenv("MUNIMENT_DATA");
+  const bool only_socket = !options.socket.empty() && options.data.empty() && options.config.empty() && (data == nullptr || *data == '\0');
+  if (only_socket) to_start = "--data DIR " + place;   // whose socket it is, is not known: not the default folder's
+  if (!options.database.empty()) {
+    const bool secret = without_password(options.database) != options.database;
+    to_start += fmt::format("{}--database {}", to_start.empty() ? "" : " ", secret ? "URI" : shell_word(options.database));
+  }
+  return {std::move(place), std::move(to_start), commands};
 }
 
 void Session::finish(const Status& status) {
   if (status) return;
-  const Error& error = status.error();
+  Error error = status.error();
+  error.message = advised(error.message);
   exit_code = exit_code_of(error.code);
   if (options.json) {
     out().json_line(error_json(error));
@@ -167,10 +186,10 @@ void Session::finish(const Status& status) {
   }
 }
 
-void Session::finish_quietly(std::string_view what, const Status& status) {
+void Session::finish_quietly(std::string_view what, const Status& status) const {
   if (status) return;
   fmt::print(stderr, "muniment: {} is not recorded: {}: {}\n", what, name_of(status.error().code),
-             escape_for_terminal(status.error().message));
+             escape_for_terminal(advised(status.error().message)));
 }
 
 bool Session::printed_json(const Message& message) {

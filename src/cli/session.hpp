@@ -11,6 +11,7 @@
 #include "base/config.hpp"
 #include "base/result.hpp"
 #include "cli/client.hpp"
+#include "cli/hints.hpp"
 #include "cli/output.hpp"
 
 namespace muniment::cli {
@@ -41,6 +42,7 @@ class Session {
   CommonOptions options;
   int exit_code = exit_done;
   std::vector<std::string> command;  // what stood after "--"
+  std::vector<std::string> commands;  // the first words that there are: up, down, run, …
   bool continue_restored = false;    // a daemon that is started goes on from a log that was restored
 
   ConfigInputs config_inputs() const;
@@ -64,11 +66,15 @@ class Session {
 
   const Output& out();
 
+  // The options that name this instance, as an advised command is to have them.
+  Advice advice() const;
+  std::string advised(std::string_view text) const { return advice().with_place(text); }
+
   // Reports the outcome of a command and sets the exit code.
   void finish(const Status& status);
   // The same on standard error only, with the exit code left alone: standard output belongs to
   // somebody else's command.
-  static void finish_quietly(std::string_view what, const Status& status);
+  void finish_quietly(std::string_view what, const Status& status) const;
   // With --json, the result as it came; true when that was all.
   bool printed_json(const Message& message);
 

@@ -43,7 +43,7 @@ std::string status_text(const Output& out, const json::Value& run) {
 }
 
 // Events are counted by their positions in the run: a state leaves out what does not change it, its snapshots above all.
-std::string counts_text(const json::Value& run, const json::Value& state) {
+std::string counts_text(const json::Value& run, const json::Value& state, std::int64_t erased) {
   std::int64_t counted = 0;
   for (const json::Value count : state["counts"]) counted += count.as_int().value_or(0);
   const auto events = static_cast<std::uint64_t>(run["next_run_seq"].as_int().value_or(counted));
@@ -51,10 +51,10 @@ std::string counts_text(const json::Value& run, const json::Value& state) {
   if (const auto done = state["steps"]["done"].as_int()) text += fmt::format(" · {} steps", *done);
   const auto tools = state["counts"]["tool.called"].as_int();
   if (tools) text += fmt::format(" · {} tool calls", *tools);
-  const auto artifacts = state["artifacts"]["count"].as_int();
+  const std::int64_t artifacts = state["artifacts"]["count"].as_int().value_or(0) - erased;
   const auto bytes = state["artifacts"]["bytes"].as_int();
-  if (artifacts && *artifacts > 0) {
-    text += fmt::format(" · {} artifacts ({})", *artifacts,
+  if (artifacts > 0) {
+    text += fmt::format(" · {} artifacts ({})", artifacts,
                         human_size(static_cast<std::uint64_t>(bytes.value_or(0))));
   }
   return text;
@@ -80,7 +80,7 @@ std::string tokens_text(const json::Value& usage) {
 
 }  // namespace
 
-void print_run_heading(const Output& out, const json::Value& run, const json::Value& state) {
+void print_run_heading(const Output& out, const json::Value& run, const json::Value& state, const RunErasures& erased) {
   const auto put = [&out](std::string_view name, const std::string& text) {
     if (!text.empty()) out.line(out.tone(Tone::dim, fmt::format("{:<9}", name)) + text);
   };
@@ -89,7 +89,7 @@ void print_run_heading(const Output& out, const json::Value& run, const json::Va
   const json::Value agent = run["agent"];
   if (const json::Value closed = run["log_no"]) {
     put("log", fmt::format("{}, which was restored and is closed: this run takes nothing more. Go on from it:", closed.source()));
-    put("", "muniment run start NAME --agent AGENT --continues " + out.one_line(plain(run["run_id"])));
+    put("", out.advised("muniment run start NAME --agent AGENT --continues ") + out.one_line(plain(run["run_id"])));
   }
   put("agent", out.one_line(agent.is(json::Kind::object) ? plain(agent["name"]) : plain(agent)));
   put("goal", fit(out.one_line(plain(run["goal"])), std::min(out.width(), width_max) - when_columns));
@@ -105,17 +105,18 @@ void print_run_heading(const Output& out, const json::Value& run, const json::Va
   put(plain(run["origin"]) == "imported" ? "imported" : "started",
       plain(run["origin"]) == "imported" ? plain(run["started_at"]) : times);
   if (state) {
-    put("so far", counts_text(run, state));
+    put("so far", counts_text(run, state, erased.artifacts));
     put("usage", out.one_line(tokens_text(state["usage"])));
     if (state["pending"]["calls"].size() > 0) {
-      put("pending", out.tone(Tone::yellow, fmt::format("{} calls without a result",
-                                                        state["pending"]["calls"].size())));
+      const std::size_t calls = state["pending"]["calls"].size();
+      put("pending", out.tone(Tone::yellow, fmt::format("{} call{} without a {}", calls, calls == 1 ? "" : "s",
+                                                        erased.results ? "recorded result; results of this run were erased" : "result")));
     }
   }
   if (const json::Value halt = run["halt"]; halt.is(json::Kind::object)) {
     put("halted", out.tone(Tone::red, out.one_line(plain(halt["code"]) + " since " + plain(halt["recorded_at"]) +
                                                    ": " + plain(halt["reason"]))));
-    if (!run["log_no"]) put("mend", "muniment recover " + out.one_line(plain(run["run_id"])));
+    if (!run["log_no"]) put("mend", out.advised("muniment recover ") + out.one_line(plain(run["run_id"])));
   }
   out.line("");
 }

@@ -19,8 +19,14 @@ struct TimelineOptions {
   bool errors = false;   // only what went wrong
 };
 
+// What a state does not say of what was erased in the run.
+struct RunErasures {
+  bool results = false;         // of calls, and with them which calls those were
+  std::int64_t artifacts = 0;   // a state counts them still, and their bytes no more
+};
+
 // `state` is what run.rehydrate answers, or absent.
-void print_run_heading(const Output& out, const json::Value& run, const json::Value& state);
+void print_run_heading(const Output& out, const json::Value& run, const json::Value& state, const RunErasures& erased);
 
 class Timeline {
  public:

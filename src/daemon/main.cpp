@@ -28,7 +28,11 @@ int main(int argc, char** argv) {
   app.add_flag("--adopt-tail", choices.adopt_tail, "events that are refused as log_foreign_tail are taken in, by an event that says so for ever");
   app.set_version_flag("--version", "munimentd " MUNIMENT_VERSION);
   muniment::offer_command_tree(app);
-  CLI11_PARSE(app, argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 3;
+  }
 
   auto config = muniment::read_config(inputs);
   auto manager = muniment::daemon::ServiceManager::from_environment();

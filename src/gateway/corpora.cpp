@@ -52,7 +52,7 @@ std::string mime_type_of(retrieval::Format format) {
   return "application/octet-stream";
 }
 
-void write_document(json::Writer& out, const store::DocumentRow& row) {
+void write_document(json::Writer& out, const store::DocumentRow& row, const std::optional<Time>* carried) {
   out.begin_object().member("corpus", row.corpus).member("document", row.document).member("revision", row.revision);
   out.member("uri", evidence::evidence_pointer(row.corpus, row.document, "p0", row.revision)).member("seq", row.seq);
   out.member("hash", to_hex(row.hash)).member("artifact_id", row.artifact_id.text()).member("start_byte", row.start_byte).member("size_bytes", row.size_bytes);
@@ -61,6 +61,8 @@ void write_document(json::Writer& out, const store::DocumentRow& row) {
   out.member("tags", row.tags).member("source", row.source);
   if (row.source_url) out.member("source_url", *row.source_url);
   out.member("trust", row.trust).member("timestamp", format_time(row.document_time)).member("recorded_at", format_time(row.recorded_at));
+  if (carried != nullptr) out.member("carried_over", true);
+  if (carried != nullptr && *carried) out.member("first_recorded_at", format_time(**carried));
   out.member("chunker", row.chunker).member("chunks", row.chunks);
   if (row.valid_to) out.member("valid_to", *row.valid_to).member("ended_by", row.ended_by.value_or(""));
   if (row.removed_at) out.member("removed_at", *row.removed_at);

@@ -33,6 +33,7 @@ Result<retrieval::DocumentText> read_text(Call& call, std::string_view bytes, st
 std::string mime_type_of(retrieval::Format format);
 
 // {"corpus":…, "document":…, "revision":…, …}
-void write_document(json::Writer& out, const store::DocumentRow& row);
+// `carried`: it was brought along from a closed log, and was first recorded then, as far as that is known; nullptr: nothing is said of that.
+void write_document(json::Writer& out, const store::DocumentRow& row, const std::optional<Time>* carried = nullptr);
 
 }  // namespace muniment::gateway

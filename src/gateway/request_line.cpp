@@ -10,6 +10,8 @@
 namespace muniment::gateway {
 namespace {
 
+constexpr std::size_t id_bytes_max = 256;
+
 Error unknown_method(std::string_view name) {
   std::vector<std::string_view> names;
   for (const MethodInfo& method : method_table()) names.push_back(method.name);
@@ -21,8 +23,18 @@ Error unknown_method(std::string_view name) {
 // The id's own text, if it is one JSON-RPC allows; otherwise nullopt.
 std::optional<std::string> id_of(const json::Value& id) {
   if (!id || id.is(json::Kind::boolean) || id.is(json::Kind::object) || id.is(json::Kind::array)) return std::nullopt;
-  if (id.source().size() > 256) return std::nullopt;
+  if (id.source().size() > id_bytes_max) return std::nullopt;
   return std::string(id.source());
+}
+
+// Why it has none.
+Error no_id(const json::Value& id) {
+  if (!id) return {Errc::invalid_argument, "notifications are refused: give the request an id, so that it can be answered."};
+  const bool allowed = id.is(json::Kind::string) || id.is(json::Kind::number) || id.is(json::Kind::null);
+  if (!allowed) return {Errc::invalid_argument, "id: expected a string, a number or null."};
+  Error error(Errc::too_large, "id: " + std::to_string(id.source().size()) + " bytes, limit " + std::to_string(id_bytes_max) + ".");
+  error.limit = static_cast<std::int64_t>(id_bytes_max);
+  return error;
 }
 
 // Whether raw bytes may follow a line that does not say so where it should: they must never be read as requests. The line
@@ -76,10 +88,7 @@ Result<std::chrono::milliseconds> read_request_line(Exchange& exchange, const Sc
   if (!name) return Error(Errc::invalid_argument, "method: expected the name of a method.");
   exchange.method = find_method(*name);
   if (!exchange.method) return unknown_method(*name);
-  if (!given_id) {
-    return Error(Errc::invalid_argument, root["id"] ? "id: expected a string, a number or null."
-                                                    : "notifications are refused: give the request an id, so that it can be answered.");
-  }
+  if (!given_id) return no_id(root["id"]);
   if (params && !params.is(json::Kind::object)) return Error(Errc::invalid_argument, "params: expected an object.");
   static const json::Document no_params = *json::parse("{}");
   exchange.params = params ? params : no_params.root();

@@ -130,6 +130,11 @@ struct Retriever::Work {
     return success();
   }
 
+  // How many there are; 0 where there may be more than a lane looks for.
+  static std::int64_t known_count(const LaneAnswer& found) {
+    return found.candidates.size() < limits::ranked_cards_max ? std::ssize(found.candidates) : 0;
+  }
+
   // Nothing was found: why. It says nothing of what the principal may not see.
   Status explain_nothing() {
     if (!answer.unverified.empty()) {
@@ -153,12 +158,12 @@ struct Retriever::Work {
     std::erase(quarantined.none_of, "trust:quarantined");
     require_any(quarantined, "trust", {"quarantined"});
     ASSIGN_OR_RETURN(const LaneAnswer held, ask(quarantined));
-    answer.count = static_cast<std::int64_t>(anything.candidates.size());
+    answer.count = known_count(anything);
     if (plan.unknown_corpus) {
       answer.reason = "unknown_corpus";
     } else if (!held.candidates.empty()) {
       answer.reason = "all_quarantined";
-      answer.count = static_cast<std::int64_t>(held.candidates.size());
+      answer.count = known_count(held);
     } else {
       answer.reason = anything.candidates.empty() ? "no_match" : "filtered_out";
     }

@@ -60,6 +60,7 @@ class LiveTicket final : public Ticket {
       const std::lock_guard lock(live_->mutex);
       Pace& pace = run_->pace;
       pace.in_flight = false;
+      ++pace.answered;
       --live_->in_flight;
       if (outcome == Outcome::committed) {
         pace.last = taken_;
@@ -101,6 +102,7 @@ class FileTicket final : public Ticket {
     {
       const std::lock_guard lock(live_->mutex);
       run_->pace.in_flight = false;
+      ++run_->pace.answered;
       run_->pace.in_doubt = true;  // its row may be of the very state that is next
       --live_->in_flight;
       if (file_ && in) live_->files.push_back({*file_, *in});

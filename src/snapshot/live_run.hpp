@@ -30,6 +30,7 @@ struct Pace {
   std::optional<std::int64_t> newest_row;   // the newest row's seq, of a good snapshot or not
   bool in_flight = false;                   // one was submitted and has not been answered
   bool in_doubt = false;                    // nobody knows whether the last one is in: look it up
+  std::uint64_t answered = 0;               // how many were
   std::uint64_t used = 0;                   // when the state was last used, in turns
   std::size_t state_bytes = 0;              // of the state that is held, by estimate; 0: none
 };

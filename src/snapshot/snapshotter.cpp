@@ -18,26 +18,36 @@ Error still_appending(std::string_view run_id) {
 }  // namespace
 
 Status Snapshotter::Impl::load(LiveRun& run, store::Reader& reader) {
-  // All that is committed now will be seen by the query; what comes later is in the tail.
-  const std::int64_t committed = tail_.next_seq() - 1;
-  ASSIGN_OR_RETURN(Rehydrated had, snapshot::rehydrate(reader, files_, run.run_no));
-  run.through_seq = std::max(had.through_seq, committed);
-  run.state = std::move(had.state);
-  const std::lock_guard lock(live_->mutex);
-  Pace& pace = run.pace;
-  pace.last.reset();
-  if (had.snapshot) {
-    const store::SnapshotRow& row = *had.snapshot;
-    pace.last = TakenSnapshot{row.seq, row.run_seq, row.state_hash, row.size_bytes, row.artifact_id};
+  while (true) {
+    std::uint64_t answered = 0;
+    {
+      const std::lock_guard lock(live_->mutex);
+      answered = run.pace.answered;
+    }
+    // All that is committed now will be seen by the query; what comes later is in the tail.
+    const std::int64_t committed = tail_.next_seq() - 1;
+    ASSIGN_OR_RETURN(Rehydrated had, snapshot::rehydrate(reader, files_, run.run_no));
+    FAILPOINT("snapshot.loaded");
+    const std::lock_guard lock(live_->mutex);
+    Pace& pace = run.pace;
+    // A snapshot that was answered meanwhile may not be among the rows that were read, and would be taken a second time.
+    if (pace.answered != answered) continue;
+    pace.last.reset();
+    if (had.snapshot) {
+      const store::SnapshotRow& row = *had.snapshot;
+      pace.last = TakenSnapshot{row.seq, row.run_seq, row.state_hash, row.size_bytes, row.artifact_id};
+    }
+    pace.newest_row = had.newest_row;
+    if (!pace.in_flight) pace.changes = had.events_applied;
+    pace.known = true;
+    pace.in_doubt = false;
+    pace.used = ++live_->turn;
+    run.through_seq = std::max(had.through_seq, committed);
+    run.state = std::move(had.state);
+    run.uncounted = 0;
+    live_->set_state_bytes(run, estimate(*run.state));
+    return success();
   }
-  pace.newest_row = had.newest_row;
-  if (!pace.in_flight) pace.changes = had.events_applied;
-  run.uncounted = 0;
-  pace.known = true;
-  pace.in_doubt = false;
-  pace.used = ++live_->turn;
-  live_->set_state_bytes(run, estimate(*run.state));
-  return success();
 }
 
 Status Snapshotter::Impl::advance(LiveRun& run, const events::Event& event, store::Reader& reader) {

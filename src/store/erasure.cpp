@@ -15,8 +15,8 @@
 namespace muniment::store {
 namespace {
 
-// They hold no words of their own, and a verifier needs them: the announcements of erasures, the
-// salted hashes of snapshots, and the chain of keys.
+// They hold no words of their own, and a verifier or the daemon needs them: the announcements of erasures, the salted hashes of
+// snapshots, the chain of keys, and what happened to the log itself.
 #define MUNIMENT_KEPT_TYPES "'event.redacted', 'artifact.redacted', 'snapshot.taken', 'key.rotated'"
 #define MUNIMENT_NO_HASH "repeat('0', 64)"
 
@@ -61,7 +61,7 @@ std::string lower_case(std::string text) {
 }
 
 bool kept_type(std::string_view type) {
-  return type == "event.redacted" || type == "artifact.redacted" || type == "snapshot.taken" || type == "key.rotated";
+  return type == "event.redacted" || type == "artifact.redacted" || type == "snapshot.taken" || type == "key.rotated" || type.starts_with("log.");
 }
 
 class Planner {
@@ -123,7 +123,7 @@ class Planner {
     if (!event->body) return Error(Errc::conflict, "event " + std::to_string(seq) + " is erased already");
     if (kept_type(event->type)) {
       return Error(Errc::invalid_argument, "event " + std::to_string(seq) + " is a " + event->type +
-                                               ": it holds no words of its own, and a verifier needs it. Erase the event that holds them.");
+                                               ": it holds no words of its own, and the log cannot be read without it. Erase the event that holds them.");
     }
     plan_.run_no = event->run_no;
     plan_.run_id = event->run_id;

@@ -88,8 +88,8 @@ Result<Totals> Reader::totals() {
   return guarded(impl_->connection, "summing up the tables", [&] {
     const pqxx::result rows = query(impl_->connection, "totals",
                                     "SELECT count(*) FILTER (WHERE status = 'open'), count(*) FILTER (WHERE status = 'ended'), "
-                                    "count(*) FILTER (WHERE status = 'halted'), (SELECT count(*) FROM artifact WHERE log_no = $1), "
-                                    "(SELECT coalesce(sum(size_bytes), 0)::bigint FROM artifact WHERE log_no = $1), "
+                                    "count(*) FILTER (WHERE status = 'halted'), (SELECT count(*) FROM artifact WHERE log_no = $1 AND hash <> repeat('0', 64)), "
+                                    "(SELECT coalesce(sum(size_bytes), 0)::bigint FROM artifact WHERE log_no = $1 AND hash <> repeat('0', 64)), "
                                     "pg_database_size(current_database()) FROM run WHERE log_no = $1",
                                     impl_->params());
     const auto at = [&](int column) { return integer_of(rows[0][column]); };

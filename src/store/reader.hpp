@@ -164,6 +164,8 @@ class Reader {
   Result<std::vector<ChunkInDocument>> chunks_of_corpus(std::string_view corpus, std::int64_t after, std::int64_t before_seq, bool current_only,
                                                         std::size_t limit);
   // Documents that come from it; `newer_log`: those of them that this later log did not take over.
+  // Of these revisions, by seq, those that were brought along from closed logs: when they were recorded there first; nullopt: that log is not here.
+  Result<std::map<std::int64_t, std::optional<Time>>> carried(const std::vector<std::int64_t>& seqs);
   Result<std::int64_t> count_of_source(std::string_view source, const std::optional<std::string>& owner, std::optional<std::int16_t> newer_log = {});
   // What was revoked in this log, by seq. It is kept, and read on from where it was.
   Result<const std::map<std::int64_t, Revocation>*> revocations();

@@ -185,6 +185,22 @@ Result<std::vector<DocumentRow>> Reader::documents(std::string_view corpus, cons
   });
 }
 
+Result<std::map<std::int64_t, std::optional<Time>>> Reader::carried(const std::vector<std::int64_t>& seqs) {
+  return guarded(impl_->connection, "reading where documents were brought from", [&] {
+    std::map<std::int64_t, std::optional<Time>> found;
+    const pqxx::result rows = query(impl_->connection, "carried_documents",
+        "WITH RECURSIVE back AS ("
+        "SELECT e.seq AS asked, e.log_no, e.recorded_at, e.body, 0 AS logs FROM event e "
+        "WHERE e.log_no = $1 AND e.seq = ANY ($2::bigint[]) AND e.body #>> '{carried_from,seq}' IS NOT NULL "
+        "UNION ALL SELECT b.asked, e.log_no, e.recorded_at, e.body, b.logs + 1 FROM back b JOIN event e ON e.log_no < b.log_no "
+        "AND e.log_no = (b.body #>> '{carried_from,log_no}')::smallint AND e.seq = (b.body #>> '{carried_from,seq}')::bigint) "
+        "SELECT DISTINCT ON (asked) asked, logs, " MUNIMENT_MICROS("recorded_at") " FROM back ORDER BY asked, logs DESC",
+        impl_->params().integers(seqs));
+    for (const pqxx::row& row : rows) found[integer_of(row[0])] = integer_of(row[1]) > 0 ? std::optional(time_of(row[2])) : std::nullopt;
+    return found;
+  });
+}
+
 Result<std::vector<DocumentRow>> Reader::document_history(std::string_view corpus, std::string_view document, std::optional<std::int64_t> before,
                                                           std::size_t limit) {
   return guarded(impl_->connection, "reading a document's history", [&] {

@@ -156,7 +156,8 @@ Error halted_error(const Run& run) {
   error.run_id = run.run_id;
   if (view.halt) {
     error.message = view.halt->code + " since " + format_time(view.halt->at).substr(11, 8) + "Z (seq " +
-                    std::to_string(view.halt->seq) + "): " + view.halt->reason + ". See: muniment recover " + run.run_id;
+                    std::to_string(view.halt->seq) + "): " + (view.halt->reason.empty() ? "the reason was erased" : view.halt->reason) +
+                    ". See: muniment recover " + run.run_id;
     error.pointer = view.halt->pointer;
   }
   return error;

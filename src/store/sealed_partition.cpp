@@ -18,6 +18,14 @@ Result<std::optional<SealedPartition>> sealed_partition(Reader& reader, std::opt
   });
 }
 
+Result<std::int64_t> full_partitions(Reader& reader) {
+  return guarded(reader.connection(), "counting the full partitions", [&]() -> std::int64_t {
+    return integer_of(query(reader.connection(), "full_partitions",
+                            "SELECT (SELECT coalesce(max(seq), 0) + 1 FROM event WHERE log_no = $1) >> event_partition_bits($1)",
+                            Params().integer(reader.log_no()))[0][0]);
+  });
+}
+
 Result<std::optional<std::string>> held_run(Reader& reader, const SealedPartition& partition) {
   return guarded(reader.connection(), "looking for legal holds", [&]() -> std::optional<std::string> {
     const pqxx::result rows = query(

@@ -22,6 +22,9 @@ struct SealedPartition {
 // The partition of this number, or the oldest that is not archived. nullopt: no such partition is full.
 Result<std::optional<SealedPartition>> sealed_partition(Reader& reader, std::optional<std::int64_t> number);
 
+// How many partitions are full: those before this number. The next one is being filled.
+Result<std::int64_t> full_partitions(Reader& reader);
+
 // A run with events in it that is under a legal hold.
 Result<std::optional<std::string>> held_run(Reader& reader, const SealedPartition& partition);
 

@@ -77,11 +77,16 @@ ArtifactRoot::~ArtifactRoot() {
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
-Result<FileFacts> ArtifactRoot::facts(const std::string& relative) const {
+Result<FileFacts> ArtifactRoot::facts(const std::string& relative, std::int64_t size_wanted) const {
   struct stat status {};
   ASSIGN_OR_RETURN(const Descriptor file, open_below(descriptor_, relative, status));
-  ::posix_fadvise(file.number(), 0, 0, POSIX_FADV_SEQUENTIAL);
   FileFacts facts;
+  if (status.st_size != size_wanted) {
+    facts.size_bytes = status.st_size;
+    facts.was_read = false;
+    return facts;
+  }
+  ::posix_fadvise(file.number(), 0, 0, POSIX_FADV_SEQUENTIAL);
   PieceDigest digest;
   RETURN_IF_ERROR(stream(file, relative, [&](std::string_view block) {
     digest.update(block);
@@ -128,6 +133,15 @@ bool ArtifactRoot::same_file(const std::string& relative, const std::string& oth
   struct stat one {}, two {};
   return ::fstatat(descriptor_, relative.c_str(), &one, AT_SYMLINK_NOFOLLOW) == 0 && ::fstatat(descriptor_, other.c_str(), &two, AT_SYMLINK_NOFOLLOW) == 0 &&
          one.st_dev == two.st_dev && one.st_ino == two.st_ino;
+}
+
+bool ArtifactRoot::has_other_names(const std::string& relative, const std::string& own) const {
+  for (int attempt = 0; attempt < 2; ++attempt) {   // its own second name may go in between
+    struct stat status {};
+    if (::fstatat(descriptor_, relative.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0 || status.st_nlink <= 1) return false;
+    if (same_file(relative, own)) return status.st_nlink > 2;
+  }
+  return true;
 }
 
 }  // namespace muniment::verify

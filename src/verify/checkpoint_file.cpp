@@ -38,7 +38,7 @@ std::string wrong_key_text(const std::string& origin, const Note& note, std::spa
   std::vector<std::string> needed, given;
   for (const NoteSignature& signature : note.signatures) needed.push_back(fmt::format("{}+{:08x}", signature.name, signature.id));
   for (const VerifierKey& key : keys) given.push_back(fmt::format("{}+{:08x}", key.name, key.id));
-  const std::string signers = needed.empty() ? "nobody: it may have no key yet" : joined(needed, ", ");
+  const std::string signers = needed.empty() ? "nobody (the log had no key yet, or the signatures were taken away)" : joined(needed, ", ");
   return fmt::format("a key of {} is needed; signed by {}, the keys that were given are {}", origin, signers, joined(given, ", "));
 }
 
@@ -68,12 +68,8 @@ Signatures judge_checkpoint(const CheckpointFile& file, const Uuid& log_id, cons
     found("an origin line that ends with " + log_id.text(), file.checkpoint.origin);
   }
   if (keys.empty()) return unsigned_facts;
-  if (!file.note) {  // taken away, where the log has a key that somebody kept; another log's says nothing of this one
-    if (one_is_of(log_id, keys)) {
-      found("a signature by a key that is trusted", "no signature");
-    } else {
-      unsigned_facts.wrong_key = wrong_key_text(file.checkpoint.origin, {}, keys);
-    }
+  if (!file.note) {  // nobody can say of it alone whether the log had no key yet, or the signatures were taken away
+    unsigned_facts.wrong_key = wrong_key_text(file.checkpoint.origin, {}, keys);
     return unsigned_facts;
   }
   const auto signers = signers_of(*file.note, keys);

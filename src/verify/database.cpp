@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 
 #include "base/text.hpp"
 #include "verify/definitions.hpp"
@@ -15,8 +16,28 @@ namespace {
 struct Kept {
   std::string_view follower, tables;
 };
-constexpr std::array kept_tables{Kept{"document", "corpus, document, chunk and feedback"}, Kept{"pointer", "pointer"},
-                                 Kept{"report", "report_run, report_span and report_place"}, Kept{"run", "run"}};
+constexpr std::array kept_tables{Kept{"document", "corpus, document, chunk, feedback"}, Kept{"pointer", "pointer"},
+                                 Kept{"report", "report_run, report_span, report_place"}, Kept{"run", "run"}};
+// A follower is milliseconds behind while the daemon is well.
+constexpr std::int64_t follower_micros_max = 10'000'000;
+
+// What is not looked at of events from `next_seq` on, and whether time alone will mend it.
+Result<std::string> behind(Connection& connection, const Log& log, const Writing& writing, std::int64_t next_seq, const std::string& tables) {
+  const bool one = tables.find(", ") == std::string::npos;
+  const std::string what = fmt::format("what the {} {} {} of events from {} on", one ? "table" : "tables", tables, one ? "holds" : "hold",
+                                       grouped(static_cast<std::uint64_t>(next_seq)));
+  if (!writing.live) return what + ": their follower has not come to them, and no daemon holds the log (muniment rebuild)";
+  RETURN_IF_ERROR(connection.start_copy(fmt::format("SELECT recorded_at FROM event WHERE log_no = {} AND seq = {}", log.log_no, next_seq)));
+  Row row;
+  std::int64_t age = 0;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool more, connection.next(row));
+    if (!more) break;
+    age = writing.at.micros - row.time(0).micros;
+  }
+  if (age <= follower_micros_max) return what + ": their follower has not come to them yet, and another verify looks at them";
+  return fmt::format("{}: their follower has not come to them, though a daemon holds the log and the first is {} old (muniment rebuild)", what, human_duration(age));
+}
 
 Result<std::vector<std::string>> tables_with_logs(Connection& connection) {
   RETURN_IF_ERROR(connection.start_copy(
@@ -54,7 +75,7 @@ Status check_foreign_rows(Connection& connection, Findings& findings) {
   return success();
 }
 
-Status check_followers(Connection& connection, const Log& log, Findings& findings, std::vector<std::string>& not_checked) {
+Status check_followers(Connection& connection, const Log& log, const Writing& writing, Findings& findings, std::vector<std::string>& not_checked) {
   RETURN_IF_ERROR(connection.start_copy(fmt::format("SELECT name, next_seq FROM follower WHERE log_no = {} ORDER BY name", log.log_no)));
   std::vector<std::pair<std::string, std::int64_t>> positions;
   Row row;
@@ -67,12 +88,17 @@ Status check_followers(Connection& connection, const Log& log, Findings& finding
     if (next_seq >= 0 && next_seq <= log.upto + 1) continue;
     findings.add({Check::follower, -1, "", fmt::format("follower {}: next_seq from 0 to {}", name, log.upto + 1), fmt::format("next_seq = {}", next_seq)});
   }
+  std::map<std::int64_t, std::string> late;   // by the first event that they have not come to
   for (const Kept& kept : kept_tables) {
     const auto found = std::ranges::find(positions, kept.follower, &std::pair<std::string, std::int64_t>::first);
     const std::int64_t next_seq = found == positions.end() ? 0 : std::max<std::int64_t>(found->second, 0);
     if (next_seq > log.upto) continue;
-    not_checked.push_back(fmt::format("what the tables {} hold of events from {} on: their follower has not come to them (muniment rebuild)", kept.tables,
-                                      grouped(static_cast<std::uint64_t>(next_seq))));
+    std::string& tables = late[next_seq];
+    tables += fmt::format("{}{}", tables.empty() ? "" : ", ", kept.tables);
+  }
+  for (const auto& [next_seq, tables] : late) {
+    ASSIGN_OR_RETURN(std::string text, behind(connection, log, writing, next_seq, tables));
+    not_checked.push_back(std::move(text));
   }
   return success();
 }

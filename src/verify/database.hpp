@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "base/result.hpp"
 #include "verify/finding.hpp"
 #include "verify/history.hpp"
@@ -16,8 +17,14 @@ namespace muniment::verify {
 
 Status check_foreign_rows(Connection& connection, Findings& findings);
 
+// Whether a daemon held the log at this time.
+struct Writing {
+  bool live = false;
+  Time at;
+};
+
 // What the tables of a follower cannot say yet goes into `not_checked`.
-Status check_followers(Connection& connection, const Log& log, Findings& findings, std::vector<std::string>& not_checked);
+Status check_followers(Connection& connection, const Log& log, const Writing& writing, Findings& findings, std::vector<std::string>& not_checked);
 
 Status check_archived_partitions(Connection& connection, const Log& log, const std::set<ArchivedSpan>& said, Findings& findings);
 

@@ -31,18 +31,26 @@ void check_pieces(const FileWork& work, const Row& row, const PieceTree& wanted,
   }
 }
 
+std::string described(const FileFacts& facts) {
+  return facts.was_read ? fmt::format("{} bytes with sha256 {}", facts.size_bytes, to_hex(facts.hash)) : fmt::format("{} bytes", facts.size_bytes);
+}
+
 void check_file(const FileWork& work, const Row& row, FileCounts& counts) {
   const std::string path = row.text(2);
   const auto found = [&](Check check, std::string expected, std::string actual) {
     work.findings.add({check, row.integer(0), row.text(1), std::move(expected), std::move(actual)});
   };
   const std::string wanted = fmt::format("{} bytes with sha256 {}", row.integer(4), row.bytes(3));
-  const auto facts = work.root.facts(path);
+  const auto facts = work.root.facts(path, row.integer(4));
   if (facts) {
     ++counts.files;
-    counts.bytes += facts->size_bytes;
-    const std::string held = fmt::format("{} bytes with sha256 {}", facts->size_bytes, to_hex(facts->hash));
-    if (held != wanted) found(Check::artifact_hash, wanted, fmt::format("{}: {}", path, held));
+    if (facts->was_read) counts.bytes += facts->size_bytes;
+    const std::string held = described(*facts);
+    if (held != wanted) {
+      found(Check::artifact_hash, wanted, fmt::format("{}: {}", path, held));
+    } else if (work.root.has_other_names(path, "staging/" + row.uuid_text(5))) {
+      found(Check::artifact_file, path + ": one name", "several names (hard links): under another name its bytes can be changed");
+    }
     if (held == wanted && facts->pieces) check_pieces(work, row, *facts->pieces, counts);
   } else if (facts.error().code == Errc::unavailable) {
     counts.unread.push_back(facts.error().message);

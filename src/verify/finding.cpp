@@ -30,14 +30,14 @@ constexpr std::array check_texts{
     CheckText{Check::checkpoint_root, "checkpoint_root", "the events are not those over which the checkpoint was made: history before it was rewritten or cut"},
     CheckText{Check::checkpoint_signature, "checkpoint_signature", "a checkpoint is not signed by the log's key, or was forged: nothing vouches for what it says"},
     CheckText{Check::log_rolled_back, "log_rolled_back", "the log was longer than it is: events at its end were cut, or an old copy was put in its place"},
-    CheckText{Check::published_checkpoint, "published_checkpoint", "the checkpoint that is published with the tiles is older than what was signed: whoever reads the "
+    CheckText{Check::published_checkpoint, "published_checkpoint", "the checkpoint that is published with the tiles is older than what was signed, or gone: whoever reads the "
                                                                    "tiles does not see the events behind it, and whether their tiles are there was not asked"},
     CheckText{Check::tile, "tile", "a file from which others read the log does not hold what the events say"},
     CheckText{Check::bundle, "bundle", "a part of the bundle is not what bundle.json says: it was changed after the export"},
     CheckText{Check::proof, "proof", "the entry is not in the log that the checkpoint speaks of, or is not what the proof says it is"},
     CheckText{Check::receipt, "receipt", "the receipt or the body is not that of this entry"},
     CheckText{Check::artifact_row, "artifact_row", "the artifact table does not say what the artifact.stored event says"},
-    CheckText{Check::artifact_file, "artifact_file", "the artifact's file is missing, or is not a regular file below the artifact root"},
+    CheckText{Check::artifact_file, "artifact_file", "the artifact's file is missing, is not a regular file below the artifact root, or has another name under which it can be changed"},
     CheckText{Check::artifact_hash, "artifact_hash", "the artifact's file does not have the bytes that were stored"},
     CheckText{Check::artifact_pieces, "artifact_pieces", "the artifact is whole, but the pieces by which slices of it are verified are not its own"},
     CheckText{Check::unknown_file, "unknown_file", "no event names this file: it was put here by someone else, or its event is gone"},
@@ -68,9 +68,23 @@ constexpr std::array check_texts{
 
 const CheckText& text_of(Check check) { return check_texts[static_cast<std::size_t>(check)]; }
 
-// The data folder is not known here: it is where the log's owner keeps it.
-std::string sql_command(std::string_view statement) {
-  return fmt::format("psql \"$(cat \"$MUNIMENT_DATA/database.uri\")\" -c '{}'", statement);
+// A word as a shell takes it; quoted only where it must be.
+std::string shell_word(const std::string& word) {
+  constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:@%+=,";
+  if (!word.empty() && word.find_first_not_of(plain) == std::string::npos) return word;
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? "'\\''" : std::string(1, c);
+  return quoted + "'";
+}
+
+std::string sql_command(const LogPlace& place, std::string_view statement) {
+  const std::string database = place.uri_file.empty() ? "URI" : fmt::format("\"$(cat {})\"", shell_word(place.uri_file));
+  return fmt::format("psql {} -c '{}'", database, statement);
+}
+
+std::string index_command(const LogPlace& place) {
+  const std::string muniment = "muniment --data " + shell_word(place.data);
+  return fmt::format("{0} down && mv {1} {2} && {0} up", muniment, shell_word(place.indexes), shell_word(place.indexes + ".found"));
 }
 
 }  // namespace
@@ -83,7 +97,9 @@ std::string_view name_of(Check check) { return text_of(check).name; }
 
 std::string meaning_of(const Finding& finding) { return std::string(text_of(finding.check).meaning); }
 
-std::string next_of(const Finding& finding) {
+std::string next_of(const Finding& finding, const LogPlace* place) {
+  if (finding.check == Check::proof || finding.check == Check::receipt) return "muniment audit prove SEQ -o FILE";
+  if (place == nullptr) return {};
   switch (finding.check) {
     case Check::artifact_file:
     case Check::artifact_hash: return fmt::format("muniment recover {}", finding.run_id);
@@ -96,14 +112,12 @@ std::string next_of(const Finding& finding) {
     case Check::snapshot_hash:
     case Check::snapshot_fold: return fmt::format("muniment snapshot list --run {}", finding.run_id);
     case Check::unknown_file: return fmt::format("ls -l {}", finding.actual);
-    case Check::search_index: return "muniment down && mv \"$MUNIMENT_DATA/index\" \"$MUNIMENT_DATA/index.found\" && muniment up";
-    case Check::proof:
-    case Check::receipt: return "muniment audit prove SEQ -o FILE";
+    case Check::search_index: return index_command(*place);
     case Check::follower: return "muniment rebuild";
     case Check::partition:
-    case Check::archived_partition: return sql_command("\\d+ event");
-    case Check::foreign_row: return sql_command("SELECT log_no, log_id FROM log_head");
-    case Check::migration: return sql_command("SELECT number, name, sha256 FROM schema_migration ORDER BY 1");
+    case Check::archived_partition: return sql_command(*place, "\\d+ event");
+    case Check::foreign_row: return sql_command(*place, "SELECT log_no, log_id FROM log_head");
+    case Check::migration: return sql_command(*place, "SELECT number, name, sha256 FROM schema_migration ORDER BY 1");
     case Check::definition: return "muniment doctor";
     case Check::seq:
     case Check::body_hash:
@@ -117,6 +131,8 @@ std::string next_of(const Finding& finding) {
     case Check::published_checkpoint:
     case Check::tile:
     case Check::bundle:
+    case Check::proof:
+    case Check::receipt:
     case Check::artifact_row:
     case Check::artifact_pieces:
     case Check::manifest:
@@ -128,7 +144,7 @@ std::string next_of(const Finding& finding) {
     case Check::value_size: break;
   }
   if (finding.seq < 0) return "muniment doctor";
-  return sql_command(fmt::format("SELECT * FROM event WHERE seq BETWEEN {} AND {}", std::max<std::int64_t>(0, finding.seq - 1),
+  return sql_command(*place, fmt::format("SELECT * FROM event WHERE seq BETWEEN {} AND {}", std::max<std::int64_t>(0, finding.seq - 1),
                                  finding.seq + 1));
 }
 
@@ -144,6 +160,13 @@ void Findings::add(Finding finding) {
   ++count_;
   kept_.insert(std::move(finding));
   if (kept_.size() > findings_kept_max) kept_.erase(std::prev(kept_.end()));
+}
+
+void Findings::add_all(const Findings& others) {
+  const std::scoped_lock lock(mutex_, others.mutex_);
+  count_ += others.count_;
+  kept_.insert(others.kept_.begin(), others.kept_.end());
+  while (kept_.size() > findings_kept_max) kept_.erase(std::prev(kept_.end()));
 }
 
 std::size_t Findings::count() const {

@@ -73,14 +73,23 @@ struct Finding {
 // "status = open": how a column's value stands in a finding.
 std::string shown(std::string_view column, const std::optional<std::string>& value);
 
-// What the finding means, in a sentence for someone who must act on it, and the command to run next.
+// Where the log lies in which something was found, for the command to run next.
+struct LogPlace {
+  std::string data;       // the data folder; empty: none was named
+  std::string uri_file;   // that names the database; empty: the command line did
+  std::string indexes;    // the folder of the search indexes
+};
+
+// What the finding means, in a sentence for someone who must act on it, and the command to run next; nullptr: there is but a
+// bundle or a proof, whose holder has no log to look at, and mostly no command.
 std::string meaning_of(const Finding& finding);
-std::string next_of(const Finding& finding);
+std::string next_of(const Finding& finding, const LogPlace* place);
 
 // Findings of all threads: every one is counted, the first by seq are kept.
 class Findings {
  public:
   void add(Finding finding);
+  void add_all(const Findings& others);
   std::size_t count() const;
   std::vector<Finding> first() const;  // in the order of seq, those without a seq last
 

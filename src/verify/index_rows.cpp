@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t language_bytes_max = 16;
 
-enum Column : std::size_t { c_seq, c_corpus, c_document, c_format, c_trust, c_source, c_sources, c_tags, c_language, c_owner, c_origin, c_time, c_first_chunk,
+enum Place : std::size_t { c_seq, c_corpus, c_document, c_format, c_trust, c_source, c_sources, c_tags, c_language, c_owner, c_origin, c_time, c_first_chunk,
                             c_chunks, c_valid_to, c_removed_at };
 constexpr std::string_view columns =
     "d.seq, d.corpus, d.document, d.format, d.trust, d.source, array_to_json(d.sources)::text, array_to_json(d.tags)::text, d.language, "

@@ -30,7 +30,7 @@ Result<std::vector<VerifierKey>> keys_of(const std::string& path) {
 
 Result<KeptNote> note_of(const std::string& path, std::string where) {
   ASSIGN_OR_RETURN(std::string text, read_named(path, limits::note_bytes_max));
-  return KeptNote{std::move(where), std::move(text), std::nullopt, written_at(path)};
+  return KeptNote{std::move(where), std::move(text), std::nullopt, written_at(path), false};
 }
 
 // A folder of notes, or a witness's state: a folder for each log, with its `checkpoint`.
@@ -57,6 +57,7 @@ Status read_places(const NotePlaces& places, KeptFiles& kept) {
   ASSIGN_OR_RETURN(kept.keys, read_keys(places.keys));
   for (const std::string& path : places.checkpoints) {
     ASSIGN_OR_RETURN(kept.notes.emplace_back(), note_of(path, path));
+    kept.notes.back().given = true;
   }
   for (const std::string& witness : places.witnesses) {
     ASSIGN_OR_RETURN(const auto paths, note_paths(witness));
@@ -75,23 +76,23 @@ void read_own(const NotePlaces& places, KeptFiles& kept) {
   const auto unread = [&](const Error& error) {
     if (error.code != Errc::not_found) kept.warnings.push_back(error.message);
   };
-  if (!places.tiles.empty()) {
-    auto note = note_of(places.tiles + "/checkpoint", std::string(published_note));
+  const auto read = [&](const std::string& path, std::string_view where) {
+    if (auto kind = no_regular_file(path)) {
+      kept.no_files.emplace_back(where, *std::move(kind));
+      return false;
+    }
+    auto note = note_of(path, std::string(where));
     if (note) {
       kept.notes.push_back(*std::move(note));
     } else {
       unread(note.error());
     }
-  }
+    return note.ok();
+  };
+  if (!places.tiles.empty()) read(places.tiles + "/checkpoint", published_note);
   if (places.data.empty()) return;
   const std::string folder = places.data + "/keys";
-  auto last = note_of(folder + "/last_signed", "keys/last_signed");
-  if (last) {
-    kept.signs_since = last->kept_at;
-    kept.notes.push_back(*std::move(last));
-  } else {
-    unread(last.error());
-  }
+  if (read(folder + "/last_signed", "keys/last_signed")) kept.signs_since = kept.notes.back().kept_at;
   const std::string path = folder + "/log.pub";
   auto keys = keys_of(path);
   if (!keys) return unread(keys.error());
@@ -102,6 +103,12 @@ void read_own(const NotePlaces& places, KeptFiles& kept) {
 }
 
 }  // namespace
+
+std::optional<std::string> no_regular_file(const std::string& path) {
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) != 0 || S_ISREG(status.st_mode)) return std::nullopt;
+  return S_ISLNK(status.st_mode) ? "a link" : S_ISDIR(status.st_mode) ? "a folder" : S_ISFIFO(status.st_mode) ? "a FIFO" : S_ISSOCK(status.st_mode) ? "a socket" : "a device";
+}
 
 Result<std::vector<VerifierKey>> read_keys(const std::vector<std::string>& paths) {
   std::vector<VerifierKey> all;

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/clock.hpp"
@@ -22,6 +23,7 @@ struct KeptNote {
   std::string text;
   std::optional<std::size_t> witness;  // which of KeptFiles::witnesses keeps it
   Time kept_at;                        // when its file was last written
+  bool given = false;                  // by the command line, as a checkpoint
 };
 
 // What the command line names.
@@ -40,7 +42,11 @@ struct KeptFiles {
   std::vector<KeptNote> notes;
   std::vector<std::string> witnesses;    // as the command line names them
   std::vector<std::string> warnings;
+  std::vector<std::pair<std::string, std::string>> no_files;  // where the daemon keeps a note, and what is there instead: "a link"
 };
+
+// "a link", "a folder": what is there and is no regular file; nullopt: one, or nothing.
+std::optional<std::string> no_regular_file(const std::string& path);
 
 // The keys of these files. Errors: invalid_argument for what is no key, or a file without one.
 Result<std::vector<VerifierKey>> read_keys(const std::vector<std::string>& paths);

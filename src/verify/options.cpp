@@ -71,6 +71,8 @@ Status complete(Options& options, std::string data, bool indexes) {
   if (options.notes.tiles.empty() && !data.empty()) options.notes.tiles = own + "/tiles";
   if (options.archive.empty() && !data.empty()) options.archive = own + "/archive";
   if (indexes && !own.empty()) options.indexes = own + "/index";
+  const auto absolute = [](const std::string& path) { return path.empty() ? path : std::filesystem::absolute(path).lexically_normal().string(); };
+  options.place = {absolute(data), options.uri.empty() ? absolute(data + "/database.uri") : "", absolute(options.indexes)};
   if (!options.uri.empty()) return success();
   // The daemon writes the URI of the database that it uses into its data folder.
   ASSIGN_OR_RETURN(const auto uri, first_line(data + "/database.uri"));
@@ -84,6 +86,9 @@ Status check_place(const std::string& option, const std::string& path) {
   if (path.empty()) return success();
   std::error_code failed;
   if (std::filesystem::is_directory(path, failed)) return Error(Errc::invalid_argument, fmt::format("{} {}: it is a folder, and a file is wanted", option, path));
+  if (const auto kind = no_regular_file(path); kind && option == "--save") {   // a new file takes the name
+    return Error(Errc::invalid_argument, fmt::format("{} {}: it is {}, and a regular file is wanted", option, path, *kind));
+  }
   const auto folder = open_folder(path.substr(0, path.find_last_of('/') + 1) + ".");
   return folder ? success() : Status(Error(folder.error()).within(fmt::format("{} {}", option, path)));
 }

@@ -153,11 +153,11 @@ ProofReport verify_proof(const ProofOptions& options) {
   const Clock clock;
   const Time started = clock.now();
   const auto judged = [&]() -> Result<ProofReport> {
-    ASSIGN_OR_RETURN(const std::string proof, read_input(options.proof, limits::proof_file_bytes_max));
+    ASSIGN_OR_RETURN(const std::string proof, read_named(options.proof, limits::proof_file_bytes_max));
     ASSIGN_OR_RETURN(const std::vector<VerifierKey> keys, read_keys(options.keys));
     std::optional<std::string> receipt;
     if (!options.receipt.empty()) {
-      ASSIGN_OR_RETURN(receipt, read_input(options.receipt, limits::request_line_bytes_max));
+      ASSIGN_OR_RETURN(receipt, read_named(options.receipt, limits::request_line_bytes_max));
     }
     return judge_proof(proof, keys, receipt);
   };

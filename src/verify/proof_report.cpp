@@ -52,7 +52,7 @@ void write_entry(json::Writer& out, const Entry& entry) {
 
 std::string text_of(const ProofReport& report) {
   std::string text = escape_for_terminal(headline(report)) + '\n';
-  if (!report.findings.empty()) text += findings_text(report.findings, report.findings.size());
+  if (!report.findings.empty()) text += findings_text(report.findings, report.findings.size(), nullptr);
   if (!report.entry) return text;
   text += escape_for_terminal(entry_text(*report.entry));
   if (report.body_fits) text += "  the body given is the one that was recorded\n";
@@ -71,7 +71,7 @@ std::string json_of(const ProofReport& report) {
   }
   write_signatures(out, report.signatures);
   if (!report.problem.empty()) out.member("problem", report.problem);
-  write_findings(out, report.findings);
+  write_findings(out, report.findings, nullptr);
   out.member("tool", "muniment-verify " MUNIMENT_VERSION).member("started", format_time(report.started));
   out.member("ended", format_time(report.ended)).end_object();
   return std::move(out).text() + '\n';

@@ -1,7 +1,9 @@
 #include "verify/published_checkpoint.hpp"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
+#include <cerrno>
 #include <chrono>
 #include <thread>
 
@@ -48,20 +50,27 @@ Result<bool> may_be_left_behind(Connection& connection, const Log& log, std::int
   return apart && *apart <= not_durable_micros_max;
 }
 
+// Tiles are there, and nothing where their checkpoint should be.
+bool is_missing(const std::string& tiles) {
+  struct stat about {};
+  return !tiles.empty() && ::lstat((tiles + "/tile").c_str(), &about) == 0 && ::lstat((tiles + "/checkpoint").c_str(), &about) != 0 && errno == ENOENT;
+}
+
 }  // namespace
 
 Status check_published(Connection& connection, const Log& log, const SignedLog& signatures, const PublishedNote& note, Findings& findings,
                        std::vector<std::string>& warnings) {
   const std::int64_t size = signatures.published(), newest = signatures.outcome().upto + 1;
-  if (size == 0 || size >= newest) return success();
+  if (size >= newest || (size == 0 && !is_missing(note.tiles))) return success();
   if (note.live && comes_up_to(newest, note.tiles, log, signatures.trusted())) return success();
   ASSIGN_OR_RETURN(const bool innocent, note.live ? Result<bool>(false) : may_be_left_behind(connection, log, size, newest));
+  const std::string there = size == 0 ? "missing" : fmt::format("a checkpoint of {} events", size);
   if (innocent) {
-    warnings.push_back(fmt::format("{}/checkpoint is of {} events, and {} are signed: as after a kill or a power cut. Who reads the tiles sees no more until a "
-                                   "daemon is started, which publishes the newest", note.tiles, size, newest));
+    warnings.push_back(fmt::format("{}/checkpoint: {}, and {} are signed: as after a kill or a power cut. Who reads the tiles sees no more until a "
+                                   "daemon is started, which publishes the newest", note.tiles, there, newest));
   } else {
     findings.add({Check::published_checkpoint, size - 1, "", fmt::format("{}/checkpoint of at least {} events, which are signed", note.tiles, newest),
-                  fmt::format("a checkpoint of {} events", size)});
+                  there});
   }
   return success();
 }

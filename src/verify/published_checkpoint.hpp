@@ -19,7 +19,7 @@ struct PublishedNote {
   bool live = false;  // a daemon holds the log
 };
 
-// An older note is a finding, but for two moments that no lie is needed for. The daemon remembers a note and then publishes it:
+// An older note, or none beside tiles, is a finding, but for two moments that no lie is needed for. The daemon remembers a note and then publishes it:
 // one that lives is given 2 s. One that was killed, or whose power was cut, leaves what had come to the disk: where the log does not
 // end with a stop, and what the published note lacks was recorded within two minutes, it is a warning.
 // Errors: unavailable, the database's.

@@ -78,6 +78,7 @@ std::string counts_text(const Report& report) {
   std::string text;
   if (report.tail) text += tail_text(*report.tail, report.started);
   text += adopted_text(history.adopted);
+  for (const std::int64_t size : report.signatures.continues) text += fmt::format("  continues the checkpoint at {} events that you gave\n", number(size));
   if (report.newer > 0) text += fmt::format("  {} newer events came meanwhile: chained, not yet signed\n", number(report.newer));
   std::string origins;
   const auto origin = [&](std::size_t which, std::string_view name) {
@@ -138,7 +139,7 @@ std::string text_of(const Report& report) {
                         human_duration(report.ended.micros - report.started.micros));
   }
   text += escape_for_terminal(headline(report)) + '\n';
-  if (!report.findings.empty()) text += findings_text(report.findings, report.findings_count);
+  if (!report.findings.empty()) text += findings_text(report.findings, report.findings_count, report.place ? &*report.place : nullptr);
   if (!report.log_id.empty()) text += counts_text(report);
   for (const std::string& warning : report.warnings) text += "  " + escape_for_terminal(warning) + '\n';
   if (report.verdict == Verdict::unreadable) return text;
@@ -164,6 +165,11 @@ std::string json_of(const Report& report) {
     out.member("checkpoints_missed", checkpoints_missed(*report.tail)).member("live", report.tail->live).end_object();
   }
   if (report.newer > 0) out.member("newer_events", report.newer);
+  if (!report.signatures.continues.empty()) {
+    out.key("continues").begin_array();
+    for (const std::int64_t size : report.signatures.continues) out.number(size);
+    out.end_array();
+  }
   out.member("root", to_hex(report.history.root));
   write_counts(out, report);
   out.key("redactions").begin_array();
@@ -180,7 +186,7 @@ std::string json_of(const Report& report) {
   if (!report.problem.empty()) out.member("problem", report.problem);
   write_strings(out, "warnings", report.warnings);
   write_strings(out, "not_checked", report.not_checked);
-  write_findings(out, report.findings);
+  write_findings(out, report.findings, report.place ? &*report.place : nullptr);
   out.member("tool", "muniment-verify " MUNIMENT_VERSION).member("started", format_time(report.started));
   out.member("ended", format_time(report.ended)).end_object();
   return std::move(out).text() + '\n';

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t findings_shown_max = 10;
 
-void write_finding(json::Writer& out, const Finding& finding) {
+void write_finding(json::Writer& out, const Finding& finding, const LogPlace* place) {
   out.begin_object();
   if (finding.seq >= 0) {
     out.member("seq", finding.seq);
@@ -24,7 +24,9 @@ void write_finding(json::Writer& out, const Finding& finding) {
     out.member("run_id", finding.run_id);
   }
   out.member("check", name_of(finding.check)).member("expected", finding.expected).member("actual", finding.actual);
-  out.member("meaning", meaning_of(finding)).member("next", next_of(finding)).end_object();
+  out.member("meaning", meaning_of(finding));
+  if (const std::string next = next_of(finding, place); !next.empty()) out.member("next", next);
+  out.end_object();
 }
 
 }  // namespace
@@ -58,10 +60,11 @@ std::string vouchers(const Signatures& signatures) {
   return vouching == 0 ? text : text + fmt::format(" (last {}Z)", format_time(last).substr(0, 19));
 }
 
-std::string findings_text(const std::vector<Finding>& findings, std::size_t count) {
+std::string findings_text(const std::vector<Finding>& findings, std::size_t count, const LogPlace* place) {
   const Finding& first = findings.front();
-  std::string text = fmt::format("  expected  {}\n  actual    {}\n  meaning   {}\n  next      {}\n", escape_for_terminal(first.expected),
-                                 escape_for_terminal(first.actual), meaning_of(first), escape_for_terminal(next_of(first)));
+  std::string text = fmt::format("  expected  {}\n  actual    {}\n  meaning   {}\n", escape_for_terminal(first.expected),
+                                 escape_for_terminal(first.actual), meaning_of(first));
+  if (const std::string next = next_of(first, place); !next.empty()) text += fmt::format("  next      {}\n", escape_for_terminal(next));
   if (count == 1) return text;
   text += fmt::format("  {} findings in all{}\n", number(static_cast<std::int64_t>(count)),
                       count > findings_shown_max ? ", the first:" : ":");
@@ -107,15 +110,15 @@ void write_strings(json::Writer& out, std::string_view name, const std::vector<s
   out.end_array();
 }
 
-void write_findings(json::Writer& out, const std::vector<Finding>& findings) {
+void write_findings(json::Writer& out, const std::vector<Finding>& findings, const LogPlace* place) {
   out.key("first_bad");
   if (findings.empty()) {
     out.null();
   } else {
-    write_finding(out, findings.front());
+    write_finding(out, findings.front(), place);
   }
   out.key("findings").begin_array();
-  for (const Finding& finding : findings) write_finding(out, finding);
+  for (const Finding& finding : findings) write_finding(out, finding, place);
   out.end_array();
 }
 

@@ -29,6 +29,7 @@ struct Signatures {
   bool keys_are_the_logs_own = false;
   bool without_key = false;       // there are notes, and no key to check them with
   std::string wrong_key;          // who signed, and which keys were given, where none of those signed
+  std::vector<std::int64_t> continues;  // sizes of the checkpoints that the command line gave and the events lead to
   std::string newest;             // the note of the largest size that a trusted key signed
 };
 

@@ -29,6 +29,9 @@ SignedLog::SignedLog(const Uuid& log_id, KeptFiles files, Time started, Findings
   }
   // A key has its log's name. One of this log that signed nothing of it is another matter: then somebody else has signed.
   keys_are_anothers_ = keys_given_ && has_key_ && !one_is_of(log_id, given_);
+  for (const auto& [where, kind] : files.no_files) {
+    findings_.add({where == published_note ? Check::tile : Check::checkpoint_signature, -1, "", where + ": a regular file", kind});
+  }
   for (KeptNote& kept : files.notes) {
     const bool is_published = kept.where == published_note;
     auto pending = parse(std::move(kept));
@@ -142,6 +145,7 @@ void SignedLog::judge(const Pending& pending, const Tree& tree) {
           fmt::format("{} after {} events", to_hex(tree.root()), tree.size()));
     return;
   }
+  if (pending.kept.given) outcome_.continues.push_back(checkpoint.size);
   judge_signatures(pending);
 }
 

@@ -10,6 +10,7 @@
 #include "verify/definitions.hpp"
 #include "verify/erased_rows.hpp"
 #include "verify/fixed_end.hpp"
+#include "verify/hidden_rows.hpp"
 #include "verify/log.hpp"
 #include "verify/parallel.hpp"
 #include "verify/passages.hpp"
@@ -91,7 +92,7 @@ class Verification {
   // Events below the saved size are not read again, nor what stands beside them.
   Status read_resumed() {
     if (options_.resume.empty()) return success();
-    ASSIGN_OR_RETURN(const std::string text, read_input(options_.resume, limits::saved_state_bytes_max));
+    ASSIGN_OR_RETURN(const std::string text, read_named(options_.resume, limits::saved_state_bytes_max));
     auto state = parse_saved_state(text);
     if (!state) return std::move(state).error().within(options_.resume);
     if (state->log_id != log_.log_id) return Error(Errc::conflict, fmt::format("{}: it is of log {}", options_.resume, state->log_id.text()));
@@ -111,7 +112,9 @@ class Verification {
 
   Status check_database(const History& history) {
     RETURN_IF_ERROR(check_foreign_rows(snapshot_.holder(), findings_));
-    RETURN_IF_ERROR(check_followers(snapshot_.holder(), log_, findings_, report_.not_checked));
+    RETURN_IF_ERROR(check_rows_before(snapshot_.holder(), log_, findings_));
+    RETURN_IF_ERROR(check_closed_end(snapshot_.holder(), log_, findings_));
+    RETURN_IF_ERROR(check_followers(snapshot_.holder(), log_, {end_.live, report_.started}, findings_, report_.not_checked));
     if (!resumed_) RETURN_IF_ERROR(check_archived_partitions(snapshot_.holder(), log_, history.archived(), findings_));
     ASSIGN_OR_RETURN(report_.unknown_schema, check_definitions(snapshot_.holder(), findings_, report_.warnings, report_.not_checked));
     return success();
@@ -144,7 +147,8 @@ class Verification {
     progress("the database", 0, 0);
     RETURN_IF_ERROR(check_database(history));
     RETURN_IF_ERROR(check_erased_rows(snapshot_, log_, history.counts().redacted, history.announced(), options_.notes.data, findings_));
-    const FileWork files{snapshot_, log_, root, history.redacted_artifacts(), findings_};
+    Findings outside;   // of what is read outside the snapshot
+    const FileWork files{snapshot_, log_, root, history.redacted_artifacts(), outside};
     progress("files", 0, report_.history.tables.artifacts);
     RETURN_IF_ERROR(check_files(files, options_.jobs, report_.files));
     if (!resumed_) {
@@ -155,15 +159,30 @@ class Verification {
       progress("passages", 0, report_.history.corpora.passages);
       RETURN_IF_ERROR(check_passages(files, options_.jobs));
     }
-    RETURN_IF_ERROR(check_search_indexes());
+    RETURN_IF_ERROR(check_search_indexes(outside));
     progress("snapshots", 0, report_.history.tables.snapshots);
-    return check_snapshots({snapshot_, log_, root, options_.archive, history.redacted_artifacts(), findings_}, options_.jobs, report_.snapshots);
+    RETURN_IF_ERROR(check_snapshots({snapshot_, log_, root, options_.archive, history.redacted_artifacts(), outside}, options_.jobs, report_.snapshots));
+    return take_over(outside);
   }
 
-  Status check_search_indexes() {
+  Status check_search_indexes(Findings& outside) {
     if (options_.indexes.empty()) return success();
     progress("search indexes", 0, 0);
-    return check_indexes({options_.indexes, snapshot_, log_, findings_, report_.not_checked}, report_.indexes.emplace());
+    return check_indexes({options_.indexes, snapshot_, log_, outside, report_.not_checked}, report_.indexes.emplace());
+  }
+
+  // What an erasure took away that came after the snapshot is no damage.
+  Status take_over(Findings& outside) {
+    if (outside.count() == 0) return success();
+    ASSIGN_OR_RETURN(Connection now, snapshot_.outside());
+    ASSIGN_OR_RETURN(const auto erased, now.integer(fmt::format(
+        "SELECT count(*) FROM event WHERE log_no = {} AND seq > {} AND type IN ('event.redacted', 'artifact.redacted')", log_.log_no, log_.upto)));
+    if (erased.value_or(0) == 0) {
+      findings_.add_all(outside);
+      return success();
+    }
+    return Error(Errc::unavailable, fmt::format("something was erased while this verify read: {} findings on files, indexes and states may be of that, the first: {} at seq {}. "
+                                                "Verify again", outside.count(), name_of(outside.first().front().check), outside.first().front().seq));
   }
 
   Status read_events(History& history) {
@@ -249,11 +268,12 @@ void say_what_is_missing(Report& report) {
   }
   report.not_checked.insert(report.not_checked.end(), {report.indexes ? "which words and vectors the search indexes have of a passage" : "search indexes (no --indexes)",
                                                        "pointer catalogue", "report tables", "language and chunker of what runs said",
-                                                       "log_head.epoch and writer, positions of the publisher and of snapshots, and when rows were written", "roles and rights", "indexes that no constraint needs, event triggers, other schemas, and settings but session_replication_role",
+                                                       "log_head.epoch and writer, positions of the publisher and of snapshots, and when rows were written", "roles and rights", "whether indexes have all rows of their tables", "indexes that no constraint needs, event triggers, other schemas, and settings but session_replication_role",
                                                        "artifacts/staging and artifacts/uploads"});
   if (!report.history.redacted.empty()) {
     report.not_checked.push_back("what only erased events said: the ids in their rows, artifact.step_id, path, mime_type and size_bytes, manifest.base_id, hash and "
-                                 "size_bytes, and of an erased revision its names, artifacts, trust and chunks, and whether its row is there");
+                                 "size_bytes, of an erased revision its names, artifacts, trust and chunks, and whether its row is there, and of an erased retraction or "
+                                 "revocation which documents it ended");
   }
   const std::int64_t in_flight = report.files.in_flight + report.tiles.in_flight;
   if (in_flight > 0) {
@@ -268,6 +288,7 @@ void say_what_is_missing(Report& report) {
 Report verify(const Options& options) {
   const Clock clock;
   Report report;
+  report.place = options.place;
   report.started = clock.now();
   auto root = ArtifactRoot::open(options.artifacts);
   const auto end = fix_end(options);

@@ -23,6 +23,7 @@ namespace muniment::verify {
 
 struct Options {
   std::string uri;
+  LogPlace place;          // as the report is to name it
   std::string artifacts;
   std::string archive;     // folder of the bodies of archived partitions
   NotePlaces notes;        // where keys, checkpoints and tiles are kept
@@ -49,6 +50,7 @@ struct Report {
   std::string unknown_schema;  // why the definitions cannot be compared
   std::string log_id;
   std::string run_id;   // of a bundle: the report is on this run alone
+  std::optional<LogPlace> place;   // of a log
   std::int64_t upto = -1;          // the last seq that the verdict is about
   std::int64_t newer = 0;          // events that came behind it while this verify began: chained, not yet signed
   std::int64_t resumed_from = -1;  // the first seq that was read, if an earlier verify read what is before

@@ -147,9 +147,9 @@ class Continued(test_existence.Existence):
         return [params for params in rows(t, t) if not (uses and "run_id" in params)]
 
     def unlogged(self, value: Any) -> Any:
-        """A reply without what it says of its log, and of the tree as it stands now."""
+        """A reply without what it says of its log and of where it was brought from, and of the tree as it stands now."""
         if isinstance(value, dict):
-            return {key: self.unlogged(item) for key, item in value.items() if key not in PASSING | {"log_no"}}
+            return {key: self.unlogged(item) for key, item in value.items() if key not in PASSING | {"log_no", "carried_over", "first_recorded_at"}}
         return [self.unlogged(item) for item in value] if isinstance(value, list) else value
 
     def placeless(self, value: Any) -> Any:

@@ -92,6 +92,8 @@ class ReadThrough(Archived):
         self.assert_same(middle)
         told = self.events("_log", types=["log.archived"])[-1]
         self.assertEqual((told["body"]["partition"], told["body"]["to_seq"]), (number, done["to_seq"]))
+        with self.refused("invalid_argument"):   # by it the verifier knows what lies in files
+            self.call("audit.redact", seq=told["seq"], reason="x")
         self.verify()
         self.assertTrue(self.call("server.rebuild")["equal"])
 
@@ -143,6 +145,53 @@ class ReadThrough(Archived):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         proof = self.call("audit.prove", seq=number * PARTITION + 500)
         self.assertEqual(proof["seq"], number * PARTITION + 500)
+
+
+class Exported(Archived):
+    def muniment(self, *words: Any, code: int = 0) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run([BUILD / "muniment", "--data", self.daemon.data, *map(str, words)], capture_output=True, text=True, timeout=120, check=False)
+        self.assertEqual(done.returncode, code, done.stderr)
+        return done
+
+    def test_an_export_reads_the_archive(self) -> None:
+        number = self.fill_partition()
+        run_id = f"{self.run_id}.a"
+        forms = ("jsonl", "csv")
+        before = {form: self.muniment("export", run_id, "--format", form).stdout for form in forms}
+        self.archive(number)
+        self.assertGreater(len(self.in_files(number)), 900)
+        for form in forms:
+            done = self.muniment("export", run_id, "--format", form)
+            self.assertTrue(done.stdout == before[form], form)
+            self.assertEqual(done.stderr, "")
+        told = next(event["seq"] for event in self.events(run_id) if event["type"] == "message.added" and event["seq"] // PARTITION == number)
+        self.call("audit.redact", seq=told, reason="asked")
+        lines = [json.loads(line) for line in self.muniment("export", run_id, "--format", "jsonl").stdout.splitlines()]
+        self.assertEqual([line["seq"] for line in lines if line["body"] is None], [told])
+        self.assertEqual([line["seq"] for line in lines if line["salt"] is None], [told])
+
+    def test_without_the_archive_an_export_and_its_import_say_what_is_missing(self) -> None:
+        number = self.fill_partition()
+        run_id = f"{self.run_id}.a"
+        self.archive(number)
+        archive, away = self.daemon.data / "archive", self.daemon.data / "away"
+        archive.rename(away)
+        path = self.daemon.folder / "partial.jsonl"
+        done = self.muniment("export", run_id, "--format", "jsonl", "--output", path)
+        away.rename(archive)
+        lines = [json.loads(line) for line in path.read_text().splitlines()]
+        missing = [line["type"] for line in lines if line["body"] is None]
+        self.assertGreater(len(missing), 100)
+        self.assertRegex(done.stderr, f"the bodies of {len(missing)} archived events are not in the export: .*archive/bodies")
+        done = self.muniment("--json", "import", "--format", "jsonl", path, code=1)
+        for kind in set(missing):
+            self.assertIn(f"{missing.count(kind)} archived {kind} are left out", done.stderr)
+        self.assertNotIn("erased", done.stderr)
+        words = f"imported in part: the bodies of {len(missing)} of its events were archived and are not in the export"
+        self.assertIn(words, done.stderr)
+        new = json.loads(done.stdout.splitlines()[0])["run_id"]
+        self.assertEqual([event["body"]["note"] for event in self.events(new) if event["type"] == "run.annotated"], [words])
+        self.assertEqual(self.call("run.get", run_id=new)["run"]["status"], "ended")
 
 
 class Erased(Archived):

@@ -111,7 +111,7 @@ class TheDrill(BackupCase):
         found = json.loads(self.cli("--json", "doctor", data=self.restored.data, code=1))["findings"]
         mends = {finding["subject"]: finding["mend"] for finding in found if finding["level"] != "ok"}
         for subject in ("health", "key", "restore"):
-            self.assertEqual(mends[subject], "muniment down && muniment up --continue-restored", found)
+            self.assertEqual(mends[subject], f"muniment --data {self.restored.data} down && muniment --data {self.restored.data} up --continue-restored", found)
         code, _ = self.verifier(self.restored.data, "--key", self.key)
         self.assertEqual(code, 0)
         self.assertEqual(self.restored.stop(), 0)
@@ -165,6 +165,23 @@ class TheDrill(BackupCase):
         kept.write_text(note)
         self.assertIn("Leave out --complete", self.cli("restore", self.backups, "--complete", "--known", kept, data=self.restored.data, code=1))
         self.assertFalse(self.restored.data.exists())
+
+    def test_a_checkpoint_from_before_the_backup_is_compared_and_said(self) -> None:
+        self.cli("audit", "key", "init")
+        self.record("first")
+        kept = self.daemon.folder / "kept"
+        self.cli("audit", "checkpoint", "-o", kept)
+        size = int(kept.read_text().splitlines()[1])
+        self.record("second")
+        self.backup()
+        said = self.cli("restore", self.backups, "--known", kept, data=self.restored.data)
+        self.assertIn(f"continues the checkpoint at {size} events that you gave", said)
+        self.assertNotIn("missing", said)
+        done = subprocess.run([BUILD / "muniment-verify", "--data", self.daemon.data, "--checkpoint", kept], capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertIn(f"  continues the checkpoint at {size} events that you gave\n", done.stdout)
+        self.assertEqual(self.verifier(self.daemon.data, "--checkpoint", kept)[1]["continues"], [size])
+        self.assertNotIn("continues", self.verifier(self.daemon.data)[1])
 
     def test_a_database_that_is_older_than_its_tiles(self) -> None:
         """No key, so nothing was signed; the tree beside the database is longer than the log all the same."""
@@ -305,6 +322,13 @@ class Backups(BackupCase):
             path.write_text(text)
         files["second"][1].unlink()
         said = self.cli("backup", self.backups, code=2)
+        self.assertRegex(said, r"files +2 \(.*\), 0 of them new")
+        self.assertIn("INCOMPLETE 2 of the log's 4 artifacts are not in it", said)
+        self.assertEqual(json.loads((self.daemon.data / "last_backup").read_text())["damaged"], 2)
+        doctor = json.loads(subprocess.run([BUILD / "muniment", "--data", self.daemon.data, "--json", "doctor"], capture_output=True, text=True, timeout=60).stdout)
+        found = [finding for finding in doctor["findings"] if finding["subject"] == "backup"]
+        self.assertEqual([finding["level"] for finding in found], ["warning"], found)
+        self.assertIn("incomplete: 2 artifacts are not in it", json.dumps(found))
         self.assertIn("2 artifacts are not in it", said)   # what was changed in the run that a backup has, is good there
         for path in files["second"]:
             self.assertIn(path.name, said)

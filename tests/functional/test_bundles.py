@@ -10,7 +10,7 @@ import subprocess
 import sys
 from typing import Any, Callable
 
-from support import ROOT, main
+from support import BUILD, ROOT, main
 
 from bundling import Bundling, Importing, lines, muniment, packed, unpacked
 
@@ -143,6 +143,35 @@ class Export(Bundling):
         self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
         self.assertIn("nothing was exported", done.stdout)
         self.assertEqual(list(folder.iterdir()), [])
+
+    def test_a_run_that_was_changed_is_not_exported_and_never_called_proven(self) -> None:
+        past = "SET session_replication_role = replica; "
+        changes = {"body": ("tampered: seq {} (body_hash)", "body = '{\"n\":2}'"), "gone": ("tampered: seq {} (redaction)", "body = NULL, salt = NULL"),
+                   "actor": ("event {} or the tree was changed", "actor = 'uid:99'")}   # of which the daemon gives no proof
+        folder = self.daemon.folder / "changed-out"
+        folder.mkdir()
+        for name, (words, change) in changes.items():
+            with self.subTest(name):
+                run = self.new_run("changed-" + name)
+                self.note(run, n=1)
+                self.call("audit.prove", run_id=run)
+                seq = self.events(run)[-1]["seq"]
+                self.daemon.sql(past + f"UPDATE event SET {change} WHERE seq = {seq}")
+                done = muniment(self.daemon, "audit", "export", run, "-o", folder / "x.tar.zst", json_output=False)
+                self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
+                self.assertIn(words.format(seq), done.stderr)
+                self.assertEqual(done.stdout, "")
+                self.assertEqual(list(folder.iterdir()), [])
+
+    def test_a_row_beside_the_events_that_was_changed_is_not_exported(self) -> None:
+        run = self.new_run("changed-row")
+        self.call("claim.record", run_id=run, text="It is there.", pointers=[])
+        self.daemon.sql(f"SET session_replication_role = replica; UPDATE claim SET text = 'It is not.' WHERE run_id = '{run}'")
+        path = self.daemon.folder / "changed-row.tar.zst"
+        done = muniment(self.daemon, "audit", "export", run, "-o", path, json_output=False)
+        self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
+        self.assertIn("(claim)", done.stderr)
+        self.assertFalse(path.exists())
 
     def test_many_events_and_a_large_artifact(self) -> None:
         run, other = self.new_run("large"), self.new_run("beside")
@@ -330,6 +359,15 @@ class Unsigned(Bundling):
         members = unpacked(self.export(self.recorded_run()))
         self.assertFalse(self.exported["signed"])
         self.assertEqual((len(members["checkpoint"].decode().split("\n")), members["keys"]), (4, b""))
+
+    def test_z_a_bundle_from_before_the_log_had_a_key(self) -> None:
+        """The last of this class: the log has a key then."""
+        path, key = self.export(self.recorded_run("before")), self.daemon.folder / "log.pub"
+        self.assertEqual(muniment(self.daemon, "audit", "key", "init", "-o", key, json_output=False).returncode, 0)
+        for verifier in ([BUILD / "muniment-verify"], [sys.executable, ROOT / "clients/python/muniment_verify.py"]):
+            done = subprocess.run([*verifier, "--bundle", path, "--key", key, "--json"], capture_output=True, text=True, timeout=60)
+            report = json.loads(done.stdout)
+            self.assertEqual((done.returncode, report["verdict"], report["first_bad"]), (2, "wrong_key", None), done.stdout)
 
 
 if __name__ == "__main__":

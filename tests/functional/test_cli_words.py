@@ -22,8 +22,9 @@ PROGRAMS = ("muniment", "munimentd", "muniment-verify")
 
 def ran(*words: object, data: object = None, user: Optional[int] = None) -> subprocess.CompletedProcess[str]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("MUNIMENT_")}
-    place = () if data is None else ("--data", str(data))
-    return subprocess.run([BUILD / "muniment", *place, *map(str, words)], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=FINISH_S,
+    if data is not None:
+        environment["MUNIMENT_DATA"] = str(data)   # an advised command is then as short as it is in the sentence
+    return subprocess.run([BUILD / "muniment", *map(str, words)], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=FINISH_S,
                           env=environment, user=user, group=user, extra_groups=[] if user else None, cwd="/")
 
 
@@ -180,8 +181,8 @@ class Lists(DaemonCase):
         self.assertEqual(self.muniment("event", "list", "--run", self.run_id, "-n", "4").stderr, "", "those were all")
 
     def test_a_hint_names_a_command(self) -> None:
-        for words, said in ((("run", "end", "nope"), "Start it: muniment run start"), (("manifest", "show", "01a201f4-8535-793f-8007-fa9a2b0449d7"), "no manifest"),
-                            (("artifact", "get", "01a201f4-8535-793f-8007-fa9a2b0449d7"), "List them: muniment artifact list"),
+        for words, said in ((("run", "end", "nope"), "See: muniment run list, or start it: muniment run start RUN --agent AGENT"), (("manifest", "show", "01a201f4-8535-793f-8007-fa9a2b0449d7"), "no manifest"),
+                            (("artifact", "get", "01a201f4-8535-793f-8007-fa9a2b0449d7"), "List them: muniment artifact list --run RUN"),
                             (("evidence", "get", "01a201f4-8535-793f-8007-fa9a2b0449d7"), "List it: muniment evidence list"), (("why", "99999999"), "See: muniment event list")):
             with self.subTest(words=words):
                 self.assertIn(said, self.muniment(*words, code=1).stderr)
@@ -191,9 +192,9 @@ class Lists(DaemonCase):
 
     def test_what_was_sent_is_said_as_it_was(self) -> None:
         """A name that a method has, too, is nothing to be typed."""
-        for words, said, never in ((("run", "show", "event.append"), "no run event.append. Start it: muniment run start", "muniment event"),
+        for words, said, never in ((("run", "show", "event.append"), "no run event.append. See: muniment run list", "muniment event"),
                                    (("artifact", "get", "run.list"), "run.list", "muniment run list"),
-                                   (("event", "append", "x.test.noted", "{}", "--run", "run.list"), "no run run.list. Start it: muniment run start", "muniment run list"),
+                                   (("event", "append", "x.test.noted", "{}", "--run", "run.list"), "no run run.list. See: muniment run list", "no run muniment"),
                                    (("document", "list", "server.status"), "server.status", "muniment status")):
             with self.subTest(words=words):
                 told = self.muniment(*words, code=1).stderr

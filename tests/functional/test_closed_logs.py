@@ -62,6 +62,22 @@ class Closed(Continued):
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         return done
 
+    def test_what_says_that_the_log_goes_on_from_another_is_not_erased(self) -> None:
+        with self.refused("invalid_argument") as caught:
+            self.call("audit.redact", seq=0, reason="x")
+        self.assertIn("log.restored", str(caught[0]))
+
+    def test_a_closed_log_that_was_cut_is_found(self) -> None:
+        last = int(self.daemon.sql("SELECT max(seq) FROM event WHERE log_no = 1")[0][0])
+        self.daemon.sql("CREATE TABLE public.cut AS SELECT * FROM event WHERE log_no = 1 AND seq = (SELECT max(seq) FROM event WHERE log_no = 1);"
+                        f"SET session_replication_role = replica; DELETE FROM event WHERE log_no = 1 AND seq = {last}")
+        try:
+            done = subprocess.run([BUILD / "muniment-verify", "--data", self.daemon.data, "--log", "1", "--unsigned-ok", "--json"], capture_output=True, text=True, timeout=120, check=False)
+        finally:
+            self.daemon.sql("SET session_replication_role = replica; INSERT INTO event SELECT * FROM public.cut; DROP TABLE public.cut")
+        self.assertIn(("log_rolled_back", last), [(finding["check"], finding["seq"]) for finding in json.loads(done.stdout)["findings"]])
+        self.assertEqual(done.returncode, 1)
+
     def test_an_artifact_of_the_closed_log_itself_is_not_erased(self) -> None:
         ((artifact,),) = self.daemon.sql(f"SELECT artifact_id FROM document WHERE log_no = 1 AND corpus = '{self.old.corpus}'")
         for more in ({}, {"dry_run": True}):

@@ -253,6 +253,13 @@ class LeftBehind(Continued):
         finally:
             self.daemon.sql(f"UPDATE corpus SET owner = 'uid:{OWNER}' WHERE log_no = 2 AND corpus = 'behind'")
 
+    def assert_as_old_as_they_were(self) -> None:
+        """However often they were carried over."""
+        first = dict(self.daemon.sql("SELECT document, to_char(recorded_at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"') FROM document WHERE log_no = 1 AND corpus = 'behind'"))
+        for row in self.pages("document.list", "documents", corpus="behind"):
+            self.assertEqual((row["carried_over"], row["first_recorded_at"]), (True, first[row["document"]]))
+            self.assertLess(row["first_recorded_at"], row["recorded_at"])
+
     def test_the_rest_is_carried_and_what_is_revoked_is_not_read_where_it_stayed(self) -> None:
         owner = self.connect(OWNER)
         notes = self.call("server.status")["notes"]
@@ -260,6 +267,7 @@ class LeftBehind(Continued):
                          ["1 documents of the restored log stay behind; the daemon's log names them, and says why"])
         listed = {row["document"] for row in self.pages("document.list", "documents", corpus="behind")}
         self.assertEqual((len(listed), "small.md" in listed, self.BIG in listed), (32, True, False))
+        self.assert_as_old_as_they_were()
         self.assertTrue(self.resolved(self.big["uri"])["ok"], "it is read where it is")
         self.assertEqual(self.ask(self.connect(STRANGER), "source.revoke", {"source": self.BIG_SOURCE, "reason": "x"})["error"]["data"]["code"], "not_found")
 
@@ -274,6 +282,7 @@ class LeftBehind(Continued):
         self.go_on()
         self.connect_again()
         self.assertEqual([note for note in self.call("server.status")["notes"] if "restored log" in note], [])
+        self.assert_as_old_as_they_were()
         self.assertEqual([row for row in self.pages("document.list", "documents", corpus="behind") if row["document"] == self.BIG], [])
         found = self.resolved(self.big["uri"])
         self.assertEqual((found["ok"], found["reason"], found.get("text")), (False, "NOT_FOUND", None), found)

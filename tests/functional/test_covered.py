@@ -114,6 +114,23 @@ class Covered(Bundling):
         self.assertEqual((code, report["findings"]), (0, []))
         self.assertIn("my_notes", " ".join(report["warnings"]))
 
+    def test_a_row_of_an_event_before_the_first_is_found(self) -> None:
+        self.recorded_run("before")   # a row in each
+        run = self.new_run("more")
+        claim = self.call("claim.record", run_id=run, text="so", pointers=[])["claim_id"]
+        evidence = self.call("evidence.record", run_id=run, type="review", content={"text": "fine"})["evidence_id"]
+        self.call("evidence.link", claim_id=claim, evidence_id=evidence, relation="supports")
+        size = self.followed()["log"]["size"]
+        wait_until(lambda: self.call("audit.checkpoint")["size"] >= size, "signed")
+        others = {"claim": "'claim_id', gen_random_uuid()", "evidence": "'evidence_id', gen_random_uuid()", "manifest": "'manifest_id', gen_random_uuid()",
+                  "artifact": "'artifact_id', gen_random_uuid(), 'path', 'runs/x'", "evidence_link": "'relation', 'refutes'"}
+        for table, changes in others.items():
+            with self.subTest(table=table):
+                self.past_everything(f"INSERT INTO {table} SELECT (jsonb_populate_record(t, jsonb_build_object('seq', -1, {changes}))).* FROM {table} t LIMIT 1")
+                code, report = self.verify()
+                self.past_everything(f"DELETE FROM {table} WHERE seq < 0")
+                self.assertEqual((code, {finding["check"] for finding in report["findings"]}), (1, {"foreign_row"}), report["findings"])
+
     def test_what_is_changed_in_a_partition_is_found(self) -> None:
         """Where rows are, and what is done with them, beside the table that has the name."""
         edits = {

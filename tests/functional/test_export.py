@@ -125,7 +125,7 @@ class Lines(Exporting):
     def test_nothing_is_started_for_an_export(self) -> None:
         done = subprocess.run([BUILD / "muniment", "--data", self.folder / "none", "export", "--format", "jsonl"], capture_output=True, text=True)
         self.assertEqual((done.returncode, done.stdout), (4, ""))
-        self.assertIn("muniment up", done.stderr)
+        self.assertIn(f"muniment --data {self.folder}/none up", done.stderr)
         self.assertFalse((self.folder / "none").exists())
 
 

@@ -173,13 +173,14 @@ class ClaudeCode(Importing):
         return ROOT / "tests" / "golden" / "imports" / "claude-code.jsonl"
 
     def test_a_session_is_a_run_and_its_subagent_a_child_of_it(self) -> None:
-        [run] = self.muniment_import(self.golden())
+        run, told = self.muniment_import(self.golden())
         self.assertIn("1 lines are no JSON", self.said)
         events = self.events(run["run_id"], limit=1000)
         [started] = [event for event in events if event["type"] == "child.started"]
         [called] = [event for event in events if event["type"] == "tool.called" and event["body"]["name"] == "Task"]
         self.assertEqual(started["body"]["call_id"], called["body"]["call_id"])
-        child = self.events(started["body"]["run_id"], limit=1000)
+        self.assertEqual((told["run_id"], told["parent"]), (started["body"]["run_id"], run["run_id"]))
+        child = self.events(told["run_id"], limit=1000)
         self.assertEqual(child[0]["body"]["parent"]["run_id"], run["run_id"])
         self.assertEqual([event["body"]["outcome"] for event in events + child if event["type"].endswith(".ended") and "outcome" in event["body"]],
                          ["unknown", "unknown", "unknown"])   # a session says that it is over, and no more
@@ -252,7 +253,9 @@ class Otlp(Importing):
 
     def test_a_trace_is_a_run_its_inner_agent_a_child_and_every_string_is_kept(self) -> None:
         runs = self.muniment_import(self.golden())
-        self.assertEqual([run["added"] for run in runs], [True, True])
+        self.assertEqual([run["added"] for run in runs], [True, True, True])
+        runs = [run for run in runs if "parent" not in run]
+        self.assertEqual(len(runs), 2)
         self.assertIn("1 spans stand there twice", self.said)
         events = [event for run in runs for event in self.tree(run["run_id"])]
         self.assertEqual({event["origin"] for event in events if not event["type"].startswith("snapshot.")}, {"imported"})
@@ -354,7 +357,7 @@ class Sniffed(Importing):
                     self.assertEqual(run["outcome"], self.client.rehydrate(run["run_id"])["state"]["run"]["outcome"])
 
     def test_a_dry_run_of_an_export_names_its_runs(self) -> None:
-        [run] = self.command(self.files["claude-code"])
+        run, _ = self.command(self.files["claude-code"])   # and its child
         path = self.daemon.folder / "export.jsonl"
         done = subprocess.run([BUILD / "muniment", "--data", self.daemon.data, "export", run["run_id"], "--format", "jsonl", "--output", path], timeout=60)
         self.assertEqual(done.returncode, 0)

@@ -267,7 +267,7 @@ class PublishedCheckpoint(StartCase):
         with self.postgres() as _:
             code, report = self.verify()
             self.assertEqual((code, report["first_bad"]["check"]), (1, "published_checkpoint"), report["findings"])
-            self.assertEqual(self.doctor()[0]["mend"], "muniment up")
+            self.assertEqual(self.doctor()[0]["mend"], f"muniment --data {self.daemon.data} up")
             published.write_text(newest)
             self.assertEqual(self.verify()[0], 0)
             published.write_text(older)

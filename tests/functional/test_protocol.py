@@ -84,6 +84,9 @@ class Envelope(DaemonCase):
     def test_batch_arrays_are_refused(self) -> None:
         self.refuse(b"[" + request("server.health", "{}") + b"]", "batch")
 
+    def test_an_id_that_is_too_long(self) -> None:
+        self.refuse(b'{"jsonrpc":"2.0","id":"%s","method":"server.health"}' % (b"x" * 100_000), "id_too_long", "too_large", limit=256)
+
     def test_a_notification_that_would_write(self) -> None:
         raw = self.raw()
         before = self.call("run.get", run_id=self.run_id)

@@ -243,7 +243,7 @@ class Halted(RecordCase):
             out, error = self.hook(name, code=2, **tool)
             self.assertEqual(out, "")
             self.assertIn("run_halted", error)
-            self.assertIn("muniment recover", error)
+            self.assertRegex(error, r"See: muniment (--\S+ \S+ )*recover")
         for name in ("PostToolUse", "Stop", "UserPromptSubmit", "SubagentStop"):   # there exit code 2 would mean something else
             self.hook(name, code=1, **tool)
         self.assertEqual(self.spooled(), [])

@@ -225,7 +225,7 @@ class Rewritten(FollowCase):
         wait_until(lambda: catches(process.pid, signal.SIGTERM), "it follows")
         process.send_signal(signal.SIGTERM)
         out, error = process.communicate(timeout=FINISH_S)
-        self.assertEqual(process.returncode, 0, error)
+        self.assertEqual(process.returncode, 1, error)
         self.assertIn("nothing was recorded", out)
         self.assertNotIn("run end", out)
 

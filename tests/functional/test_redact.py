@@ -239,6 +239,35 @@ class Erasure(Redacting):
             self.redact(seq=told["seq"])
         self.assert_gone()
 
+    def test_a_link_that_was_erased_cannot_be_made_again_with_its_key(self) -> None:
+        claim = self.call("claim.record", run_id=self.run_id, text="a claim", pointers=[])
+        evidence = self.call("evidence.record", run_id=self.run_id, type="review", content={"text": "fine"})
+        link = {"claim_id": claim["claim_id"], "evidence_id": evidence["evidence_id"], "relation": "supports", "_meta": {"idempotency_key": "k"}}
+        made = self.call("evidence.link", **link)
+        self.assertEqual(self.call("evidence.link", **link)["seq"], made["seq"])
+        self.redact(seq=evidence["seq"])
+        self.redact(seq=made["seq"])
+        with self.refused("conflict") as refusal:
+            self.call("evidence.link", **link)
+        self.assertIn("what was erased since", str(refusal[0]))
+
+    def test_a_halt_whose_reason_was_erased(self) -> None:
+        stored = self.call("artifact.put", run_id=self.run_id, text="bytes that will be others")
+        path = self.daemon.data / "artifacts" / self.call("artifact.stat", artifact_id=stored["artifact_id"])["artifact"]["path"]
+        held = path.read_bytes()
+        path.write_bytes(b"other" + held[5:])
+        with self.refused("run_halted"):
+            self.call("claim.record", run_id=self.run_id, text="x", pointers=[stored["pointer"]])
+        path.write_bytes(held)   # other tests verify the whole log
+        halted = self.events(types=["run.halted"])[-1]
+        self.redact(seq=halted["seq"])
+        for _ in range(2):
+            with self.refused("run_halted") as refusal:
+                self.note(n=1)
+            self.assertIn(f"(seq {halted['seq']}): the reason was erased. See: muniment recover", str(refusal[0]))
+            self.daemon.stop()
+            self.restart()
+
     def test_a_legal_hold_refuses_it_and_says_whose_it_is(self) -> None:
         told = self.say(SECRET)
         held = self.call("run.annotate", run_id=self.run_id, legal_hold=True)

@@ -2,10 +2,10 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import pathlib
 import subprocess
 import tempfile
+import time
 from typing import Any, Iterator
 
 from support import BUILD, Daemon, main, muniment
@@ -67,6 +67,17 @@ class Halfway(Redacting):
         self.carried_out_by_the_next()
         self.assertEqual(self.call("evidence.retrieve", queries=[{"query": SECRET, "corpus": "k2"}])["results"][0]["cards"], [])
         self.assert_carried_out()
+
+    def test_an_innocent_log_is_not_called_tampered_while_something_is_erased(self) -> None:
+        for number in range(8):
+            artifact_id = self.call("artifact.put", run_id=self.run_id, step_id=f"s{number}", text=f"bytes {number}")["artifact_id"]
+            self.followed()
+            verify = subprocess.Popen([BUILD / "muniment-verify", "--data", self.daemon.data, "--unsigned-ok", "--json"], stdout=subprocess.PIPE, text=True)
+            time.sleep(0.02 * number)
+            self.redact(artifact_id=artifact_id)
+            said, _ = verify.communicate(timeout=60)
+            self.assertIn(verify.returncode, (0, 5), said)
+        self.assert_verified()
 
     def test_a_restored_log_is_read_and_the_erasure_waits(self) -> None:
         seq = self.client.append(self.run_id, "x.test.said", {"secret": SECRET})["seq"]

@@ -49,7 +49,7 @@ class Reporting(DaemonCase):
                               capture_output=True, text=True, timeout=120)
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         self.said = json.loads(done.stdout)
-        return path.read_text() if code == 0 else ""
+        return path.read_text() if path.exists() else ""
 
     def assert_one_safe_file(self, text: str) -> Parsed:
         parsed = Parsed(text)
@@ -106,10 +106,30 @@ class Report(Reporting):
         self.call("audit.prove", run_id=run)
         self.daemon.sql("SET session_replication_role = replica; UPDATE event SET body = '{\"n\":2}' WHERE seq = "
                         + str(self.events(run)[-1]["seq"]))
-        parsed = self.assert_one_safe_file(self.report(run))
-        self.assertFalse(self.said["proven"])
+        parsed = self.assert_one_safe_file(self.report(run, code=1))
+        self.assertEqual((self.said["proven"], self.said["events"]), (False, 2))
+        self.assertIn("2 events", parsed.text)
         self.assertIn("the body is not what was hashed", parsed.text)
         self.assertIn("NOT PROVEN", parsed.text)
+
+    def test_a_first_event_that_was_changed(self) -> None:
+        """Nothing holds from which a proof could go out: it counts what is there, and says where the chain breaks."""
+        run = self.new_run("changed-first", goal="find it")
+        for n in range(3):
+            self.note(run, n=n)
+        seq = self.events(run)[0]["seq"]
+        self.daemon.sql(f"SET session_replication_role = replica; UPDATE event SET body = replace(body::text, 'find it', 'hide it')::json WHERE seq = {seq}")
+        text = self.report(run, "r.md", code=1).replace("\\", "")
+        self.assertEqual((self.said["proven"], self.said["events"]), (False, 4))
+        for words in ("4 events, written", "NOT PROVEN", f"does not hold: seq {seq} (run_seq 0): the body is not what was hashed", f"seq {seq} to {seq + 3}"):
+            self.assertIn(words, text)
+        for words in ("invalid_argument", "is below 0", "0 events,", "nothing is signed"):
+            self.assertNotIn(words, text)
+        done = subprocess.run([BUILD / "muniment", "--data", self.daemon.data, "audit", "report", run, "-o", self.daemon.folder / "first.md"],
+                              capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("4 events  NOT PROVEN", done.stdout)
+        self.assertIn(f"seq {seq} ", done.stdout)
 
     def test_a_file_of_another_kind_is_refused(self) -> None:
         self.report(self.run_id, "r.pdf", code=1)

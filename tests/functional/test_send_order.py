@@ -9,7 +9,7 @@ import datetime
 import json
 import time
 import uuid
-from typing import Any, Callable, Optional
+from typing import Any, Optional
 
 from support import Daemon, DaemonCase, Raw, main, muniment, wait_until
 
@@ -90,67 +90,6 @@ def answers(raw: Raw, count: int) -> dict[int, dict[str, Any]]:
         assert line is not None, f"the connection was closed after {sorted(found)}"
         found[line["id"]] = line
     return found
-
-
-class InFlight(Held):
-    def test_what_a_repeated_request_was_told_is_in_flight_where_it_is_not_counted(self) -> None:
-        self.begin("append.after_commit@3")
-        event = {"run_id": self.run_id, "type": "x.test.noted", "body": {"n": 1}, "event_id": str(uuid.uuid4())}
-        first = self.raw()
-        sent = 0
-        while not self.passed("append.after_commit"):   # the third commit, whatever else the daemon writes
-            sent += 1
-            first.request("event.append", **{**event, "event_id": str(uuid.uuid4())} if sent > 1 else event)
-            time.sleep(0.2)
-        again = self.daemon.client()
-        self.addCleanup(again.close)
-        newest = self.daemon.sql("SELECT max(seq) FROM event")[0][0]
-        log = self.call("server.status")["log"]
-        self.assertLess(log["size"], int(newest) + 1)
-        self.assertGreaterEqual(log["size"] + log["in_flight"], int(newest) + 1)
-        self.release()
-        for _ in range(sent):
-            self.assertIn("result", first.line())
-        wait_until(lambda: self.call("server.status")["log"]["in_flight"] == 0, "everything has landed")
-
-
-class WrittenBefore(Held):
-    """An error says that nothing was written only where that is so."""
-
-    def refused_behind(self, method: str, place: str, meanwhile: Callable[[], Any], body: bytes = b"", **params: Any) -> dict[str, Any]:
-        """What is said of a request that has written something when it is refused for what was done meanwhile."""
-        raw = self.raw()
-        raw.send(json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode() + b"\n" + body)
-        self.reached(place)
-        meanwhile()
-        self.release()
-        line = raw.line()
-        assert line is not None
-        return line["error"]["data"]
-
-    def test_pieces_of_an_upload_that_is_refused_at_its_end(self) -> None:
-        for name, bytes_of in (("inline", {"text": "a piece"}), ("raw", {"body_bytes": 7})):
-            with self.subTest(name=name):
-                self.go = self.daemon.folder / f"{name}.go"
-                self.begin("put.asked", run=False)
-                run_id = self.new_run(name)
-                told = self.refused_behind("artifact.put", "put.asked", lambda: self.call("run.end", run_id=run_id, outcome="failure"),
-                                           b"a piece" if name == "raw" else b"", run_id=run_id, upload_id="u", offset=0, final=True, **bytes_of)
-                self.assertEqual((told["code"], told.get("outcome")), ("conflict", "unknown"), told)
-
-    def test_a_file_that_was_put_back_for_a_run_that_ends(self) -> None:
-        self.begin("recover.looked_at")
-        stored = self.client.put(self.run_id, b"the evidence", mime_type="text/plain")
-        pointer = f"artifact://{self.run_id}/{stored['artifact_id']}"
-        self.call("claim.record", run_id=self.run_id, text="it works", pointers=[pointer])
-        path = self.daemon.data / "artifacts" / stored["path"]
-        copy = self.daemon.folder / "copy"
-        path.rename(copy)
-        self.call("pointer.resolve", pointers=[pointer])
-        told = self.refused_behind("run.recover", "recover.looked_at", lambda: self.call("run.end", run_id=self.run_id, outcome="failure"),
-                                   run_id=self.run_id, repair={"pointer": pointer, "file": str(copy)})
-        self.assertEqual((told["code"], told.get("outcome")), ("conflict", "unknown"), told)
-        self.assertEqual(path.read_bytes(), b"the evidence")
 
 
 class Late(Held):

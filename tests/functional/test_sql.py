@@ -211,7 +211,7 @@ class Limits(SqlCase):
                             ("COPY artifact TO STDOUT", "COPY is psql's; give the SELECT alone, and --csv"), (" ;\n", "there is no query"),
                             ("SELECT 1/0", "division by zero")):
             with self.subTest(query=query):
-                self.assertIn("muniment: invalid_argument: " + said, self.refusal("-c", query))
+                self.assertIn("muniment: invalid_argument: " + said, self.refusal("-c", query).replace(f"--data {self.daemon.data} ", ""))
         self.assertIn("--csv or --json, not both", run_sql(self.daemon, "--csv", "--json", "-c", "SELECT 1", code=1).stdout)
         self.assertIn("-c or -f, not both", self.refusal("-c", "SELECT 1", "-f", "x"))
         self.assertIn("not_found", self.refusal("-f", "/nonexistent"))
@@ -271,7 +271,7 @@ class OtherPrograms(SqlCase):
         with tempfile.TemporaryDirectory() as folder:
             done = subprocess.run([BUILD / "muniment", "--data", folder, "sql", "-c", "SELECT 1"], capture_output=True, text=True)
             self.assertEqual((done.returncode, os.listdir(folder)), (4, []))
-            self.assertIn("Start it: muniment up", done.stderr)
+            self.assertIn(f"Start it: muniment --data {folder} up", done.stderr)
 
     def test_another_database_is_asked_as_its_login_may(self) -> None:
         """As with a server of somebody else: the daemon's own login takes the role on."""

@@ -220,6 +220,31 @@ class Verify(unittest.TestCase):
         self.assertEqual(report["counts"]["files_in_flight"], 1)
         self.assertTrue(any(f"runs/solve-1/main/{artifact_id}.txt" in text for text in report["warnings"]), report["warnings"])
 
+    def stored_file(self) -> pathlib.Path:
+        return min(path for path in (self.artifacts / "runs").rglob("*") if path.is_file())
+
+    def first_bad(self, check: str) -> dict:
+        code, report = self.verify()
+        self.assertEqual((code, report["first_bad"]["check"]), (1, check), report["first_bad"])
+        return report["first_bad"]
+
+    def test_a_second_name_of_a_file_is_named(self) -> None:
+        place = self.stored_file()
+        os.link(place, self.folder / "second")
+        self.assertIn("several names", self.first_bad("artifact_file")["actual"])
+        (self.folder / "second").unlink()
+        (self.artifacts / "staging").mkdir()
+        staged = self.artifacts / "staging" / place.name.split(".")[0]
+        os.link(place, staged)
+        self.expect_nothing()   # its own: the answer of its commit was not heard yet
+        os.link(place, self.folder / "third")
+        self.first_bad("artifact_file")
+
+    def test_a_file_of_another_size_is_not_read(self) -> None:
+        place = self.stored_file()
+        os.truncate(place, 1 << 42)
+        self.assertIn(f"{1 << 42} bytes", self.first_bad("artifact_hash")["actual"])
+
     def test_a_staging_name_of_other_bytes_hides_no_file(self) -> None:
         artifact_id = "0193f0a0-0000-7000-8000-000000000001"
         place = self.artifacts / "runs" / "solve-1" / "main" / f"{artifact_id}.txt"
@@ -373,6 +398,32 @@ class Verify(unittest.TestCase):
                     self.assertEqual((done.returncode, done.stdout), (3, ""))
                     self.assertIn(f"muniment-verify: {option} {place}", done.stderr)
                     self.assertIn(said, done.stderr)
+
+    def test_only_a_regular_file_is_replaced_by_a_state(self) -> None:
+        fifo, link, file = self.folder / "fifo", self.folder / "link", self.folder / "kept"
+        os.mkfifo(fifo)
+        link.symlink_to(file)
+        file.write_text("old")
+        for place, said in ((fifo, "it is a FIFO"), (link, "it is a link")):
+            with self.subTest(place=place):
+                done = subprocess.run([VERIFY, "--database", self.uri, "--artifacts", self.artifacts, "--unsigned-ok", "--save", place],
+                                      capture_output=True, text=True, check=False)
+                self.assertEqual((done.returncode, done.stdout), (3, ""))
+                self.assertIn(f"muniment-verify: --save {place}: {said}, and a regular file is wanted", done.stderr)
+        self.assertTrue(fifo.is_fifo() and link.is_symlink())
+        self.assertEqual(file.read_text(), "old")
+        done = subprocess.run([VERIFY, "--database", self.uri, "--artifacts", self.artifacts, "--unsigned-ok", "--save", file], check=False, capture_output=True)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertIn("muniment-verify-state", file.read_text())
+
+    def test_what_is_named_to_be_read_is_not_waited_for(self) -> None:
+        fifo = self.folder / "pipe"
+        os.mkfifo(fifo)
+        for more in (("--proof", fifo), ("--database", self.uri, "--artifacts", self.artifacts, "--resume", fifo)):
+            with self.subTest(more[-2]):
+                done = subprocess.run([VERIFY, *more], capture_output=True, text=True, timeout=20, check=False)
+                self.assertEqual(done.returncode, 4, done.stdout)
+                self.assertIn(str(fifo), done.stdout)
 
     def test_a_state_that_cannot_be_saved_is_no_success(self) -> None:
         place = self.folder / ("n" * 300)

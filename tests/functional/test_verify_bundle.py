@@ -78,7 +78,13 @@ class BundleTest(unittest.TestCase):
         self.bundle.note = self.log.text_at(self.bundle.index["size"]) + "\n"
         self.bundle.write(self.path)
         self.assertEqual(self.verify()[0], 2)
-        self.expect(1, "checkpoint_signature")
+
+    def test_a_bundle_from_before_the_log_had_a_key(self) -> None:
+        """Nobody can say of it alone whether its signatures were taken away: it is verified by no key, and not called tampered."""
+        self.bundle.note = self.log.text_at(self.bundle.index["size"]) + "\n"
+        report = self.expect(2)
+        self.assertEqual((report["verdict"], report["findings"]), ("wrong_key", []), report)
+        self.assertIn("signed by nobody (the log had no key yet, or the signatures were taken away)", report["wrong_key"])
 
     def test_another_key_is_named(self) -> None:
         self.bundle.note = notes.note(self.log.text_at(self.bundle.index["size"]), self.log.signer(9))

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import threading
@@ -48,6 +49,32 @@ class Published(SignedCase):
         self.publish(older)
         report = self.expect_verified("--key", self.first)
         self.assertTrue(any(f"{self.log.size} are signed: as after a kill" in text for text in report["warnings"]), report["warnings"])
+
+    def test_a_published_checkpoint_that_is_gone_is_named(self) -> None:
+        self.older_by(100)
+        (self.data / "tiles" / "checkpoint").unlink()
+        self.expect("published_checkpoint", "--key", self.first, actual="missing")
+        shutil.rmtree(self.data / "tiles" / "tile")   # nothing was published, as far as anybody can tell
+        code, report = self.verify("--key", self.first)
+        self.assertNotIn("published_checkpoint", {finding["check"] for finding in report["findings"]}, (code, report["findings"]))
+
+    def test_what_is_no_file_in_a_checkpoints_place_is_named(self) -> None:
+        self.all_signed()
+        self.expect_verified("--key", self.first)
+        for name, check in (("tiles/checkpoint", "tile"), ("keys/last_signed", "checkpoint_signature")):
+            for kind, put in (("a link", lambda path: path.symlink_to(self.clean / "artifacts")), ("a FIFO", os.mkfifo), ("a folder", os.mkdir)):
+                with self.subTest(name, kind=kind):
+                    self.fresh()
+                    (self.data / name).unlink()
+                    put(self.data / name)
+                    report = self.expect(check, "--key", self.first, actual=f"{name}: a regular file {kind}")
+                    self.assertEqual(len(report["findings"]), 1, report["findings"])
+
+    def test_a_log_pub_that_holds_no_key_is_a_warning_where_another_key_was_given(self) -> None:
+        self.all_signed()
+        (self.data / "keys" / "log.pub").write_text("garbage\n")
+        report = self.expect_verified("--key", self.first)
+        self.assertTrue(any("keys/log.pub" in text for text in report["warnings"]), report["warnings"])
 
     def test_a_daemon_that_lives_is_given_a_moment_to_publish(self) -> None:
         older, newest = self.older_by(40)

@@ -157,7 +157,7 @@ TEST(Client, SilenceIsADeadlineAndNobodyIsUnavailable) {
 }
 
 TEST(Hints, AMethodThatIsAdvisedIsTheCommandThatDoesTheSame) {
-  EXPECT_EQ(with_commands("not_found: no run r. Start it: run.start"), "not_found: no run r. Start it: muniment run start");
+  EXPECT_EQ(with_commands("not_found: no run r. Start it: run.start"), "not_found: no run r. See: muniment run list, or start it: muniment run start RUN --agent AGENT");
   EXPECT_EQ(with_commands("run r has ended. Start it again with run.start and reopen: true"), "run r has ended. Start it again with muniment run start RUN --agent AGENT --reopen");
   EXPECT_EQ(with_commands("it takes nothing more. Start a run of another name with run.start, and name this one in `continues`"),
             "it takes nothing more. Start a run of another name with muniment run start NAME --agent AGENT --continues THIS");
@@ -172,7 +172,24 @@ TEST(Hints, WhatWasSentIsSaidAsItWas) {
                                  "no document artifact.put in the corpus run.list", "Start it: run.started", "See: event.list.x"}) {
     EXPECT_EQ(with_commands(said), said);
   }
-  EXPECT_EQ(with_commands("no run run.start. Start it: run.start"), "no run run.start. Start it: muniment run start");
+  EXPECT_EQ(with_commands("no run run.start. Start it: run.start"), "no run run.start. See: muniment run list, or start it: muniment run start RUN --agent AGENT");
+}
+
+TEST(Advice, ACommandIsToldWhichInstanceItIsAbout) {
+  const Advice advice("--data /srv/m", "--data /srv/m --database U", {"up", "down", "audit", "run"});
+  EXPECT_EQ(advice.with_place("muniment down && muniment up --continue-restored"), "muniment --data /srv/m down && muniment --data /srv/m --database U up --continue-restored");
+  EXPECT_EQ(advice.with_place("no key (muniment audit key init)"), "no key (muniment --data /srv/m audit key init)");
+  for (const std::string said : {"the system user muniment is missing", "muniment --data /x up", "muniment down --data /x", "/usr/bin/muniment up", "muniment: up", "muniment upon", "muniment"}) {
+    EXPECT_EQ(advice.with_place(said), said);
+  }
+  EXPECT_EQ(advice.with_place("mv /x /y && muniment run list; muniment down --data /x"), "mv /x /y && muniment --data /srv/m run list; muniment down --data /x");
+  EXPECT_EQ(Advice().with_place("muniment up"), "muniment up");
+}
+
+TEST(Advice, AWordIsQuotedAsAShellTakesIt) {
+  EXPECT_EQ(shell_word("/srv/m-1.x"), "/srv/m-1.x");
+  EXPECT_EQ(shell_word("it's here"), "'it'\\''s here'");
+  EXPECT_EQ(shell_word(""), "''");
 }
 
 }  // namespace

@@ -44,7 +44,7 @@ class AsyncRun:
     async def claim(self, text: str, *pointers: str) -> Json:
         return await asyncio.to_thread(self.run.claim, text, *pointers)
 
-    async def end(self, outcome: str = "success", **more: Any) -> Json:
+    async def end(self, outcome: str = "unknown", **more: Any) -> Json:
         return await asyncio.to_thread(self.run.end, outcome, **more)
 
     def tool(self, name: str, arguments: Any = None, **more: Any) -> AsyncCall:

@@ -121,8 +121,8 @@ class Run:
             with noting(raised):
                 self.append("step.ended", {"status": status_of(raised), "error": content.error(raised)}, step_id=step_id)
 
-    def end(self, outcome: str = "success", *, summary: Optional[str] = None, error: Optional[Json] = None) -> Json:
-        """`outcome`: success, failure, cancelled, abandoned or unknown. Ending twice is refused by the daemon."""
+    def end(self, outcome: str = "unknown", *, summary: Optional[str] = None, error: Optional[Json] = None) -> Json:
+        """`outcome`: success, failure, cancelled, abandoned, or unknown where nobody says. Ending twice is refused by the daemon."""
         more: Json = {"summary": content.clean(summary)} if summary else {}
         if error:
             more["error"] = error

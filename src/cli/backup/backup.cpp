@@ -171,12 +171,18 @@ class Making {
   Status keep_artifacts(const std::vector<store::NamedFile>& files) {
     Progress progress("artifacts", files.size());
     ASSIGN_OR_RETURN(const Fd root, open_folder(request_.data + "/artifacts"));
+    std::size_t done = 0;
     for (const store::NamedFile& file : files) {
       RETURN_IF_ERROR(keep_artifact(root, file));
-      progress.at(++report_.files);
-      report_.bytes += file.size_bytes;
+      progress.at(++done);
     }
     return success();
+  }
+
+  void count_kept(const std::string& name, const store::NamedFile& file) {
+    sums_[name] = file.hash;
+    ++report_.files;
+    report_.bytes += file.size_bytes;
   }
 
   // It has its name in the backup only if it is what its row says; so what is there by name and size needs no reading.
@@ -191,7 +197,7 @@ class Making {
       there = read && read->hash == file.hash;
     }
     if (there) {
-      sums_[name] = file.hash;
+      count_kept(name, file);
       return success();
     }
     RETURN_IF_ERROR(make_folders_above(place));
@@ -212,7 +218,7 @@ class Making {
       return success();
     }
     if (::rename(fresh.c_str(), place.c_str()) != 0) return file_error("renaming", fresh, errno);
-    sums_[name] = file.hash;
+    count_kept(name, file);
     ++report_.new_files;
     report_.new_bytes += file.size_bytes;
     return success();

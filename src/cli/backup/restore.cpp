@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "base/json.hpp"
 #include "base/limits.hpp"
 #include "base/signed_note.hpp"
 #include "base/stop_signals.hpp"
@@ -209,7 +210,12 @@ class Restoring {
   Result<RestoreReport> finish() {
     std::vector<std::string> arguments{"--data", data_, "--json"};
     if (!request_.key.empty()) arguments.insert(arguments.end(), {"--key", request_.key});
+    // One from behind the backup's end would be a finding, and is none here: what came after the backup is missing.
+    const bool compared = report_.known_size > 0 && report_.known_size <= manifest().log()->size && request_.known != "-";
+    if (compared) arguments.insert(arguments.end(), {"--checkpoint", request_.known});
     ASSIGN_OR_RETURN(report_.verify_exit_code, run_verifier(std::move(arguments), &report_.verify_report));
+    const auto verdict = json::parse(std::string_view(report_.verify_report));
+    report_.continues_known = compared && verdict && verdict->root()["continues"].size() > 0;
     if (interrupted_) return Error(Errc::unavailable, "interrupted while it was verified");
     if (postgres_) postgres_->stop();
     const bool consistent = report_.verify_exit_code == 0 || report_.verify_exit_code == 2;

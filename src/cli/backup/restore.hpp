@@ -26,6 +26,7 @@ struct RestoreReport {
   std::size_t files = 0;
   std::int64_t bytes = 0;
   std::int64_t known_size = 0;      // of the log, from the checkpoint that was kept; 0: none was given
+  bool continues_known = false;     // the verify held that checkpoint against the log, and it fits
   int verify_exit_code = -1;
   std::string verify_report;        // its JSON
   std::string set_aside;            // where the configuration was put that names another database

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <set>
@@ -21,6 +22,7 @@
 #include "cli/report/data.hpp"
 #include "cli/report/document.hpp"
 #include "cli/upload.hpp"
+#include "cli/verifier.hpp"
 #include "events/run_proof.hpp"
 
 namespace muniment::cli {
@@ -113,6 +115,8 @@ class NewFile {
   }
   bool open() const { return file_.open(); }
   int descriptor() const { return file_.get(); }
+  // Its name until then, as a word that no program takes for an option.
+  std::string draft() const { return draft_.starts_with('-') ? "./" + draft_ : draft_; }
 
   Result<std::int64_t> keep() {
     struct stat status {};
@@ -145,6 +149,7 @@ class BundleExport {
     ASSIGN_OR_RETURN(TarWriter tar, TarWriter::create(file.descriptor(), order_.path));
     RETURN_IF_ERROR(write_members(tar));
     RETURN_IF_ERROR(tar.finish());
+    RETURN_IF_ERROR(check(file.draft()));
     ASSIGN_OR_RETURN(result_.bundle_bytes, file.keep());
     RETURN_IF_ERROR(client_.call("bundle.close", fmt::format(R"({{"run_id":{},"from_seq":{},"to_seq":{}}})",
                                                              json::quote(order_.run_id), first_seq_, last_seq_)));
@@ -172,6 +177,7 @@ class BundleExport {
     result_.origin = checkpoint.origin;
     result_.size = checkpoint.size;
     result_.is_signed = checkpoint.is_signed;
+    ASSIGN_OR_RETURN(result_.signature_holds, signature_holds(note, checkpoint.origin, log.result()["keys"]));
     ASSIGN_OR_RETURN(Spool kept, Spool::open("checkpoint"));
     RETURN_IF_ERROR(kept.add(note));
     keep(std::move(kept));
@@ -195,6 +201,19 @@ class BundleExport {
     const auto root = hash_from_hex(proof["root"].string_or(""));
     if (!root) return Error(Errc::system_error, "the daemon's proof of the run has no root");
     return Checkpoint{origin, proof["size"].as_int().value_or(0), *root}.text();
+  }
+
+  // By a key that the log names. Errors: corrupt where such a key never made its signature.
+  Result<bool> signature_holds(const std::string& note, const std::string& origin, const json::Value& named) const {
+    if (!result_.is_signed) return false;
+    std::vector<VerifierKey> keys;
+    for (const json::Value key : named) {
+      if (auto parsed = VerifierKey::parse(key.string_or(""))) keys.push_back(*std::move(parsed));
+    }
+    ASSIGN_OR_RETURN(const Note parsed, Note::parse(note));
+    const auto signers = signers_of(parsed, keys);
+    if (!signers) return Error(signers.error()).within("the checkpoint");
+    return std::ranges::any_of(*signers, [&](const Signed& one) { return one.key->type == KeyType::ed25519 && one.key->name == origin; });
   }
 
   // The rows ----------------------------------------------------------------------------------------
@@ -377,6 +396,14 @@ class BundleExport {
     if (to_hex(hash.finish()) == artifact.sha256) return success();
     return Error(Errc::corrupt, fmt::format("artifact {} is not what its event says; nothing was exported. See: muniment recover {}",
                                             artifact.id, order_.run_id));
+  }
+
+  // All of it but the signature, by the program that its reader will check it with.
+  Status check(const std::string& draft) const {
+    ASSIGN_OR_RETURN(const BundleVerdict verdict, verify_bundle(draft, ""));
+    if (verdict.verified() || verdict.is_unsigned()) return success();
+    return Error(verdict.exit_code == 1 ? Errc::corrupt : Errc::unavailable,
+                 fmt::format("nothing was exported: the bundle of run {} would not verify. muniment-verify says of it: {}", order_.run_id, verdict_words(verdict)));
   }
 
   Client& client_;

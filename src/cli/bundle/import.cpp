@@ -146,7 +146,7 @@ class BundleImport {
     const std::string type = event["type"].string_or("");
     if (!event["body"].is(json::Kind::string)) {  // erased
       if (type == "run.ended") ending_ = {std::string(unknown_end), "how the run ended was erased"};
-      if (type == "state.patched") patch_is_gone_ = true;
+      if (type == "state.patched") replay_->lost_patch();
       return leave(event);
     }
     const std::string body_text = event["body"].string_or("");
@@ -168,11 +168,9 @@ class BundleImport {
     std::string text;
     std::string item = replay_->item(event, body, &text);
     const bool is_same = text == body.source();
-    const bool is_patch = event["type"].string_or("") == "state.patched";
-    const bool was_erased = is_patch && !body["patch"] && replay_->ids().find(body["ref"]["artifact_id"].string_or("")).empty();
-    patch_is_gone_ = patch_is_gone_ || was_erased;
-    if (is_patch && patch_is_gone_) {
-      ASSIGN_OR_RETURN(const bool applied, append_patch(item));
+    if (replay_->may_not_apply(event, body)) {
+      RETURN_IF_ERROR(flush());
+      ASSIGN_OR_RETURN(const bool applied, replay_->append_patch(item));
       if (!applied) return leave(event);
     } else {
       if (batch_bytes_ + item.size() > batch_bytes_max) RETURN_IF_ERROR(flush());
@@ -182,17 +180,6 @@ class BundleImport {
     ++result_.events;
     if (!is_same) ++result_.rewritten;
     return note_original(event, is_same ? Way::as_it_was : Way::rewritten);
-  }
-
-  // Once a patch is erased a later one may lean on what it made. The fold passes over such a patch, and the
-  // daemon takes none: it stays in the bundle. True: it applied, and is in the log.
-  Result<bool> append_patch(const std::string& item) {
-    RETURN_IF_ERROR(flush());
-    const auto answer = client_.call("event.append", fmt::format(R"({{"run_id":{},"events":[{}]}})", json::quote(result_.run_id), item));
-    if (answer) return true;
-    const Errc code = answer.error().code;
-    if (code == Errc::invalid_argument || code == Errc::not_found || code == Errc::too_large) return false;
-    return answer.error();
   }
 
   // What only the daemon writes ---------------------------------------------------------------------
@@ -243,8 +230,8 @@ class BundleImport {
       ASSIGN_OR_RETURN(const json::Document row, json::parse(*line));
       if (row.root()["manifest_id"].string_or("") != id) continue;  // its event is erased
       if (!row.root()["manifest"].is(json::Kind::string)) return Way::only_in_bundle;
-      RETURN_IF_ERROR(replay_->put_manifest(event, id, row.root()["manifest"].string_or("")));
-      return Way::by_method;
+      ASSIGN_OR_RETURN(const bool anew, replay_->put_manifest(event, id, row.root()["manifest"].string_or("")));
+      return anew ? Way::by_method : Way::only_in_bundle;
     }
   }
 
@@ -293,7 +280,6 @@ class BundleImport {
   json::Value header_;
   std::optional<EventReplay> replay_;
   RunEnd ending_;
-  bool patch_is_gone_ = false;      // a state.patched of this run, or the artifact that holds its patch, was erased
   ImportedBundle result_;
   std::vector<std::string> batch_;  // events to be appended
   std::vector<std::string> noted_;  // of them and of the others: where they came from

@@ -114,9 +114,11 @@ Status list_artifacts(Session& session, const ListOptions& options) {
       out.json_line(item.source());
       return true;
     }
+    const std::string hash = item["hash"].string_or("");
+    const bool erased = hash.find_first_not_of('0') == std::string::npos;   // its row stays
     table.add({item["artifact_id"].string_or(""), out.one_line(item["step_id"].string_or("")),
-               human_size(static_cast<std::uint64_t>(item["size_bytes"].as_int().value_or(0))),
-               out.one_line(item["mime_type"].string_or("")), item["hash"].string_or("").substr(0, 16)});
+               erased ? "-" : human_size(static_cast<std::uint64_t>(item["size_bytes"].as_int().value_or(0))),
+               out.one_line(item["mime_type"].string_or("")), erased ? "erased" : hash.substr(0, 16)});
     return true;
   }));
   if (!session.options.json) table.print(out);
@@ -153,9 +155,10 @@ Status list_snapshots(Session& session, const RunOption& options) {
       out.json_line(item.source());
       return true;
     }
+    const bool erased = item["erased"].as_bool().value_or(false);
     table.add({std::string(item["seq"].source()),
-               human_size(static_cast<std::uint64_t>(item["size_bytes"].as_int().value_or(0))),
-               out.one_line(item["reason"].string_or("")), item["state_hash"].string_or("").substr(0, 16),
+               erased ? "-" : human_size(static_cast<std::uint64_t>(item["size_bytes"].as_int().value_or(0))),
+               out.one_line(item["reason"].string_or("")), erased ? "erased" : item["state_hash"].string_or("").substr(0, 16),
                item["created_at"].string_or("")});
     return true;
   }));

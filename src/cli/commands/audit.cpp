@@ -121,6 +121,24 @@ Status prove(Session& session, const ProveOptions& options) {
 
 constexpr std::size_t report_bytes_max = 16 << 20;
 
+constexpr const char* verify_footer = R"(Options, which are muniment-verify's (muniment-verify --help: all of them)
+  --key FILE …    verifier keys that you trust; otherwise DATA/keys/log.pub, which proves less
+  --proof FILE    a proof instead of a log
+  --bundle FILE   the bundle of one run instead of a log
+  --data DIR      the data folder; --database, --artifacts, --tiles: where they are elsewhere
+  --log N         the number of the log, where the database has several
+  --indexes       the search indexes, too
+  --unsigned-ok   exit code 0 when all is consistent, but not signed
+  --json          the report as JSON
+
+Exit codes
+  0  verified
+  1  tampered or corrupt
+  2  consistent, but unsigned, with an unsigned tail, or signed by none of the keys
+  3  the command line is wrong
+  4  unreadable
+  5  incomplete: not all could be read)";
+
 struct VerifyOptions {
   std::vector<std::string> arguments;
 };
@@ -158,7 +176,7 @@ Status verify(Session& session, const VerifyOptions& options) {
   ASSIGN_OR_RETURN(session.exit_code, run_verifier(std::move(arguments), nullptr));
   if (elsewhere) return success();
   ASSIGN_OR_RETURN(const std::string report, read_at(told, 0, report_bytes_max));
-  if (!report.empty()) Session::finish_quietly("the verdict", note_verdict(session, report));
+  if (!report.empty()) session.finish_quietly("the verdict", note_verdict(session, report));
   return success();
 }
 
@@ -178,6 +196,7 @@ void add_audit_commands(CLI::App& app, Session& session) {
   auto options = std::make_shared<VerifyOptions>();
   CLI::App& verifying = add_word(session, audit, "verify", "Run muniment-verify: of the whole log, or of a --proof or --bundle FILE",
                                  [&session, options] { return verify(session, *options); });
+  verifying.footer(verify_footer);
   verifying.fallthrough(false);   // every option is the verifier's
   verifying.allow_extras();
   verifying.callback([&session, options, &verifying] {

@@ -40,7 +40,7 @@ Status export_run(Session& session, const ExportOptions& options) {
   if (session.options.json) {
     json::Writer out;
     out.begin_object().member("file", order.path).member("run_id", order.run_id).member("origin", bundle.origin);
-    out.member("size", bundle.size).member("signed", bundle.is_signed).member("events", bundle.events);
+    out.member("size", bundle.size).member("signed", bundle.signature_holds).member("events", bundle.events);
     out.member("artifacts", bundle.artifacts).member("erased", bundle.erased);
     out.member("bundle_bytes", bundle.bundle_bytes).end_object();
     session.out().json_line(out.text());
@@ -50,8 +50,13 @@ Status export_run(Session& session, const ExportOptions& options) {
   session.out().line(fmt::format("{}  {} events  {} artifacts{}  {}", session.out().safe(order.path), count(bundle.events),
                                  count(bundle.artifacts), bundle.erased > 0 ? fmt::format(" ({} erased)", bundle.erased) : "",
                                  human_size(static_cast<std::uint64_t>(bundle.bundle_bytes))));
-  session.out().line(fmt::format("proven against the {} checkpoint of {} at {} events",
-                                 bundle.is_signed ? "signed" : "UNSIGNED", bundle.origin, count(bundle.size)));
+  if (bundle.is_signed && !bundle.signature_holds) {
+    session.out().line(fmt::format("consistent with the checkpoint of {} at {} events. NOT CHECKED: its signature, which is by no key that the log names",
+                                   bundle.origin, count(bundle.size)));
+  } else {
+    session.out().line(fmt::format("proven against the {} checkpoint of {} at {} events",
+                                   bundle.is_signed ? "signed" : "UNSIGNED", bundle.origin, count(bundle.size)));
+  }
   session.out().line("verify it anywhere: muniment-verify --bundle " + session.out().safe(order.path) + (bundle.is_signed ? " --key LOG.PUB" : " --unsigned-ok"));
   return success();
 }
@@ -138,13 +143,16 @@ Status write_report(Session& session, const ReportOptions& options) {
   const bool proven = !data.chain->broken() && !data.custody.unproven;
   if (session.options.json) {
     json::Writer out;
-    out.begin_object().member("file", options.output).member("run_id", run_id).member("events", data.chain->events());
+    out.begin_object().member("file", options.output).member("run_id", run_id).member("events", data.events);
     out.member("proven", proven).member("signed", data.custody.is_signed).end_object();
     session.out().json_line(out.text());
   } else {
-    session.out().line(fmt::format("{}  {} events  {}", session.out().safe(options.output), grouped(static_cast<std::uint64_t>(data.chain->events())),
+    session.out().line(fmt::format("{}  {} events  {}", session.out().safe(options.output), grouped(static_cast<std::uint64_t>(data.events)),
                                    !proven ? "NOT PROVEN, see Custody" : data.custody.is_signed ? "proven, signed" : "consistent, unsigned"));
+    if (data.chain->broken()) session.out().line("the chain does not hold: " + session.out().safe(*data.chain->broken()));
+    if (data.custody.unproven) session.out().line("not proven: " + session.out().safe(*data.custody.unproven));
   }
+  if (!proven) session.exit_code = exit_refused;   // a check that failed: the report is written all the same
   return success();
 }
 

@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "base/text.hpp"
@@ -54,13 +55,25 @@ void print_backup(const Output& out, const BackupReport& report, const std::stri
                        human_size(count(report.dump_bytes_shared))));
   out.line(fmt::format("files      {} ({}), {} of them new ({})", grouped(report.files), human_size(count(report.bytes)),
                        grouped(report.new_files), human_size(count(report.new_bytes))));
+  if (const std::size_t lacking = manifest.damaged.size(); lacking > 0) {
+    out.line(fmt::format("{} {} of the log's {} artifacts {} not in it", out.tone(Tone::red, "INCOMPLETE"), grouped(lacking), grouped(report.files + lacking), lacking == 1 ? "is" : "are"));
+  }
   out.line(manifest.has_private_key ? "keys       the private keys too: keep this folder as you keep them"
                                     : "keys       public ones; the private key is not in it (--with-private-key)");
+}
+
+// A backup below what it is a backup of is lost together with it, and would be looked through as a part of it.
+Status check_elsewhere(const std::string& folder, const std::string& data) {
+  std::error_code failed;
+  const std::filesystem::path to = std::filesystem::weakly_canonical(folder, failed), from = std::filesystem::weakly_canonical(data, failed);
+  if (failed || std::mismatch(from.begin(), from.end(), to.begin(), to.end()).first != from.end()) return success();
+  return Error(Errc::invalid_argument, fmt::format("{} is in the data folder {}, of which the backup is to be. Choose a folder outside it, best on another disk", folder, data));
 }
 
 Status back_up(Session& session, const BackupOptions& options) {
   const LoadedConfig loaded = load_config(session.config_inputs());
   if (!loaded.problems.empty()) return loaded.problems.front();
+  RETURN_IF_ERROR(check_elsewhere(options.folder, loaded.values.data));
   // Postgres has to run. A data folder that is mistyped is no instance, and none is made to be backed up.
   std::error_code failed;
   const bool there = std::filesystem::exists(loaded.values.data + "/database.uri", failed) || std::filesystem::exists(loaded.values.data + "/postgres", failed);
@@ -70,7 +83,8 @@ Status back_up(Session& session, const BackupOptions& options) {
   ASSIGN_OR_RETURN(const BackupReport report, make_backup(request, set));
   std::size_t removed = 0;
   // What doctor says of its age. The backup is whole without it.
-  const Status remembered = remember_backup(loaded.values.data, {report.manifest.made_at, std::filesystem::absolute(fmt::format("{}/generations/{}", set.folder(), report.manifest.name)).lexically_normal().string()});
+  const Status remembered = remember_backup(loaded.values.data, {report.manifest.made_at, std::filesystem::absolute(fmt::format("{}/generations/{}", set.folder(), report.manifest.name)).lexically_normal().string(),
+                                                                   report.manifest.damaged.size()});
   if (!remembered) fmt::print(stderr, "muniment: {}\n", escape_for_terminal(remembered.error().message));
   if (options.keep > 0) {
     ASSIGN_OR_RETURN(removed, set.prune(options.keep));
@@ -111,7 +125,7 @@ std::string json_of(const RestoreReport& report, const Config& config) {
   json::Writer out;
   out.begin_object().member("data", config.data).member("generation", report.manifest.name).member("made_at", report.manifest.made_at);
   out.member("log_id", report.manifest.log()->log_id.text()).member("events", report.manifest.log()->size);
-  out.member("files", report.files).member("bytes", report.bytes).member("known_size", report.known_size);
+  out.member("files", report.files).member("bytes", report.bytes).member("known_size", report.known_size).member("continues_known", report.continues_known);
   out.member("config_set_aside", report.set_aside);
   if (json::parse(std::string_view(report.verify_report))) out.raw_member("verify", report.verify_report);
   return std::move(out.end_object()).text();
@@ -130,9 +144,14 @@ void print_restore(const Output& out, const RestoreReport& report, const Restore
     out.line(fmt::format("missing    at least {} events: the log had {} when that checkpoint was signed", grouped(count(report.known_size - size)),
                          grouped(count(report.known_size))));
   }
-  if (options.complete) return out.line("next       muniment up");
-  out.line("next       muniment up                        reads it; nothing is appended, since what came after the backup is not known");
-  out.line("           muniment up --continue-restored    goes on in a new log, which names this one");
+  if (report.known_size > 0 && report.known_size <= size) {
+    out.line(report.continues_known ? fmt::format("known      it continues the checkpoint at {} events that you gave: nothing before that was changed", grouped(count(report.known_size)))
+                                    : fmt::format("known      the checkpoint that you gave, at {} events, was not compared", grouped(count(report.known_size))));
+  }
+  const std::string up = out.advised("muniment up"), on = out.advised("muniment up --continue-restored");
+  if (options.complete) return out.line("next       " + up);
+  out.line(fmt::format("next       {:<{}}    reads it; nothing is appended, since what came after the backup is not known", up, on.size()));
+  out.line(fmt::format("           {}    goes on in a new log, which names this one", on));
 }
 
 Status restore(Session& session, const RestoreOptions& options) {

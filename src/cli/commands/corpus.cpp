@@ -106,6 +106,12 @@ std::string end_text(const json::Value& row) {
   return row["removed_at"] ? fmt::format("erased at {}", count_of(row, "removed_at")) : fmt::format("erased, not current since {}", count_of(row, "valid_to"));
 }
 
+// One that was brought along from a closed log is as old as it was there.
+std::string ingested_ago(const json::Value& row, Time now) {
+  if (!row["carried_over"]) return ago(row["recorded_at"].string_or(""), now);
+  return row["first_recorded_at"] ? ago(row["first_recorded_at"].string_or(""), now) : "carried over";
+}
+
 Status list_documents(Session& session, const DocumentOptions& options) {
   const Output& out = session.out();
   const Time now = Clock().now();
@@ -116,7 +122,7 @@ Status list_documents(Session& session, const DocumentOptions& options) {
                      [&](const json::Value& row) -> std::vector<std::string> {
                        return {out.one_line(row["document"].string_or("")), out.one_line(row["revision"].string_or("")),
                                human_size(count_of(row, "size_bytes")), grouped(count_of(row, "chunks")), out.one_line(row["format"].string_or("")),
-                               out.one_line(row["trust"].string_or("")), ago(row["recorded_at"].string_or(""), now),
+                               out.one_line(row["trust"].string_or("")), ingested_ago(row, now),
                                fit(out.one_line(row["title"].string_or("")), 60)};
                      });
 }

@@ -19,7 +19,11 @@ void print_finding(const Output& out, const Finding& finding) {
 
 Status run_doctor(Session& session, const NoOptions&) {
   const LoadedConfig loaded = load_config(session.config_inputs());
-  const std::vector<Finding> findings = examine(loaded);
+  std::vector<Finding> findings = examine(loaded);
+  for (Finding& finding : findings) {
+    finding.text = session.advised(finding.text);
+    finding.mend = session.advised(finding.mend);
+  }
   if (session.options.json) {
     session.out().json_line(findings_json(findings));
   } else {

@@ -14,6 +14,7 @@
 #include "cli/arguments.hpp"
 #include "cli/commands.hpp"
 #include "cli/timeline.hpp"
+#include "events/catalogue.hpp"
 
 namespace muniment::cli {
 namespace {
@@ -122,6 +123,27 @@ Result<std::string> list_params(Session& session, const EventListOptions& option
   return std::move(params).text();
 }
 
+bool fits_some_type(std::string_view pattern) {
+  if (pattern.starts_with(events::foreign_prefix)) return true;
+  if (!pattern.ends_with('*')) return events::find_type(pattern) != nullptr;
+  const std::string_view prefix = pattern.substr(0, pattern.size() - 1);
+  return events::foreign_prefix.starts_with(prefix) ||
+         std::ranges::any_of(events::catalogue(), [&](const events::TypeInfo& row) { return row.name.starts_with(prefix); });
+}
+
+// A type that there is not is no mistake to the daemon: a newer one's log may have it. Who typed it is told.
+void note_unknown_types(const std::vector<std::string>& patterns) {
+  for (const std::string& pattern : patterns) {
+    if (fits_some_type(pattern)) continue;
+    std::vector<std::string> names;
+    for (const events::TypeInfo& row : events::catalogue()) {
+      names.push_back(pattern.ends_with('*') ? std::string(row.name.substr(0, row.name.find('.'))) + ".*" : std::string(row.name));
+    }
+    const std::string_view near = nearest(pattern, names);
+    fmt::print(stderr, "muniment: there is no event type {}.{}\n", json::quote(pattern), near.empty() ? "" : fmt::format(" Did you mean {}?", json::quote(near)));
+  }
+}
+
 // One event a line: its place, time, run, type and the start of its body.
 void print_event(Session& session, const json::Value& event) {
   const Output& out = session.out();
@@ -139,6 +161,7 @@ void print_event(Session& session, const json::Value& event) {
 }
 
 Status list_events(Session& session, const EventListOptions& options) {
+  note_unknown_types(options.types);
   std::size_t left = options.limit == 0 ? SIZE_MAX : options.limit;
   std::size_t shown = 0;
   std::string cursor;
@@ -173,6 +196,7 @@ void declare_tail(CLI::App& command, TailOptions& options) {
 
 // Prints the last events and answers the seq after them.
 Result<std::int64_t> print_last(Session& session, const TailOptions& options) {
+  note_unknown_types(options.types);
   EventListOptions list;
   list.run = options.run;
   list.types = options.types;

@@ -147,6 +147,7 @@ class Recording {
     } else {
       params.member("exit_code", outcome.exit_code);
     }
+    if (!outcome.not_found) params.member("duration_us", outcome.duration_us);
     scrubbed_ = 0;
     RETURN_IF_ERROR(write_output(params, "stdout", outcome.stdout_file));
     RETURN_IF_ERROR(write_output(params, "stderr", outcome.stderr_file));
@@ -214,6 +215,7 @@ Status exec_command(Session& session, const ExecOptions& options) {
     session.finish(outcome.error());
     session.exit_code = exit_not_recorded;
     CommandOutcome unstarted;
+    unstarted.not_found = true;
     unstarted.exit_code = exit_not_recorded;
     session.finish_quietly(end_of_command, recording.end(unstarted));
     return success();

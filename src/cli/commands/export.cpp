@@ -18,9 +18,11 @@
 #include "base/sha256.hpp"
 #include "base/text.hpp"
 #include "cli/commands.hpp"
+#include "cli/export/archive.hpp"
 #include "cli/export/connection.hpp"
 #include "cli/export/file.hpp"
 #include "cli/export/rows.hpp"
+#include "store/log_place.hpp"
 
 namespace muniment::cli {
 namespace {
@@ -68,7 +70,7 @@ class EventExport {
     if (!done) return broke_off(done.error(), file);
     if (!options_.artifacts.empty()) RETURN_IF_ERROR(write_manifests(connection, where));
     if (archived_ > 0) {
-      fmt::print(stderr, "muniment: the bodies of {} events are archived and not in the export (muniment audit archive)\n", grouped(archived_));
+      fmt::print(stderr, "muniment: the bodies of {} archived events are not in the export: {}\n", grouped(archived_), escape_for_terminal(no_archive_));
     }
     return success();
   }
@@ -229,6 +231,8 @@ class EventExport {
 
   Status write_events(ExportConnection& connection, const std::string& where, ExportFile& file) {
     RETURN_IF_ERROR(connection.start(fmt::format("SELECT {} FROM event e WHERE {} ORDER BY e.seq", export_columns, where)));
+    ASSIGN_OR_RETURN(const Config config, session_.config());
+    ExportArchive archive(store::log_folder(config.data, static_cast<std::int16_t>(log_no_)) + "/archive");
     ExportRows rows(options_.format == "csv" ? ExportForm::csv : ExportForm::jsonl, log_id_, std::move(runs_));
     if (file.empty()) file.line() += rows.heading();
     Progress progress("export", 0);
@@ -236,6 +240,7 @@ class EventExport {
     for (std::uint64_t count = 0;; ++count) {
       ASSIGN_OR_RETURN(const bool more, connection.next(fields));
       if (!more) return file.close();
+      if (const Status filled = fill_archived(fields, archive); !filled && no_archive_.empty()) no_archive_ = filled.error().message;
       const ExportRow row = rows.append(fields, file.line());
       if (row.archived) ++archived_;
       // The file first: a line says of an artifact that it is there.
@@ -322,7 +327,8 @@ class EventExport {
   std::map<std::int64_t, ClosedLog> closed_;   // those that the present one goes on from, by number
   ExportRows::RunIds runs_, labelled_;
   Fd root_;
-  std::uint64_t archived_ = 0;
+  std::uint64_t archived_ = 0;   // whose bodies were not to be had …
+  std::string no_archive_;       // … since
 };
 
 Status export_events(Session& session, const EventExportOptions& options) {

@@ -105,6 +105,7 @@ class Importer {
     bool added = false;
     std::uint64_t events = 0;
     std::uint64_t artifacts = 0;
+    std::string parent = {};     // of a child run
   };
 
   static std::uint64_t file_size(const std::string& path) {
@@ -235,7 +236,7 @@ class Importer {
       fmt::print(stderr, "muniment: {}: {} {} are left out\n", escape_for_terminal(path), grouped(count), escape_for_terminal(type));
     }
     for (const ImportedLog::Run& run : log.runs) {
-      if (run.missing > 0) complain(path, fmt::format("run {} is imported in part: {} of its events are not in the file", run.run_id, run.missing));
+      if (const std::string lacks = missing_words(run); !lacks.empty()) complain(path, fmt::format("run {} is imported in part: {}", run.run_id, lacks));
       say(path, {run.run_id, run.added, run.events, run.artifacts}, 0);
     }
   }
@@ -253,7 +254,7 @@ class Importer {
       auto work = [this, path, file, &items](Client& client) -> ImportCrew::Report {
         auto trace = import_trace(client, *file, items);
         return [this, path, file, &items, trace = std::move(trace)]() -> Status {
-          if (trace) say(path, {trace->run_id, trace->added, trace->events, trace->artifacts}, 0);
+          if (trace) say_tree(path, *trace);
           else if (is_transient(trace.error().code)) return trace.error();
           else complain(path, fmt::format("trace {}: {}", items.id, trace.error().message));
           return success();
@@ -274,23 +275,32 @@ class Importer {
           fmt::print(stderr, "muniment: {}: {} lines are no JSON; they are kept as x.claude_code.unreadable\n", escape_for_terminal(path),
                      grouped(done->unreadable));
         }
-        say(path, {done->run_id, done->added, done->events, done->artifacts}, 0);
+        say_tree(path, *done);
         return success();
       };
     });
+  }
+
+  // A run, and the child runs that came with it.
+  template <typename Tree>
+  void say_tree(const std::string& path, const Tree& tree) {
+    say(path, {tree.run_id, tree.added, tree.events, tree.artifacts}, 0);
+    for (const ImportedChild& child : tree.children) say(path, {child.run_id, child.added, child.events, child.artifacts, child.parent}, 0);
   }
 
   void say(const std::string& path, const Imported& run, std::uint64_t line) {
     if (session_.options.json) {
       json::Writer writer;
       writer.begin_object().member("file", path).member("run_id", run.run_id).member("added", run.added);
+      if (!run.parent.empty()) writer.member("parent", run.parent);
       if (line > 0) writer.member("line", static_cast<std::int64_t>(line));
       writer.member("events", static_cast<std::int64_t>(run.events));
       writer.member("artifacts", static_cast<std::int64_t>(run.artifacts)).end_object();
       session_.out().json_line(writer.text());
     } else {
-      session_.out().line(run.added ? fmt::format("{}  {} events  {} artifacts", run.run_id, grouped(run.events), grouped(run.artifacts))
-                                    : run.run_id + "  was imported already");
+      const std::string name = (run.parent.empty() ? "" : "└ ") + run.run_id;
+      session_.out().line(run.added ? fmt::format("{}  {} events  {} artifacts", name, grouped(run.events), grouped(run.artifacts))
+                                    : name + "  was imported already");
     }
   }
 
@@ -339,10 +349,13 @@ class Forecast {
       out.begin_object().member("file", path).member("format", format).member("run_id", run.run_id).member("agent", run.agent);
       out.member("goal", run.goal).member("outcome", run.outcome).key("events").begin_object();
       for (const auto& [type, count] : run.events) out.member(type, static_cast<std::int64_t>(count));
-      session_.out().json_line(std::move(out.end_object().end_object()).text());
+      out.end_object().member("long", static_cast<std::int64_t>(run.long_events));
+      session_.out().json_line(std::move(out.end_object()).text());
       return;
     }
     session_.out().line(fmt::format("{}  {}  {}  {} events", session_.out().one_line(run.run_id), format, session_.out().one_line(run.agent), grouped(events)));
+    if (run.long_events > 0) session_.out().line(fmt::format("  longer   {} of them: each text that is too long for an event becomes an artifact, with an event of its own", grouped(run.long_events)));
+    if (format == log_format) session_.out().line("  counted  in the file; what only its own daemon can say (snapshots, halts, erasures) does not come with the run");
     if (!run.goal.empty()) session_.out().line("  goal     " + fit(session_.out().one_line(run.goal), 100));
     session_.out().line("  outcome  " + run.outcome);
     std::string types;

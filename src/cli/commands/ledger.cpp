@@ -135,7 +135,7 @@ Status verify_evidence(Session& session, const EvidenceIdOptions& options) {
   out.line(ok ? out.tone(Tone::green, "ok") + "  " + found["expected_hash"].string_or("")
               : out.tone(Tone::red, found["reason"].string_or("?")) + "  " + out.one_line(found["detail"].string_or("")));
   if (const auto current = found["current"].as_string()) out.line("  current  " + out.one_line(*current));
-  for (const json::Value halt : found["halted"]) out.line("  stopped  " + out.one_line(halt["run_id"].string_or("")) + "  See: muniment recover");
+  for (const json::Value halt : found["halted"]) out.line("  stopped  " + out.one_line(halt["run_id"].string_or("")) + out.advised("  See: muniment recover RUN"));
   return success();
 }
 
@@ -285,7 +285,7 @@ void print_resolved(const Output& out, const json::Value& item) {
   std::string said = item["text"].string_or("");
   if (said.ends_with('\n')) said.pop_back();
   out.line(out.safe(said));
-  if (item["cursor"]) out.line("  … and more: muniment event list");
+  if (item["cursor"]) out.line(out.advised("  … and more: muniment event list"));
 }
 
 // What takes a parameter in a request takes an option here.

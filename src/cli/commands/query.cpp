@@ -110,8 +110,8 @@ std::string why_empty(const json::Value& result, const QueryOptions& options) {
   const std::string count = grouped(static_cast<std::uint64_t>(result["count"].as_int().value_or(0)));
   if (reason == "unknown_corpus") return "no such corpus" + (options.corpus.empty() ? "" : ": " + options.corpus) + ". See: muniment corpus list";
   if (reason == "unknown_run") return "no such run (run: in the question). See: muniment run list";
-  if (reason == "filtered_out") return "the filters took out all that fit (" + count + ")";
-  if (reason == "all_quarantined") return "all that fit is quarantined (" + count + "); --trust quarantined shows it";
+  if (reason == "filtered_out") return "nothing that passes the filters fits";
+  if (reason == "all_quarantined") return "all that fits is quarantined" + (result["count"] ? " (" + count + ")" : "") + "; --trust quarantined shows it";
   if (reason == "index_behind") return "the index is behind by " + count + " events; ask again";
   return reason == "no_match" ? "nothing fits" : reason;
 }
@@ -226,7 +226,7 @@ Status query(Session& session, const QueryOptions& options) {
     if (rank < passages.size()) print_passage(out, passages[rank]);
     ++rank;
   }
-  if (rank == 0) out.line(out.one_line(why_empty(result, options)));
+  if (rank == 0) out.line(out.one_line(out.advised(why_empty(result, options))));
   print_foot(out, result, options);
   return success();
 }

@@ -90,11 +90,11 @@ Status keep_late(const Spool& spool, Delivery delivery, Time now) {
 
 // The run was stopped: the answer that the agent understands, by policy.
 int answer_halted(Session& session, const RecordOptions& options, bool asked, const Error& error) {
-  complain(error.message);
+  complain(session.advised(error.message));
   if (!asked || options.on_halt == "allow") return exit_refused;
   if (options.on_halt == "block") return hook_blocks;   // the agent reads what was said on standard error
   json::Writer out;
-  out.begin_object().member("continue", false).member("stopReason", "Muniment stopped this run: " + error.message).end_object();
+  out.begin_object().member("continue", false).member("stopReason", "Muniment stopped this run: " + session.advised(error.message)).end_object();
   session.out().json_line(out.text());
   return exit_done;
 }
@@ -130,15 +130,17 @@ Status record_hook(Session& session, const RecordOptions& options, const std::st
     session.exit_code = answer_halted(session, options, asked, recorded.error());
     return success();
   }
-  complain("not recorded: " + recorded.error().message);
+  complain("not recorded: " + session.advised(recorded.error().message));
   session.exit_code = asked && options.strict ? hook_blocks : exit_refused;
   return success();
 }
 
 Status flush_spool(Session& session, const RecordOptions& options, const std::string& socket) {
   ASSIGN_OR_RETURN(const Spool spool, spool_of(options, socket));
-  ASSIGN_OR_RETURN(Client client, connect_daemon(options, socket));
-  const auto send = [&client](const Delivery& one) { return deliver(client, one); };
+  auto client = connect_daemon(options, socket);
+  if (!client && client.error().code == Errc::unavailable) return Error(Errc::unavailable, client.error().message + ". Start it: muniment up");
+  if (!client) return std::move(client).error();
+  const auto send = [&client](const Delivery& one) { return deliver(*client, one); };
   const Spooled outcome = spool.send(send, std::chrono::steady_clock::now() + flush_max);
   if (session.options.json) {
     json::Writer out;
@@ -201,7 +203,7 @@ Status record(Session& session, const RecordOptions& options) {
   const Status status = record_hook(session, options, config.socket);
   if (status) return status;
   // Never the exit code that would block the agent for what is wrong with a hook.
-  complain(status.error().message);
+  complain(session.advised(status.error().message));
   session.exit_code = exit_refused;
   return success();
 }
@@ -223,6 +225,7 @@ void add_record_command(CLI::App& app, Session& session, FollowFile follow) {
 }
 
 void make_record_command(CLI::App& app, Session& session) {
+  session.commands = {"record", "recover", "run", "status", "up"};   // of the program beside it, which messages may advise
   auto options = std::make_shared<RecordOptions>();
   declare_record(app, *options);
   app.callback([&session, options] { session.finish(record(session, *options)); });

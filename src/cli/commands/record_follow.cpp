@@ -24,6 +24,8 @@ Status follow_file(Session& session, const std::string& file) {
   options.socket = config.socket;
   options.file = file;
   ASSIGN_OR_RETURN(const Followed outcome, follow_session(options, follow_stopped));
+  const bool there = ::access(file.c_str(), F_OK) == 0;
+  if (!outcome.started && !there) session.exit_code = exit_refused;
   if (session.options.json) {
     json::Writer out;
     out.begin_object().member("run_id", outcome.run_id).member("lines", static_cast<std::int64_t>(outcome.lines));
@@ -31,9 +33,9 @@ Status follow_file(Session& session, const std::string& file) {
     session.out().json_line(out.text());
   } else if (!outcome.started) {
     session.out().line(fmt::format("{} lines; nothing was recorded: {} is {}", grouped(outcome.lines), session.out().one_line(file),
-                                   ::access(file.c_str(), F_OK) != 0 ? "not there" : "without a whole line"));
+                                   there ? "without a whole line" : "not there"));
   } else {
-    session.out().line(fmt::format("{}  {} lines; the run is open: muniment run end {}", outcome.run_id, grouped(outcome.lines), outcome.run_id));
+    session.out().line(session.out().advised(fmt::format("{}  {} lines; the run is open: muniment run end {}", outcome.run_id, grouped(outcome.lines), outcome.run_id)));
   }
   return success();
 }

@@ -64,19 +64,24 @@ Status start_run(Session& session, const StartOptions& options) {
   params.end_object();
   ASSIGN_OR_RETURN(const Message answer, session.call("run.start", params.text()));
   if (session.printed_json(answer)) return success();
-  session.out().line(answer.result()["run_id"].string_or(""));
+  const json::Value result = answer.result();
+  session.out().line(result["run_id"].string_or(""));
+  if (result["resumed"].as_bool().value_or(false)) {
+    fmt::print(stderr, "muniment: run {} was there already and goes on as it was started; what this command says of it (--agent, --goal, …) is not recorded\n",
+               result["run_id"].string_or(""));
+  }
   return success();
 }
 
 struct EndOptions {
   std::string run;
-  std::string outcome = "success";
+  std::string outcome = "unknown";
   std::string summary;
 };
 
 void declare_end(CLI::App& command, EndOptions& options) {
   command.add_option("RUN", options.run, "Which");
-  command.add_option("--outcome", options.outcome, "success, failure, cancelled, abandoned or unknown")
+  command.add_option("--outcome", options.outcome, "success, failure, cancelled, abandoned; unknown where nobody says")
       ->check(CLI::IsMember({"success", "failure", "cancelled", "abandoned", "unknown"}))
       ->capture_default_str();
   command.add_option("--summary", options.summary, "What came of it");
@@ -258,6 +263,22 @@ Status each_event(Client& client, const std::string& run_id, const ShowOptions& 
   }
 }
 
+// An event that was erased keeps its type, and does not say any more which call it ended.
+RunErasures erased_of(Session& session, const std::string& run_id) {
+  RunErasures erased;
+  const std::string named = fmt::format("{{\"run_id\":{}", json::quote(run_id));
+  const auto announced = session.call("event.list", named + R"(,"types":["artifact.redacted","event.redacted"],"limit":1})");
+  if (!announced || announced->result()["events"].size() == 0) return erased;
+  const std::string params = named + R"(,"types":["artifact.stored","command.ended","model.answered","tool.returned"],"fields":["type","redacted"]})";
+  (void)each_item(session, "event.list", params, "events", [&](const json::Value& event) -> Result<bool> {
+    if (!event["redacted"].as_bool().value_or(false)) return true;
+    if (event["type"].string_or("") == "artifact.stored") ++erased.artifacts;
+    else erased.results = true;
+    return true;
+  }).ok();
+  return erased;
+}
+
 Status show_run(Session& session, const ShowOptions& options) {
   ASSIGN_OR_RETURN(const std::string run_id, session.run_id(options.run));
   if (options.tree) return show_tree(session, run_id, 0);
@@ -269,7 +290,8 @@ Status show_run(Session& session, const ShowOptions& options) {
   } else {
     // A run whose state cannot be had still shows its events.
     const auto state = session.call("run.rehydrate", named);
-    print_run_heading(session.out(), run, state ? state->result()["state"] : json::Value());
+    const json::Value known = state ? state->result()["state"] : json::Value();
+    print_run_heading(session.out(), run, known, erased_of(session, run_id));
   }
   ASSIGN_OR_RETURN(Client* const client, session.client());
   std::uint64_t shown = 0;
@@ -322,9 +344,10 @@ Status rehydrate(Session& session, const RehydrateOptions& options) {
   out.line(result["state"] ? out.safe_json(result["state"].source())
                            : "state artifact  " + result["state_artifact"].string_or(""));
   const auto snapshot = result["snapshot_seq"].as_int();
-  fmt::print(stderr, "seq {}  state {}  from {} and {} events after it\n", result["seq"].source(),
-             result["state_hash"].string_or("").substr(0, 16),
-             snapshot ? fmt::format("the snapshot at {}", *snapshot) : "the run's start", result["events_applied"].source());
+  const std::int64_t applied = result["events_applied"].as_int().value_or(0);
+  const std::string events = fmt::format("{} event{}", applied, applied == 1 ? "" : "s");
+  fmt::print(stderr, "seq {}  state {}  from {}\n", result["seq"].source(), result["state_hash"].string_or("").substr(0, 16),
+             snapshot ? fmt::format("the snapshot at {} and {} after it", *snapshot, events) : fmt::format("the run's first {}", events));
   return success();
 }
 
@@ -375,9 +398,10 @@ Status recover(Session& session, const RecoverOptions& options) {
   for (const std::string& file : options.files) {
     ASSIGN_OR_RETURN(const std::string params, repair_params(run_id, file));
     ASSIGN_OR_RETURN(const Message answer, session.call("run.recover", params));
-    if (!session.options.json) {
-      out.line(out.tone(Tone::green, "repaired  ") + out.one_line(answer.result()["repaired"].string_or(file)));
-    }
+    if (session.options.json) continue;
+    const json::Value intact = answer.result()["as_recorded"];
+    if (intact) out.line("intact    " + out.one_line(intact.string_or("")) + "  was as recorded already; nothing was put back");
+    else out.line(out.tone(Tone::green, "repaired  ") + out.one_line(answer.result()["repaired"].string_or(file)));
   }
   json::Writer params;
   params.begin_object().member("run_id", run_id).member("resume", !options.look);
@@ -396,10 +420,9 @@ Status recover(Session& session, const RecoverOptions& options) {
     out.line(fmt::format("{} is {}; {} pointers that something depends on were checked", run_id,
                          result["status"].string_or(""), result["checked"].source()));
   } else if (result["damage"].size() > 0) {
-    out.line(fmt::format("{} stays halted. Bring a good copy: muniment recover {} --file POINTER=FILE", run_id,
-                         run_id));
+    out.line(out.advised(fmt::format("{} stays halted. Bring a good copy: muniment recover {} --file POINTER=FILE", run_id, run_id)));
   } else {
-    out.line(fmt::format("nothing is missing any more; let it go on: muniment recover {}", run_id));
+    out.line(out.advised(fmt::format("nothing is missing any more; let it go on: muniment recover {}", run_id)));
   }
   return success();
 }

@@ -193,7 +193,7 @@ class DiffReport {
       compared_state_ = false;
       const Error& error = run->state.error();
       fmt::print(stderr, "muniment: working state and cost are not compared, that of {} cannot be read: {}: {}\n", escape_for_terminal(run->run_id),
-                 name_of(error.code), escape_for_terminal(error.message));
+                 name_of(error.code), escape_for_terminal(out_.advised(error.message)));
     }
     if (!compared_state_) return success();
     ASSIGN_OR_RETURN(const json::Document first, json::parse(std::string_view(*a_.state)));

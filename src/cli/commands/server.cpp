@@ -43,7 +43,7 @@ void print_degraded(const Output& out, const json::Value& degraded) {
     return;
   }
   for (const json::Value item : degraded) {
-    const std::string text = item.is(json::Kind::object) ? listed(item) : text_or(item, "");
+    const std::string text = out.advised(item.is(json::Kind::object) ? listed(item) : text_or(item, ""));
     out.line("health     " + out.tone(Tone::red, "degraded: " + out.one_line(text)));
   }
 }
@@ -62,7 +62,7 @@ std::string signed_text(const json::Value& status) {
   const std::string events = grouped(static_cast<std::uint64_t>(checkpoint["size"].as_int().value_or(0))) + " events";
   if (checkpoint["signed"].as_bool().value_or(false)) return events;
   if (takes_nothing_more(status)) return "nothing newer: this log is restored, and nothing is added to it. What signed notes cover: muniment audit verify";
-  return "nothing: no checkpoint is signed (muniment audit key)";
+  return "nothing: no checkpoint is signed (muniment audit key init)";
 }
 
 void print_status(const Output& out, const json::Value& status, std::int32_t pid) {
@@ -75,14 +75,14 @@ void print_status(const Output& out, const json::Value& status, std::int32_t pid
                        grouped(static_cast<std::uint64_t>(log["size"].as_int().value_or(0)))));
   out.line("root       " + log["root"].string_or(""));
   const json::Value checkpoint = status["checkpoint"];
-  out.line("signed     " + signed_text(status));
+  out.line("signed     " + out.advised(signed_text(status)));
   if (const auto again = checkpoint["files_made_again"].as_int(); again.value_or(0) > 0) {
     out.line(fmt::format("tiles      {} files were cut, and made again at the start", grouped(static_cast<std::uint64_t>(*again))));
   }
   out.line("followers  " + out.one_line(listed(status["followers"])));
   print_disk(out, status["disk"]);
   print_degraded(out, status["degraded"]);
-  for (const json::Value note : status["notes"]) out.line("note       " + out.one_line(note.string_or("")) + " (muniment doctor)");
+  for (const json::Value note : status["notes"]) out.line("note       " + out.one_line(note.string_or("")) + out.advised(" (muniment doctor)"));
 }
 
 Status show_status(Session& session, const NoOptions&) {
@@ -117,6 +117,7 @@ Status bring_up(Session& session, const UpOptions& options) {
 Status bring_down(Session& session, const NoOptions&) {
   auto client = session.running_client();
   const bool running = client.ok();
+  ASSIGN_OR_RETURN(const Config configuration, session.config());
   if (!running && client.error().code != Errc::unavailable) return std::move(client).error();
   // One that was only now started, by who holds its socket, has answered before it is asked who it is.
   if (running) RETURN_IF_ERROR((*client)->call("server.health", "{}"));
@@ -130,7 +131,7 @@ Status bring_down(Session& session, const NoOptions&) {
                                : "{\"stopped\":false}");
   } else {
     session.out().line(running ? fmt::format("munimentd (pid {}) has stopped", pid)
-                               : "no daemon runs");
+                               : "no daemon runs: nothing answers at " + session.out().safe(configuration.socket));
   }
   return success();
 }

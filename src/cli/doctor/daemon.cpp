@@ -1,18 +1,23 @@
 // The daemon, as doctor sees it: whether it answers, and what it says of itself.
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <grp.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <thread>
 
 #include "base/json.hpp"
 #include "base/text.hpp"
 #include "cli/client.hpp"
 #include "cli/doctor/doctor.hpp"
+#include "cli/hints.hpp"
 #include "cli/metrics_text.hpp"
 #include "cli/pages.hpp"
 
@@ -147,6 +152,41 @@ void look_at_metrics(Findings& findings, Client& client) {
   }
 }
 
+// The first folder on the way to `path` that this user may not go through. What is behind it cannot be seen.
+std::optional<std::string> closed_folder(const std::string& path) {
+  std::filesystem::path folder("/");
+  for (const std::filesystem::path& name : std::filesystem::path(path).parent_path().relative_path()) {
+    folder /= name;
+    if (::faccessat(AT_FDCWD, folder.c_str(), X_OK, AT_EACCESS) != 0 && errno == EACCES) return folder.string();
+  }
+  return std::nullopt;
+}
+
+std::string listed_mend(std::uint32_t owner) {
+  return fmt::format("ask its owner (uid {}) to add {} to allowed_uids in muniment.toml, and then: muniment down && muniment up", owner, ::geteuid());
+}
+
+// Two things keep another user away: the folders on the way to the socket, and then the daemon, which asks who comes.
+void look_at_closed_way(Findings& findings, const Config& config, const std::string& refusal) {
+  struct stat about {};
+  if (const auto folder = closed_folder(config.socket)) {
+    const bool seen = ::stat(folder->c_str(), &about) == 0;
+    return findings.broken("socket", fmt::format("{}{} does not let you through to {}; and allowed_uids must name uid {}, too", *folder,
+                                                 seen ? fmt::format(" (mode {:o}, of uid {})", about.st_mode & 07777U, about.st_uid) : "", config.socket, ::geteuid()),
+                           fmt::format("ask its owner to run: chmod o+x {}", shell_word(*folder)), runbook("access"));
+  }
+  const bool seen = ::stat(config.socket.c_str(), &about) == 0;
+  const group* const entry = seen && about.st_gid != 0 && (about.st_mode & S_IWGRP) != 0 ? ::getgrgid(about.st_gid) : nullptr;
+  findings.broken("socket", refusal, entry != nullptr ? fmt::format("ask root to run: adduser USER {}", entry->gr_name) : listed_mend(about.st_uid), runbook("access"));
+}
+
+// Answered, and with what.
+void look_at_refusal(Findings& findings, const Config& config, const Error& refusal) {
+  struct stat about {};
+  const bool denied = refusal.code == Errc::denied && ::stat(config.socket.c_str(), &about) == 0;
+  findings.broken("socket", refusal.message, denied ? listed_mend(about.st_uid) : "muniment status", runbook(denied ? "access" : "health"));
+}
+
 }  // namespace
 
 bool look_at_daemon(Findings& findings, const Config& config) {
@@ -155,7 +195,7 @@ bool look_at_daemon(Findings& findings, const Config& config) {
   auto client = Client::connect(config.socket, connect_at_most);
   if (!client) {
     if (client.error().code == Errc::denied) {
-      findings.broken("socket", client.error().message, "ask its owner to add your uid to allowed_uids", runbook("access"));
+      look_at_closed_way(findings, config, client.error().message);
     } else {
       const bool stale = there && client.error().code == Errc::unavailable;
       findings.warn("socket", stale ? config.socket + " is there and nothing listens" : "no daemon runs", "muniment up", runbook("not_running"));
@@ -165,8 +205,7 @@ bool look_at_daemon(Findings& findings, const Config& config) {
   client->set_patience(connect_at_most);
   auto health = client->call("server.health", "{}");
   if (!health) {
-    const bool denied = health.error().code == Errc::denied;
-    findings.broken("socket", health.error().message, denied ? "ask its owner to add your uid to allowed_uids" : "muniment status", runbook(denied ? "access" : "health"));
+    look_at_refusal(findings, config, health.error());
     return true;
   }
   findings.well("socket", fmt::format("munimentd (pid {}) answers at {}", client->daemon_pid(), config.socket));

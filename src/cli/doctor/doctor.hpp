@@ -67,6 +67,7 @@ bool look_at_daemon(Findings& findings, const Config& config);
 struct LastBackup {
   std::string made_at;
   std::string path;
+  std::size_t damaged = 0;   // files that are not in it
 };
 Status remember_backup(const std::string& data, const LastBackup& backup);
 

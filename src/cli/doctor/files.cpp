@@ -264,17 +264,20 @@ void look_at_backup(Findings& findings, const Config& config) {
   const std::string folder = document->root()["path"].string_or("");
   const std::string path = escape_for_terminal(folder);
   const std::int64_t age = std::max<std::int64_t>(Clock().now().micros - at->micros, 0);
-  const std::string said = fmt::format("the newest is {} old: {}", human_duration(age), path);
+  const std::int64_t damaged = document->root()["damaged"].as_int().value_or(0);
+  const std::string lacks = damaged > 0 ? fmt::format(", and is incomplete: {} {} that {} damaged or missing here", damaged, damaged == 1 ? "artifact is not in it" : "artifacts are not in it", damaged == 1 ? "was" : "were") : "";
+  const std::string said = fmt::format("the newest is {} old{}: {}", human_duration(age), lacks, path);
   if (age > backup_days_max * micros_per_day) return findings.warn("backup", said, "muniment backup " + fs::path(path).parent_path().parent_path().string(), runbook("backup"));
   const bool there = fs::is_directory(folder, failed);
   if (failed && failed != std::errc::no_such_file_or_directory) return findings.note("backup", said + ": " + failed.message(), "ls -ld " + path, runbook("backup"));
   if (!there) return findings.warn("backup", said + ", which is not there now", mend, runbook("backup"));
+  if (damaged > 0) return findings.warn("backup", said, "muniment-verify --data " + config.data, runbook("corrupt"));
   findings.well("backup", said);
 }
 
 Status remember_backup(const std::string& data, const LastBackup& backup) {
   json::Writer out;
-  out.begin_object().member("made_at", backup.made_at).member("path", backup.path).end_object();
+  out.begin_object().member("made_at", backup.made_at).member("path", backup.path).member("damaged", backup.damaged).end_object();
   return write_file_durably(data + "/last_backup", std::move(out).text() + "\n");
 }
 

@@ -1,5 +1,7 @@
 #include "cli/export/rows.hpp"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <charconv>
 #include <cstring>
@@ -71,6 +73,21 @@ void append_cell(std::string& out, std::string_view text) {
 }
 
 }  // namespace
+
+Status fill_archived(ExportFields& fields, ExportArchive& archive) {
+  if (fields.size() != column_count || !fields[Column::salt] || fields[Column::body]) return success();
+  const std::int64_t number = export_integer(fields[Column::seq].value_or(""));
+  ASSIGN_OR_RETURN(const ArchivedBody* const found, archive.find(number));
+  if (found == nullptr) {   // the row was read just before it was erased
+    fields[Column::salt].reset();
+    return success();
+  }
+  if (view(sha256({*fields[Column::salt], found->body})) != fields[Column::body_hash]) {
+    return Error(Errc::corrupt, fmt::format("the archived body of event {} is not what was hashed: run muniment-verify", number));
+  }
+  fields[Column::body] = found->body;
+  return success();
+}
 
 std::string ExportRows::heading() const { return form_ == ExportForm::csv ? std::string(csv_heading) : std::string(); }
 

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "base/result.hpp"
+#include "cli/export/archive.hpp"
 #include "cli/export/connection.hpp"
 
 namespace muniment::cli {
@@ -15,6 +17,10 @@ namespace muniment::cli {
 inline constexpr std::string_view export_columns =
     "e.seq, e.run_no, e.run_seq, e.recorded_at, e.occurred_at, e.origin, e.type, e.schema_version, e.step_id, e.actor, "
     "e.event_id, e.body_hash, e.salt, e.run_hash, e.body";
+
+// Puts an archived event's body into its row, which then reads like any other. Errors: as ExportArchive; corrupt where the
+// archive's is not what was hashed. The row stays as it is then.
+Status fill_archived(ExportFields& fields, ExportArchive& archive);
 
 enum class ExportForm : std::uint8_t { jsonl, csv };
 

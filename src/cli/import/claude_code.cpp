@@ -9,7 +9,6 @@
 #include "cli/import/claude_code_lines.hpp"
 #include "cli/import/guess.hpp"
 #include "cli/import/records.hpp"
-#include "cli/import/tree.hpp"
 
 namespace muniment::cli {
 namespace {

@@ -5,19 +5,20 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "base/result.hpp"
 #include "cli/client.hpp"
-#include "cli/import/record.hpp"
+#include "cli/import/tree.hpp"
 
 namespace muniment::cli {
 
 struct ImportedSession {
   std::string run_id;
   bool added = false;          // false: it was there already
-  std::uint64_t events = 0;    // of all its runs
+  std::uint64_t events = 0;    // of its own run, as of ImportRecorder
   std::uint64_t artifacts = 0;
-  std::size_t children = 0;
+  std::vector<ImportedChild> children;
   std::size_t unreadable = 0;  // lines that are kept as they are, or not at all where they are too long
 };
 

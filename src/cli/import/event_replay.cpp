@@ -37,20 +37,41 @@ std::string EventReplay::item(const json::Value& event, const json::Value& body,
   return std::move(item).text();
 }
 
+bool EventReplay::may_not_apply(const json::Value& event, const json::Value& body) {
+  if (event["type"].string_or("") != "state.patched") return false;
+  if (!body["patch"] && ids_.find(body["ref"]["artifact_id"].string_or("")).empty()) lost_patch();
+  return patch_is_gone_;
+}
+
+Result<bool> EventReplay::append_patch(const std::string& item) {
+  const auto answer = client_.call("event.append", fmt::format(R"({{"run_id":{},"events":[{}]}})", json::quote(run_id_), item));
+  if (answer) return true;
+  const Errc code = answer.error().code;
+  if (code == Errc::invalid_argument || code == Errc::not_found || code == Errc::too_large) return false;
+  return answer.error();
+}
+
 Result<bool> EventReplay::record(const json::Value& event, const json::Value& body) {
   const std::string type = event["type"].string_or("");
   if (type == "claim.recorded") return record_claim(event, body);
   if (type == "evidence.recorded") return record_evidence(event, body);
+  if (type == "evidence.linked") return link_evidence(event, body);
+  if (type == "claim.decided") return decide_claim(event, body);
   if (type == "command.started") return start_command(event, body);
   if (type == "command.ended") return end_command(event, body);
   if (type == "run.annotated") return annotate(event, body);
   return false;
 }
 
-Status EventReplay::put_manifest(const json::Value& event, const std::string& old_id, const std::string& manifest) {
+// What stands on a manifest that is not here says only what was added to it: without it that would be another context.
+Result<bool> EventReplay::put_manifest(const json::Value& event, const std::string& old_id, const std::string& manifest) {
+  ASSIGN_OR_RETURN(const json::Document document, json::parse(manifest));
+  const auto base = document.root()["base"].as_string();
+  if (base && ids_.find(*base).empty()) return false;
   json::Writer params = params_for(event);
   params.raw_member("manifest", ids_.rewrite(manifest));
-  return recorded("manifest.put", params, event, old_id, "manifest_id");
+  RETURN_IF_ERROR(recorded("manifest.put", params, event, old_id, "manifest_id"));
+  return true;
 }
 
 // A pointer that leads out of what was imported would stop the run.
@@ -78,6 +99,30 @@ Result<bool> EventReplay::record_evidence(const json::Value& event, const json::
   return true;
 }
 
+// Both are of a claim's run, which these methods find by the claim.
+Result<bool> EventReplay::link_evidence(const json::Value& event, const json::Value& body) {
+  const std::string claim = ids_.find(body["claim_id"].string_or(""));
+  const std::string evidence = ids_.find(body["evidence_id"].string_or(""));
+  if (claim.empty() || evidence.empty()) return false;
+  json::Writer params;
+  params.begin_object().member("claim_id", claim).member("evidence_id", evidence);
+  copy_known(params, body, {"relation"});
+  if (const auto step = event["step_id"].as_string()) params.member("step_id", *step);
+  RETURN_IF_ERROR(recorded("evidence.link", params, event, {}, {}));
+  return true;
+}
+
+Result<bool> EventReplay::decide_claim(const json::Value& event, const json::Value& body) {
+  const std::string claim = ids_.find(body["claim_id"].string_or(""));
+  if (claim.empty()) return false;
+  json::Writer params;
+  params.begin_object().member("claim_id", claim);
+  copy_known(params, body, {"status", "reason"});
+  if (const auto step = event["step_id"].as_string()) params.member("step_id", *step);
+  RETURN_IF_ERROR(recorded("claim.decide", params, event, {}, {}));
+  return true;
+}
+
 Result<bool> EventReplay::start_command(const json::Value& event, const json::Value& body) {
   json::Writer params = params_for(event);
   copy_known(params, body, {"argv", "cwd", "env", "tree_digest", "scrubbed"});
@@ -90,7 +135,7 @@ Result<bool> EventReplay::end_command(const json::Value& event, const json::Valu
   if (command.empty()) return false;
   json::Writer params;
   params.begin_object().member("run_id", run_id_).member("command_id", command);
-  copy_known(params, body, {"exit_code", "signal", "tree_digest", "interrupted", "scrubbed"});
+  copy_known(params, body, {"exit_code", "signal", "tree_digest", "interrupted", "scrubbed", "duration_us"});
   for (const char* stream : {"stdout", "stderr"}) {
     const std::string id = ids_.find(body[stream]["artifact_id"].string_or(""));
     if (id.empty()) continue;

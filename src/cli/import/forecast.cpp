@@ -8,6 +8,7 @@
 
 #include "base/file.hpp"
 #include "base/ids.hpp"
+#include "base/limits.hpp"
 #include "base/sha256.hpp"
 #include "base/text.hpp"
 #include "cli/bundle/import.hpp"
@@ -29,6 +30,11 @@ ForecastRun run_of(const ImportedRun& head, const SourceFile& source) {
   return run;
 }
 
+void count(ForecastRun& run, const ImportedEvent& event) {
+  ++run.events[event.type];
+  if (event.body.size() > limits::event_body_bytes_max) ++run.long_events;
+}
+
 // A run and the runs that it starts, as an import would carry the actions out.
 class ForecastTree {
  public:
@@ -41,7 +47,7 @@ class ForecastTree {
     for (const RunAction& action : actions) {
       if (action.kind == RunAction::Kind::start_child) start(action);
       ForecastRun& run = runs_.at(action.child);
-      if (action.kind == RunAction::Kind::event) ++run.events[action.event.type];
+      if (action.kind == RunAction::Kind::event) count(run, action.event);
       if (action.kind == RunAction::Kind::end_child) run.outcome = action.outcome;
     }
     actions.clear();
@@ -84,7 +90,7 @@ class CountingSink : public ImportSink {
     return ImportedArtifact{make_uuid_v8(bytes).text(), to_hex(sha256(bytes)), static_cast<std::int64_t>(bytes.size())};
   }
   Status append(std::size_t, const std::vector<ImportedEvent>& events) override {
-    for (const ImportedEvent& event : events) ++run_.events[event.type];
+    for (const ImportedEvent& event : events) count(run_, event);
     return success();
   }
   Status end(const RunEnd& end) override {
@@ -117,7 +123,7 @@ Result<ForecastRun> forecast_record(const std::string& path, const TraceRecord& 
   if (!translated) return Error(Errc::invalid_argument, translated.error().message + looks_like(document.root()));
   ForecastRun run = run_of(*translated, {fmt::format("{}-{}", stem(path), record.number), to_hex(sha256(record.text)), record.text});
   run.line = record.line;
-  for (const ImportedEvent& event : translated->events) ++run.events[event.type];
+  for (const ImportedEvent& event : translated->events) count(run, event);
   if (!translated->submission.empty()) ++run.events["artifact.stored"];
   return run;
 }

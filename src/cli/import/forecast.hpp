@@ -20,7 +20,8 @@ struct ForecastRun {
   std::string goal = {};
   std::string outcome = {};                           // empty: the run goes on in its parent's file
   std::uint64_t line = 0;                             // in which its record begins; 0: it is the whole file, or all over it
-  std::map<std::string, std::uint64_t> events = {};   // by type, with its start and its end; long texts become artifacts beside them
+  std::map<std::string, std::uint64_t> events = {};   // by type, with its start and its end
+  std::uint64_t long_events = 0;                      // of them, whose long texts become artifacts, each with an event of its own
 };
 
 struct ForecastReader {

@@ -15,6 +15,7 @@
 #include "cli/bundle/import.hpp"
 #include "cli/import/event_replay.hpp"
 #include "cli/import/guess.hpp"
+#include "cli/import/record.hpp"
 #include "cli/import/records.hpp"
 #include "cli/import/source.hpp"
 #include "cli/upload.hpp"
@@ -111,6 +112,15 @@ class LogImport {
     return success();
   }
 
+  // An erased event has no salt; an archived one has its own.
+  Status leave_without_body(Target& target, const json::Value& event, const std::string& type) {
+    if (type == "state.patched") target.replay.lost_patch();
+    if (type == "run.ended") target.end.summary = "how the run ended was erased";
+    if (!event["salt"].is(json::Kind::string)) return leave("erased " + type);
+    ++target.run.archived;
+    return leave("archived " + type);
+  }
+
   // Starting a run --------------------------------------------------------------------------------------
 
   // The run's own id, unless another run has it.
@@ -175,7 +185,7 @@ class LogImport {
 
   Status record(Target& target, const json::Value& event, const std::string& type) {
     const json::Value body = event["body"];
-    if (!body.is(json::Kind::object)) return leave("an erased " + type);
+    if (!body.is(json::Kind::object)) return leave_without_body(target, event, type);
     if (type == "run.started") return success();
     if (target.closed) return leave(type);
     // The parent's word of a child is written by the child's start and end.
@@ -190,13 +200,16 @@ class LogImport {
     RETURN_IF_ERROR(flush(target));
     if (type == "manifest.recorded") return put_manifest(target, event, body);
     ASSIGN_OR_RETURN(const bool anew, target.replay.record(event, body));
-    if (!anew) return leave(type);
-    ++target.run.events;
-    return success();
+    return anew ? success() : leave(type);
   }
 
   Status append(Target& target, const json::Value& event, const json::Value& body) {
     std::string item = target.replay.item(event, body);
+    if (target.replay.may_not_apply(event, body)) {
+      RETURN_IF_ERROR(flush(target));
+      ASSIGN_OR_RETURN(const bool applied, target.replay.append_patch(item));
+      return applied ? success() : leave("state.patched of what is not here");
+    }
     if (target.bytes + item.size() > log_batch_bytes_max || target.batch.size() == log_batch_events_max) RETURN_IF_ERROR(flush(target));
     target.bytes += item.size();
     target.batch.push_back(std::move(item));
@@ -205,7 +218,6 @@ class LogImport {
 
   Status flush(Target& target) {
     if (target.batch.empty()) return success();
-    target.run.events += target.batch.size();
     const std::string list = joined(std::exchange(target.batch, {}), ",");
     target.bytes = 0;
     RETURN_IF_ERROR(client_.call("event.append", fmt::format(R"({{"run_id":{},"events":[{}]}})", json::quote(target.run.run_id), list)));
@@ -229,7 +241,6 @@ class LogImport {
     }
     target.replay.ids().map(id, answer.result()["artifact_id"].string_or(""));
     ++target.run.artifacts;
-    ++target.run.events;
     return success();
   }
 
@@ -238,9 +249,8 @@ class LogImport {
     if (artifacts_.empty() || !parse_uuid(id)) return leave("manifest.recorded without its file");
     const auto text = read_file(artifacts_ + "/" + id + ".json", limits::manifest_bytes_max);
     if (!text) return leave("manifest.recorded without its file");
-    RETURN_IF_ERROR(target.replay.put_manifest(event, id, *text));
-    ++target.run.events;
-    return success();
+    ASSIGN_OR_RETURN(const bool anew, target.replay.put_manifest(event, id, *text));
+    return anew ? success() : leave("manifest.recorded without its base");
   }
 
   // A run that lacks some of its events says so.
@@ -250,8 +260,8 @@ class LogImport {
     if (target.run.added) {
       RETURN_IF_ERROR(flush(target));
       const std::string id = json::quote(target.run.run_id);
-      if (target.run.missing > 0) {
-        const std::string note = fmt::format("imported in part: {} of its events are not in the export", target.run.missing);
+      if (const std::string lacks = missing_words(target.run); !lacks.empty()) {
+        const std::string note = "imported in part: " + lacks;
         RETURN_IF_ERROR(client_.call("run.annotate", fmt::format(R"({{"run_id":{},"note":{}}})", id, json::quote(note))));
       }
       json::Writer params;
@@ -259,7 +269,8 @@ class LogImport {
       if (!target.end.summary.empty()) params.member("summary", target.end.summary);
       if (!target.end.usage.empty()) params.raw_member("usage", target.end.usage);
       if (!target.error.empty()) params.raw_member("error", target.error);
-      RETURN_IF_ERROR(client_.call("run.end", std::move(params.end_object()).text()));
+      ASSIGN_OR_RETURN(const Message answer, client_.call("run.end", std::move(params.end_object()).text()));
+      target.run.events = events_upto(answer);
     }
     result_.runs.push_back(target.run);
     return success();
@@ -276,6 +287,13 @@ class LogImport {
 };
 
 }  // namespace
+
+std::string missing_words(const ImportedLog::Run& run) {
+  std::vector<std::string> words;
+  if (run.missing > 0) words.push_back(fmt::format("{} of its events are not in the export", run.missing));
+  if (run.archived > 0) words.push_back(fmt::format("the bodies of {} of its events were archived and are not in the export", run.archived));
+  return joined(words, "; ");
+}
 
 Result<ImportedLog> import_log(Client& client, const std::string& path, const std::string& artifacts,
                                const std::function<void(std::int64_t, std::int64_t)>& progress) {

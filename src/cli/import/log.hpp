@@ -20,15 +20,19 @@ struct ImportedLog {
   struct Run {
     std::string run_id;
     bool added = false;          // false: it was there already
-    std::uint64_t events = 0;    // of the export, that are events of this run now
+    std::uint64_t events = 0;    // in the log, up to its end
     std::uint64_t artifacts = 0;
     std::uint64_t missing = 0;   // of its events, by the gaps in run_seq
+    std::uint64_t archived = 0;  // of its events, whose bodies were archived and did not come into the export
   };
   std::vector<Run> runs;
   std::map<std::string, std::uint64_t> left_out;   // by type: what only its own daemon can say
   std::vector<std::string> problems;               // "line 7: …", the first of them
   std::uint64_t bad_lines = 0;
 };
+
+// What a run lacks, in words; empty: nothing.
+std::string missing_words(const ImportedLog::Run& run);
 
 // `artifacts` empty: there are none. Errors: the daemon's, and those of reading the file.
 Result<ImportedLog> import_log(Client& client, const std::string& path, const std::string& artifacts,

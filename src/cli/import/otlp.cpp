@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "cli/import/tree.hpp"
-
 namespace muniment::cli {
 
 Result<ImportedTrace> import_trace(Client& client, const OtlpFile& file, const OtlpTraceItems& items) {
@@ -19,6 +17,7 @@ Result<ImportedTrace> import_trace(Client& client, const OtlpFile& file, const O
   if (!done) return tree.broke_off(done.error());
   run.events = tree.events();
   run.artifacts = tree.artifacts();
+  run.children = tree.children();
   return run;
 }
 

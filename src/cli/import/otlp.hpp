@@ -3,18 +3,21 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "base/result.hpp"
 #include "cli/client.hpp"
 #include "cli/import/otlp_trace.hpp"
+#include "cli/import/tree.hpp"
 
 namespace muniment::cli {
 
 struct ImportedTrace {
   std::string run_id;
   bool added = false;          // false: it was there already
-  std::uint64_t events = 0;    // of the run and its children
+  std::uint64_t events = 0;    // of the run, as of ImportRecorder
   std::uint64_t artifacts = 0;
+  std::vector<ImportedChild> children;
 };
 
 // One trace of a file. Errors: the daemon's, and those of reading the file.

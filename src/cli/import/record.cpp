@@ -88,13 +88,16 @@ Status ImportRecorder::send(const std::string& events, std::size_t count) {
   return success();
 }
 
+std::uint64_t events_upto(const Message& end) { return static_cast<std::uint64_t>(end.result()["run_seq"].as_int().value_or(-1) + 1); }
+
 Status ImportRecorder::end(const RunEnd& end) {
   json::Writer params;
   params.begin_object().member("run_id", run_id_).member("outcome", end.outcome);
   params.member("summary", end.summary);
   if (!end.usage.empty()) params.raw_member("usage", end.usage);
   params.end_object();
-  RETURN_IF_ERROR(client_.call("run.end", params.text()));
+  ASSIGN_OR_RETURN(const Message answer, client_.call("run.end", params.text()));
+  events_ = events_upto(answer);
   started_ = false;
   return success();
 }

@@ -9,6 +9,10 @@
 
 namespace muniment::cli {
 
+// How many events a run has in the log when it ends, by the answer of run.end: its start, what was sent, artifact.stored and the
+// end. A snapshot that the daemon takes afterwards is none of them.
+std::uint64_t events_upto(const Message& end);
+
 class ImportRecorder : public ImportSink {
  public:
   // Ids are made of the source's hash, so that repeating an import that broke off completes it.
@@ -25,7 +29,7 @@ class ImportRecorder : public ImportSink {
   Error broke_off(Error error);
 
   const std::string& run_id() const { return run_id_; }
-  std::uint64_t events() const { return events_; }
+  std::uint64_t events() const { return events_; }   // in the log, up to its end; of a run that has not ended, those that were sent
   std::uint64_t artifacts() const { return artifacts_; }
 
  private:

@@ -81,7 +81,6 @@ Status RunTree::start_child(const RunAction& action) {
   params.member("sha256", sha256_).member("importer", importer_name).end_object().end_object();
   ASSIGN_OR_RETURN(child->wanted, child->recorder.start(params.text()));
   children_[action.child] = std::move(child);
-  ++started_;
   return success();
 }
 
@@ -92,22 +91,9 @@ Status RunTree::end_child(const RunAction& action) {
     RETURN_IF_ERROR(flush(target(child.parent)));
     RETURN_IF_ERROR(child.recorder.end({action.outcome, action.summary}));
   }
-  events_ended_ += child.recorder.events();
-  artifacts_ended_ += child.recorder.artifacts();
+  ended_.push_back({child.recorder.run_id(), target(child.parent).recorder.run_id(), child.wanted, child.recorder.events(), child.recorder.artifacts()});
   children_.erase(action.child);
   return success();
-}
-
-std::uint64_t RunTree::events() const {
-  std::uint64_t count = root_->recorder.events() + events_ended_;
-  for (const auto& [key, child] : children_) count += child->recorder.events();
-  return count;
-}
-
-std::uint64_t RunTree::artifacts() const {
-  std::uint64_t count = root_->recorder.artifacts() + artifacts_ended_;
-  for (const auto& [key, child] : children_) count += child->recorder.artifacts();
-  return count;
 }
 
 }  // namespace muniment::cli

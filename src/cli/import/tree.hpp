@@ -15,6 +15,14 @@
 
 namespace muniment::cli {
 
+struct ImportedChild {
+  std::string run_id;
+  std::string parent;          // its run
+  bool added = false;          // false: it was there already
+  std::uint64_t events = 0;    // as of ImportRecorder
+  std::uint64_t artifacts = 0;
+};
+
 class RunTree {
  public:
   // Runs are named by `name` and the hash; `format` is what run.started says of them.
@@ -30,9 +38,9 @@ class RunTree {
   Error broke_off(Error error) { return root_->recorder.broke_off(std::move(error)); }
 
   const std::string& run_id() const { return root_->recorder.run_id(); }
-  std::uint64_t events() const;      // of all runs
-  std::uint64_t artifacts() const;
-  std::size_t children() const { return started_; }
+  std::uint64_t events() const { return root_->recorder.events(); }       // of the source's own run …
+  std::uint64_t artifacts() const { return root_->recorder.artifacts(); }
+  const std::vector<ImportedChild>& children() const { return ended_; }   // … and of its children, in the order of their ends
 
  private:
   // A run, and what waits to be appended to it.
@@ -60,9 +68,7 @@ class RunTree {
   std::unique_ptr<Target> root_;
   std::map<std::string, std::unique_ptr<Target>> children_;   // that are open
   std::size_t bytes_ = 0;                                     // in all batches
-  std::size_t started_ = 0;
-  std::uint64_t events_ended_ = 0;                            // of children that have ended
-  std::uint64_t artifacts_ended_ = 0;
+  std::vector<ImportedChild> ended_;
 };
 
 }  // namespace muniment::cli

@@ -92,6 +92,8 @@ class Collector {
   void take(const json::Value& event) {
     const std::string type = event["type"].string_or("");
     data_.chain->add(event);
+    ++data_.events;
+    data_.last_seq = event["seq"].as_int().value_or(-1);
     ++data_.types[type];
     ++data_.origins[event["origin"].string_or("")];
     ++data_.actors[event["actor"].string_or("")];
@@ -235,6 +237,10 @@ class Collector {
   Status read_custody() {
     ReportCustody& custody = data_.custody;
     const std::int64_t seq = data_.chain->last_seq();
+    if (seq < 0 && data_.chain->broken()) {
+      custody.unproven = "no event of it holds from which a proof could lead to a checkpoint";
+      return success();
+    }
     const auto answer = client_.call("audit.prove", fmt::format("{{\"seq\":{}{}}}", seq, log_no_));
     if (!answer) {
       custody.unproven = answer.error().message;
@@ -319,7 +325,7 @@ class Collector {
     const std::string request = fmt::format(R"({{"run_id":"_log","types":["clock.stepped","log.started"],"from_seq":{},"limit":1000}})",
                                             std::max<std::int64_t>(data_.first_seq, 0));
     const Status read = each_item(client_, "event.list", request, "events", [&](const json::Value& event) -> Result<bool> {
-      if (event["seq"].as_int().value_or(0) > data_.chain->last_seq()) return false;
+      if (event["seq"].as_int().value_or(0) > data_.last_seq) return false;
       const json::Value body = event["body"];
       if (event["type"].string_or("") == "log.started") ++data_.starts;
       else data_.clock_steps.add({shown(event["seq"]), shown(body["before"]), shown(body["after"])}, Mark::warning);

@@ -61,7 +61,9 @@ struct ReportData {
   ReportCustody custody;
 
   std::map<std::string, std::int64_t> origins, actors, types;
+  std::int64_t events = 0;                      // that are there, whether the chain holds or not
   std::int64_t first_seq = -1;
+  std::int64_t last_seq = -1;
   std::vector<ReportRow> timeline_first;
   std::deque<ReportRow> timeline_last;
   std::map<std::string, ToolUse> tools;

@@ -53,11 +53,23 @@ std::vector<std::string> lines_of(std::string_view text) {
   return lines;
 }
 
+// That which the proof is of: where the chain breaks, the last one before.
+std::string last_event(const ReportData& data) {
+  return data.chain->broken() ? fmt::format("The last event before the break (seq {})", data.chain->last_seq()) : "The last event";
+}
+
+void add_events(Facts& facts, const ReportData& data) {
+  add_fact(facts, "Events in the log", fmt::format("seq {} to {}", data.first_seq, data.last_seq));
+  if (!data.chain->broken()) return add_fact(facts, "Last run_hash", to_hex(data.chain->run_hash()));
+  add_fact(facts, "Of them before the break", grouped(static_cast<std::uint64_t>(data.chain->events())));
+  if (data.chain->events() > 0) add_fact(facts, "Last run_hash before the break", to_hex(data.chain->run_hash()));
+}
+
 ReportSection custody_section(const ReportData& data) {
   ReportSection section{"custody", "Custody", {}};
   const ReportCustody& custody = data.custody;
   if (data.chain->broken()) {
-    section.blocks.emplace_back(ReportText{"The run's chain is broken at " + *data.chain->broken() + ". Nothing after it is vouched for. Run muniment-verify.", Mark::bad});
+    section.blocks.emplace_back(ReportText{"The run's chain does not hold: " + *data.chain->broken() + ". Nothing from there on is vouched for. Run muniment-verify.", Mark::bad});
   } else {
     section.blocks.emplace_back(ReportText{fmt::format("The chain of all {} was recomputed while this report was written: every body{} gives its hash, and every entry the next.",
                                                        many(data.chain->events(), "event", "events"), data.erased.empty() ? "" : " that is still there"), Mark::good});
@@ -65,17 +77,16 @@ ReportSection custody_section(const ReportData& data) {
   if (custody.unproven) {
     section.blocks.emplace_back(ReportText{"The run is NOT proven to be in the log: " + *custody.unproven, Mark::bad});
   } else if (!custody.is_signed) {
-    section.blocks.emplace_back(ReportText{fmt::format("The last event is in the log's tree, but {}, and whoever holds the database could have made all of this.",
-                                                       custody.keys.empty() ? "the log has no key: nothing is signed" : "the checkpoint that was had is not signed"), Mark::warning});
+    section.blocks.emplace_back(ReportText{fmt::format("{} is in the log's tree, but {}, and whoever holds the database could have made all of this.",
+                                                       last_event(data), custody.keys.empty() ? "the log has no key: nothing is signed" : "the checkpoint that was had is not signed"), Mark::warning});
   } else {
-    section.blocks.emplace_back(ReportText{fmt::format("The last event, and by its chain every event before it, is in the log whose checkpoint at {} events is signed; inclusion proof and signature were checked.",
-                                                       grouped(static_cast<std::uint64_t>(custody.size))), Mark::good});
+    section.blocks.emplace_back(ReportText{fmt::format("{}, and by its chain every event before it, is in the log whose checkpoint at {} events is signed; inclusion proof and signature were checked.",
+                                                       last_event(data), grouped(static_cast<std::uint64_t>(custody.size))), Mark::good});
   }
   Facts facts;
   add_fact(facts, "Log", data.log_id);
   add_fact(facts, "Origin line", custody.origin_line);
-  add_fact(facts, "Events in the log", fmt::format("seq {} to {}", data.first_seq, data.chain->last_seq()));
-  add_fact(facts, "Last run_hash", to_hex(data.chain->run_hash()));
+  add_events(facts, data);
   if (custody.size >= 0) add_fact(facts, "Checkpoint", fmt::format("{} events, root {}", custody.size, custody.root));
   for (const std::string& key : custody.signed_by) add_fact(facts, "Signed by", key);
   for (const std::string& key : custody.keys) add_fact(facts, "Key that the log claims", key);
@@ -260,7 +271,9 @@ ReportSection limits_section(const ReportData& data) {
   list.items.emplace_back("That the agent reported everything it did. What was never sent is not here.");
   list.items.emplace_back("Who sat at the account: an actor is a Unix account of the daemon's host, not a person.");
   list.items.emplace_back("The times: they are what the host's clock and the writers said.");
-  if (!data.custody.is_signed) list.items.emplace_back("That the log was not rewritten as a whole: nothing is signed.");
+  if (!data.custody.is_signed) {
+    list.items.push_back(fmt::format("That the log was not rewritten as a whole: {}.", data.custody.unproven ? "no signed checkpoint leads to this run" : "nothing is signed"));
+  }
   if (data.custody.is_signed) list.items.emplace_back("That the key above is the right one. Compare it with the one that you were given on another way; a log that was rewritten with its key is seen only by a witness.");
   list.items.emplace_back("The artifacts' bytes: this report reads their hashes. The bundle holds the bytes, and verifying it reads them.");
   list.items.emplace_back("This file itself: it is not signed. Repeat it with the commands below.");
@@ -298,7 +311,7 @@ void add_badges(ReportDocument& report, const ReportData& data) {
 ReportDocument report_document(const ReportData& data) {
   ReportDocument report;
   report.title = "Audit report of run " + data.run_id;
-  report.subtitle = fmt::format("{}, written {} by muniment " MUNIMENT_VERSION, many(data.chain->events(), "event", "events"), data.written_at);
+  report.subtitle = fmt::format("{}, written {} by muniment " MUNIMENT_VERSION, many(data.events, "event", "events"), data.written_at);
   add_badges(report, data);
   report.sections = {custody_section(data), who_section(data), what_section(data), actions_section(data), approvals_section(data),
                      ledger_section(data), stops_section(data), erasure_section(data), gaps_section(data), time_section(data),

@@ -9,6 +9,7 @@
 #include "gateway/first_receipts.hpp"
 #include "gateway/methods/methods.hpp"
 #include "gateway/services.hpp"
+#include "store/erasure.hpp"
 
 namespace muniment::gateway::methods {
 namespace {
@@ -119,7 +120,7 @@ Result<Answer> command_end(Call& call) {
   ASSIGN_OR_RETURN(const events::Event started, started_command(call, *run, command_id));
   json::Writer body;
   body.begin_object().member("call_id", started.event_id.text());
-  copy_members(body, params, {"exit_code", "signal", "tree_digest", "interrupted", "scrubbed"});
+  copy_members(body, params, {"exit_code", "signal", "tree_digest", "interrupted", "scrubbed", "duration_us"});
   RETURN_IF_ERROR(write_output(call, body, *run, "stdout"));
   RETURN_IF_ERROR(write_output(call, body, *run, "stderr"));
   body.end_object();

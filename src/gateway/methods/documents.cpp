@@ -34,6 +34,17 @@ Error no_document(std::string_view corpus, std::string_view document) {
   return Error(Errc::not_found, fmt::format("no document {} in the corpus {}. See: muniment document list {}", document, corpus, corpus));
 }
 
+// Nothing of it is current: what became of it, if it was there.
+Error no_current_document(Call& call, const std::string& corpus, const std::string& document) {
+  const auto rows = call.reader->document_history(corpus, document, std::nullopt, 1);
+  if (!rows) return rows.error();
+  const std::string how = rows->empty() ? std::string() : rows->front().ended_by.value_or("");
+  if (how.empty() || how == "revised") return no_document(corpus, document);
+  const std::optional<std::int64_t> at = how == "erased" ? std::nullopt : rows->front().valid_to;   // an erased one may have been retracted before
+  return Error(Errc::not_found, fmt::format("the document {} of the corpus {} is {} already{}. Its revisions: muniment document history {} {}", document, corpus, how,
+                                            at ? fmt::format(", by event {}", *at) : "", corpus, document));
+}
+
 // The revision that the parameter `name` asks for; where it does not, the one that is (or was, `asof`) current.
 Result<store::DocumentRow> revision_of(Call& call, std::string_view name) {
   ASSIGN_OR_RETURN(const store::CorpusRow corpus, corpus_of(call));
@@ -109,6 +120,14 @@ Answer append_change(Call& call, Change change, std::function<std::string(std::i
   return append;
 }
 
+// Those that were brought along from closed logs; a first log has none.
+Result<std::map<std::int64_t, std::optional<Time>>> carried_of(Call& call, const std::vector<store::DocumentRow>& rows) {
+  if (call.reader->log_no() <= 1 || rows.empty()) return std::map<std::int64_t, std::optional<Time>>();
+  std::vector<std::int64_t> seqs;
+  for (const store::DocumentRow& row : rows) seqs.push_back(row.seq);
+  return call.reader->carried(seqs);
+}
+
 void write_chunk(json::Writer& out, const store::DocumentRow& document, const store::ChunkRow& chunk) {
   out.begin_object().member("id", evidence::evidence_pointer(document.corpus, document.document, "p" + std::to_string(chunk.number), document.revision));
   out.member("start", chunk.start_byte).member("end", chunk.end_byte).member("hash", to_hex(chunk.hash));
@@ -151,10 +170,14 @@ Result<Answer> document_list(Call& call) {
   ASSIGN_OR_RETURN(const store::CorpusRow corpus, corpus_of(call));
   const std::size_t limit = limit_of(call.params);
   ASSIGN_OR_RETURN(const auto rows, call.reader->documents(corpus.corpus, call.params["cursor"].as_string(), limit + 1));
+  ASSIGN_OR_RETURN(const auto carried, carried_of(call, rows));
   json::Writer out;
   out.begin_object().key("documents").begin_array();
   std::size_t count = 0;
-  while (count < rows.size() && count < limit && out.text().size() < limits::page_bytes_max) write_document(out, rows[count++]);
+  for (; count < rows.size() && count < limit && out.text().size() < limits::page_bytes_max; ++count) {
+    const auto from = carried.find(rows[count].seq);
+    write_document(out, rows[count], from == carried.end() ? nullptr : &from->second);
+  }
   out.end_array();
   if (count > 0 && count < rows.size()) out.member("cursor", rows[count - 1].document);
   return Answer(Reply{std::move(out.end_object()).text(), {}});
@@ -232,7 +255,11 @@ Result<Answer> document_retract(Call& call) {
   };
   ASSIGN_OR_RETURN(auto first, first_answer(call, "document.retract", same, {"corpus", "document", "revision"}));
   if (first) return Answer(*std::move(first));
-  ASSIGN_OR_RETURN(const store::DocumentRow row, revision_of(call, ""));
+  ASSIGN_OR_RETURN(const store::CorpusRow corpus, corpus_of(call));
+  const std::string document = params["document"].string_or("");
+  ASSIGN_OR_RETURN(const auto current, call.reader->document(corpus.corpus, document, std::nullopt));
+  if (!current) return no_current_document(call, corpus.corpus, document);
+  const store::DocumentRow& row = *current;
   if (const auto base = call.params["base"].as_string(); base && *base != row.revision) {
     return Error(Errc::conflict, fmt::format("VERSION_MISMATCH: {}/{} is at revision {}, not at {}. Read it and try again.", row.corpus, row.document, row.revision, *base));
   }
@@ -265,6 +292,14 @@ Result<std::int64_t> documents_of_source(Call& call, const std::string& source, 
   return documents;
 }
 
+// Nothing that is current comes from it: was it revoked, or was it never there?
+Error no_source(Call& call, const std::string& source, const std::optional<std::string>& owner) {
+  const auto revoked = store::find_revocation(readers_of_all(call), 0, {source}, owner.value_or(""));
+  if (!revoked) return revoked.error();
+  if (!*revoked) return Error(Errc::not_found, "no document comes from the source " + source + ". document.list names the sources.");
+  return Error(Errc::not_found, fmt::format("the source {} is revoked already, by event {}, and no document has come from it since.", source, (*revoked)->seq));
+}
+
 }  // namespace
 
 Result<Answer> source_revoke(Call& call) {
@@ -278,7 +313,7 @@ Result<Answer> source_revoke(Call& call) {
   if (first) return Answer(*std::move(first));
   const auto owner = call.caller.admin ? std::nullopt : std::optional(call.caller.actor);
   ASSIGN_OR_RETURN(const std::int64_t documents, documents_of_source(call, source, owner));
-  if (documents == 0) return Error(Errc::not_found, "no document comes from the source " + source + ". document.list names the sources.");
+  if (documents == 0) return no_source(call, source, owner);
   json::Writer body;
   body.begin_object().member("source", source);
   if (owner) body.member("owner", *owner);

@@ -94,6 +94,13 @@ Result<Answer> link_again(Call& call, const std::string& run_id, const store::Ev
   return Answer(Reply{receipt_result(run_id, link.seq, events.front().run_seq, true), {}});
 }
 
+// Errors: conflict where the key is that of an event which was erased: its link is gone, and with it what could be compared.
+Status check_key_not_erased(Call& call, const store::Run& run, std::string_view method) {
+  if (call.idempotency_key.empty()) return success();
+  ASSIGN_OR_RETURN(const auto known, call.reader->event_by_id(run.view().run_no, idempotent_id_in(run, call.caller, method, call.idempotency_key)));
+  return known && !known->body ? Status(used_key(*known)) : success();
+}
+
 // One event about a claim with its row; a repeated idempotency key answers with the first.
 Result<Answer> append_about(Call& call, const std::shared_ptr<store::Run>& run, std::string_view method, std::string_view type,
                             std::string body, store::Row row, const evidence::Outcome& outcome = {}) {
@@ -195,6 +202,7 @@ Result<Answer> evidence_link(Call& call) {
   ASSIGN_OR_RETURN(const Found found, find_claim(call));
   ASSIGN_OR_RETURN(const Uuid id, id_of(call.params, "evidence_id"));
   const std::string& run_id = found.run->run_id;
+  RETURN_IF_ERROR(check_key_not_erased(call, *found.run, "evidence.link"));
   ASSIGN_OR_RETURN(const auto uses, call.reader->evidence_uses(id, run_id, std::nullopt, 1));
   if (uses.empty()) return Error(Errc::not_found, fmt::format("no evidence {} in run {}. Record it there first: evidence.record", id.text(), run_id));
   const std::string relation = call.params["relation"].string_or("");

@@ -19,6 +19,7 @@
 #include "gateway/pointing.hpp"
 #include "gateway/services.hpp"
 #include "retrieval/document_follower.hpp"
+#include "store/artifact_row.hpp"
 
 namespace muniment::gateway::methods {
 namespace {
@@ -65,13 +66,27 @@ Result<FoundDocument> find_document(Call& call, const evidence::Pointer& pointer
   return Error(Errc::not_found, "no document " + pointer.text);
 }
 
+// What became of a file that was named: it was put back, or nothing was wrong with it. A copy that does not fit is an error in either case.
+enum class Repair : std::uint8_t { put_back, as_recorded };
+
+struct Named {
+  std::string pointer;   // empty: no file was named
+  Repair repair = Repair::put_back;
+};
+
+Result<Repair> put_back(Call& call, const store::ArtifactRow& row, const std::string& file) {
+  const bool intact = call.services.files.check(store::file_of(row)).ok();
+  RETURN_IF_ERROR(call.services.files.repair(row.path, file, row.hash));
+  return intact ? Repair::as_recorded : Repair::put_back;
+}
+
 // A good copy of a document whose bytes are a span of an artifact: the artifact with that span put right.
-Status repair_document(Call& call, const evidence::Pointer& pointer, const std::string& file) {
+Result<Repair> repair_document(Call& call, const evidence::Pointer& pointer, const std::string& file) {
   ASSIGN_OR_RETURN(const FoundDocument found, find_document(call, pointer));
   const store::DocumentRow& row = *found.cited.document;
   ASSIGN_OR_RETURN(const auto artifact, found.reader->artifact(row.text_artifact()));
   if (!artifact) return Error(Errc::corrupt, "no artifact " + row.text_artifact().text());
-  if (row.text_artifact_id || row.size_bytes == artifact->size_bytes) return call.services.files.repair(artifact->path, file, artifact->hash);
+  if (row.text_artifact_id || row.size_bytes == artifact->size_bytes) return put_back(call, *artifact, file);
   ASSIGN_OR_RETURN(const std::string copy, read_named(file, static_cast<std::size_t>(limits::document_bytes_max)));
   if (std::ssize(copy) != row.size_bytes) {
     return Error(Errc::invalid_argument, fmt::format("{} is {} bytes, {} is {}. Nothing was changed.", file, copy.size(), pointer.document, row.size_bytes));
@@ -89,10 +104,10 @@ Status repair_document(Call& call, const evidence::Pointer& pointer, const std::
                                                      artifact->artifact_id.text()));
   }
   ASSIGN_OR_RETURN(const Fd whole, memory_file("repair", mended));
-  return call.services.files.repair(artifact->path, fmt::format("/proc/self/fd/{}", whole.get()), artifact->hash);
+  return put_back(call, *artifact, fmt::format("/proc/self/fd/{}", whole.get()));
 }
 
-Status repair(Call& call, const json::Value& repair) {
+Result<Repair> repair(Call& call, const json::Value& repair) {
   const std::string text = repair["pointer"].string_or("");
   ASSIGN_OR_RETURN(const evidence::Pointer pointer, evidence::parse_pointer(text));
   if (pointer.kind == evidence::PointerKind::evidence && pointer.corpus != "run") return repair_document(call, pointer, repair["file"].string_or(""));
@@ -105,7 +120,7 @@ Status repair(Call& call, const json::Value& repair) {
   if (!row || row->run_id != pointer.run_id) return Error(Errc::not_found, "no artifact " + text);
   ASSIGN_OR_RETURN(const bool visible, sees_run(call, row->run_id, found.reader->log_no()));
   if (!visible) return Error(Errc::not_found, "no artifact " + text);
-  return call.services.files.repair(row->path, repair["file"].string_or(""), row->hash);
+  return put_back(call, *row, repair["file"].string_or(""));
 }
 
 std::string_view status_name(store::RunStatus status) {
@@ -118,7 +133,7 @@ std::string_view status_name(store::RunStatus status) {
   return "";
 }
 
-std::string recover_json(const store::Run& run, const Survey& found, std::string_view repaired, std::optional<std::int64_t> resumed_seq) {
+std::string recover_json(const store::Run& run, const Survey& found, const Named& named, std::optional<std::int64_t> resumed_seq) {
   const store::RunView view = run.view();
   json::Writer out;
   out.begin_object().member("run_id", run.run_id).member("status", resumed_seq ? "open" : status_name(view.status));
@@ -145,7 +160,7 @@ std::string recover_json(const store::Run& run, const Survey& found, std::string
     out.raw(text + ",\"needed_by\":" + needed_by.text() + "}");
   }
   out.end_array();
-  if (!repaired.empty()) out.member("repaired", repaired);
+  if (!named.pointer.empty()) out.member(named.repair == Repair::put_back ? "repaired" : "as_recorded", named.pointer);
   out.member("resumed", resumed_seq.has_value());
   if (resumed_seq) out.member("seq", *resumed_seq);
   out.end_object();
@@ -158,18 +173,18 @@ Result<Answer> run_recover(Call& call) {
   if (!call.reader) return Answer(NeedsWorker{});
   const json::Value& params = call.params;
   ASSIGN_OR_RETURN(const auto run, find_run(call, params["run_id"].string_or("")));
-  std::string repaired;
+  Named named;
   if (params["repair"]) {
     RETURN_IF_ERROR(check_admin(call, "have the daemon read a file"));
     RETURN_IF_ERROR(call.begin_writing());
-    RETURN_IF_ERROR(repair(call, params["repair"]));
+    ASSIGN_OR_RETURN(named.repair, repair(call, params["repair"]));
     call.has_written();
-    repaired = params["repair"]["pointer"].string_or("");
+    named.pointer = params["repair"]["pointer"].string_or("");
   }
   ASSIGN_OR_RETURN(const Survey found, survey(call, *run));
   const bool wanted = params["resume"].as_bool().value_or(true);
   if (run->view().status != store::RunStatus::halted || !found.damage.empty() || !wanted) {
-    return Answer(Reply{recover_json(*run, found, repaired, std::nullopt), {}});
+    return Answer(Reply{recover_json(*run, found, named, std::nullopt), {}});
   }
   if (run->latched() || call.services.halts.holds(run->run_id)) {
     Error error(Errc::unavailable, "the halt of " + run->run_id + " is in the halt journal and not yet in the log. Retry when Postgres answers.");
@@ -177,14 +192,15 @@ Result<Answer> run_recover(Call& call) {
     return error;
   }
   FAILPOINT("recover.looked_at");
-  const std::string fallback = repaired.empty() ? fmt::format("{} critical pointers were checked, and none is damaged", found.checked) : "put back " + repaired;
+  const bool put_back = !named.pointer.empty() && named.repair == Repair::put_back;
+  const std::string fallback = put_back ? "put back " + named.pointer : fmt::format("{} critical pointers were checked, and none is damaged", found.checked);
   json::Writer body;
   body.begin_object().member("kind", "recovered").member("why", params["why"].string_or(fallback)).end_object();
   PendingAppend append;
   append.request.actor = call.caller.actor;
   append.request.events.push_back({run, make_event(call, *run, "run.resumed", body.text())});
-  append.finish = [run, found, repaired](Services&, const std::vector<events::Receipt>& receipts) -> Result<Reply> {
-    return Reply{recover_json(*run, found, repaired, receipts.front().seq), {}};
+  append.finish = [run, found, named](Services&, const std::vector<events::Receipt>& receipts) -> Result<Reply> {
+    return Reply{recover_json(*run, found, named, receipts.front().seq), {}};
   };
   return Answer(std::move(append));
 }

@@ -245,6 +245,9 @@ Result<Answer> snapshot_list(Call& call) {
   return Reply{std::move(out.end_object()).text(), {}};
 }
 
+// As it was asked for: a seq, or a time.
+static std::string asof_text(const json::Value& asof) { return asof.as_int() ? fmt::format("seq {}", *asof.as_int()) : asof.string_or(""); }
+
 Result<Answer> run_rehydrate(Call& call) {
   if (!call.reader) return NeedsWorker{};
   ASSIGN_OR_RETURN(const ReadRun found, run_with_state(call));
@@ -260,7 +263,7 @@ Result<Answer> run_rehydrate(Call& call) {
     }
     if (!state) return state.error();
     const snapshot::Rehydrated& had = *state;
-    if (had.state.seq() < 0) return Error(Errc::not_found, "run " + run->run_id + " had no events yet at seq " + std::to_string(*asof));
+    if (had.state.seq() < 0) return Error(Errc::not_found, fmt::format("run {} had no events yet at {}", run->run_id, asof_text(call.params["asof"])));
     ASSIGN_OR_RETURN(std::optional<Answer> answer, answer_of_state(call, found, had));
     if (answer) return *std::move(answer);
   }
