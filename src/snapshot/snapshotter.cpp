@@ -27,7 +27,6 @@ Status Snapshotter::Impl::load(LiveRun& run, store::Reader& reader) {
     // All that is committed now will be seen by the query; what comes later is in the tail.
     const std::int64_t committed = tail_.next_seq() - 1;
     ASSIGN_OR_RETURN(Rehydrated had, snapshot::rehydrate(reader, files_, run.run_no));
-    FAILPOINT("snapshot.loaded");
     const std::lock_guard lock(live_->mutex);
     Pace& pace = run.pace;
     // A snapshot that was answered meanwhile may not be among the rows that were read, and would be taken a second time.

@@ -9,6 +9,7 @@ import os
 import pathlib
 import pty
 import subprocess
+import threading
 import time
 import uuid
 from typing import Any
@@ -238,6 +239,29 @@ class Erasure(Redacting):
         with self.refused("conflict"):
             self.redact(seq=told["seq"])
         self.assert_gone()
+
+    def test_snapshots_that_are_taken_meanwhile_stand_in_nobodys_way(self) -> None:
+        """Of one state there is one snapshot, whoever takes it first: the erasure, or a request."""
+        others = [self.daemon.client() for _ in range(3)]
+        for n in range(8):
+            run_id, erased = self.new_run(str(n)), threading.Event()
+            self.note(run_id, n=n)
+            self.call("snapshot.take", run_id=run_id)
+
+            def take(client: muniment.Client, run_id: str = run_id, erased: threading.Event = erased) -> None:
+                while not erased.is_set():
+                    client.call("snapshot.take", run_id=run_id)
+
+            with concurrent.futures.ThreadPoolExecutor() as threads:
+                takers = [threads.submit(take, client) for client in others]
+                try:
+                    self.redact(run_id=run_id)
+                finally:
+                    erased.set()
+                for taker in takers:
+                    taker.result()
+        for client in others:
+            client.close()
 
     def test_a_link_that_was_erased_cannot_be_made_again_with_its_key(self) -> None:
         claim = self.call("claim.record", run_id=self.run_id, text="a claim", pointers=[])

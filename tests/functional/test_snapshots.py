@@ -165,37 +165,6 @@ class Forgery(Filled):
         self.assertIn(self.run_id, found)
 
 
-class AtOnce(Filled):
-    fault = True
-
-    def test_of_one_state_one_snapshot_is_taken(self) -> None:
-        """The rows were read before the snapshot that is on its way is among them, and it is answered before they are looked at."""
-        self.fill(5)
-        taken = self.call("snapshot.take", run_id=self.run_id)
-        self.daemon.sql(f"SET session_replication_role = replica; UPDATE snapshot SET state = '{{}}' WHERE seq = {taken['seq']}")
-        self.daemon.kill()   # what is held in memory is not asked: the rows are read, by each of the two
-        sent, loaded = self.daemon.folder / "sent", self.daemon.folder / "loaded"
-        sent.touch()
-        loaded.touch()
-        self.daemon.start(failpoint=f"append.before_send=wait:{sent},snapshot.loaded=wait:{loaded}")
-        self.client.close()
-        self.fill(1)
-        sent.unlink()
-        self.daemon.failpoint_log.write_text("")
-        first, second = self.raw(), self.raw()
-        first.request("snapshot.take", run_id=self.run_id)
-        wait_until(lambda: "append.before_send" in self.daemon.failpoint_log.read_text(), "the first is on its way")
-        loaded.unlink()
-        self.daemon.failpoint_log.write_text("")
-        second.request("snapshot.take", run_id=self.run_id)
-        wait_until(lambda: "snapshot.loaded" in self.daemon.failpoint_log.read_text(), "the second has read the rows")
-        sent.touch()
-        answers = [first.line()]
-        loaded.touch()
-        answers.append(second.line())
-        self.assertEqual(answers[0]["result"]["seq"], answers[1].get("result", {}).get("seq"), answers)
-
-
 class Manifests(DaemonCase):
     def test_a_manifest_comes_back(self) -> None:
         manifest = {"entries": [{"from_run_seq": 0, "to_run_seq": 3, "why": "the transcript"}]}

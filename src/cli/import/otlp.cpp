@@ -9,7 +9,8 @@ Result<ImportedTrace> import_trace(Client& client, const OtlpFile& file, const O
   ASSIGN_OR_RETURN(std::string sha256, trace.sha256_of_all());
   ASSIGN_OR_RETURN(const ImportedRun head, trace.head());
   RunTree tree(client, trace.name(), std::move(sha256), otlp_format);
-  ImportedTrace run{tree.run_id()};
+  ImportedTrace run;
+  run.run_id = tree.run_id();
   ASSIGN_OR_RETURN(run.added, tree.start(head));
   if (!run.added) return run;
   Status done = trace.each([&](std::vector<RunAction>& actions) { return tree.carry_out(actions); });

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "base/json_tree.hpp"
 #include "base/limits.hpp"
 #include "gateway/access.hpp"
