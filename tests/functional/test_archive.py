@@ -5,6 +5,7 @@ import json
 import pathlib
 import subprocess
 import tempfile
+import time
 from typing import Any, Optional
 
 from support import BUILD, Daemon, DaemonCase, main, wait_until
@@ -41,6 +42,14 @@ class Archived(DaemonCase):
         number = self.call("server.status")["log"]["size"] // PARTITION
         self.fill((number + 1) * PARTITION + 20)
         return number
+
+    def at_rest(self) -> None:
+        """Nothing was appended for a second."""
+        def grew() -> bool:
+            size = self.call("server.status")["log"]["size"]
+            time.sleep(1)
+            return self.call("server.status")["log"]["size"] != size
+        wait_until(lambda: not grew(), "the daemon appends nothing of its own", 30)
 
     def archive(self, number: int) -> dict[str, Any]:
         while not (done := self.call("audit.archive", partition=number, _meta={"deadline_ms": 60_000}))["archived"]:
@@ -104,6 +113,7 @@ class ReadThrough(Archived):
         over = [{"from_seq": edge - 30, "limit": 45}, {"run_id": run_id, "from_seq": edge - 60, "limit": 60},
                 {"run_id": run_id, "order": "desc", "limit": 60}, {"from_seq": edge - 30, "types": ["message.*"], "limit": 60},
                 {"from_seq": edge - 200, "limit": 200, "max_bytes": 20_000}]
+        self.at_rest()   # snapshots that are due are in
         before = [self.call("event.list", **asked) for asked in over]
         self.archive(number)
         self.assertEqual([self.call("event.list", **asked) for asked in over], before)

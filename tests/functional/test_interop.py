@@ -104,7 +104,7 @@ class Agreement(Case):
                 # Whether such a file is a changed proof or none at all, is a matter of taste.
                 self.assertLessEqual(set(self.codes("--proof", path, "--key", key)), {1, 2, 4}, at)
         head, _, _ = proof.decode().partition("\n\n")
-        for name, code in {"checkpoint": 0, "cosigned": 0, "unsigned": 1, "forged": 2, "older": 1}.items():
+        for name, code in {"checkpoint": 0, "cosigned": 0, "unsigned": 2, "forged": 2, "older": 1}.items():
             with self.subTest(name):
                 self.assertEqual(self.both("--proof", self.path("p", f"{head}\n\n{(GOLDEN / name).read_text()}"), "--key", key), code)
 
@@ -155,7 +155,7 @@ class Agreement(Case):
                 "a member of a row twice": (({}, {**whole, "claims.jsonl": whole["claims.jsonl"].replace(b'{', b'{"status":"open",', 1)}), 1),
                 "no claims": (({}, {**whole, "claims.jsonl": b""}), 1), "a row that is no object": (({}, {**whole, "claims.jsonl": b"[]\n"}), 1),
                 "a claim's status": (({}, {**whole, "claims.jsonl": json.dumps({**rows, "status": "won"}).encode() + b"\n"}), 1),
-                "no note": (({}, {**whole, "checkpoint": b"?\n"}), 1), "an unsigned note": (({}, {**whole, "checkpoint": note[:note.index("\n\n") + 2].encode()}), 1),
+                "no note": (({}, {**whole, "checkpoint": b"?\n"}), 1), "an unsigned note": (({}, {**whole, "checkpoint": note[:note.index("\n\n") + 2].encode()}), 2),
                 "a note that another key signed": (({}, {**whole, "checkpoint": (GOLDEN / "forged").read_bytes()}), 2)}.items():
             with self.subTest(name):
                 (more, members), path = change, self.folder / "members"

@@ -58,14 +58,14 @@ class Halfway(Redacting):
                     self.assert_carried_out()
 
     def test_what_corpora_made_of_a_document_meanwhile(self) -> None:
-        page = f"<html><body><h1>Doc</h1><p>{SECRET}</p></body></html>"
+        page = f"<html><body><h1>Doc</h1><p>lantern {SECRET}</p></body></html>"
         taken = self.call("corpus.ingest", corpus="k1", documents=[{"id": "d.html", "text": page}], wait=True)
         [event] = self.call("event.list", from_seq=taken["seq"], limit=1)["events"]
         artifact_id = event["body"]["artifact_id"]
         self.fail_halfway(artifact_id=artifact_id)
         self.call("corpus.ingest", corpus="k2", documents=[{"id": "d.html", "artifact_id": artifact_id}], wait=True)
         self.carried_out_by_the_next()
-        self.assertEqual(self.call("evidence.retrieve", queries=[{"query": SECRET, "corpus": "k2"}])["results"][0]["cards"], [])
+        self.assertEqual(self.call("evidence.retrieve", queries=[{"query": "lantern", "corpus": "k2"}])["results"][0]["cards"], [])
         self.assert_carried_out()
 
     def test_an_innocent_log_is_not_called_tampered_while_something_is_erased(self) -> None:

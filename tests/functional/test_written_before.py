@@ -56,20 +56,6 @@ class WrittenBefore(Held):
                                            b"a piece" if name == "raw" else b"", run_id=run_id, upload_id="u", offset=0, final=True, **bytes_of)
                 self.assertEqual((told["code"], told.get("outcome")), ("conflict", "unknown"), told)
 
-    def test_a_file_that_was_put_back_for_a_run_that_ends(self) -> None:
-        self.begin("recover.looked_at")
-        stored = self.client.put(self.run_id, b"the evidence", mime_type="text/plain")
-        pointer = f"artifact://{self.run_id}/{stored['artifact_id']}"
-        self.call("claim.record", run_id=self.run_id, text="it works", pointers=[pointer])
-        path = self.daemon.data / "artifacts" / stored["path"]
-        copy = self.daemon.folder / "copy"
-        path.rename(copy)
-        self.call("pointer.resolve", pointers=[pointer])
-        told = self.refused_behind("run.recover", "recover.looked_at", lambda: self.call("run.end", run_id=self.run_id, outcome="failure"),
-                                   run_id=self.run_id, repair={"pointer": pointer, "file": str(copy)})
-        self.assertEqual((told["code"], told.get("outcome")), ("conflict", "unknown"), told)
-        self.assertEqual(path.read_bytes(), b"the evidence")
-
 
 if __name__ == "__main__":
     main()

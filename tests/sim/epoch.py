@@ -44,7 +44,7 @@ RARE = re.compile(r"artifact\.|checkpoint\.|snapshot\.|halt\.|pointer\.|append\.
 
 # Passed once in the life of a key or of an erasure, or for a state of over 512 KiB, and not under load: tests/functional
 # stops there (test_archive, test_audit, test_closed_logs, test_documents_at_once, test_redact, test_usable, test_written_before); and where only the oracle's programs come by.
-ELSEWHERE = re.compile(r"archive\.|closed_tree\.|documents\.|keys\.|redact\.|rebuild\.|start\.|put\.|recover\.|manifest\.|append\.(spilled|asks_ids)|snapshot\.before_store")
+ELSEWHERE = re.compile(r"archive\.|closed_tree\.|documents\.|keys\.|redact\.|rebuild\.|start\.|put\.|manifest\.|append\.(spilled|asks_ids)|snapshot\.before_store")
 
 
 def failpoints() -> list[str]:

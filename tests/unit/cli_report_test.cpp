@@ -127,6 +127,8 @@ ReportData small_run() {
   data.actors = {{"uid:1000", 7}};
   data.types = {{"run.started", 1}, {"tool.called", 2}, {"tool.returned", 1}, {"approval.requested", 1}, {"command.started", 1}, {"command.ended", 1}};
   data.first_seq = 3;
+  data.last_seq = 5;
+  data.events = 2;
   data.timeline_first = {{{"0", "2026-11-22T06:00:00.000000Z", "", "reported", "run.started", "", "run started  demo"}, Mark::none},
                          {{"1", "2026-11-22T06:00:01.000000Z", "2026-11-22T05:59:59.000000Z", "reported", "tool.called", "s1", "rm  -rf <b>*</b>"}, Mark::none},
                          {{"2", "2026-11-22T06:00:02.000000Z", "", "reported", "tool.returned", "s1", "error"}, Mark::bad}};

@@ -140,7 +140,7 @@ TEST_F(VerifyProof, WhoSignedDecides) {
   EXPECT_EQ(judge_proof(proof_of(log, 1), other, std::nullopt).verdict, Verdict::wrong_key);
   EXPECT_EQ(judge_proof(proof_of(log, 1), {}, std::nullopt).verdict, Verdict::is_unsigned);
   EXPECT_EQ(judge_proof(proof_of(log, 1, false), {}, std::nullopt).verdict, Verdict::is_unsigned);
-  EXPECT_EQ(judge_proof(proof_of(log, 1, false), keys_, std::nullopt).verdict, Verdict::tampered);
+  EXPECT_EQ(judge_proof(proof_of(log, 1, false), keys_, std::nullopt).verdict, Verdict::wrong_key);
   const std::string another = "0193f0a0-0000-7000-8000-000000000002";
   EXPECT_EQ(judge_proof(replaced(proof_of(log, 1), "example.com/log/" + log_text, "example.com/log/" + another), {}, std::nullopt).verdict,
             Verdict::tampered);

@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "base/failpoint.hpp"
 #include "base/file.hpp"
 #include "base/limits.hpp"
 #include "base/memory_file.hpp"
@@ -191,7 +190,6 @@ Result<Answer> run_recover(Call& call) {
     error.retry_after_ms = 2'000;
     return error;
   }
-  FAILPOINT("recover.looked_at");
   const bool put_back = !named.pointer.empty() && named.repair == Repair::put_back;
   const std::string fallback = put_back ? "put back " + named.pointer : fmt::format("{} critical pointers were checked, and none is damaged", found.checked);
   json::Writer body;
