@@ -6,6 +6,7 @@
 #include <array>
 #include <map>
 
+#include "base/json.hpp"
 #include "base/text.hpp"
 #include "verify/definitions.hpp"
 
@@ -39,17 +40,18 @@ Result<std::string> behind(Connection& connection, const Log& log, const Writing
   return fmt::format("{}: their follower has not come to them, though a daemon holds the log and the first is {} old (muniment rebuild)", what, human_duration(age));
 }
 
-Result<std::vector<std::string>> tables_with_logs(Connection& connection) {
-  RETURN_IF_ERROR(connection.start_copy(
+// Somebody's own beside them say nothing of a log.
+Result<std::vector<std::string>> own_tables_with(Connection& connection, std::string_view column) {
+  RETURN_IF_ERROR(connection.start_copy(fmt::format(
       "SELECT c.relname::text FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid"
       " WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition"
-      " AND a.attname = 'log_no' AND NOT a.attisdropped AND c.relname <> 'log_head' ORDER BY 1"));
+      " AND a.attname = '{}' AND NOT a.attisdropped AND c.relname <> 'log_head' ORDER BY 1", column)));
   std::vector<std::string> tables;
   Row row;
   while (true) {
     ASSIGN_OR_RETURN(const bool more, connection.next(row));
     if (!more) return tables;
-    tables.push_back(row.text(0));
+    if (is_own_table(row.text(0))) tables.push_back(row.text(0));
   }
 }
 
@@ -57,9 +59,8 @@ Result<std::vector<std::string>> tables_with_logs(Connection& connection) {
 
 // Numbers of logs are found by hopping over an index where there is one, and by two looks at a table where there is none.
 Status check_foreign_rows(Connection& connection, Findings& findings) {
-  ASSIGN_OR_RETURN(const auto tables, tables_with_logs(connection));
+  ASSIGN_OR_RETURN(const auto tables, own_tables_with(connection, "log_no"));
   for (const std::string& table : tables) {
-    if (!is_own_table(table)) continue;   // somebody's own beside it: it says nothing of a log
     RETURN_IF_ERROR(connection.start_copy(fmt::format(
         "WITH RECURSIVE hop (log_no) AS (SELECT min(log_no) FROM public.{0}"
         " UNION ALL SELECT (SELECT min(log_no) FROM public.{0} t WHERE t.log_no > hop.log_no) FROM hop WHERE hop.log_no IS NOT NULL)"
@@ -73,6 +74,30 @@ Status check_foreign_rows(Connection& connection, Findings& findings) {
     }
   }
   return success();
+}
+
+Status check_rows_before(Connection& connection, const Log& log, Findings& findings) {
+  ASSIGN_OR_RETURN(const auto tables, own_tables_with(connection, "seq"));
+  for (const std::string& table : tables) {
+    ASSIGN_OR_RETURN(const auto first, connection.integer(fmt::format("SELECT min(seq) FROM public.{} WHERE log_no = {} AND seq < 0", table, log.log_no)));
+    if (first) findings.add({Check::foreign_row, -1, "", fmt::format("{}: rows of events, which begin with seq 0", table), fmt::format("{}: a row with seq {}", table, *first)});
+  }
+  return success();
+}
+
+Status check_closed_end(Connection& connection, const Log& log, Findings& findings) {
+  RETURN_IF_ERROR(connection.start_copy(fmt::format("SELECT log_no, body FROM event WHERE log_no > {} AND seq = 0 AND type = 'log.restored' AND body IS NOT NULL", log.log_no)));
+  Row row;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool more, connection.next(row));
+    if (!more) return success();
+    const auto body = json::parse(row.bytes(1));
+    if (!body || body->root()["log_no"].as_int() != log.log_no) continue;
+    const std::int64_t size = body->root()["size"].as_int().value_or(0);
+    if (log.upto + 1 == size) continue;
+    findings.add({Check::log_rolled_back, log.upto + 1, "", fmt::format("a log of {} events: log {}, which goes on from it, says so", size, row.integer(0)),
+                  fmt::format("a log of {} events", log.upto + 1)});
+  }
 }
 
 Status check_followers(Connection& connection, const Log& log, const Writing& writing, Findings& findings, std::vector<std::string>& not_checked) {

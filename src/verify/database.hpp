@@ -1,5 +1,5 @@
 // What must hold of the database as a whole, beside the rows of the log that is verified: no row belongs to a log that there
-// is not, no follower stands where the log is not, and the archive's table says what the log says.
+// is not or of no event, no closed log was cut, no follower stands where the log is not, and the archive's table says what the log says.
 #pragma once
 
 #include <set>
@@ -16,6 +16,12 @@
 namespace muniment::verify {
 
 Status check_foreign_rows(Connection& connection, Findings& findings);
+
+// The events of a log begin with 0: a row of one before that is of none.
+Status check_rows_before(Connection& connection, const Log& log, Findings& findings);
+
+// A log that was restored and goes on in another one takes nothing more: the first event of that one says how long it is.
+Status check_closed_end(Connection& connection, const Log& log, Findings& findings);
 
 // Whether a daemon held the log at this time.
 struct Writing {

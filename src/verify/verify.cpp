@@ -10,7 +10,6 @@
 #include "verify/definitions.hpp"
 #include "verify/erased_rows.hpp"
 #include "verify/fixed_end.hpp"
-#include "verify/hidden_rows.hpp"
 #include "verify/log.hpp"
 #include "verify/parallel.hpp"
 #include "verify/passages.hpp"
