@@ -60,8 +60,12 @@ std::string lower_case(std::string text) {
   return text;
 }
 
+// What says that something is not there any more: the next rebuild, or the log that a restored one goes on in, would bring it back.
+// The SQL above need not name them: they are events of the run _log, and erase_copies still takes what an older daemon announced.
+bool withdraws(std::string_view type) { return type == "document.retracted" || type == "source.revoked"; }
+
 bool kept_type(std::string_view type) {
-  return type == "event.redacted" || type == "artifact.redacted" || type == "snapshot.taken" || type == "key.rotated" || type.starts_with("log.");
+  return withdraws(type) || type == "event.redacted" || type == "artifact.redacted" || type == "snapshot.taken" || type == "key.rotated" || type.starts_with("log.");
 }
 
 class Planner {
@@ -121,6 +125,10 @@ class Planner {
     ASSIGN_OR_RETURN(const auto event, reader_.event_at(seq));
     if (!event) return Error(Errc::not_found, "no event " + std::to_string(seq));
     if (!event->body) return Error(Errc::conflict, "event " + std::to_string(seq) + " is erased already");
+    if (withdraws(event->type)) {
+      return Error(Errc::invalid_argument, fmt::format("event {} is a {}: without it, what it took away would be there again. It is kept, with its reason. "
+                                                       "To erase a document itself, name the document.revised that brought it.", seq, event->type));
+    }
     if (kept_type(event->type)) {
       return Error(Errc::invalid_argument, "event " + std::to_string(seq) + " is a " + event->type +
                                                ": it holds no words of its own, and the log cannot be read without it. Erase the event that holds them.");

@@ -123,6 +123,13 @@ class Beside(DaemonCase):
         self.assertEqual(as_printed(found[1]).returncode, 0)
         self.assertEqual(self.call("audit.key", action="show")["keys"][0], as_printed(found[1].replace("init", "show")).stdout.strip())
 
+    def test_status_names_the_runs_that_are_halted(self) -> None:
+        self.assertNotIn("halted", self.muniment("status").stdout)
+        self.call("pointer.resolve", pointers=[f"run://{self.run_id}.missing"], run_id=self.run_id, critical=True)
+        found = re.search(r"(?m)^runs       1 halted: (muniment .*)$", self.muniment("status").stdout)
+        assert found is not None
+        self.assertIn(self.run_id, as_printed(found[1]).stdout)
+
     def test_a_run_that_there_is_not(self) -> None:
         place = f"muniment --data {self.daemon.data}"
         for words in (("run", "diff", "nope", "nope2"), ("recover", "nope"), ("run", "end", "nope"), ("audit", "report", "nope", "-o", self.daemon.folder / "r.html")):

@@ -285,6 +285,7 @@ class ClosedLog(unittest.TestCase):
         self.assertRegex(listed, rf"(?m)^@{number} log 1\s+{numbers[number]}")
 
     def test_a_closed_run_says_so_and_is_gone_on_from(self) -> None:
+        self.assertNotIn("halted", self.muniment("status"), "beta was, in the log that is closed")
         shown = self.muniment("run", "show", "alpha")
         self.assertIn("log      1, which was restored and is closed", shown)
         self.assertIn("muniment run start NAME --agent AGENT --continues alpha", shown)

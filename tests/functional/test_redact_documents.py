@@ -55,6 +55,20 @@ class Documents(Redacting):
                               "AND document = 'vault.md' ORDER BY seq LIMIT 1")[0]
         self.assertEqual(row, [self.corpus, "vault.md", "erased", "", "", "{}", "t"])
 
+    def test_what_withdrew_something_is_kept(self) -> None:
+        self.ingest(self.secret(), {"id": "beside.txt", "text": "The vault is old.", "source": "beside"})
+        seqs = [self.call("document.retract", corpus=self.corpus, document="vault.md", reason="wrong")["seq"],
+                self.call("source.revoke", source="beside", reason="a hoax")["seq"]]
+        size = self.call("server.status")["log"]["size"]
+        for seq in seqs:
+            for dry in (True, False):
+                with self.refused("invalid_argument"):
+                    self.call("audit.redact", seq=seq, reason="asked", dry_run=dry)
+        self.assertEqual(self.call("server.status")["log"]["size"], size)
+        self.assertTrue(self.call("server.rebuild", tables=["corpus", "document", "chunk", "feedback"])["equal"])
+        self.assertEqual(self.cards(), [])
+        self.assert_verified()
+
     def test_an_artifact_takes_the_documents_that_it_holds_with_it(self) -> None:
         self.ingest({"id": "before.txt", "text": "A vault door is heavy, and so is its safe."})
         then = self.ingest(self.secret(), {"id": "beside.txt", "text": f"The vault is old, says {self.word}."})

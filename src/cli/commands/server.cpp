@@ -8,6 +8,7 @@
 #include "cli/autostart.hpp"
 #include "base/json.hpp"
 #include "cli/commands.hpp"
+#include "cli/pages.hpp"
 
 namespace muniment::cli {
 namespace {
@@ -65,7 +66,23 @@ std::string signed_text(const json::Value& status) {
   return "nothing: no checkpoint is signed (muniment audit key init)";
 }
 
-void print_status(const Output& out, const json::Value& status, std::int32_t pid) {
+// The daemon is well where a run is halted: the run is not. Those of closed logs stay as they are. A database that is silent
+// must not keep the rest of the status back.
+Result<std::size_t> halted_runs(Client& client) {
+  std::size_t halted = 0;
+  RETURN_IF_ERROR(each_item(client, "run.list", R"({"status":"halted","limit":1000,"_meta":{"deadline_ms":2000}})", "runs", [&](const json::Value& run) -> Result<bool> {
+    halted += run["log_no"] ? 0 : 1;
+    return true;
+  }));
+  return halted;
+}
+
+void print_halted(const Output& out, const Result<std::size_t>& halted) {
+  if (!halted) out.line("runs       " + out.tone(Tone::red, "not known: " + out.one_line(halted.error().message)));
+  if (halted && *halted > 0) out.line("runs       " + out.tone(Tone::red, grouped(*halted) + " halted") + out.advised(": muniment run list --status halted"));
+}
+
+void print_status(const Output& out, const json::Value& status, std::int32_t pid, const Result<std::size_t>& halted) {
   const json::Value log = status["log"];
   out.line(fmt::format("munimentd  {} (pid {})", status["version"].string_or("?"), pid));
   out.line("socket     " + out.safe(status["socket"].string_or("")));
@@ -82,15 +99,15 @@ void print_status(const Output& out, const json::Value& status, std::int32_t pid
   out.line("followers  " + out.one_line(listed(status["followers"])));
   print_disk(out, status["disk"]);
   print_degraded(out, status["degraded"]);
+  print_halted(out, halted);
   for (const json::Value note : status["notes"]) out.line("note       " + out.one_line(note.string_or("")) + out.advised(" (muniment doctor)"));
 }
 
 Status show_status(Session& session, const NoOptions&) {
   ASSIGN_OR_RETURN(Client* const client, session.running_client());
   ASSIGN_OR_RETURN(const Message answer, client->call("server.status", "{}"));
-  if (!session.printed_json(answer)) {
-    print_status(session.out(), answer.result(), client->daemon_pid());
-  }
+  if (session.printed_json(answer)) return success();
+  print_status(session.out(), answer.result(), client->daemon_pid(), halted_runs(*client));
   return success();
 }
 
