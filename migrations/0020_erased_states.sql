@@ -1,5 +1,5 @@
 -- As in 0016_evidence_ids.sql, but for states: one that was stored between the announcement of an erasure and the erasure was
--- folded with what is erased.
+-- folded with what is erased, and one whose own file is erased is no state any more.
 CREATE OR REPLACE FUNCTION erase_copies(wanted_log smallint, wanted_run bigint, seqs bigint[], artifact_ids uuid[], run_row jsonb)
 RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp SET lock_timeout = '30s' SET row_security = off AS $$
 DECLARE
@@ -44,8 +44,8 @@ BEGIN
   -- States from the first erased event on hold it. The first time that is all of them; later those from its announcement on
   -- were folded without it.
   UPDATE snapshot SET salt = NULL, state = NULL, state_hash = decode(repeat('0', 64), 'hex')
-    WHERE log_no = wanted_log AND run_no = wanted_run AND seq >= (SELECT min(wanted) FROM unnest(seqs) wanted)
-      AND (first_time OR seq < announced) AND salt IS NOT NULL;
+    WHERE log_no = wanted_log AND run_no = wanted_run AND salt IS NOT NULL AND (artifact_id = ANY (artifact_ids)
+      OR (seq >= (SELECT min(wanted) FROM unnest(seqs) wanted) AND (first_time OR seq < announced)));
   UPDATE run SET agent = run_row ->> 'agent', goal = run_row ->> 'goal', labels = run_row -> 'labels', parent = run_row ->> 'parent',
                  external_id = run_row ->> 'external_id', outcome = run_row ->> 'outcome',
                  halt = nullif(run_row -> 'halt', 'null'::jsonb)

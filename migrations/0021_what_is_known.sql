@@ -14,7 +14,7 @@ CREATE OR REPLACE VIEW report.step_report WITH (security_barrier) AS
          (ARRAY['observed', 'reported', 'imported'])[s.origin] AS origin,
          CASE WHEN s.ended_seq IS NOT NULL THEN coalesce(s.status, 'pending')
               WHEN EXISTS (SELECT FROM report_erased_end x WHERE x.log_no = s.log_no AND x.run_no = s.run_no AND x.type = 'step.ended' AND x.seq > s.began_seq
-                           AND x.step_id = s.key) THEN 'unknown'
+                           AND coalesce(x.step_id, 'main') = s.key) THEN 'unknown'
               ELSE 'pending' END AS status,
          s.reason AS error_type, s.began_at AS started_at, s.ended_at,
          coalesce(s.duration_us, report_micros(s.began_at, s.ended_at)) AS duration_us, s.began_seq AS started_seq, s.ended_seq

@@ -108,8 +108,8 @@ BEGIN
   -- States from the first erased event on hold it. The first time that is all of them; later those from its announcement on
   -- were folded without it.
   UPDATE snapshot SET salt = NULL, state = NULL, state_hash = decode(repeat('0', 64), 'hex')
-    WHERE log_no = wanted_log AND run_no = wanted_run AND seq >= (SELECT min(wanted) FROM unnest(seqs) wanted)
-      AND (first_time OR seq < announced) AND salt IS NOT NULL;
+    WHERE log_no = wanted_log AND run_no = wanted_run AND salt IS NOT NULL AND (artifact_id = ANY (artifact_ids)
+      OR (seq >= (SELECT min(wanted) FROM unnest(seqs) wanted) AND (first_time OR seq < announced)));
   UPDATE run SET agent = run_row ->> 'agent', goal = run_row ->> 'goal', labels = run_row -> 'labels', parent = run_row ->> 'parent',
                  external_id = run_row ->> 'external_id', outcome = run_row ->> 'outcome',
                  halt = nullif(run_row -> 'halt', 'null'::jsonb)
@@ -1849,7 +1849,7 @@ CREATE VIEW report.step_report WITH (security_barrier='true') AS
             WHEN (s.ended_seq IS NOT NULL) THEN COALESCE(s.status, 'pending'::text)
             WHEN (EXISTS ( SELECT
                FROM public.report_erased_end x
-              WHERE ((x.log_no = s.log_no) AND (x.run_no = s.run_no) AND (x.type = 'step.ended'::text) AND (x.seq > s.began_seq) AND (x.step_id = s.key)))) THEN 'unknown'::text
+              WHERE ((x.log_no = s.log_no) AND (x.run_no = s.run_no) AND (x.type = 'step.ended'::text) AND (x.seq > s.began_seq) AND (COALESCE(x.step_id, 'main'::text) = s.key)))) THEN 'unknown'::text
             ELSE 'pending'::text
         END AS status,
     s.reason AS error_type,

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include "base/failpoint.hpp"
 #include "base/json.hpp"
@@ -124,6 +125,11 @@ bool Publisher::can_sign() const {
   return can_sign_;
 }
 
+std::int64_t Publisher::signed_before() const {
+  const std::lock_guard lock(mutex_);
+  return signed_before_;
+}
+
 std::string Publisher::problem() const {
   const std::lock_guard lock(mutex_);
   return problem_;
@@ -133,6 +139,7 @@ void Publisher::show_keys() {
   const std::lock_guard lock(mutex_);
   verifiers_ = keys_.verifiers();
   can_sign_ = keys_.can_sign();
+  signed_before_ = !can_sign_ && keys_.signed_last() ? keys_.last_signed()->checkpoint.size : 0;
 }
 
 Result<VerifierKey> Publisher::prepare_key() {
@@ -145,7 +152,7 @@ Result<VerifierKey> Publisher::prepare_key() {
 Status Publisher::adopt_key() {
   {
     const std::lock_guard keys_lock(keys_mutex_);
-    RETURN_IF_ERROR(keys_.adopt_next());
+    if (keys_.next()) RETURN_IF_ERROR(keys_.adopt_next());   // otherwise its event was met in the log before
     show_keys();
     const std::lock_guard lock(mutex_);
     keys_changed_ = true;
@@ -241,9 +248,21 @@ Status Publisher::catch_up_from(std::int64_t size, Tiles use) {
       RETURN_IF_ERROR(advance(writer_.size() + tile_width));
     }
   }
+  const auto last = signed_and_not_published();
+  if (last && last->checkpoint.size >= writer_.size() && last->checkpoint.size <= log.size) {
+    RETURN_IF_ERROR(advance(last->checkpoint.size));
+    RETURN_IF_ERROR(writer_.write_partial());   // a checkpoint is read with the tiles of its size
+  }
   RETURN_IF_ERROR(advance(log.size));
   if (writer_.root() != log.root) return Error(Errc::corrupt, "the tiles do not give the log's root. Run muniment-verify");
-  return success();
+  return last && last->checkpoint.size <= log.size ? writer_.write_checkpoint(last->note) : success();
+}
+
+// Of a backup that was restored without the private key: nobody here signs anew, and what was signed stays public.
+std::optional<LastSigned> Publisher::signed_and_not_published() const {
+  struct stat about {};
+  if (keys_.can_sign() || !keys_.signed_last() || ::lstat((options_.data + "/tiles/checkpoint").c_str(), &about) == 0) return std::nullopt;
+  return keys_.last_signed();
 }
 
 // Takes the committed events up to `size` into the tree.
@@ -253,7 +272,10 @@ Status Publisher::advance(std::int64_t size) {
     if (const auto newer = tail_.read(writer_.size(), limit)) {
       // A batch is counted a moment before the tail has it.
       if (newer->empty() && !tail_.wait(writer_.size(), retry_pause)) return Error(Errc::unavailable, "the newest events are not there yet");
-      for (const store::EventPtr& event : *newer) RETURN_IF_ERROR(chain_.add(*event, reader_, writer_));
+      for (const store::EventPtr& event : *newer) {
+        if (event->type == "key.rotated") RETURN_IF_ERROR(adopt_if_announced(*event));
+        RETURN_IF_ERROR(chain_.add(*event, reader_, writer_));
+      }
       continue;
     }
     store::EventFilter older;
@@ -264,6 +286,18 @@ Status Publisher::advance(std::int64_t size) {
     if (events.empty()) return missing_event(writer_, reader_);
     for (const events::Event& event : events) RETURN_IF_ERROR(chain_.add(event, reader_, writer_));
   }
+  return success();
+}
+
+// What covers the event that replaces a key is never signed by the old one alone: the event itself makes the new one ours, whoever
+// comes first, this or the request that appended it.
+Status Publisher::adopt_if_announced(const events::Event& event) {
+  const std::lock_guard keys_lock(keys_mutex_);
+  if (!keys_.next() || !event.body) return success();
+  const auto body = json::parse(*event.body);
+  if (!body || body->root()["new_key"].string_or("") != keys_.next()->verifier().text()) return success();
+  RETURN_IF_ERROR(keys_.adopt_next());
+  show_keys();
   return success();
 }
 

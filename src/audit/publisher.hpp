@@ -62,6 +62,7 @@ class Publisher {
   const Uuid& log_id() const { return log_id_; }
   std::vector<VerifierKey> keys() const;
   bool can_sign() const;                      // the newest private key is there
+  std::int64_t signed_before() const;         // where it is not: the size of the newest checkpoint that was signed; 0: none
   std::string problem() const;                // why nothing is published; empty: it is
   std::int64_t mended() const;                // files of the tree that were found cut, and made again
 
@@ -83,6 +84,8 @@ class Publisher {
   Status begin();
   enum class Tiles : std::uint8_t { that_fit, none };  // which of those on the disk are taken as they are
   Status catch_up_from(std::int64_t size, Tiles use);
+  std::optional<LastSigned> signed_and_not_published() const;
+  Status adopt_if_announced(const events::Event& event);
   void count_mended(std::int64_t files);
   Status advance(std::int64_t size);
   Status publish();
@@ -120,6 +123,7 @@ class Publisher {
   mutable std::condition_variable changed_;
   std::vector<VerifierKey> verifiers_;        // as the keyring has them
   bool can_sign_ = false;
+  std::int64_t signed_before_ = 0;
   bool keys_changed_ = false;
   bool keep_wanted_ = false;                  // somebody waits for what was written to be durable
   std::int64_t kept_size_ = 0;                // tiles that are

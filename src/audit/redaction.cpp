@@ -27,6 +27,7 @@ constexpr std::chrono::seconds followers_wait{20};
 constexpr std::chrono::seconds snapshot_wait{60};
 constexpr std::chrono::seconds vacuum_limit{10};   // a table
 constexpr milliseconds followers_pause{10};
+constexpr int row_turns_max = 100;
 constexpr std::string_view followers[] = {"run", "pointer", "document", "report"};   // those that copy what events say
 
 }  // namespace
@@ -273,9 +274,10 @@ class Redactor::Impl {
   }
 
   Status erase(store::Reader& reader, const RedactionJournal& journal, snapshot::Hold* hold) {
-    RETURN_IF_ERROR(erase_rows(reader, journal));
+    const Status erased = erase_rows(reader, journal);
     FAILPOINT("redact.after_erase");
-    forget(journal, hold);   // whatever fails from here on
+    forget(journal, hold);   // also where that failed: Postgres may have committed it, and what is held in memory must not be stored again
+    RETURN_IF_ERROR(erased);
     RETURN_IF_ERROR(archive_.erase(journal.seqs));
     FAILPOINT("redact.after_archive");
     for (const store::ErasedArtifact& artifact : journal.artifacts) {
@@ -322,10 +324,17 @@ class Redactor::Impl {
   // ---- the copies -------------------------------------------------------------------------------
 
   Status erase_rows(store::Reader& reader, const RedactionJournal& journal) {
-    ASSIGN_OR_RETURN(const auto run_row, store::run_row_without(reader, journal.run_no, journal.seqs));
     std::vector<Uuid> artifact_ids;
     for (const store::ErasedArtifact& artifact : journal.artifacts) artifact_ids.push_back(artifact.artifact_id);
-    return store::erase_copies(redactor_, options_.place.log_no, journal.run_no, journal.seqs, artifact_ids, run_row);
+    ASSIGN_OR_RETURN(auto run_row, store::run_row_without(reader, journal.run_no, journal.seqs));
+    // It waits for the tables' lock, and the run may have ended meanwhile.
+    for (int turn = 0; turn < row_turns_max; ++turn) {
+      RETURN_IF_ERROR(store::erase_copies(redactor_, options_.place.log_no, journal.run_no, journal.seqs, artifact_ids, run_row));
+      ASSIGN_OR_RETURN(auto since, store::run_row_without(reader, journal.run_no, journal.seqs));
+      if (since == run_row) return success();
+      run_row = std::move(since);
+    }
+    return Error(Errc::unavailable, "the run changes as fast as its row is erased");
   }
 
   // The planner keeps examples of what columns hold, and reads them anew when a table is analysed; a page keeps a row's
@@ -399,6 +408,16 @@ class Redactor::Impl {
   store::Connection redactor_, owner_;
   std::mutex mutex_;             // one erasure at a time
 };
+
+void warn_of_lost_erasures(const std::string& folder, std::int16_t log_no) {
+  struct stat about {};
+  if (::stat(folder.c_str(), &about) != 0) return;
+  const auto journals = read_redaction_journals(folder);
+  if (!journals) return log_warning("erasures of a closed log cannot be read", {{"error", journals.error().message}});
+  for (const RedactionJournal& journal : *journals) {
+    log_warning("an erasure that was asked for is never carried out: its log is closed", {{"log_no", log_no}, {"run_id", journal.run_id}, {"id", journal.id.text()}});
+  }
+}
 
 Redactor::Redactor(RedactionOptions options, Clock& clock, store::Appender& appender, store::RunDirectory& runs,
                    store::Tail& tail, store::ArtifactFiles& files, store::BodyArchive& archive, snapshot::Snapshotter& snapshots)

@@ -44,6 +44,10 @@ struct Redacted {
   std::optional<std::int64_t> snapshot_seq;   // of the new one; none for the run _log
 };
 
+// Erasures that were asked for in a log which was restored, or put back, and is closed by now: nobody can announce them there, and
+// what they name stays. The daemon's log says so at each start. `folder`: its journals.
+void warn_of_lost_erasures(const std::string& folder, std::int16_t log_no);
+
 class Redactor {
  public:
   Redactor(RedactionOptions options, Clock& clock, store::Appender& appender, store::RunDirectory& runs, store::Tail& tail,

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
+#include <utility>
 
 #include "base/ids.hpp"
 #include "base/json.hpp"
@@ -318,9 +319,10 @@ class Loader {
   // Who may not read the machine's file has an instance of their own.
   std::string file_to_read() const {
     if (!inputs_.file.empty()) return inputs_.file;
-    std::error_code ignored;
+    std::error_code ignored, failed;
     std::string beside = loaded_.values.data + "/muniment.toml";
-    if (std::filesystem::exists(beside, ignored)) return beside;
+    if (std::filesystem::exists(beside, failed)) return beside;
+    if (failed == std::errc::permission_denied && names_place("data")) return beside;   // the folder is closed: whether it is there is not known
     const bool own = loaded_.values.data != root_data && std::filesystem::exists(loaded_.values.data, ignored);
     const std::string system = inputs_.system_file.value_or(machine_file);
     const bool placed = names_place("data") || names_place("socket") || names_place("database");
@@ -335,7 +337,12 @@ class Loader {
         read_config_file(loaded_.file, [this](std::string_view key, Result<std::string> value) {
           take_from_file(key, std::move(value));
         });
-    if (!status) loaded_.problems.push_back(status.error());
+    if (status) return;
+    if (inputs_.may_go_without && inputs_.file.empty() && status.error().code == Errc::denied) {
+      loaded_.unread = std::exchange(loaded_.file, std::string());
+    } else {
+      loaded_.problems.push_back(status.error());
+    }
   }
 
   void take_from_file(std::string_view key, Result<std::string> value) {

@@ -95,6 +95,7 @@ struct LoadedConfig {
   Config values;
   std::vector<ConfigOrigin> origins;       // one a row of the table
   std::string file;                        // the file that was read; empty: there is none
+  std::string unread;                      // one that this user may not read, where `may_go_without`; `file` is empty then
   std::vector<Error> problems;             // all of them; the value before it stays in force
 };
 
@@ -105,6 +106,8 @@ struct ConfigInputs {
   std::optional<std::string> system_file;                  // of the machine; empty: /etc/muniment/muniment.toml
   std::function<const char*(const char*)> environment;     // empty: getenv
   std::optional<bool> is_root;                             // empty: the effective uid decides
+  // The command line's: a file that nobody named, and that its user may not read, is left out. A daemon without it would be another one.
+  bool may_go_without = false;
 };
 
 // Everything, with its problems collected: for `muniment config print` and `check`.

@@ -125,4 +125,12 @@ std::string human_duration(std::int64_t micros) {
   return fmt::format("{} d {} h", whole / 86'400, whole % 86'400 / 3'600);
 }
 
+std::string shell_word(std::string_view word) {
+  constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./@%";
+  if (!word.empty() && word.find_first_not_of(plain) == std::string_view::npos) return std::string(word);
+  std::string out = "'";
+  for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
 }  // namespace muniment

@@ -44,4 +44,7 @@ std::string grouped(std::uint64_t number);             // 61441 → "61,441"
 std::string human_size(std::uint64_t bytes);           // 1536 → "1.5 KiB"
 std::string human_duration(std::int64_t micros);       // 12400000 → "12.4 s"
 
+// A word as a shell takes it; quoted only where it must be.
+std::string shell_word(std::string_view word);
+
 }  // namespace muniment

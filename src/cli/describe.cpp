@@ -246,7 +246,7 @@ constexpr std::pair<std::string_view, Describe> rows[] = {
      }},
     {"pointer.unresolved", [](const json::Value& b) -> Description {
        return {"✗", Tone::red, "unresolved " + field(b, "pointer"),
-               joined({"expected", field(b, "expected"), "got", field(b, "actual")}), Weight::error};
+               joined({b["expected"] ? "expected" : "", field(b, "expected"), b["actual"] ? "got" : "", field(b, "actual"), b["expected"] ? "" : field(b, "reason")}), Weight::error};
      }},
 };
 

@@ -9,7 +9,10 @@ namespace {
 // The longer ones first: what takes parameters in a request takes options here. One that begins with a capital letter is
 // a sentence of its own: a command needs more words than the method's name has.
 constexpr std::pair<std::string_view, std::string_view> commands[] = {
+    {"Give a run_id", "Name one that is yours: --run RUN"},
+    {"See: event.list with a run_id", "See: muniment event list --run RUN"},
     {"Start it: run.start", "See: muniment run list, or start it: muniment run start RUN --agent AGENT"},
+    {"List it: evidence.list", "List it: muniment evidence list --run RUN"},
     {"List them: artifact.list", "List them: muniment artifact list --run RUN"},
     {"List them: claim.list", "List them: muniment claim list --run RUN"},
     {"Take one: snapshot.take", "Take one: muniment snapshot take RUN"},
@@ -90,14 +93,6 @@ std::string with_commands(std::string_view message) {
     at += found->first.size();
   }
   return text;
-}
-
-std::string shell_word(std::string_view word) {
-  constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./@%";
-  if (!word.empty() && word.find_first_not_of(plain) == std::string_view::npos) return std::string(word);
-  std::string out = "'";
-  for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
 }
 
 std::string_view Advice::command_at(std::string_view text, std::size_t at) const {

@@ -13,9 +13,6 @@ namespace muniment::cli {
 // the names that the caller sent, wherever the message repeats them.
 std::string with_commands(std::string_view message);
 
-// A word as a shell takes it; quoted only where it must be.
-std::string shell_word(std::string_view word);
-
 // The options that name an instance, as they were typed, which every advised command is given, too: without them it acts
 // on the default one.
 class Advice {

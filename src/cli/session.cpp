@@ -25,9 +25,12 @@ std::string error_json(const Error& error) {
   return std::move(writer).text();
 }
 
-// Of a connection that was not made: what to do about it.
-Error not_connected(Error error) {
-  if (error.code == Errc::unavailable) error.message += ". Start it: muniment up";
+// Of a connection that was not made: what to do about it. `unread`: a configuration that this user may not read.
+Error not_connected(Error error, const std::string& unread) {
+  if (error.code == Errc::unavailable && unread.empty()) error.message += ". Start it: muniment up";
+  if (error.code == Errc::unavailable && !unread.empty()) {
+    error.message += fmt::format(". You may not read {}: where that names another socket, say which: --socket PATH", unread);
+  }
   if (error.code == Errc::denied) error.message += error.message.ends_with('.') ? " See: muniment doctor" : ". See: muniment doctor";
   return error;
 }
@@ -43,6 +46,7 @@ int exit_code_of(Errc code) {
 ConfigInputs Session::config_inputs() const {
   ConfigInputs inputs;
   inputs.file = options.config;
+  inputs.may_go_without = true;
   const std::pair<std::string_view, const std::string&> given[] = {
       {"data", options.data}, {"database", options.database}, {"socket", options.socket}};
   for (const auto& [key, value] : given) {
@@ -53,16 +57,21 @@ ConfigInputs Session::config_inputs() const {
 
 Result<Config> Session::config() const { return read_config(config_inputs()); }
 
+// A socket that was named is not looked for in it.
+std::string Session::unread() const { return options.socket.empty() ? load_config(config_inputs()).unread : std::string(); }
+
 Result<Client*> Session::client() {
   if (client_) return &*client_;
   ASSIGN_OR_RETURN(const Config configuration, config());
   Result<Client> connected = Client::connect(configuration.socket);
   if (!connected && connected.error().code == Errc::unavailable && !options.no_autostart) {
-    ASSIGN_OR_RETURN(const std::int32_t pid, start_daemon(configuration, config_inputs(), continue_restored));
-    fmt::print(stderr, "muniment: started munimentd (pid {}) for {}; stop it with: {}\n", pid, configuration.data, advised("muniment down"));
+    const auto pid = start_daemon(configuration, config_inputs(), continue_restored);
+    if (!pid && pid.error().code == Errc::unavailable && !unread().empty()) return not_connected(pid.error(), unread());
+    if (!pid) return pid.error();
+    fmt::print(stderr, "muniment: started munimentd (pid {}) for {}; stop it with: {}\n", *pid, configuration.data, advised("muniment down"));
     connected = Client::connect(configuration.socket);
   }
-  if (!connected) return not_connected(std::move(connected).error());
+  if (!connected) return not_connected(std::move(connected).error(), unread());
   client_.emplace(std::move(*connected));
   return &*client_;
 }
@@ -71,9 +80,25 @@ Result<Client*> Session::running_client() {
   if (client_) return &*client_;
   ASSIGN_OR_RETURN(const Config configuration, config());
   Result<Client> connected = Client::connect(configuration.socket);
-  if (!connected) return not_connected(std::move(connected).error());
+  if (!connected) return not_connected(std::move(connected).error(), unread());
   client_.emplace(std::move(*connected));
   return &*client_;
+}
+
+bool Session::names_only_socket() const {
+  const auto is_set = [](const char* name) {
+    const char* const value = std::getenv(name);
+    return value != nullptr && *value != '\0';
+  };
+  return (!options.socket.empty() || is_set("MUNIMENT_SOCKET")) && options.data.empty() && options.config.empty() && !is_set("MUNIMENT_DATA") && !is_set("MUNIMENT_CONFIG");
+}
+
+Status Session::find_place() {
+  if (!names_only_socket()) return success();
+  ASSIGN_OR_RETURN(Client* const connection, running_client());
+  ASSIGN_OR_RETURN(const Message status, connection->call("server.status", "{}"));
+  options.data = status.result()["data_dir"].string_or("");
+  return success();
 }
 
 Result<Message> Session::call(std::string_view method, std::string_view params) {

@@ -53,6 +53,11 @@ class Session {
   // Never starts anything. Errors: unavailable, with how to start it.
   Result<Client*> running_client();
 
+  // Where only a socket is named, the default data folder is another instance's: what follows is about the folder of the daemon
+  // that answers there. Errors: unavailable where none does.
+  Status find_place();
+  bool names_only_socket() const;
+
   // The next request makes a new connection.
   void disconnect() { client_.reset(); }
 
@@ -79,6 +84,8 @@ class Session {
   bool printed_json(const Message& message);
 
  private:
+  // The configuration that this user may not read, where that may matter to who looks for the daemon; otherwise empty.
+  std::string unread() const;
   Result<std::string> newest_run(std::string_view back);
   Result<std::string> numbered_run(std::string_view number);
   Result<std::string> labelled_run(std::string_view label);

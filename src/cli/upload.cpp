@@ -26,9 +26,10 @@ std::string put_params(const Upload& upload, std::int64_t size) {
   if (!upload.step_id.empty()) params.member("step_id", upload.step_id);
   if (!upload.mime_type.empty()) params.member("mime_type", upload.mime_type);
   if (!upload.metadata.empty()) params.raw_member("metadata", upload.metadata);
-  if (size > large_bytes) {
-    params.key("_meta").begin_object().member("deadline_ms", limits::deadline_ms_max).end_object();
-  }
+  params.key("_meta").begin_object();
+  if (size > large_bytes) params.member("deadline_ms", limits::deadline_ms_max);
+  if (!upload.occurred_at.empty()) params.member("occurred_at", upload.occurred_at);
+  params.end_object();
   params.member("body_bytes", size).end_object();
   return std::move(params).text();
 }

@@ -341,6 +341,7 @@ Status Daemon::Parts::open_followers(const Config& config) {
                                                *appender, runs, tail, *files, *archive, *snapshots);
   archiver = std::make_unique<audit::Archiver>(place, clock, *appender, runs, tail, *publisher, *archive);
   RETURN_IF_ERROR(redactor->finish_pending());
+  for (const auto& log : earlier) audit::warn_of_lost_erasures(log->folder + "/redactions", log->place.log_no);
   snapshots->start();
   // Halts that Postgres could not take go into the log before anything is served.
   ASSIGN_OR_RETURN(halts, evidence::HaltJournal::open({own + "/halts", place}, *appender, runs));

@@ -181,7 +181,8 @@ events::NewEvent make_event(Call& call, const store::Run& run, std::string_view 
   if (!step_id.empty()) event.step_id = step_id;
   event.event_id = make_uuid_v7(call.services.clock.now());
   event.event_id_is_ours = true;
-  const bool imported = run.view().origin == events::Origin::imported;
+  const bool imported = run.view().origin == events::Origin::imported || (type == "run.started" && call.params["import"]);
+  if (imported) event.occurred_at = parse_time(call.params["_meta"]["occurred_at"].string_or(""));
   event.origin = imported ? events::Origin::imported : origin_of_daemon_event(type);
   events::seal_own(event);
   return event;

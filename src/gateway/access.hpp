@@ -84,7 +84,8 @@ bool may_see(const Caller& caller, const store::RunView& run);
 // methods that do work before they append (the appender checks again while numbering).
 Status check_open(const store::Run& run);
 
-// An event of the daemon's making in a run; sealed. `body` is JSON text that fits the type's schema.
+// An event of the daemon's making in a run; sealed. `body` is JSON text that fits the type's schema. In an imported run it occurred when
+// _meta.occurred_at says.
 events::NewEvent make_event(Call& call, const store::Run& run, std::string_view type, std::string body,
                             std::string_view step_id = {});
 

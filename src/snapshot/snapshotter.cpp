@@ -105,7 +105,7 @@ Result<std::optional<Taking>> Snapshotter::Impl::begin(const std::shared_ptr<Liv
     }
     if (pace.newest_row == seq) {
       return Error(Errc::conflict, "the snapshot of " + run->run_id + " at seq " + std::to_string(seq) +
-                                       " is damaged, and no other can be taken of the same state. It can be rehydrated all the same.");
+                                       " was erased, or is damaged, and no other can be taken before the run's next event. The run can be rehydrated all the same.");
     }
   }
   const Monotonic began = std::chrono::steady_clock::now();

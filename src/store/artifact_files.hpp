@@ -88,8 +88,9 @@ class ArtifactFiles {
   using HashOf = std::function<Hash(std::string_view)>;
   virtual Result<std::string> read_hashed(std::string_view path, std::int64_t offset, std::int64_t length, const Hash& hash,
                                           Difference* difference = nullptr, const HashOf& hash_of = {}) = 0;
-  // Puts bytes back in the place of a missing or damaged file, if and only if their hash is `expected`.
-  virtual Status repair(std::string_view path, std::string_view source_file, const Hash& expected) = 0;
+  // Puts bytes back in the place of a missing or damaged file, if and only if they have its hash. False: what is there is
+  // the file that was recorded, and it was left alone.
+  virtual Result<bool> repair(const StoredFile& file, std::string_view source_file) = 0;
 
   // At start: every staged id whose row is absent loses both names, the others their staging name.
   // `has_row` asks the artifact table.

@@ -67,7 +67,7 @@ class LocalArtifactFiles final : public ArtifactFiles {
   Status check(const StoredFile& file, Difference* difference) override;
   Result<std::string> read_hashed(std::string_view path, std::int64_t offset, std::int64_t length, const Hash& hash,
                                   Difference* difference, const HashOf& hash_of) override;
-  Status repair(std::string_view path, std::string_view source_file, const Hash& expected) override;
+  Result<bool> repair(const StoredFile& file, std::string_view source_file) override;
   Status sweep_staging(const std::function<Result<bool>(const Uuid&)>& has_row) override;
 
   Result<std::int64_t> upload_size(const Uuid& upload_id) override;
@@ -108,6 +108,7 @@ class LocalArtifactFiles final : public ArtifactFiles {
   Result<std::optional<bool>> fits_pieces(const StoredFile& file, std::int64_t first, std::string_view bytes);
   Result<std::string> read_through(const RegularFile& opened, const StoredFile& file, Span wanted, Difference* difference);
   void keep_pieces(const RegularFile& opened, const StoredFile& file, const Pieces& pieces);
+  Status put_in_place(const UnnamedFile& file, std::string_view path);
   Status drop_places(const std::set<Uuid>& unknown) const;
   void tidy();
 

@@ -183,33 +183,39 @@ void LocalArtifactFiles::keep_pieces(const RegularFile& opened, const StoredFile
   roots_.insert_or_assign(file.artifact_id, pieces.root);
 }
 
-Status LocalArtifactFiles::repair(std::string_view path, std::string_view source_file, const Hash& expected) {
-  RETURN_IF_ERROR(check_beneath(path));
-  if (path.find('/') == std::string_view::npos) return Error(Errc::invalid_argument, "an artifact's path has a folder");
-  const Place place = place_at(path);
-
+Result<bool> LocalArtifactFiles::repair(const StoredFile& recorded, std::string_view source_file) {
+  RETURN_IF_ERROR(check_beneath(recorded.path));
+  if (recorded.path.find('/') == std::string::npos) return Error(Errc::invalid_argument, "an artifact's path has a folder");
   const Fd source(::open(std::string(source_file).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!source.open()) return file_error("opening", source_file, errno);
   struct stat about {};
   if (::fstat(source.get(), &about) != 0 || !S_ISREG(about.st_mode)) {
     return Error(Errc::invalid_argument, std::string(source_file) + " is not a regular file");
   }
-  RETURN_IF_ERROR(check_room(about.st_size));
-  ASSIGN_OR_RETURN(const UnnamedFile file, new_file());
-  Sha256 hash;
-  ASSIGN_OR_RETURN([[maybe_unused]] const std::int64_t size,
-                   stream_file(source, source_file, [&](std::string_view bytes) {
-                     hash.update(bytes);
-                     return write_artifact(file.fd(), bytes);
-                   }));
-  if (hash.finish() != expected) {
-    return Error(Errc::invalid_argument, fmt::format("{} is not the file that is missing: its SHA-256 is not {}. Nothing was changed.",
-                                                     source_file, to_hex(expected)));
+  const bool damaged = !check(recorded, nullptr).ok();
+  std::optional<UnnamedFile> copy;
+  if (damaged) {
+    RETURN_IF_ERROR(check_room(about.st_size));
+    ASSIGN_OR_RETURN(copy, new_file());
   }
-  RETURN_IF_ERROR(sync_file(file.fd(), path));
+  Sha256 hash;
+  RETURN_IF_ERROR(stream_file(source, source_file, [&](std::string_view bytes) {
+    hash.update(bytes);
+    return copy ? write_artifact(copy->fd(), bytes) : success();
+  }));
+  if (hash.finish() != recorded.hash) {
+    return Error(Errc::invalid_argument, fmt::format("{} is not the file that is missing: its SHA-256 is not {}. Nothing was changed.",
+                                                     source_file, to_hex(recorded.hash)));
+  }
+  if (copy) RETURN_IF_ERROR(put_in_place(*copy, recorded.path));
+  return damaged;
+}
 
-  // What stands in the place, if anything, is replaced in one step. The name in between is that of
-  // an artifact that nobody knows: should we die here, the next start takes it away.
+// What stands there, if anything, is replaced in one step. The name in between is that of an artifact that nobody knows: should
+// we die here, the next start takes it away.
+Status LocalArtifactFiles::put_in_place(const UnnamedFile& file, std::string_view path) {
+  const Place place = place_at(path);
+  RETURN_IF_ERROR(sync_file(file.fd(), path));
   ASSIGN_OR_RETURN(const Fd folder, folders_.open(place.folder));
   const std::string between = make_uuid_v8(std::string(path) + "#repair").text();
   ::unlinkat(staging_.get(), between.c_str(), 0);

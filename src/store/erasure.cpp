@@ -33,10 +33,14 @@ constexpr std::string_view referred_sql =
     "'\"(?:(?:text_|chunks_)?artifact_id\"\\s*:\\s*\"|artifact://[^\"/]+/)"
     "([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})', 'gi') m)";
 
-// Large states that were stored from the first erased event on.
+// Large states that were stored from the first erased event on; once that is erased, those from its announcement on were
+// folded without it.
 constexpr std::string_view states_sql =
     "SELECT a.artifact_id, a.path, a.size_bytes, a.seq FROM snapshot s JOIN artifact a USING (artifact_id) "
-    "WHERE s.log_no = $1 AND s.run_no = $2 AND s.seq >= $3 AND s.salt IS NOT NULL AND a.hash <> " MUNIMENT_NO_HASH;
+    "WHERE s.log_no = $1 AND s.run_no = $2 AND s.seq >= (SELECT min(wanted) FROM unnest($3::bigint[]) wanted) AND s.salt IS NOT NULL "
+    "AND a.hash <> " MUNIMENT_NO_HASH " AND (EXISTS (SELECT FROM event e WHERE e.log_no = $1 AND e.seq = ANY ($3::bigint[]) AND e.salt IS NOT NULL) "
+    "OR s.seq < (SELECT min(e.seq) FROM event e WHERE e.log_no = $1 AND e.run_no = $2 AND e.type = 'event.redacted' "
+    "AND (e.body->>'seq')::bigint = ANY ($3::bigint[])))";
 
 constexpr std::string_view counts_sql =
     "SELECT (SELECT count(*) FROM manifest WHERE log_no = $1 AND seq = ANY ($3::bigint[]) AND salt IS NOT NULL), "
@@ -44,7 +48,7 @@ constexpr std::string_view counts_sql =
     "(SELECT count(*) FROM evidence WHERE log_no = $1 AND seq = ANY ($3::bigint[])), "
     "(SELECT count(*) FROM pointer WHERE log_no = $1 AND seq = ANY ($3::bigint[])), "
     "(SELECT count(*) FROM snapshot WHERE log_no = $1 AND run_no = $2 AND salt IS NOT NULL "
-    "AND seq >= (SELECT min(wanted) FROM unnest($3::bigint[]) wanted)), "
+    "AND (seq >= (SELECT min(wanted) FROM unnest($3::bigint[]) wanted) OR artifact_id = ANY ($4::uuid[]))), "
     "(SELECT count(*) FROM document WHERE log_no = $1 AND seq = ANY ($3::bigint[]))";
 
 // Revisions of which these artifacts hold the bytes or the text.
@@ -68,6 +72,12 @@ bool kept_type(std::string_view type) {
   return withdraws(type) || type == "event.redacted" || type == "artifact.redacted" || type == "snapshot.taken" || type == "key.rotated" || type.starts_with("log.");
 }
 
+std::vector<std::string> ids_of(const std::vector<ErasedArtifact>& artifacts) {
+  std::vector<std::string> ids;
+  for (const ErasedArtifact& artifact : artifacts) ids.push_back(artifact.artifact_id.text());
+  return ids;
+}
+
 class Planner {
  public:
   Planner(Reader& reader, std::int16_t log_no) : reader_(reader), log_no_(log_no) {}
@@ -76,7 +86,7 @@ class Planner {
     if (target.seq) RETURN_IF_ERROR(take_event(*target.seq));
     if (target.artifact_id) RETURN_IF_ERROR(take_artifact(*target.artifact_id));
     if (target.run_id) RETURN_IF_ERROR(take_run(*target.run_id));
-    if (!target.run_id) RETURN_IF_ERROR(find_copies_of_part());
+    if (!target.run_id) RETURN_IF_ERROR(find_copies_of_part(0));
     return complete();
   }
 
@@ -86,7 +96,13 @@ class Planner {
     plan_.run_id = before.run_id;
     plan_.seqs = before.seqs;
     plan_.artifacts = before.artifacts;
-    RETURN_IF_ERROR(find_copies_of_part());
+    if (plan_.run_no == 0) {
+      RETURN_IF_ERROR(guarded(reader_.connection(), "looking for documents", [&] {
+        take_documents(plan_.artifacts);
+        return Done{};
+      }));
+    }
+    RETURN_IF_ERROR(find_copies_of_part(before.seqs.size()));
     return complete();
   }
 
@@ -99,7 +115,7 @@ class Planner {
       return Done{};
     }));
     if (plan_.seqs.empty()) return std::optional<ErasurePlan>();
-    RETURN_IF_ERROR(find_copies_of_part());
+    RETURN_IF_ERROR(find_copies_of_part(0));
     ASSIGN_OR_RETURN(ErasurePlan plan, complete());
     return std::optional(std::move(plan));
   }
@@ -174,10 +190,12 @@ class Planner {
     });
   }
 
-  // Of an event or an artifact: what it refers to, and who shows what that begins with.
-  Status find_copies_of_part() {
+  // Of an event or an artifact: what it refers to, and who shows what that begins with. `looked_at`: so many of the events were
+  // looked at when this was planned before, a whole run's perhaps; events of that time are not asked about previews, either.
+  Status find_copies_of_part(std::size_t looked_at) {
+    const std::int64_t from = looked_at == 0 ? 0 : *std::ranges::max_element(plan_.seqs.begin(), plan_.seqs.begin() + static_cast<std::ptrdiff_t>(looked_at)) + 1;
     // One ingest's documents share an artifact, and each may have others: until nothing new is found.
-    for (std::size_t looked_at = 0; looked_at < plan_.seqs.size();) {
+    while (looked_at < plan_.seqs.size()) {
       std::vector<std::string> bodies;
       for (; looked_at < plan_.seqs.size(); ++looked_at) {
         ASSIGN_OR_RETURN(auto event, reader_.event_at(plan_.seqs[looked_at]));
@@ -192,21 +210,20 @@ class Planner {
         return Done{};
       }));
     }
-    return plan_.artifacts.empty() ? success() : find_previews();
+    return plan_.artifacts.empty() ? success() : find_previews(from);
   }
 
   // The revisions that these artifacts hold; they are events of the run _log.
   void take_documents(const std::vector<ErasedArtifact>& artifacts) {
-    std::vector<std::string> ids;
-    for (const ErasedArtifact& artifact : artifacts) ids.push_back(artifact.artifact_id.text());
-    for (const std::int64_t seq : integers("erase_documents", documents_sql, Params().integer(log_no_).texts(ids))) {
+    for (const std::int64_t seq : integers("erase_documents", documents_sql, Params().integer(log_no_).texts(ids_of(artifacts)))) {
       if (std::ranges::find(plan_.seqs, seq) == plan_.seqs.end()) plan_.seqs.push_back(seq);
     }
   }
 
   // Events of the run that show the beginning of one of the artifacts.
-  Status find_previews() {
+  Status find_previews(std::int64_t from_seq) {
     EventFilter rest_of_run;
+    rest_of_run.from_seq = from_seq;
     rest_of_run.run_no = plan_.run_no;
     rest_of_run.from_run_seq = 0;
     for (;;) {
@@ -230,12 +247,12 @@ class Planner {
   // States from the first erased event on, and what is counted.
   void find_states() {
     if (plan_.run_no > 0) {
-      add_artifacts("erase_states", states_sql, Params().integer(log_no_).integer(plan_.run_no).integer(*std::ranges::min_element(plan_.seqs)));
+      add_artifacts("erase_states", states_sql, Params().integer(log_no_).integer(plan_.run_no).integers(plan_.seqs));
     }
     std::ranges::sort(plan_.seqs);
     plan_.seqs.erase(std::unique(plan_.seqs.begin(), plan_.seqs.end()), plan_.seqs.end());
     const pqxx::row counts = query(reader_.connection(), "erase_counts", counts_sql,
-                                   Params().integer(log_no_).integer(plan_.run_no).integers(plan_.seqs))[0];
+                                   Params().integer(log_no_).integer(plan_.run_no).integers(plan_.seqs).texts(ids_of(plan_.artifacts)))[0];
     plan_.manifests = integer_of(counts[0]);
     plan_.claims = integer_of(counts[1]);
     plan_.evidence = integer_of(counts[2]);

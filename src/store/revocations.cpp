@@ -38,6 +38,15 @@ Result<const std::map<std::int64_t, Revocation>*> Reader::revocations() {
   return &known.by_seq;
 }
 
+Result<std::optional<Revocation>> find_revocation_by(const std::vector<Reader*>& readers, const std::string& source, const std::optional<std::string>& owner) {
+  for (Reader* const reader : readers) {
+    ASSIGN_OR_RETURN(const auto* const revoked, reader->revocations());
+    const auto found = std::ranges::find_if(*revoked, [&](const auto& item) { return item.second.source == source && (!owner || item.second.owner == *owner); });
+    if (found != revoked->end()) return std::optional(found->second);
+  }
+  return std::optional<Revocation>();
+}
+
 Result<std::optional<Revocation>> find_revocation(const std::vector<Reader*>& readers, std::int16_t log_no, const std::vector<std::string>& sources,
                                                   std::string_view owner) {
   for (Reader* const reader : readers) {

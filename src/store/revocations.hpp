@@ -33,4 +33,7 @@ struct KnownRevocations {
 Result<std::optional<Revocation>> find_revocation(const std::vector<Reader*>& readers, std::int16_t log_no, const std::vector<std::string>& sources,
                                                   std::string_view owner);
 
+// One of this source in any of these logs, which this owner made, or anybody where nobody is named; nullopt: there is none.
+Result<std::optional<Revocation>> find_revocation_by(const std::vector<Reader*>& readers, const std::string& source, const std::optional<std::string>& owner);
+
 }  // namespace muniment::store

@@ -121,6 +121,8 @@ struct RunRow {
   std::optional<std::string> halt;     // JSON {code, reason, pointer, expected, actual, attempts, seq, recorded_at}
   // As the client or the source says; only in lists, where the follower "report" has seen such an event.
   std::optional<Time> first_occurred_at, last_occurred_at;
+
+  bool operator==(const RunRow&) const = default;
 };
 
 struct PointerRow {                    // something depends on this pointer

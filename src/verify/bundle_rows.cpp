@@ -90,7 +90,8 @@ Result<TakenSnapshot> snapshot_of(std::string_view line, const std::map<std::str
   }
   snapshot.hash = *hash;
   snapshot.state_hash = *state_hash;
-  const auto artifact = artifacts.find(row["artifact_id"].string_or(""));
+  snapshot.artifact_id = row["artifact_id"].string_or("");
+  const auto artifact = artifacts.find(snapshot.artifact_id);
   if (artifact != artifacts.end()) snapshot.artifact_hash = artifact->second.hash;
   return snapshot;
 }

@@ -66,11 +66,32 @@ Result<std::vector<Finding>> lasting_rows(SharedSnapshot& snapshot, std::string_
 
 // Whether the daemon of this folder has one to carry out: its journals lie there until it is done.
 bool is_under_way(const std::string& data) {
+  if (data.empty()) return false;
   std::error_code none;
   for (const auto& entry : std::filesystem::directory_iterator(data + "/redactions", none)) {
     if (entry.path().extension() == ".json") return true;
   }
   return false;
+}
+
+Error under_way(const std::string& what, const std::string& data) {
+  return Error(Errc::unavailable, fmt::format("an erasure is under way: {} are still there, and {}/redactions says that it is to be carried out. "
+                                              "Verify again when it has ended", what, data));
+}
+
+Result<std::set<std::string>> runs_of(Connection& connection, const Log& log, const std::vector<std::int64_t>& seqs) {
+  std::set<std::string> runs;
+  for (std::size_t at = 0; at < seqs.size(); at += seqs_a_query) {
+    RETURN_IF_ERROR(connection.start_copy(fmt::format("SELECT DISTINCT run_no FROM event WHERE log_no = {} AND seq IN ({})", log.log_no,
+                                                      fmt::join(std::span(seqs).subspan(at, std::min(seqs_a_query, seqs.size() - at)), ","))));
+    Row row;
+    while (true) {
+      ASSIGN_OR_RETURN(const bool more, connection.next(row));
+      if (!more) break;
+      runs.insert(log.run_id(row.integer(0)));
+    }
+  }
+  return runs;
 }
 
 template <typename Look>
@@ -85,19 +106,31 @@ Status each_part(const std::vector<std::int64_t>& seqs, Findings& findings, Look
 }  // namespace
 
 Status check_erased_rows(SharedSnapshot& snapshot, const Log& log, const std::vector<std::int64_t>& erased, const std::set<std::int64_t>& announced,
-                         const std::string& data, Findings& findings) {
+                         const std::string& data, Findings& findings, std::set<std::string>& erasing) {
   Patience patience;
   RETURN_IF_ERROR(each_part(erased, findings, [&](auto seqs) { return rows_of(snapshot.holder(), with_their_events, log, seqs); }));
   RETURN_IF_ERROR(each_part(erased, findings, [&](auto seqs) { return lasting_rows(snapshot, of_followers, log, seqs, patience); }));
   std::vector<std::int64_t> there;
   std::ranges::set_difference(announced, std::set(erased.begin(), erased.end()), std::back_inserter(there));
+  ASSIGN_OR_RETURN(erasing, runs_of(snapshot.holder(), log, there));
   Findings lasting;
   RETURN_IF_ERROR(each_part(there, lasting, [&](auto seqs) { return lasting_rows(snapshot, of_events, log, seqs, patience); }));
-  if (lasting.count() > 0 && !data.empty() && is_under_way(data)) {
-    return Error(Errc::unavailable, fmt::format("an erasure is under way: {} events that are announced as erased are still there, and {}/redactions "
-                                                "says that it is to be carried out. Verify again when it has ended", lasting.count(), data));
+  if (lasting.count() > 0 && is_under_way(data)) return under_way(fmt::format("{} events that are announced as erased", lasting.count()), data);
+  findings.add_all(lasting);
+  return success();
+}
+
+Status check_left_files(const FileWork& work, const std::string& data) {
+  for (Patience patience; !work.left.empty() && patience.pauses > 0; --patience.pauses) {
+    std::erase_if(work.left, [&](const LeftFile& file) { return !work.root.exists(file.path); });
+    if (!work.left.empty()) std::this_thread::sleep_for(pause);
   }
-  for (Finding& finding : lasting.first()) findings.add(std::move(finding));
+  if (!work.left.empty() && data.empty()) {
+    return Error(Errc::unavailable, fmt::format("{} files of what is erased are still there, the first {}: whether an erasure is under way, the data folder tells: --data DIR",
+                                                work.left.size(), work.left.front().path));
+  }
+  if (!work.left.empty() && is_under_way(data)) return under_way(fmt::format("{} files of what is erased", work.left.size()), data);
+  for (const LeftFile& file : work.left) work.findings.add({Check::erasure, file.seq, file.run_id, "no file of what was erased", work.root.path() + "/" + file.path});
   return success();
 }
 

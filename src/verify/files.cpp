@@ -35,8 +35,16 @@ std::string described(const FileFacts& facts) {
   return facts.was_read ? fmt::format("{} bytes with sha256 {}", facts.size_bytes, to_hex(facts.hash)) : fmt::format("{} bytes", facts.size_bytes);
 }
 
-void check_file(const FileWork& work, const Row& row, FileCounts& counts) {
+void note_left(const FileWork& work, const Row& row, std::vector<LeftFile>& left) {
   const std::string path = row.text(2);
+  for (const std::string& name : {path, path + std::string(pieces_suffix)}) {
+    if (work.root.exists(name)) left.push_back({name, row.integer(0), row.text(1)});
+  }
+}
+
+void check_file(const FileWork& work, const Row& row, FileCounts& counts, std::vector<LeftFile>& left) {
+  const std::string path = row.text(2);
+  if (row.bytes(3) == erased_hash && work.redacted.contains(row.uuid_text(5))) return note_left(work, row, left);
   const auto found = [&](Check check, std::string expected, std::string actual) {
     work.findings.add({check, row.integer(0), row.text(1), std::move(expected), std::move(actual)});
   };
@@ -69,18 +77,18 @@ bool could_be_ours(const std::string& path) {
 Result<std::unordered_set<std::string>> paths_with_rows(Connection& connection, const std::vector<std::string>& paths) {
   std::unordered_set<std::string> known;
   if (paths.empty()) return known;
-  // Pieces are known by the file that they are of, as long as that is not erased.
+  // Pieces are known by the file that they are of; those of one that is erased are looked at with it (note_left).
   std::vector<std::string> names = paths;
   for (const std::string& path : paths) {
     if (path.ends_with(pieces_suffix)) names.push_back(path.substr(0, path.size() - pieces_suffix.size()));
   }
-  RETURN_IF_ERROR(connection.start_copy(fmt::format("SELECT path, size_bytes, hash FROM artifact WHERE path IN ('{}') AND log_no IN (SELECT log_no FROM log_head)", fmt::join(names, "','"))));
+  RETURN_IF_ERROR(connection.start_copy(fmt::format("SELECT path, size_bytes FROM artifact WHERE path IN ('{}') AND log_no IN (SELECT log_no FROM log_head)", fmt::join(names, "','"))));
   Row row;
   while (true) {
     ASSIGN_OR_RETURN(const bool more, connection.next(row));
     if (!more) return known;
     known.insert(row.text(0));
-    if (row.integer(1) > unpieced_bytes_max && row.text(2) != erased_hash) known.insert(row.text(0) + std::string(pieces_suffix));
+    if (row.integer(1) > unpieced_bytes_max) known.insert(row.text(0) + std::string(pieces_suffix));
   }
 }
 
@@ -136,19 +144,23 @@ Status check_files(const FileWork& work, unsigned jobs, FileCounts& counts) {
     RETURN_IF_ERROR(connection.start_copy(fmt::format(
         "SELECT a.seq, a.run_id, a.path, a.hash, a.size_bytes, a.artifact_id, CASE WHEN a.size_bytes > {} THEN "
         "(SELECT e.body->>'pieces_root' FROM event e WHERE e.log_no = a.log_no AND e.seq = a.seq) END FROM artifact a "
-        "WHERE a.log_no = {} AND a.seq >= {} AND mod(a.seq, {}) = {}",
+        "WHERE a.log_no = {} AND a.seq >= {} AND mod(a.seq, {}::bigint) = {}",
         unpieced_bytes_max, work.log.log_no, work.log.from, jobs, job)));
     FileCounts mine;
+    std::vector<LeftFile> left;
     Row row;
     while (true) {
       ASSIGN_OR_RETURN(const bool more, connection.next(row));
       if (!more) break;
-      check_file(work, row, mine);
+      ++mine.looked_at;
+      check_file(work, row, mine, left);
     }
     const std::lock_guard lock(mutex);
+    counts.looked_at += mine.looked_at;
     counts.files += mine.files;
     counts.bytes += mine.bytes;
     counts.unread.insert(counts.unread.end(), mine.unread.begin(), mine.unread.end());
+    work.left.insert(work.left.end(), left.begin(), left.end());
     return success();
   });
 }

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <iterator>
 #include <tuple>
 
 #include "base/text.hpp"
@@ -68,13 +70,9 @@ constexpr std::array check_texts{
 
 const CheckText& text_of(Check check) { return check_texts[static_cast<std::size_t>(check)]; }
 
-// A word as a shell takes it; quoted only where it must be.
-std::string shell_word(const std::string& word) {
-  constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:@%+=,";
-  if (!word.empty() && word.find_first_not_of(plain) == std::string::npos) return word;
-  std::string quoted = "'";
-  for (const char c : word) quoted += c == '\'' ? "'\\''" : std::string(1, c);
-  return quoted + "'";
+// On the data folder that was looked at: without it, a command acts on the default one.
+std::string muniment_command(const LogPlace& place, const std::string& words) {
+  return (place.data.empty() ? "muniment " : "muniment --data " + shell_word(place.data) + " ") + words;
 }
 
 std::string sql_command(const LogPlace& place, std::string_view statement) {
@@ -83,8 +81,8 @@ std::string sql_command(const LogPlace& place, std::string_view statement) {
 }
 
 std::string index_command(const LogPlace& place) {
-  const std::string muniment = "muniment --data " + shell_word(place.data);
-  return fmt::format("{0} down && mv {1} {2} && {0} up", muniment, shell_word(place.indexes), shell_word(place.indexes + ".found"));
+  return fmt::format("{} && mv {} {} && {}", muniment_command(place, "down"), shell_word(place.indexes), shell_word(place.indexes + ".found"),
+                     muniment_command(place, "up"));
 }
 
 }  // namespace
@@ -102,23 +100,23 @@ std::string next_of(const Finding& finding, const LogPlace* place) {
   if (place == nullptr) return {};
   switch (finding.check) {
     case Check::artifact_file:
-    case Check::artifact_hash: return fmt::format("muniment recover {}", finding.run_id);
+    case Check::artifact_hash: return muniment_command(*place, "recover " + shell_word(finding.run_id));
     case Check::corpus:
     case Check::document:
     case Check::chunk:
     case Check::feedback:
     case Check::erasure:
-    case Check::run_table: return "muniment rebuild";
+    case Check::run_table: return muniment_command(*place, "rebuild");
     case Check::snapshot_hash:
-    case Check::snapshot_fold: return fmt::format("muniment snapshot list --run {}", finding.run_id);
-    case Check::unknown_file: return fmt::format("ls -l {}", finding.actual);
+    case Check::snapshot_fold: return muniment_command(*place, "snapshot list --run " + shell_word(finding.run_id));
+    case Check::unknown_file: return "ls -l " + shell_word(finding.actual);
     case Check::search_index: return index_command(*place);
-    case Check::follower: return "muniment rebuild";
+    case Check::follower: return muniment_command(*place, "rebuild");
     case Check::partition:
     case Check::archived_partition: return sql_command(*place, "\\d+ event");
     case Check::foreign_row: return sql_command(*place, "SELECT log_no, log_id FROM log_head");
     case Check::migration: return sql_command(*place, "SELECT number, name, sha256 FROM schema_migration ORDER BY 1");
-    case Check::definition: return "muniment doctor";
+    case Check::definition: return muniment_command(*place, "doctor");
     case Check::seq:
     case Check::body_hash:
     case Check::redaction:
@@ -143,7 +141,7 @@ std::string next_of(const Finding& finding, const LogPlace* place) {
     case Check::passage:
     case Check::value_size: break;
   }
-  if (finding.seq < 0) return "muniment doctor";
+  if (finding.seq < 0) return muniment_command(*place, "doctor");
   return sql_command(*place, fmt::format("SELECT * FROM event WHERE seq BETWEEN {} AND {}", std::max<std::int64_t>(0, finding.seq - 1),
                                  finding.seq + 1));
 }
@@ -158,6 +156,7 @@ bool Findings::Earlier::operator()(const Finding& a, const Finding& b) const {
 void Findings::add(Finding finding) {
   const std::lock_guard lock(mutex_);
   ++count_;
+  ++count_of_[finding.run_id];
   kept_.insert(std::move(finding));
   if (kept_.size() > findings_kept_max) kept_.erase(std::prev(kept_.end()));
 }
@@ -165,8 +164,22 @@ void Findings::add(Finding finding) {
 void Findings::add_all(const Findings& others) {
   const std::scoped_lock lock(mutex_, others.mutex_);
   count_ += others.count_;
+  for (const auto& [run_id, count] : others.count_of_) count_of_[run_id] += count;
   kept_.insert(others.kept_.begin(), others.kept_.end());
   while (kept_.size() > findings_kept_max) kept_.erase(std::prev(kept_.end()));
+}
+
+std::size_t Findings::add_others_than_of(const std::set<std::string>& runs, const Findings& others) {
+  const std::scoped_lock lock(mutex_, others.mutex_);
+  std::size_t left_out = 0, taken = 0;
+  for (const auto& [run_id, count] : others.count_of_) (runs.contains(run_id) ? left_out : taken) += count;
+  const std::size_t before = kept_.size();
+  std::ranges::copy_if(others.kept_, std::inserter(kept_, kept_.end()), [&](const Finding& finding) { return !runs.contains(finding.run_id); });
+  // Where all that were kept are of these runs, there is nothing to show of the rest: that is not known to be damage.
+  if (kept_.size() == before) return left_out + taken;
+  count_ += taken;
+  while (kept_.size() > findings_kept_max) kept_.erase(std::prev(kept_.end()));
+  return left_out;
 }
 
 std::size_t Findings::count() const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -90,6 +91,8 @@ class Findings {
  public:
   void add(Finding finding);
   void add_all(const Findings& others);
+  // Those of `others` that are of none of these runs. Answers how many were left out.
+  std::size_t add_others_than_of(const std::set<std::string>& runs, const Findings& others);
   std::size_t count() const;
   std::vector<Finding> first() const;  // in the order of seq, those without a seq last
 
@@ -100,6 +103,7 @@ class Findings {
   mutable std::mutex mutex_;
   std::multiset<Finding, Earlier> kept_;
   std::size_t count_ = 0;
+  std::map<std::string, std::size_t> count_of_;   // by run
 };
 
 }  // namespace muniment::verify

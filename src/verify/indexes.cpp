@@ -95,7 +95,7 @@ class Judge {
     const std::string place = revision == nullptr ? fmt::format("{}, passage {}", name_, chunk)
                                                   : fmt::format("{}, passage {} (#p{} of the document at {}, corpus {})", name_, chunk, chunk - revision->first_chunk + 1,
                                                                 revision->seq, rows_.corpora[revision->corpus]);
-    attempt_.findings.push_back({Check::search_index, seq, "", place + ": " + std::move(expected), std::move(actual)});
+    attempt_.findings.push_back({Check::search_index, seq, std::string(log_run_id), place + ": " + std::move(expected), std::move(actual)});
     if (attempt_.findings.size() > findings_held_max) attempt_.findings.pop_back();
   }
 

@@ -59,7 +59,7 @@ Status check_passages(const FileWork& work, unsigned jobs) {
         "CASE WHEN d.text_artifact_id IS NULL THEN d.start_byte ELSE 0 END "
         "FROM chunk c JOIN document d ON d.log_no = c.log_no AND d.seq = c.seq "
         "LEFT JOIN artifact a ON a.artifact_id = coalesce(d.text_artifact_id, d.artifact_id) "
-        "WHERE c.log_no = {} AND d.corpus <> 'run' AND mod(c.seq, {}) = {} ORDER BY c.seq, c.number", work.log.log_no, jobs, job)));
+        "WHERE c.log_no = {} AND d.corpus <> 'run' AND mod(c.seq, {}::bigint) = {} ORDER BY c.seq, c.number", work.log.log_no, jobs, job)));
     RevisionPart part;
     Row row;
     while (true) {

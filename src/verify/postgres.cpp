@@ -21,8 +21,12 @@ constexpr int rows_a_page = 256;
 constexpr std::string_view insufficient_privilege = "42501";
 
 // The database under audit chooses none of these: neither which schema a name means, nor whether anything is written.
+// Whatever the database, the role or the URI sets: how values and definitions are written, and how long a verify may take.
 constexpr const char* own_settings =
-    "SET search_path = pg_catalog, public, pg_temp; SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY";
+    "SET search_path = pg_catalog, public, pg_temp; SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY; "
+    "SET standard_conforming_strings = on; SET quote_all_identifiers = off; SET intervalstyle = postgres; SET datestyle = 'ISO, MDY'; "
+    "SET timezone = 'UTC'; SET bytea_output = hex; SET extra_float_digits = 1; SET xmloption = content; SET row_security = on; "
+    "SET statement_timeout = 0; SET lock_timeout = 0; SET idle_session_timeout = 0; SET idle_in_transaction_session_timeout = 0";
 
 // Takes on the role auditor of whoever owns the log (migrations/0005_roles.sql), without calling a function of that
 // database; no row where there is none, or the login may not. Nor where the auditor would see less than the login

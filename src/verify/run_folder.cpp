@@ -54,11 +54,18 @@ Status RunFolder::apply(const FoldEvent& event) {
 }
 
 void RunFolder::compare() {
-  // An erasure takes the states from the first erased event of the run on, and no others. The row of one that was a file
-  // still names its artifact.
-  if (!next_->state && (!next_->salt || !next_->artifact_hash)) {
+  // An erasure takes the states from the first erased event of the run on, and one whose own file it names. The row of one that
+  // was a file still names its artifact.
+  if (!next_->state && next_->salt && !next_->artifact_hash) {
+    found(Check::snapshot_hash, "a state, or neither it nor its salt", "a salt without a state");
+    return;
+  }
+  if (!next_->state && !next_->salt) {
     ++counts_.erased;
-    if (!erased_) found(Check::snapshot_hash, "a state, or an event before it that is redacted", "an erased state");
+    if (next_->state_hash != std::string(sizeof(Hash), '\0')) found(Check::snapshot_hash, "state_hash = zeros, of an erased state", "state_hash = " + to_hex(next_->state_hash));
+    if (!erased_ && !redacted_.contains(next_->artifact_id)) {
+      found(Check::snapshot_hash, "a state, or an event before it or a file of its own that is redacted", "an erased state");
+    }
     return;
   }
   if (next_->state) {

@@ -25,6 +25,7 @@ struct TakenSnapshot {
   std::optional<std::string> salt, state;
   std::string hash, state_hash;              // 32 bytes
   std::optional<std::string> artifact_hash;  // hexadecimal; of the artifact that holds the state
+  std::string artifact_id;                   // its id; empty: the row has the state
 };
 
 class SnapshotSource {

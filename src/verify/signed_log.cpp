@@ -132,8 +132,18 @@ Status SignedLog::reached(const Tree& tree) {
     judge(*next_stored_, tree);
     RETURN_IF_ERROR(advance());
   }
+  settle_replaced();
   set_next_size();
   return success();
+}
+
+// Notes of this size by a key that was replaced below it. Where the log's key of that time signed the same tree, they say nothing
+// that is not so.
+void SignedLog::settle_replaced() {
+  for (auto& [size, actual] : replaced_) {
+    if (size != current_size_) found(Check::checkpoint_signature, size, "a signature by the log's key of that time", std::move(actual));
+  }
+  replaced_.clear();
 }
 
 void SignedLog::judge(const Pending& pending, const Tree& tree) {
@@ -171,10 +181,10 @@ void SignedLog::judge_signatures(const Pending& pending) {
   }
   std::sort(keys.begin(), keys.end());
   if (!keys.empty() && !one_is_current) {
-    found(Check::checkpoint_signature, size, "a signature by the log's key of that time",
-          fmt::format("{}: only by a key that was replaced at seq {}", pending.kept.where, ring_.fact(keys.front()).retired_at));
+    replaced_.emplace_back(size, fmt::format("{}: only by a key that was replaced at seq {}", pending.kept.where, ring_.fact(keys.front()).retired_at));
     return;
   }
+  if (!keys.empty()) current_size_ = size;
   Group& group = groups_[keys];
   if (group.count++ == 0) {
     group.where = pending.kept.where;
@@ -233,9 +243,27 @@ Status SignedLog::finish(std::int64_t size) {
   return success();
 }
 
+// Behind what a trusted key signed, made by a key that the log itself names and that no trusted key signed for: the private key before
+// it was lost, or whoever has the database named one of his own. What it signed counts as not signed.
+void SignedLog::note_unconfirmed(const std::vector<std::size_t>& signers, const Group& group) {
+  if (outcome_.upto < 0) return found_untrusted(group);
+  const std::size_t key = signers.back();
+  warnings_.push_back(fmt::format("{} checkpoints, the largest of {} events, are signed by {}, which the event at {} names and which no key that is trusted "
+                                  "confirmed: they count for nothing. If you trust it, give its file: --key FILE",
+                                  group.count, group.size_max, ring_.keys()[key].text(), ring_.fact(key).named_at));
+}
+
+void SignedLog::found_untrusted(const Group& group) {
+  found(Check::checkpoint_signature, group.size_min, "a signature by a key that is trusted",
+        fmt::format("{} checkpoints, the first {}: signed by no such key", group.count, group.where));
+}
+
 void SignedLog::settle_trust() {
   const auto trusted = [&](const std::vector<std::size_t>& signers) {
     return std::any_of(signers.begin(), signers.end(), [&](std::size_t key) { return ring_.fact(key).trusted; });
+  };
+  const auto named = [&](const std::vector<std::size_t>& signers) {
+    return !signers.empty() && std::all_of(signers.begin(), signers.end(), [&](std::size_t key) { return ring_.fact(key).named_at >= 0; });
   };
   for (bool news = true; news;) {
     news = false;
@@ -243,17 +271,20 @@ void SignedLog::settle_trust() {
       if (trusted(signers) && ring_.trust_named_below(group.size_max)) news = true;
     }
   }
+  std::vector<const std::vector<std::size_t>*> unconfirmed;
   for (const auto& [signers, group] : groups_) {
     if (!trusted(signers) && keys_are_anothers_) {
       name_wrong_key(group.newest);
+    } else if (!trusted(signers) && named(signers)) {
+      unconfirmed.push_back(&signers);
     } else if (!trusted(signers)) {
-      found(Check::checkpoint_signature, group.size_min, "a signature by a key that is trusted",
-            fmt::format("{} checkpoints, the first {}: signed by no such key", group.count, group.where));
+      found_untrusted(group);
     } else if (group.size_max - 1 > outcome_.upto || outcome_.newest.empty()) {
       outcome_.upto = group.size_max - 1;
       outcome_.newest = group.newest;
     }
   }
+  for (const std::vector<std::size_t>* const signers : unconfirmed) note_unconfirmed(*signers, groups_[*signers]);
 }
 
 void SignedLog::name_wrong_key(const std::string& note) {

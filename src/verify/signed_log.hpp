@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/ids.hpp"
@@ -80,7 +81,10 @@ class SignedLog {
   void judge_signatures(const Pending& pending);
   void note_witnesses(const Pending& pending, const std::vector<Signed>& signers);
   void check_beyond(const Pending& pending, std::int64_t size);
+  void settle_replaced();
   void settle_trust();
+  void found_untrusted(const Group& group);
+  void note_unconfirmed(const std::vector<std::size_t>& signers, const Group& group);
   void summarise();
   void require_signature();
   void name_wrong_key(const std::string& note);
@@ -102,6 +106,8 @@ class SignedLog {
   std::int64_t stored_size_max_ = -1;
   std::int64_t next_size_ = 0;
   std::map<std::vector<std::size_t>, Group> groups_;  // by their signers: keys of the ring, in order
+  std::vector<std::pair<std::int64_t, std::string>> replaced_;   // notes of the present size by a key that was replaced
+  std::int64_t current_size_ = -1;                    // the newest size that a key of its time signed
   std::vector<Witness> witnesses_;
   Signatures outcome_;
   std::vector<std::string> warnings_;

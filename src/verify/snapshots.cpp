@@ -50,7 +50,7 @@ class DatabaseSnapshots : public SnapshotSource {
     ASSIGN_OR_RETURN(const bool more, rows_.next(row));
     if (!more) return std::optional<TakenSnapshot>();
     return std::optional(TakenSnapshot{row.integer(0), row.integer(1), row.integer(2), row.integer(3), row.integer(4), row.optional_text(5),
-                                       row.optional_text(6), row.text(7), row.text(8), row.optional_text(9)});
+                                       row.optional_text(6), row.text(7), row.text(8), row.optional_text(9), row.uuid_text(10)});
   }
 
  private:
@@ -102,7 +102,7 @@ Status fold(const SnapshotWork& work, const Stretch& stretch, std::size_t number
   const std::string where = fmt::format("log_no = {} AND run_no BETWEEN {} AND {} AND seq <= {}", work.log.log_no,
                                         stretch.first_run, stretch.last_run, stretch.upto);
   ASSIGN_OR_RETURN(Cursor cursor, Cursor::open(rows, fmt::format("snapshots_{}", number), fmt::format(
-      "SELECT s.run_no, s.seq, s.run_seq, s.event_seq, s.size_bytes, s.salt, s.state, s.hash, s.state_hash, a.hash "
+      "SELECT s.run_no, s.seq, s.run_seq, s.event_seq, s.size_bytes, s.salt, s.state, s.hash, s.state_hash, a.hash, s.artifact_id "
       "FROM (SELECT * FROM snapshot WHERE {}) s LEFT JOIN artifact a ON a.artifact_id = s.artifact_id "
       "ORDER BY s.run_no, s.seq", where)));
   DatabaseSnapshots snapshots(std::move(cursor));

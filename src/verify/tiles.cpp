@@ -113,6 +113,21 @@ struct TileFiles::Impl {
     if (tile.level == 0) check_kind(tile, true);
   }
 
+  // The tile, or one that begins with it: nothing is published of every size that a verify may have ended at.
+  Result<RegularFile> open_at_least(TileName name) const {
+    const std::int64_t least = name.width;
+    auto file = open_regular_beneath(root, name.path());
+    const fs::path partials = fs::path(folder + "/" + name.path()).parent_path();
+    std::error_code error;
+    for (fs::directory_iterator entry(partials, error), end; !file && !error && entry != end; entry.increment(error)) {
+      name.width = parse_decimal(entry->path().filename().string()).value_or(0);
+      if (name.width > least && name.width < tile_width) file = open_regular_beneath(root, name.path());
+    }
+    if (file) return file;
+    name.width = tile_width;   // asked for last: it replaces the partial ones
+    return open_regular_beneath(root, name.path());
+  }
+
   enum class Must : std::uint8_t { be_there, may_lack, begin_so };
 
   // All widths of one tile, or of one bundle.
@@ -234,14 +249,8 @@ Status TileFiles::resume(std::int64_t size, std::string_view edge) {
     const std::int64_t width = all % tile_width;
     impl_->next_index[static_cast<std::size_t>(level)] = all / tile_width;
     if (width == 0) continue;
-    TileName name{false, level, all / tile_width, tile_width};
-    auto file = open_regular_beneath(impl_->root, name.path());
-    if (!file) {
-      name.width = width;
-      file = open_regular_beneath(impl_->root, name.path());
-    }
-    if (!file) return std::move(file).error();
-    ASSIGN_OR_RETURN(const std::string bytes, read_at(file->fd, 0, static_cast<std::size_t>(width) * sizeof(Hash)));
+    ASSIGN_OR_RETURN(const RegularFile file, impl_->open_at_least({false, level, all / tile_width, width}));
+    ASSIGN_OR_RETURN(const std::string bytes, read_at(file.fd, 0, static_cast<std::size_t>(width) * sizeof(Hash)));
     Tree tree;
     for (std::size_t at = 0; at + sizeof(Hash) <= bytes.size(); at += sizeof(Hash)) {
       Hash hash{};

@@ -9,12 +9,14 @@
 #include "verify/database.hpp"
 #include "verify/definitions.hpp"
 #include "verify/erased_rows.hpp"
+#include "verify/erased_states.hpp"
 #include "verify/fixed_end.hpp"
 #include "verify/log.hpp"
 #include "verify/parallel.hpp"
 #include "verify/passages.hpp"
 #include "verify/published_checkpoint.hpp"
 #include "verify/saved_state.hpp"
+#include "verify/shadows.hpp"
 #include "verify/shared_snapshot.hpp"
 #include "verify/span_queue.hpp"
 
@@ -45,8 +47,7 @@ class Verification {
     ASSIGN_OR_RETURN(std::optional<TileFiles> tiles, open_tiles(signatures.published()));
     ASSIGN_OR_RETURN(History history, History::open(snapshot_.holder(), log_, root, signatures, tiles ? &*tiles : nullptr,
                                                     resumed_ ? &*resumed_ : nullptr, findings_));
-    const std::int64_t signed_size = signatures.newest_size_within(log_.upto + 1);
-    save_at_ = signed_size >= log_.from ? signed_size : log_.upto + 1;
+    save_at_ = size_to_save(signatures);
     const Status read = read_events(history);
     report_.history = history.counts();
     report_.signatures = signatures.outcome();
@@ -57,6 +58,14 @@ class Verification {
     RETURN_IF_ERROR(check_published(snapshot_.holder(), log_, signatures, {options_.notes.tiles, end_.live}, findings_, report_.warnings));
     if (saved_) saved_->keys = signatures.trusted();
     return check_beside(history, root);
+  }
+
+  // What is signed, or else published: there the tiles end that a verify goes on from.
+  std::int64_t size_to_save(const SignedLog& signatures) const {
+    for (const std::int64_t size : {signatures.newest_size_within(log_.upto + 1), signatures.published()}) {
+      if (size > 0 && size >= log_.from && size <= log_.upto + 1) return size;
+    }
+    return log_.upto + 1;
   }
 
   // Keeps how far this got, for another verify to go on from. Call it when nothing was found.
@@ -75,6 +84,10 @@ class Verification {
     if (tiles && resumed_) {
       if (const Status there = tiles->resume(resumed_->size, resumed_->edge); !there) {
         if (there.error().code == Errc::unavailable) return there.error();
+        if (there.error().code == Errc::not_found && published < resumed_->size) {
+          report_.not_checked.push_back(fmt::format("tiles (there is none yet that holds the first {} events, where the other verify ended)", resumed_->size));
+          return std::optional<TileFiles>();
+        }
         findings_.add({Check::tile, -1, "", fmt::format("{}: the tiles of the saved size {}", options_.notes.tiles, resumed_->size), there.error().message});
         return std::optional<TileFiles>();
       }
@@ -110,6 +123,7 @@ class Verification {
   }
 
   Status check_database(const History& history) {
+    RETURN_IF_ERROR(check_shadows(snapshot_.holder(), findings_));
     RETURN_IF_ERROR(check_foreign_rows(snapshot_.holder(), findings_));
     RETURN_IF_ERROR(check_rows_before(snapshot_.holder(), log_, findings_));
     RETURN_IF_ERROR(check_closed_end(snapshot_.holder(), log_, findings_));
@@ -145,11 +159,23 @@ class Verification {
   Status check_beside(History& history, const ArtifactRoot& root) {
     progress("the database", 0, 0);
     RETURN_IF_ERROR(check_database(history));
-    RETURN_IF_ERROR(check_erased_rows(snapshot_, log_, history.counts().redacted, history.announced(), options_.notes.data, findings_));
+    std::set<std::string> erasing;
     Findings outside;   // of what is read outside the snapshot
-    const FileWork files{snapshot_, log_, root, history.redacted_artifacts(), outside};
+    // Whatever cannot be looked at: what was found elsewhere is told.
+    const Status rows = check_erased_rows(snapshot_, log_, history.counts().redacted, history.announced(), options_.notes.data, findings_, erasing);
+    const Status looked = look_outside(history, root, outside);
+    const Status taken = take_over(outside, erasing);
+    return !rows ? rows : !looked ? looked : taken;
+  }
+
+  Status look_outside(History& history, const ArtifactRoot& root, Findings& outside) {
+    std::vector<LeftFile> left;
+    const FileWork files{snapshot_, log_, root, history.redacted_artifacts(), outside, left};
     progress("files", 0, report_.history.tables.artifacts);
     RETURN_IF_ERROR(check_files(files, options_.jobs, report_.files));
+    if (report_.files.looked_at != report_.history.tables.artifacts) {
+      return Error(Errc::unavailable, fmt::format("Postgres named {} artifacts to one look and {} to another", report_.files.looked_at, report_.history.tables.artifacts));
+    }
     if (!resumed_) {
       progress("unknown files", 0, 0);
       RETURN_IF_ERROR(check_unknown_files(files, report_.files));
@@ -161,7 +187,8 @@ class Verification {
     RETURN_IF_ERROR(check_search_indexes(outside));
     progress("snapshots", 0, report_.history.tables.snapshots);
     RETURN_IF_ERROR(check_snapshots({snapshot_, log_, root, options_.archive, history.redacted_artifacts(), outside}, options_.jobs, report_.snapshots));
-    return take_over(outside);
+    RETURN_IF_ERROR(check_erased_states(snapshot_.holder(), log_, history.redacted_artifacts(), findings_));
+    return check_left_files(files, options_.notes.data);
   }
 
   Status check_search_indexes(Findings& outside) {
@@ -170,18 +197,29 @@ class Verification {
     return check_indexes({options_.indexes, snapshot_, log_, outside, report_.not_checked}, report_.indexes.emplace());
   }
 
-  // What an erasure took away that came after the snapshot is no damage.
-  Status take_over(Findings& outside) {
+  // What an erasure takes away while this reads is no damage: what was found of its runs is said to be open. `erasing`: the runs of
+  // those that the snapshot came in between.
+  Status take_over(const Findings& outside, std::set<std::string> erasing) {
     if (outside.count() == 0) return success();
-    ASSIGN_OR_RETURN(Connection now, snapshot_.outside());
-    ASSIGN_OR_RETURN(const auto erased, now.integer(fmt::format(
-        "SELECT count(*) FROM event WHERE log_no = {} AND seq > {} AND type IN ('event.redacted', 'artifact.redacted')", log_.log_no, log_.upto)));
-    if (erased.value_or(0) == 0) {
-      findings_.add_all(outside);
-      return success();
+    auto now = snapshot_.outside();
+    Status asked = now ? now->start_copy(fmt::format("SELECT DISTINCT run_no FROM event WHERE log_no = {} AND seq > {} AND type IN ('event.redacted', 'artifact.redacted')",
+                                                     log_.log_no, log_.upto))
+                       : Status(now.error());
+    Row row;
+    for (bool more = asked.ok(); more;) {
+      const Result<bool> next = now->next(row);
+      if (!next) asked = next.error();
+      more = next && *next;
+      if (more) erasing.insert(log_.run_id(row.integer(0)));
     }
-    return Error(Errc::unavailable, fmt::format("something was erased while this verify read: {} findings on files, indexes and states may be of that, the first: {} at seq {}. "
-                                                "Verify again", outside.count(), name_of(outside.first().front().check), outside.first().front().seq));
+    if (!asked) {
+      return Error(Errc::unavailable, fmt::format("{} findings on files, indexes and states may be of something that was erased meanwhile, which could not be asked: {}",
+                                                  outside.count(), asked.error().message));
+    }
+    const std::size_t open = findings_.add_others_than_of(erasing, outside);
+    if (open == 0) return success();
+    return Error(Errc::unavailable, fmt::format("something was erased while this verify read, and {} findings on files, indexes and states of the same runs may be of that. "
+                                                "Verify again", open));
   }
 
   Status read_events(History& history) {

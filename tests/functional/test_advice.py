@@ -193,6 +193,19 @@ class Beside(DaemonCase):
         self.addCleanup(os.chmod, self.daemon.socket, 0o600)
         self.assertEqual(asked()["mend"], listed)
 
+    def test_where_nothing_was_verified_no_verdict_is_recorded(self) -> None:
+        def verdicts() -> list[int]:
+            return [event["seq"] for event in self.pages("event.list", "events", run_id="_log", types=["log.verified"])]
+        before = verdicts()
+        wrong = self.daemon.folder / "wrong.pub"
+        wrong.write_text("this is no key\n")
+        done = ran("--data", self.daemon.data, "audit", "verify", "--key", wrong)
+        self.assertEqual((done.returncode, done.stdout[:10]), (4, "UNREADABLE"), done.stdout + done.stderr)
+        self.assertNotIn("not recorded", done.stderr)
+        self.assertEqual(verdicts(), before)
+        ran("--data", self.daemon.data, "audit", "verify", "--unsigned-ok")
+        self.assertEqual(len(verdicts()), len(before) + 1)
+
     def test_a_session_file_that_never_came(self) -> None:
         process = subprocess.Popen([BUILD / "muniment", "--data", self.daemon.data, "record", "claude-code", "--follow", "/no/such/file"],
                                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

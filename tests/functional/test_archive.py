@@ -187,7 +187,7 @@ class Exported(Archived):
         archive, away = self.daemon.data / "archive", self.daemon.data / "away"
         archive.rename(away)
         path = self.daemon.folder / "partial.jsonl"
-        done = self.muniment("export", run_id, "--format", "jsonl", "--output", path)
+        done = self.muniment("export", run_id, "--format", "jsonl", "--output", path, code=1)
         away.rename(archive)
         lines = [json.loads(line) for line in path.read_text().splitlines()]
         missing = [line["type"] for line in lines if line["body"] is None]
@@ -202,6 +202,92 @@ class Exported(Archived):
         new = json.loads(done.stdout.splitlines()[0])["run_id"]
         self.assertEqual([event["body"]["note"] for event in self.events(new) if event["type"] == "run.annotated"], [words])
         self.assertEqual(self.call("run.get", run_id=new)["run"]["status"], "ended")
+
+
+class BackedUp(Archived):
+    """A backup holds every file of archived bodies against the rows: nothing else has these bodies."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        number = self.fill_partition()
+        self.archive(number)
+        self.seq = int(self.in_files(number)[10][0])
+        self.path = self.file_of(self.seq)
+        self.name = str(self.path.relative_to(self.daemon.data))
+        self.kept = self.path.read_bytes()
+        self.addCleanup(lambda: self.path.write_bytes(self.kept))
+        self.backups = pathlib.Path(tempfile.mkdtemp(dir=self.daemon.folder))
+
+    def muniment(self, *words: Any, code: int = 0) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run([BUILD / "muniment", "--data", self.daemon.data, *map(str, words)], capture_output=True, text=True, timeout=120, check=False)
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        return done
+
+    def doctor(self, subject: str) -> list[dict[str, Any]]:
+        done = subprocess.run([BUILD / "muniment", "--data", self.daemon.data, "--json", "doctor"], capture_output=True, text=True, timeout=120, check=False)
+        return [finding for finding in json.loads(done.stdout)["findings"] if finding["subject"] == subject]
+
+    def backup(self, *more: Any, code: int = 0) -> dict[str, Any]:
+        return json.loads(self.muniment("--json", "backup", self.backups, *more, code=code).stdout.splitlines()[0])
+
+    def generations(self) -> list[str]:
+        return sorted(path.name for path in (self.backups / "generations").iterdir())
+
+    def test_one_that_is_whole_says_so(self) -> None:
+        first = self.backup()
+        files = len([path for path in (self.daemon.data / "archive/bodies").rglob("*") if path.is_file()])
+        self.assertEqual((first["archive_files"], first["damaged"]), (files, []))
+        self.assertRegex(self.muniment("backup", self.backups, "--keep", 1).stdout, rf"archive +{files} files of archived bodies, held against")
+        self.assertNotIn(first["generation"], self.generations())
+        self.assertEqual([finding["level"] for finding in self.doctor("archive")], ["ok"])
+
+    def damages(self) -> dict[str, tuple[bytes, str]]:
+        plain = subprocess.run(["zstd", "-dc", self.path], check=True, capture_output=True).stdout
+        bit = bytearray(self.kept)
+        bit[len(bit) // 2] ^= 1
+        other = self.file_of(self.seq + 256 if self.seq % PARTITION < 512 else self.seq - 256)
+        word = subprocess.run(["zstd", "-q"], input=plain.replace(b"word", b"worm"), check=True, capture_output=True).stdout
+        return {"a bit": (bytes(bit), ""), "a word": (word, ""), "another file": (other.read_bytes(), "is not what was hashed|is not in it")}
+
+    def test_a_file_that_is_damaged_is_named_and_nothing_is_pruned(self) -> None:
+        first = self.backup()
+        for what, (damaged, problem) in self.damages().items():
+            with self.subTest(what=what):
+                self.path.write_bytes(damaged)
+                report = self.backup("--keep", 1, code=2)
+                self.assertEqual([(file["path"], file["archived"]) for file in report["damaged"]], [(self.name, True)])
+                self.assertRegex(report["damaged"][0]["problem"], problem)
+                self.assertEqual((report["archive_files"], report["removed_files"]), (first["archive_files"] - 1, 0))
+                self.assertFalse((pathlib.Path(report["path"]) / "data" / self.name).exists())
+                self.assertIn(first["generation"], self.generations(), "the last good one")
+                check = subprocess.run(["sha256sum", "--quiet", "-c", f"generations/{report['generation']}/SHA256SUMS"], cwd=self.backups, capture_output=True, text=True, check=False)
+                self.assertEqual((check.returncode, check.stdout), (0, ""))
+        done = self.muniment("backup", self.backups, "--keep", 1, code=2)
+        self.assertIn(f"INCOMPLETE 1 of the log's {first['archive_files']} files of archived bodies is not in it", done.stdout)
+        self.assertIn(f"{self.name}: the body of event", done.stdout)
+        self.assertIn("1 file of archived bodies is not in it, damaged or missing here", done.stderr)
+        self.assertIn("--keep removed nothing", done.stderr)
+        self.path.write_bytes(self.kept)
+        report = self.backup("--keep", 1)
+        self.assertEqual((report["damaged"], self.generations()), ([], [report["generation"]]))
+
+    def test_a_file_that_is_gone(self) -> None:
+        self.backup()
+        self.path.unlink()
+        report = self.backup("--keep", 1, code=2)
+        self.assertEqual(report["damaged"], [{"path": self.name, "problem": "it is not there", "archived": True}])
+        self.assertEqual(len(self.generations()), 2)
+        [found] = self.doctor("archive")
+        self.assertEqual(found["level"], "broken")
+        self.assertIn(f"1 of {report['archive_files'] + 1} files of archived bodies is missing: {self.name}", found["text"])
+        self.assertIn(f"data/{self.name}", found["mend"])
+        [found] = self.doctor("backup")
+        self.assertIn("incomplete: 1 file of archived bodies is not in it", found["text"])
+
+    def test_what_was_erased_need_not_be_in_its_file(self) -> None:
+        self.call("audit.redact", seq=self.seq, reason="asked")
+        self.kept = self.path.read_bytes()
+        self.assertEqual(self.backup()["damaged"], [])
 
 
 class Erased(Archived):

@@ -270,6 +270,45 @@ class Unsigned(AuditCase):
         self.assertTrue(list((self.daemon.data / "tiles/tile/entries").rglob("*")))
 
 
+class LostKey(AuditCase):
+    def test_what_was_signed_before_is_worth_what_it_was(self) -> None:
+        """The private key is gone, and the log has a new one that the old one did not sign for."""
+        signed = self.settled()["size"]
+        self.daemon.stop()
+        (self.daemon.data / "keys/log.key").unlink()
+        self.restart()
+        newest = self.cli("audit", "key", "init").splitlines()[-1]
+        self.note(under="the new key")
+        self.settled()
+        code, report = self.verifier("--data", self.daemon.data, "--key", self.key)
+        self.assertEqual((code, report["verdict"], report["findings"], report["signed_upto"]), (2, "unsigned_tail", [], signed - 1), report)
+        self.assertTrue(any(newest in text and "no key that is trusted confirmed" in text for text in report["warnings"]), report["warnings"])
+        both = self.path("both", self.key.read_text() + newest + "\n")
+        self.assertEqual(self.verifier("--data", self.daemon.data, "--key", both)[1]["verdict"], "verified")
+
+
+class KeptOutside(DaemonCase):
+    def test_what_a_keeper_has_of_a_rotation_is_signed_by_the_new_key_too(self) -> None:
+        kept = self.daemon.folder / "kept"
+        kept.mkdir()
+        daemon = Daemon(config=f'witnesses = "folder:{kept}"\n')
+        self.addCleanup(daemon.destroy)
+        daemon.start()
+        key = daemon.folder / "log.pub"
+        with daemon.client() as client:
+            key.write_text(client.call("audit.key", action="init")["keys"][0] + "\n")
+            client.call("run.start", run_id="r", agent={"name": "test"})
+            for turn in range(4):
+                size = client.call("server.status")["log"]["size"]
+                wait_until(lambda: any(int(path.stem) >= size for path in kept.rglob("*.note")), "it is kept")
+                client.call("audit.key", action="rotate", reason=f"turn {turn}")
+                client.append("r", "x.test.noted", {"n": turn})
+            size = client.call("server.status")["log"]["size"]
+            wait_until(lambda: any(int(path.stem) >= size for path in kept.rglob("*.note")), "it is kept")
+        done = subprocess.run([BUILD / "muniment-verify", "--data", daemon.data, "--key", key, "--witness", kept, "--json"], capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stdout)
+
+
 class HalfRotated(AuditCase):
     fault = True
 

@@ -153,6 +153,23 @@ class TheDrill(BackupCase):
         code, report = self.verifier(self.restored.data, "--key", self.key)
         self.assertEqual((code, report["verdict"]), (0, "verified"))
 
+    def test_a_move_without_the_private_key_keeps_what_was_signed(self) -> None:
+        self.key.write_text(self.cli("audit", "key", "init"))
+        self.record("first")
+        size = self.call("server.status")["log"]["size"]
+        wait_until(lambda: self.call("audit.checkpoint")["size"] >= size, "signed")
+        self.backup()
+        self.daemon.stop()
+        self.restore("--complete")
+        self.restored.start()
+        for run in ("second", "third"):
+            self.record(run, daemon=self.restored)
+            code, report = self.verifier(self.restored.data, "--key", self.key)
+            self.assertEqual((code, report["verdict"], report["findings"]), (2, "unsigned_tail", []))
+        self.restored.stop()
+        code, report = self.verifier(self.restored.data, "--key", self.key)
+        self.assertEqual((code, report["verdict"], report["findings"]), (2, "unsigned_tail", []))
+
     def test_a_move_of_a_log_that_is_known_to_be_longer_is_refused(self) -> None:
         self.cli("audit", "key", "init")
         self.record("first")

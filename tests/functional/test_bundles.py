@@ -216,7 +216,8 @@ class Import(Importing):
         self.assertEqual([(item["run_seq"], item["seq"], item["recorded_at"], item["run_hash"]) for item in originals],
                          [(event["run_seq"], event["seq"], event["recorded_at"], event["run_hash"]) for event in was[:len(originals)]])
         self.assertEqual(len(originals), self.exported["events"])
-        self.assertEqual(sum(brought[way] for way in ("events", "recorded_anew")) + sum(brought["only_in_bundle"].values()), len(originals) - 1)
+        self.assertEqual(sum(brought[way] for way in ("events", "recorded_anew")) + sum(brought["only_in_bundle"].values()), len(originals))
+        self.assertEqual(brought["bundle_events"], len(originals))
         self.assertEqual(set(brought["only_in_bundle"]), {"snapshot.taken"})
         self.compare_the_rest(run, new, places)
 
@@ -240,6 +241,26 @@ class Import(Importing):
         self.assertEqual((command["body"]["argv"], command["origin"]), (["make", "test"], "imported"))
         bundle = next(item for item in self.held("artifact.list", "artifacts", new) if item["mime_type"] == "application/zstd")
         self.assertEqual(bundle["hash"], now[0]["body"]["import"]["sha256"])
+
+    def test_every_event_is_in_one_of_the_numbers(self) -> None:
+        """Also of a run that ended twice, whose first end was taken back."""
+        run = self.recorded_run()
+        self.call("run.start", run_id=run, agent={"name": "test"}, reopen=True)
+        self.note(run, n=3)
+        self.call("run.end", run_id=run, outcome="failure")
+        path = self.export(run)
+        done = muniment(self.other, "audit", "import", path, "--key", self.daemon.folder / "log.pub", json_output=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        told = [(int(number), what) for number, what in re.findall(r"(?m)^  (\d+) (.*)$", done.stdout)]
+        new, total = re.search(r"(?m)^(\S+)  of the bundle's (\d+) events:$", done.stdout).groups()
+        self.assertEqual((sum(number for number, _ in told), int(total)), (self.exported["events"],) * 2, done.stdout)
+        self.assertIn((1, "only in the bundle: run.ended"), told)
+        came = [item["came"] for event in self.held("event.list", "events", new, limit=1000) if event["type"] == "x.muniment.imported" for item in event["body"]["events"]]
+        ways = {"as they were": "as_it_was", "with this log's ids": "rewritten", "recorded anew": "recorded_anew", "only in the bundle": "only_in_bundle"}
+        for words, way in ways.items():
+            self.assertEqual(sum(number for number, what in told if what.startswith(words)), came.count(way), words)
+        ends = [event for event in self.held("event.list", "events", new, limit=1000) if event["type"] == "run.ended"]
+        self.assertEqual([event["body"]["outcome"] for event in ends], ["failure"])
 
     def test_the_same_bundle_twice_changes_nothing(self) -> None:
         path = self.export(self.recorded_run())

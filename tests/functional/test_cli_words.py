@@ -298,6 +298,17 @@ class ClosedLog(unittest.TestCase):
         self.assertIn("alpha", self.muniment("run", "show", "alpha-2"))
         self.assertIn("no run nope", self.muniment("run", "start", "other", "--agent", "test", "--continues", "nope", code=1))
 
+    def test_status_names_the_logs_that_this_one_goes_on_from(self) -> None:
+        with self.daemon.client() as client:
+            [closed] = client.call("server.status")["earlier_logs"]
+        self.assertIn(f"earlier    {closed['log_id'][:8]}  {closed['size']} events, log 1, closed\n", self.muniment("status"))
+
+    def test_nothing_is_erased_from_a_closed_log(self) -> None:
+        said = self.muniment("audit", "redact", "alpha", "--reason", "x", code=1)
+        self.assertIn("conflict: run alpha is in log 1, which was restored and is closed: nothing is erased from it", said)
+        self.assertIn("goes with its database, and with the backups that hold it", said)
+        self.assertNotIn("run start", said)
+
     def test_doctor_and_metrics_mean_the_same_runs(self) -> None:
         halted = re.search(r'muniment_runs\{status="halted"\} (\d+)', self.muniment("metrics"))
         assert halted

@@ -338,7 +338,8 @@ class Settings(unittest.TestCase):
         wait_until(lambda: self.server.sql("SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'quorum'") == "1", "the standby is synchronous", 40)
         with daemon.client(retry_for_s=0) as client:
             client.call("run.start", run_id="r1", agent={"name": "test"})
-            seq = client.append("r1", "x.test.a", {"secret": "x"})["seq"]
+            seq = client.append("r1", "state.patched", {"format": "merge", "patch": {"pw": "pelican"}})["seq"]
+            client.call("snapshot.take", run_id="r1")
         told: list[dict[str, Any]] = []
 
         def redact() -> None:
@@ -359,6 +360,18 @@ class Settings(unittest.TestCase):
             # What was begun is carried out before the second is: of that nothing is written.
             self.assertEqual((told[-1].get("code"), told[-1].get("outcome")), ("unavailable", None if stopped else "unknown"), told)
             self.assertIn("Postgres warns", told[-1]["message"])
+            if stopped:
+                continue
+            # It is committed here: what the daemon held in memory must not be stored again.
+            self.server.sql("ALTER SYSTEM RESET synchronous_standby_names")
+            self.server.sql("SELECT pg_reload_conf()")
+            with daemon.client() as client:
+                wait_until(lambda: client.call("server.health")["ok"], "appends are taken again", 60)
+                client.append("r1", "x.test.b", {})
+                client.call("snapshot.take", run_id="r1")
+            self.assertEqual(self.server.sql("SELECT count(*) FROM snapshot WHERE state::text LIKE '%pelican%'", "log"), "0")
+            self.server.sql("ALTER SYSTEM SET synchronous_standby_names = 'ANY 1 (s1)'")
+            self.server.sql("SELECT pg_reload_conf()")
         self.server.sql("ALTER SYSTEM RESET synchronous_standby_names")
         self.server.sql("SELECT pg_reload_conf()")
         redact()   # what was begun is carried out first, and then there is nothing to erase

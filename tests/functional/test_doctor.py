@@ -147,7 +147,7 @@ class Running(DoctorCase, DaemonCase):
         public = self.daemon.data / "keys" / "log.pub"
         public.write_text("")
         self.addCleanup(public.unlink)
-        self.finds("broken", "key", "log.key is gone", "muniment audit key init", "checkpoints")
+        self.finds("broken", "key", "log.key is not here: nothing newer is signed", f"bring back {public.with_name('log.key')}", "checkpoints")
 
     def test_files_with_passwords(self) -> None:
         secret = self.daemon.folder / "password"
@@ -428,7 +428,11 @@ class Down(DoctorCase):
         mark = self.daemon.data / "restoring"
         mark.write_text("from nowhere\n")
         self.addCleanup(mark.unlink)
+        keys = self.daemon.data / "keys"   # a finding of its own, which nothing mends before the folder is made anew
+        keys.mkdir(exist_ok=True)
         self.finds("broken", "restore", "did not end well.*wants an empty folder", f"mv {self.daemon.data} {self.daemon.data}.broken && muniment restore DIR", "backup")
+        self.assertEqual(self.subjects("broken") - {"disk", "inodes"}, {"restore"})
+        self.assertLessEqual({finding["subject"] for finding in self.doctor.run()[1]}, {"config", "data", "disk", "inodes", "restore"})
 
     def test_a_log_that_was_restored(self) -> None:
         mark = self.daemon.data / "restored.json"

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from typing import Any, Optional
 
 from support import BUILD, ROOT, Daemon, DaemonCase, main, shared_data
@@ -105,6 +106,48 @@ class Lines(Exporting):
         run_muniment(self.daemon, "export", "--format", "csv", "--output", other, "--resume", code=1)
         self.assertEqual(other.read_text(), "something else\n")
 
+    def assert_not_gone_on_with(self, path: pathlib.Path, *words: Any) -> str:
+        before = path.read_bytes()
+        with self.subTest(words=words):
+            said: str = run_muniment(self.daemon, "export", *words, "--output", path, "--resume", code=1).stderr
+            self.assertIn("invalid_argument: ", said)
+            self.assertIn("is of another export", said)
+            self.assertEqual(path.read_bytes(), before)
+        return said
+
+    def test_a_file_of_another_export_is_not_gone_on_with(self) -> None:
+        other = self.new_run("other")
+        self.note(other, n=1)
+        self.note(n=2)
+        path = self.folder / "one.jsonl"
+        run_muniment(self.daemon, "export", self.run_id, "--format", "jsonl", "--output", path)
+        self.note(n=3)
+        path.write_text(path.read_text() + '{"seq":')   # it was cut
+        self.assertIn("heading of CSV", self.assert_not_gone_on_with(path, self.run_id, "--format", "csv"))
+        self.assertIn("which are others", self.assert_not_gone_on_with(path, other, "--format", "jsonl"))   # as many
+        for words in ((), (self.run_id, other), (self.run_id, "--type", "run.*"), (self.run_id, "--from-seq", self.events()[1]["seq"])):
+            self.assert_not_gone_on_with(path, *words, "--format", "jsonl")
+        run_muniment(self.daemon, "export", self.run_id, "--format", "jsonl", "--output", path, "--resume")
+        self.assertEqual(path.read_text().splitlines(), self.export(self.run_id))
+        table = self.folder / "one.csv"
+        run_muniment(self.daemon, "export", self.run_id, "--format", "csv", "--output", table)
+        self.assertIn("an event as JSON", self.assert_not_gone_on_with(table, self.run_id, "--format", "jsonl"))
+        self.assert_not_gone_on_with(table, other, "--format", "csv")
+        for name, text in (("short", "something"), ("object", '{"id":1}\n'), ("list", "[]\n")):
+            odd = self.folder / name
+            odd.write_text(text)
+            for form in ("jsonl", "csv"):
+                self.assert_not_gone_on_with(odd, self.run_id, "--format", form)
+
+    def test_manifests_of_what_was_written_before_are_not_forgotten(self) -> None:
+        manifest = self.call("manifest.put", run_id=self.run_id, manifest={"entries": []})["manifest_id"]
+        path, beside = self.folder / "events.jsonl", self.folder / "beside"
+        words = ("export", self.run_id, "--format", "jsonl", "--output", path, "--artifacts", beside)
+        run_muniment(self.daemon, *words)
+        (beside / f"{manifest}.json").unlink()   # as where it broke off between the events and these
+        run_muniment(self.daemon, *words, "--resume")
+        self.assertTrue((beside / f"{manifest}.json").exists())
+
     def test_a_full_disk_is_said_and_the_export_can_go_on(self) -> None:
         with open("/dev/full", "w") as full:
             done = run_muniment(self.daemon, "export", "--format", "jsonl", code=1, stdout=full)
@@ -188,6 +231,60 @@ class RoundTrip(Exporting):
         for daemon in (self.daemon, self.other):
             verified = subprocess.run([BUILD / "muniment-verify", "--data", daemon.data, "--unsigned-ok"], capture_output=True, text=True, timeout=200)
             self.assertEqual(verified.returncode, 0, verified.stdout)
+
+
+class When(Exporting):
+    """An event of an imported run occurred when its source says, or else when its source recorded it."""
+
+    TYPES = ("run.started", "x.test.noted", "artifact.stored", "manifest.recorded", "command.started", "command.ended", "claim.recorded", "evidence.recorded",
+             "evidence.linked", "claim.decided", "run.annotated", "run.ended")
+
+    def recorded(self) -> str:
+        run = self.new_run("source", goal="g")
+        self.client.append(run, "x.test.noted", {"n": 1}, occurred_at=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - 1)))
+        self.note(run, n=2)
+        artifact = self.call("artifact.put", run_id=run, text="twelve bytes")
+        self.call("manifest.put", run_id=run, manifest={"entries": [{"artifact_id": artifact["artifact_id"], "why": "read"}]})
+        command = self.call("command.start", run_id=run, argv=["sleep", "1"], cwd="/src", env={})
+        time.sleep(1.1)
+        self.call("command.end", run_id=run, command_id=command["command_id"], exit_code=0)
+        claim = self.call("claim.record", run_id=run, text="It is there.", pointers=[f"artifact://{run}/{artifact['artifact_id']}"])
+        evidence = self.call("evidence.record", run_id=run, type="review", content={"text": "agreed"})
+        self.call("evidence.link", claim_id=claim["claim_id"], evidence_id=evidence["evidence_id"], relation="supports")
+        self.call("claim.decide", claim_id=claim["claim_id"], status="supported")
+        self.call("run.annotate", run_id=run, note="a note")
+        self.call("run.end", run_id=run, outcome="success")
+        return run
+
+    def times(self, run_id: str, of_source: bool) -> list[tuple[str, str]]:
+        """The bundle itself is an artifact of the import, and says no time."""
+        found = [(event["type"], event.get("occurred_at") or (event["recorded_at"] if of_source else "none"))
+                 for event in self.events(run_id, limit=1000) if event["type"] in self.TYPES]
+        return sorted(pair for pair in found if pair != ("artifact.stored", "none"))
+
+    def test_every_event_of_an_imported_run_says_when(self) -> None:
+        run = self.recorded()
+        path, artifacts = self.folder / "run.jsonl", self.folder / "artifacts"
+        run_muniment(self.daemon, "export", run, "--format", "jsonl", "--output", path, "--artifacts", artifacts)
+        first = json.loads(run_muniment(self.daemon, "--json", "import", "--format", "jsonl", "--artifacts", artifacts, path).stdout.splitlines()[0])["run_id"]
+        bundle = self.folder / "run.muniment.tar.zst"
+        run_muniment(self.daemon, "audit", "export", run, "-o", bundle)
+        second = json.loads(run_muniment(self.daemon, "--json", "audit", "import", bundle, "--unsigned-ok").stdout)["run_id"]
+        self.followed()
+        wanted = self.times(run, True)
+        self.assertEqual({type for type, _ in wanted}, set(self.TYPES))
+        for new in (first, second):
+            with self.subTest(run=new):
+                self.assertEqual(self.times(new, False), wanted)
+                [[duration, command]] = self.daemon.sql(f"SELECT extract(epoch FROM r.duration), c.duration_us FROM report.run_report r JOIN report.command_report c USING (log_no, run_id) WHERE r.run_id = '{new}'")
+                self.assertTrue(1 < float(duration) < 60, duration)
+                self.assertTrue(1_000_000 < int(command) < 60_000_000, command)
+
+    def test_another_run_takes_no_such_time(self) -> None:
+        self.call("run.end", run_id=self.run_id, outcome="success", _meta={"occurred_at": "2020-01-02T03:04:05Z"})
+        self.assertEqual([event.get("occurred_at") for event in self.events() if event["type"] == "run.ended"], [None])
+        with self.refused("invalid_argument"):
+            self.call("run.start", run_id=self.run_id + ".b", agent={"name": "test"}, _meta={"occurred_at": "yesterday"})
 
 
 class Damaged(Exporting):

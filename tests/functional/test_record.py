@@ -316,6 +316,44 @@ class Away(RecordCase):
         self.assertEqual(self.spooled(), [])
         self.assertEqual(self.types(), ["run.started", "message.added", "tool.called", "tool.returned"])
 
+    def twins(self) -> list[dict[str, Any]]:
+        """Hooks as two recorders get them, of a session's file that stands still meanwhile."""
+        self.transcript.write_text("{}\n")
+        tool = {"tool_name": "Write", "tool_input": {"file_path": "/src/a", "content": "x"}, "tool_use_id": "t1"}
+        return [self.said("UserPromptSubmit", prompt="go"), self.said("PreToolUse", **tool), self.said("PostToolUse", tool_response={"type": "create"}, **tool),
+                self.said("Notification", message="psst"), self.said("SessionEnd", reason="exit")]
+
+    RECORDED_ONCE = ["run.started", "message.added", "tool.called", "tool.returned", "file.changed", "x.claude_code.notification", "run.ended"]
+
+    def test_a_hook_that_was_spooled_and_comes_again(self) -> None:
+        self.target.kill()
+        for hook in self.twins():
+            self.finish(self.start(hook))
+        self.target.start()
+        for hook in self.twins():
+            self.assertEqual(self.finish(self.start(hook)), ("", ""))
+        self.assertEqual(self.types(), self.RECORDED_ONCE)
+        self.assertEqual([event["body"].get("late", False) for event in self.happened()[1:-1]], [True] * 5)
+        self.assertEqual((self.spooled(), list((self.folder / "state").rglob("*.refused"))), ([], []))
+
+    def test_a_hook_that_was_recorded_and_comes_again_through_the_spool(self) -> None:
+        for hook in self.twins():
+            self.finish(self.start(hook))
+        self.target.kill()
+        for hook in self.twins():
+            self.finish(self.start(hook))
+        self.assertEqual(len(self.spooled()), len(self.twins()))
+        self.target.start()
+        out, _ = self.finish(self.start("", "--flush", "--json"))
+        self.assertEqual({name: json.loads(out)[name] for name in ("sent", "refused", "left")}, {"sent": len(self.twins()), "refused": 0, "left": 0})
+        self.assertEqual(self.types(), self.RECORDED_ONCE)
+
+    def test_another_call_under_the_same_id_is_told(self) -> None:
+        self.hook("PreToolUse", tool_name="Bash", tool_input={"command": "ls"}, tool_use_id="t1")
+        _, error = self.hook("PreToolUse", code=1, tool_name="Bash", tool_input={"command": "rm"}, tool_use_id="t1")
+        self.assertIn("its body is another", error)
+        self.assertEqual(self.types(), ["run.started", "tool.called"])
+
     def test_recorders_side_by_side_empty_the_spool_once(self) -> None:
         self.target.kill()
         for n in range(10):

@@ -6,13 +6,14 @@ import pathlib
 import subprocess
 import tempfile
 import time
-from typing import Any, Iterator
+from typing import Any, Callable, Iterator
 
 from support import BUILD, Daemon, main, muniment
+from test_archive import CONFIG, Archived
 from test_redact import SECRET, Redacting
 
 
-class Halfway(Redacting):
+class HalfwayCase(Redacting):
     @contextlib.contextmanager
     def refusing(self) -> Iterator[None]:
         """Postgres refuses every erasure, for a reason that passes."""
@@ -44,6 +45,14 @@ class Halfway(Redacting):
         self.assert_gone()
         self.assert_verified()
 
+    def each_way(self, act: Callable[[Callable[[], None]], None]) -> None:
+        for go_on in (self.carried_out_by_a_start, self.carried_out_by_the_next):
+            with self.subTest(go_on=go_on.__name__):
+                self.run_id = self.new_run(go_on.__name__)
+                act(go_on)
+
+
+class Halfway(HalfwayCase):
     def test_states_that_were_stored_meanwhile(self) -> None:
         for size in (1, 4_000):   # in the database, and in a file
             for go_on in (self.carried_out_by_a_start, self.carried_out_by_the_next):
@@ -66,6 +75,63 @@ class Halfway(Redacting):
         self.call("corpus.ingest", corpus="k2", documents=[{"id": "d.html", "artifact_id": artifact_id}], wait=True)
         self.carried_out_by_the_next()
         self.assertEqual(self.call("evidence.retrieve", queries=[{"query": "lantern", "corpus": "k2"}])["results"][0]["cards"], [])
+        self.assert_carried_out()
+
+    def test_a_whole_run_and_what_others_made_of_it_meanwhile(self) -> None:
+        def act(go_on: Callable[[], None]) -> None:
+            run_id = self.new_run(f"all.{go_on.__name__}", goal=f"help {SECRET}", labels={"who": SECRET})
+            put = self.call("artifact.put", run_id=run_id, text=f"lantern {SECRET}")
+            pointer = f"artifact://{run_id}/{put['artifact_id']}"
+            self.call("claim.record", run_id=run_id, text=f"{SECRET} was here", pointers=[pointer])
+            self.client.append(run_id, "state.patched", {"format": "merge", "patch": {"who": SECRET}})
+            self.followed()
+            self.fail_halfway(run_id=run_id)
+            self.call("snapshot.take", run_id=run_id)
+            self.call("corpus.ingest", corpus=f"k.{go_on.__name__}", documents=[{"id": "d.txt", "artifact_id": put["artifact_id"]}], wait=True)
+            self.call("evidence.record", run_id=self.run_id, type="note", pointer=pointer)
+            go_on()
+            self.assert_carried_out()
+        self.each_way(act)
+
+    def test_evidence_and_its_uses(self) -> None:
+        def act(go_on: Callable[[], None]) -> None:
+            recorded = self.call("evidence.record", run_id=self.run_id, type="note", content={"text": SECRET})
+            claim = self.call("claim.record", run_id=self.run_id, text="it is so", pointers=[])
+            self.followed()
+            self.fail_halfway(seq=recorded["seq"])
+            with contextlib.suppress(muniment.MunimentError):
+                self.call("evidence.link", run_id=self.run_id, claim_id=claim["claim_id"], evidence_id=recorded["evidence_id"], relation="supports")
+            go_on()
+            self.assert_carried_out()
+        self.each_way(act)
+
+    def test_verify_of_every_kind_while_something_is_erased(self) -> None:
+        """With the state of an earlier verify, and of the search indexes."""
+        saved = self.daemon.folder / "saved"
+        for number, options in enumerate((("--save", saved), ("--resume", saved), ("--indexes",), ("--resume", saved, "--indexes")) * 2):
+            with self.subTest(options=options, number=number):
+                run_id = self.new_run(f"v{number}", goal="erased")
+                self.call("artifact.put", run_id=run_id, text=f"erased {number}")
+                self.call("corpus.ingest", corpus=f"v{number}", documents=[{"id": "d", "text": f"lantern erased {number}"}], wait=True)
+                self.followed()
+                verify = subprocess.Popen([BUILD / "muniment-verify", "--data", self.daemon.data, "--unsigned-ok", "--json", *options], stdout=subprocess.PIPE, text=True)
+                time.sleep(0.03 * (number % 4))
+                self.redact(run_id=run_id)
+                said, _ = verify.communicate(timeout=60)
+                self.assertIn(verify.returncode, (0, 5), said)
+
+    def test_a_verify_that_comes_in_between_with_a_patch_in_a_file(self) -> None:
+        run_id = self.new_run("patched")
+        seq = self.client.append(run_id, "state.patched", {"format": "merge", "patch": {"pw": f"{SECRET} " * 4_000}}, spill=True)["seq"]
+        self.call("snapshot.take", run_id=run_id)
+        self.followed()
+        self.fail_halfway(seq=seq)
+        with subprocess.Popen([BUILD / "muniment-verify", "--data", self.daemon.data, "--unsigned-ok", "--json"], stdout=subprocess.PIPE, text=True) as verify:
+            time.sleep(2.0)
+            self.carried_out_by_the_next()
+            said, _ = verify.communicate(timeout=60)
+        self.assertEqual(verify.returncode, 5, said)
+        self.assertIn("something was erased while this verify read", said)
         self.assert_carried_out()
 
     def test_an_innocent_log_is_not_called_tampered_while_something_is_erased(self) -> None:
@@ -113,7 +179,33 @@ class Halfway(Redacting):
         with restored.client() as client:
             self.assertEqual(client.call("event.get", seq=seq)["event"]["body"], {"secret": SECRET})
         self.assertTrue((restored.data / "redactions" / journal.name).exists())
+        restored.stop()
+        restored.start("--continue-restored")
+        self.assertIn("an erasure that was asked for is never carried out", restored.log_tail())
+        told = subprocess.run([BUILD / "muniment", "--data", restored.data, "doctor"], capture_output=True, text=True, timeout=60).stdout
+        self.assertIn("1 erasures were asked for in log 1, which is closed: they are never carried out", told)
         self.carried_out_by_the_next()
+
+
+class InFiles(HalfwayCase, Archived):
+    config = CONFIG
+
+    def test_an_archived_event(self) -> None:
+        seqs = [self.client.append(self.run_id, "x.test.said", {"secret": SECRET, "n": n})["seq"] for n in range(2)]
+        self.archive(self.fill_partition())
+        self.assertIn(str(seqs[0]), [row[0] for row in self.in_files(0)])
+        left = list(seqs)
+
+        def act(go_on: Callable[[], None]) -> None:
+            seq = left.pop(0)
+            self.fail_halfway(seq=seq)
+            go_on()
+            self.assertEqual(self.journals(), [])
+            self.assertNotIn(str(seq), [row[0] for row in self.in_files(0)])
+            held = subprocess.run(["zstd", "-dc", self.file_of(seq)], check=True, capture_output=True).stdout
+            self.assertEqual(held.count(SECRET.encode()), len(left))
+            self.verify()
+        self.each_way(act)
 
 
 if __name__ == "__main__":

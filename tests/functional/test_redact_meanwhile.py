@@ -93,6 +93,82 @@ class Meanwhile(DaemonCase):
         done = subprocess.run([BUILD / "muniment-verify", "--data", self.daemon.data, "--unsigned-ok"], capture_output=True, text=True, timeout=120, check=False)
         self.assertEqual(done.returncode, 0, done.stdout)
 
+    def verified(self, *where: object) -> tuple[int, dict[str, Any]]:
+        done = subprocess.run([BUILD / "muniment-verify", *(where or ("--data", self.daemon.data)), "--unsigned-ok", "--json"], capture_output=True, text=True, timeout=120, check=False)
+        return done.returncode, json.loads(done.stdout)
+
+    def test_a_verify_between_the_rows_and_the_files_of_an_erasure(self) -> None:
+        secret = self.call("artifact.put", run_id=self.run_id, text="pelican " * 40_000)["artifact_id"]
+        other = self.call("artifact.put", run_id=self.new_run("beside"), text="a stork")
+        damaged = self.daemon.data / "artifacts" / other["path"]
+        self.followed()
+        go_on = self.held("redact.after_erase")
+
+        def ask() -> None:
+            code, report = self.verified()
+            self.assertEqual((code, report["verdict"], report["findings"]), (5, "incomplete", []), report)
+            self.assertIn("an erasure is under way: 1 files", report["problem"])
+            uri = (self.daemon.data / "database.uri").read_text().strip()
+            code, report = self.verified("--database", uri, "--artifacts", self.daemon.data / "artifacts")
+            self.assertEqual((code, report["findings"]), (5, []), report)
+            damaged.chmod(0o600)
+            damaged.write_bytes(b"a shark")
+            code, report = self.verified()
+            self.assertEqual((code, report["first_bad"]["check"], report["first_bad"]["run_id"]), (1, "artifact_hash", f"{self.run_id}.beside"), report)
+            self.assertIn("an erasure is under way", report["problem"])
+            damaged.write_bytes(b"a stork")
+
+        self.meanwhile(go_on, "audit.redact", {"artifact_id": secret, "reason": "asked for", "_meta": {"deadline_ms": 120_000}}, ask)
+        self.assertEqual(self.verified()[0], 0)
+
+    def test_what_was_found_elsewhere_is_told_when_something_was_erased_meanwhile(self) -> None:
+        """The erasure ends while the verify reads: its own run is open, another one is not."""
+        runs = [self.new_run(name) for name in ("erased", "damaged")]
+        paths = []
+        for run_id in runs:
+            paths.append(self.daemon.data / "artifacts" / self.call("artifact.put", run_id=run_id, text=f"a stork of {run_id}")["path"])
+        seq = self.client.append(runs[0], "x.test.said", {"secret": "pelican"})["seq"]
+        self.followed()
+        go_on = self.held("redact.after_announce")
+        for path in paths:
+            path.chmod(0o600)
+            path.write_bytes(b"x" * path.stat().st_size)
+        found: list[tuple[int, dict[str, Any]]] = []
+
+        def ask() -> None:
+            with subprocess.Popen([BUILD / "muniment-verify", "--data", self.daemon.data, "--unsigned-ok", "--json"], stdout=subprocess.PIPE, text=True) as verify:
+                time.sleep(2.0)
+                go_on.touch()
+                said, _ = verify.communicate(timeout=60)
+                found.append((verify.returncode, json.loads(said)))
+
+        self.meanwhile(go_on, "audit.redact", {"seq": seq, "reason": "asked for", "_meta": {"deadline_ms": 120_000}}, ask)
+        [(code, report)] = found
+        self.assertEqual((code, [finding["run_id"] for finding in report["findings"]]), (1, [runs[1]]), report)
+        self.assertIn("something was erased while this verify read, and 1 findings", report["problem"])
+        for path, run_id in zip(paths, runs):
+            path.write_text(f"a stork of {run_id}")
+        self.assertEqual(self.verified()[0], 0)
+
+    def test_a_run_that_ends_while_its_row_is_erased_has_ended(self) -> None:
+        run_id = self.new_run("ends", goal="a pelican")
+        seq = self.events(run_id)[0]["seq"]
+        self.followed()
+        go_on = self.held("rebuild.before_replace")
+        eraser = self.raw()
+
+        def ask() -> None:
+            eraser.request("audit.redact", seq=seq, reason="asked for", _meta={"deadline_ms": 60_000})
+            time.sleep(1.0)   # it waits for the tables that the rebuild holds
+            self.call("run.end", run_id=run_id, outcome="success")
+            time.sleep(0.5)
+
+        self.meanwhile(go_on, "server.rebuild", {"tables": ["run"], "_meta": {"deadline_ms": 60_000}}, ask)
+        self.assertIn("result", eraser.line())
+        self.followed()
+        self.assertEqual(self.daemon.sql(f"SELECT status, outcome, goal FROM run WHERE run_id = '{run_id}'"), [["ended", "success", ""]])
+        self.assertEqual(self.verified()[0], 0)
+
     def test_a_pack_that_is_built_meanwhile_holds_nothing_of_it(self) -> None:
         seq = self.call("corpus.ingest", corpus="packed", documents=[{"id": "d.md", "text": "The word is quetzalcoatl.\n"}], wait=True)["seq"]
         [event] = self.call("event.list", from_seq=seq, limit=1)["events"]

@@ -65,6 +65,25 @@ class StopRule(PointerCase):
         halted = self.events()[-1]["body"]
         self.assertEqual((halted["code"], halted["pointer"]), ("SYSTEM_ERROR", pointer))
 
+    def test_a_run_that_was_stopped_is_not_taken_up_by_way_of_its_end(self) -> None:
+        pointer, path = self.artifact()
+        kept = path.read_bytes()
+        self.call("claim.record", run_id=self.run_id, text="it is there", pointers=[pointer])
+        path.unlink()
+        self.resolve_critical(pointer)
+        self.call("run.end", run_id=self.run_id, outcome="abandoned")
+        start = {"run_id": self.run_id, "agent": {"name": "test"}, "reopen": True}
+        with self.refused("run_halted", run_id=self.run_id):
+            self.call("run.start", **start)
+        self.daemon.stop()
+        self.client.close()
+        self.daemon.start()
+        with self.refused("run_halted", run_id=self.run_id):
+            self.call("run.start", **start)
+        path.write_bytes(kept)
+        self.assertTrue(self.call("run.start", **start)["reopened"])
+        self.assertEqual(self.status(), "open")
+
     def test_damage_of_every_kind_halts(self) -> None:
         def flip(path: pathlib.Path) -> None:
             path.chmod(0o644)

@@ -68,6 +68,24 @@ class Imports(Told):
         self.assertEqual((again["events"], again["artifacts"]), self.counts(again["run_id"]))
         self.assertIn("counted  in the file", self.told("import", "--dry-run", renamed).stdout)
 
+    def test_an_end_that_was_archived_was_not_erased(self) -> None:
+        run_id = self.new_run("archived")
+        self.call("run.end", run_id=run_id, outcome="success")
+        path, said = self.daemon.folder / "archived.jsonl", {"archived": "is in an archive that was not exported", "erased": "was erased"}
+        self.told("export", run_id, "--format", "jsonl", "--output", path)
+        for name, words in said.items():
+            with self.subTest(name=name):
+                changed = self.daemon.folder / f"{name}.jsonl"
+                lines = [json.loads(line) for line in path.read_text().splitlines()]
+                for line in lines:
+                    line["run_id"] = f"{run_id[:20]}-{name}"
+                    if line["type"] == "run.ended":
+                        line.update(body=None, **({"salt": None} if name == "erased" else {}))
+                changed.write_text("".join(json.dumps(line) + "\n" for line in lines))
+                [told] = self.told_json("import", changed)
+                [ended] = [event for event in self.events(told["run_id"], limit=1000) if event["type"] == "run.ended"]
+                self.assertEqual(ended["body"].get("summary"), f"how the run ended {words}")
+
     def test_long_texts_are_named_beforehand(self) -> None:
         path = self.daemon.folder / "long.jsonl"
         lines = [{"type": "user", "uuid": f"u{n}", "timestamp": f"2026-11-22T10:00:0{n}Z", "sessionId": "s", "message": {"role": "user", "content": "word " * length}}
@@ -124,6 +142,13 @@ class Erased(Told):
     def redact(self, **params: Any) -> None:
         self.call("audit.redact", reason="asked", **params)
 
+    def test_the_end_of_the_step_without_a_name(self) -> None:
+        self.client.append(self.run_id, "step.started", {"name": "all"})
+        ended = self.client.append(self.run_id, "step.ended", {"status": "ok"})
+        self.redact(seq=ended["seq"])
+        self.followed()
+        self.assertEqual(self.daemon.sql(f"SELECT step_id, status FROM report.step_report WHERE run_id = '{self.run_id}'"), [["main", "unknown"]])
+
     def test_artifacts_that_were_erased_are_counted_nowhere(self) -> None:
         put = [self.call("artifact.put", run_id=self.run_id, text=f"file {n} " * (n + 1)) for n in range(4)]
         for one in put[1:]:
@@ -139,6 +164,24 @@ class Erased(Told):
         rows = self.told("artifact", "list", "--run", self.run_id).stdout.splitlines()
         self.assertEqual(sorted(row.split()[-1] for row in rows if row.split()[-1] != "hash"), sorted([put[0]["hash"][:16]] + ["erased"] * 3))
         self.assertEqual([row for row in rows if "000000" in row], [])
+
+    def test_what_an_erasure_leaves_in_the_numbers(self) -> None:
+        """As docs/sql.md has it: events count by their type, calls by what is left of them."""
+        def call(n: int) -> list[int]:
+            began = self.client.append(self.run_id, "tool.called", {"call_id": f"c{n}", "name": "make", "kind": "function"})
+            return [began["seq"], self.client.append(self.run_id, "tool.returned", {"call_id": f"c{n}", "status": "error", "content": []})["seq"]]
+
+        message = self.client.append(self.run_id, "message.added", {"message_id": "m", "role": "user", "content": [{"type": "text", "content": "x"}]})
+        whole, half = call(1), call(2)
+        numbers = f"SELECT messages, tool_calls, tool_errors FROM report.run_report WHERE run_id = '{self.run_id}'"
+        self.followed()
+        self.assertEqual(self.daemon.sql(numbers), [["1", "2", "2"]])
+        for seq in (message["seq"], *whole, half[1]):
+            self.redact(seq=seq)
+        self.followed()
+        self.assertEqual(self.daemon.sql(numbers), [["1", "1", "0"]])
+        self.assertEqual(self.daemon.sql(f"SELECT call_id, status FROM report.tool_call WHERE run_id = '{self.run_id}'"), [["c2", "unknown"]])
+        self.assertIn(" · 2 tool calls", self.told("run", "show", self.run_id).stdout)
 
     def value(self, name: str) -> float:
         for line in self.told("metrics").stdout.splitlines():

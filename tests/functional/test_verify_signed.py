@@ -146,13 +146,23 @@ class SignedLog(SignedCase):
         self.expect("checkpoint_signature", "--key", self.first, actual="checkpoint_note 200")
 
     def test_a_key_that_was_replaced_signs_no_more(self) -> None:
-        self.publish(notes.note(self.log.text_at(self.signed), self.log.signers[0]))
-        self.expect("checkpoint_signature", "--key", self.first, actual="replaced at seq")
+        kept = self.folder / "kept.note"
+        kept.write_text(notes.note(self.log.text_at(self.signed - 1), self.log.signers[0]))
+        self.expect("checkpoint_signature", "--key", self.first, "--witness", kept, actual="replaced at seq")
 
     def test_a_key_that_the_log_names_is_trusted_only_once_that_is_signed(self) -> None:
         """Without the doubly signed note nothing of the first key covers the second."""
         self.keep({size: note for size, note in self.log.notes.items() if size == self.signed or size < 200})
-        self.expect("checkpoint_signature", "--key", self.first, actual="signed by no such key")
+        report = self.expect_consistent("--key", self.first)
+        self.assertEqual((report["verdict"], report["signed_upto"]), ("unsigned_tail", max(size for size in self.log.notes if size < 200) - 1))
+        self.assertTrue(any("which no key that is trusted confirmed" in text for text in report["warnings"]), report["warnings"])
+
+    def test_a_note_of_the_replaced_key_beside_one_of_both_says_nothing_false(self) -> None:
+        """As a keeper may have it that was given a note just before the new key signed, too."""
+        both = min(size for size in self.log.notes if size > 200)
+        kept = self.folder / "kept.note"
+        kept.write_text(notes.note(self.log.text_at(both), self.log.signers[0]))
+        self.expect_consistent("--key", self.first, "--witness", kept)
 
     def test_removed_notes_are_named(self) -> None:
         self.keep({})

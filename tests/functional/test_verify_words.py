@@ -12,7 +12,7 @@ VERIFY = BUILD / "muniment-verify"
 PAST = "SET session_replication_role = replica; "
 
 
-class Words(DaemonCase):
+class WordsCase(DaemonCase):
     def verify(self, *arguments: object) -> subprocess.CompletedProcess[str]:
         environment = {name: value for name, value in os.environ.items() if name != "MUNIMENT_DATA"}
         return subprocess.run([VERIFY, *map(str, arguments)], capture_output=True, text=True, timeout=60, check=False, env=environment)
@@ -24,6 +24,8 @@ class Words(DaemonCase):
                    "the followers are at the end")
         return size
 
+
+class Words(WordsCase):
     def test_the_next_command_runs_as_it_is_printed(self) -> None:
         run = self.new_run("next")
         self.note(run, n=1)
@@ -73,6 +75,26 @@ class Words(DaemonCase):
         said = [words for words in json.loads(self.verify("--data", self.daemon.data, "--json").stdout)["not_checked"] if "follower" in words]
         self.assertEqual(said, [f"what the tables corpus, document, chunk, feedback, pointer, report_run, report_span, report_place, run hold of events from {size - 1} on: "
                                 "their follower has not come to them yet, and another verify looks at them"])
+
+
+class GoesOn(WordsCase):
+    """A verify that goes on from another one, where nobody signs: no checkpoint has to have the size at which the other one ended."""
+
+    def published(self) -> int:
+        return max(int(path.name) for path in (self.daemon.data / "tiles" / "tile" / "0" / "000.p").iterdir())
+
+    def test_a_tile_that_begins_with_what_was_verified_will_do(self) -> None:
+        run, state = self.new_run("resumed"), self.daemon.folder / "state"
+        for number in range(6):
+            self.note(run, n=number)
+            saved = self.verify("--data", self.daemon.data, "--unsigned-ok", "--save", state)
+            self.assertEqual(saved.returncode, 0, saved.stdout)
+            size = json.loads(state.read_text())["size"]
+            self.note(run, n=number)
+            wait_until(lambda: self.published() > size, "more is published")
+            (self.daemon.data / "tiles" / "tile" / "0" / "000.p" / str(size)).unlink(missing_ok=True)
+            done = self.verify("--data", self.daemon.data, "--unsigned-ok", "--resume", state)
+            self.assertEqual(done.returncode, 0, done.stdout)
 
 
 class Killed(DaemonCase):

@@ -2,11 +2,12 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import time
 import uuid
 from typing import Any, Callable
 
-from support import main, wait_until
+from support import BUILD, main, wait_until
 from test_send_order import Held
 
 
@@ -26,6 +27,8 @@ class InFlight(Held):
         log = self.call("server.status")["log"]
         self.assertLess(log["size"], int(newest) + 1)
         self.assertGreaterEqual(log["size"] + log["in_flight"], int(newest) + 1)
+        told = subprocess.run([BUILD / "muniment", "--data", self.daemon.data, "status"], capture_output=True, text=True, timeout=60)
+        self.assertRegex(told.stdout, r"(?m)^log .* events, and \d+ of which Postgres has not said yet whether they are in$")
         self.release()
         for _ in range(sent):
             self.assertIn("result", first.line())

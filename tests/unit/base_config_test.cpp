@@ -2,6 +2,7 @@
 #include "base/config.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -215,6 +216,19 @@ TEST_F(ConfigTest, ABrokenFileIsNamedWithItsLine) {
 TEST_F(ConfigTest, AFileThatIsAskedForMustBeThere) {
   inputs_.file = folder_ + "/absent.toml";
   EXPECT_EQ(first_problem(), "the configuration file: opening " + folder_ + "/absent.toml: No such file or directory");
+}
+
+TEST_F(ConfigTest, AFileThatMayNotBeReadIsLeftOutByTheCommandLineAndByNobodyElse) {
+  if (::geteuid() == 0) GTEST_SKIP() << "root reads every file";
+  const std::string file = write("muniment.toml", "workers = 7\n");
+  std::filesystem::permissions(file, std::filesystem::perms::none);
+  EXPECT_EQ(first_problem(), "the configuration file: opening " + file + ": Permission denied");
+  inputs_.may_go_without = true;
+  EXPECT_EQ(first_problem(), "");
+  EXPECT_EQ(load_config(inputs_).unread, file);
+  EXPECT_EQ(load_config(inputs_).values.workers, 16);
+  inputs_.file = file;
+  EXPECT_NE(first_problem(), "") << "it was named";
 }
 
 TEST_F(ConfigTest, AFolderOrAFileWithoutEndIsNoEmptyConfiguration) {

@@ -1,6 +1,7 @@
 // The client against a daemon of a few lines: replies by id, notifications in between, raw bytes
 // both ways, and connections that end at the wrong moment.
 #include "cli/client.hpp"
+#include "base/text.hpp"
 #include "cli/hints.hpp"
 
 #include <gtest/gtest.h>
@@ -165,6 +166,9 @@ TEST(Hints, AMethodThatIsAdvisedIsTheCommandThatDoesTheSame) {
   EXPECT_EQ(with_commands("cursor: not one that artifact.list answered."), "cursor: not one that muniment artifact list answered.");
   EXPECT_EQ(with_commands("no document comes from the source s. document.list names the sources."),
             "no document comes from the source s. muniment document list names the sources.");
+  EXPECT_EQ(with_commands("no event 2. See: event.list with a run_id"), "no event 2. See: muniment event list --run RUN");
+  EXPECT_EQ(with_commands("the whole log is read by root and the daemon's own user. Give a run_id."),
+            "the whole log is read by root and the daemon's own user. Name one that is yours: --run RUN.");
 }
 
 TEST(Hints, WhatWasSentIsSaidAsItWas) {

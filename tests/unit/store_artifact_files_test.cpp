@@ -257,10 +257,19 @@ TEST_F(ArtifactFilesTest, ADamagedFileIsPutBackOnlyByBytesThatFit) {
   std::ofstream(at(file.path)) << "jello";
   std::ofstream(folder_ / "wrong") << "yellow";
   std::ofstream(folder_ / "right") << "hello";
-  EXPECT_EQ(files_->repair(file.path, (folder_ / "wrong").string(), file.hash).error().code, Errc::invalid_argument);
+  EXPECT_EQ(files_->repair(file, (folder_ / "wrong").string()).error().code, Errc::invalid_argument);
   EXPECT_EQ(files_->read(file, 0, 5).error().code, Errc::corrupt);
-  ASSERT_TRUE(files_->repair(file.path, (folder_ / "right").string(), file.hash));
+  ASSERT_TRUE(*files_->repair(file, (folder_ / "right").string()));
   EXPECT_EQ(*files_->read(file, 0, 5), "hello");
+  const auto inode = [&] {
+    struct stat about {};
+    ::stat(at(file.path).c_str(), &about);
+    return about.st_ino;
+  };
+  const auto mended = inode();
+  EXPECT_FALSE(*files_->repair(file, (folder_ / "right").string())) << "it is as it was recorded";
+  EXPECT_EQ(inode(), mended);
+  EXPECT_EQ(files_->repair(file, (folder_ / "wrong").string()).error().code, Errc::invalid_argument);
   reopen();
   EXPECT_EQ(names(), std::set<std::string>{file.path});
 }
@@ -269,18 +278,18 @@ TEST_F(ArtifactFilesTest, AMissingFolderOrALinkIsRepairedToo) {
   const StoredFile file = stored("hello");
   std::ofstream(folder_ / "right") << "hello";
   fs::remove_all(at("runs/r1"));
-  ASSERT_TRUE(files_->repair(file.path, (folder_ / "right").string(), file.hash));
+  ASSERT_TRUE(files_->repair(file, (folder_ / "right").string()));
   fs::remove(at(file.path));
   fs::create_symlink("/etc/passwd", at(file.path));
-  ASSERT_TRUE(files_->repair(file.path, (folder_ / "right").string(), file.hash));
+  ASSERT_TRUE(files_->repair(file, (folder_ / "right").string()));
   EXPECT_EQ(*files_->read(file, 0, 5), "hello");
 }
 
 TEST_F(ArtifactFilesTest, ARepairFromWhatIsNoFileIsRefused) {
   const StoredFile file = stored("hello");
   ASSERT_EQ(::mkfifo((folder_ / "fifo").c_str(), 0600), 0);
-  EXPECT_EQ(files_->repair(file.path, (folder_ / "fifo").string(), file.hash).error().code, Errc::invalid_argument);
-  EXPECT_EQ(files_->repair(file.path, (folder_ / "absent").string(), file.hash).error().code, Errc::not_found);
+  EXPECT_EQ(files_->repair(file, (folder_ / "fifo").string()).error().code, Errc::invalid_argument);
+  EXPECT_EQ(files_->repair(file, (folder_ / "absent").string()).error().code, Errc::not_found);
 }
 
 TEST_F(ArtifactFilesTest, AnUploadGoesOnWhereItStopped) {

@@ -13,6 +13,7 @@
 
 #include "base/clock.hpp"
 #include "base/text.hpp"
+#include "cli/backup/archive.hpp"
 #include "cli/output.hpp"
 #include "store/log_place.hpp"
 #include "store/postgres_cluster.hpp"
@@ -109,7 +110,9 @@ class Making {
     if (manifest().log() == nullptr) return Error(Errc::conflict, fmt::format("there is no log {} in the database", log_no_));
     RETURN_IF_ERROR(keep_dump());
     RETURN_IF_ERROR(keep_artifacts(dumped.files));
-    return keep_journals();
+    ASSIGN_OR_RETURN(const auto archived, archived_partitions(uri_, log_no_));   // before their files are copied, which are all there by now
+    RETURN_IF_ERROR(keep_journals());
+    return hold_archive(archived);
   }
 
   // What was signed last is read before the database, which so is never behind it.
@@ -239,9 +242,23 @@ class Making {
   }
 
   Status keep_folder(const std::string& path) {
-    std::error_code failed;
-    for (const auto& entry : fs::recursive_directory_iterator(request_.data + "/" + path, failed)) {
-      if (entry.is_regular_file(failed)) RETURN_IF_ERROR(keep_file(entry.path().lexically_relative(request_.data)));
+    std::error_code failed, unknown;
+    const std::string folder = request_.data + "/" + path;
+    for (fs::recursive_directory_iterator entry(folder, failed), end; !failed && entry != end; entry.increment(failed)) {
+      if (entry->is_regular_file(unknown)) RETURN_IF_ERROR(keep_file(entry->path().lexically_relative(request_.data)));
+    }
+    return failed && failed != std::errc::no_such_file_or_directory ? Status(file_error("reading", folder, failed.value())) : success();
+  }
+
+  // What was copied of these, and not what lies in the data folder by now, is what a restore would have.
+  Status hold_archive(const std::vector<ArchivedPartition>& partitions) {
+    ASSIGN_OR_RETURN(CheckedArchive checked, check_archive(uri_, partitions, folder() + "/data"));
+    report_.archive_files = checked.files;
+    for (DamagedFile& file : checked.damaged) {
+      const std::string name = "data/" + file.path;
+      ::unlink((folder() + "/" + name).c_str());
+      sums_.erase(below_set(name));
+      manifest().damaged.push_back(std::move(file));
     }
     return success();
   }

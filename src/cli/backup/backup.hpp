@@ -21,6 +21,7 @@ struct BackupRequest {
 struct BackupReport {
   BackupManifest manifest;
   std::size_t files = 0, new_files = 0;                 // artifacts that are in it: not those that are damaged
+  std::size_t archive_files = 0;                        // of archived bodies, each held against its rows; again not those that are damaged
   std::int64_t bytes = 0, new_bytes = 0;
   std::int64_t dump_bytes = 0, dump_bytes_shared = 0;   // of the dump and the archived bodies: equal to those of the backup before
 };

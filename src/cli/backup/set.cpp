@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view mark_name = "MUNIMENT-BACKUP";
 constexpr std::string_view mark_text = "muniment backup 1\n";
-constexpr std::size_t manifest_bytes_max = std::size_t{16} << 20;
+constexpr std::size_t manifest_bytes_max = std::size_t{1} << 30;   // it names every file that is damaged
 constexpr std::size_t sums_bytes_max = std::size_t{4} << 30;  // some thirty million files
 constexpr std::size_t piece_bytes = std::size_t{1} << 20;
 constexpr std::int64_t format = 1;
@@ -44,11 +44,9 @@ std::string text_of(const BackupManifest& manifest) {
     out.begin_object().member("name", role.name).member("bypasses_rls", role.bypasses_rls).end_object();
   }
   out.end_array().member("sums_sha256", manifest.sums_hash).member("has_private_key", manifest.has_private_key);
-  out.key("damaged").begin_array();
-  for (const DamagedFile& file : manifest.damaged) {
-    out.begin_object().member("path", file.path).member("problem", file.problem).end_object();
-  }
-  out.end_array().end_object();
+  out.key("damaged");
+  write_damaged(out, manifest.damaged);
+  out.end_object();
   return std::move(out).text() + "\n";
 }
 
@@ -74,7 +72,9 @@ Result<BackupManifest> manifest_of(const std::string& text, const std::string& p
   for (const json::Value role : root["roles"]) {
     manifest.roles.push_back({role["name"].string_or(""), role["bypasses_rls"].as_bool().value_or(false)});
   }
-  for (const json::Value file : root["damaged"]) manifest.damaged.push_back({file["path"].string_or(""), file["problem"].string_or("")});
+  for (const json::Value file : root["damaged"]) {
+    manifest.damaged.push_back({file["path"].string_or(""), file["problem"].string_or(""), file["archived"].as_bool().value_or(false)});
+  }
   if (manifest.log() == nullptr) return broken("it is of no log");
   return manifest;
 }
@@ -84,6 +84,30 @@ Status sync_all(const Fd& folder, const std::string& name) {
 }
 
 }  // namespace
+
+DamagedFiles count_damaged(const std::vector<DamagedFile>& files) {
+  DamagedFiles counted;
+  for (const DamagedFile& file : files) ++(file.archived ? counted.archived : counted.artifacts);
+  return counted;
+}
+
+std::string lacking_words(const DamagedFiles& files) {
+  std::string text;
+  if (files.artifacts > 0) text = fmt::format("{} {}", grouped(files.artifacts), files.artifacts == 1 ? "artifact" : "artifacts");
+  if (files.artifacts > 0 && files.archived > 0) text += " and ";
+  if (files.archived > 0) text += fmt::format("{} {} of archived bodies", grouped(files.archived), files.archived == 1 ? "file" : "files");
+  return text + (files.artifacts + files.archived == 1 ? " is not in it" : " are not in it");
+}
+
+void write_damaged(json::Writer& out, const std::vector<DamagedFile>& files) {
+  out.begin_array();
+  for (const DamagedFile& file : files) {
+    out.begin_object().member("path", file.path).member("problem", file.problem);
+    if (file.archived) out.member("archived", true);
+    out.end_object();
+  }
+  out.end_array();
+}
 
 const store::DumpedLog* BackupManifest::log() const {
   const auto found = std::ranges::find(logs, log_no, &store::DumpedLog::log_no);

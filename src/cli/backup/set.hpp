@@ -11,6 +11,7 @@
 // A file of a generation that is equal to one of the generation before is that file (a hard link).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -20,6 +21,7 @@
 
 #include "base/clock.hpp"
 #include "base/file.hpp"
+#include "base/json.hpp"
 #include "base/result.hpp"
 #include "store/database_copy.hpp"
 
@@ -29,9 +31,19 @@ inline constexpr mode_t artifact_mode = 0400;   // it never changes, here as the
 
 // A file that could not be kept as what its row says.
 struct DamagedFile {
-  std::string path;              // below the artifact root
+  std::string path;              // below the artifact root; of archived bodies, below the data folder
   std::string problem;
+  bool archived = false;         // one of archived bodies (docs/format.md, Archive)
 };
+
+// How many of each kind.
+struct DamagedFiles {
+  std::size_t artifacts = 0, archived = 0;
+};
+DamagedFiles count_damaged(const std::vector<DamagedFile>& files);
+// "2 artifacts and 1 file of archived bodies are not in it"
+std::string lacking_words(const DamagedFiles& files);
+void write_damaged(json::Writer& out, const std::vector<DamagedFile>& files);   // a JSON array
 
 struct BackupManifest {
   std::string name;              // of the generation

@@ -59,6 +59,7 @@ class BundleImport {
       if (!line) break;
       RETURN_IF_ERROR(take(*line));
     }
+    RETURN_IF_ERROR(settle_end(true));
     RETURN_IF_ERROR(flush());
     RETURN_IF_ERROR(end());
     result_.added = true;
@@ -99,9 +100,11 @@ class BundleImport {
     }
     copy_known(params, started.root(), {"goal", "labels", "external_id", "client", "cwd", "vcs"});
     params.key("import").begin_object().member("format", bundle_format).member("sha256", source_.sha256);
-    params.member("importer", bundle_importer).end_object().end_object();
+    params.member("importer", bundle_importer).end_object();
+    if (const std::string when = when_of(document.root()); !when.empty()) params.key("_meta").begin_object().member("occurred_at", when).end_object();
+    params.end_object();
     RETURN_IF_ERROR(client_.call("run.start", params.text()));
-    RETURN_IF_ERROR(note_original(document.root(), Way::by_method));
+    RETURN_IF_ERROR(came_anew(document.root()));
     return true;
   }
 
@@ -133,6 +136,7 @@ class BundleImport {
     params.begin_object().member("run_id", result_.run_id).member("outcome", ending.outcome);
     if (!ending.summary.empty()) params.member("summary", ending.summary);
     if (!ending.usage.empty()) params.raw_member("usage", ending.usage);
+    if (!ended_at_.empty()) params.key("_meta").begin_object().member("occurred_at", ended_at_).end_object();
     params.end_object();
     RETURN_IF_ERROR(client_.call("run.end", params.text()));
     return success();
@@ -144,6 +148,11 @@ class BundleImport {
     ASSIGN_OR_RETURN(const json::Document document, json::parse(line));
     const json::Value event = document.root();
     const std::string type = event["type"].string_or("");
+    if (type == "run.ended" || type == "run.halted") ended_at_ = when_of(event);
+    if (type == "run.resumed") {
+      ended_at_.clear();
+      RETURN_IF_ERROR(settle_end(false));
+    }
     if (!event["body"].is(json::Kind::string)) {  // erased
       if (type == "run.ended") ending_ = {std::string(unknown_end), "how the run ended was erased"};
       if (type == "state.patched") replay_->lost_patch();
@@ -152,11 +161,32 @@ class BundleImport {
     const std::string body_text = event["body"].string_or("");
     ASSIGN_OR_RETURN(const json::Document body, json::parse(body_text));
     if (events::check_client_may_write(type)) return append(event, body.root());
+    if (type == "run.ended") return remember_end(line, body.root());
     if (!batch_.empty()) RETURN_IF_ERROR(flush());
     ASSIGN_OR_RETURN(const Way way, record_anew(event, type, body.root()));
-    if (way == Way::only_in_bundle) return leave(event);
+    return way == Way::only_in_bundle ? leave(event) : came_anew(event);
+  }
+
+  Status came_anew(const json::Value& event) {
     ++result_.by_method;
-    return note_original(event, way);
+    return note_original(event, Way::by_method);
+  }
+
+  // The new run has one end: the last one of the bundle's. Those before it were taken back.
+  Status remember_end(const std::string& line, const json::Value& body) {
+    RETURN_IF_ERROR(settle_end(false));
+    ending_ = {body["outcome"].string_or(""), body["summary"].string_or(""), std::string(body["usage"].source())};
+    end_line_ = line;
+    return success();
+  }
+
+  Status settle_end(bool is_last) {
+    if (end_line_.empty()) return success();
+    const std::string line = std::exchange(end_line_, {});
+    ASSIGN_OR_RETURN(const json::Document document, json::parse(line));
+    RETURN_IF_ERROR(is_last ? came_anew(document.root()) : leave(document.root()));
+    for (std::string& note : std::exchange(behind_end_, {})) RETURN_IF_ERROR(keep_note(std::move(note)));
+    return success();
   }
 
   Status leave(const json::Value& event) {
@@ -187,10 +217,6 @@ class BundleImport {
   Result<Way> record_anew(const json::Value& event, const std::string& type, const json::Value& body) {
     if (type == "artifact.stored") return put_artifact(event, body);
     if (type == "manifest.recorded") return put_manifest(event, body);
-    if (type == "run.ended") {
-      ending_ = {body["outcome"].string_or(""), body["summary"].string_or(""), std::string(body["usage"].source())};
-      return Way::by_method;
-    }
     if (type == "run.resumed") ending_ = {};
     if (type == "run.halted") ending_ = {"failure", "the run was halted: " + body["reason"].string_or("")};
     ASSIGN_OR_RETURN(const bool anew, replay_->record(event, body));
@@ -211,6 +237,7 @@ class BundleImport {
     Upload upload;
     upload.run_id = result_.run_id;
     upload.step_id = event["step_id"].string_or("");
+    upload.occurred_at = when_of(event);
     upload.mime_type = body["mime_type"].string_or("");
     if (const json::Value metadata = body["metadata"]) upload.metadata = metadata.source();
     const std::int64_t size = file_->size_bytes;
@@ -242,7 +269,13 @@ class BundleImport {
     out.begin_object();
     copy_known(out, event, {"seq", "run_seq", "recorded_at", "origin", "actor", "event_id", "run_hash"});
     out.member("came", name_of(way)).end_object();
-    noted_.push_back(std::move(out).text());
+    if (end_line_.empty()) return keep_note(std::move(out).text());
+    behind_end_.push_back(std::move(out).text());   // the notes are in the order of the events
+    return success();
+  }
+
+  Status keep_note(std::string note) {
+    noted_.push_back(std::move(note));
     return noted_.size() < batch_events_max ? success() : flush();
   }
 
@@ -280,6 +313,9 @@ class BundleImport {
   json::Value header_;
   std::optional<EventReplay> replay_;
   RunEnd ending_;
+  std::string ended_at_;          // empty: it had not ended
+  std::string end_line_;          // its end, until it is known whether it is the last …
+  std::vector<std::string> behind_end_;   // … and what was noted since
   ImportedBundle result_;
   std::vector<std::string> batch_;  // events to be appended
   std::vector<std::string> noted_;  // of them and of the others: where they came from
@@ -288,6 +324,12 @@ class BundleImport {
 };
 
 }  // namespace
+
+std::int64_t ImportedBundle::total() const {
+  std::int64_t sum = events + by_method;
+  for (const auto& [type, count] : only_in_bundle) sum += count;
+  return sum;
+}
 
 Result<std::string> sha256_of_file(const std::string& path) {
   ASSIGN_OR_RETURN(const RegularFile file, open_named(path));

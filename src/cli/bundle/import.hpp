@@ -22,10 +22,13 @@ struct BundleSource {
 struct ImportedBundle {
   std::string run_id;
   bool added = false;    // false: it was there already
-  std::int64_t events = 0;       // as they were
-  std::int64_t rewritten = 0;    // of them, those whose artifact ids are this run's now
-  std::int64_t by_method = 0;    // recorded anew: artifacts, manifests, claims, evidence, commands
+  // Each of the bundle's events is in one of these.
+  std::int64_t events = 0;       // appended
+  std::int64_t rewritten = 0;    // of them, those whose artifact ids are this run's now; the others are as they were
+  std::int64_t by_method = 0;    // recorded anew: the start, the end, artifacts, manifests, claims, evidence, commands
   std::map<std::string, std::int64_t> only_in_bundle;  // by type
+
+  std::int64_t total() const;
 };
 
 // Errors: conflict where the run's id is taken; those of the daemon. What broke off is completed by

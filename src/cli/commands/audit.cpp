@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <optional>
+
 #include "base/file.hpp"
 #include "base/json.hpp"
 #include "base/memory_file.hpp"
 #include "base/text.hpp"
 #include "cli/commands.hpp"
 #include "cli/verifier.hpp"
+#include "cli/which_kind.hpp"
 
 namespace muniment::cli {
 namespace {
@@ -41,6 +44,9 @@ Status change_key(Session& session, std::string_view action, const KeyOptions& o
   if (!options.reason.empty()) params.member("reason", options.reason);
   ASSIGN_OR_RETURN(const Message answer, session.call("audit.key", params.end_object().text()));
   const json::Value keys = answer.result()["keys"];
+  if (action == "init" && keys.size() > 1) {
+    fmt::print(stderr, "muniment: the log had a key before, which did not sign for this one: auditors need the new key, too. See docs/runbook.md#checkpoints\n");
+  }
   if (session.printed_json(answer)) return success();
   if (keys.size() == 0) return Error(Errc::not_found, "the log has no key. Make one with: muniment audit key init");
   return deliver(session, options.file, key_lines(keys));
@@ -87,26 +93,41 @@ Status show_checkpoint(Session& session, const CheckpointOptions& options) {
 
 struct ProveOptions {
   std::string what;
+  std::optional<std::int64_t> seq;
+  std::string run;
   std::string event_id;
   std::string file;
   std::int64_t log_no = 0;   // 0: the present one
 };
 
 void declare_prove(CLI::App& command, ProveOptions& options) {
-  command.add_option("RUN|SEQ", options.what, "A run, whose last event is proven, or an event's seq")->required();
-  command.add_option("--event", options.event_id, "Another event of the run")->type_name("ID");
+  command.add_option("RUN|SEQ", options.what, "A run, whose last event is proven, or an event's seq");
+  auto* const seq = command.add_option("--seq", options.seq, "The event with this seq, whatever else has the number")->check(CLI::NonNegativeNumber);
+  command.add_option("--run", options.run, "This run")->excludes(seq);
+  command.add_option("--event", options.event_id, "Another event of the run")->type_name("ID")->excludes(seq);
   command.add_option("--log", options.log_no, "The seq is of this log, which the present one goes on from")->check(CLI::PositiveNumber);
   command.add_option("-o,--output", options.file, "Write the proof to this file")->type_name("FILE.tlog-proof");
 }
 
+// The number of an event; nullopt: a run is named. Errors: conflict where it may be either.
+Result<std::optional<std::int64_t>> seq_to_prove(Session& session, const ProveOptions& options) {
+  if (options.seq || !options.run.empty() || !options.event_id.empty()) return options.seq;   // an event's id is looked for in a run
+  const auto seq = parse_decimal(options.what);
+  if (seq && options.log_no == 0) RETURN_IF_ERROR(check_is_only_seq(session, options.what, fmt::format("--seq {0} or --run {0}", options.what)));
+  return seq;
+}
+
 Status prove(Session& session, const ProveOptions& options) {
+  const bool named_apart = options.seq || !options.run.empty();
+  if (named_apart == !options.what.empty()) return Error(Errc::invalid_argument, "name what is to be proven: RUN or SEQ, or --run RUN or --seq N");
   json::Writer params;
   params.begin_object();
-  if (const auto seq = parse_decimal(options.what)) {
+  ASSIGN_OR_RETURN(const auto seq, seq_to_prove(session, options));
+  if (seq) {
     params.member("seq", *seq);
     if (options.log_no > 0) params.member("log_no", options.log_no);
   } else {
-    ASSIGN_OR_RETURN(const std::string run, session.run_id(options.what));
+    ASSIGN_OR_RETURN(const std::string run, session.run_id(options.run.empty() ? options.what : options.run));
     params.member("run_id", run);
     if (!options.event_id.empty()) params.member("event_id", options.event_id);
   }
@@ -152,6 +173,7 @@ Status note_verdict(Session& session, std::string_view report) {
   const auto parsed = json::parse(report);
   if (!parsed) return success();
   const json::Value root = parsed->root();
+  if (root["log_id"].string_or("").empty()) return success();   // nothing was verified: there is no verdict on any log
   ASSIGN_OR_RETURN(Client* const client, session.running_client());
   ASSIGN_OR_RETURN(const Message status, client->call("server.status", "{}"));
   if (status.result()["log"]["log_id"].string_or("") != root["log_id"].string_or("?")) {
@@ -168,6 +190,7 @@ Status verify(Session& session, const VerifyOptions& options) {
   std::vector<std::string> arguments = options.arguments;
   const bool elsewhere = has(options.arguments, "--proof") || has(options.arguments, "--bundle") ||
                          has(options.arguments, "--data") || has(options.arguments, "--database");
+  if (!elsewhere) RETURN_IF_ERROR(session.find_place());
   if (!elsewhere && !session.options.data.empty()) arguments.insert(arguments.end(), {"--data", session.options.data});
   if (session.options.json) arguments.emplace_back("--json");
   // The verdict for the log is read from the report, whatever of it is shown: an exit code does not tell it.

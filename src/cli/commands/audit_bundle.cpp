@@ -89,7 +89,7 @@ void print_imported(Session& session, const BundleImportOptions& options, const 
   if (session.options.json) {
     json::Writer out;
     out.begin_object().member("file", options.file).member("run_id", bundle.run_id).member("added", bundle.added);
-    out.member("events", bundle.events).member("rewritten", bundle.rewritten).member("recorded_anew", bundle.by_method);
+    out.member("bundle_events", bundle.total()).member("events", bundle.events).member("rewritten", bundle.rewritten).member("recorded_anew", bundle.by_method);
     out.key("only_in_bundle").begin_object();
     for (const auto& [type, count] : bundle.only_in_bundle) out.member(type, count);
     session.out().json_line(out.end_object().end_object().text());
@@ -101,11 +101,12 @@ void print_imported(Session& session, const BundleImportOptions& options, const 
     return;
   }
   const auto count = [](std::int64_t number) { return grouped(static_cast<std::uint64_t>(number)); };
-  out.line(fmt::format("{}  {} events, {} of them with this log's artifact ids", out.safe(bundle.run_id), count(bundle.events),
-                       count(bundle.rewritten)));
-  out.line(fmt::format("recorded anew: {} (the start, artifacts, manifests, claims, evidence, commands, labels)", count(bundle.by_method)));
+  out.line(fmt::format("{}  of the bundle's {} events:", out.safe(bundle.run_id), count(bundle.total())));
+  out.line(fmt::format("  {} as they were", count(bundle.events - bundle.rewritten)));
+  if (bundle.rewritten > 0) out.line(fmt::format("  {} with this log's ids in place of the bundle's", count(bundle.rewritten)));
+  out.line(fmt::format("  {} recorded anew (the start and the end, artifacts, manifests, claims, evidence, commands, labels)", count(bundle.by_method)));
   for (const auto& [type, number] : bundle.only_in_bundle) {
-    out.line(fmt::format("only in the bundle: {} {}", count(number), out.safe(type)));
+    out.line(fmt::format("  {} only in the bundle: {}", count(number), out.safe(type)));
   }
   out.line("the bundle itself is an artifact of the run; x.muniment.imported events say where each event came from");
 }

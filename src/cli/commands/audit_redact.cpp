@@ -5,16 +5,21 @@
 
 #include <cstdio>
 #include <iostream>
+#include <optional>
 
 #include "base/ids.hpp"
 #include "base/text.hpp"
 #include "cli/commands.hpp"
+#include "cli/which_kind.hpp"
 
 namespace muniment::cli {
 namespace {
 
 struct RedactOptions {
   std::string what;
+  std::optional<std::int64_t> seq;
+  std::string artifact;
+  std::string run;
   std::string reason;
   std::string legal_basis;
   bool dry_run = false;
@@ -22,26 +27,46 @@ struct RedactOptions {
 };
 
 void declare(CLI::App& command, RedactOptions& options) {
-  command.add_option("SEQ|ARTIFACT|RUN", options.what, "An event's seq, an artifact's id, or a run")->required();
+  command.add_option("SEQ|ARTIFACT|RUN", options.what, "An event's seq, an artifact's id, or a run");
+  command.add_option("--seq", options.seq, "The event with this seq, whatever else has the number")->check(CLI::NonNegativeNumber);
+  command.add_option("--artifact", options.artifact, "The artifact with this id");
+  command.add_option("--run", options.run, "This run");
   command.add_option("--reason", options.reason, "Why; it stays in the log for good, so name nothing that is to be erased")->required();
   command.add_option("--legal-basis", options.legal_basis, "The law or contract that asks for it");
   command.add_flag("--dry-run", options.dry_run, "Only list what would be erased");
   command.add_flag("--yes", options.yes, "Erase without asking on a terminal");
 }
 
-Status write_target(Session& session, const std::string& what, json::Writer& params) {
-  if (const auto seq = parse_decimal(what)) {
-    params.member("seq", *seq);
+// Of a UUID: "run_id" or "artifact_id". Errors: conflict where it is both.
+Result<std::string_view> kind_of_uuid(Session& session, const std::string& id) {
+  ASSIGN_OR_RETURN(const bool run, is_run(session, id));
+  if (!run) return std::string_view("artifact_id");
+  const auto artifact = session.call("artifact.stat", "{\"artifact_id\":" + json::quote(id) + "}");
+  if (!artifact && artifact.error().code == Errc::not_found) return std::string_view("run_id");
+  if (!artifact && is_transient(artifact.error().code)) return artifact.error();
+  return Error(Errc::conflict, fmt::format("{0} is the id of an artifact and of a run. Say which is meant: --artifact {0} or --run {0}", id));
+}
+
+// What is erased is gone: a word that means two things is asked about, and not taken for one of them.
+Status write_target(Session& session, const RedactOptions& options, json::Writer& params) {
+  const std::string& what = options.what;
+  const int named = (what.empty() ? 0 : 1) + (options.seq ? 1 : 0) + (options.artifact.empty() ? 0 : 1) + (options.run.empty() ? 0 : 1);
+  if (named != 1) return Error(Errc::invalid_argument, "name one thing that is to be erased: SEQ, ARTIFACT or RUN, or --seq N, --artifact ID or --run RUN");
+  if (options.seq || parse_decimal(what)) {
+    if (!options.seq) RETURN_IF_ERROR(check_is_only_seq(session, what, fmt::format("--seq {0} or --run {0}", what)));
+    params.member("seq", options.seq ? *options.seq : *parse_decimal(what));
     return success();
   }
-  if (parse_uuid(what)) {  // a run's id may be a UUID too: the run comes first
-    json::Writer wanted;
-    wanted.begin_object().member("run_id", what).end_object();
-    const auto run = session.call("run.get", wanted.text());
-    params.member(run ? "run_id" : "artifact_id", what);
+  if (!options.artifact.empty()) {
+    params.member("artifact_id", options.artifact);
     return success();
   }
-  ASSIGN_OR_RETURN(const std::string run_id, session.run_id(what));
+  if (parse_uuid(what)) {
+    ASSIGN_OR_RETURN(const std::string_view kind, kind_of_uuid(session, what));
+    params.member(kind, what);
+    return success();
+  }
+  ASSIGN_OR_RETURN(const std::string run_id, session.run_id(options.run.empty() ? what : options.run));
   params.member("run_id", run_id);
   return success();
 }
@@ -84,7 +109,7 @@ Status ask(Session& session, const std::string& params) {
 Status redact(Session& session, const RedactOptions& options) {
   json::Writer writer;
   writer.begin_object();
-  RETURN_IF_ERROR(write_target(session, options.what, writer));
+  RETURN_IF_ERROR(write_target(session, options, writer));
   writer.member("reason", options.reason);
   if (!options.legal_basis.empty()) writer.member("legal_basis", options.legal_basis);
   std::string params = writer.end_object().text();

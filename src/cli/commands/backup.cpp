@@ -12,11 +12,14 @@
 #include "cli/output.hpp"
 #include "cli/backup/restore.hpp"
 #include "cli/verifier.hpp"
+#include "store/log_place.hpp"
 
 namespace muniment::cli {
 namespace {
 
 // ---- backup ---------------------------------------------------------------------------------------
+
+constexpr std::size_t damaged_shown = 50;   // a folder that is gone is many files
 
 struct BackupOptions {
   std::string folder;
@@ -27,7 +30,7 @@ struct BackupOptions {
 
 void declare_backup(CLI::App& command, BackupOptions& options) {
   command.add_option("DIR", options.folder, "The folder of backups; made if it is missing")->required();
-  command.add_option("--keep", options.keep, "Then remove all but the newest N")->type_name("N")->check(CLI::Range(1, 100'000));
+  command.add_option("--keep", options.keep, "Then remove all but the newest N; nothing after a backup that lacks something")->type_name("N")->check(CLI::Range(1, 100'000));
   command.add_flag("--with-private-key", options.with_private_keys, "Also the keys that sign: who has them can sign as this log");
   command.add_flag("--check", options.check, "Read again the files that the backup has already, and copy those that are damaged");
 }
@@ -40,10 +43,10 @@ std::string json_of(const BackupReport& report, const std::string& path, std::si
   out.begin_object().member("generation", manifest.name).member("path", path).member("made_at", manifest.made_at);
   out.member("log_id", manifest.log()->log_id.text()).member("events", manifest.log()->size);
   out.member("files", report.files).member("bytes", report.bytes).member("new_files", report.new_files).member("new_bytes", report.new_bytes);
-  out.member("dump_bytes", report.dump_bytes).member("dump_bytes_shared", report.dump_bytes_shared);
-  out.member("has_private_key", manifest.has_private_key).member("removed_files", removed).key("damaged").begin_array();
-  for (const DamagedFile& file : manifest.damaged) out.begin_object().member("path", file.path).member("problem", file.problem).end_object();
-  out.end_array().end_object();
+  out.member("archive_files", report.archive_files).member("dump_bytes", report.dump_bytes).member("dump_bytes_shared", report.dump_bytes_shared);
+  out.member("has_private_key", manifest.has_private_key).member("removed_files", removed).key("damaged");
+  write_damaged(out, manifest.damaged);
+  out.end_object();
   return std::move(out).text();
 }
 
@@ -55,11 +58,31 @@ void print_backup(const Output& out, const BackupReport& report, const std::stri
                        human_size(count(report.dump_bytes_shared))));
   out.line(fmt::format("files      {} ({}), {} of them new ({})", grouped(report.files), human_size(count(report.bytes)),
                        grouped(report.new_files), human_size(count(report.new_bytes))));
-  if (const std::size_t lacking = manifest.damaged.size(); lacking > 0) {
-    out.line(fmt::format("{} {} of the log's {} artifacts {} not in it", out.tone(Tone::red, "INCOMPLETE"), grouped(lacking), grouped(report.files + lacking), lacking == 1 ? "is" : "are"));
-  }
+  if (report.archive_files > 0) out.line(fmt::format("archive    {} files of archived bodies, held against the events that they are of", grouped(report.archive_files)));
+  const DamagedFiles damaged = count_damaged(manifest.damaged);
+  const auto incomplete = [&](std::size_t lacking, std::size_t there, std::string_view what) {
+    if (lacking == 0) return;
+    out.line(fmt::format("{} {} of the log's {} {} {} not in it", out.tone(Tone::red, "INCOMPLETE"), grouped(lacking), grouped(there + lacking), what, lacking == 1 ? "is" : "are"));
+  };
+  incomplete(damaged.artifacts, report.files, "artifacts");
+  incomplete(damaged.archived, report.archive_files, "files of archived bodies");
   out.line(manifest.has_private_key ? "keys       the private keys too: keep this folder as you keep them"
                                     : "keys       public ones; the private key is not in it (--with-private-key)");
+}
+
+void print_damaged(const Output& out, const std::vector<DamagedFile>& files, const std::string& path) {
+  for (std::size_t i = 0; i < std::min(files.size(), damaged_shown); ++i) {
+    out.line(fmt::format("{}    {}: {}", out.tone(Tone::red, "damaged"), out.one_line(files[i].path), out.one_line(files[i].problem)));
+  }
+  if (files.size() > damaged_shown) out.line(fmt::format("           and {} more: {}/manifest.json", grouped(files.size() - damaged_shown), out.safe(path)));
+}
+
+Status verdict_on(const std::vector<DamagedFile>& files, bool was_to_prune) {
+  if (files.empty()) return success();
+  const DamagedFiles damaged = count_damaged(files);
+  return Error(Errc::corrupt, fmt::format("the backup is made; {}, damaged or missing here. See docs/runbook.md#{}{}", lacking_words(damaged),
+                                          damaged.artifacts > 0 ? "corrupt" : "archive",
+                                          was_to_prune ? ". --keep removed nothing, since an older backup may have what this one lacks" : ""));
 }
 
 // A backup below what it is a backup of is lost together with it, and would be looked through as a part of it.
@@ -71,8 +94,10 @@ Status check_elsewhere(const std::string& folder, const std::string& data) {
 }
 
 Status back_up(Session& session, const BackupOptions& options) {
+  RETURN_IF_ERROR(session.find_place());
   const LoadedConfig loaded = load_config(session.config_inputs());
   if (!loaded.problems.empty()) return loaded.problems.front();
+  if (!loaded.unread.empty()) return Error(Errc::denied, loaded.unread + " may not be read by you, and is part of a backup. Root and the owner of the data folder make one");
   RETURN_IF_ERROR(check_elsewhere(options.folder, loaded.values.data));
   // Postgres has to run. A data folder that is mistyped is no instance, and none is made to be backed up.
   std::error_code failed;
@@ -84,9 +109,10 @@ Status back_up(Session& session, const BackupOptions& options) {
   std::size_t removed = 0;
   // What doctor says of its age. The backup is whole without it.
   const Status remembered = remember_backup(loaded.values.data, {report.manifest.made_at, std::filesystem::absolute(fmt::format("{}/generations/{}", set.folder(), report.manifest.name)).lexically_normal().string(),
-                                                                   report.manifest.damaged.size()});
+                                                                   count_damaged(report.manifest.damaged)});
   if (!remembered) fmt::print(stderr, "muniment: {}\n", escape_for_terminal(remembered.error().message));
-  if (options.keep > 0) {
+  // What this one lacks, an older one may have.
+  if (options.keep > 0 && report.manifest.damaged.empty()) {
     ASSIGN_OR_RETURN(removed, set.prune(options.keep));
   }
   const std::string path = fmt::format("{}/generations/{}", set.folder(), report.manifest.name);
@@ -95,13 +121,9 @@ Status back_up(Session& session, const BackupOptions& options) {
     out.json_line(json_of(report, path, removed));
   } else {
     print_backup(out, report, path);
-    for (const DamagedFile& file : report.manifest.damaged) {
-      out.line(fmt::format("{}    {}: {}", out.tone(Tone::red, "damaged"), out.one_line(file.path), out.one_line(file.problem)));
-    }
+    print_damaged(out, report.manifest.damaged, path);
   }
-  if (report.manifest.damaged.empty()) return success();
-  return Error(Errc::corrupt, fmt::format("the backup is made; {} artifacts are not in it, since they are damaged or missing here. "
-                                          "See docs/runbook.md#corrupt", report.manifest.damaged.size()));
+  return verdict_on(report.manifest.damaged, options.keep > 0);
 }
 
 // ---- restore --------------------------------------------------------------------------------------
@@ -121,12 +143,15 @@ void declare_restore(CLI::App& command, RestoreOptions& options) {
   command.add_flag("--despite-findings", options.despite_findings, "Keep it also when the verify finds something");
 }
 
+std::string own_folder_of(const RestoreReport& report, const Config& config) { return store::log_folder(config.data, report.manifest.log_no); }
+
 std::string json_of(const RestoreReport& report, const Config& config) {
   json::Writer out;
   out.begin_object().member("data", config.data).member("generation", report.manifest.name).member("made_at", report.manifest.made_at);
   out.member("log_id", report.manifest.log()->log_id.text()).member("events", report.manifest.log()->size);
   out.member("files", report.files).member("bytes", report.bytes).member("known_size", report.known_size).member("continues_known", report.continues_known);
   out.member("config_set_aside", report.set_aside);
+  if (const auto size = signed_without_key(own_folder_of(report, config))) out.member("signed_before", *size);
   if (json::parse(std::string_view(report.verify_report))) out.raw_member("verify", report.verify_report);
   return std::move(out.end_object()).text();
 }
@@ -149,6 +174,8 @@ void print_restore(const Output& out, const RestoreReport& report, const Restore
                                     : fmt::format("known      the checkpoint that you gave, at {} events, was not compared", grouped(count(report.known_size))));
   }
   const std::string up = out.advised("muniment up"), on = out.advised("muniment up --continue-restored");
+  const std::string own = own_folder_of(report, config);
+  if (const auto before = signed_without_key(own); before && options.complete) out.line("signed     " + out.safe(signed_before_words(*before, own)));
   if (options.complete) return out.line("next       " + up);
   out.line(fmt::format("next       {:<{}}    reads it; nothing is appended, since what came after the backup is not known", up, on.size()));
   out.line(fmt::format("           {}    goes on in a new log, which names this one", on));

@@ -18,6 +18,7 @@ void print_finding(const Output& out, const Finding& finding) {
 }
 
 Status run_doctor(Session& session, const NoOptions&) {
+  RETURN_IF_ERROR(session.find_place());
   const LoadedConfig loaded = load_config(session.config_inputs());
   std::vector<Finding> findings = examine(loaded);
   for (Finding& finding : findings) {

@@ -50,7 +50,7 @@ void declare_event_export(CLI::App& command, EventExportOptions& options) {
   command.add_option("--format", options.format, "jsonl or csv")->required()->check(CLI::IsMember({"jsonl", "csv"}));
   command.add_option("--artifacts", options.artifacts, "Copy the artifacts and manifests of what is exported into this folder")->type_name("DIR");
   command.add_option("--output", options.output, "Into this file instead of standard output")->type_name("FILE");
-  command.add_flag("--resume", options.resume, "Go on with the file of an export that broke off");
+  command.add_flag("--resume", options.resume, "Go on with the file of an export that broke off, with the options that it was begun with");
   command.add_option("--from-seq", options.from_seq, "Begin at this seq")->check(CLI::NonNegativeNumber);
   command.add_option("--log", options.log_no, "Of this log instead of the one that is written: one that was restored and is closed")->check(CLI::PositiveNumber);
 }
@@ -63,14 +63,18 @@ class EventExport {
     ASSIGN_OR_RETURN(const std::string uri, database_uri());
     ASSIGN_OR_RETURN(ExportConnection connection, ExportConnection::open(uri));
     RETURN_IF_ERROR(find_log(connection));
-    ASSIGN_OR_RETURN(ExportFile file, ExportFile::open(options_.output, options_.resume));
-    ASSIGN_OR_RETURN(const std::string where, condition(connection, file));
+    ASSIGN_OR_RETURN(const std::string where, condition(connection));
     if (!options_.artifacts.empty()) RETURN_IF_ERROR(open_folders());
-    const Status done = write_events(connection, where, file);
+    ASSIGN_OR_RETURN(ExportFile file, ExportFile::open(options_.output, options_.resume, form()));
+    if (file.so_far()) RETURN_IF_ERROR(check_same_export(connection, where, *file.so_far()));
+    RETURN_IF_ERROR(file.go_on());
+    const std::string rest = file.so_far() ? fmt::format(" AND e.seq > {}", file.so_far()->last.seq) : "";
+    const Status done = write_events(connection, where + rest, file);
     if (!done) return broke_off(done.error(), file);
     if (!options_.artifacts.empty()) RETURN_IF_ERROR(write_manifests(connection, where));
     if (archived_ > 0) {
       fmt::print(stderr, "muniment: the bodies of {} archived events are not in the export: {}\n", grouped(archived_), escape_for_terminal(no_archive_));
+      session_.exit_code = exit_refused;   // all else is written, and a script must not take it for whole
     }
     return success();
   }
@@ -82,15 +86,19 @@ class EventExport {
     if (client) {
       ASSIGN_OR_RETURN(const Message status, (*client)->call("server.status", "{}"));
       log_id_ = status.result()["log"]["log_id"].string_or("");
+      data_ = status.result()["data_dir"].string_or("");
       for (const json::Value log : status.result()["earlier_logs"]) {
         closed_.emplace(log["log_no"].as_int().value_or(0), ClosedLog{log["log_id"].string_or(""), log["size"].as_int().value_or(0)});
       }
       return status.result()["database"].string_or("");
     }
     ASSIGN_OR_RETURN(const Config config, session_.config());
+    data_ = config.data;
     if (!config.database.empty()) return config.database;
     return client.error();
   }
+
+  ExportForm form() const { return options_.format == "csv" ? ExportForm::csv : ExportForm::jsonl; }
 
   Status find_log(ExportConnection& connection) {
     RETURN_IF_ERROR(choose_log());
@@ -131,10 +139,9 @@ class EventExport {
   }
 
   // What is exported, as SQL.
-  Result<std::string> condition(ExportConnection& connection, const ExportFile& file) {
+  Result<std::string> condition(ExportConnection& connection) {
     std::string where = fmt::format("e.log_no = {}", log_no_);
-    const std::int64_t from = std::max(options_.from_seq.value_or(0), file.after() ? *file.after() + 1 : 0);
-    if (from > 0) where += fmt::format(" AND e.seq >= {}", from);
+    if (options_.from_seq.value_or(0) > 0) where += fmt::format(" AND e.seq >= {}", *options_.from_seq);
     if (size_) where += fmt::format(" AND e.seq < {}", *size_);   // a row past its end is not of it
     for (const auto& [given, sign] : {std::pair<const std::string&, const char*>{options_.since, ">="}, {options_.until, "<="}}) {
       if (given.empty()) continue;
@@ -229,18 +236,46 @@ class EventExport {
     }
   }
 
+  // What other options would have left out before the file's end, nobody would miss.
+  Status check_same_export(ExportConnection& connection, const std::string& where, const ExportedSoFar& file) const {
+    constexpr std::uint64_t modulus = std::uint64_t{1} << 62;   // divides 2^64
+    RETURN_IF_ERROR(connection.start(fmt::format("SELECT count(*), mod(coalesce(sum(e.seq), 0), {})::bigint FROM event e WHERE {} AND e.seq <= {}", modulus, where, file.last.seq)));
+    ExportFields fields;
+    ASSIGN_OR_RETURN(bool more, connection.next(fields));
+    const std::int64_t events = more ? export_integer(fields[0].value_or("")) : -1;
+    const std::int64_t seqs = more ? export_integer(fields[1].value_or("")) : -1;
+    while (more) {
+      ASSIGN_OR_RETURN(more, connection.next(fields));
+    }
+    if (file.last.log_id != log_id_) {
+      return Error(Errc::invalid_argument, fmt::format("{} is of another export: of the log {}, and this is the log {}. Nothing was added to it", options_.output,
+                                                       file.last.log_id, log_id_));
+    }
+    if (events == file.events && static_cast<std::uint64_t>(seqs) == file.seq_sum % modulus) return success();
+    return Error(Errc::invalid_argument, fmt::format("{} is of another export: up to seq {} it has {} events, and with these runs and filters there are {}{}. Nothing was added to it. "
+                                                     "Give the options with which it was begun, or another file", options_.output, file.last.seq, file.events, events,
+                                                     events == file.events ? ", which are others" : ""));
+  }
+
+  // By now: the export reads one snapshot, and the archive is as it is.
+  Result<bool> is_erased(std::int64_t seq) {
+    ASSIGN_OR_RETURN(Client* const client, session_.running_client());
+    const std::string log = size_ ? fmt::format(",\"log_no\":{}", log_no_) : std::string();
+    ASSIGN_OR_RETURN(const Message answer, client->call("event.get", fmt::format("{{\"seq\":{}{}}}", seq, log)));
+    return answer.result()["event"]["redacted"].as_bool().value_or(false);
+  }
+
   Status write_events(ExportConnection& connection, const std::string& where, ExportFile& file) {
     RETURN_IF_ERROR(connection.start(fmt::format("SELECT {} FROM event e WHERE {} ORDER BY e.seq", export_columns, where)));
-    ASSIGN_OR_RETURN(const Config config, session_.config());
-    ExportArchive archive(store::log_folder(config.data, static_cast<std::int16_t>(log_no_)) + "/archive");
-    ExportRows rows(options_.format == "csv" ? ExportForm::csv : ExportForm::jsonl, log_id_, std::move(runs_));
+    ExportArchive archive(store::log_folder(data_, static_cast<std::int16_t>(log_no_)) + "/archive");
+    ExportRows rows(form(), log_id_, std::move(runs_));
     if (file.empty()) file.line() += rows.heading();
     Progress progress("export", 0);
     ExportFields fields;
     for (std::uint64_t count = 0;; ++count) {
       ASSIGN_OR_RETURN(const bool more, connection.next(fields));
       if (!more) return file.close();
-      if (const Status filled = fill_archived(fields, archive); !filled && no_archive_.empty()) no_archive_ = filled.error().message;
+      if (const Status filled = fill_archived(fields, archive, [this](std::int64_t seq) { return is_erased(seq); }); !filled && no_archive_.empty()) no_archive_ = filled.error().message;
       const ExportRow row = rows.append(fields, file.line());
       if (row.archived) ++archived_;
       // The file first: a line says of an artifact that it is there.
@@ -262,8 +297,7 @@ class EventExport {
   // Artifacts and manifests --------------------------------------------------------------------------
 
   Status open_folders() {
-    ASSIGN_OR_RETURN(const Config config, session_.config());
-    ASSIGN_OR_RETURN(root_, open_folder(config.data + "/artifacts"));
+    ASSIGN_OR_RETURN(root_, open_folder(data_ + "/artifacts"));
     if (::mkdir(options_.artifacts.c_str(), 0700) != 0 && errno != EEXIST) return file_error("making", options_.artifacts, errno);
     return success();
   }
@@ -317,6 +351,7 @@ class EventExport {
 
   Session& session_;
   const EventExportOptions& options_;
+  std::string data_;                   // the folder of the daemon that answered
   std::string log_id_;
   std::int64_t log_no_ = 0;
   std::optional<std::int64_t> size_;   // of a log that is closed

@@ -107,14 +107,21 @@ Result<std::string> evidence_params(Session& session, const EvidenceIdOptions& o
   return std::move(params.end_object()).text();
 }
 
+// The rows of what was erased stay, with their ids: a claim without its text, evidence without its hash.
+constexpr std::string_view erased_word = "(erased)";
+bool is_erased_claim(const json::Value& claim) { return claim["text"].string_or("").empty(); }
+bool is_erased_evidence(const json::Value& item) { return item["hash"].string_or("").find_first_not_of('0') == std::string::npos; }
+
 Status get_evidence(Session& session, const EvidenceIdOptions& options) {
   ASSIGN_OR_RETURN(const std::string params, evidence_params(session, options));
   ASSIGN_OR_RETURN(const Message answer, session.call("evidence.get", params));
   if (session.printed_json(answer)) return success();
   const Output& out = session.out();
   const json::Value item = answer.result()["evidence"];
+  const bool erased = is_erased_evidence(item);
+  if (erased) out.line(fmt::format("{:<13}{}  {}", "evidence_id", item["evidence_id"].string_or(""), out.tone(Tone::dim, erased_word)));
   for (const char* name : {"evidence_id", "type", "pointer", "corpus_id", "index_id", "chunk_id", "hash", "validator_id"}) {
-    if (const auto value = item[name].as_string()) out.line(fmt::format("{:<13}{}", name, out.one_line(*value)));
+    if (const auto value = item[name].as_string(); value && !erased) out.line(fmt::format("{:<13}{}", name, out.one_line(*value)));
   }
   if (const auto text = item["content"]["text"].as_string()) out.line(fmt::format("{:<13}{}", "text", out.one_line(*text)));
   for (const json::Value use : answer.result()["uses"]) {
@@ -186,7 +193,7 @@ Status list_claims(Session& session, const LedgerListOptions& options) {
   return list_pages(session, "claim.list", options, run_id, "claims", table,
                     [](const Output& out, const json::Value& claim) -> std::vector<std::string> {
                       return {claim["claim_id"].string_or(""), out.one_line(claim["status"].string_or("")),
-                              fit(out.one_line(claim["text"].string_or("")), 80),
+                              is_erased_claim(claim) ? out.tone(Tone::dim, erased_word) : fit(out.one_line(claim["text"].string_or("")), 80),
                               out.one_line(pointers_text(claim["pointers"]))};
                     });
 }
@@ -201,7 +208,8 @@ Status list_evidence(Session& session, const LedgerListOptions& options) {
                     [](const Output& out, const json::Value& item) -> std::vector<std::string> {
                       const std::string text = item["pointer"].string_or(item["content"]["text"].string_or(""));
                       return {item["evidence_id"].string_or(""), out.one_line(item["type"].string_or("")),
-                              out.one_line(item["run_id"].string_or("")), fit(out.one_line(text), 80)};
+                              out.one_line(item["run_id"].string_or("")),
+                              is_erased_evidence(item) ? out.tone(Tone::dim, erased_word) : fit(out.one_line(text), 80)};
                     });
 }
 
@@ -285,7 +293,9 @@ void print_resolved(const Output& out, const json::Value& item) {
   std::string said = item["text"].string_or("");
   if (said.ends_with('\n')) said.pop_back();
   out.line(out.safe(said));
-  if (item["cursor"]) out.line(out.advised("  … and more: muniment event list"));
+  // The whole log is not everybody's to list.
+  const bool of_run = item["pointer"].string_or("").starts_with("log://runs/");
+  if (item["cursor"]) out.line(out.advised(of_run ? "  … and more: muniment event list --run RUN" : "  … and more: muniment event list"));
 }
 
 // What takes a parameter in a request takes an option here.

@@ -421,6 +421,8 @@ Status recover(Session& session, const RecoverOptions& options) {
                          result["status"].string_or(""), result["checked"].source()));
   } else if (result["damage"].size() > 0) {
     out.line(out.advised(fmt::format("{} stays halted. Bring a good copy: muniment recover {} --file POINTER=FILE", run_id, run_id)));
+    out.line(out.advised(fmt::format("Where there is none, or what is named never was: muniment run end {} --outcome failure, and go on in a new run: "
+                                     "muniment run start NAME --agent AGENT --continues {}", run_id, run_id)));
   } else {
     out.line(out.advised(fmt::format("nothing is missing any more; let it go on: muniment recover {}", run_id)));
   }

@@ -116,13 +116,16 @@ class Grep {
   Status look_in_artifacts(const std::string& run_id) {
     const std::string params = "{\"run_id\":" + json::quote(run_id) + "}";
     return each_item(session_, "artifact.list", params, "artifacts", [&](const json::Value& artifact) -> Result<bool> {
-      if (const Status status = look_in_artifact(run_id, artifact); !status) {
-        if (is_transient(status.error().code)) return status.error();
-        complain(artifact["artifact_id"].string_or("") + ": " + status.error().message);  // damaged or erased; the others go on
-      }
+      const Status status = is_erased_artifact(artifact) ? success() : look_in_artifact(run_id, artifact);
+      // Damaged: the others go on. One that was listed and is not found was erased since.
+      if (!status && is_transient(status.error().code)) return status.error();
+      if (!status && status.error().code != Errc::not_found) complain(artifact["artifact_id"].string_or("") + ": " + status.error().message);
       return !done();
     });
   }
+
+  // Its row stays.
+  static bool is_erased_artifact(const json::Value& artifact) { return artifact["hash"].string_or("").find_first_not_of('0') == std::string::npos; }
 
   Status look_in_artifact(const std::string& run_id, const json::Value& artifact) {
     const std::string id = artifact["artifact_id"].string_or("");

@@ -4,11 +4,15 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "base/text.hpp"
 #include "cli/autostart.hpp"
 #include "base/json.hpp"
 #include "cli/commands.hpp"
+#include "cli/doctor/doctor.hpp"
 #include "cli/pages.hpp"
+#include "store/log_place.hpp"
 
 namespace muniment::cli {
 namespace {
@@ -57,12 +61,24 @@ bool takes_nothing_more(const json::Value& status) {
   return false;
 }
 
-// The daemon of a restored log signs nothing of it, and does not read the notes that came with the backup: it cannot say that nobody has signed.
+// The folder of the own files of the log that is written.
+std::string own_folder_of(const json::Value& status) {
+  std::int64_t newest_closed = 0;
+  for (const json::Value log : status["earlier_logs"]) newest_closed = std::max(newest_closed, log["log_no"].as_int().value_or(0));
+  return store::log_folder(std::string(status["data_dir"].string_or("")), static_cast<std::int16_t>(newest_closed + 1));
+}
+
+// The daemon of a restored log signs nothing of it, and where it does not know who has signed, it cannot say that nobody has.
 std::string signed_text(const json::Value& status) {
   const json::Value checkpoint = status["checkpoint"];
   const std::string events = grouped(static_cast<std::uint64_t>(checkpoint["size"].as_int().value_or(0))) + " events";
   if (checkpoint["signed"].as_bool().value_or(false)) return events;
-  if (takes_nothing_more(status)) return "nothing newer: this log is restored, and nothing is added to it. What signed notes cover: muniment audit verify";
+  const auto before = checkpoint["signed_before"].as_int();
+  if (takes_nothing_more(status)) {
+    return (before ? grouped(static_cast<std::uint64_t>(*before)) + " events; " : "") +
+           "nothing newer: this log is restored, and nothing is added to it. What signed notes cover: muniment audit verify";
+  }
+  if (before) return signed_before_words(*before, own_folder_of(status));
   return "nothing: no checkpoint is signed (muniment audit key init)";
 }
 
@@ -71,7 +87,7 @@ std::string signed_text(const json::Value& status) {
 Result<std::size_t> halted_runs(Client& client) {
   std::size_t halted = 0;
   RETURN_IF_ERROR(each_item(client, "run.list", R"({"status":"halted","limit":1000,"_meta":{"deadline_ms":2000}})", "runs", [&](const json::Value& run) -> Result<bool> {
-    halted += run["log_no"] ? 0 : 1;
+    if (!run["log_no"]) ++halted;
     return true;
   }));
   return halted;
@@ -87,12 +103,16 @@ void print_status(const Output& out, const json::Value& status, std::int32_t pid
   out.line(fmt::format("munimentd  {} (pid {})", status["version"].string_or("?"), pid));
   out.line("socket     " + out.safe(status["socket"].string_or("")));
   out.line("database   " + out.safe(text_or(status["database"], "")));
-  out.line(fmt::format("log        {}  {} events",
-                       log["log_id"].string_or("").substr(0, 8),
-                       grouped(static_cast<std::uint64_t>(log["size"].as_int().value_or(0)))));
+  const auto in_flight = static_cast<std::uint64_t>(log["in_flight"].as_int().value_or(0));
+  out.line(fmt::format("log        {}  {} events{}", log["log_id"].string_or("").substr(0, 8), grouped(static_cast<std::uint64_t>(log["size"].as_int().value_or(0))),
+                       in_flight > 0 ? ", and " + grouped(in_flight) + " of which Postgres has not said yet whether they are in" : ""));
+  for (const json::Value earlier : status["earlier_logs"]) {
+    out.line(fmt::format("earlier    {}  {} events, log {}, closed", earlier["log_id"].string_or("").substr(0, 8),
+                         grouped(static_cast<std::uint64_t>(earlier["size"].as_int().value_or(0))), earlier["log_no"].source()));
+  }
   out.line("root       " + log["root"].string_or(""));
   const json::Value checkpoint = status["checkpoint"];
-  out.line("signed     " + out.advised(signed_text(status)));
+  out.line("signed     " + out.advised(out.safe(signed_text(status))));
   if (const auto again = checkpoint["files_made_again"].as_int(); again.value_or(0) > 0) {
     out.line(fmt::format("tiles      {} files were cut, and made again at the start", grouped(static_cast<std::uint64_t>(*again))));
   }
@@ -188,6 +208,8 @@ Status rebuild(Session& session, const RebuildOptions& options) {
   return success();
 }
 
+std::string not_yours_to_read(const std::string& file) { return fmt::format("{} may not be read by you (uid {})", file, ::geteuid()); }
+
 Status print_config(Session& session, const NoOptions&) {
   const LoadedConfig loaded = load_config(session.config_inputs());
   const Output& out = session.out();
@@ -214,11 +236,18 @@ Status print_config(Session& session, const NoOptions&) {
   } else {
     table.print(out);
   }
+  if (!loaded.unread.empty()) {
+    fmt::print(stderr, "muniment: {}: these are the values that the command line goes by, and its daemon may have others\n", escape_for_terminal(not_yours_to_read(loaded.unread)));
+  }
   return loaded.problems.empty() ? success() : Status(loaded.problems.front());
 }
 
 Status check_config(Session& session, const NoOptions&) {
-  const LoadedConfig loaded = load_config(session.config_inputs());
+  LoadedConfig loaded = load_config(session.config_inputs());
+  if (!loaded.unread.empty()) {
+    loaded.problems.emplace_back(Errc::denied, not_yours_to_read(loaded.unread) + ": what is in it, if it is there, was not checked. The command line goes on without it");
+    loaded.file = loaded.unread;
+  }
   if (session.options.json) {
     json::Writer writer;
     writer.begin_object().member("ok", loaded.problems.empty()).member("file", loaded.file);
@@ -229,6 +258,7 @@ Status check_config(Session& session, const NoOptions&) {
     if (!loaded.problems.empty()) session.exit_code = exit_refused;
     return success();
   }
+  if (!loaded.unread.empty() && loaded.problems.size() == 1) return loaded.problems.front();
   for (const Error& problem : loaded.problems) session.out().line(session.out().safe(problem.message));
   if (!loaded.problems.empty()) {
     return Error(Errc::invalid_argument, fmt::format("{} problems", loaded.problems.size()));

@@ -97,7 +97,8 @@ class Sql {
   Result<std::string> database_uri() {
     const auto client = session_.running_client();
     ASSIGN_OR_RETURN(const Config config, session_.config());
-    if (!config.database.empty()) return config.database;  // with its password, which the daemon does not tell
+    const bool is_its_own = !session_.names_only_socket();   // otherwise the configuration is another instance's
+    if (is_its_own && !config.database.empty()) return config.database;  // with its password, which the daemon does not tell
     if (!client) return client.error();
     ASSIGN_OR_RETURN(const Message status, (*client)->call("server.status", "{}"));
     return status.result()["database"].string_or("");

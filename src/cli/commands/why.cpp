@@ -11,6 +11,7 @@
 #include "cli/commands.hpp"
 #include "cli/describe.hpp"
 #include "cli/pages.hpp"
+#include "cli/which_kind.hpp"
 #include "evidence/pointer.hpp"
 
 namespace muniment::cli {
@@ -23,14 +24,16 @@ constexpr std::size_t window_entries_max = 20;     // of a manifest, shown
 
 struct WhyOptions {
   std::string what;
+  std::optional<std::int64_t> seq;
   std::string run;
   std::size_t limit = 3;
   std::optional<std::int64_t> log_no;
 };
 
 void declare_why(CLI::App& command, WhyOptions& options) {
-  command.add_option("WHAT", options.what, "An event (its seq, or RUN:RUN_SEQ), a claim's id, a pointer, or a file's path")->required();
-  command.add_option("--run", options.run, "For a file: only in this run");
+  command.add_option("WHAT", options.what, "An event (its seq, or RUN:RUN_SEQ), a claim's id, a pointer, or a file's path");
+  command.add_option("--seq", options.seq, "The event with this seq, whatever else has the number")->check(CLI::NonNegativeNumber);
+  command.add_option("--run", options.run, "For a file or an id: only in this run");
   command.add_option("-n,--limit", options.limit, "For a file: its newest changes, at most this many")->capture_default_str();
   command.add_option("--log", options.log_no, "For a seq or RUN:RUN_SEQ: in this log, one that was restored and is closed")->check(CLI::PositiveNumber);
 }
@@ -68,8 +71,9 @@ class Why {
   Status explain(const json::Value& event, LogNo log, std::string_view relation, std::size_t depth) {
     const std::string seq(event["seq"].source());
     const bool again = !seen_.insert({log, seq}).second;
-    print(relation, depth, event["run_id"].string_or(""), {seq, log}, event["type"].string_or(""), summary_of(event) + (again ? " (above)" : ""));
-    if (again || depth >= why_depth_max || links_ >= links_max) return success();
+    const bool erased = event["redacted"].as_bool().value_or(false);
+    print(relation, depth, event["run_id"].string_or(""), {seq, log}, event["type"].string_or(""), (erased ? "was erased" : summary_of(event)) + (again ? " (above)" : ""));
+    if (erased || again || depth >= why_depth_max || links_ >= links_max) return success();
     const std::string type = event["type"].string_or("");
     const json::Value body = event["body"];
     for (const json::Value cause : body["cause"]) RETURN_IF_ERROR(explain_place(event, log, cause.as_int().value_or(-1), "caused by", depth + 1));
@@ -127,8 +131,9 @@ class Why {
     ASSIGN_OR_RETURN(const Message answer, session_.call("manifest.get", "{\"manifest_id\":" + json::quote(manifest_id) + "}"));
     const json::Value had = answer.result();
     const json::Value entries = had["manifest"]["entries"];
+    const bool erased = had["erased"].as_bool().value_or(false);
     print(relation, depth, text_member(had, "run_id"), {std::string(had["seq"].source()), log_of(had)}, "manifest",
-          fmt::format("{} with {} entries", manifest_id, entries.size()));
+          erased ? manifest_id + " was erased" : fmt::format("{} with {} entries", manifest_id, entries.size()));
     std::size_t shown = 0;
     for (const json::Value entry : entries) {
       if (shown++ == window_entries_max) break;
@@ -304,17 +309,50 @@ Status why_file(Session& session, Why& why, const WhyOptions& options) {
   return success();
 }
 
-// A UUID: a claim's, evidence's, an artifact's, a manifest's or an event's.
-Status why_id(Session& session, Why& why, const std::string& id) {
-  ASSIGN_OR_RETURN(const std::vector<LogNo> logs, why.logs());
-  for (const LogNo log : logs) {
-    Place found{"", log};
-    RETURN_IF_ERROR(why.each_event("", log, {"claim.recorded", "evidence.recorded"}, -1, "desc", [&](const json::Value& event) {
-      const json::Value body = event["body"];
-      if (text_member(body, "claim_id") == id || text_member(body, "evidence_id") == id) found.seq = event["seq"].source();
+// The row of an erased claim keeps its id. `runs`: those of which the event of one was erased.
+Result<Place> place_of_erased_claim(Session& session, LogNo log, const std::set<std::string>& runs, const std::string& id) {
+  Place found{"", log};
+  for (const std::string& run_id : runs) {
+    json::Writer params;
+    params.begin_object().member("run_id", run_id);
+    if (log) params.member("log_no", *log);
+    params.end_object();
+    RETURN_IF_ERROR(each_item(session, "claim.list", params.text(), "claims", [&](const json::Value& claim) -> Result<bool> {
+      if (text_member(claim, "claim_id") == id) found.seq = claim["seq"].source();
       return found.seq.empty();
     }));
+    if (!found.seq.empty()) break;
+  }
+  return found;
+}
+
+// Where a claim or evidence was recorded.
+Result<Place> place_of_entry(Session& session, Why& why, const std::string& run_id, LogNo log, const std::string& id) {
+  Place found{"", log};
+  std::set<std::string> erased;
+  RETURN_IF_ERROR(why.each_event(run_id, log, {"claim.recorded", "evidence.recorded"}, -1, "desc", [&](const json::Value& event) {
+    const json::Value body = event["body"];
+    if (text_member(body, "claim_id") == id || text_member(body, "evidence_id") == id) found.seq = event["seq"].source();
+    const bool erased_claim = event["redacted"].as_bool().value_or(false) && event["type"].string_or("") == "claim.recorded";
+    if (erased_claim) erased.insert(event["run_id"].string_or(""));
+    return found.seq.empty();
+  }));
+  return found.seq.empty() ? place_of_erased_claim(session, log, erased, id) : Result<Place>(found);
+}
+
+// A UUID: a claim's, evidence's, an artifact's, a manifest's or an event's.
+Status why_id(Session& session, Why& why, const std::string& run, const std::string& id) {
+  std::string run_id;
+  if (!run.empty()) {
+    ASSIGN_OR_RETURN(run_id, session.run_id(run));
+  }
+  ASSIGN_OR_RETURN(const std::vector<LogNo> logs, run_id.empty() ? why.logs() : why.logs_of(run_id));
+  for (const LogNo log : logs) {
+    ASSIGN_OR_RETURN(const Place found, place_of_entry(session, why, run_id, log, id));
     if (!found.seq.empty()) return why.explain_params(found.params(), "", 0);
+  }
+  if (const auto erased = session.call("evidence.get", "{\"evidence_id\":" + json::quote(id) + "}")) {   // one that is not has its event
+    return why.explain_params(Place{std::string(erased->result()["evidence"]["seq"].source()), log_of(erased->result())}.params(), "", 0);
   }
   if (session.call("artifact.stat", "{\"artifact_id\":" + json::quote(id) + "}")) return why.explain_stored(id, 0);
   if (session.call("manifest.get", "{\"manifest_id\":" + json::quote(id) + "}")) return why.explain_manifest(id, "", 0);
@@ -324,9 +362,14 @@ Status why_id(Session& session, Why& why, const std::string& id) {
 Status explain_why(Session& session, const WhyOptions& options) {
   Why why(session);
   const std::string& what = options.what;
-  if (parse_decimal(what)) return why.explain_params(Place{what, options.log_no}.params(), "", 0);
+  if (what.empty() != options.seq.has_value()) return Error(Errc::invalid_argument, "name one thing: WHAT, or --seq N");
+  if (options.seq) return why.explain_params(Place{std::to_string(*options.seq), options.log_no}.params(), "", 0);
+  if (parse_decimal(what) && options.run.empty()) {   // what is of a run is no seq, but a file's name
+    if (!options.log_no) RETURN_IF_ERROR(check_is_only_seq(session, what, fmt::format("--seq {0}, or {0}:RUN_SEQ for an event of the run", what)));
+    return why.explain_params(Place{what, options.log_no}.params(), "", 0);
+  }
   if (what.find("://") != std::string::npos) return why.explain_pointer(what, "", 0);
-  if (parse_uuid(what)) return why_id(session, why, what);
+  if (parse_uuid(what)) return why_id(session, why, options.run, what);
   if (const std::size_t colon = what.rfind(':'); colon != std::string::npos) {
     if (const auto run_seq = parse_decimal(std::string_view(what).substr(colon + 1))) {
       ASSIGN_OR_RETURN(const std::string run_id, session.run_id(what.substr(0, colon)));

@@ -20,19 +20,25 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void look_at_config(Findings& findings, const LoadedConfig& loaded) {
-  for (const Error& problem : loaded.problems) {
-    findings.broken("config", problem.message, "muniment config check", runbook("configuration"));
-  }
-  if (loaded.problems.empty()) {
-    findings.well("config", loaded.file.empty() ? "defaults, environment and flags" : loaded.file);
-  }
-}
-
 // Somebody else's, for a user who may not look inside.
 bool is_strangers(const Config& config) {
   struct stat status {};
   return ::geteuid() != 0 && ::stat(config.data.c_str(), &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid != ::geteuid();
+}
+
+void look_at_config(Findings& findings, const LoadedConfig& loaded) {
+  for (const Error& problem : loaded.problems) {
+    findings.broken("config", problem.message, "muniment config check", runbook("configuration"));
+  }
+  if (!loaded.unread.empty()) {
+    const std::string text = fmt::format("{} may not be read by you (uid {}): what follows goes by defaults, environment and flags", loaded.unread, ::geteuid());
+    const std::string mend = "ls -l " + shell_word(loaded.unread);
+    // Of one's own folder a daemon is started, and fails on it.
+    return is_strangers(loaded.values) ? findings.note("config", text, mend, runbook("configuration")) : findings.broken("config", text, mend, runbook("configuration"));
+  }
+  if (loaded.problems.empty()) {
+    findings.well("config", loaded.file.empty() ? "defaults, environment and flags" : loaded.file);
+  }
 }
 
 void look_at_data(Findings& findings, const Config& config) {
@@ -87,6 +93,10 @@ std::vector<Finding> examine(const LoadedConfig& loaded) {
   look_at_config(findings, loaded);
   look_at_data(findings, config);
   const bool inside = !is_strangers(config);
+  if (inside && look_at_unfinished_restore(findings, config)) {
+    look_at_disk(findings, config);
+    return std::move(findings).take();
+  }
   if (inside) look_at_secrets(findings, config, loaded.file);
   look_at_disk(findings, config);
   look_at_sandbox(findings);

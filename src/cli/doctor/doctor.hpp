@@ -1,11 +1,14 @@
 // `muniment doctor`: what can be found out from outside, with or without a daemon, and what mends it.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/config.hpp"
+#include "cli/backup/set.hpp"
 
 namespace muniment::cli {
 
@@ -54,6 +57,7 @@ void look_at_disk(Findings& findings, const Config& config);
 void look_at_sandbox(Findings& findings);
 // files.cpp: who may read what, what was left behind, what waits.
 void look_at_secrets(Findings& findings, const Config& config, const std::string& config_file);
+bool look_at_unfinished_restore(Findings& findings, const Config& config);   // true: it is one, and nothing else in it means anything
 void look_at_leftovers(Findings& findings, const Config& config, bool daemon_runs);
 void look_at_spool(Findings& findings, const Config& config);
 void look_at_backup(Findings& findings, const Config& config);
@@ -63,11 +67,17 @@ void look_at_database(Findings& findings, const Config& config);
 // daemon.cpp: what the daemon says of itself. True: it runs.
 bool look_at_daemon(Findings& findings, const Config& config);
 
+// The size of the newest checkpoint that was signed, where the private key is not in `own`, the folder of a log's own files; nullopt: it is, or
+// nothing was signed.
+std::optional<std::int64_t> signed_without_key(const std::string& own);
+// What is said of such a log: "12 events; nothing newer: the private key is not here. Bring back …"
+std::string signed_before_words(std::int64_t size, const std::string& own);
+
 // <data>/last_backup, written by `muniment backup`: when, and where to.
 struct LastBackup {
   std::string made_at;
   std::string path;
-  std::size_t damaged = 0;   // files that are not in it
+  DamagedFiles damaged;      // that are not in it
 };
 Status remember_backup(const std::string& data, const LastBackup& backup);
 

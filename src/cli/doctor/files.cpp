@@ -154,6 +154,18 @@ void look_at_published(Findings& findings, const std::string& own, bool daemon_r
                 daemon_runs ? "muniment down && muniment up" : "muniment up", runbook("published_checkpoint"));
 }
 
+// Those of logs that this one goes on from: nobody carries them out there.
+void look_at_lost_erasures(Findings& findings, const Config& config) {
+  const auto log_no = store::read_log_no(config.data);
+  for (std::int16_t closed = 1; log_no && closed < *log_no; ++closed) {
+    const std::string folder = store::log_folder(config.data, closed) + "/redactions";
+    const auto asked = names_in(folder);
+    if (asked.empty()) continue;
+    findings.warn("erasure", fmt::format("{} erasures were asked for in log {}, which is closed: they are never carried out, and what they name is still there", asked.size(), closed),
+                  "ls -l " + shell_word(folder), runbook("erasure"));
+  }
+}
+
 // Journals say that something was begun; a start finishes it.
 void look_at_journals(Findings& findings, const std::string& own, bool daemon_runs) {
   if (daemon_runs) return;
@@ -166,12 +178,6 @@ void look_at_journals(Findings& findings, const std::string& own, bool daemon_ru
 }
 
 void look_at_restored(Findings& findings, const Config& config) {
-  std::error_code failed;
-  if (fs::exists(store::restoring_mark(config.data), failed)) {
-    // Moved and not emptied: what the verify found may still be wanted.
-    findings.broken("restore", "a restore into this folder did not end well: no daemon starts on it, and a restore wants an empty folder",
-                    fmt::format("mv {0} {0}.broken && muniment restore DIR --data {0}", config.data.substr(0, config.data.find_last_not_of('/') + 1)), runbook("backup"));
-  }
   const auto restored = store::read_restored(config.data);
   if (!restored) {
     findings.broken("restore", restored.error().message, "ls -l " + config.data + "/restored.json", runbook("backup"));
@@ -204,14 +210,26 @@ void look_at_keys(Findings& findings, const Config& config) {
   if (is_restored(config)) {
     findings.note("key", keys + "/log.key is not there: nothing is signed of a restored log. The log that goes on from it gets its own with muniment audit key init",
                   std::string(go_on_restored), runbook("backup"));
-  } else if (fs::exists(keys + "/log.pub", failed)) {
-    findings.broken("key", keys + "/log.key is gone: nothing newer is signed", "muniment audit key init", runbook("checkpoints"));
+  } else if (const auto size = signed_without_key(own); size || fs::exists(keys + "/log.pub", failed)) {
+    const std::string so_far = size ? grouped(static_cast<std::uint64_t>(*size)) + " events are signed, and nothing newer" : "nothing newer is signed";
+    findings.broken("key", fmt::format("{}/log.key is not here: {}. A new key is for one that is lost, since auditors need it, too", keys, so_far),
+                    fmt::format("bring back {}/log.key, and then: muniment down && muniment up", keys), runbook("checkpoints"));
   } else if (fs::exists(keys, failed)) {
     findings.warn("key", "the log has no key: whoever rewrites all of it is not noticed", "muniment audit key init -o LOG.PUB", runbook("checkpoints"));
   }
 }
 
 }  // namespace
+
+std::optional<std::int64_t> signed_without_key(const std::string& own) {
+  std::error_code failed;
+  return fs::exists(own + "/keys/log.key", failed) ? std::nullopt : size_of_note(own + "/keys/last_signed");
+}
+
+std::string signed_before_words(std::int64_t size, const std::string& own) {
+  return fmt::format("{} events; nothing newer: the private key is not here. Bring back {}/keys/log.key; if it is lost: {}", grouped(static_cast<std::uint64_t>(size)), own,
+                     runbook("checkpoints"));
+}
 
 void look_at_secrets(Findings& findings, const Config& config, const std::string& config_file) {
   look_at_socket_mode(findings, config);
@@ -226,6 +244,15 @@ void look_at_secrets(Findings& findings, const Config& config, const std::string
   }
 }
 
+bool look_at_unfinished_restore(Findings& findings, const Config& config) {
+  std::error_code failed;
+  if (!fs::exists(store::restoring_mark(config.data), failed)) return false;
+  // Moved and not emptied: what the verify found may still be wanted.
+  findings.broken("restore", "a restore into this folder did not end well: no daemon starts on it, and a restore wants an empty folder",
+                  fmt::format("mv {0} {0}.broken && muniment restore DIR --data {0}", config.data.substr(0, config.data.find_last_not_of('/') + 1)), runbook("backup"));
+  return true;
+}
+
 void look_at_leftovers(Findings& findings, const Config& config, bool daemon_runs) {
   look_at_restored(findings, config);
   look_at_log_no(findings, config);
@@ -233,6 +260,7 @@ void look_at_leftovers(Findings& findings, const Config& config, bool daemon_run
   look_at_tiles(findings, own_folder(config));
   look_at_published(findings, own_folder(config), daemon_runs);
   look_at_unfinished(findings, config, own_folder(config), daemon_runs);
+  look_at_lost_erasures(findings, config);
   look_at_journals(findings, own_folder(config), daemon_runs);
 }
 
@@ -264,20 +292,22 @@ void look_at_backup(Findings& findings, const Config& config) {
   const std::string folder = document->root()["path"].string_or("");
   const std::string path = escape_for_terminal(folder);
   const std::int64_t age = std::max<std::int64_t>(Clock().now().micros - at->micros, 0);
-  const std::int64_t damaged = document->root()["damaged"].as_int().value_or(0);
-  const std::string lacks = damaged > 0 ? fmt::format(", and is incomplete: {} {} that {} damaged or missing here", damaged, damaged == 1 ? "artifact is not in it" : "artifacts are not in it", damaged == 1 ? "was" : "were") : "";
+  const auto lacking = [&](std::string_view name) { return static_cast<std::size_t>(std::max<std::int64_t>(document->root()[name].as_int().value_or(0), 0)); };
+  const DamagedFiles damaged{lacking("damaged"), lacking("damaged_archive")};
+  const bool incomplete = damaged.artifacts + damaged.archived > 0;
+  const std::string lacks = incomplete ? fmt::format(", and is incomplete: {}, damaged or missing here", lacking_words(damaged)) : "";
   const std::string said = fmt::format("the newest is {} old{}: {}", human_duration(age), lacks, path);
   if (age > backup_days_max * micros_per_day) return findings.warn("backup", said, "muniment backup " + fs::path(path).parent_path().parent_path().string(), runbook("backup"));
   const bool there = fs::is_directory(folder, failed);
   if (failed && failed != std::errc::no_such_file_or_directory) return findings.note("backup", said + ": " + failed.message(), "ls -ld " + path, runbook("backup"));
   if (!there) return findings.warn("backup", said + ", which is not there now", mend, runbook("backup"));
-  if (damaged > 0) return findings.warn("backup", said, "muniment-verify --data " + config.data, runbook("corrupt"));
+  if (incomplete) return findings.warn("backup", said, "muniment-verify --data " + config.data, runbook(damaged.artifacts > 0 ? "corrupt" : "archive"));
   findings.well("backup", said);
 }
 
 Status remember_backup(const std::string& data, const LastBackup& backup) {
   json::Writer out;
-  out.begin_object().member("made_at", backup.made_at).member("path", backup.path).member("damaged", backup.damaged).end_object();
+  out.begin_object().member("made_at", backup.made_at).member("path", backup.path).member("damaged", backup.damaged.artifacts).member("damaged_archive", backup.damaged.archived).end_object();
   return write_file_durably(data + "/last_backup", std::move(out).text() + "\n");
 }
 

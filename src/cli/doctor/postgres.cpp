@@ -5,14 +5,17 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <set>
+#include <system_error>
 
 #include "base/file.hpp"
 #include "base/limits.hpp"
 #include "base/text.hpp"
+#include "cli/backup/archive.hpp"
 #include "cli/doctor/doctor.hpp"
 #include "store/database_facts.hpp"
 #include "store/log_place.hpp"
@@ -152,6 +155,30 @@ void look_at_unknown_files(Findings& findings, const Config& config, store::Conn
                 "muniment-verify --unsigned-ok --data " + config.data, runbook("unknown_file"));
 }
 
+// Only that they are there: what they hold, a backup and muniment-verify hold against the rows.
+void look_at_archive(Findings& findings, const Config& config, const std::string& uri, std::int16_t log_no) {
+  const auto partitions = archived_partitions(uri, log_no);
+  if (!partitions) return findings.warn("archive", partitions.error().message, "muniment status", runbook("unavailable"));
+  std::size_t looked = 0, missing = 0;
+  std::string first;
+  for (const ArchivedPartition& partition : *partitions) {
+    for (std::int64_t file = partition.first_file; file <= partition.last_file && looked < limits::files_examined_max; ++file, ++looked) {
+      const std::string path = archived_path(partition.log_no, file);
+      struct stat status {};
+      if (::lstat((config.data + "/" + path).c_str(), &status) == 0) continue;
+      if (errno != ENOENT && errno != ENOTDIR) {
+        return findings.warn("archive", fmt::format("{}/{}: {}", config.data, path, std::generic_category().message(errno)), fmt::format("ls -ld {}/{}", config.data, path), runbook("archive"));
+      }
+      if (++missing == 1) first = path;
+    }
+  }
+  if (looked == 0) return;
+  const std::string text = fmt::format("{}{} of archived bodies", looked == limits::files_examined_max ? "the first " : "", looked == 1 ? "1 file" : grouped(looked) + " files");
+  if (missing == 0) return findings.well("archive", text + ", none is missing");
+  findings.broken("archive", fmt::format("{} of {} {} missing: {}{}. The events' bodies are nowhere else", grouped(missing), text, missing == 1 ? "is" : "are", first, missing > 1 ? ", …" : ""),
+                  fmt::format("bring it back from a backup: DIR/generations/NAME/data/{}", first), runbook("archive"));
+}
+
 }  // namespace
 
 void look_at_programs(Findings& findings, const Config& config) {
@@ -193,6 +220,7 @@ void look_at_database(Findings& findings, const Config& config) {
   }
   look_at_facts(findings, *facts);
   if (facts->has_log) look_at_unknown_files(findings, config, connection);
+  if (facts->has_log && facts->missing_migrations.empty() && log_no) look_at_archive(findings, config, uri, *log_no);
 }
 
 }  // namespace muniment::cli

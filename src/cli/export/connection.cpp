@@ -5,6 +5,8 @@
 
 #include <utility>
 
+#include "cli/postgres_access.hpp"
+
 namespace muniment::cli {
 namespace {
 
@@ -97,7 +99,10 @@ Result<ExportConnection> ExportConnection::open(const std::string& uri) {
   auto impl = std::make_unique<Impl>();
   impl->connection = PQconnectdbParams(keys, values, 1);
   if (PQstatus(impl->connection) != CONNECTION_OK) {
-    return cannot_export("connecting to Postgres", PQerrorMessage(impl->connection));
+    const char* const host = PQhost(impl->connection);
+    const char* const port = PQport(impl->connection);
+    return not_reached({PQerrorMessage(impl->connection), host == nullptr ? "" : host, port == nullptr ? "" : port, PQconnectionNeedsPassword(impl->connection) != 0},
+                       "Of a run of yours: muniment audit export RUN, or muniment event list --run RUN");
   }
   // A login that may not take on the role, or a database without roles, is read as it is.
   (void)impl->execute("SELECT set_config('role', public.muniment_role('auditor'), false)").ok();

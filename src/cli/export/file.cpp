@@ -2,33 +2,24 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 
 #include "base/limits.hpp"
-#include "base/text.hpp"
 
 namespace muniment::cli {
 namespace {
 
 constexpr std::size_t written_piece_bytes = 1 << 20;
 // A body of 60 KiB whose every byte is doubled, and the fields around it.
-constexpr std::int64_t export_line_bytes_max = 1 << 20;
-
-// The seq with which a line of either form begins.
-std::optional<std::int64_t> seq_of_line(std::string_view line) {
-  constexpr std::string_view opening = "{\"seq\":";
-  if (line.starts_with(opening)) line.remove_prefix(opening.size());
-  return parse_decimal(line.substr(0, line.find(',')));
-}
+constexpr std::size_t export_line_bytes_max = 1 << 20;
 
 }  // namespace
 
 int ExportFile::descriptor() const { return path_.empty() ? STDOUT_FILENO : fd_.get(); }
 
-Result<ExportFile> ExportFile::open(const std::string& path, bool resume) {
+Result<ExportFile> ExportFile::open(const std::string& path, bool resume, ExportForm form) {
   if (path.empty()) return ExportFile({}, Fd());
   Fd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | (resume ? 0 : O_EXCL), 0600));
   if (!fd.open() && errno == EEXIST) {
@@ -36,30 +27,57 @@ Result<ExportFile> ExportFile::open(const std::string& path, bool resume) {
   }
   if (!fd.open()) return file_error("writing", path, errno);
   ExportFile file(path, std::move(fd));
-  RETURN_IF_ERROR(file.take_up());
+  RETURN_IF_ERROR(file.take_up(form));
   return file;
 }
 
+Error ExportFile::is_of_another(std::string_view why) const {
+  return {Errc::invalid_argument, fmt::format("{} is of another export, or of none: {}. Nothing was added to it", path_, why)};
+}
+
 // Lines end with a line feed and hold none: what stands behind the last one was cut.
-Status ExportFile::take_up() {
-  struct stat status {};
-  if (::fstat(fd_.get(), &status) != 0) return file_error("reading", path_, errno);
-  const std::int64_t begin = std::max<std::int64_t>(0, status.st_size - 2 * export_line_bytes_max);
-  ASSIGN_OR_RETURN(const std::string tail, read_at(fd_, begin, static_cast<std::size_t>(status.st_size - begin)));
-  const std::size_t end = tail.rfind('\n');
-  const std::int64_t whole = end == std::string::npos ? 0 : begin + static_cast<std::int64_t>(end) + 1;
-  if (end == std::string::npos && status.st_size > export_line_bytes_max) {
-    return Error(Errc::conflict, path_ + " is no export: a line of it is too long");
+Status ExportFile::take_up(ExportForm form) {
+  const std::string_view beginning = export_beginning(form);
+  std::string line, piece(written_piece_bytes, '\0');
+  for (std::int64_t offset = 0;;) {
+    ASSIGN_OR_RETURN(const std::size_t got, read_into(fd_, offset, piece, path_));
+    std::string_view rest = std::string_view(piece).substr(0, got);
+    if (offset == 0 && rest.substr(0, beginning.size()) != beginning.substr(0, got)) {
+      return is_of_another(form == ExportForm::csv ? "it does not begin with the heading of CSV" : "it does not begin with an event as JSON");
+    }
+    if (got == 0) break;
+    offset += static_cast<std::int64_t>(got);
+    for (std::size_t end = rest.find('\n'); end != std::string_view::npos; end = rest.find('\n')) {
+      line += rest.substr(0, end);
+      rest.remove_prefix(end + 1);
+      RETURN_IF_ERROR(take_line(form, line));
+      line.clear();
+    }
+    line += rest;
+    if (line.size() > export_line_bytes_max) return is_of_another("a line of it is too long");
   }
-  if (whole > 0) {
-    const std::size_t before = end == 0 ? std::string::npos : tail.rfind('\n', end - 1);
-    const std::string_view last = std::string_view(tail).substr(before == std::string::npos ? 0 : before + 1, end - (before == std::string::npos ? 0 : before + 1));
-    after_ = seq_of_line(last);
-    if (!after_ && !last.starts_with("seq,")) return Error(Errc::conflict, path_ + " is no export: its last line has no seq");
-    empty_ = false;
-  }
-  if (::ftruncate(fd_.get(), whole) != 0 || ::lseek(fd_.get(), whole, SEEK_SET) < 0) return file_error("writing", path_, errno);
-  written_ = after_;
+  if (so_far_) written_ = so_far_->last.seq;
+  return success();
+}
+
+Status ExportFile::take_line(ExportForm form, std::string_view line) {
+  const bool heading = form == ExportForm::csv && whole_bytes_ == 0;   // looked at already
+  whole_bytes_ += static_cast<std::int64_t>(line.size()) + 1;
+  empty_ = false;
+  if (heading) return success();
+  auto place = place_of_line(form, line);
+  if (!place) return is_of_another("a line of it is no event");
+  if (so_far_ && (place->seq <= so_far_->last.seq || place->log_id != so_far_->last.log_id)) return is_of_another(fmt::format("seq {} stands where it does not belong", place->seq));
+  if (!so_far_) so_far_.emplace();
+  ++so_far_->events;
+  so_far_->seq_sum += static_cast<std::uint64_t>(place->seq);
+  so_far_->last = *std::move(place);
+  return success();
+}
+
+Status ExportFile::go_on() {
+  if (path_.empty()) return success();
+  if (::ftruncate(fd_.get(), whole_bytes_) != 0 || ::lseek(fd_.get(), whole_bytes_, SEEK_SET) < 0) return file_error("writing", path_, errno);
   return success();
 }
 

@@ -8,16 +8,26 @@
 
 #include "base/file.hpp"
 #include "base/result.hpp"
+#include "cli/export/rows.hpp"
 
 namespace muniment::cli {
+
+// What a file that is taken up again has, by which it is known whether it is of the same export.
+struct ExportedSoFar {
+  std::int64_t events = 0;
+  std::uint64_t seq_sum = 0;    // modulo 2^64
+  ExportPlace last;
+};
 
 class ExportFile {
  public:
   // `path` empty: standard output. A file that is there is refused unless it is to be taken up again (`resume`): then
-  // a line that was cut is removed, and after() is the seq of the last whole one.
-  static Result<ExportFile> open(const std::string& path, bool resume);
+  // it is read, and stays as it is until go_on(). Errors: invalid_argument where it is no export of this form.
+  static Result<ExportFile> open(const std::string& path, bool resume, ExportForm form);
 
-  std::optional<std::int64_t> after() const { return after_; }
+  const std::optional<ExportedSoFar>& so_far() const { return so_far_; }   // nullopt: no event is in it
+  // Removes a line that was cut; what is written from now on comes after the last whole one.
+  Status go_on();
   bool empty() const { return empty_; }       // nothing, not even a heading, is in it
 
   std::string& line() { return buffer_; }     // a line is appended to it, then `took` is called
@@ -28,13 +38,17 @@ class ExportFile {
 
  private:
   ExportFile(std::string path, Fd fd) : path_(std::move(path)), fd_(std::move(fd)) {}
-  Status take_up();
+  Status take_up(ExportForm form);
+  Status take_line(ExportForm form, std::string_view line);
+  Error is_of_another(std::string_view why) const;
   int descriptor() const;
 
   std::string path_;
   Fd fd_;
   std::string buffer_;
-  std::optional<std::int64_t> after_, gathered_, written_;
+  std::optional<ExportedSoFar> so_far_;
+  std::int64_t whole_bytes_ = 0;   // of its whole lines
+  std::optional<std::int64_t> gathered_, written_;
   bool empty_ = true;
 };
 

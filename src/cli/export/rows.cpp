@@ -22,6 +22,11 @@ constexpr std::string_view csv_heading =
     "seq,log_id,run_no,run_id,run_seq,recorded_at,occurred_at,origin,type,schema_version,step_id,actor,event_id,body_hash,salt,"
     "run_hash,body\n";
 
+// A line of JSONL begins with the seq; then comes the log.
+constexpr std::string_view json_opening = "{\"seq\":";
+constexpr std::string_view json_log = ",\"log_id\":\"";
+constexpr std::size_t uuid_text_bytes = 36;
+
 enum Column : std::size_t { seq, run_no, run_seq, recorded_at, occurred_at, origin, type, schema_version, step_id, actor, event_id,
                             body_hash, salt, run_hash, body, column_count };
 
@@ -74,11 +79,13 @@ void append_cell(std::string& out, std::string_view text) {
 
 }  // namespace
 
-Status fill_archived(ExportFields& fields, ExportArchive& archive) {
+Status fill_archived(ExportFields& fields, ExportArchive& archive, const std::function<Result<bool>(std::int64_t)>& is_erased) {
   if (fields.size() != column_count || !fields[Column::salt] || fields[Column::body]) return success();
   const std::int64_t number = export_integer(fields[Column::seq].value_or(""));
   ASSIGN_OR_RETURN(const ArchivedBody* const found, archive.find(number));
-  if (found == nullptr) {   // the row was read just before it was erased
+  if (found == nullptr) {   // erased since the row was read, or taken away by somebody
+    ASSIGN_OR_RETURN(const bool erased, is_erased(number));
+    if (!erased) return Error(Errc::corrupt, fmt::format("the archive has no body of event {}, which was not erased: run muniment-verify", number));
     fields[Column::salt].reset();
     return success();
   }
@@ -87,6 +94,19 @@ Status fill_archived(ExportFields& fields, ExportArchive& archive) {
   }
   fields[Column::body] = found->body;
   return success();
+}
+
+std::string_view export_beginning(ExportForm form) { return form == ExportForm::csv ? csv_heading : json_opening; }
+
+std::optional<ExportPlace> place_of_line(ExportForm form, std::string_view line) {
+  const std::string_view opening = form == ExportForm::csv ? "" : json_opening;
+  const std::string_view before_log = form == ExportForm::csv ? "," : json_log;
+  if (!line.starts_with(opening)) return std::nullopt;
+  line.remove_prefix(opening.size());
+  const std::size_t comma = line.find(',');
+  const auto seq = parse_decimal(line.substr(0, comma));
+  if (!seq || comma == std::string_view::npos || !line.substr(comma).starts_with(before_log)) return std::nullopt;
+  return ExportPlace{*seq, std::string(line.substr(comma + before_log.size(), uuid_text_bytes))};
 }
 
 std::string ExportRows::heading() const { return form_ == ExportForm::csv ? std::string(csv_heading) : std::string(); }
@@ -122,9 +142,9 @@ void ExportRows::append_json(const ExportFields& fields, std::string& out) {
     append_value(out, *fields[column]);
     out.push_back('"');
   };
-  out += "{\"seq\":";
+  out += json_opening;
   append_number(out, export_integer(value(seq)));
-  out += ",\"log_id\":\"";
+  out += json_log;
   out += log_id_;
   out += "\",\"run_no\":";
   append_number(out, export_integer(value(run_no)));

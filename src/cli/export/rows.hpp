@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -18,11 +20,21 @@ inline constexpr std::string_view export_columns =
     "e.seq, e.run_no, e.run_seq, e.recorded_at, e.occurred_at, e.origin, e.type, e.schema_version, e.step_id, e.actor, "
     "e.event_id, e.body_hash, e.salt, e.run_hash, e.body";
 
-// Puts an archived event's body into its row, which then reads like any other. Errors: as ExportArchive; corrupt where the
-// archive's is not what was hashed. The row stays as it is then.
-Status fill_archived(ExportFields& fields, ExportArchive& archive);
+// Puts an archived event's body into its row, which then reads like any other. `is_erased`: asked where the archive has none.
+// Errors: as ExportArchive; corrupt where the archive's is not what was hashed, or is missing. The row stays as it is then.
+Status fill_archived(ExportFields& fields, ExportArchive& archive, const std::function<Result<bool>(std::int64_t)>& is_erased);
 
 enum class ExportForm : std::uint8_t { jsonl, csv };
+
+// What a file of this form begins with: the names of the columns, with a line feed; of JSONL what every line does.
+std::string_view export_beginning(ExportForm form);
+
+// Of a line of this form, without its end: which event of which log it is. nullopt: it is none.
+struct ExportPlace {
+  std::int64_t seq = 0;
+  std::string log_id;
+};
+std::optional<ExportPlace> place_of_line(ExportForm form, std::string_view line);
 
 struct ExportRow {
   std::int64_t seq = 0;

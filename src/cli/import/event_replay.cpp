@@ -25,14 +25,18 @@ void copy_known(json::Writer& out, const json::Value& body, std::initializer_lis
   }
 }
 
+std::string when_of(const json::Value& event) {
+  const json::Value occurred = event["occurred_at"].is(json::Kind::string) ? event["occurred_at"] : event["recorded_at"];
+  return std::string(occurred.string_or(""));
+}
+
 std::string EventReplay::item(const json::Value& event, const json::Value& body, std::string* rewritten_body) const {
   std::string text = ids_.rewrite(body.source());
   if (body["expected_state_hash"]) text = without_condition(text);
   json::Writer item;
   item.begin_object().member("type", event["type"].string_or("")).member("event_id", event["event_id"].string_or(""));
   if (const auto step = event["step_id"].as_string()) item.member("step_id", *step);
-  const json::Value occurred = event["occurred_at"].is(json::Kind::string) ? event["occurred_at"] : event["recorded_at"];
-  item.member("occurred_at", occurred.string_or("")).raw_member("body", text).end_object();
+  item.member("occurred_at", when_of(event)).raw_member("body", text).end_object();
   if (rewritten_body != nullptr) *rewritten_body = std::move(text);
   return std::move(item).text();
 }
@@ -166,7 +170,9 @@ json::Writer EventReplay::params_for(const json::Value& event) const {
 Status EventReplay::recorded(std::string_view method, json::Writer& params, const json::Value& event, const std::string& old_id,
                              std::string_view id_name) {
   params.key("_meta").begin_object();
-  params.member("idempotency_key", fmt::format("{}/{}", key_, event["run_seq"].source())).end_object();
+  params.member("idempotency_key", fmt::format("{}/{}", key_, event["run_seq"].source()));
+  if (const std::string when = when_of(event); !when.empty()) params.member("occurred_at", when);
+  params.end_object();
   params.end_object();
   ASSIGN_OR_RETURN(const Message answer, client_.call(method, params.text()));
   if (!old_id.empty()) ids_.map(old_id, answer.result()[id_name].string_or(""));

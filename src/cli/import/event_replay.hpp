@@ -16,6 +16,9 @@ namespace muniment::cli {
 // Those of the members of `body` that are named, as they were written.
 void copy_known(json::Writer& out, const json::Value& body, std::initializer_list<std::string_view> names);
 
+// When an event of another log occurred: as it says itself, or when it was recorded there.
+std::string when_of(const json::Value& event);
+
 class EventReplay {
  public:
   // `key` and an event's run_seq make its idempotency key: a replay that broke off goes on.

@@ -67,6 +67,7 @@ class LogImport {
     std::int64_t next_run_seq = 0;
     RunEnd end{std::string(unknown_end), "the run had not ended when it was exported"};
     std::string error;
+    std::string ended_at;    // empty: it had not ended
     bool closed = false;
   };
   // A run whose start is known, and which waits for the line behind it: its parent's child.started says more of it.
@@ -115,8 +116,9 @@ class LogImport {
   // An erased event has no salt; an archived one has its own.
   Status leave_without_body(Target& target, const json::Value& event, const std::string& type) {
     if (type == "state.patched") target.replay.lost_patch();
-    if (type == "run.ended") target.end.summary = "how the run ended was erased";
-    if (!event["salt"].is(json::Kind::string)) return leave("erased " + type);
+    const bool archived = event["salt"].is(json::Kind::string);
+    if (type == "run.ended") target.end.summary = archived ? "how the run ended is in an archive that was not exported" : "how the run ended was erased";
+    if (!archived) return leave("erased " + type);
     ++target.run.archived;
     return leave("archived " + type);
   }
@@ -147,6 +149,7 @@ class LogImport {
     params.key("import").begin_object().member("format", log_format).member("sha256", sha256_);
     params.member("importer", importer_name).end_object();
     params.member("indexed", body["indexed"].as_bool().value_or(false));
+    if (const std::string when = when_of(event); is_start && !when.empty()) params.key("_meta").begin_object().member("occurred_at", when).end_object();
     pending.params = params.text();
     pending.parent = body["parent"]["run_id"].string_or("");
     pending.parent_run_seq = body["parent"]["run_seq"].source();
@@ -185,6 +188,7 @@ class LogImport {
 
   Status record(Target& target, const json::Value& event, const std::string& type) {
     const json::Value body = event["body"];
+    if (type == "run.ended" && !target.closed) target.ended_at = when_of(event);
     if (!body.is(json::Kind::object)) return leave_without_body(target, event, type);
     if (type == "run.started") return success();
     if (target.closed) return leave(type);
@@ -234,6 +238,7 @@ class LogImport {
     RETURN_IF_ERROR(flush(target));
     upload.run_id = target.run.run_id;
     upload.step_id = event["step_id"].string_or("");
+    upload.occurred_at = when_of(event);
     if (const json::Value metadata = body["metadata"]) upload.metadata = metadata.source();
     ASSIGN_OR_RETURN(const Message answer, put_file(client_, upload, file));
     if (answer.result()["hash"].string_or("") != body["hash"].string_or("")) {
@@ -269,6 +274,7 @@ class LogImport {
       if (!target.end.summary.empty()) params.member("summary", target.end.summary);
       if (!target.end.usage.empty()) params.raw_member("usage", target.end.usage);
       if (!target.error.empty()) params.raw_member("error", target.error);
+      if (!target.ended_at.empty()) params.key("_meta").begin_object().member("occurred_at", target.ended_at).end_object();
       ASSIGN_OR_RETURN(const Message answer, client_.call("run.end", std::move(params.end_object()).text()));
       target.run.events = events_upto(answer);
     }

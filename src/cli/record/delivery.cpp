@@ -78,26 +78,44 @@ Status begin_run(Client& client, const Delivery& delivery) {
   return success();
 }
 
+bool names_known_events(const Status& status) { return !status && status.error().code == Errc::conflict && !status.error().event_ids.empty(); }
+
+// A hook that is configured twice comes twice, and one of the two may have waited in the spool: its ids are there then, with a body that
+// differs in that alone. What differs in more is another event, and the conflict is told.
+Status append_once(Client& client, const Delivery& delivery) {
+  const Status sent = append_events(client, delivery);
+  if (!names_known_events(sent)) return sent;
+  const Status other = append_events(client, with_other_lateness(delivery));
+  if (other || other.error().code != Errc::conflict) return other;
+  return delivery.in_doubt ? success() : sent;   // what was sent first and erased since cannot be compared
+}
+
 // Mostly the run is there and open, so that one request does it.
 Status append_or_start(Client& client, const Delivery& delivery) {
   if (delivery.events.empty()) return delivery.begins ? begin_run(client, delivery) : success();
-  Status sent = append_events(client, delivery);
-  if (sent || (sent.error().code != Errc::not_found && sent.error().code != Errc::conflict)) return sent;
+  const Status sent = append_once(client, delivery);
+  if (sent || (sent.error().code != Errc::not_found && sent.error().code != Errc::conflict) || names_known_events(sent)) return sent;
   RETURN_IF_ERROR(begin_run(client, delivery));
-  sent = append_events(client, delivery);
-  // Its ids are there with the body that was sent first, which did not say that it was late.
-  if (!sent && sent.error().code == Errc::conflict && delivery.in_doubt) return success();
-  return sent;
+  return append_once(client, delivery);
+}
+
+Status close_run(Client& client, const Delivery& delivery) {
+  const auto ended = client.call("run.end", delivery.end);
+  if (ended || ended.error().code == Errc::conflict) return success();  // it had ended already
+  return ended.error();
 }
 
 }  // namespace
 
 Status deliver(Client& client, const Delivery& delivery) {
-  RETURN_IF_ERROR(append_or_start(client, delivery));
+  // An end alone: begun first, a run that has ended would go on only to end again.
+  const bool only_ends = delivery.events.empty() && !delivery.end.empty();
+  if (!only_ends) RETURN_IF_ERROR(append_or_start(client, delivery));
   if (delivery.end.empty()) return success();
-  const auto ended = client.call("run.end", delivery.end);
-  if (ended || ended.error().code == Errc::conflict) return success();  // it had ended already
-  return ended.error();
+  Status ended = close_run(client, delivery);
+  if (ended || !only_ends || ended.error().code != Errc::not_found) return ended;
+  RETURN_IF_ERROR(begin_run(client, delivery));
+  return close_run(client, delivery);
 }
 
 }  // namespace muniment::cli

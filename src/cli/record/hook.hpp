@@ -51,5 +51,7 @@ std::string with_readable_characters(std::string_view json);
 // A delivery as a spooled file holds it, and back. `late` marks the events as sent afterwards.
 std::string delivery_json(const Delivery& delivery, bool late);
 Result<Delivery> delivery_of_json(const json::Value& json);
+// The same delivery, but sent afterwards where this one is sent at once, and the other way round.
+Delivery with_other_lateness(Delivery delivery);
 
 }  // namespace muniment::cli

@@ -288,11 +288,13 @@ class Collector {
     RETURN_IF_ERROR(each("claim.list", "claims", "", [this](const json::Value& claim) {
       std::string pointers;
       for (const json::Value pointer : claim["pointers"]) pointers += (pointers.empty() ? "" : "\n") + pointer.string_or("");
-      data_.claims.add({shown(claim["seq"]), shown(claim["status"]), shown(claim["text"]), pointers});
+      data_.claims.add({shown(claim["seq"]), shown(claim["status"]), claim["text"].string_or("").empty() ? "(erased)" : shown(claim["text"]), pointers});
     }));
     return each("evidence.list", "evidence", "", [this](const json::Value& item) {
       const std::string what = item["pointer"] ? shown(item["pointer"]) : shown(item["content"]["text"]);
-      data_.evidence.add({shown(item["seq"]), shown(item["type"]), what, shown(item["hash"]), shown(item["validator_id"]), shown(item["actor"])});
+      const std::string hash = shown(item["hash"]);
+      const bool erased = hash.find_first_not_of('0') == std::string::npos;   // its row stays
+      data_.evidence.add({shown(item["seq"]), shown(item["type"]), erased ? "(erased)" : what, erased ? "" : hash, shown(item["validator_id"]), shown(item["actor"])});
     });
   }
 

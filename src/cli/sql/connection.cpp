@@ -9,6 +9,7 @@
 #include "base/ids.hpp"
 #include "base/limits.hpp"
 #include "base/text.hpp"
+#include "cli/postgres_access.hpp"
 
 namespace muniment::cli {
 
@@ -36,6 +37,8 @@ SqlKind kind_of(Oid type) {
     default: return SqlKind::text;
   }
 }
+
+std::string known_text(const char* text) { return text == nullptr ? std::string() : text; }
 
 std::string trimmed(const char* words) {
   std::string_view text(words == nullptr ? "" : words);
@@ -136,7 +139,10 @@ Status SqlConnection::Impl::connect() {
   keys.push_back(nullptr);
   values.push_back(nullptr);
   link.reset(PQconnectdbParams(keys.data(), values.data(), 0));
-  if (PQstatus(link.get()) != CONNECTION_OK) return unavailable("connecting to Postgres", link.get());
+  if (PQstatus(link.get()) != CONNECTION_OK) {
+    return not_reached({PQerrorMessage(link.get()), known_text(PQhost(link.get())), known_text(PQport(link.get())), PQconnectionNeedsPassword(link.get()) != 0},
+                       "Others come in over TCP, as reporter with its password, where the owner lets them: docs/sql.md (From other programs)");
+  }
   PQsetNoticeProcessor(link.get(), [](void*, const char*) {}, nullptr);
   const std::string* user = parameter("user");
   if (user == nullptr || *user != reporter_login) {

@@ -150,7 +150,10 @@ Result<Answer> change_key(Call& call, bool first) {
   audit::Publisher& publisher = call.services.publisher;
   const std::vector<VerifierKey> keys = publisher.keys();
   if (first && publisher.can_sign()) return Error(Errc::conflict, "the log has a key: " + keys.back().text() + ". Change it with: muniment audit key rotate");
-  if (!first && !publisher.can_sign()) return Error(Errc::conflict, "the log has no key that signs. Make one with: muniment audit key init");
+  if (!first && !publisher.can_sign() && keys.empty()) return Error(Errc::conflict, "the log has no key that signs. Make one with: muniment audit key init");
+  if (!first && !publisher.can_sign()) {
+    return Error(Errc::conflict, "the private key is not here, and nothing signs for a new one. Bring keys/log.key back, or, if it is lost, see: docs/runbook.md#checkpoints");
+  }
   ASSIGN_OR_RETURN(const VerifierKey made, publisher.prepare_key());
   json::Writer body;
   body.begin_object();

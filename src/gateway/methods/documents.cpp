@@ -292,9 +292,9 @@ Result<std::int64_t> documents_of_source(Call& call, const std::string& source, 
   return documents;
 }
 
-// Nothing that is current comes from it: was it revoked, or was it never there?
+// Nothing that is current comes from it: was it revoked, or was it never there? What others revoked, an owner is not told.
 Error no_source(Call& call, const std::string& source, const std::optional<std::string>& owner) {
-  const auto revoked = store::find_revocation(readers_of_all(call), 0, {source}, owner.value_or(""));
+  const auto revoked = store::find_revocation_by(readers_of_all(call), source, owner);
   if (!revoked) return revoked.error();
   if (!*revoked) return Error(Errc::not_found, "no document comes from the source " + source + ". document.list names the sources.");
   return Error(Errc::not_found, fmt::format("the source {} is revoked already, by event {}, and no document has come from it since.", source, (*revoked)->seq));

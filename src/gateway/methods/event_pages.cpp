@@ -11,8 +11,9 @@
 namespace muniment::gateway::methods {
 namespace {
 
-Error no_event(std::string_view which) {
-  return Error(Errc::not_found, "no event " + std::string(which) + ". See: event.list");
+// The whole log is not everybody's to list.
+Error no_event(const Call& call, std::string_view which) {
+  return Error(Errc::not_found, "no event " + std::string(which) + (call.caller.admin ? ". See: event.list" : ". See: event.list with a run_id"));
 }
 
 Result<std::optional<events::Event>> event_named(Call& call) {
@@ -128,8 +129,8 @@ Result<Answer> event_get(Call& call) {
   ASSIGN_OR_RETURN(const EventFields fields, event_fields(call.params["fields"]));
   ASSIGN_OR_RETURN(const auto event, event_named(call));
   if (!event) {
-    return no_event(call.params["seq"] ? call.params["seq"].source()
-                                       : "with run_seq " + std::string(call.params["run_seq"].source()));
+    return no_event(call, call.params["seq"] ? call.params["seq"].source()
+                                             : "with run_seq " + std::string(call.params["run_seq"].source()));
   }
   std::string text = "{\"event\":";
   append_event_json(text, *event, fields);

@@ -17,38 +17,12 @@
 #include "gateway/methods/methods.hpp"
 #include "gateway/pointing.hpp"
 #include "gateway/services.hpp"
+#include "gateway/survey.hpp"
 #include "retrieval/document_follower.hpp"
 #include "store/artifact_row.hpp"
 
 namespace muniment::gateway::methods {
 namespace {
-
-struct Damage {
-  evidence::Resolution found;
-  std::vector<std::string> needed_by;
-};
-
-struct Survey {
-  std::size_t checked = 0;
-  std::vector<Damage> damage;
-};
-
-// Of everything that this run's claims, evidence and manifests depend on, and of what stopped it.
-Result<Survey> survey(Call& call, const store::Run& run) {
-  ASSIGN_OR_RETURN(auto needed, evidence::pointers_needed_by(run.run_id, call.services.tail, *call.reader));
-  if (const auto halt = run.view().halt; halt && !halt->pointer.empty()) needed[halt->pointer];
-  evidence::Resolver resolver(*call.reader, call.services.files, sight_of(call));
-  Survey survey;
-  for (const auto& [pointer, needed_by] : needed) {
-    ASSIGN_OR_RETURN(evidence::Resolution found, resolver.resolve(pointer, evidence::Depth::whole));
-    ++survey.checked;
-    if (!found.damaged()) continue;   // a revision that was superseded stands, and what was erased is not missing
-    Damage& damage = survey.damage.emplace_back();
-    damage.found = std::move(found);
-    for (const store::PointerRow& row : needed_by) damage.needed_by.push_back(row.needed_by + " " + row.needed_id.text());
-  }
-  return survey;
-}
 
 // The document, and what reads its log: what is needed may lie in a closed one.
 struct FoundDocument {
@@ -74,9 +48,8 @@ struct Named {
 };
 
 Result<Repair> put_back(Call& call, const store::ArtifactRow& row, const std::string& file) {
-  const bool intact = call.services.files.check(store::file_of(row)).ok();
-  RETURN_IF_ERROR(call.services.files.repair(row.path, file, row.hash));
-  return intact ? Repair::as_recorded : Repair::put_back;
+  ASSIGN_OR_RETURN(const bool was_put_back, call.services.files.repair(store::file_of(row), file));
+  return was_put_back ? Repair::put_back : Repair::as_recorded;
 }
 
 // A good copy of a document whose bytes are a span of an artifact: the artifact with that span put right.

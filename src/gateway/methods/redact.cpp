@@ -32,20 +32,28 @@ Result<store::ErasureTarget> target_of(const json::Value& params) {
 }
 
 // A closed log is erased from no more: the events that say so would have to be in it.
+Error not_erasable(const store::Run& run) {
+  Error error(Errc::conflict, fmt::format("run {} is in log {}, which was restored and is closed: nothing is erased from it, since the events that would say so cannot be in "
+                                          "it. What is to be gone goes with its database, and with the backups that hold it; a document that was brought along is "
+                                          "erased where it is now. See docs/runbook.md (erasure, backup)", run.run_id, run.closed_log));
+  error.run_id = run.run_id;
+  return error;
+}
+
 Status check_not_closed(Call& call, const store::ErasureTarget& target) {
   if (target.artifact_id) {
     ASSIGN_OR_RETURN(const auto found, find_in_all<store::ArtifactRow>(call, [&](store::Reader& reader) { return reader.artifact(*target.artifact_id); }));
     if (!found.row || found.reader == call.reader) return success();
     // Also one of its `_log`, whose present namesake is another run.
     ASSIGN_OR_RETURN(const auto closed, store::find_run(*earlier_log(call.services, found.reader->log_no()), *call.reader, found.row->run_id));
-    return closed ? Status(store::closed_error(*closed)) : success();
+    return closed ? Status(not_erasable(*closed)) : success();
   }
   const std::string run_id = target.run_id.value_or("");
   if (run_id.empty() || run_id == log_run_id) return success();
   ASSIGN_OR_RETURN(const auto present, load_run(call, run_id));
   ASSIGN_OR_RETURN(const auto closed, find_earlier_run(call, run_id));
   const bool theirs = closed && (!present || present->view().status == store::RunStatus::absent);
-  return theirs ? Status(store::closed_error(*closed)) : success();
+  return theirs ? Status(not_erasable(*closed)) : success();
 }
 
 struct Copies {

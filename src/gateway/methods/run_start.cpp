@@ -6,6 +6,7 @@
 #include "gateway/first_receipts.hpp"
 #include "gateway/methods/methods.hpp"
 #include "gateway/services.hpp"
+#include "gateway/survey.hpp"
 
 namespace muniment::gateway::methods {
 namespace {
@@ -178,7 +179,20 @@ Result<Answer> start_new(Call& call, std::string run_id) {
   return append;
 }
 
+// A run that was stopped and then ended has not got what it needs by that.
+Status check_recovered(Call& call, const store::Run& run) {
+  if (!run.view().halt) return success();
+  ASSIGN_OR_RETURN(const Survey found, survey(call, run));
+  if (found.damage.empty()) return success();
+  Error error = halted_error(run);
+  error.message += ". It was ended without being recovered, and is not taken up while what stopped it is damaged: put it back with muniment recover, or go on in "
+                   "a new run that names this one in `continues`";
+  return error;
+}
+
 Result<Answer> reopen(Call& call, const std::shared_ptr<store::Run>& run) {
+  if (run->view().halt && !call.reader) return Answer(NeedsWorker{});
+  RETURN_IF_ERROR(check_recovered(call, *run));
   json::Writer body;
   body.begin_object()
       .member("kind", "reopened")
