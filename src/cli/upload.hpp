@@ -16,7 +16,7 @@ struct Upload {
   std::string step_id;      // empty: main
   std::string mime_type;    // empty: application/octet-stream
   std::string metadata;     // JSON object text, or empty
-  std::string occurred_at;  // of an imported run: when its source had it; or empty
+  std::string occurred_at{};  // of an imported run: when its source had it; or empty
 };
 
 // All three answer what artifact.put does: {artifact_id, path, hash, size_bytes, seq}.

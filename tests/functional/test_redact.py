@@ -205,22 +205,6 @@ class Erasure(Redacting):
         self.assert_gone()
         self.assert_verified()
 
-    def test_a_large_state_by_its_own_file(self) -> None:
-        for by in ("artifact_id", "seq"):
-            with self.subTest(by=by):
-                run_id = self.new_run(by)
-                self.client.append(run_id, "state.patched", {"format": "merge", "patch": {"who": f"{SECRET} " * 4_000}}, spill=True)
-                self.call("snapshot.take", run_id=run_id)
-                [stored] = [event for event in self.events(run_id) if event["type"] == "artifact.stored" and event["body"].get("metadata", {}).get("what") != "patch"][-1:]
-                done = self.redact(**({"seq": stored["seq"]} if by == "seq" else {"artifact_id": stored["body"]["artifact_id"]}))
-                self.assertEqual(done["snapshots"], 1)
-                self.assert_verified()
-                self.assertIn(SECRET, self.call("run.rehydrate", run_id=run_id)["state"]["working"]["who"])
-                bundle = self.daemon.folder / f"{by}.muniment.tar.zst"
-                subprocess.run([BUILD / "muniment", "--data", self.daemon.data, "audit", "export", run_id, "-o", bundle], check=True, capture_output=True, timeout=60)
-                self.redact(run_id=run_id)
-        self.assert_gone()
-
     def test_a_whole_run(self) -> None:
         run_id = self.new_run("all", goal=f"help {SECRET}", labels={"who": SECRET}, external_id=SECRET)
         self.say(f"I am {SECRET}", run_id)
