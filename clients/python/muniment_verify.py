@@ -176,7 +176,8 @@ class Verifier:
         self.report.update(signed_by=signed[1], witnesses=signed[4])
         own = any(algorithm == 1 and name[-37:] == "/" + str(uuid.UUID(bytes=point["log_id"])) for (name, _), (algorithm, _) in self.keys.items())
         need("a signature", bool(lines) or not own or not whole, True)   # a part may be from before the log had a key; another log's key says nothing of this one
-        self.report.pop("wrong_key", None)   # of an older note: what is signed newer counts
+        if self.report.get("wrong_key", {}).get("signed by") == []:
+            del self.report["wrong_key"]   # nobody promised anything with an older note that nobody signed
         if self.keys and not signed[1]:
             self.report["wrong_key"] = {"needed": [origin], "signed by": [f"{name}+{value[:4].hex()}" for name, value in lines],
                                         "given": [f"{name}+{key_id.hex()}" for name, key_id in self.keys]}

@@ -156,8 +156,9 @@ class TheDrill(BackupCase):
     def test_a_move_without_the_private_key_keeps_what_was_signed(self) -> None:
         self.key.write_text(self.cli("audit", "key", "init"))
         self.record("first")
-        size = self.call("server.status")["log"]["size"]
-        wait_until(lambda: self.call("audit.checkpoint")["size"] >= size, "signed")
+        with self.daemon.client() as client:
+            size = client.call("server.status")["log"]["size"]
+            wait_until(lambda: client.call("audit.checkpoint")["size"] >= size, "signed")
         self.backup()
         self.daemon.stop()
         self.restore("--complete")

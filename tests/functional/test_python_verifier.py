@@ -221,6 +221,7 @@ class Tiles(Case):
             self.assertEqual(self.good("--tiles", folder)["upto"], size - 1)
         for older in range(1, len(self.log.leaves) + 1):
             self.good("--tiles", folder, "--checkpoint", self.path("old", self.log.note(older)))
+        self.good("--tiles", folder, "--checkpoint", self.path("old", self.log.note(20, keys=[])))   # kept from before the log had a key
 
     def test_an_empty_log(self) -> None:
         self.assertEqual(self.good("--tiles", self.tiles(size=0))["upto"], -1)
