@@ -182,7 +182,7 @@ class Verified(Storing):
         self.assertFalse(self.pieces(erased).exists(), "the hashes of what was erased would tell of it")
         self.assert_verified()
         self.pieces(erased).write_bytes(kept)
-        self.assert_found("unknown_file")
+        self.assert_found("erasure")
         self.pieces(erased).unlink()
         overwrite(self.pieces(stored))
         self.assert_found("artifact_pieces")

@@ -239,7 +239,7 @@ class EventExport {
   // What other options would have left out before the file's end, nobody would miss.
   Status check_same_export(ExportConnection& connection, const std::string& where, const ExportedSoFar& file) const {
     constexpr std::uint64_t modulus = std::uint64_t{1} << 62;   // divides 2^64
-    RETURN_IF_ERROR(connection.start(fmt::format("SELECT count(*), mod(coalesce(sum(e.seq), 0), {})::bigint FROM event e WHERE {} AND e.seq <= {}", modulus, where, file.last.seq)));
+    RETURN_IF_ERROR(connection.start(fmt::format("SELECT count(*), mod(coalesce(sum(e.seq::numeric * e.seq * e.seq), 0), {})::bigint FROM event e WHERE {} AND e.seq <= {}", modulus, where, file.last.seq)));
     ExportFields fields;
     ASSIGN_OR_RETURN(bool more, connection.next(fields));
     const std::int64_t events = more ? export_integer(fields[0].value_or("")) : -1;
@@ -251,7 +251,7 @@ class EventExport {
       return Error(Errc::invalid_argument, fmt::format("{} is of another export: of the log {}, and this is the log {}. Nothing was added to it", options_.output,
                                                        file.last.log_id, log_id_));
     }
-    if (events == file.events && static_cast<std::uint64_t>(seqs) == file.seq_sum % modulus) return success();
+    if (events == file.events && static_cast<std::uint64_t>(seqs) == file.seq_cubes % modulus) return success();
     return Error(Errc::invalid_argument, fmt::format("{} is of another export: up to seq {} it has {} events, and with these runs and filters there are {}{}. Nothing was added to it. "
                                                      "Give the options with which it was begun, or another file", options_.output, file.last.seq, file.events, events,
                                                      events == file.events ? ", which are others" : ""));

@@ -70,7 +70,8 @@ Status ExportFile::take_line(ExportForm form, std::string_view line) {
   if (so_far_ && (place->seq <= so_far_->last.seq || place->log_id != so_far_->last.log_id)) return is_of_another(fmt::format("seq {} stands where it does not belong", place->seq));
   if (!so_far_) so_far_.emplace();
   ++so_far_->events;
-  so_far_->seq_sum += static_cast<std::uint64_t>(place->seq);
+  const auto seq = static_cast<std::uint64_t>(place->seq);
+  so_far_->seq_cubes += seq * seq * seq;
   so_far_->last = *std::move(place);
   return success();
 }

@@ -15,7 +15,7 @@ namespace muniment::cli {
 // What a file that is taken up again has, by which it is known whether it is of the same export.
 struct ExportedSoFar {
   std::int64_t events = 0;
-  std::uint64_t seq_sum = 0;    // modulo 2^64
+  std::uint64_t seq_cubes = 0;   // the sum of seq³, modulo 2^64: sums of runs that take turns are equal
   ExportPlace last;
 };
 
