@@ -115,7 +115,8 @@ Status Keyring::adopt_next() {
   }
   text += next_->verifier().text() + "\n";
   RETURN_IF_ERROR(write_file_durably(path("log.pub"), text, 0644));
-  if (current_) RETURN_IF_ERROR(rename_durably(path("log.key"), path("log.key.old"), folder_));
+  const Status aside = current_ ? rename_durably(path("log.key"), path("log.key.old"), folder_) : success();
+  if (!aside && aside.error().code != Errc::not_found) return aside;   // somebody took it away meanwhile: it is lost, and signs no more
   FAILPOINT("keys.after_old");
   RETURN_IF_ERROR(rename_durably(path("log.key.next"), path("log.key"), folder_));
   return read();

@@ -123,6 +123,25 @@ class Beside(DaemonCase):
         self.assertEqual(as_printed(found[1]).returncode, 0)
         self.assertEqual(self.call("audit.key", action="show")["keys"][0], as_printed(found[1].replace("init", "show")).stdout.strip())
 
+    def test_a_socket_alone_is_about_the_folder_of_its_daemon(self) -> None:
+        log_id, home = self.call("server.status")["log"]["log_id"], self.daemon.folder / "home"
+        home.mkdir()
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("MUNIMENT_")} | {"HOME": str(home)}
+
+        def said(*words: object) -> str:
+            done = subprocess.run([BUILD / "muniment", "--socket", self.daemon.socket, *map(str, words)], capture_output=True, text=True, env=environment, timeout=FINISH_S)
+            self.assertIn(done.returncode, (0, 2), done.stdout + done.stderr)   # 2: verified, and not signed
+            return done.stdout
+
+        self.assertEqual(json.loads(said("--json", "audit", "verify"))["log_id"], log_id)
+        self.assertTrue(pathlib.Path(json.loads(said("--json", "backup", home / "backups"))["path"]).is_dir())
+        self.assertIn(str(self.daemon.data), said("doctor"))
+        self.assertIn(self.run_id, said("sql", "-c", "SELECT run_id FROM report.run_report"))
+        beside = home / "artifacts"
+        artifact_id = self.call("artifact.put", run_id=self.run_id, text="a file")["artifact_id"]
+        self.assertIn(log_id, said("export", self.run_id, "--format", "jsonl", "--artifacts", beside))
+        self.assertEqual((beside / artifact_id).read_text(), "a file")
+
     def test_status_names_the_runs_that_are_halted(self) -> None:
         self.assertNotIn("halted", self.muniment("status").stdout)
         self.call("pointer.resolve", pointers=[f"run://{self.run_id}.missing"], run_id=self.run_id, critical=True)

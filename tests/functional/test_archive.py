@@ -204,8 +204,8 @@ class Exported(Archived):
         self.assertEqual(self.call("run.get", run_id=new)["run"]["status"], "ended")
 
 
-class BackedUp(Archived):
-    """A backup holds every file of archived bodies against the rows: nothing else has these bodies."""
+class OneFile(Archived):
+    """A partition is in files, and one of them is looked at; whatever a test does to it, it is put back."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -213,9 +213,16 @@ class BackedUp(Archived):
         self.archive(number)
         self.seq = int(self.in_files(number)[10][0])
         self.path = self.file_of(self.seq)
-        self.name = str(self.path.relative_to(self.daemon.data))
         self.kept = self.path.read_bytes()
         self.addCleanup(lambda: self.path.write_bytes(self.kept))
+
+
+class BackedUp(OneFile):
+    """A backup holds every file of archived bodies against the rows: nothing else has these bodies."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.name = str(self.path.relative_to(self.daemon.data))
         self.backups = pathlib.Path(tempfile.mkdtemp(dir=self.daemon.folder))
 
     def muniment(self, *words: Any, code: int = 0) -> subprocess.CompletedProcess[str]:
@@ -385,16 +392,7 @@ class Refused(Archived):
         self.verify()
 
 
-class Tampered(Archived):
-    def setUp(self) -> None:
-        super().setUp()
-        number = self.fill_partition()
-        self.archive(number)
-        self.seq = int(self.in_files(number)[10][0])
-        self.path = self.file_of(self.seq)
-        self.kept = self.path.read_bytes()
-        self.addCleanup(self.path.write_bytes, self.kept)
-
+class Tampered(OneFile):
     def assert_found(self) -> None:
         report = self.verify(status=1)
         checks = {finding["check"] for finding in report["findings"]}

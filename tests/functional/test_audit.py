@@ -289,6 +289,17 @@ class LostKey(AuditCase):
         self.assertEqual(self.verifier("--data", self.daemon.data, "--key", both)[1]["verdict"], "verified")
 
 
+
+class LostWhileItIsUsed(AuditCase):
+    def test_one_that_is_lost_while_it_is_used_is_replaced(self) -> None:
+        self.settled()
+        (self.daemon.data / "keys/log.key").unlink()
+        newest = self.cli("audit", "key", "rotate").splitlines()[-1]
+        self.settled()
+        code, report = self.verifier("--data", self.daemon.data, "--key", self.path("newest", newest + "\n"))
+        self.assertEqual((code, report["verdict"]), (0, "verified"), report)
+
+
 class KeptOutside(DaemonCase):
     def test_what_a_keeper_has_of_a_rotation_is_signed_by_the_new_key_too(self) -> None:
         kept = self.daemon.folder / "kept"

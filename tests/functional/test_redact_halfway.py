@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import pathlib
 import subprocess
 import tempfile
@@ -133,6 +134,16 @@ class Halfway(HalfwayCase):
         self.assertEqual(verify.returncode, 5, said)
         self.assertIn("something was erased while this verify read", said)
         self.assert_carried_out()
+
+    def test_the_doctor_names_one_that_waits(self) -> None:
+        seq = self.client.append(self.run_id, "x.test.said", {"secret": SECRET})["seq"]
+        self.fail_halfway(seq=seq)
+        doctor = [BUILD / "muniment", "--data", self.daemon.data, "doctor"]
+        self.assertNotIn("were begun and not finished", subprocess.run(doctor, capture_output=True, text=True, timeout=60).stdout)
+        (journal,) = self.journals()
+        os.utime(journal, (time.time() - 600, time.time() - 600))
+        self.assertIn("1 erasures were begun and not finished", subprocess.run(doctor, capture_output=True, text=True, timeout=60).stdout)
+        self.carried_out_by_the_next()
 
     def test_an_innocent_log_is_not_called_tampered_while_something_is_erased(self) -> None:
         for number in range(8):

@@ -166,9 +166,23 @@ void look_at_lost_erasures(Findings& findings, const Config& config) {
   }
 }
 
+// One that failed half-way waits for the next, or for a start; one that is being carried out is younger.
+void look_at_waiting_erasures(Findings& findings, const std::string& own) {
+  constexpr std::chrono::minutes being_carried_out{5};
+  std::size_t waiting = 0;
+  for (const std::string& name : names_in(own + "/redactions")) {
+    std::error_code failed;
+    const auto written = fs::last_write_time(own + "/redactions/" + name, failed);
+    if (!failed && fs::file_time_type::clock::now() - written > being_carried_out) ++waiting;
+  }
+  if (waiting == 0) return;
+  findings.warn("erasure", fmt::format("{} erasures were begun and not finished: the next erasure or a restart finishes them", waiting), "muniment down && muniment up",
+                runbook("erasure"));
+}
+
 // Journals say that something was begun; a start finishes it.
 void look_at_journals(Findings& findings, const std::string& own, bool daemon_runs) {
-  if (daemon_runs) return;
+  if (daemon_runs) return look_at_waiting_erasures(findings, own);
   if (const auto begun = names_in(own + "/redactions"); !begun.empty()) {
     findings.warn("erasure", fmt::format("{} erasures were begun and not finished: the next start finishes them", begun.size()), "muniment up", runbook("erasure"));
   }
