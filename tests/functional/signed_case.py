@@ -17,7 +17,7 @@ sys.path.insert(0, str(ROOT / "tests" / "support"))
 from private_postgres import PrivatePostgres  # noqa: E402
 from signed_log import signed_sample  # noqa: E402
 
-VERIFY = pathlib.Path(os.environ.get("MUNIMENT_BUILD", ROOT / "build")) / "muniment-verify"
+VERIFY = pathlib.Path(os.environ.get("MUNIMENT_BUILD", ROOT / "build-test")) / "muniment-verify"
 
 
 class SignedCase(unittest.TestCase):

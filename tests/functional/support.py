@@ -25,8 +25,7 @@ sys.path[:0] = [str(ROOT / "clients" / "python"), str(ROOT / "tests" / "support"
 
 import muniment  # noqa: E402  (found through the path above)
 
-BUILD = pathlib.Path(os.environ.get("MUNIMENT_BUILD", ROOT / "build"))
-FAULT_BUILD = pathlib.Path(os.environ.get("MUNIMENT_FAULT_BUILD", ROOT / "build-fault"))
+BUILD = pathlib.Path(os.environ.get("MUNIMENT_BUILD", ROOT / "build-test"))
 GOLDEN = ROOT / "tests" / "golden" / "errors"
 SANITIZER_REPORT = re.compile(r"(Address|Leak|Thread)Sanitizer:|: runtime error: ")
 START_S = 60.0   # two cores may be running three other daemons
@@ -55,16 +54,16 @@ def wait_until(condition: Callable[[], Any], what: str, timeout_s: float = 20.0)
 
 
 class Daemon:
-    """munimentd --data DIR. `fault`: the build that has failpoints."""
+    """munimentd --data DIR, with failpoints that `failpoint` of a start arms."""
 
-    def __init__(self, *, fault: bool = False, arguments: tuple[str, ...] = (), config: str = "",
+    def __init__(self, *, arguments: tuple[str, ...] = (), config: str = "",
                  env: Optional[dict[str, str]] = None, build: Optional[pathlib.Path] = None):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="muniment-test-"))
         self.folder.chmod(0o755)   # the private Postgres runs as another user when we are root
         self.data = self.folder / "data"
         self.log = self.folder / "daemon.log"
         self.failpoint_log = self.folder / "failpoints"
-        self.build = build or (FAULT_BUILD if fault else BUILD)
+        self.build = build or BUILD
         self.arguments, self.env = list(arguments), dict(env or {})
         self.process: Optional[subprocess.Popen[bytes]] = None
         if config:
@@ -267,16 +266,29 @@ class Raw:
 
 
 class DaemonCase(unittest.TestCase):
-    """One daemon for the class, one client and one open run for each test."""
+    """One client and one open run for each test, and a daemon for the class.
 
-    fault = False
+    `shared = True`: all classes of the file that say so, with the same `config`, have one daemon together. It is for
+    classes that neither stop, restart or damage their daemon nor count on being alone with it.
+    """
+
     config = ""
+    shared = False
     daemon: Daemon
+    _shared_daemons: dict[tuple[str, str], Daemon] = {}
 
     @classmethod
     def setUpClass(cls) -> None:
-        cls.daemon = Daemon(fault=cls.fault, config=cls.config)
-        cls.addClassCleanup(cls.daemon.destroy)
+        key = (cls.__module__, cls.config)
+        if cls.shared and key in cls._shared_daemons:
+            cls.daemon = cls._shared_daemons[key]
+            return
+        cls.daemon = Daemon(config=cls.config)
+        if cls.shared:
+            cls._shared_daemons[key] = cls.daemon
+            unittest.addModuleCleanup(lambda: cls._shared_daemons.pop(key).destroy())
+        else:
+            cls.addClassCleanup(cls.daemon.destroy)
         cls.daemon.start()
 
     def setUp(self) -> None:

@@ -432,8 +432,6 @@ class Tampered(OneFile):
 
 
 class Meanwhile(Archived):
-    fault = True
-
     def test_a_hold_that_is_acknowledged_while_files_are_written_holds(self) -> None:
         number = self.fill_partition()
         go_on = self.daemon.folder / "go-on"
@@ -456,7 +454,6 @@ class Meanwhile(Archived):
 
 
 class Killed(Archived):
-    fault = True
     STEPS = ("archive.after_file", "archive.before_swap", "archive.after_swap")
 
     def test_a_daemon_that_dies_in_the_middle(self) -> None:

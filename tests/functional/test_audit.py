@@ -323,8 +323,6 @@ class KeptOutside(DaemonCase):
 
 
 class HalfRotated(AuditCase):
-    fault = True
-
     def test_sigkill_between_the_two_keys_of_a_rotation(self) -> None:
         """The event is in the log, the old key is put aside, the new one is not in its place yet: the start puts it there."""
         self.settled()
@@ -348,8 +346,6 @@ class HalfRotated(AuditCase):
 
 
 class Restarts(AuditCase):
-    fault = True
-
     def everything_signed_agrees(self) -> None:
         """Every note that this test has seen is of the history that is there now."""
         self.everyone_verifies_tiles(*sorted(self.keep.glob("note-*")))

@@ -18,7 +18,6 @@ PAST = """INSERT INTO {table} SELECT (jsonb_populate_record(t, jsonb_build_objec
 
 
 class Closed(Continued):
-    fault = True
     times: dict[str, str]
     told: Json
     keyed: list[tuple[str, Json, Json]]

@@ -327,7 +327,7 @@ class Settings(unittest.TestCase):
             thread.join(0.2)
 
     def test_an_erasure_that_the_standbys_have_not_confirmed_is_in_doubt(self) -> None:
-        daemon = Daemon(fault=True, arguments=("--database", self.server.uri("log")))
+        daemon = Daemon(arguments=("--database", self.server.uri("log")))
         self.addCleanup(daemon.destroy)
         go = daemon.folder / "go"
         daemon.start(failpoint=f"redact.after_announce=wait:{go}@1")

@@ -18,7 +18,7 @@ SAME = {"id": "d", "text": "# The same\n\nSeveral times.\n", "source": "https://
 class AtOnce(Held):
     @classmethod
     def setUpClass(cls) -> None:
-        cls.daemon = Daemon(fault=True, config=f"workers = 32\nallowed_uids = [{OTHER}, {OTHER + 1}]\n")
+        cls.daemon = Daemon(config=f"workers = 32\nallowed_uids = [{OTHER}, {OTHER + 1}]\n")
         cls.addClassCleanup(cls.daemon.destroy)
 
     def setUp(self) -> None:

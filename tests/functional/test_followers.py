@@ -5,8 +5,6 @@ from support import DaemonCase, main, wait_until
 
 
 class Unconfirmed(DaemonCase):
-    fault = True
-
     def test_what_was_committed_without_a_word_is_not_written_again(self) -> None:
         self.daemon.stop()
         self.client.close()

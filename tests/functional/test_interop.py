@@ -19,7 +19,7 @@ from typing import Any
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 GOLDEN = ROOT / "tests" / "golden" / "audit"
-VERIFY = pathlib.Path(os.environ.get("MUNIMENT_BUILD", ROOT / "build")) / "muniment-verify"
+VERIFY = pathlib.Path(os.environ.get("MUNIMENT_BUILD", ROOT / "build-test")) / "muniment-verify"
 VERIFY_PY = ROOT / "clients" / "python" / "muniment_verify.py"
 SEED = int(os.environ.get("SEED") or random.randrange(10**9))
 sys.path.insert(0, str(ROOT / "tests" / "support"))

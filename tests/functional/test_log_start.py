@@ -103,7 +103,6 @@ class AfterKill(StartCase):
 
 class KilledAtItsStart(StartCase):
     """Before it has told the runs that they were interrupted."""
-    fault = True
 
     def told(self, run_id: str) -> list[int]:
         return [event["body"]["log_seq"] for event in self.call("event.list", run_id=run_id, types=["run.interrupted"])["events"]]
@@ -241,8 +240,6 @@ class CutTiles(StartCase):
 
 
 class PublishedCheckpoint(StartCase):
-    fault = True
-
     def doctor(self) -> list[dict[str, Any]]:
         done = subprocess.run([BUILD / "muniment", "--data", self.daemon.data, "--json", "doctor"], capture_output=True, text=True, timeout=60)
         return [finding for finding in json.loads(done.stdout)["findings"] if finding["doc"].endswith("#published_checkpoint")]

@@ -377,7 +377,6 @@ class Erasure(Redacting):
 class Raced(Redacting):
     """A state that is too large for a reply is stored, and must not bring back what was erased since it was read."""
 
-    fault = True
 
     @classmethod
     def setUpClass(cls) -> None:
@@ -447,7 +446,6 @@ class Raced(Redacting):
 class Killed(DaemonCase):
     """A daemon that dies in the middle: before the journal nothing is erased, after it the next start erases all."""
 
-    fault = True
 
     STEPS = ("redact.before_journal", "redact.after_journal", "redact.after_announce", "redact.after_erase", "redact.after_file",
              "redact.before_end")

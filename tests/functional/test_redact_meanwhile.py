@@ -13,8 +13,6 @@ TEXT = "secret pelican " * 1500
 
 
 class Meanwhile(DaemonCase):
-    fault = True
-
     def held(self, failpoint: str):
         """Starts again with the failpoint, which waits for the file that is answered."""
         go_on = self.daemon.folder / f"{self._testMethodName}.go-on"

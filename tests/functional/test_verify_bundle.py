@@ -18,7 +18,7 @@ from bundle import Bundle  # noqa: E402
 from hashing import sha256  # noqa: E402
 from signed_log import signed_sample  # noqa: E402
 
-VERIFY = pathlib.Path(os.environ.get("MUNIMENT_BUILD", ROOT / "build")) / "muniment-verify"
+VERIFY = pathlib.Path(os.environ.get("MUNIMENT_BUILD", ROOT / "build-test")) / "muniment-verify"
 RUNS = ("solve-1", "review.2", "third", "bulk-3", "_log")
 
 

@@ -60,7 +60,7 @@ class Epoch:
                  bug: str = ""):
         self.number, self.seed = number, seed
         self.random = random.Random(f"{seed}/{number}")
-        self.daemon = Daemon(fault=True, build=build, config="snapshot_events = 100\n")
+        self.daemon = Daemon(build=build, config="snapshot_events = 100\n")
         self.shim = power.build_shim(self.daemon.folder)
         self.journal = self.daemon.folder / "unsynced"
         self.daemon.env.update(LD_PRELOAD=str(self.shim), MUNIMENT_UNSYNCED=str(self.journal), MUNIMENT_PLANTED_BUG=bug)

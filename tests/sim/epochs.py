@@ -56,7 +56,7 @@ class Profile:
 class Epoch:
     def __init__(self, seed: str, profile: Profile, bug: str = "", build: Optional[pathlib.Path] = None):
         self.seed, self.profile = seed, profile
-        self.daemon = Daemon(fault=True, build=build, config=CONFIG + profile.config)
+        self.daemon = Daemon(build=build, config=CONFIG + profile.config)
         clock = self.daemon.folder / "clock"
         make_clock(clock)
         self.daemon.env.update(LD_PRELOAD=str(build_clock(self.daemon.folder)), MUNIMENT_CLOCK=str(clock), MUNIMENT_PLANTED_BUG=bug)

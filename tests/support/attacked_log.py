@@ -21,7 +21,7 @@ from private_postgres import PrivatePostgres
 from signed_log import SignedLogMaker, signed_sample
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-VERIFY = pathlib.Path(os.environ.get("MUNIMENT_BUILD", ROOT / "build")) / "muniment-verify"
+VERIFY = pathlib.Path(os.environ.get("MUNIMENT_BUILD", ROOT / "build-test")) / "muniment-verify"
 AS_SUPERUSER = "SET session_replication_role = replica;\n"   # no trigger and no foreign key stands in the way
 KEPT = [*TABLES, "checkpoint_note"]
 # No CHECK either, and its definition is there as it was: Postgres reads none of a table that is said to have none.
