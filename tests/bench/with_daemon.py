@@ -5,10 +5,12 @@
 
 The data folder is kept between runs, so that the log grows over a pass as it would in use. Prints append_bench's JSON.
 """
+import os
 import pathlib
 import subprocess
 import sys
 
+os.environ.setdefault("MUNIMENT_BUILD", str(pathlib.Path(__file__).resolve().parents[2] / "build"))   # the release build
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "functional"))
 import support  # noqa: E402
 

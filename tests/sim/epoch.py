@@ -75,9 +75,10 @@ class Epoch:
         """Findings; none means that everything held."""
         try:
             self.make_key()
-            order = [self.names[i % len(self.names)] for i in range(kills)]
-            self.random.shuffle(order)
-            queue, again = collections.deque(order), collections.Counter[str]()
+            names = random.Random(self.seed).sample(self.names, len(self.names))
+            first = self.number * kills   # epochs go on where the one before ended: each name gets its share
+            queue = collections.deque(names[(first + i) % len(names)] for i in range(kills))
+            again: collections.Counter[str] = collections.Counter()
             number = 0
             while queue:
                 name = queue.popleft()

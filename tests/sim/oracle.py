@@ -22,7 +22,7 @@ from epochs import Epoch, Profile  # noqa: E402
 from model import Finding  # noqa: E402
 from planted import PLANTED  # noqa: E402
 
-CI_S, SOAK_S, PLANTED_S_MAX = 150, 3_600, 600
+CI_S, SOAK_S, PLANTED_S_MAX = 60, 3_600, 600
 CLIENTS, SOAK_CLIENTS = 4, 8
 ROUNDS_OF_AN_EPOCH = 3          # a younger log is judged sooner
 SHOWN_MAX = 6

@@ -3,8 +3,8 @@
 
     tests/sim/run.py [--soak] [--kills N] [--only REGEX] [--planted-bug NAME] [--json RESULTS]
 
-50 kills; --soak: 1,000, each failpoint at least 20 times. SEED=n replays the choices of an earlier run. A run in which
-a failpoint never fired has failed. --planted-bug: the daemon has that bug, and must be found out.
+10 kills, at other failpoints for each seed; --soak: 1,000, each failpoint at least 20 times. SEED=n replays the choices of
+an earlier run. --planted-bug: the daemon has that bug, and must be found out.
 """
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 from epoch import Epoch, failpoints  # noqa: E402
 
-EPOCH_KILLS = 50
-SOAK_EPOCH_KILLS = 25   # a younger log is checked sooner
-SOAK_KILLS, SOAK_FIRED_MIN = 1000, 20
+KILLS, SOAK_KILLS = 10, 1000
+EPOCH_KILLS = 25   # then a new epoch: a younger log is checked sooner
+SOAK_FIRED_MIN = 20
 
 
 def run_epoch(number: int, seed: int, kills: int, only: str, build: str,
@@ -48,13 +48,11 @@ def main() -> int:
     arguments = parser.parse_args()
 
     seed = int(os.environ.get("SEED") or time.time_ns() % 10**9)
-    kills = arguments.kills or (SOAK_KILLS if arguments.soak else EPOCH_KILLS)
-    fired_min = SOAK_FIRED_MIN if arguments.soak else 1
+    kills = arguments.kills or (SOAK_KILLS if arguments.soak else KILLS)
+    fired_min = SOAK_FIRED_MIN if arguments.soak else 0
     print(f"sim: SEED={seed}, {kills} kills at {len(failpoints())} failpoints", flush=True)
 
-    # A new epoch after so many kills, so that the checker's work stays small.
-    size = SOAK_EPOCH_KILLS if arguments.soak else EPOCH_KILLS
-    sizes = [min(size, kills - start) for start in range(0, kills, size)]
+    sizes = [min(EPOCH_KILLS, kills - start) for start in range(0, kills, EPOCH_KILLS)]
     findings: list[str] = []
     fired: collections.Counter[str] = collections.Counter()
     counts: collections.Counter[str] = collections.Counter()
@@ -79,7 +77,7 @@ def main() -> int:
 
 def judge(arguments: argparse.Namespace, findings: list[str], fired: collections.Counter[str], counts: collections.Counter[str],
           fired_min: int) -> list[dict[str, object]]:
-    """One result a failpoint (did it fire often enough) and one for what was found."""
+    """One result a failpoint (did it fire often enough), where each must, and one for what was found."""
     def result(name: str, good: bool, text: str = "") -> dict[str, object]:
         print(f"  {'ok ' if good else 'BAD'} {name}{': ' + text if text else ''}")
         return {"name": f"sim:{name}", "status": "passed" if good else "failed", "seconds": 0, "text": "" if good else text}
@@ -87,7 +85,7 @@ def judge(arguments: argparse.Namespace, findings: list[str], fired: collections
     summary = ", ".join(f"{name} {count:,}" for name, count in sorted(counts.items()))
     if arguments.planted_bug:
         return [result(f"the planted bug {arguments.planted_bug} is found", bool(findings), findings[0] if findings else "nothing was found: " + summary)]
-    wanted = [name for name in failpoints() if name in fired or not arguments.only]
+    wanted = [name for name in failpoints() if name in fired or (fired_min and not arguments.only)]
     results = [result(f"killed at {name}", fired[name] >= fired_min, f"{fired[name]} times") for name in wanted]
     print(f"      killed anywhere: {fired['anywhere']}; {summary}")
     if not any(fired[name] for name in wanted):
