@@ -91,7 +91,10 @@ Result<ExchangePtr> Dispatcher::parse(std::string line, const Caller& caller, Re
   exchange->line = std::move(line);
   exchange->caller = caller;
   exchange->began = services_.clock.monotonic();
-  const Result<milliseconds> patience = read_request_line(*exchange, schemas_, head);
+  Result<milliseconds> patience = read_request_line(*exchange, schemas_, head);
+  if (patience && exchange->method->open_body) {
+    if (Status fits = services_.files.check_size(head.body_bytes); !fits) patience = std::move(fits).error();
+  }
   if (!patience) {
     const Errc code = patience.error().code;
     exchange->method ? services_.requests.note(*exchange->method, code, {}) : services_.requests.note_malformed(code);

@@ -88,13 +88,16 @@ bool LocalArtifactFiles::below_reserve() const {
   return space.free_bytes < space.reserve_bytes;
 }
 
+Status LocalArtifactFiles::check_size(std::int64_t bytes) const {
+  if (bytes <= options_.bytes_max) return success();
+  Error error(Errc::too_large, fmt::format("the artifact is {} bytes, limit {}. Split it, or raise artifact_bytes_max.",
+                                           bytes, options_.bytes_max));
+  error.limit = options_.bytes_max;
+  return error;
+}
+
 Status LocalArtifactFiles::check_room(std::int64_t more_bytes) const {
-  if (more_bytes > options_.bytes_max) {
-    Error error(Errc::too_large, fmt::format("the artifact is {} bytes, limit {}. Split it, or raise artifact_bytes_max.",
-                                             more_bytes, options_.bytes_max));
-    error.limit = options_.bytes_max;
-    return error;
-  }
+  RETURN_IF_ERROR(check_size(more_bytes));
   const DiskSpace space = disk();
   if (space.free_bytes - more_bytes < space.reserve_bytes) {
     Error error(Errc::over_budget,

@@ -63,6 +63,8 @@ class ArtifactFiles {
   static Result<std::unique_ptr<ArtifactFiles>> open(ArtifactFilesOptions options);
   virtual ~ArtifactFiles() = default;
 
+  // Errors: too_large for more than an artifact may have. Does not block.
+  virtual Status check_size(std::int64_t bytes) const = 0;
   // Errors: over_budget, with the numbers, when `expected_bytes` more would go below the reserve.
   virtual Result<std::unique_ptr<ArtifactWrite>> begin(std::int64_t expected_bytes) = 0;
   // All at once, from memory: what small puts use (fewer system calls, one retry on a failed fsync).

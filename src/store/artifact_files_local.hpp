@@ -81,6 +81,7 @@ class LocalArtifactFiles final : public ArtifactFiles {
 
   // Of use to an ArtifactWrite.
   const ArtifactFilesOptions& options() const { return options_; }
+  Status check_size(std::int64_t bytes) const override;
   Status check_room(std::int64_t more_bytes) const;
   Result<UnnamedFile> new_file() const { return UnnamedFile::open(staging_.get()); }
   // Links a synced file under staging/ and its place, with its pieces beside it, and makes the entries durable; on an

@@ -75,10 +75,7 @@ Status LocalArtifactFiles::upload_append(const Uuid& upload_id, std::int64_t off
     error.limit = file->size;
     return error;
   }
-  RETURN_IF_ERROR([&]() -> Status {
-    if (offset + static_cast<std::int64_t>(bytes.size()) <= options_.bytes_max) return success();
-    return check_room(offset + static_cast<std::int64_t>(bytes.size()));
-  }());
+  RETURN_IF_ERROR(check_size(offset + static_cast<std::int64_t>(bytes.size())));
   if (Status written = write_artifact(file->fd.get(), bytes); !written) {
     // Half a piece would make the size lie about what was accepted.
     if (::ftruncate(file->fd.get(), offset) != 0) ::unlinkat(uploads_.get(), upload_id.text().c_str(), 0);
