@@ -90,9 +90,10 @@ class Wire:
                 self._socket.sendall(json.dumps(request, ensure_ascii=False, allow_nan=False).encode() + b"\n")
                 while body and (chunk := body.read(CHUNK_BYTES)):
                     self._socket.sendall(chunk)
+            except (BrokenPipeError, ConnectionResetError):
+                pass  # the daemon refused the request or the connection: `wait` reads why, or fails
             except OSError as error:
-                if not body:  # else the daemon refused the bytes and closed: its answer is to be read
-                    self._fail(str(error))
+                self._fail(str(error))
             return self._last_id
 
     def wait(self, request_id: int, timeout_s: float) -> tuple[Json, bytes]:
