@@ -1,11 +1,14 @@
 #include "daemon/server.hpp"
 
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
+#include <cstring>
 
 #include "base/limits.hpp"
 #include "base/log.hpp"
@@ -19,6 +22,9 @@ constexpr std::uint64_t deadline_tick_ms = 50;
 constexpr std::uint64_t keep_alive_ms = 15'000;
 constexpr std::chrono::seconds drain_at_most{5};
 constexpr int backlog = 512;
+constexpr int accepts_per_turn = 64;
+constexpr std::uint64_t accept_again_ms = 100;
+constexpr std::int64_t refused_retry_ms = 1'000;
 
 template <typename Handle>
 void close_handle(Handle* handle) {
@@ -37,9 +43,10 @@ Server::Server(ServerOptions options, StopSignals& signals, gateway::Services& s
   uv_timer_init(&loop_, &keep_alive_);
   uv_timer_init(&loop_, &watchdog_);
   uv_poll_init(&loop_, &stop_asked_by_signal_, signals_.fd());
-  uv_pipe_init(&loop_, &listener_, 0);
+  uv_timer_init(&loop_, &accept_again_);
   dispatcher_.on_waiting = [this] { watch_deadlines(); };
-  wake_.data = deadlines_.data = keep_alive_.data = watchdog_.data = stop_asked_by_signal_.data = listener_.data = this;
+  wake_.data = deadlines_.data = keep_alive_.data = watchdog_.data = stop_asked_by_signal_.data = accept_again_.data = this;
+  unread_.on_full = [this] { close_largest(); };
 }
 
 Server::~Server() {
@@ -59,10 +66,14 @@ Status Server::bind_own() {
                                              ". Set a shorter one: socket = \"/run/muniment.sock\"");
   }
   ::unlink(path.c_str());  // the data folder's lock is held: whoever left it is gone
+  listener_ = Fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, path.size());
   const mode_t before = ::umask(0177);
-  const int bound = uv_pipe_bind(&listener_, path.c_str());
+  const int bound = ::bind(listener_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
   ::umask(before);
-  if (bound != 0) return Error(Errc::unavailable, "binding " + path + ": " + uv_strerror(bound));
+  if (bound != 0) return Error(Errc::unavailable, "binding " + path + ": " + std::strerror(errno));
   bound_ = true;
   // The peer decides, not the mode.
   if (!options_.allowed_uids.empty() || options_.allowed_gid) ::chmod(path.c_str(), 0666);
@@ -72,18 +83,20 @@ Status Server::bind_own() {
 Status Server::open_listener() {
   auto handed = options_.manager.take_socket();
   if (!handed) return bind_own();
-  const int opened = uv_pipe_open(&listener_, handed->fd.release());
-  if (opened != 0) return Error(Errc::unavailable, "opening the socket that was handed over: " + std::string(uv_strerror(opened)));
+  listener_ = std::move(handed->fd);
   return success();
 }
 
 Status Server::listen() {
   std::signal(SIGPIPE, SIG_IGN);  // a client that is gone is an error of its write, not of the daemon
   RETURN_IF_ERROR(open_listener());
-  const int listening = uv_listen(reinterpret_cast<uv_stream_t*>(&listener_), backlog, [](uv_stream_t* handle, int status) {
-    if (status == 0) static_cast<Server*>(handle->data)->accept();
-  });
-  if (listening != 0) return Error(Errc::unavailable, "listening on " + options_.socket_path + ": " + uv_strerror(listening));
+  if (::listen(listener_.get(), backlog) != 0) return Error(Errc::unavailable, "listening on " + options_.socket_path + ": " + std::strerror(errno));
+  // Not uv_listen, which retries accept without returning to the loop when the process is out of descriptors.
+  if (const int polled = uv_poll_init(&loop_, &connecting_, listener_.get()); polled != 0) {
+    return Error(Errc::unavailable, "polling " + options_.socket_path + ": " + uv_strerror(polled));
+  }
+  connecting_.data = this;
+  start_accepting();
   uv_poll_start(&stop_asked_by_signal_, UV_READABLE, [](uv_poll_t* handle, int, int) {
     auto* self = static_cast<Server*>(handle->data);
     if (self->signals_.take()) self->begin_stop();
@@ -99,29 +112,68 @@ Result<gateway::Caller> Server::admit(const Peer& peer) {
   caller.admin = uid == 0 || uid == ::geteuid();
   const bool listed = std::find(options_.allowed_uids.begin(), options_.allowed_uids.end(), uid) != options_.allowed_uids.end() ||
                       (options_.allowed_gid && peer.in_group(*options_.allowed_gid));
-  if (caller.admin || listed) return caller;
-  Error error(Errc::denied, "no access for uid " + std::to_string(uid) + "; the owner is uid " + std::to_string(::geteuid()) +
-                                ". Add it: allowed_uids = [" + std::to_string(uid) + "] in muniment.toml");
-  services_.refusals.note(caller.actor, {}, error, services_.clock.now());
-  return error;
+  if (!caller.admin && !listed) {
+    Error error(Errc::denied, "no access for uid " + std::to_string(uid) + "; the owner is uid " + std::to_string(::geteuid()) +
+                                  ". Add it: allowed_uids = [" + std::to_string(uid) + "] in muniment.toml");
+    services_.refusals.note(caller.actor, {}, error, services_.clock.now());
+    return error;
+  }
+  if (const std::size_t limit = services_.connections_max; sessions_.size() >= limit) {
+    Error error(Errc::over_budget, std::to_string(limit) + " connections are open, and that is the limit. Close some and retry" +
+                                       (limit < limits::connections_max ? ", or raise the daemon's limit of open files (LimitNOFILE=)." : "."));
+    error.limit = static_cast<std::int64_t>(limit);
+    error.retry_after_ms = refused_retry_ms;
+    note_refused(error.message);
+    return error;
+  }
+  refusing_ = false;
+  return caller;
+}
+
+// Once, until a connection is admitted again.
+void Server::note_refused(std::string_view why) {
+  if (!std::exchange(refusing_, true)) log_warning("connections are refused", {{"error", why}});
+}
+
+void Server::start_accepting() {
+  uv_poll_start(&connecting_, UV_READABLE, [](uv_poll_t* handle, int, int) { static_cast<Server*>(handle->data)->accept(); });
 }
 
 void Server::accept() {
-  auto session = std::make_shared<Session>(&loop_, dispatcher_, subscriptions_, next_session_++);
-  if (sessions_.size() >= limits::connections_max) {
-    // Accepted only to be closed: a connection left in the backlog would wait for ever.
-    session->start(reinterpret_cast<uv_stream_t*>(&listener_), [](const Peer&) -> Result<gateway::Caller> {
-      return Error(Errc::over_budget, std::to_string(limits::connections_max) + " connections are open. Try again later.");
-    }).ok();
-    return;
+  for (int i = 0; i < accepts_per_turn; ++i) {
+    Fd connection(::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (connection.open()) {
+      serve(std::move(connection));
+    } else if (errno == EAGAIN) {
+      return;
+    } else if (errno != EINTR && errno != ECONNABORTED) {
+      return pause_accepting(errno);
+    }
   }
+}
+
+// The process is out of descriptors or memory: clients wait in the backlog while the loop serves those that are connected.
+void Server::pause_accepting(int error) {
+  note_refused(std::strerror(error));
+  uv_poll_stop(&connecting_);
+  uv_timer_start(&accept_again_, [](uv_timer_t* handle) {
+    auto* self = static_cast<Server*>(handle->data);
+    if (!self->stopping_) self->start_accepting();
+  }, accept_again_ms, 0);
+}
+
+void Server::serve(Fd connection) {
+  const Result<Peer> peer = peer_of(connection.get());
+  if (!peer) return;
+  Result<gateway::Caller> caller = admit(*peer);
+  auto session = std::make_shared<Session>(&loop_, dispatcher_, subscriptions_, unread_, next_session_++);
   session->on_closed = [this](std::uint64_t number) {
     sessions_.erase(number);
     metrics::process().connections.set(static_cast<std::int64_t>(sessions_.size()));
   };
   sessions_.emplace(session->number(), session);
   metrics::process().connections.set(static_cast<std::int64_t>(sessions_.size()));
-  session->start(reinterpret_cast<uv_stream_t*>(&listener_), [this](const Peer& peer) { return admit(peer); }).ok();
+  session->start(std::move(connection), std::move(caller));
 }
 
 void Server::wake() {
@@ -165,17 +217,35 @@ void Server::run() {
   uv_timer_start(&keep_alive_, [](uv_timer_t* handle) {
     auto* self = static_cast<Server*>(handle->data);
     if (self->subscriptions_.any()) self->subscriptions_.keep_alive();
+    self->close_silent();
     gateway::append_refusals(self->services_, false);
     if (self->on_tick) self->on_tick();
   }, keep_alive_ms, keep_alive_ms);
   uv_run(&loop_, UV_RUN_DEFAULT);
 }
 
+void Server::close_silent() {
+  for (const auto& [number, session] : sessions_) {
+    if (session->silent_ms() > limits::unread_ms_max) session->close_unread("its client does not read");
+  }
+}
+
+// All replies that wait to be read are over their limit: the connections that hold most of them are closed.
+void Server::close_largest() {
+  while (unread_.bytes > limits::unread_bytes_max) {
+    const auto largest = std::max_element(sessions_.begin(), sessions_.end(), [](const auto& one, const auto& other) {
+      return one.second->unread_bytes() < other.second->unread_bytes();
+    });
+    largest->second->close_unread("all connections together have too much to read");
+  }
+}
+
 // No new connections from here on; what is in flight is answered, for a few seconds at most.
 void Server::begin_stop() {
   if (std::exchange(stopping_, true)) return;
   options_.manager.stopping();
-  close_handle(&listener_);
+  close_handle(&connecting_);
+  listener_.reset();
   if (bound_) ::unlink(options_.socket_path.c_str());
   stop_at_latest_ = services_.clock.monotonic() + drain_at_most;
   stop_when_idle();
@@ -191,6 +261,7 @@ void Server::stop_when_idle() {
   close_handle(&deadlines_);
   close_handle(&keep_alive_);
   close_handle(&watchdog_);
+  close_handle(&accept_again_);
   close_handle(&wake_);  // the last handle: uv_run returns
 }
 

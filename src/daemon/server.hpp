@@ -9,9 +9,11 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "base/file.hpp"
 #include "base/schema.hpp"
 #include "base/stop_signals.hpp"
 #include "daemon/service_manager.hpp"
@@ -51,7 +53,13 @@ class Server {
   Status open_listener();
   Status bind_own();
   Result<gateway::Caller> admit(const Peer& peer);
+  void note_refused(std::string_view why);
+  void start_accepting();
   void accept();
+  void pause_accepting(int error);
+  void serve(Fd connection);
+  void close_silent();
+  void close_largest();
   void wake();
   void watch_deadlines();
   void begin_stop();
@@ -62,7 +70,9 @@ class Server {
   StopSignals& signals_;
   gateway::Services& services_;
   uv_loop_t loop_{};
-  uv_pipe_t listener_{};
+  Fd listener_;
+  uv_poll_t connecting_{};
+  uv_timer_t accept_again_{};
   uv_async_t wake_{};
   uv_timer_t deadlines_{};
   uv_timer_t keep_alive_{};
@@ -71,6 +81,8 @@ class Server {
   gateway::Dispatcher dispatcher_;
   Subscriptions subscriptions_;
   std::unordered_map<std::uint64_t, std::shared_ptr<Session>> sessions_;
+  AllUnread unread_;
+  bool refusing_ = false;     // no connection was admitted since the log said so
   std::uint64_t next_session_ = 1;
   std::atomic<bool> grew_{false};
   std::atomic<bool> stop_asked_{false};

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/limits.hpp"
+#include "base/log.hpp"
 #include "daemon/subscriptions.hpp"
 #include "gateway/reading.hpp"
 
@@ -30,38 +31,27 @@ struct Session::Write {
   std::shared_ptr<Session> session;
 };
 
-Session::Session(uv_loop_t* loop, gateway::Dispatcher& dispatcher, Subscriptions& subscriptions, std::uint64_t number)
-    : dispatcher_(dispatcher), subscriptions_(subscriptions) {
+Session::Session(uv_loop_t* loop, gateway::Dispatcher& dispatcher, Subscriptions& subscriptions, AllUnread& all_unread, std::uint64_t number)
+    : dispatcher_(dispatcher), subscriptions_(subscriptions), all_unread_(all_unread) {
   uv_pipe_init(loop, &pipe_, 0);
   pipe_.data = this;
   caller_.connection = number;
 }
 
-Status Session::start(uv_stream_t* listener, const std::function<Result<gateway::Caller>(const Peer&)>& admit) {
+void Session::start(Fd connection, Result<gateway::Caller> caller) {
   self_ = shared_from_this();
-  if (uv_accept(listener, reinterpret_cast<uv_stream_t*>(&pipe_)) != 0) {
-    close();
-    return Error(Errc::unavailable, "accepting a connection failed");
-  }
-  uv_os_fd_t descriptor = -1;
-  uv_fileno(reinterpret_cast<uv_handle_t*>(&pipe_), &descriptor);
-  const Result<Peer> peer = peer_of(descriptor);
-  if (!peer) {
-    close();
-    return peer.error();
-  }
-  Result<gateway::Caller> caller = admit(*peer);
+  if (uv_pipe_open(&pipe_, connection.get()) != 0) return close();
+  connection.release();
   if (!caller) {
     send(gateway::error_line("null", caller.error()));
-    close_after_output();
-    return std::move(caller).error();
+    return close_after_output();
   }
   const std::uint64_t number = caller_.connection;
   caller_ = *std::move(caller);
   caller_.connection = number;
   caller_.reading = std::make_shared<gateway::Reading>();
+  caller_.unread = unread_;
   pause_or_resume();
-  return success();
 }
 
 // ---- reading ------------------------------------------------------------------------------------
@@ -163,7 +153,7 @@ void Session::take_body(std::string_view& bytes) {
 bool Session::may_read() const {
   if (in_flight_.size() >= limits::requests_in_flight_per_connection_max) return false;
   if (body_left_ == 0 && line_bytes_in_flight_ >= limits::request_bytes_in_flight_per_connection_max) return false;
-  if (unsent_ > limits::output_buffer_bytes_max) return false;
+  if (!may_send()) return false;
   return !body_of_ || body_of_->answered || !gateway::Dispatcher::body_full(*body_of_);
 }
 
@@ -194,7 +184,8 @@ void Session::send(std::string bytes) {
   if (closing_ || bytes.empty()) return;
   auto* stream = reinterpret_cast<uv_stream_t*>(&pipe_);
   std::size_t sent = 0;
-  if (unsent_ == 0) {
+  if (unread_bytes() == 0) {
+    read_at_ms_ = uv_now(pipe_.loop);
     uv_buf_t buffer = uv_buf_init(bytes.data(), static_cast<unsigned>(bytes.size()));
     const int written = uv_try_write(stream, &buffer, 1);
     if (written > 0) sent = static_cast<std::size_t>(written);
@@ -203,28 +194,54 @@ void Session::send(std::string bytes) {
   }
   auto* write = new Write{{}, std::move(bytes), shared_from_this()};
   if (sent > 0) write->bytes.erase(0, sent);
-  unsent_ += write->bytes.size();
   write->request.data = write;
   uv_buf_t buffer = uv_buf_init(write->bytes.data(), static_cast<unsigned>(write->bytes.size()));
   uv_write(&write->request, stream, &buffer, 1, [](uv_write_t* request, int status) {
     const std::unique_ptr<Write> done(static_cast<Write*>(request->data));
-    Session& session = *done->session;
-    session.unsent_ -= done->bytes.size();
-    if (status < 0 || (session.close_after_output_ && session.unsent_ == 0)) return session.close();
-    session.resume_if_possible();
-    session.subscriptions_.drained(session);
+    done->session->was_read(done->bytes.size(), status);
   });
+  count_unread(static_cast<std::ptrdiff_t>(buffer.len));
+  if (all_unread_.bytes > limits::unread_bytes_max) all_unread_.on_full();
+}
+
+void Session::count_unread(std::ptrdiff_t more) {
+  const auto bytes = static_cast<std::size_t>(more);  // unsigned sums wrap as they should
+  sent_unread_ += bytes;
+  unread_->bytes += bytes;
+  all_unread_.bytes += bytes;
+}
+
+// Its client has taken the bytes, or has left.
+void Session::was_read(std::size_t bytes, int status) {
+  if (closing_) return;
+  count_unread(-static_cast<std::ptrdiff_t>(bytes));
+  read_at_ms_ = uv_now(pipe_.loop);
+  if (status < 0 || (close_after_output_ && unread_bytes() == 0)) return close();
+  dispatcher_.resume(*unread_);
+  resume_if_possible();
+  subscriptions_.drained(*this);
+}
+
+std::int64_t Session::silent_ms() const {
+  return may_send() ? 0 : static_cast<std::int64_t>(uv_now(pipe_.loop) - read_at_ms_);
 }
 
 void Session::close_after_output() {
   if (closing_) return;
   close_after_output_ = true;
   pause_or_resume();
-  if (unsent_ == 0) close();
+  if (unread_bytes() == 0) close();
+}
+
+void Session::close_unread(std::string_view why) {
+  log_warning("a connection is closed", {{"actor", caller_.actor}, {"unread_bytes", unread_bytes()}, {"error", why}});
+  close();
 }
 
 void Session::close() {
   if (std::exchange(closing_, true)) return;
+  count_unread(-static_cast<std::ptrdiff_t>(sent_unread_));
+  unread_->paused.clear();
   for (const auto& [raw, exchange] : std::exchange(in_flight_, {})) dispatcher_.give_up(exchange);
   body_of_ = nullptr;
   uv_close(reinterpret_cast<uv_handle_t*>(&pipe_), [](uv_handle_t* handle) {

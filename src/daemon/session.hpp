@@ -5,30 +5,42 @@
 
 #include <uv.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 
-#include "daemon/peer.hpp"
+#include "base/file.hpp"
+#include "base/limits.hpp"
 #include "gateway/dispatcher.hpp"
 
 namespace muniment::daemon {
 
 class Subscriptions;
 
+// Bytes that all clients together have not read yet.
+struct AllUnread {
+  std::size_t bytes = 0;
+  std::function<void()> on_full;   // over limits::unread_bytes_max: closes connections until it is not
+};
+
 class Session : public std::enable_shared_from_this<Session> {
  public:
-  Session(uv_loop_t* loop, gateway::Dispatcher& dispatcher, Subscriptions& subscriptions, std::uint64_t number);
+  Session(uv_loop_t* loop, gateway::Dispatcher& dispatcher, Subscriptions& subscriptions, AllUnread& all_unread, std::uint64_t number);
 
-  // Accepts from `listener` and starts to read. Errors: denied, with the line already sent.
-  Status start(uv_stream_t* listener, const std::function<Result<gateway::Caller>(const Peer& peer)>& admit);
+  // Starts to read from the connection; one that is not admitted gets the error and is closed.
+  void start(Fd connection, Result<gateway::Caller> caller);
 
   void send(std::string bytes);
-  std::size_t unsent_bytes() const { return unsent_; }
+  std::size_t unread_bytes() const { return sent_unread_; }
+  bool may_send() const { return sent_unread_ <= limits::unread_bytes_per_connection_max; }
+  std::int64_t silent_ms() const;  // since when its client, with as much to read as may wait for it, reads nothing
   void close_after_output();
   void close();
+  void close_unread(std::string_view why);   // closes, and the log says why
   void resume_if_possible();       // after completions: there may be room again
   bool reading() const { return reading_; }
   const gateway::Caller& caller() const { return caller_; }
@@ -49,10 +61,13 @@ class Session : public std::enable_shared_from_this<Session> {
   void refuse_long_line();
   bool may_read() const;
   void pause_or_resume();
+  void count_unread(std::ptrdiff_t more);
+  void was_read(std::size_t bytes, int status);
 
   uv_pipe_t pipe_{};
   gateway::Dispatcher& dispatcher_;
   Subscriptions& subscriptions_;
+  AllUnread& all_unread_;
   gateway::Caller caller_;
   std::shared_ptr<Session> self_;            // held while libuv knows the handle
   std::string input_;                        // the beginning of a line that is not whole yet
@@ -61,7 +76,9 @@ class Session : public std::enable_shared_from_this<Session> {
   std::int64_t body_left_ = 0;
   std::unordered_map<const gateway::Exchange*, gateway::ExchangePtr> in_flight_;
   std::size_t line_bytes_in_flight_ = 0;
-  std::size_t unsent_ = 0;
+  std::size_t sent_unread_ = 0;              // bytes that its client has not read …
+  const std::shared_ptr<gateway::Unread> unread_ = std::make_shared<gateway::Unread>();   // … which workers look at, too
+  std::uint64_t read_at_ms_ = 0;             // when its client last read a reply, or had none left
   bool reading_ = false;
   bool close_after_output_ = false;
   bool closing_ = false;

@@ -14,8 +14,6 @@ namespace muniment::daemon {
 namespace {
 
 constexpr std::size_t events_per_step = 256;
-constexpr std::size_t unsent_bytes_max = 4 << 20;      // of one session: beyond it the pump waits
-constexpr std::chrono::seconds slow_reader_grace{30};
 
 bool matches(const std::vector<std::string>& types, std::string_view type) {
   if (types.empty()) return true;
@@ -58,7 +56,6 @@ struct Subscriptions::Subscription {
   bool metrics = false;                    // no events: what is counted, again and again
   bool reading_table = false;
   bool caught_up = false;
-  std::optional<Monotonic> slow_since;     // its client does not read
 };
 
 Subscriptions::Subscriptions(gateway::Services& services, gateway::Dispatcher& dispatcher)
@@ -112,7 +109,7 @@ void Subscriptions::answer(Session& session, const gateway::ExchangePtr& exchang
 // Without what only Postgres knows. A client that does not read gets none meanwhile.
 void Subscriptions::send_metrics(Subscription& subscription) {
   const auto session = subscription.session.lock();
-  if (!session || session->unsent_bytes() > unsent_bytes_max) return;
+  if (!session || !session->may_send()) return;
   session->send(notification("metrics", subscription.number, "text", json::quote(gateway::methods::metrics_text(services_, nullptr))));
 }
 
@@ -175,7 +172,7 @@ void Subscriptions::closed(Session& session) {
 }
 
 void Subscriptions::drained(Session& session) {
-  if (session.unsent_bytes() > unsent_bytes_max / 2) return;
+  if (session.unread_bytes() > limits::unread_bytes_per_connection_max / 2) return;
   for (const auto& [number, subscription] : subscriptions_) {
     if (subscription->connection == session.number()) pump(subscription);
   }
@@ -190,11 +187,7 @@ void Subscriptions::pump(const std::shared_ptr<Subscription>& subscription) {
   const auto session = subscription->session.lock();
   if (!session || subscription->reading_table || subscription->metrics) return;
   while (!session->closed()) {
-    if (session->unsent_bytes() > unsent_bytes_max) {
-      if (!subscription->slow_since) subscription->slow_since = services_.clock.monotonic();
-      return;
-    }
-    subscription->slow_since.reset();
+    if (!session->may_send()) return;
     const auto events = services_.tail.read(subscription->next_seq, events_per_step);
     if (!events) return read_table(subscription);
     if (events->empty()) break;
@@ -241,8 +234,6 @@ void Subscriptions::read_table(const std::shared_ptr<Subscription>& subscription
 }
 
 void Subscriptions::keep_alive() {
-  const Monotonic now = services_.clock.monotonic();
-  std::vector<std::shared_ptr<Session>> too_slow;
   for (const auto& [number, subscription] : subscriptions_) {
     const auto session = subscription->session.lock();
     if (!session) continue;
@@ -251,14 +242,10 @@ void Subscriptions::keep_alive() {
       continue;
     }
     pump(subscription);
-    if (subscription->slow_since && now - *subscription->slow_since > slow_reader_grace) {
-      session->send(notification("closed", number, "next_seq", std::to_string(subscription->next_seq)));
-      too_slow.push_back(session);
-    } else if (subscription->caught_up) {
+    if (subscription->caught_up && session->may_send()) {
       session->send(notification("keep_alive", number, "seq", std::to_string(subscription->next_seq - 1)));
     }
   }
-  for (const auto& session : too_slow) session->close();
 }
 
 }  // namespace muniment::daemon

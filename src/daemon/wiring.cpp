@@ -20,6 +20,7 @@
 #include "base/file.hpp"
 #include "base/limits.hpp"
 #include "base/log.hpp"
+#include "base/open_files.hpp"
 #include "base/reporter_listen.hpp"
 #include "base/schema.hpp"
 #include "base/thread.hpp"
@@ -60,9 +61,6 @@ constexpr std::chrono::seconds partition_retry{1};
 constexpr std::chrono::seconds stop_patience{20}, shutdown_patience{20}, silent_patience{3};
 // At a start, for what would otherwise be seen a moment later.
 constexpr std::chrono::milliseconds interrupt_at_most{300}, publish_at_most{300};
-
-// What an operator should know of the private server.
-void notice(const std::string& text) { log_warning(text); }
 
 Result<retrieval::RemoteOptions> embedding_server(const Config& config) {
   if (config.embed_url.empty()) return retrieval::RemoteOptions{};
@@ -125,6 +123,7 @@ struct Daemon::Parts {
 
   DataFolder folder;
   Clock clock;
+  std::size_t connections_max = 0;
   retrieval::RemoteOptions remote;
   std::unique_ptr<store::PrivatePostgres> postgres;
   store::LogPlace place;
@@ -190,7 +189,7 @@ Status Daemon::Parts::open_database(const Config& config, bool continue_restored
   if (place.uri.empty()) {
     store::PrivatePostgresOptions options;
     options.data_dir = config.data;
-    options.notice = notice;
+    options.notice = [](const std::string& text) { log_warning(text); };
     options.interrupt = interrupt;
     ASSIGN_OR_RETURN(options.reporter, reporter_listen_of(config));
     if (options.reporter) {
@@ -379,7 +378,7 @@ void Daemon::Parts::stop_followers() {
 Status Daemon::Parts::open_socket(const Config& config, ServiceManager manager, StopSignals& signals) {
   services = std::unique_ptr<gateway::Services>(new gateway::Services{
       clock, *appender, runs, tail, *files, *snapshots, *halts, *publisher, *submitter, *redactor, *archiver,
-      *retrieval, config.data, place.uri, config.socket, clock.now(), config.index_runs});
+      *retrieval, config.data, place.uri, config.socket, clock.now(), config.index_runs, connections_max});
   services->followers = {run_follower.get(), report_follower.get(), pointer_follower.get()};
   services->earlier = std::move(earlier);
   for (const auto& log : services->earlier) {
@@ -459,6 +458,7 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const Config& config, ServiceManag
   auto parts = std::make_unique<Parts>(std::move(folder));
   ASSIGN_OR_RETURN(SchemaSet schemas, SchemaSet::embedded());
   parts->schemas = std::make_unique<SchemaSet>(std::move(schemas));
+  ASSIGN_OR_RETURN(parts->connections_max, reserve_descriptors(static_cast<std::size_t>(config.workers + config.search_threads)));
   ASSIGN_OR_RETURN(parts->remote, embedding_server(config));
   RETURN_IF_ERROR(parts->open_files(config));
   const Status database = parts->open_database(config, choices.continue_restored, signals.fd());

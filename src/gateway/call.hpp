@@ -3,6 +3,7 @@
 // the append to be made and with what to say once that is committed.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -23,6 +24,13 @@ namespace muniment::gateway {
 
 struct Services;  // services.hpp
 class Reading;    // reading.hpp
+struct Exchange;  // exchange.hpp
+
+// Replies of a connection that its client has not read.
+struct Unread {
+  std::atomic<std::size_t> bytes = 0;              // from any thread; those that a worker has just made are in it
+  std::vector<std::shared_ptr<Exchange>> paused;   // the loop's: requests that wait until enough is read
+};
 
 // Who sent a request: the peer's uid, as the kernel says.
 struct Caller {
@@ -30,6 +38,7 @@ struct Caller {
   std::string actor;              // "uid:1000"
   bool admin = false;             // root, or the uid that the daemon runs as: sees every run
   std::uint64_t connection = 0;
+  std::shared_ptr<Unread> unread{};     // of the connection; nullptr: replies are not counted
   std::shared_ptr<Reading> reading{};   // of the connection; nullptr: each piece of an artifact is read by itself
 };
 

@@ -46,6 +46,20 @@ bool says_nothing_done(Errc code) {
   return code == Errc::invalid_argument || code == Errc::not_found || code == Errc::conflict || code == Errc::too_large || code == Errc::run_halted;
 }
 
+// Whether a reply of any size may be made for its connection.
+bool may_reply(const Exchange& exchange) {
+  const auto& unread = exchange.caller.unread;
+  return unread == nullptr || unread->bytes <= limits::unread_bytes_per_connection_max || exchange.method->always_answers;
+}
+
+// Counts a reply as unread until the loop sends it.
+std::shared_ptr<HeldBytes> count_made(const Exchange& exchange, const Result<Answer>& answer) {
+  const auto& unread = exchange.caller.unread;
+  const auto* reply = answer ? std::get_if<Reply>(&*answer) : nullptr;
+  if (unread == nullptr || reply == nullptr) return std::make_shared<HeldBytes>();
+  return std::make_shared<HeldBytes>(std::shared_ptr<std::atomic<std::size_t>>(unread, &unread->bytes), reply->result.size() + reply->raw.size());
+}
+
 void carry_erasures_seen(const Call& call, Result<Answer>& answer) {
   auto* append = answer ? std::get_if<PendingAppend>(&*answer) : nullptr;
   if (append != nullptr && call.erasures_seen) append->request.erasures_seen = call.erasures_seen;
@@ -151,14 +165,31 @@ void Dispatcher::run_on_worker(const ExchangePtr& exchange) {
   const Deadline until = exchange->method->always_answers ? std::min(exchange->deadline, exchange->began + database_patience) : exchange->deadline;
   Status posted = workers_.post(until, [this, exchange](store::Reader& reader) {
     if (exchange->standing.over()) return;
+    if (!may_reply(*exchange)) return post_to_loop([this, exchange] { pause(exchange); });
     FAILPOINT("work." + std::string(exchange->method->name));
     Call call = call_for(*exchange, &reader);
     auto answer = std::make_shared<Result<Answer>>(exchange->method->function(call));
     if (*answer) say_log(**answer, call.read_log);
     carry_erasures_seen(call, *answer);
-    post_to_loop([this, exchange, answer] { proceed(exchange, std::move(*answer)); });
+    post_to_loop([this, exchange, answer, made = count_made(*exchange, *answer)] {
+      *made = HeldBytes();
+      proceed(exchange, std::move(*answer));
+      if (exchange->caller.unread) resume(*exchange->caller.unread);
+    });
   });
   if (!posted) answer(exchange, std::move(posted).error());
+}
+
+// Asked for by a client that does not read its replies: the worker serves others, and the deadline is kept.
+void Dispatcher::pause(const ExchangePtr& exchange) {
+  exchange->caller.unread->paused.push_back(exchange);
+  resume(*exchange->caller.unread);  // it may have read them meanwhile
+}
+
+void Dispatcher::resume(Unread& unread) {
+  for (const ExchangePtr& exchange : std::exchange(unread.paused, {})) {
+    may_reply(*exchange) ? run_on_worker(exchange) : unread.paused.push_back(exchange);
+  }
 }
 
 void Dispatcher::proceed(const ExchangePtr& exchange, Result<Answer> answered) {

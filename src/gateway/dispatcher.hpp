@@ -41,6 +41,7 @@ class Dispatcher {
   void body_arrived(const ExchangePtr& exchange, std::string chunk);
   static bool body_full(const Exchange& exchange);
   void give_up(const ExchangePtr& exchange);      // the client is gone
+  void resume(Unread& unread);                    // some of it was read: what was paused for it goes on
 
   // Watches its deadline. `run` does so by itself.
   void watch(const ExchangePtr& exchange);
@@ -71,6 +72,7 @@ class Dispatcher {
   Status hold(Exchange& exchange, std::int64_t body_bytes);
   void begin(const ExchangePtr& exchange);
   void run_on_worker(const ExchangePtr& exchange);
+  void pause(const ExchangePtr& exchange);
   Status post_body(const ExchangePtr& exchange);
   void serve_arrived(const ExchangePtr& exchange);
   void serve_body(const ExchangePtr& exchange, store::Reader& reader);

@@ -80,6 +80,7 @@ struct Services {
   std::string socket_path;
   Time started;
   bool index_runs = false;    // of runs that do not say it themselves
+  std::size_t connections_max = 0;   // as the limit of open files allows
   Refusals refusals{};        // counted by whoever answers
   Counters counters{};        // likewise
   RequestCounts requests{};   // likewise

@@ -120,7 +120,7 @@ class Client(threading.Thread):
             if "method" not in message:
                 continue
             attempt.notes.append(message)
-            if message["method"] in ("caught_up", "closed"):
+            if message["method"] == "caught_up":
                 return
 
     def command(self, operation: Operation) -> None:

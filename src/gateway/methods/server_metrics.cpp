@@ -117,7 +117,7 @@ void write_service(Text& text, Services& services) {
   const metrics::Process& process = metrics::process();
   services.requests.write(text);
   text.gauge("connections", "Connections that are open.", process.connections.value());
-  text.gauge("connections_max", "How many may be.", static_cast<std::int64_t>(limits::connections_max));
+  text.gauge("connections_max", "How many may be.", static_cast<std::int64_t>(services.connections_max));
   text.gauge("subscriptions", "Subscriptions that are open.", process.subscriptions.value());
   text.gauge("workers", "Threads that serve requests which read.", process.workers.value());
   text.gauge("workers_busy", "Those of them that do.", process.workers_busy.value());
