@@ -15,6 +15,8 @@ MIB = 1 << 20
 
 
 class Bytes(DaemonCase):
+    shared = True
+
     def put(self, data: bytes, **more: object) -> dict:
         stored = self.client.put(self.run_id, data, **more)
         self.assertEqual(stored["hash"], hashlib.sha256(data).hexdigest())
@@ -34,7 +36,7 @@ class Bytes(DaemonCase):
         self.assertEqual(path.read_bytes(), b"a line\n")
         self.assertTrue(stored["path"].startswith(f"runs/{self.run_id}/"))
         staging = self.daemon.data / "artifacts" / "staging"
-        wait_until(lambda: not list(staging.iterdir()), "the staging name is gone")   # after the reply
+        wait_until(lambda: not list(staging.iterdir()), "the staging name is gone", 60)   # after the reply
         row = self.daemon.sql(f"SELECT path, hash, size_bytes, seq FROM artifact WHERE artifact_id = '{stored['artifact_id']}'")
         self.assertEqual(row, [[stored["path"], stored["hash"], "7", str(stored["seq"])]])
 
@@ -103,6 +105,8 @@ class Bytes(DaemonCase):
 class Damage(DaemonCase):
     """Whatever happens to a file: an error that names it, at once; no hang, no wrong byte."""
 
+    shared = True
+
     def stored(self) -> tuple[dict, pathlib.Path]:
         stored = self.client.put(self.run_id, b"what was written", mime_type="text/plain")
         return stored, self.daemon.data / "artifacts" / stored["path"]
@@ -148,6 +152,8 @@ class Damage(DaemonCase):
 
 
 class Uploads(DaemonCase):
+    shared = True
+
     def test_an_upload_goes_on_where_it_stopped(self) -> None:
         data = os.urandom(3 * MIB)
         raw = self.raw()

@@ -11,13 +11,15 @@ from typing import Any
 
 from support import BUILD, DaemonCase, main, wait_until
 
-FINISH_S = 60.0
+FINISH_S = 120.0
 # What a tool may print: colours, a title, a cleared screen, the one-byte CSI, text that runs backwards.
 NASTY = "\x1b[31mred\x1b]0;title\x07\x1b[2J\x9b31m\u202etxt.exe\u2066\u200f\x7f\b\r"
 ESCAPES = ("\x1b", "\x07", "\x9b", "\u202e", "\u2066", "\u200f", "\x7f", "\b")
 
 
 class CliCase(DaemonCase):
+    shared = True
+
     def muniment(self, *words: str, code: int = 0) -> str:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("MUNIMENT_")}
         done = subprocess.run([BUILD / "muniment", "--data", self.daemon.data, *words], stdin=subprocess.DEVNULL, capture_output=True,
@@ -200,7 +202,7 @@ class FoldersForFiles(CliCase):
     def test_each_command_that_reads_or_writes_a_file_says_so(self) -> None:
         self.muniment("backup", str(self.daemon.folder / "backups"))
         self.muniment("audit", "key", "init")
-        wait_until(lambda: self.call("audit.checkpoint").get("signed"), "a checkpoint is signed")
+        wait_until(lambda: self.call("audit.checkpoint").get("signed"), "a checkpoint is signed", 60)
         before = self.call("server.status")["log"]["size"]
         for line in (*self.READ, *self.WRITTEN):
             with self.subTest(command=line):

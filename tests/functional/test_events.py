@@ -7,7 +7,9 @@ import re
 import threading
 import uuid
 
-from support import DaemonCase, main
+from support import DaemonCase, main, muniment
+
+import pgcopy
 
 BODY_BYTES_MAX = 61_440
 
@@ -19,6 +21,8 @@ def body_of(size: int) -> dict[str, str]:
 
 
 class Receipts(DaemonCase):
+    shared = True
+
     def test_a_receipt_lets_the_client_check_the_body(self) -> None:
         body = {"text": "h\u00e9llo", "n": 1}
         receipt = self.client.append(self.run_id, "x.test.a", body)
@@ -43,6 +47,8 @@ class Receipts(DaemonCase):
 
 
 class Limits(DaemonCase):
+    shared = True
+
     def test_a_body_of_61440_bytes_is_accepted(self) -> None:
         receipt = self.client.append(self.run_id, "x.test.a", body_of(BODY_BYTES_MAX), spill=False)
         self.assertEqual(self.daemon.sql(f"SELECT octet_length(body::text) FROM event WHERE seq = {receipt['seq']}"), [["61440"]])
@@ -79,7 +85,48 @@ class Limits(DaemonCase):
             self.client.append(self.run_id, "x.test.a", {}, event_id="17")
 
 
+class NoLargeValue(DaemonCase):
+    """No value over 64 KB in any column of any table, after everything that is large was sent in every way there is."""
+
+    shared = True
+
+    def test_every_column_of_every_table(self) -> None:
+        large = "\u00fc" * 40_000
+        attempts = [
+            lambda: self.client.append(self.run_id, "tool.returned", {"call_id": "c", "status": "ok", "content": [{"type": "text", "content": large}]}),
+            lambda: self.client.append(self.run_id, "x.test.a", {"t": "a" * 61_430}, spill=False),
+            lambda: self.client.append(self.run_id, "state.patched", {"format": "merge", "patch": {"t": large}}),
+            lambda: self.call("manifest.put", run_id=self.run_id, manifest={"t": "a" * 61_000}),
+            lambda: self.client.put(self.run_id, b"a" * 500_000, metadata={"t": "a" * 8_000}),
+            lambda: self.client.put(self.run_id, b"a" * 500_000, metadata={"t": "a" * 9_000}),
+            lambda: self.call("run.annotate", run_id=self.run_id, labels={f"k{i}": "v" * 1000 for i in range(60)}),
+            lambda: self.call("run.annotate", run_id=self.run_id, note="n" * 60_000),
+            lambda: self.call("claim.record", run_id=self.run_id, text="c" * 60_000, pointers=[f"run://{self.run_id}"]),
+            lambda: self.call("claim.record", run_id=self.run_id, text="c", pointers=[f"run://{self.run_id}"] * 1000),
+            lambda: self.call("evidence.record", run_id=self.run_id, type="note", content={"text": "e" * 60_000}),
+            lambda: self.call("run.start", run_id=f"{self.run_id}.goal", agent={"name": "a" * 200}, goal="g" * 60_000),
+            lambda: self.call("command.start", run_id=self.run_id, argv=["a" * 50_000], cwd="/", env={}),
+            lambda: self.call("snapshot.take", run_id=self.run_id),
+            lambda: self.call("run.end", run_id=self.run_id, outcome="success", summary="s" * 60_000),
+        ]
+        taken = 0
+        for attempt in attempts:
+            try:
+                attempt()
+                taken += 1
+            except muniment.MunimentError as error:
+                self.assertIn(error.code, ("too_large", "invalid_argument"), error)
+        self.assertGreater(taken, 8)
+        self.daemon.wait_healthy()
+        status = self.followed()
+        self.assertEqual(pgcopy.oversized(status["database"], 65_536), [])
+        # The scan can see one: the largest value there is lies just below the limit.
+        self.assertTrue(pgcopy.oversized(status["database"], 61_000))
+
+
 class Spilling(DaemonCase):
+    shared = True
+
     def test_a_long_part_becomes_an_artifact_with_a_preview(self) -> None:
         text = "line of output\n" * 60_000   # 900 KB: as real tools answer
         body = {"call_id": "c1", "status": "ok", "content": [{"type": "text", "content": text}]}
@@ -147,6 +194,8 @@ class Spilling(DaemonCase):
 
 
 class Idempotency(DaemonCase):
+    shared = True
+
     def test_the_same_event_again_gets_the_first_receipt(self) -> None:
         event_id = str(uuid.uuid4())
         first = self.client.append(self.run_id, "x.test.a", {"a": 1}, event_id=event_id)
@@ -182,16 +231,6 @@ class Idempotency(DaemonCase):
             self.assertIn(getattr(error, "code", ""), ("invalid_argument", "conflict"))
         self.assertLessEqual(len([e for e in self.events() if e["event_id"] == event_id]), 1)
 
-    def test_ids_are_known_across_a_restart(self) -> None:
-        event_id = str(uuid.uuid4())
-        first = self.client.append(self.run_id, "x.test.a", {"a": 1}, event_id=event_id)
-        self.assertEqual(self.daemon.stop(), 0)
-        self.restart()
-        again = self.client.append(self.run_id, "x.test.a", {"a": 1}, event_id=event_id)
-        self.assertEqual((again["seq"], again["run_hash"], again["duplicate"]), (first["seq"], first["run_hash"], True))
-        with self.refused("conflict"):
-            self.client.append(self.run_id, "x.test.a", {"a": 2}, event_id=event_id)
-
     def test_expected_run_seq(self) -> None:
         self.client.append(self.run_id, "x.test.a", {}, expected_run_seq=1)
         with self.refused("conflict", "expected_run_seq", run_id=self.run_id):
@@ -216,7 +255,21 @@ class Idempotency(DaemonCase):
         self.assertEqual((len(won), lost), (1, ["conflict"] * 15))
 
 
+class Restarted(DaemonCase):
+    def test_ids_are_known_across_a_restart(self) -> None:
+        event_id = str(uuid.uuid4())
+        first = self.client.append(self.run_id, "x.test.a", {"a": 1}, event_id=event_id)
+        self.assertEqual(self.daemon.stop(), 0)
+        self.restart()
+        again = self.client.append(self.run_id, "x.test.a", {"a": 1}, event_id=event_id)
+        self.assertEqual((again["seq"], again["run_hash"], again["duplicate"]), (first["seq"], first["run_hash"], True))
+        with self.refused("conflict"):
+            self.client.append(self.run_id, "x.test.a", {"a": 2}, event_id=event_id)
+
+
 class Batches(DaemonCase):
+    shared = True
+
     def test_all_or_nothing(self) -> None:
         good = [{"type": "x.test.a", "body": {"i": i}} for i in range(10)]
         for bad in ({"type": "tool.call", "body": {}}, {"type": "run.ended", "body": {"outcome": "success"}},
@@ -263,6 +316,8 @@ class Batches(DaemonCase):
 
 
 class Types(DaemonCase):
+    shared = True
+
     def test_an_unknown_core_type_names_the_nearest(self) -> None:
         with self.refused("invalid_argument", "type_unknown"):
             self.client.append(self.run_id, "tool.call", {})

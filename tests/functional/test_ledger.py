@@ -20,6 +20,8 @@ def id_of(row: dict[str, Any]) -> str:
 
 
 class LedgerCase(UsesCase):
+    shared = True
+
     def ingest(self, text: str, document: str = "guide.md") -> str:
         """The pointer to the document's first passage."""
         corpus = self._testMethodName
@@ -113,7 +115,6 @@ class Ids(LedgerCase):
                 with self.assertRaises(muniment.MunimentError) as caught:
                     client.call(method, evidence_id=own, **more)
                 self.assertEqual(caught.exception.code, "not_found")
-
 
     def test_in_no_run_each_has_its_own_and_none_is_needed(self) -> None:
         pointer = "ev://sample/doc1#p0?v=h1"
@@ -342,7 +343,9 @@ class Verifies(LedgerCase):
 
     def test_an_edited_content(self) -> None:
         recorded = self.call("evidence.record", run_id=self.run_id, type="note", content={"text": "seen"})
-        self.daemon.sql(f"""UPDATE evidence SET content = '{json.dumps({"text": "not seen"})}' WHERE evidence_id = '{recorded["evidence_id"]}'""")
+        edit = lambda text: self.daemon.sql(f"""UPDATE evidence SET content = '{json.dumps({"text": text})}' WHERE evidence_id = '{recorded["evidence_id"]}'""")   # noqa: E731
+        self.addCleanup(edit, "seen")   # as it is in the log
+        edit("not seen")
         found = self.call("evidence.verify", evidence_id=recorded["evidence_id"])
         self.assertEqual((found["ok"], found["reason"]), (False, "HASH_MISMATCH"))
 
