@@ -1,0 +1,172 @@
+"""What an acknowledgement rests on: settings and standbys of a Postgres that is not the daemon's own, at its start and while it runs."""
+from __future__ import annotations
+
+import threading
+import unittest
+from typing import Any
+
+from support import Daemon, main, muniment, wait_until
+
+from private_postgres import PrivatePostgres
+
+DURABLE = ("fsync", "full_page_writes", "synchronous_commit")
+
+
+class Settings(unittest.TestCase):
+    """What an acknowledgement rests on may be changed beneath a running daemon."""
+
+    server: PrivatePostgres
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.server = PrivatePostgres.for_class(cls)
+
+    def setUp(self) -> None:
+        self.server.sql("ALTER SYSTEM RESET ALL")
+        for setting in DURABLE:
+            self.server.sql(f"ALTER SYSTEM SET {setting} = on")
+        self.server.sql("SELECT pg_reload_conf()")
+        wait_until(lambda: all(self.server.sql(f"SHOW {setting}") == "on" for setting in DURABLE) and not self.server.sql("SHOW synchronous_standby_names"),
+                   "the settings are in force", 60)
+        self.log = self._testMethodName[5:60]
+        self.server.sql(f"CREATE DATABASE {self.log}")
+
+    def daemon(self, **more: Any) -> Daemon:
+        daemon = Daemon(arguments=("--database", self.server.uri(self.log)), **more)
+        self.addCleanup(daemon.destroy)
+        return daemon
+
+    def synchronous_standby(self) -> PrivatePostgres:
+        standby = self.server.standby("s1")
+        self.addCleanup(standby.stop)
+        self.server.sql("ALTER SYSTEM SET synchronous_standby_names = 'ANY 1 (s1)'")
+        self.server.sql("SELECT pg_reload_conf()")
+        wait_until(lambda: self.server.sql("SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'quorum'") == "1", "the standby is synchronous", 60)
+        return standby
+
+    def test_settings_that_lose_data_are_refused_by_name(self) -> None:
+        for setting in DURABLE:
+            with self.subTest(setting=setting):
+                for other in DURABLE:
+                    self.server.sql(f"ALTER SYSTEM SET {other} = {'off' if other == setting else 'on'}")
+                self.server.sql("SELECT pg_reload_conf()")
+                wait_until(lambda: self.server.sql(f"SHOW {setting}") == "off", "the setting is in force", 60)
+                status, said = self.daemon().refused_start()
+                self.assertNotEqual(status, 0)
+                self.assertIn(setting, said)
+
+    def test_a_database_that_is_there(self) -> None:
+        daemon = self.daemon().start()
+        with daemon.client() as client:
+            client.call("run.start", run_id="r1", agent={"name": "test"})
+            client.append("r1", "x.test.a", {})
+        self.assertIsNone(daemon.postgres_pid())
+        self.assertEqual(daemon.stop(), 0)
+
+    def test_one_that_is_turned_off_stops_appends_by_its_name(self) -> None:
+        daemon = self.daemon().start()
+        with daemon.client(retry_for_s=0) as client:
+            client.call("run.start", run_id="r1", agent={"name": "test"})
+            for setting in DURABLE:
+                with self.subTest(setting=setting):
+                    self.server.sql(f"ALTER SYSTEM SET {setting} = off")
+                    self.server.sql("SELECT pg_reload_conf()")
+                    wait_until(lambda: not client.call("server.health")["ok"], "health says so", 120)
+                    said = client.call("server.health")
+                    self.assertEqual(said["database"], "up")
+                    self.assertIn(f"{setting} is off", said["reason"])
+                    self.assertTrue(any(f"{setting} is off" in text for text in client.call("server.status")["degraded"]))
+                    with self.assertRaises(muniment.MunimentError) as refused:
+                        client.append("r1", "x.test.a", {"setting": setting})
+                    self.assertEqual(refused.exception.code, "unavailable")
+                    self.assertIn(f"{setting} is off", str(refused.exception))
+                    self.assertEqual(client.call("event.list", run_id="r1", types=["x.test.a"])["events"], [])
+                    self.server.sql(f"ALTER SYSTEM SET {setting} = on")
+                    self.server.sql("SELECT pg_reload_conf()")
+                    wait_until(lambda: client.call("server.health")["ok"], "it goes on", 120)
+                    client.append("r1", "x.test.b", {"setting": setting})
+            outages = client.call("event.list", run_id="_log", types=["log.resumed"])["events"]
+            self.assertEqual(len(outages), 3)
+            self.assertIn("fsync is off", outages[0]["body"]["reason"])
+
+    def cancel_waits_until(self, thread: threading.Thread) -> None:
+        """Whoever waits for a standby waits no longer, as by an operator's pg_cancel_backend."""
+        def answered() -> bool:
+            self.server.sql("SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
+            thread.join(0.2)
+            return not thread.is_alive()
+        wait_until(answered, "an answer", 120)
+
+    def test_an_erasure_that_the_standbys_have_not_confirmed_is_in_doubt(self) -> None:
+        daemon = self.daemon()
+        go = daemon.folder / "go"
+        daemon.start(failpoint=f"redact.after_announce=wait:{go}@1")
+        standby = self.synchronous_standby()
+        with daemon.client(retry_for_s=0) as client:
+            client.call("run.start", run_id="r1", agent={"name": "test"})
+            seq = client.append("r1", "state.patched", {"format": "merge", "patch": {"pw": "pelican"}})["seq"]
+            client.call("snapshot.take", run_id="r1")
+        told: list[dict[str, Any]] = []
+
+        def redact() -> None:
+            with daemon.client(retry_for_s=0, deadline_s=90) as client:
+                try:
+                    told.append(client.call("audit.redact", seq=seq, reason="x"))
+                except muniment.MunimentError as error:
+                    told.append({"code": error.code, "outcome": error.data.get("outcome"), "message": str(error)})
+
+        for stopped in (False, True):   # the second time the row is erased already, and nobody has confirmed it yet
+            thread = threading.Thread(target=redact)
+            thread.start()
+            if not stopped:
+                wait_until(lambda: daemon.failpoint_log.exists(), "it is announced", 120)
+                standby.stop()
+                go.touch()
+            self.cancel_waits_until(thread)
+            # What was begun is carried out before the second is: of that nothing is written.
+            self.assertEqual((told[-1].get("code"), told[-1].get("outcome")), ("unavailable", None if stopped else "unknown"), told)
+            self.assertIn("Postgres warns", told[-1]["message"])
+            if stopped:
+                continue
+            # It is committed here: what the daemon held in memory must not be stored again.
+            self.server.sql("ALTER SYSTEM RESET synchronous_standby_names")
+            self.server.sql("SELECT pg_reload_conf()")
+            with daemon.client() as client:
+                wait_until(lambda: client.call("server.health")["ok"], "appends are taken again", 120)
+                client.append("r1", "x.test.b", {})
+                client.call("snapshot.take", run_id="r1")
+            self.assertEqual(self.server.sql("SELECT count(*) FROM snapshot WHERE state::text LIKE '%pelican%'", self.log), "0")
+            self.server.sql("ALTER SYSTEM SET synchronous_standby_names = 'ANY 1 (s1)'")
+            self.server.sql("SELECT pg_reload_conf()")
+        self.server.sql("ALTER SYSTEM RESET synchronous_standby_names")
+        self.server.sql("SELECT pg_reload_conf()")
+        redact()   # what was begun is carried out first, and then there is nothing to erase
+        self.assertTrue("dry_run" in told[-1] or told[-1]["code"] in ("conflict", "not_found"), told[-1])
+        self.assertIsNone(told[-1].get("outcome"), told[-1])
+        with daemon.client() as client:
+            self.assertTrue(client.call("event.get", seq=seq)["event"]["redacted"])
+
+    def test_standbys_that_are_required_must_be_there(self) -> None:
+        daemon = self.daemon(config="required_standbys = 1\n")
+        status, said = daemon.refused_start()
+        self.assertNotEqual(status, 0)
+        self.assertIn("required_standbys is 1", said)
+        standby = self.synchronous_standby()
+        daemon.start()
+        with daemon.client() as client:
+            client.call("run.start", run_id="r1", agent={"name": "test"})
+        with daemon.client(retry_for_s=0, deadline_s=5) as client:
+            standby.stop()
+            with self.assertRaises(muniment.MunimentError) as caught:
+                client.append("r1", "x.test.a", {})
+            self.assertIn(caught.exception.code, ("deadline_exceeded", "unavailable"))
+            wait_until(lambda: "required_standbys" in client.call("server.health").get("reason", ""), "the standby is missed", 120)
+            with self.assertRaises(muniment.MunimentError) as refused:
+                client.append("r1", "x.test.b", {})
+            self.assertEqual((refused.exception.code, refused.exception.data.get("outcome")), ("unavailable", None))
+            self.assertIn("required_standbys is 1", str(refused.exception))
+        self.assertEqual(daemon.stop(60), 0)
+
+
+if __name__ == "__main__":
+    main()
