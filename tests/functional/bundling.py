@@ -6,17 +6,18 @@ import json
 import pathlib
 import subprocess
 import tarfile
-import time
+import unittest
 from typing import Any
 
-from support import BUILD, Daemon, DaemonCase, wait_until
+from support import BUILD, Daemon, DaemonCase
 
+from at_rest import NO_SNAPSHOTS_BY_TIME, size_at_rest
 from bundle import tar_of
 
 
 def muniment(daemon: Daemon, *words: object, json_output: bool = True) -> subprocess.CompletedProcess[str]:
     return subprocess.run([BUILD / "muniment", "--data", daemon.data, *(["--json"] if json_output else []), *map(str, words)],
-                          capture_output=True, text=True, timeout=120)
+                          capture_output=True, text=True, timeout=240)
 
 
 def unpacked(path: pathlib.Path) -> dict[str, bytes]:
@@ -40,7 +41,7 @@ class Bundling(DaemonCase):
     @classmethod
     def setUpClass(cls) -> None:
         super().setUpClass()
-        if cls.signed:
+        if cls.signed and not (cls.daemon.folder / "log.pub").exists():   # it has none yet, where it is shared
             done = muniment(cls.daemon, "audit", "key", "init", "-o", cls.daemon.folder / "log.pub", json_output=False)
             assert done.returncode == 0, done.stderr
 
@@ -74,15 +75,23 @@ class Bundling(DaemonCase):
 
 
 class Importing(Bundling):
-    """Into another daemon."""
+    """Into another daemon, which is shared as the first one is."""
 
     other: Daemon
+    _shared_others: dict[str, Daemon] = {}
 
     @classmethod
     def setUpClass(cls) -> None:
         super().setUpClass()
-        cls.other = Daemon()
-        cls.addClassCleanup(cls.other.destroy)
+        if cls.shared and cls.__module__ in cls._shared_others:
+            cls.other = cls._shared_others[cls.__module__]
+            return
+        cls.other = Daemon(config=NO_SNAPSHOTS_BY_TIME)
+        if cls.shared:
+            cls._shared_others[cls.__module__] = cls.other
+            unittest.addModuleCleanup(lambda: cls._shared_others.pop(cls.__module__).destroy())
+        else:
+            cls.addClassCleanup(cls.other.destroy)
         cls.other.start()
 
     def bring(self, path: pathlib.Path, *more: object, code: int = 0) -> dict[str, Any]:
@@ -103,12 +112,4 @@ class Importing(Bundling):
     def size(self) -> int:
         """The other log's size, once its snapshotter rests."""
         with self.other.client() as client:
-            sizes = [client.call("server.status")["log"]["size"]]
-
-            def rests() -> bool:
-                time.sleep(0.5)   # nothing tells that nothing more will come
-                sizes.append(client.call("server.status")["log"]["size"])
-                return sizes[-1] == sizes[-2]
-
-            wait_until(rests, "nothing is written any more")
-            return sizes[-1]
+            return size_at_rest(client)

@@ -33,6 +33,8 @@ def subtree_root(start: int, end: int, leaves: dict[int, bytes], nodes: dict[tup
 
 
 class Export(Bundling):
+    shared = True
+
     def test_the_members_come_in_their_order_with_their_hashes(self) -> None:
         members = unpacked(self.export(self.recorded_run()))
         header = json.loads(members["bundle.json"])
@@ -79,7 +81,7 @@ class Export(Bundling):
     def test_the_independent_verifier_agrees(self) -> None:
         path = self.export(self.recorded_run())
         done = subprocess.run([sys.executable, ROOT / "clients" / "python" / "muniment_verify.py", "--bundle", path,
-                               "--key", self.daemon.folder / "log.pub"], capture_output=True, text=True, timeout=60)
+                               "--key", self.daemon.folder / "log.pub"], capture_output=True, text=True, timeout=120)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     def test_the_leaves_and_the_nodes_give_the_signed_root_and_none_is_left_over(self) -> None:
@@ -188,6 +190,8 @@ class Export(Bundling):
 
 
 class Import(Importing):
+    shared = True
+
     def test_what_was_there_is_there_and_says_where_it_came_from(self) -> None:
         run = self.recorded_run()
         path = self.export(run)
@@ -386,7 +390,7 @@ class Unsigned(Bundling):
         path, key = self.export(self.recorded_run("before")), self.daemon.folder / "log.pub"
         self.assertEqual(muniment(self.daemon, "audit", "key", "init", "-o", key, json_output=False).returncode, 0)
         for verifier in ([BUILD / "muniment-verify"], [sys.executable, ROOT / "clients/python/muniment_verify.py"]):
-            done = subprocess.run([*verifier, "--bundle", path, "--key", key, "--json"], capture_output=True, text=True, timeout=60)
+            done = subprocess.run([*verifier, "--bundle", path, "--key", key, "--json"], capture_output=True, text=True, timeout=120)
             report = json.loads(done.stdout)
             self.assertEqual((done.returncode, report["verdict"], report["first_bad"]), (2, "wrong_key", None), done.stdout)
 

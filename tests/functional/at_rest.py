@@ -1,0 +1,22 @@
+"""When a daemon appends nothing of its own accord any more."""
+from __future__ import annotations
+
+from support import muniment, wait_until
+
+# A run's state is snapshotted by the number of its events and at its end, and never because time has passed.
+NO_SNAPSHOTS_BY_TIME = "snapshot_seconds = 86400\n"
+
+
+def size_at_rest(client: muniment.Client) -> int:
+    """The log's size, once the snapshotter has come to its end and every snapshot that it took is committed.
+
+    The snapshotter submits what is due before it keeps its position, so the second of two equal looks has seen it.
+    """
+    def rests() -> int:
+        looks = [client.call("server.status") for _ in range(2)]
+        if any(look["log"]["in_flight"] or look["followers"].get("snapshot", 0) < look["log"]["size"] for look in looks):
+            return 0
+        size: int = looks[0]["log"]["size"]
+        return size if size == looks[1]["log"]["size"] else 0
+
+    return wait_until(rests, "the daemon appends nothing of its own accord", 120)
