@@ -9,11 +9,10 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 import unittest
 from typing import Any, Callable
 
-from support import ROOT, Daemon, DaemonCase, alive, main, wait_until
+from support import ROOT, Daemon, alive, main, wait_until
 
 EXAMPLES = ROOT / "scripts" / "examples"
 PORTS = {
@@ -36,21 +35,34 @@ exec(open({script!r}).read())
 
 
 class Hooked(unittest.TestCase):
-    """A daemon with both hooks, whose scripts a test writes."""
+    """A daemon with both hooks, whose scripts a test writes; classes with the same `hook_ms` share it."""
+
+    hook_ms = 30_000
+    daemon: Daemon
+    folder: pathlib.Path
+    _made: dict[int, tuple[Daemon, pathlib.Path]] = {}
 
     @classmethod
     def setUpClass(cls) -> None:
-        cls.folder = pathlib.Path(cls.enterClassContext(tempfile.TemporaryDirectory(prefix="muniment-hooks-")))
+        if cls.hook_ms not in cls._made:
+            cls._made[cls.hook_ms] = cls.make()
+        cls.daemon, cls.folder = cls._made[cls.hook_ms]
+
+    @classmethod
+    def make(cls) -> tuple[Daemon, pathlib.Path]:
+        folder = pathlib.Path(unittest.enterModuleContext(tempfile.TemporaryDirectory(prefix="muniment-hooks-")))
         lines = []
         for kind in ("expansion", "rerank"):
-            (cls.folder / f"{kind}.py").write_text(HOOK.format(log=str(cls.folder / f"{kind}.log"), script=str(cls.folder / f"{kind}.code")))
-            lines.append(f'{kind}_hook = ["{sys.executable}", "{cls.folder}/{kind}.py"]\n')
-        cls.daemon = Daemon(config="".join(lines) + "hook_ms = 3000\n" + LANES).start()
-        cls.addClassCleanup(cls.daemon.destroy)
-        with cls.daemon.client() as client:
+            (folder / f"{kind}.py").write_text(HOOK.format(log=str(folder / f"{kind}.log"), script=str(folder / f"{kind}.code")))
+            lines.append(f'{kind}_hook = ["{sys.executable}", "{folder}/{kind}.py"]\n')
+        daemon = Daemon(config="".join(lines) + f"hook_ms = {cls.hook_ms}\n" + LANES)
+        unittest.addModuleCleanup(daemon.destroy)
+        daemon.start()
+        with daemon.client() as client:
             documents = [{"id": name, "text": text} for name, text in PORTS.items()]
             reply = client.call("corpus.ingest", corpus="ports", documents=documents, wait=True)
             assert not reply["errors"], reply
+        return daemon, folder
 
     def setUp(self) -> None:
         self.client = self.daemon.client()
@@ -122,7 +134,7 @@ class Expansion(Hooked):
             queries = [event["body"]["queries"][0] for event in self.logged()]
             return [query for query in queries if query["query"] in ("proxy one", "proxy two")]
 
-        wait_until(lambda: len(logged()) == 2, "both were logged")
+        wait_until(lambda: len(logged()) == 2, "both were logged", 60)
         self.assertEqual(logged(), [{"query": "proxy one", "expand": "hook", "rerank": "none"}, {"query": "proxy two", "expand": "none", "rerank": "hook"}])
 
     def test_heuristics_need_no_hook(self) -> None:
@@ -137,8 +149,6 @@ class Expansion(Hooked):
 
 # What a hook does → what is said of it.
 BAD = {
-    "time.sleep(60)": "no answer within 3000 ms",
-    "print('{}', flush=True); time.sleep(60)": "no answer within 3000 ms",
     "sys.exit(3)": "exit status 3",
     "os.kill(os.getpid(), 9)": "it was ended by signal 9",
     "print('Traceback (most recent call last)')": "its answer: ",
@@ -148,6 +158,7 @@ BAD = {
     "sys.stdout.write('x' * 100_000_000)": "an answer of more than 1,048,576 bytes",
     "sys.stderr.write('y' * 1_000_000); sys.exit(1)": "exit status 1",
 }
+LATE = {code: "no answer within 500 ms" for code in ("time.sleep(60)", "print('{}', flush=True); time.sleep(60)")}
 BAD_EXPANSIONS = {
     "print('{\"lex\": \"proxy\"}')": "its answer: lex is no array",
     "print(json.dumps({'vec': [str(n) for n in range(9)]}))": "its answer: vec has 9 texts, asked for at most 8",
@@ -160,10 +171,10 @@ BAD_SCORES = {
 }
 
 
-class BadHooks(Hooked):
-    def test_a_bad_expansion_hook_is_named_and_the_query_answered(self) -> None:
+class Bad(Hooked):
+    def bad_expansions(self, said: dict[str, str]) -> None:
         wanted = self.documents(self.ask("which haven", expand="heuristic"))
-        for code, words in {**BAD, **BAD_EXPANSIONS}.items():
+        for code, words in said.items():
             with self.subTest(code):
                 self.hook("expansion", code)
                 found = self.ask("which haven", expand="hook")
@@ -171,14 +182,30 @@ class BadHooks(Hooked):
                 self.assertTrue(any(line.startswith("expansion hook: " + words) for line in found["degraded"]), found["degraded"])
                 self.assertEqual(found["explain"]["expansions"]["by"], "heuristic")
 
-    def test_a_bad_rerank_hook_is_named_and_the_query_answered(self) -> None:
+    def bad_scores(self, said: dict[str, str]) -> None:
         plain = self.ask("which port", rerank="none")
-        for code, words in {**BAD, **BAD_SCORES}.items():
+        for code, words in said.items():
             with self.subTest(code):
                 self.hook("rerank", code)
                 found = self.ask("which port", rerank="hook")
                 self.assertEqual(found["cards"], plain["cards"])
                 self.assertTrue(any(line.startswith("rerank hook: " + words) for line in found["degraded"]), found["degraded"])
+
+
+class LateHooks(Bad):
+    hook_ms = 500
+
+    def test_a_late_hook_is_named_and_the_query_answered(self) -> None:
+        self.bad_expansions(LATE)
+        self.bad_scores(LATE)
+
+
+class BadHooks(Bad):
+    def test_a_bad_expansion_hook_is_named_and_the_query_answered(self) -> None:
+        self.bad_expansions({**BAD, **BAD_EXPANSIONS})
+
+    def test_a_bad_rerank_hook_is_named_and_the_query_answered(self) -> None:
+        self.bad_scores({**BAD, **BAD_SCORES})
 
     def test_an_answer_without_its_hook_is_not_kept(self) -> None:
         self.hook("rerank", "sys.exit(1)")
@@ -194,11 +221,9 @@ class BadHooks(Hooked):
         pid_file = self.folder / "grandchild"
         self.hook("rerank", f"child = subprocess.Popen(['/bin/sleep', '300']); open({str(pid_file)!r}, 'w').write(str(child.pid));"
                             "print(json.dumps({'scores': {c['key']: 0.5 for c in request['candidates']}}))")
-        began = time.monotonic()
         found = self.ask("a port with a grandchild", rerank="hook")
-        self.assertLess(time.monotonic() - began, 3)
-        self.assertEqual(found["explain"]["rerank"]["by"], "hook")
-        wait_until(lambda: not alive(int(pid_file.read_text())), "the grandchild is gone")
+        self.assertEqual(found["explain"]["rerank"]["by"], "hook", "the grandchild, which holds the pipe, was not waited for")
+        wait_until(lambda: not alive(int(pid_file.read_text())), "the grandchild is gone", 60)
 
     def test_what_it_says_on_the_side_is_in_the_daemons_log(self) -> None:
         self.hook("expansion", "sys.stderr.write('loading\\x1b[31m the model\\n' + 'z' * 100000); print('{}')")
@@ -211,7 +236,7 @@ class BadHooks(Hooked):
     def test_a_late_hook_does_not_take_the_query_with_it(self) -> None:
         self.hook("expansion", "time.sleep(60)")
         self.hook("rerank", "time.sleep(60)")
-        with self.daemon.client(deadline_s=4) as client:
+        with self.daemon.client(deadline_s=8) as client:   # which is shorter than the hooks' limit
             found = client.call("evidence.retrieve", queries=[{"query": "which haven is in time", "corpus": "ports"}])["results"][0]
         self.assertEqual(len([line for line in found["degraded"] if "no answer within" in line]), 2)
         self.assertGreater(len(found["cards"]), 0)
@@ -323,13 +348,6 @@ class Rerank(Hooked):
         self.assertIn("/wine#", pack["citations"][0]["pointer"] + pack["citations"][1]["pointer"])
 
 
-class NotThere(DaemonCase):
-    def test_what_is_not_configured_cannot_be_asked_for(self) -> None:
-        for field, value in (("expand", "hook"), ("rerank", "hook"), ("rerank", "http")):
-            with self.assertRaisesRegex(Exception, f"{field}: the configuration has no"):
-                self.client.call("evidence.retrieve", queries=[{"query": "x"}], **{field: value})
-
-
 class Gone(unittest.TestCase):
     def test_a_program_that_is_not_there_is_named(self) -> None:
         daemon = Daemon(config='expansion_hook = ["/nowhere/expand"]\nrerank_hook = "/nowhere/rerank"\n').start()
@@ -386,7 +404,7 @@ class Server(unittest.TestCase):
         url = self.serve(answer)
         key = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="muniment-hooks-"))) / "key"
         key.write_text("sesame\n")
-        daemon = Daemon(config=f'rerank_url = "{url}"\nrerank_key_file = "{key}"\nrerank_ms = 5000\n').start()
+        daemon = Daemon(config=f'rerank_url = "{url}"\nrerank_key_file = "{key}"\nrerank_ms = 30000\n').start()
         self.addCleanup(daemon.destroy)
         with daemon.client() as client:
             client.call("corpus.ingest", corpus="ports", documents=[{"id": name, "text": text} for name, text in PORTS.items()], wait=True)
@@ -428,7 +446,7 @@ class Examples(unittest.TestCase):
         folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="muniment-hooks-")))
         (folder / "synonyms.json").write_text(json.dumps({"relay": ["gateway"]}))
         daemon = Daemon(config=f'expansion_hook = ["{sys.executable}", "{EXAMPLES}/expansion_hook.py", "{folder}/synonyms.json"]\n'
-                               f'rerank_hook = ["{sys.executable}", "{EXAMPLES}/rerank_hook.py"]\n').start()
+                               f'rerank_hook = ["{sys.executable}", "{EXAMPLES}/rerank_hook.py"]\nhook_ms = 30000\n').start()
         self.addCleanup(daemon.destroy)
         with daemon.client() as client:
             client.call("corpus.ingest", corpus="ports", documents=[{"id": name, "text": text} for name, text in PORTS.items()], wait=True)
