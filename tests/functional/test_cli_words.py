@@ -15,6 +15,7 @@ from support import BUILD, ROOT, Daemon, DaemonCase, main
 
 FINISH_S = 90.0
 NOBODY = 65_534
+OTHERS_TOO = f"allowed_uids = [{NOBODY}]\n"
 # Which munimentd starts itself with; no help mentions them.
 INTERNAL = {"--search-child", "--text-child"}
 PROGRAMS = ("muniment", "munimentd", "muniment-verify")
@@ -118,6 +119,9 @@ class Words(unittest.TestCase):
 
 
 class Lists(DaemonCase):
+    config = OTHERS_TOO
+    shared = True
+
     def muniment(self, *words: object, code: int = 0) -> subprocess.CompletedProcess[str]:
         done = ran(*words, data=self.daemon.data)
         self.assertEqual(done.returncode, code, done.stderr)
@@ -327,7 +331,8 @@ class ClosedLog(unittest.TestCase):
 class NotForYou(DaemonCase):
     """What may not be read is not said to be absent."""
 
-    config = f"allowed_uids = [{NOBODY}]\n"
+    config = OTHERS_TOO
+    shared = True
 
     def test_it_says_so(self) -> None:
         with tempfile.TemporaryDirectory() as folder:

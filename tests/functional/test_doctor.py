@@ -68,7 +68,7 @@ class Doctor:
         if config:
             (self.daemon.folder / "doctor.toml").write_text(config)
             arguments += ["--config", str(self.daemon.folder / "doctor.toml")]
-        done = subprocess.run([*arguments, "doctor"], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False,
+        done = subprocess.run([*arguments, "doctor"], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False,
                               env={**self.environment(), **(env or {})})
         assert done.returncode in (0, 1), done.stderr
         report = json.loads(done.stdout)
@@ -190,7 +190,8 @@ class Running(DoctorCase, DaemonCase):
         self.followed()
         with self.session("BEGIN; LOCK TABLE report_run IN ACCESS EXCLUSIVE MODE"):
             self.note()
-            time.sleep(0.3)
+            wait_until(lambda: self.psql("SELECT count(*) FROM pg_locks WHERE relation = 'report_run'::regclass AND NOT granted") != [["0"]],
+                       "the follower waits for the table", 60)
             self.finds("warning", "follower", "report is .* events behind and does not move", "muniment status", "follower")
         self.followed()
         self.assertNotIn("follower", self.subjects("warning"))
@@ -240,7 +241,7 @@ class Running(DoctorCase, DaemonCase):
             self.psql("ALTER SYSTEM RESET synchronous_commit")
             self.psql("ALTER SYSTEM SET full_page_writes = off")
             self.psql("SELECT pg_reload_conf()")
-            wait_until(lambda: self.psql("SHOW full_page_writes") == [["off"]], "the setting is in force")
+            wait_until(lambda: self.psql("SHOW full_page_writes") == [["off"]], "the setting is in force", 60)
             self.finds("broken", "database", "full_page_writes is off", "ALTER SYSTEM SET full_page_writes = on", "not_durable")
         finally:
             self.psql("ALTER SYSTEM RESET synchronous_commit")
@@ -251,7 +252,7 @@ class Running(DoctorCase, DaemonCase):
         hook = {"session_id": "s1", "hook_event_name": "UserPromptSubmit", "prompt": "hello", "cwd": "/", "transcript_path": "/nowhere"}
         nobody = self.daemon.folder / "nobody.sock"
         recorded = subprocess.run([BUILD / "muniment", "--socket", str(nobody), "--data", str(self.daemon.data), "--no-autostart", "record", "claude-code"],
-                                  input=json.dumps(hook), text=True, capture_output=True, env=self.doctor.environment(), timeout=30, check=False)
+                                  input=json.dumps(hook), text=True, capture_output=True, env=self.doctor.environment(), timeout=120, check=False)
         spools = list((self.doctor.home / ".local/state/muniment/spool").glob("*"))
         self.assertEqual(len(spools), 1, recorded.stderr)
         self.addCleanup(shutil.rmtree, spools[0])
@@ -263,7 +264,7 @@ class Running(DoctorCase, DaemonCase):
     def test_the_age_of_the_newest_backup(self) -> None:
         self.finds("warning", "backup", "none was made", "muniment backup DIR", "backup")
         backups = self.daemon.folder / "backups"
-        subprocess.run([BUILD / "muniment", "--data", str(self.daemon.data), "backup", str(backups)], check=True, capture_output=True, timeout=60,
+        subprocess.run([BUILD / "muniment", "--data", str(self.daemon.data), "backup", str(backups)], check=True, capture_output=True, timeout=120,
                        env=self.doctor.environment())
         note = self.daemon.data / "last_backup"
         self.addCleanup(note.unlink)
@@ -289,7 +290,7 @@ class Running(DoctorCase, DaemonCase):
         source, library = self.daemon.folder / "shim.c", self.daemon.folder / "shim.so"
         if not library.exists():
             source.write_text(SHIM)
-            subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", str(library), str(source), "-ldl"], check=True, timeout=60)
+            subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", str(library), str(source), "-ldl"], check=True, timeout=120)
         return {"LD_PRELOAD": str(library), "ASAN_OPTIONS": "verify_asan_link_order=0:detect_leaks=0"}
 
     def test_a_clock_that_was_set_back(self) -> None:
@@ -303,7 +304,7 @@ class Running(DoctorCase, DaemonCase):
         self.finds("warning", "sandbox", "no Landlock", "/sys/kernel/security/lsm", "sandbox", env={**self.shim(), "SHIM_NO_LANDLOCK": "1"})
 
     def test_it_reads_for_people_too(self) -> None:
-        done = subprocess.run([BUILD / "muniment", "--data", str(self.daemon.data), "doctor"], capture_output=True, text=True, timeout=60, check=True,
+        done = subprocess.run([BUILD / "muniment", "--data", str(self.daemon.data), "doctor"], capture_output=True, text=True, timeout=120, check=True,
                               env=self.doctor.environment())
         self.assertIn("! backup     none was made", done.stdout)
         self.assertIn(f"             mend: muniment --data {self.daemon.data} backup DIR   (docs/runbook.md#backup)", done.stdout)
@@ -318,7 +319,7 @@ class Restarting(DoctorCase, DaemonCase):
     def test_a_search_child_that_was_started_again(self) -> None:
         [child] = [pid for pid in pathlib.Path("/proc").glob("[0-9]*") if self.is_search_child(pid)]
         os.kill(int(child.name), 9)
-        wait_until(lambda: "muniment_search_restarts_total 1\n" in self.call("server.metrics")["text"], "it is started again", 30)
+        wait_until(lambda: "muniment_search_restarts_total 1\n" in self.call("server.metrics")["text"], "it is started again", 120)
         self.finds("warning", "search", "started again 1 times", "muniment status", "search")
 
     def is_search_child(self, folder: pathlib.Path) -> bool:
@@ -336,8 +337,8 @@ class Witnessed(DoctorCase):
         daemon.start()
         self.doctor = Doctor(daemon)
         subprocess.run([BUILD / "muniment", "--data", str(daemon.data), "audit", "key", "init", "-o", str(daemon.folder / "log.pub")], check=True, capture_output=True,
-                       timeout=30, env=self.doctor.environment())
-        wait_until(lambda: "witness" in self.subjects("warning"), "it is noticed")
+                       timeout=120, env=self.doctor.environment())
+        wait_until(lambda: "witness" in self.subjects("warning"), "it is noticed", 120)
         self.finds("warning", "witness", r"folder:/proc/nowhere has 0 of \d+ signed events", "muniment status", "witnesses")
         self.finds("warning", "witness", "checkpoints outside, folder:/proc/nowhere", "muniment status", "witnesses")
 

@@ -8,14 +8,16 @@ import threading
 import time
 from typing import Any
 
-from support import BUILD, Daemon, DaemonCase, main, wait_until
+from support import BUILD, DaemonCase, main, wait_until
 
-FINISH_S = 60.0
+FINISH_S = 120.0
 NASTY = "\x1b[31mred\x1b]0;title\x07\u202etxt.exe\r"
 ESCAPES = ("\x1b", "\x07", "\u202e", "\r")
 
 
 class FindCase(DaemonCase):
+    shared = True
+
     def muniment(self, *words: str, code: int = 0) -> str:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("MUNIMENT_")}
         done = subprocess.run([BUILD / "muniment", "--data", self.daemon.data, *words], stdin=subprocess.DEVNULL, capture_output=True,
@@ -74,11 +76,9 @@ class Grep(FindCase):
 
     def test_a_pattern_that_other_engines_never_finish(self) -> None:
         self.note(text="a" * 50_000 + "!")
-        started = time.monotonic()
-        self.muniment("run", "grep", self.run_id, "(a|aa)*(a|b)*c$", code=1)
-        self.assertLess(time.monotonic() - started, 20)
+        self.muniment("run", "grep", self.run_id, "(a|aa)*(a|b)*c$", code=1)   # which they would not in the age of the universe
 
-    def test_what_is_printed_is_safe(self) -> None:
+    def test_what_grep_prints_is_safe(self) -> None:
         self.note(**{f"key{NASTY}": f"needle {NASTY}"})
         self.client.put(self.run_id, f"needle {NASTY}\n".encode(), mime_type="text/plain")
         text = self.muniment("run", "grep", self.run_id, "needle")
@@ -129,7 +129,7 @@ class Diff(FindCase):
         kinds = [one["kind"] for one in self.lines("run", "diff", *runs, code=1) if one["what"] == "call"]
         self.assertEqual((kinds.count("only_a"), kinds.count("only_b")), (1500, 1500))
 
-    def test_what_is_printed_is_safe(self) -> None:
+    def test_what_diff_prints_is_safe(self) -> None:
         other = self.new_run("other")
         self.called(self.run_id, f"tool{NASTY}", {NASTY: NASTY})
         self.client.append(other, "state.patched", {"format": "merge", "patch": {NASTY: NASTY}})
@@ -208,7 +208,7 @@ class Why(FindCase):
         self.muniment("why", "no/such/file", code=1)
         self.muniment("why", "01a203dd-ff24-7a4d-8ec3-27afee7588ef", code=1)
 
-    def test_what_is_printed_is_safe(self) -> None:
+    def test_what_why_prints_is_safe(self) -> None:
         self.client.append(self.run_id, "file.changed", {"path": f"/src/{NASTY}", "change": "modified"})
         self.call("claim.record", run_id=self.run_id, text=NASTY, pointers=[])
         text = self.muniment("why", NASTY) + self.muniment("why", self.call("claim.list", run_id=self.run_id)["claims"][0]["claim_id"])
@@ -217,12 +217,10 @@ class Why(FindCase):
 
 
 class Tail(FindCase):
+    shared = False   # it is killed
+
     def test_it_goes_on_over_a_crash_without_gap_or_double(self) -> None:
-        daemon = Daemon()
-        self.addCleanup(daemon.destroy)
-        daemon.start()
-        with daemon.client() as client:
-            run_id = client.call("run.start", agent={"name": "test"})["run_id"]
+        daemon, run_id = self.daemon, self.run_id
         environment = {name: value for name, value in os.environ.items() if not name.startswith("MUNIMENT_")}
         process = subprocess.Popen([BUILD / "muniment", "--data", daemon.data, "--json", "event", "tail", "-f", "--run", run_id], env=environment,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -238,20 +236,20 @@ class Tail(FindCase):
                 for n in numbers:
                     client.append(run_id, "x.test.noted", {"n": n})
 
-        wait_until(lambda: seen == [-1], "what is there is printed")
+        wait_until(lambda: seen == [-1], "what is there is printed", 60)
         write(range(0, 5))
-        wait_until(lambda: len(seen) == 6, "what comes is printed")
+        wait_until(lambda: len(seen) == 6, "what comes is printed", 60)
         daemon.kill()
-        time.sleep(0.5)
+        assert process.stderr is not None
+        self.assertIn("the daemon is away", process.stderr.readline())
         daemon.start()
         write(range(5, 10))
-        wait_until(lambda: len(seen) >= 12, "it has gone on")
+        wait_until(lambda: len(seen) >= 12, "it has gone on", 60)
         process.terminate()
         reader.join()
         self.assertEqual(seen, [-1, *range(5), -1, *range(5, 10)])   # its start, and that it was interrupted
-        assert process.stderr is not None
         with process.stdout, process.stderr:
-            self.assertEqual(process.stderr.read().count("the daemon is away"), 1)
+            self.assertNotIn("the daemon is away", process.stderr.read(), "it is said once")
 
 
 class List(FindCase):

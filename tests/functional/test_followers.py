@@ -1,13 +1,19 @@
-"""Followers whose commits come through although nobody confirms them: each batch is in the tables once."""
+"""Followers that are not confirmed, set back, or kept from writing: each event is in the tables once, and what stands still is told."""
 from __future__ import annotations
 
 from support import DaemonCase, main, wait_until
 
 
-class Unconfirmed(DaemonCase):
+class Followers(DaemonCase):
+    def again(self) -> None:
+        """Killed, and started without a failpoint."""
+        self.daemon.kill()
+        self.restart()
+
     def test_what_was_committed_without_a_word_is_not_written_again(self) -> None:
         self.daemon.stop()
         self.client.close()
+        self.addCleanup(self.again)
         self.daemon.start(failpoint="follower.committed=error@1+")
         other = self.new_run("other")
         for number in range(3):
@@ -22,19 +28,17 @@ class Unconfirmed(DaemonCase):
             self.assertEqual(self.call("corpus.ingest", **corpus, wait=True)["errors"], [])
             size = self.call("server.status")["log"]["size"]
             wait_until(lambda: min(self.call("server.status")["followers"][name] for name in ("run", "pointer", "report", "document")) >= size,
-                       "the followers have read the log", 60)
+                       "the followers have read the log", 120)
         card = self.call("evidence.retrieve", queries=[{"query": "in:unconfirmed lamp"}])["results"][0]["cards"][0]["id"]
         self.assertEqual([item["ok"] for item in self.call("pointer.validate", pointers=[card])["results"]], [True])
         gone = self.call("document.retract", corpus="unconfirmed", document="a.md", reason="it is wrong")["seq"]
-        wait_until(lambda: self.call("server.status")["followers"]["document"] > gone, "the document is gone", 60)
+        wait_until(lambda: self.call("server.status")["followers"]["document"] > gone, "the document is gone", 120)
         self.assertEqual([item["ok"] for item in self.call("pointer.validate", pointers=[card])["results"]], [False])
         found = self.call("server.rebuild")
         self.assertEqual([table for table in found["tables"] if not table["equal"]], [])
         events = self.daemon.sql(f"SELECT events, input_tokens, cost FROM report.run_report WHERE run_id = '{other}'")
         self.assertEqual(events, [["13", "9", "0.75"]])
 
-
-class SetBack(DaemonCase):
     def test_events_of_documents_that_were_followed_before_change_nothing(self) -> None:
         documents = [{"id": name, "text": f"The lamp of {name} is lit.", "source": f"https://{name[0]}.example/"} for name in ("a.md", "b.md", "c.md", "d.md")]
         ingest = lambda *some: self.assertEqual(self.call("corpus.ingest", corpus="twice", documents=list(some), wait=True)["errors"], [])
@@ -52,17 +56,12 @@ class SetBack(DaemonCase):
         before = [self.daemon.sql(table)[0][0] for table in tables]
         self.assertNotIn("", before)
         self.daemon.sql("UPDATE follower SET next_seq = 0 WHERE name = 'document'")
-        self.daemon.kill()
-        self.client.close()
-        self.daemon.start()
-        self.client = self.daemon.client()
-        wait_until(lambda: self.call("server.status")["followers"]["document"] >= size, "it has followed them again", 60)
+        self.again()
+        wait_until(lambda: self.call("server.status")["followers"]["document"] >= size, "it has followed them again", 120)
         self.assertEqual([self.daemon.sql(table)[0][0] for table in tables], before)
         ingest({**documents[1], "text": "The lamp is found."})
         self.assertEqual([table for table in self.call("server.rebuild")["tables"] if not table["equal"]], [])
 
-
-class Still(DaemonCase):
     def test_tables_that_stand_still_are_told(self) -> None:
         self.followed()
         names = ("run", "report", "pointer")
@@ -72,14 +71,14 @@ class Still(DaemonCase):
                         f" CREATE TRIGGER z BEFORE INSERT OR UPDATE ON follower FOR EACH ROW WHEN (NEW.name IN {names}) EXECUTE FUNCTION leave_out()")
         try:
             self.call("run.end", run_id=self.run_id, outcome="success")
-            wait_until(lambda: set(told()) == {f"table {name}" for name in names}, "it is told of all of them")
+            wait_until(lambda: set(told()) == {f"table {name}" for name in names}, "it is told of all of them", 60)
             for text in told().values():
                 self.assertIn("Postgres does not keep its position", text)
             self.assertTrue(self.call("server.health")["ok"], "appends go on")
         finally:
             self.daemon.sql("DROP TRIGGER z ON follower; DROP FUNCTION leave_out()")
         self.followed()
-        wait_until(lambda: not told(), "nothing is told any more")
+        wait_until(lambda: not told(), "nothing is told any more", 60)
 
 
 if __name__ == "__main__":

@@ -10,12 +10,11 @@ import shutil
 import subprocess
 import tempfile
 import threading
-import time
 from typing import Any
 
 from support import BUILD, DaemonCase, main, wait_until
 
-FINISH_S = 90.0
+FINISH_S = 180.0
 
 
 def pdf(text: str) -> bytes:
@@ -35,6 +34,8 @@ def pdf(text: str) -> bytes:
 
 
 class IngestCase(DaemonCase):
+    shared = True
+
     def setUp(self) -> None:
         super().setUp()
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="muniment-ingest-"))
@@ -192,7 +193,7 @@ class Folders(IngestCase):
             return next((row["documents"] for row in self.call("corpus.list")["corpora"] if row["corpus"] == self.corpus), 0)
 
         try:
-            wait_until(lambda: some() > 0 or process.poll() is not None, "the first batch is in", 60)
+            wait_until(lambda: some() > 0 or process.poll() is not None, "the first batch is in", 120)
         finally:
             process.kill()
             process.wait()
