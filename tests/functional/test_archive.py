@@ -5,21 +5,21 @@ import json
 import pathlib
 import subprocess
 import tempfile
-import time
 from typing import Any, Optional
 
-from support import BUILD, Daemon, DaemonCase, main, wait_until
+from support import BUILD, DaemonCase, main, muniment, wait_until
 
-import muniment
+from at_rest import NO_SNAPSHOTS_BY_TIME, size_at_rest
 
 PARTITION = 1024                       # 2^10, the smallest
-CONFIG = "partition_bits = 10\nsnapshot_events = 200\n"
+CONFIG = "partition_bits = 10\nsnapshot_events = 200\n" + NO_SNAPSHOTS_BY_TIME
 STAYS = ("access", "artifact", "claim", "document", "event", "evidence", "feedback", "key", "log", "manifest", "pointer", "run", "snapshot",
          "source", "task")
 
 
 class Archived(DaemonCase):
     config = CONFIG
+    shared = True
 
     def fill(self, upto: int) -> None:
         """Events of two runs, by turns, until the log has at least `upto`."""
@@ -43,17 +43,10 @@ class Archived(DaemonCase):
         self.fill((number + 1) * PARTITION + 20)
         return number
 
-    def at_rest(self) -> None:
-        """Nothing was appended for a second."""
-        def grew() -> bool:
-            size = self.call("server.status")["log"]["size"]
-            time.sleep(1)
-            return self.call("server.status")["log"]["size"] != size
-        wait_until(lambda: not grew(), "the daemon appends nothing of its own", 30)
-
     def archive(self, number: int) -> dict[str, Any]:
-        while not (done := self.call("audit.archive", partition=number, _meta={"deadline_ms": 60_000}))["archived"]:
-            self.assertLessEqual(done["checked"], done["exported"])
+        with self.daemon.client(deadline_s=120) as client:
+            while not (done := client.call("audit.archive", partition=number))["archived"]:
+                self.assertLessEqual(done["checked"], done["exported"])
         return done
 
     def in_files(self, number: int) -> list[list[str]]:
@@ -113,7 +106,7 @@ class ReadThrough(Archived):
         over = [{"from_seq": edge - 30, "limit": 45}, {"run_id": run_id, "from_seq": edge - 60, "limit": 60},
                 {"run_id": run_id, "order": "desc", "limit": 60}, {"from_seq": edge - 30, "types": ["message.*"], "limit": 60},
                 {"from_seq": edge - 200, "limit": 200, "max_bytes": 20_000}]
-        self.at_rest()   # snapshots that are due are in
+        size_at_rest(self.client)   # snapshots that are due are in
         before = [self.call("event.list", **asked) for asked in over]
         self.archive(number)
         self.assertEqual([self.call("event.list", **asked) for asked in over], before)
@@ -278,7 +271,7 @@ class BackedUp(OneFile):
         report = self.backup("--keep", 1)
         self.assertEqual((report["damaged"], self.generations()), ([], [report["generation"]]))
 
-    def test_a_file_that_is_gone(self) -> None:
+    def test_a_file_that_is_gone_is_in_no_backup(self) -> None:
         self.backup()
         self.path.unlink()
         report = self.backup("--keep", 1, code=2)
@@ -339,7 +332,6 @@ class Erased(Archived):
         self.call("run.annotate", run_id=f"{self.run_id}.a", legal_hold=False)
         self.archive(number)
 
-
     def test_a_hold_holds_before_the_run_has_a_row(self) -> None:
         number = self.fill_partition()
         run_id = f"{self.run_id}.a"
@@ -376,6 +368,8 @@ class Refused(Archived):
         number = self.fill_partition()
         uri = (self.daemon.data / "database.uri").read_text().strip()
         reading = subprocess.Popen(["psql", "-X", "-q", uri], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(reading.wait)
+        self.addCleanup(reading.kill)
         assert reading.stdin and reading.stdout
         reading.stdin.write("BEGIN; SELECT count(*) FROM event; \\echo ready\n")
         reading.stdin.flush()
@@ -387,7 +381,7 @@ class Refused(Archived):
         self.note(appends="go on")
         reading.stdin.write("COMMIT;\n")
         reading.stdin.close()
-        reading.wait(20)
+        reading.wait(60)
         self.archive(number)
         self.verify()
 
@@ -431,16 +425,22 @@ class Tampered(OneFile):
         self.daemon.sql(f"SET session_replication_role = replica; UPDATE event SET body = '{quoted}' WHERE seq = {live}")
 
 
-class Meanwhile(Archived):
+class Interrupted(Archived):
+    """By what happens between two steps; the daemon is stopped, killed and started again."""
+
+    shared = False
+    STEPS = ("archive.after_file", "archive.before_swap", "archive.after_swap")
+
     def test_a_hold_that_is_acknowledged_while_files_are_written_holds(self) -> None:
         number = self.fill_partition()
         go_on = self.daemon.folder / "go-on"
         self.daemon.stop()
         self.client.close()
+        self.daemon.failpoint_log.unlink(missing_ok=True)
         self.daemon.start(failpoint=f"archive.after_file=wait:{go_on}@1")
         raw = self.raw()
         raw.request("audit.archive", partition=number)
-        wait_until(self.daemon.failpoint_log.exists, "a file is written")
+        wait_until(lambda: self.daemon.failpoint_log.exists() and "archive.after_file" in self.daemon.failpoint_log.read_text(), "a file is written", 60)
         self.call("run.annotate", run_id=f"{self.run_id}.a", legal_hold=True)
         go_on.touch()
         answer = raw.line()
@@ -452,10 +452,6 @@ class Meanwhile(Archived):
         self.assertEqual(self.in_files(number), [])
         self.assertNotIn(number, [event["body"]["partition"] for event in self.events("_log", types=["log.archived"])])
 
-
-class Killed(Archived):
-    STEPS = ("archive.after_file", "archive.before_swap", "archive.after_swap")
-
     def test_a_daemon_that_dies_in_the_middle(self) -> None:
         for step in self.STEPS:
             with self.subTest(step=step):
@@ -466,7 +462,7 @@ class Killed(Archived):
                 self.client.close()
                 with self.assertRaises((muniment.MunimentError, OSError)):
                     self.archive(number)
-                wait_until(lambda: self.daemon.process is not None and self.daemon.process.poll() is not None, f"{step} killed the daemon")
+                wait_until(lambda: self.daemon.process is not None and self.daemon.process.poll() is not None, f"{step} killed the daemon", 60)
                 self.restart()
                 archived = bool(self.in_files(number))
                 self.assertEqual(archived, step == "archive.after_swap")

@@ -18,7 +18,7 @@ from typing import Any, Optional
 
 from support import BUILD, ROOT, DaemonCase, main, muniment, wait_until
 
-FINISH_S = 60.0
+FINISH_S = 120.0
 
 
 def heed_signals() -> None:
@@ -27,6 +27,8 @@ def heed_signals() -> None:
 
 
 class ExecCase(DaemonCase):
+    shared = True
+
     def setUp(self) -> None:
         super().setUp()
         self.folder = self.daemon.folder / self._testMethodName   # the commands run here, outside any repository
@@ -265,21 +267,6 @@ class Endings(ExecCase):
         self.assertEqual(process.wait(FINISH_S), 128 + signal.SIGTERM)
         self.assertEqual(self.recorded()[1]["signal"], "SIGTERM")
 
-    def test_a_signal_while_the_end_is_recorded_does_not_lose_it(self) -> None:
-        process = self.spawn("sh", "-c", "echo ready; while [ ! -e go ]; do sleep 0.02; done; exit 5")
-        self.said(process, b"ready\n")
-        children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children")
-        self.daemon.process.send_signal(signal.SIGSTOP)   # so that recording takes as long as we want
-        try:
-            (self.folder / "go").touch()
-            wait_until(lambda: not children.read_text().split(), "the command has ended")
-            for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-                process.send_signal(number)
-        finally:
-            self.daemon.process.send_signal(signal.SIGCONT)
-        self.assertEqual(process.wait(FINISH_S), 5)
-        self.assertEqual(self.recorded()[1]["exit_code"], 5)
-
     def test_a_reader_that_goes_away(self) -> None:
         done = subprocess.run(["bash", "-c", '"$@" | head -n 1; exit ${PIPESTATUS[0]}', "bash", *self.words("yes")],
                               capture_output=True, timeout=FINISH_S, cwd=self.folder, env=self.environment())
@@ -433,6 +420,10 @@ class WithoutDaemon(ExecCase):
 
 
 class Restarted(ExecCase):
+    """The daemon is frozen, killed or stopped meanwhile."""
+
+    shared = False
+
     def waiting(self) -> subprocess.Popen[bytes]:
         process = self.spawn("sh", "-c", "echo ready; while [ ! -e go ]; do sleep 0.02; done; echo done; exit 6")
         self.said(process, b"ready\n")
@@ -454,6 +445,21 @@ class Restarted(ExecCase):
         self.let_go(process)
         self.ended()
 
+    def test_a_signal_while_the_end_is_recorded_does_not_lose_it(self) -> None:
+        process = self.spawn("sh", "-c", "echo ready; while [ ! -e go ]; do sleep 0.02; done; exit 5")
+        self.said(process, b"ready\n")
+        children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        self.daemon.process.send_signal(signal.SIGSTOP)   # so that recording takes as long as we want
+        try:
+            (self.folder / "go").touch()
+            wait_until(lambda: not children.read_text().split(), "the command has ended", 60)
+            for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+                process.send_signal(number)
+        finally:
+            self.daemon.process.send_signal(signal.SIGCONT)
+        self.assertEqual(process.wait(FINISH_S), 5)
+        self.assertEqual(self.recorded()[1]["exit_code"], 5)
+
     def test_a_daemon_that_is_gone_at_the_end_is_started(self) -> None:
         process = self.waiting()
         self.assertEqual(self.daemon.stop(), 0)
@@ -467,7 +473,7 @@ class Restarted(ExecCase):
         process = self.waiting()
         self.daemon.kill_postgres()
         self.let_go(process)
-        wait_until(lambda: self.daemon.postgres_pid() is not None, "Postgres is back")
+        wait_until(lambda: self.daemon.postgres_pid() is not None, "Postgres is back", 60)
         self.ended()
 
 
