@@ -236,7 +236,7 @@ class LeftBehind(Continued):
         def carried() -> bool:
             with cls.daemon.client() as client:
                 return not [note for note in client.call("server.status")["notes"] if "carried over" in note]
-        wait_until(carried, "what can be carried over is there", 60)
+        wait_until(carried, "what can be carried over is there", 120)
 
     def resolved(self, pointer: str) -> Json:
         return self.well(self.connect(OWNER), "pointer.resolve", pointers=[pointer])["results"][0]
@@ -307,7 +307,7 @@ class LeftBehind(Continued):
         try:
             self.restart_with_tables_at(size - 1)
             said = f"the tables of log 1 show {size - 1} of its {size} events"
-            self.assertIn("nothing is carried over", wait_until(lambda: [note for note in self.call("server.status")["notes"] if said in note], "it is said")[0])
+            self.assertIn("nothing is carried over", wait_until(lambda: [note for note in self.call("server.status")["notes"] if said in note], "it is said", 60)[0])
             self.assertEqual(self.daemon.sql("SET statement_timeout = '10s'; SELECT report.wait('20 s')"), [["0"]])   # nobody follows it: nobody waits
         finally:
             self.daemon.sql("ALTER TABLE follower DROP CONSTRAINT stay")

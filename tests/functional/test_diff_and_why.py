@@ -9,7 +9,7 @@ from support import BUILD, Daemon, DaemonCase, main
 
 class Said(DaemonCase):
     def muniment(self, *words: object, code: int = 0) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run([BUILD / "muniment", "--data", self.daemon.data, *map(str, words)], capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run([BUILD / "muniment", "--data", self.daemon.data, *map(str, words)], capture_output=True, text=True, timeout=120, check=False)
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         return done
 
@@ -68,7 +68,7 @@ class Said(DaemonCase):
         self.addCleanup(second.destroy)
         second.start()
         done = subprocess.run([BUILD / "muniment", "--socket", second.socket, "--data", self.daemon.data, "audit", "verify", "--unsigned-ok"], capture_output=True, text=True,
-                              timeout=60, check=False)
+                              timeout=120, check=False)
         with second.client() as client:
             recorded = client.call("event.list", run_id="_log", types=["log.verified"])["events"]
         self.assertEqual(recorded, [], done.stdout + done.stderr)

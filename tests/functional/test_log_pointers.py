@@ -15,6 +15,9 @@ STALE = "ev://sample/doc1#p0?v=h9"
 
 
 class LogPointers(DaemonCase):
+    config = f"allowed_uids = [{STRANGER}]\n"
+    shared = True
+
     def found(self, pointer: str, **more: Any) -> dict[str, Any]:
         return self.call("pointer.resolve", pointers=[pointer], **more)["results"][0]
 
@@ -72,7 +75,7 @@ class Reading(LogPointers):
         missing = f"artifact://{self.run_id}/01999999-0000-7000-8000-000000000001"
         self.call("pointer.resolve", pointers=[missing], critical=True, run_id=self.run_id)
         self.call("pointer.render", draft=f"[ref:{STALE}]")
-        wait_until(lambda: self.read("log://validation")[0][-2]["type"] == "pointer.rendered", "what is outside of a run is there, too")
+        wait_until(lambda: self.read("log://validation")[0][-2]["type"] == "pointer.rendered", "what is outside of a run is there, too", 60)
         events, _ = self.read("log://validation")
         self.assertEqual([event["type"] for event in events if event["run_id"] == self.run_id],
                          ["pointer.validated", "pointer.unresolved", "pointer.resolved", "pointer.retried", "pointer.unresolved"])
@@ -107,7 +110,7 @@ class Reading(LogPointers):
 
 class Subscribing(LogPointers):
     def raw(self) -> Raw:
-        raw = Raw(self.daemon.socket, 30)
+        raw = Raw(self.daemon.socket, 120)
         self.addCleanup(raw.socket.close)
         return raw
 
@@ -164,8 +167,6 @@ class Following(Subscribing):
 
 @unittest.skipUnless(os.geteuid() == 0, "another user connects: only root can be one")
 class Strangers(Subscribing):
-    config = f"allowed_uids = [{STRANGER}]\n"
-
     def setUp(self) -> None:
         super().setUp()
         self.stranger = self.daemon.raw_as(STRANGER)
