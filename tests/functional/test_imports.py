@@ -4,10 +4,11 @@ from __future__ import annotations
 import json
 import pathlib
 import subprocess
-import time
 from typing import Any, Iterator, Optional
 
 from support import BUILD, ROOT, DaemonCase, main, shared_data, wait_until
+
+from at_rest import NO_SNAPSHOTS_BY_TIME, size_at_rest
 
 TRACES = shared_data() / "traces"
 
@@ -24,6 +25,8 @@ def strings(value: object) -> Iterator[str]:
 
 
 class Importing(DaemonCase):
+    config = NO_SNAPSHOTS_BY_TIME
+    shared = True
     format = "swe-agent"
 
     def muniment_import(self, *files: pathlib.Path, code: int = 0) -> list[dict[str, Any]]:
@@ -36,20 +39,14 @@ class Importing(DaemonCase):
 
     def settled_size(self) -> int:
         """The log's size, once the snapshotter has written what it wants to."""
-        sizes = [self.followed()["log"]["size"]]
-
-        def settled() -> bool:
-            time.sleep(0.5)   # nothing tells that nothing more will come
-            sizes.append(self.call("server.status")["log"]["size"])
-            return sizes[-1] == sizes[-2]
-
-        wait_until(settled, "nothing is written any more")
-        return sizes[-1]
+        self.followed()
+        return size_at_rest(self.client)
 
 
 class RealTraces:
-    """All traces of a format, imported once for the class."""
+    """All traces of a format, imported once for the class, by a daemon for the real traces."""
 
+    config = NO_SNAPSHOTS_BY_TIME + "# real traces\n"
     pattern = "*"
     files: list[pathlib.Path] = []
     runs: list[dict[str, Any]] = []
@@ -63,6 +60,10 @@ class RealTraces:
             type(self).files = sorted(folder.rglob(self.pattern))
             self.assertGreater(len(self.files), 0, f"no traces under {folder}")
             type(self).runs = self.muniment_import(*self.files)
+
+    def new_run(self, name: str = "", **more: Any) -> str:
+        """The classes have tests of the same names."""
+        return super().new_run(name or type(self).__name__, **more)
 
     def held(self, run_id: str) -> set[bytes]:
         """Every string in a body of the run, and every artifact of it."""
@@ -85,9 +86,10 @@ class RealTraces:
 
     def test_all_of_it_verifies(self) -> None:
         key = self.daemon.folder / "log.pub"
-        key.write_text(self.call("audit.key", action="init")["keys"][0] + "\n")
+        if not key.exists():
+            key.write_text(self.call("audit.key", action="init")["keys"][0] + "\n")
         size = self.settled_size()
-        wait_until(lambda: self.call("audit.checkpoint")["size"] >= size, "all of it is signed")
+        wait_until(lambda: self.call("audit.checkpoint")["size"] >= size, "all of it is signed", 120)
         done = subprocess.run([BUILD / "muniment-verify", "--data", self.daemon.data, "--key", key, "--json"],
                               capture_output=True, text=True, timeout=300)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
@@ -192,12 +194,12 @@ class ClaudeCode(Importing):
         self.assertEqual(self.muniment_import(self.golden())[0]["added"], False)
         self.assertEqual(self.settled_size(), size)
         self.assertEqual(subprocess.run([BUILD / "muniment-verify", "--data", self.daemon.data, "--unsigned-ok"],
-                                        stdout=subprocess.DEVNULL, timeout=100).returncode, 0)
+                                        stdout=subprocess.DEVNULL, timeout=300).returncode, 0)
 
     def test_every_string_of_a_long_session_is_kept_also_after_a_kill(self) -> None:
         """Large results, a line that is cut, an image of 2 MB, and an import that is killed once."""
         lines = [{"type": "user", "sessionId": "s", "uuid": "p", "message": {"role": "user", "content": "Do much."}}]
-        for n in range(3_000):
+        for n in range(1_500):
             lines.append({"type": "assistant", "uuid": f"a{n}", "message": {"id": f"m{n}", "model": "x", "content": [
                 {"type": "text", "text": f"step {n}"}, {"type": "tool_use", "id": f"t{n}", "name": "Bash", "input": {"command": f"run {n}"}}]}})
             lines.append({"type": "user", "uuid": f"r{n}", "message": {"content": [
@@ -207,15 +209,15 @@ class ClaudeCode(Importing):
         path.write_text("".join(json.dumps(line) + "\n" for line in lines) + '{"type": "assist')
         process = subprocess.Popen([BUILD / "muniment", "--data", self.daemon.data, "import", "--format", self.format, path])
         size = self.call("server.status")["log"]["size"]
-        wait_until(lambda: self.call("server.status")["log"]["size"] > size + 1_000, "something is imported")
+        wait_until(lambda: self.call("server.status")["log"]["size"] > size + 500, "something is imported", 120)
         process.kill()
         process.wait()
         [run] = self.muniment_import(path)
         events = self.events(run["run_id"], limit=1000)
         counts = {kind: sum(event["type"] == kind for event in events) for kind in ("tool.called", "tool.returned", "run.ended", "x.claude_code.unreadable")}
-        self.assertEqual(counts, {"tool.called": 3_000, "tool.returned": 3_000, "run.ended": 1, "x.claude_code.unreadable": 1})
+        self.assertEqual(counts, {"tool.called": 1_500, "tool.returned": 1_500, "run.ended": 1, "x.claude_code.unreadable": 1})
         sizes = sorted(artifact["size_bytes"] for artifact in self.pages("artifact.list", "artifacts", run_id=run["run_id"]))
-        self.assertEqual((len(sizes), sizes[-1]), (31, 2_000_000))
+        self.assertEqual((len(sizes), sizes[-1]), (16, 2_000_000))
 
 
 def otlp_strings(value: object) -> Iterator[str]:
@@ -276,7 +278,7 @@ class Otlp(Importing):
             self.assertEqual({run["added"] for run in self.muniment_import(path)}, {False})
         self.assertEqual(self.settled_size(), size)
         self.assertEqual(subprocess.run([BUILD / "muniment-verify", "--data", self.daemon.data, "--unsigned-ok"],
-                                        stdout=subprocess.DEVNULL, timeout=100).returncode, 0)
+                                        stdout=subprocess.DEVNULL, timeout=300).returncode, 0)
 
     def test_a_long_trace_with_large_values_is_whole_also_after_a_kill(self) -> None:
         def span(n: int) -> str:
@@ -288,17 +290,17 @@ class Otlp(Importing):
                 "attributes": [{"key": key, "value": {"stringValue": value}} for key, value in attributes.items()]}]}]}]})
 
         path = self.daemon.folder / "long-trace.jsonl"
-        path.write_text("\n".join(span(n) for n in range(3_000)) + '\n{"resourceSpans": [{"sco')
+        path.write_text("\n".join(span(n) for n in range(1_500)) + '\n{"resourceSpans": [{"sco')
         process = subprocess.Popen([BUILD / "muniment", "--data", self.daemon.data, "import", "--format", "otlp", path], stderr=subprocess.DEVNULL)
         size = self.call("server.status")["log"]["size"]
-        wait_until(lambda: self.call("server.status")["log"]["size"] > size + 1_000, "something is imported")
+        wait_until(lambda: self.call("server.status")["log"]["size"] > size + 500, "something is imported", 120)
         process.kill()
         process.wait()
         [run] = self.muniment_import(path, code=1)[:-1]
-        self.assertIn("line 3001: ", self.said)
+        self.assertIn("line 1501: ", self.said)
         events = self.events(run["run_id"], limit=1000)
-        self.assertEqual([sum(event["type"] == kind for event in events) for kind in ("tool.called", "tool.returned", "run.ended")], [3_000, 3_000, 1])
-        self.assertEqual(len(list(self.pages("artifact.list", "artifacts", run_id=run["run_id"]))), 6)
+        self.assertEqual([sum(event["type"] == kind for event in events) for kind in ("tool.called", "tool.returned", "run.ended")], [1_500, 1_500, 1])
+        self.assertEqual(len(list(self.pages("artifact.list", "artifacts", run_id=run["run_id"]))), 3)
 
 
 class WrongFormat(Importing):
@@ -332,7 +334,7 @@ class Sniffed(Importing):
     files = {"openhands": golden / "openhands.json", "tau-bench": golden / "tau-bench.json", "claude-code": golden / "claude-code.jsonl", "otlp": golden / "otlp.jsonl"}
 
     def command(self, *words: Any, code: int = 0, data: Optional[pathlib.Path] = None) -> list[dict[str, Any]]:
-        done = subprocess.run([BUILD / "muniment", "--data", data or self.daemon.data, "--json", "import", *map(str, words)], capture_output=True, text=True, timeout=120)
+        done = subprocess.run([BUILD / "muniment", "--data", data or self.daemon.data, "--json", "import", *map(str, words)], capture_output=True, text=True, timeout=300)
         self.assertEqual(done.returncode, code, done.stderr)
         self.said = done.stderr
         return [json.loads(line) for line in done.stdout.splitlines()]
@@ -357,9 +359,9 @@ class Sniffed(Importing):
                     self.assertEqual(run["outcome"], self.client.rehydrate(run["run_id"])["state"]["run"]["outcome"])
 
     def test_a_dry_run_of_an_export_names_its_runs(self) -> None:
-        run, _ = self.command(self.files["claude-code"])   # and its child
+        run = self.command(self.files["claude-code"])[0]   # before its child, where that is new
         path = self.daemon.folder / "export.jsonl"
-        done = subprocess.run([BUILD / "muniment", "--data", self.daemon.data, "export", run["run_id"], "--format", "jsonl", "--output", path], timeout=60)
+        done = subprocess.run([BUILD / "muniment", "--data", self.daemon.data, "export", run["run_id"], "--format", "jsonl", "--output", path], timeout=120)
         self.assertEqual(done.returncode, 0)
         shown = self.command("--dry-run", path)
         self.assertEqual([(one["format"], one["run_id"], one["outcome"]) for one in shown], [("jsonl", run["run_id"], "unknown")])
@@ -410,7 +412,7 @@ class Clocks(Importing):
                           "2026-11-22T03:30:00.000000Z"] + [None] * 5)
         for event, time in list(zip(events, times))[5:]:   # what is no time is kept as it is
             self.assertIn(time, [*strings(event["body"])])
-        done = subprocess.run([BUILD / "muniment", "--data", self.daemon.data, "run", "show", run["run_id"]], capture_output=True, text=True, timeout=60)
+        done = subprocess.run([BUILD / "muniment", "--data", self.daemon.data, "run", "show", run["run_id"]], capture_output=True, text=True, timeout=300)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(self.client.rehydrate(run["run_id"])["state"]["run"]["status"], "ended")
 
@@ -451,7 +453,7 @@ class HostileRecords(Importing):
         self.assertEqual((part["status"], part["outcome"]), ("ended", "unknown"))
 
     def test_an_import_that_was_killed_is_completed_by_the_next(self) -> None:
-        records = [{"traj": [{"role": "user", "content": f"{n} {i} " + "word " * 200} for i in range(200)]} for n in range(60)]
+        records = [{"traj": [{"role": "user", "content": f"{n} {i} " + "word " * 200} for i in range(100)]} for n in range(40)]
         path = self.write("long.jsonl", b"\n".join(json.dumps(record).encode() for record in records))
         process = subprocess.Popen([BUILD / "muniment", "--data", self.daemon.data, "import", "--format", self.format, path],
                                    stdout=subprocess.PIPE)
@@ -464,12 +466,12 @@ class HostileRecords(Importing):
         open_before = [run for run in self.client.call("run.list", limit=1000)["runs"]
                        if run["status"] == "open" and run["run_id"].startswith("long-")]
         runs = self.muniment_import(path)
-        self.assertEqual(len(runs), 60)
+        self.assertEqual(len(runs), 40)
         self.assertLessEqual(len(open_before), 8)   # runs are imported side by side
         self.assertGreaterEqual(sum(not run["added"] for run in runs), 5)
         for run in runs[:10]:
             events = self.events(run["run_id"], limit=1000)
-            self.assertEqual(sum(event["type"] == "message.added" for event in events), 200)
+            self.assertEqual(sum(event["type"] == "message.added" for event in events), 100)
             self.assertEqual(sum(event["type"] == "run.ended" for event in events), 1)
 
 
