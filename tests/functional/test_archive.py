@@ -64,16 +64,16 @@ class Archived(DaemonCase):
         self.assertEqual(done.returncode, status, report)
         return report
 
-    def everything(self, upto: Optional[int] = None) -> dict[str, Any]:
-        """What the daemon answers about all of the log up to an event, whatever is appended meanwhile."""
+    def everything(self, number: int, upto: Optional[int] = None) -> dict[str, Any]:
+        """What the daemon answers about all runs that have events since a partition's begin, up to an event, whatever is appended meanwhile."""
         upto = self.followed()["log"]["size"] - 1 if upto is None else upto
-        runs = [run["run_id"] for run in self.pages("run.list", "runs")]
-        return {"upto": upto,
+        runs = sorted({event["run_id"] for event in self.pages("event.list", "events", from_seq=number * PARTITION, limit=1000)} - {"_log"})
+        return {"number": number, "upto": upto,
                 "events": {run_id: [event for event in self.events(run_id) if event["seq"] <= upto] for run_id in runs},
                 "states": {run_id: self.client.rehydrate(run_id, asof=upto)["state"] for run_id in runs}}
 
     def assert_same(self, before: dict[str, Any]) -> None:
-        after = self.everything(before["upto"])
+        after = self.everything(before["number"], before["upto"])
         for kind in ("events", "states"):
             for run_id, known in before[kind].items():
                 self.assertTrue(after[kind][run_id] == known, f"{kind} of {run_id}")   # a diff would be megabytes
@@ -82,8 +82,8 @@ class Archived(DaemonCase):
 class ReadThrough(Archived):
     def test_nobody_notices(self) -> None:
         number = self.fill_partition()
-        before = self.everything()
-        middle = self.everything(number * PARTITION + 700)
+        before = self.everything(number)
+        middle = self.everything(number, number * PARTITION + 700)
         done = self.archive(number)
         self.assertEqual((done["from_seq"], done["to_seq"]), (number * PARTITION, (number + 1) * PARTITION - 1))
         self.assertEqual((done["exported"], done["checked"]), (PARTITION, PARTITION))
@@ -373,7 +373,7 @@ class Refused(Archived):
         assert reading.stdin and reading.stdout
         reading.stdin.write("BEGIN; SELECT count(*) FROM event; \\echo ready\n")
         reading.stdin.flush()
-        wait_until(lambda: "ready" in reading.stdout.readline(), "the analyst reads")
+        wait_until(lambda: "ready" in reading.stdout.readline(), "the analyst reads", 60)
         with self.refused("unavailable") as caught:
             self.archive(number)
         self.assertIn("reading the log", str(caught[0]))
@@ -456,7 +456,7 @@ class Interrupted(Archived):
         for step in self.STEPS:
             with self.subTest(step=step):
                 number = self.fill_partition()
-                before = self.everything()
+                before = self.everything(number)
                 self.daemon.stop()
                 self.daemon.start(failpoint=f"{step}=kill@1")
                 self.client.close()
