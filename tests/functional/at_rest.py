@@ -1,9 +1,9 @@
-"""When a daemon appends nothing of its own accord any more."""
+"""Waits until a daemon appends nothing of its own accord."""
 from __future__ import annotations
 
 from support import muniment, wait_until
 
-# A run's state is snapshotted by the number of its events and at its end, and never because time has passed.
+# The daemon takes snapshots after a number of events and at a run's end, and none because time has passed.
 NO_SNAPSHOTS_BY_TIME = "snapshot_seconds = 86400\n"
 
 

@@ -75,7 +75,7 @@ class Bundling(DaemonCase):
 
 
 class Importing(Bundling):
-    """Into another daemon, which is shared as the first one is."""
+    """Imports into another daemon, which is shared if the first one is."""
 
     other: Daemon
     _shared_others: dict[str, Daemon] = {}

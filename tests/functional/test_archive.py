@@ -65,7 +65,7 @@ class Archived(DaemonCase):
         return report
 
     def everything(self, number: int, upto: Optional[int] = None) -> dict[str, Any]:
-        """What the daemon answers about all runs that have events since a partition's begin, up to an event, whatever is appended meanwhile."""
+        """The daemon's answers about the runs with events from a partition on, up to an event."""
         upto = self.followed()["log"]["size"] - 1 if upto is None else upto
         runs = sorted({event["run_id"] for event in self.pages("event.list", "events", from_seq=number * PARTITION, limit=1000)} - {"_log"})
         return {"number": number, "upto": upto,
@@ -426,7 +426,7 @@ class Tampered(OneFile):
 
 
 class Interrupted(Archived):
-    """By what happens between two steps; the daemon is stopped, killed and started again."""
+    """Archiving that something interrupts. The tests stop and kill the daemon."""
 
     shared = False
     STEPS = ("archive.after_file", "archive.before_swap", "archive.after_swap")

@@ -34,7 +34,7 @@ def stopped(*pids: int) -> Iterator[None]:
 
 
 def answered(raws: list[Raw]) -> list[Raw]:
-    """Those on which something was said."""
+    """The connections that have a reply."""
     return [raw for raw in raws if select.select([raw.socket], [], [], 0)[0]]
 
 
@@ -46,7 +46,7 @@ class WithoutPostgres(DaemonCase):
 
     def test_a_status_does_not_wait_for_it(self) -> None:
         with self.frozen(), self.daemon.client(deadline_s=60, retry_for_s=0) as client:
-            status = client.call("server.status")   # Postgres is frozen until after it is answered
+            status = client.call("server.status")   # answered while Postgres is frozen
             self.assertTrue(any("database" in text for text in status["degraded"]), status["degraded"])
         wait_until(lambda: self.call("server.status")["followers"], "the status is whole again", 60)
 
@@ -78,7 +78,7 @@ class WithoutPostgres(DaemonCase):
             one.setblocking(False)
         counts, pending = [0] * len(connections), [line] * len(connections)
         quiet_since = time.monotonic()
-        while time.monotonic() - quiet_since < 3:   # nothing tells that it will read no more
+        while time.monotonic() - quiet_since < 3:   # the daemon gives no sign that it has stopped reading
             for at, one in enumerate(connections):
                 with contextlib.suppress(BlockingIOError):
                     while counts[at] < 64 * len(line):
@@ -176,7 +176,7 @@ class InFlight(DaemonCase):
             return self.is_over_budget(raw.line())
 
     def has_room(self) -> bool:
-        """Whether a put of as much as is kept of one is taken."""
+        """Whether the daemon accepts a put of the size that it holds of one request."""
         with self.raw() as raw:
             raw.socket.settimeout(60)
             with contextlib.suppress(BrokenPipeError, ConnectionResetError):   # what is refused is not read to its end
@@ -192,7 +192,7 @@ class InFlight(DaemonCase):
             left -= len(self.line(body_bytes)) + BODY_BYTES_HELD_MAX
 
         def one_byte_too_many() -> bool:
-            """Refused once all of the others are held, which are told nothing."""
+            """The daemon refuses it once it holds all the others."""
             with self.put(*self.body_for(left + 1)) as raw:
                 return bool(select.select([raw.socket], [], [], 1)[0]) and self.is_over_budget(raw.line())
         wait_until(one_byte_too_many, "one byte too many", 60)

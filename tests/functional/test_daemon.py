@@ -20,7 +20,7 @@ import prometheus
 
 
 class Refusing:
-    """Of a case whose daemons must not come up."""
+    """A mixin for daemons that must refuse to start."""
 
     def refuses(self, daemon: Daemon, *arguments: str) -> str:
         """Starting fails within its time, with a reason that is returned."""
@@ -127,7 +127,7 @@ class StoppedWhileItStarts(unittest.TestCase):
         return found
 
     def stopped(self, daemon: Daemon, moment: Callable[[int], bool], number: int) -> bool:
-        """Whether the daemon had come so far that it says so, where it is stopped at that moment of its start."""
+        """Stops the daemon at that moment of its start. True if it logged that it was stopped while it started."""
         daemon.log.write_text("")
         process = daemon.spawn()
         wait_until(lambda: moment(process.pid) or process.poll() is not None, "the moment has come", 120)
@@ -163,7 +163,7 @@ class StoppedWhileItStarts(unittest.TestCase):
 
     @staticmethod
     def pending(pid: int, number: int) -> bool:
-        """Whether the signal was sent and nobody has taken it yet."""
+        """Whether the signal was sent and is not delivered yet."""
         with contextlib.suppress(OSError):
             status = pathlib.Path(f"/proc/{pid}/status").read_text()
             return any(int(mask, 16) >> (number - 1) & 1 for mask in re.findall(r"(?m)^(?:Sig|Shd)Pnd:\s*(\w+)", status))

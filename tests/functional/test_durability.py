@@ -1,4 +1,4 @@
-"""What an acknowledgement rests on: settings and standbys of a Postgres that is not the daemon's own, at its start and while it runs."""
+"""Settings and standbys of an external Postgres on which acknowledgements depend, at the start and while the daemon runs."""
 from __future__ import annotations
 
 import threading

@@ -1,5 +1,5 @@
-"""What comes with a run that is taken over: claims, what became of them and what they stand on, as a bundle and as an export;
-and of a run of which something was erased, a bundle that verifies, holds none of it, and imports what is left.
+"""Runs that another log takes over, as a bundle and as an export, with their claims, decisions and evidence; and bundles of runs of
+which something was erased: they verify, hold none of it, and import what is left.
 """
 from __future__ import annotations
 

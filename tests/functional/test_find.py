@@ -76,7 +76,7 @@ class Grep(FindCase):
 
     def test_a_pattern_that_other_engines_never_finish(self) -> None:
         self.note(text="a" * 50_000 + "!")
-        self.muniment("run", "grep", self.run_id, "(a|aa)*(a|b)*c$", code=1)   # which they would not in the age of the universe
+        self.muniment("run", "grep", self.run_id, "(a|aa)*(a|b)*c$", code=1)   # a backtracking engine would not finish
 
     def test_what_grep_prints_is_safe(self) -> None:
         self.note(**{f"key{NASTY}": f"needle {NASTY}"})
@@ -217,7 +217,7 @@ class Why(FindCase):
 
 
 class Tail(FindCase):
-    shared = False   # it is killed
+    shared = False   # the test kills the daemon
 
     def test_it_goes_on_over_a_crash_without_gap_or_double(self) -> None:
         daemon, run_id = self.daemon, self.run_id

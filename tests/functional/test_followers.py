@@ -6,7 +6,7 @@ from support import DaemonCase, main, wait_until
 
 class Followers(DaemonCase):
     def again(self) -> None:
-        """Killed, and started without a failpoint."""
+        """Kills the daemon and starts it without a failpoint."""
         self.daemon.kill()
         self.restart()
 

@@ -145,7 +145,7 @@ class HttpLane(DaemonCase):
         self.addCleanup(self.server_is_right)
 
     def silence(self) -> None:
-        """From now on it answers nothing before `server_is_right`."""
+        """The server holds every request until `server_is_right`."""
         self.server.held.clear()
         self.server.mode = "silent"
 
