@@ -170,41 +170,29 @@ class OneRestore(Continued):
             path.write_bytes(good)
         self.assertEqual(self.daemon.sql("SELECT count(*) FROM event WHERE log_no = 1 AND seq >= " + str(self.call("server.status")["earlier_logs"][0]["size"])), [["0"]])
 
-
-class TwoRestores(Continued):
-    """A second restore on top of the first: the newest log reads through both."""
-
-    @classmethod
-    def setUpClass(cls) -> None:
-        super().setUpClass()
-        case = cls("test_reads_are_answered_as_before")
-        case.client = cls.daemon.client()
-        owner = case.connect(OWNER)
-        cls.between = case.make(owner, "between")
-        case.followed()
-        cls.state = case.well(owner, "run.rehydrate", run_id=cls.between.run)
-        case.doCleanups()
-        case.client.close()
-        cls.go_on()
-
-    def test_reads_are_answered_as_before(self) -> None:
+    def test_z_a_second_restore_on_top_of_the_first(self) -> None:
+        """The last of this class: the newest log reads through both."""
+        owner = self.connect(OWNER)
+        between = self.make(owner, "between")
+        self.followed()
+        state = self.well(owner, "run.rehydrate", run_id=between.run)
+        self.go_on()
+        self.client.close()
         self.assertEqual([log["log_no"] for log in self.call("server.status")["earlier_logs"]], [2, 1])
         self.assert_read_as_before(1)
         owner = self.connect(OWNER)
-        again = self.well(owner, "run.rehydrate", run_id=self.between.run)
-        self.assertEqual((again["log_no"], again["state"]), (2, self.state["state"]))
+        again = self.well(owner, "run.rehydrate", run_id=between.run)
+        self.assertEqual((again["log_no"], again["state"]), (2, state["state"]))
         # A log without a key: its events are proven to be under the root that log.restored names.
-        proof = self.well(owner, "audit.prove", run_id=self.between.run)
+        proof = self.well(owner, "audit.prove", run_id=between.run)
         named = self.call("event.get", seq=0)["event"]["body"]
         self.assertEqual((proof["log_no"], proof["size"], proof["root"]), (2, named["size"], named["root"]))
         self.assertNotIn("proof", proof)
-
-    def test_writes_say_that_the_log_is_closed(self) -> None:
         self.assert_nothing_is_taken(1)
         self.daemon.kill()
         self.daemon.start()
         self.client.close()
-        refused = self.ask(self.connect(OWNER), "event.append", {"run_id": self.between.run, "type": "x.test.noted", "body": {}})
+        refused = self.ask(self.connect(OWNER), "event.append", {"run_id": between.run, "type": "x.test.noted", "body": {}})
         self.assertIn("is in log 2", refused["error"]["message"])
 
 
