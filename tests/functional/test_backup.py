@@ -3,6 +3,7 @@ gone: restore into an empty folder, look at it, go on in a new log that names th
 """
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pathlib
@@ -10,54 +11,11 @@ import shutil
 import signal
 import subprocess
 import threading
-import time
-import unittest
 from typing import Any
 
-from support import BUILD, Daemon, main, muniment, wait_until
+from support import BUILD, main, muniment, wait_until
 
-
-class BackupCase(unittest.TestCase):
-    """A daemon with a key, whose public half and a checkpoint an auditor took away; a folder for backups; one to restore to."""
-
-    def setUp(self) -> None:
-        self.daemon = Daemon()
-        self.addCleanup(self.daemon.destroy)
-        self.daemon.start()
-        self.backups = self.daemon.folder / "backups"
-        self.restored = Daemon()
-        self.addCleanup(self.restored.destroy)
-        self.key = self.daemon.folder / "kept.pub"
-
-    def cli(self, *arguments: object, data: Any = None, code: int = 0, timeout: float = 90) -> str:
-        done = subprocess.run([BUILD / "muniment", "--data", str(data or self.daemon.data), "--no-autostart", *map(str, arguments)],
-                              capture_output=True, text=True, timeout=timeout, check=False)
-        self.assertEqual(done.returncode, code, f"muniment {arguments}\n{done.stdout}\n{done.stderr}")
-        return done.stdout if code == 0 else done.stdout + done.stderr
-
-    def backup(self, *more: object) -> dict[str, Any]:
-        return json.loads(self.cli("--json", "backup", self.backups, *more))
-
-    def restore(self, *more: object) -> dict[str, Any]:
-        return json.loads(self.cli("--json", "restore", self.backups, *more, data=self.restored.data))
-
-    def verifier(self, data: pathlib.Path, *more: object) -> tuple[int, dict[str, Any]]:
-        done = subprocess.run([BUILD / "muniment-verify", "--json", "--data", str(data), *map(str, more)], stdout=subprocess.PIPE, timeout=60, check=False)
-        return done.returncode, json.loads(done.stdout)
-
-    def record(self, run_id: str, notes: int = 3, artifacts: int = 2, daemon: Any = None) -> None:
-        with (daemon or self.daemon).client() as client:
-            client.call("run.start", run_id=run_id, agent={"name": "test"})
-            for n in range(notes):
-                client.append(run_id, "thought.recorded", {"content": [{"type": "text", "content": f"{run_id} {n}"}]})
-            for n in range(artifacts):
-                client.call("artifact.put", run_id=run_id, text=f"the bytes of {run_id} {n} " + "x" * 1000 * n)
-
-    def generation(self, report: dict[str, Any]) -> pathlib.Path:
-        return pathlib.Path(report["path"])
-
-    def names(self) -> list[str]:
-        return sorted(path.name for path in (self.backups / "generations").iterdir())
+from backup_case import BackupCase, OneSource
 
 
 class TheDrill(BackupCase):
@@ -66,12 +24,12 @@ class TheDrill(BackupCase):
         self.record("first")
         with self.daemon.client() as client:   # what is not signed yet, the restored log does not have signed
             first = client.call("event.list", run_id="first")["events"][-1]["seq"]
-            wait_until(lambda: client.call("audit.checkpoint")["size"] > first, "signed")
+            wait_until(lambda: client.call("audit.checkpoint")["size"] > first, "signed", 60)
         backup = self.backup()
         self.record("lost")
         with self.daemon.client() as client:
             lost = client.call("event.list", run_id="lost")["events"][-1]["seq"]
-            newest = wait_until(lambda: (found := client.call("audit.checkpoint")) and found["size"] > lost and found, "signed")
+            newest = wait_until(lambda: (found := client.call("audit.checkpoint")) and found["size"] > lost and found, "signed", 60)
             old_id = client.call("server.status")["log"]["log_id"]
         kept = self.daemon.folder / "kept-checkpoint"
         kept.write_text(newest["note"])
@@ -133,70 +91,11 @@ class TheDrill(BackupCase):
         self.record("second", daemon=self.restored)
         new_key = self.restored.folder / "new.pub"
         new_key.write_text(self.cli("audit", "key", "init", data=self.restored.data))
-        wait_until(lambda: self.verifier(self.restored.data, "--key", new_key)[1]["verdict"] == "verified", "the new log is signed")
+        wait_until(lambda: self.verifier(self.restored.data, "--key", new_key)[1]["verdict"] == "verified", "the new log is signed", 60)
         code, old = self.verifier(self.restored.data, "--log", 1, "--key", self.key)
         self.assertEqual((code, old["upto"]), (0, events - 1))
         # Nobody follows the old log any more, and nothing of it is missing in the views.
         self.assertEqual(self.restored.sql("SELECT count(*), max(events_behind) FROM report.lag WHERE log_no = 1"), [["2", "0"]])
-
-    def test_a_move_goes_on_with_the_same_log(self) -> None:
-        self.key.write_text(self.cli("audit", "key", "init"))
-        self.record("first")
-        self.backup("--with-private-key")
-        self.daemon.stop()
-        self.restore("--complete")
-        self.restored.start()
-        self.record("second", daemon=self.restored)
-        with self.restored.client() as client:
-            size = client.call("server.status")["log"]["size"]
-            wait_until(lambda: client.call("audit.checkpoint")["size"] >= size, "it is signed with the same key")
-        code, report = self.verifier(self.restored.data, "--key", self.key)
-        self.assertEqual((code, report["verdict"]), (0, "verified"))
-
-    def test_a_move_without_the_private_key_keeps_what_was_signed(self) -> None:
-        self.key.write_text(self.cli("audit", "key", "init"))
-        self.record("first")
-        with self.daemon.client() as client:
-            size = client.call("server.status")["log"]["size"]
-            wait_until(lambda: client.call("audit.checkpoint")["size"] >= size, "signed")
-        self.backup()
-        self.daemon.stop()
-        self.restore("--complete")
-        self.restored.start()
-        for run in ("second", "third"):
-            self.record(run, daemon=self.restored)
-            code, report = self.verifier(self.restored.data, "--key", self.key)
-            self.assertEqual((code, report["verdict"], report["findings"]), (2, "unsigned_tail", []))
-
-    def test_a_move_of_a_log_that_is_known_to_be_longer_is_refused(self) -> None:
-        self.cli("audit", "key", "init")
-        self.record("first")
-        self.backup()
-        self.record("second")
-        with self.daemon.client() as client:
-            size = client.call("server.status")["log"]["size"]
-            note = wait_until(lambda: (found := client.call("audit.checkpoint"))["size"] >= size and found, "signed")["note"]
-        kept = self.daemon.folder / "kept"
-        kept.write_text(note)
-        self.assertIn("Leave out --complete", self.cli("restore", self.backups, "--complete", "--known", kept, data=self.restored.data, code=1))
-        self.assertFalse(self.restored.data.exists())
-
-    def test_a_checkpoint_from_before_the_backup_is_compared_and_said(self) -> None:
-        self.cli("audit", "key", "init")
-        self.record("first")
-        kept = self.daemon.folder / "kept"
-        self.cli("audit", "checkpoint", "-o", kept)
-        size = int(kept.read_text().splitlines()[1])
-        self.record("second")
-        self.backup()
-        said = self.cli("restore", self.backups, "--known", kept, data=self.restored.data)
-        self.assertIn(f"continues the checkpoint at {size} events that you gave", said)
-        self.assertNotIn("missing", said)
-        done = subprocess.run([BUILD / "muniment-verify", "--data", self.daemon.data, "--checkpoint", kept], capture_output=True, text=True, timeout=60)
-        self.assertEqual(done.returncode, 0, done.stdout)
-        self.assertIn(f"  continues the checkpoint at {size} events that you gave\n", done.stdout)
-        self.assertEqual(self.verifier(self.daemon.data, "--checkpoint", kept)[1]["continues"], [size])
-        self.assertNotIn("continues", self.verifier(self.daemon.data)[1])
 
     def test_a_database_that_is_older_than_its_tiles(self) -> None:
         """No key, so nothing was signed; the tree beside the database is longer than the log all the same."""
@@ -222,23 +121,96 @@ class TheDrill(BackupCase):
         self.assertGreaterEqual(body["known_size"], size)
         self.assertEqual(self.verifier(self.daemon.data, "--unsigned-ok")[0], 0)
 
-    def test_there_is_nothing_to_continue_in_a_log_that_is_whole(self) -> None:
-        self.record("first")
+
+class SignedSource(OneSource):
+    keyed = True
+
+    def test_a_move_goes_on_with_the_same_log(self) -> None:
+        self.key.write_text(self.cli("audit", "key", "show"))
+        self.record(f"{self.name}.first")
+        self.backup("--with-private-key")
         self.daemon.stop()
+        self.restore("--complete")
+        self.restored.start()
+        self.record("second", daemon=self.restored)
+        with self.restored.client() as client:
+            size = client.call("server.status")["log"]["size"]
+            wait_until(lambda: client.call("audit.checkpoint")["size"] >= size, "it is signed with the same key", 60)
+        code, report = self.verifier(self.restored.data, "--key", self.key)
+        self.assertEqual((code, report["verdict"]), (0, "verified"))
+
+    def test_a_move_without_the_private_key_keeps_what_was_signed(self) -> None:
+        self.key.write_text(self.cli("audit", "key", "show"))
+        self.record(f"{self.name}.first")
+        with self.daemon.client() as client:
+            size = client.call("server.status")["log"]["size"]
+            wait_until(lambda: client.call("audit.checkpoint")["size"] >= size, "signed", 60)
+        self.backup()
+        self.daemon.stop()
+        self.restore("--complete")
+        self.restored.start()
+        for run in ("second", "third"):
+            self.record(run, daemon=self.restored)
+            code, report = self.verifier(self.restored.data, "--key", self.key)
+            self.assertEqual((code, report["verdict"], report["findings"]), (2, "unsigned_tail", []))
+
+    def test_there_is_nothing_to_continue_in_a_log_that_is_whole(self) -> None:
+        self.record(f"{self.name}.first")
+        self.daemon.stop()
+        self.addCleanup(self.daemon.arguments.remove, "--continue-restored")
         self.daemon.arguments.append("--continue-restored")
         code, said = self.daemon.refused_start()
         self.assertEqual(code, 1)
         self.assertIn("there is nothing to continue", said)
 
+    def test_a_move_of_a_log_that_is_known_to_be_longer_is_refused(self) -> None:
+        self.record(f"{self.name}.first")
+        self.backup()
+        self.record(f"{self.name}.second")
+        with self.daemon.client() as client:
+            size = client.call("server.status")["log"]["size"]
+            note = wait_until(lambda: (found := client.call("audit.checkpoint"))["size"] >= size and found, "signed", 60)["note"]
+        kept = self.daemon.folder / f"{self.name}.kept"
+        kept.write_text(note)
+        self.assertIn("Leave out --complete", self.cli("restore", self.backups, "--complete", "--known", kept, data=self.restored.data, code=1))
+        self.assertFalse(self.restored.data.exists())
 
-class Backups(BackupCase):
+    def test_a_checkpoint_from_before_the_backup_is_compared_and_said(self) -> None:
+        self.record(f"{self.name}.first")
+        kept = self.daemon.folder / f"{self.name}.kept"
+        self.cli("audit", "checkpoint", "-o", kept)
+        size = int(kept.read_text().splitlines()[1])
+        self.record(f"{self.name}.second")
+        self.backup()
+        said = self.cli("restore", self.backups, "--known", kept, data=self.restored.data)
+        self.assertIn(f"continues the checkpoint at {size} events that you gave", said)
+        self.assertNotIn("missing", said)
+        done = subprocess.run([BUILD / "muniment-verify", "--data", self.daemon.data, "--checkpoint", kept], capture_output=True, text=True, timeout=120)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertIn(f"  continues the checkpoint at {size} events that you gave\n", done.stdout)
+        self.assertEqual(self.verifier(self.daemon.data, "--checkpoint", kept)[1]["continues"], [size])
+        self.assertNotIn("continues", self.verifier(self.daemon.data)[1])
+
+    def test_the_private_key_only_when_it_is_asked_for(self) -> None:
+        self.record(f"{self.name}.first")
+        public = self.generation(self.backup())
+        self.assertEqual(sorted(path.name for path in (public / "data/keys").iterdir()), ["last_signed", "log.pub"])
+        private = (self.daemon.data / "keys/log.key").read_text().split("+", 4)[-1].strip()   # base64 may hold a +
+        for path in self.backups.rglob("*"):
+            self.assertFalse(path.is_file() and private.encode() in path.read_bytes(), path)
+        secret = self.generation(self.backup("--with-private-key"))
+        self.assertIn("log.key", [path.name for path in (secret / "data/keys").iterdir()])
+
+
+class Backups(OneSource):
     def test_only_what_is_new_is_copied_and_a_file_is_kept_once(self) -> None:
         self.record("first", artifacts=3)
         first = self.backup()
-        self.assertEqual((first["files"], first["new_files"], first["dump_bytes_shared"]), (3, 3, 0))
+        files = len(list((self.daemon.data / "artifacts/runs").rglob("*.txt")))
+        self.assertEqual((first["files"], first["new_files"], first["dump_bytes_shared"]), (files, files, 0))
         self.record("second", artifacts=2)
         second = self.backup()
-        self.assertEqual((second["files"], second["new_files"]), (5, 2))
+        self.assertEqual((second["files"], second["new_files"]), (files + 2, 2))
         self.assertGreater(second["dump_bytes_shared"], 0)
         inodes = [{path.stat().st_ino for path in (self.generation(report) / "database").iterdir()} for report in (first, second)]
         self.assertTrue(inodes[0] & inodes[1])
@@ -268,7 +240,7 @@ class Backups(BackupCase):
         for worker in workers:
             worker.start()
         try:
-            wait_until(lambda: len(acked) > 30, "they work")
+            wait_until(lambda: len(acked) > 30, "they work", 60)
             before = set(acked)
             reports = [self.backup() for _ in range(3)]
         finally:
@@ -285,25 +257,7 @@ class Backups(BackupCase):
         there = {row[0] for row in self.restored.sql("SELECT event_id FROM event")}
         self.assertLessEqual(before, there)
 
-    def test_a_killed_backup_is_none(self) -> None:
-        self.record("first", artifacts=0)
-        with self.daemon.client() as client:
-            for n in range(4):
-                client.put("first", b"%d" % n + os.urandom(30 << 20))
-        command = [str(BUILD / "muniment"), "--data", str(self.daemon.data), "backup", str(self.backups)]
-        killed = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-        wait_until(lambda: list(self.backups.glob("generations/.*/database/toc.dat")) or killed.poll() is not None, "it is half-way", 30)
-        self.assertIsNone(killed.poll())
-        killed.send_signal(signal.SIGKILL)
-        killed.wait()
-        self.assertTrue(self.names()[0].startswith("."))
-        self.assertIn("no complete backup", self.cli("restore", self.backups, data=self.restored.data, code=1))
-        report = self.backup()
-        self.assertEqual((self.names(), report["files"]), ([report["generation"]], 4))
-        self.assertEqual([path for path in self.backups.rglob(".*")], [])
-
     def test_one_at_a_time(self) -> None:
-        self.record("first")
         self.backup()
         import fcntl
         with open(self.backups / "MUNIMENT-BACKUP") as mark:
@@ -316,16 +270,26 @@ class Backups(BackupCase):
         self.assertIn("no folder of backups", self.cli("backup", self.backups, code=1))
         self.assertEqual([path.name for path in self.backups.iterdir()], ["letters"])
 
-    def test_the_private_key_only_when_it_is_asked_for(self) -> None:
-        self.cli("audit", "key", "init")
-        self.record("first")
-        public = self.generation(self.backup())
-        self.assertEqual(sorted(path.name for path in (public / "data/keys").iterdir()), ["last_signed", "log.pub"])
-        private = (self.daemon.data / "keys/log.key").read_text().split("+", 4)[-1].strip()   # base64 may hold a +
-        for path in self.backups.rglob("*"):
-            self.assertFalse(path.is_file() and private.encode() in path.read_bytes(), path)
-        secret = self.generation(self.backup("--with-private-key"))
-        self.assertIn("log.key", [path.name for path in (secret / "data/keys").iterdir()])
+
+class OfOwnLog(BackupCase):
+    """Tests that damage, erase or fill the log; each has its own daemon."""
+
+    def test_a_killed_backup_is_none(self) -> None:
+        self.record("first", artifacts=0)
+        with self.daemon.client() as client:
+            for n in range(4):
+                client.put("first", b"%d" % n + os.urandom(30 << 20))
+        command = [str(BUILD / "muniment"), "--data", str(self.daemon.data), "backup", str(self.backups)]
+        killed = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        wait_until(lambda: list(self.backups.glob("generations/.*/database/toc.dat")) or killed.poll() is not None, "it is half-way", 120)
+        self.assertIsNone(killed.poll())
+        killed.send_signal(signal.SIGKILL)
+        killed.wait()
+        self.assertTrue(self.names()[0].startswith("."))
+        self.assertIn("no complete backup", self.cli("restore", self.backups, data=self.restored.data, code=1))
+        report = self.backup()
+        self.assertEqual((self.names(), report["files"]), ([report["generation"]], 4))
+        self.assertEqual([path for path in self.backups.rglob(".*")], [])
 
     def test_a_file_that_is_damaged_or_gone_is_told_and_the_good_copy_stays(self) -> None:
         self.record("first", artifacts=2)
@@ -340,7 +304,7 @@ class Backups(BackupCase):
         self.assertRegex(said, r"files +2 \(.*\), 0 of them new")
         self.assertIn("INCOMPLETE 2 of the log's 4 artifacts are not in it", said)
         self.assertEqual(json.loads((self.daemon.data / "last_backup").read_text())["damaged"], 2)
-        doctor = json.loads(subprocess.run([BUILD / "muniment", "--data", self.daemon.data, "--json", "doctor"], capture_output=True, text=True, timeout=60).stdout)
+        doctor = json.loads(subprocess.run([BUILD / "muniment", "--data", self.daemon.data, "--json", "doctor"], capture_output=True, text=True, timeout=120).stdout)
         found = [finding for finding in doctor["findings"] if finding["subject"] == "backup"]
         self.assertEqual([finding["level"] for finding in found], ["warning"], found)
         self.assertIn("incomplete: 2 artifacts are not in it", json.dumps(found))
@@ -373,11 +337,17 @@ class Backups(BackupCase):
         self.assertEqual(self.verifier(self.restored.data, "--unsigned-ok")[0], 0)
 
 
-class Restores(BackupCase):
+class Restores(OneSource):
+    """Each test has its own copy of one backup."""
+
     def setUp(self) -> None:
         super().setUp()
-        self.record("first")
-        self.path = self.generation(self.backup())
+        made = self.daemon.folder / "made"
+        if not made.exists():
+            self.record("first")
+            self.cli("backup", made)
+        subprocess.run(["cp", "-a", made, self.backups], check=True)
+        self.path = self.backups / "generations" / self.names()[0]
 
     def test_never_over_what_is_there(self) -> None:
         said = self.cli("restore", self.backups, code=1)   # the live folder
@@ -400,7 +370,7 @@ class Restores(BackupCase):
 
     def test_a_mistyped_data_folder_is_not_made(self) -> None:
         done = subprocess.run([BUILD / "muniment", "--data", self.daemon.folder / "typo", "backup", self.daemon.folder / "b"],
-                              capture_output=True, text=True, timeout=60, check=False)
+                              capture_output=True, text=True, timeout=120, check=False)
         self.assertEqual(done.returncode, 4, done.stderr)
         self.assertFalse((self.daemon.folder / "typo").exists())
 
@@ -441,23 +411,31 @@ class Restores(BackupCase):
     def test_one_that_was_cut_short_is_not_served(self) -> None:
         command = [str(BUILD / "muniment"), "--data", str(self.restored.data), "restore", str(self.backups)]
         killed = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        wait_until(lambda: (self.restored.data / "postgres").exists(), "it is half-way", 30)
+        wait_until(lambda: (self.restored.data / "postgres").exists(), "it is half-way", 120)
         killed.send_signal(signal.SIGKILL)
         killed.wait()
-        time.sleep(0.5)
+        wait_until(lambda: not self.initdb_works(), "what it had begun is over", 60)
         code, said = self.restored.refused_start()
         self.assertEqual(code, 1)
         self.assertIn("did not end", said)
         self.assertIn("is not empty", self.cli("restore", self.backups, data=self.restored.data, code=1))
+
+    def initdb_works(self) -> bool:
+        def works(path: pathlib.Path) -> bool:
+            with contextlib.suppress(OSError):
+                command = path.read_bytes()
+                return str(self.restored.data).encode() in command and b"initdb" in command.split(b"\0")[0]
+            return False
+        return any(works(path) for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"))
 
     def test_a_signal_leaves_no_postgres_behind(self) -> None:
         command = [str(BUILD / "muniment"), "--data", str(self.restored.data), "restore", str(self.backups)]
         for number, half_way in ((signal.SIGINT, "postgres/PG_VERSION"), (signal.SIGTERM, "postgres/postmaster.pid"), (signal.SIGINT, "database.uri")):
             with self.subTest(half_way=half_way):
                 restoring = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-                wait_until(lambda: (self.restored.data / half_way).exists() or restoring.poll() is not None, "it is half-way", 30)
+                wait_until(lambda: (self.restored.data / half_way).exists() or restoring.poll() is not None, "it is half-way", 120)
                 restoring.send_signal(number)
-                said = restoring.communicate(timeout=60)[1]
+                said = restoring.communicate(timeout=120)[1]
                 self.assertEqual(restoring.returncode, 4, said)
                 self.assertIn(f"interrupted. {self.restored.data} is not whole", said)
                 self.assertIsNone(self.restored.postgres_pid())
@@ -465,6 +443,7 @@ class Restores(BackupCase):
                 shutil.rmtree(self.restored.data)
 
     def test_a_configuration_that_names_another_database_is_put_aside(self) -> None:
+        self.addCleanup((self.daemon.data / "muniment.toml").unlink)
         (self.daemon.data / "muniment.toml").write_text('snapshot_events = 77\n')
         self.backup()
         self.restore("--complete")
