@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from typing import Any, Optional
+from typing import Any
 
 from bundling import Bundling
 from support import BUILD, main, wait_until
@@ -19,6 +19,8 @@ LISTED = {
         "log_head.epoch", "log_head.writer", "log_head.created_at", "follower.updated_at", "archived_partition.archived_at",
         "checkpoint.recorded_at", "checkpoint_note.recorded_at", "schema_migration.applied_at"},
 }
+# Which row is changed, where not any row does: a document that was revised, a follower whose position is checked.
+ROWS = {"document": "corpus = 'run', valid_to IS NULL", "follower": "name IN ('publisher', 'snapshot')"}
 NO_PARTITION = {"event.log_no"}   # no partition takes such a row
 # A value that the column's own constraints allow, where the type's would be refused.
 VALUES = {
@@ -55,21 +57,22 @@ class Covered(Bundling):
         size = self.followed()["log"]["size"]
         self.call("evidence.retrieve", queries=[{"query": f"in:{corpus} port"}], min_seq=size - 1)
         size = self.followed()["log"]["size"]
-        wait_until(lambda: self.call("audit.checkpoint")["size"] >= size, "signed")
+        wait_until(lambda: self.call("audit.checkpoint")["size"] >= size, "signed", 120)
         self.assertTrue(run)
         self.daemon.stop()   # which leaves a note in the database
         self.restart()
         size = self.followed()["log"]["size"]
         self.call("evidence.retrieve", queries=[{"query": f"in:{corpus} port"}], min_seq=size - 1)
         size = self.followed()["log"]["size"]
-        wait_until(lambda: self.call("audit.checkpoint")["size"] >= size, "signed")
+        wait_until(lambda: self.call("audit.checkpoint")["size"] >= size, "signed", 120)
 
     def verify(self) -> tuple[int, dict[str, Any]]:
         done = subprocess.run([BUILD / "muniment-verify", "--data", self.daemon.data, "--key", self.key, "--json"], capture_output=True, text=True, timeout=120)
         return done.returncode, json.loads(done.stdout)
 
     def past_everything(self, sql: str) -> list[list[str]]:
-        return self.daemon.sql("SET session_replication_role = replica; " + sql)
+        uri = (self.daemon.data / "database.uri").read_text().strip()   # server.status would take as long as the change
+        return self.daemon.sql_at(uri, "SET session_replication_role = replica; " + sql)
 
     def columns(self) -> dict[str, list[tuple[str, str]]]:
         tables: dict[str, list[tuple[str, str]]] = {}
@@ -79,25 +82,19 @@ class Covered(Bundling):
             tables.setdefault(table, []).append((column, kind))
         return tables
 
-    def row_of(self, table: str, column: str) -> Optional[str]:
-        """A row whose column says something, if there is one; of a document one that was revised."""
-        rows = self.daemon.sql(f"SELECT tableoid::regclass || ' WHERE ctid = ''' || ctid || '''' FROM {table} ORDER BY {column} IS NULL, "
-                               + ("corpus = 'run', valid_to IS NULL" if table == "document" else "1") + " LIMIT 1")
-        return rows[0][0] if rows else None
-
     def change(self, table: str, column: str, kind: str) -> tuple[bool, list[str]]:
         """Whether the change could be made, and the checks that were named; it is taken back."""
-        place = self.row_of(table, column)
-        self.assertIsNotNone(place, f"{table} has no row to change")
-        part, where = place.split(" WHERE ", 1)
-        (key,) = self.daemon.sql(f"SELECT md5(t::text), {column}::text, {column} IS NULL FROM {part} t WHERE {where}")
-        value = VALUES.get(f"{table}.{column}") or (IF_NULL[kind] if key[2] == "t" else BY_TYPE[kind]).format(column)
+        rows = self.past_everything(f"SELECT tableoid::regclass, ctid, {column}::text, {column} IS NULL FROM {table}"
+                                    f" ORDER BY {column} IS NULL, {ROWS.get(table, 'ctid')}, tableoid::regclass::text || ctid::text LIMIT 1")
+        self.assertEqual(len(rows), 1, f"{table} has no row to change")
+        part, place, text, null = rows[0]
+        value = VALUES.get(f"{table}.{column}") or (IF_NULL[kind] if null == "t" else BY_TYPE[kind]).format(column)
         try:
-            (new,) = self.past_everything(f"UPDATE {part} SET {column} = {value} WHERE {where} RETURNING ctid")
+            (new,) = self.past_everything(f"UPDATE {part} SET {column} = {value} WHERE ctid = '{place}' RETURNING ctid")
         except AssertionError as error:
             return False, [str(error)]
         code, report = self.verify()
-        old = "NULL" if key[2] == "t" else "$old$" + key[1] + "$old$"
+        old = "NULL" if null == "t" else "$old$" + text + "$old$"
         back = self.past_everything(f"UPDATE {part} SET {column} = {old} WHERE ctid = '{new[0]}' RETURNING 1")
         self.assertEqual(back, [["1"]], f"{table}.{column} is as it was")
         if code == 0:   # tables that nobody has brought up to the log's end are named
@@ -107,7 +104,7 @@ class Covered(Bundling):
     def test_a_table_of_somebody_s_own_says_nothing_of_a_log(self) -> None:
         self.new_run("noted")
         size = self.followed()["log"]["size"]
-        wait_until(lambda: self.call("audit.checkpoint")["size"] >= size, "signed")
+        wait_until(lambda: self.call("audit.checkpoint")["size"] >= size, "signed", 120)
         self.daemon.sql("CREATE TABLE my_notes (log_no smallint, words text); INSERT INTO my_notes VALUES (9, 'mine')")
         self.addCleanup(self.daemon.sql, "DROP TABLE my_notes")
         code, report = self.verify()
@@ -121,7 +118,7 @@ class Covered(Bundling):
         evidence = self.call("evidence.record", run_id=run, type="review", content={"text": "fine"})["evidence_id"]
         self.call("evidence.link", claim_id=claim, evidence_id=evidence, relation="supports")
         size = self.followed()["log"]["size"]
-        wait_until(lambda: self.call("audit.checkpoint")["size"] >= size, "signed")
+        wait_until(lambda: self.call("audit.checkpoint")["size"] >= size, "signed", 120)
         others = {"claim": "'claim_id', gen_random_uuid()", "evidence": "'evidence_id', gen_random_uuid()", "manifest": "'manifest_id', gen_random_uuid()",
                   "artifact": "'artifact_id', gen_random_uuid(), 'path', 'runs/x'", "evidence_link": "'relation', 'refutes'"}
         for table, changes in others.items():
@@ -168,7 +165,7 @@ class Covered(Bundling):
     def test_a_schema_that_is_not_known_is_not_called_verified(self) -> None:
         self.new_run("schema")
         size = self.followed()["log"]["size"]
-        wait_until(lambda: self.call("audit.checkpoint")["size"] >= size, "signed")
+        wait_until(lambda: self.call("audit.checkpoint")["size"] >= size, "signed", 120)
         self.assertEqual(self.verify()[0], 0)
         (last,) = self.daemon.sql("SELECT number, name, sha256 FROM schema_migration ORDER BY number DESC LIMIT 1")
         put_back = f"INSERT INTO schema_migration VALUES ({last[0]}, '{last[1]}', '{last[2]}')"
