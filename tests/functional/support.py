@@ -44,7 +44,7 @@ def remove_in_use(folder: pathlib.Path) -> None:
             return
 
 
-def wait_until(condition: Callable[[], Any], what: str, timeout_s: float = 20.0) -> Any:
+def wait_until(condition: Callable[[], Any], what: str, timeout_s: float = 60.0) -> Any:
     end = time.monotonic() + timeout_s
     while not (value := condition()):
         if time.monotonic() > end:
@@ -128,7 +128,7 @@ class Daemon:
             os.seteuid(0)
             os.setegid(0)
 
-    def stop(self, timeout_s: float = 30.0) -> int:
+    def stop(self, timeout_s: float = 60.0) -> int:
         """SIGTERM; the exit status."""
         assert self.process is not None
         self.process.terminate()
@@ -215,7 +215,7 @@ def alive(pid: int) -> bool:
 class Raw:
     """A bare connection: bytes out, lines in."""
 
-    def __init__(self, path: str, timeout_s: float = 20.0):
+    def __init__(self, path: str, timeout_s: float = 60.0):
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.socket.settimeout(timeout_s)
         self.socket.connect(path)

@@ -27,6 +27,8 @@ def clean_environment() -> dict[str, str]:
 
 
 class Metrics(DaemonCase):
+    shared = True   # with Top, which answers nothing that is counted here
+
     def text(self) -> str:
         return self.call("server.metrics")["text"]
 
@@ -80,7 +82,7 @@ class Metrics(DaemonCase):
             self.assertGreater(self.value(f"muniment_{name}_count") or 0, 0, name)
         self.assertGreater(self.value("muniment_artifact_written_bytes_total") or 0, 11)
         self.assertGreaterEqual(self.value("muniment_statement_seconds_count", statement="append_pipeline") or 0, 1)
-        self.assertEqual(self.value("muniment_connections"), 1)
+        wait_until(lambda: self.value("muniment_connections") == 1, "the earlier clients are gone")
         self.assertEqual(self.value("muniment_database_up"), 1)
         wait_until(lambda: (self.value("muniment_artifact_bytes") or 0) >= 12, "the totals, which are asked for now and then, have it")
         size = self.call("server.status")["log"]["size"]
@@ -132,8 +134,10 @@ class Metrics(DaemonCase):
 
 
 class Top(DaemonCase):
+    shared = True
+
     def top(self, *words: str) -> str:
-        done = subprocess.run([BUILD / "muniment", "--data", self.daemon.data, *words], stdin=subprocess.DEVNULL, capture_output=True, timeout=30, env=clean_environment())
+        done = subprocess.run([BUILD / "muniment", "--data", self.daemon.data, *words], stdin=subprocess.DEVNULL, capture_output=True, timeout=120, env=clean_environment())
         self.assertEqual(done.returncode, 0, done.stderr.decode())
         return done.stdout.decode()
 
@@ -156,17 +160,18 @@ class Top(DaemonCase):
         self.assertEqual(once["runs"][0]["run_id"], self.run_id)
 
     def test_rates_are_those_of_the_interval(self) -> None:
+        for _ in range(20):   # what was there before is not counted
+            self.note()
+        size = self.call("server.status")["log"]["size"]
         with subprocess.Popen([BUILD / "muniment", "--data", self.daemon.data, "--json", "top", "--once", "--interval", "1"], stdout=subprocess.PIPE,
                               env=clean_environment()) as top:
-            end = time.monotonic() + 1.5
-            count = 0
-            while time.monotonic() < end:
+            while top.poll() is None:
                 self.note()
-                count += 1
             assert top.stdout is not None
             frame = json.loads(top.stdout.read())
-        self.assertGreater(frame["events_per_second"], count / 1.5 / 4)
-        self.assertLess(frame["events_per_second"], count / 1.5 * 4)
+        self.assertGreater(frame["events_per_second"], 0)
+        # The interval is a second at least, and lies within the time between the two sizes.
+        self.assertLessEqual(frame["events_per_second"], (self.call("server.status")["log"]["size"] - size) * 1.05)
         self.assertGreater(frame["append"]["p99_s"], 0)
         self.assertGreaterEqual(frame["append"]["p99_s"], frame["append"]["p50_s"])
 
@@ -183,7 +188,7 @@ class Top(DaemonCase):
             self.assertGreater(shown.count(b"\x1b[H"), frames, "it is drawn again")
             os.write(leader, b"q")
             shown += self.read_until(leader, b"\x1b[?1049l")
-            self.assertEqual(top.wait(10), 0)
+            self.assertEqual(top.wait(60), 0)
         self.assertEqual(termios.tcgetattr(follower)[3], before[3], "the terminal is as it was")
         os.close(leader)
         os.close(follower)
@@ -195,13 +200,15 @@ class Top(DaemonCase):
             self.assertNotIn(bad, rest)
 
     def read_until(self, descriptor: int, wanted: bytes) -> bytes:
-        got = b""
-        end = time.monotonic() + 20
-        while wanted not in got:
-            self.assertLess(time.monotonic(), end, got)
+        got = bytearray()
+
+        def drawn() -> bool:
             if select.select([descriptor], [], [], 0.5)[0]:
-                got += os.read(descriptor, 65536)
-        return got
+                got.extend(os.read(descriptor, 65536))
+            return wanted in got
+
+        wait_until(drawn, f"{wanted!r} is drawn")
+        return bytes(got)
 
 
 class Log(unittest.TestCase):

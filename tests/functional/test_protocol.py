@@ -2,12 +2,14 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
+import struct
+import termios
 import threading
-import time
 import uuid
 
-from support import DaemonCase, main, wait_until
+from support import DaemonCase, Raw, main, wait_until
 
 MIB = 1 << 20
 
@@ -16,7 +18,14 @@ def request(method: str, params: str, request_id: int = 1) -> bytes:
     return b'{"jsonrpc":"2.0","id":%d,"method":"%s","params":%s}' % (request_id, method.encode(), params.encode())
 
 
+def unread_bytes(raw: Raw) -> int:
+    """Sent, and not yet read by the daemon."""
+    return int(struct.unpack("i", fcntl.ioctl(raw.socket, termios.TIOCOUTQ, bytes(4)))[0])
+
+
 class Envelope(DaemonCase):
+    shared = True
+
     def refuse(self, line: bytes, golden: str, code: str = "invalid_argument", **data: object) -> None:
         """`line` is refused with that error; the connection and the run go on."""
         raw = self.raw()
@@ -161,6 +170,8 @@ class Envelope(DaemonCase):
 
 
 class Lines(DaemonCase):
+    shared = True
+
     def test_a_line_of_1_mib_is_read(self) -> None:
         # A line of spaces around a request is legal JSON, and exactly as long as a line may be.
         line = request("server.health", "{}").ljust(MIB - 1)
@@ -232,6 +243,8 @@ class Lines(DaemonCase):
 
 class Bodies(DaemonCase):
     """Raw bytes after a line: they must never be read as requests."""
+
+    shared = True
 
     def put_line(self, size: int, request_id: int = 1, **more: object) -> bytes:
         return request("artifact.put", json.dumps({"run_id": self.run_id, "mime_type": "text/plain", "body_bytes": size, **more}),
@@ -307,7 +320,7 @@ class Bodies(DaemonCase):
         before = self.files()
         raw = self.raw()
         raw.send(self.put_line(10 * MIB) + b"a" * (3 * MIB))
-        time.sleep(0.2)
+        wait_until(lambda: unread_bytes(raw) == 0, "the daemon has read what was sent")
         raw.socket.close()
         wait_until(lambda: self.files() == before, "the half file is gone")
         self.assertEqual(self.call("artifact.list", run_id=self.run_id)["artifacts"], [])
@@ -378,6 +391,8 @@ class Bodies(DaemonCase):
 
 
 class Deadlines(DaemonCase):
+    shared = True
+
     def test_a_deadline_out_of_range(self) -> None:
         for value, golden in ((0, "deadline_zero"), (600_001, "deadline_long"), ("soon", "deadline_kind")):
             with self.subTest(value=value), self.refused("invalid_argument", golden):

@@ -5,12 +5,12 @@ import json
 import os
 import pathlib
 import signal
+import socket
 import subprocess
 import tempfile
-import time
 from typing import Any, Optional
 
-from support import BUILD, Daemon, DaemonCase, main, wait_until
+from support import BUILD, DaemonCase, main, wait_until
 
 FINISH_S = 60.0
 
@@ -51,17 +51,18 @@ def catches(pid: int, number: int) -> bool:
 
 
 class FollowCase(DaemonCase):
+    shared = True
+
     def setUp(self) -> None:
         super().setUp()
         folder = tempfile.TemporaryDirectory(prefix="muniment-follow-")
         self.addCleanup(folder.cleanup)
         self.file = pathlib.Path(folder.name) / f"{self.run_id}.jsonl"
         self.recorded = f"claude-code-file-{self.run_id}"
-        self.target: Daemon = self.daemon
 
     def follow(self) -> subprocess.Popen[str]:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("MUNIMENT_")}
-        process = subprocess.Popen([BUILD / "muniment", "--data", self.target.data, "--json", "record", "claude-code", "--follow", self.file],
+        process = subprocess.Popen([BUILD / "muniment", "--data", self.daemon.data, "--json", "record", "claude-code", "--follow", self.file],
                                    env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.addCleanup(self.end, process)
         return process
@@ -84,7 +85,7 @@ class FollowCase(DaemonCase):
                 file.write((line if isinstance(line, str) else json.dumps(line)) + "\n")
 
     def happened(self, run_id: Optional[str] = None) -> list[dict[str, Any]]:
-        with self.target.client() as client:
+        with self.daemon.client() as client:
             try:
                 events = client.call("event.list", run_id=run_id or self.recorded, limit=1000)["events"]
             except Exception:
@@ -101,34 +102,45 @@ class FollowCase(DaemonCase):
     def calls(self) -> list[str]:
         return [event["body"]["call_id"] for event in self.happened() if event["type"] == "tool.called"]
 
-    def seen(self, condition: Any, what: str) -> None:
-        wait_until(condition, what, 30)
+    def settled_follow(self) -> subprocess.Popen[str]:
+        process = self.follow()   # it reads all that is there before it looks at the signal, which ends it until it is caught
+        wait_until(lambda: catches(process.pid, signal.SIGTERM), "it catches SIGTERM", FINISH_S)
+        return process
+
+    @staticmethod
+    def looked_again(*processes: subprocess.Popen[str]) -> None:
+        """Each has read all of the file since this was called: it reads at every look, and a look takes at most three reads."""
+        def reads(process: subprocess.Popen[str]) -> int:
+            [count] = [line.split()[1] for line in pathlib.Path(f"/proc/{process.pid}/io").read_text().splitlines() if line.startswith("syscr:")]
+            return int(count)
+
+        before = [reads(process) for process in processes]
+        wait_until(lambda: all(reads(process) >= count + 6 for process, count in zip(processes, before)), "the file is read")
 
 
 class Live(FollowCase):
     def test_a_session_as_it_is_written(self) -> None:
-        process = self.follow()           # before there is a file
-        time.sleep(0.3)
+        process = self.settled_follow()   # before there is a file
         self.write(SESSION[0])
-        self.seen(lambda: self.texts("message.added") == ["fix the tests"], "the prompt, while the session goes on")
+        wait_until(lambda: self.texts("message.added") == ["fix the tests"], "the prompt, while the session goes on")
         self.write(*SESSION[1:3])
         with self.file.open("a") as file:   # half a line is none
             half = json.dumps(SESSION[3])
             file.write(half[:50])
             file.flush()
-            time.sleep(0.5)
+            self.looked_again(process)
             self.assertNotIn("tool.returned", self.types())
             file.write(half[50:] + "\n")
-        self.seen(lambda: "tool.returned" in self.types(), "the tool's result")
+        wait_until(lambda: "tool.returned" in self.types(), "the tool's result")
         self.write(*SESSION[4:])
-        self.seen(lambda: self.calls() == ["t1", "t2"], "the second call")
+        wait_until(lambda: self.calls() == ["t1", "t2"], "the second call")
         self.assertEqual(self.finish(process)["rereads"], 0)
         self.assertIn("All tests pass now.", self.texts("model.answered"))
         events = self.happened()
         self.assertEqual({event["origin"] for event in events}, {"reported"})
         self.assertEqual(events[0]["body"]["goal"], "fix the tests")
         self.assertEqual(events[1]["occurred_at"], "2026-11-22T10:00:00.000000Z")
-        with self.target.client() as client:
+        with self.daemon.client() as client:
             run = client.call("run.get", run_id=self.recorded)["run"]
             state = client.call("run.rehydrate", run_id=self.recorded)["state"]
         self.assertEqual((run["status"], state["pending"]["calls"]), ("open", []))
@@ -137,8 +149,8 @@ class Live(FollowCase):
         processes = [self.follow() for _ in range(2)]
         for line in SESSION:
             self.write(line)
-            time.sleep(0.15)
-        self.seen(lambda: self.calls() == ["t1", "t2"], "both calls")
+            self.looked_again(*processes)
+        wait_until(lambda: self.calls() == ["t1", "t2"], "both calls")
         for process in processes:
             self.finish(process)
         alone = self.types()
@@ -147,10 +159,15 @@ class Live(FollowCase):
         self.assertEqual(self.types(), alone)
         self.assertEqual(self.calls(), ["t1", "t2"])
 
-    def settled_follow(self) -> subprocess.Popen[str]:
-        process = self.follow()   # it reads all that is there before it looks at the signal, which ends it until it is caught
-        wait_until(lambda: catches(process.pid, signal.SIGTERM), "it catches SIGTERM", FINISH_S)
-        return process
+    def test_a_halted_run_stops_it(self) -> None:
+        self.write(SESSION[0])
+        process = self.follow()
+        wait_until(lambda: self.texts("message.added") == ["fix the tests"], "the prompt")
+        self.call("pointer.resolve", pointers=[f"run://{self.recorded}.missing"], run_id=self.recorded, critical=True)
+        self.write(*SESSION[1:])
+        out, _ = process.communicate(timeout=FINISH_S)
+        self.assertEqual(process.returncode, 2, out)
+        self.assertIn("run_halted", out)
 
     def test_subagents_are_child_runs(self) -> None:
         self.write(user("u1", "go"), answer("a1", "m1", use("t1", "Task", description="look", prompt="find the parser", subagent_type="explorer")))
@@ -158,10 +175,10 @@ class Live(FollowCase):
         process = self.follow()
         self.write(user("s1", "find the parser", **side), answer("s2", "n1", text("It is in a.py."), **side), result("u2", "t1", "It is in a.py."))
         child = f"{self.recorded}.a7"
-        self.seen(lambda: "child.started" in self.types(), "the subagent's run")
+        wait_until(lambda: "child.started" in self.types(), "the subagent's run")
         self.finish(process)
         self.assertIn("message.added", [event["type"] for event in self.happened(child)])
-        with self.target.client() as client:
+        with self.daemon.client() as client:
             self.assertEqual(client.call("run.get", run_id=child)["run"]["parent"], self.recorded)
         before = (self.types(), [event["type"] for event in self.happened(child)])
         self.finish(self.settled_follow())
@@ -172,11 +189,11 @@ class Rewritten(FollowCase):
     def test_cut_and_written_again(self) -> None:
         self.write(*SESSION[:4])
         process = self.follow()
-        self.seen(lambda: "tool.returned" in self.types(), "the first half")
+        wait_until(lambda: "tool.returned" in self.types(), "the first half")
         self.write(*SESSION[:2], mode="w")   # shorter, in place
-        time.sleep(0.5)
+        self.looked_again(process)
         self.write(*SESSION[2:])
-        self.seen(lambda: self.calls() == ["t1", "t2"], "the rest")
+        wait_until(lambda: self.calls() == ["t1", "t2"], "the rest")
         self.assertGreaterEqual(self.finish(process)["rereads"], 1)
         self.assertEqual(self.texts("message.added"), ["fix the tests"])
         self.assertEqual(len([one for one in self.types() if one == "tool.returned"]), 2)
@@ -184,27 +201,27 @@ class Rewritten(FollowCase):
     def test_rewritten_in_place_with_the_same_length(self) -> None:
         self.write(user("u1", "the first prompt"))
         process = self.follow()
-        self.seen(lambda: self.texts("message.added") == ["the first prompt"], "the first")
+        wait_until(lambda: self.texts("message.added") == ["the first prompt"], "the first")
         self.write(user("u9", "the other prompt"), mode="w")
-        self.seen(lambda: "the other prompt" in self.texts("message.added"), "the other")
+        wait_until(lambda: "the other prompt" in self.texts("message.added"), "the other")
         self.assertEqual(self.finish(process)["rereads"], 1)
         self.assertEqual(self.texts("message.added"), ["the first prompt", "the other prompt"])
 
     def test_replaced_by_another_file_that_goes_on(self) -> None:
         self.write(*SESSION[:4])
         process = self.follow()
-        self.seen(lambda: "tool.returned" in self.types(), "the first half")
+        wait_until(lambda: "tool.returned" in self.types(), "the first half")
         other = self.file.with_suffix(".new")
         other.write_text("".join(json.dumps(line) + "\n" for line in SESSION))
         other.rename(self.file)
-        self.seen(lambda: self.calls() == ["t1", "t2"], "the rest")
+        wait_until(lambda: self.calls() == ["t1", "t2"], "the rest")
         self.finish(process)
         self.assertEqual(self.texts("message.added"), ["fix the tests"])
 
     def test_lines_that_are_none_are_kept(self) -> None:
         self.write(user("u1", "go"), "{torn", '{"type":"news","uuid":"n1","what":"new"}', "[1,2]", "", "x" * 3_000_000)
         process = self.follow()
-        self.seen(lambda: self.types().count("x.claude_code.unreadable") == 3, "what is no JSON object")
+        wait_until(lambda: self.types().count("x.claude_code.unreadable") == 3, "what is no JSON object")
         self.finish(process)
         self.assertIn("x.claude_code.news", self.types())
 
@@ -219,7 +236,7 @@ class Rewritten(FollowCase):
                 self.assertEqual(self.happened(), [])
 
     def test_a_file_that_is_not_there_makes_no_run(self) -> None:
-        process = subprocess.Popen([BUILD / "muniment", "--data", self.target.data, "record", "claude-code", "--follow", self.file], stdin=subprocess.DEVNULL,
+        process = subprocess.Popen([BUILD / "muniment", "--data", self.daemon.data, "record", "claude-code", "--follow", self.file], stdin=subprocess.DEVNULL,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.addCleanup(self.end, process)
         wait_until(lambda: catches(process.pid, signal.SIGTERM), "it follows")
@@ -231,31 +248,25 @@ class Rewritten(FollowCase):
 
 
 class Away(FollowCase):
+    shared = False
+
     def test_the_daemon_goes_and_comes_back(self) -> None:
-        self.target = Daemon()
-        self.addCleanup(self.target.destroy)
-        self.target.start()
         self.write(*SESSION[:2])
         process = self.follow()
-        self.seen(lambda: self.texts("message.added") == ["fix the tests"], "the prompt")
-        self.target.kill()
-        self.write(*SESSION[2:6])
-        time.sleep(0.7)
-        self.target.start()
+        wait_until(lambda: self.texts("message.added") == ["fix the tests"], "the prompt")
+        self.daemon.kill()
+        os.unlink(self.daemon.socket)
+        with socket.socket(socket.AF_UNIX) as nobody:
+            nobody.settimeout(60)
+            nobody.bind(self.daemon.socket)
+            nobody.listen()
+            self.write(*SESSION[2:6])
+            nobody.accept()[0].close()   # it has asked for the daemon meanwhile
+        self.daemon.start()
         self.write(*SESSION[6:])
-        self.seen(lambda: self.calls() == ["t1", "t2"], "what happened meanwhile")
+        wait_until(lambda: self.calls() == ["t1", "t2"], "what happened meanwhile")
         self.finish(process)
         self.assertEqual(len([one for one in self.types() if one == "tool.returned"]), 2)
-
-    def test_a_halted_run_stops_it(self) -> None:
-        self.write(SESSION[0])
-        process = self.follow()
-        self.seen(lambda: self.texts("message.added") == ["fix the tests"], "the prompt")
-        self.call("pointer.resolve", pointers=[f"run://{self.recorded}.missing"], run_id=self.recorded, critical=True)
-        self.write(*SESSION[1:])
-        out, _ = process.communicate(timeout=FINISH_S)
-        self.assertEqual(process.returncode, 2, out)
-        self.assertIn("run_halted", out)
 
 
 if __name__ == "__main__":

@@ -116,7 +116,7 @@ class Halfway(HalfwayCase):
                 self.call("corpus.ingest", corpus=f"v{number}", documents=[{"id": "d", "text": f"lantern erased {number}"}], wait=True)
                 self.followed()
                 verify = subprocess.Popen([BUILD / "muniment-verify", "--data", self.daemon.data, "--unsigned-ok", "--json", *options], stdout=subprocess.PIPE, text=True)
-                time.sleep(0.03 * (number % 4))
+                time.sleep(0.03 * (number % 4))   # nothing to wait for: each verify is met at another place
                 self.redact(run_id=run_id)
                 said, _ = verify.communicate(timeout=60)
                 self.assertIn(verify.returncode, (0, 5), said)
@@ -128,7 +128,7 @@ class Halfway(HalfwayCase):
         self.followed()
         self.fail_halfway(seq=seq)
         with subprocess.Popen([BUILD / "muniment-verify", "--data", self.daemon.data, "--unsigned-ok", "--json"], stdout=subprocess.PIPE, text=True) as verify:
-            time.sleep(2.0)
+            self.await_reading()
             self.carried_out_by_the_next()
             said, _ = verify.communicate(timeout=60)
         self.assertEqual(verify.returncode, 5, said)
@@ -150,7 +150,7 @@ class Halfway(HalfwayCase):
             artifact_id = self.call("artifact.put", run_id=self.run_id, step_id=f"s{number}", text=f"bytes {number}")["artifact_id"]
             self.followed()
             verify = subprocess.Popen([BUILD / "muniment-verify", "--data", self.daemon.data, "--unsigned-ok", "--json"], stdout=subprocess.PIPE, text=True)
-            time.sleep(0.02 * number)
+            time.sleep(0.02 * number)   # nothing to wait for: each verify is met at another place
             self.redact(artifact_id=artifact_id)
             said, _ = verify.communicate(timeout=60)
             self.assertIn(verify.returncode, (0, 5), said)

@@ -7,12 +7,13 @@ import subprocess
 import time
 from typing import Any
 
-from support import BUILD, DaemonCase, main, wait_until
+from support import BUILD, main, wait_until
+from test_redact import Redacting
 
 TEXT = "secret pelican " * 1500
 
 
-class Meanwhile(DaemonCase):
+class Meanwhile(Redacting):
     def held(self, failpoint: str):
         """Starts again with the failpoint, which waits for the file that is answered."""
         go_on = self.daemon.folder / f"{self._testMethodName}.go-on"
@@ -135,7 +136,7 @@ class Meanwhile(DaemonCase):
 
         def ask() -> None:
             with subprocess.Popen([BUILD / "muniment-verify", "--data", self.daemon.data, "--unsigned-ok", "--json"], stdout=subprocess.PIPE, text=True) as verify:
-                time.sleep(2.0)
+                self.await_reading()
                 go_on.touch()
                 said, _ = verify.communicate(timeout=60)
                 found.append((verify.returncode, json.loads(said)))
@@ -175,7 +176,7 @@ class Meanwhile(DaemonCase):
 
         def ask() -> None:
             builder.request("context.build", query="quetzalcoatl word", corpus="packed")
-            time.sleep(0.3)   # long enough to be answered, if it were not waiting
+            time.sleep(0.3)   # nothing shows that it waits: long enough to be answered, if it did not
 
         reply = self.meanwhile(go_on, "audit.redact", {"artifact_id": event["body"]["artifact_id"], "reason": "asked for"}, ask)
         built = builder.line()["result"]
@@ -256,7 +257,7 @@ class Meanwhile(DaemonCase):
 
         def ask() -> None:
             hold.request("run.annotate", run_id=self.run_id, legal_hold=True)
-            time.sleep(0.3)   # long enough to be answered, if it were not waiting
+            time.sleep(0.3)   # nothing shows that it waits: long enough to be answered, if it did not
 
         reply = self.meanwhile(go_on, "audit.redact", {"seq": seq, "reason": "asked for"}, ask)
         held = hold.line()["result"]["seq"]
