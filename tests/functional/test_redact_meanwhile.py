@@ -158,9 +158,8 @@ class Meanwhile(Redacting):
 
         def ask() -> None:
             eraser.request("audit.redact", seq=seq, reason="asked for", _meta={"deadline_ms": 60_000})
-            time.sleep(1.0)   # it waits for the tables that the rebuild holds
+            wait_until(lambda: self.daemon.sql("SELECT 1 FROM pg_locks WHERE NOT granted"), "what it has announced waits for the tables that the rebuild holds")
             self.call("run.end", run_id=run_id, outcome="success")
-            time.sleep(0.5)
 
         self.meanwhile(go_on, "server.rebuild", {"tables": ["run"], "_meta": {"deadline_ms": 60_000}}, ask)
         self.assertIn("result", eraser.line())

@@ -137,6 +137,8 @@ class Report(Reporting):
 
 
 class Signed(Reporting):
+    shared = True
+
     def test_is_signed_once_the_log_has_a_key(self) -> None:
         run = self.new_run("signed")
         done = subprocess.run([BUILD / "muniment", "--data", self.daemon.data, "audit", "key", "init"], capture_output=True, text=True, timeout=60)
@@ -147,6 +149,8 @@ class Signed(Reporting):
 
 
 class RealTrace(Reporting):
+    shared = True
+
     def test_of_a_real_trace(self) -> None:
         traces = sorted((shared_data() / "traces" / "swe-agent").rglob("*.traj"), key=lambda path: path.stat().st_size)
         if not traces:

@@ -94,6 +94,8 @@ class RunsCorpus(DaemonCase):
 
 
 class WhatDidWeTry(RunsCorpus):
+    shared = True
+
     def setUp(self) -> None:
         super().setUp()
         self.say("The grammar cache must survive a restart. What did we try so far?")
@@ -352,6 +354,8 @@ class Runs(RunsCorpus):
 class Tampering(RunsCorpus):
     """What somebody does to the rows is found by the verifier and put right by a rebuild."""
 
+    shared = True   # a rebuild has mended it when a test ends
+
     def verify(self) -> dict[str, Any]:
         self.followed()
         done = subprocess.run([str(self.daemon.build / "muniment-verify"), "--data", str(self.daemon.data), "--unsigned-ok", "--json"],
@@ -399,6 +403,8 @@ class Tampering(RunsCorpus):
 
 class WhateverHappens(RunsCorpus):
     """Replay is state: after any mixture of events, erasures and revocations the tables are what the log says, and so are the indexes."""
+
+    shared = True
 
     def step(self, random: Random, runs: list[str], known: list[dict[str, Any]]) -> None:
         run_id = random.choice(runs)

@@ -7,12 +7,12 @@ import json
 import os
 import pathlib
 import re
+import select
 import shutil
 import socket
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 from typing import Any, Optional
 
@@ -80,8 +80,20 @@ class Service(Daemon):
 
 
 class Activation(unittest.TestCase):
+    """Each service is another, and all have the data folder of the class."""
+
+    data: pathlib.Path
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="muniment-test-"))
+        cls.addClassCleanup(shutil.rmtree, folder, ignore_errors=True)
+        folder.chmod(0o755)   # as of Daemon
+        cls.data = folder / "data"
+
     def service(self, **more: Any) -> Service:
         service = Service(**more)
+        service.data = self.data
         self.addCleanup(service.destroy)
         return service
 
@@ -110,7 +122,7 @@ class Activation(unittest.TestCase):
         waiting = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env)
         self.addCleanup(waiting.stdout.close)   # type: ignore[union-attr]
         self.addCleanup(waiting.stderr.close)   # type: ignore[union-attr]
-        time.sleep(0.3)   # it is connected to us, who only hold the socket
+        self.assertTrue(select.select([service.handed], [], [], 60)[0], "it is connected to us, who only hold the socket")
         process = service.process = service.spawn()
         out, err = waiting.communicate(timeout=120)
         self.assertEqual((waiting.returncode, out), (0, f"munimentd (pid {process.pid}) has stopped\n"), err)
@@ -127,10 +139,8 @@ class Activation(unittest.TestCase):
                 self.assertIn(service.socket, first["STATUS"])
                 with service.client() as client:   # ready means that it answers
                     self.assertTrue(client.call("server.health")["ok"])
-                started = time.monotonic()
                 for _ in range(5):
                     self.assertEqual(service.heard(), {"WATCHDOG": "1"})
-                self.assertLess(time.monotonic() - started, 5)
                 process.terminate()
                 said = service.heard()
                 while said == {"WATCHDOG": "1"}:
@@ -260,7 +270,7 @@ class Unit(unittest.TestCase):
         service.kill_postgres()   # it is started again under them, too
         with service.client() as client:
             wait_until(lambda: self.appends(client), "Postgres is back", 60)
-        self.assertEqual(service.stop(60), 0)
+        self.assertEqual(service.stop(), 0)
 
     @staticmethod
     def appends(client: muniment.Client) -> bool:
