@@ -8,12 +8,17 @@ from support import DaemonCase, main, wait_until
 
 from checker import Checker   # it folds each run again, with code of its own
 
+SNAPSHOTS = "snapshot_events = 50\n"
+
 
 def canonical(value: object) -> bytes:
     return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode()
 
 
 class State(DaemonCase):
+    config = SNAPSHOTS   # none of these tests has so many events
+    shared = True
+
     def patch(self, patch: object, kind: str = "merge", **more: object) -> dict:
         return self.client.append(self.run_id, "state.patched", {"format": kind, "patch": patch, **more})
 
@@ -82,7 +87,7 @@ class State(DaemonCase):
 
 
 class Filled(DaemonCase):
-    config = "snapshot_events = 50\n"
+    config = SNAPSHOTS
 
     def fill(self, count: int) -> None:
         self.client.append_all(self.run_id, [
@@ -90,6 +95,8 @@ class Filled(DaemonCase):
 
 
 class Snapshots(Filled):
+    shared = True
+
     def taken(self) -> list[dict]:
         return list(self.pages("snapshot.list", "snapshots", run_id=self.run_id))
 
@@ -166,6 +173,9 @@ class Forgery(Filled):
 
 
 class Manifests(DaemonCase):
+    config = SNAPSHOTS
+    shared = True
+
     def test_a_manifest_comes_back(self) -> None:
         manifest = {"entries": [{"from_run_seq": 0, "to_run_seq": 3, "why": "the transcript"}]}
         stored = self.call("manifest.put", run_id=self.run_id, manifest=manifest)

@@ -1,27 +1,20 @@
-"""What an analyst can ask, and what not: muniment sql, the private Postgres over TCP, and every query of docs/sql.md."""
+"""What an analyst can ask, and what not: muniment sql, and every query of docs/sql.md."""
 from __future__ import annotations
 
 import contextlib
 import json
 import os
-import pathlib
 import pty
 import re
-import shutil
-import signal
-import socket
 import subprocess
 import tempfile
-import time
-import unittest
-from typing import Any, Iterator
+from typing import Any
 
-from support import BUILD, ROOT, Daemon, DaemonCase, main, muniment, wait_until
+from support import BUILD, ROOT, Daemon, DaemonCase, main, wait_until
 
 IMPORTS = ROOT / "tests" / "golden" / "imports"
 GOLDEN = ROOT / "tests" / "golden" / "sql"
 DOCUMENT = ROOT / "docs" / "sql.md"
-PASSWORD = "an example's password"
 
 
 def run_sql(daemon: Daemon, *words: Any, code: int = 0, **options: Any) -> subprocess.CompletedProcess[str]:
@@ -51,6 +44,8 @@ class SqlCase(DaemonCase):
 class Artifacts(SqlCase):
     """The name and the columns by which others know the table of files."""
 
+    shared = True
+
     COLUMNS = ["artifact_id", "run_id", "step_id", "path", "hash", "mime_type", "size_bytes", "created_at", "metadata"]
 
     def test_everybody_who_may_read_them_reads_them(self) -> None:
@@ -79,6 +74,8 @@ class Artifacts(SqlCase):
 
 
 class Forms(SqlCase):
+    shared = True
+
     # Every kind of value: what must be quoted, what JSON has no number for, what a terminal must not see.
     EVERYTHING = ("SELECT * FROM (VALUES (1, 2.50, 'plain', true, '{\"a\": [1, null]}'::jsonb, timestamptz '2026-01-02 03:04:05.678901Z'), "
                   "(-9223372036854775808, 'NaN', E'a \"quote\", a comma\\nand a line', false, 'null', 'infinity'), "
@@ -172,10 +169,10 @@ class RightAfterAWrite(SqlCase):
 
 
 class Limits(SqlCase):
+    shared = True
+
     def test_a_query_that_runs_too_long_is_cancelled_and_says_so(self) -> None:
-        start = time.monotonic()
         said = self.refusal("--timeout", "1s", "-c", "SELECT pg_sleep(3600)", code=4)
-        self.assertLess(time.monotonic() - start, 20)
         self.assertEqual(said, "muniment: deadline_exceeded: the query ran for longer than its limit of 1 s and was cancelled "
                                "(canceling statement due to statement timeout). Give it more time: --timeout 10min\n")
 
@@ -194,6 +191,7 @@ class Limits(SqlCase):
         wait_until(lambda: self.daemon.sql(active) == [["0"]], "the query has gone")
 
     def test_nothing_but_the_views_and_artifacts_is_read_and_nothing_changed(self) -> None:
+        before = self.rows("SELECT count(*) AS n FROM artifact")
         reads = "A reporter reads the views of schema report and the table artifact with its view artifacts, and changes nothing"
         for query in ("SELECT * FROM event", "SELECT * FROM run", "SELECT * FROM report_run", "INSERT INTO artifact SELECT * FROM artifact",
                       "DELETE FROM artifact", "CREATE TABLE report.t (a int)", "CREATE TEMP TABLE t (a int)", "SELECT lo_create(0)", "SET ROLE muniment",
@@ -202,7 +200,7 @@ class Limits(SqlCase):
                 said = self.refusal("-c", query)
                 self.assertIn("muniment: denied: ", said)
                 self.assertIn(reads, said)
-        self.assertEqual(self.rows("SELECT count(*) AS n FROM artifact"), [{"n": 0}])
+        self.assertEqual(self.rows("SELECT count(*) AS n FROM artifact"), before)
 
     def test_mistakes_are_shown_where_they_are(self) -> None:
         for query, said in (("SELECT 1,\n  nosuch FROM run_report", "line 2, column 3: column \"nosuch\" does not exist"),
@@ -235,6 +233,8 @@ class Limits(SqlCase):
 
 
 class OtherPrograms(SqlCase):
+    shared = True
+
     def uri(self) -> str:
         return run_sql(self.daemon, "--uri", "--timeout", "7s").stdout.strip()
 
@@ -289,174 +289,6 @@ class OtherPrograms(SqlCase):
                 self.assertNotIn("secret", done.stderr)
 
 
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
-
-
-class Tcp(unittest.TestCase):
-    def setUp(self) -> None:
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="muniment-tcp-"))
-        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
-        self.password = self.folder / "password"
-        self.password.write_text(PASSWORD + "\n")
-        self.password.chmod(0o600)
-        self.port = free_port()
-
-    @contextlib.contextmanager
-    def daemon(self, listen: str = "", more: str = "") -> Iterator[Daemon]:
-        listen = listen or f"127.0.0.1:{self.port}"
-        made = Daemon(config=f'reporter_listen = "{listen}"\nreporter_password_file = "{self.password}"\n{more}')
-        try:
-            yield made
-        finally:
-            made.destroy()
-
-    def psql(self, *queries: str, user: str = "reporter", password: str = PASSWORD, host: str = "127.0.0.1", database: str = "muniment") -> str:
-        """What is printed, and what is complained about."""
-        words = [word for query in queries for word in ("-c", query)]
-        done = subprocess.run(["psql", "-X", "-qAt", "-h", host, "-p", str(self.port), "-U", user, "-d", database, *words], capture_output=True, text=True,
-                              env={**os.environ, "PGPASSWORD": password}, timeout=60)
-        return done.stdout + done.stderr
-
-    def test_the_reporter_comes_in_and_nobody_else(self) -> None:
-        with self.daemon() as made:
-            made.start()
-            with made.client() as client:
-                client.call("run.start", run_id="r1", agent={"name": "a"})
-            wait_until(lambda: self.psql("SELECT run_id FROM report.run_report") == "r1\n", "the run is reported")
-            self.assertEqual(self.psql("SELECT count(*) FROM artifact", "SHOW statement_timeout"), "0\n30s\n")
-            for refused in ("SELECT * FROM event", "SELECT * FROM run", "SELECT * FROM pg_authid", "SELECT pg_read_file('PG_VERSION')", "SET ROLE muniment",
-                            "SET SESSION AUTHORIZATION muniment", "SET temp_file_limit = '1TB'", "SELECT pg_try_advisory_lock(1836412521, 1)"):
-                with self.subTest(query=refused):
-                    self.assertRegex(self.psql(refused), "permission denied|must be superuser")
-            self.assertIn("read-only transaction", self.psql("CREATE TEMP TABLE t (a int)"))
-            # What it may lift for itself lets it write nothing.
-            for write in ("INSERT INTO artifact SELECT * FROM artifact", "CREATE TEMP TABLE t (a int)", "CREATE TABLE report.t (a int)", "SELECT lo_create(0)",
-                          "CREATE TABLE public.t (a int)", "DELETE FROM artifact", "TRUNCATE artifact", "ALTER ROLE reporter CONNECTION LIMIT 100"):
-                with self.subTest(query=write):
-                    self.assertIn("permission denied", self.psql("SET default_transaction_read_only = off", write))
-            self.assertIn("password authentication failed", self.psql("SELECT 1", password="another"))
-            self.assertIn("no password supplied", self.psql("SELECT 1", password=""))
-            for user in ("muniment", "postgres", "muniment_reporter", "muniment_owner", "muniment_writer"):
-                self.assertIn("no pg_hba.conf entry", self.psql("SELECT 1", user=user), user)
-            self.assertIn("no pg_hba.conf entry", self.psql("SELECT 1", database="postgres"))
-            self.assertEqual(made.sql("SELECT count(*) FROM pg_authid WHERE rolpassword IS NOT NULL"), [["1"]])
-            self.assertEqual(made.sql("SELECT left(rolpassword, 14) FROM pg_authid WHERE rolname = 'reporter'"), [["SCRAM-SHA-256$"]])
-            self.assertEqual(run_sql(made, "--csv", "-c", "SELECT session_user").stdout, "session_user\nreporter\n")
-            self.assert_password_nowhere(made)
-
-    def assert_password_nowhere(self, made: Daemon) -> None:
-        texts = [made.log, made.data / "postgres" / "server.log", *made.data.glob("*.conf"), *made.data.glob("postgres/*.conf")]
-        texts += [path for path in pathlib.Path("/proc").glob("[0-9]*/cmdline")]
-        for path in texts:
-            with contextlib.suppress(OSError):
-                self.assertNotIn(PASSWORD.encode(), path.read_bytes(), path)
-
-    def test_so_many_at_once(self) -> None:
-        with self.daemon() as made:
-            made.start()
-            asking = [subprocess.Popen(["psql", "-X", "-q", "-h", "127.0.0.1", "-p", str(self.port), "-U", "reporter", "-d", "muniment", "-c", "SELECT pg_sleep(60)"],
-                                       env={**os.environ, "PGPASSWORD": PASSWORD}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for _ in range(10)]
-            try:
-                counted = "SELECT count(*) FROM pg_stat_activity WHERE usename = 'reporter'"
-                wait_until(lambda: made.sql(counted) == [["10"]], "ten are there")
-                self.assertIn("too many connections for role", self.psql("SELECT 1"))
-                with made.client() as client:
-                    self.assertTrue(client.call("server.health")["ok"])
-            finally:
-                for process in asking:
-                    process.kill()
-                    process.wait()
-
-    def test_a_changed_setting_is_taken_at_the_next_start(self) -> None:
-        with self.daemon() as made:
-            made.start()
-            self.assertEqual(self.psql("SELECT 1"), "1\n")
-            first, self.port = self.port, free_port()
-            config = made.folder / "muniment.toml"
-            config.write_text(config.read_text().replace(str(first), str(self.port)))
-            self.password.write_text("another one")
-            made.kill()       # its Postgres goes on, with the port of before
-            made.restart()
-            self.assertEqual(self.psql("SELECT 1", password="another one"), "1\n")
-            self.assertIn("password authentication failed", self.psql("SELECT 1"))
-            config.write_text("")
-            made.stop()
-            made.restart()
-            self.assertIn("Connection refused", self.psql("SELECT 1", password="another one"))
-            self.assertEqual(made.sql("SELECT rolpassword IS NULL FROM pg_authid WHERE rolname = 'reporter'"), [["t"]])
-            self.assertEqual(made.sql("SHOW port"), [["5432"]])
-
-    def test_the_log_goes_on_where_the_port_is_taken_later(self) -> None:
-        with self.daemon() as made:
-            made.start()
-            taken = self.take_port(made)
-            self.addCleanup(taken.close)
-            wait_until(lambda: self.appended(made), "the log goes on", 60)
-            wait_until(lambda: "Postgres starts without its TCP port" in made.log.read_text(), "it says so")
-
-    def take_port(self, made: Daemon) -> socket.socket:
-        """Between a Postgres that is killed and the next one, which comes 50 ms later at the earliest."""
-        for _ in range(20):
-            pid = wait_until(made.postgres_pid, "Postgres runs")
-            taken = socket.socket()
-            os.kill(pid, signal.SIGKILL)
-            end = time.monotonic() + 0.5
-            while time.monotonic() < end:
-                with contextlib.suppress(OSError):
-                    taken.bind(("127.0.0.1", self.port))
-                    taken.listen()
-                    return taken
-            taken.close()
-        raise AssertionError("Postgres was faster each time")
-
-    @staticmethod
-    def appended(made: Daemon) -> bool:
-        with contextlib.suppress(muniment.MunimentError, OSError), made.client(deadline_s=5) as client:
-            client.call("run.start", agent={"name": "a"})
-            return True
-        return False
-
-    def test_an_address_of_ipv6_and_networks(self) -> None:
-        with self.daemon(f"[::1]:{self.port}", 'reporter_clients = "::1, 10.0.0.0/8"\n') as made:
-            made.start()
-            self.assertEqual(self.psql("SELECT 1", host="::1"), "1\n")
-            self.assertEqual([line.split()[3] for line in (made.data / "postgres" / "reporter_hba.conf").read_text().splitlines() if line.startswith("host")],
-                             ["::1/128", "10.0.0.0/8"])
-
-    def refused(self, said: str, listen: str = "", more: str = "") -> None:
-        with self.daemon(listen, more) as made:
-            status, log = made.refused_start()
-            self.assertNotEqual(status, 0)
-            self.assertIn(said, log)
-            self.assertIn("docs/runbook.md (reporter)", log)
-
-    def test_a_password_that_others_may_read_is_refused(self) -> None:
-        self.password.chmod(0o640)
-        self.refused(f"others can read it (mode 640); close it: chmod 600 {self.password}")
-
-    def test_an_empty_password_is_refused(self) -> None:
-        self.password.write_text("\n")
-        self.refused("it is empty. Put a password into it")
-
-    def test_a_port_that_is_taken_is_refused(self) -> None:
-        with socket.socket() as taken:
-            taken.bind(("127.0.0.1", self.port))
-            taken.listen()
-            self.refused(f"another program has this port (ss -ltnp 'sport = :{self.port}' shows which)")
-
-    def test_an_address_that_others_reach_needs_to_be_meant(self) -> None:
-        self.refused("other machines reach this address. If that is meant, say which: reporter_clients", f"0.0.0.0:{self.port}")
-
-    def test_an_address_of_another_machine_is_refused(self) -> None:
-        self.refused("this machine has no such address", f"192.0.2.7:{self.port}", 'reporter_clients = "192.0.2.0/24"\n')
-
-    def test_an_external_database_has_its_own_administrator(self) -> None:
-        self.refused("reporter_listen is for the private Postgres", more='database = "postgresql://app@db/log"\n')
-
-
 def blocks() -> list[tuple[str, list[str]]]:
     """Each query of docs/sql.md with the column names that its output shows."""
     found, text = [], DOCUMENT.read_text()
@@ -467,6 +299,8 @@ def blocks() -> list[tuple[str, list[str]]]:
 
 class Document(SqlCase):
     """Over imported traces: every query runs, and answers in the columns that the document shows."""
+
+    shared = True
 
     def setUp(self) -> None:
         super().setUp()

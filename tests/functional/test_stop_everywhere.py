@@ -74,6 +74,8 @@ def flip(path: pathlib.Path) -> None:
 
 
 class Reads(UsesCase):
+    shared = True
+
     def test_artifact_get(self) -> None:
         pointer, path = self.needed()
         path.unlink()
@@ -145,20 +147,10 @@ class Reads(UsesCase):
         with self.stops(f"manifest://{base}"):
             self.call("manifest.get", manifest_id=base)
 
-    def test_rehydrate(self) -> None:
-        pointer, path = self.artifact(text=b'{"plan": "long"}')
-        artifact_id = pointer.rpartition("/")[2]
-        ref = {name: self.call("artifact.stat", artifact_id=artifact_id)["artifact"][name] for name in ("artifact_id", "hash", "size_bytes", "mime_type")}
-        self.client.append(self.run_id, "state.patched", {"format": "merge", "ref": ref})
-        self.assertEqual(self.call("run.rehydrate", run_id=self.run_id)["state"]["working"], {"plan": "long"})
-        path.unlink()
-        self.daemon.kill()   # what is in memory goes
-        self.restart()
-        with self.stops(pointer):
-            self.call("run.rehydrate", run_id=self.run_id)
-
 
 class Ends(UsesCase):
+    shared = True
+
     def test_a_success_needs_its_evidence(self) -> None:
         pointer, path = self.needed()
         path.unlink()
@@ -194,6 +186,8 @@ class Ends(UsesCase):
 
 
 class Writes(UsesCase):
+    shared = True
+
     def test_a_manifest_of_what_is_not_there(self) -> None:
         pointer = f"artifact://{self.run_id}/{NOWHERE}"
         for name, entry in (("pointer", {"pointer": pointer}), ("artifact_id", {"artifact_id": NOWHERE})):
@@ -237,6 +231,8 @@ class Writes(UsesCase):
 
 class Strangers(UsesCase):
     """Root and the daemon's user read every run, and stop none but their own."""
+
+    shared = True
 
     def setUp(self) -> None:
         super().setUp()
@@ -283,7 +279,23 @@ class Strangers(UsesCase):
         self.assertEqual(self.status(), "open")
 
 
+class Restarted(UsesCase):
+    def test_rehydrate(self) -> None:
+        pointer, path = self.artifact(text=b'{"plan": "long"}')
+        artifact_id = pointer.rpartition("/")[2]
+        ref = {name: self.call("artifact.stat", artifact_id=artifact_id)["artifact"][name] for name in ("artifact_id", "hash", "size_bytes", "mime_type")}
+        self.client.append(self.run_id, "state.patched", {"format": "merge", "ref": ref})
+        self.assertEqual(self.call("run.rehydrate", run_id=self.run_id)["state"]["working"], {"plan": "long"})
+        path.unlink()
+        self.daemon.kill()   # what is in memory goes
+        self.restart()
+        with self.stops(pointer):
+            self.call("run.rehydrate", run_id=self.run_id)
+
+
 class Recovery(UsesCase):
+    shared = True
+
     def test_a_superseded_revision_is_no_damage(self) -> None:
         corpus = "recovery"
         ingested = self.call("corpus.ingest", corpus=corpus, documents=[{"id": "a", "text": "The first text."}], wait=True)["documents"][0]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import time
 import unittest
 from typing import Any
 
@@ -18,6 +17,8 @@ STRANGER = 4111
 
 
 class Tracing(DaemonCase):
+    config = f"allowed_uids = [{STRANGER}]\n"
+
     def stored(self, data: bytes = b"the evidence", run_id: str = "", **more: Any) -> dict[str, Any]:
         return self.client.put(run_id or self.run_id, data, mime_type="text/plain", **more)
 
@@ -40,6 +41,8 @@ TYPES = {"pointer.validate": "pointer.validated", "pointer.render": "pointer.ren
 
 
 class Pointers(Tracing):
+    shared = True
+
     def test_what_is_looked_at_for_a_run_is_its_event_before_the_reply(self) -> None:
         stored = self.stored()
         for method, type in TYPES.items():
@@ -145,6 +148,8 @@ class Pointers(Tracing):
 
 
 class Pieces(Tracing):
+    shared = True
+
     def setUp(self) -> None:
         super().setUp()
         self.data = bytes(range(256)) * (3 * MIB // 256) + b"the end"
@@ -229,6 +234,8 @@ class Pieces(Tracing):
 
 
 class Erased(Tracing):
+    shared = True
+
     def test_what_was_used_and_is_erased_is_nowhere_in_its_traces(self) -> None:
         stored = self.stored(b"her name is Eve", run_id=self.new_run("other"))
         for method in TYPES:
@@ -243,7 +250,7 @@ class Erased(Tracing):
 
 @unittest.skipUnless(os.geteuid() == 0, "another user connects: only root can be one")
 class Strangers(Tracing):
-    config = f"allowed_uids = [{STRANGER}]\n"
+    shared = True
 
     def ask(self, raw: Raw, method: str, **params: Any) -> dict[str, Any]:
         raw.request(method, **params)
@@ -290,6 +297,14 @@ class Failing(Tracing):
         self.daemon.start(failpoint=failpoint)
         self.client.close()
 
+    def sent(self) -> int:
+        """How often something was about to be sent to Postgres."""
+        return self.daemon.failpoint_log.read_text().split().count("append.before_send")
+
+    def queued(self) -> int:
+        text = self.call("server.metrics")["text"]
+        return next(int(line.split()[1]) for line in text.splitlines() if line.startswith("muniment_append_queue_events "))
+
     def uses(self, stored: dict[str, Any]) -> dict[str, dict[str, Any]]:
         return {"pointer.validate": {"pointers": [stored["pointer"]]}, "pointer.resolve": {"pointers": [stored["pointer"]]},
                 "pointer.render": {"draft": f"See [ref:{stored['pointer']}]."}, "artifact.get": {"artifact_id": stored["artifact_id"]}}
@@ -321,10 +336,10 @@ class Failing(Tracing):
         self.armed(f"append.before_send=wait:{self.gate}@1+")
         self.gate.unlink()
         with self.refused("deadline_exceeded") as caught:
-            self.call("pointer.validate", pointers=[stored["pointer"]], run_id=self.run_id, _meta={"deadline_ms": 1500})
+            self.call("pointer.validate", pointers=[stored["pointer"]], run_id=self.run_id, _meta={"deadline_ms": 3_000})
         self.assertEqual((caught[0].data["outcome"], caught[0].data.get("event_ids")), ("unknown", None))
         self.gate.touch()
-        wait_until(lambda: [event["type"] for event in self.used()] == ["pointer.validated"], "it was recorded after all", 30)
+        wait_until(lambda: [event["type"] for event in self.used()] == ["pointer.validated"], "it was recorded after all")
 
     def test_a_run_that_ends_meanwhile_is_named_in_the_log(self) -> None:
         stored = self.stored()
@@ -333,12 +348,14 @@ class Failing(Tracing):
         for method, params in self.uses(stored).items():
             with self.subTest(method=method), self.daemon.client() as ending, self.daemon.client() as using:
                 run = self.new_run(method)
+                sent = self.sent()
                 self.gate.unlink()
                 # The end is on its way to Postgres; the use is prepared while the run is open.
                 ended = ending.start("run.end", {"run_id": run, "outcome": "success"})
-                time.sleep(0.5)
+                wait_until(lambda: self.sent() > sent, "it is held there")
+                queued = self.queued()
                 used = using.start(method, {"run_id": run, **params})
-                time.sleep(0.5)
+                wait_until(lambda: self.queued() > queued, "its event waits behind it")
                 self.gate.touch()
                 ending.finish(ended)
                 self.assertNotIn("run_seq", using.finish(used)[0])

@@ -59,6 +59,8 @@ class UsableCase(LedgerCase):
 
 
 class Unusable(UsableCase):
+    shared = True
+
     WORDS = {"retracted": "was retracted", "revoked": "was revoked"}   # the others: erased, redacted
 
     def assert_refused(self, name: str, refused: str, method: str, **params: Any) -> None:
@@ -114,6 +116,8 @@ class Unusable(UsableCase):
 
 
 class Unversioned(UsableCase):
+    shared = True
+
     """An ev:// pointer without its revision names no one thing: it is refused, and stops nothing."""
 
     def pointers(self) -> list[str]:
@@ -141,6 +145,8 @@ class Unversioned(UsableCase):
 
 
 class Again(UsableCase):
+    shared = True
+
     def test_a_manifest_that_is_put_again(self) -> None:
         request = {"run_id": self.run_id, "manifest": {"entries": [{"why": "café"}]}, "step_id": "s1", "_meta": {"idempotency_key": "k"}}
         first = self.call("manifest.put", **request)
@@ -258,6 +264,8 @@ class Again(UsableCase):
 
 
 class Overtaken(UsableCase):
+    shared = False
+
     def test_a_manifest_that_is_erased_while_its_request_is_compared(self) -> None:
         request = {"run_id": self.run_id, "manifest": {"entries": []}, "_meta": {"idempotency_key": "k"}}
         first = self.call("manifest.put", **request)

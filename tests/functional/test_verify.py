@@ -421,7 +421,7 @@ class Verify(unittest.TestCase):
         os.mkfifo(fifo)
         for more in (("--proof", fifo), ("--database", self.uri, "--artifacts", self.artifacts, "--resume", fifo)):
             with self.subTest(more[-2]):
-                done = subprocess.run([VERIFY, *more], capture_output=True, text=True, timeout=20, check=False)
+                done = subprocess.run([VERIFY, *more], capture_output=True, text=True, timeout=120, check=False)
                 self.assertEqual(done.returncode, 4, done.stdout)
                 self.assertIn(str(fifo), done.stdout)
 

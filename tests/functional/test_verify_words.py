@@ -26,6 +26,8 @@ class WordsCase(DaemonCase):
 
 
 class Words(WordsCase):
+    shared = True   # what is changed is put back
+
     def test_the_next_command_runs_as_it_is_printed(self) -> None:
         run = self.new_run("next")
         self.note(run, n=1)
@@ -79,6 +81,8 @@ class Words(WordsCase):
 
 class GoesOn(WordsCase):
     """A verify that goes on from another one, where nobody signs: no checkpoint has to have the size at which the other one ended."""
+
+    shared = True
 
     def published(self) -> int:
         return max(int(path.name) for path in (self.daemon.data / "tiles" / "tile" / "0" / "000.p").iterdir())

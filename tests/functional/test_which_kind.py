@@ -27,6 +27,8 @@ class WordsCase(DaemonCase):
 class TwoThings(WordsCase):
     """A run may be called 3, and one may have the UUID of an artifact."""
 
+    shared = True
+
     def setUp(self) -> None:
         super().setUp()
         self.seq = self.note(evidence="precious")["seq"]
@@ -83,6 +85,8 @@ class TwoThings(WordsCase):
 
 
 class Erased(WordsCase):
+    shared = True
+
     def test_a_claim_and_evidence_are_said_to_be_erased(self) -> None:
         claims = [self.call("claim.record", run_id=self.run_id, text=text, pointers=[]) for text in ("it is so", "it was so")]
         evidence = self.call("evidence.record", run_id=self.run_id, type="review", content={"text": "Read and agreed."})

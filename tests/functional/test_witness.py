@@ -73,7 +73,7 @@ def cosignature_verifies(note: str, vkey: str) -> bool:
 
 class UnixConnection(http.client.HTTPConnection):
     def __init__(self, path: str):
-        super().__init__("witness", timeout=20)
+        super().__init__("witness", timeout=60)
         self.path = path
 
     def connect(self) -> None:
@@ -105,7 +105,7 @@ class Witness:
 
     def stop(self) -> None:
         self.process.terminate()
-        self.process.wait(20)
+        self.process.wait(60)
         assert self.process.stdout is not None
         self.process.stdout.close()
 
