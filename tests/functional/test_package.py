@@ -20,20 +20,22 @@ GOLDEN = ROOT / "tests" / "golden" / "manual"
 PAGES = {"muniment": 1, "munimentd": 8, "muniment-verify": 1, "muniment-record": 1}
 
 
+def setUpModule() -> None:
+    """Installed once for all classes."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="muniment-installed-"))
+    unittest.addModuleCleanup(shutil.rmtree, folder)
+    folder.chmod(0o755)
+    subprocess.run(["meson", "install", "-C", BUILD, "--no-rebuild", "--destdir", folder], check=True, capture_output=True, timeout=300)
+    options = json.loads(subprocess.run(["meson", "introspect", "--buildoptions", BUILD], check=True, capture_output=True, text=True).stdout)
+    Installed.folder = folder
+    Installed.configured = next(one["value"] for one in options if one["name"] == "prefix")
+    Installed.prefix = folder / Installed.configured.lstrip("/")
+
+
 class Installed(unittest.TestCase):
     folder: pathlib.Path
     configured: str
     prefix: pathlib.Path
-
-    @classmethod
-    def setUpClass(cls) -> None:
-        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="muniment-installed-"))
-        cls.addClassCleanup(shutil.rmtree, cls.folder)
-        cls.folder.chmod(0o755)
-        subprocess.run(["meson", "install", "-C", BUILD, "--no-rebuild", "--destdir", cls.folder], check=True, capture_output=True, timeout=120)
-        options = json.loads(subprocess.run(["meson", "introspect", "--buildoptions", BUILD], check=True, capture_output=True, text=True).stdout)
-        cls.configured = next(one["value"] for one in options if one["name"] == "prefix")
-        cls.prefix = cls.folder / cls.configured.lstrip("/")
 
     def run_program(self, name: str, *arguments: str, **more: object) -> str:
         env = {key: value for key, value in os.environ.items() if not key.startswith("MUNIMENT_")}

@@ -26,7 +26,7 @@ def free_port() -> int:
 
 
 class Tcp(unittest.TestCase):
-    made: Daemon   # all that start have its log, each with its own configuration
+    made: Daemon   # all tests have its log, each with its own configuration
 
     @classmethod
     def setUpClass(cls) -> None:
@@ -41,16 +41,17 @@ class Tcp(unittest.TestCase):
         self.password.chmod(0o600)
         self.port = free_port()
 
-    def config(self, listen: str = "", more: str = "") -> str:
-        return f'reporter_listen = "{listen or f"127.0.0.1:{self.port}"}"\nreporter_password_file = "{self.password}"\n{more}'
+    def configured(self, listen: str = "", more: str = "") -> Daemon:
+        config = self.made.folder / "muniment.toml"
+        listen = listen or f"127.0.0.1:{self.port}"
+        config.write_text(f'reporter_listen = "{listen}"\nreporter_password_file = "{self.password}"\n{more}')
+        self.made.arguments = ["--config", str(config)]
+        return self.made
 
     @contextlib.contextmanager
     def daemon(self, listen: str = "", more: str = "") -> Iterator[Daemon]:
-        config = self.made.folder / "muniment.toml"
-        config.write_text(self.config(listen, more))
-        self.made.arguments = ["--config", str(config)]
         try:
-            yield self.made.start()
+            yield self.configured(listen, more).start()
         finally:
             self.made.stop()
 
@@ -163,9 +164,7 @@ class Tcp(unittest.TestCase):
                              ["::1/128", "10.0.0.0/8"])
 
     def refused(self, said: str, listen: str = "", more: str = "") -> None:
-        made = Daemon(config=self.config(listen, more))
-        self.addCleanup(made.destroy)
-        status, log = made.refused_start()
+        status, log = self.configured(listen, more).refused_start()
         self.assertNotEqual(status, 0)
         self.assertIn(said, log)
         self.assertIn("docs/runbook.md (reporter)", log)

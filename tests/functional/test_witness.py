@@ -235,12 +235,31 @@ class BucketHandler(http.server.BaseHTTPRequestHandler):
 
 
 class Kept(unittest.TestCase):
-    """The daemon gives its checkpoints away."""
+    """The daemon gives its checkpoints away. All tests have one log with a key, and each its own keepers."""
 
-    def daemon(self, witnesses: str = "", **env: str) -> Daemon:
-        daemon = Daemon(config=f'witnesses = "{witnesses}"\n' if witnesses else "", env=env)
-        self.addCleanup(daemon.destroy)
-        return daemon.start()
+    made: Daemon
+    key: str
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.made = Daemon()
+        cls.addClassCleanup(cls.made.destroy)
+        cls.made.start()
+        with cls.made.client() as client:
+            client.call("run.start", run_id="r1", agent={"name": "test"})
+            cls.key = client.call("audit.key", action="init")["keys"][0]
+        cls.made.stop()
+
+    def configured(self, witnesses: str, **env: str) -> Daemon:
+        config = self.made.folder / "muniment.toml"
+        config.write_text(f'witnesses = "{witnesses}"\n')
+        self.made.arguments, self.made.env = ["--config", str(config)], env
+        return self.made
+
+    def daemon(self, witnesses: str, **env: str) -> Daemon:
+        daemon = self.configured(witnesses, **env).start()
+        self.addCleanup(daemon.stop)
+        return daemon
 
     def kept(self, daemon: Daemon, size: int) -> list[dict[str, Any]]:
         with daemon.client() as client:
@@ -250,16 +269,9 @@ class Kept(unittest.TestCase):
     def test_a_witness_and_a_folder_have_every_size_and_verify_believes_both(self) -> None:
         folder = pathlib.Path(tempfile.mkdtemp(prefix="muniment-test-"))
         self.addCleanup(shutil.rmtree, folder, True)
-        daemon = self.daemon()
-        with daemon.client() as client:
-            client.call("run.start", run_id="r1", agent={"name": "test"})
-            key = client.call("audit.key", action="init")["keys"][0]
-        witness = Witness(key)
+        witness = Witness(self.key)
         self.addCleanup(witness.destroy)
-        daemon.stop()
-        (daemon.folder / "muniment.toml").write_text(f'witnesses = "{witness.listen} {witness.vkey}, folder:{folder}"\n')
-        daemon.arguments += ["--config", str(daemon.folder / "muniment.toml")]
-        daemon.start()
+        daemon = self.daemon(f"{witness.listen} {witness.vkey}, folder:{folder}")
         with daemon.client() as client:
             size = client.append("r1", "x.test.noted", {"n": 1})["seq"] + 1
             self.kept(daemon, size)
@@ -269,25 +281,18 @@ class Kept(unittest.TestCase):
         notes = sorted(path.name for path in folder.iterdir())
         self.assertIn(f"{size:020}.note", notes)
         self.assertEqual((folder / notes[-1]).stat().st_mode & 0o777, 0o444)
-        (daemon.folder / "key").write_text(key + "\n")
+        (daemon.folder / "key").write_text(self.key + "\n")
         verified = subprocess.run([str(BUILD / "muniment-verify"), "--data", str(daemon.data), "--key", str(daemon.folder / "key"),
                                    "--witness", str(witness.state), "--witness", str(folder)], capture_output=True, text=True, timeout=120)
         self.assertEqual(verified.returncode, 0, verified.stdout + verified.stderr)
         self.assertIn("witnessed 2 of 2", verified.stdout)
 
     def test_a_witness_that_is_away_is_named_and_gets_the_newest_when_it_is_back(self) -> None:
-        daemon = self.daemon()
-        with daemon.client() as client:
-            key = client.call("audit.key", action="init")["keys"][0]
-        witness = Witness(key)
+        witness = Witness(self.key)
         self.addCleanup(witness.destroy)
-        daemon.stop()
         witness.stop()
-        (daemon.folder / "muniment.toml").write_text(f'witnesses = "{witness.listen} {witness.vkey}"\n')
-        daemon.arguments += ["--config", str(daemon.folder / "muniment.toml")]
-        daemon.start()
+        daemon = self.daemon(f"{witness.listen} {witness.vkey}")
         with daemon.client() as client:
-            client.call("run.start", run_id="r1", agent={"name": "test"})
             wait_until(lambda: client.call("audit.checkpoint")["kept_by"][0].get("problem"), "its absence is noticed")
             self.assertTrue([text for text in client.call("server.status")["degraded"] if "witness.local" in text])
             size = client.append("r1", "x.test.noted", {"n": 1})["seq"] + 1   # the log does not wait for it
@@ -301,7 +306,6 @@ class Kept(unittest.TestCase):
         daemon = self.daemon("s3://evidence/logs", AWS_ENDPOINT_URL=bucket.url, AWS_ACCESS_KEY_ID=bucket.key, AWS_SECRET_ACCESS_KEY=bucket.secret,
                              AWS_REGION="eu-central-1")
         with daemon.client() as client:
-            client.call("audit.key", action="init")
             size = wait_until(lambda: (now := client.call("audit.checkpoint"))["signed"] and now["size"], "it is signed")
             wait_until(lambda: bucket.refused or f"/evidence/logs/{size:020}.note" in bucket.objects, "the bucket has it")
             self.assertEqual(bucket.refused, [])
@@ -311,11 +315,9 @@ class Kept(unittest.TestCase):
     def test_a_setting_that_is_wrong_is_said_at_the_start(self) -> None:
         for wrong, named in (("ftp://x", "give folder:/PATH"), ("unix:/x", "witness.pub"), ("folder:/x key", "only a witness has a key")):
             with self.subTest(wrong=wrong):
-                daemon = Daemon(config=f'witnesses = "{wrong}"\n')
-                self.addCleanup(daemon.destroy)
-                process = daemon.spawn()
-                self.assertNotEqual(process.wait(60), 0)
-                self.assertIn(named, daemon.log_tail())
+                code, said = self.configured(wrong).refused_start()
+                self.assertNotEqual(code, 0)
+                self.assertIn(named, said)
 
 
 if __name__ == "__main__":
