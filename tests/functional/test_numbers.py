@@ -9,7 +9,7 @@ import subprocess
 from typing import Any
 
 from bundling import muniment
-from support import BUILD, Daemon, DaemonCase, ROOT, main, wait_until
+from support import BUILD, DaemonCase, ROOT, main, wait_until
 
 NUMBERS = {"loss": "1e20", "most": "1.797e308", "least": "1e-308", "signed": "-2.50E+21", "none": "0e-300", "minus": "-0", "plain": "1.50",
            "long": "18446744073709551615", "wide": "1234567890123456789012345678901234567890e2", "text": '"1e20 \\" 100000000000000000000000"'}

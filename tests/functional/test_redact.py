@@ -57,9 +57,9 @@ class Redacting(DaemonCase):
             self.assertNotIn(word, json.dumps(list(self.pages("snapshot.list", "snapshots", run_id=run["run_id"]))))
 
     def await_reading(self) -> None:
-        """Until a verify has its snapshot of the database."""
-        wait_until(lambda: self.daemon.sql("SELECT 1 FROM pg_stat_activity WHERE application_name = 'muniment-verify' AND backend_xmin IS NOT NULL"),
-                   "a verify reads")
+        """Until a verify has its snapshot of the database: a later query of the transaction runs in it."""
+        reading = "SELECT 1 FROM pg_stat_activity WHERE application_name = 'muniment-verify' AND backend_xmin IS NOT NULL AND xact_start < query_start"
+        wait_until(lambda: self.daemon.sql(reading), "a verify reads")
 
     def assert_verified(self) -> dict[str, Any]:
         """By the verifier and by the tests' own checker, neither of which shares code with the daemon."""

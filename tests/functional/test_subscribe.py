@@ -4,7 +4,7 @@ from __future__ import annotations
 import queue
 import threading
 
-from support import DaemonCase, main, wait_until
+from support import DaemonCase, main
 
 
 class Subscriptions(DaemonCase):
