@@ -241,7 +241,7 @@ class InTurn(Held):
     def test_what_is_late_in_the_queue_does_not_hold_up_the_others(self) -> None:
         self.begin("work.event.append")
         raw = self.raw()
-        raw.request("event.append", 1, **append(self.run_id, SPILLED, "tool.returned", spill=True), _meta={"deadline_ms": 1_500})
+        raw.request("event.append", 1, **append(self.run_id, SPILLED, "tool.returned", spill=True), _meta={"deadline_ms": 3_000})
         self.reached("work.event.append")
         raw.request("event.append", 2, **append(self.run_id, {"i": 2}), _meta={"deadline_ms": 300})
         raw.request("event.append", 3, **append(self.run_id, {"i": 3}))
