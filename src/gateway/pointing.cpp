@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "base/limits.hpp"
 #include "evidence/halt_journal.hpp"
@@ -124,6 +125,15 @@ Result<evidence::Outcome> resolve_needed(Call& call, const std::vector<std::stri
   ASSIGN_OR_RETURN(evidence::Outcome outcome, resolve_pointers(call, pointers, {.run = run, .critical = true, .with_text = with_text}));
   for (const auto& item : outcome.items) RETURN_IF_ERROR(check_usable(item.resolution));
   return outcome;
+}
+
+Status check_usable(Call& call, const std::vector<std::string>& pointers) {
+  evidence::Resolver resolver = resolver_for(call, {});
+  for (const std::string& pointer : std::set(pointers.begin(), pointers.end())) {
+    ASSIGN_OR_RETURN(const evidence::Resolution found, resolver.resolve(pointer, evidence::Depth::span));
+    RETURN_IF_ERROR(check_usable(found));
+  }
+  return success();
 }
 
 void log_outcome(const evidence::Outcome& outcome, store::AppendRequest& request) {

@@ -41,6 +41,9 @@ Status begin_referring(Call& call);
 Result<evidence::Outcome> resolve_needed(Call& call, const std::vector<std::string>& pointers, const std::shared_ptr<store::Run>& run,
                                          bool with_text = false);
 
+// Refuses pointers that something merely names, as `resolve_needed` does, but stops no run: damage is none of its business.
+Status check_usable(Call& call, const std::vector<std::string>& pointers);
+
 // Adds what the outcome has to log in front of the request's own events. The caller's own rows keep
 // their place: their event_index moves along.
 void log_outcome(const evidence::Outcome& outcome, store::AppendRequest& request);

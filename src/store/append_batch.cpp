@@ -92,9 +92,10 @@ Status AppendBatch::give_back(const AppendRequest& request, const LogHead& log) 
       return give(maybe_stored);
     }
   }
-  for (const std::string& name : request.names) {
-    if (request.events.front().run->numbered_names.any_since(fingerprint(name), request.names_known_upto, log.next_seq)) return give(moved_on);
-  }
+  const auto is_stale = [&](const std::string& name) {
+    return request.events.front().run->numbered_names.any_since(fingerprint(name), request.names_known_upto, log.next_seq);
+  };
+  if (std::ranges::any_of(request.names, is_stale) || std::ranges::any_of(request.names_relied_on, is_stale)) return give(moved_on);
   if (request.erasures_seen && *request.erasures_seen != log.erasures) return give(moved_on);
   return success();
 }

@@ -57,6 +57,9 @@ struct AppendRequest {
   // that it was made from. Where an event about one of them came since, the request is given back.
   std::vector<std::string> names;
   std::int64_t names_known_upto = 0;
+  // The names that its events rely on without being about them: an event about one of these gives the request back, too, but
+  // two requests that rely on the same name do not disturb each other.
+  std::vector<std::string> names_relied_on;
   // What ErasureGate::pass said before what it refers to was read. Where something was erased since, the request is given back.
   std::optional<std::int64_t> erasures_seen;
   std::shared_ptr<GivenBack> order;              // nullptr: it stands in none

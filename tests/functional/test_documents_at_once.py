@@ -111,6 +111,27 @@ class AtOnce(Held):
         self.assertEqual(sorted("result" in line for line in lines), [False, False, True])
         self.assertEqual(len([body for body in self.recorded("source.revoked") if body["source"] == source]), 1)
 
+    def test_a_document_does_not_come_after_its_source_was_revoked(self) -> None:
+        """Whichever came first: no document of the source is current."""
+        source = f"https://{self.corpus}.example/"
+        self.before({**SAME, "source": source})
+        card = f"ev://{self.corpus}/d#p0?v={self.recorded('document.revised')[0]['revision']}"
+        derived = {"id": "derived", "text": "x", "derived_from": [card], "source": "https://b.example/"}
+        lines = self.send([("source.revoke", {"source": source, "reason": "x"}), self.ingest({"id": "own", "text": "x", "source": source}), self.ingest(derived)])
+        self.assertTrue(all("result" in line for line in lines), lines)
+        [revoked] = [event["seq"] for event in self.events("_log", types=["source.revoked"]) if event["body"]["source"] == source]
+        late = [body for body in self.events("_log", types=["document.revised"]) if body["seq"] > revoked]
+        self.assertEqual(late, [])
+        self.assertEqual(self.call("document.list", corpus=self.corpus)["documents"], [])
+
+    def test_a_document_is_not_derived_from_one_that_was_retracted(self) -> None:
+        self.before(SAME)
+        card = f"ev://{self.corpus}/d#p0?v={self.recorded('document.revised')[0]['revision']}"
+        lines = self.send([("document.retract", {"corpus": self.corpus, "document": "d", "reason": "x"}), self.ingest({"id": "derived", "text": "x", "derived_from": [card]})])
+        types = [event["type"] for event in self.events("_log", types=["document.*"]) if event["body"]["corpus"] == self.corpus]
+        refused = [error["code"] for error in lines[1]["result"]["errors"]]
+        self.assertIn((types[1:], refused), [(["document.retracted"], ["not_found"]), (["document.revised", "document.retracted"], [])])
+
     @unittest.skipUnless(os.geteuid() == 0, "another user connects: only root can be him")
     def test_a_corpus_is_its_first_ones(self) -> None:
         """Two users who make a corpus of one name: who came second has put nothing into the first one's."""

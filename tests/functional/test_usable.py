@@ -115,6 +115,54 @@ class Unusable(UsableCase):
         self.call("run.end", run_id=self.run_id, outcome="success")
 
 
+class Ingested(UsableCase):
+    """A document that would bring back what was withdrawn is refused alone: the others of its request come in."""
+
+    def ingest(self, *documents: dict[str, Any]) -> dict[str, dict[str, Any]]:
+        """The errors, by document. Documents without an error are found by a query."""
+        corpus = self._testMethodName[:60]
+        answer = self.call("corpus.ingest", corpus=corpus, documents=[*documents, {"id": "sound", "text": "A sound pelican."}], wait=True)
+        errors = {error["id"]: error for error in answer["errors"]}
+        self.assertEqual({document["id"] for document in answer["documents"]}, {document["id"] for document in (*documents, {"id": "sound"})} - set(errors))
+        cards = self.call("evidence.retrieve", queries=[{"query": f"in:{corpus} pelican"}], topK=50, mode="lexical")["results"][0]["cards"]
+        self.assertEqual({card["id"].partition("#")[0].rpartition("/")[2] for card in cards}, {document["id"] for document in answer["documents"]})
+        return errors
+
+    def test_a_document_of_a_revoked_source(self) -> None:
+        self.document("hoax")
+        source = f"https://hoax.{self._testMethodName[:60]}/"
+        self.revoke("hoax")
+        [seq] = [event["seq"] for event in self.events("_log", types=["source.revoked"]) if event["body"]["source"] == source]
+        errors = self.ingest({"id": "hoax", "text": "What hoax says.", "source": source}, {"id": "other", "text": "Another pelican.", "source": source},
+                             {"id": "seen-at", "text": "A pelican by its address.", "source_url": source})
+        self.assertEqual({name: error["code"] for name, error in errors.items()}, dict.fromkeys(("hoax", "other", "seen-at"), "not_found"))
+        self.assertIn(f"NOT_FOUND, its source {source} was revoked (seq {seq}", errors["other"]["message"])
+
+    def test_a_document_of_a_run_that_was_revoked(self) -> None:
+        run = f"run://{self.run_id}"
+        self.ingest({"id": "first", "text": "The pelican of a run.", "derived_from": [run]})
+        self.call("source.revoke", source=run, reason="it was made up")
+        errors = self.ingest({"id": "second", "text": "Another pelican of it.", "derived_from": [run]})
+        self.assertEqual({name: error["code"] for name, error in errors.items()}, {"second": "not_found"})
+        self.assertIn(f"its source {run} was revoked", errors["second"]["message"])
+
+    def test_a_document_derived_from_what_is_gone(self) -> None:
+        things = self.things()
+        derived = [{"id": f"from-{name}", "text": f"A pelican derived from {name}.", "derived_from": [f"run://{self.run_id}", pointer]} for name, pointer in things.items()]
+        self.assertEqual(self.ingest(*derived), {})
+        self.spoil(things)
+        errors = self.call("corpus.ingest", corpus=self._testMethodName[:60], documents=[{**document, "text": "A new text."} for document in derived])["errors"]
+        self.assertEqual({error["id"]: (error["code"], error["pointer"]) for error in errors}, {f"from-{name}": ("not_found", pointer) for name, pointer in things.items()})
+        for error in errors:
+            with self.subTest(what=error["id"]):
+                self.assertRegex(error["message"], "NOT_FOUND, .*" + Unusable.WORDS.get(error["id"].removeprefix("from-"), "was (erased|redacted)"))
+
+    def test_an_older_revision_is_something_to_derive_from(self) -> None:
+        pointer, _ = self.document("guide")
+        self.call("corpus.ingest", corpus=self._testMethodName[:60], documents=[{"id": "guide", "text": "What the pelican says now."}], wait=True)
+        self.assertEqual(self.ingest({"id": "derived", "text": "What the pelican said.", "derived_from": [pointer]}, {"id": "guide", "text": "A pelican."}), {})
+
+
 class Unversioned(UsableCase):
     shared = True
 

@@ -380,7 +380,7 @@ def ingest(me: Pen) -> Program:
         words.append(word)
         name = me.random.choice((f"d{me.random.randrange(6)}.md", f"n{token}.md"))
         documents.append({"id": name, "title": token, "text": f"# About {word}\n\n{token} is what it says.\n",
-                          "source": f"https://sim.example/{me.random.randrange(12)}"})
+                          "source": f"https://sim.example/{token}"})   # one of its own: a revoked source brings nothing more
     names = {document["id"]: document for document in documents}
     if len(names) < len(documents):
         return

@@ -222,6 +222,27 @@ TEST_F(Append, WhatWasMadeBeforeAnEventAboutTheSameNameCameIsMadeAgain) {
   EXPECT_TRUE(is_moved_on(answer.error()) && is_given_back(answer.error()));
 }
 
+TEST_F(Append, ARequestThatReliesOnANameIsMadeAgainForEventsAboutItAlone) {
+  const RunPtr log = run_in(RunStatus::open);
+  const std::int64_t before = log_.next_seq;
+  const auto rely = [&](const std::string& about) {
+    AppendRequest request = request_of(log, {"document.revised"});
+    request.names = {about};
+    request.names_relied_on = {"source"};
+    request.names_known_upto = before;
+    return commit(std::move(request));
+  };
+  EXPECT_TRUE(rely("a"));
+  EXPECT_TRUE(rely("b")) << "two that rely on one name do not disturb each other";
+  AppendRequest revoked = request_of(log, {"source.revoked"});
+  revoked.names = {"source"};
+  revoked.names_known_upto = before;
+  EXPECT_TRUE(commit(std::move(revoked)));
+  const auto late = rely("c");
+  ASSERT_FALSE(late);
+  EXPECT_TRUE(is_moved_on(late.error()));
+}
+
 TEST(LastNumbered, ForgetsWhatIsSettledAndSaysSo) {
   LastNumbered things(1'024);
   for (std::int64_t i = 0; i < 2'000; ++i) things.add(fingerprint(std::to_string(i)), i, i);

@@ -21,6 +21,7 @@
 #include "gateway/services.hpp"
 #include "retrieval/service.hpp"
 #include "retrieval/ingest.hpp"
+#include "store/revocations.hpp"
 
 namespace muniment::gateway::methods {
 namespace {
@@ -76,6 +77,7 @@ std::size_t trust_rank(std::string_view trust) {
 
 // What a document is derived from hands its sources and its trust on.
 Status inherit(Call& call, retrieval::DocumentToIngest& about) {
+  RETURN_IF_ERROR(check_usable(call, about.derived_from));
   std::set<std::string> sources{about.source};
   std::vector<store::Citation> citations;
   for (const std::string& text : about.derived_from) {
@@ -280,6 +282,11 @@ Answer append(Call& call, const std::string& corpus, std::vector<Item> items, Wr
   for (const Item& item : items) {
     if (item.error || item.unchanged) continue;
     append.request.names.push_back(name_of_document(corpus, item.id));
+    for (const std::string& source : item.prepared->about.sources) append.request.names_relied_on.push_back(name_of_source(source));
+    for (const std::string& parent : item.prepared->about.derived_from) {
+      const auto pointer = evidence::parse_pointer(parent);
+      if (pointer) append.request.names_relied_on.push_back(name_of_document(pointer->corpus, pointer->document));
+    }
     append.request.events.push_back({log, make_event(call, *log, "document.revised", retrieval::revised_body(*item.prepared, item.place)), false});
   }
   const std::size_t last = append.request.events.size() - 1;
@@ -306,6 +313,26 @@ Answer append(Call& call, const std::string& corpus, std::vector<Item> items, Wr
   return append;
 }
 
+// Documents of a source that was revoked, in this log or in one before it, for the documents of this owner. Errors: unavailable.
+Status refuse_revoked(Call& call, std::string_view owner, std::vector<Item>& items) {
+  const std::vector<store::Reader*> readers = readers_of_all(call);
+  const auto revoked_of = [&](const std::vector<std::string>& sources) { return store::find_revocation(readers, 0, sources, owner); };
+  std::set<std::string> all;
+  for (const Item& item : items) {
+    if (!item.error) all.insert(item.prepared->about.sources.begin(), item.prepared->about.sources.end());
+  }
+  ASSIGN_OR_RETURN(const auto any, revoked_of({all.begin(), all.end()}));
+  if (!any) return success();
+  for (Item& item : items) {
+    if (item.error) continue;
+    ASSIGN_OR_RETURN(const auto revoked, revoked_of(item.prepared->about.sources));
+    if (!revoked) continue;
+    item.error = Error(Errc::not_found, fmt::format("NOT_FOUND, its source {} was revoked (seq {} of log {}). Leave it out.", revoked->source,
+                                                    revoked->seq, revoked->log_no));
+  }
+  return success();
+}
+
 // Every id once: which of two revisions would be the later one, nobody could say.
 void refuse_repeated(std::vector<Item>& items) {
   std::set<std::string> seen;
@@ -329,6 +356,7 @@ Result<Answer> corpus_ingest(Call& call) {
     ASSIGN_OR_RETURN(const auto before, call.reader->of(call.services.earlier[i]->place).corpus(corpus));
     if (before && before->owner != call.caller.actor) return taken("corpus", corpus);
   }
+  const std::string owner = known ? known->owner : call.caller.actor;
   ASSIGN_OR_RETURN(const auto current, current_of(call, corpus));
   std::vector<Item> items;
   const auto prepare_one = [&](const json::Value& document, Item& item) -> Status {
@@ -353,6 +381,7 @@ Result<Answer> corpus_ingest(Call& call) {
     item.error.reset();
     RETURN_IF_ERROR(prepare_one(document, item));
   }
+  RETURN_IF_ERROR(refuse_revoked(call, owner, items));
   refuse_repeated(items);
   const bool nothing_new = std::ranges::all_of(items, [](const Item& item) { return item.error || item.unchanged; });
   if (nothing_new) {
