@@ -34,6 +34,9 @@ int rpc_code_of(Errc code);       // -32001 … -32011, in the order above
 bool is_transient(Errc code);     // unavailable, deadline_exceeded
 bool is_halting(Errc code);       // corrupt, system_error
 
+// Why an append conflicts with the log, where the caller's next step depends on it. store/appender.hpp describes each.
+enum class AppendConflict : std::uint8_t { none, maybe_duplicate, maybe_stored, moved_on, out_of_turn, other_run_seq };
+
 // What went wrong, in words a caller can act on, and what the reply's `data` carries beside them.
 struct Error {
   Errc code = Errc::system_error;
@@ -44,6 +47,7 @@ struct Error {
   std::vector<std::string> event_ids;          // to send again when the outcome is unknown
   std::optional<std::int64_t> limit;           // the limit that was passed, in its own unit
   std::optional<std::int64_t> retry_after_ms;
+  AppendConflict conflict = AppendConflict::none;
   bool hidden = false;                         // says not_found, so as not to say that it is somebody else's
 
   Error() = default;

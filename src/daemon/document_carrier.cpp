@@ -25,7 +25,7 @@ std::string done_mark(const std::string& folder) { return folder + "/carried"; }
 
 // What the daemon is short of comes back. Whatever else is wrong with a document is so the next time, too, and must not hold up
 // those behind it.
-bool stays_behind(const Error& error) { return !is_transient(error.code) && !store::is_moved_on(error); }
+bool stays_behind(const Error& error) { return !is_transient(error.code) && error.conflict != AppendConflict::moved_on; }
 
 bool names_bytes(std::string_view member) { return member.ends_with("artifact_id"); }
 
@@ -156,7 +156,7 @@ Status DocumentCarrier::carry_corpus(std::size_t log, const store::CorpusRow& co
     for (const store::DocumentRow& row : page) {
       if (stopping()) return success();
       auto carried = carry(log, corpus, row);
-      if (!carried && store::is_moved_on(carried.error())) {   // somebody changed it meanwhile: what there is of it now decides
+      if (!carried && carried.error().conflict == AppendConflict::moved_on) {   // somebody changed it meanwhile: what there is of it now decides
         around_.documents.changed_at(around_.appender.status().size - 1);
         RETURN_IF_ERROR(look());
         carried = carry(log, corpus, row);

@@ -204,7 +204,7 @@ Status HaltJournal::append_once(const PendingHalt& pending, bool ids_checked) {
 
 Status HaltJournal::append(const PendingHalt& pending) {
   Status appended = append_once(pending, false);
-  if (!appended && store::is_maybe_duplicate(appended.error())) {
+  if (!appended && appended.error().conflict == AppendConflict::maybe_duplicate) {
     ASSIGN_OR_RETURN(const auto run, run_of(pending.run_id));
     ASSIGN_OR_RETURN(const auto there, reader_.event_by_id(run->view().run_no, pending.events.front().event_id));
     if (there) return success();

@@ -31,7 +31,7 @@ std::string name_of_source(std::string_view source) { return fmt::format("source
 
 void note_moved_on(Services& services, const Error& error) {
   // What came in between was answered before, so that the tail has it.
-  if (store::is_moved_on(error)) services.retrieval.documents().changed_at(services.tail.next_seq() - 1);
+  if (error.conflict == AppendConflict::moved_on) services.retrieval.documents().changed_at(services.tail.next_seq() - 1);
 }
 
 Result<retrieval::DocumentText> read_text(Call& call, std::string_view bytes, std::string_view name, std::string_view mime_type) {

@@ -233,8 +233,8 @@ void Dispatcher::finish(Committed committed) {
   send_order_.returned(exchange);
   if (!committed.result && store::is_given_back(committed.result.error())) {
     // What is made again because of others' progress, or of its neighbours, may be so often.
-    const bool repeated = !store::is_out_of_turn(committed.result.error()) && !store::is_moved_on(committed.result.error());
-    const bool again = !repeated || ++exchange->repeats <= repeats_max || PLANTED_BUG("b5_claim_livelock");
+    const bool repeated = committed.result.error().conflict != AppendConflict::out_of_turn && committed.result.error().conflict != AppendConflict::moved_on;
+    const bool again = !repeated || ++exchange->repeats <= repeats_max;
     if (again && !exchange->answered) return prepare_again(committed);
     clean_up(committed);
     return answer(exchange, raced(*exchange));
@@ -259,7 +259,7 @@ void Dispatcher::prepare_again(const Committed& committed) {
     });
   }
   clean_up(committed);
-  exchange->checked_ids = exchange->checked_ids || store::is_maybe_duplicate(committed.result.error());
+  exchange->checked_ids = exchange->checked_ids || committed.result.error().conflict == AppendConflict::maybe_duplicate;
   begin(exchange);
 }
 

@@ -55,12 +55,13 @@ RunStatus status_after(RunStatus status, std::string_view type) {
 
 }  // namespace
 
-bool is_maybe_duplicate(const Error& error) { return error.code == Errc::conflict && error.message == maybe_duplicate; }
-bool is_out_of_turn(const Error& error) { return error.code == Errc::conflict && error.message == out_of_turn; }
-bool is_moved_on(const Error& error) { return error.code == Errc::conflict && error.message == moved_on; }
-bool is_given_back(const Error& error) {
-  return is_maybe_duplicate(error) || is_out_of_turn(error) || is_moved_on(error) || (error.code == Errc::conflict && error.message == maybe_stored);
+Error give_back(AppendConflict why) {
+  Error error(Errc::conflict, "the log has moved on since this request was prepared. Try again.");
+  error.conflict = why;
+  return error;
 }
+bool is_given_back(const Error& error) { return error.conflict != AppendConflict::none && error.conflict != AppendConflict::other_run_seq; }
+
 
 bool AppendBatch::full() const {
   return events_.size() >= limits::events_per_commit_max || bytes_ >= limits::bytes_per_commit_max;
@@ -73,9 +74,10 @@ bool AppendBatch::fits(const AppendRequest& request) const {
 
 // Has something to be asked again before the request may be numbered, or does it stand behind one of which that is so?
 Status AppendBatch::give_back(const AppendRequest& request, const LogHead& log) {
-  const auto give = [&](std::string_view why) -> Status {
+  using enum AppendConflict;
+  const auto give = [&](AppendConflict why) -> Status {
     if (request.order) request.order->any = true;
-    return Error(Errc::conflict, std::string(why));
+    return store::give_back(why);
   };
   for (const Addressed& item : request.events) {
     if (!item.event.event_id_is_ours && !request.ids_checked &&
@@ -86,7 +88,7 @@ Status AppendBatch::give_back(const AppendRequest& request, const LogHead& log) 
   if (request.order && request.order->any) return give(out_of_turn);
   for (const Attachment& row : request.rows) {
     const auto* artifact = std::get_if<ArtifactRow>(&row.row);
-    if (artifact == nullptr || !request.contents_asked_at || PLANTED_BUG("b6_put_twice")) continue;
+    if (artifact == nullptr || !request.contents_asked_at) continue;
     const Run& run = *request.events[row.event_index].run;
     if (run.numbered_contents.any_since(fingerprint(artifact->step_id, artifact->hash), *request.contents_asked_at, run.head.run_seq)) {
       return give(maybe_stored);
@@ -126,6 +128,7 @@ Status AppendBatch::check(const AppendRequest& request, const LogHead& log) cons
                                       ", you expected " + std::to_string(*request.expected_run_seq) + ". Read from " +
                                       std::to_string(std::min(run.head.run_seq, *request.expected_run_seq)) +
                                       ", or drop expected_run_seq.");
+      error.conflict = AppendConflict::other_run_seq;
       error.run_id = run.run_id;
       return error;
     }

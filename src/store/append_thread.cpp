@@ -26,7 +26,7 @@ Error not_accepted(const Error& why) { return Error(why.code, why.message + "; y
 Error refusal_of(const CommitResult& result) {
   // The same id, use of evidence or link was appended since it was asked for: whoever asked is to ask again.
   const bool raced = result.constraint.ends_with("_event_id") || result.constraint == "evidence_use" || result.constraint == "evidence_link_once";
-  if (raced || PLANTED_BUG("b5_claim_livelock")) return Error(Errc::conflict, std::string(maybe_duplicate));
+  if (raced) return store::give_back(AppendConflict::maybe_duplicate);
   if (result.sqlstate == "23505") return Error(Errc::conflict, "there is one with this id already: " + result.message);
   return Error(Errc::invalid_argument, "Postgres refuses this event: " + result.message);
 }

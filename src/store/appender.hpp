@@ -73,19 +73,16 @@ struct AppendRequest {
   std::function<void(Result<std::vector<events::Receipt>>)> done;
 };
 
-// Given back, with nothing decided. An id that the fingerprints know: the caller asks Postgres (read_event_by_id) and
-// either answers with the first receipt, or sends the request again with ids_checked.
-inline constexpr std::string_view maybe_duplicate = "maybe_duplicate";
-bool is_maybe_duplicate(const Error& error);
-// Bytes that came to their step since it was asked (contents_asked_at): it is asked again.
-inline constexpr std::string_view maybe_stored = "maybe_stored";
-// An event about one of its names came since it was made (names_known_upto), or something was erased (erasures_seen): it is made again.
-inline constexpr std::string_view moved_on = "moved_on";
-bool is_moved_on(const Error& error);
-// Behind one that was given back (GivenBack): submitted again behind it.
-inline constexpr std::string_view out_of_turn = "out_of_turn";
-bool is_out_of_turn(const Error& error);
-bool is_given_back(const Error& error);            // any of the four
+// A conflict with which the append thread returns a request for another try, with nothing decided:
+//   maybe_duplicate  the fingerprints know one of its ids: the caller asks Postgres (read_event_by_id) and either answers with
+//                    the first receipt, or submits the request again with ids_checked
+//   maybe_stored     bytes came to their step since the caller asked (contents_asked_at): it asks again
+//   moved_on         an event about one of its names came since it was made (names_known_upto), or something was erased
+//                    (erasures_seen): it is made again
+//   out_of_turn      it is behind a returned one (GivenBack): it is submitted again behind that one
+// AppendConflict::other_run_seq is no such conflict: expected_run_seq is not the run's next run_seq, and the request is refused.
+Error give_back(AppendConflict why);
+bool is_given_back(const Error& error);
 
 struct AppenderOptions {
   std::string uri;

@@ -114,7 +114,7 @@ Result<gateway::Answer> MethodCaller::ask(std::string_view method, const std::st
 Result<gateway::Reply> MethodCaller::append(gateway::PendingAppend pending) {
   auto receipts = store::append_and_wait(*appender_, std::move(pending.request), std::chrono::seconds(60));
   if (receipts) return pending.finish(*services_, *receipts);
-  if (pending.refused && !store::is_maybe_duplicate(receipts.error())) {
+  if (pending.refused && receipts.error().conflict != AppendConflict::maybe_duplicate) {
     return pending.refused(*services_, std::move(receipts).error());
   }
   return std::move(receipts).error();
@@ -126,9 +126,9 @@ Outcome MethodCaller::call(std::string_view method, const std::string& params, s
     if (!answer) return outcome_of(method, std::move(answer).error());
     if (auto* reply = std::get_if<gateway::Reply>(&*answer)) return outcome_of(method, *reply);
     auto reply = append(std::get<gateway::PendingAppend>(*std::move(answer)));
-    if (reply || !store::is_maybe_duplicate(reply.error())) return outcome_of(method, reply);
+    if (reply || reply.error().conflict != AppendConflict::maybe_duplicate) return outcome_of(method, reply);
   }
-  return outcome_of(method, Error(Errc::conflict, std::string(store::maybe_duplicate)));
+  return outcome_of(method, store::give_back(AppendConflict::maybe_duplicate));
 }
 
 Outcome MethodCaller::outcome_of(std::string_view method, const Result<gateway::Reply>& reply) {

@@ -8,6 +8,7 @@
 namespace muniment::store {
 namespace {
 
+using enum AppendConflict;
 using RunPtr = std::shared_ptr<Run>;  // in a fixture, Run is a member of gtest's
 
 class Append : public testing::Test {
@@ -117,7 +118,7 @@ TEST_F(Append, AnIdThatMayBeKnownIsAskedForBeforeTheRunsState) {
   ASSERT_TRUE(commit(request_of(run, {"run.ended"})).ok());
   const auto answer = commit(std::move(repeated));
   ASSERT_FALSE(answer.ok());
-  EXPECT_TRUE(is_maybe_duplicate(answer.error()));
+  EXPECT_EQ(answer.error().conflict, maybe_duplicate);
 }
 
 TEST_F(Append, ExpectedRunSeqNamesBothPositions) {
@@ -169,10 +170,10 @@ TEST_F(Append, WhatIsSentBehindARequestThatIsGivenBackIsGivenBackToo) {
   EXPECT_TRUE(send(known));
   const auto again = send(known);
   ASSERT_FALSE(again);
-  EXPECT_TRUE(is_maybe_duplicate(again.error()));
+  EXPECT_EQ(again.error().conflict, maybe_duplicate);
   const auto behind = send(event_of("message.added"));
   ASSERT_FALSE(behind);
-  EXPECT_TRUE(is_out_of_turn(behind.error()));
+  EXPECT_EQ(behind.error().conflict, out_of_turn);
   EXPECT_TRUE(commit(request_of(run, {"message.added"}))) << "another connection's stands in another order";
   order->any = false;
   EXPECT_TRUE(send(event_of("message.added")));
@@ -188,13 +189,13 @@ TEST_F(Append, BytesThatCameToAStepSinceItWasAskedAreAskedForAgain) {
     request.rows.push_back({0, row});
     request.contents_asked_at = asked_at;
     const auto answer = commit(std::move(request));
-    return answer ? "taken" : answer.error().message;
+    return answer ? none : answer.error().conflict;
   };
-  EXPECT_EQ(put("s1", "a", 3), "taken");
+  EXPECT_EQ(put("s1", "a", 3), none);
   EXPECT_EQ(put("s1", "a", 3), maybe_stored);
-  EXPECT_EQ(put("s1", "b", 3), "taken");
-  EXPECT_EQ(put("s2", "a", 3), "taken");
-  EXPECT_EQ(put("s1", "a", run->next_run_seq()), "taken") << "asked since, and not there: it was erased";
+  EXPECT_EQ(put("s1", "b", 3), none);
+  EXPECT_EQ(put("s2", "a", 3), none);
+  EXPECT_EQ(put("s1", "a", run->next_run_seq()), none) << "asked since, and not there: it was erased";
 }
 
 TEST_F(Append, WhatWasMadeBeforeAnEventAboutTheSameNameCameIsMadeAgain) {
@@ -205,21 +206,22 @@ TEST_F(Append, WhatWasMadeBeforeAnEventAboutTheSameNameCameIsMadeAgain) {
     if (name != "b") request.names = {name};
     request.names_known_upto = known_upto;
     const auto answer = commit(std::move(request));
-    return answer ? "taken" : answer.error().message;
+    return answer ? none : answer.error().conflict;
   };
   const std::int64_t before = log_.next_seq;
-  EXPECT_EQ(change("a", before), "taken");
+  EXPECT_EQ(change("a", before), none);
   EXPECT_EQ(change("a", before), moved_on);
-  EXPECT_EQ(change("b", before), "taken");
+  EXPECT_EQ(change("b", before), none);
   EXPECT_EQ(change("another", before), moved_on) << "each of its names";
-  EXPECT_EQ(change("a", before + 1), "taken") << "the tables had the first change";
-  EXPECT_EQ(change("c", 0), "taken") << "nothing was ever about it";
+  EXPECT_EQ(change("a", before + 1), none) << "the tables had the first change";
+  EXPECT_EQ(change("c", 0), none) << "nothing was ever about it";
   AppendRequest two = request_of(log, {"document.revised"});
   two.names = {"a", "d"};
   two.names_known_upto = before + 1;
   const auto answer = commit(std::move(two));
   ASSERT_FALSE(answer);
-  EXPECT_TRUE(is_moved_on(answer.error()) && is_given_back(answer.error()));
+  EXPECT_EQ(answer.error().conflict, moved_on);
+  EXPECT_TRUE(is_given_back(answer.error()));
 }
 
 TEST_F(Append, ARequestThatReliesOnANameIsMadeAgainForEventsAboutItAlone) {
@@ -240,7 +242,7 @@ TEST_F(Append, ARequestThatReliesOnANameIsMadeAgainForEventsAboutItAlone) {
   EXPECT_TRUE(commit(std::move(revoked)));
   const auto late = rely("c");
   ASSERT_FALSE(late);
-  EXPECT_TRUE(is_moved_on(late.error()));
+  EXPECT_EQ(late.error().conflict, moved_on);
 }
 
 TEST(LastNumbered, ForgetsWhatIsSettledAndSaysSo) {

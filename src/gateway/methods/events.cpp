@@ -199,7 +199,7 @@ Result<Answer> event_append(Call& call) {
   if (!spilled.artifacts.empty() || by_state) {
     append.refused = [run, spilled, by_state](Services& services, Error error) -> Result<Reply> {
       abandon(spilled, services.files);
-      if (by_state && error.message.starts_with("the next run_seq of")) return state_moved_on(*run);
+      if (by_state && error.conflict == AppendConflict::other_run_seq) return state_moved_on(*run);
       return error;
     };
   }
