@@ -7,7 +7,6 @@
 
 #include "base/file.hpp"
 #include "base/json.hpp"
-#include "base/limits.hpp"
 #include "base/log.hpp"
 #include "base/thread.hpp"
 #include "gateway/corpora.hpp"
@@ -47,9 +46,7 @@ std::string carried_body(const json::Document& old, const events::Event& event, 
 }
 
 Status check_size(std::string_view body) {
-  if (body.size() <= limits::event_body_bytes_max) return success();
-  return Error(Errc::too_large, fmt::format("with where it comes from, what is said of it is {} bytes, limit {}. Ingest it again, with fewer or shorter sources, "
-                                            "derived_from and tags", body.size(), limits::event_body_bytes_max));
+  return events::check_body_size(body.size(), "its event", "Ingest it again, with fewer or shorter sources, derived_from and tags");
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include "base/clock.hpp"
 #include "base/ids.hpp"
+#include "base/result.hpp"
 #include "base/sha256.hpp"
 
 namespace muniment::events {
@@ -34,6 +35,9 @@ struct NewEvent {
   Salt salt{};
   Hash body_hash{};                       // sha256(salt ‖ body)
 };
+
+// Checks the size of a body. `what` names it and `advice` is the next step, in the message. Errors: too_large.
+Status check_body_size(std::size_t size, std::string_view what, std::string_view advice);
 
 // Draws the salt and computes the hash of a body that is final.
 void seal(NewEvent& event);

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/limits.hpp"
-#include "base/text.hpp"
 #include "events/catalogue.hpp"
 #include "gateway/access.hpp"
 
@@ -131,13 +130,9 @@ Result<std::vector<events::NewEvent>> seal_bodies(AdmittedAppend admitted) {
   events.reserve(admitted.events.size());
   for (AdmittedEvent& item : admitted.events) {
     if (item.event.body.empty()) item.event.body = item.body.source();
-    if (const std::size_t size = item.event.body.size(); size > limits::event_body_bytes_max) {
-      Error error(Errc::too_large, "body is " + grouped(size) + " bytes, limit " +
-                                       grouped(limits::event_body_bytes_max) +
-                                       ". Send it with spill: true, or artifact.put and refer to it.");
-      error.limit = static_cast<std::int64_t>(limits::event_body_bytes_max);
-      if (admitted.several) return std::move(error).within(place(events.size()));
-      return error;
+    if (Status fits = events::check_body_size(item.event.body.size(), "body", "Send it with spill: true, or artifact.put and refer to it."); !fits) {
+      if (admitted.several) return std::move(fits).error().within(place(events.size()));
+      return std::move(fits).error();
     }
     events::seal(item.event);
     events.push_back(std::move(item.event));

@@ -241,12 +241,7 @@ Result<std::string> spill_body(const store::Run& run, std::string_view step_id, 
     if (text.size() <= limits::event_body_bytes_max) break;
     text = spiller.rewrite(body, bytes_max, true);
   }
-  if (text.size() > limits::event_body_bytes_max) {
-    Error error(Errc::too_large, "body is " + grouped(text.size()) + " bytes even with its long strings spilled, limit " +
-                                     grouped(limits::event_body_bytes_max) + ". Send it as several events, or artifact.put and refer to it.");
-    error.limit = static_cast<std::int64_t>(limits::event_body_bytes_max);
-    return error;
-  }
+  RETURN_IF_ERROR(events::check_body_size(text.size(), "body with its long strings spilled", "Send it as several events, or artifact.put and refer to it."));
   for (Spilled::Part& part : spiller.take_parts()) spilled.parts.push_back(std::move(part));
   return text;
 }

@@ -3,8 +3,6 @@
 // again, its outcome unknown, is recorded once.
 #include <initializer_list>
 
-#include "base/limits.hpp"
-#include "base/text.hpp"
 #include "gateway/access.hpp"
 #include "gateway/first_receipts.hpp"
 #include "gateway/methods/methods.hpp"
@@ -33,12 +31,7 @@ void copy_members(json::Writer& out, const json::Value& params, std::initializer
 }
 
 Status check_size(std::string_view method, const std::string& body) {
-  if (body.size() <= limits::event_body_bytes_max) return success();
-  Error error(Errc::too_large, std::string(method) + " is " + grouped(body.size()) + " bytes as an event, limit " +
-                                   grouped(limits::event_body_bytes_max) +
-                                   ". Shorten argv or env, and keep the rest as an artifact.");
-  error.limit = static_cast<std::int64_t>(limits::event_body_bytes_max);
-  return error;
+  return events::check_body_size(body.size(), std::string(method) + " as an event", "Shorten argv or env, and keep the rest as an artifact.");
 }
 
 Result<Answer> append_command(Call& call, const std::shared_ptr<store::Run>& run, std::string command_id,

@@ -165,12 +165,7 @@ Status check_event_size(const PreparedDocument& prepared) {
   widest.start_byte = std::numeric_limits<std::int64_t>::max();
   widest.text_artifact_id = Uuid{};
   if (prepared.chunk_list.size() > retrieval::inline_chunk_list_bytes_max) widest.chunks_artifact_id = Uuid{};
-  const std::size_t size = retrieval::revised_body(prepared, widest).size();
-  if (size <= limits::event_body_bytes_max) return success();
-  Error error(Errc::too_large, fmt::format("what is said of it is {} bytes, limit {}. Name fewer or shorter sources, derived_from and tags.", size,
-                                           limits::event_body_bytes_max));
-  error.limit = static_cast<std::int64_t>(limits::event_body_bytes_max);
-  return error;
+  return events::check_body_size(retrieval::revised_body(prepared, widest).size(), "its event", "Name fewer or shorter sources, derived_from and tags.");
 }
 
 Status prepare(Call& call, const std::string& corpus, const json::Value& document, const store::DocumentRow* current, Item& item) {

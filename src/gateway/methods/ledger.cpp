@@ -22,11 +22,7 @@ namespace {
 constexpr std::int64_t hashed_span_bytes_max = 16 << 20;
 
 Status check_body_size(const std::string& body) {
-  if (body.size() <= limits::event_body_bytes_max) return success();
-  Error error(Errc::too_large, fmt::format("the event is {} bytes, limit {}. Put the text into an artifact and point at it.",
-                                           body.size(), limits::event_body_bytes_max));
-  error.limit = static_cast<std::int64_t>(limits::event_body_bytes_max);
-  return error;
+  return events::check_body_size(body.size(), "the event", "Put the text into an artifact and point at it.");
 }
 
 // The id of what is recorded, and of its event: the same for the same idempotency key.

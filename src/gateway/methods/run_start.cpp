@@ -1,7 +1,5 @@
 // run.start: a new run, an open one taken up again (a restart after a crash is the main case), or
 // an ended one reopened. events.md, The life of a run.
-#include "base/limits.hpp"
-#include "base/text.hpp"
 #include "gateway/access.hpp"
 #include "gateway/first_receipts.hpp"
 #include "gateway/methods/methods.hpp"
@@ -118,13 +116,7 @@ Result<std::string> started_body(const Call& call, std::string_view run_id, cons
   if (call.params["indexed"].as_bool().value_or(call.services.index_runs)) out.member("indexed", true);
   if (parent) out.raw_member("parent", parent_member(call.params["parent"], *parent));
   out.end_object();
-  if (out.text().size() > limits::event_body_bytes_max) {
-    Error error(Errc::too_large, "run.start is " + grouped(out.text().size()) + " bytes as an event, limit " +
-                                     grouped(limits::event_body_bytes_max) +
-                                     ". Shorten goal and labels, or artifact.put the rest.");
-    error.limit = static_cast<std::int64_t>(limits::event_body_bytes_max);
-    return error;
-  }
+  RETURN_IF_ERROR(events::check_body_size(out.text().size(), "run.start as an event", "Shorten goal and labels, or artifact.put the rest."));
   return std::move(out).text();
 }
 

@@ -1,7 +1,5 @@
 // run.end and run.annotate: one event each. Both are also taken by a halted run, and a repeated
 // request with the same _meta.idempotency_key answers with the first receipt.
-#include "base/limits.hpp"
-#include "base/text.hpp"
 #include "evidence/pointer_follower.hpp"
 #include "gateway/access.hpp"
 #include "gateway/first_receipts.hpp"
@@ -32,13 +30,8 @@ Result<std::string> body_of(std::string_view method, const json::Value& params,
     if (const json::Value value = params[name]) out.raw_member(name, value.source());
   }
   out.end_object();
-  const std::size_t size = out.text().size();
-  if (size <= limits::event_body_bytes_max) return std::move(out).text();
-  Error error(Errc::too_large, std::string(method) + " is " + grouped(size) + " bytes as an event, limit " +
-                                   grouped(limits::event_body_bytes_max) +
-                                   ". Shorten it, or artifact.put the text and name the artifact.");
-  error.limit = static_cast<std::int64_t>(limits::event_body_bytes_max);
-  return error;
+  RETURN_IF_ERROR(events::check_body_size(out.text().size(), std::string(method) + " as an event", "Shorten it, or artifact.put the text and name the artifact."));
+  return std::move(out).text();
 }
 
 // An event of the run, repeatable where the request has an idempotency key.
