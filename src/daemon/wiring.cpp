@@ -56,9 +56,9 @@ namespace {
 constexpr std::size_t worker_tasks_max = 20'000;
 constexpr std::chrono::seconds flush_at_most{10};
 constexpr std::chrono::seconds partition_retry{1};
-// How long ending waits for Postgres: for the threads that ask it, and for its own end; for that of one that does not answer.
-// With the answers that are waited for before (daemon/server.cpp) and a connection that is being opened it is under a minute.
-constexpr std::chrono::seconds stop_patience{20}, shutdown_patience{20}, silent_patience{3};
+// How long ending waits for the threads that ask Postgres, and for the shutdown of a Postgres that does not answer. With
+// store::shutdown_patience, the answers before (daemon/server.cpp) and a connection that is being opened it is under a minute.
+constexpr std::chrono::seconds stop_patience{20}, silent_patience{3};
 // At a start, for what would otherwise be seen a moment later.
 constexpr std::chrono::milliseconds interrupt_at_most{300}, publish_at_most{300};
 
@@ -493,7 +493,7 @@ int Daemon::serve() {
     parts.stop_followers();
     silent = impatience.gave_up() || parts.appender->status().silent;
   }
-  if (parts.postgres) parts.postgres->stop(silent ? silent_patience : shutdown_patience);
+  if (parts.postgres) parts.postgres->stop(silent ? silent_patience : store::shutdown_patience);
   return parts.lost ? 1 : 0;
 }
 

@@ -31,7 +31,6 @@ constexpr std::chrono::milliseconds backoff_first{50};
 constexpr std::chrono::milliseconds backoff_max{5'000};
 // A package manager replaces many files; the restart waits until it has been quiet for so long.
 constexpr std::chrono::milliseconds upgrade_settle{3'000};
-constexpr std::chrono::seconds shutdown_patience{20};
 
 std::string uri_of(const PostgresPlace& place, std::string_view database) {
   return "postgresql://muniment@/" + std::string(database) + "?host=" + percent_encode(place.socket_folder) +

@@ -29,6 +29,9 @@ struct PrivatePostgresOptions {
   int interrupt = -1;
 };
 
+// How long a shutdown of Postgres may take before the server is told to end at once.
+inline constexpr std::chrono::seconds shutdown_patience{20};
+
 class PrivatePostgres {
  public:
   // Makes the cluster if there is none, starts or adopts the server, waits until it takes
@@ -46,7 +49,7 @@ class PrivatePostgres {
 
   // A fast shutdown: open transactions are rolled back, a checkpoint is written. A server that takes longer than `patience`
   // is told to end at once, and then killed; the next one recovers. Nothing after that.
-  void stop(std::chrono::seconds patience = std::chrono::seconds(60));
+  void stop(std::chrono::seconds patience = shutdown_patience);
 
  private:
   class Impl;
