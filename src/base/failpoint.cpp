@@ -13,7 +13,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
-#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -119,24 +118,7 @@ void await(const std::string& path) {
   while (::access(path.c_str(), F_OK) != 0 && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(wait_step);
 }
 
-std::set<std::string, std::less<>> read_bugs() {
-  std::set<std::string, std::less<>> bugs;
-  const char* text = std::getenv("MUNIMENT_PLANTED_BUG");
-  std::string_view rest = text ? text : "";
-  while (!rest.empty()) {
-    const std::size_t comma = rest.find(',');
-    bugs.emplace(rest.substr(0, comma));
-    rest = comma == std::string_view::npos ? std::string_view{} : rest.substr(comma + 1);
-  }
-  return bugs;
-}
-
 }  // namespace
-
-bool planted(std::string_view bug) {
-  static const std::set<std::string, std::less<>> bugs = read_bugs();
-  return bugs.contains(bug);
-}
 
 bool pass(std::string_view name) {
   Plan& armed = plan();

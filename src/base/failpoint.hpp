@@ -8,9 +8,6 @@
 // wait:<path> (until that file is there, two minutes at most: for what has to come in between).
 // Whatever fires appends its name to the file that MUNIMENT_FAILPOINT_LOG names, so that a harness
 // can count, and can fail a run in which nothing fired.
-//
-// Planted bugs are defects that the harness must find, so that it is known to look: the code as it was when the defect was
-// found, beside the code of today, chosen by MUNIMENT_PLANTED_BUG="name,name" in builds with failpoints alone.
 #pragma once
 
 #include <string_view>
@@ -25,21 +22,15 @@ bool pass(std::string_view name);
 // Arms anew, in place of what the environment said, and counts from zero; for unit tests.
 void arm(std::string_view plan);
 
-// Whether the environment plants this bug.
-bool planted(std::string_view bug);
-
 }  // namespace muniment::failpoint
 
 #define FAILPOINT(name) static_cast<void>(::muniment::failpoint::pass(name))
 // if (FAILPOINT_FAILS("artifact.fsync")) { errno = EIO; … }
 #define FAILPOINT_FAILS(name) (::muniment::failpoint::pass(name))
-// if (PLANTED_BUG("blind_retry")) { what was wrong } else { what is right }
-#define PLANTED_BUG(bug) (::muniment::failpoint::planted(bug))
 
 #else
 
 #define FAILPOINT(name) static_cast<void>(0)
 #define FAILPOINT_FAILS(name) (false)
-#define PLANTED_BUG(bug) (false)
 
 #endif

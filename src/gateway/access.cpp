@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "base/failpoint.hpp"
 #include "events/catalogue.hpp"
 #include "gateway/event_json.hpp"
 #include "gateway/services.hpp"
@@ -205,7 +204,6 @@ Uuid idempotent_id(const Caller& caller, std::string_view method, std::string_vi
 
 Uuid idempotent_id_in(const store::Run& run, const Caller& caller, std::string_view method, std::string_view idempotency_key,
                       std::size_t index) {
-  if (PLANTED_BUG("b5_claim_livelock")) return idempotent_id(caller, method, idempotency_key, index);
   return named_by({caller.actor, method, run.run_id, idempotency_key}, index);
 }
 

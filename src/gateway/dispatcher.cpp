@@ -202,7 +202,7 @@ void Dispatcher::proceed(const ExchangePtr& exchange, Result<Answer> answered) {
   if (append == nullptr) return answer(exchange, Error(Errc::system_error, "a worker asked for a worker"));
   exchange->prepared = std::make_unique<PendingAppend>(std::move(*append));
   // It was told that nothing is written: so be it.
-  const bool submits = !exchange->answered || exchange->prepared->even_if_answered || PLANTED_BUG("b2_late_task_submits");
+  const bool submits = !exchange->answered || exchange->prepared->even_if_answered;
   submits ? send_order_.prepared(exchange) : withdraw(exchange);
 }
 

@@ -1,6 +1,5 @@
 #include "gateway/send_order.hpp"
 
-#include "base/failpoint.hpp"
 #include "gateway/access.hpp"
 #include "gateway/exchange.hpp"
 
@@ -55,7 +54,7 @@ bool SendOrder::join(const ExchangePtr& exchange) {
   // A run whose id is yet to be made has nobody before or behind.
   const bool new_run = order == Order::settling && !exchange->params["run_id"];
   const bool of_no_run = order == Order::reading && !exchange->params["run_id"];
-  if (order == Order::none || new_run || of_no_run || PLANTED_BUG("b4_spill_overtakes")) return true;
+  if (order == Order::none || new_run || of_no_run) return true;
   SendQueue& queue = queue_of(*exchange);
   SendPlace& place = exchange->place;
   const bool settled = order == Order::settled || order == Order::reading;

@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "base/failpoint.hpp"
 #include "base/limits.hpp"
-#include "base/text.hpp"
 #include "base/utf8.hpp"
 #include "events/catalogue.hpp"
 #include "gateway/access.hpp"
@@ -247,7 +245,6 @@ Result<std::string> spill_body(const store::Run& run, std::string_view step_id, 
 }
 
 Status refer_as_recorded(Call& call, const store::Run& run, std::vector<events::NewEvent>& events, KnownEvents& known, Spilled& spilled) {
-  if (PLANTED_BUG("b3_random_spill_id")) return success();
   for (std::size_t i = 0; i < events.size(); ++i) {
     const std::vector<Spilled::Part*> parts = parts_of(spilled, i);
     if (parts.empty() || !known[i]) continue;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/failpoint.hpp"
 #include "base/limits.hpp"
 #include "base/metrics.hpp"
 #include "events/catalogue.hpp"
@@ -60,8 +59,8 @@ Error give_back(AppendConflict why) {
   error.conflict = why;
   return error;
 }
-bool is_given_back(const Error& error) { return error.conflict != AppendConflict::none && error.conflict != AppendConflict::other_run_seq; }
 
+bool is_given_back(const Error& error) { return error.conflict != AppendConflict::none && error.conflict != AppendConflict::other_run_seq; }
 
 bool AppendBatch::full() const {
   return events_.size() >= limits::events_per_commit_max || bytes_ >= limits::bytes_per_commit_max;
@@ -128,8 +127,8 @@ Status AppendBatch::check(const AppendRequest& request, const LogHead& log) cons
                                       ", you expected " + std::to_string(*request.expected_run_seq) + ". Read from " +
                                       std::to_string(std::min(run.head.run_seq, *request.expected_run_seq)) +
                                       ", or drop expected_run_seq.");
-      error.conflict = AppendConflict::other_run_seq;
       error.run_id = run.run_id;
+      error.conflict = AppendConflict::other_run_seq;
       return error;
     }
   }

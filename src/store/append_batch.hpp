@@ -45,7 +45,7 @@ class AppendBatch {
   void committed(Tail& tail);
   // Answers everybody with the same error; the numbering must have been undone.
   static void refuse(std::vector<AppendRequest> requests, const Error& error);
-  // Calls `done` of every accepted request with its receipts (the planted bug ack_before_commit).
+  // Calls `done` of every accepted request with its receipts.
   void answer_accepted();
 
  private:

@@ -185,7 +185,7 @@ Result<TakenOver> AppendConnection::take_over(std::optional<std::int64_t> held) 
   if (PQntuples(result.get()) != 1) {
     return Error(Errc::conflict, "log " + log + " was taken over by another daemon; this one stops writing");
   }
-  if (!warning_.empty() && !PLANTED_BUG("b8_standby_warning")) return Error(Errc::unavailable, "raising the epoch: " + warning_);
+  if (!warning_.empty()) return Error(Errc::unavailable, "raising the epoch: " + warning_);
   TakenOver taken;
   taken.log_id = parse_uuid(PQgetvalue(result.get(), 0, 0)).value_or(Uuid{});
   taken.epoch = std::stoll(PQgetvalue(result.get(), 0, 1));
@@ -291,7 +291,7 @@ CommitResult AppendConnection::await_commit() {
   if (PQresultStatus(result.get()) != PGRES_COMMAND_OK) return failure(result.get());
   // A transaction that failed ends its COMMIT with the tag ROLLBACK and no error.
   if (std::strcmp(PQcmdStatus(result.get()), "COMMIT") != 0) return {CommitOutcome::rolled_back, "", "rolled back"};
-  if (!warning_.empty() && !PLANTED_BUG("b8_standby_warning")) return {CommitOutcome::unknown, "", warning_};
+  if (!warning_.empty()) return {CommitOutcome::unknown, "", warning_};
   return {CommitOutcome::committed};
 }
 

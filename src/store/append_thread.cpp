@@ -182,10 +182,6 @@ void Appender::Impl::note_clock_step(AppendBatch& batch, Time now) {
 
 void Appender::Impl::commit(AppendBatch batch) {
   if (!batch.has_events()) return publish(batch);  // refusals only
-  if (PLANTED_BUG("ack_before_commit")) {
-    batch.answer_accepted();
-    answered();
-  }
   takes_off(batch);
   const CommitResult result = write(batch, [&] { build(next_); });
   settle(std::move(batch), result);
@@ -229,7 +225,6 @@ std::vector<AppendRequest> Appender::Impl::undo(AppendBatch& batch) {
 // cannot be known the thread has ended, and nothing is.
 void Appender::Impl::settle(AppendBatch batch, const CommitResult& result) {
   if (result.outcome == CommitOutcome::committed) return succeeded(batch);
-  if (result.outcome == CommitOutcome::unknown && PLANTED_BUG("b1_seq_hole")) return ended_.reset();
   std::vector<AppendRequest> requests = undo(batch);
   if (result.outcome == CommitOutcome::unknown) {
     Error error(Errc::unavailable, "the daemon stops before Postgres has said whether your event is in. Send it again with the same event_id.");

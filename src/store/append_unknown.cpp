@@ -23,7 +23,7 @@ constexpr std::size_t reason_bytes_max = 4'096;   // as schema/event/log.resumed
 // Answers with what is certain; `unknown` and `fenced` only where the thread has ended.
 CommitResult Appender::Impl::write(const AppendBatch& batch, const std::function<void()>& meanwhile) {
   // A gap or an overlap would be in the log for ever: whoever numbered wrongly writes nothing more.
-  if (batch.first_seq() != last_committed_.seq + 1 && !PLANTED_BUG("b1_seq_hole")) {
+  if (batch.first_seq() != last_committed_.seq + 1) {
     end(Error(Errc::system_error, "the batch begins at " + std::to_string(batch.first_seq()) + ", the log ends at " +
                                       std::to_string(last_committed_.seq) + ": please report this"));
     if (owner->on_fatal) owner->on_fatal(*ended_);
@@ -60,10 +60,6 @@ CommitResult Appender::Impl::write(const AppendBatch& batch, const std::function
 CommitResult Appender::Impl::find_out(const AppendBatch& batch, CommitResult result) {
   log_warning("append in doubt", {{"error", result.outcome == CommitOutcome::fenced ? "the epoch was raised" : result.message}});
   // An UPDATE of ours that Postgres came to only after we had given it up fences us, too: the head says who raised the epoch.
-  if (result.outcome == CommitOutcome::fenced && PLANTED_BUG("b7_self_fenced")) {
-    fenced_off();
-    return result;
-  }
   for (;;) {
     owned_ = false;
     const Standing standing = recover();
@@ -99,7 +95,6 @@ CommitResult Appender::Impl::make_partition(const AppendBatch& batch, const Comm
 
 Result<bool> Appender::Impl::is_in(const AppendBatch& batch) {
   const LastRow wanted{batch.last_event()->seq, batch.last_event()->run_hash};
-  if (PLANTED_BUG("blind_retry")) return false;
   ASSIGN_OR_RETURN(const LastRow last, connection_.last_row());
   if (last == wanted) return true;
   if (last == last_committed_) return false;

@@ -35,7 +35,6 @@ Status sync_file(int fd, std::string_view path) {
 }
 
 Status sync_folder(const Fd& folder, std::string_view path) {
-  if (PLANTED_BUG("no_folder_fsync")) return success();
   if (FAILPOINT_FAILS("artifact.folder_fsync_eio")) return file_error("syncing the folder", path, EIO);
   const metrics::Timer timer(metrics::process().artifact_fsync_seconds);
   if (::fsync(folder.get()) != 0) return file_error("syncing the folder", path, errno);

@@ -185,7 +185,6 @@ struct Rebuild::Work {
   // From here to the end of the transaction nothing is erased. True: something was, and what was made of it must not be written.
   bool erased_meanwhile(std::int64_t collected) {
     hold_erasures(connection, work, log_no);
-    if (PLANTED_BUG("c1_rebuild_unerases")) return false;
     return !query(connection, work, "rebuild_erased", erased_since_collected, Params().integer(log_no).integer(collected)).empty();
   }
 

@@ -170,13 +170,6 @@ class Late(Held):
         self.release()
         wait_until(lambda: self.call("event.get", seq=event["seq"])["event"].get("redacted"), "it is erased")
 
-    def test_the_planted_bug_records_it(self) -> None:
-        self.begin("work.event.append", env={"MUNIMENT_PLANTED_BUG": "b2_late_task_submits"})
-        with self.refused("deadline_exceeded"):
-            self.call("event.append", **append(self.run_id, SPILLED, "tool.returned", spill=True), _meta={"deadline_ms": 2_000})
-        self.release()
-        wait_until(lambda: "tool.returned" in self.types(), "it is recorded")
-
 
 class Committed(Held):
     def test_what_one_read_has_shown_is_known_to_the_next(self) -> None:
@@ -330,14 +323,6 @@ class InTurn(Held):
         self.assertGreater(refused, 0, "the failpoint has fired")
         self.assertTrue(all("result" in found[i] and found[i]["result"]["duplicate"] for i in range(len(ids))))
 
-    def test_the_planted_bug_overtakes(self) -> None:
-        self.begin("work.event.append", env={"MUNIMENT_PLANTED_BUG": "b4_spill_overtakes"})
-        raw = self.raw()
-        raw.request("event.append", 1, **append(self.run_id, SPILLED, "tool.returned", spill=True))
-        self.reached("work.event.append")
-        raw.request("event.append", 2, **append(self.run_id, {"i": 2}))
-        self.assertEqual(list(answers(raw, 1)), [2])
-
 
 class Once(Held):
     def test_a_spilled_event_that_is_sent_twice_at_once_is_recorded_once(self) -> None:
@@ -461,20 +446,6 @@ class Once(Held):
                         self.call(method, run_id=run_id, **params, _meta={"idempotency_key": "one key", "deadline_ms": 60_000})
         for run_id in runs:
             self.assertEqual(self.types(run_id), ["run.started", "claim.recorded", "evidence.recorded", "manifest.recorded"])
-
-    def test_the_planted_bugs(self) -> None:
-        self.begin(env={"MUNIMENT_PLANTED_BUG": "b3_random_spill_id"})
-        event_id = str(uuid.uuid4())
-        self.call("event.append", **append(self.run_id, SPILLED, "tool.returned", spill=True, event_id=event_id))
-        with self.refused("conflict"):
-            self.call("event.append", **append(self.run_id, SPILLED, "tool.returned", spill=True, event_id=event_id))
-        self.begin("put.asked@1+", env={"MUNIMENT_PLANTED_BUG": "b6_put_twice"}, run=False)
-        raws = [self.raw() for _ in range(2)]
-        for raw in raws:
-            raw.request("artifact.put", run_id=self.run_id, text="bytes")
-        self.reached("put.asked", 2)
-        self.release()
-        self.assertEqual(len({answers(raw, 1)[1]["result"]["artifact_id"] for raw in raws}), 2)
 
 
 if __name__ == "__main__":

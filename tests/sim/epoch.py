@@ -56,14 +56,13 @@ def failpoints() -> list[str]:
 
 
 class Epoch:
-    def __init__(self, number: int, seed: int, build: Optional[pathlib.Path] = None, only: str = "",
-                 bug: str = ""):
+    def __init__(self, number: int, seed: int, build: Optional[pathlib.Path] = None, only: str = ""):
         self.number, self.seed = number, seed
         self.random = random.Random(f"{seed}/{number}")
         self.daemon = Daemon(build=build, config="snapshot_events = 100\n")
         self.shim = power.build_shim(self.daemon.folder)
         self.journal = self.daemon.folder / "unsynced"
-        self.daemon.env.update(LD_PRELOAD=str(self.shim), MUNIMENT_UNSYNCED=str(self.journal), MUNIMENT_PLANTED_BUG=bug)
+        self.daemon.env.update(LD_PRELOAD=str(self.shim), MUNIMENT_UNSYNCED=str(self.journal))
         self.history = History(self.daemon.folder / "history")
         self.runs = {n: f"sim-{n}" for n in range(CLIENTS)}
         self.pending: dict[int, list[Operation]] = {n: [] for n in self.runs}

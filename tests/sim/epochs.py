@@ -54,12 +54,12 @@ class Profile:
 
 
 class Epoch:
-    def __init__(self, seed: str, profile: Profile, bug: str = "", build: Optional[pathlib.Path] = None):
+    def __init__(self, seed: str, profile: Profile, build: Optional[pathlib.Path] = None):
         self.seed, self.profile = seed, profile
         self.daemon = Daemon(build=build, config=CONFIG + profile.config)
         clock = self.daemon.folder / "clock"
         make_clock(clock)
-        self.daemon.env.update(LD_PRELOAD=str(build_clock(self.daemon.folder)), MUNIMENT_CLOCK=str(clock), MUNIMENT_PLANTED_BUG=bug)
+        self.daemon.env.update(LD_PRELOAD=str(build_clock(self.daemon.folder)), MUNIMENT_CLOCK=str(clock))
         self.record = Record()
         self.world = World(seed, [f"sim-{number}" for number in range(RUNS)])
         self.counts: dict[str, int] = {}

@@ -15,12 +15,14 @@ import os
 import pathlib
 import sys
 import time
+from typing import Optional
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 from epochs import Epoch, Profile  # noqa: E402
 from model import Finding  # noqa: E402
 from planted import PLANTED  # noqa: E402
+from planted_build import planted_build  # noqa: E402
 
 CI_S, SOAK_S, PLANTED_S_MAX = 60, 3_600, 600
 CLIENTS, SOAK_CLIENTS = 4, 8
@@ -30,12 +32,12 @@ SHOWN_MAX = 6
 Result = dict[str, object]
 
 
-def run(profile: Profile, seed: int, seconds: float, bug: str, build: str) -> tuple[list[Finding], collections.Counter[str]]:
+def run(profile: Profile, seed: int, seconds: float, bug: str, build: Optional[pathlib.Path]) -> tuple[list[Finding], collections.Counter[str]]:
     """Until the time is over or something is found."""
     counts: collections.Counter[str] = collections.Counter()
     end, epoch_number = time.monotonic() + seconds, 0
     while time.monotonic() < end:
-        epoch = Epoch(f"{seed}/{epoch_number}", profile, bug, pathlib.Path(build) if build else None)
+        epoch = Epoch(f"{seed}/{epoch_number}", profile, build)
         try:
             epoch.begin()
             for number in range(ROUNDS_OF_AN_EPOCH):
@@ -66,7 +68,7 @@ def shown(findings: list[Finding]) -> str:
     return "\n".join(str(finding)[:1500] for finding in findings[:SHOWN_MAX]) + more
 
 
-def hold(profile: Profile, seed: int, seconds: float, build: str) -> Result:
+def hold(profile: Profile, seed: int, seconds: float, build: Optional[pathlib.Path]) -> Result:
     began = time.monotonic()
     findings, counts = run(profile, seed, seconds, "", build)
     print("      " + ", ".join(f"{name} {count:,}" for name, count in sorted(counts.items())), flush=True)
@@ -75,10 +77,11 @@ def hold(profile: Profile, seed: int, seconds: float, build: str) -> Result:
     return result("every reply holds", not findings, shown(findings), began)
 
 
-def find_out(bug: str, seed: int | None, build: str) -> Result:
+def find_out(bug: str, seed: int | None) -> Result:
     """The daemon has the bug, and the oracle must see what this bug does."""
     began, planted = time.monotonic(), PLANTED[bug]
-    findings, counts = run(planted.profile, planted.seed if seed is None else seed, PLANTED_S_MAX, bug, build)
+    with planted_build(bug) as build:
+        findings, counts = run(planted.profile, planted.seed if seed is None else seed, PLANTED_S_MAX, bug, build)
     its = [finding for finding in findings if finding.check in planted.checks]
     text = f"after {time.monotonic() - began:.0f} s: {its[0]}"[:600] if its else (shown(findings) or f"nothing was found: {dict(counts)}")
     return result(f"the planted bug {bug} is found", bool(its), text, began)
@@ -99,7 +102,7 @@ def main() -> int:
     parser.add_argument("--only", default="", help="only these programs: append_plain,put_twins,…")
     parser.add_argument("--profile", default="", help="the programs and faults of this planted bug, without the bug")
     parser.add_argument("--planted-bug", default="", help="of " + ", ".join(PLANTED) + "; or: turn, the three whose turn it is today")
-    parser.add_argument("--build", default="", help="the build folder; it must have failpoints")
+    parser.add_argument("--build", type=pathlib.Path, help="the build folder; it must have failpoints")
     parser.add_argument("--json", type=pathlib.Path)
     arguments = parser.parse_args()
 
@@ -108,7 +111,7 @@ def main() -> int:
     if arguments.planted_bug:
         bugs = turn() if arguments.planted_bug == "turn" else arguments.planted_bug.split(",")
         print(f"oracle: to be found: {', '.join(bugs)}", flush=True)
-        results += [find_out(bug, arguments.seed, arguments.build) for bug in bugs]
+        results += [find_out(bug, arguments.seed) for bug in bugs]
     else:
         profile = PLANTED[arguments.profile].profile if arguments.profile else Profile()
         if arguments.only:
@@ -118,7 +121,7 @@ def main() -> int:
         print(f"oracle: SEED={seed}, {seconds:g} s, {profile.clients} clients", flush=True)
         results.append(hold(profile, seed, seconds, arguments.build))
         if arguments.soak:
-            results += [find_out(bug, None, arguments.build) for bug in PLANTED]
+            results += [find_out(bug, None) for bug in PLANTED]
     if arguments.json:
         arguments.json.write_text(json.dumps(results))
     failed = sum(one["status"] == "failed" for one in results)

@@ -1,4 +1,4 @@
-"""The planted bugs (base/failpoint.hpp) that the oracle must find: with which programs, faults and seed, and by what.
+"""The planted bugs (planted/, planted_build.py) that the oracle must find: with which programs, faults and seed, and by what.
 
 A profile shows its bug soonest; the oracle's own mixture of everything finds most of them too, later. `seed` is one that
 was seen to find it. `checks`: the findings that can be this bug's; any other is another fault, and a failure.

@@ -16,19 +16,20 @@ import os
 import pathlib
 import sys
 import time
+from typing import Optional
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 from epoch import Epoch, failpoints  # noqa: E402
+from planted_build import planted_build  # noqa: E402
 
 KILLS, SOAK_KILLS = 10, 1000
 EPOCH_KILLS = 25   # then a new epoch: a younger log is checked sooner
 SOAK_FIRED_MIN = 20
 
 
-def run_epoch(number: int, seed: int, kills: int, only: str, build: str,
-              bug: str) -> tuple[list[str], dict[str, int], dict[str, int]]:
-    epoch = Epoch(number, seed, pathlib.Path(build) if build else None, only, bug)
+def run_epoch(number: int, seed: int, kills: int, only: str, build: Optional[pathlib.Path]) -> tuple[list[str], dict[str, int], dict[str, int]]:
+    epoch = Epoch(number, seed, build, only)
     try:
         findings = epoch.run(kills)
     except Exception as error:   # a harness that breaks has not shown that anything holds
@@ -42,11 +43,17 @@ def main() -> int:
     parser.add_argument("--kills", type=int)
     parser.add_argument("--only", default="", help="failpoints that match")
     parser.add_argument("--planted-bug", default="")
-    parser.add_argument("--build", default="", help="the build folder; it must have failpoints")
+    parser.add_argument("--build", type=pathlib.Path, help="the build folder; it must have failpoints")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--json", type=pathlib.Path)
     arguments = parser.parse_args()
+    if not arguments.planted_bug:
+        return check(arguments, arguments.build)
+    with planted_build(arguments.planted_bug) as build:
+        return check(arguments, build)
 
+
+def check(arguments: argparse.Namespace, build: Optional[pathlib.Path]) -> int:
     seed = int(os.environ.get("SEED") or time.time_ns() % 10**9)
     kills = arguments.kills or (SOAK_KILLS if arguments.soak else KILLS)
     fired_min = SOAK_FIRED_MIN if arguments.soak else 0
@@ -57,7 +64,7 @@ def main() -> int:
     fired: collections.Counter[str] = collections.Counter()
     counts: collections.Counter[str] = collections.Counter()
     with concurrent.futures.ProcessPoolExecutor(arguments.jobs) as pool:
-        jobs = [pool.submit(run_epoch, number, seed, size, arguments.only, arguments.build, arguments.planted_bug) for number, size in enumerate(sizes)]
+        jobs = [pool.submit(run_epoch, number, seed, size, arguments.only, build) for number, size in enumerate(sizes)]
         for job in concurrent.futures.as_completed(jobs):
             found, epoch_fired, epoch_counts = job.result()
             findings += found
