@@ -8,7 +8,6 @@
 #include "base/file.hpp"
 #include "base/json.hpp"
 #include "base/log.hpp"
-#include "base/thread.hpp"
 #include "gateway/corpora.hpp"
 #include "store/artifact_row.hpp"
 #include "store/own_event.hpp"
@@ -69,42 +68,26 @@ struct DocumentCarrier::Copy {
 DocumentCarrier::DocumentCarrier(store::LogPlace place, std::string folder, const store::EarlierLogs& logs, const CarrierSurroundings& around)
     : folder_(std::move(folder)), logs_(logs), around_(around), reader_(std::move(place)) {}
 
-DocumentCarrier::~DocumentCarrier() { stop(); }
-
 void DocumentCarrier::start() {
   if (logs_.empty() || read_file(done_mark(folder_), 64)) return;
   set_note("documents of the restored log are being carried over");
-  thread_ = named_thread("carrier", [this] { work(); });
-}
-
-void DocumentCarrier::stop() {
-  {
-    const std::lock_guard lock(mutex_);
-    stopping_ = true;
-  }
-  changed_.notify_all();
-  if (thread_.joinable()) thread_.join();
+  worker_.start("carrier", [this] { work(); });
 }
 
 std::string DocumentCarrier::note() const {
-  const std::lock_guard lock(mutex_);
+  const auto lock = worker_.lock();
   return note_;
 }
 
 void DocumentCarrier::set_note(std::string text) {
-  const std::lock_guard lock(mutex_);
+  const auto lock = worker_.lock();
   note_ = std::move(text);
 }
 
-bool DocumentCarrier::stopping() const {
-  const std::lock_guard lock(mutex_);
-  return stopping_;
-}
-
 void DocumentCarrier::work() {
-  while (!stopping()) {
+  while (!worker_.stopping()) {
     const Status done = carry_all();
-    if (stopping()) return;
+    if (worker_.stopping()) return;
     if (done) {
       log_info("the documents of the restored log are carried over", {{"documents", carried_}, {"left", left_}});
       if (left_ == 0) {
@@ -113,8 +96,8 @@ void DocumentCarrier::work() {
       return set_note(left_ == 0 ? std::string() : fmt::format("{} documents of the restored log stay behind; the daemon's log names them, and says why", left_));
     }
     set_note(fmt::format("documents of the restored log are being carried over, {} so far: {}", carried_, done.error().message));
-    std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, retry_pause_of_carrier, [this] { return stopping_; });
+    auto lock = worker_.lock();
+    worker_.pause(lock, retry_pause_of_carrier);
   }
 }
 
@@ -147,11 +130,11 @@ Status DocumentCarrier::look() {
 
 Status DocumentCarrier::carry_corpus(std::size_t log, const store::CorpusRow& corpus) {
   std::optional<std::string> after;
-  while (!stopping()) {
+  while (!worker_.stopping()) {
     ASSIGN_OR_RETURN(const auto page, reader_.of(logs_[log]->place).documents(corpus.corpus, after, page_documents));
     RETURN_IF_ERROR(look());
     for (const store::DocumentRow& row : page) {
-      if (stopping()) return success();
+      if (worker_.stopping()) return success();
       auto carried = carry(log, corpus, row);
       if (!carried && carried.error().conflict == AppendConflict::moved_on) {   // somebody changed it meanwhile: what there is of it now decides
         around_.documents.changed_at(around_.appender.status().size - 1);

@@ -3,15 +3,13 @@
 // the present log ever had is left as it is; so it can be cut off anywhere, and goes on at the next start.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
-#include <mutex>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "base/clock.hpp"
 #include "base/result.hpp"
+#include "base/worker_thread.hpp"
 #include "retrieval/document_follower.hpp"
 #include "store/appender.hpp"
 #include "store/artifact_files.hpp"
@@ -32,10 +30,9 @@ class DocumentCarrier {
  public:
   // `folder`: of the present log, where `carried` says that all is done. `logs`: those before it, which outlive this.
   DocumentCarrier(store::LogPlace place, std::string folder, const store::EarlierLogs& logs, const CarrierSurroundings& around);
-  ~DocumentCarrier();  // stops as by `stop`
 
   void start();
-  void stop();
+  void stop() { worker_.stop(); }
   // What is to be said of it while it goes on, or where something stayed behind; empty: all is there.
   std::string note() const;
 
@@ -50,7 +47,6 @@ class DocumentCarrier {
   Status check_followed(const store::EarlierLog& log);
   Status look();
   void set_note(std::string text);
-  bool stopping() const;
 
   const std::string folder_;
   const store::EarlierLogs& logs_;
@@ -59,11 +55,8 @@ class DocumentCarrier {
   std::int64_t known_upto_ = 0;   // what the tables of documents hold, as it was looked up
   std::int64_t carried_ = 0, left_ = 0;
 
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  bool stopping_ = false;
-  std::string note_;
-  std::thread thread_;
+  std::string note_;              // guarded by the worker's lock
+  WorkerThread worker_;
 };
 
 }  // namespace muniment::daemon

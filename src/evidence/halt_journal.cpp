@@ -14,7 +14,6 @@
 #include "base/failpoint.hpp"
 #include "base/json.hpp"
 #include "base/log.hpp"
-#include "base/thread.hpp"
 #include "events/catalogue.hpp"
 
 namespace muniment::evidence {
@@ -116,21 +115,12 @@ Result<std::unique_ptr<HaltJournal>> HaltJournal::open(Options options, store::A
   RETURN_IF_ERROR(sync_path(options.folder + "/..", O_RDONLY | O_DIRECTORY));
   std::unique_ptr<HaltJournal> journal(new HaltJournal(std::move(options), appender, runs));
   RETURN_IF_ERROR(journal->load());
-  journal->thread_ = named_thread("halt journal", [raw = journal.get()] { raw->bring_back(); });
+  journal->worker_.start("halt journal", [raw = journal.get()] { raw->bring_back(); });
   return journal;
 }
 
 HaltJournal::HaltJournal(Options options, store::Appender& appender, store::RunDirectory& runs)
     : options_(std::move(options)), appender_(appender), runs_(runs), reader_(options_.place) {}
-
-HaltJournal::~HaltJournal() {
-  {
-    const std::lock_guard lock(mutex_);
-    stopping_ = true;
-  }
-  changed_.notify_one();
-  if (thread_.joinable()) thread_.join();
-}
 
 Status HaltJournal::load() {
   for (const auto& entry : fs::directory_iterator(options_.folder)) {
@@ -163,20 +153,20 @@ Status HaltJournal::record(PendingHalt pending) {
   FAILPOINT("halt.after_journal");
   log_error("a run was halted while Postgres was away", {{"run_id", pending.run_id}, {"reason", pending.halt.reason}});
   {
-    const std::lock_guard lock(mutex_);
+    const auto lock = worker_.lock();
     waiting_.push_back(std::move(pending));
   }
-  changed_.notify_one();
+  worker_.notify();
   return success();
 }
 
 std::size_t HaltJournal::waiting() const {
-  const std::lock_guard lock(mutex_);
+  const auto lock = worker_.lock();
   return waiting_.size();
 }
 
 bool HaltJournal::holds(std::string_view run_id) const {
-  const std::lock_guard lock(mutex_);
+  const auto lock = worker_.lock();
   return std::ranges::any_of(waiting_, [&](const PendingHalt& pending) { return pending.run_id == run_id; });
 }
 
@@ -219,10 +209,8 @@ Status HaltJournal::append(const PendingHalt& pending) {
 }
 
 void HaltJournal::bring_back() {
-  std::unique_lock lock(mutex_);
-  while (true) {
-    changed_.wait(lock, [this] { return stopping_ || !waiting_.empty(); });
-    if (stopping_) return;  // the files stay; the next start brings them in
+  auto lock = worker_.lock();
+  while (worker_.wait(lock, [this] { return !waiting_.empty(); })) {   // otherwise the files stay; the next start brings them in
     const PendingHalt next = waiting_.front();
     lock.unlock();
     const Status appended = append(next);
@@ -235,7 +223,7 @@ void HaltJournal::bring_back() {
     if (appended) {
       waiting_.erase(waiting_.begin());
     } else {
-      changed_.wait_for(lock, journal_retry_pause, [this] { return stopping_; });
+      worker_.pause(lock, journal_retry_pause);
     }
   }
 }

@@ -3,15 +3,13 @@
 // as Postgres answers it goes into the log, also after a restart, before anything is served.
 #pragma once
 
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "base/clock.hpp"
 #include "base/result.hpp"
+#include "base/worker_thread.hpp"
 #include "store/appender.hpp"
 #include "store/reader.hpp"
 #include "store/runs.hpp"
@@ -46,7 +44,6 @@ class HaltJournal {
   // Latches what the folder holds and appends it; what cannot be appended yet is kept and tried
   // again. Errors: corrupt for a file that cannot be read, system_error for the folder.
   static Result<std::unique_ptr<HaltJournal>> open(Options options, store::Appender& appender, store::RunDirectory& runs);
-  ~HaltJournal();
 
   // Durable and latched when it returns. Errors: system_error (the run is latched all the same).
   Status record(PendingHalt pending);
@@ -69,11 +66,8 @@ class HaltJournal {
   store::RunDirectory& runs_;
   store::Reader reader_;             // the thread's; `open`'s before it starts
 
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  std::vector<PendingHalt> waiting_;
-  bool stopping_ = false;
-  std::thread thread_;
+  std::vector<PendingHalt> waiting_; // guarded by the worker's lock
+  WorkerThread worker_;
 };
 
 }  // namespace muniment::evidence

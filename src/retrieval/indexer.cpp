@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/log.hpp"
-#include "base/thread.hpp"
 #include "retrieval/card.hpp"
 #include "retrieval/child/search_client.hpp"
 #include "retrieval/model_trainer.hpp"
@@ -47,36 +46,25 @@ Indexer::Indexer(store::LogPlace place, DocumentFollower& documents, store::Arti
                  ModelTrainer& trainer)
     : documents_(documents), files_(files), search_(search), trainer_(trainer), reader_(std::move(place)) {}
 
-Indexer::~Indexer() { stop(); }
-
-void Indexer::start() { thread_ = named_thread("indexer", [this] { follow(); }); }
-
-void Indexer::stop() {
-  {
-    const std::lock_guard lock(mutex_);
-    stopping_ = true;
-  }
-  changed_.notify_all();
-  if (thread_.joinable()) thread_.join();
-}
+void Indexer::start() { worker_.start("indexer", [this] { follow(); }); }
 
 std::string Indexer::problem() const {
-  const std::lock_guard lock(mutex_);
+  const auto lock = worker_.lock();
   return problem_;
 }
 
 std::vector<std::string> Indexer::absent() const {
-  const std::lock_guard lock(mutex_);
+  const auto lock = worker_.lock();
   return absent_;
 }
 
 std::vector<std::string> Indexer::degraded() const {
-  const std::lock_guard lock(mutex_);
+  const auto lock = worker_.lock();
   return degraded_;
 }
 
 void Indexer::set_problem(std::string text) {
-  const std::lock_guard lock(mutex_);
+  const auto lock = worker_.lock();
   if (!text.empty() && problem_ != text) log_warning("the search indexes do not get on", {{"error", text}});
   problem_ = std::move(text);
 }
@@ -86,36 +74,31 @@ void Indexer::follow() {
     const Result<bool> stepped = step();
     if (!stepped || !*stepped) trainer_.hold(false);
     set_problem(stepped ? std::string() : stepped.error().message);
-    changed_.notify_all();  // after the lock in between: whoever looked before it waits by now
+    worker_.notify();  // after the lock in between: whoever looked before it waits by now
     if (!stepped) next_seq_.store(-1, std::memory_order_release);
-    std::unique_lock lock(mutex_);
-    if (stopping_) return;
+    if (worker_.stopping()) return;
     if (!stepped) {
-      changed_.wait_for(lock, pause_when_away, [this] { return stopping_; });
+      auto lock = worker_.lock();
+      worker_.pause(lock, pause_when_away);
     } else if (!*stepped) {
-      lock.unlock();
       documents_.wait_for(next_seq_.load() + 1, std::chrono::steady_clock::now() + look_at_rest, false);
     }
   }
 }
 
 Status Indexer::wait_for(std::int64_t seq, Deadline deadline) {
-  std::unique_lock lock(mutex_);
-  while (next_seq_.load(std::memory_order_acquire) < seq) {
-    if (stopping_ || changed_.wait_until(lock, deadline) == std::cv_status::timeout) {
-      if (next_seq_.load() >= seq) break;
-      return Error(Errc::deadline_exceeded, "the search indexes are at " + std::to_string(next_seq_.load()) + " of " + std::to_string(seq) +
-                                                (problem_.empty() ? std::string(".") : ": " + problem_));
-    }
-  }
-  return success();
+  auto lock = worker_.lock();
+  worker_.wait_until(lock, deadline, [&] { return next_seq() >= seq; });
+  if (next_seq() >= seq) return success();
+  return Error(Errc::deadline_exceeded, "the search indexes are at " + std::to_string(next_seq()) + " of " + std::to_string(seq) +
+                                            (problem_.empty() ? std::string(".") : ": " + problem_));
 }
 
 // How far both indexes are. What one of them has already it passes over.
 Result<std::int64_t> Indexer::watermark() {
   ASSIGN_OR_RETURN(const EngineStatus status, search_.status(std::chrono::steady_clock::now() + status_patience));
   {
-    const std::lock_guard lock(mutex_);
+    const auto lock = worker_.lock();
     degraded_ = status.degraded;
     absent_ = status.absent;
     for (const std::string& missing : search_.health().degraded) degraded_.push_back("the sandbox lacks " + missing);

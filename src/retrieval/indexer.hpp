@@ -5,17 +5,15 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "base/clock.hpp"
 #include "base/result.hpp"
+#include "base/worker_thread.hpp"
 #include "retrieval/document_follower.hpp"
 #include "retrieval/engine.hpp"
 #include "store/artifact_files.hpp"
@@ -33,10 +31,9 @@ class Indexer {
  public:
   Indexer(store::LogPlace place, DocumentFollower& documents, store::ArtifactFiles& files, SearchClient& search,
           ModelTrainer& trainer);
-  ~Indexer();  // stops as by `stop`
 
   void start();
-  void stop();
+  void stop() { worker_.stop(); }
 
   // The indexes hold what comes before it. Events that change nothing in them are not sent: their own position may be
   // further back.
@@ -84,12 +81,9 @@ class Indexer {
   std::atomic<std::int64_t> next_seq_{-1};      // -1: the engine was not asked yet
   std::atomic<std::int64_t> next_change_{0};
   std::atomic<std::int64_t> engine_starts_{0};
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  bool stopping_ = false;
-  std::string problem_;
+  std::string problem_;                         // guarded by the worker's lock, as are the next two
   std::vector<std::string> degraded_, absent_;
-  std::thread thread_;
+  WorkerThread worker_;
 };
 
 }  // namespace muniment::retrieval

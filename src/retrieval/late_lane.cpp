@@ -6,7 +6,6 @@
 
 #include "base/limits.hpp"
 #include "base/log.hpp"
-#include "base/thread.hpp"
 #include "retrieval/vector_lanes.hpp"
 
 namespace muniment::retrieval {
@@ -29,20 +28,11 @@ std::int64_t stored_position(const VectorShard& shard, const std::string& space)
 LateLane::LateLane(std::shared_ptr<Embedder> embedder, VectorShard& shard)
     : embedder_(std::move(embedder)), shard_(shard), mark_("mark:" + embedder_->identity().text()) {
   given_ = stored_position(shard_, mark_);
-  thread_ = named_thread(name(), [this] { run(); });
-}
-
-LateLane::~LateLane() {
-  {
-    const std::lock_guard lock(mutex_);
-    stopping_ = true;
-  }
-  changed_.notify_all();
-  thread_.join();
+  worker_.start(name(), [this] { run(); });
 }
 
 Status LateLane::take(const EngineBatch& batch) {
-  const std::lock_guard lock(mutex_);
+  const auto lock = worker_.lock();
   RETURN_IF_ERROR(failed_);
   RETURN_IF_ERROR(apply_endings(batch));
   const std::lock_guard counts(counts_mutex_);
@@ -70,7 +60,7 @@ Status LateLane::take(const EngineBatch& batch) {
     ++waiting_in_[entry.corpus];
   }
   given_ = batch.next_seq;
-  changed_.notify_all();
+  worker_.notify();
   return success();
 }
 
@@ -133,10 +123,8 @@ std::string LateLane::behind(std::int64_t next_seq) const {
 
 void LateLane::run() {
   ::setpriority(PRIO_PROCESS, 0, low_priority);  // of this thread: Linux has it so
-  std::unique_lock lock(mutex_);
-  while (true) {
-    changed_.wait(lock, [this] { return stopping_ || (!queue_.empty() && failed_.ok()); });
-    if (stopping_) return;
+  auto lock = worker_.lock();
+  while (worker_.wait(lock, [this] { return !queue_.empty() && failed_.ok(); })) {
     const Picked picked = pick();
     if (picked.empty()) {
       failed_ = finish_first();
@@ -153,7 +141,7 @@ void LateLane::run() {
       problem_ = vectors ? std::string() : vectors.error().message;
     }
     if (vectors) failed_ = write(picked, *vectors);
-    else changed_.wait_for(lock, pause_after_failure, [this] { return stopping_; });
+    else worker_.pause(lock, pause_after_failure);
     if (!failed_) log_error("a vector lane cannot be written", {{"lane", name()}, {"error", failed_.error().message}});
   }
 }

@@ -6,17 +6,16 @@
 // lane is further back than the others, and is given those batches again.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
-#include <thread>
 #include <unordered_map>
 #include <vector>
 
+#include "base/worker_thread.hpp"
 #include "retrieval/embed/embedder.hpp"
 #include "retrieval/engine.hpp"
 #include "retrieval/vector/vector_shard.hpp"
@@ -26,7 +25,6 @@ namespace muniment::retrieval {
 class LateLane {
  public:
   LateLane(std::shared_ptr<Embedder> embedder, VectorShard& shard);
-  ~LateLane();
 
   Embedder& embedder() const { return *embedder_; }
   const std::string& name() const { return embedder_->identity().name; }
@@ -66,13 +64,10 @@ class LateLane {
   VectorShard& shard_;
   const std::string mark_;                          // the space whose position is the lane's
 
-  std::mutex mutex_;                                // guards these
-  std::condition_variable changed_;
-  std::deque<Item> queue_;
+  std::deque<Item> queue_;                          // guarded by the worker's lock, as are the next four
   std::unordered_map<ChunkId, Entry*> waiting_;
   std::size_t bytes_ = 0;                           // of the texts
   bool missed_ = false;                             // something was not taken: it would be a gap
-  bool stopping_ = false;
   Status failed_ = success();
 
   mutable std::mutex counts_mutex_;                 // guards these; never held for long
@@ -80,7 +75,7 @@ class LateLane {
   std::int64_t given_ = 0;
   std::string problem_;                             // why the embedder does not get on
 
-  std::thread thread_;
+  WorkerThread worker_;
 };
 
 }  // namespace muniment::retrieval

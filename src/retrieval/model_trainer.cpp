@@ -5,7 +5,6 @@
 #include "base/json.hpp"
 #include "base/limits.hpp"
 #include "base/log.hpp"
-#include "base/thread.hpp"
 #include "evidence/halt_journal.hpp"
 #include "retrieval/card.hpp"
 #include "retrieval/child/tool_child.hpp"
@@ -44,39 +43,23 @@ ModelTrainer::ModelTrainer(store::LogPlace place, Clock& clock, store::Appender&
                            store::ArtifactFiles& files)
     : clock_(clock), appender_(appender), runs_(runs), documents_(documents), files_(files), reader_(std::move(place)) {}
 
-ModelTrainer::~ModelTrainer() { stop(); }
-
-void ModelTrainer::start() { thread_ = named_thread("trainer", [this] { follow(); }); }
-
-void ModelTrainer::stop() {
-  {
-    const std::lock_guard lock(mutex_);
-    stopping_ = true;
-  }
-  changed_.notify_all();
-  if (thread_.joinable()) thread_.join();
-}
+void ModelTrainer::start() { worker_.start("trainer", [this] { follow(); }); }
 
 void ModelTrainer::wake() {
   {
-    const std::lock_guard lock(mutex_);
+    const auto lock = worker_.lock();
     woken_ = true;
   }
-  changed_.notify_all();
+  worker_.notify();
 }
 
 void ModelTrainer::hold(bool held) {
-  const std::lock_guard lock(mutex_);
+  const auto lock = worker_.lock();
   held_ = held;
 }
 
-bool ModelTrainer::stopping() const {
-  const std::lock_guard lock(mutex_);
-  return stopping_;
-}
-
 std::vector<Epoch> ModelTrainer::epochs() const {
-  const std::lock_guard lock(mutex_);
+  const auto lock = worker_.lock();
   std::vector<Epoch> out;
   for (const auto& [corpus, epoch] : epochs_) out.push_back(epoch);
   return out;
@@ -86,14 +69,13 @@ void ModelTrainer::follow() {
   bool read = false;
   while (true) {
     {
-      std::unique_lock lock(mutex_);
-      changed_.wait(lock, [this] { return stopping_ || woken_; });
+      auto lock = worker_.lock();
+      if (!worker_.wait(lock, [this] { return woken_; })) return;
       const auto end = clock_.monotonic() + settle_max;
-      while (read && (woken_ || held_) && !stopping_ && clock_.monotonic() < end) {
+      while (read && (woken_ || held_) && clock_.monotonic() < end) {
         woken_ = false;
-        changed_.wait_for(lock, settle, [this] { return stopping_ || woken_; });
+        if (!worker_.wait_until(lock, std::chrono::steady_clock::now() + settle, [this] { return woken_; })) return;
       }
-      if (stopping_) return;
       woken_ = false;
     }
     Status done = read ? success() : read_epochs();
@@ -118,7 +100,7 @@ Status ModelTrainer::read_epochs() {
     trained.from_seq = page.back().seq + 1;
   }
   {
-    const std::lock_guard lock(mutex_);
+    const auto lock = worker_.lock();
     epochs_ = std::move(newest);
   }
   version_.fetch_add(1, std::memory_order_acq_rel);
@@ -130,14 +112,14 @@ Status ModelTrainer::train_due() {
   for (const store::CorpusRow& corpus : corpora) {
     std::int64_t trained_on = 0;
     {
-      const std::lock_guard lock(mutex_);
+      const auto lock = worker_.lock();
       const auto known = epochs_.find(corpus.corpus);
       if (known != epochs_.end()) trained_on = known->second.passages;
     }
     const std::int64_t passages = std::min(corpus.chunks, passages_max);
     if (passages < passages_min || passages < trained_on + trained_on / growth_share) continue;
     if (trained_on > 0 && passages == trained_on) continue;
-    if (stopping()) return success();
+    if (worker_.stopping()) return success();
     RETURN_IF_ERROR(train(corpus));
   }
   return success();
@@ -158,13 +140,13 @@ Status ModelTrainer::train(const store::CorpusRow& corpus) {
     }
     if (page.size() < page_passages) break;
     after = page.back().chunk.chunk_id;
-    if (stopping()) return success();
+    if (worker_.stopping()) return success();
   }
   LsaOptions options;
   options.seed = training_seed;
   ASSIGN_OR_RETURN(const LsaModel model, train_lsa_apart(texts, options, clock_.monotonic() + training_patience));
   ASSIGN_OR_RETURN(const auto embedder, open_lsa(model.bytes));
-  if (stopping()) return success();
+  if (worker_.stopping()) return success();
   return record(corpus.corpus, embedder->identity().text(), embedder->identity().dimension, model.bytes, model.vocabulary_hash,
                 std::ssize(texts), watermark);
 }
@@ -193,7 +175,7 @@ Status ModelTrainer::record(const std::string& corpus, const std::string& identi
   }
   files_.committed(file.artifact_id);
   {
-    const std::lock_guard lock(mutex_);
+    const auto lock = worker_.lock();
     epochs_.insert_or_assign(corpus, Epoch{corpus, identity, file.artifact_id, file.hash, passages});
   }
   version_.fetch_add(1, std::memory_order_acq_rel);

@@ -3,17 +3,15 @@
 // trained again by a rebuild: the indexes are filled with the model that the log names.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "base/clock.hpp"
 #include "base/result.hpp"
+#include "base/worker_thread.hpp"
 #include "retrieval/document_follower.hpp"
 #include "retrieval/engine.hpp"
 #include "store/appender.hpp"
@@ -39,10 +37,9 @@ class ModelTrainer {
  public:
   ModelTrainer(store::LogPlace place, Clock& clock, store::Appender& appender, store::RunDirectory& runs, DocumentFollower& documents,
                store::ArtifactFiles& files);
-  ~ModelTrainer();  // stops as by `stop`
 
   void start();
-  void stop();
+  void stop() { worker_.stop(); }
   void wake();      // documents came or went
   void hold(bool held);   // the indexes are behind: what could be trained now would soon be trained again
 
@@ -59,7 +56,6 @@ class ModelTrainer {
   Status train(const store::CorpusRow& corpus);
   Status record(const std::string& corpus, const std::string& identity, std::size_t dimension, const std::string& model,
                 const std::string& vocabulary_hash, std::int64_t passages, std::int64_t watermark);
-  bool stopping() const;
 
   Clock& clock_;
   store::Appender& appender_;
@@ -68,14 +64,11 @@ class ModelTrainer {
   store::ArtifactFiles& files_;
   store::Reader reader_;
 
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  bool stopping_ = false;
-  bool woken_ = true;
+  bool woken_ = true;                     // guarded by the worker's lock, as are the next two
   bool held_ = false;
   std::map<std::string, Epoch> epochs_;   // by corpus
   std::atomic<std::int64_t> version_{0};
-  std::thread thread_;
+  WorkerThread worker_;
 };
 
 }  // namespace muniment::retrieval

@@ -2,17 +2,14 @@
 // them: making a thread for each would cost more than many a search.
 #pragma once
 
-#include <condition_variable>
 #include <functional>
 #include <future>
 #include <memory>
-#include <mutex>
 #include <string>
-#include <thread>
 #include <type_traits>
 #include <utility>
 
-#include "base/thread.hpp"
+#include "base/worker_thread.hpp"
 
 namespace muniment::retrieval {
 
@@ -20,33 +17,24 @@ class SideThread {
  public:
   explicit SideThread(std::string name) : name_(std::move(name)) {}
 
-  ~SideThread() {
-    {
-      const std::lock_guard lock(mutex_);
-      stopping_ = true;
-    }
-    wake_.notify_one();
-    if (thread_.joinable()) thread_.join();
-  }
-
   // What it answers or throws is in the future. The one before must have been waited for.
   template <typename Work>
   std::future<std::invoke_result_t<Work>> run(Work work) {
     const auto task = std::make_shared<std::packaged_task<std::invoke_result_t<Work>()>>(std::move(work));
-    if (!thread_.joinable()) thread_ = named_thread(name_, [this] { serve(); });
+    if (!worker_.started()) worker_.start(name_, [this] { serve(); });
     {
-      const std::lock_guard lock(mutex_);
+      const auto lock = worker_.lock();
       next_ = [task] { (*task)(); };
     }
-    wake_.notify_one();
+    worker_.notify();
     return task->get_future();
   }
 
  private:
   void serve() {
-    std::unique_lock lock(mutex_);
+    auto lock = worker_.lock();
     for (;;) {
-      wake_.wait(lock, [this] { return stopping_ || next_; });
+      worker_.wait(lock, [this] { return bool{next_}; });
       if (!next_) return;
       const std::function<void()> work = std::exchange(next_, nullptr);
       lock.unlock();
@@ -56,11 +44,8 @@ class SideThread {
   }
 
   const std::string name_;
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  std::function<void()> next_;
-  bool stopping_ = false;
-  std::thread thread_;
+  std::function<void()> next_;   // guarded by the worker's lock
+  WorkerThread worker_;
 };
 
 }  // namespace muniment::retrieval

@@ -12,7 +12,6 @@
 #include <fmt/format.h>
 
 #include "base/failpoint.hpp"
-#include "base/thread.hpp"
 #include "store/artifact_files_local.hpp"
 
 namespace muniment::store {
@@ -60,16 +59,8 @@ LocalArtifactFiles::LocalArtifactFiles(ArtifactFilesOptions options, Fd root, Fd
       root_(std::move(root)),
       staging_(std::move(staging)),
       uploads_(std::move(uploads)),
-      folders_(root_),
-      tidier_(named_thread("tidier", [this] { tidy(); })) {}
-
-LocalArtifactFiles::~LocalArtifactFiles() {
-  {
-    const std::lock_guard lock(chores_mutex_);
-    stopping_ = true;
-  }
-  chores_changed_.notify_one();
-  tidier_.join();
+      folders_(root_) {
+  tidier_.start("tidier", [this] { tidy(); });
 }
 
 DiskSpace LocalArtifactFiles::disk() const {
@@ -215,10 +206,10 @@ Status LocalArtifactFiles::erase(const Uuid& artifact_id, std::string_view path)
 
 void LocalArtifactFiles::add_chore(Chore chore) {
   {
-    const std::lock_guard lock(chores_mutex_);
+    const auto lock = tidier_.lock();
     chores_.push_back(std::move(chore));
   }
-  chores_changed_.notify_one();
+  tidier_.notify();
 }
 
 void LocalArtifactFiles::tidy() {
@@ -226,8 +217,8 @@ void LocalArtifactFiles::tidy() {
   while (true) {
     taken.clear();
     {
-      std::unique_lock lock(chores_mutex_);
-      chores_changed_.wait(lock, [this] { return stopping_ || !chores_.empty(); });
+      auto lock = tidier_.lock();
+      tidier_.wait(lock, [this] { return !chores_.empty(); });
       if (chores_.empty()) return;
       taken.swap(chores_);
     }

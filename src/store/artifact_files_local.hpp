@@ -5,16 +5,15 @@
 
 #include <fcntl.h>
 
-#include <condition_variable>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "base/worker_thread.hpp"
 #include "store/artifact_disk.hpp"
 #include "store/artifact_files.hpp"
 #include "store/pieces.hpp"
@@ -54,7 +53,6 @@ Result<std::int64_t> stream_file(const Fd& file, std::string_view path, Take tak
 class LocalArtifactFiles final : public ArtifactFiles {
  public:
   static Result<std::unique_ptr<LocalArtifactFiles>> make(ArtifactFilesOptions options);
-  ~LocalArtifactFiles() override;
 
   Result<std::unique_ptr<ArtifactWrite>> begin(std::int64_t expected_bytes) override;
   Result<StoredFile> store(std::string_view bytes, std::string_view run_id, std::string_view step_id,
@@ -134,11 +132,8 @@ class LocalArtifactFiles final : public ArtifactFiles {
   std::mutex uploads_mutex_;
   std::set<Uuid> uploads_busy_;
 
-  std::mutex chores_mutex_;
-  std::condition_variable chores_changed_;
-  std::vector<Chore> chores_;
-  bool stopping_ = false;
-  std::thread tidier_;
+  std::vector<Chore> chores_;    // guarded by the tidier's lock
+  WorkerThread tidier_;
 };
 
 }  // namespace muniment::store

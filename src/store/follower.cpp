@@ -5,7 +5,6 @@
 #include "base/failpoint.hpp"
 #include "base/limits.hpp"
 #include "base/log.hpp"
-#include "base/thread.hpp"
 #include "store/followed_rows.hpp"
 #include "store/pq.hpp"
 
@@ -45,45 +44,34 @@ void Follower::start() {
     next_seq_.store(*position, std::memory_order_release);
     shown_.set(*position);
   }
-  thread_ = named_thread("follow " + name_, [this] { follow(); });
-}
-
-void Follower::stop() {
-  {
-    const std::lock_guard lock(mutex_);
-    stopping_ = true;
-  }
-  changed_.notify_all();
-  if (thread_.joinable()) thread_.join();
+  worker_.start("follow " + name_, [this] { follow(); });
 }
 
 std::string Follower::problem() const {
-  const std::lock_guard lock(mutex_);
+  const auto lock = worker_.lock();
   return problem_;
 }
 
 void Follower::set_problem(std::string text) {
-  const std::lock_guard lock(mutex_);
+  const auto lock = worker_.lock();
   if (!text.empty() && problem_ != text) log_warning("a follower does not get on", {{"follower", name_}, {"error", text}});
   problem_ = std::move(text);
 }
 
 void Follower::pause(milliseconds time) {
-  std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, time, [this] { return stopping_ || hurried_; });
+  auto lock = worker_.lock();
+  worker_.wait_until(lock, std::chrono::steady_clock::now() + time, [this] { return hurried_; });
   hurried_ = false;
 }
 
 bool Follower::wait_for(std::int64_t seq, std::chrono::steady_clock::time_point until, bool hurry) {
-  std::unique_lock lock(mutex_);
-  while (next_seq_.load(std::memory_order_acquire) < seq) {
-    if (hurry && !hurried_) {  // said once: two who kept saying it would keep waking each other
-      hurried_ = true;
-      changed_.notify_all();
-    }
-    if (stopping_ || changed_.wait_until(lock, until) == std::cv_status::timeout) return next_seq_.load() >= seq;
-  }
-  return true;
+  auto lock = worker_.lock();
+  worker_.wait_until(lock, until, [&] {
+    if (next_seq() >= seq) return true;
+    if (hurry && !std::exchange(hurried_, true)) worker_.notify();  // once: two who kept saying it would keep waking each other
+    return false;
+  });
+  return next_seq() >= seq;
 }
 
 bool Follower::concerns(std::string_view type) const {
@@ -97,7 +85,7 @@ void Follower::follow() {
   while (true) {
     const Status stepped = step();
     set_problem(stepped ? std::string() : stepped.error().message);
-    changed_.notify_all();  // after the lock in between: whoever looked before it waits by now
+    worker_.notify();  // after the lock in between: whoever looked before it waits by now
     const bool behind = next_seq_.load() < tail_.next_seq();
     const bool ending = tail_.closed();
     if (ending && (!stepped || !behind)) return;  // what is left is read at the next start

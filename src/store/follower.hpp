@@ -5,17 +5,16 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include "base/metrics.hpp"
 #include "base/result.hpp"
+#include "base/worker_thread.hpp"
 #include "store/corpus_rows.hpp"
 #include "store/reader.hpp"
 #include "store/report_rows.hpp"
@@ -50,7 +49,7 @@ class Follower {
 
   void start();
   // Catches up with what is committed and ends the thread. Close the tail first: it wakes the thread.
-  void stop();
+  void stop() { worker_.stop(); }
 
   // Until it has seen what comes before `seq`; false when the deadline passed. `hurry`: without its pause.
   bool wait_for(std::int64_t seq, std::chrono::steady_clock::time_point until, bool hurry = true);
@@ -108,12 +107,9 @@ class Follower {
   std::atomic<std::int64_t> next_seq_{-1};
   metrics::Gauge& shown_;             // the same, for server.metrics
 
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  bool stopping_ = false;
-  bool hurried_ = false;              // somebody waits for it
+  bool hurried_ = false;              // a caller waits for it; guarded by the worker's lock, as is the next
   std::string problem_;
-  std::thread thread_;
+  WorkerThread worker_;
 };
 
 }  // namespace muniment::store
