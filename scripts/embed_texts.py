@@ -41,7 +41,7 @@ class Kind:
 KINDS = {
     "migrations": Kind("*.sql", "store/migrations.hpp", "muniment::store", "std::vector<Migration> embedded_migrations() {\n  return {",
                        migration, "  };\n}"),
-    "schemas": Kind("*.json", "base/schema.hpp", "muniment", "static constexpr SchemaText texts[] = {", schema,
+    "schemas": Kind("*.json", "base/json/schema.hpp", "muniment", "static constexpr SchemaText texts[] = {", schema,
                     "};\n\nstd::span<const SchemaText> embedded_schema_texts() { return texts; }"),
     "samples": Kind("*.md", "evidence/sample_set.hpp", "muniment::evidence", "std::string_view embedded_sample(std::string_view file) {", sample,
                     "  return {};\n}"),

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "base/failpoint.hpp"
-#include "base/json.hpp"
+#include "base/process/failpoint.hpp"
+#include "base/json/json.hpp"
 #include "base/log.hpp"
 #include "base/tile_path.hpp"
 #include "evidence/halt_journal.hpp"

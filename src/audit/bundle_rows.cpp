@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 
 namespace muniment::audit {
 namespace {

@@ -10,10 +10,10 @@
 
 #include "audit/entry_chain.hpp"
 #include "audit/tree_files.hpp"
-#include "base/failpoint.hpp"
+#include "base/process/failpoint.hpp"
 #include "base/limits.hpp"
 #include "base/log.hpp"
-#include "base/thread.hpp"
+#include "base/process/thread.hpp"
 #include "events/merkle_proof.hpp"
 #include "store/checkpoint_notes.hpp"
 

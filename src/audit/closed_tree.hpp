@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "audit/proof.hpp"
-#include "base/file.hpp"
+#include "base/files/file.hpp"
 #include "base/result.hpp"
-#include "base/signed_note.hpp"
+#include "base/crypto/signed_note.hpp"
 #include "store/earlier_logs.hpp"
 
 namespace muniment::audit {

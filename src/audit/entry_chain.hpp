@@ -7,7 +7,7 @@
 #include "audit/tree_files.hpp"
 #include "base/ids.hpp"
 #include "base/result.hpp"
-#include "base/sha256.hpp"
+#include "base/crypto/sha256.hpp"
 #include "events/event.hpp"
 #include "store/reader.hpp"
 

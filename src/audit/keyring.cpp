@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
-#include "base/failpoint.hpp"
-#include "base/file.hpp"
+#include "base/process/failpoint.hpp"
+#include "base/files/file.hpp"
 
 namespace muniment::audit {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "base/base64.hpp"
+#include "base/crypto/base64.hpp"
 #include "events/entry.hpp"
 #include "events/merkle_proof.hpp"
 

@@ -5,10 +5,10 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
-#include "base/failpoint.hpp"
-#include "base/json.hpp"
+#include "base/process/failpoint.hpp"
+#include "base/json/json.hpp"
 #include "base/log.hpp"
-#include "base/thread.hpp"
+#include "base/process/thread.hpp"
 #include "store/checkpoint_notes.hpp"
 #include "store/follower.hpp"
 

@@ -11,8 +11,8 @@
 #include <thread>
 
 #include "audit/redaction_journal.hpp"
-#include "base/failpoint.hpp"
-#include "base/file.hpp"
+#include "base/process/failpoint.hpp"
+#include "base/files/file.hpp"
 #include "base/log.hpp"
 #include "evidence/halt_journal.hpp"
 

@@ -7,12 +7,12 @@
 
 #include "audit/proof.hpp"
 #include "audit/witness.hpp"
-#include "base/file.hpp"
+#include "base/files/file.hpp"
 #include "base/http.hpp"
 #include "base/limits.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
-#include "base/thread.hpp"
+#include "base/process/thread.hpp"
 
 namespace muniment::audit {
 namespace {

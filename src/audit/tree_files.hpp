@@ -10,9 +10,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/file.hpp"
+#include "base/files/file.hpp"
 #include "base/result.hpp"
-#include "base/sha256.hpp"
+#include "base/crypto/sha256.hpp"
 #include "base/tile_path.hpp"
 #include "events/merkle_proof.hpp"
 

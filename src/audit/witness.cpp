@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
-#include "base/base64.hpp"
-#include "base/file.hpp"
+#include "base/crypto/base64.hpp"
+#include "base/files/file.hpp"
 #include "base/limits.hpp"
 #include "base/text.hpp"
 #include "events/merkle_proof.hpp"

@@ -13,7 +13,7 @@
 
 #include <fmt/format.h>
 
-#include "base/file.hpp"
+#include "base/files/file.hpp"
 
 namespace muniment::audit {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/limits.hpp"
-#include "base/sha256.hpp"
+#include "base/crypto/sha256.hpp"
 
 namespace muniment {
 namespace {

@@ -11,8 +11,8 @@
 #include <cerrno>
 
 #include "base/clock.hpp"
-#include "base/file.hpp"
-#include "base/json.hpp"
+#include "base/files/file.hpp"
+#include "base/json/json.hpp"
 #include "base/metrics.hpp"
 #include "base/text.hpp"
 

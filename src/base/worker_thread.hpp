@@ -9,7 +9,7 @@
 #include <thread>
 #include <utility>
 
-#include "base/thread.hpp"
+#include "base/process/thread.hpp"
 
 namespace muniment {
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "base/config.hpp"
+#include "base/config/config.hpp"
 #include "base/result.hpp"
 
 namespace muniment::cli {

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "base/ids.hpp"
-#include "base/json.hpp"
-#include "base/sha256.hpp"
+#include "base/json/json.hpp"
+#include "base/crypto/sha256.hpp"
 
 namespace muniment::cli {
 

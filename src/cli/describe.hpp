@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "cli/output.hpp"
 
 namespace muniment::cli {

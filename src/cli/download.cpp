@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "base/file.hpp"
+#include "base/files/file.hpp"
 #include "base/limits.hpp"
 
 namespace muniment::cli {

@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "base/command_tree.hpp"
+#include "base/config/command_tree.hpp"
 #include "base/ids.hpp"
 #include "base/text.hpp"
 #include "cli/commands.hpp"

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/config.hpp"
+#include "base/config/config.hpp"
 #include "base/result.hpp"
 #include "cli/client.hpp"
 #include "cli/hints.hpp"

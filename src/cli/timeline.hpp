@@ -8,7 +8,7 @@
 #include <unordered_map>
 
 #include "base/clock.hpp"
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "cli/describe.hpp"
 #include "cli/output.hpp"
 

@@ -12,7 +12,7 @@
 #include <optional>
 #include <vector>
 
-#include "base/sha256.hpp"
+#include "base/crypto/sha256.hpp"
 
 extern char** environ;
 

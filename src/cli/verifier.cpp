@@ -11,8 +11,8 @@
 #include <cstring>
 #include <filesystem>
 
-#include "base/file.hpp"
-#include "base/json.hpp"
+#include "base/files/file.hpp"
+#include "base/json/json.hpp"
 #include "base/limits.hpp"
 #include "base/text.hpp"
 

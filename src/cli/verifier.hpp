@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "base/signed_note.hpp"
+#include "base/crypto/signed_note.hpp"
 
 namespace muniment::cli {
 

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 
 namespace muniment::cli {
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <map>
 
-#include "base/file.hpp"
-#include "base/json.hpp"
+#include "base/files/file.hpp"
+#include "base/json/json.hpp"
 #include "base/log.hpp"
 #include "gateway/corpora.hpp"
 #include "store/artifact_row.hpp"

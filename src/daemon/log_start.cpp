@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "base/failpoint.hpp"
-#include "base/json.hpp"
+#include "base/process/failpoint.hpp"
+#include "base/json/json.hpp"
 #include "base/log.hpp"
 #include "store/own_event.hpp"
 

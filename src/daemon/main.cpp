@@ -5,10 +5,10 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "base/command_tree.hpp"
-#include "base/config.hpp"
+#include "base/config/command_tree.hpp"
+#include "base/config/config.hpp"
 #include "base/log.hpp"
-#include "base/stop_signals.hpp"
+#include "base/process/stop_signals.hpp"
 #include "daemon/wiring.hpp"
 #include "retrieval/child/child_main.hpp"
 

@@ -8,11 +8,11 @@
 #include <array>
 
 #include "audit/tree_files.hpp"
-#include "base/file.hpp"
-#include "base/json.hpp"
+#include "base/files/file.hpp"
+#include "base/json/json.hpp"
 #include "base/limits.hpp"
 #include "base/log.hpp"
-#include "base/signed_note.hpp"
+#include "base/crypto/signed_note.hpp"
 #include "evidence/pointer_follower.hpp"
 #include "retrieval/document_follower.hpp"
 #include "store/log_place.hpp"

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "base/clock.hpp"
-#include "base/config.hpp"
+#include "base/config/config.hpp"
 #include "base/result.hpp"
 #include "store/appender.hpp"
 #include "store/artifact_files.hpp"

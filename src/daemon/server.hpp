@@ -13,9 +13,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/file.hpp"
-#include "base/schema.hpp"
-#include "base/stop_signals.hpp"
+#include "base/files/file.hpp"
+#include "base/json/schema.hpp"
+#include "base/process/stop_signals.hpp"
 #include "daemon/service_manager.hpp"
 #include "daemon/session.hpp"
 #include "daemon/subscriptions.hpp"

@@ -13,7 +13,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "base/file.hpp"
+#include "base/files/file.hpp"
 #include "base/limits.hpp"
 #include "gateway/dispatcher.hpp"
 

@@ -4,9 +4,9 @@
 
 #include <memory>
 
-#include "base/config.hpp"
+#include "base/config/config.hpp"
 #include "base/result.hpp"
-#include "base/stop_signals.hpp"
+#include "base/process/stop_signals.hpp"
 #include "daemon/service_manager.hpp"
 
 namespace muniment::daemon {

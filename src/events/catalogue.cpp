@@ -10,7 +10,7 @@
 #include "base/ids.hpp"
 #include "base/limits.hpp"
 #include "base/log.hpp"
-#include "base/schema.hpp"
+#include "base/json/schema.hpp"
 #include "events/catalogue_types.hpp"
 
 namespace muniment::events {

@@ -7,7 +7,7 @@
 #include <span>
 #include <string_view>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "base/result.hpp"
 #include "events/event.hpp"
 

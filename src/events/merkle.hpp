@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/sha256.hpp"
+#include "base/crypto/sha256.hpp"
 
 namespace muniment::events {
 

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/json_tree.hpp"
+#include "base/json/json_tree.hpp"
 #include "base/limits.hpp"
 #include "events/catalogue_types.hpp"
 #include "events/cost.hpp"

@@ -11,8 +11,8 @@
 #include <fstream>
 #include <iterator>
 
-#include "base/failpoint.hpp"
-#include "base/json.hpp"
+#include "base/process/failpoint.hpp"
+#include "base/json/json.hpp"
 #include "base/log.hpp"
 #include "events/catalogue.hpp"
 

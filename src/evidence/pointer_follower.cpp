@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "base/limits.hpp"
 #include "evidence/pointer.hpp"
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <string_view>
 
-#include "base/sha256.hpp"
+#include "base/crypto/sha256.hpp"
 
 namespace muniment::evidence {
 

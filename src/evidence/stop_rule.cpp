@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <thread>
 
-#include "base/failpoint.hpp"
-#include "base/json.hpp"
+#include "base/process/failpoint.hpp"
+#include "base/json/json.hpp"
 #include "events/catalogue.hpp"
 #include "evidence/pointer_follower.hpp"
 

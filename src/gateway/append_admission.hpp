@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "base/result.hpp"
 #include "events/event.hpp"
 #include "gateway/call.hpp"

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "gateway/call.hpp"
 #include "retrieval/text/document_text.hpp"
 #include "store/corpus_rows.hpp"

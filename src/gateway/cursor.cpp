@@ -4,7 +4,7 @@
 #include <array>
 #include <vector>
 
-#include "base/sha256.hpp"
+#include "base/crypto/sha256.hpp"
 
 namespace muniment::gateway {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/failpoint.hpp"
+#include "base/process/failpoint.hpp"
 #include "base/limits.hpp"
 #include "base/log.hpp"
 #include "base/metrics.hpp"

@@ -11,7 +11,7 @@
 #include <variant>
 #include <vector>
 
-#include "base/schema.hpp"
+#include "base/json/schema.hpp"
 #include "gateway/exchange.hpp"
 #include "gateway/request_line.hpp"
 #include "gateway/services.hpp"

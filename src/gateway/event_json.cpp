@@ -4,7 +4,7 @@
 #include <charconv>
 
 #include "base/clock.hpp"
-#include "base/sha256.hpp"
+#include "base/crypto/sha256.hpp"
 
 namespace muniment::gateway {
 namespace {

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "base/ids.hpp"
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "base/result.hpp"
 #include "events/event.hpp"
 

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "gateway/call.hpp"
 #include "gateway/send_order.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/failpoint.hpp"
+#include "base/process/failpoint.hpp"
 #include "events/entry.hpp"
 #include "gateway/services.hpp"
 

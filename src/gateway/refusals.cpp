@@ -1,6 +1,6 @@
 #include "gateway/refusals.hpp"
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "base/limits.hpp"
 
 namespace muniment::gateway {

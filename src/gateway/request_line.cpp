@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/limits.hpp"
-#include "base/sha256.hpp"
+#include "base/crypto/sha256.hpp"
 #include "base/text.hpp"
 #include "gateway/method_table.hpp"
 

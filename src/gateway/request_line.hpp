@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/result.hpp"
-#include "base/schema.hpp"
+#include "base/json/schema.hpp"
 #include "gateway/exchange.hpp"
 
 namespace muniment::gateway {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "base/result.hpp"
 #include "gateway/call.hpp"
 #include "gateway/first_receipts.hpp"

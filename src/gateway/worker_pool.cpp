@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/metrics.hpp"
-#include "base/thread.hpp"
+#include "base/process/thread.hpp"
 
 namespace muniment::gateway {
 

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "base/result.hpp"
 #include "evidence/evidence_id.hpp"
 #include "retrieval/engine.hpp"

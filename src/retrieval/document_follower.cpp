@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "base/json.hpp"
-#include "base/json_lists.hpp"
+#include "base/json/json.hpp"
+#include "base/json/json_lists.hpp"
 #include "events/readable_text.hpp"
 #include "evidence/pointer.hpp"
 #include "store/artifact_row.hpp"

@@ -8,7 +8,7 @@
 #include <future>
 #include <system_error>
 
-#include "base/file.hpp"
+#include "base/files/file.hpp"
 #include "base/log.hpp"
 #include "retrieval/engine_parts.hpp"
 

@@ -9,9 +9,9 @@
 #include <optional>
 #include <system_error>
 
-#include "base/file.hpp"
+#include "base/files/file.hpp"
 #include "base/limits.hpp"
-#include "base/sha256.hpp"
+#include "base/crypto/sha256.hpp"
 
 namespace muniment::retrieval {
 

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/clock.hpp"
-#include "base/sha256.hpp"
+#include "base/crypto/sha256.hpp"
 #include "evidence/sample_set.hpp"
 #include "retrieval/rerank/local_reranker.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "base/log.hpp"
 #include "evidence/pointer.hpp"
 #include "retrieval/text/document_text.hpp"

@@ -6,8 +6,8 @@
 #include <charconv>
 #include <utility>
 
-#include "base/file.hpp"
-#include "base/hmac.hpp"
+#include "base/files/file.hpp"
+#include "base/crypto/hmac.hpp"
 #include "base/limits.hpp"
 #include "base/log.hpp"
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "base/failpoint.hpp"
-#include "base/json.hpp"
+#include "base/process/failpoint.hpp"
+#include "base/json/json.hpp"
 #include "base/limits.hpp"
 #include "events/catalogue.hpp"
 #include "store/artifact_row.hpp"

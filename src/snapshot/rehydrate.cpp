@@ -1,6 +1,6 @@
 #include "snapshot/rehydrate.hpp"
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "base/limits.hpp"
 #include "base/log.hpp"
 #include "store/artifact_row.hpp"

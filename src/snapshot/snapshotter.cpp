@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/failpoint.hpp"
+#include "base/process/failpoint.hpp"
 #include "base/metrics.hpp"
 #include "snapshot/snapshotter_impl.hpp"
 

@@ -2,9 +2,9 @@
 // what is due.
 #include <algorithm>
 
-#include "base/failpoint.hpp"
+#include "base/process/failpoint.hpp"
 #include "base/log.hpp"
-#include "base/thread.hpp"
+#include "base/process/thread.hpp"
 #include "snapshot/snapshotter_impl.hpp"
 #include "store/follower.hpp"
 

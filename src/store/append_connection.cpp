@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/failpoint.hpp"
+#include "base/process/failpoint.hpp"
 #include "base/log.hpp"
 #include "base/metrics.hpp"
 #include "store/durability.hpp"

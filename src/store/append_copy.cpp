@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/failpoint.hpp"
+#include "base/process/failpoint.hpp"
 #include "store/append_connection.hpp"
 #include "store/binary_rows.hpp"
 

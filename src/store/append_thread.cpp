@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/failpoint.hpp"
-#include "base/json.hpp"
+#include "base/process/failpoint.hpp"
+#include "base/json/json.hpp"
 #include "base/log.hpp"
 #include "store/appender_impl.hpp"
 

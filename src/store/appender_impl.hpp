@@ -7,7 +7,7 @@
 #include <deque>
 #include <mutex>
 
-#include "base/thread.hpp"
+#include "base/process/thread.hpp"
 #include "store/append_batch.hpp"
 #include "store/append_connection.hpp"
 #include "store/appender.hpp"

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <vector>
 
-#include "base/failpoint.hpp"
+#include "base/process/failpoint.hpp"
 #include "base/metrics.hpp"
 
 namespace muniment::store {

@@ -13,7 +13,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "base/file.hpp"
+#include "base/files/file.hpp"
 #include "base/result.hpp"
 
 namespace muniment::store {

@@ -14,7 +14,7 @@
 
 #include "base/ids.hpp"
 #include "base/result.hpp"
-#include "base/sha256.hpp"
+#include "base/crypto/sha256.hpp"
 
 namespace muniment::store {
 

@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "base/failpoint.hpp"
+#include "base/process/failpoint.hpp"
 #include "base/log.hpp"
 #include "store/artifact_files_local.hpp"
 

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "base/failpoint.hpp"
+#include "base/process/failpoint.hpp"
 #include "store/artifact_files_local.hpp"
 
 namespace muniment::store {

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "store/artifact_files.hpp"
 #include "store/rows.hpp"
 

@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <map>
 
-#include "base/file.hpp"
+#include "base/files/file.hpp"
 #include "base/tile_path.hpp"
 
 namespace muniment::store {

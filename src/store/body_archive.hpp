@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "base/body_bundle.hpp"
+#include "base/files/body_bundle.hpp"
 #include "base/result.hpp"
 #include "events/event.hpp"
 

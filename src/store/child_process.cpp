@@ -14,7 +14,7 @@
 #include <cerrno>
 #include <system_error>
 
-#include "base/sandbox.hpp"
+#include "base/process/sandbox.hpp"
 
 namespace muniment::store {
 

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "base/config.hpp"
+#include "base/config/config.hpp"
 
 namespace muniment::store {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "base/ids.hpp"
 #include "base/result.hpp"
-#include "base/sha256.hpp"
+#include "base/crypto/sha256.hpp"
 #include "store/log_place.hpp"
 #include "store/reader.hpp"
 #include "store/runs.hpp"

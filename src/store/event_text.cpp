@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "base/utf8.hpp"
 #include "store/artifact_row.hpp"
 #include "store/reader_impl.hpp"

@@ -1,6 +1,6 @@
 #include "store/log_place.hpp"
 
-#include "base/file.hpp"
+#include "base/files/file.hpp"
 #include "base/text.hpp"
 
 namespace muniment::store {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <map>
 
-#include "base/sha256.hpp"
+#include "base/crypto/sha256.hpp"
 #include "store/pq.hpp"
 
 namespace muniment::store {

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "base/chained_sha256.hpp"
-#include "base/sha256.hpp"
+#include "base/crypto/chained_sha256.hpp"
+#include "base/crypto/sha256.hpp"
 
 namespace muniment::store {
 

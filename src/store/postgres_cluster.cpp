@@ -19,7 +19,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/sha256.hpp"
+#include "base/crypto/sha256.hpp"
 #include "store/server_user.hpp"
 
 namespace muniment::store {

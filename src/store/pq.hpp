@@ -19,7 +19,7 @@
 #include "base/ids.hpp"
 #include "base/metrics.hpp"
 #include "base/result.hpp"
-#include "base/sha256.hpp"
+#include "base/crypto/sha256.hpp"
 #include "store/connection.hpp"
 
 namespace muniment::store {

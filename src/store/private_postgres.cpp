@@ -17,7 +17,7 @@
 #include <thread>
 
 #include "base/ids.hpp"
-#include "base/thread.hpp"
+#include "base/process/thread.hpp"
 #include "store/database.hpp"
 #include "store/postgres_cluster.hpp"
 #include "store/postgres_process.hpp"

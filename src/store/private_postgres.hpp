@@ -11,7 +11,7 @@
 #include <optional>
 #include <string>
 
-#include "base/reporter_listen.hpp"
+#include "base/config/reporter_listen.hpp"
 #include "base/result.hpp"
 
 namespace muniment::store {

@@ -2,7 +2,7 @@
 #include <map>
 #include <set>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "store/event_text.hpp"
 #include "store/reader_impl.hpp"
 

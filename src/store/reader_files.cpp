@@ -1,8 +1,8 @@
 // Reading what belongs to a run beside its events: artifacts, manifests, snapshots.
 #include <algorithm>
 
-#include "base/json.hpp"
-#include "base/jsonb.hpp"
+#include "base/json/json.hpp"
+#include "base/json/jsonb.hpp"
 #include "store/pieces.hpp"
 #include "store/reader_impl.hpp"
 

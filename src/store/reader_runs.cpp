@@ -1,7 +1,7 @@
 // Reading runs. One run is read from the log itself, by the indexes "started" and "life" of
 // migrations/0001_log.sql: the table `run` is derived and a moment behind, and a halted run must not
 // look open meanwhile. Lists are read from the table.
-#include "base/jsonb.hpp"
+#include "base/json/jsonb.hpp"
 #include "base/limits.hpp"
 #include "store/reader_impl.hpp"
 #include "store/run_row.hpp"

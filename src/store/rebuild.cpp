@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "base/failpoint.hpp"
+#include "base/process/failpoint.hpp"
 #include "events/readable_text.hpp"
 #include "store/erasure.hpp"
 #include "store/followed_rows.hpp"

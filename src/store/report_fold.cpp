@@ -4,7 +4,7 @@
 #include <array>
 #include <optional>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 
 namespace muniment::store {
 namespace {

@@ -7,7 +7,7 @@
 
 #include <memory>
 
-#include "base/file.hpp"
+#include "base/files/file.hpp"
 #include "base/limits.hpp"
 
 namespace muniment::store {

@@ -4,8 +4,8 @@
 
 #include <cerrno>
 
-#include "base/file.hpp"
-#include "base/json.hpp"
+#include "base/files/file.hpp"
+#include "base/json/json.hpp"
 
 namespace muniment::store {
 namespace {

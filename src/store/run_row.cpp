@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 
-#include "base/json.hpp"
-#include "base/jsonb.hpp"
+#include "base/json/json.hpp"
+#include "base/json/jsonb.hpp"
 #include "events/run_state.hpp"
 
 namespace muniment::store {

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <functional>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 
 namespace muniment::store {
 namespace {

@@ -18,7 +18,7 @@
 #include "base/clock.hpp"
 #include "base/ids.hpp"
 #include "base/result.hpp"
-#include "base/sha256.hpp"
+#include "base/crypto/sha256.hpp"
 #include "events/event.hpp"
 
 namespace muniment::store {

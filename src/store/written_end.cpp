@@ -9,7 +9,7 @@
 #include <array>
 #include <cerrno>
 
-#include "base/hmac.hpp"
+#include "base/crypto/hmac.hpp"
 #include "base/log.hpp"
 
 namespace muniment::store {

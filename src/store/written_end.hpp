@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-#include "base/file.hpp"
+#include "base/files/file.hpp"
 #include "base/ids.hpp"
 #include "base/result.hpp"
 #include "events/merkle.hpp"

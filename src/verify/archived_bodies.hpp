@@ -6,7 +6,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "base/body_bundle.hpp"
+#include "base/files/body_bundle.hpp"
 #include "base/result.hpp"
 #include "verify/shared_snapshot.hpp"
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/result.hpp"
-#include "base/sha256.hpp"
+#include "base/crypto/sha256.hpp"
 #include "verify/pieces.hpp"
 
 namespace muniment::verify {

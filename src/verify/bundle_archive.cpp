@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "base/file.hpp"
-#include "base/json.hpp"
+#include "base/files/file.hpp"
+#include "base/json/json.hpp"
 #include "base/limits.hpp"
 #include "verify/run_facts.hpp"
 #include "verify/run_folder.hpp"

@@ -12,7 +12,7 @@
 
 #include "base/ids.hpp"
 #include "base/result.hpp"
-#include "base/tar_archive.hpp"
+#include "base/files/tar_archive.hpp"
 #include "verify/artifact_root.hpp"
 #include "verify/finding.hpp"
 #include "verify/line_file.hpp"

@@ -6,7 +6,7 @@
 #include <bit>
 #include <charconv>
 
-#include "base/base64.hpp"
+#include "base/crypto/base64.hpp"
 #include "verify/hashing.hpp"
 
 namespace muniment::verify {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/ids.hpp"
-#include "base/signed_note.hpp"
+#include "base/crypto/signed_note.hpp"
 #include "verify/finding.hpp"
 #include "verify/signatures.hpp"
 

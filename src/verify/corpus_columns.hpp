@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "base/text.hpp"
 #include "verify/corpus_history.hpp"
 #include "verify/postgres.hpp"

@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "base/result.hpp"
 #include "verify/artifact_root.hpp"
 #include "verify/corpus_history.hpp"

@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 
 namespace muniment::verify {
 

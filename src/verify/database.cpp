@@ -6,7 +6,7 @@
 #include <array>
 #include <map>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "base/text.hpp"
 #include "verify/definitions.hpp"
 

@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "base/sha256.hpp"
+#include "base/crypto/sha256.hpp"
 #include "base/text.hpp"
 
 namespace muniment::verify {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "verify/cost.hpp"
 #include "verify/patch.hpp"
 #include "verify/run_facts.hpp"

@@ -10,7 +10,7 @@
 
 #include "base/clock.hpp"
 #include "base/ids.hpp"
-#include "base/sha256.hpp"
+#include "base/crypto/sha256.hpp"
 
 namespace muniment::verify {
 

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <map>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "base/limits.hpp"
-#include "base/sha256.hpp"
+#include "base/crypto/sha256.hpp"
 
 namespace muniment::verify {
 namespace {

@@ -9,9 +9,9 @@
 #include <optional>
 #include <thread>
 
-#include "base/file.hpp"
+#include "base/files/file.hpp"
 #include "base/limits.hpp"
-#include "base/sha256.hpp"
+#include "base/crypto/sha256.hpp"
 #include "base/text.hpp"
 #include "verify/index_rows.hpp"
 #include "verify/lexical_files.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "verify/run_facts.hpp"
 
 namespace muniment::verify {

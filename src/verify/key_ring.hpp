@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "base/signed_note.hpp"
+#include "base/crypto/signed_note.hpp"
 
 namespace muniment::verify {
 

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "base/file.hpp"
+#include "base/files/file.hpp"
 #include "base/text.hpp"
 
 namespace muniment::verify {

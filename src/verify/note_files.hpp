@@ -12,7 +12,7 @@
 
 #include "base/clock.hpp"
 #include "base/result.hpp"
-#include "base/signed_note.hpp"
+#include "base/crypto/signed_note.hpp"
 
 namespace muniment::verify {
 

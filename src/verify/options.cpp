@@ -10,8 +10,8 @@
 #include <filesystem>
 #include <thread>
 
-#include "base/command_tree.hpp"
-#include "base/file.hpp"
+#include "base/config/command_tree.hpp"
+#include "base/files/file.hpp"
 #include "base/limits.hpp"
 #include "base/text.hpp"
 

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "verify/value.hpp"
 
 namespace muniment::verify {

@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "base/chained_sha256.hpp"
-#include "base/sha256.hpp"
+#include "base/crypto/chained_sha256.hpp"
+#include "base/crypto/sha256.hpp"
 
 namespace muniment::verify {
 

@@ -12,7 +12,7 @@
 #include "base/clock.hpp"
 #include "base/ids.hpp"
 #include "base/result.hpp"
-#include "base/sha256.hpp"
+#include "base/crypto/sha256.hpp"
 #include "verify/copy_row.hpp"
 
 namespace muniment::verify {

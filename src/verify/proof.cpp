@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "base/base64.hpp"
-#include "base/file.hpp"
-#include "base/json.hpp"
+#include "base/crypto/base64.hpp"
+#include "base/files/file.hpp"
+#include "base/json/json.hpp"
 #include "base/limits.hpp"
 #include "base/text.hpp"
 #include "verify/hashing.hpp"

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "verify/finding.hpp"
 #include "verify/signatures.hpp"
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "base/result.hpp"
 #include "verify/artifact_root.hpp"
 #include "verify/postgres.hpp"

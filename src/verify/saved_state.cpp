@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "verify/hashing.hpp"
 #include "verify/run_facts.hpp"
 

@@ -10,8 +10,8 @@
 #include "base/clock.hpp"
 #include "base/ids.hpp"
 #include "base/result.hpp"
-#include "base/sha256.hpp"
-#include "base/signed_note.hpp"
+#include "base/crypto/sha256.hpp"
+#include "base/crypto/signed_note.hpp"
 #include "verify/key_ring.hpp"
 #include "verify/run_life.hpp"
 

@@ -12,7 +12,7 @@
 
 #include "base/ids.hpp"
 #include "base/result.hpp"
-#include "base/sha256.hpp"
+#include "base/crypto/sha256.hpp"
 #include "verify/archived_bodies.hpp"
 #include "verify/finding.hpp"
 #include "verify/hashing.hpp"

@@ -11,7 +11,7 @@
 #include <cstring>
 #include <optional>
 
-#include "base/file.hpp"
+#include "base/files/file.hpp"
 
 namespace muniment::verify {
 namespace {

@@ -13,9 +13,9 @@
 
 #include "base/bounded_queue.hpp"
 #include "base/clock.hpp"
-#include "base/file.hpp"
+#include "base/files/file.hpp"
 #include "base/result.hpp"
-#include "base/sha256.hpp"
+#include "base/crypto/sha256.hpp"
 #include "base/tile_path.hpp"
 #include "verify/finding.hpp"
 

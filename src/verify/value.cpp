@@ -4,7 +4,7 @@
 #include <charconv>
 #include <tuple>
 
-#include "base/jsonb.hpp"
+#include "base/json/jsonb.hpp"
 
 namespace muniment::verify {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <thread>
 
-#include "base/file.hpp"
+#include "base/files/file.hpp"
 #include "base/limits.hpp"
 #include "verify/database.hpp"
 #include "verify/definitions.hpp"

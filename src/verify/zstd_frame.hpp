@@ -2,7 +2,7 @@
 // frame, and so would give one content to many files.
 #pragma once
 
-#include "base/file.hpp"
+#include "base/files/file.hpp"
 #include "base/result.hpp"
 
 namespace muniment::verify {

@@ -7,7 +7,7 @@
 #include <random>
 #include <unordered_map>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 
 namespace muniment::bench {
 namespace {

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "retrieval/lexical/lexical_index.hpp"
 
 namespace {

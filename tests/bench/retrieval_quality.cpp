@@ -15,9 +15,9 @@
 #include <map>
 #include <memory>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "base/limits.hpp"
-#include "base/sha256.hpp"
+#include "base/crypto/sha256.hpp"
 #include "bench/ir_sets.hpp"
 #include "retrieval/embed/embedder.hpp"
 #include "retrieval/lexical/lexical_index.hpp"

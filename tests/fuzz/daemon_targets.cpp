@@ -7,7 +7,7 @@
 #include "audit/redaction_journal.hpp"
 #include "audit/submitter.hpp"
 #include "audit/witness.hpp"
-#include "base/schema.hpp"
+#include "base/json/schema.hpp"
 #include "cli/client.hpp"
 #include "cli/import/swe_agent.hpp"
 #include "events/catalogue.hpp"

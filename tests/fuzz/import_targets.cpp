@@ -2,7 +2,7 @@
 #include <map>
 #include <set>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "base/text.hpp"
 #include "cli/import/claude_code_lines.hpp"
 #include "cli/export/connection.hpp"

@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "base/limits.hpp"
-#include "base/sha256.hpp"
+#include "base/crypto/sha256.hpp"
 #include "base/utf8.hpp"
 #include "fuzz/target.hpp"
 #include "retrieval/child/embed_messages.hpp"
@@ -173,7 +173,7 @@ std::vector<Target> retrieval_targets() {
       {"child_messages", try_messages, message_seeds()},
       {"markup", try_markup,
        {"in:notes port type:markdown tag:\"two words\" run:r1 \"exact words\" before:2026-01-02 after:2026-01-01T10:00:00Z asof:2026-01-10 std::vector"}},
-      {"words", try_words, {"readConfigFile in src/base/file.hpp, Crème 東京都 ab a\xff", "ﬁ Ａ e\xcc\x81 x::y_z"}},
+      {"words", try_words, {"readConfigFile in src/base/files/file.hpp, Crème 東京都 ab a\xff", "ﬁ Ａ e\xcc\x81 x::y_z"}},
   };
 }
 

@@ -2,10 +2,10 @@
 // what it accepts is written in one way alone.
 #include <utility>
 
-#include "base/base64.hpp"
-#include "base/json.hpp"
-#include "base/signed_note.hpp"
-#include "base/tar_archive.hpp"
+#include "base/crypto/base64.hpp"
+#include "base/json/json.hpp"
+#include "base/crypto/signed_note.hpp"
+#include "base/files/tar_archive.hpp"
 #include "events/catalogue.hpp"
 #include "events/state.hpp"
 #include "fuzz/target.hpp"

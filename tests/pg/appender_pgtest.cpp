@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "store/partitions.hpp"
 #include "support/log_fixture.hpp"
 

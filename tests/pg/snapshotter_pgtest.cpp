@@ -5,7 +5,7 @@
 #include <map>
 #include <thread>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "base/limits.hpp"
 #include "snapshot/rehydrate.hpp"
 #include "snapshot/snapshotter.hpp"

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <thread>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "evidence/pointer_follower.hpp"
 #include "evidence/stop_rule.hpp"
 #include "support/log_fixture.hpp"

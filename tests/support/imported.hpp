@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/ids.hpp"
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "base/text.hpp"
 #include "cli/import/source.hpp"
 #include "events/catalogue.hpp"

@@ -1,6 +1,6 @@
 #include "support/log_fixture.hpp"
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "store/partitions.hpp"
 
 namespace muniment::test {

@@ -10,7 +10,7 @@
 #include "audit/publisher.hpp"
 #include "audit/redaction.hpp"
 #include "audit/submitter.hpp"
-#include "base/schema.hpp"
+#include "base/json/schema.hpp"
 #include "evidence/halt_journal.hpp"
 #include "gateway/method_table.hpp"
 #include "gateway/services.hpp"

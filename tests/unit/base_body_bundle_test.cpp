@@ -1,11 +1,11 @@
 // The file of 256 archived bodies: what goes in comes out, and nothing else passes for one.
-#include "base/body_bundle.hpp"
+#include "base/files/body_bundle.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
 #include "base/limits.hpp"
-#include "base/zstd.hpp"
+#include "base/files/zstd.hpp"
 
 namespace muniment {
 namespace {

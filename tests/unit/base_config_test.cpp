@@ -1,5 +1,5 @@
 // Where a configuration value comes from, and what is said about one that cannot be.
-#include "base/config.hpp"
+#include "base/config/config.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -10,7 +10,7 @@
 #include <map>
 
 #include "base/limits.hpp"
-#include "base/reporter_listen.hpp"
+#include "base/config/reporter_listen.hpp"
 
 namespace muniment {
 namespace {

@@ -1,4 +1,4 @@
-#include "base/failpoint.hpp"
+#include "base/process/failpoint.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "base/json_tree.hpp"
+#include "base/json/json_tree.hpp"
 #include "base/limits.hpp"
 
 namespace muniment::json {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "base/json.hpp"
-#include "base/json_tree.hpp"
+#include "base/json/json.hpp"
+#include "base/json/json_tree.hpp"
 
 namespace muniment::json {
 namespace {

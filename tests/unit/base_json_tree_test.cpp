@@ -1,4 +1,4 @@
-#include "base/json_tree.hpp"
+#include "base/json/json_tree.hpp"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 
 namespace muniment::json {
 namespace {

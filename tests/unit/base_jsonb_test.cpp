@@ -1,4 +1,4 @@
-#include "base/jsonb.hpp"
+#include "base/json/jsonb.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Each test enters the sandbox in a process of its own, forked while the test has one thread, and asks
 // there for what must not be had.
-#include "base/sandbox.hpp"
+#include "base/process/sandbox.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

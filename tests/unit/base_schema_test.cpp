@@ -1,4 +1,4 @@
-#include "base/schema.hpp"
+#include "base/json/schema.hpp"
 
 #include <gtest/gtest.h>
 

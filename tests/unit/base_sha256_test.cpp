@@ -1,4 +1,4 @@
-#include "base/sha256.hpp"
+#include "base/crypto/sha256.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>

@@ -1,4 +1,4 @@
-#include "base/signed_note.hpp"
+#include "base/crypto/signed_note.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

@@ -8,8 +8,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "base/file.hpp"
-#include "base/tar_archive.hpp"
+#include "base/files/file.hpp"
+#include "base/files/tar_archive.hpp"
 
 namespace muniment {
 namespace {

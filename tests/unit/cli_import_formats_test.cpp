@@ -11,8 +11,8 @@
 #include <set>
 
 #include "base/ids.hpp"
-#include "base/json.hpp"
-#include "base/sha256.hpp"
+#include "base/json/json.hpp"
+#include "base/crypto/sha256.hpp"
 #include "base/text.hpp"
 #include "cli/import/claude_code_lines.hpp"
 #include "cli/import/events.hpp"

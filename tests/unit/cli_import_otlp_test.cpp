@@ -9,7 +9,7 @@
 #include <set>
 
 #include "base/ids.hpp"
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "base/text.hpp"
 #include "cli/import/guess.hpp"
 #include "cli/import/otlp_trace.hpp"

@@ -11,9 +11,9 @@
 #include <unordered_set>
 
 #include "base/ids.hpp"
-#include "base/json.hpp"
-#include "base/schema.hpp"
-#include "base/sha256.hpp"
+#include "base/json/json.hpp"
+#include "base/json/schema.hpp"
+#include "base/crypto/sha256.hpp"
 #include "cli/import/swe_agent.hpp"
 #include "cli/import/swe_agent_action.hpp"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/schema.hpp"
+#include "base/json/schema.hpp"
 #include "events/catalogue.hpp"
 #include "events/catalogue_types.hpp"
 

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "events/catalogue.hpp"
 #include "events/entry.hpp"
 

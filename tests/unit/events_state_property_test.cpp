@@ -5,8 +5,8 @@
 
 #include <random>
 
-#include "base/json.hpp"
-#include "base/schema.hpp"
+#include "base/json/json.hpp"
+#include "base/json/schema.hpp"
 #include "events/catalogue.hpp"
 #include "events/state.hpp"
 

@@ -6,8 +6,8 @@
 
 #include <string>
 
-#include "base/json.hpp"
-#include "base/json_tree.hpp"
+#include "base/json/json.hpp"
+#include "base/json/json_tree.hpp"
 #include "base/limits.hpp"
 
 namespace muniment::events {

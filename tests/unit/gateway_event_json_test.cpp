@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/schema.hpp"
+#include "base/json/schema.hpp"
 #include "gateway/access.hpp"
 
 namespace muniment::gateway {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "base/schema.hpp"
+#include "base/json/schema.hpp"
 #include "gateway/method_table.hpp"
 
 namespace muniment::gateway {

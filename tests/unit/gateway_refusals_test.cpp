@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "base/limits.hpp"
 
 namespace muniment::gateway {

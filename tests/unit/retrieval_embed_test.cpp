@@ -4,7 +4,7 @@
 #include <cmath>
 #include <thread>
 
-#include "base/sha256.hpp"
+#include "base/crypto/sha256.hpp"
 #include "retrieval/embed/embedder.hpp"
 #include "retrieval/embed/lsa_model.hpp"
 

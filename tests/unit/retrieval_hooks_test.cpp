@@ -11,7 +11,7 @@
 #include <fstream>
 #include <thread>
 
-#include "base/file.hpp"
+#include "base/files/file.hpp"
 #include "base/limits.hpp"
 #include "retrieval/hooks/hook_messages.hpp"
 #include "retrieval/hooks/hook_process.hpp"

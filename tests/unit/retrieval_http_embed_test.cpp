@@ -5,7 +5,7 @@
 #include <cmath>
 #include <fstream>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "retrieval/embed/embedder.hpp"
 #include "retrieval/embed/http_answers.hpp"
 #include "retrieval/embed/http_reranker.hpp"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "base/limits.hpp"
 #include "base/text.hpp"
 #include "retrieval/pack.hpp"

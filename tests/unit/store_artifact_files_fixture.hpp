@@ -14,7 +14,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/failpoint.hpp"
+#include "base/process/failpoint.hpp"
 #include "store/artifact_files.hpp"
 
 namespace muniment::store {

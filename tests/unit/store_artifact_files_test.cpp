@@ -14,7 +14,7 @@
 #include <set>
 #include <thread>
 
-#include "base/failpoint.hpp"
+#include "base/process/failpoint.hpp"
 #include "unit/store_artifact_files_fixture.hpp"
 
 namespace muniment::store {

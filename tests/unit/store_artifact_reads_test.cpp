@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/chained_sha256.hpp"
+#include "base/crypto/chained_sha256.hpp"
 #include "unit/store_artifact_files_fixture.hpp"
 
 namespace muniment::store {

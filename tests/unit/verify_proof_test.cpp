@@ -1,7 +1,7 @@
 // Proof files: every leaf of every small tree is proven, and whatever is changed in a proof is noticed.
 #include <gtest/gtest.h>
 
-#include "base/base64.hpp"
+#include "base/crypto/base64.hpp"
 #include "verify/hashing.hpp"
 #include "verify/proof.hpp"
 

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "base/body_bundle.hpp"
-#include "base/sha256.hpp"
+#include "base/files/body_bundle.hpp"
+#include "base/crypto/sha256.hpp"
 #include "base/tile_path.hpp"
 #include "cli/export/connection.hpp"
 #include "cli/output.hpp"

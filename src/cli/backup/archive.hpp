@@ -13,7 +13,7 @@ namespace muniment::cli {
 
 struct ArchivedPartition {
   std::int16_t log_no = 0;
-  std::int64_t first_file = 0, last_file = 0;   // by their number: read_bodies in base/body_bundle.hpp
+  std::int64_t first_file = 0, last_file = 0;   // by their number: read_bodies in base/files/body_bundle.hpp
 };
 
 // Those of the logs 1 to `log_no`, as of now: what is archived stays so, and its files are there before it is. Errors: unavailable.

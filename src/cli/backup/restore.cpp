@@ -12,11 +12,11 @@
 #include <filesystem>
 #include <thread>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "base/limits.hpp"
-#include "base/signed_note.hpp"
-#include "base/stop_signals.hpp"
-#include "base/thread.hpp"
+#include "base/crypto/signed_note.hpp"
+#include "base/process/stop_signals.hpp"
+#include "base/process/thread.hpp"
 #include "cli/output.hpp"
 #include "cli/verifier.hpp"
 #include "store/log_place.hpp"

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "base/config.hpp"
+#include "base/config/config.hpp"
 #include "base/result.hpp"
 #include "cli/backup/set.hpp"
 

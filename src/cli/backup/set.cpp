@@ -11,8 +11,8 @@
 #include <filesystem>
 #include <set>
 
-#include "base/json.hpp"
-#include "base/sha256.hpp"
+#include "base/json/json.hpp"
+#include "base/crypto/sha256.hpp"
 #include "base/text.hpp"
 
 namespace muniment::cli {

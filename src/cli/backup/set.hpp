@@ -20,8 +20,8 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "base/file.hpp"
-#include "base/json.hpp"
+#include "base/files/file.hpp"
+#include "base/json/json.hpp"
 #include "base/result.hpp"
 #include "store/database_copy.hpp"
 

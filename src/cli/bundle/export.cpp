@@ -12,12 +12,12 @@
 #include <utility>
 #include <vector>
 
-#include "base/base64.hpp"
+#include "base/crypto/base64.hpp"
 #include "base/clock.hpp"
-#include "base/file.hpp"
-#include "base/sha256.hpp"
-#include "base/signed_note.hpp"
-#include "base/tar_archive.hpp"
+#include "base/files/file.hpp"
+#include "base/crypto/sha256.hpp"
+#include "base/crypto/signed_note.hpp"
+#include "base/files/tar_archive.hpp"
 #include "cli/bundle/rows.hpp"
 #include "cli/report/data.hpp"
 #include "cli/report/document.hpp"

@@ -6,10 +6,10 @@
 #include <utility>
 #include <vector>
 
-#include "base/file.hpp"
+#include "base/files/file.hpp"
 #include "base/ids.hpp"
 #include "base/limits.hpp"
-#include "base/sha256.hpp"
+#include "base/crypto/sha256.hpp"
 #include "cli/bundle/rows.hpp"
 #include "cli/import/event_replay.hpp"
 #include "cli/import/source.hpp"

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "base/signed_note.hpp"
+#include "base/crypto/signed_note.hpp"
 
 namespace muniment::cli {
 namespace {

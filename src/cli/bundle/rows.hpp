@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/result.hpp"
-#include "base/tar_archive.hpp"
+#include "base/files/tar_archive.hpp"
 
 namespace muniment::cli {
 

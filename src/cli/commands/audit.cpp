@@ -5,9 +5,9 @@
 
 #include <optional>
 
-#include "base/file.hpp"
-#include "base/json.hpp"
-#include "base/memory_file.hpp"
+#include "base/files/file.hpp"
+#include "base/json/json.hpp"
+#include "base/files/memory_file.hpp"
 #include "base/text.hpp"
 #include "cli/commands.hpp"
 #include "cli/verifier.hpp"

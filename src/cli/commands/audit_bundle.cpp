@@ -2,7 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "base/file.hpp"
+#include "base/files/file.hpp"
 #include "base/text.hpp"
 #include "cli/bundle/export.hpp"
 #include "cli/bundle/import.hpp"

@@ -6,7 +6,7 @@
 
 #include "audit/witness.hpp"
 #include "audit/witness_server.hpp"
-#include "base/file.hpp"
+#include "base/files/file.hpp"
 #include "cli/commands.hpp"
 
 namespace muniment::cli {

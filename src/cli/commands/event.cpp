@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "base/clock.hpp"
-#include "base/file.hpp"
+#include "base/files/file.hpp"
 #include "base/ids.hpp"
 #include "base/limits.hpp"
 #include "cli/arguments.hpp"

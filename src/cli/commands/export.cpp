@@ -13,9 +13,9 @@
 #include <unordered_map>
 
 #include "base/clock.hpp"
-#include "base/file.hpp"
+#include "base/files/file.hpp"
 #include "base/ids.hpp"
-#include "base/sha256.hpp"
+#include "base/crypto/sha256.hpp"
 #include "base/text.hpp"
 #include "cli/commands.hpp"
 #include "cli/export/archive.hpp"

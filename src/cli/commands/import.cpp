@@ -10,8 +10,8 @@
 #include <memory>
 #include <mutex>
 
-#include "base/file.hpp"
-#include "base/sha256.hpp"
+#include "base/files/file.hpp"
+#include "base/crypto/sha256.hpp"
 #include "base/text.hpp"
 #include "cli/import/claude_code_lines.hpp"
 #include "cli/commands.hpp"

@@ -10,7 +10,7 @@
 #include <map>
 #include <set>
 
-#include "base/file.hpp"
+#include "base/files/file.hpp"
 #include "base/limits.hpp"
 #include "base/text.hpp"
 #include "base/utf8.hpp"

@@ -8,7 +8,7 @@
 
 #include "base/text.hpp"
 #include "cli/autostart.hpp"
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "cli/commands.hpp"
 #include "cli/doctor/doctor.hpp"
 #include "cli/pages.hpp"

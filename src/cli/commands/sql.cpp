@@ -9,9 +9,9 @@
 #include <cstring>
 #include <optional>
 
-#include "base/file.hpp"
+#include "base/files/file.hpp"
 #include "base/limits.hpp"
-#include "base/reporter_listen.hpp"
+#include "base/config/reporter_listen.hpp"
 #include "base/text.hpp"
 #include "cli/commands.hpp"
 #include "cli/sql/connection.hpp"

@@ -13,7 +13,7 @@
 #include <optional>
 #include <thread>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "base/text.hpp"
 #include "cli/client.hpp"
 #include "cli/doctor/doctor.hpp"

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <filesystem>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "base/limits.hpp"
 #include "base/text.hpp"
 #include "cli/autostart.hpp"

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/config.hpp"
+#include "base/config/config.hpp"
 #include "cli/backup/set.hpp"
 
 namespace muniment::cli {

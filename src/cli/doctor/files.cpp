@@ -12,10 +12,10 @@
 
 #include "audit/tree_files.hpp"
 #include "base/clock.hpp"
-#include "base/file.hpp"
+#include "base/files/file.hpp"
 #include "base/ids.hpp"
-#include "base/json.hpp"
-#include "base/signed_note.hpp"
+#include "base/json/json.hpp"
+#include "base/crypto/signed_note.hpp"
 #include "base/text.hpp"
 #include "cli/doctor/doctor.hpp"
 #include "cli/record/spool.hpp"

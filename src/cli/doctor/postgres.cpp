@@ -12,7 +12,7 @@
 #include <set>
 #include <system_error>
 
-#include "base/file.hpp"
+#include "base/files/file.hpp"
 #include "base/limits.hpp"
 #include "base/text.hpp"
 #include "cli/backup/archive.hpp"

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "base/body_bundle.hpp"
+#include "base/files/body_bundle.hpp"
 #include "base/result.hpp"
 
 namespace muniment::cli {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "base/file.hpp"
+#include "base/files/file.hpp"
 #include "base/result.hpp"
 #include "cli/export/rows.hpp"
 

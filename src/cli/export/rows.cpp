@@ -8,9 +8,9 @@
 
 #include "base/clock.hpp"
 #include "base/ids.hpp"
-#include "base/json.hpp"
-#include "base/json_walk.hpp"
-#include "base/sha256.hpp"
+#include "base/json/json.hpp"
+#include "base/json/json_walk.hpp"
+#include "base/crypto/sha256.hpp"
 #include "base/text.hpp"
 
 namespace muniment::cli {

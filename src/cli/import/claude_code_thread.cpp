@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "base/base64.hpp"
-#include "base/sha256.hpp"
+#include "base/crypto/base64.hpp"
+#include "base/crypto/sha256.hpp"
 #include "base/text.hpp"
 #include "base/utf8.hpp"
 #include "cli/import/claude_code_result.hpp"

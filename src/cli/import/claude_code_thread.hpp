@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "cli/import/claude_code_lines.hpp"
 
 namespace muniment::cli {

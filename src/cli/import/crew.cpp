@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "base/thread.hpp"
+#include "base/process/thread.hpp"
 
 namespace muniment::cli {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "base/result.hpp"
 #include "cli/bundle/ids.hpp"
 #include "cli/client.hpp"

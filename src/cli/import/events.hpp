@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "cli/import/source.hpp"
 
 namespace muniment::cli {

@@ -8,7 +8,7 @@
 #include <set>
 #include <utility>
 
-#include "base/file.hpp"
+#include "base/files/file.hpp"
 #include "base/ids.hpp"
 #include "base/limits.hpp"
 #include "base/text.hpp"

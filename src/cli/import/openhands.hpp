@@ -5,7 +5,7 @@
 
 #include <string_view>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "base/result.hpp"
 #include "cli/import/events.hpp"
 

@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-#include "base/sha256.hpp"
+#include "base/crypto/sha256.hpp"
 #include "base/text.hpp"
 #include "cli/import/otlp_trace.hpp"
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/sha256.hpp"
+#include "base/crypto/sha256.hpp"
 #include "base/text.hpp"
 #include "cli/import/otlp_trace.hpp"
 

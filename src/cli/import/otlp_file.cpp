@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "base/sha256.hpp"
+#include "base/crypto/sha256.hpp"
 #include "base/text.hpp"
 #include "cli/import/events.hpp"
 #include "cli/import/guess.hpp"

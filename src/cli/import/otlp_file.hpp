@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/file.hpp"
-#include "base/json.hpp"
+#include "base/files/file.hpp"
+#include "base/json/json.hpp"
 #include "base/result.hpp"
 
 namespace muniment::cli {

@@ -6,7 +6,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "base/sha256.hpp"
+#include "base/crypto/sha256.hpp"
 #include "base/text.hpp"
 
 namespace muniment::cli {

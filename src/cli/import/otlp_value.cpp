@@ -4,9 +4,9 @@
 #include <charconv>
 #include <set>
 
-#include "base/base64.hpp"
+#include "base/crypto/base64.hpp"
 #include "base/clock.hpp"
-#include "base/sha256.hpp"
+#include "base/crypto/sha256.hpp"
 #include "cli/import/events.hpp"
 
 namespace muniment::cli {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "base/limits.hpp"
 #include "base/text.hpp"
 

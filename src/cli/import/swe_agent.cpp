@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "base/limits.hpp"
 #include "base/text.hpp"
 #include "cli/import/events.hpp"

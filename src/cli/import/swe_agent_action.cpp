@@ -4,7 +4,7 @@
 #include <iterator>
 #include <span>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "base/text.hpp"
 #include "cli/import/source.hpp"
 

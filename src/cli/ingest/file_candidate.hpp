@@ -7,8 +7,8 @@
 #include <string>
 
 #include "base/clock.hpp"
-#include "base/file.hpp"
-#include "base/sha256.hpp"
+#include "base/files/file.hpp"
+#include "base/crypto/sha256.hpp"
 
 namespace muniment::cli {
 

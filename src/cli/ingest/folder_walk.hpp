@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/file.hpp"
+#include "base/files/file.hpp"
 #include "base/result.hpp"
 #include "cli/ingest/ignore_rules.hpp"
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "base/result.hpp"
 
 namespace muniment::cli {

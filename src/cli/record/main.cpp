@@ -4,7 +4,7 @@
 
 #include <cstdio>
 
-#include "base/command_tree.hpp"
+#include "base/config/command_tree.hpp"
 #include "cli/commands.hpp"
 
 int main(int argc, char** argv) {

@@ -7,9 +7,9 @@
 #include <filesystem>
 #include <vector>
 
-#include "base/file.hpp"
+#include "base/files/file.hpp"
 #include "base/ids.hpp"
-#include "base/sha256.hpp"
+#include "base/crypto/sha256.hpp"
 #include "base/text.hpp"
 
 namespace muniment::cli {

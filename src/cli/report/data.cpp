@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "base/signed_note.hpp"
+#include "base/crypto/signed_note.hpp"
 #include "base/text.hpp"
 #include "cli/describe.hpp"
 #include "cli/pages.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "base/limits.hpp"
 
 namespace muniment::cli {

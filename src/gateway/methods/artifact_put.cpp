@@ -2,8 +2,8 @@
 // artifact.stored event with the row. The same bytes in the same step are stored once.
 #include <fmt/format.h>
 
-#include "base/base64.hpp"
-#include "base/failpoint.hpp"
+#include "base/crypto/base64.hpp"
+#include "base/process/failpoint.hpp"
 #include "base/limits.hpp"
 #include "gateway/access.hpp"
 #include "gateway/methods/artifact_rows.hpp"

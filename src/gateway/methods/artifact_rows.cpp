@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "base/jsonb.hpp"
+#include "base/json/jsonb.hpp"
 #include "base/limits.hpp"
 
 namespace muniment::gateway {

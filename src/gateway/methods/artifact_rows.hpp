@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "base/result.hpp"
 #include "gateway/call.hpp"
 #include "store/artifact_row.hpp"

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "base/base64.hpp"
+#include "base/crypto/base64.hpp"
 #include "base/limits.hpp"
 #include "base/utf8.hpp"
 #include "gateway/access.hpp"

@@ -8,9 +8,9 @@
 
 #include <fmt/format.h>
 
-#include "base/failpoint.hpp"
-#include "base/file.hpp"
-#include "base/json_lists.hpp"
+#include "base/process/failpoint.hpp"
+#include "base/files/file.hpp"
+#include "base/json/json_lists.hpp"
 #include "base/limits.hpp"
 #include "evidence/pointer.hpp"
 #include "gateway/access.hpp"

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "base/failpoint.hpp"
+#include "base/process/failpoint.hpp"
 #include "base/limits.hpp"
 #include "evidence/pointer.hpp"
 #include "gateway/access.hpp"

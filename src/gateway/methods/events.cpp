@@ -4,7 +4,7 @@
 #include <optional>
 #include <span>
 
-#include "base/failpoint.hpp"
+#include "base/process/failpoint.hpp"
 #include "events/catalogue.hpp"
 #include "gateway/access.hpp"
 #include "gateway/append_admission.hpp"

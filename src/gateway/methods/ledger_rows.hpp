@@ -1,7 +1,7 @@
 // What the methods of the ledger share: rows as replies show them, and the hash of what evidence points at.
 #pragma once
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "evidence/resolver.hpp"
 #include "gateway/call.hpp"
 #include "store/rows.hpp"

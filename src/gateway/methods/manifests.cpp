@@ -1,7 +1,7 @@
 // manifest.put and manifest.get: what was in the context window and why, as JSON in the database.
 // A manifest refers (to transcript ranges, artifacts, cards), and may stand on a base of which it
 // adds and drops, so that a run stores them linear in its length.
-#include "base/failpoint.hpp"
+#include "base/process/failpoint.hpp"
 #include "base/limits.hpp"
 #include "base/text.hpp"
 #include "evidence/pointer_follower.hpp"

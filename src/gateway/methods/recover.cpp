@@ -6,9 +6,9 @@
 
 #include <fmt/format.h>
 
-#include "base/file.hpp"
+#include "base/files/file.hpp"
 #include "base/limits.hpp"
-#include "base/memory_file.hpp"
+#include "base/files/memory_file.hpp"
 #include "evidence/halt_journal.hpp"
 #include "evidence/pointer_follower.hpp"
 #include "evidence/rebuild.hpp"

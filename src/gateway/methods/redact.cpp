@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "audit/redaction.hpp"
-#include "base/failpoint.hpp"
+#include "base/process/failpoint.hpp"
 #include "gateway/access.hpp"
 #include "gateway/methods/methods.hpp"
 #include "gateway/services.hpp"

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "base/json_lists.hpp"
+#include "base/json/json_lists.hpp"
 #include "base/limits.hpp"
 #include "base/metrics.hpp"
 #include "base/text.hpp"

@@ -4,7 +4,7 @@
 
 #include "audit/publisher.hpp"
 #include "audit/submitter.hpp"
-#include "base/config.hpp"
+#include "base/config/config.hpp"
 #include "base/limits.hpp"
 #include "gateway/methods/methods.hpp"
 #include "gateway/methods/server_state.hpp"

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "base/json_tree.hpp"
+#include "base/json/json_tree.hpp"
 #include "base/limits.hpp"
 #include "gateway/access.hpp"
 #include "gateway/cursor.hpp"

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/log.hpp"
-#include "base/thread.hpp"
+#include "base/process/thread.hpp"
 #include "base/utf8.hpp"
 #include "retrieval/child/messages.hpp"
 

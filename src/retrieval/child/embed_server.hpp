@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "base/file.hpp"
+#include "base/files/file.hpp"
 #include "base/limits.hpp"
 #include "retrieval/child/embed_messages.hpp"
 #include "retrieval/child/frame.hpp"

@@ -11,8 +11,8 @@
 
 #include "base/limits.hpp"
 #include "base/log.hpp"
-#include "base/sandbox.hpp"
-#include "base/thread.hpp"
+#include "base/process/sandbox.hpp"
+#include "base/process/thread.hpp"
 #include "retrieval/child/frame.hpp"
 #include "retrieval/child/messages.hpp"
 #include "retrieval/child/remote_embedder.hpp"

@@ -8,7 +8,7 @@
 #include <algorithm>
 
 #include "base/log.hpp"
-#include "base/thread.hpp"
+#include "base/process/thread.hpp"
 #include "retrieval/child/search_child.hpp"
 
 namespace muniment::retrieval {

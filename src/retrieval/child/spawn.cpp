@@ -18,7 +18,7 @@
 #include <utility>
 
 #include "base/log.hpp"
-#include "base/sandbox.hpp"
+#include "base/process/sandbox.hpp"
 
 namespace muniment::retrieval {
 

@@ -8,7 +8,7 @@
 #include <system_error>
 
 #include "base/limits.hpp"
-#include "base/sandbox.hpp"
+#include "base/process/sandbox.hpp"
 #include "base/utf8.hpp"
 #include "retrieval/child/frame.hpp"
 #include "retrieval/child/messages.hpp"

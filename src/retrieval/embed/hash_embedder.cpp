@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <string>
 
-#include "base/sha256.hpp"
+#include "base/crypto/sha256.hpp"
 #include "retrieval/embed/embedder.hpp"
 #include "retrieval/embed/vectors.hpp"
 #include "retrieval/embed/words.hpp"

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "base/limits.hpp"
 #include "retrieval/embed/vectors.hpp"
 

@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "base/limits.hpp"
-#include "base/sha256.hpp"
+#include "base/crypto/sha256.hpp"
 #include "retrieval/embed/embedder.hpp"
 #include "retrieval/embed/http_answers.hpp"
 #include "retrieval/embed/http_reranker.hpp"

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "base/file.hpp"
+#include "base/files/file.hpp"
 #include "base/http.hpp"
 #include "base/limits.hpp"
 #include "base/text.hpp"

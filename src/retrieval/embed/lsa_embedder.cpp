@@ -1,7 +1,7 @@
 // Using a trained LSA model: a text's vector is the sum of its terms' rows, each by its damped count (folding in).
 #include <unordered_map>
 
-#include "base/sha256.hpp"
+#include "base/crypto/sha256.hpp"
 #include "retrieval/embed/embedder.hpp"
 #include "retrieval/embed/kernels.hpp"
 #include "retrieval/embed/lsa_model.hpp"

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/limits.hpp"
-#include "base/sha256.hpp"
+#include "base/crypto/sha256.hpp"
 #include "base/utf8.hpp"
 
 namespace muniment::retrieval {

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/limits.hpp"
-#include "base/sha256.hpp"
+#include "base/crypto/sha256.hpp"
 #include "retrieval/embed/embedder.hpp"
 #include "retrieval/embed/lsa_model.hpp"
 #include "retrieval/embed/truncated_svd.hpp"

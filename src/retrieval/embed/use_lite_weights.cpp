@@ -9,10 +9,10 @@
 
 #include <fmt/format.h>
 
-#include "base/file.hpp"
-#include "base/json.hpp"
+#include "base/files/file.hpp"
+#include "base/json/json.hpp"
 #include "base/limits.hpp"
-#include "base/sha256.hpp"
+#include "base/crypto/sha256.hpp"
 #include "retrieval/embed/embedder.hpp"
 
 namespace muniment::retrieval {

@@ -17,8 +17,8 @@ class WordReader {
  public:
   struct Word {
     enum class Kind : std::uint8_t {
-      plain,   // a word, or a part of an identifier: "http" and "server" of HttpServer, "base" of src/base/file.hpp
-      whole,   // an identifier or a path as a whole: "httpserver", "src/base/file.hpp"
+      plain,   // a word, or a part of an identifier: "http" and "server" of HttpServer, "base" of src/base/files/file.hpp
+      whole,   // an identifier or a path as a whole: "httpserver", "src/base/files/file.hpp"
       pair,    // two neighbours of a script that writes no spaces (one, where it stands alone)
     };
     std::string_view text;

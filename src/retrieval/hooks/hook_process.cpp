@@ -14,8 +14,8 @@
 
 #include <fmt/format.h>
 
-#include "base/memory_file.hpp"
-#include "base/file.hpp"
+#include "base/files/memory_file.hpp"
+#include "base/files/file.hpp"
 #include "base/limits.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"

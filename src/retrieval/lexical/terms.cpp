@@ -4,7 +4,7 @@
 #include <xapian.h>
 
 #include "base/limits.hpp"
-#include "base/sha256.hpp"
+#include "base/crypto/sha256.hpp"
 #include "retrieval/function_words.hpp"
 
 namespace muniment::retrieval {

@@ -3,7 +3,7 @@
 //
 // - Letters are lower-cased; accents are folded away ("Häuser" is found by "hauser").
 // - Compounds are split and kept whole: get_user_name, getUserName, time-sharing, std::vector,
-//   src/base/file.hpp, a.b.c. The whole is its parts run together, so that all spellings of a name meet.
+//   src/base/files/file.hpp, a.b.c. The whole is its parts run together, so that all spellings of a name meet.
 // - Scripts without spaces between words (Han, kana, Hangul, Thai …) become characters and pairs of them.
 #pragma once
 

@@ -75,7 +75,7 @@ Blocks markdown_blocks(std::string_view text);
 Blocks code_blocks(std::string_view text, std::string_view name);
 Blocks json_blocks(std::string_view text);
 Blocks jsonl_blocks(std::string_view text);
-bool is_json(std::string_view text);   // one value; looser than base/json.hpp: deep, long and repeated is fine
+bool is_json(std::string_view text);   // one value; looser than base/json/json.hpp: deep, long and repeated is fine
 bool is_jsonl(std::string_view text);  // several lines, each an object or an array
 
 // Paragraphs of a part of a text, under a heading; the first has the break `before`.

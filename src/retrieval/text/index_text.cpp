@@ -2,7 +2,7 @@
 // whole value is read properly, and a part of one gets its escapes resolved and loses its quotes.
 #include <utility>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "retrieval/text/document_text.hpp"
 #include "retrieval/text/unicode.hpp"
 

@@ -1,4 +1,4 @@
-// One pass over a JSON text that knows strings and brackets and nothing else: looser than base/json.hpp, since a
+// One pass over a JSON text that knows strings and brackets and nothing else: looser than base/json/json.hpp, since a
 // document is what it is, and in place, since chunks are spans. A container that fits a chunk is one leaf; a larger one is
 // opened, and its items and members are leaves under its path. Small neighbours share a leaf, so that there are
 // never more leaves than the text's size allows chunks, within a constant.

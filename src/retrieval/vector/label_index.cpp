@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/sha256.hpp"
+#include "base/crypto/sha256.hpp"
 
 namespace muniment::retrieval::vec {
 namespace {

@@ -1,0 +1,480 @@
+#include "base/config/config.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <filesystem>
+#include <utility>
+
+#include "base/ids.hpp"
+#include "base/json/json.hpp"
+#include "base/limits.hpp"
+#include "base/config/reporter_listen.hpp"
+
+namespace muniment {
+namespace {
+
+constexpr std::int64_t any = INT64_MAX;
+constexpr const char* root_data = "/var/lib/muniment";
+constexpr const char* machine_file = "/etc/muniment/muniment.toml";
+constexpr std::size_t socket_path_bytes_max = 107;  // sockaddr_un, without its final NUL
+
+constexpr ConfigKey table[] = {
+    {"data", &Config::data, "", "", 0, 0,
+     "The folder that holds everything of an embedded instance."},
+    {"database", &Config::database, "", "", 0, 0,
+     "A postgresql:// URI; empty: a private Postgres in the data folder."},
+    {"socket", &Config::socket, "", "", 0, 0,
+     "The Unix socket; empty: munimentd.sock in the data folder."},
+    {"origin", &Config::origin, "muniment.local", "", 0, 0,
+     "Whose log it is, a name like example.com/agents: the origin of its checkpoints is this/log id."},
+    {"checkpoint_ms", &Config::checkpoint_ms, "200", "milliseconds", 10, 3'600'000,
+     "Between two signed checkpoints, while events come."},
+    {"witnesses", &Config::witnesses, "", "", 0, 0,
+     "Who keeps signed checkpoints outside: folder:/PATH, s3://BUCKET/PREFIX, unix:/SOCKET VKEY or https://URL VKEY, with commas."},
+    {"artifact_bytes_max", &Config::artifact_bytes_max, "4 GiB", "bytes", 1, any,
+     "The largest artifact."},
+    {"disk_reserve_bytes", &Config::disk_reserve_bytes, "2 GiB", "bytes", 0, any,
+     "Artifacts are refused when less than this would stay free."},
+    {"disk_reserve_percent", &Config::disk_reserve_percent, "5", "percent", 0, 99,
+     "The same, as a share of the disk; the larger of the two counts."},
+    {"snapshot_events", &Config::snapshot_events, "256", "events", 1, any,
+     "A run's state is snapshotted after this many of its events."},
+    {"snapshot_seconds", &Config::snapshot_seconds, "300", "seconds", 1, any,
+     "And after this time, if anything happened in the run."},
+    {"partition_bits", &Config::partition_bits, "24", "", limits::partition_bits_min, limits::partition_bits_max,
+     "A partition of a new log is 2 to the power of this many events; what can be archived is a full one."},
+    {"workers", &Config::workers, "16", "threads", 1, 256,
+     "Threads that serve requests which read; each has its own connection."},
+    {"search_threads", &Config::search_threads, "4", "threads", 1, 64,
+     "Searches that the search child works on at once; more of them wait their turn."},
+    {"query_cache_bytes", &Config::query_cache_bytes, "67108864", "bytes", 0, any,
+     "Memory for answers to queries that may be asked again."},
+    {"reporter_listen", &Config::reporter_listen, "", "", 0, 0,
+     "Where the private Postgres lets analysts in over TCP, as the role reporter: 127.0.0.1:5433; empty: nowhere."},
+    {"reporter_password_file", &Config::reporter_password_file, "", "", 0, 0,
+     "A file that holds that role's password, closed to others (chmod 600)."},
+    {"reporter_clients", &Config::reporter_clients, "", "", 0, 0,
+     "The networks that may come to a reporter_listen which other machines reach: 10.1.2.0/24, with commas."},
+    {"redis", &Config::redis, "", "", 0, 0,
+     "A Redis that keeps answers beyond a restart, HOST:PORT or the path of its socket; empty: they are kept in memory alone."},
+    {"redis_password_file", &Config::redis_password_file, "", "", 0, 0,
+     "A file that holds its password."},
+    {"redis_seconds", &Config::redis_seconds, "86400", "seconds", 1, any,
+     "How long it keeps an answer."},
+    {"use_lite", &Config::use_lite, "", "", 0, 0,
+     "Folder of the weights of the sentence encoder; empty: where scripts/setup puts them."},
+    {"embed_url", &Config::embed_url, "", "", 0, 0,
+     "An embedding server, for a lane of its own: http://127.0.0.1:8080/v1/embeddings; empty: there is no such lane."},
+    {"embed_api", &Config::embed_api, "", "", 0, 0,
+     "openai, ollama or tei; empty: told from the URL's path."},
+    {"embed_model", &Config::embed_model, "", "", 0, 0,
+     "The model that the server is asked for; another one means that everything is embedded again."},
+    {"embed_key_file", &Config::embed_key_file, "", "", 0, 0,
+     "A file with a bearer token for the server."},
+    {"embed_query_prefix", &Config::embed_query_prefix, "", "", 0, 0,
+     "What the model wants in front of a query."},
+    {"embed_dimension", &Config::embed_dimension, "0", "numbers", 0, limits::embedding_dimension_max,
+     "How many numbers a vector of the model has; 0: the server is asked."},
+    {"embed_timeout_ms", &Config::embed_timeout_ms, "10000", "milliseconds", 10, 600'000,
+     "A server that takes longer over a batch of passages is taken for gone; a query waits for 2 seconds at most."},
+    {"expansion_hook", &Config::expansion_hook, "", "", 0, 0,
+     "A program, by its absolute path, and its arguments, that says what a query can also be asked as."},
+    {"rerank_hook", &Config::rerank_hook, "", "", 0, 0,
+     "A program, likewise, that scores the best passages of a query."},
+    {"hook_ms", &Config::hook_ms, "2000", "milliseconds", 10, limits::hook_ms_max,
+     "How long a hook may take; after that the query goes on without it."},
+    {"rerank_url", &Config::rerank_url, "", "", 0, 0,
+     "A server that speaks TEI's /rerank, which scores the best passages of a query."},
+    {"rerank_key_file", &Config::rerank_key_file, "", "", 0, 0,
+     "A file that holds the bearer token for it."},
+    {"rerank_ms", &Config::rerank_ms, "2000", "milliseconds", 10, limits::hook_ms_max,
+     "How long a request to it may take."},
+    {"index_runs", &Config::index_runs, "false", "", 0, 0,
+     "Whether what happens in a run is found by queries, unless its run.start says so itself: true or false."},
+    {"upload_seconds", &Config::upload_seconds, "86400", "seconds", 1, any,
+     "How long an upload that stopped half-way can be resumed."},
+    {"commit_deadline_ms", &Config::commit_deadline_ms, "10000", "milliseconds", 100, 600'000,
+     "A Postgres that is silent for longer counts as unavailable."},
+    {"required_standbys", &Config::required_standbys, "0", "standbys", 0, 100,
+     "How many synchronous standbys have to confirm what is acknowledged; without them the daemon does not start, and appends nothing."},
+    {"log_level", &Config::log_level, "info", "", 0, 0, "error, warn, info or debug."},
+    {"log_format", &Config::log_format, "text", "", 0, 0, "text, or json for one object a line."},
+    {"allowed_uids", &Config::allowed_uids, "", "", 0, 0xFFFF'FFFE,
+     "Users who may connect, beside root and the daemon's own."},
+    {"allowed_group", &Config::allowed_group, "", "", 0, 0,
+     "A group, by its name, whose members may connect too."},
+};
+
+struct Unit {
+  std::string_view suffix;
+  int shift;
+};
+constexpr Unit byte_units[] = {{"KiB", 10}, {"MiB", 20}, {"GiB", 30}, {"TiB", 40}};
+
+Error bad_value(const ConfigKey& key, std::string_view value, std::string_view why) {
+  return Error(Errc::invalid_argument,
+               fmt::format("{} = \"{}\": {}", key.key, value, why));
+}
+
+Result<std::int64_t> number_of(const ConfigKey& key, std::string_view value) {
+  std::string_view digits = value;
+  int shift = 0;
+  if (key.unit == "bytes") {
+    for (const Unit& unit : byte_units) {
+      if (!digits.ends_with(unit.suffix)) continue;
+      digits.remove_suffix(unit.suffix.size());
+      while (digits.ends_with(' ')) digits.remove_suffix(1);
+      shift = unit.shift;
+      break;
+    }
+  }
+  std::int64_t number = 0;
+  const auto [end, failed] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  const bool whole = failed == std::errc() && end == digits.data() + digits.size();
+  if (!whole || number > (INT64_MAX >> shift)) {
+    return bad_value(key, value, key.unit == "bytes" ? "give a whole number, or one with KiB, MiB, GiB or TiB"
+                                                     : "give a whole number");
+  }
+  number *= std::int64_t{1} << shift;
+  if (number < key.min || number > key.max) {
+    return bad_value(key, value, key.max == any ? fmt::format("give at least {}", key.min)
+                                                : fmt::format("give {} to {}", key.min, key.max));
+  }
+  return number;
+}
+
+Result<std::vector<std::int64_t>> numbers_of(const ConfigKey& key, std::string_view value) {
+  std::vector<std::int64_t> numbers;
+  while (!value.empty()) {
+    const std::size_t comma = value.find(',');
+    std::string_view item = value.substr(0, comma);
+    while (item.starts_with(' ')) item.remove_prefix(1);
+    ASSIGN_OR_RETURN(const std::int64_t number, number_of(key, item));
+    numbers.push_back(number);
+    value = comma == std::string_view::npos ? std::string_view() : value.substr(comma + 1);
+  }
+  return numbers;
+}
+
+// A JSON array of texts, or one text that is no array.
+Result<std::vector<std::string>> texts_of(const ConfigKey& key, std::string_view value) {
+  std::vector<std::string> list;
+  if (value.empty()) return list;
+  if (!value.starts_with('[')) return std::vector{std::string(value)};
+  const auto parsed = json::parse(value);
+  const Error bad = bad_value(key, value, "give a list of texts: [\"/usr/local/bin/program\", \"argument\"]");
+  if (!parsed) return bad;
+  for (const json::Value item : parsed->root()) {
+    auto text = item.as_string();
+    if (!text) return bad;
+    list.push_back(*std::move(text));
+  }
+  return list;
+}
+
+// What is run has a place of its own, whatever PATH says.
+Status check_command(const ConfigKey& key, const std::vector<std::string>& command) {
+  if (command.empty()) return success();
+  if (!command.front().starts_with('/')) return bad_value(key, command.front(), "give the absolute path of a program, and its arguments");
+  if (command.size() <= limits::hook_arguments_max) return success();
+  return bad_value(key, command.front(), fmt::format("a command has at most {} parts", limits::hook_arguments_max));
+}
+
+bool names_host_and_port(std::string_view value) {
+  const std::size_t colon = value.rfind(':');
+  if (colon == std::string_view::npos || colon == 0) return false;
+  const char* const end = value.data() + value.size();
+  int port = 0;
+  const auto read = std::from_chars(value.data() + colon + 1, end, port);
+  return read.ec == std::errc() && read.ptr == end && port > 0 && port < 65'536;
+}
+
+Status check_text(const ConfigKey& key, std::string_view value, ConfigSource source) {
+  if (key.key == "log_level" && value != "error" && value != "warn" && value != "info" &&
+      value != "debug") {
+    return bad_value(key, value, "give error, warn, info or debug");
+  }
+  if (key.key == "log_format" && value != "text" && value != "json") return bad_value(key, value, "give text or json");
+  if (key.key == "embed_api" && !value.empty() && value != "openai" && value != "ollama" && value != "tei") {
+    return bad_value(key, value, "give openai, ollama or tei, or nothing");
+  }
+  // It is shown in messages.
+  if ((key.key == "embed_url" || key.key == "rerank_url") && value.find('@') != std::string_view::npos) {
+    const std::string_view name = key.key.substr(0, key.key.find('_'));
+    return Error(Errc::invalid_argument, fmt::format("{0}_url has a user or a password in it. Put the key into a file, and its path into {0}_key_file.", name));
+  }
+  if (key.key == "redis" && !value.empty() && !value.starts_with('/') && !names_host_and_port(value)) {
+    return bad_value(key, value, "give HOST:PORT, or the path of a Unix socket");
+  }
+  if (key.key == "rerank_url" && !value.empty() && !value.starts_with("http://") && !value.starts_with("https://")) {
+    return bad_value(key, value, "give http://… or https://…");
+  }
+  if (key.key == "origin" && (value.empty() || value.size() > 200 || value.find_first_of("+ \t\n") != std::string_view::npos)) {
+    return bad_value(key, value, "give 1 to 200 bytes without spaces and +");
+  }
+  if (key.key == "database" && !value.empty()) {
+    if (!value.starts_with("postgresql://") && !value.starts_with("postgres://")) {
+      return Error(Errc::invalid_argument, "database is not a postgresql:// URI");
+    }
+    const std::size_t at = value.find('@');
+    const std::size_t colon = value.find(':', value.find("//"));
+    if (source == ConfigSource::flag && at != std::string_view::npos && colon < at) {
+      return Error(Errc::invalid_argument,
+                   "database has a password, and a command line is no secret. Put the URI into the "
+                   "configuration file or MUNIMENT_DATABASE, or the password into PGPASSFILE.");
+    }
+  }
+  return success();
+}
+
+Status set_value(Config& config, const ConfigKey& key, std::string_view value, ConfigSource source) {
+  if (const auto* text = std::get_if<std::string Config::*>(&key.field)) {
+    RETURN_IF_ERROR(check_text(key, value, source));
+    config.*(*text) = value;
+  } else if (const auto* number = std::get_if<std::int64_t Config::*>(&key.field)) {
+    ASSIGN_OR_RETURN(config.*(*number), number_of(key, value));
+  } else if (const auto* flag = std::get_if<bool Config::*>(&key.field)) {
+    if (value != "true" && value != "false") return bad_value(key, value, "give true or false");
+    config.*(*flag) = value == "true";
+  } else if (const auto* numbers = std::get_if<std::vector<std::int64_t> Config::*>(&key.field)) {
+    ASSIGN_OR_RETURN(config.*(*numbers), numbers_of(key, value));
+  } else if (const auto* list = std::get_if<std::vector<std::string> Config::*>(&key.field)) {
+    ASSIGN_OR_RETURN(std::vector<std::string> command, texts_of(key, value));
+    RETURN_IF_ERROR(check_command(key, command));
+    config.*(*list) = std::move(command);
+  }
+  return success();
+}
+
+class Loader {
+ public:
+  explicit Loader(const ConfigInputs& inputs) : inputs_(inputs) {
+    loaded_.origins.resize(std::size(table));
+  }
+
+  LoadedConfig load() {
+    for (std::size_t i = 0; i < std::size(table); ++i) {
+      set(i, table[i].fallback, ConfigSource::fallback, "default");
+    }
+    find_data();
+    read_file();
+    read_environment();
+    read_flags();
+    place_socket();
+    const auto listen = reporter_listen_of(loaded_.values);
+    if (!listen) loaded_.problems.push_back(listen.error());
+    return std::move(loaded_);
+  }
+
+ private:
+  const char* environment(const std::string& name) const {
+    return inputs_.environment ? inputs_.environment(name.c_str()) : std::getenv(name.c_str());
+  }
+
+  static std::string environment_name(std::string_view key) {
+    std::string name = "MUNIMENT_";
+    for (char c : key) name.push_back(c == '_' ? '_' : static_cast<char>(c - 'a' + 'A'));
+    return name;
+  }
+
+  void set(std::size_t row, std::string_view value, ConfigSource source, std::string where) {
+    if (Status status = set_value(loaded_.values, table[row], value, source); !status) {
+      loaded_.problems.push_back(std::move(status).error().within(where));
+      return;
+    }
+    loaded_.origins[row] = {source, std::move(where)};
+  }
+
+  std::string default_data() {
+    if (inputs_.is_root.value_or(geteuid() == 0)) return root_data;
+    if (const char* xdg = environment("XDG_DATA_HOME"); xdg != nullptr && xdg[0] == '/') {
+      return std::string(xdg) + "/muniment";
+    }
+    if (const char* home = environment("HOME"); home != nullptr && home[0] == '/') {
+      return std::string(home) + "/.local/share/muniment";
+    }
+    loaded_.problems.emplace_back(Errc::invalid_argument,
+                                  "there is no HOME to keep the data in. Give --data DIR.");
+    return "muniment-data";
+  }
+
+  // The folder decides which file is read, so it is looked for first, and the file in it cannot
+  // move it. A file given by --config can.
+  void find_data() {
+    loaded_.values.data = default_data();
+    read_environment("data");
+    read_flags("data");
+  }
+
+  bool names_place(const std::string& key) const {
+    const char* const value = environment(environment_name(key));
+    const auto named = [&key](const auto& flag) { return flag.first == key; };
+    return (value != nullptr && *value != '\0') || std::ranges::any_of(inputs_.flags, named);
+  }
+
+  // Who may not read the machine's file has an instance of their own.
+  std::string file_to_read() const {
+    if (!inputs_.file.empty()) return inputs_.file;
+    std::error_code ignored, failed;
+    std::string beside = loaded_.values.data + "/muniment.toml";
+    if (std::filesystem::exists(beside, failed)) return beside;
+    if (failed == std::errc::permission_denied && names_place("data")) return beside;   // the folder is closed: whether it is there is not known
+    const bool own = loaded_.values.data != root_data && std::filesystem::exists(loaded_.values.data, ignored);
+    const std::string system = inputs_.system_file.value_or(machine_file);
+    const bool placed = names_place("data") || names_place("socket") || names_place("database");
+    const bool service = !own && !placed && ::access(system.c_str(), R_OK) == 0;
+    return service ? system : std::string();
+  }
+
+  void read_file() {
+    loaded_.file = file_to_read();
+    if (loaded_.file.empty()) return;
+    const Status status =
+        read_config_file(loaded_.file, [this](std::string_view key, Result<std::string> value) {
+          take_from_file(key, std::move(value));
+        });
+    if (status) return;
+    if (inputs_.may_go_without && inputs_.file.empty() && status.error().code == Errc::denied) {
+      loaded_.unread = std::exchange(loaded_.file, std::string());
+    } else {
+      loaded_.problems.push_back(status.error());
+    }
+  }
+
+  void take_from_file(std::string_view key, Result<std::string> value) {
+    const std::size_t row = row_of(key);
+    if (row == std::size(table)) {
+      std::vector<std::string_view> names;
+      for (const ConfigKey& known : table) names.push_back(known.key);
+      const std::string_view near = nearest(key, names);
+      loaded_.problems.emplace_back(
+          Errc::invalid_argument,
+          fmt::format("{}: unknown key \"{}\".{}", loaded_.file, key,
+                      near.empty() ? " See: muniment config print"
+                                   : fmt::format(" Did you mean \"{}\"?", near)));
+      return;
+    }
+    if (!value) {
+      loaded_.problems.push_back(
+          std::move(value).error().within(fmt::format("{}: {}", loaded_.file, key)));
+    } else if (key == "data" && loaded_.file == loaded_.values.data + "/muniment.toml" && inputs_.file.empty()) {
+      loaded_.problems.emplace_back(
+          Errc::invalid_argument,
+          fmt::format("{}: \"data\" cannot be set in the folder that it names. Give --data, "
+                      "MUNIMENT_DATA or --config FILE.", loaded_.file));
+    } else {
+      set(row, *value, ConfigSource::file, loaded_.file);
+    }
+  }
+
+  void read_environment(std::string_view only = {}) {
+    for (std::size_t i = 0; i < std::size(table); ++i) {
+      if (!only.empty() && table[i].key != only) continue;
+      const std::string name = environment_name(table[i].key);
+      const char* value = environment(name);
+      if (value != nullptr && *value != '\0') set(i, value, ConfigSource::environment, name);
+    }
+  }
+
+  void read_flags(std::string_view only = {}) {
+    for (const auto& [key, value] : inputs_.flags) {
+      if (!only.empty() && key != only) continue;
+      const std::size_t row = row_of(key);
+      if (row < std::size(table)) set(row, value, ConfigSource::flag, "--" + key);
+    }
+  }
+
+  // Paths are made absolute: the daemon changes its folder, and messages are read elsewhere.
+  void place_socket() {
+    Config& config = loaded_.values;
+    config.data = absolute(config.data);
+    config.socket = config.socket.empty() ? config.data + "/munimentd.sock" : absolute(config.socket);
+    if (config.socket.size() > socket_path_bytes_max) {
+      loaded_.problems.emplace_back(
+          Errc::invalid_argument,
+          fmt::format("the socket's path is {} bytes, limit {}: {}. Set a shorter one: --socket or "
+                      "MUNIMENT_SOCKET.", config.socket.size(), socket_path_bytes_max,
+                      config.socket));
+    }
+  }
+
+  static std::string absolute(const std::string& path) {
+    std::error_code failed;
+    std::filesystem::path whole = std::filesystem::absolute(path, failed).lexically_normal();
+    if (!whole.has_filename() && whole.has_relative_path()) whole = whole.parent_path();
+    return failed ? path : whole.string();
+  }
+
+  static std::size_t row_of(std::string_view key) {
+    std::size_t row = 0;
+    while (row < std::size(table) && table[row].key != key) ++row;
+    return row;
+  }
+
+  const ConfigInputs& inputs_;
+  LoadedConfig loaded_;
+};
+
+}  // namespace
+
+std::span<const ConfigKey> config_table() { return table; }
+
+std::string_view type_of(const ConfigKey& key) {
+  constexpr std::string_view names[] = {"text", "number", "yes or no", "numbers", "texts"};
+  return names[key.field.index()];
+}
+
+bool is_list_of_texts(std::string_view key) {
+  return std::ranges::any_of(table, [key](const ConfigKey& known) { return known.key == key && type_of(known) == "texts"; });
+}
+
+LoadedConfig load_config(const ConfigInputs& inputs) { return Loader(inputs).load(); }
+
+Result<Config> read_config(const ConfigInputs& inputs) {
+  LoadedConfig loaded = load_config(inputs);
+  if (!loaded.problems.empty()) return std::move(loaded.problems.front());
+  return std::move(loaded.values);
+}
+
+std::string without_password(std::string text) {
+  const std::size_t slashes = text.find("//");
+  const std::size_t at = text.rfind('@');
+  if (slashes != std::string::npos && at != std::string::npos) {
+    const std::size_t colon = text.find(':', slashes);
+    if (colon < at) text.replace(colon + 1, at - colon - 1, "***");
+  }
+  const std::size_t parameter = text.find("password=");
+  if (parameter != std::string::npos) {
+    const std::size_t begin = parameter + std::string_view("password=").size();
+    text.replace(begin, std::min(text.find('&', begin), text.size()) - begin, "***");
+  }
+  return text;
+}
+
+std::string shown_value(const Config& config, const ConfigKey& key) {
+  if (const auto* text = std::get_if<std::string Config::*>(&key.field)) {
+    return key.key == "database" ? without_password(config.*(*text)) : config.*(*text);
+  }
+  if (const auto* number = std::get_if<std::int64_t Config::*>(&key.field)) {
+    return std::to_string(config.*(*number));
+  }
+  if (const auto* list = std::get_if<std::vector<std::string> Config::*>(&key.field)) {
+    if ((config.*(*list)).empty()) return {};
+    json::Writer out;
+    out.begin_array();
+    for (const std::string& text : config.*(*list)) out.string(text);
+    return std::move(out.end_array()).text();
+  }
+  if (const auto* flag = std::get_if<bool Config::*>(&key.field)) return config.*(*flag) ? "true" : "false";
+  std::string joined;
+  for (std::int64_t number : config.*std::get<std::vector<std::int64_t> Config::*>(key.field)) {
+    joined += (joined.empty() ? "" : ",") + std::to_string(number);
+  }
+  return joined;
+}
+
+}  // namespace muniment

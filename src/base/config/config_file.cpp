@@ -1,0 +1,67 @@
+// The one place that knows TOML. Values are handed on as text, so that a flag, the environment and
+// the file are all read by the same rules. Debian's library throws; what it throws ends here.
+#include <toml++/toml.h>
+
+#include <fmt/format.h>
+
+#include "base/config/config.hpp"
+#include "base/files/file.hpp"
+#include "base/json/json.hpp"
+#include "base/limits.hpp"
+
+namespace muniment {
+namespace {
+
+Result<std::string> text_of_node(const toml::node& node) {
+  if (const auto* text = node.as_string()) return text->get();
+  if (const auto* number = node.as_integer()) return std::to_string(number->get());
+  if (const auto* flag = node.as_boolean()) return std::string(flag->get() ? "true" : "false");
+  if (const auto* items = node.as_array()) {
+    std::string joined;
+    for (const toml::node& item : *items) {
+      if (item.is_array()) break;
+      ASSIGN_OR_RETURN(std::string text, text_of_node(item));
+      joined += joined.empty() ? text : "," + text;
+    }
+    return joined;
+  }
+  return Error(Errc::invalid_argument, "a value is a text, a whole number, true, false or a list");
+}
+
+// As it stands where there is no TOML, so that one rule reads both.
+Result<std::string> json_of_list(const toml::array& items) {
+  json::Writer list;
+  list.begin_array();
+  for (const toml::node& item : items) {
+    const auto* text = item.as_string();
+    if (text == nullptr) return Error(Errc::invalid_argument, "a list of texts holds nothing else");
+    list.string(text->get());
+  }
+  return std::move(list.end_array()).text();
+}
+
+}  // namespace
+
+Status read_config_file(const std::string& path,
+                        const std::function<void(std::string_view, Result<std::string>)>& take) {
+  const auto text = read_input(path, limits::config_file_bytes_max);
+  if (!text) {
+    Error error = text.error();
+    if (is_halting(error.code)) error.code = Errc::invalid_argument;  // whatever it is, no run is stopped for it
+    return std::move(error).within("the configuration file");
+  }
+  try {
+    const toml::table parsed = toml::parse(*text, path);
+    for (const auto& [key, node] : parsed) {
+      const toml::array* const list = is_list_of_texts(key.str()) ? node.as_array() : nullptr;
+      take(key.str(), list != nullptr ? json_of_list(*list) : text_of_node(node));
+    }
+    return success();
+  } catch (const toml::parse_error& failure) {
+    const toml::source_position at = failure.source().begin;
+    return Error(Errc::invalid_argument,
+                 fmt::format("{}:{}:{}: {}", path, at.line, at.column, failure.description()));
+  }
+}
+
+}  // namespace muniment

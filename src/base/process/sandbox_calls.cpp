@@ -1,0 +1,95 @@
+// The system calls that a sandboxed child may make: those of files that it was given, of memory, of
+// threads, of time, and of the sockets that it was born with. It may not make sockets, run programs,
+// look into other processes, mount, or load anything into the kernel: none of that is named here.
+//
+// An allowlist, so that a call which a newer kernel brings is refused until somebody thinks about it.
+// What is refused fails with EPERM rather than killing: libraries try newer calls and fall back.
+#include <seccomp.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <memory>
+#include <sched.h>
+#include <system_error>
+
+#include "base/process/sandbox.hpp"
+
+namespace muniment::sandbox {
+
+namespace {
+
+// Names rather than numbers: libseccomp knows which of them an architecture has.
+constexpr const char* allowed[] = {
+    // files
+    "open", "openat", "close", "close_range", "read", "write", "readv", "writev", "pread64", "pwrite64", "preadv",
+    "pwritev", "preadv2", "pwritev2", "lseek", "stat", "fstat", "lstat", "newfstatat", "statx", "statfs", "fstatfs",
+    "access", "faccessat", "faccessat2", "getdents64", "getcwd", "mkdir", "mkdirat", "rmdir", "unlink", "unlinkat",
+    "rename", "renameat", "renameat2", "readlink", "readlinkat", "truncate", "ftruncate", "fallocate", "fsync",
+    "fdatasync", "sync_file_range", "fadvise64", "readahead", "flock", "fcntl", "dup", "dup2", "dup3", "umask",
+    "fchmod", "utimensat", "copy_file_range",
+    // memory
+    "brk", "mmap", "munmap", "mremap", "mprotect", "madvise", "msync", "mincore", "membarrier",
+    // threads, signals, the end
+    "futex", "set_robust_list", "get_robust_list", "rseq", "set_tid_address", "sched_yield", "sched_getaffinity",
+    "sched_getparam", "sched_getscheduler", "getcpu", "getpriority", "setpriority", "ioprio_get", "ioprio_set", "arch_prctl", "restart_syscall",
+    "rt_sigaction", "rt_sigprocmask", "rt_sigreturn", "rt_sigpending", "sigaltstack", "exit", "exit_group", "wait4",
+    // what it is, and what time it is
+    "getpid", "getppid", "gettid", "getuid", "geteuid", "getgid", "getegid", "getrusage", "getrlimit", "sysinfo",
+    "uname", "times", "clock_gettime", "clock_getres", "clock_nanosleep", "nanosleep", "gettimeofday", "time", "getrandom",
+    // waiting, and the sockets that it has
+    "poll", "ppoll", "select", "pselect6", "recvfrom", "recvmsg", "sendto", "sendmsg", "shutdown", "getsockopt",
+    "pipe", "pipe2", "eventfd2",
+};
+
+struct Release {
+  void operator()(void* filter) const { seccomp_release(filter); }
+};
+using CallFilter = std::unique_ptr<void, Release>;
+
+Error refused(const char* what, int negative_errno) {
+  return Error(Errc::unavailable, std::string("seccomp: ") + what + ": " + std::generic_category().message(-negative_errno));
+}
+
+// A call that this architecture does not have is no rule.
+int add(const CallFilter& filter, std::uint32_t action, const char* name) {
+  const int number = seccomp_syscall_resolve_name(name);
+  if (number == __NR_SCMP_ERROR) return 0;
+  const int failed = seccomp_rule_add(filter.get(), action, number, 0);
+  return failed == -EDOM ? 0 : failed;
+}
+
+// Those that are harmless with some arguments alone.
+int add_conditional(const CallFilter& filter, bool threads) {
+  int failed = 0;
+  const auto when = [&](const char* name, scmp_arg_cmp condition) {
+    if (failed == 0) failed = seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, seccomp_syscall_resolve_name(name), 1, condition);
+  };
+  const auto own = static_cast<scmp_datum_t>(::getpid());
+  when("tgkill", SCMP_A0(SCMP_CMP_EQ, own));  // abort() and raise()
+  when("kill", SCMP_A0(SCMP_CMP_EQ, own));
+  when("prlimit64", SCMP_A0(SCMP_CMP_EQ, 0));
+  when("prctl", SCMP_A0(SCMP_CMP_EQ, PR_SET_NAME));
+  when("prctl", SCMP_A0(SCMP_CMP_EQ, PR_GET_NAME));
+  when("prctl", SCMP_A0(SCMP_CMP_EQ, 0x53564d41));  // PR_SET_VMA: glibc and sanitizers name their memory
+  if (threads) when("clone", SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, CLONE_THREAD));
+  // Its arguments lie in memory, where a filter cannot look; ENOSYS has glibc take clone instead.
+  if (failed == 0) failed = seccomp_rule_add(filter.get(), SCMP_ACT_ERRNO(ENOSYS), seccomp_syscall_resolve_name("clone3"), 0);
+  return failed;
+}
+
+}  // namespace
+
+Status filter_calls(bool threads) {
+  const CallFilter filter(seccomp_init(SCMP_ACT_ERRNO(EPERM)));
+  if (!filter) return Error(Errc::unavailable, "seccomp: no filter can be made");
+  for (const char* name : allowed) {
+    if (const int failed = add(filter, SCMP_ACT_ALLOW, name); failed != 0) return refused(name, failed);
+  }
+  if (const int failed = add_conditional(filter, threads); failed != 0) return refused("rules", failed);
+  if (const int failed = seccomp_load(filter.get()); failed != 0) return refused("loading", failed);
+  return success();
+}
+
+}  // namespace muniment::sandbox
