@@ -38,7 +38,7 @@ FOLDERS = {
 }
 
 # The append connection: libpq itself, with its own deadlines; one class, and a file for each of its two ways of writing.
-APPEND_CONNECTION = ["store/append_connection.cpp", "store/append_copy.cpp", "store/append_pipeline.cpp"]
+APPEND_CONNECTION = ["store/append/append_connection.cpp", "store/append/append_copy.cpp", "store/append/append_pipeline.cpp"]
 
 # Third-party header (its beginning) → the files below src/ that may include it; * crosses folders.
 OWNERS = {
@@ -46,8 +46,8 @@ OWNERS = {
     "openssl/": ["base/*.cpp"],
     "spdlog/": ["base/*.cpp"],
     "toml++": ["base/config*.cpp"],
-    "pqxx": ["store/*.cpp", "store/pq.hpp"],
-    "libpq-fe.h": APPEND_CONNECTION + ["verify/*.cpp", "cli/export/connection.cpp", "cli/sql/connection.cpp", "store/reporter_login.cpp"],
+    "pqxx": ["store/*.cpp", "store/read/pq.hpp"],
+    "libpq-fe.h": APPEND_CONNECTION + ["verify/*.cpp", "cli/export/connection.cpp", "cli/sql/connection.cpp", "store/postgres/reporter_login.cpp"],
     "libpq/": APPEND_CONNECTION + ["verify/*.cpp"],
     "uv.h": ["daemon/*.cpp", "daemon/*.hpp"],
     "CLI11.hpp": ["base/config/command_tree.cpp", "cli/*.cpp", "daemon/main.cpp", "daemon/options.cpp", "verify/main.cpp", "verify/options.cpp"],
@@ -236,7 +236,7 @@ CALLS = {   # a file of the path → how it hands on to the next
     "src/daemon/session.cpp": "dispatcher_.run(",
     "src/gateway/dispatcher.cpp": "method->function(",
     "src/gateway/methods/events.cpp": "PendingAppend",
-    "src/store/appender.cpp": "connection_.commit(",
+    "src/store/append/appender.cpp": "connection_.commit(",
 }
 
 
@@ -270,11 +270,11 @@ def check(root: pathlib.Path) -> list[Violation]:
 
 
 PLANTED = {   # file → (its text, what must be said about it)
-    "src/base/back.cpp": ('#include "store/appender.hpp"\n', "base/ may not include store/"),
+    "src/base/back.cpp": ('#include "store/append/appender.hpp"\n', "base/ may not include store/"),
     "src/verify/reach.cpp": ('#include "events/entry.hpp"\n', "verify/ may not include events/"),
     "src/cli/reach.cpp": ('#include "gateway/call.hpp"\n', "cli/ may not include gateway/"),
     "src/gateway/loop.cpp": ("#include <uv.h>\n", "<uv.h> belongs to daemon/"),
-    "src/store/rows.hpp": ("#include <pqxx/pqxx>\n", "<pqxx/pqxx> belongs to store/*.cpp"),
+    "src/store/append/rows.hpp": ("#include <pqxx/pqxx>\n", "<pqxx/pqxx> belongs to store/*.cpp"),
     "src/base/other.cpp": ("#include <simdjson.h>\n", "<simdjson.h> belongs to base/json/json.cpp"),
     "src/verify/a.cpp": ("#include <libpq-fe.h>\n", None),
     "src/verify/b.cpp": ("#include <libpq-fe.h>\n", "has its one file in verify/"),

@@ -39,7 +39,7 @@ class Kind:
 
 
 KINDS = {
-    "migrations": Kind("*.sql", "store/migrations.hpp", "muniment::store", "std::vector<Migration> embedded_migrations() {\n  return {",
+    "migrations": Kind("*.sql", "store/postgres/migrations.hpp", "muniment::store", "std::vector<Migration> embedded_migrations() {\n  return {",
                        migration, "  };\n}"),
     "schemas": Kind("*.json", "base/json/schema.hpp", "muniment", "static constexpr SchemaText texts[] = {", schema,
                     "};\n\nstd::span<const SchemaText> embedded_schema_texts() { return texts; }"),

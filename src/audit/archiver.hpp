@@ -1,4 +1,4 @@
-// Archiving a sealed partition: its bodies go to files (store/body_archive.hpp), 256 at a time, beside
+// Archiving a sealed partition: its bodies go to files (store/files/body_archive.hpp), 256 at a time, beside
 // the tiles and the bundles of entries that the publisher has made of it; each file is held against the
 // rows; log.archived says it; then one transaction takes the bodies out of the database. Every step may
 // be done again: a call does what it can until its time is up, and the next one goes on from there.
@@ -12,10 +12,10 @@
 #include "audit/publisher.hpp"
 #include "base/clock.hpp"
 #include "base/result.hpp"
-#include "store/appender.hpp"
-#include "store/body_archive.hpp"
-#include "store/runs.hpp"
-#include "store/sealed_partition.hpp"
+#include "store/append/appender.hpp"
+#include "store/files/body_archive.hpp"
+#include "store/tables/runs.hpp"
+#include "store/files/sealed_partition.hpp"
 
 namespace muniment::audit {
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "events/event.hpp"
-#include "store/rows.hpp"
+#include "store/append/rows.hpp"
 
 namespace muniment::audit {
 

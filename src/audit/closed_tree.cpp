@@ -15,7 +15,7 @@
 #include "base/log.hpp"
 #include "base/process/thread.hpp"
 #include "events/merkle_proof.hpp"
-#include "store/checkpoint_notes.hpp"
+#include "store/logs/checkpoint_notes.hpp"
 
 namespace muniment::audit {
 namespace {

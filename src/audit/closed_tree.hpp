@@ -1,4 +1,4 @@
-// The tree of a log that is closed (store/earlier_logs.hpp), for proofs of its events. Its tiles are not in a backup, and what lies
+// The tree of a log that is closed (store/logs/earlier_logs.hpp), for proofs of its events. Its tiles are not in a backup, and what lies
 // in its tiles folder may be of a longer log than the one that was restored: they are made from the events, once, beside them.
 #pragma once
 
@@ -13,7 +13,7 @@
 #include "base/files/file.hpp"
 #include "base/result.hpp"
 #include "base/crypto/signed_note.hpp"
-#include "store/earlier_logs.hpp"
+#include "store/logs/earlier_logs.hpp"
 
 namespace muniment::audit {
 

@@ -9,7 +9,7 @@
 #include "base/result.hpp"
 #include "base/crypto/sha256.hpp"
 #include "events/event.hpp"
-#include "store/reader.hpp"
+#include "store/read/reader.hpp"
 
 namespace muniment::audit {
 

@@ -9,7 +9,7 @@
 #include "audit/publisher.hpp"
 #include "base/result.hpp"
 #include "events/event.hpp"
-#include "store/reader.hpp"
+#include "store/read/reader.hpp"
 
 namespace muniment::audit {
 

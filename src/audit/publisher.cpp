@@ -9,8 +9,8 @@
 #include "base/json/json.hpp"
 #include "base/log.hpp"
 #include "base/process/thread.hpp"
-#include "store/checkpoint_notes.hpp"
-#include "store/follower.hpp"
+#include "store/logs/checkpoint_notes.hpp"
+#include "store/tables/follower.hpp"
 
 namespace muniment::audit {
 namespace {

@@ -20,9 +20,9 @@
 #include "audit/tree_files.hpp"
 #include "base/clock.hpp"
 #include "base/result.hpp"
-#include "store/appender.hpp"
-#include "store/reader.hpp"
-#include "store/tail.hpp"
+#include "store/append/appender.hpp"
+#include "store/read/reader.hpp"
+#include "store/append/tail.hpp"
 
 namespace muniment::audit {
 

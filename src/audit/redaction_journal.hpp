@@ -8,7 +8,7 @@
 
 #include "base/ids.hpp"
 #include "base/result.hpp"
-#include "store/erasure.hpp"
+#include "store/logs/erasure.hpp"
 
 namespace muniment::audit {
 

@@ -62,7 +62,7 @@ Log& log() {
   return the_log;
 }
 
-// src/store/appender.cpp → appender
+// src/store/append/appender.cpp → appender
 std::string_view component_of(const LogPlace& place) {
   std::string_view file = place.file_name();
   file.remove_prefix(file.rfind('/') + 1);

@@ -34,7 +34,7 @@ int rpc_code_of(Errc code);       // -32001 … -32011, in the order above
 bool is_transient(Errc code);     // unavailable, deadline_exceeded
 bool is_halting(Errc code);       // corrupt, system_error
 
-// Why an append conflicts with the log, where the caller's next step depends on it. store/appender.hpp describes each.
+// Why an append conflicts with the log, where the caller's next step depends on it. store/append/appender.hpp describes each.
 enum class AppendConflict : std::uint8_t { none, maybe_duplicate, maybe_stored, moved_on, out_of_turn, other_run_seq };
 
 // What went wrong, in words a caller can act on, and what the reply's `data` carries beside them.

@@ -9,8 +9,8 @@
 #include "base/json/json.hpp"
 #include "base/log.hpp"
 #include "gateway/corpora.hpp"
-#include "store/artifact_row.hpp"
-#include "store/own_event.hpp"
+#include "store/files/artifact_row.hpp"
+#include "store/append/own_event.hpp"
 
 namespace muniment::daemon {
 namespace {

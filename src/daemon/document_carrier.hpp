@@ -11,10 +11,10 @@
 #include "base/result.hpp"
 #include "base/worker_thread.hpp"
 #include "retrieval/document_follower.hpp"
-#include "store/appender.hpp"
-#include "store/artifact_files.hpp"
-#include "store/earlier_logs.hpp"
-#include "store/reader.hpp"
+#include "store/append/appender.hpp"
+#include "store/files/artifact_files.hpp"
+#include "store/logs/earlier_logs.hpp"
+#include "store/read/reader.hpp"
 
 namespace muniment::daemon {
 

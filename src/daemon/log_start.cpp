@@ -8,7 +8,7 @@
 #include "base/process/failpoint.hpp"
 #include "base/json/json.hpp"
 #include "base/log.hpp"
-#include "store/own_event.hpp"
+#include "store/append/own_event.hpp"
 
 namespace muniment::daemon {
 namespace {

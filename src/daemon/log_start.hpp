@@ -9,9 +9,9 @@
 
 #include "audit/keyring.hpp"
 #include "base/result.hpp"
-#include "store/appender.hpp"
-#include "store/reader.hpp"
-#include "store/written_end.hpp"
+#include "store/append/appender.hpp"
+#include "store/read/reader.hpp"
+#include "store/append/written_end.hpp"
 
 namespace muniment::daemon {
 

@@ -15,12 +15,12 @@
 #include "base/crypto/signed_note.hpp"
 #include "evidence/pointer_follower.hpp"
 #include "retrieval/document_follower.hpp"
-#include "store/log_place.hpp"
-#include "store/own_event.hpp"
-#include "store/partitions.hpp"
-#include "store/reader.hpp"
-#include "store/report_follower.hpp"
-#include "store/run_follower.hpp"
+#include "store/logs/log_place.hpp"
+#include "store/append/own_event.hpp"
+#include "store/postgres/partitions.hpp"
+#include "store/read/reader.hpp"
+#include "store/tables/report_follower.hpp"
+#include "store/tables/run_follower.hpp"
 
 namespace muniment::daemon {
 namespace {

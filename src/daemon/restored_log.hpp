@@ -10,10 +10,10 @@
 #include "base/clock.hpp"
 #include "base/config/config.hpp"
 #include "base/result.hpp"
-#include "store/appender.hpp"
-#include "store/artifact_files.hpp"
-#include "store/earlier_logs.hpp"
-#include "store/restored.hpp"
+#include "store/append/appender.hpp"
+#include "store/files/artifact_files.hpp"
+#include "store/logs/earlier_logs.hpp"
+#include "store/logs/restored.hpp"
 
 namespace muniment::daemon {
 

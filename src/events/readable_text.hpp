@@ -32,7 +32,7 @@ struct ReadableText {
   std::vector<TextPart> parts;       // none empty
 };
 
-// A reference counts only with a preview: then who erases its artifact erases this event too (store/erasure.cpp).
+// A reference counts only with a preview: then who erases its artifact erases this event too (store/logs/erasure.cpp).
 ReadableText readable_text(std::string_view type, const json::Value& body);
 
 }  // namespace muniment::events

@@ -10,9 +10,9 @@
 #include "base/clock.hpp"
 #include "base/result.hpp"
 #include "base/worker_thread.hpp"
-#include "store/appender.hpp"
-#include "store/reader.hpp"
-#include "store/runs.hpp"
+#include "store/append/appender.hpp"
+#include "store/read/reader.hpp"
+#include "store/tables/runs.hpp"
 
 namespace muniment::evidence {
 

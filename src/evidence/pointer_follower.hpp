@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/json/json.hpp"
-#include "store/follower.hpp"
+#include "store/tables/follower.hpp"
 
 namespace muniment::evidence {
 

@@ -4,7 +4,7 @@
 #include <iterator>
 
 #include "evidence/pointer_follower.hpp"
-#include "store/rebuild_report.hpp"
+#include "store/tables/rebuild_report.hpp"
 
 namespace muniment::evidence {
 namespace {

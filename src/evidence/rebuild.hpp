@@ -1,12 +1,12 @@
-// Rebuilding the derived tables: store/rebuild.hpp, with what makes a pointer critical.
+// Rebuilding the derived tables: store/tables/rebuild.hpp, with what makes a pointer critical.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "base/result.hpp"
-#include "store/log_place.hpp"
-#include "store/rebuild.hpp"
+#include "store/logs/log_place.hpp"
+#include "store/tables/rebuild.hpp"
 
 namespace muniment::evidence {
 

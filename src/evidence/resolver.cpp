@@ -5,8 +5,8 @@
 #include "base/limits.hpp"
 #include "base/utf8.hpp"
 #include "evidence/sample_set.hpp"
-#include "store/artifact_row.hpp"
-#include "store/erasure.hpp"
+#include "store/files/artifact_row.hpp"
+#include "store/logs/erasure.hpp"
 
 namespace muniment::evidence {
 namespace {

@@ -15,9 +15,9 @@
 #include "base/result.hpp"
 #include "evidence/evidence_id.hpp"
 #include "evidence/pointer.hpp"
-#include "store/artifact_files.hpp"
-#include "store/chunk_rows.hpp"
-#include "store/reader.hpp"
+#include "store/files/artifact_files.hpp"
+#include "store/read/chunk_rows.hpp"
+#include "store/read/reader.hpp"
 
 namespace muniment::evidence {
 

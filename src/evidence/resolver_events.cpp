@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "evidence/resolver.hpp"
-#include "store/event_text.hpp"
+#include "store/read/event_text.hpp"
 
 namespace muniment::evidence {
 

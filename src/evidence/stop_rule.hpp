@@ -13,10 +13,10 @@
 #include "base/result.hpp"
 #include "evidence/halt_journal.hpp"
 #include "evidence/resolver.hpp"
-#include "store/appender.hpp"
-#include "store/reader.hpp"
-#include "store/runs.hpp"
-#include "store/tail.hpp"
+#include "store/append/appender.hpp"
+#include "store/read/reader.hpp"
+#include "store/tables/runs.hpp"
+#include "store/append/tail.hpp"
 
 namespace muniment::evidence {
 

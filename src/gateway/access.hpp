@@ -10,8 +10,8 @@
 
 #include "audit/closed_tree.hpp"
 #include "gateway/call.hpp"
-#include "store/earlier_logs.hpp"
-#include "store/runs.hpp"
+#include "store/logs/earlier_logs.hpp"
+#include "store/tables/runs.hpp"
 
 namespace muniment::gateway {
 

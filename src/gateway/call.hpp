@@ -17,8 +17,8 @@
 #include "base/result.hpp"
 #include "events/event.hpp"
 #include "gateway/standing.hpp"
-#include "store/appender.hpp"
-#include "store/reader.hpp"
+#include "store/append/appender.hpp"
+#include "store/read/reader.hpp"
 
 namespace muniment::gateway {
 

@@ -8,7 +8,7 @@
 #include "base/json/json.hpp"
 #include "gateway/call.hpp"
 #include "retrieval/text/document_text.hpp"
-#include "store/corpus_rows.hpp"
+#include "store/read/corpus_rows.hpp"
 
 namespace muniment::gateway {
 

@@ -9,7 +9,7 @@
 #include "events/event.hpp"
 #include "gateway/access.hpp"
 #include "gateway/call.hpp"
-#include "store/runs.hpp"
+#include "store/tables/runs.hpp"
 
 namespace muniment::gateway {
 

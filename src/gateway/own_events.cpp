@@ -1,6 +1,6 @@
 #include "gateway/own_events.hpp"
 
-#include "store/own_event.hpp"
+#include "store/append/own_event.hpp"
 
 namespace muniment::gateway {
 

@@ -17,12 +17,12 @@
 #include "gateway/index_wait.hpp"
 #include "gateway/refusals.hpp"
 #include "gateway/request_counts.hpp"
-#include "store/appender.hpp"
-#include "store/artifact_files.hpp"
-#include "store/earlier_logs.hpp"
-#include "store/reader.hpp"
-#include "store/runs.hpp"
-#include "store/tail.hpp"
+#include "store/append/appender.hpp"
+#include "store/files/artifact_files.hpp"
+#include "store/logs/earlier_logs.hpp"
+#include "store/read/reader.hpp"
+#include "store/tables/runs.hpp"
+#include "store/append/tail.hpp"
 
 namespace muniment::snapshot {
 class Snapshotter;

@@ -12,9 +12,9 @@
 #include "base/result.hpp"
 #include "gateway/call.hpp"
 #include "gateway/first_receipts.hpp"
-#include "store/artifact_files.hpp"
-#include "store/rows.hpp"
-#include "store/runs.hpp"
+#include "store/files/artifact_files.hpp"
+#include "store/append/rows.hpp"
+#include "store/tables/runs.hpp"
 
 namespace muniment::gateway {
 

@@ -8,7 +8,7 @@
 #include "base/result.hpp"
 #include "evidence/resolver.hpp"
 #include "gateway/call.hpp"
-#include "store/runs.hpp"
+#include "store/tables/runs.hpp"
 
 namespace muniment::gateway {
 

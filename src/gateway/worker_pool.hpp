@@ -15,7 +15,7 @@
 
 #include "base/clock.hpp"
 #include "base/result.hpp"
-#include "store/reader.hpp"
+#include "store/read/reader.hpp"
 
 namespace muniment::gateway {
 

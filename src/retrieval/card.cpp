@@ -5,7 +5,7 @@
 #include "base/limits.hpp"
 #include "evidence/pointer.hpp"
 #include "retrieval/text/document_text.hpp"
-#include "store/event_text.hpp"
+#include "store/read/event_text.hpp"
 
 namespace muniment::retrieval {
 

@@ -13,8 +13,8 @@
 #include "base/result.hpp"
 #include "evidence/evidence_id.hpp"
 #include "retrieval/engine.hpp"
-#include "store/artifact_files.hpp"
-#include "store/corpus_rows.hpp"
+#include "store/files/artifact_files.hpp"
+#include "store/read/corpus_rows.hpp"
 
 namespace muniment::retrieval {
 

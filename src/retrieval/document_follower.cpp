@@ -9,7 +9,7 @@
 #include "base/json/json_lists.hpp"
 #include "events/readable_text.hpp"
 #include "evidence/pointer.hpp"
-#include "store/artifact_row.hpp"
+#include "store/files/artifact_row.hpp"
 
 namespace muniment::retrieval {
 namespace {

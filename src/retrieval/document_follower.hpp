@@ -11,9 +11,9 @@
 
 #include "base/clock.hpp"
 #include "retrieval/run_events.hpp"
-#include "store/artifact_files.hpp"
-#include "store/chunk_rows.hpp"
-#include "store/follower.hpp"
+#include "store/files/artifact_files.hpp"
+#include "store/read/chunk_rows.hpp"
+#include "store/tables/follower.hpp"
 
 namespace muniment::retrieval {
 

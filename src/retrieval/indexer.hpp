@@ -16,8 +16,8 @@
 #include "base/worker_thread.hpp"
 #include "retrieval/document_follower.hpp"
 #include "retrieval/engine.hpp"
-#include "store/artifact_files.hpp"
-#include "store/reader.hpp"
+#include "store/files/artifact_files.hpp"
+#include "store/read/reader.hpp"
 
 namespace muniment::retrieval {
 

@@ -8,7 +8,7 @@
 #include "evidence/halt_journal.hpp"
 #include "retrieval/card.hpp"
 #include "retrieval/child/tool_child.hpp"
-#include "store/artifact_row.hpp"
+#include "store/files/artifact_row.hpp"
 
 namespace muniment::retrieval {
 namespace {

@@ -14,10 +14,10 @@
 #include "base/worker_thread.hpp"
 #include "retrieval/document_follower.hpp"
 #include "retrieval/engine.hpp"
-#include "store/appender.hpp"
-#include "store/artifact_files.hpp"
-#include "store/reader.hpp"
-#include "store/runs.hpp"
+#include "store/append/appender.hpp"
+#include "store/files/artifact_files.hpp"
+#include "store/read/reader.hpp"
+#include "store/tables/runs.hpp"
 
 namespace muniment::retrieval {
 

@@ -9,9 +9,9 @@
 #include "base/result.hpp"
 #include "retrieval/facts.hpp"
 #include "retrieval/query_plan.hpp"
-#include "store/artifact_files.hpp"
-#include "store/chunk_rows.hpp"
-#include "store/reader.hpp"
+#include "store/files/artifact_files.hpp"
+#include "store/read/chunk_rows.hpp"
+#include "store/read/reader.hpp"
 
 namespace muniment::retrieval {
 

@@ -16,7 +16,7 @@
 #include "retrieval/hooks/hooks.hpp"
 #include "retrieval/plan/markup.hpp"
 #include "retrieval/plan/profile.hpp"
-#include "store/reader.hpp"
+#include "store/read/reader.hpp"
 
 namespace muniment::retrieval {
 

@@ -14,8 +14,8 @@
 #include "retrieval/hooks/hooks.hpp"
 #include "retrieval/plan/expansions.hpp"
 #include "retrieval/query_plan.hpp"
-#include "store/artifact_files.hpp"
-#include "store/reader.hpp"
+#include "store/files/artifact_files.hpp"
+#include "store/read/reader.hpp"
 
 namespace muniment::retrieval {
 

@@ -21,8 +21,8 @@
 #include "retrieval/query_cache.hpp"
 #include "retrieval/query_plan.hpp"
 #include "retrieval/ranking.hpp"
-#include "store/artifact_files.hpp"
-#include "store/reader.hpp"
+#include "store/files/artifact_files.hpp"
+#include "store/read/reader.hpp"
 
 namespace muniment::retrieval {
 

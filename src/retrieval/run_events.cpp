@@ -6,7 +6,7 @@
 #include "base/log.hpp"
 #include "evidence/pointer.hpp"
 #include "retrieval/text/document_text.hpp"
-#include "store/event_text.hpp"
+#include "store/read/event_text.hpp"
 
 namespace muniment::retrieval {
 namespace {

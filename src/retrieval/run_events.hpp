@@ -8,9 +8,9 @@
 #include <string>
 
 #include "base/result.hpp"
-#include "store/artifact_files.hpp"
-#include "store/corpus_rows.hpp"
-#include "store/reader.hpp"
+#include "store/files/artifact_files.hpp"
+#include "store/read/corpus_rows.hpp"
+#include "store/read/reader.hpp"
 
 namespace muniment::retrieval {
 

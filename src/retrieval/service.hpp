@@ -12,9 +12,9 @@
 #include "retrieval/model_trainer.hpp"
 #include "retrieval/retriever.hpp"
 #include "retrieval/shared_cache.hpp"
-#include "store/artifact_files.hpp"
-#include "store/log_place.hpp"
-#include "store/tail.hpp"
+#include "store/files/artifact_files.hpp"
+#include "store/logs/log_place.hpp"
+#include "store/append/tail.hpp"
 
 namespace muniment::retrieval {
 

@@ -6,7 +6,7 @@
 #include "base/json/json.hpp"
 #include "base/limits.hpp"
 #include "events/catalogue.hpp"
-#include "store/artifact_row.hpp"
+#include "store/files/artifact_row.hpp"
 
 namespace muniment::snapshot {
 namespace {

@@ -17,7 +17,7 @@
 #include "base/clock.hpp"
 #include "events/state.hpp"
 #include "snapshot/snapshotter.hpp"
-#include "store/artifact_files.hpp"
+#include "store/files/artifact_files.hpp"
 
 namespace muniment::snapshot {
 

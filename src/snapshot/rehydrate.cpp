@@ -3,8 +3,8 @@
 #include "base/json/json.hpp"
 #include "base/limits.hpp"
 #include "base/log.hpp"
-#include "store/artifact_row.hpp"
-#include "store/erasure.hpp"
+#include "store/files/artifact_row.hpp"
+#include "store/logs/erasure.hpp"
 
 namespace muniment::snapshot {
 namespace {

@@ -10,9 +10,9 @@
 
 #include "base/result.hpp"
 #include "events/state.hpp"
-#include "store/artifact_files.hpp"
-#include "store/reader.hpp"
-#include "store/rows.hpp"
+#include "store/files/artifact_files.hpp"
+#include "store/read/reader.hpp"
+#include "store/append/rows.hpp"
 
 namespace muniment::snapshot {
 

@@ -16,11 +16,11 @@
 #include "base/clock.hpp"
 #include "base/result.hpp"
 #include "snapshot/rehydrate.hpp"
-#include "store/appender.hpp"
-#include "store/artifact_files.hpp"
-#include "store/reader.hpp"
-#include "store/runs.hpp"
-#include "store/tail.hpp"
+#include "store/append/appender.hpp"
+#include "store/files/artifact_files.hpp"
+#include "store/read/reader.hpp"
+#include "store/tables/runs.hpp"
+#include "store/append/tail.hpp"
 
 namespace muniment::snapshot {
 

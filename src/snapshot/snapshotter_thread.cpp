@@ -6,7 +6,7 @@
 #include "base/log.hpp"
 #include "base/process/thread.hpp"
 #include "snapshot/snapshotter_impl.hpp"
-#include "store/follower.hpp"
+#include "store/tables/follower.hpp"
 
 namespace muniment::snapshot {
 namespace {

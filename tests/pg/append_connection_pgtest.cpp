@@ -9,9 +9,9 @@
 #include <thread>
 #include <vector>
 
-#include "store/append_connection.hpp"
-#include "store/partitions.hpp"
-#include "store/reader.hpp"
+#include "store/append/append_connection.hpp"
+#include "store/postgres/partitions.hpp"
+#include "store/read/reader.hpp"
 #include "support/postgres_fixture.hpp"
 
 namespace muniment::store {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/json/json.hpp"
-#include "store/partitions.hpp"
+#include "store/postgres/partitions.hpp"
 #include "support/log_fixture.hpp"
 
 namespace muniment::store {

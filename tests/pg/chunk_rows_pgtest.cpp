@@ -1,5 +1,5 @@
 // Rows of passages that are kept in memory: read once, and read again after what the follower wrote of them.
-#include "store/chunk_rows.hpp"
+#include "store/read/chunk_rows.hpp"
 #include "support/reader_fixture.hpp"
 
 namespace muniment::store::reader_test {

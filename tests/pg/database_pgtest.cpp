@@ -1,5 +1,5 @@
 // What a database must be: durable settings, append-only tables, partitions ahead.
-#include "store/database.hpp"
+#include "store/postgres/database.hpp"
 
 #include <chrono>
 #include <cstdlib>
@@ -7,8 +7,8 @@
 #include <sstream>
 #include <thread>
 
-#include "store/partitions.hpp"
-#include "store/reader.hpp"
+#include "store/postgres/partitions.hpp"
+#include "store/read/reader.hpp"
 #include "support/postgres_fixture.hpp"
 
 namespace muniment::store {

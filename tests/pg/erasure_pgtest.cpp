@@ -4,7 +4,7 @@
 #include <chrono>
 #include <pqxx/pqxx>
 
-#include "store/erasure.hpp"
+#include "store/logs/erasure.hpp"
 #include "support/log_fixture.hpp"
 
 namespace muniment::store {

@@ -6,9 +6,9 @@
 
 #include "evidence/pointer_follower.hpp"
 #include "evidence/rebuild.hpp"
-#include "store/erasure.hpp"
-#include "store/rebuild.hpp"
-#include "store/run_follower.hpp"
+#include "store/logs/erasure.hpp"
+#include "store/tables/rebuild.hpp"
+#include "store/tables/run_follower.hpp"
 #include "support/log_fixture.hpp"
 
 namespace muniment::store {

@@ -1,5 +1,5 @@
 // Migrations: applied once, in order, and refused when they are not what was applied.
-#include "store/migrations.hpp"
+#include "store/postgres/migrations.hpp"
 
 #include <thread>
 

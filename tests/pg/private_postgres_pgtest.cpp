@@ -1,5 +1,5 @@
 // The private Postgres: made, supervised, adopted, refused.
-#include "store/private_postgres.hpp"
+#include "store/postgres/private_postgres.hpp"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -13,9 +13,9 @@
 #include <thread>
 
 #include "evidence/rebuild.hpp"
-#include "store/erasure.hpp"
-#include "store/report_follower.hpp"
-#include "store/run_follower.hpp"
+#include "store/logs/erasure.hpp"
+#include "store/tables/report_follower.hpp"
+#include "store/tables/run_follower.hpp"
 #include "support/log_fixture.hpp"
 
 namespace muniment::store {

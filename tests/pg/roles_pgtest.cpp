@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "store/connection.hpp"
-#include "store/database.hpp"
-#include "store/migrations.hpp"
-#include "store/partitions.hpp"
-#include "store/pq.hpp"
+#include "store/read/connection.hpp"
+#include "store/postgres/database.hpp"
+#include "store/postgres/migrations.hpp"
+#include "store/postgres/partitions.hpp"
+#include "store/read/pq.hpp"
 #include "support/postgres_fixture.hpp"
 
 namespace muniment::store {

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "retrieval/service.hpp"
-#include "store/event_text.hpp"
+#include "store/read/event_text.hpp"
 #include "support/method_caller.hpp"
 
 namespace muniment {

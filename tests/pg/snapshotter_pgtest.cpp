@@ -9,8 +9,8 @@
 #include "base/limits.hpp"
 #include "snapshot/rehydrate.hpp"
 #include "snapshot/snapshotter.hpp"
-#include "store/appender.hpp"
-#include "store/partitions.hpp"
+#include "store/append/appender.hpp"
+#include "store/postgres/partitions.hpp"
 #include "support/postgres_fixture.hpp"
 
 namespace muniment::snapshot {

@@ -1,7 +1,7 @@
 #include "support/log_fixture.hpp"
 
 #include "base/json/json.hpp"
-#include "store/partitions.hpp"
+#include "store/postgres/partitions.hpp"
 
 namespace muniment::test {
 

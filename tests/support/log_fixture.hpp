@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "base/limits.hpp"
-#include "store/appender.hpp"
-#include "store/artifact_files.hpp"
-#include "store/reader.hpp"
+#include "store/append/appender.hpp"
+#include "store/files/artifact_files.hpp"
+#include "store/read/reader.hpp"
 #include "support/postgres_fixture.hpp"
 
 namespace muniment::test {

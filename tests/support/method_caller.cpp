@@ -1,6 +1,6 @@
 #include "support/method_caller.hpp"
 
-#include "store/partitions.hpp"
+#include "store/postgres/partitions.hpp"
 
 namespace muniment::test {
 namespace {

@@ -15,7 +15,7 @@ def _bin(name):
 
 
 def migrations():
-    """Applied and listed as the daemon does it (src/store/migrations.cpp), which makes the list first."""
+    """Applied and listed as the daemon does it (src/store/postgres/migrations.cpp), which makes the list first."""
     texts = ["CREATE TABLE schema_migration (number integer PRIMARY KEY CHECK (number > 0), name text NOT NULL CHECK (octet_length(name) <= 256),"
              " sha256 text NOT NULL CHECK (sha256 ~ '^[0-9a-f]{64}$'), applied_at timestamptz NOT NULL DEFAULT now());"]
     for path in sorted(glob.glob(os.path.join(ROOT, "migrations", "*.sql"))):

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "store/partitions.hpp"
-#include "store/reader.hpp"
+#include "store/postgres/partitions.hpp"
+#include "store/read/reader.hpp"
 #include "support/postgres_fixture.hpp"
 
 namespace muniment::store::reader_test {

@@ -1,5 +1,5 @@
 // Numbering without a database: what a run takes in which state, and what refusing leaves behind.
-#include "store/append_batch.hpp"
+#include "store/append/append_batch.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Many puts wait for one sync of a folder: it answers all of them, and what it could not do it tells all of them.
-#include "store/artifact_disk.hpp"
+#include "store/files/artifact_disk.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -15,7 +15,7 @@
 #include <string_view>
 
 #include "base/process/failpoint.hpp"
-#include "store/artifact_files.hpp"
+#include "store/files/artifact_files.hpp"
 
 namespace muniment::store {
 

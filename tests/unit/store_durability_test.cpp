@@ -1,7 +1,7 @@
 // What an acknowledgement rests on: which settings are refused, and by which words.
 #include <gtest/gtest.h>
 
-#include "store/durability.hpp"
+#include "store/postgres/durability.hpp"
 
 namespace muniment::store {
 namespace {

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "store/erasure_gate.hpp"
+#include "store/logs/erasure_gate.hpp"
 
 namespace muniment::store {
 namespace {

@@ -1,4 +1,4 @@
-#include "store/run_row.hpp"
+#include "store/tables/run_row.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "store/written_end.hpp"
+#include "store/append/written_end.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

@@ -7,7 +7,7 @@
 #include "base/tile_path.hpp"
 #include "cli/export/connection.hpp"
 #include "cli/output.hpp"
-#include "store/log_place.hpp"
+#include "store/logs/log_place.hpp"
 
 namespace muniment::cli {
 namespace {

@@ -15,8 +15,8 @@
 #include "base/text.hpp"
 #include "cli/backup/archive.hpp"
 #include "cli/output.hpp"
-#include "store/log_place.hpp"
-#include "store/postgres_cluster.hpp"
+#include "store/logs/log_place.hpp"
+#include "store/postgres/postgres_cluster.hpp"
 
 namespace muniment::cli {
 namespace {

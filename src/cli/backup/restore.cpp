@@ -19,10 +19,10 @@
 #include "base/process/thread.hpp"
 #include "cli/output.hpp"
 #include "cli/verifier.hpp"
-#include "store/log_place.hpp"
-#include "store/postgres_cluster.hpp"
-#include "store/private_postgres.hpp"
-#include "store/restored.hpp"
+#include "store/logs/log_place.hpp"
+#include "store/postgres/postgres_cluster.hpp"
+#include "store/postgres/private_postgres.hpp"
+#include "store/logs/restored.hpp"
 
 namespace muniment::cli {
 namespace {

@@ -23,7 +23,7 @@
 #include "base/files/file.hpp"
 #include "base/json/json.hpp"
 #include "base/result.hpp"
-#include "store/database_copy.hpp"
+#include "store/postgres/database_copy.hpp"
 
 namespace muniment::cli {
 

@@ -12,7 +12,7 @@
 #include "cli/output.hpp"
 #include "cli/backup/restore.hpp"
 #include "cli/verifier.hpp"
-#include "store/log_place.hpp"
+#include "store/logs/log_place.hpp"
 
 namespace muniment::cli {
 namespace {

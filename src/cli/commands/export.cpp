@@ -22,7 +22,7 @@
 #include "cli/export/connection.hpp"
 #include "cli/export/file.hpp"
 #include "cli/export/rows.hpp"
-#include "store/log_place.hpp"
+#include "store/logs/log_place.hpp"
 
 namespace muniment::cli {
 namespace {

@@ -12,7 +12,7 @@
 #include "cli/commands.hpp"
 #include "cli/doctor/doctor.hpp"
 #include "cli/pages.hpp"
-#include "store/log_place.hpp"
+#include "store/logs/log_place.hpp"
 
 namespace muniment::cli {
 namespace {

@@ -19,8 +19,8 @@
 #include "base/text.hpp"
 #include "cli/doctor/doctor.hpp"
 #include "cli/record/spool.hpp"
-#include "store/log_place.hpp"
-#include "store/restored.hpp"
+#include "store/logs/log_place.hpp"
+#include "store/logs/restored.hpp"
 
 namespace muniment::cli {
 namespace {

@@ -17,9 +17,9 @@
 #include "base/text.hpp"
 #include "cli/backup/archive.hpp"
 #include "cli/doctor/doctor.hpp"
-#include "store/database_facts.hpp"
-#include "store/log_place.hpp"
-#include "store/postgres_cluster.hpp"
+#include "store/postgres/database_facts.hpp"
+#include "store/logs/log_place.hpp"
+#include "store/postgres/postgres_cluster.hpp"
 
 namespace muniment::cli {
 namespace {

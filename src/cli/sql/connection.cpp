@@ -23,7 +23,7 @@ using SqlResult = std::unique_ptr<PGresult, SqlFree>;
 
 namespace {
 
-// What the private Postgres' URI begins with (src/store/private_postgres.cpp): there the analyst has a login.
+// What the private Postgres' URI begins with (src/store/postgres/private_postgres.cpp): there the analyst has a login.
 constexpr std::string_view private_uri = "postgresql://muniment@/";
 constexpr std::string_view reporter_login = "reporter";
 constexpr std::string_view undefined_function = "42883";  // of a database that an older daemon serves

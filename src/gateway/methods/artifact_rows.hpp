@@ -7,8 +7,8 @@
 #include "base/json/json.hpp"
 #include "base/result.hpp"
 #include "gateway/call.hpp"
-#include "store/artifact_row.hpp"
-#include "store/rows.hpp"
+#include "store/files/artifact_row.hpp"
+#include "store/append/rows.hpp"
 
 namespace muniment::gateway {
 

@@ -12,7 +12,7 @@
 #include "gateway/pointing.hpp"
 #include "gateway/services.hpp"
 #include "gateway/trace.hpp"
-#include "store/erasure.hpp"
+#include "store/logs/erasure.hpp"
 
 namespace muniment::gateway::methods {
 namespace {

@@ -7,7 +7,7 @@
 #include "gateway/first_receipts.hpp"
 #include "gateway/methods/methods.hpp"
 #include "gateway/services.hpp"
-#include "store/erasure.hpp"
+#include "store/logs/erasure.hpp"
 
 namespace muniment::gateway::methods {
 namespace {

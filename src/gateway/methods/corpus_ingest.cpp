@@ -21,7 +21,7 @@
 #include "gateway/services.hpp"
 #include "retrieval/service.hpp"
 #include "retrieval/ingest.hpp"
-#include "store/revocations.hpp"
+#include "store/logs/revocations.hpp"
 
 namespace muniment::gateway::methods {
 namespace {

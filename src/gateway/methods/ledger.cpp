@@ -14,7 +14,7 @@
 #include "gateway/methods/methods.hpp"
 #include "gateway/pointing.hpp"
 #include "gateway/services.hpp"
-#include "store/artifact_row.hpp"
+#include "store/files/artifact_row.hpp"
 
 namespace muniment::gateway::methods {
 namespace {

@@ -4,7 +4,7 @@
 #include "base/json/json.hpp"
 #include "evidence/resolver.hpp"
 #include "gateway/call.hpp"
-#include "store/rows.hpp"
+#include "store/append/rows.hpp"
 
 namespace muniment::gateway::methods {
 

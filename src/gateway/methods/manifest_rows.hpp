@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/ids.hpp"
-#include "store/rows.hpp"
+#include "store/append/rows.hpp"
 
 namespace muniment::gateway::methods {
 

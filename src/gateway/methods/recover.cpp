@@ -19,7 +19,7 @@
 #include "gateway/services.hpp"
 #include "gateway/survey.hpp"
 #include "retrieval/document_follower.hpp"
-#include "store/artifact_row.hpp"
+#include "store/files/artifact_row.hpp"
 
 namespace muniment::gateway::methods {
 namespace {

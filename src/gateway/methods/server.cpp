@@ -11,7 +11,7 @@
 #include "gateway/services.hpp"
 #include "retrieval/service.hpp"
 #include "snapshot/snapshotter.hpp"
-#include "store/follower.hpp"
+#include "store/tables/follower.hpp"
 
 namespace muniment::gateway::methods {
 namespace {
@@ -121,7 +121,7 @@ Reply status_reply(Services& services, const store::LogStatus& log, const Positi
 
 }  // namespace
 
-// What the append thread knows of Postgres, which it asks every few seconds when nothing is appended (store/append_thread.cpp).
+// What the append thread knows of Postgres, which it asks every few seconds when nothing is appended (store/append/append_thread.cpp).
 Result<Answer> server_health(Call& call) {
   const store::LogStatus log = call.services.appender.status();
   const std::string& reason = log.refused.empty() ? log.away : log.refused;

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "gateway/services.hpp"
-#include "store/reader.hpp"
+#include "store/read/reader.hpp"
 
 namespace muniment::gateway::methods {
 

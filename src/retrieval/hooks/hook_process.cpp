@@ -19,7 +19,7 @@
 #include "base/limits.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
-#include "store/child_process.hpp"
+#include "store/postgres/child_process.hpp"
 
 namespace muniment::retrieval {
 namespace {

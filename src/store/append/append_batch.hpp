@@ -1,0 +1,86 @@
+// A batch being numbered: requests become events with positions and hashes, from memory, against
+// the heads of the log and of the runs they touch. Nothing is final until it is committed, so a
+// batch can be undone, newest first.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "events/merkle.hpp"
+#include "store/append/append_connection.hpp"
+#include "store/append/appender.hpp"
+
+namespace muniment::store {
+
+struct LogHead {
+  Uuid log_id;
+  std::int64_t next_seq = 0;
+  std::int64_t next_run_no = 1;
+  events::MerkleEdge edge;
+  std::int64_t erasures = 0;   // that have closed the gate, when the numbering began
+};
+
+class AppendBatch {
+ public:
+  // Numbers `request`'s events at the end of the batch, or refuses it with nothing changed.
+  void add(AppendRequest request, LogHead& log, Time now);
+
+  bool full() const;                                        // as one commit may hold
+  bool fits(const AppendRequest& request) const;
+  bool idle() const { return requests_.empty() && refused_.empty(); }
+  bool has_events() const { return !events_.empty(); }
+  std::size_t request_count() const { return requests_.size(); }
+  RowBatch rows() const { return {events_, rows_}; }
+  const EventPtr& last_event() const { return events_.back(); }
+  const events::MerkleEdge& edge() const { return edge_; }  // the tree after this batch
+  std::int64_t first_seq() const { return before_.next_seq; }
+  std::int64_t oldest() const { return oldest_; }           // recorded_at of its oldest event, micros; nothing_unsettled: it has none
+
+  // Takes the numbering back and gives the requests as they came, refused ones included.
+  std::vector<AppendRequest> undo(LogHead& log);
+
+  // After the commit: publishes the runs' views and gives the events to `tail`, then answers
+  // everybody.
+  void committed(Tail& tail);
+  // Answers everybody with the same error; the numbering must have been undone.
+  static void refuse(std::vector<AppendRequest> requests, const Error& error);
+  // Calls `done` of every accepted request with its receipts.
+  void answer_accepted();
+
+ private:
+  struct Refused {
+    AppendRequest request;
+    Error error;
+    std::size_t place;   // among all that were added
+  };
+  struct Accepted {
+    AppendRequest request;
+    std::vector<events::Receipt> receipts;
+    std::vector<std::size_t> event_of;                      // index in events_ for each, or npos
+  };
+  Status check(const AppendRequest& request, const LogHead& log) const;
+  static Status give_back(const AppendRequest& request, const LogHead& log);
+  events::Receipt number(const AppendRequest& request, Addressed& item, LogHead& log, Time now);
+  void answer_refused();
+
+  std::vector<Accepted> requests_;
+  std::vector<Refused> refused_;
+  std::vector<EventPtr> events_;
+  std::vector<Row> rows_;
+  std::size_t bytes_ = 0;
+  std::int64_t oldest_ = Tail::nothing_unsettled;
+
+  events::MerkleEdge edge_;
+  bool started_ = false;
+  LogHead before_;
+  struct Touched {
+    std::shared_ptr<Run> run;
+    Run::Head before;
+    std::int64_t next_run_seq;
+  };
+  std::vector<Touched> touched_;                            // in order; a run may stand in it again
+  std::vector<std::pair<std::shared_ptr<Run>, std::size_t>> changes_;    // events that change a view
+};
+
+}  // namespace muniment::store

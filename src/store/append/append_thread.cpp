@@ -1,0 +1,295 @@
+// The append thread's round: it takes what is queued, has it numbered, and sees each batch through to where it is known
+// what became of it (append_unknown.cpp). Only then are its requests answered, and only then is more numbered.
+#include <algorithm>
+#include <utility>
+
+#include "base/process/failpoint.hpp"
+#include "base/json/json.hpp"
+#include "base/log.hpp"
+#include "store/append/appender_impl.hpp"
+
+namespace muniment::store {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+constexpr std::int64_t checkpoint_every_events = 65'536;
+constexpr milliseconds checkpoint_every{10'000};
+constexpr milliseconds probe_at_most{5'000};
+constexpr milliseconds owed_pause{1'000};
+constexpr std::int64_t clock_step_micros = 1'000'000;
+
+Error not_accepted(const Error& why) { return Error(why.code, why.message + "; your event was not accepted"); }
+
+// What one request is told that Postgres refuses for its data.
+Error refusal_of(const CommitResult& result) {
+  // The same id, use of evidence or link was appended since it was asked for: whoever asked is to ask again.
+  const bool raced = result.constraint.ends_with("_event_id") || result.constraint == "evidence_use" || result.constraint == "evidence_link_once";
+  if (raced) return store::give_back(AppendConflict::maybe_duplicate);
+  if (result.sqlstate == "23505") return Error(Errc::conflict, "there is one with this id already: " + result.message);
+  return Error(Errc::invalid_argument, "Postgres refuses this event: " + result.message);
+}
+
+}  // namespace
+
+void Appender::Impl::serve() {
+  while (!ended_) {
+    if (next_.idle()) wait_for_work();
+    look();
+    if (ended_) break;
+    build(next_);  // and what has come since it was begun
+    const bool idle = next_.idle();
+    if (!idle) commit(std::exchange(next_, AppendBatch()));
+    if (ended_) break;
+    checkpoint_if_due(false);
+    if (!idle) continue;
+    std::lock_guard lock(mutex_);
+    if (stopping_ && queue_.empty() && pending_.empty() && owed_.empty()) break;
+  }
+  if (!ended_) return checkpoint_if_due(true);
+  give_back(next_);  // what is in doubt stays unsettled
+  std::unique_lock lock(mutex_);
+  std::vector<AppendRequest> waiting = take_all();
+  lock.unlock();
+  refuse(std::move(waiting), not_accepted(*ended_));
+}
+
+// Until something queued is due, or a checkpoint is, or what is owed, or it is time to ask Postgres how it is.
+void Appender::Impl::wait_for_work() {
+  std::unique_lock lock(mutex_);
+  while (pending_.empty() && !stopping_) {
+    Monotonic next = std::min({due_.value_or(Monotonic::max()), heard_ + probe_every, looked_ + settings_every});
+    if (committed_edge_.size() > checkpoint_size_) next = std::min(next, checkpoint_time_ + checkpoint_every);
+    if (!owed_.empty()) next = std::min(next, owed_due_);
+    if (next <= steady_clock::now()) break;
+    waiting_ = true;
+    wake_.wait_until(lock, next);
+  }
+  waiting_ = false;
+}
+
+// A server that is frozen says nothing by itself, and its settings may be changed beneath a running daemon: neither must be
+// called well because nobody appends just now.
+void Appender::Impl::look() {
+  const Monotonic now = steady_clock::now();
+  if (ended_ || !look_due(now)) return;
+  if (owned_) {
+    const auto unsafe = connection_.unsafe_setting(options_.required_standbys, probe_at_most);
+    owned_ = unsafe.ok();
+    heard_ = looked_ = steady_clock::now();
+    if (unsafe && unsafe->empty()) return hold_lock();
+  }
+  recover_own_end();
+}
+
+// Under the mutex: what is queued goes behind what is pending.
+void Appender::Impl::take_queue() {
+  std::move(queue_.begin(), queue_.end(), std::back_inserter(pending_));
+  queue_.clear();
+  due_.reset();
+  queued_events_ = queued_bytes_ = 0;
+}
+
+std::vector<AppendRequest> Appender::Impl::take_all() {
+  take_queue();
+  auto all = std::exchange(pending_, {});
+  return {std::make_move_iterator(all.begin()), std::make_move_iterator(all.end())};
+}
+
+void Appender::Impl::build(AppendBatch& batch) {
+  bool last_chance = false;
+  {
+    std::lock_guard lock(mutex_);
+    if (due_ && (*due_ <= steady_clock::now() || stopping_)) take_queue();
+    last_chance = stopping_;
+  }
+  if (!owed_.empty() && (!pending_.empty() || last_chance || owed_due_ <= steady_clock::now())) {
+    pending_.insert(pending_.begin(), std::make_move_iterator(owed_.begin()), std::make_move_iterator(owed_.end()));
+    owed_.clear();
+  }
+  if (pending_.empty()) return;
+  const Time now = stamp();
+  ErasureGate::Numbering numbering(erasure_gate_);
+  head_.erasures = numbering.erasures();
+  note_clock_step(batch, now);
+  while (!pending_.empty() && !batch.full() && batch.fits(pending_.front())) {
+    batch.add(std::move(pending_.front()), head_, now);
+    pending_.pop_front();
+  }
+  numbering.next_seq = head_.next_seq;
+}
+
+// recorded_at of what is numbered next. It is unsettled before it is known: a reader whose clock is past a time, and who finds
+// nothing unsettled, is not overtaken by an event of that time.
+Time Appender::Impl::stamp() {
+  tail_.unsettled_from(std::min({in_flight_from_, next_.oldest(), clock_.now().micros}));
+  return clock_.now();
+}
+
+// From here on Postgres may have it, and readers may see it.
+void Appender::Impl::takes_off(const AppendBatch& batch) {
+  in_flight_from_ = batch.oldest();
+  in_flight_events_ = std::ssize(batch.rows().events);
+}
+
+// It is known what became of the batch in flight.
+void Appender::Impl::settled() {
+  in_flight_from_ = Tail::nothing_unsettled;
+  in_flight_events_ = 0;
+  publish_unsettled();
+}
+
+AppendRequest Appender::Impl::owed_event(std::string_view type, std::string body) const {
+  AppendRequest request = own_request(runs_, type, std::move(body), clock_.now());
+  request.owed = true;
+  return request;
+}
+
+// What the log owes its readers is not refused with what clients sent, who send it again: it stays here. A thread that stops
+// has tried for the last time.
+void Appender::Impl::keep_owed(std::vector<AppendRequest>& requests) {
+  const auto first = std::stable_partition(requests.begin(), requests.end(), [](const AppendRequest& request) { return !request.owed; });
+  if (first == requests.end()) return;
+  std::unique_lock lock(mutex_);
+  const bool stopping = stopping_;
+  lock.unlock();
+  for (auto request = first; request != requests.end(); ++request) {
+    if (stopping) {
+      log_error("an event of the daemon's own is not in the log: it stops", {{"type", request->events.front().event.type}});
+    } else {
+      owed_.push_back(std::move(*request));
+    }
+  }
+  requests.erase(first, requests.end());
+  owed_due_ = steady_clock::now() + owed_pause;
+}
+
+// recorded_at is the wall clock as it is; a step of it is an event of its own.
+void Appender::Impl::note_clock_step(AppendBatch& batch, Time now) {
+  const Monotonic steady = clock_.monotonic();
+  const auto elapsed = std::chrono::duration_cast<std::chrono::microseconds>(steady - last_monotonic_).count();
+  const std::int64_t step = now.micros - (last_wall_.micros + elapsed);
+  const Time expected{last_wall_.micros + elapsed};
+  last_wall_ = now;
+  last_monotonic_ = steady;
+  if (std::abs(step) <= clock_step_micros) return;
+  batch.add(owed_event("clock.stepped", json::Writer().begin_object().member("before", format_time(expected)).member("after", format_time(now))
+                                            .member("step_us", step).end_object().text()), head_, now);
+}
+
+// ---- what becomes of a batch --------------------------------------------------------------------
+
+void Appender::Impl::commit(AppendBatch batch) {
+  if (!batch.has_events()) return publish(batch);  // refusals only
+  takes_off(batch);
+  const CommitResult result = write(batch, [&] { build(next_); });
+  settle(std::move(batch), result);
+}
+
+// One of these requests is at fault; the others must not suffer for it.
+void Appender::Impl::commit_one_by_one(std::vector<AppendRequest> requests) {
+  for (AppendRequest& request : requests) {
+    if (ended_) {
+      pending_.push_back(std::move(request));  // and is refused with all that waits
+      continue;
+    }
+    AppendBatch alone;
+    add_alone(alone, std::move(request));
+    if (!alone.has_events()) {
+      publish(alone);
+      continue;
+    }
+    takes_off(alone);
+    const CommitResult result = write(alone, [] {});
+    settle(std::move(alone), result);
+  }
+}
+
+void Appender::Impl::add_alone(AppendBatch& batch, AppendRequest request) {
+  ErasureGate::Numbering numbering(erasure_gate_);
+  head_.erasures = numbering.erasures();
+  batch.add(std::move(request), head_, stamp());
+  numbering.next_seq = head_.next_seq;
+}
+
+// Takes the numbering back; whoever waits for what is numbered waits no longer for it.
+std::vector<AppendRequest> Appender::Impl::undo(AppendBatch& batch) {
+  ErasureGate::Numbering numbering(erasure_gate_);
+  std::vector<AppendRequest> requests = batch.undo(head_);
+  numbering.next_seq = head_.next_seq;
+  return requests;
+}
+
+// Answers everybody, as is known by now. What is not in gives its numbers back before anything else is numbered; where that
+// cannot be known the thread has ended, and nothing is.
+void Appender::Impl::settle(AppendBatch batch, const CommitResult& result) {
+  if (result.outcome == CommitOutcome::committed) return succeeded(batch);
+  std::vector<AppendRequest> requests = undo(batch);
+  if (result.outcome == CommitOutcome::unknown) {
+    Error error(Errc::unavailable, "the daemon stops before Postgres has said whether your event is in. Send it again with the same event_id.");
+    error.outcome = "unknown";
+    return refuse(std::move(requests), error);
+  }
+  settled();
+  if (ended_) return refuse(std::move(requests), not_accepted(*ended_));
+  if (result.outcome == CommitOutcome::refused) {
+    if (requests.size() > 1) return commit_one_by_one(std::move(requests));
+    // It would be refused again, and for ever.
+    if (requests.front().owed) log_error("an event of the daemon's own is refused", {{"type", requests.front().events.front().event.type}, {"error", result.message}});
+    return refuse(std::move(requests), refusal_of(result));
+  }
+  log_warning("append rolled back", {{"sqlstate", result.sqlstate}, {"error", result.message}});
+  Error error(Errc::unavailable, "Postgres refused to write: " + result.message + "; your event was not accepted. Retry with the same event_id.");
+  error.retry_after_ms = 1'000;
+  keep_owed(requests);
+  refuse(std::move(requests), error);
+}
+
+void Appender::Impl::succeeded(AppendBatch& batch) {
+  FAILPOINT("append.before_ack");
+  last_committed_ = {batch.last_event()->seq, batch.last_event()->run_hash};
+  heard_ = steady_clock::now();
+  {
+    std::lock_guard lock(mutex_);
+    committed_edge_ = batch.edge();
+  }
+  publish(batch);
+  FAILPOINT("append.after_ack");
+}
+
+void Appender::Impl::publish(AppendBatch& batch) {
+  settled();
+  batch.committed(tail_);
+  answered();
+}
+
+void Appender::Impl::give_back(AppendBatch& batch) {
+  std::vector<AppendRequest> requests = undo(batch);
+  pending_.insert(pending_.begin(), std::make_move_iterator(requests.begin()), std::make_move_iterator(requests.end()));
+  publish_unsettled();
+}
+
+void Appender::Impl::refuse(std::vector<AppendRequest> requests, const Error& error) {
+  AppendBatch::refuse(std::move(requests), error);
+  answered();
+}
+
+void Appender::Impl::answered() {
+  if (owner->on_answered) owner->on_answered();
+}
+
+void Appender::Impl::checkpoint_if_due(bool now) {
+  const std::int64_t newer = committed_edge_.size() - checkpoint_size_;
+  const bool due = newer >= checkpoint_every_events || clock_.monotonic() >= checkpoint_time_ + checkpoint_every;
+  if (newer == 0 || !(due || now)) return;
+  checkpoint_time_ = clock_.monotonic();
+  // What was found at the start is not called the log's own before something was appended to it.
+  if (committed_edge_.size() == size_at_start_ || !owned_ || !status().refused.empty()) return;
+  const CommitResult stored = connection_.store_checkpoint(committed_edge_, clock_.now(), epoch_, options_.commit_deadline);
+  // A checkpoint that was not stored is no loss: the next one covers it, and a start recomputes.
+  owned_ = stored.outcome == CommitOutcome::committed;
+  if (owned_) checkpoint_size_ = committed_edge_.size();
+}
+
+}  // namespace muniment::store

@@ -1,0 +1,16 @@
+// What the daemon appends of its own accord.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "store/append/appender.hpp"
+
+namespace muniment::store {
+
+// An observed event with an id of ours, sealed.
+events::NewEvent own_event(std::string_view type, std::string body, Time now);
+// A request of the daemon's with one such event, for the run _log.
+AppendRequest own_request(const RunDirectory& runs, std::string_view type, std::string body, Time now);
+
+}  // namespace muniment::store

@@ -1,0 +1,176 @@
+#include "store/append/written_end.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include "base/crypto/hmac.hpp"
+#include "base/log.hpp"
+
+namespace muniment::store {
+namespace {
+
+constexpr std::string_view magic = "muniment-end-1\n\n";
+constexpr std::size_t key_bytes = 32;
+constexpr std::string_view key_name = "/writer.key", record_name = "/last_written";
+constexpr std::size_t place_bytes = 512;  // each of the two in a sector of its own: a torn write leaves the other whole
+constexpr std::size_t record_bytes = magic.size() + 16 + 8 + 1 + 2 * (8 + sizeof(Hash));
+
+void put_number(std::string& out, std::uint64_t number) {
+  for (int shift = 56; shift >= 0; shift -= 8) out += static_cast<char>(number >> shift & 0xFF);
+}
+
+void put_end(std::string& out, const LogEnd& end) {
+  put_number(out, static_cast<std::uint64_t>(end.size));
+  out += view(end.root);
+}
+
+// Takes its parts from the front of what is left.
+struct Taker {
+  std::string_view left;
+
+  std::string_view take(std::size_t size) {
+    const std::string_view part = left.substr(0, size);
+    left.remove_prefix(size);
+    return part;
+  }
+  std::uint64_t number() {
+    std::uint64_t value = 0;
+    for (const char byte : take(8)) value = value << 8 | static_cast<std::uint8_t>(byte);
+    return value;
+  }
+  LogEnd end() {
+    LogEnd end;
+    end.size = static_cast<std::int64_t>(number());
+    const std::string_view root = take(sizeof(Hash));
+    std::copy(root.begin(), root.end(), end.root.begin());
+    return end;
+  }
+};
+
+// nullopt: there is none.
+Result<std::optional<std::string>> kept_key(const std::string& path) {
+  struct stat about {};
+  if (::stat(path.c_str(), &about) != 0) {
+    if (errno != ENOENT) return file_error("reading", path, errno);
+    return std::optional<std::string>();
+  }
+  if ((about.st_mode & 077) != 0) {
+    return Error(Errc::denied, fmt::format("{} can be read by others (mode {:03o}); it must be 600: chmod 600 {}", path, about.st_mode & 0777, path));
+  }
+  ASSIGN_OR_RETURN(std::string key, read_file(path, key_bytes + 1));
+  if (key.size() == key_bytes) return std::optional(std::move(key));
+  return Error(Errc::corrupt, fmt::format("{} is no key of {} bytes. Remove it: what is in the log is then adopted by an event that says so", path, key_bytes));
+}
+
+std::string drawn_key() {
+  std::string key(key_bytes, '\0');
+  random_bytes(reinterpret_cast<std::uint8_t*>(key.data()), key.size());
+  return key;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<WrittenEnd>> WrittenEnd::open(const std::string& folder) {
+  if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) return file_error("making", folder, errno);
+  ASSIGN_OR_RETURN(auto key, kept_key(folder + std::string(key_name)));
+  const std::string path = folder + std::string(record_name);
+  struct stat about {};
+  if (::stat(path.c_str(), &about) != 0 || about.st_size != static_cast<off_t>(2 * place_bytes)) {
+    RETURN_IF_ERROR(write_file_durably(path, std::string(2 * place_bytes, '\0'), 0600));
+  }
+  Fd file(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+  if (!file.open()) return file_error("opening", path, errno);
+  std::unique_ptr<WrittenEnd> end(new WrittenEnd(folder, std::move(file), key ? *key : drawn_key(), key.has_value()));
+  end->found_ = end->read();
+  return end;
+}
+
+// The newer of the two that the key made.
+std::optional<WrittenEnd::Record> WrittenEnd::read() {
+  std::optional<Record> newest;
+  for (std::int64_t place = 0; place < 2; ++place) {
+    const auto bytes = read_at(file_, place * static_cast<std::int64_t>(place_bytes), record_bytes + sizeof(Hash));
+    if (!bytes || bytes->size() < record_bytes + sizeof(Hash)) continue;
+    const std::string_view text = std::string_view(*bytes).substr(0, record_bytes);
+    if (!equal_hashes(view(hmac_sha256(key_, {text})), std::string_view(*bytes).substr(record_bytes))) continue;
+    Taker parts{text};
+    if (parts.take(magic.size()) != magic) continue;
+    Record record;
+    const std::string_view id = parts.take(16);
+    std::copy(id.begin(), id.end(), record.log_id.bytes.begin());
+    const std::uint64_t count = parts.number();
+    record.stopped = parts.take(1) != std::string_view("\0", 1);
+    record.committed = parts.end();
+    record.intended = parts.end();
+    if (newest && count < count_) continue;
+    count_ = count;
+    newest = record;
+  }
+  return newest;
+}
+
+Status WrittenEnd::write(const Record& record) {
+  std::string bytes;
+  bytes.reserve(record_bytes + sizeof(Hash));
+  bytes += magic;
+  bytes.append(record.log_id.bytes.begin(), record.log_id.bytes.end());
+  put_number(bytes, count_ + 1);
+  bytes += static_cast<char>(record.stopped);
+  put_end(bytes, record.committed);
+  put_end(bytes, record.intended);
+  bytes += view(hmac_sha256(key_, {bytes}));
+  const auto place = static_cast<off_t>((count_ + 1) % 2 * place_bytes);
+  const ssize_t written = ::pwrite(file_.get(), bytes.data(), bytes.size(), place);
+  if (written < 0) return file_error("writing", folder_ + std::string(record_name), errno);
+  if (static_cast<std::size_t>(written) != bytes.size()) {
+    return Error(Errc::system_error, fmt::format("writing {}{}: it was cut short", folder_, record_name));
+  }
+  ++count_;   // only now: the next attempt goes to the same place, and the other one keeps the last good record
+  return success();
+}
+
+Status WrittenEnd::sync() {
+  if (::fdatasync(file_.get()) != 0) return file_error("syncing", folder_ + std::string(record_name), errno);
+  return success();
+}
+
+Status WrittenEnd::begin(const Uuid& log_id, const LogEnd& committed) {
+  log_id_ = log_id;
+  begun_ = true;
+  RETURN_IF_ERROR(write({log_id, committed, committed, false}));
+  RETURN_IF_ERROR(sync());
+  if (key_is_kept_) return success();
+  RETURN_IF_ERROR(write_file_durably(folder_ + std::string(key_name), key_, 0600));
+  key_is_kept_ = true;
+  return success();
+}
+
+LogEnd WrittenEnd::end_of(const events::MerkleEdge& edge) {
+  if (edge != noted_) {
+    noted_root_ = edge.root();
+    noted_ = edge;
+  }
+  return {edge.size(), noted_root_};
+}
+
+void WrittenEnd::note(const events::MerkleEdge& committed, const events::MerkleEdge& intended) {
+  if (!begun_) return;
+  const LogEnd is = end_of(committed), will_be = end_of(intended);
+  const Status written = write({log_id_, is, will_be, false});
+  if (!written && !failed_) log_error("what was written last cannot be kept", {{"error", written.error().message}});
+  failed_ = !written;
+}
+
+Status WrittenEnd::stop(const LogEnd& committed) {
+  if (!begun_) return success();
+  RETURN_IF_ERROR(write({log_id_, committed, committed, true}));
+  return sync();
+}
+
+}  // namespace muniment::store

@@ -1,0 +1,139 @@
+// The artifact files of a local file system: what artifact_files.hpp promises, over artifact_disk.
+// Under the root are runs/ (the artifacts), staging/ (one name for each that has no committed event
+// yet) and uploads/ (those that are still coming in).
+#pragma once
+
+#include <fcntl.h>
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/worker_thread.hpp"
+#include "store/files/artifact_disk.hpp"
+#include "store/files/artifact_files.hpp"
+#include "store/files/pieces.hpp"
+
+namespace muniment::store {
+
+// Where an artifact goes: "runs/r1/main" and "<id>.txt".
+struct Place {
+  std::string folder;
+  std::string name;
+  std::string path() const { return folder + "/" + name; }
+  std::string pieces_name() const { return name + std::string(pieces_suffix); }
+  std::string pieces_path() const { return folder + "/" + pieces_name(); }
+};
+Place place_at(std::string_view path);  // of a path that has a folder
+Result<Place> place_of(std::string_view run_id, std::string_view step_id, const Uuid& artifact_id,
+                       std::string_view mime_type);
+
+// As read_into, where a failure can be injected.
+Result<std::size_t> read_artifact(const Fd& file, std::int64_t offset, std::string& buffer, std::string_view path);
+
+// Hands the whole file to `take`, part by part; answers how many bytes there were.
+template <typename Take>
+Result<std::int64_t> stream_file(const Fd& file, std::string_view path, Take take) {
+  constexpr std::size_t buffer_bytes = 256 * 1024;
+  ::posix_fadvise(file.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
+  std::string buffer(buffer_bytes, '\0');
+  std::int64_t offset = 0;
+  while (true) {
+    ASSIGN_OR_RETURN(const std::size_t count, read_artifact(file, offset, buffer, path));
+    if (count == 0) return offset;
+    RETURN_IF_ERROR(take(std::string_view(buffer).substr(0, count)));
+    offset += static_cast<std::int64_t>(count);
+  }
+}
+
+class LocalArtifactFiles final : public ArtifactFiles {
+ public:
+  static Result<std::unique_ptr<LocalArtifactFiles>> make(ArtifactFilesOptions options);
+
+  Result<std::unique_ptr<ArtifactWrite>> begin(std::int64_t expected_bytes) override;
+  Result<StoredFile> store(std::string_view bytes, std::string_view run_id, std::string_view step_id,
+                           const Uuid& artifact_id, std::string_view mime_type) override;
+  void committed(const Uuid& artifact_id) override;
+  void abandon(const StoredFile& file) override;
+  Status erase(const Uuid& artifact_id, std::string_view path) override;
+
+  Result<std::string> read(const StoredFile& file, std::int64_t offset, std::int64_t length, Difference* difference) override;
+  Status check(const StoredFile& file, Difference* difference) override;
+  Result<std::string> read_hashed(std::string_view path, std::int64_t offset, std::int64_t length, const Hash& hash,
+                                  Difference* difference, const HashOf& hash_of) override;
+  Result<bool> repair(const StoredFile& file, std::string_view source_file) override;
+  Status sweep_staging(const std::function<Result<bool>(const Uuid&)>& has_row) override;
+
+  Result<std::int64_t> upload_size(const Uuid& upload_id) override;
+  Status upload_append(const Uuid& upload_id, std::int64_t offset, std::string_view bytes) override;
+  Result<StoredFile> upload_publish(const Uuid& upload_id, std::string_view run_id, std::string_view step_id,
+                                    const Uuid& artifact_id, std::string_view mime_type) override;
+  std::size_t expire_uploads(std::int64_t older_than_seconds) override;
+
+  DiskSpace disk() const override;
+  bool below_reserve() const override;
+
+  // Of use to an ArtifactWrite.
+  const ArtifactFilesOptions& options() const { return options_; }
+  Status check_size(std::int64_t bytes) const override;
+  Status check_room(std::int64_t more_bytes) const;
+  Result<UnnamedFile> new_file() const { return UnnamedFile::open(staging_.get()); }
+  // Links a synced file under staging/ and its place, with its pieces beside it, and makes the entries durable; on an
+  // error no name stays.
+  Status link_both(const UnnamedFile& file, const Pieces& pieces, const Place& place, const Uuid& artifact_id);
+
+ private:
+  class UploadLease;
+
+  LocalArtifactFiles(ArtifactFilesOptions options, Fd root, Fd staging, Fd uploads);
+  Status store_once(std::string_view bytes, const Pieces& pieces, const Place& place, const Uuid& artifact_id);
+  Status put_pieces(const Fd& place_folder, const Place& place, const Pieces& pieces) const;
+  Status sync_names(const Fd& place_folder, const Place& place, std::uint64_t begun);
+  void remove_names(const Place& place, const Uuid& artifact_id) const;
+
+  // A span of what is being read: whole pieces, or the whole file.
+  struct Span {
+    std::int64_t begin = 0;
+    std::int64_t end = 0;
+  };
+  Result<RegularFile> open_recorded(const StoredFile& file, Difference* difference) const;
+  bool has_own_names(const RegularFile& opened, const StoredFile& file) const;
+  std::optional<Hash> root_of(const StoredFile& file);
+  // nullopt: by its pieces nothing can be said.
+  Result<std::optional<bool>> fits_pieces(const StoredFile& file, std::int64_t first, std::string_view bytes);
+  Result<std::string> read_through(const RegularFile& opened, const StoredFile& file, Span wanted, Difference* difference);
+  void keep_pieces(const RegularFile& opened, const StoredFile& file, const Pieces& pieces);
+  Status put_in_place(const UnnamedFile& file, std::string_view path);
+  Status drop_places(const std::set<Uuid>& unknown) const;
+  void tidy();
+
+  // Names to take away once nobody waits for it: unlinking can wait for a journal commit, and the
+  // callers of `committed` must not.
+  struct Chore {
+    Uuid artifact_id;
+    std::string path;  // empty: only the staging name goes
+  };
+  void add_chore(Chore chore);
+
+  const ArtifactFilesOptions options_;
+  const Fd root_;
+  const Fd staging_;
+  const Fd uploads_;
+  Folders folders_;
+  GroupSync staging_sync_;
+
+  std::mutex roots_mutex_;
+  std::map<Uuid, Hash> roots_;   // of files whose events name no root: found when the whole was verified
+
+  std::mutex uploads_mutex_;
+  std::set<Uuid> uploads_busy_;
+
+  std::vector<Chore> chores_;    // guarded by the tidier's lock
+  WorkerThread tidier_;
+};
+
+}  // namespace muniment::store

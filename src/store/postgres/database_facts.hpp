@@ -1,0 +1,32 @@
+// What can be seen of a database from outside, without changing anything: for `muniment doctor`.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/result.hpp"
+#include "store/read/connection.hpp"
+#include "store/postgres/durability.hpp"
+
+namespace muniment::store {
+
+struct DatabaseFacts {
+  std::string server_version;               // "15.14 (Debian …)"
+  std::optional<Unsafe> unsafe;             // why what is acknowledged could be lost
+  std::vector<std::string> unknown_migrations, edited_migrations, missing_migrations;  // by name
+  Time now;                                 // the server's clock
+  bool has_log = false;                     // what follows is of log `log_no`
+  std::int64_t events = 0;
+  Time last_recorded_at;                    // 0: it is empty
+  std::int64_t connections = 0, connections_max = 0;
+};
+
+// Errors: unavailable; denied.
+Result<DatabaseFacts> read_database_facts(Connection& connection, std::int16_t log_no, std::int64_t required_standbys);
+
+// Of these paths below the artifact root, those that no row names, in order.
+Result<std::vector<std::string>> paths_without_row(Connection& connection, const std::vector<std::string>& paths);
+
+}  // namespace muniment::store

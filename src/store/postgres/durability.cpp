@@ -1,0 +1,103 @@
+// See durability.hpp.
+#include "store/postgres/durability.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+#include <fmt/format.h>
+
+#include "base/config/config.hpp"
+
+namespace muniment::store {
+namespace {
+
+std::string_view value_of(const std::vector<ServerSetting>& settings, std::string_view name) {
+  const auto found = std::ranges::find(settings, name, &ServerSetting::name);
+  return found == settings.end() ? std::string_view() : std::string_view(found->value);
+}
+
+std::int64_t number_in_front(std::string_view text) {
+  std::int64_t number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+void skip_spaces(std::string_view& text) { text.remove_prefix(std::min(text.find_first_not_of(" \t\n\r"), text.size())); }
+
+std::string_view what_could_happen(std::string_view setting) {
+  if (setting == "full_page_writes") return "a power cut could leave half-written pages behind";
+  return "an acknowledged event could be lost in a power cut";
+}
+
+// ALTER SYSTEM mends the server's own setting, but not one that a database or a role was given.
+std::string mending(const ServerSetting& setting, const std::string& database, const std::string& user) {
+  const std::string reset = " RESET " + setting.name;
+  if (setting.source == "database") return "ALTER DATABASE \"" + database + "\"" + reset;
+  if (setting.source == "user") return "ALTER ROLE \"" + user + "\"" + reset;
+  if (setting.source == "database user") return "ALTER ROLE \"" + user + "\" IN DATABASE \"" + database + "\"" + reset;
+  return "ALTER SYSTEM SET " + setting.name + " = on' -c 'SELECT pg_reload_conf()";
+}
+
+// For a shell: whoever may name a trigger must not thereby say what an operator runs.
+std::string in_quotes(std::string_view words) {
+  std::string out = "'";
+  for (const char c : words) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
+// A trigger on a partitioned table stands before those that its partitions have of it.
+std::optional<Unsafe> find_interference(const std::vector<ServerSetting>& settings, const std::string& psql) {
+  for (const ServerSetting& found : settings) {
+    if (found.name != "insert_trigger" && found.name != "insert_rule") continue;
+    return Unsafe{fmt::format("the {} {} acts on what is appended: what is acknowledged may not be what is stored", found.name.substr(7), found.value),
+                  psql + in_quotes(found.source)};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::int64_t standbys_asked_for(std::string_view names) {
+  skip_spaces(names);
+  if (names.empty()) return 0;
+  for (const std::string_view method : {"ANY", "FIRST"}) {
+    const bool is_method = names.size() > method.size() && std::ranges::equal(names.substr(0, method.size()), method, [](char a, char b) {
+                             return (a & ~0x20) == b;
+                           }) && std::string_view(" \t0123456789").find(names[method.size()]) != std::string_view::npos;
+    if (!is_method) continue;
+    names.remove_prefix(method.size());
+    skip_spaces(names);
+  }
+  // A number is a count where names in brackets follow; "a, b" asks for the first that is there.
+  const bool counted = names.find('(') != std::string_view::npos && names.find('(') < names.find('"');
+  return counted ? number_in_front(names) : 1;
+}
+
+std::optional<Unsafe> find_unsafe(const std::vector<ServerSetting>& settings, std::int64_t required_standbys, const std::string& uri,
+                                  const std::string& database, const std::string& user) {
+  const std::string psql = fmt::format("psql '{}' -c ", without_password(uri));
+  for (const ServerSetting& setting : settings) {
+    if (setting.value != "off" || std::ranges::find(durable_settings, setting.name) == durable_settings.end()) continue;
+    return Unsafe{fmt::format("{} is off on this Postgres: {}", setting.name, what_could_happen(setting.name)), psql + "'" + mending(setting, database, user) + "'"};
+  }
+  if (auto interference = find_interference(settings, psql)) return interference;
+  if (required_standbys == 0) return std::nullopt;
+  const std::string_view names = value_of(settings, "synchronous_standby_names");
+  if (const std::int64_t asked = standbys_asked_for(names); asked < required_standbys) {
+    return Unsafe{fmt::format("required_standbys is {}, but Postgres waits for {}: an acknowledged event could be lost in a failover", required_standbys, asked),
+                  psql + fmt::format("'ALTER SYSTEM SET synchronous_standby_names = \"ANY {} (…)\"' -c 'SELECT pg_reload_conf()'", required_standbys)};
+  }
+  if (const std::int64_t there = number_in_front(value_of(settings, "standbys")); there < required_standbys) {
+    return Unsafe{fmt::format("required_standbys is {}, and synchronous standbys that are connected are {}: nothing can be confirmed until they are", required_standbys, there),
+                  psql + "'TABLE pg_stat_replication'"};
+  }
+  return std::nullopt;
+}
+
+std::string unsafe_setting(const std::vector<ServerSetting>& settings, std::int64_t required_standbys, const std::string& uri,
+                           const std::string& database, const std::string& user) {
+  const auto found = find_unsafe(settings, required_standbys, uri, database, user);
+  return found ? found->why + ". Mend it: " + found->mend : std::string();
+}
+
+}  // namespace muniment::store

@@ -1,0 +1,85 @@
+// What the files of the Reader share: its connection, the names of runs it has met, and how an event
+// is read from a row. Its functions throw; reader*.cpp turn that into errors with `guarded`.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "store/read/pq.hpp"
+#include "store/read/reader.hpp"
+
+namespace muniment::store {
+
+struct Reader::Impl {
+  explicit Impl(const LogPlace& where) : Impl(where, std::make_shared<Connection>(where.uri, DatabaseRole::writer, where.connections)) {}
+  Impl(const LogPlace& where, std::shared_ptr<Connection> by)
+      : place(where), shared(std::move(by)), connection(*shared), log_no(place.log_no), archive(place.archive) {}
+
+  // Whether rows past the log's end may lie in the table, which are not its own.
+  bool closed() const { return place.size != INT64_MAX; }
+
+  // Parameters that begin with the log's number, as every statement's do.
+  Params params() const { return std::move(Params().integer(log_no)); }
+
+  // Puts the bodies that lie in the archive into the events.
+  void fill(std::vector<events::Event>& events);
+
+  // Gives the events the ids of their runs, from their run.started events.
+  void name_runs(std::vector<events::Event>& events);
+
+  // The events that make a run's row (run_row.hpp), in order.
+  std::vector<events::Event> life_of(std::int64_t run_no);
+  std::optional<std::int64_t> run_no_of(std::string_view run_id);
+
+  const LogPlace place;
+  const std::shared_ptr<Connection> shared;
+  Connection& connection;
+  const std::int16_t log_no;
+  const std::string archive;               // folder of the bodies that are not in the database
+  std::unordered_map<std::int64_t, std::string> run_ids;
+  KnownRevocations revocations;
+  std::map<std::int16_t, std::unique_ptr<Reader>> others;  // of other logs
+};
+
+// The columns that `event_of` reads, in its order.
+#define MUNIMENT_EVENT_COLUMNS_WITH(body)                                                    \
+  "seq, run_no, run_seq, " MUNIMENT_MICROS("recorded_at") ", " MUNIMENT_MICROS("occurred_at") \
+  ", origin, type, schema_version, step_id, actor, event_id, body_hash, salt, " body ", run_hash"
+#define MUNIMENT_EVENT_COLUMNS MUNIMENT_EVENT_COLUMNS_WITH("body")
+
+// Without run_id, and without a body that lies in the archive.
+events::Event event_of(const pqxx::row& row);
+
+// Those that there are, in no order, with the roots of their pieces.
+std::vector<ArtifactRow> artifacts_by_id(Reader::Impl& impl, const std::vector<Uuid>& artifact_ids);
+
+// nullptr for an event without a body.
+std::shared_ptr<const EventText> event_text(Reader::Impl& impl, const events::Event& event);
+
+template <typename Row>
+std::vector<Row> rows_of(const pqxx::result& rows, Row (*row_of)(const pqxx::row&)) {
+  std::vector<Row> out;
+  for (const pqxx::row& row : rows) out.push_back(row_of(row));
+  return out;
+}
+
+// The rows of one run, by a position that the table names: `sql` holds the columns, the table, and the run as $2.
+#define MUNIMENT_IN_SPAN(position) " AND " position " >= $3 AND " position " < $4 ORDER BY " position " LIMIT $5"
+
+template <typename Row>
+Result<std::vector<Row>> rows_in(Reader::Impl& impl, std::string_view name, std::string_view sql, Params of_run, SeqSpan span,
+                                 std::size_t limit, Row (*row_of)(const pqxx::row&)) {
+  return guarded(impl.connection, "reading " + std::string(name), [&] {
+    return rows_of(query(impl.connection, name, sql,
+                         of_run.integer(span.from).integer(span.to).integer(static_cast<std::int64_t>(limit))), row_of);
+  });
+}
+
+// The types that change a run's head, and those that change its row: the index "life" holds these.
+#define MUNIMENT_HEAD_TYPES "'run.started', 'run.ended', 'run.halted', 'run.resumed'"
+#define MUNIMENT_LIFE_TYPES MUNIMENT_HEAD_TYPES ", 'run.annotated'"
+
+}  // namespace muniment::store
