@@ -60,7 +60,7 @@ OWNERS = {
     "hiredis/": ["retrieval/shared_cache.cpp"],
     "re2/": ["cli/line_match.cpp"],
     "seccomp.h": ["base/process/sandbox_calls.cpp"],
-    "microhttpd.h": ["audit/witness_server.cpp"],
+    "microhttpd.h": ["audit/witness/witness_server.cpp"],
     "zstd.h": ["base/files/zstd.cpp"],
     "archive.h": ["base/files/tar_archive.cpp"],
     "archive_entry.h": ["base/files/tar_archive.cpp"],

@@ -16,7 +16,7 @@
 #include "audit/closed_tree.hpp"
 #include "audit/publisher.hpp"
 #include "audit/redaction.hpp"
-#include "audit/submitter.hpp"
+#include "audit/witness/submitter.hpp"
 #include "base/files/file.hpp"
 #include "base/limits.hpp"
 #include "base/log.hpp"

@@ -5,8 +5,8 @@
 #include <filesystem>
 
 #include "audit/redaction_journal.hpp"
-#include "audit/submitter.hpp"
-#include "audit/witness.hpp"
+#include "audit/witness/submitter.hpp"
+#include "audit/witness/witness.hpp"
 #include "base/json/schema.hpp"
 #include "cli/client.hpp"
 #include "cli/import/swe_agent.hpp"

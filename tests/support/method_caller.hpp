@@ -9,7 +9,7 @@
 #include "audit/archiver.hpp"
 #include "audit/publisher.hpp"
 #include "audit/redaction.hpp"
-#include "audit/submitter.hpp"
+#include "audit/witness/submitter.hpp"
 #include "base/json/schema.hpp"
 #include "evidence/halt_journal.hpp"
 #include "gateway/method_table.hpp"

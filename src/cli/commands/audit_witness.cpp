@@ -4,8 +4,8 @@
 
 #include <signal.h>
 
-#include "audit/witness.hpp"
-#include "audit/witness_server.hpp"
+#include "audit/witness/witness.hpp"
+#include "audit/witness/witness_server.hpp"
 #include "base/files/file.hpp"
 #include "cli/commands.hpp"
 

@@ -5,7 +5,7 @@
 #include "audit/closed_tree.hpp"
 #include "audit/proof.hpp"
 #include "audit/publisher.hpp"
-#include "audit/submitter.hpp"
+#include "audit/witness/submitter.hpp"
 #include "gateway/access.hpp"
 #include "gateway/first_receipts.hpp"
 #include "gateway/methods/methods.hpp"

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "audit/publisher.hpp"
-#include "audit/submitter.hpp"
+#include "audit/witness/submitter.hpp"
 #include "base/config/config.hpp"
 #include "base/limits.hpp"
 #include "gateway/methods/methods.hpp"

@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "audit/publisher.hpp"
-#include "audit/submitter.hpp"
+#include "audit/witness/submitter.hpp"
 #include "base/limits.hpp"
 #include "base/metrics.hpp"
 #include "gateway/methods/methods.hpp"

@@ -1,4 +1,4 @@
-#include "audit/witness.hpp"
+#include "audit/witness/witness.hpp"
 
 #include <sys/stat.h>
 

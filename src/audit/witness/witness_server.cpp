@@ -1,4 +1,4 @@
-#include "audit/witness_server.hpp"
+#include "audit/witness/witness_server.hpp"
 
 #include <arpa/inet.h>
 #include <microhttpd.h>

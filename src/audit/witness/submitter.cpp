@@ -1,4 +1,4 @@
-#include "audit/submitter.hpp"
+#include "audit/witness/submitter.hpp"
 
 #include <algorithm>
 #include <cstdlib>
@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "audit/proof.hpp"
-#include "audit/witness.hpp"
+#include "audit/witness/witness.hpp"
 #include "base/files/file.hpp"
 #include "base/http.hpp"
 #include "base/limits.hpp"

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "audit/witness.hpp"
+#include "audit/witness/witness.hpp"
 
 namespace muniment::audit {
 
