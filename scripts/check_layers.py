@@ -57,7 +57,7 @@ OWNERS = {
     "immintrin.h": ["retrieval/vector/codes.cpp"],
     "rocksdb/": ["retrieval/*.cpp", "verify/*.cpp"],
     "curl/": ["base/http.cpp"],
-    "hiredis/": ["retrieval/shared_cache.cpp"],
+    "hiredis/": ["retrieval/query/shared_cache.cpp"],
     "re2/": ["cli/line_match.cpp"],
     "seccomp.h": ["base/process/sandbox_calls.cpp"],
     "microhttpd.h": ["audit/witness/witness_server.cpp"],
@@ -68,8 +68,8 @@ OWNERS = {
     "unicode/": ["retrieval/text/*.cpp"],
     "uchardet/": ["retrieval/text/encoding.cpp"],
     "cld2/": ["retrieval/text/language.cpp"],
-    "poppler-": ["retrieval/text/pdf.cpp"],
-    "iconv.h": ["retrieval/text/pdf.cpp"],
+    "poppler-": ["retrieval/text/formats/pdf.cpp"],
+    "iconv.h": ["retrieval/text/formats/pdf.cpp"],
 }
 # In verify/, each of these is the business of one file.
 ONE_FILE_OF_VERIFY = ["libpq-fe.h", "xapian", "rocksdb/"]

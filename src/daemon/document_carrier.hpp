@@ -10,7 +10,7 @@
 #include "base/clock.hpp"
 #include "base/result.hpp"
 #include "base/worker_thread.hpp"
-#include "retrieval/document_follower.hpp"
+#include "retrieval/corpus/document_follower.hpp"
 #include "store/append/appender.hpp"
 #include "store/files/artifact_files.hpp"
 #include "store/logs/earlier_logs.hpp"

@@ -14,7 +14,7 @@
 #include "base/log.hpp"
 #include "base/crypto/signed_note.hpp"
 #include "evidence/pointer_follower.hpp"
-#include "retrieval/document_follower.hpp"
+#include "retrieval/corpus/document_follower.hpp"
 #include "store/logs/log_place.hpp"
 #include "store/append/own_event.hpp"
 #include "store/postgres/partitions.hpp"

@@ -6,12 +6,12 @@
 #include <string>
 
 #include "base/result.hpp"
-#include "retrieval/child/search_client.hpp"
-#include "retrieval/document_follower.hpp"
-#include "retrieval/indexer.hpp"
-#include "retrieval/model_trainer.hpp"
-#include "retrieval/retriever.hpp"
-#include "retrieval/shared_cache.hpp"
+#include "retrieval/child/search/search_client.hpp"
+#include "retrieval/corpus/document_follower.hpp"
+#include "retrieval/corpus/indexer.hpp"
+#include "retrieval/corpus/model_trainer.hpp"
+#include "retrieval/query/retriever.hpp"
+#include "retrieval/query/shared_cache.hpp"
 #include "store/files/artifact_files.hpp"
 #include "store/logs/log_place.hpp"
 #include "store/append/tail.hpp"

@@ -171,7 +171,7 @@ struct AllLists {
   std::map<std::string, Lists> original, expansions;
 };
 
-// As src/retrieval/ranking.cpp does it.
+// As src/retrieval/query/ranking.cpp does it.
 std::vector<ChunkId> reranked(const IrSet& set, const IrQuery& query, const std::vector<Fused>& fused) {
   const std::size_t count = std::min(fused.size(), limits::rerank_candidates_default);
   std::vector<std::string> texts;

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "retrieval/engine.hpp"
+#include "retrieval/engine/engine.hpp"
 
 namespace muniment::test {
 

@@ -17,9 +17,9 @@
 #include <thread>
 
 #include "retrieval/child/frame.hpp"
-#include "retrieval/child/search_child.hpp"
+#include "retrieval/child/search/search_child.hpp"
 #include "retrieval/child/spawn.hpp"
-#include "retrieval/engine.hpp"
+#include "retrieval/engine/engine.hpp"
 
 namespace muniment::test {
 

@@ -9,7 +9,7 @@
 #include <map>
 #include <random>
 
-#include "retrieval/child/search_client.hpp"
+#include "retrieval/child/search/search_client.hpp"
 #include "support/misbehaving_engine.hpp"
 #include "support/temporary_folder.hpp"
 

@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "retrieval/embed/embedder.hpp"
-#include "retrieval/engine.hpp"
+#include "retrieval/engine/engine.hpp"
 #include "support/library.hpp"
 #include "support/temporary_folder.hpp"
 

@@ -1,5 +1,5 @@
 // The lane whose embedder is slow, over a real shard, with an embedder that works only when it is let.
-#include "retrieval/late_lane.hpp"
+#include "retrieval/engine/late_lane.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "base/clock.hpp"
-#include "retrieval/vector_lanes.hpp"
+#include "retrieval/engine/vector_lanes.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace muniment::retrieval {

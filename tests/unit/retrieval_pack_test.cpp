@@ -8,7 +8,7 @@
 #include "base/json/json.hpp"
 #include "base/limits.hpp"
 #include "base/text.hpp"
-#include "retrieval/pack.hpp"
+#include "retrieval/query/pack.hpp"
 
 namespace muniment::retrieval {
 namespace {

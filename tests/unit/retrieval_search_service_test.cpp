@@ -12,7 +12,7 @@
 #include <random>
 #include <thread>
 
-#include "retrieval/child/search_client.hpp"
+#include "retrieval/child/search/search_client.hpp"
 #include "support/library.hpp"
 #include "support/temporary_folder.hpp"
 

@@ -15,7 +15,7 @@
 
 #include "base/limits.hpp"
 #include "retrieval/text/document_text.hpp"
-#include "retrieval/text/html.hpp"
+#include "retrieval/text/formats/html.hpp"
 #include "support/retrieval_documents.hpp"
 
 namespace muniment::retrieval {

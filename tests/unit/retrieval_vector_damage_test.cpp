@@ -9,8 +9,8 @@
 #include <map>
 #include <random>
 
-#include "retrieval/vector/record_store.hpp"
-#include "retrieval/vector/records.hpp"
+#include "retrieval/vector/records/record_store.hpp"
+#include "retrieval/vector/records/records.hpp"
 #include "support/vector_model.hpp"
 
 namespace muniment::retrieval {

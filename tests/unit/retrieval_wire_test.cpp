@@ -5,7 +5,7 @@
 
 #include "retrieval/child/frame.hpp"
 #include "retrieval/child/messages.hpp"
-#include "retrieval/child/restart_pace.hpp"
+#include "retrieval/child/search/restart_pace.hpp"
 
 namespace muniment::retrieval {
 namespace {

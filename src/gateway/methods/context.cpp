@@ -1,4 +1,4 @@
-// context.build: questions in, a context pack out, under a budget (retrieval/pack.hpp). What went in and why, and what was
+// context.build: questions in, a context pack out, under a budget (retrieval/query/pack.hpp). What went in and why, and what was
 // left out and why, is a manifest: of the run whose context it is, otherwise of _log. Manifest and context.built are
 // one commit, and the pack is answered when it stands.
 #include <algorithm>
@@ -14,7 +14,7 @@
 #include "gateway/methods/questions.hpp"
 #include "gateway/pointing.hpp"
 #include "gateway/services.hpp"
-#include "retrieval/pack.hpp"
+#include "retrieval/query/pack.hpp"
 #include "retrieval/service.hpp"
 
 namespace muniment::gateway::methods {

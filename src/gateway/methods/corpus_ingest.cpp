@@ -20,7 +20,7 @@
 #include "gateway/pointing.hpp"
 #include "gateway/services.hpp"
 #include "retrieval/service.hpp"
-#include "retrieval/ingest.hpp"
+#include "retrieval/corpus/ingest.hpp"
 #include "store/logs/revocations.hpp"
 
 namespace muniment::gateway::methods {

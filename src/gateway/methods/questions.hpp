@@ -3,7 +3,7 @@
 
 #include "base/result.hpp"
 #include "gateway/call.hpp"
-#include "retrieval/retriever.hpp"
+#include "retrieval/query/retriever.hpp"
 
 namespace muniment::gateway::methods {
 

@@ -18,7 +18,7 @@
 #include "gateway/pointing.hpp"
 #include "gateway/services.hpp"
 #include "gateway/survey.hpp"
-#include "retrieval/document_follower.hpp"
+#include "retrieval/corpus/document_follower.hpp"
 #include "store/files/artifact_row.hpp"
 
 namespace muniment::gateway::methods {

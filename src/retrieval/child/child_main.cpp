@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "base/log.hpp"
-#include "retrieval/child/search_child.hpp"
+#include "retrieval/child/search/search_child.hpp"
 #include "retrieval/child/spawn.hpp"
 #include "retrieval/child/tool_child.hpp"
 

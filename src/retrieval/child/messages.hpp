@@ -9,7 +9,7 @@
 
 #include "retrieval/child/wire.hpp"
 #include "retrieval/embed/embedder.hpp"
-#include "retrieval/engine.hpp"
+#include "retrieval/engine/engine.hpp"
 #include "retrieval/text/document_text.hpp"
 
 namespace muniment::retrieval {

@@ -5,7 +5,7 @@
 
 #include "base/limits.hpp"
 #include "base/crypto/sha256.hpp"
-#include "retrieval/function_words.hpp"
+#include "retrieval/query/function_words.hpp"
 
 namespace muniment::retrieval {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/limits.hpp"
-#include "retrieval/function_words.hpp"
+#include "retrieval/query/function_words.hpp"
 
 namespace muniment::retrieval {
 namespace {

@@ -10,9 +10,9 @@
 #include "retrieval/text/encoding.hpp"
 #include "retrieval/text/excerpt.hpp"
 #include "retrieval/text/format.hpp"
-#include "retrieval/text/html.hpp"
+#include "retrieval/text/formats/html.hpp"
 #include "retrieval/text/language.hpp"
-#include "retrieval/text/pdf.hpp"
+#include "retrieval/text/formats/pdf.hpp"
 
 namespace muniment::retrieval {
 namespace {

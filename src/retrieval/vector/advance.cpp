@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "base/limits.hpp"
-#include "retrieval/vector/history.hpp"
+#include "retrieval/vector/records/history.hpp"
 
 namespace muniment::retrieval::vec {
 namespace {

@@ -10,8 +10,8 @@
 
 #include "base/result.hpp"
 #include "retrieval/vector/graph_editor.hpp"
-#include "retrieval/vector/record_store.hpp"
-#include "retrieval/vector/records.hpp"
+#include "retrieval/vector/records/record_store.hpp"
+#include "retrieval/vector/records/records.hpp"
 #include "retrieval/vector/space.hpp"
 #include "retrieval/vector/vector_shard.hpp"
 

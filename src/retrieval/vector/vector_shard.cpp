@@ -11,11 +11,11 @@
 #include "base/limits.hpp"
 #include "retrieval/vector/advance.hpp"
 #include "retrieval/vector/compiled_filter.hpp"
-#include "retrieval/vector/history.hpp"
+#include "retrieval/vector/records/history.hpp"
 #include "retrieval/vector/live_search.hpp"
-#include "retrieval/vector/loading.hpp"
-#include "retrieval/vector/record_store.hpp"
-#include "retrieval/vector/records.hpp"
+#include "retrieval/vector/records/loading.hpp"
+#include "retrieval/vector/records/record_store.hpp"
+#include "retrieval/vector/records/records.hpp"
 #include "retrieval/vector/space.hpp"
 
 namespace muniment::retrieval {

@@ -1,0 +1,216 @@
+#include "retrieval/corpus/document_follower.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+#include <fmt/format.h>
+
+#include "base/json/json.hpp"
+#include "base/json/json_lists.hpp"
+#include "events/readable_text.hpp"
+#include "evidence/pointer.hpp"
+#include "store/files/artifact_row.hpp"
+
+namespace muniment::retrieval {
+namespace {
+
+constexpr std::size_t chunk_rows_bytes_max = 64 << 20;  // some 40,000 rows
+
+using store::ChunkRow;
+using store::DocumentRow;
+
+constexpr std::size_t followed_chunks_max = 16'384;  // that one transaction writes, about
+
+std::vector<std::string> followed_types() {
+  std::vector<std::string> types = {"document.*", "source.revoked", "feedback.recorded", "event.redacted", "run.started"};
+  types.insert(types.end(), std::begin(events::readable_types), std::end(events::readable_types));
+  return types;
+}
+
+// [[start, end, sha256, heading?], …]
+std::vector<ChunkRow> chunks_of(const json::Value& list, std::int64_t seq) {
+  std::vector<ChunkRow> out;
+  for (const json::Value item : list) {
+    ChunkRow chunk;
+    chunk.seq = seq;
+    chunk.number = static_cast<std::int64_t>(out.size());
+    std::size_t place = 0;
+    for (const json::Value part : item) {
+      switch (place++) {
+        case 0: chunk.start_byte = part.as_int().value_or(0); break;
+        case 1: chunk.end_byte = part.as_int().value_or(0); break;
+        case 2: chunk.hash = hash_from_hex(part.string_or("")).value_or(Hash{}); break;
+        default: chunk.heading = part.string_or("");
+      }
+    }
+    out.push_back(std::move(chunk));
+  }
+  return out;
+}
+
+store::Revised revised_by(const events::Event& event, const json::Value& body, std::string_view long_list) {
+  store::Revised out;
+  DocumentRow& row = out.row;
+  row.seq = event.seq;
+  row.corpus = body["corpus"].string_or("");
+  row.document = body["document"].string_or("");
+  row.revision = body["revision"].string_or("");
+  row.hash = hash_from_hex(body["hash"].string_or("")).value_or(Hash{});
+  row.artifact_id = parse_uuid(body["artifact_id"].string_or("")).value_or(Uuid{});
+  row.start_byte = body["start_byte"].as_int().value_or(0);
+  row.size_bytes = body["size_bytes"].as_int().value_or(0);
+  if (body["text_artifact_id"]) row.text_artifact_id = parse_uuid(body["text_artifact_id"].string_or(""));
+  row.mime_type = body["mime_type"].string_or("text/plain");
+  row.format = body["format"].string_or("text");
+  row.language = body["language"].string_or("none");
+  row.title = body["title"].string_or("");
+  row.tags = strings_of(body["tags"]);
+  row.source = body["source"].string_or("");
+  row.sources = strings_of(body["sources"]);
+  row.source_url = body["source_url"].as_string();
+  row.trust = body["trust"].string_or("untrusted");
+  row.recorded_at = event.recorded_at;
+  const auto time = parse_time(body["timestamp"].string_or(""));
+  row.document_time = time ? *time : event.recorded_at;
+  row.chunker = body["chunker"].string_or("");
+  const auto list = json::parse(long_list);
+  out.chunks = chunks_of(long_list.empty() || !list ? body["chunks"] : list->root(), event.seq);
+  out.actor = event.actor;
+  return out;
+}
+
+Result<std::string> read_artifact(store::Reader& reader, store::ArtifactFiles& files, const Uuid& id) {
+  ASSIGN_OR_RETURN(const auto row, reader.artifact(id));
+  if (!row) return Error(Errc::corrupt, "no artifact " + id.text());
+  return files.read(store::file_of(*row), 0, row->size_bytes);
+}
+
+// What an event does to documents. `long_list` is the text of the artifact that chunks_artifact_id names, if any.
+std::optional<store::CorpusChange> change_by(const events::Event& event, std::string_view long_list) {
+  if (!event.body) return std::nullopt;
+  const auto parsed = json::parse(*event.body);
+  if (!parsed) return std::nullopt;
+  const json::Value body = parsed->root();
+  if (event.type == "document.revised") return revised_by(event, body, long_list);
+  if (event.type == "document.retracted") return store::Retracted{event.seq, body["corpus"].string_or(""), body["document"].string_or("")};
+  if (event.type == "source.revoked") return store::Revoked{event.seq, body["source"].string_or(""), body["owner"].as_string()};
+  if (event.type == "event.redacted") return store::Erased{event.seq, body["seq"].as_int().value_or(-1)};
+  if (event.type != "feedback.recorded") return std::nullopt;
+  const auto value = body["value"].as_double();
+  const std::string target = body["target"].string_or("");
+  if (!value || *value < -1 || *value > 1 || !target.starts_with("ev://")) return std::nullopt;
+  store::FeedbackRow row{event.seq, target, std::nullopt, *value, event.actor};
+  const auto pointer = evidence::parse_pointer(target);
+  if (pointer && pointer->corpus == store::run_corpus) {
+    row.passage = store::Citation{pointer->corpus, fmt::format("{}#e{}", pointer->run_id, pointer->seq), pointer->revision, pointer->passage.value_or(0)};
+  } else if (pointer && pointer->fragment.starts_with('p')) {
+    row.passage = store::Citation{pointer->corpus, pointer->document, pointer->revision, pointer->seq};
+  }
+  return row;
+}
+
+}  // namespace
+
+Result<std::optional<store::CorpusChange>> corpus_change(const events::Event& event, IndexedRuns& runs, store::Reader& reader,
+                                                         store::ArtifactFiles& files) {
+  runs.see(event);
+  if (events::is_readable(event.type)) return change_by_run_event(event, runs, reader, files);
+  std::string long_list;
+  if (event.type == "document.revised" && event.body) {
+    const auto body = json::parse(*event.body);
+    if (const auto id = body ? parse_uuid(body->root()["chunks_artifact_id"].string_or("")) : std::nullopt) {
+      auto text = read_artifact(reader, files, *id);
+      if (!text && text.error().code == Errc::unavailable) return std::move(text).error();
+      if (text) long_list = *std::move(text);  // a list that is gone: a document without chunks
+    }
+  }
+  return change_by(event, long_list);
+}
+
+DocumentFollower::DocumentFollower(Options options, const store::Tail& tail, store::ArtifactFiles& files)
+    : Follower("document", followed_types(), options, tail), place_(std::move(options.place)), files_(files),
+      chunk_rows_(chunk_rows_bytes_max), last_change_(tail.next_seq() - 1) {}
+
+void DocumentFollower::written(const store::FollowedRows& rows) {
+  chunk_rows_.changed(rows.corpus);
+  const bool erased = std::ranges::any_of(rows.corpus, [](const store::CorpusChange& change) {
+    return std::holds_alternative<store::Erased>(change) || std::holds_alternative<store::Revoked>(change);
+  });
+  if (erased && on_erased) on_erased();
+}
+
+// Whatever it cannot find out may have changed.
+void DocumentFollower::look_back() {
+  store::Reader reader(place_);
+  const auto last = reader.last_corpus_change();
+  const auto position = reader.follower_position(name());
+  if (!last || !position) return;
+  store::EventFilter unseen;
+  unseen.from_seq = *position;
+  unseen.types = followed_types();
+  unseen.newest_first = true;
+  const auto newest = reader.events(unseen, 1);
+  if (newest) last_change_ = std::max(*last, newest->empty() ? std::int64_t{-1} : newest->front().seq);
+}
+
+void DocumentFollower::changed_at(std::int64_t seq) {
+  std::int64_t known = last_change_.load(std::memory_order_relaxed);
+  while (known < seq && !last_change_.compare_exchange_weak(known, seq, std::memory_order_acq_rel)) {
+  }
+}
+
+Status DocumentFollower::wait_for_changes(Deadline deadline) {
+  if (wait_for(last_change() + 1, deadline)) return success();
+  const std::string why = problem();
+  return Error(Errc::deadline_exceeded, "the document tables are behind the log" + (why.empty() ? std::string(".") : ": " + why));
+}
+
+Result<std::shared_ptr<const DocumentFollower::Owners>> DocumentFollower::owners(store::Reader& reader) {
+  const std::lock_guard lock(known_mutex_);
+  if (owners_) return owners_;
+  ASSIGN_OR_RETURN(const auto rows, reader.corpora(std::nullopt, false));
+  auto read = std::make_shared<Owners>();
+  for (const store::CorpusRow& row : rows) read->emplace(row.corpus, row.owner);
+  owners_ = std::move(read);
+  return owners_;
+}
+
+Result<bool> DocumentFollower::has_feedback(store::Reader& reader) {
+  const std::lock_guard lock(known_mutex_);
+  if (!has_feedback_) {
+    ASSIGN_OR_RETURN(has_feedback_, reader.has_feedback());
+  }
+  return *has_feedback_;
+}
+
+// A corpus that was not there before: its owner is who made it.
+void DocumentFollower::note(const std::vector<store::CorpusChange>& changes) {
+  const std::lock_guard lock(known_mutex_);
+  std::shared_ptr<Owners> grown;
+  for (const store::CorpusChange& change : changes) {
+    if (std::holds_alternative<store::FeedbackRow>(change)) has_feedback_ = true;
+    const auto* revised = std::get_if<store::Revised>(&change);
+    if (revised == nullptr || revised->row.of_run() || !owners_ || owners_->contains(revised->row.corpus)) continue;
+    if (!grown) grown = std::make_shared<Owners>(*owners_);
+    grown->emplace(revised->row.corpus, revised->actor);
+  }
+  if (grown) owners_ = std::move(grown);
+}
+
+Result<store::FollowedRows> DocumentFollower::apply(const std::vector<store::EventPtr>& events, store::Reader& reader) {
+  store::FollowedRows followed;
+  std::size_t chunks = 0;
+  for (const store::EventPtr& event : events) {
+    ASSIGN_OR_RETURN(auto change, corpus_change(*event, runs_, reader, files_));
+    if (!change) continue;
+    if (const auto* revised = std::get_if<store::Revised>(&*change)) chunks += revised->chunks.size();
+    followed.corpus.push_back(*std::move(change));
+    if (chunks < followed_chunks_max) continue;
+    followed.next_seq = event->seq + 1;
+    break;
+  }
+  note(followed.corpus);
+  return followed;
+}
+
+}  // namespace muniment::retrieval

@@ -1,0 +1,74 @@
+// The epochs of the lsa embedder: a model is trained for a corpus when it is large enough, and again when the
+// corpus has grown by a quarter. A trained model is an artifact and the event embedder.trained, and is never
+// trained again by a rebuild: the indexes are filled with the model that the log names.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/result.hpp"
+#include "base/worker_thread.hpp"
+#include "retrieval/corpus/document_follower.hpp"
+#include "retrieval/engine/engine.hpp"
+#include "store/append/appender.hpp"
+#include "store/files/artifact_files.hpp"
+#include "store/read/reader.hpp"
+#include "store/tables/runs.hpp"
+
+namespace muniment::retrieval {
+
+// What the log says of a corpus' newest model.
+struct Epoch {
+  std::string corpus;
+  std::string embedder;        // its identity
+  Uuid artifact_id;
+  Hash hash{};
+  std::int64_t passages = 0;   // that it was trained on
+};
+
+// The body of embedder.trained as an epoch; nullopt for one that was erased.
+std::optional<Epoch> epoch_of(const events::Event& event);
+
+class ModelTrainer {
+ public:
+  ModelTrainer(store::LogPlace place, Clock& clock, store::Appender& appender, store::RunDirectory& runs, DocumentFollower& documents,
+               store::ArtifactFiles& files);
+
+  void start();
+  void stop() { worker_.stop(); }
+  void wake();      // documents came or went
+  void hold(bool held);   // the indexes are behind: what could be trained now would soon be trained again
+
+  // The newest epoch of each corpus, as far as it has been read; changes are told by `version`.
+  std::vector<Epoch> epochs() const;
+  std::int64_t version() const { return version_.load(std::memory_order_acquire); }
+  // Its model. Errors: corrupt, when the artifact is not what was stored; not_found.
+  Result<EngineModel> model(const Epoch& epoch, store::Reader& reader) const;
+
+ private:
+  void follow();
+  Status read_epochs();
+  Status train_due();
+  Status train(const store::CorpusRow& corpus);
+  Status record(const std::string& corpus, const std::string& identity, std::size_t dimension, const std::string& model,
+                const std::string& vocabulary_hash, std::int64_t passages, std::int64_t watermark);
+
+  Clock& clock_;
+  store::Appender& appender_;
+  store::RunDirectory& runs_;
+  DocumentFollower& documents_;
+  store::ArtifactFiles& files_;
+  store::Reader reader_;
+
+  bool woken_ = true;                     // guarded by the worker's lock, as are the next two
+  bool held_ = false;
+  std::map<std::string, Epoch> epochs_;   // by corpus
+  std::atomic<std::int64_t> version_{0};
+  WorkerThread worker_;
+};
+
+}  // namespace muniment::retrieval

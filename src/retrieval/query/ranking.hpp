@@ -1,0 +1,75 @@
+// From a plan to a ranking (docs/retrieval.md, "Expansion and reranking"): probe, expand, ask the engine's lanes, have
+// the best of them scored, blend, and add what people said. Pages are cut from the ranking afterwards.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/json/json.hpp"
+#include "base/result.hpp"
+#include "retrieval/corpus/document_follower.hpp"
+#include "retrieval/engine/engine.hpp"
+#include "retrieval/hooks/hooks.hpp"
+#include "retrieval/plan/expansions.hpp"
+#include "retrieval/query/query_plan.hpp"
+#include "store/files/artifact_files.hpp"
+#include "store/read/reader.hpp"
+
+namespace muniment::retrieval {
+
+class SearchClient;
+
+struct Ranked {
+  Candidate candidate;                   // its score is what it is ranked by
+  std::string snippet;                   // the part of its passage that a reranker shows; empty: it shows none
+};
+
+// What was done on the way, for `explain`.
+struct RankingNotes {
+  struct Scored {
+    ChunkId chunk = 0;
+    std::size_t from = 0;                // its rank before, from 1
+    double score = 0;                    // 0…1
+  };
+  std::vector<double> probe;             // the scores of its hits
+  bool probed = false, strong = false;
+  std::int64_t probe_us = 0;
+  std::string expanded_by;               // heuristic, hook; empty: by nobody
+  Expansions expansions;
+  std::int64_t expand_us = 0;
+  std::string reranked_by;               // hook, http; empty: by nobody
+  std::vector<Scored> reranked;
+  std::int64_t rerank_us = 0;
+};
+
+struct Ranking {
+  std::vector<Ranked> ranked;            // best first
+  std::vector<LaneList> lists;           // where explain
+  std::vector<std::string> identities;   // of the lanes
+  std::vector<std::string> degraded;
+  bool passing = false;                  // as of LaneAnswer
+  std::vector<std::string> waiting;      // likewise
+  RankingNotes notes;
+};
+
+// What a ranking is worked out with; all of it outlives the call.
+struct RankingParts {
+  SearchClient& search;
+  const Hooks& hooks;
+  DocumentFollower& documents;
+  store::ArtifactFiles& files;
+};
+
+Result<Ranking> rank(const QueryPlan& plan, const RankingParts& parts, store::Reader& reader, Deadline deadline);
+
+// The lanes that are behind in what the plan looks in, as of LaneAnswer. Errors: as of SearchClient::search.
+Result<std::vector<std::string>> waiting_lanes(const QueryPlan& plan, SearchClient& search, Deadline deadline);
+
+// The engine's answer to the plan's query under another filter.
+Result<LaneAnswer> ask_lanes(const QueryPlan& plan, SearchClient& search, const Filter& filter, Deadline deadline);
+
+void write_notes(json::Writer& out, const RankingNotes& notes);  // as members of an object
+
+}  // namespace muniment::retrieval

@@ -1,0 +1,253 @@
+#include "retrieval/query/retriever.hpp"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/limits.hpp"
+#include "base/crypto/sha256.hpp"
+#include "base/text.hpp"
+#include "retrieval/query/passages.hpp"
+#include "retrieval/query/sample_answer.hpp"
+
+namespace muniment::retrieval {
+namespace {
+
+constexpr std::chrono::minutes waiting_is_asked_for{1};   // after a lane was seen behind
+constexpr std::size_t spare_rows = 6;          // that are read with what a page still lacks, in case that some of it are no hits
+
+}  // namespace
+
+Result<Retriever::Plan> Retriever::plan(const Question& question, const Scope& scope, store::Reader& reader, const store::Tail& tail, Deadline deadline) const {
+  ASSIGN_OR_RETURN(Plan plan, understand(question, scope, hooks_, reader, tail, deadline));
+  plan.watermark = indexer_.next_change();
+  if (!question.cursor.empty()) {
+    ASSIGN_OR_RETURN(const Cursor cursor, parse_cursor(question.cursor));
+    if (cursor.hash != plan.hash.substr(0, hash_digits)) {
+      return Error(Errc::invalid_argument, "cursor: it belongs to another query. Send it with the same query, filters and topK.");
+    }
+    plan.from = cursor.from;
+    plan.ranking = cursor.ranking;
+    // The pages of one answer are those of one state of the index.
+    if (cursor.watermark != plan.watermark && !plan.as_of) plan.as_of = cursor.watermark - 1;
+  }
+  // The answer repeats the question as it was asked, and two may be one plan.
+  plan.key = fmt::format("{} {} {} {} {} {} {} {} {}", plan.hash, plan.from, plan.ranking, plan.as_of.value_or(-2), plan.watermark, indexer_.engine_starts(),
+                         documents_.last_change(), question.explain ? 1 : 0, to_hex(sha256(question.text)));
+  return plan;
+}
+
+// One answer in the making: ranks, then cards.
+struct Retriever::Work {
+  const Retriever& retriever;
+  const Plan& plan;
+  store::Reader& reader;
+  const Deadline deadline;
+  Answer answer;
+  Ranking ranking{};
+
+  Result<LaneAnswer> ask(const Filter& filter) const { return ask_lanes(plan, retriever.search_, filter, deadline); }
+
+  // Goes down the ranks from the page's first one until the page is full; what cannot be verified is no hit.
+  Status fill_page() {
+    const auto& ranked = ranking.ranked;
+    const Passages passages(plan, reader, retriever.documents_.chunk_rows(), retriever.files_);
+    const std::size_t top_k = plan.question.top_k;
+    const std::vector<std::string> words = words_of(plan.markup.text);
+    std::set<std::pair<std::string, std::string>> documents;   // already shown, on this page or before
+    std::size_t unverified = 0;
+    // Grouped, the pages before decide which documents are new here: the ranks are walked from the first.
+    const std::size_t first = plan.question.by_document ? 0 : plan.from;
+    std::size_t place = first;
+    while (place < ranked.size() && answer.cards.size() < top_k) {
+      // At first what fills the page if all of it are hits, which is the rule.
+      const std::size_t spare = place == first && !plan.question.by_document ? 0 : spare_rows;
+      const std::size_t end = std::min(ranked.size(), place + top_k - answer.cards.size() + spare);
+      std::vector<ChunkId> chunks;
+      for (std::size_t i = place; i < end; ++i) chunks.push_back(ranked[i].candidate.chunk);
+      ASSIGN_OR_RETURN(const auto rows, passages.find(chunks));
+      for (; place < end && answer.cards.size() < top_k; ++place) {
+        const auto found = rows.find(ranked[place].candidate.chunk);
+        if (found == rows.end()) {
+          ++unverified;
+          continue;
+        }
+        const store::ChunkInDocument& item = *found->second;
+        const bool seen = plan.question.by_document && !documents.emplace(item.document.corpus, item.document.document).second;
+        if (seen || place < plan.from) continue;
+        ASSIGN_OR_RETURN(auto text, passages.text_of(item));
+        if (!text) {
+          ++unverified;
+          answer.unverified.push_back(pointer_of(item, true));
+          continue;
+        }
+        answer.cards.push_back(make_card(item, *std::move(text), ranked[place].candidate, words));
+        if (!ranked[place].snippet.empty()) answer.cards.back().summary = ranked[place].snippet;
+      }
+    }
+    if (unverified > 0) {
+      answer.passing = true;
+      answer.degraded.push_back(fmt::format("{} hits were left out: they could not be verified", unverified));
+    }
+    if (place < ranked.size()) answer.cursor = text_of({place, pages_watermark(), plan.hash, keep_ranking()});
+    return success();
+  }
+
+  // A later page is of the state that the first one was of.
+  std::int64_t pages_watermark() const { return plan.ranking.empty() || !plan.as_of ? plan.watermark : *plan.as_of + 1; }
+
+  // The ranking, for the pages to come: lanes may have joined by then, and documents come.
+  std::string keep_ranking() const {
+    if (!plan.ranking.empty()) return plan.ranking;
+    const std::string name = to_hex(sha256(plan.key + " " + joined(ranking.identities, " "))).substr(0, hash_digits);
+    std::size_t bytes = 0;
+    for (const Ranked& ranked : ranking.ranked) {
+      bytes += sizeof ranked + ranked.candidate.lanes.size() * sizeof(ranked.candidate.lanes[0]) + ranked.snippet.size();
+    }
+    retriever.rankings_.put(name, {ranking.ranked, ranking.identities}, bytes);
+    return name;
+  }
+
+  // The ranking that an earlier page was of; otherwise it is worked out (again).
+  Status take_ranking() {
+    if (!plan.ranking.empty()) {
+      if (const auto kept = retriever.rankings_.find(plan.ranking)) {
+        ranking.ranked = kept->ranked;
+        ranking.identities = answer.lanes = kept->identities;
+        return success();
+      }
+      answer.passing = true;
+      answer.degraded.push_back("cursor: the ranking was not kept and was worked out again");
+    }
+    ASSIGN_OR_RETURN(ranking, rank(plan, {retriever.search_, retriever.hooks_, retriever.documents_, retriever.files_}, reader, deadline));
+    answer.degraded.insert(answer.degraded.end(), ranking.degraded.begin(), ranking.degraded.end());
+    answer.passing = answer.passing || ranking.passing;
+    answer.waiting = ranking.waiting;
+    answer.lanes = ranking.identities;
+    if (!answer.waiting.empty()) retriever.waited_at_ = std::chrono::steady_clock::now();
+    return success();
+  }
+
+  // How many there are; 0 where there may be more than a lane looks for.
+  static std::int64_t known_count(const LaneAnswer& found) {
+    return found.candidates.size() < limits::ranked_cards_max ? std::ssize(found.candidates) : 0;
+  }
+
+  // Nothing was found: why. It says nothing of what the principal may not see.
+  Status explain_nothing() {
+    if (!answer.unverified.empty()) {
+      answer.reason = "unverified";
+      answer.count = std::ssize(answer.unverified);
+      return success();
+    }
+    const std::int64_t behind = retriever.documents_.last_change() + 1 - retriever.indexer_.next_seq();
+    if (plan.corpora.empty() || plan.unknown_run) {
+      answer.reason = plan.unknown_run ? "unknown_run" : plan.unknown_corpus ? "unknown_corpus" : "no_match";
+      return success();
+    }
+    if (behind > 0) {
+      answer.reason = "index_behind";
+      answer.passing = true;
+      answer.count = behind;
+      return success();
+    }
+    ASSIGN_OR_RETURN(const LaneAnswer anything, ask(scope_filter(plan)));
+    Filter quarantined = filter_of(plan);
+    std::erase(quarantined.none_of, "trust:quarantined");
+    require_any(quarantined, "trust", {"quarantined"});
+    ASSIGN_OR_RETURN(const LaneAnswer held, ask(quarantined));
+    answer.count = known_count(anything);
+    if (plan.unknown_corpus) {
+      answer.reason = "unknown_corpus";
+    } else if (!held.candidates.empty()) {
+      answer.reason = "all_quarantined";
+      answer.count = known_count(held);
+    } else {
+      answer.reason = anything.candidates.empty() ? "no_match" : "filtered_out";
+    }
+    return success();
+  }
+
+  void write_explain() {
+    json::Writer out;
+    out.begin_object().member("text", plan.markup.text).member("profile", plan.profile->name).key("filter");
+    write_filter(out, filter_of(plan));
+    write_notes(out, ranking.notes);
+    out.key("lists").begin_array();
+    for (const LaneList& list : ranking.lists) {
+      out.begin_object().member("lane", list.lane).member("query", list.query).member("original", list.original ? 1 : 0);
+      out.key("weight").number(list.weight).member("duration_us", list.duration_us).key("hits").begin_array();
+      for (std::size_t i = 0; i < list.hits.size() && i < limits::explained_hits_max; ++i) {
+        out.begin_object().member("chunk", static_cast<std::int64_t>(list.hits[i].chunk)).key("score").number(list.hits[i].score).end_object();
+      }
+      out.end_array().member("found", list.hits.size()).end_object();
+    }
+    out.end_array();
+    answer.explain = std::move(out.end_object()).text();
+  }
+
+  void answer_from_samples() {
+    std::vector<Card> cards = sample_cards(plan.markup.text, plan.markup.phrases, filter_of(plan));
+    answer.lanes = {std::string(sample_lane)};
+    const std::size_t end = std::min(cards.size(), plan.from + plan.question.top_k);
+    for (std::size_t rank = plan.from; rank < end; ++rank) answer.cards.push_back(std::move(cards[rank]));
+    if (end < cards.size()) answer.cursor = text_of({end, plan.watermark, plan.hash, {}});
+    if (!cards.empty()) return;
+    answer.count = static_cast<std::int64_t>(sample_cards(plan.markup.text, plan.markup.phrases, {}).size());
+    answer.reason = answer.count > 0 ? "filtered_out" : "no_match";
+  }
+
+  Status run() {
+    answer.corpora = plan.corpora;
+    answer.profile = plan.profile->name;
+    answer.plan_hash = plan.hash;
+    answer.watermark = plan.watermark;
+    answer.as_of = plan.as_of;
+    if (plan.samples) {
+      answer_from_samples();
+      return success();
+    }
+    if (!plan.corpora.empty()) {
+      RETURN_IF_ERROR(take_ranking());
+      RETURN_IF_ERROR(fill_page());
+    }
+    if (answer.cards.empty() && plan.from == 0) RETURN_IF_ERROR(explain_nothing());
+    if (plan.question.explain) write_explain();
+    return success();
+  }
+};
+
+namespace {
+
+std::string key_without(const std::string& key, const std::vector<std::string>& lanes) { return lanes.empty() ? key : key + " without " + joined(lanes, ","); }
+
+}  // namespace
+
+std::string Retriever::key_of(const Plan& plan, const Answer& answer) { return key_without(plan.key, answer.waiting); }
+
+// Which lanes are behind only the engine knows. It is asked where one was lately: that takes a message there and back.
+std::vector<std::string> Retriever::keys(const Plan& plan, Deadline deadline) const {
+  const Monotonic now = std::chrono::steady_clock::now();
+  if (waited_at_.load() + waiting_is_asked_for < now || plan.samples || plan.corpora.empty()) return {plan.key};
+  const auto waiting = waiting_lanes(plan, search_, deadline);
+  if (!waiting || waiting->empty()) return {plan.key};
+  waited_at_ = now;
+  return {plan.key, key_without(plan.key, *waiting)};
+}
+
+Result<Answer> Retriever::answer(const Plan& plan, store::Reader& reader, Deadline deadline) const {
+  Work work{*this, plan, reader, deadline, {}};
+  RETURN_IF_ERROR(work.run());
+  return std::move(work.answer);
+}
+
+Status Retriever::wait_for(std::int64_t seq, Deadline deadline) const {
+  if (!documents_.wait_for(seq + 1, deadline)) {
+    return Error(Errc::deadline_exceeded, fmt::format("min_seq: the document tables are behind, at {} of {}.", documents_.next_seq(), seq));
+  }
+  return indexer_.wait_for(seq + 1, deadline);
+}
+
+}  // namespace muniment::retrieval

@@ -1,0 +1,101 @@
+#include "retrieval/text/formats/pdf.hpp"
+
+#include <iconv.h>
+#include <poppler-document.h>
+#include <poppler-global.h>
+#include <poppler-page.h>
+
+#include <fmt/format.h>
+
+#include <ctime>
+#include <exception>
+#include <memory>
+#include <mutex>
+
+#include "base/limits.hpp"
+#include "base/text.hpp"
+
+namespace muniment::retrieval {
+namespace {
+
+void ignore_message(const std::string&, void*) {}
+
+// Once a process: no messages on stderr, and no tables from a folder of the machine, since what is extracted
+// must not depend on what is installed there.
+void prepare_poppler() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    poppler::set_debug_error_function(ignore_message, nullptr);
+    poppler::set_data_dir("/nonexistent");
+  });
+}
+
+// UTF-16 as poppler has it, without what no text wants: its byte order mark, control characters, lone surrogates.
+void append_utf16(std::string& out, const poppler::ustring& text) {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    char32_t c = text[i];
+    if (c >= 0xD800 && c < 0xDC00 && i + 1 < text.size() && text[i + 1] >= 0xDC00 && text[i + 1] < 0xE000) {
+      c = 0x10000 + ((c - 0xD800) << 10) + (text[++i] - char32_t{0xDC00});
+    }
+    const bool surrogate = c >= 0xD800 && c < 0xE000, control = (c < 0x20 && c != '\n' && c != '\t') || c == 0x7F;
+    if (!surrogate && !control && c != 0xFEFF) append_utf8(out, c);
+  }
+}
+
+Error too_large(std::string what, std::int64_t limit) {
+  Error error(Errc::too_large, fmt::format("the PDF holds more than {}; ingest it in parts", what));
+  error.limit = limit;
+  return error;
+}
+
+Result<ExtractedText> read_pages(const poppler::document& document) {
+  ExtractedText out;
+  const int pages = document.pages();
+  if (pages > limits::document_pdf_pages_max) return too_large(fmt::format("{} pages", limits::document_pdf_pages_max), limits::document_pdf_pages_max);
+  for (int number = 0; number < pages; ++number) {
+    const std::unique_ptr<poppler::page> page(document.create_page(number));
+    if (!page) continue;
+    if (!out.text.empty()) out.text += "\n\n";
+    const std::size_t start = out.text.size();
+    append_utf16(out.text, page->text(poppler::rectf(), poppler::page::non_raw_non_physical_layout));
+    if (out.text.size() > limits::document_text_bytes_max) {
+      return too_large(human_size(limits::document_text_bytes_max) + " of text", static_cast<std::int64_t>(limits::document_text_bytes_max));
+    }
+    const std::uint32_t heading = out.blocks.headings.add(0, fmt::format("page {}", number + 1));
+    add_paragraphs(out.blocks.list, out.text, {start, out.text.size()}, heading, Break::record);
+  }
+  if (out.blocks.list.empty()) return Error(Errc::invalid_argument, "the PDF holds no text: its pages may be images; run a text recognition over it and ingest what that gives");
+  append_utf16(out.blocks.title, document.get_title());
+  return out;
+}
+
+}  // namespace
+
+Result<ExtractedText> extract_pdf(std::string_view bytes) {
+  if (bytes.size() > limits::document_pdf_bytes_max) return too_large(human_size(limits::document_pdf_bytes_max), static_cast<std::int64_t>(limits::document_pdf_bytes_max));
+  prepare_poppler();
+  try {
+    const std::unique_ptr<poppler::document> document(poppler::document::load_from_raw_data(bytes.data(), static_cast<int>(bytes.size())));
+    if (!document) return Error(Errc::corrupt, "the PDF cannot be read: it is damaged or cut off");
+    if (document->is_locked()) return Error(Errc::invalid_argument, "the PDF is encrypted and wants a password; ingest a copy without one");
+    return read_pages(*document);
+  } catch (const std::bad_alloc&) {
+    throw;  // read_document's
+  } catch (const std::exception& problem) {
+    return Error(Errc::corrupt, fmt::format("the PDF cannot be read: {}", problem.what()));
+  }
+}
+
+void load_readers() {
+  prepare_poppler();
+  // poppler looks for its tables whenever there is a document and was none: one that is never closed has it look once.
+  static constexpr std::string_view blank =
+      "%PDF-1.1\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj 2 0 obj<</Type/Pages/Kids[]/Count 0>>endobj trailer<</Root 1 0 R>>";
+  static const std::unique_ptr<poppler::document> kept(poppler::document::load_from_raw_data(blank.data(), static_cast<int>(blank.size())));
+  ::tzset();  // dates in a PDF are local times
+  // It converts by iconv, whose UTF-16 is a module on disk. One that is never closed keeps it loaded.
+  static const iconv_t to = iconv_open("UTF-16", "UTF-8"), from = iconv_open("UTF-8", "UTF-16");
+  (void)to, (void)from;
+}
+
+}  // namespace muniment::retrieval
