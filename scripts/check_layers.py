@@ -234,8 +234,8 @@ def check_sizes(root: pathlib.Path) -> Iterator[Violation]:
 
 CALLS = {   # a file of the path → how it hands on to the next
     "src/daemon/session.cpp": "dispatcher_.run(",
-    "src/gateway/dispatcher.cpp": "method->function(",
-    "src/gateway/methods/events.cpp": "PendingAppend",
+    "src/gateway/request/dispatcher.cpp": "method->function(",
+    "src/gateway/methods/log/events.cpp": "PendingAppend",
     "src/store/append/appender.cpp": "connection_.commit(",
 }
 

@@ -8,7 +8,7 @@
 #include "base/files/file.hpp"
 #include "base/json/json.hpp"
 #include "base/log.hpp"
-#include "gateway/corpora.hpp"
+#include "gateway/read/corpora.hpp"
 #include "store/files/artifact_row.hpp"
 #include "store/append/own_event.hpp"
 

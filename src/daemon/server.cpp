@@ -13,7 +13,7 @@
 #include "base/limits.hpp"
 #include "base/log.hpp"
 #include "base/metrics.hpp"
-#include "gateway/own_events.hpp"
+#include "gateway/append/own_events.hpp"
 
 namespace muniment::daemon {
 namespace {

@@ -19,7 +19,7 @@
 #include "daemon/service_manager.hpp"
 #include "daemon/session.hpp"
 #include "daemon/subscriptions.hpp"
-#include "gateway/dispatcher.hpp"
+#include "gateway/request/dispatcher.hpp"
 
 namespace muniment::daemon {
 

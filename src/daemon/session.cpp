@@ -8,7 +8,7 @@
 #include "base/limits.hpp"
 #include "base/log.hpp"
 #include "daemon/subscriptions.hpp"
-#include "gateway/reading.hpp"
+#include "gateway/read/reading.hpp"
 
 namespace muniment::daemon {
 namespace {

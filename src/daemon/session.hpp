@@ -15,7 +15,7 @@
 
 #include "base/files/file.hpp"
 #include "base/limits.hpp"
-#include "gateway/dispatcher.hpp"
+#include "gateway/request/dispatcher.hpp"
 
 namespace muniment::daemon {
 

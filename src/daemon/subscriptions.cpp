@@ -6,9 +6,9 @@
 #include "base/metrics.hpp"
 #include "daemon/session.hpp"
 #include "gateway/access.hpp"
-#include "gateway/event_json.hpp"
-#include "gateway/log_pointers.hpp"
-#include "gateway/methods/server_state.hpp"
+#include "gateway/append/event_json.hpp"
+#include "gateway/read/log_pointers.hpp"
+#include "gateway/methods/custody/server_state.hpp"
 
 namespace muniment::daemon {
 namespace {

@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "gateway/dispatcher.hpp"
+#include "gateway/request/dispatcher.hpp"
 
 namespace muniment::daemon {
 

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "events/catalogue.hpp"
-#include "gateway/event_json.hpp"
+#include "gateway/append/event_json.hpp"
 #include "gateway/services.hpp"
 
 namespace muniment::gateway {

@@ -16,7 +16,7 @@
 #include "base/json/json.hpp"
 #include "base/result.hpp"
 #include "events/event.hpp"
-#include "gateway/standing.hpp"
+#include "gateway/request/standing.hpp"
 #include "store/append/appender.hpp"
 #include "store/read/reader.hpp"
 

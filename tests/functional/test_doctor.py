@@ -461,7 +461,7 @@ class Anchors(unittest.TestCase):
         self.assertEqual({anchor: path for anchor, path in named.items() if anchor not in there}, {})
 
     def test_every_halting_error_has_its_place(self) -> None:
-        self.assertLessEqual({"corrupt", "system_error", "run_halted"}, anchors())   # src/gateway/reply_lines.cpp names them by their code
+        self.assertLessEqual({"corrupt", "system_error", "run_halted"}, anchors())   # src/gateway/request/reply_lines.cpp names them by their code
 
 
 if __name__ == "__main__":

@@ -14,9 +14,9 @@
 #include "events/state.hpp"
 #include "evidence/pointer.hpp"
 #include "fuzz/target.hpp"
-#include "gateway/append_admission.hpp"
-#include "gateway/cursor.hpp"
-#include "gateway/request_line.hpp"
+#include "gateway/append/append_admission.hpp"
+#include "gateway/read/cursor.hpp"
+#include "gateway/request/request_line.hpp"
 
 namespace muniment::fuzz {
 namespace {

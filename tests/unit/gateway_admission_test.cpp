@@ -1,4 +1,4 @@
-#include "gateway/append_admission.hpp"
+#include "gateway/append/append_admission.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "gateway/cursor.hpp"
+#include "gateway/read/cursor.hpp"
 
 #include <gtest/gtest.h>
 

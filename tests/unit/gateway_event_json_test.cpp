@@ -1,4 +1,4 @@
-#include "gateway/event_json.hpp"
+#include "gateway/append/event_json.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "gateway/refusals.hpp"
+#include "gateway/request/refusals.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,203 @@
+// server.metrics: what is counted, in Prometheus' text format. docs/operations.md says what each is for.
+#include <dirent.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "audit/publisher.hpp"
+#include "audit/witness/submitter.hpp"
+#include "base/limits.hpp"
+#include "base/metrics.hpp"
+#include "gateway/methods/methods.hpp"
+#include "gateway/methods/custody/server_state.hpp"
+#include "gateway/services.hpp"
+#include "retrieval/service.hpp"
+
+namespace muniment::gateway::methods {
+namespace {
+
+using metrics::Text;
+using metrics::Type;
+
+constexpr std::int64_t micros_a_second = 1'000'000;
+// Of the time of a connection that summing the tables may take: one in fifty.
+constexpr int totals_share = 50;
+
+void write_log(Text& text, Services& services, const store::LogStatus& log) {
+  text.counter("log_events_total", "Events in the log.", log.size);
+  const audit::Published newest = services.publisher.newest();
+  text.gauge("log_published_events", "Events that the newest published tree covers.", newest.checkpoint.size);
+  text.gauge("log_signed_events", "Events that the newest signed checkpoint covers; 0 without a key.", newest.note.empty() ? 0 : newest.checkpoint.size);
+  text.family("keeper_signed_events", Type::gauge, "Events of the newest checkpoint that a witness, folder or bucket outside has.");
+  for (const audit::KeeperStatus& keeper : services.submitter.status()) text.sample(keeper.size, metrics::label("keeper", keeper.name));
+  text.gauge("append_queue_events", "Events that wait for a commit.", log.queued_events);
+  text.gauge("append_queue_bytes", "Bytes of their bodies.", log.queued_bytes);
+  text.gauge("append_queue_events_max", "Events that may wait: beyond it an append is refused with over_budget.",
+             static_cast<std::int64_t>(limits::append_queue_events_max));
+  const metrics::Process& process = metrics::process();
+  text.seconds("append_seconds", "From the line of a request that appends to its receipt.", process.append_seconds);
+  text.seconds("append_wait_seconds", "Of it, until the append thread took it.", process.append_wait_seconds);
+  text.seconds("append_commit_seconds", "One transaction of the append thread.", process.append_commit_seconds);
+  text.family("append_batch_events", Type::histogram, "Events in one transaction.");
+  text.histogram(process.append_batch_events, 1);
+  text.gauge("runs_in_memory", "Runs whose head is held in memory.", static_cast<std::int64_t>(services.runs.size()));
+}
+
+void write_followers(Text& text, Services& services, const store::LogStatus& log) {
+  std::vector<std::pair<std::string, std::int64_t>> positions;
+  metrics::process().followers.each([&](std::string_view name, const metrics::Gauge& next) {
+    if (name != "publisher") positions.emplace_back(name, next.value());
+  });
+  // It keeps its position once a minute, and says itself how far it is.
+  positions.emplace_back("publisher", services.publisher.newest().checkpoint.size);
+  positions.emplace_back("search", std::max<std::int64_t>(services.retrieval.indexer().next_seq(), 0));
+  text.family("follower_next_seq", Type::gauge, "The position that a follower reads next.");
+  for (const auto& [name, next] : positions) text.sample(next, metrics::label("follower", name));
+  text.family("follower_lag_events", Type::gauge, "Events that it has not seen yet.");
+  for (const auto& [name, next] : positions) text.sample(std::max<std::int64_t>(log.size - next, 0), metrics::label("follower", name));
+}
+
+void write_store(Text& text, Services& services, const store::LogStatus& log) {
+  text.gauge("database_up", "1 when Postgres answers.", log.silent ? 0 : 1);
+  text.gauge("degradations", "Sentences in the member degraded of server.status.", static_cast<std::int64_t>(degradations(services, log).size()));
+  const store::DiskSpace disk = services.files.disk();
+  text.gauge("disk_free_bytes", "Free space where artifacts are kept.", disk.free_bytes);
+  text.gauge("disk_total_bytes", "Space there.", disk.total_bytes);
+  text.gauge("disk_reserve_bytes", "Space that must stay free.", disk.reserve_bytes);
+  const metrics::Process& process = metrics::process();
+  text.counter("artifact_written_bytes_total", "Bytes written to artifacts.", process.artifact_written_bytes.value());
+  text.seconds("artifact_fsync_seconds", "One fsync of an artifact, or of its folder.", process.artifact_fsync_seconds);
+  text.seconds("snapshot_seconds", "Writing a state down, until its event can be appended.", process.snapshot_seconds);
+  text.family("statement_seconds", Type::histogram, "One statement in Postgres, by its name in the code.");
+  process.statements.each([&](std::string_view name, const metrics::Histogram& seconds) {
+    if (seconds.seen().count > 0) text.histogram(seconds, micros_a_second, metrics::label("statement", name));
+  });
+}
+
+void write_totals(Text& text, const store::Totals& totals) {
+  text.family("runs", Type::gauge, "Runs of the present log by status, as the table has them.");
+  text.sample(totals.runs_open, metrics::label("status", "open"));
+  text.sample(totals.runs_ended, metrics::label("status", "ended"));
+  text.sample(totals.runs_halted, metrics::label("status", "halted"));
+  text.gauge("artifacts", "Artifacts that events of the present log name.", totals.artifacts);
+  text.gauge("artifact_bytes", "Their bytes.", totals.artifact_bytes);
+  text.gauge("database_bytes", "Bytes of the database.", totals.database_bytes);
+}
+
+void write_retrieval(Text& text, Services& services) {
+  const metrics::Process& process = metrics::process();
+  const auto cache = services.retrieval.retriever().cache().counts();
+  text.counter("query_cache_hits_total", "Queries that the cache answered.", cache.hits);
+  text.counter("query_cache_misses_total", "Queries that were worked out.", cache.misses);
+  text.gauge("query_cache_bytes", "Memory of cached answers.", cache.bytes);
+  if (const retrieval::SharedCache* shared = services.retrieval.shared_cache()) {
+    const auto counts = shared->counts();
+    text.counter("shared_cache_hits_total", "Answers that the shared cache had.", counts.hits);
+    text.counter("shared_cache_misses_total", "Answers that it did not have.", counts.misses);
+    text.counter("shared_cache_refused_total", "Its entries that were forged, or did not stand any more.", counts.refused);
+    text.counter("shared_cache_failures_total", "Times that it did not answer.", counts.failures);
+  }
+  text.counter("queries_total", "Queries of evidence.retrieve.", services.counters.queries);
+  text.seconds("query_seconds", "One evidence.retrieve.", process.query_seconds);
+  text.seconds("passage_seconds", "One passage read and held against its hash.", process.passage_seconds);
+  text.counter("pointers_total", "Pointers that were validated, rendered or resolved.", services.counters.pointers);
+  text.family("pointers_bad_total", Type::counter, "Those of them that did not stand, by reason.");
+  for (std::size_t i = 0; i < evidence::reasons.size(); ++i) {
+    text.sample(services.counters.pointers_bad[i], metrics::label("reason", evidence::name_of(evidence::reasons[i])));
+  }
+  text.counter("uses_unrecorded_total", "Answers that were given, and whose event for _log was not appended.", process.uses_unrecorded.value());
+  text.seconds("pointer_seconds", "Validating or resolving the pointers of one request.", process.pointer_seconds);
+  text.gauge("search_next_seq", "The position up to which the indexes hold the log.", services.retrieval.indexer().next_seq());
+  text.counter("search_restarts_total", "Times that the search child was started again.", services.retrieval.search().health().restarts);
+}
+
+void write_service(Text& text, Services& services) {
+  const metrics::Process& process = metrics::process();
+  services.requests.write(text);
+  text.gauge("connections", "Connections that are open.", process.connections.value());
+  text.gauge("connections_max", "How many may be.", static_cast<std::int64_t>(services.connections_max));
+  text.gauge("subscriptions", "Subscriptions that are open.", process.subscriptions.value());
+  text.gauge("workers", "Threads that serve requests which read.", process.workers.value());
+  text.gauge("workers_busy", "Those of them that do.", process.workers_busy.value());
+  text.gauge("workers_wanted", "Requests that wait for one.", process.workers_wanted.value());
+  text.family("log_lines_total", Type::counter, "Lines of the daemon's own log, by level.");
+  constexpr std::string_view levels[] = {"debug", "info", "warning", "error"};
+  for (std::size_t i = 0; i < process.log_lines.size(); ++i) text.sample(process.log_lines[i].value(), metrics::label("level", levels[i]));
+}
+
+std::int64_t open_descriptors() {
+  DIR* const folder = ::opendir("/proc/self/fd");
+  if (folder == nullptr) return 0;
+  std::int64_t count = -3;  // ".", ".." and the descriptor of the folder itself
+  while (::readdir(folder) != nullptr) ++count;
+  ::closedir(folder);
+  return count;
+}
+
+// Under the names that every program has for them.
+void write_process(Text& text, Services& services) {
+  const Time now = services.clock.now();
+  text.family("build_info", Type::gauge, "1, with the version as a label.");
+  text.sample(1, metrics::label("version", MUNIMENT_VERSION));
+  text.gauge("uptime_seconds", "Seconds since the daemon started.", (now.micros - services.started.micros) / micros_a_second);
+  rusage used{};
+  ::getrusage(RUSAGE_SELF, &used);
+  const auto micros_of = [](const timeval& time) { return std::int64_t{time.tv_sec} * micros_a_second + time.tv_usec; };
+  text.family("process_cpu_seconds_total", Type::counter, "Processor time of the daemon, without Postgres and the search child.");
+  text.sample_text(metrics::decimal_of(micros_of(used.ru_utime) + micros_of(used.ru_stime), micros_a_second));
+  text.gauge("process_start_time_seconds", "When it started, since 1970.", services.started.micros / micros_a_second);
+  std::int64_t pages = 0, resident = 0;
+  std::ifstream("/proc/self/statm") >> pages >> resident;
+  const std::int64_t page_bytes = ::sysconf(_SC_PAGESIZE);
+  text.gauge("process_virtual_memory_bytes", "Its address space.", pages * page_bytes);
+  text.gauge("process_resident_memory_bytes", "Its memory.", resident * page_bytes);
+  text.gauge("process_open_fds", "Its open descriptors.", open_descriptors());
+  rlimit descriptors{};
+  ::getrlimit(RLIMIT_NOFILE, &descriptors);
+  text.gauge("process_max_fds", "How many it may have.", static_cast<std::int64_t>(std::min<rlim_t>(descriptors.rlim_cur, INT64_MAX)));
+}
+
+// As last summed up, or anew where that is long enough ago for the time that it takes.
+std::optional<store::Totals> totals_of(Services& services, store::Reader& reader) {
+  StoreTotals& totals = services.totals;
+  const std::unique_lock lock(totals.mutex, std::try_to_lock);
+  if (!lock) return std::nullopt;  // somebody else is summing
+  const Monotonic now = std::chrono::steady_clock::now();
+  if (!totals.known || now - totals.asked >= totals.took * totals_share) {
+    auto fresh = reader.totals();
+    if (!fresh) return std::nullopt;
+    totals.known = *fresh;
+    totals.asked = std::chrono::steady_clock::now();
+    totals.took = totals.asked - now;
+  }
+  return totals.known;
+}
+
+}  // namespace
+
+std::string metrics_text(Services& services, store::Reader* reader) {
+  const store::LogStatus log = services.appender.status();
+  Text text;
+  write_process(text, services);
+  write_log(text, services, log);
+  write_followers(text, services, log);
+  write_store(text, services, log);
+  if (!log.silent && reader != nullptr) {
+    if (const auto totals = totals_of(services, *reader)) write_totals(text, *totals);
+  }
+  write_retrieval(text, services);
+  write_service(text, services);
+  return std::move(text).text();
+}
+
+Result<Answer> server_metrics(Call& call) {
+  // Only the sums are asked of Postgres: without it, all else is answered.
+  if (!call.services.appender.status().silent && !call.reader && !call.without_database) return NeedsWorker{};
+  json::Writer out;
+  out.begin_object().member("content_type", "text/plain; version=0.0.4").member("text", metrics_text(call.services, call.reader)).end_object();
+  return Reply{std::move(out).text(), {}};
+}
+
+}  // namespace muniment::gateway::methods

@@ -1,0 +1,240 @@
+// Evidence by its id, and what it does to claims: evidence.get, evidence.verify, evidence.link, claim.decide. Evidence of a
+// pointer has one id in all runs, and a row for each run that uses it; nobody sees the uses of others.
+#include <algorithm>
+#include <ranges>
+
+#include <fmt/format.h>
+
+#include "base/limits.hpp"
+#include "gateway/access.hpp"
+#include "gateway/append/first_receipts.hpp"
+#include "gateway/methods/knowledge/ledger_rows.hpp"
+#include "gateway/methods/methods.hpp"
+#include "gateway/read/pointing.hpp"
+#include "gateway/services.hpp"
+
+namespace muniment::gateway::methods {
+namespace {
+
+Result<Uuid> id_of(const json::Value& params, std::string_view name) {
+  const auto id = parse_uuid(params[name].string_or(""));
+  if (!id) return Error(Errc::invalid_argument, std::string(name) + ": expected a UUID.");
+  return *id;
+}
+
+// What was recorded in no run is seen by whoever recorded it.
+Result<bool> sees(Call& call, const store::EvidenceRow& row, std::int16_t log_no) {
+  if (row.run_id == log_run_id) return call.caller.admin || row.actor == call.caller.actor;
+  return sees_run(call, row.run_id, log_no);
+}
+
+// One run's use of evidence, and what reads it.
+struct Seen {
+  store::EvidenceRow row;
+  store::Reader* reader = nullptr;
+};
+
+// The uses that the caller may see, in all logs, oldest first, behind those the erased ones. Errors: not_found where there are none.
+Result<std::vector<Seen>> uses_of(Call& call, const Uuid& id) {
+  const auto run_id = call.params["run_id"].as_string();
+  std::vector<store::Reader*> readers = readers_of_all(call);
+  if (run_id && *run_id != log_run_id) {
+    ASSIGN_OR_RETURN(const ReadRun found, find_run_to_read(call, *run_id));
+    readers = {found.reader};
+  }
+  const auto owner = call.caller.admin ? std::nullopt : std::optional(call.caller.actor);
+  std::vector<Seen> rows;
+  for (store::Reader* const reader : std::views::reverse(readers)) {
+    ASSIGN_OR_RETURN(const auto found, reader->evidence_uses(id, run_id, owner, limits::page_items_max));
+    for (const store::EvidenceRow& row : found) {
+      ASSIGN_OR_RETURN(const bool visible, sees(call, row, reader->log_no()));
+      if (visible) rows.push_back({row, reader});
+    }
+  }
+  if (rows.empty()) return Error(Errc::not_found, fmt::format("no evidence {}{}. List it: evidence.list", id.text(), run_id ? " in run " + *run_id : ""));
+  std::ranges::stable_partition(rows, [](const Seen& use) { return !is_erased(use.row); });  // one use may be erased, and another say it still
+  return rows;
+}
+
+struct Found {
+  store::ClaimRow claim;
+  std::shared_ptr<store::Run> run;
+};
+
+// The claim, if the caller may see its run, which must be open.
+Result<Found> find_claim(Call& call) {
+  ASSIGN_OR_RETURN(const Uuid id, id_of(call.params, "claim_id"));
+  const Error none(Errc::not_found, fmt::format("no claim {}. List them: claim.list", id.text()));
+  ASSIGN_OR_RETURN(const auto claim, find_in_all<store::ClaimRow>(call, [&](store::Reader& reader) { return reader.claim(id); }));
+  if (!claim.row) return none;
+  ASSIGN_OR_RETURN(const bool visible, sees_run(call, claim.row->run_id, claim.reader->log_no()));
+  if (!visible) return none;   // somebody else's looks the same
+  if (claim.reader != call.reader) {
+    ASSIGN_OR_RETURN(const auto closed, store::find_run(*earlier_log(call.services, claim.reader->log_no()), *call.reader, claim.row->run_id));
+    return closed ? store::closed_error(*closed) : none;
+  }
+  ASSIGN_OR_RETURN(const auto run, find_run(call, claim.row->run_id));
+  return Found{*claim.row, run};
+}
+
+std::string receipt_result(const std::string& run_id, std::int64_t seq, std::int64_t run_seq, bool duplicate) {
+  json::Writer out;
+  out.begin_object().member("run_id", run_id).member("seq", seq).member("run_seq", run_seq).member("duplicate", duplicate).end_object();
+  return std::move(out).text();
+}
+
+// What the request was answered that made the link.
+Result<Answer> link_again(Call& call, const std::string& run_id, const store::EvidenceLinkRow& link) {
+  store::EventFilter filter;
+  filter.from_seq = link.seq;
+  filter.to_seq = link.seq;
+  filter.archived_bodies = false;
+  ASSIGN_OR_RETURN(const auto events, call.reader->events(filter, 1));
+  if (events.empty()) return Error(Errc::corrupt, fmt::format("the event {} that made the link is not in the log: run muniment-verify", link.seq));
+  return Answer(Reply{receipt_result(run_id, link.seq, events.front().run_seq, true), {}});
+}
+
+// Errors: conflict where the key is that of an event which was erased: its link is gone, and with it what could be compared.
+Status check_key_not_erased(Call& call, const store::Run& run, std::string_view method) {
+  if (call.idempotency_key.empty()) return success();
+  ASSIGN_OR_RETURN(const auto known, call.reader->event_by_id(run.view().run_no, idempotent_id_in(run, call.caller, method, call.idempotency_key)));
+  return known && !known->body ? Status(used_key(*known)) : success();
+}
+
+// One event about a claim with its row; a repeated idempotency key answers with the first.
+Result<Answer> append_about(Call& call, const std::shared_ptr<store::Run>& run, std::string_view method, std::string_view type,
+                            std::string body, store::Row row, const evidence::Outcome& outcome = {}) {
+  events::NewEvent event = make_event(call, *run, type, std::move(body), call.params["step_id"].string_or(""));
+  PendingAppend append;
+  append.request.actor = call.caller.actor;
+  if (!call.idempotency_key.empty()) {
+    event.event_id = idempotent_id_in(*run, call.caller, method, call.idempotency_key);
+    event.event_id_is_ours = false;
+    ASSIGN_OR_RETURN(const auto first, first_receipts(call, *run, {&event, 1}));
+    if (first) return Answer(Reply{receipt_result(run->run_id, first->front().seq, first->front().run_seq, true), {}});
+    append.request.ids_checked = true;
+  }
+  RETURN_IF_ERROR(check_open(*run));
+  append.request.events.push_back({run, std::move(event)});
+  append.request.rows.push_back({0, std::move(row)});
+  log_outcome(outcome, append.request);
+  append.finish = [run_id = run->run_id](Services&, const std::vector<events::Receipt>& receipts) -> Result<Reply> {
+    return Reply{receipt_result(run_id, receipts.back().seq, receipts.back().run_seq, false), {}};
+  };
+  return Answer(std::move(append));
+}
+
+// What there is of evidence now, against what was recorded.
+struct Verified {
+  bool ok = false;
+  std::string reason, detail;
+  std::optional<std::string> actual;
+};
+
+Result<Verified> compare(Call& call, const store::EvidenceRow& row, const evidence::Resolution* found) {
+  if (is_erased(row)) return Verified{false, "NOT_FOUND", "the evidence was erased", {}};
+  if (found == nullptr) {
+    ASSIGN_OR_RETURN(const json::Document content, json::parse(*row.content));
+    const Hash now = sha256(content.root()["text"].string_or(""));
+    if (now == row.hash) return Verified{true, {}, {}, {}};
+    return Verified{false, "HASH_MISMATCH", "the content has another text than was recorded", to_hex(now)};
+  }
+  if (found->damaged() || found->erased) return Verified{false, std::string(name_of(found->reason)), found->detail, found->actual};
+  auto now = hash_of_evidence(call, *found);
+  if (!now && is_transient(now.error().code)) return std::move(now).error();
+  if (!now) return Verified{false, found->ok() ? "NOT_FOUND" : std::string(name_of(found->reason)), now.error().message, {}};
+  if (*now == row.hash) return Verified{true, {}, {}, {}};   // of the revision that was recorded, also where there is a newer one
+  return Verified{false, "HASH_MISMATCH", "other bytes are there than were recorded", to_hex(*now)};
+}
+
+}  // namespace
+
+Result<Answer> evidence_get(Call& call) {
+  if (!call.reader) return Answer(NeedsWorker{});
+  ASSIGN_OR_RETURN(const Uuid id, id_of(call.params, "evidence_id"));
+  ASSIGN_OR_RETURN(const auto uses, uses_of(call, id));
+  json::Writer out;
+  write_evidence(out.begin_object().key("evidence"), uses.front().row);
+  note_log(call, *uses.front().reader);
+  out.key("uses").begin_array();
+  for (const auto& [use, reader] : uses) {
+    out.begin_object().member("run_id", use.run_id).member("type", use.type).member("actor", use.actor).member("seq", use.seq);
+    if (reader != call.reader) out.member("log_no", int{reader->log_no()});
+    out.end_object();
+  }
+  out.end_array().end_object();
+  return Answer(Reply{std::move(out).text(), {}});
+}
+
+Result<Answer> evidence_verify(Call& call) {
+  if (!call.reader) return Answer(NeedsWorker{});
+  ASSIGN_OR_RETURN(const Uuid id, id_of(call.params, "evidence_id"));
+  ASSIGN_OR_RETURN(const auto uses, uses_of(call, id));
+  const auto& [row, reader] = uses.front();
+  note_log(call, *reader);
+  evidence::Outcome outcome;
+  if (row.pointer) {
+    // What was recorded in no run, or in a closed log, stops none.
+    const bool stops_none = row.run_id == log_run_id || reader != call.reader;
+    const Result<std::shared_ptr<store::Run>> run = stops_none ? call.services.runs.find(log_run_id) : find_run(call, row.run_id);
+    if (!run) return run.error();
+    Using use{.run = *run, .critical = true, .with_text = true, .depth = evidence::Depth::whole};
+    ASSIGN_OR_RETURN(outcome, look_at_pointers(call, {*row.pointer}, use));
+  }
+  const evidence::Resolution* found = outcome.items.empty() ? nullptr : &outcome.items.front().resolution;
+  ASSIGN_OR_RETURN(const Verified verified, compare(call, row, found));
+  json::Writer out;
+  out.begin_object().member("ok", verified.ok);
+  if (!verified.ok) out.member("reason", verified.reason).member("detail", verified.detail);
+  out.member("evidence_id", id.text()).member("run_id", row.run_id);
+  if (!is_erased(row)) out.member("expected_hash", to_hex(row.hash));
+  if (verified.actual) out.member("actual_hash", *verified.actual);
+  if (found != nullptr && found->current) out.member("current", *found->current);
+  write_halted(out, outcome);
+  std::string result = std::move(out.end_object()).text();
+  if (outcome.events.empty()) return Answer(Reply{std::move(result), {}});
+  return Answer(append_outcome(outcome, [result] { return Result<Reply>(Reply{result, {}}); }));
+}
+
+Result<Answer> evidence_link(Call& call) {
+  if (!call.reader) return Answer(NeedsWorker{});
+  RETURN_IF_ERROR(begin_referring(call));
+  ASSIGN_OR_RETURN(const Found found, find_claim(call));
+  ASSIGN_OR_RETURN(const Uuid id, id_of(call.params, "evidence_id"));
+  const std::string& run_id = found.run->run_id;
+  RETURN_IF_ERROR(check_key_not_erased(call, *found.run, "evidence.link"));
+  ASSIGN_OR_RETURN(const auto uses, call.reader->evidence_uses(id, run_id, std::nullopt, 1));
+  if (uses.empty()) return Error(Errc::not_found, fmt::format("no evidence {} in run {}. Record it there first: evidence.record", id.text(), run_id));
+  const std::string relation = call.params["relation"].string_or("");
+  ASSIGN_OR_RETURN(const auto links, call.reader->evidence_links({found.claim.claim_id}));
+  for (const store::EvidenceLinkRow& link : links) {
+    if (link.evidence_id == id && link.relation == relation) return link_again(call, run_id, link);
+  }
+  if (is_erased(uses.front())) return Error(Errc::not_found, fmt::format("evidence {} of run {} was erased. Leave it out.", id.text(), run_id));
+  RETURN_IF_ERROR(check_open(*found.run));
+  evidence::Outcome outcome;
+  if (uses.front().pointer) {
+    ASSIGN_OR_RETURN(outcome, resolve_needed(call, {*uses.front().pointer}, found.run));
+    if (outcome.damage() != nullptr) return stop(outcome, found.run);
+  }
+  json::Writer body;
+  body.begin_object().member("claim_id", found.claim.claim_id.text()).member("evidence_id", id.text()).member("relation", relation).end_object();
+  return append_about(call, found.run, "evidence.link", "evidence.linked", std::move(body).text(),
+                      store::EvidenceLinkRow{found.claim.claim_id, run_id, id, relation}, outcome);
+}
+
+Result<Answer> claim_decide(Call& call) {
+  if (!call.reader) return Answer(NeedsWorker{});
+  RETURN_IF_ERROR(begin_referring(call));
+  ASSIGN_OR_RETURN(const Found found, find_claim(call));
+  const std::string status = call.params["status"].string_or("");
+  if (status == "open") return Error(Errc::invalid_argument, "status: a claim is open until it is decided. Send what was decided of it.");
+  json::Writer body;
+  body.begin_object().member("claim_id", found.claim.claim_id.text()).member("status", status);
+  if (const auto reason = call.params["reason"].as_string()) body.member("reason", *reason);
+  body.end_object();
+  return append_about(call, found.run, "claim.decide", "claim.decided", std::move(body).text(),
+                      store::ClaimDecisionRow{found.claim.claim_id, status});
+}
+
+}  // namespace muniment::gateway::methods

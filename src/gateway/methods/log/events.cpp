@@ -1,0 +1,209 @@
+// event.append: the hot path. On the loop thread it only reads what is in memory; what needs a file
+// or Postgres (a run that is not loaded, ids that may be known) goes to a worker.
+#include <algorithm>
+#include <optional>
+#include <span>
+
+#include "base/process/failpoint.hpp"
+#include "events/catalogue.hpp"
+#include "gateway/access.hpp"
+#include "gateway/append/append_admission.hpp"
+#include "gateway/append/event_json.hpp"
+#include "gateway/append/first_receipts.hpp"
+#include "gateway/methods/knowledge/artifact_rows.hpp"
+#include "gateway/methods/methods.hpp"
+#include "gateway/read/pointing.hpp"
+#include "gateway/services.hpp"
+#include "gateway/append/spill.hpp"
+#include "snapshot/snapshotter.hpp"
+
+namespace muniment::gateway::methods {
+namespace {
+
+constexpr std::string_view patched_type = "state.patched";
+
+Reply append_reply(bool several, std::span<const events::Receipt> receipts, const Spilled& spilled) {
+  Reply reply;
+  if (!several) {
+    append_receipt_json(reply.result, receipts.front(), spilled_json(spilled, 0));
+    return reply;
+  }
+  reply.result.reserve(16 + receipts.size() * 480);
+  reply.result = "{\"receipts\":[";
+  for (std::size_t i = 0; i < receipts.size(); ++i) {
+    if (i > 0) reply.result.push_back(',');
+    append_receipt_json(reply.result, receipts[i], spilled_json(spilled, i));
+  }
+  reply.result += "]}";
+  return reply;
+}
+
+bool wants_spill(Call& call, const AdmittedAppend& admitted) {
+  if (!call.params["spill"].as_bool().value_or(false)) return false;
+  return std::ranges::any_of(admitted.events, [](const AdmittedEvent& item) { return may_spill(item.body); });
+}
+
+// Would the patches among the events apply to the run's working state as it is now? Asked of the
+// bodies as they came, before anything is spilled.
+Status check_patches(Call& call, const store::Run& run, const AdmittedAppend& admitted) {
+  std::vector<std::string_view> patches;
+  for (const AdmittedEvent& item : admitted.events) {
+    if (item.event.type == patched_type) patches.push_back(item.body.source());
+  }
+  return call.services.snapshots.check_patches(*call.reader, run, patches);
+}
+
+bool sends_patches(const json::Value& params) {
+  if (params["type"].as_plain_string() == patched_type) return true;
+  const json::Value several = params["events"];
+  if (!several) return false;
+  for (const json::Value item : several) {
+    if (item["type"].as_plain_string() == patched_type) return true;
+  }
+  return false;
+}
+
+bool has_patches(const AdmittedAppend& admitted) {
+  return std::ranges::any_of(admitted.events, [](const AdmittedEvent& item) { return item.event.type == patched_type; });
+}
+
+// Moves long parts out of the bodies.
+Result<Spilled> spill_bodies(Call& call, const store::Run& run, AdmittedAppend& admitted) {
+  Spilled spilled;
+  for (std::size_t i = 0; i < admitted.events.size(); ++i) {
+    events::NewEvent& event = admitted.events[i].event;
+    if (!may_spill(admitted.events[i].body)) continue;
+    ASSIGN_OR_RETURN(event.body, spill_body(run, event.step_id.value_or(""), event.type, admitted.events[i].body, i, call.services.clock.now(), spilled));
+  }
+  return spilled;
+}
+
+// Of a long run that was loaded anew not all ids are in memory: those that a client chose are asked for.
+bool has_unknown_ids(const store::Run& run, const AdmittedAppend& admitted) {
+  return run.ids_complete_from > 0 && std::ranges::any_of(admitted.events, [](const AdmittedEvent& item) { return !item.event.event_id_is_ours; });
+}
+
+// The artifacts come before the events that refer to them, in the same commit.
+void add_artifacts(Call& call, const std::shared_ptr<store::Run>& run, const Spilled& spilled,
+                   const std::vector<events::NewEvent>& events, store::AppendRequest& request) {
+  for (const Spilled::Artifact& artifact : spilled.artifacts) {
+    request.rows.push_back({request.events.size(), artifact.row});
+    const std::string step = events[artifact.event].step_id.value_or("");
+    request.events.push_back({run, make_event(call, *run, "artifact.stored", store::artifact_stored_body(artifact.row), step), false});
+  }
+}
+
+// The manifests that events name. What an importer brings along may name what stayed behind.
+std::vector<std::string> manifests_of(const store::Run& run, const AdmittedAppend& admitted) {
+  std::vector<std::string> pointers;
+  if (run.view().origin == events::Origin::imported) return pointers;
+  for (const AdmittedEvent& item : admitted.events) {
+    if (events::is_foreign(item.event.type)) continue;
+    if (const auto id = item.body["manifest_id"].as_string()) pointers.push_back("manifest://" + *id);
+  }
+  return pointers;
+}
+
+// Of a run that takes no more the appender says why.
+Result<evidence::Outcome> resolve_manifests(Call& call, const std::shared_ptr<store::Run>& run, const std::vector<std::string>& manifests) {
+  if (manifests.empty() || run->view().status != store::RunStatus::open) return evidence::Outcome{};
+  return resolve_needed(call, manifests, run);
+}
+
+// A state's hash holds the position of the run, so a patch that was admitted against a hash may only
+// be numbered there: what else is appended meanwhile refuses it.
+bool names_its_state(const AdmittedAppend& admitted) {
+  const AdmittedEvent& first = admitted.events.front();
+  return first.event.type == patched_type && first.body["expected_state_hash"].present();
+}
+
+// The events are all there. Where one more was sent with their key, that was another request. Errors: conflict.
+Result<Answer> answer_again(Call& call, const store::Run& run, bool several, const std::vector<events::Receipt>& receipts, const Spilled& spilled) {
+  if (!call.idempotency_key.empty()) {
+    ASSIGN_OR_RETURN(const auto next, call.reader->event_by_id(run.view().run_no, appended_id(call.caller, call.idempotency_key, receipts.size())));
+    if (next) return used_key(*next);
+  }
+  return Answer(append_reply(several, receipts, spilled));
+}
+
+Error state_moved_on(const store::Run& run) {
+  Error error(Errc::conflict, "the state of " + run.run_id + " changed while the patch was admitted. "
+                              "Read it again, or drop expected_state_hash.");
+  error.run_id = run.run_id;
+  return error;
+}
+
+}  // namespace
+
+Result<Answer> event_append(Call& call) {
+  std::string run_id = call.params["run_id"].string_or("");
+  ASSIGN_OR_RETURN(const std::shared_ptr<store::Run> run, find_run(call, run_id));
+  // A patch has to apply to what its sender made of the state: its connection's earlier events are in first.
+  if (!call.reader && sends_patches(call.params)) return NeedsWorker{.settled = true};
+  if (!run) return NeedsWorker{};
+  if (run_id == log_run_id) RETURN_IF_ERROR(check_open(*run));
+
+  ASSIGN_OR_RETURN(AdmittedAppend admitted,
+                   admit_append(call.params, call.caller, call.idempotency_key, run->view().origin, call.services.clock.now()));
+  const bool several = admitted.several;
+  std::optional<std::int64_t> expected_run_seq = call.params["expected_run_seq"].as_int();
+  std::optional<Error> refused_patch;
+  bool by_state = false;
+  if (has_patches(admitted)) {
+    by_state = !expected_run_seq && names_its_state(admitted);
+    if (by_state) expected_run_seq = run->next_run_seq();
+    if (Status checked = check_patches(call, *run, admitted); !checked) refused_patch = std::move(checked).error();
+  }
+  const std::vector<std::string> manifests = manifests_of(*run, admitted);
+  Spilled spilled;
+  const bool spills = wants_spill(call, admitted);
+  // Whether it repeats an earlier one is asked before files are written, and of a patch that does not apply: it may have been applied already.
+  const bool check_ids = call.check_ids || spills || refused_patch || !manifests.empty() || has_unknown_ids(*run, admitted);
+  if (check_ids && !call.reader) return NeedsWorker{};
+  if (spills || !manifests.empty()) RETURN_IF_ERROR(begin_referring(call));
+  if (spills) {
+    ASSIGN_OR_RETURN(spilled, spill_bodies(call, *run, admitted));
+  }
+  ASSIGN_OR_RETURN(std::vector<events::NewEvent> events, seal_bodies(std::move(admitted)));
+  if (check_ids) {
+    ASSIGN_OR_RETURN(KnownEvents known, known_events(call, *run, events));
+    RETURN_IF_ERROR(refer_as_recorded(call, *run, events, known, spilled));
+    ASSIGN_OR_RETURN(const auto first, first_receipts(call, *run, events, known));
+    if (first) return answer_again(call, *run, several, *first, spilled);
+    if (refused_patch) return *std::move(refused_patch);
+  }
+  ASSIGN_OR_RETURN(const evidence::Outcome outcome, resolve_manifests(call, run, manifests));
+  if (outcome.damage() != nullptr) return stop(outcome, run);
+  const std::int64_t contents_asked_at = run->next_run_seq();
+  if (spills) {
+    RETURN_IF_ERROR(store_contents(call, *run, events, spilled));
+    FAILPOINT("append.spilled");
+  }
+  PendingAppend append;
+  append.request.actor = call.caller.actor;
+  append.request.ids_checked = check_ids;
+  append.request.expected_run_seq = expected_run_seq;
+  if (spills) append.request.contents_asked_at = contents_asked_at;
+  append.companions = spilled.artifacts.size();
+  append.request.events.reserve(spilled.artifacts.size() + events.size());
+  add_artifacts(call, run, spilled, events, append.request);
+  for (events::NewEvent& event : events) {
+    append.request.events.push_back({run, std::move(event), false});
+  }
+  // Behind the events, whose first one may have been promised a place.
+  append.request.events.insert(append.request.events.end(), outcome.events.begin(), outcome.events.end());
+  append.finish = [several, spilled, count = events.size()](Services& services, const std::vector<events::Receipt>& receipts) -> Result<Reply> {
+    for (const Spilled::Artifact& artifact : spilled.artifacts) services.files.committed(artifact.row.artifact_id);
+    return append_reply(several, std::span(receipts).subspan(spilled.artifacts.size(), count), spilled);
+  };
+  if (!spilled.artifacts.empty() || by_state) {
+    append.refused = [run, spilled, by_state](Services& services, Error error) -> Result<Reply> {
+      abandon(spilled, services.files);
+      if (by_state && error.conflict == AppendConflict::other_run_seq) return state_moved_on(*run);
+      return error;
+    };
+  }
+  return append;
+}
+
+}  // namespace muniment::gateway::methods

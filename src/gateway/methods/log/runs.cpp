@@ -1,0 +1,148 @@
+// run.end and run.annotate: one event each. Both are also taken by a halted run, and a repeated
+// request with the same _meta.idempotency_key answers with the first receipt.
+#include "evidence/pointer_follower.hpp"
+#include "gateway/access.hpp"
+#include "gateway/append/first_receipts.hpp"
+#include "gateway/methods/methods.hpp"
+#include "gateway/read/pointing.hpp"
+#include "gateway/services.hpp"
+
+namespace muniment::gateway::methods {
+namespace {
+
+Reply receipt_reply(std::string_view run_id, const events::Receipt& receipt) {
+  json::Writer out;
+  out.begin_object()
+      .member("run_id", run_id)
+      .member("seq", receipt.seq)
+      .member("run_seq", receipt.run_seq)
+      .raw_member("receipt", receipt_json(receipt))
+      .end_object();
+  return {std::move(out).text(), {}};
+}
+
+// The parameters `names`, as they were sent, as a body.
+Result<std::string> body_of(std::string_view method, const json::Value& params,
+                            std::initializer_list<std::string_view> names) {
+  json::Writer out;
+  out.begin_object();
+  for (std::string_view name : names) {
+    if (const json::Value value = params[name]) out.raw_member(name, value.source());
+  }
+  out.end_object();
+  RETURN_IF_ERROR(events::check_body_size(out.text().size(), std::string(method) + " as an event", "Shorten it, or artifact.put the text and name the artifact."));
+  return std::move(out).text();
+}
+
+// An event of the run, repeatable where the request has an idempotency key.
+events::NewEvent repeatable_event(Call& call, const store::Run& run, std::string_view method,
+                                  std::string_view type, std::string body) {
+  events::NewEvent event = make_event(call, run, type, std::move(body));
+  if (!call.idempotency_key.empty()) {
+    event.event_id = idempotent_id(call.caller, method, call.idempotency_key);
+    event.event_id_is_ours = false;
+  }
+  return event;
+}
+
+// The reply to a repeated request, or the append of a new one.
+Result<Answer> append_once(Call& call, const std::shared_ptr<store::Run>& run,
+                           events::NewEvent event, PendingAppend append) {
+  if (call.check_ids) {
+    if (!call.reader) return NeedsWorker{};
+    ASSIGN_OR_RETURN(const auto first, first_receipts(call, *run, {&event, 1}));
+    if (first) return receipt_reply(run->run_id, first->front());
+  }
+  append.request.actor = call.caller.actor;
+  append.request.ids_checked = call.check_ids;
+  append.request.events.insert(append.request.events.begin(), {run, std::move(event), false});
+  append.finish = [run](Services&, const std::vector<events::Receipt>& receipts) -> Result<Reply> {
+    return receipt_reply(run->run_id, receipts.front());
+  };
+  return append;
+}
+
+// A run ends as a success only when all that its claims, evidence and manifests depend on is there. nullopt: it is.
+Result<std::optional<Answer>> what_success_lacks(Call& call, const std::shared_ptr<store::Run>& run) {
+  ASSIGN_OR_RETURN(const auto needed, evidence::pointers_needed_by(run->run_id, call.services.tail, *call.reader));
+  std::vector<std::string> pointers;
+  for (const auto& [pointer, rows] : needed) pointers.push_back(pointer);
+  ASSIGN_OR_RETURN(const evidence::Outcome outcome,
+                   look_at_pointers(call, pointers, {.run = run, .critical = true, .depth = evidence::Depth::whole}));
+  if (outcome.damage() == nullptr) {
+    log_unwaited(call.services, outcome);
+    return std::optional<Answer>();
+  }
+  ASSIGN_OR_RETURN(Answer answer, stop(outcome, run));
+  return std::optional(std::move(answer));
+}
+
+Error no_success(const store::Run& run) {
+  Error error = halted_error(run);
+  error.message += " A run that was stopped is no success: recover it first, or end it with another outcome.";
+  return error;
+}
+
+// What is to be said instead of ending the run as a success; nullopt: nothing speaks against it, or it is decided elsewhere.
+Result<std::optional<Answer>> refuse_success(Call& call, const std::shared_ptr<store::Run>& run, const events::NewEvent& event) {
+  if (run->view().origin == events::Origin::imported) return std::optional<Answer>();  // its source says how it ended
+  const store::RunStatus status = run->view().status;
+  if (status != store::RunStatus::open && status != store::RunStatus::halted) return std::optional<Answer>();
+  // Of what was a success when it was first sent nothing is asked again, though the run was taken up since.
+  ASSIGN_OR_RETURN(const auto first, first_receipts(call, *run, {&event, 1}));
+  if (first) return std::optional<Answer>(receipt_reply(run->run_id, first->front()));
+  if (status == store::RunStatus::open) return what_success_lacks(call, run);
+  return no_success(*run);
+}
+
+}  // namespace
+
+Result<Answer> run_end(Call& call) {
+  ASSIGN_OR_RETURN(const std::shared_ptr<store::Run> run,
+                   find_run(call, call.params["run_id"].string_or("")));
+  if (!run) return NeedsWorker{};
+  ASSIGN_OR_RETURN(std::string body, body_of("run.end", call.params, {"outcome", "summary", "usage", "error"}));
+  events::NewEvent event = repeatable_event(call, *run, "run.end", "run.ended", std::move(body));
+  if (call.params["outcome"].string_or("") == "success") {
+    if (!call.reader) return NeedsWorker{};
+    ASSIGN_OR_RETURN(auto instead, refuse_success(call, run, event));
+    if (instead) return *std::move(instead);
+  }
+  PendingAppend append;
+  if (const std::string parent_id = run->view().parent; !parent_id.empty()) {
+    ASSIGN_OR_RETURN(const std::shared_ptr<store::Run> parent, load_run(call, parent_id));
+    if (!parent && !call.reader) return NeedsWorker{};
+    if (parent) {
+      json::Writer ended;
+      ended.begin_object()
+          .member("run_id", run->run_id)
+          .raw_member("outcome", call.params["outcome"].source())
+          .end_object();
+      append.request.events.push_back(
+          {parent, make_event(call, *parent, "child.ended", std::move(ended).text()), true});
+    }
+  }
+  return append_once(call, run, std::move(event), std::move(append));
+}
+
+Result<Answer> run_annotate(Call& call) {
+  ASSIGN_OR_RETURN(const std::shared_ptr<store::Run> run,
+                   find_run(call, call.params["run_id"].string_or("")));
+  if (!run) return NeedsWorker{};
+  if (run->run_id == log_run_id) RETURN_IF_ERROR(check_open(*run));
+  ASSIGN_OR_RETURN(std::string body, body_of("run.annotate", call.params,
+                                             {"labels", "note", "legal_hold", "retain_until"}));
+  if (body == "{}") {
+    return Error(Errc::invalid_argument,
+                 "run.annotate needs one of labels, note, legal_hold, retain_until.");
+  }
+  // Who put a hold on a run is answered when nothing is erased from it any more.
+  if (call.params["legal_hold"] || call.params["retain_until"]) {
+    if (!call.reader) return NeedsWorker{};
+    RETURN_IF_ERROR(begin_referring(call));
+  }
+  return append_once(call, run,
+                     repeatable_event(call, *run, "run.annotate", "run.annotated", std::move(body)), {});
+}
+
+}  // namespace muniment::gateway::methods

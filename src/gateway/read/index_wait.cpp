@@ -1,0 +1,67 @@
+#include "gateway/read/index_wait.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+
+#include "gateway/call.hpp"
+#include "gateway/services.hpp"
+#include "retrieval/service.hpp"
+
+namespace muniment::gateway {
+namespace {
+
+constexpr std::chrono::milliseconds look_every{100};
+
+class Waiting {
+ public:
+  explicit Waiting(IndexWaits& waits) : waits_(waits), admitted_(waits.now.fetch_add(1) < waits.max) {}
+  ~Waiting() { waits_.now.fetch_sub(1); }
+  Waiting(const Waiting&) = delete;
+  bool admitted() const { return admitted_; }
+
+ private:
+  IndexWaits& waits_;
+  const bool admitted_;
+};
+
+// `gone`: nobody waits for the answer any more.
+Status wait_for(Services& services, std::int64_t seq, Deadline deadline, const std::function<bool()>& gone) {
+  retrieval::Retriever& retriever = services.retrieval.retriever();
+  if (retriever.wait_for(seq, Deadline())) return success();
+  const Waiting waiting(services.index_waits);
+  if (!waiting.admitted()) {
+    Error error(Errc::over_budget, std::to_string(services.index_waits.max) + " requests wait for the search indexes already, and that is the limit. Retry in 100 ms.");
+    error.limit = static_cast<std::int64_t>(services.index_waits.max);
+    error.retry_after_ms = 100;
+    return error;
+  }
+  for (;;) {
+    const Monotonic now = std::chrono::steady_clock::now();
+    Status waited = retriever.wait_for(seq, std::min(deadline, Deadline(now + look_every)));
+    if (waited || std::chrono::steady_clock::now() >= deadline || gone()) return waited;
+  }
+}
+
+}  // namespace
+
+Status wait_for_min_seq(Call& call) {
+  const auto min_seq = call.params["min_seq"].as_int();
+  if (!min_seq) return success();
+  std::int64_t size = call.services.tail.next_seq();
+  // The caller may have read what is committed and not yet known to the append thread.
+  if (*min_seq >= size) {
+    ASSIGN_OR_RETURN(size, call.reader->log_size());
+  }
+  if (*min_seq >= size) {
+    return Error(Errc::invalid_argument, "min_seq: " + std::to_string(*min_seq) + " is not in the log, which has " + std::to_string(size) +
+                                             " events so far. Give the seq that a reply gave you.");
+  }
+  return wait_for(call.services, *min_seq, call.deadline, [&] { return call.standing != nullptr && call.standing->is_answered(); });
+}
+
+Status wait_until_searchable(Services& services, std::int64_t seq, Deadline deadline) {
+  return wait_for(services, seq, deadline, [] { return false; });
+}
+
+}  // namespace muniment::gateway

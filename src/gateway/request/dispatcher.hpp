@@ -1,0 +1,113 @@
+// From a line to a reply: parses and admits a request, runs its method on the loop or on a worker,
+// hands the append it answers with to the append thread, and writes the reply once that is
+// committed. Everything here runs on the loop thread unless it says otherwise.
+#pragma once
+
+#include <atomic>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/json/schema.hpp"
+#include "gateway/request/exchange.hpp"
+#include "gateway/request/request_line.hpp"
+#include "gateway/services.hpp"
+#include "gateway/request/worker_pool.hpp"
+
+namespace muniment::gateway {
+
+class Dispatcher {
+ public:
+  // `wake_loop` may be called from any thread and has `run_completions` called on the loop thread. That
+  // has to happen after Appender::on_answered, too.
+  Dispatcher(Services& services, WorkerPool& workers, const SchemaSet& schemas, std::function<void()> wake_loop);
+
+  // What became of a line.
+  struct Admitted {
+    ExchangePtr exchange;           // its method runs or waits for its body
+    bool subscription = false;      // event.subscribe, event.unsubscribe: the session serves it
+    std::int64_t body_bytes = 0;    // raw bytes that follow, also after a refused line
+    bool close = false;             // the stream cannot be trusted any further
+  };
+
+  // Parses and admits `line`. A refusal is replied to at once and gives no exchange.
+  Admitted admit(std::string line, const Caller& caller, std::function<void(std::string)> reply);
+
+  void run(const ExchangePtr& exchange);
+  // More raw bytes of the exchange. The session stops reading while `body_full`.
+  void body_arrived(const ExchangePtr& exchange, std::string chunk);
+  static bool body_full(const Exchange& exchange);
+  void give_up(const ExchangePtr& exchange);      // the client is gone
+  void resume(Unread& unread);                    // some of it was read: what was paused for it goes on
+
+  // Watches its deadline. `run` does so by itself.
+  void watch(const ExchangePtr& exchange);
+  void answer(const ExchangePtr& exchange, Result<Reply> result);
+  // What the requests in flight hold of the memory that they may hold.
+  std::size_t held_bytes() const { return *held_bytes_; }
+
+  // Finishes what other threads have done.
+  void run_completions();
+  // Answers every exchange whose deadline has passed. False: none is waiting.
+  bool expire(Monotonic now);
+  std::size_t waiting() const { return waiting_.size(); }
+  std::function<void()> on_waiting;               // the first request waits: deadlines need watching
+
+  WorkerPool& workers() { return workers_; }
+  // From any thread: `work` on the loop thread.
+  void post_to_loop(std::function<void()> work);
+
+ private:
+  struct Committed {
+    ExchangePtr exchange;
+    std::shared_ptr<PendingAppend> append;
+    Result<std::vector<events::Receipt>> result;
+  };
+  using Completion = std::variant<Committed, std::function<void()>>;
+
+  Result<ExchangePtr> parse(std::string line, const Caller& caller, RequestHead& head);
+  Status hold(Exchange& exchange, std::int64_t body_bytes);
+  void begin(const ExchangePtr& exchange);
+  void run_on_worker(const ExchangePtr& exchange);
+  void pause(const ExchangePtr& exchange);
+  Status post_body(const ExchangePtr& exchange);
+  void serve_arrived(const ExchangePtr& exchange);
+  void serve_body(const ExchangePtr& exchange, store::Reader& reader);
+  bool end_body(const ExchangePtr& exchange);
+  Call call_for(Exchange& exchange, store::Reader* reader);
+  void proceed(const ExchangePtr& exchange, Result<Answer> answer);
+  void submit(const ExchangePtr& exchange);
+  void withdraw(const ExchangePtr& exchange);
+  void finish(Committed committed);
+  void prepare_again(const Committed& committed);
+  void clean_up(const Committed& committed);
+  void conclude_and_answer(Committed committed);
+  Result<Reply> conclude(Committed& committed);
+  void answer_early(const ExchangePtr& exchange, const std::function<Error(bool may_land)>& why);
+  void answer_without_database(const ExchangePtr& exchange);
+  void tell(const ExchangePtr& exchange, const Result<Reply>& result);
+  void complete(Completion completion);            // from any thread; does not wake the loop
+
+  Services& services_;
+  WorkerPool& workers_;
+  const SchemaSet& schemas_;
+  std::function<void()> wake_loop_;
+
+  std::list<ExchangePtr> waiting_;
+  SendOrder send_order_;
+  const std::shared_ptr<std::atomic<std::size_t>> held_bytes_ = std::make_shared<std::atomic<std::size_t>>(0);
+
+  std::mutex completions_mutex_;
+  std::vector<Completion> completions_;
+};
+
+// The reply lines, newline included.
+std::string result_line(std::string_view id, std::string_view result);
+std::string error_line(std::string_view id, const Error& error);
+// Has the reply say `log_no`, now or when its append is settled. 0: it says nothing.
+void say_log(Answer& answer, std::int16_t log_no);
+
+}  // namespace muniment::gateway

@@ -1,0 +1,142 @@
+#include "gateway/request/send_order.hpp"
+
+#include "gateway/access.hpp"
+#include "gateway/request/exchange.hpp"
+
+namespace muniment::gateway {
+namespace {
+
+using Stage = SendPlace::Stage;
+
+bool is_held(Stage stage) { return stage == Stage::waiting || stage == Stage::prepared; }
+
+// Whose numbering the client's order decides: the run that is named, or the log's own.
+std::string key_of(const Exchange& exchange) {
+  std::string key = std::to_string(exchange.caller.connection);
+  return key.append("/").append(exchange.params["run_id"].string_or(std::string(log_run_id)));
+}
+
+// What was submitted behind a request that was given back comes back, too: all of it is waited for.
+bool may_submit(const SendQueue& queue) { return queue.submitted == 0 || !queue.given_back->any; }
+
+}  // namespace
+
+SendOrder::SendOrder(std::function<void(const ExchangePtr&)> begin, std::function<void(const ExchangePtr&)> submit)
+    : begin_(std::move(begin)), submit_(std::move(submit)) {}
+
+void SendOrder::set_stage(Exchange& exchange, Stage stage) {
+  SendPlace& place = exchange.place;
+  if (place.queue == nullptr) return;
+  SendQueue& queue = *place.queue;
+  if (is_held(place.stage)) --queue.held;
+  if (place.stage == Stage::submitted) --queue.submitted;
+  if (is_held(stage)) ++queue.held;
+  if (stage == Stage::submitted) ++queue.submitted;
+  place.stage = stage;
+}
+
+SendQueue& SendOrder::queue_of(const Exchange& exchange) {
+  std::string key = key_of(exchange);
+  const auto found = queues_.find(key);
+  if (found != queues_.end()) return found->second;
+  if (spare_.empty()) {
+    SendQueue& queue = queues_[key];
+    queue.key = std::move(key);
+    return queue;
+  }
+  spare_.mapped().key = key;
+  spare_.key() = std::move(key);
+  return queues_.insert(std::move(spare_)).position->second;
+}
+
+bool SendOrder::join(const ExchangePtr& exchange) {
+  const Order order = exchange->method->order;
+  // A run whose id is yet to be made has nobody before or behind.
+  const bool new_run = order == Order::settling && !exchange->params["run_id"];
+  const bool of_no_run = order == Order::reading && !exchange->params["run_id"];
+  if (order == Order::none || new_run || of_no_run) return true;
+  SendQueue& queue = queue_of(*exchange);
+  SendPlace& place = exchange->place;
+  const bool settled = order == Order::settled || order == Order::reading;
+  const bool waits = queue.settling > 0 || (settled && !queue.places.empty());
+  place.queue = &queue;
+  place.settled = settled;
+  place.at = queue.places.insert(queue.places.end(), exchange);
+  if (order == Order::settling) ++queue.settling;
+  if (waits) set_stage(*exchange, Stage::waiting);
+  return !waits;
+}
+
+bool SendOrder::settle(const ExchangePtr& exchange) {
+  SendPlace& place = exchange->place;
+  if (place.queue == nullptr || place.queue->places.front() == exchange) return true;
+  place.settled = true;
+  set_stage(*exchange, Stage::waiting);
+  return false;
+}
+
+void SendOrder::prepared(const ExchangePtr& exchange) {
+  SendQueue* const queue = exchange->place.queue;
+  if (queue == nullptr) return submit_(exchange);
+  const bool next = queue->submitted + 1 == queue->places.size() && may_submit(*queue);
+  if (next) return hand_over(exchange);
+  set_stage(*exchange, Stage::prepared);
+  advance(queue->key);
+}
+
+void SendOrder::hand_over(const ExchangePtr& exchange) {
+  SendQueue& queue = *exchange->place.queue;
+  if (queue.submitted == 0) queue.given_back->any = false;
+  set_stage(*exchange, Stage::submitted);
+  submit_(exchange);
+}
+
+void SendOrder::returned(const ExchangePtr& exchange) { set_stage(*exchange, Stage::preparing); }
+
+void SendOrder::leave(const ExchangePtr& exchange) {
+  SendPlace& place = exchange->place;
+  if (place.queue == nullptr) return;
+  SendQueue& queue = *place.queue;
+  set_stage(*exchange, Stage::preparing);
+  if (exchange->method->order == Order::settling) --queue.settling;
+  place.queue = nullptr;
+  queue.places.erase(place.at);
+  if (queue.places.empty()) {
+    spare_ = queues_.extract(queue.key);
+  } else if (queue.held > 0) {
+    advance(queue.key);
+  }
+}
+
+// The first that can go on: one that waited begins, one that is prepared is submitted.
+ExchangePtr SendOrder::next_of(const SendQueue& queue) {
+  bool all_submitted = true;
+  bool settling = false;
+  for (const ExchangePtr& exchange : queue.places) {
+    const SendPlace& place = exchange->place;
+    const bool first = exchange == queue.places.front();
+    if (place.stage == Stage::waiting && (place.settled ? first : !settling)) return exchange;
+    if (place.stage == Stage::prepared && all_submitted && may_submit(queue)) return exchange;
+    all_submitted = all_submitted && place.stage == Stage::submitted;
+    settling = settling || exchange->method->order == Order::settling;
+  }
+  return nullptr;
+}
+
+// By the key: what is called here may empty the queue, and so end it.
+void SendOrder::advance(std::string key) {
+  while (true) {
+    const auto found = queues_.find(key);
+    if (found == queues_.end() || found->second.held == 0) return;
+    const ExchangePtr next = next_of(found->second);
+    if (!next) return;
+    if (next->place.stage == Stage::prepared) {
+      hand_over(next);
+    } else {
+      set_stage(*next, Stage::preparing);
+      begin_(next);
+    }
+  }
+}
+
+}  // namespace muniment::gateway
