@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/result.hpp"
-#include "cli/session.hpp"
+#include "cli/connect/session.hpp"
 
 namespace CLI {
 class App;

@@ -1,8 +1,8 @@
 // The client against a daemon of a few lines: replies by id, notifications in between, raw bytes
 // both ways, and connections that end at the wrong moment.
-#include "cli/client.hpp"
+#include "cli/connect/client.hpp"
 #include "base/text.hpp"
-#include "cli/hints.hpp"
+#include "cli/show/hints.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>

@@ -9,9 +9,9 @@
 #include <filesystem>
 #include <fstream>
 
-#include "cli/child_command.hpp"
-#include "cli/scrub.hpp"
-#include "cli/tree_digest.hpp"
+#include "cli/exec/child_command.hpp"
+#include "cli/exec/scrub.hpp"
+#include "cli/exec/tree_digest.hpp"
 
 namespace muniment::cli {
 namespace {

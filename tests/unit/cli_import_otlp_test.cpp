@@ -12,7 +12,7 @@
 #include "base/json/json.hpp"
 #include "base/text.hpp"
 #include "cli/import/guess.hpp"
-#include "cli/import/otlp_trace.hpp"
+#include "cli/import/otlp/otlp_trace.hpp"
 #include "events/catalogue.hpp"
 #include "support/imported.hpp"
 #include "support/temporary_folder.hpp"

@@ -14,8 +14,8 @@
 #include "base/json/json.hpp"
 #include "base/json/schema.hpp"
 #include "base/crypto/sha256.hpp"
-#include "cli/import/swe_agent.hpp"
-#include "cli/import/swe_agent_action.hpp"
+#include "cli/import/formats/swe_agent.hpp"
+#include "cli/import/formats/swe_agent_action.hpp"
 
 namespace muniment::cli {
 namespace {

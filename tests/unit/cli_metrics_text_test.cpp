@@ -1,4 +1,4 @@
-#include "cli/metrics_text.hpp"
+#include "cli/show/metrics_text.hpp"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "cli/top_frame.hpp"
+#include "cli/show/top_frame.hpp"
 
 namespace muniment::cli {
 namespace {

@@ -1,5 +1,5 @@
 // What a person reads: the lines of a timeline, safe to print, and how they are cut.
-#include "cli/timeline.hpp"
+#include "cli/show/timeline.hpp"
 
 #include <gtest/gtest.h>
 

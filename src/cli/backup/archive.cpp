@@ -6,7 +6,7 @@
 #include "base/crypto/sha256.hpp"
 #include "base/tile_path.hpp"
 #include "cli/export/connection.hpp"
-#include "cli/output.hpp"
+#include "cli/show/output.hpp"
 #include "store/logs/log_place.hpp"
 
 namespace muniment::cli {

@@ -14,7 +14,7 @@
 #include "base/clock.hpp"
 #include "base/text.hpp"
 #include "cli/backup/archive.hpp"
-#include "cli/output.hpp"
+#include "cli/show/output.hpp"
 #include "store/logs/log_place.hpp"
 #include "store/postgres/postgres_cluster.hpp"
 

@@ -17,7 +17,7 @@
 #include "base/crypto/signed_note.hpp"
 #include "base/process/stop_signals.hpp"
 #include "base/process/thread.hpp"
-#include "cli/output.hpp"
+#include "cli/show/output.hpp"
 #include "cli/verifier.hpp"
 #include "store/logs/log_place.hpp"
 #include "store/postgres/postgres_cluster.hpp"

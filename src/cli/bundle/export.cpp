@@ -21,7 +21,7 @@
 #include "cli/bundle/rows.hpp"
 #include "cli/report/data.hpp"
 #include "cli/report/document.hpp"
-#include "cli/upload.hpp"
+#include "cli/connect/upload.hpp"
 #include "cli/verifier.hpp"
 #include "events/run_proof.hpp"
 

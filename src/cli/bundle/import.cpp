@@ -13,7 +13,7 @@
 #include "cli/bundle/rows.hpp"
 #include "cli/import/event_replay.hpp"
 #include "cli/import/source.hpp"
-#include "cli/upload.hpp"
+#include "cli/connect/upload.hpp"
 #include "events/catalogue.hpp"
 
 namespace muniment::cli {

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "base/result.hpp"
-#include "cli/client.hpp"
+#include "cli/connect/client.hpp"
 
 namespace muniment::cli {
 

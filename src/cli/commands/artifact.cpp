@@ -9,9 +9,9 @@
 #include "base/text.hpp"
 #include "cli/arguments.hpp"
 #include "cli/commands.hpp"
-#include "cli/download.hpp"
-#include "cli/pages.hpp"
-#include "cli/upload.hpp"
+#include "cli/connect/download.hpp"
+#include "cli/connect/pages.hpp"
+#include "cli/connect/upload.hpp"
 
 namespace muniment::cli {
 namespace {

@@ -11,7 +11,7 @@
 #include "base/text.hpp"
 #include "cli/commands.hpp"
 #include "cli/verifier.hpp"
-#include "cli/which_kind.hpp"
+#include "cli/connect/which_kind.hpp"
 
 namespace muniment::cli {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "base/limits.hpp"
 #include "cli/commands.hpp"
-#include "cli/output.hpp"
+#include "cli/show/output.hpp"
 
 namespace muniment::cli {
 namespace {

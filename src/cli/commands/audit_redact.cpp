@@ -10,7 +10,7 @@
 #include "base/ids.hpp"
 #include "base/text.hpp"
 #include "cli/commands.hpp"
-#include "cli/which_kind.hpp"
+#include "cli/connect/which_kind.hpp"
 
 namespace muniment::cli {
 namespace {

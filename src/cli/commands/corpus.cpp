@@ -6,7 +6,7 @@
 #include "base/text.hpp"
 #include "cli/arguments.hpp"
 #include "cli/commands.hpp"
-#include "cli/download.hpp"
+#include "cli/connect/download.hpp"
 
 namespace muniment::cli {
 namespace {

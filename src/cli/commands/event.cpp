@@ -13,7 +13,7 @@
 #include "base/limits.hpp"
 #include "cli/arguments.hpp"
 #include "cli/commands.hpp"
-#include "cli/timeline.hpp"
+#include "cli/show/timeline.hpp"
 #include "events/catalogue.hpp"
 
 namespace muniment::cli {

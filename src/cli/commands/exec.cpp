@@ -15,11 +15,11 @@
 #include "base/limits.hpp"
 #include "base/text.hpp"
 #include "base/utf8.hpp"
-#include "cli/child_command.hpp"
+#include "cli/exec/child_command.hpp"
 #include "cli/commands.hpp"
-#include "cli/scrub.hpp"
-#include "cli/tree_digest.hpp"
-#include "cli/upload.hpp"
+#include "cli/exec/scrub.hpp"
+#include "cli/exec/tree_digest.hpp"
+#include "cli/connect/upload.hpp"
 
 namespace muniment::cli {
 namespace {

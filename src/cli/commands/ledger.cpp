@@ -5,7 +5,7 @@
 #include "base/text.hpp"
 #include "cli/arguments.hpp"
 #include "cli/commands.hpp"
-#include "cli/pages.hpp"
+#include "cli/connect/pages.hpp"
 
 namespace muniment::cli {
 namespace {

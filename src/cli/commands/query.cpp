@@ -8,7 +8,7 @@
 #include "base/text.hpp"
 #include "cli/arguments.hpp"
 #include "cli/commands.hpp"
-#include "cli/output.hpp"
+#include "cli/show/output.hpp"
 
 namespace muniment::cli {
 namespace {

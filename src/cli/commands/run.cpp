@@ -8,8 +8,8 @@
 #include "base/text.hpp"
 #include "cli/arguments.hpp"
 #include "cli/commands.hpp"
-#include "cli/pages.hpp"
-#include "cli/timeline.hpp"
+#include "cli/connect/pages.hpp"
+#include "cli/show/timeline.hpp"
 
 namespace muniment::cli {
 namespace {

@@ -7,9 +7,9 @@
 #include "base/limits.hpp"
 #include "base/text.hpp"
 #include "cli/commands.hpp"
-#include "cli/describe.hpp"
-#include "cli/pages.hpp"
-#include "cli/run_diff.hpp"
+#include "cli/show/describe.hpp"
+#include "cli/connect/pages.hpp"
+#include "cli/show/run_diff.hpp"
 
 namespace muniment::cli {
 namespace {

@@ -8,8 +8,8 @@
 #include "base/limits.hpp"
 #include "base/text.hpp"
 #include "cli/commands.hpp"
-#include "cli/line_match.hpp"
-#include "cli/pages.hpp"
+#include "cli/show/line_match.hpp"
+#include "cli/connect/pages.hpp"
 
 namespace muniment::cli {
 namespace {

@@ -9,9 +9,9 @@
 
 #include "base/text.hpp"
 #include "cli/commands.hpp"
-#include "cli/describe.hpp"
-#include "cli/pages.hpp"
-#include "cli/which_kind.hpp"
+#include "cli/show/describe.hpp"
+#include "cli/connect/pages.hpp"
+#include "cli/connect/which_kind.hpp"
 #include "evidence/pointer.hpp"
 
 namespace muniment::cli {

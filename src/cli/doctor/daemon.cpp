@@ -15,11 +15,11 @@
 
 #include "base/json/json.hpp"
 #include "base/text.hpp"
-#include "cli/client.hpp"
+#include "cli/connect/client.hpp"
 #include "cli/doctor/doctor.hpp"
-#include "cli/hints.hpp"
-#include "cli/metrics_text.hpp"
-#include "cli/pages.hpp"
+#include "cli/show/hints.hpp"
+#include "cli/show/metrics_text.hpp"
+#include "cli/connect/pages.hpp"
 
 namespace muniment::cli {
 namespace {

@@ -13,7 +13,7 @@
 #include "base/json/json.hpp"
 #include "base/limits.hpp"
 #include "base/text.hpp"
-#include "cli/autostart.hpp"
+#include "cli/connect/autostart.hpp"
 
 namespace muniment::cli {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "cli/postgres_access.hpp"
+#include "cli/connect/postgres_access.hpp"
 
 namespace muniment::cli {
 namespace {

@@ -13,7 +13,7 @@
 
 #include "base/bounded_queue.hpp"
 #include "base/result.hpp"
-#include "cli/client.hpp"
+#include "cli/connect/client.hpp"
 
 namespace muniment::cli {
 

@@ -9,7 +9,7 @@
 #include "base/json/json.hpp"
 #include "base/result.hpp"
 #include "cli/bundle/ids.hpp"
-#include "cli/client.hpp"
+#include "cli/connect/client.hpp"
 
 namespace muniment::cli {
 

@@ -12,12 +12,12 @@
 #include "base/crypto/sha256.hpp"
 #include "base/text.hpp"
 #include "cli/bundle/import.hpp"
-#include "cli/import/claude_code_lines.hpp"
+#include "cli/import/claude_code/claude_code_lines.hpp"
 #include "cli/import/guess.hpp"
-#include "cli/import/log.hpp"
-#include "cli/import/otlp_trace.hpp"
+#include "cli/import/formats/log.hpp"
+#include "cli/import/otlp/otlp_trace.hpp"
 #include "cli/import/records.hpp"
-#include "cli/import/swe_agent.hpp"
+#include "cli/import/formats/swe_agent.hpp"
 
 namespace muniment::cli {
 namespace {

@@ -8,7 +8,7 @@
 #include "base/limits.hpp"
 #include "base/text.hpp"
 #include "cli/import/spill.hpp"
-#include "cli/upload.hpp"
+#include "cli/connect/upload.hpp"
 
 namespace muniment::cli {
 

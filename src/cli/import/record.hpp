@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/client.hpp"
+#include "cli/connect/client.hpp"
 #include "cli/import/events.hpp"
 
 namespace muniment::cli {

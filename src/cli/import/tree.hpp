@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "cli/client.hpp"
+#include "cli/connect/client.hpp"
 #include "cli/import/record.hpp"
 
 namespace muniment::cli {

@@ -6,8 +6,8 @@
 #include <cstring>
 
 #include "base/limits.hpp"
-#include "cli/pages.hpp"
-#include "cli/upload.hpp"
+#include "cli/connect/pages.hpp"
+#include "cli/connect/upload.hpp"
 
 namespace muniment::cli {
 namespace {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "cli/client.hpp"
+#include "cli/connect/client.hpp"
 #include "cli/ingest/file_candidate.hpp"
 
 namespace muniment::cli {

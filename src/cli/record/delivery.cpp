@@ -1,7 +1,7 @@
 #include "cli/record/delivery.hpp"
 
 #include "base/text.hpp"
-#include "cli/upload.hpp"
+#include "cli/connect/upload.hpp"
 
 namespace muniment::cli {
 namespace {

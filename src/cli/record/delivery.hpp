@@ -2,7 +2,7 @@
 // had ended. Everything has ids of its own, so that a delivery may be repeated.
 #pragma once
 
-#include "cli/client.hpp"
+#include "cli/connect/client.hpp"
 #include "cli/record/hook.hpp"
 
 namespace muniment::cli {

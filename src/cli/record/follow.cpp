@@ -20,8 +20,8 @@
 #include "base/limits.hpp"
 #include "base/crypto/sha256.hpp"
 #include "base/text.hpp"
-#include "cli/import/claude_code_lines.hpp"
-#include "cli/client.hpp"
+#include "cli/import/claude_code/claude_code_lines.hpp"
+#include "cli/connect/client.hpp"
 #include "cli/import/guess.hpp"
 #include "cli/import/record.hpp"
 

@@ -6,8 +6,8 @@
 
 #include "base/crypto/signed_note.hpp"
 #include "base/text.hpp"
-#include "cli/describe.hpp"
-#include "cli/pages.hpp"
+#include "cli/show/describe.hpp"
+#include "cli/connect/pages.hpp"
 #include "events/merkle_proof.hpp"
 
 namespace muniment::cli {

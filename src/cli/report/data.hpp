@@ -13,7 +13,7 @@
 #include "base/clock.hpp"
 #include "base/result.hpp"
 #include "cli/chain_check.hpp"
-#include "cli/client.hpp"
+#include "cli/connect/client.hpp"
 #include "cli/report/document.hpp"
 
 namespace muniment::cli {

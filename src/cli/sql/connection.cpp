@@ -9,7 +9,7 @@
 #include "base/ids.hpp"
 #include "base/limits.hpp"
 #include "base/text.hpp"
-#include "cli/postgres_access.hpp"
+#include "cli/connect/postgres_access.hpp"
 
 namespace muniment::cli {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/output.hpp"
+#include "cli/show/output.hpp"
 #include "cli/sql/connection.hpp"
 
 namespace muniment::cli {

@@ -1,0 +1,284 @@
+// up, down, status, config, rebuild.
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "cli/connect/autostart.hpp"
+#include "base/json/json.hpp"
+#include "cli/commands.hpp"
+#include "cli/doctor/doctor.hpp"
+#include "cli/connect/pages.hpp"
+#include "store/logs/log_place.hpp"
+
+namespace muniment::cli {
+namespace {
+
+constexpr std::chrono::seconds stop_patience{120};  // what is queued is written first
+
+std::string text_or(const json::Value& value, std::string_view fallback) {
+  if (value.is(json::Kind::string)) return value.string_or(fallback);
+  return value ? std::string(value.source()) : std::string(fallback);
+}
+
+// The members of an object on one line: "indexer 41, snapshotter 42".
+std::string listed(const json::Value& object) {
+  std::string text;
+  for (const json::Value member : object) {
+    text += (text.empty() ? "" : ", ") + member.key() + " " + text_or(member, "");
+  }
+  return text;
+}
+
+void print_disk(const Output& out, const json::Value& disk) {
+  const auto free = disk["free_bytes"].as_int();
+  const auto reserve = disk["reserve_bytes"].as_int();
+  if (!free) return;
+  std::string text = human_size(static_cast<std::uint64_t>(*free)) + " free";
+  if (reserve) text += ", " + human_size(static_cast<std::uint64_t>(*reserve)) + " kept back";
+  out.line("disk       " + text);
+}
+
+void print_degraded(const Output& out, const json::Value& degraded) {
+  if (degraded.size() == 0) {
+    out.line("health     " + out.tone(Tone::green, "well"));
+    return;
+  }
+  for (const json::Value item : degraded) {
+    const std::string text = out.advised(item.is(json::Kind::object) ? listed(item) : text_or(item, ""));
+    out.line("health     " + out.tone(Tone::red, "degraded: " + out.one_line(text)));
+  }
+}
+
+// Restored, or found shorter than it was: the daemon's own words, which say how it goes on.
+bool takes_nothing_more(const json::Value& status) {
+  for (const json::Value item : status["degraded"]) {
+    if (text_or(item, "").find("--continue-restored") != std::string::npos) return true;
+  }
+  return false;
+}
+
+// The folder of the own files of the log that is written.
+std::string own_folder_of(const json::Value& status) {
+  std::int64_t newest_closed = 0;
+  for (const json::Value log : status["earlier_logs"]) newest_closed = std::max(newest_closed, log["log_no"].as_int().value_or(0));
+  return store::log_folder(std::string(status["data_dir"].string_or("")), static_cast<std::int16_t>(newest_closed + 1));
+}
+
+// The daemon of a restored log signs nothing of it, and where it does not know who has signed, it cannot say that nobody has.
+std::string signed_text(const json::Value& status) {
+  const json::Value checkpoint = status["checkpoint"];
+  const std::string events = grouped(static_cast<std::uint64_t>(checkpoint["size"].as_int().value_or(0))) + " events";
+  if (checkpoint["signed"].as_bool().value_or(false)) return events;
+  const auto before = checkpoint["signed_before"].as_int();
+  if (takes_nothing_more(status)) {
+    return (before ? grouped(static_cast<std::uint64_t>(*before)) + " events; " : "") +
+           "nothing newer: this log is restored, and nothing is added to it. What signed notes cover: muniment audit verify";
+  }
+  if (before) return signed_before_words(*before, own_folder_of(status));
+  return "nothing: no checkpoint is signed (muniment audit key init)";
+}
+
+// The daemon is well where a run is halted: the run is not. Those of closed logs stay as they are. A database that is silent
+// must not keep the rest of the status back.
+Result<std::size_t> halted_runs(Client& client) {
+  std::size_t halted = 0;
+  RETURN_IF_ERROR(each_item(client, "run.list", R"({"status":"halted","limit":1000,"_meta":{"deadline_ms":2000}})", "runs", [&](const json::Value& run) -> Result<bool> {
+    if (!run["log_no"]) ++halted;
+    return true;
+  }));
+  return halted;
+}
+
+void print_halted(const Output& out, const Result<std::size_t>& halted) {
+  if (!halted) out.line("runs       " + out.tone(Tone::red, "not known: " + out.one_line(halted.error().message)));
+  if (halted && *halted > 0) out.line("runs       " + out.tone(Tone::red, grouped(*halted) + " halted") + out.advised(": muniment run list --status halted"));
+}
+
+void print_status(const Output& out, const json::Value& status, std::int32_t pid, const Result<std::size_t>& halted) {
+  const json::Value log = status["log"];
+  out.line(fmt::format("munimentd  {} (pid {})", status["version"].string_or("?"), pid));
+  out.line("socket     " + out.safe(status["socket"].string_or("")));
+  out.line("database   " + out.safe(text_or(status["database"], "")));
+  const auto in_flight = static_cast<std::uint64_t>(log["in_flight"].as_int().value_or(0));
+  out.line(fmt::format("log        {}  {} events{}", log["log_id"].string_or("").substr(0, 8), grouped(static_cast<std::uint64_t>(log["size"].as_int().value_or(0))),
+                       in_flight > 0 ? ", and " + grouped(in_flight) + " of which Postgres has not said yet whether they are in" : ""));
+  for (const json::Value earlier : status["earlier_logs"]) {
+    out.line(fmt::format("earlier    {}  {} events, log {}, closed", earlier["log_id"].string_or("").substr(0, 8),
+                         grouped(static_cast<std::uint64_t>(earlier["size"].as_int().value_or(0))), earlier["log_no"].source()));
+  }
+  out.line("root       " + log["root"].string_or(""));
+  const json::Value checkpoint = status["checkpoint"];
+  out.line("signed     " + out.advised(out.safe(signed_text(status))));
+  if (const auto again = checkpoint["files_made_again"].as_int(); again.value_or(0) > 0) {
+    out.line(fmt::format("tiles      {} files were cut, and made again at the start", grouped(static_cast<std::uint64_t>(*again))));
+  }
+  out.line("followers  " + out.one_line(listed(status["followers"])));
+  print_disk(out, status["disk"]);
+  print_degraded(out, status["degraded"]);
+  print_halted(out, halted);
+  for (const json::Value note : status["notes"]) out.line("note       " + out.one_line(note.string_or("")) + out.advised(" (muniment doctor)"));
+}
+
+Status show_status(Session& session, const NoOptions&) {
+  ASSIGN_OR_RETURN(Client* const client, session.running_client());
+  ASSIGN_OR_RETURN(const Message answer, client->call("server.status", "{}"));
+  if (session.printed_json(answer)) return success();
+  print_status(session.out(), answer.result(), client->daemon_pid(), halted_runs(*client));
+  return success();
+}
+
+struct UpOptions {
+  bool continue_restored = false;
+};
+
+void declare_up(CLI::App& command, UpOptions& options) {
+  command.add_flag("--continue-restored", options.continue_restored, "The log was restored: go on in a new one that names it");
+}
+
+Status bring_up(Session& session, const UpOptions& options) {
+  if (session.options.no_autostart) {
+    return Error(Errc::invalid_argument, "up starts the daemon; --no-autostart forbids it");
+  }
+  if (options.continue_restored && session.running_client()) {
+    return Error(Errc::conflict, "a daemon runs; stop it first: muniment down");
+  }
+  session.continue_restored = options.continue_restored;
+  RETURN_IF_ERROR(session.client());
+  return show_status(session, NoOptions{});
+}
+
+Status bring_down(Session& session, const NoOptions&) {
+  auto client = session.running_client();
+  const bool running = client.ok();
+  ASSIGN_OR_RETURN(const Config configuration, session.config());
+  if (!running && client.error().code != Errc::unavailable) return std::move(client).error();
+  // One that was only now started, by who holds its socket, has answered before it is asked who it is.
+  if (running) RETURN_IF_ERROR((*client)->call("server.health", "{}"));
+  const std::int32_t pid = running ? (*client)->daemon_pid() : 0;
+  if (running && pid == 0) {
+    return Error(Errc::unavailable, "the daemon runs in another container; stop it there");
+  }
+  if (running) RETURN_IF_ERROR(stop_daemon(pid, stop_patience));
+  if (session.options.json) {
+    session.out().line(running ? fmt::format("{{\"stopped\":true,\"pid\":{}}}", pid)
+                               : "{\"stopped\":false}");
+  } else {
+    session.out().line(running ? fmt::format("munimentd (pid {}) has stopped", pid)
+                               : "no daemon runs: nothing answers at " + session.out().safe(configuration.socket));
+  }
+  return success();
+}
+
+struct RebuildOptions {
+  std::vector<std::string> tables;
+};
+
+void declare_rebuild(CLI::App& command, RebuildOptions& options) {
+  command.add_option("TABLE", options.tables, "Only these: run, artifact, claim, evidence, evidence_link, pointer, corpus, document, chunk, feedback, report_run, report_span, report_place");
+}
+
+// Compares each table with what follows from the log, and puts right what differs.
+Status rebuild(Session& session, const RebuildOptions& options) {
+  json::Writer params;
+  params.begin_object();
+  if (!options.tables.empty()) {
+    params.key("tables").begin_array();
+    for (const std::string& table : options.tables) params.string(table);
+    params.end_array();
+  }
+  params.end_object();
+  ASSIGN_OR_RETURN(const Message answer, session.call("server.rebuild", params.text()));
+  if (session.printed_json(answer)) return success();
+  const Output& out = session.out();
+  for (const json::Value table : answer.result()["tables"]) {
+    const bool equal = table["equal"].as_bool().value_or(false);
+    std::string text = fmt::format("{:<10} {:>10} rows  ", table["name"].string_or(""),
+                                   grouped(static_cast<std::uint64_t>(table["rows"].as_int().value_or(0))));
+    text += equal ? out.tone(Tone::green, "as the log says")
+                  : out.tone(Tone::yellow, fmt::format("{} were missing or different, {} unexplained{}",
+                                                       table["missing"].source(), table["unexpected"].source(),
+                                                       table["replaced"].as_bool().value_or(false)
+                                                           ? "; put right" : ""));
+    out.line(text);
+  }
+  return success();
+}
+
+std::string not_yours_to_read(const std::string& file) { return fmt::format("{} may not be read by you (uid {})", file, ::geteuid()); }
+
+Status print_config(Session& session, const NoOptions&) {
+  const LoadedConfig loaded = load_config(session.config_inputs());
+  const Output& out = session.out();
+  json::Writer writer;
+  writer.begin_object();
+  Table table({"key", "value", "unit", "from", "meaning"});
+  for (std::size_t i = 0; i < config_table().size(); ++i) {
+    const ConfigKey& key = config_table()[i];
+    const std::string value = shown_value(loaded.values, key);
+    writer.key(key.key).begin_object();
+    writer.member("value", value).member("type", type_of(key)).member("unit", key.unit);
+    writer.member("from", loaded.origins[i].where).member("default", key.fallback);
+    if (type_of(key) == "number") {
+      writer.member("min", key.min);
+      if (key.max != INT64_MAX) writer.member("max", key.max);
+    }
+    writer.member("text", key.text).end_object();
+    table.add({std::string(key.key), value.empty() ? "\"\"" : out.safe(value), std::string(key.unit),
+               loaded.origins[i].where, out.tone(Tone::dim, key.text)});
+  }
+  writer.end_object();
+  if (session.options.json) {
+    out.json_line(writer.text());
+  } else {
+    table.print(out);
+  }
+  if (!loaded.unread.empty()) {
+    fmt::print(stderr, "muniment: {}: these are the values that the command line goes by, and its daemon may have others\n", escape_for_terminal(not_yours_to_read(loaded.unread)));
+  }
+  return loaded.problems.empty() ? success() : Status(loaded.problems.front());
+}
+
+Status check_config(Session& session, const NoOptions&) {
+  LoadedConfig loaded = load_config(session.config_inputs());
+  if (!loaded.unread.empty()) {
+    loaded.problems.emplace_back(Errc::denied, not_yours_to_read(loaded.unread) + ": what is in it, if it is there, was not checked. The command line goes on without it");
+    loaded.file = loaded.unread;
+  }
+  if (session.options.json) {
+    json::Writer writer;
+    writer.begin_object().member("ok", loaded.problems.empty()).member("file", loaded.file);
+    writer.key("problems").begin_array();
+    for (const Error& problem : loaded.problems) writer.string(problem.message);
+    writer.end_array().end_object();
+    session.out().json_line(writer.text());
+    if (!loaded.problems.empty()) session.exit_code = exit_refused;
+    return success();
+  }
+  if (!loaded.unread.empty() && loaded.problems.size() == 1) return loaded.problems.front();
+  for (const Error& problem : loaded.problems) session.out().line(session.out().safe(problem.message));
+  if (!loaded.problems.empty()) {
+    return Error(Errc::invalid_argument, fmt::format("{} problems", loaded.problems.size()));
+  }
+  session.out().line(loaded.file.empty() ? "the configuration is good; there is no file"
+                                         : "the configuration is good: " + loaded.file);
+  return success();
+}
+
+}  // namespace
+
+void add_server_commands(CLI::App& app, Session& session) {
+  add_command<UpOptions>(session, app, "up", "Start the daemon, if none runs", declare_up, bring_up);
+  add_command<NoOptions>(session, app, "down", "Stop the daemon", nullptr, bring_down);
+  add_command<NoOptions>(session, app, "status", "What the daemon is doing", nullptr, show_status);
+  add_command<RebuildOptions>(session, app, "rebuild", "Build the derived tables from the log again",
+                              declare_rebuild, rebuild);
+  CLI::App& config = add_group(app, "config", "The configuration, and where each value came from");
+  add_command<NoOptions>(session, config, "print", "All of it", nullptr, print_config);
+  add_command<NoOptions>(session, config, "check", "Only what is wrong with it", nullptr, check_config);
+}
+
+}  // namespace muniment::cli

@@ -1,0 +1,206 @@
+#include "cli/exec/scrub.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <iterator>
+
+namespace muniment::cli {
+namespace {
+
+constexpr std::size_t line_bytes_max = 1 << 20;
+
+constexpr std::string_view secret_words[] = {"TOKEN", "KEY", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL"};
+
+constexpr std::string_view allowed_names[] = {
+    "CI",   "COLORTERM", "EDITOR",   "HOME",       "HOSTNAME", "LANG",        "LANGUAGE", "LOGNAME",
+    "MAKEFLAGS", "NODE_ENV", "PATH", "PWD", "PYTHONPATH", "SHELL",    "SOURCE_DATE_EPOCH", "TERM", "TMPDIR",
+    "TZ",   "USER",      "VIRTUAL_ENV",
+};
+constexpr std::string_view allowed_beginnings[] = {"LC_", "MUNIMENT_"};
+
+// Keys that are known by how they begin (their issuers chose these so that scanners find them).
+struct KeyShape {
+  std::string_view beginning;
+  std::size_t length_min;
+};
+constexpr KeyShape key_shapes[] = {
+    {"AKIA", 20}, {"ASIA", 20}, {"AIza", 35}, {"eyJ", 40}, {"ghp_", 20}, {"gho_", 20}, {"ghs_", 20},
+    {"github_pat_", 20}, {"glpat-", 20}, {"sk-", 20}, {"sk_live_", 20}, {"rk_live_", 20}, {"xoxb-", 20},
+    {"xoxp-", 20}, {"npm_", 20}, {"hf_", 20}, {"pypi-", 20},
+};
+
+std::string upper(std::string_view text) {
+  std::string loud(text);
+  for (char& c : loud) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return loud;
+}
+
+bool is_key_character(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' || c == '.' || c == '/' || c == '+';
+}
+
+// scheme://user:password@host
+bool scrub_url(std::string& text) {
+  const std::size_t scheme = text.find("://");
+  if (scheme == std::string::npos) return false;
+  const std::size_t begin = scheme + 3;
+  const std::size_t end = std::min(text.find_first_of("/?# '\"", begin), text.size());
+  const std::size_t at = text.substr(begin, end - begin).rfind('@');
+  if (at == std::string::npos) return false;
+  const std::size_t colon = text.find(':', begin);
+  if (colon == std::string::npos || colon >= begin + at) return false;
+  text.replace(colon + 1, begin + at - colon - 1, scrubbed_text);
+  return true;
+}
+
+bool scrub_shape(std::string& text) {
+  for (const KeyShape& shape : key_shapes) {
+    const std::size_t begin = text.find(shape.beginning);
+    if (begin == std::string::npos || (begin > 0 && is_key_character(text[begin - 1]))) continue;
+    const auto end = std::find_if_not(text.begin() + static_cast<std::ptrdiff_t>(begin), text.end(), is_key_character);
+    const auto length = static_cast<std::size_t>(end - text.begin()) - begin;
+    if (length < shape.length_min) continue;
+    text.replace(begin, length, scrubbed_text);
+    return true;
+  }
+  return false;
+}
+
+// NAME=value, --name=value: the value of a name that says what it is.
+bool scrub_assignment(std::string& text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos || equals + 1 == text.size()) return false;
+  const std::string_view name = std::string_view(text).substr(0, equals);
+  if (name.find_first_of(" /'\"(") != std::string_view::npos || !names_a_secret(name)) return false;
+  text.replace(equals + 1, std::string::npos, scrubbed_text);
+  return true;
+}
+
+bool is_secret_option(std::string_view text) {
+  return text.starts_with("--") && text.find('=') == std::string_view::npos && names_a_secret(text);
+}
+
+// "password:", "api_key:" before a value, as programs print them. "KeyError:" and "monkey:" announce nothing.
+bool announces_secret(std::string_view word) {
+  if (is_secret_option(word)) return true;
+  if (!word.ends_with(':')) return false;
+  const std::string name = upper(word.substr(0, word.size() - 1));
+  return std::any_of(std::begin(secret_words), std::end(secret_words), [&name](std::string_view secret) {
+    if (!name.ends_with(secret)) return false;
+    const std::string_view before = std::string_view(name).substr(0, name.size() - secret.size());
+    return secret != "KEY" || before.ends_with('_') || before.ends_with('-');
+  });
+}
+
+bool is_scheme(std::string_view word) {
+  return word == "Bearer" || word == "bearer" || word == "Basic" || word == "basic";
+}
+
+// "Authorization: Bearer …": whatever follows. Elsewhere only what is no word: "basic usage" is two.
+bool is_credential(std::string_view word, std::string_view before_scheme) {
+  if (before_scheme.ends_with("uthorization:")) return true;
+  return word.size() >= 8 && std::any_of(word.begin(), word.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
+}
+
+}  // namespace
+
+bool names_a_secret(std::string_view name) {
+  const std::string loud = upper(name);
+  return std::any_of(std::begin(secret_words), std::end(secret_words),
+                     [&loud](std::string_view word) { return loud.find(word) != std::string::npos; });
+}
+
+std::size_t scrub_arguments(std::vector<std::string>& arguments) {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    std::string& text = arguments[i];
+    const bool value_of_secret = i > 1 && is_secret_option(arguments[i - 1]) && !text.starts_with("-");
+    if (value_of_secret) {
+      text = scrubbed_text;
+      ++count;
+    } else if (scrub_assignment(text)) {
+      ++count;
+    } else {
+      count += scrub_line(text);  // a header, or all of a script
+    }
+  }
+  return count;
+}
+
+std::size_t scrub_line(std::string& line) {
+  constexpr std::string_view separators = " \t\r\n'\",;()<>{}[]";
+  std::size_t count = 0;
+  std::string out;
+  std::string before;       // the word before this one,
+  std::string before_that;  // and the one before it
+  for (std::size_t at = 0; at < line.size();) {
+    const std::size_t begin = std::min(line.find_first_not_of(separators, at), line.size());
+    out.append(line, at, begin - at);
+    const std::size_t end = std::min(line.find_first_of(separators, begin), line.size());
+    std::string word = line.substr(begin, end - begin);
+    if (word.empty()) break;
+    // "Authorization: Bearer …" announces twice: the second word is not the secret.
+    const bool announced = is_scheme(before) ? is_credential(word, before_that) : announces_secret(before) && !is_scheme(word);
+    before_that = std::exchange(before, word);
+    if (announced) word = scrubbed_text;
+    if (announced || scrub_assignment(word) || scrub_url(word)) ++count;
+    while (scrub_shape(word)) ++count;
+    out += word;
+    at = end;
+  }
+  line = std::move(out);
+  return count;
+}
+
+Result<std::size_t> scrub_file(const Fd& source, const Fd& copy) {
+  std::size_t count = 0;
+  std::string held;   // what no newline has ended yet
+  std::int64_t offset = 0;
+  for (bool more = true; more;) {
+    ASSIGN_OR_RETURN(const std::string piece, read_at(source, offset, line_bytes_max));
+    offset += static_cast<std::int64_t>(piece.size());
+    more = piece.size() == line_bytes_max;
+    held += piece;
+    std::string out;
+    std::size_t at = 0;
+    for (std::size_t end = held.find('\n'); end != std::string::npos; end = held.find('\n', at)) {
+      std::string line = held.substr(at, end - at);
+      count += scrub_line(line);
+      out += line + '\n';
+      at = end + 1;
+    }
+    held.erase(0, at);
+    if (!more || held.size() >= line_bytes_max) {
+      count += scrub_line(held);
+      out += std::exchange(held, {});
+    }
+    RETURN_IF_ERROR(write_all(copy.get(), out, "a temporary file"));
+  }
+  return count;
+}
+
+std::vector<std::pair<std::string, std::string>> allowed_environment(const char* const* environment) {
+  std::vector<std::pair<std::string, std::string>> allowed;
+  for (; *environment != nullptr; ++environment) {
+    const std::string_view variable = *environment;
+    const std::size_t equals = variable.find('=');
+    if (equals == std::string_view::npos) continue;
+    const std::string_view name = variable.substr(0, equals);
+    const bool listed =
+        std::find(std::begin(allowed_names), std::end(allowed_names), name) != std::end(allowed_names) ||
+        std::any_of(std::begin(allowed_beginnings), std::end(allowed_beginnings),
+                    [name](std::string_view beginning) { return name.starts_with(beginning); });
+    // A database's URI may hold a password.
+    if (!listed || names_a_secret(name) || name == "MUNIMENT_DATABASE") continue;
+    std::vector<std::string> value = {std::string(variable.substr(equals + 1))};
+    scrub_arguments(value);
+    allowed.emplace_back(name, std::move(value.front()));
+  }
+  std::sort(allowed.begin(), allowed.end());
+  allowed.erase(std::unique(allowed.begin(), allowed.end(),
+                            [](const auto& a, const auto& b) { return a.first == b.first; }),
+                allowed.end());
+  return allowed;
+}
+
+}  // namespace muniment::cli

@@ -1,0 +1,29 @@
+// A session file of Claude Code as a run, its subagents as child runs (claude_code_lines.hpp says what its lines
+// mean). Read twice: for the hash that names the run, and line by line; memory does not grow with the file but for
+// the ids of calls.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "cli/connect/client.hpp"
+#include "cli/import/tree.hpp"
+
+namespace muniment::cli {
+
+struct ImportedSession {
+  std::string run_id;
+  bool added = false;          // false: it was there already
+  std::uint64_t events = 0;    // of its own run, as of ImportRecorder
+  std::uint64_t artifacts = 0;
+  std::vector<ImportedChild> children;
+  std::size_t unreadable = 0;  // lines that are kept as they are, or not at all where they are too long
+};
+
+// `progress` is told the bytes read, and those there are. Errors: the daemon's, and those of reading the file.
+Result<ImportedSession> import_claude_code(Client& client, const std::string& path,
+                                           const std::function<void(std::int64_t, std::int64_t)>& progress);
+
+}  // namespace muniment::cli

@@ -1,0 +1,81 @@
+#include "cli/import/claude_code/claude_code_result.hpp"
+
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "cli/import/events.hpp"
+
+namespace muniment::cli {
+namespace {
+
+constexpr std::string_view denied_by_human[] = {
+    "The user doesn't want to proceed with this tool use",
+    "The user doesn't want to take this action right now",
+    "User rejected",
+};
+constexpr std::string_view denied_by_code[] = {
+    "Claude requested permissions to",
+    "Permission to use ",
+    "Permission for this action was denied",
+};
+
+bool begins_with_any(std::string_view text, auto begin, auto end) {
+  return std::any_of(begin, end, [&](std::string_view words) { return text.starts_with(words); });
+}
+
+// "Exit code 2\n…": how a failed command's output begins.
+std::optional<std::int64_t> exit_code_of_text(std::string_view text) {
+  constexpr std::string_view words = "Exit code ";
+  if (!text.starts_with(words)) return std::nullopt;
+  text.remove_prefix(words.size());
+  return parse_decimal(text.substr(0, text.find_first_not_of("0123456789")));
+}
+
+}  // namespace
+
+ToolResult judge_result(const json::Value& line, const json::Value& block) {
+  ToolResult result;
+  const json::Value details = line["toolUseResult"];
+  if (!block["is_error"].present() && !block["content"].present()) result.status = unknown_end;
+  if (details["interrupted"].as_bool().value_or(false)) result.status = "interrupted";
+  if (!block["is_error"].as_bool().value_or(false)) return result;
+  std::string text = first_text(block["content"]);
+  if (constexpr std::string_view tag = "<tool_use_error>"; text.starts_with(tag)) text.erase(0, tag.size());
+  result.exit_code = exit_code_of_text(text);
+  if (begins_with_any(text, std::begin(denied_by_human), std::end(denied_by_human))) {
+    result.denied_by = "human";
+  } else if (begins_with_any(text, std::begin(denied_by_code), std::end(denied_by_code))) {
+    result.denied_by = "code";
+  }
+  if (result.denied_by) {
+    result.status = "denied";
+  } else if (text.starts_with("Command timed out")) {
+    result.status = "timeout";
+  } else if (result.status != "interrupted") {
+    result.status = text.starts_with("[Request interrupted by user") ? "interrupted" : "error";
+  }
+  return result;
+}
+
+std::string first_text(const json::Value& content) {
+  if (const auto text = content.as_string()) return *text;
+  for (const json::Value block : content) {
+    if (const auto text = block["text"].as_string()) return *text;
+  }
+  return {};
+}
+
+void write_result_parts(json::Writer& body, const json::Value& content, std::vector<std::string>& others) {
+  if (const auto text = content.as_string()) return write_part(body, "text", *text);
+  for (const json::Value block : content) {
+    if (block["type"].string_or("") == "text" && block["text"].is(json::Kind::string)) {
+      write_part(body, "text", *block["text"].as_string());
+    } else {
+      json::Writer whole;
+      write_value(whole, block);
+      others.push_back(std::move(whole).text());
+    }
+  }
+}
+
+}  // namespace muniment::cli

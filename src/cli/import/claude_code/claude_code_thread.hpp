@@ -1,0 +1,119 @@
+// One thread of a Claude Code session: the session's own lines, or those of one subagent. A prompt begins a step;
+// the lines of one message of the model are gathered into one answer; what a tool returned finds its call.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/json/json.hpp"
+#include "cli/import/claude_code/claude_code_lines.hpp"
+
+namespace muniment::cli {
+
+// A line that was read.
+struct SessionLine {
+  json::Value value;
+  std::uint64_t number = 0;
+  std::string occurred_at = {};  // its timestamp, if that is a time
+};
+
+// A call that a subagent may have been started by.
+struct SubagentCall {
+  std::string call_id;
+  std::string agent;
+  std::string prompt;
+};
+
+class ClaudeCodeThread {
+ public:
+  ClaudeCodeThread(std::string child, std::vector<RunAction>*& out) : child_(std::move(child)), out_(out) {}
+
+  void add_user(const SessionLine& line);
+  void add_answer(const SessionLine& line);
+  void add_system(const SessionLine& line);
+  // Kept as it is: x.claude_code.<type>.
+  void add_raw(const SessionLine& line);
+  void add_unreadable(std::uint64_t number, std::string_view text, std::string_view why);
+  void settle();
+  void end();
+
+  // Calls of subagents that were made and of those that returned since this was asked last.
+  std::vector<SubagentCall> take_subagent_calls() { return std::exchange(subagent_calls_, {}); }
+  struct Returned {
+    std::string call_id;
+    bool failed = false;
+  };
+  std::vector<Returned> take_returned() { return std::exchange(returned_, {}); }
+
+  const std::string& first_prompt() const { return first_prompt_; }
+  bool ended_turn() const { return ended_turn_; }
+
+ private:
+  struct Answer {                       // of the model, still being gathered
+    std::string message_id;
+    std::string call_id;
+    std::string model;
+    std::uint64_t number = 0;           // of its first line
+    std::string occurred_at;            // of its last line
+    std::vector<std::string> parts;     // JSON
+    std::vector<std::string> rests;     // JSON: of each line, what has no place
+    std::vector<std::pair<std::string, std::string>> tools;  // what, and the body of the tool.called
+    std::vector<std::pair<std::string, std::string>> plans;
+    std::string usage;                  // JSON, or empty
+    std::string stop_reason;
+    std::string error;                  // of the provider's interface
+  };
+
+  struct Call {
+    std::string call_id;
+    std::string tool;                   // empty: not known
+  };
+
+  void emit(std::uint64_t number, std::string_view part, std::string type, std::string body, const std::string& occurred_at);
+  void begin_turn(const SessionLine& line);
+  void begin_answer(const SessionLine& line, const std::string& id);
+  void take_block(const SessionLine& line, const json::Value& block, std::vector<std::string>& unplaced);
+  void take_call(const SessionLine& line, const json::Value& block);
+  void close_answer();
+  void add_prompt(const SessionLine& line, const std::string& parts, const std::string& rest);
+  void add_return(const SessionLine& line, const json::Value& block, std::size_t index);
+  void add_denial(const SessionLine& line, std::size_t index, const Call& call, std::string_view by);
+  void add_file(const SessionLine& line, std::size_t index, const std::string& call_id);
+  void add_compaction(const SessionLine* line);
+  std::string new_call_id(const std::string& id);
+  // What of a line has no place in its events: JSON of an object, or empty. Members that every line repeats are
+  // kept where they change.
+  std::string rest_of(const SessionLine& line, std::initializer_list<std::string_view> placed,
+                      std::initializer_list<std::string_view> placed_in_message);
+
+  const std::string child_;
+  std::vector<RunAction>*& out_;    // of whoever feeds the lines
+  std::size_t turns_ = 0;
+  std::size_t answers_ = 0;
+  std::string step_;
+  std::string last_time_;
+  std::uint64_t last_number_ = 0;
+  std::optional<Answer> answer_;
+  std::string settled_id_;              // of a message that was settled before it was whole
+  struct Compaction {
+    std::uint64_t number = 0;
+    std::string occurred_at, trigger, rest;
+    std::optional<std::int64_t> tokens_before;
+  };
+  std::optional<Compaction> compaction_;
+  std::multimap<std::string, Call> pending_;  // by the id of the source
+  std::set<std::string> used_ids_;
+  std::map<std::string, std::string> repeated_;
+  std::vector<SubagentCall> subagent_calls_;
+  std::vector<Returned> returned_;
+  std::string first_prompt_;
+  bool ended_turn_ = false;
+};
+
+}  // namespace muniment::cli

@@ -1,0 +1,231 @@
+#include "cli/import/formats/openhands.hpp"
+
+#include <fmt/format.h>
+
+#include "base/text.hpp"
+#include "cli/import/formats/chat.hpp"
+
+namespace muniment::cli {
+namespace {
+
+constexpr std::string_view openhands_agent = "openhands";
+
+// "[Command finished with exit code 1]", which the runtime writes behind a command's output: elsewhere it is a text that was read.
+std::optional<std::int64_t> exit_code_in(std::string_view text) {
+  constexpr std::string_view words = "[Command finished with exit code ";
+  const std::size_t at = text.rfind(words);
+  if (at == std::string_view::npos) return std::nullopt;
+  const std::string_view rest = text.substr(at + words.size());
+  const std::size_t end = rest.find(']');
+  if (end == std::string_view::npos || rest.find_first_not_of(" \t\r\n", end + 1) != std::string_view::npos) return std::nullopt;
+  return parse_decimal(rest.substr(0, end));
+}
+
+ToolOutcome judge_openhands(std::string_view text) {
+  constexpr std::string_view heading = "OBSERVATION:\n";
+  if (text.starts_with(heading)) text.remove_prefix(heading.size());
+  ToolOutcome outcome;
+  outcome.exit_code = exit_code_in(text);
+  if (outcome.exit_code) outcome.status = *outcome.exit_code == 0 ? "ok" : "error";
+  if (text.starts_with("ERROR:")) outcome.status = "error";
+  return outcome;
+}
+
+// What stands beside the dialogue, as events of its own.
+void add_openhands_source(std::vector<ImportedEvent>& events, const json::Value& record, std::initializer_list<std::string_view> placed) {
+  json::Writer body;
+  body.begin_object().member("part", "record");
+  if (!write_rest(body, record, placed)) return;
+  body.end_object();
+  events.push_back({"record", "x.openhands.source", {}, std::move(body).text()});
+}
+
+// The standardised shape ---------------------------------------------------------------------------
+
+class StandardTrace {
+ public:
+  explicit StandardTrace(std::vector<ImportedEvent>& events) : events_(events) {}
+
+  void add(const json::Value& item) {
+    ++items_;
+    const std::string kind = item["class_"].string_or("");
+    has_class_ = has_class_ || !kind.empty();
+    if (kind.ends_with("_action")) return add_action(item, kind);
+    const bool from_user = item["source"].string_or("") == "user";
+    if (kind.ends_with("_observation") && !from_user && !pending_.empty()) return add_return(item);
+    add_message(item, from_user || kind.empty() ? "user" : "tool");
+  }
+
+  void end() {
+    if (!step_.empty()) add("end", "step.ended", unknown_step_end);
+  }
+
+  bool finished() const { return finished_; }
+  bool has_class() const { return has_class_; }
+
+ private:
+  void add(std::string_view what, std::string type, std::string body) {
+    events_.push_back({fmt::format("{}/{}", items_, what), std::move(type), step_, std::move(body)});
+  }
+
+  void begin_step() {
+    if (!step_.empty()) add("step-end", "step.ended", unknown_step_end);
+    step_ = fmt::format("turn-{:04}", ++steps_);
+    json::Writer body;
+    body.begin_object().member("name", fmt::format("turn {}", steps_)).member("kind", "turn").end_object();
+    add("step", "step.started", std::move(body).text());
+  }
+
+  // An action is an answer of the model: its description, and what it does. A message's content is text alone.
+  void add_action(const json::Value& item, const std::string& kind) {
+    begin_step();
+    const std::string model_call = fmt::format("model-{:04}", steps_);
+    json::Writer called;
+    called.begin_object().member("call_id", model_call).member("operation", "chat");
+    called.member("provider", unknown_model).member("model", unknown_model);
+    called.key("parameters").begin_object().end_object().end_object();
+    add("model", "model.called", std::move(called).text());
+
+    const bool is_message = kind == "message_action";
+    json::Writer body;
+    body.begin_object().member("call_id", model_call).member("status", "ok").member("model", unknown_model);
+    body.key("finish_reasons").begin_array().end_array().key("content").begin_array();
+    if (const std::string said = item["description"].string_or(""); !said.empty()) write_part(body, "text", said);
+    if (is_message) write_part(body, "text", item["content"].string_or(""));
+    body.end_array();
+    if (is_message) {
+      write_rest(body, item, {"class_", "content", "description"});
+    } else {
+      write_rest(body, item, {"class_", "content", "description", "language", "function", "kwargs"});
+    }
+    body.end_object();
+    add("answer", "model.answered", std::move(body).text());
+    if (!is_message) add_call(item, kind, model_call);
+  }
+
+  void add_call(const json::Value& item, const std::string& kind, const std::string& model_call) {
+    const bool is_code = kind == "code_action";
+    const std::string name = name_or(item[is_code ? "language" : "function"].string_or(""), kind);
+    finished_ = finished_ || name == "finish";
+    pending_ = fmt::format("tool-{:04}", steps_);
+    json::Writer body;
+    body.begin_object().member("call_id", pending_).member("name", name).member("kind", is_code ? "command" : "function");
+    body.member("requested_by", model_call);
+    if (is_code) {
+      body.key("arguments").begin_object().member("code", item["content"].string_or("")).end_object();
+    } else if (const json::Value arguments = item["kwargs"]) {
+      write_value(body.key("arguments"), arguments);
+    }
+    body.end_object();
+    add("tool", "tool.called", std::move(body).text());
+  }
+
+  // An observation answers the action before it.
+  void add_return(const json::Value& item) {
+    const ToolOutcome outcome = judge_openhands(item["content"].string_or(""));
+    json::Writer body;
+    body.begin_object().member("call_id", pending_).member("status", outcome.status);
+    if (outcome.exit_code) body.member("exit_code", *outcome.exit_code);
+    write_observation(body, item);
+    body.end_object();
+    add("returned", "tool.returned", std::move(body).text());
+    pending_.clear();
+  }
+
+  void add_message(const json::Value& item, std::string_view role) {
+    json::Writer body;
+    body.begin_object().member("message_id", fmt::format("m{}", items_)).member("role", role);
+    write_observation(body, item);
+    body.end_object();
+    add("message", "message.added", std::move(body).text());
+  }
+
+  // A text, or a page: its source, and its accessibility tree.
+  static void write_observation(json::Writer& body, const json::Value& item) {
+    std::vector<std::string_view> placed = {"class_"};
+    body.key("content").begin_array();
+    for (const char* name : {"content", "html", "axtree"}) {
+      if (const auto text = item[name].as_string()) {
+        write_part(body, "text", *text);
+        placed.emplace_back(name);
+      }
+    }
+    body.end_array();
+    write_rest(body, item, placed);
+  }
+
+  std::vector<ImportedEvent>& events_;
+  std::size_t items_ = 0;
+  std::size_t steps_ = 0;
+  std::string step_;
+  std::string pending_;   // the action that nothing answered yet
+  bool finished_ = false;
+  bool has_class_ = false;   // of one of its items: otherwise it is no such trace
+};
+
+Result<ImportedRun> translate_standard(const json::Value& record) {
+  ImportedRun run{.agent = std::string(openhands_agent), .external_id = record["id"].string_or("")};
+  StandardTrace trace(run.events);
+  add_openhands_source(run.events, record, {"id", "content"});
+  for (const json::Value item : record["content"]) {
+    if (!item.is(json::Kind::object)) return Error(Errc::invalid_argument, "\"content\" holds something that is no object");
+    if (run.goal.empty() && item["source"].string_or("") == "user") run.goal = item["content"].string_or("");
+    trace.add(item);
+  }
+  if (!trace.has_class()) return Error(Errc::invalid_argument, "this is no OpenHands trajectory: nothing in \"content\" has a \"class_\"");
+  trace.end();
+  const std::string feedback = record["details"]["feedback"].string_or("");
+  if (!feedback.empty()) run.labels.emplace_back("feedback", feedback);
+  if (feedback == "positive") run.end.outcome = "success";
+  else if (feedback == "negative") run.end.outcome = "failure";
+  else run.end.outcome = trace.finished() ? "success" : unknown_end;
+  run.end.summary = feedback.empty() ? (trace.finished() ? "the agent finished" : "the trace does not say how it ended")
+                                 : "its user's feedback: " + preview(feedback, 256);
+  return run;
+}
+
+// The raw shape ------------------------------------------------------------------------------------
+
+// The heading of the description that the agent was given.
+std::string goal_in(std::string_view text) {
+  constexpr std::string_view opening = "<pr_description>\n";
+  const std::size_t at = text.find(opening);
+  if (at == std::string_view::npos) return std::string(text);
+  const std::string_view rest = text.substr(at + opening.size());
+  return std::string(rest.substr(0, rest.find('\n')));
+}
+
+Result<ImportedRun> translate_raw(const json::Value& record) {
+  ImportedRun run{.agent = std::string(openhands_agent), .external_id = record["instance_id"].string_or("")};
+  if (const std::string name = record["run_id"].string_or(""); !name.empty()) run.labels.emplace_back("run", name);
+  ChatTrace chat(run.events, judge_openhands);
+  add_openhands_source(run.events, record, {"messages", "test_result", "resolved"});
+  for (const json::Value message : record["messages"]) {
+    if (!message.is(json::Kind::object)) return Error(Errc::invalid_argument, "\"messages\" holds something that is no object");
+    if (!message["role"].is(json::Kind::string)) return Error(Errc::invalid_argument, "\"messages\" holds one that does not say its role");
+    if (run.goal.empty() && message["role"].string_or("") == "user") run.goal = goal_in(message["content"].string_or(""));
+    chat.add(message);
+  }
+  chat.end();
+  const json::Value result = record["test_result"];
+  json::Writer tests;
+  tests.begin_object().member("part", "test_result");
+  if (write_rest(tests, result, {"git_patch"})) {
+    run.events.push_back({"test_result", "x.openhands.source", {}, std::move(tests.end_object()).text()});
+  }
+  run.submission = result["git_patch"].string_or("");
+  const auto resolved = record["resolved"].as_bool();
+  run.end.outcome = !resolved ? unknown_end : *resolved ? "success" : "failure";
+  run.end.summary = !resolved ? "the trace does not say how it ended" : *resolved ? "resolved" : "not resolved";
+  return run;
+}
+
+}  // namespace
+
+Result<ImportedRun> translate_openhands(const json::Value& record) {
+  if (record["content"].is(json::Kind::array)) return translate_standard(record);
+  if (record["messages"].is(json::Kind::array)) return translate_raw(record);
+  return Error(Errc::invalid_argument, "this is no OpenHands trajectory: it has neither a list \"content\" nor a list \"messages\"");
+}
+
+}  // namespace muniment::cli

@@ -1,0 +1,99 @@
+#include "cli/import/formats/tau_bench.hpp"
+
+#include <fmt/format.h>
+
+#include "base/text.hpp"
+#include "cli/import/formats/chat.hpp"
+
+namespace muniment::cli {
+namespace {
+
+constexpr std::string_view tau_bench_agent = "tau-bench";
+constexpr std::string_view display_roles[] = {"user", "assistant", "tool", "system"};
+
+ToolOutcome judge_tau_bench(std::string_view text) {
+  return {text.starts_with("Error") ? "error" : "ok", std::nullopt};   // an environment's word for what a tool refused
+}
+
+// A number or a text, as a label says it.
+std::string word_of(const json::Value& value) {
+  if (value.is(json::Kind::number)) return std::string(value.source());
+  return value.string_or("");
+}
+
+void add_label(ImportedRun& run, const char* name, const json::Value& value) {
+  if (std::string word = word_of(value); !word.empty()) run.labels.emplace_back(name, std::move(word));
+}
+
+Result<ImportedRun> translate_result(const json::Value& record) {
+  ImportedRun run{.agent = std::string(tau_bench_agent)};
+  run.goal = record["info"]["task"]["instruction"].string_or("");
+  run.external_id = fmt::format("task {} trial {}", word_of(record["task_id"]), word_of(record["trial"]));
+  for (const char* name : {"task_id", "trial", "reward"}) add_label(run, name, record[name]);
+  ChatTrace chat(run.events, judge_tau_bench);
+  for (const json::Value message : record["traj"]) {
+    if (!message.is(json::Kind::object)) return Error(Errc::invalid_argument, "\"traj\" holds something that is no object");
+    chat.add(message);
+  }
+  chat.end();
+  json::Writer body;
+  body.begin_object().member("part", "record");
+  if (write_rest(body, record, {"traj"})) {
+    run.events.push_back({"record", "x.tau_bench.source", {}, std::move(body.end_object()).text()});
+  }
+  const auto reward = record["reward"].as_double();
+  run.end.outcome = !reward ? unknown_end : *reward >= 1.0 ? "success" : "failure";
+  run.end.summary = !reward ? "the record has no reward" : fmt::format("reward {}", record["reward"].source());
+  return run;
+}
+
+// The role with which a line begins, or nothing.
+std::string_view role_of(std::string_view line) {
+  for (const std::string_view role : display_roles) {
+    if (line.starts_with(role) && line.substr(role.size()).starts_with(": ")) return role;
+  }
+  return {};
+}
+
+// A message goes to the line before the next one that begins with a role.
+Result<ImportedRun> translate_display(const json::Value& record) {
+  const std::string text = record["messages_display"].string_or("");
+  ImportedRun run{.agent = std::string(tau_bench_agent)};
+  ChatTrace chat(run.events, judge_tau_bench);
+  std::string_view rest = text;
+  std::string_view role = role_of(rest);
+  if (role.empty()) return Error(Errc::invalid_argument, "\"messages_display\" does not begin with a role, as in \"user: …\"");
+  while (!rest.empty()) {
+    std::size_t end = 0;
+    std::string_view next;
+    do {
+      end = rest.find('\n', end);
+      if (end == std::string_view::npos) break;
+      next = role_of(rest.substr(++end));
+    } while (next.empty());
+    const std::string_view line = end == std::string_view::npos ? rest : rest.substr(0, end - 1);
+    const std::string_view said = line.substr(role.size() + 2);
+    if (run.goal.empty() && role == "user") run.goal = said;
+    chat.add_text(role, said);
+    rest = end == std::string_view::npos ? std::string_view() : rest.substr(end);
+    role = next;
+  }
+  chat.end();
+  json::Writer body;
+  body.begin_object().member("part", "record");
+  if (write_rest(body, record, {"messages_display"})) {
+    run.events.push_back({"record", "x.tau_bench.source", {}, std::move(body.end_object()).text()});
+  }
+  run.end = {std::string(unknown_end), "an example, which does not say how it ended"};
+  return run;
+}
+
+}  // namespace
+
+Result<ImportedRun> translate_tau_bench(const json::Value& record) {
+  if (record["traj"].is(json::Kind::array)) return translate_result(record);
+  if (record["messages_display"].is(json::Kind::string)) return translate_display(record);
+  return Error(Errc::invalid_argument, "this is no record of tau-bench: it has neither a list \"traj\" nor a text \"messages_display\"");
+}
+
+}  // namespace muniment::cli

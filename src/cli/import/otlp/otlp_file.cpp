@@ -1,0 +1,205 @@
+#include "cli/import/otlp/otlp_file.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "base/crypto/sha256.hpp"
+#include "base/text.hpp"
+#include "cli/import/events.hpp"
+#include "cli/import/guess.hpp"
+#include "cli/import/records.hpp"
+#include "cli/import/otlp/otlp_value.hpp"
+
+namespace muniment::cli {
+namespace {
+
+constexpr std::size_t scope_others_bytes_max = 4'096;
+
+std::uint64_t number_of(const std::string& hex) {
+  std::uint64_t number = 0;
+  for (const char c : hex) number = number << 4 | static_cast<std::uint64_t>(c <= '9' ? c - '0' : c - 'a' + 10);
+  return number;
+}
+
+// An id that is none is told apart by its text.
+std::uint64_t span_number(const json::Value& id) {
+  if (const std::string hex = otlp_id(id, 8); !hex.empty()) return number_of(hex);
+  const std::string text = id.string_or("");
+  if (text.find_first_not_of('0') == std::string::npos) return 0;
+  return number_of(to_hex(sha256(text)).substr(0, 16)) | 1;
+}
+
+OtlpKind kind_of(const json::Value& span) {
+  const OtlpAttributes attributes(span["attributes"]);
+  const std::string operation = attributes.text("gen_ai.operation.name");
+  if (operation == "execute_tool") return OtlpKind::tool;
+  if (operation == "invoke_agent") return OtlpKind::agent;
+  if (operation == "chat" || operation == "text_completion" || operation == "generate_content" || operation == "embeddings") return OtlpKind::model;
+  const bool is_call = operation != "create_agent" && operation != "invoke_workflow" && attributes.find("gen_ai.request.model").present();
+  return is_call ? OtlpKind::model : OtlpKind::other;
+}
+
+}  // namespace
+
+struct OtlpFile::Around {
+  std::string_view text;
+  std::int64_t offset = 0;
+
+  std::int64_t of(const json::Value& value) const { return offset + (value.source().data() - text.data()); }
+};
+
+Result<OtlpFile> OtlpFile::open(const std::string& path, const std::function<void(const std::string&)>& complain,
+                                const std::function<void(std::int64_t, std::int64_t)>& progress, std::size_t items_max) {
+  OtlpFile file;
+  file.path_ = path;
+  file.items_max_ = items_max;
+  ASSIGN_OR_RETURN(file.file_, open_named(path));
+  ASSIGN_OR_RETURN(RecordReader reader, RecordReader::open(path));
+  while (reader.goes_on()) {
+    const auto record = reader.next();
+    if (!record && is_halting(record.error().code)) return record.error();
+    if (!record) {
+      complain(record.error().message);
+      continue;
+    }
+    if (!*record) break;
+    if (const Status taken = file.take_request((*record)->text, (*record)->offset); !taken) {
+      if (taken.error().code == Errc::too_large) return taken.error();
+      complain(fmt::format("line {}: {}", (*record)->line, taken.error().message));
+    }
+    if (progress) progress(reader.position(), reader.size());
+  }
+  RETURN_IF_ERROR(file.sort());
+  return file;
+}
+
+Status OtlpFile::take_request(std::string_view text, std::int64_t offset) {
+  ASSIGN_OR_RETURN(const json::Document document, json::parse(text));
+  const json::Value request = document.root();
+  const Around around{text, offset};
+  const json::Value spans = request["resourceSpans"], logs = request["resourceLogs"];
+  if (!spans.is(json::Kind::array) && !logs.is(json::Kind::array)) {
+    if (request["resourceMetrics"]) return Error(Errc::invalid_argument, "these are metrics, of which a run has no use");
+    return Error(Errc::invalid_argument, "this is no OTLP/JSON: it has no list \"resourceSpans\"" + looks_like(request));
+  }
+  RETURN_IF_ERROR(take_group(around, spans, false));
+  return take_group(around, logs, true);
+}
+
+Status OtlpFile::take_group(const Around& around, const json::Value& resources, bool is_log) {
+  const char* const scopes_name = is_log ? "scopeLogs" : "scopeSpans";
+  const char* const items_name = is_log ? "logRecords" : "spans";
+  for (const json::Value resource : resources) {
+    for (const json::Value scope : resource[scopes_name]) {
+      json::Writer others;
+      others.begin_object();
+      write_members(others.key("resource").begin_object(), resource, {scopes_name, "resource"});
+      write_members(others.end_object().key("scope").begin_object(), scope, {items_name, "scope"});
+      ASSIGN_OR_RETURN(const std::uint32_t index,
+                       scope_of(around, resource["resource"], scope["scope"], others.end_object().end_object().text()));
+      for (const json::Value item : scope[items_name]) RETURN_IF_ERROR(add(around, item, index, is_log));
+    }
+  }
+  return success();
+}
+
+Result<std::uint32_t> OtlpFile::scope_of(const Around& around, const json::Value& resource, const json::Value& scope, std::string others) {
+  const std::string key = to_hex(sha256({resource.source(), "\n", scope.source(), "\n", others})).substr(0, 32);
+  const auto [known, is_new] = scope_index_.emplace(key, static_cast<std::uint32_t>(scopes_.size()));
+  if (!is_new) return known->second;
+  if (scopes_.size() >= otlp_scopes_max) return Error(Errc::too_large, fmt::format("over {} different resources and scopes: cut the file", otlp_scopes_max));
+  OtlpScope made;
+  if (resource.present()) {
+    made.resource_offset = around.of(resource);
+    made.resource_length = static_cast<std::uint32_t>(resource.source().size());
+  }
+  if (scope.present()) {
+    made.scope_offset = around.of(scope);
+    made.scope_length = static_cast<std::uint32_t>(scope.source().size());
+  }
+  if (others.size() > scope_others_bytes_max) return Error(Errc::invalid_argument, "what stands beside a resource and its scope is too long");
+  made.others = std::move(others);
+  scopes_.push_back(std::move(made));
+  return known->second;
+}
+
+std::uint32_t OtlpFile::trace_of(const json::Value& value) {
+  std::string id = otlp_id(value["traceId"], 16);
+  if (id.empty()) {
+    const std::string text = value["traceId"].string_or("");
+    id = text.find_first_not_of('0') == std::string::npos ? "untraced" : "odd-" + to_hex(sha256(text)).substr(0, 16);
+  }
+  const auto [known, is_new] = trace_index_.emplace(id, static_cast<std::uint32_t>(traces_.size()));
+  if (is_new) traces_.push_back({std::move(id), 0, 0});
+  return known->second;
+}
+
+Status OtlpFile::add(const Around& around, const json::Value& value, std::uint32_t scope, bool is_log) {
+  if (!value.is(json::Kind::object)) return Error(Errc::invalid_argument, "a span is no object");
+  if (items_.size() == items_max_) {
+    return Error(Errc::too_large, fmt::format("over {} spans in one file: cut it, as the collector's file exporter does with `rotation`", grouped(items_max_)));
+  }
+  OtlpItem item;
+  item.scope = scope;
+  item.trace = trace_of(value);
+  item.offset = around.of(value);
+  item.length = static_cast<std::uint32_t>(value.source().size());
+  if (is_log) {
+    item.kind = OtlpKind::log;
+    item.parent = span_number(value["spanId"]);
+    item.start_ns = otlp_nanos(value["timeUnixNano"]).value_or(otlp_nanos(value["observedTimeUnixNano"]).value_or(0));
+  } else {
+    item.kind = kind_of(value);
+    item.id = span_number(value["spanId"]);
+    item.parent = span_number(value["parentSpanId"]);
+    item.start_ns = otlp_nanos(value["startTimeUnixNano"]).value_or(0);
+    item.end_ns = otlp_nanos(value["endTimeUnixNano"]).value_or(0);
+  }
+  ++traces_[item.trace].count;
+  items_.push_back(item);
+  return success();
+}
+
+Result<std::string> OtlpFile::read(std::int64_t offset, std::size_t length) const {
+  ASSIGN_OR_RETURN(std::string text, read_at(file_.fd, offset, length));
+  if (text.size() != length) return Error(Errc::unavailable, path_ + " has become shorter while it was read");
+  return text;
+}
+
+Result<bool> OtlpFile::equal(const OtlpItem& a, const OtlpItem& b) const {
+  if (a.kind != b.kind || a.length != b.length || a.scope != b.scope || a.start_ns != b.start_ns) return false;
+  ASSIGN_OR_RETURN(const std::string one, text(a));
+  ASSIGN_OR_RETURN(const std::string other, text(b));
+  return one == other;
+}
+
+// An exporter that tries again sends a span twice.
+Status OtlpFile::sort() {
+  std::sort(items_.begin(), items_.end(), [](const OtlpItem& a, const OtlpItem& b) {
+    return std::tie(a.trace, a.start_ns, a.id, a.parent, a.end_ns, a.length, a.offset) < std::tie(b.trace, b.start_ns, b.id, b.parent, b.end_ns, b.length, b.offset);
+  });
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < items_.size(); ++i) {
+    const bool maybe = kept > 0 && items_[kept - 1].trace == items_[i].trace && items_[kept - 1].id == items_[i].id && items_[i].id != 0;
+    if (maybe) {
+      ASSIGN_OR_RETURN(const bool same, equal(items_[kept - 1], items_[i]));
+      if (same) {
+        ++duplicates_;
+        --traces_[items_[i].trace].count;
+        continue;
+      }
+    }
+    items_[kept++] = items_[i];
+  }
+  items_.resize(kept);
+  std::size_t first = 0;
+  for (OtlpTraceItems& trace : traces_) {
+    trace.first = first;
+    first += trace.count;
+  }
+  return success();
+}
+
+}  // namespace muniment::cli
