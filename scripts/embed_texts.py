@@ -45,7 +45,7 @@ KINDS = {
                     "};\n\nstd::span<const SchemaText> embedded_schema_texts() { return texts; }"),
     "samples": Kind("*.md", "evidence/sample_set.hpp", "muniment::evidence", "std::string_view embedded_sample(std::string_view file) {", sample,
                     "  return {};\n}"),
-    "definitions": Kind("definitions.*", "verify/definitions.hpp", "muniment::verify", "std::string_view embedded_definitions(std::string_view file) {",
+    "definitions": Kind("definitions.*", "verify/postgres/definitions.hpp", "muniment::verify", "std::string_view embedded_definitions(std::string_view file) {",
                         sample, "  return {};\n}"),
 }
 

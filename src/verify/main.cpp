@@ -6,7 +6,7 @@
 #include <string>
 
 #include "verify/options.hpp"
-#include "verify/progress.hpp"
+#include "verify/log/progress.hpp"
 #include "verify/report.hpp"
 
 namespace {

@@ -4,8 +4,8 @@
 #include <string>
 #include <variant>
 
-#include "verify/bundle.hpp"
-#include "verify/proof.hpp"
+#include "verify/portable/bundle.hpp"
+#include "verify/portable/proof.hpp"
 #include "verify/verify.hpp"
 
 namespace muniment::verify {

@@ -8,7 +8,7 @@
 
 #include "base/json/json.hpp"
 #include "verify/finding.hpp"
-#include "verify/signatures.hpp"
+#include "verify/signed/signatures.hpp"
 
 namespace muniment::verify {
 

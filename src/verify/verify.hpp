@@ -9,14 +9,14 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "verify/files.hpp"
+#include "verify/files/files.hpp"
 #include "verify/finding.hpp"
-#include "verify/history.hpp"
-#include "verify/indexes.hpp"
-#include "verify/note_files.hpp"
-#include "verify/signed_log.hpp"
-#include "verify/snapshots.hpp"
-#include "verify/tiles.hpp"
+#include "verify/log/history.hpp"
+#include "verify/indexes/indexes.hpp"
+#include "verify/signed/note_files.hpp"
+#include "verify/signed/signed_log.hpp"
+#include "verify/state/snapshots.hpp"
+#include "verify/signed/tiles.hpp"
 #include "verify/verdict.hpp"
 
 namespace muniment::verify {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "support/postgres_fixture.hpp"
-#include "verify/shared_snapshot.hpp"
+#include "verify/postgres/shared_snapshot.hpp"
 
 namespace muniment::verify {
 namespace {

@@ -5,7 +5,7 @@
 #include <random>
 
 #include "events/state.hpp"
-#include "verify/fold.hpp"
+#include "verify/state/fold.hpp"
 
 namespace muniment {
 namespace {

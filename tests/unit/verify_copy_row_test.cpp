@@ -1,11 +1,11 @@
 // The rows of a binary COPY, as an honest server sends them and as another might.
-#include "verify/copy_row.hpp"
+#include "verify/postgres/copy_row.hpp"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "verify/postgres.hpp"
+#include "verify/postgres/postgres.hpp"
 
 namespace muniment::verify {
 namespace {

@@ -1,10 +1,10 @@
 // The verifier's own fold: patches, costs and bounded lists, at the edges of docs/format.md.
 #include <gtest/gtest.h>
 
-#include "verify/cost.hpp"
-#include "verify/fold.hpp"
-#include "verify/patch.hpp"
-#include "verify/value.hpp"
+#include "verify/state/cost.hpp"
+#include "verify/state/fold.hpp"
+#include "verify/state/patch.hpp"
+#include "verify/state/value.hpp"
 
 namespace muniment::verify {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "verify/hashing.hpp"
+#include "verify/log/hashing.hpp"
 
 namespace muniment::verify {
 namespace {

@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "base/crypto/base64.hpp"
-#include "verify/hashing.hpp"
-#include "verify/proof.hpp"
+#include "verify/log/hashing.hpp"
+#include "verify/portable/proof.hpp"
 
 namespace muniment::verify {
 namespace {

@@ -1,0 +1,97 @@
+// Joins the spans in order: seq without a gap, the hashes that waited for the span before, run_seq
+// and the life of every run, the tree with its checkpoints, signatures and tiles, and the tables beside the log.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "verify/tables/corpus_tables.hpp"
+#include "verify/finding.hpp"
+#include "verify/log/hashing.hpp"
+#include "verify/postgres/postgres.hpp"
+#include "verify/log/run_life.hpp"
+#include "verify/tables/run_table.hpp"
+#include "verify/log/saved_state.hpp"
+#include "verify/log/scan.hpp"
+#include "verify/signed/signed_log.hpp"
+#include "verify/tables/tables.hpp"
+#include "verify/signed/tiles.hpp"
+
+namespace muniment::verify {
+
+struct HistoryCounts {
+  std::int64_t events = 0;
+  std::int64_t runs = 0;
+  std::int64_t halted_without_reason = 0;
+  std::int64_t checkpoints = 0;
+  std::array<std::int64_t, 4> origins{};
+  std::vector<std::int64_t> redacted;
+  std::vector<Adoption> adopted;
+  TableCounts tables;
+  CorpusCounts corpora;
+  Hash root{};
+};
+
+// A partition whose bodies left the database.
+struct ArchivedSpan {
+  std::int64_t number = -1, first_seq = -1, last_seq = -1;
+  auto operator<=>(const ArchivedSpan&) const = default;
+};
+
+class History {
+ public:
+  // `tiles`: nullptr when there are none to look at. `resumed`: what an earlier verify saw; the log begins there.
+  static Result<History> open(Connection& connection, const Log& log, const ArtifactRoot& root, SignedLog& signatures,
+                              TileFiles* tiles, const SavedState* resumed, Findings& findings);
+
+  Status add(Span&& span);
+  Status finish();  // after the last span
+
+  std::int64_t size() const { return tree_.size(); }
+  SavedState state() const;  // between two spans: to go on from here another time
+
+  const HistoryCounts& counts() const { return counts_; }
+  const std::set<std::string>& redacted_artifacts() const { return life_.redacted_artifacts(); }
+  const std::set<std::int64_t>& announced() const { return life_.announced(); }  // seqs that event.redacted names
+  const std::set<ArchivedSpan>& archived() const { return archived_; }  // as log.archived says
+
+ private:
+  struct Point {  // a row of checkpoint
+    std::int64_t size = 0;
+    std::string root, edge;
+  };
+
+  History(Connection& connection, const Log& log, const ArtifactRoot& root, SignedLog& signatures, TileFiles* tiles,
+          Findings& findings, Tables tables, Cursor checkpoints);
+  void resume(const SavedState& state);
+  Status advance_checkpoint();
+  Status check_points();
+  void resolve(SeenEvent& event, const Waiting& waiting);
+  Status tell(const SeenEvent& event, const Telling& telling);
+  void note_archived(const Telling& telling);
+  void see_start(const SeenEvent& event, const Telling& telling);
+
+  Connection& connection_;
+  const Log& log_;
+  SignedLog& signatures_;
+  TileFiles* tiles_;
+  Findings& findings_;
+  Tables tables_;
+  RunTable runs_;
+  CorpusTables corpora_;
+  RunLife life_;
+  Cursor checkpoints_;
+  std::optional<Point> checkpoint_;  // the next one; none are left when empty
+  Tree tree_;
+  std::int64_t next_seq_ = 0;
+  bool resumed_ = false;
+  std::set<ArchivedSpan> archived_;
+  HistoryCounts counts_;
+};
+
+}  // namespace muniment::verify

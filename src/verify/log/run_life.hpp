@@ -1,0 +1,59 @@
+// The life of every run (docs/format.md, Life of a run), event by event: run_seq without a gap, and nothing that
+// could not be appended to the run as it then stood. What was erased is noted by the way.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <unordered_map>
+
+#include "verify/finding.hpp"
+#include "verify/log/scan.hpp"
+
+namespace muniment::verify {
+
+// Events that a start found at the log's end and took over, and nothing outside the database shows to be the daemon's own.
+struct Adoption {
+  std::int64_t said_at = -1;             // seq of the log.started
+  std::int64_t from = -1, to = -1;       // -1: its body is erased, and so it is not known whether it adopted any
+};
+
+enum class Stand : std::uint8_t { not_started, open, ended, halted };
+
+// Where a run stands after some of its events.
+struct Head {
+  std::int64_t next_run_seq = 0;
+  std::string run_hash;
+  Stand stand = Stand::not_started;
+  std::int64_t promise_seq = -1;  // an artifact.stored in a stopped run: the next event must be its snapshot
+  std::string promise_artifact;
+  bool promise_erased = false;    // its artifact can no longer be named
+};
+using Heads = std::unordered_map<std::int64_t, Head>;  // by run_no
+
+class RunLife {
+ public:
+  RunLife(const Log& log, Findings& findings);
+
+  void follow(const SeenEvent& event, const Telling* telling);  // events in the order of seq
+  void finish();                                                // after the last event
+
+  Heads& heads() { return heads_; }
+  const Heads& heads() const { return heads_; }
+  const std::set<std::int64_t>& announced() const { return announced_; }
+  const std::set<std::string>& redacted_artifacts() const { return redacted_artifacts_; }
+
+ private:
+  void live(Head& head, const SeenEvent& event, const Telling* telling);
+  void check_promise(Head& head, const SeenEvent* event, const Telling* telling, std::int64_t run_no);
+  void note_redaction(const Telling& telling);
+  void found(Check check, const SeenEvent& event, std::string expected, std::string actual);
+
+  const Log& log_;
+  Findings& findings_;
+  Heads heads_;
+  std::set<std::int64_t> announced_;            // seqs that event.redacted names
+  std::set<std::string> redacted_artifacts_;    // artifact_ids that artifact.redacted names
+};
+
+}  // namespace muniment::verify

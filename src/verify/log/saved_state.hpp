@@ -1,0 +1,40 @@
+// Where a verify got to, so that the next one goes on from there: the tree's edge and how every run stood. It is as
+// trustworthy as the place where it was kept (docs/format.md, Verification state).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/ids.hpp"
+#include "base/result.hpp"
+#include "base/crypto/sha256.hpp"
+#include "base/crypto/signed_note.hpp"
+#include "verify/signed/key_ring.hpp"
+#include "verify/log/run_life.hpp"
+
+namespace muniment::verify {
+
+struct SavedState {
+  Uuid log_id;
+  std::int64_t size = 0;              // events that were verified
+  Hash root{};
+  std::string edge;
+  std::string note;                   // the signed checkpoint of this size; empty: there was none
+  Time saved_at;
+  std::vector<VerifierKey> keys;      // that were trusted
+  std::vector<Rotation> rotations;
+  Heads heads;
+  std::vector<Adoption> adopted;
+  std::unordered_map<std::int64_t, std::string> run_ids;  // by run_no
+  std::int64_t run_no_max = 0;
+};
+
+std::string json_of(const SavedState& state);
+
+// Errors: corrupt, also for an edge that does not lead to the root.
+Result<SavedState> parse_saved_state(std::string_view text);
+
+}  // namespace muniment::verify

@@ -1,0 +1,48 @@
+#include "verify/postgres/copy_row.hpp"
+
+#include <cstdint>
+
+namespace muniment::verify {
+namespace {
+
+// The signature, the flags, and the length of an extension that there is not.
+constexpr std::string_view header{"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0", 19};
+constexpr std::int64_t trailer = 0xffff;
+constexpr std::int64_t null_field = 0xffff'ffff;
+
+// The next `bytes` of the message as an unsigned number; -1 when it ends before.
+std::int64_t take_number(std::string_view& rest, std::size_t bytes) {
+  if (rest.size() < bytes) return -1;
+  std::int64_t value = 0;
+  for (const char byte : rest.substr(0, bytes)) value = value << 8 | static_cast<std::uint8_t>(byte);
+  rest.remove_prefix(bytes);
+  return value;
+}
+
+}  // namespace
+
+Result<bool> parse_copy_row(std::string_view message, bool first, CopyFields& fields) {
+  fields.clear();
+  if (first) {
+    if (!message.starts_with(header)) return Error(Errc::unavailable, "Postgres sent something else than a binary COPY");
+    message.remove_prefix(header.size());
+  }
+  const Error broken(Errc::unavailable, "Postgres sent a row that is not whole");
+  const std::int64_t columns = take_number(message, 2);
+  if (columns < 0) return broken;
+  if (columns == trailer) return false;
+  for (std::int64_t i = 0; i < columns; ++i) {
+    const std::int64_t length = take_number(message, 4);
+    if (length == null_field) {
+      fields.emplace_back();
+      continue;
+    }
+    if (length < 0 || static_cast<std::size_t>(length) > message.size()) return broken;
+    fields.emplace_back(message.substr(0, static_cast<std::size_t>(length)));
+    message.remove_prefix(static_cast<std::size_t>(length));
+  }
+  if (!message.empty()) return broken;
+  return true;
+}
+
+}  // namespace muniment::verify

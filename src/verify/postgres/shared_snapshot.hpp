@@ -1,0 +1,27 @@
+// One view of the database for every thread: a connection that holds the snapshot, and more on it.
+#pragma once
+
+#include <string>
+
+#include "base/result.hpp"
+#include "verify/postgres/postgres.hpp"
+
+namespace muniment::verify {
+
+class SharedSnapshot {
+ public:
+  static Result<SharedSnapshot> take(const std::string& uri);
+
+  Connection& holder() { return holder_; }
+  Result<Connection> join() const;               // another connection, in the same snapshot
+  Result<Connection> outside() const;            // one that sees what was committed since
+
+ private:
+  SharedSnapshot(std::string uri, Connection holder, std::string name)
+      : uri_(std::move(uri)), holder_(std::move(holder)), name_(std::move(name)) {}
+  std::string uri_;
+  Connection holder_;
+  std::string name_;
+};
+
+}  // namespace muniment::verify
