@@ -20,7 +20,7 @@
 #include "base/files/file.hpp"
 #include "base/limits.hpp"
 #include "base/log.hpp"
-#include "base/open_files.hpp"
+#include "base/process/open_files.hpp"
 #include "base/config/reporter_listen.hpp"
 #include "base/json/schema.hpp"
 #include "base/process/thread.hpp"

@@ -9,7 +9,7 @@
 
 #include "base/clock.hpp"
 #include "base/result.hpp"
-#include "base/worker_thread.hpp"
+#include "base/process/worker_thread.hpp"
 #include "store/append/appender.hpp"
 #include "store/read/reader.hpp"
 #include "store/tables/runs.hpp"

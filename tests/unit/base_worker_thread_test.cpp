@@ -1,4 +1,4 @@
-#include "base/worker_thread.hpp"
+#include "base/process/worker_thread.hpp"
 
 #include <gtest/gtest.h>
 

@@ -13,7 +13,7 @@
 
 #include "base/clock.hpp"
 #include "base/result.hpp"
-#include "base/worker_thread.hpp"
+#include "base/process/worker_thread.hpp"
 #include "retrieval/corpus/document_follower.hpp"
 #include "retrieval/engine/engine.hpp"
 #include "store/files/artifact_files.hpp"

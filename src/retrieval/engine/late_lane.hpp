@@ -15,7 +15,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/worker_thread.hpp"
+#include "base/process/worker_thread.hpp"
 #include "retrieval/embed/embedder.hpp"
 #include "retrieval/engine/engine.hpp"
 #include "retrieval/vector/vector_shard.hpp"

@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "base/worker_thread.hpp"
+#include "base/process/worker_thread.hpp"
 
 namespace muniment::retrieval {
 

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "base/worker_thread.hpp"
+#include "base/process/worker_thread.hpp"
 #include "store/files/artifact_disk.hpp"
 #include "store/files/artifact_files.hpp"
 #include "store/files/pieces.hpp"

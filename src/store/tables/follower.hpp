@@ -14,7 +14,7 @@
 
 #include "base/metrics.hpp"
 #include "base/result.hpp"
-#include "base/worker_thread.hpp"
+#include "base/process/worker_thread.hpp"
 #include "store/read/corpus_rows.hpp"
 #include "store/read/reader.hpp"
 #include "store/tables/report_rows.hpp"

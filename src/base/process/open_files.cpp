@@ -1,4 +1,4 @@
-#include "base/open_files.hpp"
+#include "base/process/open_files.hpp"
 
 #include <sys/resource.h>
 
