@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "base/process/failpoint.hpp"
 #include "base/json/json.hpp"
 #include "base/log.hpp"
+#include "base/process/failpoint.hpp"
 #include "base/tile_path.hpp"
 #include "evidence/halt_journal.hpp"
 
@@ -14,7 +14,7 @@ namespace {
 constexpr std::chrono::seconds others_wait{30};
 constexpr std::chrono::seconds tiles_wait{20};
 constexpr std::chrono::seconds announcement_wait{60};
-constexpr std::size_t partitions_max = 1 << 20;   // more than a log's seq can number
+constexpr std::size_t partitions_max = 1 << 20;  // more than a log's seq can number
 
 std::int64_t bundles_of(const store::SealedPartition& partition) {
   return (partition.last_seq + 1 - partition.first_seq) / tile_width;
@@ -34,23 +34,31 @@ Result<BodyBundle> bodies_of_rows(store::Reader& reader, std::int64_t index) {
     if (!event.salt) continue;
     body = ArchivedBody{*event.salt, std::move(event.body).value_or("")};
     if (sha256({view(body->salt), body->body}) == event.body_hash) continue;
-    return Error(Errc::corrupt, fmt::format("event {}: its body is not what was hashed. Run muniment-verify", event.seq));
+    return Error(Errc::corrupt,
+                 fmt::format("event {}: its body is not what was hashed. Run muniment-verify", event.seq));
   }
   if (bundle.size() == static_cast<std::size_t>(tile_width)) return bundle;
-  return Error(Errc::corrupt, fmt::format("of the events {} to {} there are {}. Run muniment-verify", span.from_seq, *span.to_seq, bundle.size()));
+  return Error(Errc::corrupt, fmt::format("of the events {} to {} there are {}. Run muniment-verify", span.from_seq,
+                                          *span.to_seq, bundle.size()));
 }
 
 bool over(Deadline until) { return std::chrono::steady_clock::now() >= until; }
 
 }  // namespace
 
-Archiver::Archiver(store::LogPlace place, Clock& clock, store::Appender& appender, store::RunDirectory& runs, store::Tail& tail, Publisher& publisher,
-                   store::BodyArchive& archive)
-    : place_(std::move(place)), clock_(clock), appender_(appender), runs_(runs), tail_(tail), publisher_(publisher), archive_(archive),
+Archiver::Archiver(store::LogPlace place, Clock& clock, store::Appender& appender, store::RunDirectory& runs,
+                   store::Tail& tail, Publisher& publisher, store::BodyArchive& archive)
+    : place_(std::move(place)),
+      clock_(clock),
+      appender_(appender),
+      runs_(runs),
+      tail_(tail),
+      publisher_(publisher),
+      archive_(archive),
       redactor_(place_.uri, store::DatabaseRole::redactor, place_.connections) {}
 
-Result<ArchiveProgress> Archiver::advance(store::Reader& reader, std::optional<std::int64_t> number, const std::string& by,
-                                          Deadline until) {
+Result<ArchiveProgress> Archiver::advance(store::Reader& reader, std::optional<std::int64_t> number,
+                                          const std::string& by, Deadline until) {
   const std::lock_guard one_at_a_time(mutex_);
   ASSIGN_OR_RETURN(store::SealedPartition partition, sealed(reader, number));
   // The bundles of entries belong to the archive.
@@ -75,11 +83,17 @@ Result<store::SealedPartition> Archiver::sealed(store::Reader& reader, std::opti
   if (!partition && !number) return Error(Errc::not_found, "no partition is full that is not archived yet");
   if (!partition) {
     ASSIGN_OR_RETURN(const std::int64_t full, store::full_partitions(reader));
-    if (*number <= full) return Error(Errc::not_found, fmt::format("partition {} is not full yet: only a full one can be archived", *number));
-    return Error(Errc::not_found, full == 0 ? fmt::format("there is no partition {}: there is only partition 0, which is not full yet", *number)
-                                            : fmt::format("there is no partition {}: 0 to {} are full, and {} is being filled", *number, full - 1, full));
+    if (*number <= full)
+      return Error(Errc::not_found,
+                   fmt::format("partition {} is not full yet: only a full one can be archived", *number));
+    return Error(
+        Errc::not_found,
+        full == 0 ? fmt::format("there is no partition {}: there is only partition 0, which is not full yet", *number)
+                  : fmt::format("there is no partition {}: 0 to {} are full, and {} is being filled", *number, full - 1,
+                                full));
   }
-  if (partition->archived) return Error(Errc::conflict, fmt::format("partition {} is archived already", partition->number));
+  if (partition->archived)
+    return Error(Errc::conflict, fmt::format("partition {} is archived already", partition->number));
   RETURN_IF_ERROR(check_holds(reader, *partition));
   return *partition;
 }
@@ -87,15 +101,19 @@ Result<store::SealedPartition> Archiver::sealed(store::Reader& reader, std::opti
 Status Archiver::check_holds(store::Reader& reader, const store::SealedPartition& partition) const {
   ASSIGN_OR_RETURN(const auto held, store::held_run(reader, partition));
   if (!held) return success();
-  Error error(Errc::conflict, fmt::format("run {} has events in partition {} and is under a legal hold: nothing was archived. "
-                                          "Lift it with run.annotate {{legal_hold: false}}", *held, partition.number));
+  Error error(Errc::conflict,
+              fmt::format("run {} has events in partition {} and is under a legal hold: nothing was archived. "
+                          "Lift it with run.annotate {{legal_hold: false}}",
+                          *held, partition.number));
   error.run_id = *held;
   return error;
 }
 
-// A hold that was acknowledged before the announcement keeps it from being made; one that comes later is later in the log, too.
+// A hold that was acknowledged before the announcement keeps it from being made; one that comes later is later in the
+// log, too.
 Status Archiver::begin(store::Reader& reader, const store::SealedPartition& partition, const std::string& by) {
-  ASSIGN_OR_RETURN(const auto closed, appender_.erasure_gate().close(tail_, std::chrono::steady_clock::now() + announcement_wait, "archived"));
+  ASSIGN_OR_RETURN(const auto closed, appender_.erasure_gate().close(
+                                          tail_, std::chrono::steady_clock::now() + announcement_wait, "archived"));
   RETURN_IF_ERROR(check_holds(reader, partition));
   FAILPOINT("archive.before_announce");
   return announce(reader, partition, by);
@@ -144,7 +162,8 @@ Status Archiver::announce(store::Reader& reader, const store::SealedPartition& p
       .end_object();
   store::AppendRequest request;
   request.actor = by;
-  request.events.push_back(evidence::daemon_event(runs_.find(log_run_id), "log.archived", std::move(body).text(), make_uuid_v7(clock_.now()), true));
+  request.events.push_back(evidence::daemon_event(runs_.find(log_run_id), "log.archived", std::move(body).text(),
+                                                  make_uuid_v7(clock_.now()), true));
   auto receipts = store::append_and_wait(appender_, std::move(request), announcement_wait);
   return receipts ? success() : Status(std::move(receipts).error());
 }

@@ -10,9 +10,9 @@
 
 #include "audit/entry_chain.hpp"
 #include "audit/tree_files.hpp"
-#include "base/process/failpoint.hpp"
 #include "base/limits.hpp"
 #include "base/log.hpp"
+#include "base/process/failpoint.hpp"
 #include "base/process/thread.hpp"
 #include "events/merkle_proof.hpp"
 #include "store/logs/checkpoint_notes.hpp"
@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::size_t events_per_fill = 1'000;
 constexpr std::int64_t retry_ms = 1'000;
-constexpr std::chrono::milliseconds wait_max{2'000};   // a worker's: it has others to serve
+constexpr std::chrono::milliseconds wait_max{2'000};  // a worker's: it has others to serve
 
 std::string folder_of(const store::EarlierLog& log) { return log.folder + "/closed-tiles"; }
 
@@ -47,7 +47,8 @@ Result<const ClosedTree::Proven*> ClosedTree::proven(Deadline deadline) {
     made_.reset();
   }
   if (!made_ && !thread_.joinable()) thread_ = named_thread("closed tree", [this] { make(); });
-  Error not_yet(Errc::unavailable, fmt::format("the tree of log {} is being made, of {} events. Ask again.", log_.place.log_no, log_.size));
+  Error not_yet(Errc::unavailable, fmt::format("the tree of log {} is being made, of {} events. Ask again.",
+                                               log_.place.log_no, log_.size));
   not_yet.retry_after_ms = retry_ms;
   if (!made_ && waiting_) return not_yet;
   waiting_ = true;
@@ -65,13 +66,16 @@ Result<const ClosedTree::Proven*> ClosedTree::proven(Deadline deadline) {
 void ClosedTree::make() {
   FAILPOINT("closed_tree.make");
   Result<Proven> result = made();
-  if (!result) log_warning("the tree of a closed log cannot be made", {{"log_no", log_.place.log_no}, {"error", result.error().message}});
+  if (!result)
+    log_warning("the tree of a closed log cannot be made",
+                {{"log_no", log_.place.log_no}, {"error", result.error().message}});
   const std::lock_guard lock(mutex_);
   made_.emplace(std::move(result));
   changed_.notify_all();
 }
 
-// The tiles are there already when an earlier start made them; but what they say is not what the events say until the root is right.
+// The tiles are there already when an earlier start made them; but what they say is not what the events say until the
+// root is right.
 Status ClosedTree::fill() {
   if (::mkdir(log_.folder.c_str(), 0700) != 0 && errno != EEXIST) return file_error("making", log_.folder, errno);
   ASSIGN_OR_RETURN(TreeWriter writer, TreeWriter::open(folder_of(log_)));
@@ -81,7 +85,10 @@ Status ClosedTree::fill() {
     RETURN_IF_ERROR(lay(writer, false));
   }
   if (log_.root && writer.root() != *log_.root) {
-    return Error(Errc::corrupt, fmt::format("the events of log {} do not give the root that log.restored names. Run muniment-verify --log {}", log_.place.log_no, log_.place.log_no));
+    return Error(
+        Errc::corrupt,
+        fmt::format("the events of log {} do not give the root that log.restored names. Run muniment-verify --log {}",
+                    log_.place.log_no, log_.place.log_no));
   }
   return writer.write_partial();
 }
@@ -105,7 +112,7 @@ Result<bool> ClosedTree::lay(TreeWriter& writer, bool take) {
     store::EventFilter filter;
     filter.from_seq = writer.size();
     filter.to_seq = log_.size - 1;
-    filter.archived_bodies = false;   // an entry has the body's hash
+    filter.archived_bodies = false;  // an entry has the body's hash
     ASSIGN_OR_RETURN(const auto events, reader.events(filter, events_per_fill));
     if (events.empty()) return missing_event(writer, reader);
     for (const events::Event& event : events) RETURN_IF_ERROR(chain.add(event, reader, writer));
@@ -116,9 +123,11 @@ Result<bool> ClosedTree::lay(TreeWriter& writer, bool take) {
 // Every signed note that is known of the log.
 Result<std::vector<std::string>> ClosedTree::notes() const {
   store::Reader reader(log_.place);
-  ASSIGN_OR_RETURN(std::vector<std::string> notes, store::read_newest_notes(reader.connection(), log_.place.log_no, log_.size));
+  ASSIGN_OR_RETURN(std::vector<std::string> notes,
+                   store::read_newest_notes(reader.connection(), log_.place.log_no, log_.size));
   notes.push_back(log_.checkpoint);
-  if (auto last = read_file(log_.folder + "/keys/last_signed", limits::note_bytes_max)) notes.push_back(*std::move(last));
+  if (auto last = read_file(log_.folder + "/keys/last_signed", limits::note_bytes_max))
+    notes.push_back(*std::move(last));
   return notes;
 }
 
@@ -132,12 +141,14 @@ Result<ClosedTree::Proven> ClosedTree::made() {
   TreeReader tree(tiles_, log_.size);
   Published& whole = proven.whole.published;
   ASSIGN_OR_RETURN(const Hash root, events::root_of(log_.size, tree.reader()));
-  whole.checkpoint = {proven.keys.empty() ? origin_ + "/" + log_.log_id.text() : proven.keys.back().name, log_.size, root};
+  whole.checkpoint = {proven.keys.empty() ? origin_ + "/" + log_.log_id.text() : proven.keys.back().name, log_.size,
+                      root};
   ASSIGN_OR_RETURN(const auto notes, this->notes());
   for (const std::string& file : notes) {
     const auto note = Note::parse(file);
     const auto checkpoint = note ? Checkpoint::parse(note->text) : Result<Checkpoint>(note.error());
-    if (!checkpoint || checkpoint->size > log_.size || checkpoint->size <= proven.signed_tree.published.checkpoint.size) continue;
+    if (!checkpoint || checkpoint->size > log_.size || checkpoint->size <= proven.signed_tree.published.checkpoint.size)
+      continue;
     // One that these events do not give, or that none of the log's keys made, proves nothing of them.
     const auto signers = signers_of(*note, proven.keys);
     if (!signers || signers->empty()) continue;

@@ -1,5 +1,6 @@
-// The tree of a log that is closed (store/logs/earlier_logs.hpp), for proofs of its events. Its tiles are not in a backup, and what lies
-// in its tiles folder may be of a longer log than the one that was restored: they are made from the events, once, beside them.
+// The tree of a log that is closed (store/logs/earlier_logs.hpp), for proofs of its events. Its tiles are not in a
+// backup, and what lies in its tiles folder may be of a longer log than the one that was restored: they are made from
+// the events, once, beside them.
 #pragma once
 
 #include <condition_variable>
@@ -10,9 +11,9 @@
 #include <vector>
 
 #include "audit/proof.hpp"
+#include "base/crypto/signed_note.hpp"
 #include "base/files/file.hpp"
 #include "base/result.hpp"
-#include "base/crypto/signed_note.hpp"
 #include "store/logs/earlier_logs.hpp"
 
 namespace muniment::audit {
@@ -26,12 +27,13 @@ class ClosedTree {
   ~ClosedTree();  // gives up what it makes
 
   struct Proven {
-    TreeToProve signed_tree;           // of the newest signed checkpoint that these events give; without a note: there is none
-    TreeToProve whole;                 // of all events, as log.restored names it
-    std::vector<VerifierKey> keys;     // of the log's keys/log.pub
+    TreeToProve signed_tree;  // of the newest signed checkpoint that these events give; without a note: there is none
+    TreeToProve whole;        // of all events, as log.restored names it
+    std::vector<VerifierKey> keys;  // of the log's keys/log.pub
   };
-  // The first who asks has the tiles made, and waits a moment for them: those of a long log are made beside it. Errors: unavailable
-  // while they are not there yet; deadline_exceeded, with nothing lost; corrupt where the events do not give the root that log.restored names.
+  // The first who asks has the tiles made, and waits a moment for them: those of a long log are made beside it. Errors:
+  // unavailable while they are not there yet; deadline_exceeded, with nothing lost; corrupt where the events do not
+  // give the root that log.restored names.
   Result<const Proven*> proven(Deadline deadline);
 
  private:
@@ -48,7 +50,7 @@ class ClosedTree {
   std::mutex mutex_;
   std::condition_variable changed_;
   bool stopping_ = false;
-  bool waiting_ = false;   // somebody does: others are sent away, or they would keep every worker
+  bool waiting_ = false;  // somebody does: others are sent away, or they would keep every worker
   std::optional<Result<Proven>> made_;
 };
 

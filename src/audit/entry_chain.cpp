@@ -14,7 +14,8 @@ constexpr std::size_t runs_remembered_max = 65'536;
 }  // namespace
 
 Error missing_event(const TreeWriter& writer, const store::Reader& reader) {
-  return Error(Errc::corrupt, fmt::format("event {0} of log {1} is missing. Run muniment-verify --log {1}", writer.size(), reader.log_no()));
+  return Error(Errc::corrupt, fmt::format("event {0} of log {1} is missing. Run muniment-verify --log {1}",
+                                          writer.size(), reader.log_no()));
 }
 
 Status EntryChain::add(const events::Event& event, store::Reader& reader, TreeWriter& writer) {

@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
-#include "base/process/failpoint.hpp"
 #include "base/files/file.hpp"
+#include "base/process/failpoint.hpp"
 
 namespace muniment::audit {
 namespace {
@@ -22,7 +22,8 @@ Status check_private(const std::string& path) {
   struct stat about {};
   if (::stat(path.c_str(), &about) != 0) return file_error("reading", path, errno);
   if ((about.st_mode & 077) == 0) return success();
-  return Error(Errc::denied, fmt::format("{} can be read by others (mode {:03o}); it must be 600: chmod 600 {}", path, about.st_mode & 0777, path));
+  return Error(Errc::denied, fmt::format("{} can be read by others (mode {:03o}); it must be 600: chmod 600 {}", path,
+                                         about.st_mode & 0777, path));
 }
 
 Status rename_durably(const std::string& from, const std::string& to, const std::string& folder) {
@@ -64,10 +65,13 @@ Status Keyring::read() {
   } else if (text.error().code != Errc::not_found) {
     return std::move(text).error();
   }
-  if (current_ && (verifiers_.empty() || verifiers_.back() != current_->verifier())) verifiers_.push_back(current_->verifier());
+  if (current_ && (verifiers_.empty() || verifiers_.back() != current_->verifier()))
+    verifiers_.push_back(current_->verifier());
   auto text = read_file(path("last_signed"), key_file_bytes_max);
   if (!text) return text.error().code == Errc::not_found ? success() : Status(std::move(text).error());
-  const auto broken = [&](const Error& error) { return Error(Errc::corrupt, fmt::format("{}: {}", path("last_signed"), error.message)); };
+  const auto broken = [&](const Error& error) {
+    return Error(Errc::corrupt, fmt::format("{}: {}", path("last_signed"), error.message));
+  };
   const auto note = Note::parse(*text);
   if (!note) return broken(note.error());
   const auto checkpoint = Checkpoint::parse(note->text);
@@ -77,7 +81,8 @@ Status Keyring::read() {
 }
 
 bool Keyring::signed_last() const {
-  const auto note = last_signed_ ? Note::parse(last_signed_->note) : Result<Note>(Error(Errc::not_found, "nothing was signed"));
+  const auto note =
+      last_signed_ ? Note::parse(last_signed_->note) : Result<Note>(Error(Errc::not_found, "nothing was signed"));
   if (!note) return false;
   std::vector<VerifierKey> own;
   if (current_) own.push_back(current_->verifier());
@@ -116,20 +121,23 @@ Status Keyring::adopt_next() {
   text += next_->verifier().text() + "\n";
   RETURN_IF_ERROR(write_file_durably(path("log.pub"), text, 0644));
   const Status aside = current_ ? rename_durably(path("log.key"), path("log.key.old"), folder_) : success();
-  if (!aside && aside.error().code != Errc::not_found) return aside;   // somebody took it away meanwhile: it is lost, and signs no more
+  if (!aside && aside.error().code != Errc::not_found)
+    return aside;  // somebody took it away meanwhile: it is lost, and signs no more
   FAILPOINT("keys.after_old");
   RETURN_IF_ERROR(rename_durably(path("log.key.next"), path("log.key"), folder_));
   return read();
 }
 
 Status Keyring::drop_next() {
-  if (::unlink(path("log.key.next").c_str()) != 0 && errno != ENOENT) return file_error("removing", path("log.key.next"), errno);
+  if (::unlink(path("log.key.next").c_str()) != 0 && errno != ENOENT)
+    return file_error("removing", path("log.key.next"), errno);
   next_.reset();
   return success();
 }
 
 Status Keyring::forget_old() {
-  if (::unlink(path("log.key.old").c_str()) != 0 && errno != ENOENT) return file_error("removing", path("log.key.old"), errno);
+  if (::unlink(path("log.key.old").c_str()) != 0 && errno != ENOENT)
+    return file_error("removing", path("log.key.old"), errno);
   old_.reset();
   return success();
 }

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "base/result.hpp"
 #include "base/crypto/signed_note.hpp"
+#include "base/result.hpp"
 
 namespace muniment::audit {
 

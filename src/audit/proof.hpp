@@ -31,12 +31,14 @@ struct TreeToProve {
 // Of an event of the reader's log, within the published size. Errors: corrupt, unavailable.
 Result<InclusionProof> prove_inclusion(const TreeToProve& tree, store::Reader& reader, const events::Event& event);
 // The same of the log that is written: waits until a checkpoint covers the event. Errors: deadline_exceeded, too.
-Result<InclusionProof> prove_inclusion(const Publisher& publisher, store::Reader& reader, const events::Event& event, Deadline deadline);
+Result<InclusionProof> prove_inclusion(const Publisher& publisher, store::Reader& reader, const events::Event& event,
+                                       Deadline deadline);
 
 // Errors: invalid_argument when the sizes are not published ones in order.
 Result<std::vector<Hash>> prove_consistency(const TreeToProve& tree, std::int64_t first, std::int64_t second);
 
 // The C2SP tlog-proof.
-std::string proof_file(std::string_view entry, std::int64_t seq, const std::vector<Hash>& hashes, std::string_view note);
+std::string proof_file(std::string_view entry, std::int64_t seq, const std::vector<Hash>& hashes,
+                       std::string_view note);
 
 }  // namespace muniment::audit

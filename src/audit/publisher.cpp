@@ -5,9 +5,9 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
-#include "base/process/failpoint.hpp"
 #include "base/json/json.hpp"
 #include "base/log.hpp"
+#include "base/process/failpoint.hpp"
 #include "base/process/thread.hpp"
 #include "store/logs/checkpoint_notes.hpp"
 #include "store/tables/follower.hpp"
@@ -28,11 +28,17 @@ constexpr milliseconds sleep_at_most{10'000};
 
 }  // namespace
 
-Publisher::Publisher(PublisherOptions options, Clock& clock, store::Appender& appender, const store::Tail& tail, Keyring keys,
-                     TreeWriter writer)
-    : options_(std::move(options)), clock_(clock), appender_(appender), tail_(tail),
-      origin_(options_.origin + "/" + appender.status().log_id.text()), log_id_(appender.status().log_id),
-      reader_(options_.place), writer_(std::move(writer)), keys_(std::move(keys)) {
+Publisher::Publisher(PublisherOptions options, Clock& clock, store::Appender& appender, const store::Tail& tail,
+                     Keyring keys, TreeWriter writer)
+    : options_(std::move(options)),
+      clock_(clock),
+      appender_(appender),
+      tail_(tail),
+      origin_(options_.origin + "/" + appender.status().log_id.text()),
+      log_id_(appender.status().log_id),
+      reader_(options_.place),
+      writer_(std::move(writer)),
+      keys_(std::move(keys)) {
   newest_.checkpoint = {origin_, 0, sha256("")};
   show_keys();
 }
@@ -65,7 +71,9 @@ Status Publisher::settle_next_key() {
   return settled;
 }
 
-void Publisher::start() { thread_ = named_thread("publisher", [this] { follow(); }); }
+void Publisher::start() {
+  thread_ = named_thread("publisher", [this] { follow(); });
+}
 
 void Publisher::stop() {
   {
@@ -96,10 +104,13 @@ Published Publisher::newest() const {
 
 Result<Published> Publisher::covering(std::int64_t seq, Deadline deadline) const {
   std::unique_lock lock(mutex_);
-  const bool covered = changed_.wait_until(lock, deadline, [&] { return newest_.checkpoint.size > seq || stopping_ || !problem_.empty(); });
+  const bool covered = changed_.wait_until(
+      lock, deadline, [&] { return newest_.checkpoint.size > seq || stopping_ || !problem_.empty(); });
   if (newest_.checkpoint.size > seq) return newest_;
-  if (!problem_.empty()) return Error(Errc::unavailable, "no checkpoint covers event " + std::to_string(seq) + ": " + problem_);
-  return Error(covered ? Errc::unavailable : Errc::deadline_exceeded, fmt::format("no checkpoint covers event {} yet. Ask again.", seq));
+  if (!problem_.empty())
+    return Error(Errc::unavailable, "no checkpoint covers event " + std::to_string(seq) + ": " + problem_);
+  return Error(covered ? Errc::unavailable : Errc::deadline_exceeded,
+               fmt::format("no checkpoint covers event {} yet. Ask again.", seq));
 }
 
 Status Publisher::make_durable(std::int64_t seq, Deadline deadline) {
@@ -152,7 +163,7 @@ Result<VerifierKey> Publisher::prepare_key() {
 Status Publisher::adopt_key() {
   {
     const std::lock_guard keys_lock(keys_mutex_);
-    if (keys_.next()) RETURN_IF_ERROR(keys_.adopt_next());   // otherwise its event was met in the log before
+    if (keys_.next()) RETURN_IF_ERROR(keys_.adopt_next());  // otherwise its event was met in the log before
     show_keys();
     const std::lock_guard lock(mutex_);
     keys_changed_ = true;
@@ -197,10 +208,12 @@ bool Publisher::keep_is_wanted() {
   return std::exchange(keep_wanted_, false);
 }
 
-// Until the next checkpoint is due: an interval after this one, and then as soon as there is something new. False: stop.
+// Until the next checkpoint is due: an interval after this one, and then as soon as there is something new. False:
+// stop.
 bool Publisher::rest(bool well) {
   std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, well ? options_.interval : retry_pause, [&] { return stopping_ || keys_changed_ || keep_wanted_; });
+  changed_.wait_for(lock, well ? options_.interval : retry_pause,
+                    [&] { return stopping_ || keys_changed_ || keep_wanted_; });
   if (stopping_) return false;
   if (!well || keys_changed_ || keep_wanted_) return true;
   const bool noted = newest_.note.empty() || noted_size_ == newest_.checkpoint.size;
@@ -243,7 +256,7 @@ Status Publisher::catch_up_from(std::int64_t size, Tiles use) {
   while (use == Tiles::that_fit && writer_.size() + tile_width <= log.size) {
     ASSIGN_OR_RETURN(const bool taken, writer_.take());
     if (taken) {
-      chain_.forget();   // it may have held events of these runs
+      chain_.forget();  // it may have held events of these runs
     } else {
       RETURN_IF_ERROR(advance(writer_.size() + tile_width));
     }
@@ -251,27 +264,31 @@ Status Publisher::catch_up_from(std::int64_t size, Tiles use) {
   const auto last = signed_and_not_published();
   if (last && last->checkpoint.size >= writer_.size() && last->checkpoint.size <= log.size) {
     RETURN_IF_ERROR(advance(last->checkpoint.size));
-    RETURN_IF_ERROR(writer_.write_partial());   // a checkpoint is read with the tiles of its size
+    RETURN_IF_ERROR(writer_.write_partial());  // a checkpoint is read with the tiles of its size
   }
   RETURN_IF_ERROR(advance(log.size));
-  if (writer_.root() != log.root) return Error(Errc::corrupt, "the tiles do not give the log's root. Run muniment-verify");
+  if (writer_.root() != log.root)
+    return Error(Errc::corrupt, "the tiles do not give the log's root. Run muniment-verify");
   return last && last->checkpoint.size <= log.size ? writer_.write_checkpoint(last->note) : success();
 }
 
 // Of a backup that was restored without the private key: nobody here signs anew, and what was signed stays public.
 std::optional<LastSigned> Publisher::signed_and_not_published() const {
   struct stat about {};
-  if (keys_.can_sign() || !keys_.signed_last() || ::lstat((options_.data + "/tiles/checkpoint").c_str(), &about) == 0) return std::nullopt;
+  if (keys_.can_sign() || !keys_.signed_last() || ::lstat((options_.data + "/tiles/checkpoint").c_str(), &about) == 0)
+    return std::nullopt;
   return keys_.last_signed();
 }
 
 // Takes the committed events up to `size` into the tree.
 Status Publisher::advance(std::int64_t size) {
   while (writer_.size() < size) {
-    const auto limit = static_cast<std::size_t>(std::min<std::int64_t>(size - writer_.size(), static_cast<std::int64_t>(events_per_read)));
+    const auto limit = static_cast<std::size_t>(
+        std::min<std::int64_t>(size - writer_.size(), static_cast<std::int64_t>(events_per_read)));
     if (const auto newer = tail_.read(writer_.size(), limit)) {
       // A batch is counted a moment before the tail has it.
-      if (newer->empty() && !tail_.wait(writer_.size(), retry_pause)) return Error(Errc::unavailable, "the newest events are not there yet");
+      if (newer->empty() && !tail_.wait(writer_.size(), retry_pause))
+        return Error(Errc::unavailable, "the newest events are not there yet");
       for (const store::EventPtr& event : *newer) {
         if (event->type == "key.rotated") RETURN_IF_ERROR(adopt_if_announced(*event));
         RETURN_IF_ERROR(chain_.add(*event, reader_, writer_));
@@ -281,7 +298,7 @@ Status Publisher::advance(std::int64_t size) {
     store::EventFilter older;
     older.from_seq = writer_.size();
     older.to_seq = size - 1;
-    older.archived_bodies = false;   // an entry has the body's hash
+    older.archived_bodies = false;  // an entry has the body's hash
     ASSIGN_OR_RETURN(const auto events, reader_.events(older, std::min<std::size_t>(limit, 1'000)));
     if (events.empty()) return missing_event(writer_, reader_);
     for (const events::Event& event : events) RETURN_IF_ERROR(chain_.add(event, reader_, writer_));
@@ -289,8 +306,8 @@ Status Publisher::advance(std::int64_t size) {
   return success();
 }
 
-// What covers the event that replaces a key is never signed by the old one alone: the event itself makes the new one ours, whoever
-// comes first, this or the request that appended it.
+// What covers the event that replaces a key is never signed by the old one alone: the event itself makes the new one
+// ours, whoever comes first, this or the request that appended it.
 Status Publisher::adopt_if_announced(const events::Event& event) {
   const std::lock_guard keys_lock(keys_mutex_);
   if (!keys_.next() || !event.body) return success();
@@ -370,7 +387,8 @@ Status Publisher::keep_note() {
   rested_ = false;
   const Published newest = this->newest();
   if (newest.note.empty() || newest.checkpoint.size == noted_size_) return success();
-  RETURN_IF_ERROR(store::store_note(reader_.connection(), options_.place.log_no, newest.checkpoint.size, newest.note, clock_.now()));
+  RETURN_IF_ERROR(store::store_note(reader_.connection(), options_.place.log_no, newest.checkpoint.size, newest.note,
+                                    clock_.now()));
   noted_size_ = newest.checkpoint.size;
   return success();
 }

@@ -21,27 +21,28 @@
 #include "base/clock.hpp"
 #include "base/result.hpp"
 #include "store/append/appender.hpp"
-#include "store/read/reader.hpp"
 #include "store/append/tail.hpp"
+#include "store/read/reader.hpp"
 
 namespace muniment::audit {
 
 struct PublisherOptions {
-  std::string data;                           // keys/ and tiles/ lie in it
-  std::string origin;                         // the origin line is origin/log_id
+  std::string data;    // keys/ and tiles/ lie in it
+  std::string origin;  // the origin line is origin/log_id
   store::LogPlace place;
-  std::chrono::milliseconds interval{200};    // between two checkpoints, while events come
+  std::chrono::milliseconds interval{200};  // between two checkpoints, while events come
 };
 
 // A size for which all tiles are there.
 struct Published {
   Checkpoint checkpoint;
-  std::string note;                           // empty: there is no key
+  std::string note;  // empty: there is no key
 };
 
 class Publisher {
  public:
-  // The log must have been held against what was signed last (daemon/log_start.hpp). Errors: those of the keys and the folders.
+  // The log must have been held against what was signed last (daemon/log_start.hpp). Errors: those of the keys and the
+  // folders.
   static Result<std::unique_ptr<Publisher>> open(PublisherOptions options, Clock& clock, store::Appender& appender,
                                                  const store::Tail& tail);
   ~Publisher();
@@ -61,13 +62,13 @@ class Publisher {
   std::string origin() const { return origin_; }
   const Uuid& log_id() const { return log_id_; }
   std::vector<VerifierKey> keys() const;
-  bool can_sign() const;                      // the newest private key is there
-  std::int64_t signed_before() const;         // where it is not: the size of the newest checkpoint that was signed; 0: none
-  std::string problem() const;                // why nothing is published; empty: it is
-  std::int64_t mended() const;                // files of the tree that were found cut, and made again
+  bool can_sign() const;               // the newest private key is there
+  std::int64_t signed_before() const;  // where it is not: the size of the newest checkpoint that was signed; 0: none
+  std::string problem() const;         // why nothing is published; empty: it is
+  std::int64_t mended() const;         // files of the tree that were found cut, and made again
 
   // A new key, in two steps around the event that announces it.
-  Result<VerifierKey> prepare_key();          // conflict when one is being made
+  Result<VerifierKey> prepare_key();  // conflict when one is being made
   Status adopt_key();
   void drop_key();
 
@@ -75,7 +76,8 @@ class Publisher {
   std::function<void(const Published&)> on_signed;
 
  private:
-  Publisher(PublisherOptions options, Clock& clock, store::Appender& appender, const store::Tail& tail, Keyring keys, TreeWriter writer);
+  Publisher(PublisherOptions options, Clock& clock, store::Appender& appender, const store::Tail& tail, Keyring keys,
+            TreeWriter writer);
 
   void follow();
   bool rest(bool well);
@@ -110,8 +112,8 @@ class Publisher {
   TreeWriter writer_;
   EntryChain chain_{log_id_};
   std::atomic<bool> begun_{false};
-  bool rested_ = false;                       // nothing came for a moment, and the newest note is not in the database
-  std::int64_t noted_size_ = 0;               // of the newest note that is
+  bool rested_ = false;          // nothing came for a moment, and the newest note is not in the database
+  std::int64_t noted_size_ = 0;  // of the newest note that is
   Monotonic kept_{};
 
   std::atomic<bool> woken_{false};
@@ -119,14 +121,14 @@ class Publisher {
   std::mutex keys_mutex_;
   Keyring keys_;
 
-  mutable std::mutex mutex_;                  // guards what follows
+  mutable std::mutex mutex_;  // guards what follows
   mutable std::condition_variable changed_;
-  std::vector<VerifierKey> verifiers_;        // as the keyring has them
+  std::vector<VerifierKey> verifiers_;  // as the keyring has them
   bool can_sign_ = false;
   std::int64_t signed_before_ = 0;
   bool keys_changed_ = false;
-  bool keep_wanted_ = false;                  // somebody waits for what was written to be durable
-  std::int64_t kept_size_ = 0;                // tiles that are
+  bool keep_wanted_ = false;    // somebody waits for what was written to be durable
+  std::int64_t kept_size_ = 0;  // tiles that are
   std::int64_t mended_ = 0;
   Published newest_;
   std::string problem_;

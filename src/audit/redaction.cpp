@@ -11,9 +11,9 @@
 #include <thread>
 
 #include "audit/redaction_journal.hpp"
-#include "base/process/failpoint.hpp"
 #include "base/files/file.hpp"
 #include "base/log.hpp"
+#include "base/process/failpoint.hpp"
 #include "evidence/halt_journal.hpp"
 
 namespace muniment::audit {
@@ -25,10 +25,10 @@ constexpr std::size_t events_per_append = 256;
 constexpr std::chrono::seconds commit_wait{60};
 constexpr std::chrono::seconds followers_wait{20};
 constexpr std::chrono::seconds snapshot_wait{60};
-constexpr std::chrono::seconds vacuum_limit{10};   // a table
+constexpr std::chrono::seconds vacuum_limit{10};  // a table
 constexpr milliseconds followers_pause{10};
 constexpr int row_turns_max = 100;
-constexpr std::string_view followers[] = {"run", "pointer", "document", "report"};   // those that copy what events say
+constexpr std::string_view followers[] = {"run", "pointer", "document", "report"};  // those that copy what events say
 
 }  // namespace
 
@@ -36,8 +36,15 @@ class Redactor::Impl {
  public:
   Impl(RedactionOptions options, Clock& clock, store::Appender& appender, store::RunDirectory& runs, store::Tail& tail,
        store::ArtifactFiles& files, store::BodyArchive& archive, snapshot::Snapshotter& snapshots)
-      : options_(std::move(options)), clock_(clock), appender_(appender), runs_(runs), tail_(tail), files_(files),
-        archive_(archive), snapshots_(snapshots), redactor_(options_.place.uri, store::DatabaseRole::redactor, options_.place.connections),
+      : options_(std::move(options)),
+        clock_(clock),
+        appender_(appender),
+        runs_(runs),
+        tail_(tail),
+        files_(files),
+        archive_(archive),
+        snapshots_(snapshots),
+        redactor_(options_.place.uri, store::DatabaseRole::redactor, options_.place.connections),
         owner_(options_.place.uri, store::DatabaseRole::login, options_.place.connections) {}
 
   // A log that takes no event takes none that announces an erasure: what is pending waits, and everything else is read.
@@ -48,14 +55,16 @@ class Redactor::Impl {
       if (journals.empty()) return success();
       const Uuid request = journals.front().request;
       std::erase_if(journals, [&](const RedactionJournal& journal) { return journal.request != request; });
-      std::ranges::stable_partition(journals, [](const RedactionJournal& journal) { return journal.id != journal.request; });
+      std::ranges::stable_partition(journals,
+                                    [](const RedactionJournal& journal) { return journal.id != journal.request; });
       RETURN_IF_ERROR(finish(reader, std::move(journals)));
     }
   }
 
   Result<store::ErasurePlan> plan(store::Reader& reader, const store::ErasureTarget& target) {
     ASSIGN_OR_RETURN(store::ErasurePlan plan, store::plan_erasure(reader, options_.place.log_no, target));
-    ASSIGN_OR_RETURN(const auto keep, store::reason_to_keep(reader, options_.place.log_no, plan.run_no, plan.run_id, clock_.now()));
+    ASSIGN_OR_RETURN(const auto keep,
+                     store::reason_to_keep(reader, options_.place.log_no, plan.run_no, plan.run_id, clock_.now()));
     if (!keep) return plan;
     Error error(Errc::conflict, *keep + ". Nothing was erased.");
     error.run_id = plan.run_id;
@@ -72,7 +81,10 @@ class Redactor::Impl {
     ASSIGN_OR_RETURN(auto hold, hold_of(first.run_no, first.run_id, deadline));
     ASSIGN_OR_RETURN(auto closed, appender_.erasure_gate().close(tail_, deadline, "erased"));
     RETURN_IF_ERROR(await_followers(reader));
-    ASSIGN_OR_RETURN(done.plan, plan(reader, request.target));  // again: nothing that refers to it, and no snapshot, can come in between any more
+    ASSIGN_OR_RETURN(
+        done.plan,
+        plan(reader,
+             request.target));  // again: nothing that refers to it, and no snapshot, can come in between any more
     const std::vector<RedactionJournal> journals = journals_of(done.plan, request);
     FAILPOINT("redact.before_journal");
     if (request.begin) RETURN_IF_ERROR(request.begin());
@@ -81,8 +93,10 @@ class Redactor::Impl {
     const Status carried_out = carry_out(reader, journals, std::move(hold), std::move(closed), &done);
     if (carried_out) return done;
     Error error = carried_out.error();
-    error.message = "the erasure was begun, and is carried out at the next audit.redact or start, unless its run is put under a hold before the log "
-                    "announces it: " + error.message;
+    error.message =
+        "the erasure was begun, and is carried out at the next audit.redact or start, unless its run is put under a hold before the log "
+        "announces it: " +
+        error.message;
     error.run_id = done.plan.run_id;
     error.outcome = "unknown";
     return error;
@@ -102,14 +116,16 @@ class Redactor::Impl {
   Status check_log_takes_it() {
     const store::LogStatus log = appender_.status();
     if (!log.refused.empty()) return Error(Errc::system_error, log.refused + ". Nothing was begun.");
-    if (!log.away.empty()) return Error(Errc::unavailable, log.away + "; nothing was begun. Try again when it is over: muniment status");
+    if (!log.away.empty())
+      return Error(Errc::unavailable, log.away + "; nothing was begun. Try again when it is over: muniment status");
     return success();
   }
 
   Status note_waiting() {
     ASSIGN_OR_RETURN(const std::vector<RedactionJournal> journals, pending());
     for (const RedactionJournal& journal : journals) {
-      log_warning("an erasure that was asked for waits: the log takes no events", {{"run_id", journal.run_id}, {"id", journal.id.text()}});
+      log_warning("an erasure that was asked for waits: the log takes no events",
+                  {{"run_id", journal.run_id}, {"id", journal.id.text()}});
     }
     return success();
   }
@@ -129,10 +145,12 @@ class Redactor::Impl {
       ASSIGN_OR_RETURN(const bool announced, is_announced(reader, journal));
       if (announced) return false;
       if (keep) continue;
-      ASSIGN_OR_RETURN(keep, store::reason_to_keep(reader, options_.place.log_no, journal.run_no, journal.run_id, clock_.now()));
+      ASSIGN_OR_RETURN(
+          keep, store::reason_to_keep(reader, options_.place.log_no, journal.run_no, journal.run_id, clock_.now()));
     }
     if (!keep) return false;
-    log_warning("an erasure that was asked for is dropped", {{"run_id", journals.back().run_id}, {"id", journals.back().id.text()}, {"reason", *keep}});
+    log_warning("an erasure that was asked for is dropped",
+                {{"run_id", journals.back().run_id}, {"id", journals.back().id.text()}, {"reason", *keep}});
     RETURN_IF_ERROR(remove_files(journals));
     return true;
   }
@@ -174,7 +192,8 @@ class Redactor::Impl {
   // What is named first: a start that finds it alone finds what corpora made of it again.
   Status write_journals(const std::vector<RedactionJournal>& journals) {
     Status written = success();
-    for (auto journal = journals.rbegin(); journal != journals.rend() && written; ++journal) written = write_file_durably(journal->file(options_.folder), journal->text());
+    for (auto journal = journals.rbegin(); journal != journals.rend() && written; ++journal)
+      written = write_file_durably(journal->file(options_.folder), journal->text());
     if (!written) remove_files(journals).ok();
     return written;
   }
@@ -204,8 +223,8 @@ class Redactor::Impl {
     return carry_out(reader, journals, std::move(hold), std::move(closed), nullptr);
   }
 
-  // What has come to hold a copy since it was planned, while nobody was kept from making one: large states, previews, and what
-  // corpora made of its artifacts. It is announced by journals of its own.
+  // What has come to hold a copy since it was planned, while nobody was kept from making one: large states, previews,
+  // and what corpora made of its artifacts. It is announced by journals of its own.
   Status add_what_came_since(store::Reader& reader, std::vector<RedactionJournal>& journals) {
     std::set<std::int64_t> known;
     for (const RedactionJournal& journal : journals) known.insert(journal.seqs.begin(), journal.seqs.end());
@@ -239,13 +258,16 @@ class Redactor::Impl {
 
   static bool names(const std::vector<RedactionJournal>& journals, const store::ErasedArtifact& artifact) {
     return std::ranges::any_of(journals, [&](const RedactionJournal& journal) {
-      return std::ranges::any_of(journal.artifacts, [&](const store::ErasedArtifact& other) { return other.artifact_id == artifact.artifact_id; });
+      return std::ranges::any_of(journal.artifacts, [&](const store::ErasedArtifact& other) {
+        return other.artifact_id == artifact.artifact_id;
+      });
     });
   }
 
-  // The journals of one request, what was named last. `closed`: opened as soon as nobody can read any more what is erased.
-  Status carry_out(store::Reader& reader, const std::vector<RedactionJournal>& journals, std::unique_ptr<snapshot::Hold> hold, std::unique_ptr<Closed> closed,
-                   Redacted* done) {
+  // The journals of one request, what was named last. `closed`: opened as soon as nobody can read any more what is
+  // erased.
+  Status carry_out(store::Reader& reader, const std::vector<RedactionJournal>& journals,
+                   std::unique_ptr<snapshot::Hold> hold, std::unique_ptr<Closed> closed, Redacted* done) {
     std::int64_t seq = -1;
     for (const RedactionJournal& journal : journals) {
       ASSIGN_OR_RETURN(seq, announce(reader, journal));
@@ -268,7 +290,9 @@ class Redactor::Impl {
     RETURN_IF_ERROR(remove_files(journals));  // should one come back, it is done again
     if (done != nullptr) done->seq = seq;
     for (const RedactionJournal& journal : journals) {
-      log_info("erased", {{"run_id", journal.run_id}, {"events", std::to_string(journal.seqs.size())}, {"artifacts", std::to_string(journal.artifacts.size())}});
+      log_info("erased", {{"run_id", journal.run_id},
+                          {"events", std::to_string(journal.seqs.size())},
+                          {"artifacts", std::to_string(journal.artifacts.size())}});
     }
     return success();
   }
@@ -276,7 +300,8 @@ class Redactor::Impl {
   Status erase(store::Reader& reader, const RedactionJournal& journal, snapshot::Hold* hold) {
     const Status erased = erase_rows(reader, journal);
     FAILPOINT("redact.after_erase");
-    forget(journal, hold);   // also where that failed: Postgres may have committed it, and what is held in memory must not be stored again
+    forget(journal, hold);  // also where that failed: Postgres may have committed it, and what is held in memory must
+                            // not be stored again
     RETURN_IF_ERROR(erased);
     RETURN_IF_ERROR(archive_.erase(journal.seqs));
     FAILPOINT("redact.after_archive");
@@ -306,8 +331,10 @@ class Redactor::Impl {
         if (first < 0) first = there->seq;
         continue;
       }
-      request.events.push_back(evidence::daemon_event(run, announcement.type, announcement.body, announcement.event_id, false));
-      if (request.events.size() == events_per_append) RETURN_IF_ERROR(append(std::exchange(request, {}), journal.by, first));
+      request.events.push_back(
+          evidence::daemon_event(run, announcement.type, announcement.body, announcement.event_id, false));
+      if (request.events.size() == events_per_append)
+        RETURN_IF_ERROR(append(std::exchange(request, {}), journal.by, first));
     }
     if (!request.events.empty()) RETURN_IF_ERROR(append(std::move(request), journal.by, first));
     return first;
@@ -316,7 +343,8 @@ class Redactor::Impl {
   Status append(store::AppendRequest request, const std::string& actor, std::int64_t& first) {
     request.actor = actor;
     request.ids_checked = true;
-    ASSIGN_OR_RETURN(const std::vector<events::Receipt> receipts, store::append_and_wait(appender_, std::move(request), commit_wait));
+    ASSIGN_OR_RETURN(const std::vector<events::Receipt> receipts,
+                     store::append_and_wait(appender_, std::move(request), commit_wait));
     if (first < 0) first = receipts.front().seq;
     return success();
   }
@@ -329,7 +357,8 @@ class Redactor::Impl {
     ASSIGN_OR_RETURN(auto run_row, store::run_row_without(reader, journal.run_no, journal.seqs));
     // It waits for the tables' lock, and the run may have ended meanwhile.
     for (int turn = 0; turn < row_turns_max; ++turn) {
-      RETURN_IF_ERROR(store::erase_copies(redactor_, options_.place.log_no, journal.run_no, journal.seqs, artifact_ids, run_row));
+      RETURN_IF_ERROR(
+          store::erase_copies(redactor_, options_.place.log_no, journal.run_no, journal.seqs, artifact_ids, run_row));
       ASSIGN_OR_RETURN(auto since, store::run_row_without(reader, journal.run_no, journal.seqs));
       if (since == run_row) return success();
       run_row = std::move(since);
@@ -341,12 +370,14 @@ class Redactor::Impl {
   // old version until it is vacuumed.
   void clean_database(const std::vector<RedactionJournal>& journals) {
     if (const Status analysed = store::analyse_tables(owner_); !analysed) {
-      log_warning("the planner's statistics may still show what was erased: run ANALYZE", {{"error", analysed.error().message}});
+      log_warning("the planner's statistics may still show what was erased: run ANALYZE",
+                  {{"error", analysed.error().message}});
     }
     std::vector<std::int64_t> seqs;
     for (const RedactionJournal& journal : journals) seqs.insert(seqs.end(), journal.seqs.begin(), journal.seqs.end());
     if (const Status vacuumed = store::vacuum_tables(owner_, options_.place.log_no, seqs, vacuum_limit); !vacuumed) {
-      log_warning("pages of the database may hold what was erased until autovacuum comes to them: run VACUUM", {{"error", vacuumed.error().message}});
+      log_warning("pages of the database may hold what was erased until autovacuum comes to them: run VACUUM",
+                  {{"error", vacuumed.error().message}});
     }
   }
 
@@ -359,8 +390,9 @@ class Redactor::Impl {
         ASSIGN_OR_RETURN(const std::int64_t position, reader.follower_position(name));
         if (position >= size) break;
         if (std::chrono::steady_clock::now() > end) {
-          return Error(Errc::unavailable, "the follower \"" + std::string(name) + "\" is behind (" + std::to_string(position) + " of " +
-                                              std::to_string(size) + " events). Try again when it has caught up: muniment status");
+          return Error(Errc::unavailable, "the follower \"" + std::string(name) + "\" is behind (" +
+                                              std::to_string(position) + " of " + std::to_string(size) +
+                                              " events). Try again when it has caught up: muniment status");
         }
         std::this_thread::sleep_for(followers_pause);
       }
@@ -381,11 +413,12 @@ class Redactor::Impl {
     run->publish(std::move(view));
   }
 
-  // nullopt: a state that was stored since the announcement is erased and keeps its place; the next one is stored behind the
-  // run's next event.
+  // nullopt: a state that was stored since the announcement is erased and keeps its place; the next one is stored
+  // behind the run's next event.
   Result<std::optional<std::int64_t>> take_snapshot(store::Reader& reader, const RedactionJournal& journal) {
     ASSIGN_OR_RETURN(const auto run, run_of(reader, journal.run_id));
-    auto taking = snapshots_.take(reader, run, "erasure", events::daemon_actor, std::chrono::steady_clock::now() + snapshot_wait);
+    auto taking =
+        snapshots_.take(reader, run, "erasure", events::daemon_actor, std::chrono::steady_clock::now() + snapshot_wait);
     if (!taking && taking.error().code == Errc::conflict) return std::optional<std::int64_t>();
     if (!taking) return std::move(taking).error();
     if (!taking->request) return std::optional(taking->snapshot.seq);
@@ -406,7 +439,7 @@ class Redactor::Impl {
   store::BodyArchive& archive_;
   snapshot::Snapshotter& snapshots_;
   store::Connection redactor_, owner_;
-  std::mutex mutex_;             // one erasure at a time
+  std::mutex mutex_;  // one erasure at a time
 };
 
 void warn_of_lost_erasures(const std::string& folder, std::int16_t log_no) {
@@ -415,12 +448,14 @@ void warn_of_lost_erasures(const std::string& folder, std::int16_t log_no) {
   const auto journals = read_redaction_journals(folder);
   if (!journals) return log_warning("erasures of a closed log cannot be read", {{"error", journals.error().message}});
   for (const RedactionJournal& journal : *journals) {
-    log_warning("an erasure that was asked for is never carried out: its log is closed", {{"log_no", log_no}, {"run_id", journal.run_id}, {"id", journal.id.text()}});
+    log_warning("an erasure that was asked for is never carried out: its log is closed",
+                {{"log_no", log_no}, {"run_id", journal.run_id}, {"id", journal.id.text()}});
   }
 }
 
 Redactor::Redactor(RedactionOptions options, Clock& clock, store::Appender& appender, store::RunDirectory& runs,
-                   store::Tail& tail, store::ArtifactFiles& files, store::BodyArchive& archive, snapshot::Snapshotter& snapshots)
+                   store::Tail& tail, store::ArtifactFiles& files, store::BodyArchive& archive,
+                   snapshot::Snapshotter& snapshots)
     : impl_(std::make_unique<Impl>(std::move(options), clock, appender, runs, tail, files, archive, snapshots)) {}
 Redactor::~Redactor() = default;
 

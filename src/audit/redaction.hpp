@@ -16,42 +16,43 @@
 #include "base/result.hpp"
 #include "snapshot/snapshotter.hpp"
 #include "store/append/appender.hpp"
+#include "store/append/tail.hpp"
 #include "store/files/artifact_files.hpp"
 #include "store/files/body_archive.hpp"
 #include "store/logs/erasure.hpp"
 #include "store/read/reader.hpp"
 #include "store/tables/runs.hpp"
-#include "store/append/tail.hpp"
 
 namespace muniment::audit {
 
 struct RedactionOptions {
-  std::string folder;            // <data>/redactions
+  std::string folder;  // <data>/redactions
   store::LogPlace place;
 };
 
 struct RedactionRequest {
   store::ErasureTarget target;
   std::string reason;
-  std::string legal_basis;       // empty: none was given
-  std::string by;                // the actor who asked
-  std::function<Status()> begin; // asked before anything is written: an error, and nothing is; empty: always
+  std::string legal_basis;        // empty: none was given
+  std::string by;                 // the actor who asked
+  std::function<Status()> begin;  // asked before anything is written: an error, and nothing is; empty: always
 };
 
 struct Redacted {
   store::ErasurePlan plan;
-  std::int64_t seq = -1;         // its first announcement
-  std::optional<std::int64_t> snapshot_seq;   // of the new one; none for the run _log
+  std::int64_t seq = -1;                     // its first announcement
+  std::optional<std::int64_t> snapshot_seq;  // of the new one; none for the run _log
 };
 
-// Erasures that were asked for in a log which was restored, or put back, and is closed by now: nobody can announce them there, and
-// what they name stays. The daemon's log says so at each start. `folder`: its journals.
+// Erasures that were asked for in a log which was restored, or put back, and is closed by now: nobody can announce them
+// there, and what they name stays. The daemon's log says so at each start. `folder`: its journals.
 void warn_of_lost_erasures(const std::string& folder, std::int16_t log_no);
 
 class Redactor {
  public:
-  Redactor(RedactionOptions options, Clock& clock, store::Appender& appender, store::RunDirectory& runs, store::Tail& tail,
-           store::ArtifactFiles& files, store::BodyArchive& archive, snapshot::Snapshotter& snapshots);
+  Redactor(RedactionOptions options, Clock& clock, store::Appender& appender, store::RunDirectory& runs,
+           store::Tail& tail, store::ArtifactFiles& files, store::BodyArchive& archive,
+           snapshot::Snapshotter& snapshots);
   ~Redactor();
 
   // At start, before snapshots are taken and anything is served: carries out what a former daemon

@@ -17,7 +17,11 @@ constexpr std::int64_t journal_bytes_max = 1 << 30;
 
 std::string RedactionJournal::text() const {
   json::Writer out;
-  out.begin_object().member("id", id.text()).member("request", request.text()).member("run_no", run_no).member("run_id", run_id);
+  out.begin_object()
+      .member("id", id.text())
+      .member("request", request.text())
+      .member("run_no", run_no)
+      .member("run_id", run_id);
   out.member("reason", reason).member("legal_basis", legal_basis).member("by", by);
   out.key("seqs").begin_array();
   for (const std::int64_t seq : seqs) out.number(seq);
@@ -39,7 +43,7 @@ Result<RedactionJournal> RedactionJournal::parse(std::string_view text) {
   const auto id = parse_uuid(root["id"].string_or(""));
   if (!id) return Error(Errc::corrupt, "no id");
   journal.id = *id;
-  journal.request = parse_uuid(root["request"].string_or("")).value_or(*id);   // older ones stand alone
+  journal.request = parse_uuid(root["request"].string_or("")).value_or(*id);  // older ones stand alone
   journal.run_no = root["run_no"].as_int().value_or(-1);
   journal.run_id = root["run_id"].string_or("");
   journal.reason = root["reason"].string_or("");
@@ -51,7 +55,8 @@ Result<RedactionJournal> RedactionJournal::parse(std::string_view text) {
     if (!artifact_id) return Error(Errc::corrupt, "an artifact without id");
     journal.artifacts.push_back({*artifact_id, item["path"].string_or(""), item["size_bytes"].as_int().value_or(0)});
   }
-  if (journal.run_no < 0 || journal.run_id.empty() || journal.seqs.empty()) return Error(Errc::corrupt, "no run or no events");
+  if (journal.run_no < 0 || journal.run_id.empty() || journal.seqs.empty())
+    return Error(Errc::corrupt, "no run or no events");
   return journal;
 }
 
@@ -65,7 +70,8 @@ std::vector<RedactionJournal::Announcement> RedactionJournal::announcements() co
     all.push_back({type, std::move(body).text(), make_uuid_v8(id.text() + " " + std::string(type) + " " + value)});
   };
   for (const std::int64_t seq : seqs) add("event.redacted", "seq", std::to_string(seq), false);
-  for (const store::ErasedArtifact& artifact : artifacts) add("artifact.redacted", "artifact_id", artifact.artifact_id.text(), true);
+  for (const store::ErasedArtifact& artifact : artifacts)
+    add("artifact.redacted", "artifact_id", artifact.artifact_id.text(), true);
   return all;
 }
 
@@ -82,8 +88,9 @@ Result<std::vector<RedactionJournal>> read_redaction_journals(const std::string&
     ASSIGN_OR_RETURN(const std::string text, read_file(path, journal_bytes_max));
     auto journal = RedactionJournal::parse(text);
     if (!journal) {
-      return Error(Errc::corrupt, "the journal of an erasure " + path + " cannot be read: " + journal.error().message +
-                                      ". Move it away only when that erasure was looked at: docs/runbook.md (erasure).");
+      return Error(Errc::corrupt,
+                   "the journal of an erasure " + path + " cannot be read: " + journal.error().message +
+                       ". Move it away only when that erasure was looked at: docs/runbook.md (erasure).");
     }
     journals.push_back(*std::move(journal));
   }

@@ -14,7 +14,7 @@ namespace muniment::audit {
 
 struct RedactionJournal {
   Uuid id;
-  Uuid request;                // the id of what was named; another one is what corpora made of it
+  Uuid request;  // the id of what was named; another one is what corpora made of it
   std::int64_t run_no = -1;
   std::string run_id;
   std::vector<std::int64_t> seqs;

@@ -22,7 +22,7 @@ namespace muniment::audit {
 namespace {
 
 constexpr std::size_t hash_bytes = sizeof(Hash);
-constexpr std::string_view temporary = ".new";  // one writer, one name
+constexpr std::string_view temporary = ".new";   // one writer, one name
 constexpr std::size_t tile_path_bytes_max = 24;  // of a number that an int64 holds
 
 Hash hash_at(std::string_view hashes, std::size_t index) {
@@ -34,7 +34,8 @@ Hash hash_at(std::string_view hashes, std::size_t index) {
 Result<std::string> read_tile(const Fd& folder, const std::string& path, std::size_t bytes) {
   ASSIGN_OR_RETURN(const RegularFile file, open_regular_beneath(folder, path));
   ASSIGN_OR_RETURN(std::string tile, read_at(file.fd, 0, bytes));
-  if (tile.size() != bytes) return Error(Errc::corrupt, fmt::format("{} has {} bytes, {} are needed", path, tile.size(), bytes));
+  if (tile.size() != bytes)
+    return Error(Errc::corrupt, fmt::format("{} has {} bytes, {} are needed", path, tile.size(), bytes));
   return tile;
 }
 
@@ -79,18 +80,24 @@ Result<Hash> TreeReader::node(int level, std::int64_t index) {
 }
 
 std::int64_t recorded_size(const std::string& folder) {
-  const auto full = [&](std::int64_t index) { return ::access((folder + "/" + tile_path(0, index)).c_str(), F_OK) == 0; };
+  const auto full = [&](std::int64_t index) {
+    return ::access((folder + "/" + tile_path(0, index)).c_str(), F_OK) == 0;
+  };
   // Full tiles stay, without a gap: the first that is missing is found by halving.
   std::int64_t missing = 1;
   while (full(missing - 1)) missing *= 2;
   std::int64_t low = missing / 2;
   while (low < missing) {
     const std::int64_t middle = (low + missing) / 2;
-    if (full(middle)) low = middle + 1; else missing = middle;
+    if (full(middle))
+      low = middle + 1;
+    else
+      missing = middle;
   }
   std::int64_t width = 0;
-  const std::unique_ptr<DIR, int (*)(DIR*)> partial(::opendir((folder + "/" + tile_path(0, missing) + ".p").c_str()),
-                                                    [](DIR* listing) { return listing == nullptr ? 0 : ::closedir(listing); });
+  const std::unique_ptr<DIR, int (*)(DIR*)> partial(
+      ::opendir((folder + "/" + tile_path(0, missing) + ".p").c_str()),
+      [](DIR* listing) { return listing == nullptr ? 0 : ::closedir(listing); });
   while (const dirent* entry = partial ? ::readdir(partial.get()) : nullptr) {
     width = std::max(width, parse_decimal(entry->d_name).value_or(0));
   }
@@ -122,8 +129,10 @@ std::optional<TileFile> tile_file(const std::string& path) {
   if (!level || *level > tile_levels_max || rest.size() > tile_path_bytes_max) return std::nullopt;
   tile.level = *level;
   for (const char c : rest.substr(std::min(rest.size(), kind.size() + 1))) {
-    if (c >= '0' && c <= '9') tile.index = tile.index * 10 + (c - '0');
-    else if (c != 'x' && c != '/') return std::nullopt;
+    if (c >= '0' && c <= '9')
+      tile.index = tile.index * 10 + (c - '0');
+    else if (c != 'x' && c != '/')
+      return std::nullopt;
   }
   return tile;
 }
@@ -132,7 +141,8 @@ std::optional<TileFile> tile_file(const std::string& path) {
 std::vector<std::size_t> ends_of(std::string_view bundle) {
   std::vector<std::size_t> ends;
   for (std::size_t at = 0; at + 2 <= bundle.size();) {
-    at += 2 + (static_cast<std::size_t>(static_cast<std::uint8_t>(bundle[at])) << 8 | static_cast<std::uint8_t>(bundle[at + 1]));
+    at += 2 + (static_cast<std::size_t>(static_cast<std::uint8_t>(bundle[at])) << 8 |
+               static_cast<std::uint8_t>(bundle[at + 1]));
     if (at > bundle.size()) break;
     ends.push_back(at);
   }
@@ -156,7 +166,8 @@ CutTiles cut_tiles(const std::string& folder) {
     if (tile->entries ? bytes > 0 : bytes == tile->width * static_cast<std::int64_t>(hash_bytes)) continue;
     cut.paths.push_back("tile/" + path);
     // Of a name that no tile of this log can have, nonsense; and then above every size.
-    const auto first = static_cast<std::int64_t>((static_cast<std::uint64_t>(tile->index) << (8 * (tile->level + 1))) & INT64_MAX);
+    const auto first =
+        static_cast<std::int64_t>((static_cast<std::uint64_t>(tile->index) << (8 * (tile->level + 1))) & INT64_MAX);
     if (cut.from < 0 || first < cut.from) cut.from = first;
   }
   std::sort(cut.paths.begin(), cut.paths.end());
@@ -211,7 +222,8 @@ Result<bool> TreeWriter::take() {
 }
 
 Status TreeWriter::add(std::string_view entry, const Hash& leaf) {
-  if (entry.size() > 0xFFFF) return Error(Errc::system_error, fmt::format("an entry of {} bytes, limit 65,535", entry.size()));
+  if (entry.size() > 0xFFFF)
+    return Error(Errc::system_error, fmt::format("an entry of {} bytes, limit 65,535", entry.size()));
   entries_ += static_cast<char>(entry.size() >> 8);
   entries_ += static_cast<char>(entry.size() & 0xFF);
   entries_ += entry;
@@ -258,15 +270,18 @@ Result<std::int64_t> TreeWriter::mend_partial() {
                      mend_partial_of(tile_path(shown, tile_hashes(shown, size_) / tile_width), levels_[level], ends));
     mended += of_level;
   }
-  ASSIGN_OR_RETURN(const std::int64_t of_entries, mend_partial_of(entries_path(size_ / tile_width), entries_, ends_of(entries_)));
+  ASSIGN_OR_RETURN(const std::int64_t of_entries,
+                   mend_partial_of(entries_path(size_ / tile_width), entries_, ends_of(entries_)));
   return mended + of_entries;
 }
 
 // `ends`: where in `bytes` the parts of the tile end, of which a partial file has the first ones.
-Result<std::int64_t> TreeWriter::mend_partial_of(const std::string& full_path, std::string_view bytes, const std::vector<std::size_t>& ends) {
+Result<std::int64_t> TreeWriter::mend_partial_of(const std::string& full_path, std::string_view bytes,
+                                                 const std::vector<std::size_t>& ends) {
   const std::string partial = full_path + ".p";
   const int opened = ::openat(folder_.get(), partial.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-  if (opened < 0) return errno == ENOENT ? Result<std::int64_t>(0) : Result<std::int64_t>(file_error("opening", partial, errno));
+  if (opened < 0)
+    return errno == ENOENT ? Result<std::int64_t>(0) : Result<std::int64_t>(file_error("opening", partial, errno));
   const std::unique_ptr<DIR, int (*)(DIR*)> listing(::fdopendir(opened), ::closedir);
   if (!listing) {
     ::close(opened);
@@ -275,14 +290,16 @@ Result<std::int64_t> TreeWriter::mend_partial_of(const std::string& full_path, s
   std::vector<std::size_t> widths;
   while (const dirent* entry = ::readdir(listing.get())) {
     const auto width = parse_decimal(entry->d_name);
-    if (width && *width >= 1 && *width <= static_cast<std::int64_t>(ends.size())) widths.push_back(static_cast<std::size_t>(*width));
+    if (width && *width >= 1 && *width <= static_cast<std::int64_t>(ends.size()))
+      widths.push_back(static_cast<std::size_t>(*width));
   }
   std::int64_t mended = 0;
   for (const std::size_t width : widths) {
     const std::string path = partial + "/" + std::to_string(width);
     const std::string_view wanted = bytes.substr(0, ends[width - 1]);
     const auto file = open_regular_beneath(folder_, path);
-    const auto held = file ? read_at(file->fd, 0, wanted.size() + 1) : Result<std::string>(file.error());  // one byte more, to see that it ends
+    const auto held = file ? read_at(file->fd, 0, wanted.size() + 1)
+                           : Result<std::string>(file.error());  // one byte more, to see that it ends
     if (held && *held == wanted) continue;
     RETURN_IF_ERROR(write(path, wanted));
     ++mended;
@@ -320,7 +337,8 @@ Status TreeWriter::make_folders(const std::string& path) {
   if (folder == last_folder_) return success();
   for (std::size_t end = folder.find('/');; end = folder.find('/', end + 1)) {
     const std::string part = folder.substr(0, end);
-    if (!part.empty() && ::mkdirat(folder_.get(), part.c_str(), 0755) != 0 && errno != EEXIST) return file_error("making", part, errno);
+    if (!part.empty() && ::mkdirat(folder_.get(), part.c_str(), 0755) != 0 && errno != EEXIST)
+      return file_error("making", part, errno);
     if (end == std::string::npos) break;
   }
   last_folder_ = folder;
@@ -334,7 +352,8 @@ Status TreeWriter::write(const std::string& path, std::string_view bytes) {
   const Fd file(::openat(folder_.get(), name.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644));
   if (!file.open()) return file_error("making", path, errno);
   RETURN_IF_ERROR(write_all(file.get(), bytes, path));
-  if (::renameat(folder_.get(), name.c_str(), folder_.get(), path.c_str()) != 0) return file_error("naming", path, errno);
+  if (::renameat(folder_.get(), name.c_str(), folder_.get(), path.c_str()) != 0)
+    return file_error("naming", path, errno);
   return success();
 }
 

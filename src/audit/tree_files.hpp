@@ -10,9 +10,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/crypto/sha256.hpp"
 #include "base/files/file.hpp"
 #include "base/result.hpp"
-#include "base/crypto/sha256.hpp"
 #include "base/tile_path.hpp"
 #include "events/merkle_proof.hpp"
 
@@ -48,8 +48,8 @@ class TreeWriter {
   // one is missing: start at 0.
   Status start_at(std::int64_t size);
 
-  // Takes the next 256 leaves, at a size that is a multiple of 256, from the full tile and the bundle that lie there, if
-  // they fit each other. False: they do not, or are missing, and must be added.
+  // Takes the next 256 leaves, at a size that is a multiple of 256, from the full tile and the bundle that lie there,
+  // if they fit each other. False: they do not, or are missing, and must be added.
   Result<bool> take();
 
   // `entry`: the hashed entry, at most 65,535 bytes.
@@ -57,7 +57,8 @@ class TreeWriter {
 
   // The partial tiles and the partial bundle of the present size.
   Status write_partial();
-  // Writes those of smaller sizes again that are not what they should be: a power cut leaves some of them empty. How many.
+  // Writes those of smaller sizes again that are not what they should be: a power cut leaves some of them empty. How
+  // many.
   Result<std::int64_t> mend_partial();
   // Everything written so far is on the disk afterwards.
   Status sync();
@@ -74,22 +75,24 @@ class TreeWriter {
   Status write(const std::string& path, std::string_view bytes);
   Status remove_partial(const std::string& full_path);
   Status make_folders(const std::string& path);
-  Result<std::int64_t> mend_partial_of(const std::string& full_path, std::string_view bytes, const std::vector<std::size_t>& ends);
+  Result<std::int64_t> mend_partial_of(const std::string& full_path, std::string_view bytes,
+                                       const std::vector<std::size_t>& ends);
 
   Fd folder_;
   std::int64_t size_ = 0;
-  std::vector<std::string> levels_;      // the hashes of each level's last, partial tile
-  std::string entries_;                  // of the last, partial bundle
-  std::string last_folder_;              // made already
+  std::vector<std::string> levels_;  // the hashes of each level's last, partial tile
+  std::string entries_;              // of the last, partial bundle
+  std::string last_folder_;          // made already
 };
 
-// How many leaves the tree in this folder has, 0 where there is none: tiles are only ever written of what was committed.
+// How many leaves the tree in this folder has, 0 where there is none: tiles are only ever written of what was
+// committed.
 std::int64_t recorded_size(const std::string& folder);
 
 // The files of the tree in this folder that do not have the length which their name says, as a power cut leaves them:
 // where the first leaf of the lowest is, and their paths.
 struct CutTiles {
-  std::int64_t from = -1;                // -1: none is cut
+  std::int64_t from = -1;  // -1: none is cut
   std::vector<std::string> paths;
 };
 CutTiles cut_tiles(const std::string& folder);

@@ -7,8 +7,8 @@ namespace {
 
 constexpr std::int64_t micros_per_second = 1'000'000;
 constexpr std::int64_t micros_per_day = 86'400 * micros_per_second;
-constexpr std::int64_t year_1 = -62'135'596'800 * micros_per_second;       // 0001-01-01T00:00:00Z
-constexpr std::int64_t year_10000 = 253'402'300'800 * micros_per_second;   // one past the last
+constexpr std::int64_t year_1 = -62'135'596'800 * micros_per_second;      // 0001-01-01T00:00:00Z
+constexpr std::int64_t year_10000 = 253'402'300'800 * micros_per_second;  // one past the last
 
 // Reads RFC 3339 from left to right; the first thing that does not fit fails the whole.
 class TimeReader {
@@ -63,8 +63,7 @@ std::optional<std::int64_t> read_date(TimeReader& reader) {
   if (!month || !reader.one_of("-")) return std::nullopt;
   const auto day = reader.digits(2);
   if (!day) return std::nullopt;
-  const std::chrono::year_month_day date{std::chrono::year{*year},
-                                         std::chrono::month{static_cast<unsigned>(*month)},
+  const std::chrono::year_month_day date{std::chrono::year{*year}, std::chrono::month{static_cast<unsigned>(*month)},
                                          std::chrono::day{static_cast<unsigned>(*day)}};
   if (!date.ok()) return std::nullopt;
   return std::int64_t{std::chrono::sys_days{date}.time_since_epoch().count()} * micros_per_day;
@@ -108,15 +107,13 @@ Time Clock::now() const {
 Monotonic Clock::monotonic() const { return std::chrono::steady_clock::now(); }
 
 std::string format_time(Time time) {
-  const std::chrono::sys_time<std::chrono::microseconds> point{
-      std::chrono::microseconds{time.micros}};
+  const std::chrono::sys_time<std::chrono::microseconds> point{std::chrono::microseconds{time.micros}};
   const auto day = std::chrono::floor<std::chrono::days>(point);
   const std::chrono::year_month_day date{day};
   const std::chrono::hh_mm_ss clock{point - day};
   return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:06}Z", static_cast<int>(date.year()),
-                     static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
-                     clock.hours().count(), clock.minutes().count(), clock.seconds().count(),
-                     clock.subseconds().count());
+                     static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()), clock.hours().count(),
+                     clock.minutes().count(), clock.seconds().count(), clock.subseconds().count());
 }
 
 std::optional<Time> parse_time(std::string_view text) {

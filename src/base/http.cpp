@@ -81,7 +81,9 @@ Result<HttpAnswer> http(const HttpRequest& request) {
     curl_easy_setopt(c, CURLOPT_XFERINFODATA, &request.given_up);
   }
   if (const CURLcode failed = curl_easy_perform(c); failed != CURLE_OK) {
-    if (taken.too_large) return Error(Errc::too_large, request.url + ": the answer has more than " + std::to_string(taken.bytes_max) + " bytes");
+    if (taken.too_large)
+      return Error(Errc::too_large,
+                   request.url + ": the answer has more than " + std::to_string(taken.bytes_max) + " bytes");
     return Error(Errc::unavailable, request.url + ": " + curl_easy_strerror(failed));
   }
   long status = 0;

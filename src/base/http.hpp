@@ -11,17 +11,17 @@
 namespace muniment {
 
 struct HttpRequest {
-  std::string method = "GET";        // GET, POST, PUT
-  std::string url;                   // http:// or https://
-  std::string unix_socket;           // connects there, whatever the URL's host; empty: the host
+  std::string method = "GET";  // GET, POST, PUT
+  std::string url;             // http:// or https://
+  std::string unix_socket;     // connects there, whatever the URL's host; empty: the host
   std::string body;
   std::string content_type;
   std::chrono::milliseconds timeout{10'000};
   // Signs the request for S3 (AWS Signature Version 4) where a key is given.
   std::string access_key, secret_key, region;
-  std::string bearer;                // a token to authorise with, where one is given
+  std::string bearer;  // a token to authorise with, where one is given
   std::size_t answer_bytes_max = 1 << 20;
-  std::function<bool()> given_up;    // asked about once a second: true ends the request
+  std::function<bool()> given_up;  // asked about once a second: true ends the request
 };
 
 struct HttpAnswer {

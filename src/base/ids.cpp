@@ -7,15 +7,13 @@
 #include <numeric>
 #include <vector>
 
-#include "base/limits.hpp"
 #include "base/crypto/sha256.hpp"
+#include "base/limits.hpp"
 
 namespace muniment {
 namespace {
 
-bool is_alphanumeric(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
+bool is_alphanumeric(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); }
 
 bool is_one_of(char c, std::string_view set) { return set.find(c) != std::string_view::npos; }
 
@@ -41,19 +39,19 @@ Status check_id(std::string_view what, std::string_view id, std::string_view oth
   if (id.front() == '_') {
     return Error(Errc::invalid_argument,
                  fmt::format("{} starts with \"_\", which is kept for the daemon's own. Start it "
-                             "with a letter or a digit.", what));
+                             "with a letter or a digit.",
+                             what));
   }
   if (!is_alphanumeric(id.front())) {
     return Error(Errc::invalid_argument,
-                 fmt::format("{} starts with {}. Start it with a letter or a digit.", what,
-                             shown(id.front())));
+                 fmt::format("{} starts with {}. Start it with a letter or a digit.", what, shown(id.front())));
   }
   for (std::size_t i = 0; i < id.size(); ++i) {
     if (is_alphanumeric(id[i]) || is_one_of(id[i], others)) continue;
     return Error(Errc::invalid_argument,
                  fmt::format("{} has {} at byte {}; letters, digits and {} are allowed. An id of "
-                             "another system goes to external_id.", what, shown(id[i]), i,
-                             spaced(others)));
+                             "another system goes to external_id.",
+                             what, shown(id[i]), i, spaced(others)));
   }
   return success();
 }
@@ -67,15 +65,15 @@ struct Extension {
 
 // What people meet in agents' outputs; it helps a person who looks into the folder, nothing else.
 constexpr Extension extensions[] = {
-    {"application/gzip", ".gz"},       {"application/json", ".json"},
-    {"application/pdf", ".pdf"},       {"application/x-ndjson", ".jsonl"},
-    {"application/x-tar", ".tar"},     {"application/xml", ".xml"},
-    {"application/yaml", ".yaml"},     {"application/zip", ".zip"},
-    {"image/gif", ".gif"},             {"image/jpeg", ".jpg"},
-    {"image/png", ".png"},             {"image/svg+xml", ".svg"},
-    {"image/webp", ".webp"},           {"text/csv", ".csv"},
-    {"text/html", ".html"},            {"text/markdown", ".md"},
-    {"text/x-diff", ".diff"},          {"text/x-python", ".py"},
+    {"application/gzip", ".gz"},   {"application/json", ".json"},
+    {"application/pdf", ".pdf"},   {"application/x-ndjson", ".jsonl"},
+    {"application/x-tar", ".tar"}, {"application/xml", ".xml"},
+    {"application/yaml", ".yaml"}, {"application/zip", ".zip"},
+    {"image/gif", ".gif"},         {"image/jpeg", ".jpg"},
+    {"image/png", ".png"},         {"image/svg+xml", ".svg"},
+    {"image/webp", ".webp"},       {"text/csv", ".csv"},
+    {"text/html", ".html"},        {"text/markdown", ".md"},
+    {"text/x-diff", ".diff"},      {"text/x-python", ".py"},
 };
 
 std::string_view extension_of(std::string_view mime_type) {
@@ -89,11 +87,10 @@ std::string_view extension_of(std::string_view mime_type) {
 }  // namespace
 
 std::string Uuid::text() const {
-  const std::string hex =
-      to_hex(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
-  return fmt::format("{}-{}-{}-{}-{}", std::string_view(hex).substr(0, 8),
-                     std::string_view(hex).substr(8, 4), std::string_view(hex).substr(12, 4),
-                     std::string_view(hex).substr(16, 4), std::string_view(hex).substr(20));
+  const std::string hex = to_hex(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+  return fmt::format("{}-{}-{}-{}-{}", std::string_view(hex).substr(0, 8), std::string_view(hex).substr(8, 4),
+                     std::string_view(hex).substr(12, 4), std::string_view(hex).substr(16, 4),
+                     std::string_view(hex).substr(20));
 }
 
 Uuid make_uuid_v7(Time now) {
@@ -150,22 +147,19 @@ std::size_t UuidHash::operator()(const Uuid& id) const {
 
 Status check_run_id(std::string_view id) {
   if (id.size() > limits::run_id_bytes_max) {
-    return Error(Errc::invalid_argument,
-                 fmt::format("run_id is {} bytes, limit {}. An id of another system goes to "
-                             "external_id.", id.size(), limits::run_id_bytes_max));
+    return Error(Errc::invalid_argument, fmt::format("run_id is {} bytes, limit {}. An id of another system goes to "
+                                                     "external_id.",
+                                                     id.size(), limits::run_id_bytes_max));
   }
   return check_id("run_id", id, "._-");
 }
 
 Status check_step_id(std::string_view id) {
   // Each byte may become three: what is longer than the limit unencoded is not worth encoding.
-  const std::size_t size = id.size() > limits::step_id_encoded_bytes_max
-                               ? id.size()
-                               : percent_encode(id).size();
+  const std::size_t size = id.size() > limits::step_id_encoded_bytes_max ? id.size() : percent_encode(id).size();
   if (size > limits::step_id_encoded_bytes_max) {
-    return Error(Errc::invalid_argument,
-                 fmt::format("step_id is {} bytes percent-encoded, limit {}. Shorten it.", size,
-                             limits::step_id_encoded_bytes_max));
+    return Error(Errc::invalid_argument, fmt::format("step_id is {} bytes percent-encoded, limit {}. Shorten it.", size,
+                                                     limits::step_id_encoded_bytes_max));
   }
   return check_id("step_id", id, "._-:|@+=");
 }
@@ -203,11 +197,10 @@ std::optional<std::string> percent_decode(std::string_view text) {
   return decoded;
 }
 
-std::string artifact_path(std::string_view run_id, std::string_view step_id,
-                          const Uuid& artifact_id, std::string_view mime_type) {
-  return fmt::format("runs/{}/{}/{}{}", percent_encode(run_id),
-                     step_id.empty() ? "main" : percent_encode(step_id), artifact_id.text(),
-                     extension_of(mime_type));
+std::string artifact_path(std::string_view run_id, std::string_view step_id, const Uuid& artifact_id,
+                          std::string_view mime_type) {
+  return fmt::format("runs/{}/{}/{}{}", percent_encode(run_id), step_id.empty() ? "main" : percent_encode(step_id),
+                     artifact_id.text(), extension_of(mime_type));
 }
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {

@@ -19,9 +19,9 @@ struct Uuid {
   std::string text() const;  // lower case, with hyphens
 };
 
-Uuid make_uuid_v7(Time now);                              // RFC 9562: time-ordered
-Uuid make_uuid_v8(std::string_view name);                 // the first bytes of sha256(name)
-std::optional<Uuid> parse_uuid(std::string_view text);    // 36 characters, either case
+Uuid make_uuid_v7(Time now);                            // RFC 9562: time-ordered
+Uuid make_uuid_v8(std::string_view name);               // the first bytes of sha256(name)
+std::optional<Uuid> parse_uuid(std::string_view text);  // 36 characters, either case
 
 struct UuidHash {
   std::size_t operator()(const Uuid& id) const;
@@ -51,7 +51,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b);
 template <typename Range>
 std::string_view nearest(std::string_view word, const Range& candidates) {
   std::string_view best;
-  if (word.size() > 128) return best;  // not a slip, and the distance costs the product of sizes
+  if (word.size() > 128) return best;               // not a slip, and the distance costs the product of sizes
   std::size_t best_distance = word.size() / 3 + 2;  // farther than this is another word
   for (std::string_view candidate : candidates) {
     const std::size_t distance = edit_distance(word, candidate);

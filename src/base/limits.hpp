@@ -13,18 +13,23 @@ inline constexpr std::size_t json_depth_max = 64;
 inline constexpr std::size_t number_digits_max = 40;
 inline constexpr int number_exponent_max = 308;
 inline constexpr std::size_t requests_in_flight_per_connection_max = 256;
-inline constexpr std::size_t request_bytes_in_flight_per_connection_max = 8 << 20;  // of lines; then it is read on when some are answered
-inline constexpr std::size_t request_bytes_in_flight_max = std::size_t{512} << 20;  // of all lines, and of up to 4 MiB of the raw bytes behind each
-inline constexpr std::int64_t status_database_ms_max = 1'000;  // then the status is answered without what Postgres knows
-inline constexpr std::size_t unread_bytes_per_connection_max = 8 << 20;  // of replies; beyond it the connection's requests wait
-inline constexpr std::size_t unread_bytes_max = std::size_t{512} << 20;   // of all connections; beyond it the largest are closed
-inline constexpr std::int64_t unread_ms_max = 30'000;                     // then a client that reads nothing of that many is closed
-inline constexpr std::size_t connections_max = 10'000;                    // fewer if the limit of open files is low
-inline constexpr std::size_t descriptors_per_connection = 2;              // its socket, and a file that it sends or reads
-inline constexpr std::size_t descriptors_per_thread = 2;                  // of `workers` and `search_threads`
-inline constexpr std::size_t descriptors_of_daemon = 96;                  // beside those
+inline constexpr std::size_t request_bytes_in_flight_per_connection_max =
+    8 << 20;  // of lines; then it is read on when some are answered
+inline constexpr std::size_t request_bytes_in_flight_max =
+    std::size_t{512} << 20;  // of all lines, and of up to 4 MiB of the raw bytes behind each
+inline constexpr std::int64_t status_database_ms_max =
+    1'000;  // then the status is answered without what Postgres knows
+inline constexpr std::size_t unread_bytes_per_connection_max =
+    8 << 20;  // of replies; beyond it the connection's requests wait
+inline constexpr std::size_t unread_bytes_max = std::size_t{512}
+                                                << 20;        // of all connections; beyond it the largest are closed
+inline constexpr std::int64_t unread_ms_max = 30'000;         // then a client that reads nothing of that many is closed
+inline constexpr std::size_t connections_max = 10'000;        // fewer if the limit of open files is low
+inline constexpr std::size_t descriptors_per_connection = 2;  // its socket, and a file that it sends or reads
+inline constexpr std::size_t descriptors_per_thread = 2;      // of `workers` and `search_threads`
+inline constexpr std::size_t descriptors_of_daemon = 96;      // beside those
 inline constexpr std::size_t subscriptions_per_connection_max = 64;
-inline constexpr std::size_t subscriptions_max = 4'096;        // each is looked at after every commit
+inline constexpr std::size_t subscriptions_max = 4'096;  // each is looked at after every commit
 inline constexpr std::int64_t deadline_ms_default = 30'000;
 inline constexpr std::int64_t deadline_ms_max = 600'000;
 inline constexpr std::size_t refusals_told_apart_max = 1'024;  // by run, between two minutes
@@ -32,10 +37,10 @@ inline constexpr std::size_t refused_body_drained_bytes_max = 64 << 20;
 
 // What the daemon is told, and what it says of itself (docs/operations.md)
 inline constexpr std::size_t config_file_bytes_max = 1 << 20;
-inline constexpr std::int64_t daemon_log_bytes_max = 64 << 20;     // of munimentd.log, and half of it in munimentd.log.1
-inline constexpr std::int64_t postgres_log_bytes_max = 8 << 20;    // of postgres/server.log, likewise
-inline constexpr std::size_t metric_names_max = 512;               // statements, followers; what is more is "other"
-inline constexpr std::size_t files_examined_max = 200'000;         // by doctor, of the artifacts
+inline constexpr std::int64_t daemon_log_bytes_max = 64 << 20;   // of munimentd.log, and half of it in munimentd.log.1
+inline constexpr std::int64_t postgres_log_bytes_max = 8 << 20;  // of postgres/server.log, likewise
+inline constexpr std::size_t metric_names_max = 512;             // statements, followers; what is more is "other"
+inline constexpr std::size_t files_examined_max = 200'000;       // by doctor, of the artifacts
 
 // Ids (docs/glossary.md)
 inline constexpr std::size_t run_id_bytes_max = 128;
@@ -54,7 +59,8 @@ inline constexpr std::size_t append_queue_bytes_max = 64 << 20;
 inline constexpr std::size_t spill_part_bytes_max = 8 * 1024;
 inline constexpr std::size_t preview_bytes_max = 500;
 inline constexpr std::size_t runs_in_memory_max = 20'000;
-inline constexpr std::int64_t partition_bits_max = 24;         // a partition is at most 2^24 events, a subtree of three levels of tiles
+inline constexpr std::int64_t partition_bits_max =
+    24;  // a partition is at most 2^24 events, a subtree of three levels of tiles
 inline constexpr std::int64_t partition_bits_min = 10;
 
 // State, snapshots, manifests
@@ -91,7 +97,7 @@ inline constexpr std::int64_t tile_index_max = std::int64_t{1} << 47;  // times 
 // Embedders
 inline constexpr std::size_t lsa_terms_max = 60'000;
 inline constexpr std::size_t lsa_dimension_max = 1'024;
-inline constexpr std::size_t embedding_dimension_max = 4'096;       // of a server's vectors
+inline constexpr std::size_t embedding_dimension_max = 4'096;  // of a server's vectors
 inline constexpr std::size_t http_embed_batch_texts_max = 1'024;
 inline constexpr std::size_t http_embed_batch_bytes_max = 256 * 1024;
 inline constexpr std::size_t http_embed_answer_bytes_max = 32 << 20;
@@ -112,69 +118,71 @@ inline constexpr std::size_t document_text_bytes_max = 64 << 20;
 inline constexpr std::size_t document_pdf_bytes_max = 256 << 20;
 inline constexpr int document_pdf_pages_max = 20'000;
 inline constexpr std::size_t document_title_bytes_max = 200;
-inline constexpr std::size_t document_levels_max = 64;       // of headings, of containers that are looked into
-inline constexpr std::size_t chunk_bytes_target = 1'400;     // where there is a choice
-inline constexpr std::size_t chunk_whole_bytes_max = 2'000;  // up to here a document, a section, a paragraph stays one chunk
-inline constexpr std::size_t chunk_bytes_max = 4'000;        // up to here a function, a table, a record does
+inline constexpr std::size_t document_levels_max = 64;    // of headings, of containers that are looked into
+inline constexpr std::size_t chunk_bytes_target = 1'400;  // where there is a choice
+inline constexpr std::size_t chunk_whole_bytes_max =
+    2'000;                                             // up to here a document, a section, a paragraph stays one chunk
+inline constexpr std::size_t chunk_bytes_max = 4'000;  // up to here a function, a table, a record does
 inline constexpr std::size_t chunk_tolerated_bytes_max = 2'500;  // up to here a chunk takes in what would be tiny alone
-inline constexpr std::size_t chunk_tiny_bytes_max = 400;     // joined with its neighbour
+inline constexpr std::size_t chunk_tiny_bytes_max = 400;         // joined with its neighbour
 inline constexpr std::size_t chunk_heading_bytes_max = 300;
 inline constexpr std::size_t heading_bytes_max = 120;
 inline constexpr std::size_t language_sample_bytes_max = 8 * 1024;
 inline constexpr std::size_t encoding_sample_bytes_max = 64 * 1024;
 inline constexpr std::size_t corpus_name_bytes_max = 64;
-inline constexpr std::size_t document_id_bytes_max = 600;     // percent-encoded three times as long, and still a pointer
+inline constexpr std::size_t document_id_bytes_max = 600;  // percent-encoded three times as long, and still a pointer
 inline constexpr std::size_t document_tag_bytes_max = 100;
 inline constexpr std::size_t document_tags_max = 32;
 inline constexpr std::size_t revision_bytes_max = 64;
 inline constexpr std::size_t chunks_per_document_max = 100'000;
 inline constexpr std::size_t document_sources_max = 64;
 inline constexpr std::size_t documents_per_ingest_max = 256;
-inline constexpr std::int64_t document_bytes_max = std::int64_t{256} << 20;   // of a file that is ingested
+inline constexpr std::int64_t document_bytes_max = std::int64_t{256} << 20;  // of a file that is ingested
 
 // Answers to queries
 inline constexpr std::size_t cards_default = 10;
-inline constexpr std::size_t ranked_cards_max = 100;         // of a query, all its pages together
+inline constexpr std::size_t ranked_cards_max = 100;  // of a query, all its pages together
 inline constexpr std::size_t summary_bytes_max = 600;
-inline constexpr std::size_t explained_hits_max = 50;        // of each list
+inline constexpr std::size_t explained_hits_max = 50;  // of each list
 inline constexpr std::size_t logged_query_bytes_max = 1'000;
-inline constexpr std::size_t logged_cards_max = 100;         // of all queries of a request
-inline constexpr std::size_t logged_pointers_bytes_max = 32 * 1024;   // of the pointers of a request, as the log names them
-inline constexpr std::size_t logged_nonsense_bytes_max = 200;         // of a pointer that does not parse
-inline constexpr std::size_t pieces_per_reading_max = 8'192;          // of an artifact; further ones are another reading
+inline constexpr std::size_t logged_cards_max = 100;  // of all queries of a request
+inline constexpr std::size_t logged_pointers_bytes_max =
+    32 * 1024;                                                 // of the pointers of a request, as the log names them
+inline constexpr std::size_t logged_nonsense_bytes_max = 200;  // of a pointer that does not parse
+inline constexpr std::size_t pieces_per_reading_max = 8'192;   // of an artifact; further ones are another reading
 
 // Hooks and rerankers (docs/retrieval.md)
 inline constexpr std::int64_t hook_ms_default = 2'000;
 inline constexpr std::int64_t hook_ms_max = 60'000;
 inline constexpr std::size_t hook_answer_bytes_max = 1 << 20;
-inline constexpr std::size_t hook_arguments_max = 64;        // of its command
-inline constexpr std::size_t hooks_at_once_max = 4;          // a query that finds none free goes on without
-inline constexpr std::size_t hook_expansions_max = 8;        // of each kind
+inline constexpr std::size_t hook_arguments_max = 64;  // of its command
+inline constexpr std::size_t hooks_at_once_max = 4;    // a query that finds none free goes on without
+inline constexpr std::size_t hook_expansions_max = 8;  // of each kind
 inline constexpr std::size_t hook_expansion_bytes_max = 2'000;
 inline constexpr std::size_t hook_warnings_max = 8;
 inline constexpr std::size_t hook_warning_bytes_max = 200;
 inline constexpr std::size_t rerank_candidates_default = 40;
-inline constexpr std::size_t rerank_candidates_max = 100;    // ranked_cards_max: what is not ranked is not shown
+inline constexpr std::size_t rerank_candidates_max = 100;  // ranked_cards_max: what is not ranked is not shown
 inline constexpr std::size_t rerank_snippet_bytes_max = 2'000;
 
 // The embedding server's texts and vectors, between the search child and the daemon
-inline constexpr std::size_t embed_channels = 2;             // one for documents, one for queries
+inline constexpr std::size_t embed_channels = 2;  // one for documents, one for queries
 inline constexpr std::size_t embed_request_bytes_max = 1 << 20;
 inline constexpr std::size_t embed_answer_bytes_max = 32 << 20;
 
 // The shared cache
-inline constexpr std::int64_t redis_ms_default = 50;         // of a command
+inline constexpr std::int64_t redis_ms_default = 50;  // of a command
 inline constexpr std::size_t redis_value_bytes_max = 512 * 1024;
-inline constexpr int redis_failures_max = 3;                 // then it is left alone …
-inline constexpr std::int64_t redis_pause_ms = 5'000;        // … for so long
+inline constexpr int redis_failures_max = 3;           // then it is left alone …
+inline constexpr std::int64_t redis_pause_ms = 5'000;  // … for so long
 
 // Context packs; their manifest fits into manifest_bytes_max
 inline constexpr std::size_t pack_tokens_default = 4'000;
-inline constexpr std::size_t pack_bytes_max = 128 * 1024;    // of a pack's text, whatever the budget
+inline constexpr std::size_t pack_bytes_max = 128 * 1024;  // of a pack's text, whatever the budget
 inline constexpr std::size_t pack_passages_max = 64;
 inline constexpr std::size_t pack_pointer_bytes_max = 12 * 1024;  // of all its pointers
-inline constexpr std::size_t pack_cards_default = 20;        // candidates of each query
-inline constexpr std::size_t pack_candidates_max = 200;      // of all queries together
+inline constexpr std::size_t pack_cards_default = 20;             // candidates of each query
+inline constexpr std::size_t pack_candidates_max = 200;           // of all queries together
 inline constexpr std::size_t pack_logged_query_bytes_max = 300;
 
 // The vector shard (docs/retrieval.md)
@@ -183,14 +191,15 @@ inline constexpr std::size_t vector_labels_per_chunk_max = 1'024;
 inline constexpr std::size_t vector_space_name_bytes_max = 512;
 
 // Analysts (docs/sql.md)
-inline constexpr std::int64_t report_seconds_default = 30;     // of a query
+inline constexpr std::int64_t report_seconds_default = 30;  // of a query
 inline constexpr std::int64_t report_seconds_max = 24 * 3600;
-inline constexpr int reporter_connections_max = 10;            // of the private Postgres' 50
+inline constexpr int reporter_connections_max = 10;  // of the private Postgres' 50
 inline constexpr std::size_t reporter_password_bytes_max = 1'024;
 inline constexpr std::size_t reporter_clients_max = 32;
 inline constexpr std::size_t sql_query_bytes_max = 1 << 20;
-inline constexpr std::size_t sql_rows_measured = 1'000;        // for the widths of a table; it is printed as it comes after them
-inline constexpr std::size_t sql_cell_columns_max = 80;        // of a table
+inline constexpr std::size_t sql_rows_measured =
+    1'000;  // for the widths of a table; it is printed as it comes after them
+inline constexpr std::size_t sql_cell_columns_max = 80;  // of a table
 
 // Pages of a reply
 inline constexpr std::size_t page_items_default = 100;
@@ -199,16 +208,16 @@ inline constexpr std::size_t page_bytes_max = 512 * 1024;
 inline constexpr std::size_t pointers_per_request_max = 1'000;
 
 // The lexical index (docs/retrieval.md)
-inline constexpr std::size_t word_bytes_max = 128;             // longer ones are not words: neither indexed nor asked for
-inline constexpr std::size_t compound_parts_max = 32;          // a longer path is cut there
-inline constexpr std::size_t words_per_chunk_max = 100'000;    // what stands behind them is not indexed
-inline constexpr std::size_t label_bytes_max = 200;            // a longer one is indexed by its hash
-inline constexpr std::size_t query_text_bytes_max = 64 * 1024; // of a longer query, the beginning is asked for
-inline constexpr std::size_t query_words_max = 4'096;          // that are looked up in the index …
-inline constexpr std::size_t query_terms_max = 64;             // … of which the rarest are searched for
+inline constexpr std::size_t word_bytes_max = 128;           // longer ones are not words: neither indexed nor asked for
+inline constexpr std::size_t compound_parts_max = 32;        // a longer path is cut there
+inline constexpr std::size_t words_per_chunk_max = 100'000;  // what stands behind them is not indexed
+inline constexpr std::size_t label_bytes_max = 200;          // a longer one is indexed by its hash
+inline constexpr std::size_t query_text_bytes_max = 64 * 1024;  // of a longer query, the beginning is asked for
+inline constexpr std::size_t query_words_max = 4'096;           // that are looked up in the index …
+inline constexpr std::size_t query_terms_max = 64;              // … of which the rarest are searched for
 inline constexpr std::size_t query_phrases_max = 16;
-inline constexpr std::size_t query_filters_max = 64;           // of its markup
+inline constexpr std::size_t query_filters_max = 64;  // of its markup
 inline constexpr std::size_t lexical_hits_max = 10'000;
-inline constexpr std::size_t index_languages_max = 4;          // whose stems a query in no particular language has
+inline constexpr std::size_t index_languages_max = 4;  // whose stems a query in no particular language has
 
 }  // namespace muniment::limits

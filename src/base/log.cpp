@@ -84,14 +84,24 @@ std::string log_line(LogFormat format, LogLevel level, std::string_view time, st
                      std::string_view message, LogFields fields) {
   if (format == LogFormat::json) {
     json::Writer writer;
-    writer.begin_object().member("time", time).member("level", name_of(level)).member("component", component).member("message", message);
+    writer.begin_object()
+        .member("time", time)
+        .member("level", name_of(level))
+        .member("component", component)
+        .member("message", message);
     for (const LogField& field : fields) {
       field.number ? writer.raw_member(field.key, field.value) : writer.member(field.key, field.value);
     }
     return escape_json_for_terminal(std::move(writer.end_object()).text());
   }
   std::string line = "time=";
-  line.append(time).append(" level=").append(name_of(level)).append(" component=").append(component).append(" msg=").append(quoted_if_needed(message));
+  line.append(time)
+      .append(" level=")
+      .append(name_of(level))
+      .append(" component=")
+      .append(component)
+      .append(" msg=")
+      .append(quoted_if_needed(message));
   for (const LogField& field : fields) {
     line.append(" ").append(field.key).append("=").append(quoted_if_needed(field.value));
   }
@@ -123,10 +133,18 @@ void take_log_settings(std::string_view settings) {
   set_log_level(settings.substr(blank + 1));
 }
 
-void log_debug(std::string_view message, LogFields fields, LogPlace place) { write(LogLevel::debug, message, fields, place); }
-void log_info(std::string_view message, LogFields fields, LogPlace place) { write(LogLevel::info, message, fields, place); }
-void log_warning(std::string_view message, LogFields fields, LogPlace place) { write(LogLevel::warning, message, fields, place); }
-void log_error(std::string_view message, LogFields fields, LogPlace place) { write(LogLevel::error, message, fields, place); }
+void log_debug(std::string_view message, LogFields fields, LogPlace place) {
+  write(LogLevel::debug, message, fields, place);
+}
+void log_info(std::string_view message, LogFields fields, LogPlace place) {
+  write(LogLevel::info, message, fields, place);
+}
+void log_warning(std::string_view message, LogFields fields, LogPlace place) {
+  write(LogLevel::warning, message, fields, place);
+}
+void log_error(std::string_view message, LogFields fields, LogPlace place) {
+  write(LogLevel::error, message, fields, place);
+}
 
 // Truncated and not renamed: the writers hold it open, and append wherever its end is.
 Status keep_log_within(const std::string& path, std::int64_t bytes_max) {

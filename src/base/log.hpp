@@ -2,11 +2,12 @@
 //
 //   log_warning("append in doubt", {{"epoch", epoch}, {"error", error.message}});
 //   time=2026-11-21T14:02:11.000123Z level=warning component=appender msg="append in doubt" epoch=7 error="server …"
-//   {"time":"2026-11-21T14:02:11.000123Z","level":"warning","component":"appender","message":"append in doubt","epoch":7,…}
+//   {"time":"2026-11-21T14:02:11.000123Z","level":"warning","component":"appender","message":"append in
+//   doubt","epoch":7,…}
 //
 // The component is the source file that says it. Where they are known, the names of values are run_id, seq,
-// method, follower, error. Bodies, keys and passwords are never among them. Not to be confused with the event log: what must be proved goes there. Control, ANSI and
-// bidirectional characters of values are shown, never passed on.
+// method, follower, error. Bodies, keys and passwords are never among them. Not to be confused with the event log: what
+// must be proved goes there. Control, ANSI and bidirectional characters of values are shown, never passed on.
 #pragma once
 
 #include <concepts>
@@ -27,13 +28,13 @@ struct LogField {
   LogField(std::string_view k, const std::string& v) : key(k), value(v) {}
   LogField(std::string_view k, const char* v) : key(k), value(v) {}
   template <typename Number>
-    requires(std::integral<Number> && !std::same_as<Number, bool>)
-  LogField(std::string_view k, Number v) : key(k), value(std::to_string(v)), number(true) {}
+  requires(std::integral<Number> && !std::same_as<Number, bool>) LogField(std::string_view k, Number v)
+      : key(k), value(std::to_string(v)), number(true) {}
   LogField(std::string_view k, bool v) : key(k), value(v ? "true" : "false"), number(true) {}
 
   std::string_view key;  // a name from the code, [a-z_.]
   std::string value;
-  bool number = false;   // needs no quotes in JSON
+  bool number = false;  // needs no quotes in JSON
 };
 using LogFields = std::initializer_list<LogField>;
 

@@ -61,7 +61,8 @@ std::string label(std::string_view name, std::string_view value) {
 void Text::family(std::string_view name, Type type, std::string_view help) {
   constexpr std::string_view types[] = {"counter", "gauge", "histogram"};
   name_ = name.starts_with("process_") ? std::string(name) : "muniment_" + std::string(name);
-  fmt::format_to(std::back_inserter(text_), "# HELP {0} {1}\n# TYPE {0} {2}\n", name_, help, types[static_cast<std::size_t>(type)]);
+  fmt::format_to(std::back_inserter(text_), "# HELP {0} {1}\n# TYPE {0} {2}\n", name_, help,
+                 types[static_cast<std::size_t>(type)]);
 }
 
 void Text::sample(std::int64_t value, std::string_view labels) { sample_text(std::to_string(value), labels); }
@@ -81,7 +82,8 @@ void Text::histogram(const Histogram& histogram, std::int64_t unit, std::string_
     const std::string bound = i < histogram.bounds().size() ? decimal_of(histogram.bounds()[i], unit) : "+Inf";
     fmt::format_to(std::back_inserter(text_), "{}_bucket{{{}le=\"{}\"}} {}\n", name_, before, bound, so_far);
   }
-  fmt::format_to(std::back_inserter(text_), "{0}_sum{1} {2}\n{0}_count{1} {3}\n", name_, all, decimal_of(seen.sum, unit), seen.count);
+  fmt::format_to(std::back_inserter(text_), "{0}_sum{1} {2}\n{0}_count{1} {3}\n", name_, all,
+                 decimal_of(seen.sum, unit), seen.count);
 }
 
 void Text::counter(std::string_view name, std::string_view help, std::int64_t value) {

@@ -48,10 +48,12 @@ class Gauge {
 using Bounds = std::span<const std::int64_t>;
 
 // Microseconds, shown as seconds. From a commit in memory to one that a disk holds up.
-inline constexpr std::int64_t time_bounds[] = {50,     100,    250,     500,     1'000,   2'500,     5'000,     10'000,
-                                               25'000, 50'000, 100'000, 250'000, 500'000, 1'000'000, 2'500'000, 10'000'000};
+inline constexpr std::int64_t time_bounds[] = {50,      100,       250,       500,       1'000,   2'500,
+                                               5'000,   10'000,    25'000,    50'000,    100'000, 250'000,
+                                               500'000, 1'000'000, 2'500'000, 10'000'000};
 // Of a statement or a method, of which there are many: fewer buckets.
-inline constexpr std::int64_t coarse_time_bounds[] = {100, 500, 1'000, 5'000, 10'000, 50'000, 100'000, 500'000, 1'000'000, 5'000'000};
+inline constexpr std::int64_t coarse_time_bounds[] = {100,    500,     1'000,   5'000,     10'000,
+                                                      50'000, 100'000, 500'000, 1'000'000, 5'000'000};
 inline constexpr std::int64_t batch_bounds[] = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1'024};
 
 class Histogram {
@@ -98,9 +100,10 @@ template <typename Metric>
 class Family {
  public:
   template <typename... Arguments>
-  explicit Family(Arguments... arguments) : make_([=](std::map<std::string, Metric, std::less<>>& all, std::string_view name) -> Metric& {
-    return all.try_emplace(std::string(name), arguments...).first->second;
-  }) {}
+  explicit Family(Arguments... arguments)
+      : make_([=](std::map<std::string, Metric, std::less<>>& all, std::string_view name) -> Metric& {
+          return all.try_emplace(std::string(name), arguments...).first->second;
+        }) {}
 
   Metric& of(std::string_view name) {
     const std::lock_guard lock(mutex_);
@@ -129,18 +132,18 @@ struct Process {
   Histogram append_batch_events{batch_bounds};   // events in it
   Histogram artifact_fsync_seconds{time_bounds};
   Counter artifact_written_bytes;
-  Histogram snapshot_seconds{time_bounds};       // a state written down, until it can be appended
-  Histogram passage_seconds{time_bounds};        // a passage read and held against its hash
-  Histogram pointer_seconds{time_bounds};        // the pointers of one request
-  Histogram query_seconds{time_bounds};          // one evidence.retrieve
-  Counter uses_unrecorded;                       // answered, and not in the log: nobody waited for it
+  Histogram snapshot_seconds{time_bounds};  // a state written down, until it can be appended
+  Histogram passage_seconds{time_bounds};   // a passage read and held against its hash
+  Histogram pointer_seconds{time_bounds};   // the pointers of one request
+  Histogram query_seconds{time_bounds};     // one evidence.retrieve
+  Counter uses_unrecorded;                  // answered, and not in the log: nobody waited for it
   Family<Histogram> statements{Bounds(coarse_time_bounds)};
-  Family<Gauge> followers;                       // the seq that each reads next
+  Family<Gauge> followers;  // the seq that each reads next
   Gauge connections;
   Gauge subscriptions;
   Gauge workers, workers_busy;
-  Gauge workers_wanted;                          // requests that wait for a worker
-  std::array<Counter, 4> log_lines;              // by LogLevel
+  Gauge workers_wanted;              // requests that wait for a worker
+  std::array<Counter, 4> log_lines;  // by LogLevel
 };
 
 Process& process();

@@ -21,9 +21,7 @@ std::string_view name_of(Errc code) {
 
 int rpc_code_of(Errc code) { return -32001 - static_cast<int>(code); }
 
-bool is_transient(Errc code) {
-  return code == Errc::unavailable || code == Errc::deadline_exceeded;
-}
+bool is_transient(Errc code) { return code == Errc::unavailable || code == Errc::deadline_exceeded; }
 
 bool is_halting(Errc code) { return code == Errc::corrupt || code == Errc::system_error; }
 

@@ -30,25 +30,26 @@ enum class Errc {
 };
 
 std::string_view name_of(Errc code);
-int rpc_code_of(Errc code);       // -32001 … -32011, in the order above
-bool is_transient(Errc code);     // unavailable, deadline_exceeded
-bool is_halting(Errc code);       // corrupt, system_error
+int rpc_code_of(Errc code);    // -32001 … -32011, in the order above
+bool is_transient(Errc code);  // unavailable, deadline_exceeded
+bool is_halting(Errc code);    // corrupt, system_error
 
-// Why an append conflicts with the log, where the caller's next step depends on it. store/append/appender.hpp describes each.
+// Why an append conflicts with the log, where the caller's next step depends on it. store/append/appender.hpp describes
+// each.
 enum class AppendConflict : std::uint8_t { none, maybe_duplicate, maybe_stored, moved_on, out_of_turn, other_run_seq };
 
 // What went wrong, in words a caller can act on, and what the reply's `data` carries beside them.
 struct Error {
   Errc code = Errc::system_error;
   std::string message;
-  std::string run_id;                          // empty: concerns no run
-  std::string pointer;                         // empty: concerns no pointer
-  std::string outcome;                         // "unknown" when an append may or may not be in
-  std::vector<std::string> event_ids;          // to send again when the outcome is unknown
-  std::optional<std::int64_t> limit;           // the limit that was passed, in its own unit
+  std::string run_id;                  // empty: concerns no run
+  std::string pointer;                 // empty: concerns no pointer
+  std::string outcome;                 // "unknown" when an append may or may not be in
+  std::vector<std::string> event_ids;  // to send again when the outcome is unknown
+  std::optional<std::int64_t> limit;   // the limit that was passed, in its own unit
   std::optional<std::int64_t> retry_after_ms;
   AppendConflict conflict = AppendConflict::none;
-  bool hidden = false;                         // says not_found, so as not to say that it is somebody else's
+  bool hidden = false;  // says not_found, so as not to say that it is somebody else's
 
   Error() = default;
   Error(Errc c, std::string m) : code(c), message(std::move(m)) {}
@@ -60,13 +61,14 @@ struct Error {
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : held_(std::in_place_index<0>, std::move(value)) {}       // NOLINT: implicit by design
-  Result(Error error) : held_(std::in_place_index<1>, std::move(error)) {}   // NOLINT: implicit by design
+  Result(T value) : held_(std::in_place_index<0>, std::move(value)) {}      // NOLINT: implicit by design
+  Result(Error error) : held_(std::in_place_index<1>, std::move(error)) {}  // NOLINT: implicit by design
   // What becomes a T by itself: an alternative of a variant, the value of an optional.
   template <typename U>
-    requires(std::is_convertible_v<U, T> && !std::is_same_v<std::remove_cvref_t<U>, T> &&
-             !std::is_same_v<std::remove_cvref_t<U>, Error> && !std::is_same_v<std::remove_cvref_t<U>, Result>)
-  Result(U&& value) : held_(std::in_place_index<0>, std::forward<U>(value)) {}  // NOLINT: implicit by design
+  requires(std::is_convertible_v<U, T> && !std::is_same_v<std::remove_cvref_t<U>, T> &&
+           !std::is_same_v<std::remove_cvref_t<U>, Error> && !std::is_same_v<std::remove_cvref_t<U>, Result>)
+      Result(U&& value)
+      : held_(std::in_place_index<0>, std::forward<U>(value)) {}  // NOLINT: implicit by design
 
   bool ok() const { return held_.index() == 0; }
   explicit operator bool() const { return ok(); }
@@ -106,9 +108,9 @@ inline Status success() { return Done{}; }
   MUNIMENT_ASSIGN_(MUNIMENT_CONCAT(result_at_line_, __LINE__), declaration, expression)
 
 // RETURN_IF_ERROR(sync(file)): for what has no value.
-#define RETURN_IF_ERROR(expression)                                        \
-  do {                                                                     \
-    if (auto status_here = (expression); !status_here) {                   \
-      return std::move(status_here).error();                               \
-    }                                                                      \
+#define RETURN_IF_ERROR(expression)                      \
+  do {                                                   \
+    if (auto status_here = (expression); !status_here) { \
+      return std::move(status_here).error();             \
+    }                                                    \
   } while (false)

@@ -17,8 +17,8 @@ constexpr std::string_view ellipsis = "…";
 // Characters that reorder, hide or overlay what stands beside them (Unicode UAX 9, and the ones
 // that have no width).
 bool is_deceptive(char32_t c) {
-  return c == 0x061C || (c >= 0x200B && c <= 0x200F) || (c >= 0x2028 && c <= 0x202E) ||
-         (c >= 0x2060 && c <= 0x206F) || c == 0xFEFF || (c >= 0xE0000 && c <= 0xE007F);
+  return c == 0x061C || (c >= 0x200B && c <= 0x200F) || (c >= 0x2028 && c <= 0x202E) || (c >= 0x2060 && c <= 0x206F) ||
+         c == 0xFEFF || (c >= 0xE0000 && c <= 0xE007F);
 }
 
 bool is_control(char32_t c) {
@@ -71,7 +71,8 @@ std::string escape_json_for_terminal(std::string_view json) {
       safe += ' ';  // white space: one in a string is escaped already
     } else if (here.value > 0xFFFF && is_deceptive(here.value)) {
       const std::uint32_t offset = static_cast<std::uint32_t>(here.value) - 0x10000;
-      fmt::format_to(std::back_inserter(safe), "\\u{:04x}\\u{:04x}", 0xD800 + (offset >> 10), 0xDC00 + (offset & 0x3FF));
+      fmt::format_to(std::back_inserter(safe), "\\u{:04x}\\u{:04x}", 0xD800 + (offset >> 10),
+                     0xDC00 + (offset & 0x3FF));
     } else if (is_control(here.value) || is_deceptive(here.value)) {
       fmt::format_to(std::back_inserter(safe), "\\u{:04x}", static_cast<std::uint32_t>(here.value));
     } else {
@@ -92,7 +93,8 @@ std::optional<std::string_view> take_line(std::string_view& text) {
 std::optional<std::int64_t> parse_decimal(std::string_view text) {
   std::int64_t number = 0;
   const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (failed != std::errc() || end != text.data() + text.size() || number < 0 || std::to_string(number) != text) return std::nullopt;
+  if (failed != std::errc() || end != text.data() + text.size() || number < 0 || std::to_string(number) != text)
+    return std::nullopt;
   return number;
 }
 
@@ -103,8 +105,7 @@ std::string grouped(std::uint64_t number) {
 }
 
 std::string human_size(std::uint64_t bytes) {
-  static constexpr std::array<std::string_view, 6> units = {"KiB", "MiB", "GiB", "TiB", "PiB",
-                                                            "EiB"};
+  static constexpr std::array<std::string_view, 6> units = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
   if (bytes < 1024) return fmt::format("{} B", bytes);
   double value = static_cast<double>(bytes) / 1024;
   std::size_t unit = 0;

@@ -1,5 +1,5 @@
-// Text for people: cut at a character, safe on a terminal, numbers with units. And the two things that every format made
-// of lines is read by.
+// Text for people: cut at a character, safe on a terminal, numbers with units. And the two things that every format
+// made of lines is read by.
 #pragma once
 
 #include <cstdint>
@@ -40,9 +40,9 @@ std::string joined(const Range& parts, std::string_view separator) {
   return text;
 }
 
-std::string grouped(std::uint64_t number);             // 61441 → "61,441"
-std::string human_size(std::uint64_t bytes);           // 1536 → "1.5 KiB"
-std::string human_duration(std::int64_t micros);       // 12400000 → "12.4 s"
+std::string grouped(std::uint64_t number);        // 61441 → "61,441"
+std::string human_size(std::uint64_t bytes);      // 1536 → "1.5 KiB"
+std::string human_duration(std::int64_t micros);  // 12400000 → "12.4 s"
 
 // A word as a shell takes it; quoted only where it must be.
 std::string shell_word(std::string_view word);

@@ -6,9 +6,9 @@
 
 namespace muniment {
 
-inline constexpr std::int64_t tile_width = 256;                      // hashes of a full tile, entries of a full bundle
+inline constexpr std::int64_t tile_width = 256;  // hashes of a full tile, entries of a full bundle
 inline constexpr std::size_t tile_bytes = 32 * std::size_t{tile_width};
-inline constexpr int tile_levels_max = 7;                            // 256^7 leaves are more than an int64 counts
+inline constexpr int tile_levels_max = 7;  // 256^7 leaves are more than an int64 counts
 
 // "tile/0/x001/234/067", with ".p/<width>" for a tile of less than 256 hashes.
 std::string tile_path(int level, std::int64_t index, std::int64_t width = tile_width);

@@ -14,7 +14,8 @@ Result<std::string> json_line(std::string_view text) {
   // A line feed inside a string is not JSON, so that the ones that remain stand between tokens.
   RETURN_IF_ERROR(json::parse(text));
   std::string line(text);
-  std::replace_if(line.begin(), line.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
+  std::replace_if(
+      line.begin(), line.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
   return line;
 }
 

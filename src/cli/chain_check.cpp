@@ -45,10 +45,13 @@ void ChainCheck::add(const json::Value& answer) {
     broken_ = fmt::format("an event of the daemon's answer is not whole: {}", answer["seq"].source());
     return;
   }
-  const auto say = [&](std::string_view what) { broken_ = fmt::format("seq {} (run_seq {}): {}", event->seq, event->run_seq, what); };
+  const auto say = [&](std::string_view what) {
+    broken_ = fmt::format("seq {} (run_seq {}): {}", event->seq, event->run_seq, what);
+  };
   if (event->run_seq != next_run_seq_) return say(fmt::format("run_seq {} was expected", next_run_seq_));
   if (event->seq <= last_seq_) return say("seq does not rise");
-  if (event->body && sha256({view(*event->salt), *event->body}) != event->body_hash) return say("the body is not what was hashed");
+  if (event->body && sha256({view(*event->salt), *event->body}) != event->body_hash)
+    return say("the body is not what was hashed");
   const events::EntryHashes hashes = events::hash_entry(log_id_, *event, run_hash_);
   if (hashes.run_hash != event->run_hash) return say("the entry does not give its run_hash");
   ++next_run_seq_;

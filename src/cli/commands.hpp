@@ -27,8 +27,8 @@ template <typename Options>
 void add_command(Session& session, CLI::App& parent, const std::string& name, const std::string& text,
                  void (*declare)(CLI::App&, Options&), Status (*run)(Session&, const Options&)) {
   auto options = std::make_shared<Options>();
-  CLI::App& command = add_word(session, parent, name, text,
-                               [&session, options, run] { return run(session, *options); });
+  CLI::App& command =
+      add_word(session, parent, name, text, [&session, options, run] { return run(session, *options); });
   if (declare != nullptr) declare(command, *options);
 }
 
@@ -61,7 +61,7 @@ void add_exec_command(CLI::App& app, Session& session);       // exec
 // record. What follows a file is told to it: the program that is only a hook command does without.
 using FollowFile = Status (*)(Session& session, const std::string& file);
 void add_record_command(CLI::App& app, Session& session, FollowFile follow);
-void make_record_command(CLI::App& app, Session& session);    // as a program of its own
+void make_record_command(CLI::App& app, Session& session);  // as a program of its own
 Status follow_file(Session& session, const std::string& file);
 
 }  // namespace muniment::cli

@@ -1,6 +1,6 @@
 // muniment: the command line. Every command is declared in commands_*.cpp; this joins them.
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cerrno>
@@ -15,7 +15,8 @@
 namespace muniment::cli {
 namespace {
 
-constexpr const char* footer = R"(A run is named by its id, @last, @last~1, @17 (its number) or a label k=v, if one run has it;
+constexpr const char* footer =
+    R"(A run is named by its id, @last, @last~1, @17 (its number) or a label k=v, if one run has it;
 MUNIMENT_RUN is the default of RUN and --run.
 
 Exit codes
@@ -34,8 +35,7 @@ void declare_common(CLI::App& app, CommonOptions& options) {
   app.add_option("--data", options.data, "The data folder (MUNIMENT_DATA)")->type_name("DIR");
   app.add_option("--config", options.config, "The configuration file")->type_name("FILE");
   app.add_option("--socket", options.socket, "The daemon's socket (MUNIMENT_SOCKET)")->type_name("PATH");
-  app.add_option("--database", options.database, "For a daemon that is started (MUNIMENT_DATABASE)")
-      ->type_name("URI");
+  app.add_option("--database", options.database, "For a daemon that is started (MUNIMENT_DATABASE)")->type_name("URI");
   app.add_flag("--json", options.json, "Print JSON");
   app.add_flag("--raw", options.raw, "Print text as it is; not on a terminal");
   app.add_flag("--no-autostart", options.no_autostart, "Never start a daemon");
@@ -71,11 +71,13 @@ bool named_unknown_word(const CLI::App& app) {
     path += " " + group->get_name();
   }
   std::vector<std::string> names;
-  for (const CLI::App* command : group->get_subcommands([](const CLI::App*) { return true; })) names.push_back(command->get_name());
+  for (const CLI::App* command : group->get_subcommands([](const CLI::App*) { return true; }))
+    names.push_back(command->get_name());
   if (names.empty()) return false;
   const std::string& word = unknown.front();
   const std::string_view near = nearest(word, names);
-  fmt::print(stderr, "{}: there is no {} \"{}\".{} See: {} --help\n", path, word.starts_with('-') ? "option" : "command", escape_for_terminal(word),
+  fmt::print(stderr, "{}: there is no {} \"{}\".{} See: {} --help\n", path,
+             word.starts_with('-') ? "option" : "command", escape_for_terminal(word),
              near.empty() ? "" : fmt::format(" Did you mean \"{}\"?", near), path);
   return true;
 }
@@ -119,12 +121,13 @@ int run(int argc, char** argv) {
   add_backup_commands(app, session);
   add_export_command(app, session);
   add_sql_command(app, session);
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) session.commands.push_back(command->get_name());
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    session.commands.push_back(command->get_name());
   offer_command_tree(app);
   app.add_subcommand("help", "This text, or that of a command: help run show");
   try {
     app.parse(words_of(count, argv));
-  } catch (const CLI::CallForHelp& error) {   // of a word that is none, too, of which there is no help
+  } catch (const CLI::CallForHelp& error) {  // of a word that is none, too, of which there is no help
     return named_unknown_word(app) || app.exit(error) != 0 ? exit_usage : exit_done;
   } catch (const CLI::RequiredError& error) {
     return named_unknown_word(app) || app.exit(error) != 0 ? exit_usage : exit_done;

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "base/result.hpp"
 #include "base/crypto/signed_note.hpp"
+#include "base/result.hpp"
 
 namespace muniment::cli {
 
@@ -20,7 +20,7 @@ Result<std::vector<VerifierKey>> trusted_keys(const std::string& path);
 
 struct BundleVerdict {
   int exit_code = -1;
-  std::string report;      // its JSON, or what it said instead
+  std::string report;  // its JSON, or what it said instead
 
   bool verified() const { return exit_code == 0; }
   bool is_unsigned() const { return exit_code == 2; }

@@ -15,7 +15,9 @@ namespace muniment::daemon {
 Result<DataFolder> DataFolder::take(const std::string& path) {
   std::error_code failed;
   const bool made = std::filesystem::create_directories(path, failed);
-  if (failed) return Error(Errc::denied, "making the data folder " + path + ": " + failed.message() + ". Choose another: --data DIR");
+  if (failed)
+    return Error(Errc::denied,
+                 "making the data folder " + path + ": " + failed.message() + ". Choose another: --data DIR");
   if (made) ::chmod(path.c_str(), 0700);
   const std::string lock = path + "/munimentd.lock";
   const int descriptor = ::open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -24,9 +26,10 @@ Result<DataFolder> DataFolder::take(const std::string& path) {
   if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
     char holder[32] = {};
     const ssize_t size = ::pread(descriptor, holder, sizeof holder - 1, 0);
-    return Error(Errc::conflict, "the data folder " + path + " is held by another daemon" +
-                                     (size > 0 ? " (pid " + std::string(holder, static_cast<std::size_t>(size)) + ")" : "") +
-                                     ". Stop it first: muniment down --data " + path);
+    return Error(Errc::conflict,
+                 "the data folder " + path + " is held by another daemon" +
+                     (size > 0 ? " (pid " + std::string(holder, static_cast<std::size_t>(size)) + ")" : "") +
+                     ". Stop it first: muniment down --data " + path);
   }
   const std::string pid = std::to_string(::getpid());
   if (::ftruncate(descriptor, 0) != 0 || ::pwrite(descriptor, pid.data(), pid.size(), 0) < 0) {

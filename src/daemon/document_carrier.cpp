@@ -9,8 +9,8 @@
 #include "base/json/json.hpp"
 #include "base/log.hpp"
 #include "gateway/read/corpora.hpp"
-#include "store/files/artifact_row.hpp"
 #include "store/append/own_event.hpp"
+#include "store/files/artifact_row.hpp"
 
 namespace muniment::daemon {
 namespace {
@@ -21,15 +21,18 @@ constexpr std::chrono::seconds retry_pause_of_carrier{2};
 
 std::string done_mark(const std::string& folder) { return folder + "/carried"; }
 
-// What the daemon is short of comes back. Whatever else is wrong with a document is so the next time, too, and must not hold up
-// those behind it.
-bool stays_behind(const Error& error) { return !is_transient(error.code) && error.conflict != AppendConflict::moved_on; }
+// What the daemon is short of comes back. Whatever else is wrong with a document is so the next time, too, and must not
+// hold up those behind it.
+bool stays_behind(const Error& error) {
+  return !is_transient(error.code) && error.conflict != AppendConflict::moved_on;
+}
 
 bool names_bytes(std::string_view member) { return member.ends_with("artifact_id"); }
 
-// Its document.revised as it was, but for where its bytes lie now, `placed` for each member that says so, and with where it comes from.
-std::string carried_body(const json::Document& old, const events::Event& event, std::int16_t log_no, const store::DocumentRow& row,
-                         const std::map<std::string, Uuid, std::less<>>& placed) {
+// Its document.revised as it was, but for where its bytes lie now, `placed` for each member that says so, and with
+// where it comes from.
+std::string carried_body(const json::Document& old, const events::Event& event, std::int16_t log_no,
+                         const store::DocumentRow& row, const std::map<std::string, Uuid, std::less<>>& placed) {
   json::Writer body;
   body.begin_object();
   for (const json::Value member : old.root()) {
@@ -40,12 +43,18 @@ std::string carried_body(const json::Document& old, const events::Event& event, 
     if (at == placed.end()) body.raw_member(name, member.source());
   }
   body.member("start_byte", 0).member("timestamp", format_time(row.document_time));
-  body.key("carried_from").begin_object().member("log_no", int{log_no}).member("seq", row.seq).member("actor", old.root()["carried_from"]["actor"].string_or(event.actor)).end_object();
+  body.key("carried_from")
+      .begin_object()
+      .member("log_no", int{log_no})
+      .member("seq", row.seq)
+      .member("actor", old.root()["carried_from"]["actor"].string_or(event.actor))
+      .end_object();
   return std::move(body.end_object()).text();
 }
 
 Status check_size(std::string_view body) {
-  return events::check_body_size(body.size(), "its event", "Ingest it again, with fewer or shorter sources, derived_from and tags");
+  return events::check_body_size(body.size(), "its event",
+                                 "Ingest it again, with fewer or shorter sources, derived_from and tags");
 }
 
 }  // namespace
@@ -55,7 +64,8 @@ struct DocumentCarrier::Copy {
   std::vector<store::StoredFile> files;
   std::vector<store::ArtifactRow> rows;
 
-  Result<Uuid> put(const CarrierSurroundings& around, std::string_view bytes, const std::string& corpus, const std::string& mime_type) {
+  Result<Uuid> put(const CarrierSurroundings& around, std::string_view bytes, const std::string& corpus,
+                   const std::string& mime_type) {
     const Uuid id = make_uuid_v7(around.clock.now());
     const std::string step_id = "corpus:" + corpus;
     ASSIGN_OR_RETURN(store::StoredFile file, around.files.store(bytes, log_run_id, step_id, id, mime_type));
@@ -65,7 +75,8 @@ struct DocumentCarrier::Copy {
   }
 };
 
-DocumentCarrier::DocumentCarrier(store::LogPlace place, std::string folder, const store::EarlierLogs& logs, const CarrierSurroundings& around)
+DocumentCarrier::DocumentCarrier(store::LogPlace place, std::string folder, const store::EarlierLogs& logs,
+                                 const CarrierSurroundings& around)
     : folder_(std::move(folder)), logs_(logs), around_(around), reader_(std::move(place)) {}
 
 void DocumentCarrier::start() {
@@ -91,11 +102,17 @@ void DocumentCarrier::work() {
     if (done) {
       log_info("the documents of the restored log are carried over", {{"documents", carried_}, {"left", left_}});
       if (left_ == 0) {
-        if (const Status marked = write_file_durably(done_mark(folder_), "all\n"); !marked) log_warning("carrying documents", {{"error", marked.error().message}});
+        if (const Status marked = write_file_durably(done_mark(folder_), "all\n"); !marked)
+          log_warning("carrying documents", {{"error", marked.error().message}});
       }
-      return set_note(left_ == 0 ? std::string() : fmt::format("{} documents of the restored log stay behind; the daemon's log names them, and says why", left_));
+      return set_note(
+          left_ == 0
+              ? std::string()
+              : fmt::format("{} documents of the restored log stay behind; the daemon's log names them, and says why",
+                            left_));
     }
-    set_note(fmt::format("documents of the restored log are being carried over, {} so far: {}", carried_, done.error().message));
+    set_note(fmt::format("documents of the restored log are being carried over, {} so far: {}", carried_,
+                         done.error().message));
     auto lock = worker_.lock();
     worker_.pause(lock, retry_pause_of_carrier);
   }
@@ -117,8 +134,12 @@ Status DocumentCarrier::carry_all() {
 Status DocumentCarrier::check_followed(const store::EarlierLog& log) {
   ASSIGN_OR_RETURN(const std::int64_t position, reader_.of(log.place).follower_position("document"));
   if (position >= log.size) return success();
-  return Error(Errc::unavailable, fmt::format("the tables of log {} show {} of its {} events; nothing is carried over before they show all, which each start tries again. "
-                                              "The daemon's log says what is in the way", log.place.log_no, position, log.size));
+  return Error(
+      Errc::unavailable,
+      fmt::format(
+          "the tables of log {} show {} of its {} events; nothing is carried over before they show all, which each start tries again. "
+          "The daemon's log says what is in the way",
+          log.place.log_no, position, log.size));
 }
 
 // What is known of the present log's documents from here on.
@@ -136,18 +157,23 @@ Status DocumentCarrier::carry_corpus(std::size_t log, const store::CorpusRow& co
     for (const store::DocumentRow& row : page) {
       if (worker_.stopping()) return success();
       auto carried = carry(log, corpus, row);
-      if (!carried && carried.error().conflict == AppendConflict::moved_on) {   // somebody changed it meanwhile: what there is of it now decides
+      if (!carried && carried.error().conflict ==
+                          AppendConflict::moved_on) {  // somebody changed it meanwhile: what there is of it now decides
         around_.documents.changed_at(around_.appender.status().size - 1);
         RETURN_IF_ERROR(look());
         carried = carry(log, corpus, row);
       }
       if (!carried && stays_behind(carried.error())) {
         ++left_;
-        log_warning("a document of the restored log stays behind", {{"log_no", logs_[log]->place.log_no}, {"corpus", row.corpus}, {"document", row.document}, {"error", carried.error().message}});
+        log_warning("a document of the restored log stays behind", {{"log_no", logs_[log]->place.log_no},
+                                                                    {"corpus", row.corpus},
+                                                                    {"document", row.document},
+                                                                    {"error", carried.error().message}});
         continue;
       }
       if (!carried) return std::move(carried).error();
-      if (*carried) set_note(fmt::format("documents of the restored log are being carried over, {} so far", ++carried_));
+      if (*carried)
+        set_note(fmt::format("documents of the restored log are being carried over, {} so far", ++carried_));
     }
     if (page.size() < page_documents) return success();
     after = page.back().document;
@@ -155,22 +181,26 @@ Status DocumentCarrier::carry_corpus(std::size_t log, const store::CorpusRow& co
   return success();
 }
 
-// The present log, or one between, never had it, and nobody revoked what it comes from. Errors: conflict, where the corpus is
-// somebody else's by now.
-Result<bool> DocumentCarrier::is_wanted(std::size_t log, const store::CorpusRow& corpus, const store::DocumentRow& row) {
+// The present log, or one between, never had it, and nobody revoked what it comes from. Errors: conflict, where the
+// corpus is somebody else's by now.
+Result<bool> DocumentCarrier::is_wanted(std::size_t log, const store::CorpusRow& corpus,
+                                        const store::DocumentRow& row) {
   ASSIGN_OR_RETURN(const auto there, reader_.corpus(corpus.corpus));
   ASSIGN_OR_RETURN(auto history, reader_.document_history(row.corpus, row.document, std::nullopt, 1));
   for (std::size_t newer = 0; newer < log && history.empty(); ++newer) {
-    ASSIGN_OR_RETURN(history, reader_.of(logs_[newer]->place).document_history(row.corpus, row.document, std::nullopt, 1));
+    ASSIGN_OR_RETURN(history,
+                     reader_.of(logs_[newer]->place).document_history(row.corpus, row.document, std::nullopt, 1));
   }
   if (!history.empty()) return false;
   std::vector<std::string> sources = row.sources;
   sources.push_back(row.source);
   std::vector<store::Reader*> readers{&reader_};
   for (std::size_t newer = 0; newer < log; ++newer) readers.push_back(&reader_.of(logs_[newer]->place));
-  ASSIGN_OR_RETURN(const auto revoked, store::find_revocation(readers, logs_[log]->place.log_no, sources, corpus.owner));
+  ASSIGN_OR_RETURN(const auto revoked,
+                   store::find_revocation(readers, logs_[log]->place.log_no, sources, corpus.owner));
   if (revoked) return false;
-  if (there && there->owner != corpus.owner) return Error(Errc::conflict, fmt::format("the corpus is {}'s now, and was {}'s", there->owner, corpus.owner));
+  if (there && there->owner != corpus.owner)
+    return Error(Errc::conflict, fmt::format("the corpus is {}'s now, and was {}'s", there->owner, corpus.owner));
   return true;
 }
 
@@ -180,11 +210,13 @@ Result<bool> DocumentCarrier::carry(std::size_t log, const store::CorpusRow& cor
   if (!wanted) return false;
   Copy copy;
   auto request = request_of(log, corpus, row, copy);
-  Result<std::vector<events::Receipt>> receipts = request ? store::append_and_wait(around_.appender, *std::move(request), carried_at_most)
-                                                          : Result<std::vector<events::Receipt>>(std::move(request).error());
+  Result<std::vector<events::Receipt>> receipts =
+      request ? store::append_and_wait(around_.appender, *std::move(request), carried_at_most)
+              : Result<std::vector<events::Receipt>>(std::move(request).error());
   if (!receipts) {
     // Of one whose outcome is not known the next start finds out what its files are.
-    if (receipts.error().outcome.empty()) std::ranges::for_each(copy.files, [&](const store::StoredFile& file) { around_.files.abandon(file); });
+    if (receipts.error().outcome.empty())
+      std::ranges::for_each(copy.files, [&](const store::StoredFile& file) { around_.files.abandon(file); });
     return std::move(receipts).error();
   }
   for (const store::ArtifactRow& artifact : copy.rows) around_.files.committed(artifact.artifact_id);
@@ -192,7 +224,8 @@ Result<bool> DocumentCarrier::carry(std::size_t log, const store::CorpusRow& cor
   return true;
 }
 
-Result<store::AppendRequest> DocumentCarrier::request_of(std::size_t log, const store::CorpusRow& corpus, const store::DocumentRow& row, Copy& copy) {
+Result<store::AppendRequest> DocumentCarrier::request_of(std::size_t log, const store::CorpusRow& corpus,
+                                                         const store::DocumentRow& row, Copy& copy) {
   store::Reader& old = reader_.of(logs_[log]->place);
   ASSIGN_OR_RETURN(const auto event, old.event_at(row.seq));
   if (!event || !event->body) return Error(Errc::not_found, fmt::format("its event {} has no body", row.seq));
@@ -208,8 +241,9 @@ Result<store::AppendRequest> DocumentCarrier::request_of(std::size_t log, const 
     if (!id) return Error(Errc::corrupt, fmt::format("its event names no {}", name));
     ASSIGN_OR_RETURN(const auto artifact, old.artifact(*id));
     if (!artifact) return Error(Errc::not_found, "no artifact " + id->text());
-    const bool own = name == "artifact_id";   // which may hold those of others, too
-    ASSIGN_OR_RETURN(const std::string bytes, around_.files.read(store::file_of(*artifact), own ? row.start_byte : 0, own ? row.size_bytes : artifact->size_bytes));
+    const bool own = name == "artifact_id";  // which may hold those of others, too
+    ASSIGN_OR_RETURN(const std::string bytes, around_.files.read(store::file_of(*artifact), own ? row.start_byte : 0,
+                                                                 own ? row.size_bytes : artifact->size_bytes));
     ASSIGN_OR_RETURN(copied, copy.put(around_, bytes, row.corpus, own ? row.mime_type : artifact->mime_type));
   }
   store::AppendRequest request;
@@ -217,12 +251,19 @@ Result<store::AppendRequest> DocumentCarrier::request_of(std::size_t log, const 
   const auto log_run = around_.runs.find(log_run_id);
   for (const store::ArtifactRow& artifact : copy.rows) {
     request.rows.push_back({request.events.size(), artifact});
-    request.events.push_back({log_run, store::own_event("artifact.stored", store::artifact_stored_body(artifact), around_.clock.now()), false});
+    request.events.push_back(
+        {log_run, store::own_event("artifact.stored", store::artifact_stored_body(artifact), around_.clock.now()),
+         false});
     request.events.back().event.step_id = artifact.step_id;
   }
-  request.events.push_back({log_run, store::own_event("document.revised", carried_body(parsed, *event, logs_[log]->place.log_no, row, placed), around_.clock.now()), false});
+  request.events.push_back(
+      {log_run,
+       store::own_event("document.revised", carried_body(parsed, *event, logs_[log]->place.log_no, row, placed),
+                        around_.clock.now()),
+       false});
   request.events.back().event.origin = events::Origin::imported;
-  request.names = {gateway::name_of_document(row.corpus, row.document), gateway::name_of_corpus(row.corpus), gateway::name_of_source(row.source)};
+  request.names = {gateway::name_of_document(row.corpus, row.document), gateway::name_of_corpus(row.corpus),
+                   gateway::name_of_source(row.source)};
   for (const std::string& source : row.sources) request.names.push_back(gateway::name_of_source(source));
   request.names_known_upto = known_upto_;
   return request;

@@ -1,6 +1,7 @@
-// After a restore: brings the current documents of the closed logs into the present one, with their bytes, so that they go on living
-// there: found by queries, revised, retracted, revoked. In the background, one at a time, in the order of their names. A document that
-// the present log ever had is left as it is; so it can be cut off anywhere, and goes on at the next start.
+// After a restore: brings the current documents of the closed logs into the present one, with their bytes, so that they
+// go on living there: found by queries, revised, retracted, revoked. In the background, one at a time, in the order of
+// their names. A document that the present log ever had is left as it is; so it can be cut off anywhere, and goes on at
+// the next start.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +9,8 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "base/result.hpp"
 #include "base/process/worker_thread.hpp"
+#include "base/result.hpp"
 #include "retrieval/corpus/document_follower.hpp"
 #include "store/append/appender.hpp"
 #include "store/files/artifact_files.hpp"
@@ -29,7 +30,8 @@ struct CarrierSurroundings {
 class DocumentCarrier {
  public:
   // `folder`: of the present log, where `carried` says that all is done. `logs`: those before it, which outlive this.
-  DocumentCarrier(store::LogPlace place, std::string folder, const store::EarlierLogs& logs, const CarrierSurroundings& around);
+  DocumentCarrier(store::LogPlace place, std::string folder, const store::EarlierLogs& logs,
+                  const CarrierSurroundings& around);
 
   void start();
   void stop() { worker_.stop(); }
@@ -43,7 +45,8 @@ class DocumentCarrier {
   Result<bool> carry(std::size_t log, const store::CorpusRow& corpus, const store::DocumentRow& row);
   Result<bool> is_wanted(std::size_t log, const store::CorpusRow& corpus, const store::DocumentRow& row);
   struct Copy;
-  Result<store::AppendRequest> request_of(std::size_t log, const store::CorpusRow& corpus, const store::DocumentRow& row, Copy& copy);
+  Result<store::AppendRequest> request_of(std::size_t log, const store::CorpusRow& corpus,
+                                          const store::DocumentRow& row, Copy& copy);
   Status check_followed(const store::EarlierLog& log);
   Status look();
   void set_note(std::string text);
@@ -52,10 +55,10 @@ class DocumentCarrier {
   const store::EarlierLogs& logs_;
   const CarrierSurroundings around_;
   store::Reader reader_;
-  std::int64_t known_upto_ = 0;   // what the tables of documents hold, as it was looked up
+  std::int64_t known_upto_ = 0;  // what the tables of documents hold, as it was looked up
   std::int64_t carried_ = 0, left_ = 0;
 
-  std::string note_;              // guarded by the worker's lock
+  std::string note_;  // guarded by the worker's lock
   WorkerThread worker_;
 };
 

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 
-#include "base/process/failpoint.hpp"
 #include "base/json/json.hpp"
 #include "base/log.hpp"
+#include "base/process/failpoint.hpp"
 #include "store/append/own_event.hpp"
 
 namespace muniment::daemon {
@@ -23,27 +23,37 @@ constexpr std::string_view nothing = "nothing";
 constexpr std::string_view next = "Nothing is appended. Run muniment-verify, and see docs/runbook.md";
 
 Error rolled_back(std::int64_t size, std::int64_t was, std::string_view how) {
-  return {Errc::system_error, fmt::format("log_rolled_back: the log has {} events, {} were {}. {}#log_rolled_back", size, was, how, next)};
+  return {Errc::system_error,
+          fmt::format("log_rolled_back: the log has {} events, {} were {}. {}#log_rolled_back", size, was, how, next)};
 }
 
 Error rewritten(std::int64_t size, std::string_view how) {
-  return {Errc::system_error, fmt::format("log_rolled_back: the first {} events are not those that were {}. {}#log_rolled_back", size, how, next)};
+  return {Errc::system_error,
+          fmt::format("log_rolled_back: the first {} events are not those that were {}. {}#log_rolled_back", size, how,
+                      next)};
 }
 
 Error foreign_tail(std::int64_t size, std::int64_t stopped_at) {
-  return {Errc::system_error,
-          fmt::format("log_foreign_tail: the log has {} events more than the {} with which this daemon stopped, and it did not write them. "
-                      "{}#log_foreign_tail", size - stopped_at, stopped_at, next)};
+  return {
+      Errc::system_error,
+      fmt::format(
+          "log_foreign_tail: the log has {} events more than the {} with which this daemon stopped, and it did not write them. "
+          "{}#log_foreign_tail",
+          size - stopped_at, stopped_at, next)};
 }
 
 Error no_trace(std::int64_t size, std::int64_t own_size) {
-  return {Errc::system_error,
-          fmt::format("log_foreign_tail: the log has {} events, and nothing shows that this daemon wrote those from {} on: its key is here, but what "
-                      "it wrote or signed last (keys/last_written, keys/last_signed) is not. {}#log_foreign_tail", size, own_size, next)};
+  return {
+      Errc::system_error,
+      fmt::format(
+          "log_foreign_tail: the log has {} events, and nothing shows that this daemon wrote those from {} on: its key is here, but what "
+          "it wrote or signed last (keys/last_written, keys/last_signed) is not. {}#log_foreign_tail",
+          size, own_size, next)};
 }
 
 bool found_unclean_end(const events::Event& started) {
-  const auto body = started.body ? json::parse(*started.body) : Result<json::Document>(Error(Errc::not_found, "erased"));
+  const auto body =
+      started.body ? json::parse(*started.body) : Result<json::Document>(Error(Errc::not_found, "erased"));
   return body && !body->root()["clean"].as_bool().value_or(true);
 }
 
@@ -82,7 +92,8 @@ std::optional<Error> KnownEnds::judge_signed(const store::Appender& appender) co
   const store::LogStatus log = appender.status();
   if (!signed_) return std::nullopt;
   if (signed_->size > log.size) return rolled_back(log.size, signed_->size, "signed");
-  const bool same = appender.root_at_start(signed_->size) == signed_->root && signed_->origin == origin_ + "/" + log.log_id.text();
+  const bool same =
+      appender.root_at_start(signed_->size) == signed_->root && signed_->origin == origin_ + "/" + log.log_id.text();
   return same ? std::nullopt : std::optional(rewritten(signed_->size, "signed"));
 }
 
@@ -91,16 +102,18 @@ std::optional<Error> KnownEnds::judge_written(const store::Appender& appender) c
   if (!written_) return std::nullopt;
   const LogEnd& last = written_->committed;
   if (last.size > log.size) return rolled_back(log.size, last.size, "written");
-  if (written_->log_id != log.log_id || appender.root_at_start(last.size) != last.root) return rewritten(last.size, "written");
+  if (written_->log_id != log.log_id || appender.root_at_start(last.size) != last.root)
+    return rewritten(last.size, "written");
   return std::nullopt;
 }
 
-// Whether the daemon before stopped in order. Its record says so, or the last event that was its own: a start that failed since
-// has begun the record anew, and the record's newer place may be lost. A record that is older than the signature tells nothing.
+// Whether the daemon before stopped in order. Its record says so, or the last event that was its own: a start that
+// failed since has begun the record anew, and the record's newer place may be lost. A record that is older than the
+// signature tells nothing.
 Result<bool> KnownEnds::was_stopped(const LogStart& start, std::int64_t size, store::Reader& reader) const {
   if (written_ && start.known_by != "signature" && written_->stopped) return true;
   if (start.own_size > 0) return is_stop(reader, start.own_size - 1);
-  return is_stop(reader, size - 1);   // nothing is left that would tell, but the log itself
+  return is_stop(reader, size - 1);  // nothing is left that would tell, but the log itself
 }
 
 // What the signature and the record vouch for, as the log has it.
@@ -129,24 +142,38 @@ Result<LogStart> KnownEnds::judge(const store::Appender& appender, store::Reader
   if (start.own_size == size) return start;
   start.adopted_from = start.own_size;
   if (adopt_tail) return start;
-  if (record_lost_ || (start.known_by == nothing && can_sign_)) start.refused = no_trace(size, start.own_size);
-  else if (start.known_by != nothing && start.clean) start.refused = foreign_tail(size, start.own_size);
+  if (record_lost_ || (start.known_by == nothing && can_sign_))
+    start.refused = no_trace(size, start.own_size);
+  else if (start.known_by != nothing && start.clean)
+    start.refused = foreign_tail(size, start.own_size);
   return start;
 }
 
-Result<std::int64_t> announce_start(const LogStart& start, Clock& clock, store::Appender& appender, store::RunDirectory& runs) {
+Result<std::int64_t> announce_start(const LogStart& start, Clock& clock, store::Appender& appender,
+                                    store::RunDirectory& runs) {
   const store::LogStatus log = appender.status();
   json::Writer body;
-  body.begin_object().member("version", MUNIMENT_VERSION).member("epoch", log.epoch).member("log_id", log.log_id.text())
+  body.begin_object()
+      .member("version", MUNIMENT_VERSION)
+      .member("epoch", log.epoch)
+      .member("log_id", log.log_id.text())
       .member("pid", static_cast<std::int64_t>(::getpid()));
   if (!start.clean) body.member("clean", false);
   if (start.adopted_from >= 0) {
-    body.key("adopted").begin_object().member("from_seq", start.adopted_from).member("to_seq", log.size - 1).member("known_by", start.known_by).end_object();
+    body.key("adopted")
+        .begin_object()
+        .member("from_seq", start.adopted_from)
+        .member("to_seq", log.size - 1)
+        .member("known_by", start.known_by)
+        .end_object();
     log_warning("events are adopted that nothing outside the database vouches for",
                 {{"from_seq", std::to_string(start.adopted_from)}, {"to_seq", std::to_string(log.size - 1)}});
   }
-  ASSIGN_OR_RETURN(const auto receipts,
-                   store::append_and_wait(appender, store::own_request(runs, "log.started", std::move(body.end_object()).text(), clock.now()), append_at_most));
+  ASSIGN_OR_RETURN(
+      const auto receipts,
+      store::append_and_wait(appender,
+                             store::own_request(runs, "log.started", std::move(body.end_object()).text(), clock.now()),
+                             append_at_most));
   return receipts.front().seq;
 }
 
@@ -173,7 +200,8 @@ Status interrupt_runs(OpenRuns& open, milliseconds at_most, std::int64_t start_s
   while (!open.run_ids.empty() && std::chrono::steady_clock::now() < deadline) {
     store::AppendRequest request;
     request.actor = events::daemon_actor;
-    while (!open.run_ids.empty() && request.events.size() < runs_per_append && std::chrono::steady_clock::now() < deadline) {
+    while (!open.run_ids.empty() && request.events.size() < runs_per_append &&
+           std::chrono::steady_clock::now() < deadline) {
       const std::string run_id = std::move(open.run_ids.back());
       open.run_ids.pop_back();
       ASSIGN_OR_RETURN(const auto run, runs.find_or_load(run_id, [&] { return reader.load_run(run_id); }));

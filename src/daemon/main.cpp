@@ -17,15 +17,19 @@ int main(int argc, char** argv) {
   CLI::App app{"munimentd: audit-grade memory for agents, one daemon beside them", "munimentd"};
   muniment::ConfigInputs inputs;
   const auto flag = [&](const char* name, const char* key, const char* text) {
-    app.add_option_function<std::string>(name, [&inputs, key](const std::string& value) { inputs.flags.emplace_back(key, value); }, text);
+    app.add_option_function<std::string>(
+        name, [&inputs, key](const std::string& value) { inputs.flags.emplace_back(key, value); }, text);
   };
   flag("--data", "data", "data folder");
-  flag("--database", "database", "URI of a Postgres that is there; without it a private one is kept in the data folder");
+  flag("--database", "database",
+       "URI of a Postgres that is there; without it a private one is kept in the data folder");
   flag("--socket", "socket", "path of the Unix socket");
   app.add_option("--config", inputs.file, "configuration file (default: <data>/muniment.toml)");
   muniment::daemon::StartChoices choices;
-  app.add_flag("--continue-restored", choices.continue_restored, "the log was restored, or is shorter than it was: go on in a new one that names it");
-  app.add_flag("--adopt-tail", choices.adopt_tail, "events that are refused as log_foreign_tail are taken in, by an event that says so for ever");
+  app.add_flag("--continue-restored", choices.continue_restored,
+               "the log was restored, or is shorter than it was: go on in a new one that names it");
+  app.add_flag("--adopt-tail", choices.adopt_tail,
+               "events that are refused as log_foreign_tail are taken in, by an event that says so for ever");
   app.set_version_flag("--version", "munimentd " MUNIMENT_VERSION);
   muniment::offer_command_tree(app);
   try {
@@ -48,10 +52,12 @@ int main(int argc, char** argv) {
   auto daemon = muniment::daemon::Daemon::start(*config, *std::move(manager), choices, signals);
   if (!daemon) {
     if (json) {
-      muniment::log_error("munimentd does not start", {{"code", name_of(daemon.error().code)}, {"error", daemon.error().message}});
+      muniment::log_error("munimentd does not start",
+                          {{"code", name_of(daemon.error().code)}, {"error", daemon.error().message}});
       return 1;
     }
-    std::fprintf(stderr, "munimentd: %s: %s\n", std::string(name_of(daemon.error().code)).c_str(), daemon.error().message.c_str());
+    std::fprintf(stderr, "munimentd: %s: %s\n", std::string(name_of(daemon.error().code)).c_str(),
+                 daemon.error().message.c_str());
     return 1;
   }
   if (*daemon) return (*daemon)->serve();

@@ -42,7 +42,8 @@ Result<std::uint32_t> group_named(const std::string& name) {
   group entry{};
   group* found = nullptr;
   int failed = 0;
-  while ((failed = ::getgrnam_r(name.c_str(), &entry, buffer.data(), buffer.size(), &found)) == ERANGE && buffer.size() < group_bytes_max) {
+  while ((failed = ::getgrnam_r(name.c_str(), &entry, buffer.data(), buffer.size(), &found)) == ERANGE &&
+         buffer.size() < group_bytes_max) {
     buffer.resize(buffer.size() * 2);
   }
   if (failed != 0 || found == nullptr) return Error(Errc::not_found, "there is no group \"" + name + "\"");

@@ -11,7 +11,7 @@ namespace muniment::daemon {
 
 struct Peer {
   std::uint32_t uid = 0;
-  std::vector<std::uint32_t> gids;         // its group and the supplementary ones, when it connected
+  std::vector<std::uint32_t> gids;  // its group and the supplementary ones, when it connected
 
   bool in_group(std::uint32_t gid) const;
 };

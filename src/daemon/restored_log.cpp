@@ -8,15 +8,15 @@
 #include <array>
 
 #include "audit/tree_files.hpp"
+#include "base/crypto/signed_note.hpp"
 #include "base/files/file.hpp"
 #include "base/json/json.hpp"
 #include "base/limits.hpp"
 #include "base/log.hpp"
-#include "base/crypto/signed_note.hpp"
 #include "evidence/pointer_follower.hpp"
 #include "retrieval/corpus/document_follower.hpp"
-#include "store/logs/log_place.hpp"
 #include "store/append/own_event.hpp"
+#include "store/logs/log_place.hpp"
 #include "store/postgres/partitions.hpp"
 #include "store/read/reader.hpp"
 #include "store/tables/report_follower.hpp"
@@ -27,13 +27,13 @@ namespace {
 
 constexpr std::chrono::seconds announce_at_most{30};
 constexpr std::chrono::minutes follow_at_most{10};
-constexpr std::chrono::seconds problem_at_most{5}, look_every{1};   // one that does not get on is not waited for
+constexpr std::chrono::seconds problem_at_most{5}, look_every{1};  // one that does not get on is not waited for
 constexpr std::size_t mark_bytes_max = 8'192;
 
 // What is known of a log's length outside its database.
 struct Recorded {
   std::int64_t size = 0;
-  std::string checkpoint;          // the newest note
+  std::string checkpoint;  // the newest note
 };
 
 Result<Recorded> recorded_of(const std::string& folder) {
@@ -56,7 +56,8 @@ bool is_readable(int fd) {
   return ::poll(&one, 1, 0) > 0;
 }
 
-bool wait_for_end(store::Follower& follower, std::int64_t size, std::chrono::steady_clock::time_point begun, int interrupt) {
+bool wait_for_end(store::Follower& follower, std::int64_t size, std::chrono::steady_clock::time_point begun,
+                  int interrupt) {
   while (true) {
     const auto now = std::chrono::steady_clock::now();
     if (follower.wait_for(size, now + look_every)) return true;
@@ -65,9 +66,10 @@ bool wait_for_end(store::Follower& follower, std::int64_t size, std::chrono::ste
   }
 }
 
-// Nobody follows the log from here on: its tables are brought to its end, so that nothing of it is missing to whoever reads it. Errors:
-// unavailable when it was interrupted: the next start goes on with it.
-Status follow_to_end(const store::LogPlace& place, std::int64_t size, store::Tail& tail, store::ArtifactFiles& files, int interrupt) {
+// Nobody follows the log from here on: its tables are brought to its end, so that nothing of it is missing to whoever
+// reads it. Errors: unavailable when it was interrupted: the next start goes on with it.
+Status follow_to_end(const store::LogPlace& place, std::int64_t size, store::Tail& tail, store::ArtifactFiles& files,
+                     int interrupt) {
   const store::Follower::Options options{place, std::chrono::milliseconds(1)};
   store::RunFollower runs(options, tail);
   store::ReportFollower report(options, tail);
@@ -81,11 +83,14 @@ Status follow_to_end(const store::LogPlace& place, std::int64_t size, store::Tai
     if (interrupted || wait_for_end(*follower, size, begun, interrupt)) continue;
     interrupted = is_readable(interrupt);
     if (interrupted) continue;
-    log_warning("a table does not show all of the log that was restored", {{"log_no", place.log_no}, {"error", follower->problem()}});
+    log_warning("a table does not show all of the log that was restored",
+                {{"log_no", place.log_no}, {"error", follower->problem()}});
   }
   tail.close();
   for (store::Follower* const follower : followers) follower->stop();
-  if (interrupted) return Error(Errc::unavailable, fmt::format("bringing the tables of log {} to its end was interrupted", place.log_no));
+  if (interrupted)
+    return Error(Errc::unavailable,
+                 fmt::format("bringing the tables of log {} to its end was interrupted", place.log_no));
   return success();
 }
 
@@ -120,10 +125,12 @@ std::string announcement(const store::Restored& old) {
 
 }  // namespace
 
-Status follow_closed_log(const store::EarlierLog& log, store::Reader& reader, store::ArtifactFiles& files, int interrupt) {
+Status follow_closed_log(const store::EarlierLog& log, store::Reader& reader, store::ArtifactFiles& files,
+                         int interrupt) {
   ASSIGN_OR_RETURN(const auto positions, reader.of(log.place).follower_positions());
   const bool followed = std::ranges::all_of(names_of_followers, [&](std::string_view name) {
-    return std::ranges::any_of(positions, [&](const auto& position) { return position.first == name && position.second >= log.size; });
+    return std::ranges::any_of(
+        positions, [&](const auto& position) { return position.first == name && position.second >= log.size; });
   });
   if (followed) return success();
   log_warning("the tables of a closed log are brought to its end", {{"log_no", log.place.log_no}, {"size", log.size}});
@@ -135,18 +142,26 @@ Status follow_closed_log(const store::EarlierLog& log, store::Reader& reader, st
 Status check_restore_ended(const std::string& data) {
   const auto mark = read_file(store::restoring_mark(data), mark_bytes_max);
   if (!mark && mark.error().code == Errc::not_found) return success();
-  return Error(Errc::conflict, fmt::format("a restore into {} did not end, or its verify found something. Empty the folder and restore again. "
-                                           "See docs/runbook.md#backup", data));
+  return Error(
+      Errc::conflict,
+      fmt::format("a restore into {} did not end, or its verify found something. Empty the folder and restore again. "
+                  "See docs/runbook.md#backup",
+                  data));
 }
 
-Result<std::int16_t> begin_new_log(const Config& config, const std::string& uri, std::int16_t log_no, store::ArtifactFiles& files, int interrupt) {
+Result<std::int16_t> begin_new_log(const Config& config, const std::string& uri, std::int16_t log_no,
+                                   store::ArtifactFiles& files, int interrupt) {
   ASSIGN_OR_RETURN(auto restored, store::read_restored(config.data));
-  if (restored && restored->log_no != log_no) return log_no;   // it was decided before, and goes on
+  if (restored && restored->log_no != log_no) return log_no;  // it was decided before, and goes on
   ASSIGN_OR_RETURN(const Recorded recorded, recorded_of(store::log_folder(config.data, log_no)));
-  ASSIGN_OR_RETURN(const store::LogStatus old, end_of_log({uri, log_no, store::log_folder(config.data, log_no) + "/archive"}, files, interrupt));
+  ASSIGN_OR_RETURN(const store::LogStatus old,
+                   end_of_log({uri, log_no, store::log_folder(config.data, log_no) + "/archive"}, files, interrupt));
   if (!restored && recorded.size <= old.size) {
-    return Error(Errc::conflict, fmt::format("log {} has {} events, and nothing says that it had more: there is nothing to continue. Start "
-                                             "without --continue-restored", log_no, old.size));
+    return Error(
+        Errc::conflict,
+        fmt::format("log {} has {} events, and nothing says that it had more: there is nothing to continue. Start "
+                    "without --continue-restored",
+                    log_no, old.size));
   }
   store::Restored mark = restored.value_or(store::Restored{});
   mark.log_no = log_no;
@@ -164,23 +179,30 @@ Result<std::int16_t> begin_new_log(const Config& config, const std::string& uri,
   const auto next = static_cast<std::int16_t>(begun ? newest.first : newest.first + 1);
   RETURN_IF_ERROR(store::ensure_partitions(connection, next, 0, config.partition_bits));
   RETURN_IF_ERROR(write_file_durably(config.data + "/log_no", fmt::format("{}\n", next)));
-  log_warning("a new log goes on from one that was restored", {{"log_no", next}, {"old_log_no", log_no}, {"old_size", old.size}});
+  log_warning("a new log goes on from one that was restored",
+              {{"log_no", next}, {"old_log_no", log_no}, {"old_size", old.size}});
   return next;
 }
 
-Result<std::optional<Error>> reason_to_refuse(const std::string& data, std::int16_t log_no, const store::LogStatus& log) {
-  constexpr std::string_view next = "Nothing is appended to it. Reads go on; muniment up --continue-restored opens a new log. See docs/runbook.md#backup";
+Result<std::optional<Error>> reason_to_refuse(const std::string& data, std::int16_t log_no,
+                                              const store::LogStatus& log) {
+  constexpr std::string_view next =
+      "Nothing is appended to it. Reads go on; muniment up --continue-restored opens a new log. See docs/runbook.md#backup";
   ASSIGN_OR_RETURN(const auto restored, store::read_restored(data));
   if (restored && restored->log_no == log_no) {
-    const std::string missing = restored->known_size > log.size ? fmt::format("{} events that it had are missing", restored->known_size - log.size)
-                                                                : std::string("what was recorded after that is not in it");
-    return std::optional(Error(Errc::system_error, fmt::format("log_restored: this log of {} events was restored from {}, made at {}: {}. {}",
-                                                               log.size, restored->from, restored->made_at, missing, next)));
+    const std::string missing = restored->known_size > log.size
+                                    ? fmt::format("{} events that it had are missing", restored->known_size - log.size)
+                                    : std::string("what was recorded after that is not in it");
+    return std::optional(Error(
+        Errc::system_error, fmt::format("log_restored: this log of {} events was restored from {}, made at {}: {}. {}",
+                                        log.size, restored->from, restored->made_at, missing, next)));
   }
   const std::int64_t tiles = audit::recorded_size(store::log_folder(data, log_no) + "/tiles");
   if (tiles <= log.size) return std::optional<Error>();
-  return std::optional(Error(Errc::system_error, fmt::format("log_rolled_back: the log has {} events, its tiles have {}: {} events are missing. {}",
-                                                             log.size, tiles, tiles - log.size, next)));
+  return std::optional(
+      Error(Errc::system_error,
+            fmt::format("log_rolled_back: the log has {} events, its tiles have {}: {} events are missing. {}",
+                        log.size, tiles, tiles - log.size, next)));
 }
 
 Status announce_new_log(const std::string& data, std::int16_t log_no, Clock& clock, store::Appender& appender,

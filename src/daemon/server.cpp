@@ -34,9 +34,13 @@ void close_handle(Handle* handle) {
 
 }  // namespace
 
-Server::Server(ServerOptions options, StopSignals& signals, gateway::Services& services, gateway::WorkerPool& workers, const SchemaSet& schemas)
-    : options_(std::move(options)), signals_(signals), services_(services),
-      dispatcher_(services, workers, schemas, [this] { uv_async_send(&wake_); }), subscriptions_(services, dispatcher_) {
+Server::Server(ServerOptions options, StopSignals& signals, gateway::Services& services, gateway::WorkerPool& workers,
+               const SchemaSet& schemas)
+    : options_(std::move(options)),
+      signals_(signals),
+      services_(services),
+      dispatcher_(services, workers, schemas, [this] { uv_async_send(&wake_); }),
+      subscriptions_(services, dispatcher_) {
   uv_loop_init(&loop_);
   uv_async_init(&loop_, &wake_, [](uv_async_t* handle) { static_cast<Server*>(handle->data)->wake(); });
   uv_timer_init(&loop_, &deadlines_);
@@ -45,12 +49,14 @@ Server::Server(ServerOptions options, StopSignals& signals, gateway::Services& s
   uv_poll_init(&loop_, &stop_asked_by_signal_, signals_.fd());
   uv_timer_init(&loop_, &accept_again_);
   dispatcher_.on_waiting = [this] { watch_deadlines(); };
-  wake_.data = deadlines_.data = keep_alive_.data = watchdog_.data = stop_asked_by_signal_.data = accept_again_.data = this;
+  wake_.data = deadlines_.data = keep_alive_.data = watchdog_.data = stop_asked_by_signal_.data = accept_again_.data =
+      this;
   unread_.on_full = [this] { close_largest(); };
 }
 
 Server::~Server() {
-  // Where it never ran, because it could not listen, its handles are still open; otherwise only close callbacks are left to run.
+  // Where it never ran, because it could not listen, its handles are still open; otherwise only close callbacks are
+  // left to run.
   const auto close_it = [](uv_handle_t* handle, void*) {
     if (uv_is_closing(handle) == 0) uv_close(handle, nullptr);
   };
@@ -90,7 +96,8 @@ Status Server::open_listener() {
 Status Server::listen() {
   std::signal(SIGPIPE, SIG_IGN);  // a client that is gone is an error of its write, not of the daemon
   RETURN_IF_ERROR(open_listener());
-  if (::listen(listener_.get(), backlog) != 0) return Error(Errc::unavailable, "listening on " + options_.socket_path + ": " + std::strerror(errno));
+  if (::listen(listener_.get(), backlog) != 0)
+    return Error(Errc::unavailable, "listening on " + options_.socket_path + ": " + std::strerror(errno));
   // Not uv_listen, which retries accept without returning to the loop when the process is out of descriptors.
   if (const int polled = uv_poll_init(&loop_, &connecting_, listener_.get()); polled != 0) {
     return Error(Errc::unavailable, "polling " + options_.socket_path + ": " + uv_strerror(polled));
@@ -110,17 +117,21 @@ Result<gateway::Caller> Server::admit(const Peer& peer) {
   caller.uid = uid;
   caller.actor = "uid:" + std::to_string(uid);
   caller.admin = uid == 0 || uid == ::geteuid();
-  const bool listed = std::find(options_.allowed_uids.begin(), options_.allowed_uids.end(), uid) != options_.allowed_uids.end() ||
-                      (options_.allowed_gid && peer.in_group(*options_.allowed_gid));
+  const bool listed =
+      std::find(options_.allowed_uids.begin(), options_.allowed_uids.end(), uid) != options_.allowed_uids.end() ||
+      (options_.allowed_gid && peer.in_group(*options_.allowed_gid));
   if (!caller.admin && !listed) {
-    Error error(Errc::denied, "no access for uid " + std::to_string(uid) + "; the owner is uid " + std::to_string(::geteuid()) +
-                                  ". Add it: allowed_uids = [" + std::to_string(uid) + "] in muniment.toml");
+    Error error(Errc::denied, "no access for uid " + std::to_string(uid) + "; the owner is uid " +
+                                  std::to_string(::geteuid()) + ". Add it: allowed_uids = [" + std::to_string(uid) +
+                                  "] in muniment.toml");
     services_.refusals.note(caller.actor, {}, error, services_.clock.now());
     return error;
   }
   if (const std::size_t limit = services_.connections_max; sessions_.size() >= limit) {
-    Error error(Errc::over_budget, std::to_string(limit) + " connections are open, and that is the limit. Close some and retry" +
-                                       (limit < limits::connections_max ? ", or raise the daemon's limit of open files (LimitNOFILE=)." : "."));
+    Error error(
+        Errc::over_budget,
+        std::to_string(limit) + " connections are open, and that is the limit. Close some and retry" +
+            (limit < limits::connections_max ? ", or raise the daemon's limit of open files (LimitNOFILE=)." : "."));
     error.limit = static_cast<std::int64_t>(limit);
     error.retry_after_ms = refused_retry_ms;
     note_refused(error.message);
@@ -136,7 +147,8 @@ void Server::note_refused(std::string_view why) {
 }
 
 void Server::start_accepting() {
-  uv_poll_start(&connecting_, UV_READABLE, [](uv_poll_t* handle, int, int) { static_cast<Server*>(handle->data)->accept(); });
+  uv_poll_start(&connecting_, UV_READABLE,
+                [](uv_poll_t* handle, int, int) { static_cast<Server*>(handle->data)->accept(); });
 }
 
 void Server::accept() {
@@ -152,14 +164,18 @@ void Server::accept() {
   }
 }
 
-// The process is out of descriptors or memory: clients wait in the backlog while the loop serves those that are connected.
+// The process is out of descriptors or memory: clients wait in the backlog while the loop serves those that are
+// connected.
 void Server::pause_accepting(int error) {
   note_refused(std::strerror(error));
   uv_poll_stop(&connecting_);
-  uv_timer_start(&accept_again_, [](uv_timer_t* handle) {
-    auto* self = static_cast<Server*>(handle->data);
-    if (!self->stopping_) self->start_accepting();
-  }, accept_again_ms, 0);
+  uv_timer_start(
+      &accept_again_,
+      [](uv_timer_t* handle) {
+        auto* self = static_cast<Server*>(handle->data);
+        if (!self->stopping_) self->start_accepting();
+      },
+      accept_again_ms, 0);
 }
 
 void Server::serve(Fd connection) {
@@ -189,12 +205,15 @@ void Server::wake() {
 // Ticks only while a request waits: at rest the loop does not wake up.
 void Server::watch_deadlines() {
   if (stopped_ || uv_is_active(reinterpret_cast<uv_handle_t*>(&deadlines_))) return;
-  uv_timer_start(&deadlines_, [](uv_timer_t* handle) {
-    auto* self = static_cast<Server*>(handle->data);
-    const bool waiting = self->dispatcher_.expire(self->services_.clock.monotonic());
-    self->stop_when_idle();
-    if (!waiting && !self->stopping_) uv_timer_stop(handle);
-  }, deadline_tick_ms, deadline_tick_ms);
+  uv_timer_start(
+      &deadlines_,
+      [](uv_timer_t* handle) {
+        auto* self = static_cast<Server*>(handle->data);
+        const bool waiting = self->dispatcher_.expire(self->services_.clock.monotonic());
+        self->stop_when_idle();
+        if (!waiting && !self->stopping_) uv_timer_stop(handle);
+      },
+      deadline_tick_ms, deadline_tick_ms);
 }
 
 void Server::log_grew() { grew_ = true; }
@@ -212,15 +231,19 @@ void Server::run() {
   // From the loop's thread: a loop that hangs is what a watchdog is there to see.
   if (const auto every = options_.manager.alive_every()) {
     const auto ms = static_cast<std::uint64_t>(every->count());
-    uv_timer_start(&watchdog_, [](uv_timer_t* handle) { static_cast<Server*>(handle->data)->options_.manager.alive(); }, 0, ms);
+    uv_timer_start(
+        &watchdog_, [](uv_timer_t* handle) { static_cast<Server*>(handle->data)->options_.manager.alive(); }, 0, ms);
   }
-  uv_timer_start(&keep_alive_, [](uv_timer_t* handle) {
-    auto* self = static_cast<Server*>(handle->data);
-    if (self->subscriptions_.any()) self->subscriptions_.keep_alive();
-    self->close_silent();
-    gateway::append_refusals(self->services_, false);
-    if (self->on_tick) self->on_tick();
-  }, keep_alive_ms, keep_alive_ms);
+  uv_timer_start(
+      &keep_alive_,
+      [](uv_timer_t* handle) {
+        auto* self = static_cast<Server*>(handle->data);
+        if (self->subscriptions_.any()) self->subscriptions_.keep_alive();
+        self->close_silent();
+        gateway::append_refusals(self->services_, false);
+        if (self->on_tick) self->on_tick();
+      },
+      keep_alive_ms, keep_alive_ms);
   uv_run(&loop_, UV_RUN_DEFAULT);
 }
 

@@ -25,23 +25,24 @@ namespace muniment::daemon {
 
 struct ServerOptions {
   std::string socket_path;
-  std::vector<std::uint32_t> allowed_uids;   // beside root and the daemon's own
+  std::vector<std::uint32_t> allowed_uids;  // beside root and the daemon's own
   std::optional<std::uint32_t> allowed_gid;
-  ServiceManager manager;                    // whose socket is served, in place of one of our own, where it has handed one over
+  ServiceManager manager;  // whose socket is served, in place of one of our own, where it has handed one over
 };
 
 class Server {
  public:
   // `signals` outlives it.
-  Server(ServerOptions options, StopSignals& signals, gateway::Services& services, gateway::WorkerPool& workers, const SchemaSet& schemas);
+  Server(ServerOptions options, StopSignals& signals, gateway::Services& services, gateway::WorkerPool& workers,
+         const SchemaSet& schemas);
   ~Server();
 
-  // Binds the socket (0600, its folder 0700 or 0750), or takes the one that was handed over. Errors: invalid_argument for
-  // a path that is too long, unavailable when it cannot be bound.
+  // Binds the socket (0600, its folder 0700 or 0750), or takes the one that was handed over. Errors: invalid_argument
+  // for a path that is too long, unavailable when it cannot be bound.
   Status listen();
-  void ready();               // tells the service manager
-  void run();                 // until a signal, or `stop`
-  void stop();                // from any thread
+  void ready();  // tells the service manager
+  void run();    // until a signal, or `stop`
+  void stop();   // from any thread
   // From the append thread, after a commit, and when its answers are given: subscribers and those who
   // appended are served by the same wake-up of the loop.
   void log_grew();
@@ -66,7 +67,7 @@ class Server {
   void stop_when_idle();
 
   ServerOptions options_;
-  bool bound_ = false;        // the socket is ours, and goes when we go
+  bool bound_ = false;  // the socket is ours, and goes when we go
   StopSignals& signals_;
   gateway::Services& services_;
   uv_loop_t loop_{};
@@ -82,7 +83,7 @@ class Server {
   Subscriptions subscriptions_;
   std::unordered_map<std::uint64_t, std::shared_ptr<Session>> sessions_;
   AllUnread unread_;
-  bool refusing_ = false;     // no connection was admitted since the log said so
+  bool refusing_ = false;  // no connection was admitted since the log said so
   std::uint64_t next_session_ = 1;
   std::atomic<bool> grew_{false};
   std::atomic<bool> stop_asked_{false};

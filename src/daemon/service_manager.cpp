@@ -32,9 +32,12 @@ std::string taken_from_environment(const char* name) {
 }
 
 Error not_ours(std::string_view why) {
-  return Error(Errc::invalid_argument,
-               fmt::format("the service manager handed over descriptor {} as the socket to listen on, but {}. In the .socket unit: one "
-                           "ListenStream= with an absolute path, and Accept=no", first_handed, why));
+  return Error(
+      Errc::invalid_argument,
+      fmt::format(
+          "the service manager handed over descriptor {} as the socket to listen on, but {}. In the .socket unit: one "
+          "ListenStream= with an absolute path, and Accept=no",
+          first_handed, why));
 }
 
 Result<int> option_of(int descriptor, int option) {
@@ -57,7 +60,8 @@ Result<HandedSocket> checked_socket(int descriptor) {
   ::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
   sockaddr_un address{};
   socklen_t size = sizeof address;
-  if (::getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &size) != 0) return not_ours(std::strerror(errno));
+  if (::getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &size) != 0)
+    return not_ours(std::strerror(errno));
   // What is shorter has no name; an abstract one begins with NUL.
   const std::size_t length = size - std::min<std::size_t>(size, offsetof(sockaddr_un, sun_path));
   handed.path.assign(address.sun_path, ::strnlen(address.sun_path, std::min(length, sizeof address.sun_path)));
@@ -81,7 +85,8 @@ Result<ServiceManager> ServiceManager::from_environment() {
     ASSIGN_OR_RETURN(manager.socket_, checked_socket(first_handed));
   }
   const bool watched = watchdog_pid.empty() || parse_decimal(watchdog_pid) == std::int64_t{::getpid()};
-  if (const auto timeout_us = parse_decimal(watchdog_us); watched && timeout_us && *timeout_us > 0 && !manager.address_.empty()) {
+  if (const auto timeout_us = parse_decimal(watchdog_us);
+      watched && timeout_us && *timeout_us > 0 && !manager.address_.empty()) {
     manager.alive_every_ = std::chrono::milliseconds(std::max<std::int64_t>(1, *timeout_us / 1000 / alive_per_timeout));
   }
   return manager;
@@ -115,7 +120,8 @@ void ServiceManager::say(std::string_view state) const {
   if (to.sun_path[0] == '@') to.sun_path[0] = '\0';
   const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + address_.size());
   const Fd from(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (::sendto(from.get(), state.data(), state.size(), MSG_NOSIGNAL, reinterpret_cast<const sockaddr*>(&to), length) < 0) {
+  if (::sendto(from.get(), state.data(), state.size(), MSG_NOSIGNAL, reinterpret_cast<const sockaddr*>(&to), length) <
+      0) {
     log_warning("telling the service manager", {{"name", address_}, {"error", std::strerror(errno)}});
   }
 }

@@ -1,6 +1,6 @@
-// What started the daemon, where that is systemd or speaks as it does: it may hand over the socket that it listens on for us
-// (LISTEN_FDS, sd_listen_fds(3)), and wants to hear when we serve, stop and are alive (NOTIFY_SOCKET, sd_notify(3)). Both are
-// a few lines, so that no library is loaded for them.
+// What started the daemon, where that is systemd or speaks as it does: it may hand over the socket that it listens on
+// for us (LISTEN_FDS, sd_listen_fds(3)), and wants to hear when we serve, stop and are alive (NOTIFY_SOCKET,
+// sd_notify(3)). Both are a few lines, so that no library is loaded for them.
 #pragma once
 
 #include <chrono>
@@ -16,7 +16,7 @@ namespace muniment::daemon {
 // A Unix socket that somebody else has bound and listens on, and keeps when we end.
 struct HandedSocket {
   Fd fd;
-  std::string path;                        // empty where its name is not a file's
+  std::string path;  // empty where its name is not a file's
 };
 
 class ServiceManager {
@@ -24,9 +24,9 @@ class ServiceManager {
   // Nobody: everything is a no-op.
   ServiceManager() = default;
 
-  // Takes what the environment says, and out of it: children are no part of the conversation (Debian's Postgres would say
-  // READY=1 in our name). To be called before there are threads. Errors: invalid_argument for a descriptor that is not one
-  // listening Unix stream socket, naming what it is.
+  // Takes what the environment says, and out of it: children are no part of the conversation (Debian's Postgres would
+  // say READY=1 in our name). To be called before there are threads. Errors: invalid_argument for a descriptor that is
+  // not one listening Unix stream socket, naming what it is.
   static Result<ServiceManager> from_environment();
 
   std::optional<HandedSocket> take_socket();
@@ -43,7 +43,7 @@ class ServiceManager {
   void say(std::string_view state) const;
 
   std::optional<HandedSocket> socket_;
-  std::string address_;                    // of the notification socket; '@' first: an abstract name
+  std::string address_;  // of the notification socket; '@' first: an abstract name
   std::optional<std::chrono::milliseconds> alive_every_;
 };
 

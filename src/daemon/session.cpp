@@ -31,7 +31,8 @@ struct Session::Write {
   std::shared_ptr<Session> session;
 };
 
-Session::Session(uv_loop_t* loop, gateway::Dispatcher& dispatcher, Subscriptions& subscriptions, AllUnread& all_unread, std::uint64_t number)
+Session::Session(uv_loop_t* loop, gateway::Dispatcher& dispatcher, Subscriptions& subscriptions, AllUnread& all_unread,
+                 std::uint64_t number)
     : dispatcher_(dispatcher), subscriptions_(subscriptions), all_unread_(all_unread) {
   uv_pipe_init(loop, &pipe_, 0);
   pipe_.data = this;
@@ -99,8 +100,9 @@ bool Session::take_line(std::string_view& bytes) {
 
 // Refused from its head: nothing of it was parsed, and where it ends is not waited for.
 void Session::refuse_long_line() {
-  Error error(Errc::too_large, "the request line is over " + std::to_string(limits::request_line_bytes_max) +
-                                   " bytes. Send large content with artifact.put and body_bytes. The connection is closed.");
+  Error error(Errc::too_large,
+              "the request line is over " + std::to_string(limits::request_line_bytes_max) +
+                  " bytes. Send large content with artifact.put and body_bytes. The connection is closed.");
   error.limit = static_cast<std::int64_t>(limits::request_line_bytes_max);
   send(gateway::error_line("null", error));
   close_after_output();
@@ -112,7 +114,8 @@ void Session::serve_line(std::string line) {
     if (auto session = weak.lock()) session->send(std::move(bytes));
   };
   gateway::Dispatcher::Admitted admitted = dispatcher_.admit(std::move(line), caller_, reply);
-  if (admitted.close || (!admitted.exchange && admitted.body_bytes > static_cast<std::int64_t>(limits::refused_body_drained_bytes_max))) {
+  if (admitted.close ||
+      (!admitted.exchange && admitted.body_bytes > static_cast<std::int64_t>(limits::refused_body_drained_bytes_max))) {
     return close_after_output();
   }
   body_left_ = admitted.body_bytes;
@@ -139,7 +142,8 @@ void Session::serve_line(std::string line) {
 }
 
 void Session::take_body(std::string_view& bytes) {
-  const auto size = static_cast<std::size_t>(std::min<std::int64_t>(body_left_, static_cast<std::int64_t>(bytes.size())));
+  const auto size =
+      static_cast<std::size_t>(std::min<std::int64_t>(body_left_, static_cast<std::int64_t>(bytes.size())));
   body_left_ -= static_cast<std::int64_t>(size);
   if (body_of_ && !body_of_->answered) {
     dispatcher_.body_arrived(body_of_, std::string(bytes.substr(0, size)));

@@ -24,12 +24,13 @@ class Subscriptions;
 // Bytes that all clients together have not read yet.
 struct AllUnread {
   std::size_t bytes = 0;
-  std::function<void()> on_full;   // over limits::unread_bytes_max: closes connections until it is not
+  std::function<void()> on_full;  // over limits::unread_bytes_max: closes connections until it is not
 };
 
 class Session : public std::enable_shared_from_this<Session> {
  public:
-  Session(uv_loop_t* loop, gateway::Dispatcher& dispatcher, Subscriptions& subscriptions, AllUnread& all_unread, std::uint64_t number);
+  Session(uv_loop_t* loop, gateway::Dispatcher& dispatcher, Subscriptions& subscriptions, AllUnread& all_unread,
+          std::uint64_t number);
 
   // Starts to read from the connection; one that is not admitted gets the error and is closed.
   void start(Fd connection, Result<gateway::Caller> caller);
@@ -40,8 +41,8 @@ class Session : public std::enable_shared_from_this<Session> {
   std::int64_t silent_ms() const;  // since when its client, with as much to read as may wait for it, reads nothing
   void close_after_output();
   void close();
-  void close_unread(std::string_view why);   // closes, and the log says why
-  void resume_if_possible();       // after completions: there may be room again
+  void close_unread(std::string_view why);  // closes, and the log says why
+  void resume_if_possible();                // after completions: there may be room again
   bool reading() const { return reading_; }
   const gateway::Caller& caller() const { return caller_; }
   std::uint64_t number() const { return caller_.connection; }
@@ -55,7 +56,7 @@ class Session : public std::enable_shared_from_this<Session> {
   static void on_read(uv_stream_t* stream, ssize_t size, const uv_buf_t* buffer);
 
   void received(std::string_view bytes);
-  bool take_line(std::string_view& bytes);   // false: wait for more, or closed
+  bool take_line(std::string_view& bytes);  // false: wait for more, or closed
   void serve_line(std::string line);
   void take_body(std::string_view& bytes);
   void refuse_long_line();
@@ -69,16 +70,16 @@ class Session : public std::enable_shared_from_this<Session> {
   Subscriptions& subscriptions_;
   AllUnread& all_unread_;
   gateway::Caller caller_;
-  std::shared_ptr<Session> self_;            // held while libuv knows the handle
-  std::string input_;                        // the beginning of a line that is not whole yet
-  std::string held_;                         // arrived, not yet looked at: reading is paused
-  gateway::ExchangePtr body_of_;             // whose raw bytes are arriving; nullptr with body_left_ > 0: drained
+  std::shared_ptr<Session> self_;  // held while libuv knows the handle
+  std::string input_;              // the beginning of a line that is not whole yet
+  std::string held_;               // arrived, not yet looked at: reading is paused
+  gateway::ExchangePtr body_of_;   // whose raw bytes are arriving; nullptr with body_left_ > 0: drained
   std::int64_t body_left_ = 0;
   std::unordered_map<const gateway::Exchange*, gateway::ExchangePtr> in_flight_;
   std::size_t line_bytes_in_flight_ = 0;
-  std::size_t sent_unread_ = 0;              // bytes that its client has not read …
-  const std::shared_ptr<gateway::Unread> unread_ = std::make_shared<gateway::Unread>();   // … which workers look at, too
-  std::uint64_t read_at_ms_ = 0;             // when its client last read a reply, or had none left
+  std::size_t sent_unread_ = 0;  // bytes that its client has not read …
+  const std::shared_ptr<gateway::Unread> unread_ = std::make_shared<gateway::Unread>();  // … which workers look at, too
+  std::uint64_t read_at_ms_ = 0;  // when its client last read a reply, or had none left
   bool reading_ = false;
   bool close_after_output_ = false;
   bool closing_ = false;

@@ -7,8 +7,8 @@
 #include "daemon/session.hpp"
 #include "gateway/access.hpp"
 #include "gateway/append/event_json.hpp"
-#include "gateway/read/log_pointers.hpp"
 #include "gateway/methods/custody/server_state.hpp"
+#include "gateway/read/log_pointers.hpp"
 
 namespace muniment::daemon {
 namespace {
@@ -23,7 +23,8 @@ bool matches(const std::vector<std::string>& types, std::string_view type) {
   });
 }
 
-std::string notification(std::string_view method, std::uint64_t subscription, std::string_view name, std::string_view value) {
+std::string notification(std::string_view method, std::uint64_t subscription, std::string_view name,
+                         std::string_view value) {
   std::string line = R"({"jsonrpc":"2.0","method":")";
   line.append(method).append(R"(","params":{"subscription":)").append(std::to_string(subscription));
   line.append(",\"").append(name).append("\":").append(value).append("}}\n");
@@ -33,7 +34,8 @@ std::string notification(std::string_view method, std::uint64_t subscription, st
 // What is asked for: by a pointer, or by run_id and types. Errors: invalid_argument.
 Result<gateway::LogSource> source_of(const gateway::Caller& caller, const json::Value& params) {
   if (const auto text = params["pointer"].as_string()) {
-    if (params["run_id"] || params["types"]) return Error(Errc::invalid_argument, "pointer says the run and the types. Leave run_id and types out.");
+    if (params["run_id"] || params["types"])
+      return Error(Errc::invalid_argument, "pointer says the run and the types. Leave run_id and types out.");
     ASSIGN_OR_RETURN(const evidence::Pointer pointer, evidence::parse_pointer(*text));
     if (pointer.kind == evidence::PointerKind::log) return gateway::log_source(caller, pointer);
     return Error(Errc::invalid_argument, "pointer: only log:// is followed. Read the others: pointer.resolve");
@@ -49,11 +51,11 @@ struct Subscriptions::Subscription {
   std::uint64_t number = 0;
   std::weak_ptr<Session> session;
   std::uint64_t connection = 0;
-  std::int64_t next_seq = 0;               // the first seq that has not been looked at
+  std::int64_t next_seq = 0;  // the first seq that has not been looked at
   std::optional<std::int64_t> run_no;
   std::vector<std::string> types;
-  std::optional<std::string> actor;        // of log://validation: whose
-  bool metrics = false;                    // no events: what is counted, again and again
+  std::optional<std::string> actor;  // of log://validation: whose
+  bool metrics = false;              // no events: what is counted, again and again
   bool reading_table = false;
   bool caught_up = false;
 };
@@ -87,7 +89,8 @@ void Subscriptions::serve(Session& session, const gateway::ExchangePtr& exchange
 }
 
 // Nothing comes any more to a run of a closed log.
-Status Subscriptions::check_not_closed(store::Reader& reader, const gateway::Caller& caller, const std::string& run_id) {
+Status Subscriptions::check_not_closed(store::Reader& reader, const gateway::Caller& caller,
+                                       const std::string& run_id) {
   for (const auto& log : services_.earlier) {
     ASSIGN_OR_RETURN(const auto run, store::find_run(*log, reader, run_id));
     if (run) return gateway::may_see(caller, run->view()) ? Status(store::closed_error(*run)) : success();
@@ -110,14 +113,18 @@ void Subscriptions::answer(Session& session, const gateway::ExchangePtr& exchang
 void Subscriptions::send_metrics(Subscription& subscription) {
   const auto session = subscription.session.lock();
   if (!session || !session->may_send()) return;
-  session->send(notification("metrics", subscription.number, "text", json::quote(gateway::methods::metrics_text(services_, nullptr))));
+  session->send(notification("metrics", subscription.number, "text",
+                             json::quote(gateway::methods::metrics_text(services_, nullptr))));
 }
 
-void Subscriptions::count() const { metrics::process().subscriptions.set(static_cast<std::int64_t>(subscriptions_.size())); }
+void Subscriptions::count() const {
+  metrics::process().subscriptions.set(static_cast<std::int64_t>(subscriptions_.size()));
+}
 
 Status Subscriptions::check_room(const Session& session) const {
   const auto refused = [](std::size_t limit, std::string_view whose) {
-    Error error(Errc::over_budget, std::to_string(limit) + " subscriptions are open" + std::string(whose) + ", and that is the limit. End one with event.unsubscribe.");
+    Error error(Errc::over_budget, std::to_string(limit) + " subscriptions are open" + std::string(whose) +
+                                       ", and that is the limit. End one with event.unsubscribe.");
     error.limit = static_cast<std::int64_t>(limit);
     return error;
   };
@@ -151,7 +158,11 @@ Result<std::string> Subscriptions::subscribe(Session& session, const json::Value
   subscription->number = next_++;
   subscriptions_.emplace(subscription->number, subscription);
   count();
-  return json::Writer().begin_object().member("subscription", static_cast<std::int64_t>(subscription->number)).end_object().text();
+  return json::Writer()
+      .begin_object()
+      .member("subscription", static_cast<std::int64_t>(subscription->number))
+      .end_object()
+      .text();
 }
 
 Result<std::string> Subscriptions::unsubscribe(Session& session, const json::Value& params) {
@@ -182,7 +193,8 @@ void Subscriptions::committed() {
   for (const auto& [number, subscription] : subscriptions_) pump(subscription);
 }
 
-// Goes as far as the tail and the client's buffer allow. Any write may find that the client has left, and close the session.
+// Goes as far as the tail and the client's buffer allow. Any write may find that the client has left, and close the
+// session.
 void Subscriptions::pump(const std::shared_ptr<Subscription>& subscription) {
   const auto session = subscription->session.lock();
   if (!session || subscription->reading_table || subscription->metrics) return;
@@ -220,7 +232,8 @@ void Subscriptions::read_table(const std::shared_ptr<Subscription>& subscription
   filter.to_seq = upto - 1;
   const Deadline deadline = services_.clock.monotonic() + std::chrono::milliseconds(limits::deadline_ms_default);
   Status posted = dispatcher_.workers().post(deadline, [this, subscription, filter, upto](store::Reader& reader) {
-    auto page = std::make_shared<Result<std::vector<events::Event>>>(reader.events(filter, events_per_step, limits::page_bytes_max));
+    auto page = std::make_shared<Result<std::vector<events::Event>>>(
+        reader.events(filter, events_per_step, limits::page_bytes_max));
     dispatcher_.post_to_loop([this, subscription, page, upto] {
       subscription->reading_table = false;
       if (!*page) return;  // Postgres is away: the next commit or keep-alive tries again

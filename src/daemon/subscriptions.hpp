@@ -22,11 +22,11 @@ class Subscriptions {
 
   // event.subscribe and event.unsubscribe.
   void serve(Session& session, const gateway::ExchangePtr& exchange);
-  void closed(Session& session);       // never from within the calls below
-  void drained(Session& session);      // its output is written: its subscriptions may go on
-  void committed();                    // the log has grown
+  void closed(Session& session);   // never from within the calls below
+  void drained(Session& session);  // its output is written: its subscriptions may go on
+  void committed();                // the log has grown
   bool any() const { return !subscriptions_.empty(); }
-  void keep_alive();                   // about every 15 s: positions, and the end of those too slow
+  void keep_alive();  // about every 15 s: positions, and the end of those too slow
 
  private:
   struct Subscription;

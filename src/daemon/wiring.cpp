@@ -17,12 +17,12 @@
 #include "audit/publisher.hpp"
 #include "audit/redaction.hpp"
 #include "audit/witness/submitter.hpp"
+#include "base/config/reporter_listen.hpp"
 #include "base/files/file.hpp"
+#include "base/json/schema.hpp"
 #include "base/limits.hpp"
 #include "base/log.hpp"
 #include "base/process/open_files.hpp"
-#include "base/config/reporter_listen.hpp"
-#include "base/json/schema.hpp"
 #include "base/process/thread.hpp"
 #include "daemon/data_folder.hpp"
 #include "daemon/document_carrier.hpp"
@@ -32,23 +32,23 @@
 #include "evidence/halt_journal.hpp"
 #include "evidence/pointer_follower.hpp"
 #include "gateway/append/own_events.hpp"
-#include "gateway/services.hpp"
 #include "gateway/request/worker_pool.hpp"
+#include "gateway/services.hpp"
 #include "retrieval/embed/embedder.hpp"
 #include "retrieval/service.hpp"
 #include "snapshot/snapshotter.hpp"
 #include "store/append/appender.hpp"
+#include "store/append/written_end.hpp"
 #include "store/files/artifact_files.hpp"
-#include "store/read/connection.hpp"
 #include "store/postgres/database.hpp"
 #include "store/postgres/migrations.hpp"
 #include "store/postgres/partitions.hpp"
 #include "store/postgres/private_postgres.hpp"
+#include "store/postgres/reporter_login.hpp"
+#include "store/read/connection.hpp"
 #include "store/read/reader.hpp"
 #include "store/tables/report_follower.hpp"
-#include "store/postgres/reporter_login.hpp"
 #include "store/tables/run_follower.hpp"
-#include "store/append/written_end.hpp"
 
 namespace muniment::daemon {
 namespace {
@@ -56,8 +56,9 @@ namespace {
 constexpr std::size_t worker_tasks_max = 20'000;
 constexpr std::chrono::seconds flush_at_most{10};
 constexpr std::chrono::seconds partition_retry{1};
-// How long ending waits for the threads that ask Postgres, and for the shutdown of a Postgres that does not answer. With
-// store::shutdown_patience, the answers before (daemon/server.cpp) and a connection that is being opened it is under a minute.
+// How long ending waits for the threads that ask Postgres, and for the shutdown of a Postgres that does not answer.
+// With store::shutdown_patience, the answers before (daemon/server.cpp) and a connection that is being opened it is
+// under a minute.
 constexpr std::chrono::seconds stop_patience{20}, silent_patience{3};
 // At a start, for what would otherwise be seen a moment later.
 constexpr std::chrono::milliseconds interrupt_at_most{300}, publish_at_most{300};
@@ -75,8 +76,8 @@ Result<retrieval::RemoteOptions> embedding_server(const Config& config) {
   return retrieval::http_remote(options);
 }
 
-// While it lives, the daemon ends: threads that wait for a Postgres which does not answer, or for standbys that do not, are
-// let go, at once when that is known, and in any case when ending has taken too long.
+// While it lives, the daemon ends: threads that wait for a Postgres which does not answer, or for standbys that do not,
+// are let go, at once when that is known, and in any case when ending has taken too long.
 class Impatience {
  public:
   Impatience(store::Appender& appender, store::Connections& connections)
@@ -115,7 +116,8 @@ class Impatience {
 // In the order in which they are made; they go in the reverse order.
 struct Daemon::Parts {
   explicit Parts(DataFolder taken) : folder(std::move(taken)) {}
-  // After a start that failed half-way: no append calls a server that is gone, and no follower waits for the log for ever.
+  // After a start that failed half-way: no append calls a server that is gone, and no follower waits for the log for
+  // ever.
   ~Parts() {
     if (appender) appender->stop();
     tail.close();
@@ -127,12 +129,12 @@ struct Daemon::Parts {
   retrieval::RemoteOptions remote;
   std::unique_ptr<store::PrivatePostgres> postgres;
   store::LogPlace place;
-  std::string own;                         // the folder of this log's own files
+  std::string own;  // the folder of this log's own files
   std::int64_t events_per_partition = 0;
   std::unique_ptr<SchemaSet> schemas;
   store::Tail tail;
   store::RunDirectory runs;
-  store::EarlierLogs earlier;              // until the services hold them
+  store::EarlierLogs earlier;  // until the services hold them
   std::unique_ptr<store::ArtifactFiles> files;
   std::unique_ptr<store::BodyArchive> archive;
   std::unique_ptr<store::WrittenEnd> written;
@@ -148,11 +150,11 @@ struct Daemon::Parts {
   std::unique_ptr<audit::Archiver> archiver;
   std::unique_ptr<retrieval::Service> retrieval;
   std::unique_ptr<gateway::Services> services;
-  std::vector<std::unique_ptr<audit::ClosedTree>> closed_trees;   // of the logs before, which the services hold
+  std::vector<std::unique_ptr<audit::ClosedTree>> closed_trees;  // of the logs before, which the services hold
   std::unique_ptr<DocumentCarrier> carrier;
   std::unique_ptr<gateway::WorkerPool> workers;
   std::unique_ptr<Server> server;
-  std::atomic<bool> lost{false};           // the log was taken over, or is not what was written
+  std::atomic<bool> lost{false};  // the log was taken over, or is not what was written
 
   Status open_database(const Config& config, bool continue_restored, int interrupt);
   Status open_files(const Config& config);
@@ -176,9 +178,9 @@ struct Daemon::Parts {
   OpenRuns interrupted_;                   // runs that still get their run.interrupted
   int ticks_ = 0;                          // the loop's, four a minute
   std::int64_t upload_seconds_ = 0;
-  std::atomic<std::int64_t> partition_made_{0};           // the highest that was made ahead
+  std::atomic<std::int64_t> partition_made_{0};  // the highest that was made ahead
   std::atomic<bool> partition_under_way_{false};
-  std::atomic<Monotonic> partition_again_{Monotonic()};   // not before, after one that failed
+  std::atomic<Monotonic> partition_again_{Monotonic()};  // not before, after one that failed
 };
 
 Status Daemon::Parts::open_database(const Config& config, bool continue_restored, int interrupt) {
@@ -213,7 +215,8 @@ Status Daemon::Parts::open_database(const Config& config, bool continue_restored
   archive = std::make_unique<store::BodyArchive>(place.archive);
   store::Reader reader(place);
   ASSIGN_OR_RETURN(const std::int64_t size, reader.log_size());
-  ASSIGN_OR_RETURN(events_per_partition, store::ensure_partitions(reader.connection(), place.log_no, size, config.partition_bits));
+  ASSIGN_OR_RETURN(events_per_partition,
+                   store::ensure_partitions(reader.connection(), place.log_no, size, config.partition_bits));
   return success();
 }
 
@@ -296,17 +299,24 @@ Status Daemon::Parts::begin_log(const Config& config, const LogStart& start, sto
 // Those for which the start did not wait.
 void Daemon::Parts::interrupt_the_rest() {
   if (interrupted_.run_ids.empty()) return;
-  workers->post(clock.monotonic() + std::chrono::hours(1), [this](store::Reader& reader) {
-    const Status done = interrupt_runs(interrupted_, std::chrono::hours(1), start_seq_, reader, clock, *appender, runs);
-    if (!done) log_error("run.interrupted", {{"error", done.error().message}, {"runs", std::to_string(interrupted_.run_ids.size())}});
-  }).ok();
+  workers
+      ->post(clock.monotonic() + std::chrono::hours(1),
+             [this](store::Reader& reader) {
+               const Status done =
+                   interrupt_runs(interrupted_, std::chrono::hours(1), start_seq_, reader, clock, *appender, runs);
+               if (!done)
+                 log_error("run.interrupted",
+                           {{"error", done.error().message}, {"runs", std::to_string(interrupted_.run_ids.size())}});
+             })
+      .ok();
 }
 
 // The append thread has ended. An end that Postgres has not confirmed is left open: the next start finds out.
 void Daemon::Parts::close_log() {
   const store::LogStatus log = appender->status();
   if (lost || !log.refused.empty() || !log.away.empty()) return;
-  if (const Status kept = written->stop({log.size, log.root}); !kept) log_error("keeping what was written last", {{"error", kept.error().message}});
+  if (const Status kept = written->stop({log.size, log.root}); !kept)
+    log_error("keeping what was written last", {{"error", kept.error().message}});
 }
 
 Status Daemon::Parts::open_followers(const Config& config) {
@@ -336,8 +346,8 @@ Status Daemon::Parts::open_followers(const Config& config) {
   pace.seconds_between = config.snapshot_seconds;
   snapshots = std::make_unique<snapshot::Snapshotter>(std::move(pace), clock, *appender, runs, tail, *files);
   // An erasure that was begun is finished before anybody could copy what it erases.
-  redactor = std::make_unique<audit::Redactor>(audit::RedactionOptions{own + "/redactions", place}, clock,
-                                               *appender, runs, tail, *files, *archive, *snapshots);
+  redactor = std::make_unique<audit::Redactor>(audit::RedactionOptions{own + "/redactions", place}, clock, *appender,
+                                               runs, tail, *files, *archive, *snapshots);
   archiver = std::make_unique<audit::Archiver>(place, clock, *appender, runs, tail, *publisher, *archive);
   RETURN_IF_ERROR(redactor->finish_pending());
   for (const auto& log : earlier) audit::warn_of_lost_erasures(log->folder + "/redactions", log->place.log_no);
@@ -351,14 +361,23 @@ Status Daemon::Parts::open_retrieval(const Config& config) {
   retrieval::ServiceOptions options;
   options.place = place;
   options.search.engine.folder = own + "/index";
-  options.search.engine.use_lite_folder = config.use_lite.empty() ? retrieval::use_lite_default_folder() : config.use_lite;
+  options.search.engine.use_lite_folder =
+      config.use_lite.empty() ? retrieval::use_lite_default_folder() : config.use_lite;
   options.search.search_channels = static_cast<std::size_t>(config.search_threads);
   options.search.remote = remote;
   options.retriever.cache_bytes_max = static_cast<std::size_t>(config.query_cache_bytes);
-  options.retriever.hooks = {.expansion = config.expansion_hook, .rerank = config.rerank_hook, .hook_ms = config.hook_ms, .rerank_url = config.rerank_url,
-                             .rerank_key_file = config.rerank_key_file, .rerank_ms = config.rerank_ms};
-  options.shared_cache = {.address = config.redis, .password_file = config.redis_password_file, .secret_file = own + "/keys/cache.key",
-                          .seconds = config.redis_seconds, .scope = fmt::format("{} {} {} {} {}", appender->status().log_id.text(), MUNIMENT_VERSION, config.embed_url, config.embed_model, config.embed_query_prefix)};
+  options.retriever.hooks = {.expansion = config.expansion_hook,
+                             .rerank = config.rerank_hook,
+                             .hook_ms = config.hook_ms,
+                             .rerank_url = config.rerank_url,
+                             .rerank_key_file = config.rerank_key_file,
+                             .rerank_ms = config.rerank_ms};
+  options.shared_cache = {.address = config.redis,
+                          .password_file = config.redis_password_file,
+                          .secret_file = own + "/keys/cache.key",
+                          .seconds = config.redis_seconds,
+                          .scope = fmt::format("{} {} {} {} {}", appender->status().log_id.text(), MUNIMENT_VERSION,
+                                               config.embed_url, config.embed_model, config.embed_query_prefix)};
   ASSIGN_OR_RETURN(retrieval, retrieval::Service::start(std::move(options), {clock, *appender, runs, tail, *files}));
   return success();
 }
@@ -385,7 +404,8 @@ Status Daemon::Parts::open_socket(const Config& config, ServiceManager manager, 
     closed_trees.push_back(std::make_unique<audit::ClosedTree>(*log, config.origin));
     services->closed_trees[log->place.log_no] = closed_trees.back().get();
   }
-  carrier = std::make_unique<DocumentCarrier>(place, own, services->earlier, CarrierSurroundings{clock, *appender, runs, *files, retrieval->documents()});
+  carrier = std::make_unique<DocumentCarrier>(
+      place, own, services->earlier, CarrierSurroundings{clock, *appender, runs, *files, retrieval->documents()});
   services->carrying = [this] { return carrier->note(); };
   if (appender->status().refused.empty()) carrier->start();
   services->index_waits.max = std::max<std::size_t>(1, static_cast<std::size_t>(config.workers) / 2);
@@ -413,21 +433,23 @@ Status Daemon::Parts::open_socket(const Config& config, ServiceManager manager, 
   return server->listen();
 }
 
-// Makes the next partition as soon as one is begun. Called after each commit and four times a minute: one that could not be
-// made is tried again, long before it is needed.
+// Makes the next partition as soon as one is begun. Called after each commit and four times a minute: one that could
+// not be made is tried again, long before it is needed.
 void Daemon::Parts::watch_partitions(std::int64_t size) {
   const std::int64_t wanted = size / events_per_partition;
-  if (wanted <= partition_made_ || clock.monotonic() < partition_again_.load() || partition_under_way_.exchange(true)) return;
-  const Status posted = workers->post(clock.monotonic() + std::chrono::minutes(1), [this, size, wanted](store::Reader& reader) {
-    const auto made = store::ensure_partitions(reader.connection(), reader.log_no(), size);
-    if (made) {
-      partition_made_ = wanted;
-    } else {
-      partition_again_ = clock.monotonic() + partition_retry;
-      log_error("making a partition ahead; it is tried again", {{"error", made.error().message}});
-    }
-    partition_under_way_ = false;
-  });
+  if (wanted <= partition_made_ || clock.monotonic() < partition_again_.load() || partition_under_way_.exchange(true))
+    return;
+  const Status posted =
+      workers->post(clock.monotonic() + std::chrono::minutes(1), [this, size, wanted](store::Reader& reader) {
+        const auto made = store::ensure_partitions(reader.connection(), reader.log_no(), size);
+        if (made) {
+          partition_made_ = wanted;
+        } else {
+          partition_again_ = clock.monotonic() + partition_retry;
+          log_error("making a partition ahead; it is tried again", {{"error", made.error().message}});
+        }
+        partition_under_way_ = false;
+      });
   if (!posted) partition_under_way_ = false;
 }
 
@@ -436,36 +458,46 @@ void Daemon::Parts::watch_runs() {
   if (runs.size() > limits::runs_in_memory_max) runs.trim(limits::runs_in_memory_max / 2, run_follower->next_seq());
 }
 
-// At start and once a minute, on a worker: what would grow without anybody's limit. Logs are what the daemon, its children and
-// the private server say; uploads that nobody resumes are somebody's who gave up.
+// At start and once a minute, on a worker: what would grow without anybody's limit. Logs are what the daemon, its
+// children and the private server say; uploads that nobody resumes are somebody's who gave up.
 void Daemon::Parts::keep_house() {
   if (ticks_++ % 4 != 0) return;
-  workers->post(clock.monotonic() + std::chrono::minutes(1), [this](store::Reader&) {
-    const std::string& data = services->data_dir;
-    for (const auto& [name, bytes_max] : {std::pair("/munimentd.log", limits::daemon_log_bytes_max), std::pair("/postgres/server.log", limits::postgres_log_bytes_max)}) {
-      if (const Status kept = keep_log_within(data + name, bytes_max); !kept) log_warning("a log cannot be kept small", {{"error", kept.error().message}});
-    }
-    if (const std::size_t expired = files->expire_uploads(upload_seconds_)) log_info("uploads that nobody went on with are removed", {{"uploads", expired}});
-  }).ok();
+  workers
+      ->post(
+          clock.monotonic() + std::chrono::minutes(1),
+          [this](store::Reader&) {
+            const std::string& data = services->data_dir;
+            for (const auto& [name, bytes_max] : {std::pair("/munimentd.log", limits::daemon_log_bytes_max),
+                                                  std::pair("/postgres/server.log", limits::postgres_log_bytes_max)}) {
+              if (const Status kept = keep_log_within(data + name, bytes_max); !kept)
+                log_warning("a log cannot be kept small", {{"error", kept.error().message}});
+            }
+            if (const std::size_t expired = files->expire_uploads(upload_seconds_))
+              log_info("uploads that nobody went on with are removed", {{"uploads", expired}});
+          })
+      .ok();
 }
 
 Daemon::Daemon(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 Daemon::~Daemon() = default;
 
-Result<std::unique_ptr<Daemon>> Daemon::start(const Config& config, ServiceManager manager, const StartChoices& choices, StopSignals& signals) {
+Result<std::unique_ptr<Daemon>> Daemon::start(const Config& config, ServiceManager manager, const StartChoices& choices,
+                                              StopSignals& signals) {
   ASSIGN_OR_RETURN(DataFolder folder, DataFolder::take(config.data));
   RETURN_IF_ERROR(check_restore_ended(config.data));
   auto parts = std::make_unique<Parts>(std::move(folder));
   ASSIGN_OR_RETURN(SchemaSet schemas, SchemaSet::embedded());
   parts->schemas = std::make_unique<SchemaSet>(std::move(schemas));
-  ASSIGN_OR_RETURN(parts->connections_max, reserve_descriptors(static_cast<std::size_t>(config.workers + config.search_threads)));
+  ASSIGN_OR_RETURN(parts->connections_max,
+                   reserve_descriptors(static_cast<std::size_t>(config.workers + config.search_threads)));
   ASSIGN_OR_RETURN(parts->remote, embedding_server(config));
   RETURN_IF_ERROR(parts->open_files(config));
   const Status database = parts->open_database(config, choices.continue_restored, signals.fd());
   if (signals.take()) return std::unique_ptr<Daemon>();
   RETURN_IF_ERROR(database);
   const Status log = parts->open_log(config, choices.adopt_tail, signals.fd());
-  if (!log) return signals.take() ? Result<std::unique_ptr<Daemon>>(nullptr) : Result<std::unique_ptr<Daemon>>(log.error());
+  if (!log)
+    return signals.take() ? Result<std::unique_ptr<Daemon>>(nullptr) : Result<std::unique_ptr<Daemon>>(log.error());
   RETURN_IF_ERROR(parts->open_followers(config));
   RETURN_IF_ERROR(parts->open_socket(config, std::move(manager), signals));
   RETURN_IF_ERROR(write_file_durably(config.data + "/database.uri", parts->place.uri + "\n"));

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "base/ids.hpp"
+#include "base/json/schema.hpp"
 #include "base/limits.hpp"
 #include "base/log.hpp"
-#include "base/json/schema.hpp"
 #include "events/catalogue_types.hpp"
 
 namespace muniment::events {
@@ -96,7 +96,7 @@ bool is_segment(std::string_view text) {
 Error unknown_type(std::string_view name) {
   std::vector<std::string_view> names;
   for (const TypeInfo& row : table) {
-    if (row.written_by != reserved) names.push_back(row.name);   // what nobody may write is no help
+    if (row.written_by != reserved) names.push_back(row.name);  // what nobody may write is no help
   }
   std::string message = "unknown event type " + json::quote(name) + ".";
   if (const std::string_view near = nearest(name, names); !near.empty()) {
@@ -169,7 +169,8 @@ Status check_client_may_write(std::string_view type) {
   if (type.starts_with(foreign_prefix)) {
     if (is_foreign(type)) return success();
     return Error(Errc::invalid_argument,
-                 json::quote(type) + " is not an own type. Write x.<vendor>.<name>: letters, digits, \"_\" and \"-\", at most " +
+                 json::quote(type) +
+                     " is not an own type. Write x.<vendor>.<name>: letters, digits, \"_\" and \"-\", at most " +
                      std::to_string(limits::event_type_bytes_max) + " bytes.");
   }
   const TypeInfo* info = find_type(type);
@@ -196,7 +197,8 @@ void seal_own(NewEvent& event) {
   const auto document = json::parse(event.body);
   const Status fits = document ? check_body(event.type, document->root()) : Status(document.error());
   if (!fits) {
-    log_error("an event of the daemon's own does not fit its schema", {{"type", event.type}, {"error", fits.error().message}, {"body", event.body}});
+    log_error("an event of the daemon's own does not fit its schema",
+              {{"type", event.type}, {"error", fits.error().message}, {"body", event.body}});
     std::abort();
   }
 #endif

@@ -24,8 +24,8 @@ enum class Writer : std::uint8_t {
 // run.started, which begins a run, and of artifact.stored, which may come with a snapshot.
 enum class Admits : std::uint8_t {
   open_only = 1,
-  ended = 1 | 2,            // open or ended
-  halted = 1 | 4,           // open or halted
+  ended = 1 | 2,   // open or ended
+  halted = 1 | 4,  // open or halted
   not_open = 2 | 4,
   ended_and_halted = 1 | 2 | 4,
 };
@@ -62,8 +62,8 @@ Status check_client_may_write(std::string_view type);
 // Holds `body` against the schema of a core type; foreign bodies need only be objects.
 Status check_body(std::string_view type, const json::Value& body);
 
-// Seals an event that the daemon itself made. In builds with failpoints its body is held against its schema first, and one
-// that does not fit ends the process: every test of every path is a test of what the daemon says there.
+// Seals an event that the daemon itself made. In builds with failpoints its body is held against its schema first, and
+// one that does not fit ends the process: every test of every path is a test of what the daemon says there.
 void seal_own(NewEvent& event);
 
 }  // namespace muniment::events

@@ -25,14 +25,16 @@ std::optional<Origin> origin_named(std::string_view name) {
 
 Status check_body_size(std::size_t size, std::string_view what, std::string_view advice) {
   if (size <= limits::event_body_bytes_max) return success();
-  Error error(Errc::too_large, fmt::format("{} is {} bytes, limit {}. {}", what, grouped(size), grouped(limits::event_body_bytes_max), advice));
+  Error error(Errc::too_large, fmt::format("{} is {} bytes, limit {}. {}", what, grouped(size),
+                                           grouped(limits::event_body_bytes_max), advice));
   error.limit = static_cast<std::int64_t>(limits::event_body_bytes_max);
   return error;
 }
 
 void seal(NewEvent& event) {
   event.salt = random_salt();
-  event.body_hash = sha256({std::string_view(reinterpret_cast<const char*>(event.salt.data()), event.salt.size()), event.body});
+  event.body_hash =
+      sha256({std::string_view(reinterpret_cast<const char*>(event.salt.data()), event.salt.size()), event.body});
 }
 
 }  // namespace muniment::events

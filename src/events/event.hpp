@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/crypto/sha256.hpp"
 #include "base/ids.hpp"
 #include "base/result.hpp"
-#include "base/crypto/sha256.hpp"
 
 namespace muniment::events {
 
@@ -26,14 +26,14 @@ inline constexpr std::string_view daemon_actor = "munimentd";
 struct NewEvent {
   std::string type;
   std::int16_t schema_version = 1;
-  std::string body;                       // the source bytes of a JSON object
+  std::string body;  // the source bytes of a JSON object
   std::optional<std::string> step_id;
   Uuid event_id;
-  bool event_id_is_ours = false;          // made by the daemon just now: it cannot be a repeat
+  bool event_id_is_ours = false;  // made by the daemon just now: it cannot be a repeat
   std::optional<Time> occurred_at;
   Origin origin = Origin::reported;
   Salt salt{};
-  Hash body_hash{};                       // sha256(salt ‖ body)
+  Hash body_hash{};  // sha256(salt ‖ body)
 };
 
 // Checks the size of a body. `what` names it and `advice` is the next step, in the message. Errors: too_large.
@@ -56,7 +56,7 @@ struct Event {
   std::string actor;
   Uuid event_id;
   Hash body_hash{};
-  std::optional<Salt> salt;               // nullopt: redacted, as is the body
+  std::optional<Salt> salt;  // nullopt: redacted, as is the body
   std::optional<std::string> body;
   Hash run_hash{};
 };

@@ -67,8 +67,14 @@ void run_started(RunState& state, const Event& event, const Value& body) {
 void run_halted(RunState& state, const Event& event, const Value& body) {
   state.status = "halted";
   if (state.halt) return;  // the first reason wins
-  state.halt = HaltState{text(body["code"]),   text(body["reason"]),      text(body["pointer"]), text(body["expected"]),
-                         text(body["actual"]), natural(body["attempts"]), event.seq,             event.recorded_at};
+  state.halt = HaltState{text(body["code"]),
+                         text(body["reason"]),
+                         text(body["pointer"]),
+                         text(body["expected"]),
+                         text(body["actual"]),
+                         natural(body["attempts"]),
+                         event.seq,
+                         event.recorded_at};
 }
 
 void run_resumed(RunState& state) {
@@ -231,27 +237,71 @@ void artifact_stored(RunState& state, const Value& body) {
 
 bool reads_body(Type type) {
   switch (type) {
-    case Type::run_started: case Type::run_ended: case Type::run_halted: case Type::run_annotated:
+    case Type::run_started:
+    case Type::run_ended:
+    case Type::run_halted:
+    case Type::run_annotated:
     case Type::step_started:
-    case Type::model_called: case Type::model_answered: case Type::tool_called: case Type::tool_returned:
-    case Type::command_started: case Type::command_ended:
-    case Type::approval_requested: case Type::approval_decided:
-    case Type::child_started: case Type::child_ended: case Type::child_halted:
-    case Type::context_built: case Type::context_compacted: case Type::plan_updated:
-    case Type::claim_recorded: case Type::claim_decided: case Type::task_opened: case Type::task_completed:
-    case Type::budget_exceeded: case Type::artifact_stored: case Type::state_patched:
-      return true;
-    case Type::run_interrupted: case Type::run_resumed: case Type::step_ended: case Type::message_added: case Type::thought_recorded:
-    case Type::access_refused: case Type::artifact_redacted: case Type::clock_stepped: case Type::document_retracted:
-    case Type::document_revised: case Type::embedder_trained: case Type::error_raised: case Type::event_redacted:
-    case Type::evidence_linked: case Type::evidence_recorded: case Type::feedback_recorded: case Type::file_changed:
-    case Type::file_read: case Type::key_rotated: case Type::log_archived: case Type::log_exported: case Type::log_restored:
-    case Type::log_resumed: case Type::log_started: case Type::log_stopped: case Type::log_verified: case Type::manifest_recorded:
-    case Type::artifact_read: case Type::pointer_rendered: case Type::pointer_resolved: case Type::pointer_validated:
-    case Type::pointer_retried: case Type::pointer_unresolved: case Type::retrieval_answered:
-    case Type::snapshot_taken: case Type::source_revoked: case Type::task_validated: case Type::violation_detected:
-    case Type::foreign:
-      return false;
+    case Type::model_called:
+    case Type::model_answered:
+    case Type::tool_called:
+    case Type::tool_returned:
+    case Type::command_started:
+    case Type::command_ended:
+    case Type::approval_requested:
+    case Type::approval_decided:
+    case Type::child_started:
+    case Type::child_ended:
+    case Type::child_halted:
+    case Type::context_built:
+    case Type::context_compacted:
+    case Type::plan_updated:
+    case Type::claim_recorded:
+    case Type::claim_decided:
+    case Type::task_opened:
+    case Type::task_completed:
+    case Type::budget_exceeded:
+    case Type::artifact_stored:
+    case Type::state_patched: return true;
+    case Type::run_interrupted:
+    case Type::run_resumed:
+    case Type::step_ended:
+    case Type::message_added:
+    case Type::thought_recorded:
+    case Type::access_refused:
+    case Type::artifact_redacted:
+    case Type::clock_stepped:
+    case Type::document_retracted:
+    case Type::document_revised:
+    case Type::embedder_trained:
+    case Type::error_raised:
+    case Type::event_redacted:
+    case Type::evidence_linked:
+    case Type::evidence_recorded:
+    case Type::feedback_recorded:
+    case Type::file_changed:
+    case Type::file_read:
+    case Type::key_rotated:
+    case Type::log_archived:
+    case Type::log_exported:
+    case Type::log_restored:
+    case Type::log_resumed:
+    case Type::log_started:
+    case Type::log_stopped:
+    case Type::log_verified:
+    case Type::manifest_recorded:
+    case Type::artifact_read:
+    case Type::pointer_rendered:
+    case Type::pointer_resolved:
+    case Type::pointer_validated:
+    case Type::pointer_retried:
+    case Type::pointer_unresolved:
+    case Type::retrieval_answered:
+    case Type::snapshot_taken:
+    case Type::source_revoked:
+    case Type::task_validated:
+    case Type::violation_detected:
+    case Type::foreign: return false;
   }
   return false;
 }
@@ -259,7 +309,10 @@ bool reads_body(Type type) {
 void apply_rule(RunState& state, Type type, const Event& event, const Value& body, std::string_view spilled_patch) {
   switch (type) {
     case Type::run_started: return run_started(state, event, body);
-    case Type::run_ended: state.status = "ended"; state.outcome = text(body["outcome"]); return;
+    case Type::run_ended:
+      state.status = "ended";
+      state.outcome = text(body["outcome"]);
+      return;
     case Type::run_halted: return run_halted(state, event, body);
     case Type::run_resumed: return run_resumed(state);
     case Type::run_annotated: return run_annotated(state, body);
@@ -298,18 +351,43 @@ void apply_rule(RunState& state, Type type, const Event& event, const Value& bod
     case Type::state_patched:
       if (!patch_working(state.working, body, spilled_patch)) add(state.patches_refused, 1);
       return;
-    case Type::message_added: case Type::thought_recorded:  // counted as messages, whatever they say
-    case Type::run_interrupted:  // the run goes on, and so does what was pending
-    case Type::access_refused: case Type::artifact_redacted: case Type::clock_stepped: case Type::document_retracted:
-    case Type::document_revised: case Type::embedder_trained: case Type::error_raised: case Type::event_redacted:
-    case Type::evidence_linked: case Type::evidence_recorded: case Type::feedback_recorded: case Type::file_changed:
-    case Type::file_read: case Type::key_rotated: case Type::log_archived: case Type::log_exported: case Type::log_restored:
-    case Type::log_resumed: case Type::log_started: case Type::log_stopped: case Type::log_verified: case Type::manifest_recorded:
-    case Type::artifact_read: case Type::pointer_rendered: case Type::pointer_resolved: case Type::pointer_validated:
-    case Type::pointer_retried: case Type::pointer_unresolved: case Type::retrieval_answered:
-    case Type::snapshot_taken: case Type::source_revoked: case Type::task_validated: case Type::violation_detected:
-    case Type::foreign:
-      return;
+    case Type::message_added:
+    case Type::thought_recorded:  // counted as messages, whatever they say
+    case Type::run_interrupted:   // the run goes on, and so does what was pending
+    case Type::access_refused:
+    case Type::artifact_redacted:
+    case Type::clock_stepped:
+    case Type::document_retracted:
+    case Type::document_revised:
+    case Type::embedder_trained:
+    case Type::error_raised:
+    case Type::event_redacted:
+    case Type::evidence_linked:
+    case Type::evidence_recorded:
+    case Type::feedback_recorded:
+    case Type::file_changed:
+    case Type::file_read:
+    case Type::key_rotated:
+    case Type::log_archived:
+    case Type::log_exported:
+    case Type::log_restored:
+    case Type::log_resumed:
+    case Type::log_started:
+    case Type::log_stopped:
+    case Type::log_verified:
+    case Type::manifest_recorded:
+    case Type::artifact_read:
+    case Type::pointer_rendered:
+    case Type::pointer_resolved:
+    case Type::pointer_validated:
+    case Type::pointer_retried:
+    case Type::pointer_unresolved:
+    case Type::retrieval_answered:
+    case Type::snapshot_taken:
+    case Type::source_revoked:
+    case Type::task_validated:
+    case Type::violation_detected:
+    case Type::foreign: return;
   }
 }
 

@@ -7,9 +7,7 @@ namespace {
 constexpr std::string_view node_domain{"\x01", 1};
 }
 
-Hash merkle_node(const Hash& left, const Hash& right) {
-  return sha256({node_domain, view(left), view(right)});
-}
+Hash merkle_node(const Hash& left, const Hash& right) { return sha256({node_domain, view(left), view(right)}); }
 
 void MerkleEdge::add(const Hash& leaf) {
   Hash subtree = leaf;

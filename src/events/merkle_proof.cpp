@@ -26,7 +26,8 @@ Result<Hash> range_root(std::int64_t begin, std::int64_t end, const NodeReader& 
   return merkle_node(left, right);
 }
 
-Status include(std::int64_t index, std::int64_t begin, std::int64_t end, const NodeReader& node, std::vector<Hash>& proof) {
+Status include(std::int64_t index, std::int64_t begin, std::int64_t end, const NodeReader& node,
+               std::vector<Hash>& proof) {
   if (end - begin == 1) return success();
   const std::int64_t middle = begin + split(end - begin);
   const bool in_left = index < middle;
@@ -37,7 +38,8 @@ Status include(std::int64_t index, std::int64_t begin, std::int64_t end, const N
 }
 
 // SUBPROOF of RFC 6962, 2.1.2; `known`: the subtree is the old tree itself, whose root is known.
-Status grow(std::int64_t first, std::int64_t begin, std::int64_t end, bool known, const NodeReader& node, std::vector<Hash>& proof) {
+Status grow(std::int64_t first, std::int64_t begin, std::int64_t end, bool known, const NodeReader& node,
+            std::vector<Hash>& proof) {
   if (first == end) {
     if (known) return success();
     ASSIGN_OR_RETURN(const Hash root, range_root(begin, end, node));
@@ -46,7 +48,8 @@ Status grow(std::int64_t first, std::int64_t begin, std::int64_t end, bool known
   }
   const std::int64_t middle = begin + split(end - begin);
   const bool in_left = first <= middle;
-  RETURN_IF_ERROR(in_left ? grow(first, begin, middle, known, node, proof) : grow(first, middle, end, false, node, proof));
+  RETURN_IF_ERROR(in_left ? grow(first, begin, middle, known, node, proof)
+                          : grow(first, middle, end, false, node, proof));
   ASSIGN_OR_RETURN(const Hash other, in_left ? range_root(middle, end, node) : range_root(begin, middle, node));
   proof.push_back(other);
   return success();
@@ -72,7 +75,8 @@ Result<std::vector<Hash>> consistency_proof(std::int64_t first, std::int64_t sec
 }
 
 // RFC 9162, 2.1.3.2.
-bool proves_inclusion(const Hash& leaf, std::int64_t index, std::int64_t size, const Hash& root, const std::vector<Hash>& proof) {
+bool proves_inclusion(const Hash& leaf, std::int64_t index, std::int64_t size, const Hash& root,
+                      const std::vector<Hash>& proof) {
   if (index < 0 || index >= size) return false;
   std::int64_t at = index;
   std::int64_t last = size - 1;

@@ -6,8 +6,8 @@
 #include <functional>
 #include <vector>
 
-#include "base/result.hpp"
 #include "base/crypto/sha256.hpp"
+#include "base/result.hpp"
 
 namespace muniment::events {
 
@@ -22,7 +22,8 @@ Result<std::vector<Hash>> inclusion_proof(std::int64_t index, std::int64_t size,
 // Empty when first is 0 or second. 0 <= first <= second.
 Result<std::vector<Hash>> consistency_proof(std::int64_t first, std::int64_t second, const NodeReader& node);
 
-bool proves_inclusion(const Hash& leaf, std::int64_t index, std::int64_t size, const Hash& root, const std::vector<Hash>& proof);
+bool proves_inclusion(const Hash& leaf, std::int64_t index, std::int64_t size, const Hash& root,
+                      const std::vector<Hash>& proof);
 bool proves_consistency(std::int64_t first, const Hash& first_root, std::int64_t second, const Hash& second_root,
                         const std::vector<Hash>& proof);
 

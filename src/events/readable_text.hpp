@@ -1,5 +1,6 @@
-// What an event of a run says to a reader: its words without the JSON around them. It is what the corpus "run" is made of
-// (docs/retrieval.md, "Runs"), and a function of type and body alone; docs/format.md specifies it for whoever verifies it.
+// What an event of a run says to a reader: its words without the JSON around them. It is what the corpus "run" is made
+// of (docs/retrieval.md, "Runs"), and a function of type and body alone; docs/format.md specifies it for whoever
+// verifies it.
 #pragma once
 
 #include <optional>
@@ -14,8 +15,8 @@ namespace muniment::events {
 
 // The types that have a text.
 inline constexpr std::string_view readable_types[] = {
-    "command.ended", "command.started", "context.compacted", "error.raised", "message.added", "model.answered", "run.ended",
-    "run.halted",    "step.ended",      "thought.recorded",  "tool.called",  "tool.returned"};
+    "command.ended", "command.started", "context.compacted", "error.raised",     "message.added", "model.answered",
+    "run.ended",     "run.halted",      "step.ended",        "thought.recorded", "tool.called",   "tool.returned"};
 bool is_readable(std::string_view type);
 
 // Between two parts of a text.
@@ -23,13 +24,13 @@ inline constexpr std::string_view part_separator = "\n\n";
 
 struct TextPart {
   std::string text;
-  std::optional<Uuid> artifact_id;   // then its bytes are the text
+  std::optional<Uuid> artifact_id;  // then its bytes are the text
 };
 
 struct ReadableText {
-  std::string name;                  // who or what: the role, the tool, the error's class; may be empty
+  std::string name;  // who or what: the role, the tool, the error's class; may be empty
   bool failed = false;
-  std::vector<TextPart> parts;       // none empty
+  std::vector<TextPart> parts;  // none empty
 };
 
 // A reference counts only with a preview: then who erases its artifact erases this event too (store/logs/erasure.cpp).

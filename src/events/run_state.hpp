@@ -148,7 +148,7 @@ struct RunState {
   std::map<std::string, Picos> cost;
   std::int64_t uncounted = 0;
 
-  std::array<std::int64_t, type_count> counts{};             // by Type; foreign ones are below
+  std::array<std::int64_t, type_count> counts{};  // by Type; foreign ones are below
   std::map<std::string, std::int64_t, std::less<>> other_counts;
 
   std::int64_t artifact_count = 0;

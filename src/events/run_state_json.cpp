@@ -29,7 +29,9 @@ void put(json::Writer& out, std::string_view name, const std::optional<Time>& ti
   time ? out.string(format_time(*time)) : out.null();
 }
 
-void put_scalar(json::Writer& out, std::string_view name, const Scalar& scalar) { out.raw_member(name, scalar.value_or("null")); }
+void put_scalar(json::Writer& out, std::string_view name, const Scalar& scalar) {
+  out.raw_member(name, scalar.value_or("null"));
+}
 
 void write_item(json::Writer& out, const OpenStep& step) {
   put(out, "kind", step.kind);
@@ -300,8 +302,8 @@ void read_lists(const Value& root, RunState& state) {
 void read_sums(const Value& root, RunState& state) {
   state.budgets_exceeded = number_of(root["budgets"]["exceeded"]);
   if (const Value last = root["budgets"]["last"]; last.is(Kind::object)) {
-    state.last_budget =
-        LastBudget{last["budget"].as_string(), scalar_text(last["limit"]), scalar_text(last["used"]), number_of(last["run_seq"])};
+    state.last_budget = LastBudget{last["budget"].as_string(), scalar_text(last["limit"]), scalar_text(last["used"]),
+                                   number_of(last["run_seq"])};
   }
   const Value usage = root["usage"];
   state.input_tokens = number_of(usage["input_tokens"]);
@@ -325,9 +327,10 @@ void read_sums(const Value& root, RunState& state) {
 
 void read_halt(const Value& halt, RunState& state) {
   if (!halt.is(Kind::object)) return;
-  state.halt = HaltState{halt["code"].as_string(),     halt["reason"].as_string(), halt["pointer"].as_string(),
-                         halt["expected"].as_string(), halt["actual"].as_string(), number_of(halt["attempts"]),
-                         number_of(halt["seq"]),          time_of(halt["recorded_at"]).value_or(Time{})};
+  state.halt = HaltState{halt["code"].as_string(),    halt["reason"].as_string(),
+                         halt["pointer"].as_string(), halt["expected"].as_string(),
+                         halt["actual"].as_string(),  number_of(halt["attempts"]),
+                         number_of(halt["seq"]),      time_of(halt["recorded_at"]).value_or(Time{})};
 }
 
 }  // namespace
@@ -341,7 +344,11 @@ std::size_t labels_bytes(const std::map<std::string, std::string>& labels) {
 std::string write_document(const RunState& state) {
   json::Writer out;
   out.begin_object();
-  out.key("artifacts").begin_object().member("bytes", state.artifact_bytes).member("count", state.artifact_count).end_object();
+  out.key("artifacts")
+      .begin_object()
+      .member("bytes", state.artifact_bytes)
+      .member("count", state.artifact_count)
+      .end_object();
   out.key("at").begin_object().member("run_hash", to_hex(state.run_hash));
   out.member("run_seq", state.run_seq).member("seq", state.seq).end_object();
   write_budgets(out, state);
@@ -351,7 +358,11 @@ std::string write_document(const RunState& state) {
   write_halt(out, state.halt);
   write_pending(out, state);
   write_list(out, "plan", state.plan);
-  out.key("refused").begin_object().member("labels", state.labels_refused).member("working", state.patches_refused).end_object();
+  out.key("refused")
+      .begin_object()
+      .member("labels", state.labels_refused)
+      .member("working", state.patches_refused)
+      .end_object();
   write_run(out, state);
   out.member("schema", document_schema);
   out.key("steps").begin_object().member("done", state.steps_done).member("dropped", state.steps_dropped);
@@ -379,7 +390,8 @@ Result<RunState> read_document(std::string_view text) {
   read_sums(root, state);
   read_halt(root["halt"], state);
   state.working = json::Tree(root["working"]);
-  if (write_document(state) != text) return Error(Errc::corrupt, "the state document is not in canonical form, or lacks members");
+  if (write_document(state) != text)
+    return Error(Errc::corrupt, "the state document is not in canonical form, or lacks members");
   return state;
 }
 

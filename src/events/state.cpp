@@ -25,8 +25,9 @@ Status State::check_patch(std::string_view body, std::string_view spilled_patch)
   if (const json::Value expected = root["expected_state_hash"]) {
     const std::string actual = to_hex(state_hash());
     if (expected.string_or("") != actual) {
-      return Error(Errc::conflict, "the state's hash is " + actual + " (seq " + std::to_string(seq()) + "), you expected " +
-                                       expected.string_or("another") + ". Rehydrate, and send the patch again.");
+      return Error(Errc::conflict, "the state's hash is " + actual + " (seq " + std::to_string(seq()) +
+                                       "), you expected " + expected.string_or("another") +
+                                       ". Rehydrate, and send the patch again.");
     }
   }
   json::Tree working = fold_->working;

@@ -30,13 +30,13 @@ class State {
   // conflict (expected_state_hash is not the present one).
   Status check_patch(std::string_view body, std::string_view spilled_patch = {}) const;
 
-  std::int64_t seq() const;       // of the last event applied; -1 before the first
+  std::int64_t seq() const;  // of the last event applied; -1 before the first
   std::int64_t run_seq() const;
   std::size_t working_bytes() const;  // of the canonical text of `working`: most of a state's size
 
   // The canonical document (docs/format.md, State): the bytes that are hashed.
   std::string document() const;
-  Hash state_hash() const;        // sha256(document())
+  Hash state_hash() const;  // sha256(document())
   static Result<State> parse(std::string_view document);
 
  private:

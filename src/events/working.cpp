@@ -23,8 +23,9 @@ Status apply_patch(json::Tree& working, std::string_view format, const Value& pa
 Status check_limits(const json::Tree& working) {
   if (!working.is(Kind::object)) return Error(Errc::invalid_argument, "patch: working state must stay an object");
   if (working.levels() > limits::working_state_levels_max) {
-    return Error(Errc::too_large, "working state would be nested " + std::to_string(working.levels()) + " levels, limit " +
-                                      std::to_string(limits::working_state_levels_max) + ". Flatten it.");
+    return Error(Errc::too_large, "working state would be nested " + std::to_string(working.levels()) +
+                                      " levels, limit " + std::to_string(limits::working_state_levels_max) +
+                                      ". Flatten it.");
   }
   if (working.bytes() <= limits::working_state_bytes_max) return success();
   Error error(Errc::too_large, "working state would be " + std::to_string(working.bytes()) + " bytes, limit " +

@@ -6,11 +6,14 @@
 
 namespace muniment::evidence {
 
-std::string EvidenceSource::span_text() const { return span ? fmt::format("b{}-{}", span->start, span->end) : std::string(); }
+std::string EvidenceSource::span_text() const {
+  return span ? fmt::format("b{}-{}", span->start, span->end) : std::string();
+}
 
 Uuid evidence_id(const EvidenceSource& source) {
-  std::string name;   // lengths in front: no two sources read the same
-  for (const std::string& part : {std::string("evidence"), source.corpus_id, source.index_id, source.chunk_id, source.span_text()}) {
+  std::string name;  // lengths in front: no two sources read the same
+  for (const std::string& part :
+       {std::string("evidence"), source.corpus_id, source.index_id, source.chunk_id, source.span_text()}) {
     name += fmt::format("{}:{}", part.size(), part);
   }
   return make_uuid_v8(name);

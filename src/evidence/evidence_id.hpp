@@ -15,7 +15,7 @@ struct EvidenceSource {
   std::string chunk_id;            // what of it, with its revision where it has several
   std::optional<ByteSpan> span{};  // of its text; nullopt: an event as a whole
 
-  std::string span_text() const;   // "b120-480", or empty
+  std::string span_text() const;  // "b120-480", or empty
 };
 
 Uuid evidence_id(const EvidenceSource& source);

@@ -11,9 +11,9 @@
 #include <fstream>
 #include <iterator>
 
-#include "base/process/failpoint.hpp"
 #include "base/json/json.hpp"
 #include "base/log.hpp"
+#include "base/process/failpoint.hpp"
 #include "events/catalogue.hpp"
 
 namespace muniment::evidence {
@@ -57,8 +57,8 @@ Result<PendingHalt> read_journal(const std::string& text) {
   for (const json::Value item : root["events"]) {
     const auto id = parse_uuid(item["event_id"].string_or(""));
     if (!id || !item["body"]) return Error(Errc::corrupt, "an event without id or body");
-    pending.events.push_back({item["run_id"].string_or(""), item["type"].string_or(""), std::string(item["body"].source()), *id,
-                              item["if_open"].as_bool().value_or(false)});
+    pending.events.push_back({item["run_id"].string_or(""), item["type"].string_or(""),
+                              std::string(item["body"].source()), *id, item["if_open"].as_bool().value_or(false)});
   }
   if (pending.run_id.empty() || pending.events.empty()) return Error(Errc::corrupt, "no run or no events");
   return pending;
@@ -110,7 +110,8 @@ store::Addressed daemon_event(const std::shared_ptr<store::Run>& run, std::strin
   return item;
 }
 
-Result<std::unique_ptr<HaltJournal>> HaltJournal::open(Options options, store::Appender& appender, store::RunDirectory& runs) {
+Result<std::unique_ptr<HaltJournal>> HaltJournal::open(Options options, store::Appender& appender,
+                                                       store::RunDirectory& runs) {
   if (::mkdir(options.folder.c_str(), 0700) != 0 && errno != EEXIST) return journal_error("making", options.folder);
   RETURN_IF_ERROR(sync_path(options.folder + "/..", O_RDONLY | O_DIRECTORY));
   std::unique_ptr<HaltJournal> journal(new HaltJournal(std::move(options), appender, runs));
@@ -210,7 +211,8 @@ Status HaltJournal::append(const PendingHalt& pending) {
 
 void HaltJournal::bring_back() {
   auto lock = worker_.lock();
-  while (worker_.wait(lock, [this] { return !waiting_.empty(); })) {   // otherwise the files stay; the next start brings them in
+  while (worker_.wait(
+      lock, [this] { return !waiting_.empty(); })) {  // otherwise the files stay; the next start brings them in
     const PendingHalt next = waiting_.front();
     lock.unlock();
     const Status appended = append(next);

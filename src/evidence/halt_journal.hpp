@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "base/result.hpp"
 #include "base/process/worker_thread.hpp"
+#include "base/result.hpp"
 #include "store/append/appender.hpp"
 #include "store/read/reader.hpp"
 #include "store/tables/runs.hpp"
@@ -37,18 +37,19 @@ store::Addressed daemon_event(const std::shared_ptr<store::Run>& run, std::strin
 class HaltJournal {
  public:
   struct Options {
-    std::string folder;              // <data>/halts; made if it is not there
+    std::string folder;  // <data>/halts; made if it is not there
     store::LogPlace place;
   };
 
   // Latches what the folder holds and appends it; what cannot be appended yet is kept and tried
   // again. Errors: corrupt for a file that cannot be read, system_error for the folder.
-  static Result<std::unique_ptr<HaltJournal>> open(Options options, store::Appender& appender, store::RunDirectory& runs);
+  static Result<std::unique_ptr<HaltJournal>> open(Options options, store::Appender& appender,
+                                                   store::RunDirectory& runs);
 
   // Durable and latched when it returns. Errors: system_error (the run is latched all the same).
   Status record(PendingHalt pending);
 
-  std::size_t waiting() const;       // halts that are not in the log yet
+  std::size_t waiting() const;  // halts that are not in the log yet
   bool holds(std::string_view run_id) const;
 
  private:
@@ -64,9 +65,9 @@ class HaltJournal {
   const Options options_;
   store::Appender& appender_;
   store::RunDirectory& runs_;
-  store::Reader reader_;             // the thread's; `open`'s before it starts
+  store::Reader reader_;  // the thread's; `open`'s before it starts
 
-  std::vector<PendingHalt> waiting_; // guarded by the worker's lock
+  std::vector<PendingHalt> waiting_;  // guarded by the worker's lock
   WorkerThread worker_;
 };
 

@@ -20,7 +20,8 @@ std::optional<std::int64_t> parse_count(std::string_view digits) {
 }
 
 Error bad_pointer(std::string_view text, std::string_view why) {
-  return Error(Errc::invalid_argument, "\"" + std::string(text.substr(0, 200)) + "\" is not a pointer: " + std::string(why));
+  return Error(Errc::invalid_argument,
+               "\"" + std::string(text.substr(0, 200)) + "\" is not a pointer: " + std::string(why));
 }
 
 Status set_run(Pointer& pointer, std::string_view run_id) {
@@ -85,10 +86,13 @@ bool is_fragment(std::string_view fragment) {
 Result<Pointer> parse_event_of_run(Pointer pointer) {
   const std::string_view fragment = pointer.fragment;
   const std::size_t dot = fragment.find('.');
-  const auto run_seq = fragment.starts_with('e') ? parse_count(fragment.substr(1, dot == std::string_view::npos ? dot : dot - 1)) : std::nullopt;
+  const auto run_seq = fragment.starts_with('e')
+                           ? parse_count(fragment.substr(1, dot == std::string_view::npos ? dot : dot - 1))
+                           : std::nullopt;
   if (dot != std::string_view::npos) pointer.passage = parse_count(fragment.substr(dot + 1));
   if (!run_seq || (dot != std::string_view::npos && !pointer.passage)) {
-    return bad_pointer(pointer.text, "in the corpus run a fragment is e<run_seq>, or e<run_seq>.<n> for a passage of it");
+    return bad_pointer(pointer.text,
+                       "in the corpus run a fragment is e<run_seq>, or e<run_seq>.<n> for a passage of it");
   }
   RETURN_IF_ERROR(set_run(pointer, pointer.document));
   pointer.seq = *run_seq;
@@ -104,7 +108,8 @@ Result<Pointer> parse_evidence(Pointer pointer, std::string_view rest) {
   pointer.corpus = rest.substr(0, slash);
   const std::string_view encoded = rest.substr(slash + 1, hash_sign - slash - 1);
   const auto document = percent_decode(encoded);
-  if (!document || document->empty() || encoded.find('?') != std::string_view::npos) return bad_pointer(pointer.text, "its document is not percent-encoded");
+  if (!document || document->empty() || encoded.find('?') != std::string_view::npos)
+    return bad_pointer(pointer.text, "its document is not percent-encoded");
   pointer.document = *document;
   std::string_view fragment = rest.substr(hash_sign + 1);
   if (const std::size_t version = fragment.find("?v="); version != std::string_view::npos) {
@@ -124,9 +129,12 @@ struct Scheme {
   Result<Pointer> (*parse)(Pointer, std::string_view);
 };
 constexpr Scheme schemes[] = {
-    {"artifact://", PointerKind::artifact, parse_artifact}, {"manifest://", PointerKind::manifest, parse_manifest},
-    {"snap://", PointerKind::snapshot, parse_snapshot},     {"run://", PointerKind::run, parse_run},
-    {"log://", PointerKind::log, parse_log},                {"ev://", PointerKind::evidence, parse_evidence},
+    {"artifact://", PointerKind::artifact, parse_artifact},
+    {"manifest://", PointerKind::manifest, parse_manifest},
+    {"snap://", PointerKind::snapshot, parse_snapshot},
+    {"run://", PointerKind::run, parse_run},
+    {"log://", PointerKind::log, parse_log},
+    {"ev://", PointerKind::evidence, parse_evidence},
 };
 
 }  // namespace
@@ -158,7 +166,8 @@ std::optional<ByteSpan> parse_span(std::string_view fragment) {
   return ByteSpan{*start, *end};
 }
 
-std::string evidence_pointer(std::string_view corpus, std::string_view document, std::string_view fragment, std::string_view revision) {
+std::string evidence_pointer(std::string_view corpus, std::string_view document, std::string_view fragment,
+                             std::string_view revision) {
   std::string out = "ev://" + std::string(corpus) + "/";
   for (std::size_t at = 0; at <= document.size();) {  // a path stays one to read
     const std::size_t slash = std::min(document.find('/', at), document.size());
@@ -177,10 +186,12 @@ std::string event_pointer(std::string_view document, std::optional<std::int64_t>
 
 Result<Pointer> parse_pointer(std::string_view text) {
   if (text.size() > pointer_bytes_max) {
-    return Error(Errc::invalid_argument, "a pointer of " + std::to_string(text.size()) + " bytes, limit " + std::to_string(pointer_bytes_max));
+    return Error(Errc::invalid_argument,
+                 "a pointer of " + std::to_string(text.size()) + " bytes, limit " + std::to_string(pointer_bytes_max));
   }
   for (const char c : text) {
-    if (static_cast<unsigned char>(c) <= 0x20 || c == 0x7f) return bad_pointer(text, "it holds white space or a control character");
+    if (static_cast<unsigned char>(c) <= 0x20 || c == 0x7f)
+      return bad_pointer(text, "it holds white space or a control character");
   }
   for (const Scheme& scheme : schemes) {
     if (!text.starts_with(scheme.prefix)) continue;

@@ -34,28 +34,31 @@ struct ByteSpan {
 struct Pointer {
   PointerKind kind = PointerKind::artifact;
   std::string text;
-  std::string run_id;              // artifact, snapshot, run, log of a run, ev://run/…; otherwise empty
-  Uuid id;                         // artifact, manifest
-  std::optional<ByteSpan> span;    // artifact
-  std::int64_t seq = -1;           // snapshot; for ev:// the n of #p<n> and #e<n>
+  std::string run_id;                   // artifact, snapshot, run, log of a run, ev://run/…; otherwise empty
+  Uuid id;                              // artifact, manifest
+  std::optional<ByteSpan> span;         // artifact
+  std::int64_t seq = -1;                // snapshot; for ev:// the n of #p<n> and #e<n>
   std::optional<std::int64_t> passage;  // the n of #e<run_seq>.<n>
-  std::string corpus;              // evidence
-  std::string document;            // evidence, percent-decoded
-  std::string fragment;            // evidence: p3, b0-10, e17, e17.2
-  std::string revision;            // evidence; empty: the pointer has none
+  std::string corpus;                   // evidence
+  std::string document;                 // evidence, percent-decoded
+  std::string fragment;                 // evidence: p3, b0-10, e17, e17.2
+  std::string revision;                 // evidence; empty: the pointer has none
 
   // What it names: "r1/0190…", "0190…", "r1/918".
   std::string name() const;
   // Without the span: what a file's damage concerns, whichever part of it is pointed at. A passage of a document stands
   // by itself, with its own hash.
-  std::string_view whole() const { return kind == PointerKind::evidence ? std::string_view(text) : std::string_view(text).substr(0, text.find('#')); }
+  std::string_view whole() const {
+    return kind == PointerKind::evidence ? std::string_view(text) : std::string_view(text).substr(0, text.find('#'));
+  }
 };
 
 // "b10-20" → 10, 20
 std::optional<ByteSpan> parse_span(std::string_view fragment);
 
 // ev://<corpus>/<document>#<fragment>?v=<revision>, percent-encoded as the parser reads it.
-std::string evidence_pointer(std::string_view corpus, std::string_view document, std::string_view fragment, std::string_view revision);
+std::string evidence_pointer(std::string_view corpus, std::string_view document, std::string_view fragment,
+                             std::string_view revision);
 
 // Of an event of a run, whose document is <run>#e<run_seq>. `passage`: of its text; nullopt: the event itself.
 std::string event_pointer(std::string_view document, std::optional<std::int64_t> passage, std::string_view revision);

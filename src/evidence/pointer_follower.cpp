@@ -116,7 +116,9 @@ Result<std::vector<store::PointerRow>> pointers_not_yet_followed(const store::Ta
   return pointers_of(newer, reader);
 }
 
-Result<std::map<std::string, std::vector<store::PointerRow>>> pointers_needed_by(const std::string& run_id, const store::Tail& tail, store::Reader& reader) {
+Result<std::map<std::string, std::vector<store::PointerRow>>> pointers_needed_by(const std::string& run_id,
+                                                                                 const store::Tail& tail,
+                                                                                 store::Reader& reader) {
   std::map<std::string, std::vector<store::PointerRow>> needed;
   // In this order, or what the catalogue follows in between would be in neither.
   ASSIGN_OR_RETURN(const auto newer, pointers_not_yet_followed(tail, reader));

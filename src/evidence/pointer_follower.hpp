@@ -26,7 +26,9 @@ std::vector<std::string> pointers_of_manifest(const json::Value& manifest, const
 Result<std::vector<store::PointerRow>> pointers_not_yet_followed(const store::Tail& tail, store::Reader& reader);
 
 // Everything that the run's claims, evidence and manifests depend on as of now, by pointer, and what needs it.
-Result<std::map<std::string, std::vector<store::PointerRow>>> pointers_needed_by(const std::string& run_id, const store::Tail& tail, store::Reader& reader);
+Result<std::map<std::string, std::vector<store::PointerRow>>> pointers_needed_by(const std::string& run_id,
+                                                                                 const store::Tail& tail,
+                                                                                 store::Reader& reader);
 
 class PointerFollower final : public store::Follower {
  public:

@@ -10,10 +10,11 @@ namespace muniment::evidence {
 namespace {
 
 // The runs first: the others take the runs' names from them where an event is erased.
-const std::vector<std::string> all_tables = {"run", "pointer", "claim", "evidence", "evidence_link", "artifact", "corpus", "document", "chunk", "feedback",
-                                            "report_run", "report_span", "report_place"};
+const std::vector<std::string> all_tables = {"run",        "pointer",     "claim",       "evidence", "evidence_link",
+                                             "artifact",   "corpus",      "document",    "chunk",    "feedback",
+                                             "report_run", "report_span", "report_place"};
 
-constexpr int rebuilds_max = 3;   // an erasure meanwhile means: once more, without what was erased
+constexpr int rebuilds_max = 3;  // an erasure meanwhile means: once more, without what was erased
 
 }  // namespace
 
@@ -23,8 +24,8 @@ bool RebuildReport::equal() const {
 
 namespace {
 
-Result<RebuildReport> rebuild_once(const store::LogPlace& place, std::int64_t size, const std::vector<std::string>& tables,
-                              const store::CorpusChangeOf& change_of) {
+Result<RebuildReport> rebuild_once(const store::LogPlace& place, std::int64_t size,
+                                   const std::vector<std::string>& tables, const store::CorpusChangeOf& change_of) {
   store::Rebuild work(place);
   RETURN_IF_ERROR(work.collect(size));
   RebuildReport report;
@@ -40,7 +41,12 @@ Result<RebuildReport> rebuild_once(const store::LogPlace& place, std::int64_t si
       of_reports.push_back(name);
       continue;
     }
-    ASSIGN_OR_RETURN(store::RebuiltTable table, name == "pointer" ? work.rebuild_pointers([](const events::Event& event, std::string_view manifest) { return pointers_of(event, manifest); }) : work.rebuild(name));
+    ASSIGN_OR_RETURN(store::RebuiltTable table,
+                     name == "pointer"
+                         ? work.rebuild_pointers([](const events::Event& event, std::string_view manifest) {
+                             return pointers_of(event, manifest);
+                           })
+                         : work.rebuild(name));
     report.tables.push_back(std::move(table));
   }
   if (!of_corpora.empty()) {

@@ -11,7 +11,7 @@
 namespace muniment::evidence {
 namespace {
 
-constexpr std::int64_t read_at_once_bytes_max = 1 << 20;   // a longer span is hashed as it is read
+constexpr std::int64_t read_at_once_bytes_max = 1 << 20;  // a longer span is hashed as it is read
 
 }  // namespace
 
@@ -79,8 +79,8 @@ Result<std::optional<store::ArtifactRow>> Resolver::artifact_row(const Uuid& art
   return reader_->artifact(artifact_id);
 }
 
-// What the present log does not know, one that it goes on from may. So it is with what this log knows, as of a time before it
-// began: but what was revoked or erased since is told as of no time.
+// What the present log does not know, one that it goes on from may. So it is with what this log knows, as of a time
+// before it began: but what was revoked or erased since is told as of no time.
 bool Resolver::goes_on(const Resolution& found) const {
   if (!found.parsed) return false;
   if (!found.recorded) return true;
@@ -107,7 +107,7 @@ Result<bool> Resolver::resolve_earlier(Resolution& found, store::Reader& reader,
   }
   ASSIGN_OR_RETURN(Resolution earlier, resolve_here(found.pointer, depth, with_text));
   found.hidden = found.hidden || earlier.hidden;
-  if (!earlier.recorded) return false;   // also where it is somebody else's: that is not told
+  if (!earlier.recorded) return false;  // also where it is somebody else's: that is not told
   const bool is_before = sight_.as_of && *sight_.as_of < 0;
   if (found.current && earlier.ok() && !is_before) {
     earlier.fail(Reason::version_mismatch, "the document has another revision since the log goes on from a restore");
@@ -153,13 +153,15 @@ Result<Resolution> Resolver::resolve_here(std::string_view pointer, Depth depth,
   return out;
 }
 
-// Of what lies in no corpus and was cut by nobody. Its id is its revision: what has one never changes. A hash in the name would
-// outlive an erasure, and let short bytes be guessed.
+// Of what lies in no corpus and was cut by nobody. Its id is its revision: what has one never changes. A hash in the
+// name would outlive an erasure, and let short bytes be guessed.
 void Resolver::name_source(Resolution& out) {
   const Pointer& pointer = *out.parsed;
-  const bool bytes = pointer.kind == PointerKind::artifact || pointer.kind == PointerKind::manifest || pointer.kind == PointerKind::snapshot;
+  const bool bytes = pointer.kind == PointerKind::artifact || pointer.kind == PointerKind::manifest ||
+                     pointer.kind == PointerKind::snapshot;
   if (!bytes || !out.expected || !out.size_bytes) return;
-  out.source = EvidenceSource{std::string(name_of(pointer.kind)), "bytes", pointer.name(), pointer.span.value_or(ByteSpan{0, *out.size_bytes})};
+  out.source = EvidenceSource{std::string(name_of(pointer.kind)), "bytes", pointer.name(),
+                              pointer.span.value_or(ByteSpan{0, *out.size_bytes})};
 }
 
 Result<std::shared_ptr<store::Run>> Resolver::find_run(Resolution& out) {
@@ -212,7 +214,8 @@ Status Resolver::resolve_artifact(Resolution& out, Depth depth, bool with_text) 
     return success();
   }
   if (pointer.span && pointer.span->end > row->size_bytes) {
-    out.fail(Reason::not_found, fmt::format("the artifact is {} bytes, the span ends at {}", row->size_bytes, pointer.span->end));
+    out.fail(Reason::not_found,
+             fmt::format("the artifact is {} bytes, the span ends at {}", row->size_bytes, pointer.span->end));
     return success();
   }
   const store::StoredFile file = store::file_of(*row);

@@ -23,7 +23,8 @@ namespace muniment::evidence {
 
 enum class Reason : std::uint8_t { none, missing_version, not_found, version_mismatch, hash_mismatch, parse_error };
 std::string_view name_of(Reason reason);  // MISSING_VERSION …; empty for none
-inline constexpr std::array reasons = {Reason::missing_version, Reason::not_found, Reason::version_mismatch, Reason::hash_mismatch, Reason::parse_error};
+inline constexpr std::array reasons = {Reason::missing_version, Reason::not_found, Reason::version_mismatch,
+                                       Reason::hash_mismatch, Reason::parse_error};
 
 // How much is looked at.
 enum class Depth : std::uint8_t {
@@ -34,10 +35,10 @@ enum class Depth : std::uint8_t {
 struct Resolution {
   std::string pointer;
   Reason reason = Reason::none;
-  std::string detail;                    // in words, where it does not resolve
-  std::optional<Pointer> parsed;         // nullopt: PARSE_ERROR
-  std::string path;                      // of its file, if it has one
-  std::optional<std::string> expected;   // hash, or size where that is what differs
+  std::string detail;                   // in words, where it does not resolve
+  std::optional<Pointer> parsed;        // nullopt: PARSE_ERROR
+  std::string path;                     // of its file, if it has one
+  std::optional<std::string> expected;  // hash, or size where that is what differs
   std::optional<std::string> actual;
   std::optional<std::int64_t> size_bytes;
   std::optional<std::string> text;       // a span's bytes, where they are wanted, short and UTF-8
@@ -46,10 +47,10 @@ struct Resolution {
   // What it names is there, with the bytes that were hashed, but is not current any more: superseded or
   // retracted. That is no damage.
   bool superseded = false;
-  bool removed = false;   // revoked, or erased with its document: also where it is looked at as of before
-  bool erased = false;    // as the log says: nothing is there any more, and that is no damage either
-  bool hidden = false;    // it is there, and the caller must not know
-  bool recorded = false;  // the log knows what it names
+  bool removed = false;     // revoked, or erased with its document: also where it is looked at as of before
+  bool erased = false;      // as the log says: nothing is there any more, and that is no damage either
+  bool hidden = false;      // it is there, and the caller must not know
+  bool recorded = false;    // the log knows what it names
   std::int16_t log_no = 0;  // the log before the reader's that does; 0: the reader's own, or none
 
   bool ok() const { return reason == Reason::none; }
@@ -74,11 +75,13 @@ struct Resolution {
 struct Sight {
   std::function<Result<bool>(std::string_view run_id)> run;
   std::function<bool(std::string_view owner)> corpus = [](std::string_view) { return false; };  // of this owner
-  std::optional<std::int64_t> as_of{};   // documents and events as they were at this seq; -1: before the reader's log began
-  std::optional<Time> as_of_time{};      // where a time was asked for: by it an earlier log is looked at as it was then, otherwise as it ended
-  store::ChunkRows* known = nullptr;     // what reading ahead may take rows from, instead of asking Postgres again
-  // What reads the logs that the reader's goes on from, the newest first: what it has not, they may have. `earlier_run`: may
-  // the caller see that run of such a log?
+  std::optional<std::int64_t>
+      as_of{};                       // documents and events as they were at this seq; -1: before the reader's log began
+  std::optional<Time> as_of_time{};  // where a time was asked for: by it an earlier log is looked at as it was then,
+                                     // otherwise as it ended
+  store::ChunkRows* known = nullptr;  // what reading ahead may take rows from, instead of asking Postgres again
+  // What reads the logs that the reader's goes on from, the newest first: what it has not, they may have.
+  // `earlier_run`: may the caller see that run of such a log?
   std::vector<store::Reader*> earlier{};
   std::function<Result<bool>(std::string_view run_id, std::int16_t log_no)> earlier_run{};
 };
@@ -106,7 +109,8 @@ class Resolver {
   std::optional<std::int64_t> as_of() const { return in_earlier_log() ? as_of_earlier_ : sight_.as_of; }
   // May a log before the reader's know more of what was found?
   bool goes_on(const Resolution& found) const;
-  // What a log before the present one answers becomes `found`, which is what was found so far; false: it knows nothing of it.
+  // What a log before the present one answers becomes `found`, which is what was found so far; false: it knows nothing
+  // of it.
   Result<bool> resolve_earlier(Resolution& found, store::Reader& reader, Depth depth, bool with_text);
   Result<std::optional<store::ArtifactRow>> artifact_row(const Uuid& artifact_id);
   Status resolve_artifact(Resolution& out, Depth depth, bool with_text);
@@ -137,12 +141,12 @@ class Resolver {
   Status read_file(Resolution& out, const store::StoredFile& file, ByteSpan span);
 
   store::Reader& present_;
-  store::Reader* reader_;                                                  // of the log that is looked at
-  std::optional<std::int64_t> as_of_earlier_{};                            // of it, where it is not the present one
+  store::Reader* reader_;                        // of the log that is looked at
+  std::optional<std::int64_t> as_of_earlier_{};  // of it, where it is not the present one
   store::ArtifactFiles& files_;
   Sight sight_;
-  std::multimap<std::string, std::optional<store::ArtifactRow>> ahead_;   // by artifact_id; empty: no such row
-  std::multimap<std::string, store::CitedDocument> documents_ahead_;      // by the pointer's text
+  std::multimap<std::string, std::optional<store::ArtifactRow>> ahead_;  // by artifact_id; empty: no such row
+  std::multimap<std::string, store::CitedDocument> documents_ahead_;     // by the pointer's text
 };
 
 }  // namespace muniment::evidence

@@ -5,8 +5,8 @@
 #include "base/limits.hpp"
 #include "evidence/resolver.hpp"
 #include "evidence/sample_set.hpp"
-#include "store/logs/erasure.hpp"
 #include "store/files/artifact_row.hpp"
+#include "store/logs/erasure.hpp"
 
 namespace muniment::evidence {
 namespace {
@@ -33,7 +33,8 @@ Status Resolver::read_documents_ahead(const std::vector<Pointer>& pointers) {
     asked.push_back(&pointer);
   }
   if (citations.empty()) return success();
-  ASSIGN_OR_RETURN(std::vector<store::CitedDocument> found, sight_.known ? sight_.known->cited(*reader_, citations) : reader_->cited(citations));
+  ASSIGN_OR_RETURN(std::vector<store::CitedDocument> found,
+                   sight_.known ? sight_.known->cited(*reader_, citations) : reader_->cited(citations));
   for (std::size_t i = 0; i < found.size(); ++i) documents_ahead_.emplace(asked[i]->text, std::move(found[i]));
   return success();
 }
@@ -55,9 +56,12 @@ Result<bool> Resolver::was_removed(Resolution& out, const store::DocumentRow& ro
   }
   if (!row.removed_at && !revoked) return false;
   if (revoked) {
-    out.fail(Reason::not_found, fmt::format("its source was revoked (seq {} of log {})", revoked->seq, revoked->log_no));
+    out.fail(Reason::not_found,
+             fmt::format("its source was revoked (seq {} of log {})", revoked->seq, revoked->log_no));
   } else {
-    out.fail(Reason::not_found, row.ended_by == "erased" ? "the document was erased" : fmt::format("its source was revoked (seq {})", *row.removed_at));
+    out.fail(Reason::not_found, row.ended_by == "erased"
+                                    ? "the document was erased"
+                                    : fmt::format("its source was revoked (seq {})", *row.removed_at));
   }
   out.superseded = true;
   out.removed = true;
@@ -78,9 +82,11 @@ Status Resolver::resolve_document(Resolution& out, bool with_text) {
   if (!found.document) {
     out.expected = found.current;
     if (found.current) {
-      out.fail(Reason::version_mismatch, fmt::format("{}/{} never had the revision {}", pointer.corpus, pointer.document, pointer.revision));
+      out.fail(Reason::version_mismatch,
+               fmt::format("{}/{} never had the revision {}", pointer.corpus, pointer.document, pointer.revision));
     } else {
-      out.fail(Reason::not_found, fmt::format("{} has no document {} with that revision", pointer.corpus, pointer.document));
+      out.fail(Reason::not_found,
+               fmt::format("{} has no document {} with that revision", pointer.corpus, pointer.document));
     }
     return success();
   }
@@ -88,7 +94,7 @@ Status Resolver::resolve_document(Resolution& out, bool with_text) {
   const store::DocumentRow& row = *found.document;
   ASSIGN_OR_RETURN(const bool removed, was_removed(out, row, found.owner));
   if (removed) return success();
-  if (found.erased) {   // which the table of documents says when its follower has come to it
+  if (found.erased) {  // which the table of documents says when its follower has come to it
     out.was_erased("the document was erased");
     return success();
   }
@@ -98,9 +104,11 @@ Status Resolver::resolve_document(Resolution& out, bool with_text) {
   if (!out.ok() || stands) return success();
   out.superseded = true;
   if (row.ended_by == "retracted" && !found.current) {
-    out.fail(Reason::not_found, fmt::format("the document was retracted (seq {}); read it as of before", *row.valid_to));
+    out.fail(Reason::not_found,
+             fmt::format("the document was retracted (seq {}); read it as of before", *row.valid_to));
   } else {
-    out.fail(Reason::version_mismatch, fmt::format("the document has another revision since seq {}", row.valid_to.value_or(row.seq)));
+    out.fail(Reason::version_mismatch,
+             fmt::format("the document has another revision since seq {}", row.valid_to.value_or(row.seq)));
   }
   return success();
 }
@@ -115,7 +123,8 @@ void Resolver::resolve_sample(Resolution& out) {
   if (pointer.revision != document->revision) {
     out.expected = document->revision;
     out.current = evidence_pointer(sample_corpus, document->id, pointer.fragment, document->revision);
-    return out.fail(Reason::version_mismatch, fmt::format("{}/{} never had the revision {}", sample_corpus, pointer.document, pointer.revision));
+    return out.fail(Reason::version_mismatch,
+                    fmt::format("{}/{} never had the revision {}", sample_corpus, pointer.document, pointer.revision));
   }
   const auto size = static_cast<std::int64_t>(text.size());
   const auto span = pointer.fragment == "p0" ? std::optional(ByteSpan{0, size}) : parse_span(pointer.fragment);
@@ -131,15 +140,18 @@ void Resolver::resolve_sample(Resolution& out) {
 Status Resolver::check_chunk(Resolution& out, const store::CitedDocument& found) {
   const Pointer& pointer = *out.parsed;
   if (!found.chunk) {
-    out.fail(Reason::not_found, fmt::format("the document has {} chunks, there is no p{}", found.document->chunks, pointer.seq));
+    out.fail(Reason::not_found,
+             fmt::format("the document has {} chunks, there is no p{}", found.document->chunks, pointer.seq));
     return success();
   }
   const store::ChunkRow& chunk = *found.chunk;
   out.size_bytes = chunk.end_byte - chunk.start_byte;
-  out.source = EvidenceSource{pointer.corpus, found.document->chunker, chunk_id_of(pointer), ByteSpan{chunk.start_byte, chunk.end_byte}};
+  out.source = EvidenceSource{pointer.corpus, found.document->chunker, chunk_id_of(pointer),
+                              ByteSpan{chunk.start_byte, chunk.end_byte}};
   out.expected = to_hex(chunk.hash);
   store::Difference difference;
-  auto bytes = files_.read_hashed(found.path, found.document->text_start() + chunk.start_byte, *out.size_bytes, chunk.hash, &difference);
+  auto bytes = files_.read_hashed(found.path, found.document->text_start() + chunk.start_byte, *out.size_bytes,
+                                  chunk.hash, &difference);
   if (!bytes) return out.not_that_file(std::move(bytes).error(), std::move(difference));
   out.text = *std::move(bytes);
   return success();
@@ -182,13 +194,16 @@ Status Resolver::check_own_bytes(Resolution& out, const store::CitedDocument& fo
     return success();
   }
   if (row.size_bytes > hashed_document_bytes_max) {
-    out.fail(Reason::not_found, fmt::format("the document is {} bytes: point at its chunks (p<n>), or at its artifact", row.size_bytes));
+    out.fail(Reason::not_found,
+             fmt::format("the document is {} bytes: point at its chunks (p<n>), or at its artifact", row.size_bytes));
     return success();
   }
   out.expected = to_hex(row.hash);
   store::Difference difference;
-  auto bytes = files_.read_hashed(found.path, row.start_byte, row.size_bytes, row.hash, &difference,
-                                  [&](std::string_view all) { return sha256({view(sha256(all)), row.chunker}); });
+  auto bytes =
+      files_.read_hashed(found.path, row.start_byte, row.size_bytes, row.hash, &difference, [&](std::string_view all) {
+        return sha256({view(sha256(all)), row.chunker});
+      });
   if (!bytes) return out.not_that_file(std::move(bytes).error(), std::move(difference));
   out.text = bytes->substr(static_cast<std::size_t>(span.start), static_cast<std::size_t>(*out.size_bytes));
   return success();

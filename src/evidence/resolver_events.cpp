@@ -1,5 +1,5 @@
-// ev:// pointers to events of runs: to an event, whose body's hash is in the log, and to a passage of its text, whose span and
-// hash the tables of the corpus run have.
+// ev:// pointers to events of runs: to an event, whose body's hash is in the log, and to a passage of its text, whose
+// span and hash the tables of the corpus run have.
 #include <fmt/format.h>
 
 #include "evidence/resolver.hpp"
@@ -53,20 +53,23 @@ Status Resolver::check_event_passage(Resolution& out, const events::Event& event
   const std::string document = fmt::format("{}#e{}", pointer.run_id, pointer.seq);
   ASSIGN_OR_RETURN(const auto row, reader_->document_revision(store::run_corpus, document, pointer.revision));
   if (!row) {
-    out.fail(Reason::not_found, "the event has no passages: its run is not indexed, or it says nothing. Point at the event itself.");
+    out.fail(Reason::not_found,
+             "the event has no passages: its run is not indexed, or it says nothing. Point at the event itself.");
     return success();
   }
   ASSIGN_OR_RETURN(const bool removed, was_removed(out, *row, row->owner.value_or("")));
   if (removed) return success();
   ASSIGN_OR_RETURN(const auto chunks, reader_->chunks_of(*row));
   if (*pointer.passage >= static_cast<std::int64_t>(chunks.size())) {
-    out.fail(Reason::not_found, fmt::format("the event has {} passages, there is no {}", chunks.size(), pointer.fragment));
+    out.fail(Reason::not_found,
+             fmt::format("the event has {} passages, there is no {}", chunks.size(), pointer.fragment));
     return success();
   }
   const store::ChunkRow& chunk = chunks[static_cast<std::size_t>(*pointer.passage)];
   out.size_bytes = chunk.end_byte - chunk.start_byte;
   out.expected = to_hex(chunk.hash);
-  out.source = EvidenceSource{pointer.corpus, row->chunker, chunk_id_of(pointer), ByteSpan{chunk.start_byte, chunk.end_byte}};
+  out.source =
+      EvidenceSource{pointer.corpus, row->chunker, chunk_id_of(pointer), ByteSpan{chunk.start_byte, chunk.end_byte}};
   ASSIGN_OR_RETURN(const auto text, reader_->event_text(event));
   store::Difference difference;
   auto bytes = text->read(files_, chunk.start_byte, chunk.end_byte, &difference);

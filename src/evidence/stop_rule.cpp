@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <thread>
 
-#include "base/process/failpoint.hpp"
 #include "base/json/json.hpp"
+#include "base/process/failpoint.hpp"
 #include "events/catalogue.hpp"
 #include "evidence/pointer_follower.hpp"
 
@@ -57,9 +57,8 @@ std::string halted_body(const Resolution& found) {
 }  // namespace
 
 const Outcome::Item* Outcome::damage() const {
-  const auto found = std::ranges::find_if(items, [](const Item& item) {
-    return item.critical && item.resolution.damaged() && item.resolution.parsed;
-  });
+  const auto found = std::ranges::find_if(
+      items, [](const Item& item) { return item.critical && item.resolution.damaged() && item.resolution.parsed; });
   return found == items.end() ? nullptr : &*found;
 }
 
@@ -73,7 +72,8 @@ bool StopRule::is_critical(const Wanted& wanted, const Pointer& pointer) const {
 Status StopRule::look_up_needed(const std::vector<Wanted>& wanted) {
   std::vector<std::string> asked;
   for (const Wanted& item : wanted) {
-    const auto parsed = item.critical ? Result<Pointer>(Error(Errc::invalid_argument, "")) : parse_pointer(item.pointer);
+    const auto parsed =
+        item.critical ? Result<Pointer>(Error(Errc::invalid_argument, "")) : parse_pointer(item.pointer);
     if (!parsed) continue;
     asked.push_back(parsed->text);
     if (parsed->whole() != parsed->text) asked.emplace_back(parsed->whole());
@@ -99,7 +99,8 @@ Result<Outcome> StopRule::resolve(const std::vector<Wanted>& wanted, bool with_t
     Outcome::Item item;
     const auto parsed = parse_pointer(wanted[i].pointer);
     item.critical = parsed && is_critical(wanted[i], *parsed);
-    ASSIGN_OR_RETURN(item.resolution, resolver_.resolve(wanted[i].pointer, item.critical ? Depth::whole : wanted[i].depth, with_text));
+    ASSIGN_OR_RETURN(item.resolution,
+                     resolver_.resolve(wanted[i].pointer, item.critical ? Depth::whole : wanted[i].depth, with_text));
     // What belongs to others looks as if nothing depended on it either.
     if (item.resolution.hidden) item.critical = wanted[i].critical;
     RETURN_IF_ERROR(check_run_named(wanted[i], item));
@@ -124,7 +125,8 @@ Result<Outcome> StopRule::resolve(const std::vector<Wanted>& wanted, bool with_t
 
 Status StopRule::check_run_named(const Wanted& wanted, const Outcome::Item& item) {
   if (!item.critical || wanted.run) return success();
-  return Error(Errc::invalid_argument, wanted.pointer + " is critical: say with run_id which run stops when it does not resolve.");
+  return Error(Errc::invalid_argument,
+               wanted.pointer + " is critical: say with run_id which run stops when it does not resolve.");
 }
 
 // Every failure is an event of its run; after a run's last one comes its halt, if any was critical.
@@ -135,7 +137,9 @@ Status StopRule::log_failures(const std::vector<Wanted>& wanted, const std::vect
     const std::shared_ptr<store::Run>& run = wanted[i].run;
     if (!item.resolution.damaged() || !item.resolution.parsed || !run) continue;
     if (run->view().status == store::RunStatus::halted) continue;
-    outcome.events.push_back(event_in(run, "pointer.unresolved", unresolved_body(wanted[i], item.resolution, item.critical, retried[i] ? attempts_max : 1)));
+    outcome.events.push_back(
+        event_in(run, "pointer.unresolved",
+                 unresolved_body(wanted[i], item.resolution, item.critical, retried[i] ? attempts_max : 1)));
     const bool halts = retried[i] && wanted[i].may_halt && run->run_id != log_run_id;
     const bool first = std::ranges::none_of(to_halt, [&](const auto& entry) { return entry.first == run; });
     if (halts && first) to_halt.emplace_back(run, &item.resolution);
@@ -163,7 +167,8 @@ Status StopRule::halt(const std::shared_ptr<store::Run>& run, const Resolution& 
   // The journal keeps what concerns this run, as it would have been appended.
   for (const store::Addressed& item : outcome.events) {
     const bool concerns = item.run == run || item.run->run_id == parent_id;
-    if (concerns) pending.events.push_back({item.run->run_id, item.event.type, item.event.body, item.event.event_id, item.if_open});
+    if (concerns)
+      pending.events.push_back({item.run->run_id, item.event.type, item.event.body, item.event.event_id, item.if_open});
   }
   outcome.halts.push_back(std::move(pending));
   return success();
@@ -172,7 +177,7 @@ Status StopRule::halt(const std::shared_ptr<store::Run>& run, const Resolution& 
 store::Addressed StopRule::event_in(const std::shared_ptr<store::Run>& run, std::string_view type, std::string body) {
   store::Addressed item = daemon_event(run, type, std::move(body), make_uuid_v7(clock_.now()), true);
   item.by_daemon = true;
-  item.unless_halted = true;   // of several runs that one request stops, the others stop all the same
+  item.unless_halted = true;  // of several runs that one request stops, the others stop all the same
   return item;
 }
 

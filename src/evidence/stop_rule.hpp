@@ -14,9 +14,9 @@
 #include "evidence/halt_journal.hpp"
 #include "evidence/resolver.hpp"
 #include "store/append/appender.hpp"
+#include "store/append/tail.hpp"
 #include "store/read/reader.hpp"
 #include "store/tables/runs.hpp"
-#include "store/append/tail.hpp"
 
 namespace muniment::evidence {
 
@@ -25,12 +25,12 @@ inline constexpr std::chrono::milliseconds retry_pause{100};
 // A pointer to be resolved, and the run that stops if it must.
 struct Wanted {
   std::string pointer;
-  std::shared_ptr<store::Run> run;   // where what is found is logged; nullptr: nowhere
-  bool critical = false;             // flagged; the catalogue may make it critical all the same
+  std::shared_ptr<store::Run> run;  // where what is found is logged; nullptr: nowhere
+  bool critical = false;            // flagged; the catalogue may make it critical all the same
   // `run` belongs to whoever asks, and stops. Otherwise what is found is only noted there; _log never stops.
   bool may_halt = true;
-  Depth depth = Depth::span;         // of a look at what nothing depends on
-  std::string whose{};               // the run that the pointer is used for, where it is noted in _log
+  Depth depth = Depth::span;  // of a look at what nothing depends on
+  std::string whose{};        // the run that the pointer is used for, where it is noted in _log
 };
 
 struct Outcome {
@@ -38,9 +38,9 @@ struct Outcome {
     Resolution resolution;
     bool critical = false;
   };
-  std::vector<Item> items;                       // in the order of what was wanted
-  std::vector<store::Addressed> events;          // to be appended as one request; empty: nothing happened
-  std::vector<PendingHalt> halts;                // for the journal, should the append not be taken
+  std::vector<Item> items;               // in the order of what was wanted
+  std::vector<store::Addressed> events;  // to be appended as one request; empty: nothing happened
+  std::vector<PendingHalt> halts;        // for the journal, should the append not be taken
   // The first critical pointer that did not resolve; nullptr: all did.
   const Item* damage() const;
 };
@@ -67,7 +67,7 @@ class StopRule {
   const store::Tail& tail_;
   store::RunDirectory& runs_;
   Clock& clock_;
-  std::set<std::string> needed_;   // of what is wanted
+  std::set<std::string> needed_;  // of what is wanted
 };
 
 }  // namespace muniment::evidence

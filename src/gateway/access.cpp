@@ -29,12 +29,11 @@ Error hidden_run(std::string_view run_id) {
 
 Status check_admin(const Call& call, std::string_view what) {
   if (call.caller.admin) return success();
-  return Error(Errc::denied, call.caller.actor + " may not " + std::string(what) + ": only root and the daemon's own user may.");
+  return Error(Errc::denied,
+               call.caller.actor + " may not " + std::string(what) + ": only root and the daemon's own user may.");
 }
 
-bool may_see(const Caller& caller, const store::RunView& run) {
-  return caller.admin || run.owner == caller.actor;
-}
+bool may_see(const Caller& caller, const store::RunView& run) { return caller.admin || run.owner == caller.actor; }
 
 Result<std::shared_ptr<store::Run>> load_run(Call& call, std::string_view run_id) {
   if (auto run = call.services.runs.find(run_id)) return run;
@@ -108,7 +107,8 @@ store::EarlierLog* earlier_log(Services& services, std::int16_t log_no) {
 
 Result<const audit::ClosedTree::Proven*> closed_tree(Call& call, std::int16_t log_no) {
   const auto tree = call.services.closed_trees.find(log_no);
-  if (tree == call.services.closed_trees.end()) return Error(Errc::not_found, fmt::format("log_no: this log does not go on from a log {}.", log_no));
+  if (tree == call.services.closed_trees.end())
+    return Error(Errc::not_found, fmt::format("log_no: this log does not go on from a log {}.", log_no));
   return tree->second->proven(call.deadline);
 }
 
@@ -120,7 +120,9 @@ Result<store::Reader*> reader_named(Call& call) {
     call.read_log = log->place.log_no;
     return &call.reader->of(log->place);
   }
-  return Error(Errc::not_found, fmt::format("log_no: this log does not go on from a log {}. server.status names those that it does.", *log_no));
+  return Error(
+      Errc::not_found,
+      fmt::format("log_no: this log does not go on from a log {}. server.status names those that it does.", *log_no));
 }
 
 std::vector<store::Reader*> readers_of_all(Call& call) {
@@ -161,16 +163,16 @@ Status check_open(const store::Run& run) {
 
 events::Origin origin_of_daemon_event(std::string_view type) {
   constexpr std::array<std::string_view, 16> passed_on = {
-      "run.started",  "run.ended",       "run.resumed",     "run.annotated", "child.started",
-      "child.ended",  "claim.recorded",  "claim.decided",   "task.opened",   "evidence.recorded",
-      "evidence.linked", "feedback.recorded", "manifest.recorded", "artifact.redacted", "log.verified",
-      "log.exported"};
+      "run.started",       "run.ended",         "run.resumed",     "run.annotated",
+      "child.started",     "child.ended",       "claim.recorded",  "claim.decided",
+      "task.opened",       "evidence.recorded", "evidence.linked", "feedback.recorded",
+      "manifest.recorded", "artifact.redacted", "log.verified",    "log.exported"};
   const bool reported = std::find(passed_on.begin(), passed_on.end(), type) != passed_on.end();
   return reported ? events::Origin::reported : events::Origin::observed;
 }
 
-events::NewEvent make_event(Call& call, const store::Run& run, std::string_view type,
-                            std::string body, std::string_view step_id) {
+events::NewEvent make_event(Call& call, const store::Run& run, std::string_view type, std::string body,
+                            std::string_view step_id) {
   events::NewEvent event;
   event.type = type;
   if (const events::TypeInfo* info = events::find_type(type)) {
@@ -180,7 +182,8 @@ events::NewEvent make_event(Call& call, const store::Run& run, std::string_view 
   if (!step_id.empty()) event.step_id = step_id;
   event.event_id = make_uuid_v7(call.services.clock.now());
   event.event_id_is_ours = true;
-  const bool imported = run.view().origin == events::Origin::imported || (type == "run.started" && call.params["import"]);
+  const bool imported =
+      run.view().origin == events::Origin::imported || (type == "run.started" && call.params["import"]);
   if (imported) event.occurred_at = parse_time(call.params["_meta"]["occurred_at"].string_or(""));
   event.origin = imported ? events::Origin::imported : origin_of_daemon_event(type);
   events::seal_own(event);
@@ -202,8 +205,8 @@ Uuid idempotent_id(const Caller& caller, std::string_view method, std::string_vi
   return named_by({caller.actor, method, idempotency_key}, index);
 }
 
-Uuid idempotent_id_in(const store::Run& run, const Caller& caller, std::string_view method, std::string_view idempotency_key,
-                      std::size_t index) {
+Uuid idempotent_id_in(const store::Run& run, const Caller& caller, std::string_view method,
+                      std::string_view idempotency_key, std::size_t index) {
   return named_by({caller.actor, method, run.run_id, idempotency_key}, index);
 }
 
@@ -222,12 +225,17 @@ Result<std::optional<std::int64_t>> asof_seq(const Call& call, store::Reader& re
     ASSIGN_OR_RETURN(const std::int64_t own, reader.log_size());
     const std::int64_t size = std::max(present, own);
     if (*seq < size) return std::optional(*seq);
-    return Error(Errc::invalid_argument, fmt::format("asof: {} is yet to come, the newest event is {}. Leave asof out for what is now.", *seq, size - 1));
+    return Error(Errc::invalid_argument,
+                 fmt::format("asof: {} is yet to come, the newest event is {}. Leave asof out for what is now.", *seq,
+                             size - 1));
   }
   const auto time = parse_time(asof.string_or(""));
-  if (!time) return Error(Errc::invalid_argument, "asof: expected a seq or an RFC 3339 time such as \"2026-11-21T14:02:11Z\"");
+  if (!time)
+    return Error(Errc::invalid_argument, "asof: expected a seq or an RFC 3339 time such as \"2026-11-21T14:02:11Z\"");
   ASSIGN_OR_RETURN(const bool passed, reader.has_passed(*time, call.services.clock, call.services.tail, call.deadline));
-  if (!passed) return Error(Errc::invalid_argument, fmt::format("asof: {} is yet to come. Leave asof out for what is now.", asof.string_or("")));
+  if (!passed)
+    return Error(Errc::invalid_argument,
+                 fmt::format("asof: {} is yet to come. Leave asof out for what is now.", asof.string_or("")));
   ASSIGN_OR_RETURN(const std::int64_t seq, reader.seq_as_of(*time));
   return std::optional(seq);
 }

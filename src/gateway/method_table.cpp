@@ -14,7 +14,11 @@ using namespace methods;
 constexpr MethodInfo table[] = {
     {.name = "artifact.get", .function = artifact_get, .order = Order::reading},
     {.name = "artifact.list", .function = artifact_list},
-    {.name = "artifact.put", .function = artifact_put, .writes = true, .order = Order::in_turn, .open_body = artifact_put_body},
+    {.name = "artifact.put",
+     .function = artifact_put,
+     .writes = true,
+     .order = Order::in_turn,
+     .open_body = artifact_put_body},
     {.name = "artifact.stat", .function = artifact_stat},
     {.name = "audit.archive", .function = audit_archive, .writes = true},
     {.name = "audit.checkpoint", .function = audit_checkpoint, .runs = Runs::loop_first},
@@ -29,7 +33,11 @@ constexpr MethodInfo table[] = {
     {.name = "claim.list", .function = claim_list},
     {.name = "claim.record", .function = claim_record, .writes = true, .order = Order::in_turn},
     {.name = "command.end", .function = command_end, .writes = true, .order = Order::in_turn},
-    {.name = "command.start", .function = command_start, .runs = Runs::loop_first, .writes = true, .order = Order::in_turn},
+    {.name = "command.start",
+     .function = command_start,
+     .runs = Runs::loop_first,
+     .writes = true,
+     .order = Order::in_turn},
     {.name = "context.build", .function = context_build, .writes = true},
     {.name = "corpus.ingest", .function = corpus_ingest, .writes = true, .order = Order::in_turn},
     {.name = "corpus.list", .function = corpus_list},
@@ -38,7 +46,11 @@ constexpr MethodInfo table[] = {
     {.name = "document.history", .function = document_history},
     {.name = "document.list", .function = document_list},
     {.name = "document.retract", .function = document_retract, .writes = true, .order = Order::settled},
-    {.name = "event.append", .function = event_append, .runs = Runs::loop_first, .writes = true, .order = Order::in_turn},
+    {.name = "event.append",
+     .function = event_append,
+     .runs = Runs::loop_first,
+     .writes = true,
+     .order = Order::in_turn},
     {.name = "event.get", .function = event_get},
     {.name = "event.list", .function = event_list},
     // A subscription outlives its request: the session that holds it serves these two.
@@ -52,11 +64,19 @@ constexpr MethodInfo table[] = {
     {.name = "evidence.verify", .function = evidence_verify},
     {.name = "feedback.record", .function = feedback_record, .writes = true, .order = Order::in_turn},
     {.name = "manifest.get", .function = manifest_get},
-    {.name = "manifest.put", .function = manifest_put, .runs = Runs::loop_first, .writes = true, .order = Order::in_turn},
+    {.name = "manifest.put",
+     .function = manifest_put,
+     .runs = Runs::loop_first,
+     .writes = true,
+     .order = Order::in_turn},
     {.name = "pointer.render", .function = pointer_render},
     {.name = "pointer.resolve", .function = pointer_resolve, .writes = true},
     {.name = "pointer.validate", .function = pointer_validate},
-    {.name = "run.annotate", .function = run_annotate, .runs = Runs::loop_first, .writes = true, .order = Order::in_turn},
+    {.name = "run.annotate",
+     .function = run_annotate,
+     .runs = Runs::loop_first,
+     .writes = true,
+     .order = Order::in_turn},
     {.name = "run.end", .function = run_end, .runs = Runs::loop_first, .writes = true, .order = Order::settling},
     {.name = "run.get", .function = run_get},
     {.name = "run.list", .function = run_list},
@@ -81,8 +101,9 @@ static_assert(std::is_sorted(std::begin(table), std::end(table), before));
 std::span<const MethodInfo> method_table() { return table; }
 
 const MethodInfo* find_method(std::string_view name) {
-  const auto* row = std::lower_bound(std::begin(table), std::end(table), name,
-                                     [](const MethodInfo& known, std::string_view wanted) { return known.name < wanted; });
+  const auto* row =
+      std::lower_bound(std::begin(table), std::end(table), name,
+                       [](const MethodInfo& known, std::string_view wanted) { return known.name < wanted; });
   return row != std::end(table) && row->name == name ? row : nullptr;
 }
 

@@ -18,9 +18,9 @@ inline constexpr std::int64_t still_valid = std::numeric_limits<std::int64_t>::m
 // trust:untrusted, owner:uid:1000, document:<corpus>/<id>.
 struct Facts {
   std::vector<std::string> labels;
-  std::int64_t time_us = 0;              // the document's own time, or when it was recorded; µs since 1970
-  std::int64_t valid_from = 0;           // the seq of the event that made the revision current …
-  std::int64_t valid_to = still_valid;   // … and of the one that ended that: half-open
+  std::int64_t time_us = 0;             // the document's own time, or when it was recorded; µs since 1970
+  std::int64_t valid_from = 0;          // the seq of the event that made the revision current …
+  std::int64_t valid_to = still_valid;  // … and of the one that ended that: half-open
 };
 
 // All of `all_of` (of each group at least one label), none of `none_of`, within the times.

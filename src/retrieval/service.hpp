@@ -12,9 +12,9 @@
 #include "retrieval/corpus/model_trainer.hpp"
 #include "retrieval/query/retriever.hpp"
 #include "retrieval/query/shared_cache.hpp"
+#include "store/append/tail.hpp"
 #include "store/files/artifact_files.hpp"
 #include "store/logs/log_place.hpp"
-#include "store/append/tail.hpp"
 
 namespace muniment::retrieval {
 
@@ -47,7 +47,7 @@ class Service {
   SearchClient& search() { return *search_; }
   Indexer& indexer() { return indexer_; }
   Retriever& retriever() { return retriever_; }
-  SharedCache* shared_cache() { return shared_cache_.get(); }   // nullptr: there is none
+  SharedCache* shared_cache() { return shared_cache_.get(); }  // nullptr: there is none
 
  private:
   Service(const ServiceOptions& options, std::unique_ptr<SearchClient> search, const Surroundings& around);

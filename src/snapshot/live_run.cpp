@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "base/process/failpoint.hpp"
 #include "base/json/json.hpp"
 #include "base/limits.hpp"
+#include "base/process/failpoint.hpp"
 #include "events/catalogue.hpp"
 #include "store/files/artifact_row.hpp"
 
@@ -14,7 +14,8 @@ namespace {
 constexpr std::string_view state_step = "main";
 constexpr std::string_view state_mime_type = "application/vnd.muniment.state+json";
 
-store::Addressed daemon_event(const std::shared_ptr<store::Run>& run, std::string_view type, std::string body, Time now) {
+store::Addressed daemon_event(const std::shared_ptr<store::Run>& run, std::string_view type, std::string body,
+                              Time now) {
   events::NewEvent event;
   event.type = type;
   event.schema_version = events::find_type(type)->schema_version;
@@ -42,8 +43,14 @@ std::string snapshot_body(const store::SnapshotRow& row) {
 
 class LiveTicket final : public Ticket {
  public:
-  LiveTicket(std::shared_ptr<LiveRuns> live, std::shared_ptr<LiveRun> run, BuiltSnapshot built, std::int64_t changes, Monotonic retry_at)
-      : live_(std::move(live)), run_(std::move(run)), taken_(built.taken), file_(std::move(built.file)), changes_(changes), retry_at_(retry_at) {}
+  LiveTicket(std::shared_ptr<LiveRuns> live, std::shared_ptr<LiveRun> run, BuiltSnapshot built, std::int64_t changes,
+             Monotonic retry_at)
+      : live_(std::move(live)),
+        run_(std::move(run)),
+        taken_(built.taken),
+        file_(std::move(built.file)),
+        changes_(changes),
+        retry_at_(retry_at) {}
 
   ~LiveTicket() override {
     if (!answered_) settle(Outcome::unknown);

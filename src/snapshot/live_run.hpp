@@ -23,16 +23,16 @@ namespace muniment::snapshot {
 
 // When a run's next snapshot is due, and which is its last.
 struct Pace {
-  bool known = false;                       // `last` and `newest_row` were looked up
-  std::int64_t changes = 0;                 // since the last snapshot
+  bool known = false;        // `last` and `newest_row` were looked up
+  std::int64_t changes = 0;  // since the last snapshot
   std::optional<Monotonic> due;
-  std::optional<TakenSnapshot> last;        // in the log
-  std::optional<std::int64_t> newest_row;   // the newest row's seq, of a good snapshot or not
-  bool in_flight = false;                   // one was submitted and has not been answered
-  bool in_doubt = false;                    // nobody knows whether the last one is in: look it up
-  std::uint64_t answered = 0;               // how many were
-  std::uint64_t used = 0;                   // when the state was last used, in turns
-  std::size_t state_bytes = 0;              // of the state that is held, by estimate; 0: none
+  std::optional<TakenSnapshot> last;       // in the log
+  std::optional<std::int64_t> newest_row;  // the newest row's seq, of a good snapshot or not
+  bool in_flight = false;                  // one was submitted and has not been answered
+  bool in_doubt = false;                   // nobody knows whether the last one is in: look it up
+  std::uint64_t answered = 0;              // how many were
+  std::uint64_t used = 0;                  // when the state was last used, in turns
+  std::size_t state_bytes = 0;             // of the state that is held, by estimate; 0: none
 };
 
 struct LiveRun {
@@ -44,12 +44,12 @@ struct LiveRun {
   // LiveRuns::mutex, never after it.
   std::mutex mutex;
   std::optional<events::State> state;
-  std::int64_t through_seq = -1;            // all events of the run up to here are in `state`
+  std::int64_t through_seq = -1;  // all events of the run up to here are in `state`
   // Events that changed `state` since the follower last looked. A request may apply them before the
   // follower meets them; whoever applies counts, or a busy run would never be due.
   std::int64_t uncounted = 0;
 
-  Pace pace;                                // LiveRuns::mutex guards it
+  Pace pace;  // LiveRuns::mutex guards it
 };
 
 // A file whose snapshot was answered: its staging name goes, or both names.
@@ -61,13 +61,13 @@ struct SettledFile {
 // Shared with the tickets, which may outlive the snapshotter. The mutex is held only for moments.
 struct LiveRuns {
   std::mutex mutex;
-  std::condition_variable settled;          // a snapshot was answered
+  std::condition_variable settled;                                  // a snapshot was answered
   std::unordered_map<std::int64_t, std::shared_ptr<LiveRun>> runs;  // by run_no
   std::set<std::pair<Monotonic, std::int64_t>> due;                 // what pace.due says, in order
   std::vector<std::pair<std::int64_t, std::string_view>> urgent;    // run_no and reason
   std::vector<SettledFile> files;
   std::size_t in_flight = 0;
-  std::uint64_t erasures = 0;               // of any run: the runs here are let go of
+  std::uint64_t erasures = 0;  // of any run: the runs here are let go of
   std::uint64_t turn = 0;
   std::size_t state_bytes = 0;
 

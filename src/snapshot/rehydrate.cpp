@@ -60,7 +60,8 @@ class RunEvents {
     if (finished_) return std::vector<events::Event>{};
     filter_.from_run_seq = next_;
     filter_.to_run_seq = next_ + events_per_query - 1;
-    ASSIGN_OR_RETURN(std::vector<events::Event> found, reader_.events(filter_, static_cast<std::size_t>(events_per_query)));
+    ASSIGN_OR_RETURN(std::vector<events::Event> found,
+                     reader_.events(filter_, static_cast<std::size_t>(events_per_query)));
     next_ += events_per_query;
     finished_ = found.empty() || found.back().run_seq < next_ - 1;
     return found;
@@ -92,7 +93,8 @@ Status load_snapshot(store::Reader& reader, store::ArtifactFiles& files, std::in
         return success();
       }
       std::string reason = state ? "its state is of another position" : state.error().message;
-      log_warning("snapshot skipped", {{"run_no", std::to_string(run_no)}, {"seq", std::to_string(row.seq)}, {"reason", reason}});
+      log_warning("snapshot skipped",
+                  {{"run_no", std::to_string(run_no)}, {"seq", std::to_string(row.seq)}, {"reason", reason}});
       out.skipped.push_back({row.seq, std::move(reason)});
     }
     if (rows.size() < snapshots_per_query) return success();
@@ -121,7 +123,8 @@ Result<std::string> read_spilled_patch(std::string_view run_id, std::string_view
                                        store::ArtifactFiles& files) {
   const auto failed = [&](Error error) {
     if (is_transient(error.code)) return error;
-    Error corrupt(Errc::corrupt, "the state of " + std::string(run_id) + " needs a patch that cannot be read: " + error.message);
+    Error corrupt(Errc::corrupt,
+                  "the state of " + std::string(run_id) + " needs a patch that cannot be read: " + error.message);
     corrupt.run_id = run_id;
     corrupt.pointer = "artifact://" + std::string(run_id) + "/" + std::string(artifact_id);
     return corrupt;
@@ -135,7 +138,8 @@ Result<std::string> read_spilled_patch(std::string_view run_id, std::string_view
   return bytes;
 }
 
-Status apply_event(events::State& state, const events::Event& event, store::Reader& reader, store::ArtifactFiles& files) {
+Status apply_event(events::State& state, const events::Event& event, store::Reader& reader,
+                   store::ArtifactFiles& files) {
   if (event.type != "state.patched" || event.seq <= state.seq()) {
     state.apply(event);
     return success();

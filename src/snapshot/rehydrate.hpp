@@ -10,9 +10,9 @@
 
 #include "base/result.hpp"
 #include "events/state.hpp"
+#include "store/append/rows.hpp"
 #include "store/files/artifact_files.hpp"
 #include "store/read/reader.hpp"
-#include "store/append/rows.hpp"
 
 namespace muniment::snapshot {
 
@@ -24,13 +24,13 @@ struct Skipped {
 
 struct Rehydrated {
   events::State state;
-  std::int64_t through_seq = -1;    // every event of the run up to this one was looked at
-  std::int64_t snapshot_seq = -1;   // -1: from the run's first event
+  std::int64_t through_seq = -1;   // every event of the run up to this one was looked at
+  std::int64_t snapshot_seq = -1;  // -1: from the run's first event
   std::int64_t events_applied = 0;
   std::optional<store::SnapshotRow> snapshot;  // the one that was used, without its bytes
   std::optional<std::int64_t> newest_row;      // the seq of the newest snapshot's row, good or not
   std::vector<Skipped> skipped;
-  std::uint64_t erasures = 0;       // how many this daemon had carried out before it was read (Snapshotter::rehydrate)
+  std::uint64_t erasures = 0;  // how many this daemon had carried out before it was read (Snapshotter::rehydrate)
 };
 
 // The state after the run's events up to `asof_seq`, inclusive (all of them without one). Errors:
@@ -51,7 +51,8 @@ Result<std::int64_t> apply_events_after(store::Reader& reader, store::ArtifactFi
 Result<std::string> read_snapshot(store::Reader& reader, store::ArtifactFiles& files, const store::SnapshotRow& row);
 
 // Applies one event; reads its patch from an artifact where it was spilled. Errors as `rehydrate`.
-Status apply_event(events::State& state, const events::Event& event, store::Reader& reader, store::ArtifactFiles& files);
+Status apply_event(events::State& state, const events::Event& event, store::Reader& reader,
+                   store::ArtifactFiles& files);
 
 // The text of a spilled patch. Errors: corrupt, with the pointer.
 Result<std::string> read_spilled_patch(std::string_view run_id, std::string_view artifact_id, store::Reader& reader,

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "base/process/failpoint.hpp"
 #include "base/metrics.hpp"
+#include "base/process/failpoint.hpp"
 #include "snapshot/snapshotter_impl.hpp"
 
 namespace muniment::snapshot {
@@ -29,7 +29,8 @@ Status Snapshotter::Impl::load(LiveRun& run, store::Reader& reader) {
     ASSIGN_OR_RETURN(Rehydrated had, snapshot::rehydrate(reader, files_, run.run_no));
     const std::lock_guard lock(live_->mutex);
     Pace& pace = run.pace;
-    // A snapshot that was answered meanwhile may not be among the rows that were read, and would be taken a second time.
+    // A snapshot that was answered meanwhile may not be among the rows that were read, and would be taken a second
+    // time.
     if (pace.answered != answered) continue;
     pace.last.reset();
     if (had.snapshot) {
@@ -89,8 +90,8 @@ Status Snapshotter::Impl::bring_up_to_date(LiveRun& run, store::Reader& reader) 
 // A snapshot of the state as it stands: one that is in the log already, or one to be appended.
 // nullopt: one is being appended just now.
 Result<std::optional<Taking>> Snapshotter::Impl::begin(const std::shared_ptr<LiveRun>& run,
-                                                       const std::shared_ptr<store::Run>& target, std::string_view reason,
-                                                       std::string_view actor) {
+                                                       const std::shared_ptr<store::Run>& target,
+                                                       std::string_view reason, std::string_view actor) {
   const std::int64_t seq = run->state->seq();
   if (seq < 0) return Error(Errc::not_found, "run " + run->run_id + " has no events");
   std::int64_t changes = 0;
@@ -104,8 +105,10 @@ Result<std::optional<Taking>> Snapshotter::Impl::begin(const std::shared_ptr<Liv
       return std::optional<Taking>(Taking{*pace.last, std::nullopt, nullptr});
     }
     if (pace.newest_row == seq) {
-      return Error(Errc::conflict, "the snapshot of " + run->run_id + " at seq " + std::to_string(seq) +
-                                       " was erased, or is damaged, and no other can be taken before the run's next event. The run can be rehydrated all the same.");
+      return Error(
+          Errc::conflict,
+          "the snapshot of " + run->run_id + " at seq " + std::to_string(seq) +
+              " was erased, or is damaged, and no other can be taken before the run's next event. The run can be rehydrated all the same.");
     }
   }
   const Monotonic began = std::chrono::steady_clock::now();
@@ -170,7 +173,9 @@ Status Snapshotter::Impl::check_patches(store::Reader& reader, const store::Run&
     if (const std::string artifact_id = events::spilled_patch_of(event); !artifact_id.empty()) {
       auto read = read_spilled_patch(target.run_id, artifact_id, reader, files_);
       if (!read && is_transient(read.error().code)) return std::move(read).error();
-      if (!read) return Error(Errc::not_found, "ref: no artifact " + artifact_id + " of this run can be read. Put it first: artifact.put");
+      if (!read)
+        return Error(Errc::not_found,
+                     "ref: no artifact " + artifact_id + " of this run can be read. Put it first: artifact.put");
       patch = *std::move(read);
     }
     RETURN_IF_ERROR(trial.check_patch(body, patch));
@@ -236,10 +241,12 @@ Result<Rehydrated> Snapshotter::Impl::rehydrated(store::Reader& reader, std::int
 }
 
 Result<std::optional<Taking>> Snapshotter::Impl::store(const Rehydrated& had, const std::shared_ptr<store::Run>& target,
-                                                       std::string_view reason, std::string_view actor, Deadline deadline) {
+                                                       std::string_view reason, std::string_view actor,
+                                                       Deadline deadline) {
   if (had.snapshot && had.snapshot_seq == had.state.seq()) {
     const store::SnapshotRow& row = *had.snapshot;
-    return std::optional(Taking{{row.seq, row.run_seq, row.state_hash, row.size_bytes, row.artifact_id}, std::nullopt, nullptr});
+    return std::optional(
+        Taking{{row.seq, row.run_seq, row.state_hash, row.size_bytes, row.artifact_id}, std::nullopt, nullptr});
   }
   FAILPOINT("snapshot.before_store");
   std::shared_ptr<LiveRun> run;
@@ -252,10 +259,12 @@ Result<std::optional<Taking>> Snapshotter::Impl::store(const Rehydrated& had, co
     std::unique_lock lock(live_->mutex);
     if (live_->erasures != had.erasures) return std::optional<Taking>();
     // Taken since it was read: of one state there is one snapshot.
-    if (run->pace.last && run->pace.last->seq == had.state.seq()) return std::optional(Taking{*run->pace.last, std::nullopt, nullptr});
+    if (run->pace.last && run->pace.last->seq == had.state.seq())
+      return std::optional(Taking{*run->pace.last, std::nullopt, nullptr});
     if (run->pace.in_flight) {
       held.unlock();
-      if (live_->settled.wait_until(lock, deadline, [&] { return !run->pace.in_flight; })) return std::optional<Taking>();
+      if (live_->settled.wait_until(lock, deadline, [&] { return !run->pace.in_flight; }))
+        return std::optional<Taking>();
       return still_appending(target->run_id);
     }
   }
@@ -265,7 +274,8 @@ Result<std::optional<Taking>> Snapshotter::Impl::store(const Rehydrated& had, co
     run->pace.in_flight = true;
     ++live_->in_flight;
   }
-  return std::optional(Taking{built.taken, std::move(built.request), make_file_ticket(live_, run, std::move(built.file))});
+  return std::optional(
+      Taking{built.taken, std::move(built.request), make_file_ticket(live_, run, std::move(built.file))});
 }
 
 Snapshotter::Snapshotter(SnapshotterOptions options, Clock& clock, store::Appender& appender, store::RunDirectory& runs,
@@ -288,7 +298,8 @@ Result<std::unique_ptr<Hold>> Snapshotter::hold(std::int64_t run_no, std::string
   return impl_->hold(run_no, run_id, deadline);
 }
 
-Result<Rehydrated> Snapshotter::rehydrate(store::Reader& reader, std::int64_t run_no, std::optional<std::int64_t> asof_seq) {
+Result<Rehydrated> Snapshotter::rehydrate(store::Reader& reader, std::int64_t run_no,
+                                          std::optional<std::int64_t> asof_seq) {
   return impl_->rehydrated(reader, run_no, asof_seq);
 }
 
@@ -297,7 +308,8 @@ Result<std::optional<Taking>> Snapshotter::store(const Rehydrated& had, const st
   return impl_->store(had, run, reason, actor, deadline);
 }
 
-Status Snapshotter::check_patches(store::Reader& reader, const store::Run& run, const std::vector<std::string_view>& bodies) {
+Status Snapshotter::check_patches(store::Reader& reader, const store::Run& run,
+                                  const std::vector<std::string_view>& bodies) {
   return impl_->check_patches(reader, run, bodies);
 }
 

@@ -17,10 +17,10 @@
 #include "base/result.hpp"
 #include "snapshot/rehydrate.hpp"
 #include "store/append/appender.hpp"
+#include "store/append/tail.hpp"
 #include "store/files/artifact_files.hpp"
 #include "store/read/reader.hpp"
 #include "store/tables/runs.hpp"
-#include "store/append/tail.hpp"
 
 namespace muniment::snapshot {
 

@@ -19,9 +19,14 @@ inline constexpr std::size_t events_per_batch = 1'024;
 
 class Snapshotter::Impl {
  public:
-  Impl(SnapshotterOptions options, Clock& clock, store::Appender& appender, store::RunDirectory& runs, store::Tail& tail,
-       store::ArtifactFiles& files)
-      : options_(std::move(options)), clock_(clock), appender_(appender), directory_(runs), tail_(tail), files_(files),
+  Impl(SnapshotterOptions options, Clock& clock, store::Appender& appender, store::RunDirectory& runs,
+       store::Tail& tail, store::ArtifactFiles& files)
+      : options_(std::move(options)),
+        clock_(clock),
+        appender_(appender),
+        directory_(runs),
+        tail_(tail),
+        files_(files),
         reader_(options_.place) {}
 
   void start();
@@ -65,7 +70,7 @@ class Snapshotter::Impl {
   store::RunDirectory& directory_;
   store::Tail& tail_;
   store::ArtifactFiles& files_;
-  store::Reader reader_;                    // the thread's
+  store::Reader reader_;  // the thread's
 
   const std::shared_ptr<LiveRuns> live_ = std::make_shared<LiveRuns>();
   std::atomic<std::int64_t> position_{-1};  // events below it were applied to every state held
@@ -73,8 +78,8 @@ class Snapshotter::Impl {
   Monotonic kept_at_{};
 
   std::thread thread_;
-  std::atomic<bool> called_{false};         // stop or flush was asked for
-  mutable std::mutex mutex_;                // for what follows
+  std::atomic<bool> called_{false};  // stop or flush was asked for
+  mutable std::mutex mutex_;         // for what follows
   std::condition_variable changed_;
   bool stopping_ = false;
   std::optional<Monotonic> flush_until_;

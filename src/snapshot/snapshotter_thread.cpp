@@ -2,8 +2,8 @@
 // what is due.
 #include <algorithm>
 
-#include "base/process/failpoint.hpp"
 #include "base/log.hpp"
+#include "base/process/failpoint.hpp"
 #include "base/process/thread.hpp"
 #include "snapshot/snapshotter_impl.hpp"
 #include "store/tables/follower.hpp"
@@ -180,7 +180,8 @@ Status Snapshotter::Impl::follow_run(std::int64_t run_no, const std::vector<cons
     if (event->seq <= run->through_seq) continue;
     if (const Status applied = advance(*run, *event, reader_); !applied) {
       if (is_transient(applied.error().code)) return applied;
-      log_error("state lost", {{"run_id", run->run_id}, {"seq", std::to_string(event->seq)}, {"error", applied.error().message}});
+      log_error("state lost",
+                {{"run_id", run->run_id}, {"seq", std::to_string(event->seq)}, {"error", applied.error().message}});
       run->state.reset();  // rehydrate will say so to whoever asks
     }
   }
@@ -239,9 +240,11 @@ void Snapshotter::Impl::take_due(bool all, std::string_view reason_for_all) {
   for (const auto& [run, reason] : wanted) {
     const Status taken = take_now(run, reason);
     if (taken) continue;
-    log_warning("snapshot not taken", {{"run_id", run->run_id}, {"reason", std::string(reason)}, {"error", taken.error().message}});
+    log_warning("snapshot not taken",
+                {{"run_id", run->run_id}, {"reason", std::string(reason)}, {"error", taken.error().message}});
     const std::lock_guard lock(live_->mutex);
-    live_->set_due(*run, clock_.monotonic() + std::max<std::chrono::seconds>(retry_after, std::chrono::seconds(options_.seconds_between)));
+    live_->set_due(*run, clock_.monotonic() + std::max<std::chrono::seconds>(
+                                                  retry_after, std::chrono::seconds(options_.seconds_between)));
   }
 }
 
@@ -296,7 +299,8 @@ void Snapshotter::Impl::keep_position(bool now) {
     live_->trim(options_.states_bytes_max);
   }
   if (kept_position_ == position_) return;
-  if (!store::keep_position(reader_.connection(), options_.place.log_no, follower_name, position_)) return;  // again in a second
+  if (!store::keep_position(reader_.connection(), options_.place.log_no, follower_name, position_))
+    return;  // again in a second
   kept_position_ = position_;
 }
 

@@ -22,50 +22,79 @@ struct CheckText {
 };
 
 constexpr std::array check_texts{
-    CheckText{Check::partition, "partition", "a part of the event table is not where readers look for it, or is another part"},
-    CheckText{Check::seq, "seq", "events are missing from the log, or stand twice: rows were deleted, inserted or renumbered"},
-    CheckText{Check::body_hash, "body_hash", "the body, the salt or the body_hash of this event was changed after it was written"},
+    CheckText{Check::partition, "partition",
+              "a part of the event table is not where readers look for it, or is another part"},
+    CheckText{Check::seq, "seq",
+              "events are missing from the log, or stand twice: rows were deleted, inserted or renumbered"},
+    CheckText{Check::body_hash, "body_hash",
+              "the body, the salt or the body_hash of this event was changed after it was written"},
     CheckText{Check::redaction, "redaction", "a body was erased without the event.redacted that an erasure appends"},
     CheckText{Check::run_seq, "run_seq", "events of this run are missing or were renumbered"},
-    CheckText{Check::run_chain, "run_chain", "a hashed column of this event, or the run_hash before it, was changed after it was written"},
-    CheckText{Check::transition, "transition", "this event could not be appended to its run in the state that the run was in"},
-    CheckText{Check::checkpoint_root, "checkpoint_root", "the events are not those over which the checkpoint was made: history before it was rewritten or cut"},
-    CheckText{Check::checkpoint_signature, "checkpoint_signature", "a checkpoint is not signed by the log's key, or was forged: nothing vouches for what it says"},
-    CheckText{Check::log_rolled_back, "log_rolled_back", "the log was longer than it is: events at its end were cut, or an old copy was put in its place"},
-    CheckText{Check::published_checkpoint, "published_checkpoint", "the checkpoint that is published with the tiles is older than what was signed, or gone: whoever reads the "
-                                                                   "tiles does not see the events behind it, and whether their tiles are there was not asked"},
+    CheckText{Check::run_chain, "run_chain",
+              "a hashed column of this event, or the run_hash before it, was changed after it was written"},
+    CheckText{Check::transition, "transition",
+              "this event could not be appended to its run in the state that the run was in"},
+    CheckText{Check::checkpoint_root, "checkpoint_root",
+              "the events are not those over which the checkpoint was made: history before it was rewritten or cut"},
+    CheckText{Check::checkpoint_signature, "checkpoint_signature",
+              "a checkpoint is not signed by the log's key, or was forged: nothing vouches for what it says"},
+    CheckText{Check::log_rolled_back, "log_rolled_back",
+              "the log was longer than it is: events at its end were cut, or an old copy was put in its place"},
+    CheckText{
+        Check::published_checkpoint, "published_checkpoint",
+        "the checkpoint that is published with the tiles is older than what was signed, or gone: whoever reads the "
+        "tiles does not see the events behind it, and whether their tiles are there was not asked"},
     CheckText{Check::tile, "tile", "a file from which others read the log does not hold what the events say"},
-    CheckText{Check::bundle, "bundle", "a part of the bundle is not what bundle.json says: it was changed after the export"},
-    CheckText{Check::proof, "proof", "the entry is not in the log that the checkpoint speaks of, or is not what the proof says it is"},
+    CheckText{Check::bundle, "bundle",
+              "a part of the bundle is not what bundle.json says: it was changed after the export"},
+    CheckText{Check::proof, "proof",
+              "the entry is not in the log that the checkpoint speaks of, or is not what the proof says it is"},
     CheckText{Check::receipt, "receipt", "the receipt or the body is not that of this entry"},
-    CheckText{Check::artifact_row, "artifact_row", "the artifact table does not say what the artifact.stored event says"},
-    CheckText{Check::artifact_file, "artifact_file", "the artifact's file is missing, is not a regular file below the artifact root, or has another name under which it can be changed"},
+    CheckText{Check::artifact_row, "artifact_row",
+              "the artifact table does not say what the artifact.stored event says"},
+    CheckText{
+        Check::artifact_file, "artifact_file",
+        "the artifact's file is missing, is not a regular file below the artifact root, or has another name under which it can be changed"},
     CheckText{Check::artifact_hash, "artifact_hash", "the artifact's file does not have the bytes that were stored"},
-    CheckText{Check::artifact_pieces, "artifact_pieces", "the artifact is whole, but the pieces by which slices of it are verified are not its own"},
-    CheckText{Check::unknown_file, "unknown_file", "no event names this file: it was put here by someone else, or its event is gone"},
+    CheckText{Check::artifact_pieces, "artifact_pieces",
+              "the artifact is whole, but the pieces by which slices of it are verified are not its own"},
+    CheckText{Check::unknown_file, "unknown_file",
+              "no event names this file: it was put here by someone else, or its event is gone"},
     CheckText{Check::manifest, "manifest", "the manifest or its row is not what the manifest.recorded event says"},
     CheckText{Check::snapshot, "snapshot", "the snapshot's row is not what the snapshot.taken event says"},
     CheckText{Check::snapshot_hash, "snapshot_hash", "the snapshot's state does not have the hash that was recorded"},
     CheckText{Check::snapshot_fold, "snapshot_fold", "the run's events fold to another state than the snapshot holds"},
     CheckText{Check::claim, "claim", "the claim table does not say what the claim events say"},
     CheckText{Check::evidence, "evidence", "the evidence table does not say what the evidence.recorded event says"},
-    CheckText{Check::evidence_link, "evidence_link", "the evidence_link table does not say what the evidence.linked event says"},
+    CheckText{Check::evidence_link, "evidence_link",
+              "the evidence_link table does not say what the evidence.linked event says"},
     CheckText{Check::corpus, "corpus", "the corpus table does not say what the events of its documents say"},
     CheckText{Check::document, "document", "the document table does not say what the events of this document say"},
-    CheckText{Check::chunk, "chunk", "the chunk table does not say what the document.revised event says of this passage"},
-    CheckText{Check::passage, "passage", "the bytes of this passage are not those that the document.revised event hashed"},
-    CheckText{Check::search_index, "search_index", "a search index has a passage that it should not have, or has it otherwise, or lacks one: a search says what the "
-                                                   "log does not, or does not find what it says"},
+    CheckText{Check::chunk, "chunk",
+              "the chunk table does not say what the document.revised event says of this passage"},
+    CheckText{Check::passage, "passage",
+              "the bytes of this passage are not those that the document.revised event hashed"},
+    CheckText{
+        Check::search_index, "search_index",
+        "a search index has a passage that it should not have, or has it otherwise, or lacks one: a search says what the "
+        "log does not, or does not find what it says"},
     CheckText{Check::feedback, "feedback", "the feedback table does not say what the feedback.recorded event says"},
     CheckText{Check::run_table, "run_table", "the run table does not say what the run's events say"},
-    CheckText{Check::erasure, "erasure", "the log says that this event was erased, and a table still says, or says again, what it said: the erasure was not carried out, or what it erased was put back"},
+    CheckText{
+        Check::erasure, "erasure",
+        "the log says that this event was erased, and a table still says, or says again, what it said: the erasure was not carried out, or what it erased was put back"},
     CheckText{Check::value_size, "value_size", "a value is over 64 KiB, which no CHECK of the tables allows"},
-    CheckText{Check::foreign_row, "foreign_row", "rows belong to a log that this database does not have: no event tells of them"},
-    CheckText{Check::follower, "follower", "a follower stands behind the end of the log: it would pass over what is appended next"},
-    CheckText{Check::archived_partition, "archived_partition", "the archived_partition table does not say what the log.archived event says"},
+    CheckText{Check::foreign_row, "foreign_row",
+              "rows belong to a log that this database does not have: no event tells of them"},
+    CheckText{Check::follower, "follower",
+              "a follower stands behind the end of the log: it would pass over what is appended next"},
+    CheckText{Check::archived_partition, "archived_partition",
+              "the archived_partition table does not say what the log.archived event says"},
     CheckText{Check::migration, "migration", "the schema_migration table does not say what made this schema"},
-    CheckText{Check::definition, "definition", "a view, function, trigger, rule, policy, column or constraint is not what the migrations made: what is read "
-                                               "through it may be false"},
+    CheckText{
+        Check::definition, "definition",
+        "a view, function, trigger, rule, policy, column or constraint is not what the migrations made: what is read "
+        "through it may be false"},
 };
 
 const CheckText& text_of(Check check) { return check_texts[static_cast<std::size_t>(check)]; }
@@ -76,13 +105,14 @@ std::string muniment_command(const LogPlace& place, const std::string& words) {
 }
 
 std::string sql_command(const LogPlace& place, std::string_view statement) {
-  const std::string database = place.uri_file.empty() ? "URI" : fmt::format("\"$(cat {})\"", shell_word(place.uri_file));
+  const std::string database =
+      place.uri_file.empty() ? "URI" : fmt::format("\"$(cat {})\"", shell_word(place.uri_file));
   return fmt::format("psql {} -c '{}'", database, statement);
 }
 
 std::string index_command(const LogPlace& place) {
-  return fmt::format("{} && mv {} {} && {}", muniment_command(place, "down"), shell_word(place.indexes), shell_word(place.indexes + ".found"),
-                     muniment_command(place, "up"));
+  return fmt::format("{} && mv {} {} && {}", muniment_command(place, "down"), shell_word(place.indexes),
+                     shell_word(place.indexes + ".found"), muniment_command(place, "up"));
 }
 
 }  // namespace
@@ -142,14 +172,12 @@ std::string next_of(const Finding& finding, const LogPlace* place) {
     case Check::value_size: break;
   }
   if (finding.seq < 0) return muniment_command(*place, "doctor");
-  return sql_command(*place, fmt::format("SELECT * FROM event WHERE seq BETWEEN {} AND {}", std::max<std::int64_t>(0, finding.seq - 1),
-                                 finding.seq + 1));
+  return sql_command(*place, fmt::format("SELECT * FROM event WHERE seq BETWEEN {} AND {}",
+                                         std::max<std::int64_t>(0, finding.seq - 1), finding.seq + 1));
 }
 
 bool Findings::Earlier::operator()(const Finding& a, const Finding& b) const {
-  const auto order = [](const Finding& f) {
-    return std::tuple(f.seq < 0, f.seq, f.check, std::string_view(f.actual));
-  };
+  const auto order = [](const Finding& f) { return std::tuple(f.seq < 0, f.seq, f.check, std::string_view(f.actual)); };
   return order(a) < order(b);
 }
 
@@ -174,7 +202,8 @@ std::size_t Findings::add_others_than_of(const std::set<std::string>& runs, cons
   std::size_t left_out = 0, taken = 0;
   for (const auto& [run_id, count] : others.count_of_) (runs.contains(run_id) ? left_out : taken) += count;
   const std::size_t before = kept_.size();
-  std::ranges::copy_if(others.kept_, std::inserter(kept_, kept_.end()), [&](const Finding& finding) { return !runs.contains(finding.run_id); });
+  std::ranges::copy_if(others.kept_, std::inserter(kept_, kept_.end()),
+                       [&](const Finding& finding) { return !runs.contains(finding.run_id); });
   // Where all that were kept are of these runs, there is nothing to show of the rest: that is not known to be damage.
   if (kept_.size() == before) return left_out + taken;
   count_ += taken;

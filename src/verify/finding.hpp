@@ -76,13 +76,13 @@ std::string shown(std::string_view column, const std::optional<std::string>& val
 
 // Where the log lies in which something was found, for the command to run next.
 struct LogPlace {
-  std::string data;       // the data folder; empty: none was named
-  std::string uri_file;   // that names the database; empty: the command line did
-  std::string indexes;    // the folder of the search indexes
+  std::string data;      // the data folder; empty: none was named
+  std::string uri_file;  // that names the database; empty: the command line did
+  std::string indexes;   // the folder of the search indexes
 };
 
-// What the finding means, in a sentence for someone who must act on it, and the command to run next; nullptr: there is but a
-// bundle or a proof, whose holder has no log to look at, and mostly no command.
+// What the finding means, in a sentence for someone who must act on it, and the command to run next; nullptr: there is
+// but a bundle or a proof, whose holder has no log to look at, and mostly no command.
 std::string meaning_of(const Finding& finding);
 std::string next_of(const Finding& finding, const LogPlace* place);
 
@@ -103,7 +103,7 @@ class Findings {
   mutable std::mutex mutex_;
   std::multiset<Finding, Earlier> kept_;
   std::size_t count_ = 0;
-  std::map<std::string, std::size_t> count_of_;   // by run
+  std::map<std::string, std::size_t> count_of_;  // by run
 };
 
 }  // namespace muniment::verify

@@ -5,8 +5,8 @@
 #include <fstream>
 #include <string>
 
-#include "verify/options.hpp"
 #include "verify/log/progress.hpp"
+#include "verify/options.hpp"
 #include "verify/report.hpp"
 
 namespace {

@@ -1,8 +1,8 @@
 #include "verify/options.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <unistd.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cstdio>
@@ -37,8 +37,8 @@ Result<std::optional<std::string>> first_line(const std::string& path) {
   return line.empty() ? std::optional<std::string>() : std::optional(line);
 }
 
-// The number of the log that the daemon writes; nullopt where there is no such file: the first that the database has. Errors: corrupt for a
-// file that holds no number, by which a log would be verified that nobody asked for.
+// The number of the log that the daemon writes; nullopt where there is no such file: the first that the database has.
+// Errors: corrupt for a file that holds no number, by which a log would be verified that nobody asked for.
 Result<std::optional<std::int64_t>> written_log_no(const std::string& path) {
   auto text = read_named(path, limits::note_bytes_max);
   if (!text && text.error().code == Errc::not_found) return std::optional<std::int64_t>();
@@ -49,7 +49,8 @@ Result<std::optional<std::int64_t>> written_log_no(const std::string& path) {
   return Error(Errc::corrupt, fmt::format("{} holds no number of a log", path));
 }
 
-// A data folder that was restored goes on with another log, whose own files lie in a folder of its own (docs/format.md).
+// A data folder that was restored goes on with another log, whose own files lie in a folder of its own
+// (docs/format.md).
 Result<std::string> folder_of_log(const std::string& data, std::optional<std::int64_t>& log_no) {
   if (!log_no) {
     ASSIGN_OR_RETURN(log_no, written_log_no(data + "/log_no"));
@@ -71,8 +72,11 @@ Status complete(Options& options, std::string data, bool indexes) {
   if (options.notes.tiles.empty() && !data.empty()) options.notes.tiles = own + "/tiles";
   if (options.archive.empty() && !data.empty()) options.archive = own + "/archive";
   if (indexes && !own.empty()) options.indexes = own + "/index";
-  const auto absolute = [](const std::string& path) { return path.empty() ? path : std::filesystem::absolute(path).lexically_normal().string(); };
-  options.place = {absolute(data), options.uri.empty() ? absolute(data + "/database.uri") : "", absolute(options.indexes)};
+  const auto absolute = [](const std::string& path) {
+    return path.empty() ? path : std::filesystem::absolute(path).lexically_normal().string();
+  };
+  options.place = {absolute(data), options.uri.empty() ? absolute(data + "/database.uri") : "",
+                   absolute(options.indexes)};
   if (!options.uri.empty()) return success();
   // The daemon writes the URI of the database that it uses into its data folder.
   ASSIGN_OR_RETURN(const auto uri, first_line(data + "/database.uri"));
@@ -85,9 +89,11 @@ Status complete(Options& options, std::string data, bool indexes) {
 Status check_place(const std::string& option, const std::string& path) {
   if (path.empty()) return success();
   std::error_code failed;
-  if (std::filesystem::is_directory(path, failed)) return Error(Errc::invalid_argument, fmt::format("{} {}: it is a folder, and a file is wanted", option, path));
-  if (const auto kind = no_regular_file(path); kind && option == "--save") {   // a new file takes the name
-    return Error(Errc::invalid_argument, fmt::format("{} {}: it is {}, and a regular file is wanted", option, path, *kind));
+  if (std::filesystem::is_directory(path, failed))
+    return Error(Errc::invalid_argument, fmt::format("{} {}: it is a folder, and a file is wanted", option, path));
+  if (const auto kind = no_regular_file(path); kind && option == "--save") {  // a new file takes the name
+    return Error(Errc::invalid_argument,
+                 fmt::format("{} {}: it is {}, and a regular file is wanted", option, path, *kind));
   }
   const auto folder = open_folder(path.substr(0, path.find_last_of('/') + 1) + ".");
   return folder ? success() : Status(Error(folder.error()).within(fmt::format("{} {}", option, path)));
@@ -101,26 +107,35 @@ std::variant<CommandLine, int> parse_command_line(int argc, char** argv) {
   options.jobs = std::clamp(std::thread::hardware_concurrency(), 1U, jobs_default_max);
   std::string data;
   bool indexes = false;
-  CLI::App app("Verifies a log: every event, file, snapshot, row, signature and tile. Exit: 0 verified, 1 tampered or corrupt, "
-               "2 consistent but unsigned, with an unsigned tail or signed by none of the keys, 3 usage, 4 unreadable, 5 incomplete.", "muniment-verify");
+  CLI::App app(
+      "Verifies a log: every event, file, snapshot, row, signature and tile. Exit: 0 verified, 1 tampered or corrupt, "
+      "2 consistent but unsigned, with an unsigned tail or signed by none of the keys, 3 usage, 4 unreadable, 5 incomplete.",
+      "muniment-verify");
   app.set_version_flag("--version", "muniment-verify " MUNIMENT_VERSION);
   app.add_option("--data", data, "Data folder of the daemon (MUNIMENT_DATA)");
   app.add_option("--database", options.uri, "URI of the database; otherwise the one in DATA/database.uri");
   app.add_option("--artifacts", options.artifacts, "Artifact root; otherwise DATA/artifacts");
   app.add_option("--archive", options.archive, "Folder of archived bodies; otherwise DATA/archive");
   app.add_option("--tiles", options.notes.tiles, "Tiles folder; otherwise DATA/tiles");
-  app.add_option("--key", options.notes.keys, "File of verifier keys that you trust; otherwise DATA/keys/log.pub, which proves less");
+  app.add_option("--key", options.notes.keys,
+                 "File of verifier keys that you trust; otherwise DATA/keys/log.pub, which proves less");
   app.add_option("--checkpoint", options.notes.checkpoints, "A checkpoint that you kept");
   app.add_option("--witness", options.notes.witnesses, "What a witness keeps: a checkpoint, or a folder of them");
   app.add_option("--proof", line.proof.proof, "Verify a proof file instead of a log");
   app.add_option("--bundle", line.bundle.bundle, "Verify the bundle of one run instead of a log");
-  app.add_option("--receipt", line.proof.receipt, "A receipt, or an event with its salt and body, to be held against the proof");
-  app.add_option("--resume", options.resume, "Go on from a state that --save wrote; what was verified then is not read again");
+  app.add_option("--receipt", line.proof.receipt,
+                 "A receipt, or an event with its salt and body, to be held against the proof");
+  app.add_option("--resume", options.resume,
+                 "Go on from a state that --save wrote; what was verified then is not read again");
   app.add_option("--save", options.save, "Where to keep how far this verify got, if it found nothing");
-  app.add_flag("--indexes", indexes, "Hold the search indexes in DATA/index against the documents, too: the libraries that read them run unconfined");
-  app.add_option("--log", options.log_no, "Number of the log, where the database has several; otherwise the one in DATA/log_no, or the first");
+  app.add_flag(
+      "--indexes", indexes,
+      "Hold the search indexes in DATA/index against the documents, too: the libraries that read them run unconfined");
+  app.add_option("--log", options.log_no,
+                 "Number of the log, where the database has several; otherwise the one in DATA/log_no, or the first");
   app.add_option("--jobs", options.jobs, "Threads")->check(CLI::Range(1U, 64U))->capture_default_str();
-  app.add_flag("--unsigned-ok", line.unsigned_ok, "Exit 0 when all is consistent, but unsigned or with an unsigned tail");
+  app.add_flag("--unsigned-ok", line.unsigned_ok,
+               "Exit 0 when all is consistent, but unsigned or with an unsigned tail");
   app.add_flag("--json", line.json, "Report as JSON");
   app.add_option("--report", line.report, "Write the report as JSON to this file, besides");
   offer_command_tree(app);
@@ -148,7 +163,8 @@ std::variant<CommandLine, int> parse_command_line(int argc, char** argv) {
   if (const Status whole = complete(options, data, indexes); !whole) {
     const bool absent = whole.error().code == Errc::not_found;
     const char* const next = whole.error().code == Errc::corrupt ? "Give --log NUMBER."
-                             : absent ? "Start the daemon once (muniment up), or give --database URI --artifacts DIR." : "Give --database URI --artifacts DIR.";
+                             : absent ? "Start the daemon once (muniment up), or give --database URI --artifacts DIR."
+                                      : "Give --database URI --artifacts DIR.";
     std::fprintf(stderr, "muniment-verify: %s. %s\n", whole.error().message.c_str(), next);
     return absent ? usage_exit_code : exit_code_of(Verdict::unreadable, false);
   }

@@ -13,12 +13,12 @@ namespace muniment::verify {
 inline constexpr int usage_exit_code = 3;
 
 struct CommandLine {
-  Options options;            // of a log
-  ProofOptions proof;         // of a proof, if its path is not empty
-  BundleOptions bundle;       // of a bundle, if its path is not empty
+  Options options;       // of a log
+  ProofOptions proof;    // of a proof, if its path is not empty
+  BundleOptions bundle;  // of a bundle, if its path is not empty
   bool unsigned_ok = false;
   bool json = false;
-  std::string report;         // a file for the report as JSON, besides; empty: none
+  std::string report;  // a file for the report as JSON, besides; empty: none
 };
 
 // The exit code instead, when there is nothing to verify: help was asked for, or the usage is wrong.

@@ -16,25 +16,31 @@ constexpr std::size_t redactions_shown_max = 10, adoptions_shown_max = 10;
 // checkpoints between them, if it could sign at all.
 constexpr std::int64_t unsigned_span_micros_max = 60'000'000;
 
-bool checkpoints_missed(const UnsignedTail& tail) { return tail.until.micros - tail.since.micros > unsigned_span_micros_max; }
+bool checkpoints_missed(const UnsignedTail& tail) {
+  return tail.until.micros - tail.since.micros > unsigned_span_micros_max;
+}
 
 std::string headline(const Report& report) {
   switch (report.verdict) {
     case Verdict::verified:
       if (!report.run_id.empty()) {
-        return fmt::format("VERIFIED run {} to {}: in a log of {} events {}", report.run_id, number(report.upto), number(report.signatures.upto + 1),
-                           vouchers(report.signatures));
+        return fmt::format("VERIFIED run {} to {}: in a log of {} events {}", report.run_id, number(report.upto),
+                           number(report.signatures.upto + 1), vouchers(report.signatures));
       }
       return fmt::format("VERIFIED to {}: {}", number(report.signatures.upto), vouchers(report.signatures));
     case Verdict::is_unsigned:
-      return report.upto < 0 ? "CONSISTENT, UNSIGNED: the log is empty"
-                             : fmt::format("CONSISTENT, UNSIGNED to {}: nothing signed says that this is the log that was written", number(report.upto));
+      return report.upto < 0
+                 ? "CONSISTENT, UNSIGNED: the log is empty"
+                 : fmt::format("CONSISTENT, UNSIGNED to {}: nothing signed says that this is the log that was written",
+                               number(report.upto));
     case Verdict::wrong_key: return "WRONG KEY: " + report.signatures.wrong_key;
     case Verdict::unsigned_tail:
       return fmt::format("CONSISTENT, UNSIGNED TAIL from {}: the events before it are {}", number(report.tail->from),
                          vouchers(report.signatures));
     case Verdict::unknown_schema:
-      return fmt::format("CONSISTENT, UNKNOWN SCHEMA: nobody has looked at what the tables, views and triggers of this database do: {}", report.problem);
+      return fmt::format(
+          "CONSISTENT, UNKNOWN SCHEMA: nobody has looked at what the tables, views and triggers of this database do: {}",
+          report.problem);
     case Verdict::tampered: return fmt::format("TAMPERED OR CORRUPT: {}", place_of(report.findings.front()));
     case Verdict::unreadable: return "UNREADABLE: " + report.problem;
     case Verdict::incomplete: return "INCOMPLETE: " + report.problem;
@@ -45,17 +51,20 @@ std::string headline(const Report& report) {
 std::string redactions_text(const std::vector<std::int64_t>& seqs) {
   if (seqs.empty()) return "0 redacted";
   std::string text = fmt::format("{} redacted (", seqs.size());
-  for (std::size_t i = 0; i < seqs.size() && i < redactions_shown_max; ++i) text += fmt::format("{}{}", i > 0 ? ", " : "", seqs[i]);
+  for (std::size_t i = 0; i < seqs.size() && i < redactions_shown_max; ++i)
+    text += fmt::format("{}{}", i > 0 ? ", " : "", seqs[i]);
   return text + (seqs.size() > redactions_shown_max ? ", …)" : ")");
 }
 
 std::string tail_text(const UnsignedTail& tail, Time now) {
-  std::string text = fmt::format("  {} events ({} to {}) are chained, not signed: recorded {}Z to {}Z, the oldest {} ago\n", number(tail.events),
-                                 number(tail.from), number(tail.from + tail.events - 1), format_time(tail.since).substr(0, 19),
-                                 format_time(tail.until).substr(0, 19), human_duration(std::max<std::int64_t>(0, now.micros - tail.since.micros)));
+  std::string text = fmt::format(
+      "  {} events ({} to {}) are chained, not signed: recorded {}Z to {}Z, the oldest {} ago\n", number(tail.events),
+      number(tail.from), number(tail.from + tail.events - 1), format_time(tail.since).substr(0, 19),
+      format_time(tail.until).substr(0, 19), human_duration(std::max<std::int64_t>(0, now.micros - tail.since.micros)));
   if (checkpoints_missed(tail)) {
-    text += fmt::format("  the first and the last are {} apart: a daemon that signs leaves checkpoints between them, and none is here\n",
-                        human_duration(tail.until.micros - tail.since.micros));
+    text += fmt::format(
+        "  the first and the last are {} apart: a daemon that signs leaves checkpoints between them, and none is here\n",
+        human_duration(tail.until.micros - tail.since.micros));
   }
   if (tail.live) text += "  a daemon holds the log, and did not sign them in 2 s: muniment status says why\n";
   return text;
@@ -65,11 +74,16 @@ std::string adopted_text(const std::vector<Adoption>& adopted) {
   std::string text;
   for (std::size_t i = 0; i < adopted.size() && i < adoptions_shown_max; ++i) {
     const Adoption& one = adopted[i];
-    text += one.from < 0 ? fmt::format("  the log.started at {} is erased: whether it adopted events is not known\n", number(one.said_at))
-                         : fmt::format("  events {} to {} were adopted at {}: nothing outside the database shows that the daemon wrote them\n",
-                                       number(one.from), number(one.to), number(one.said_at));
+    text +=
+        one.from < 0
+            ? fmt::format("  the log.started at {} is erased: whether it adopted events is not known\n",
+                          number(one.said_at))
+            : fmt::format(
+                  "  events {} to {} were adopted at {}: nothing outside the database shows that the daemon wrote them\n",
+                  number(one.from), number(one.to), number(one.said_at));
   }
-  if (adopted.size() > adoptions_shown_max) text += fmt::format("  … and {} more adoptions\n", adopted.size() - adoptions_shown_max);
+  if (adopted.size() > adoptions_shown_max)
+    text += fmt::format("  … and {} more adoptions\n", adopted.size() - adoptions_shown_max);
   return text;
 }
 
@@ -78,27 +92,33 @@ std::string counts_text(const Report& report) {
   std::string text;
   if (report.tail) text += tail_text(*report.tail, report.started);
   text += adopted_text(history.adopted);
-  for (const std::int64_t size : report.signatures.continues) text += fmt::format("  continues the checkpoint at {} events that you gave\n", number(size));
-  if (report.newer > 0) text += fmt::format("  {} newer events came meanwhile: chained, not yet signed\n", number(report.newer));
+  for (const std::int64_t size : report.signatures.continues)
+    text += fmt::format("  continues the checkpoint at {} events that you gave\n", number(size));
+  if (report.newer > 0)
+    text += fmt::format("  {} newer events came meanwhile: chained, not yet signed\n", number(report.newer));
   std::string origins;
   const auto origin = [&](std::size_t which, std::string_view name) {
-    if (history.origins[which] > 0) origins += fmt::format("{} {} {}", origins.empty() ? "  origin:" : ",", number(history.origins[which]), name);
+    if (history.origins[which] > 0)
+      origins += fmt::format("{} {} {}", origins.empty() ? "  origin:" : ",", number(history.origins[which]), name);
   };
   origin(2, "reported");
   origin(1, "observed");
   origin(3, "imported");
   if (!origins.empty()) text += origins + '\n';
   text += fmt::format("  {} checkpoints, {} snapshots ({} folded), {} manifests, {} claims, {} evidence, {} tiles\n",
-                      number(history.checkpoints + report.signatures.checkpoints),
-                      number(history.tables.snapshots), number(report.snapshots.folded), number(history.tables.manifests),
-                      number(history.tables.claims), number(history.tables.evidence), number(report.tiles.files));
+                      number(history.checkpoints + report.signatures.checkpoints), number(history.tables.snapshots),
+                      number(report.snapshots.folded), number(history.tables.manifests), number(history.tables.claims),
+                      number(history.tables.evidence), number(report.tiles.files));
   if (report.indexes) {
-    text += fmt::format("  search indexes: {} passages by words, and {} that were; {} vectors in {} spaces, and {} that were\n", number(report.indexes->lexical),
-                        number(report.indexes->lexical_history), number(report.indexes->vectors), number(report.indexes->spaces),
-                        number(report.indexes->vectors_history));
+    text += fmt::format(
+        "  search indexes: {} passages by words, and {} that were; {} vectors in {} spaces, and {} that were\n",
+        number(report.indexes->lexical), number(report.indexes->lexical_history), number(report.indexes->vectors),
+        number(report.indexes->spaces), number(report.indexes->vectors_history));
   }
-  const std::string unknown = report.files.unknown ? number(*report.files.unknown) + " unknown files" : "unknown files not looked for";
-  text += fmt::format("  {}   {}   {} halted runs without reason\n", redactions_text(history.redacted), unknown, history.halted_without_reason);
+  const std::string unknown =
+      report.files.unknown ? number(*report.files.unknown) + " unknown files" : "unknown files not looked for";
+  text += fmt::format("  {}   {}   {} halted runs without reason\n", redactions_text(history.redacted), unknown,
+                      history.halted_without_reason);
   return text;
 }
 
@@ -121,7 +141,9 @@ void write_counts(json::Writer& out, const Report& report) {
   out.member("files_in_flight", report.files.in_flight);
   if (report.indexes) {
     out.member("indexed_passages", report.indexes->lexical).member("indexed_history", report.indexes->lexical_history);
-    out.member("vector_spaces", report.indexes->spaces).member("vectors", report.indexes->vectors).member("vectors_history", report.indexes->vectors_history);
+    out.member("vector_spaces", report.indexes->spaces)
+        .member("vectors", report.indexes->vectors)
+        .member("vectors_history", report.indexes->vectors_history);
   }
   out.member("halted_without_reason", history.halted_without_reason).member("findings", report.findings_count);
   out.end_object();
@@ -134,12 +156,14 @@ void write_counts(json::Writer& out, const Report& report) {
 std::string text_of(const Report& report) {
   std::string text;
   if (!report.log_id.empty()) {
-    text += fmt::format("log {}  events {}  runs {}  files {} ({})  {}\n", report.log_id.substr(0, 4), number(report.history.events),
-                        number(report.history.runs), number(report.files.files), human_size(static_cast<std::uint64_t>(report.files.bytes)),
+    text += fmt::format("log {}  events {}  runs {}  files {} ({})  {}\n", report.log_id.substr(0, 4),
+                        number(report.history.events), number(report.history.runs), number(report.files.files),
+                        human_size(static_cast<std::uint64_t>(report.files.bytes)),
                         human_duration(report.ended.micros - report.started.micros));
   }
   text += escape_for_terminal(headline(report)) + '\n';
-  if (!report.findings.empty()) text += findings_text(report.findings, report.findings_count, report.place ? &*report.place : nullptr);
+  if (!report.findings.empty())
+    text += findings_text(report.findings, report.findings_count, report.place ? &*report.place : nullptr);
   if (!report.log_id.empty()) text += counts_text(report);
   for (const std::string& warning : report.warnings) text += "  " + escape_for_terminal(warning) + '\n';
   if (report.verdict == Verdict::unreadable) return text;

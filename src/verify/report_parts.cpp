@@ -62,15 +62,18 @@ std::string vouchers(const Signatures& signatures) {
 
 std::string findings_text(const std::vector<Finding>& findings, std::size_t count, const LogPlace* place) {
   const Finding& first = findings.front();
-  std::string text = fmt::format("  expected  {}\n  actual    {}\n  meaning   {}\n", escape_for_terminal(first.expected),
-                                 escape_for_terminal(first.actual), meaning_of(first));
-  if (const std::string next = next_of(first, place); !next.empty()) text += fmt::format("  next      {}\n", escape_for_terminal(next));
+  std::string text =
+      fmt::format("  expected  {}\n  actual    {}\n  meaning   {}\n", escape_for_terminal(first.expected),
+                  escape_for_terminal(first.actual), meaning_of(first));
+  if (const std::string next = next_of(first, place); !next.empty())
+    text += fmt::format("  next      {}\n", escape_for_terminal(next));
   if (count == 1) return text;
   text += fmt::format("  {} findings in all{}\n", number(static_cast<std::int64_t>(count)),
                       count > findings_shown_max ? ", the first:" : ":");
   for (std::size_t i = 1; i < findings.size() && i < findings_shown_max; ++i) {
     const Finding& finding = findings[i];
-    text += fmt::format("    {}: expected {}, actual {}\n", place_of(finding), escape_for_terminal(finding.expected), escape_for_terminal(finding.actual));
+    text += fmt::format("    {}: expected {}, actual {}\n", place_of(finding), escape_for_terminal(finding.expected),
+                        escape_for_terminal(finding.actual));
   }
   return text;
 }

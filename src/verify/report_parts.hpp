@@ -15,14 +15,17 @@ namespace muniment::verify {
 std::string number(std::int64_t value);  // 61441 → "61,441"
 
 // For people
-std::string place_of(const Finding& finding);             // "run_chain at seq 5 of run r1"
-std::string vouchers(const Signatures& signatures);       // "signed by 9c1e12ab, witnessed 2 of 2 (last 2026-11-21T14:02:05Z)"
-std::string findings_text(const std::vector<Finding>& findings, std::size_t count, const LogPlace* place);  // what the first one means, and the list
+std::string place_of(const Finding& finding);  // "run_chain at seq 5 of run r1"
+std::string vouchers(
+    const Signatures& signatures);  // "signed by 9c1e12ab, witnessed 2 of 2 (last 2026-11-21T14:02:05Z)"
+std::string findings_text(const std::vector<Finding>& findings, std::size_t count,
+                          const LogPlace* place);  // what the first one means, and the list
 
 // As JSON: members of the report
 void write_upto(json::Writer& out, std::string_view name, std::int64_t upto);  // null below 0
 void write_signatures(json::Writer& out, const Signatures& signatures);        // signed_upto, keys, witnesses
 void write_strings(json::Writer& out, std::string_view name, const std::vector<std::string>& texts);
-void write_findings(json::Writer& out, const std::vector<Finding>& findings, const LogPlace* place);  // first_bad, findings
+void write_findings(json::Writer& out, const std::vector<Finding>& findings,
+                    const LogPlace* place);  // first_bad, findings
 
 }  // namespace muniment::verify

@@ -6,19 +6,19 @@
 
 #include "base/files/file.hpp"
 #include "base/limits.hpp"
-#include "verify/postgres/database.hpp"
-#include "verify/postgres/definitions.hpp"
-#include "verify/tables/erased_rows.hpp"
-#include "verify/tables/erased_states.hpp"
 #include "verify/log/fixed_end.hpp"
 #include "verify/log/log.hpp"
 #include "verify/log/parallel.hpp"
-#include "verify/tables/passages.hpp"
-#include "verify/signed/published_checkpoint.hpp"
 #include "verify/log/saved_state.hpp"
+#include "verify/log/span_queue.hpp"
+#include "verify/postgres/database.hpp"
+#include "verify/postgres/definitions.hpp"
 #include "verify/postgres/shadows.hpp"
 #include "verify/postgres/shared_snapshot.hpp"
-#include "verify/log/span_queue.hpp"
+#include "verify/signed/published_checkpoint.hpp"
+#include "verify/tables/erased_rows.hpp"
+#include "verify/tables/erased_states.hpp"
+#include "verify/tables/passages.hpp"
 
 namespace muniment::verify {
 namespace {
@@ -32,12 +32,14 @@ class Verification {
   Status run(const ArtifactRoot& root) {
     std::vector<std::int64_t> others;
     ASSIGN_OR_RETURN(log_, find_log(snapshot_.holder(), options_.log_no, others));
-    for (const std::int64_t other : others) report_.not_checked.push_back(fmt::format("log {} of this database (--log {})", other, other));
+    for (const std::int64_t other : others)
+      report_.not_checked.push_back(fmt::format("log {} of this database (--log {})", other, other));
     RETURN_IF_ERROR(read_resumed());
     report_.log_id = log_.log_id.text();
     report_.upto = log_.upto;
     if (log_.archived && options_.archive.empty()) {
-      return Error(Errc::unavailable, "partitions of this log are archived: say where their bodies are with --archive FOLDER");
+      return Error(Errc::unavailable,
+                   "partitions of this log are archived: say where their bodies are with --archive FOLDER");
     }
     RETURN_IF_ERROR(check_partitions(snapshot_.holder(), log_, findings_));
     RETURN_IF_ERROR(read_run_ids(snapshot_.holder(), log_));
@@ -45,8 +47,9 @@ class Verification {
     if (resumed_) signatures.resume(*resumed_);
     RETURN_IF_ERROR(signatures.open_stored(snapshot_.holder(), log_.log_no, log_.from));
     ASSIGN_OR_RETURN(std::optional<TileFiles> tiles, open_tiles(signatures.published()));
-    ASSIGN_OR_RETURN(History history, History::open(snapshot_.holder(), log_, root, signatures, tiles ? &*tiles : nullptr,
-                                                    resumed_ ? &*resumed_ : nullptr, findings_));
+    ASSIGN_OR_RETURN(History history,
+                     History::open(snapshot_.holder(), log_, root, signatures, tiles ? &*tiles : nullptr,
+                                   resumed_ ? &*resumed_ : nullptr, findings_));
     save_at_ = size_to_save(signatures);
     const Status read = read_events(history);
     report_.history = history.counts();
@@ -55,7 +58,8 @@ class Verification {
     if (tiles) report_.tiles = tiles->counts();
     RETURN_IF_ERROR(read);
     RETURN_IF_ERROR(look_behind_signature());
-    RETURN_IF_ERROR(check_published(snapshot_.holder(), log_, signatures, {options_.notes.tiles, end_.live}, findings_, report_.warnings));
+    RETURN_IF_ERROR(check_published(snapshot_.holder(), log_, signatures, {options_.notes.tiles, end_.live}, findings_,
+                                    report_.warnings));
     if (saved_) saved_->keys = signatures.trusted();
     return check_beside(history, root);
   }
@@ -85,19 +89,25 @@ class Verification {
       if (const Status there = tiles->resume(resumed_->size, resumed_->edge); !there) {
         if (there.error().code == Errc::unavailable) return there.error();
         if (there.error().code == Errc::not_found && published < resumed_->size) {
-          report_.not_checked.push_back(fmt::format("tiles (there is none yet that holds the first {} events, where the other verify ended)", resumed_->size));
+          report_.not_checked.push_back(
+              fmt::format("tiles (there is none yet that holds the first {} events, where the other verify ended)",
+                          resumed_->size));
           return std::optional<TileFiles>();
         }
-        findings_.add({Check::tile, -1, "", fmt::format("{}: the tiles of the saved size {}", options_.notes.tiles, resumed_->size), there.error().message});
+        findings_.add({Check::tile, -1, "",
+                       fmt::format("{}: the tiles of the saved size {}", options_.notes.tiles, resumed_->size),
+                       there.error().message});
         return std::optional<TileFiles>();
       }
     }
     if (tiles) {
-      if (published == 0) report_.not_checked.push_back("whether tiles are missing (none were published with a checkpoint)");
+      if (published == 0)
+        report_.not_checked.push_back("whether tiles are missing (none were published with a checkpoint)");
       return std::optional(*std::move(tiles));
     }
     if (tiles.error().code != Errc::not_found && !options_.notes.tiles.empty()) return std::move(tiles).error();
-    report_.not_checked.push_back(options_.notes.tiles.empty() ? "tiles" : "tiles (there is no " + options_.notes.tiles + ")");
+    report_.not_checked.push_back(options_.notes.tiles.empty() ? "tiles"
+                                                               : "tiles (there is no " + options_.notes.tiles + ")");
     return std::optional<TileFiles>();
   }
 
@@ -107,16 +117,20 @@ class Verification {
     ASSIGN_OR_RETURN(const std::string text, read_named(options_.resume, limits::saved_state_bytes_max));
     auto state = parse_saved_state(text);
     if (!state) return std::move(state).error().within(options_.resume);
-    if (state->log_id != log_.log_id) return Error(Errc::conflict, fmt::format("{}: it is of log {}", options_.resume, state->log_id.text()));
+    if (state->log_id != log_.log_id)
+      return Error(Errc::conflict, fmt::format("{}: it is of log {}", options_.resume, state->log_id.text()));
     resumed_ = *std::move(state);
     log_.from = report_.resumed_from = resumed_->size;
     log_.run_no_known = resumed_->run_no_max;
     log_.run_ids = resumed_->run_ids;
-    report_.not_checked.push_back(fmt::format("events below {}, their rows, files, snapshots and tiles, and checkpoints of smaller sizes (verified {})",
-                                              resumed_->size, format_time(resumed_->saved_at)));
-    report_.not_checked.insert(report_.not_checked.end(), {"the fold of snapshots of runs that began before", "the run table", "corpora", "unknown files"});
+    report_.not_checked.push_back(fmt::format(
+        "events below {}, their rows, files, snapshots and tiles, and checkpoints of smaller sizes (verified {})",
+        resumed_->size, format_time(resumed_->saved_at)));
+    report_.not_checked.insert(report_.not_checked.end(), {"the fold of snapshots of runs that began before",
+                                                           "the run table", "corpora", "unknown files"});
     if (log_.upto + 1 < resumed_->size) {
-      findings_.add({Check::log_rolled_back, log_.upto + 1, "", fmt::format("a log of at least {} events", resumed_->size),
+      findings_.add({Check::log_rolled_back, log_.upto + 1, "",
+                     fmt::format("a log of at least {} events", resumed_->size),
                      fmt::format("a log of {} events", log_.upto + 1)});
     }
     return success();
@@ -127,9 +141,11 @@ class Verification {
     RETURN_IF_ERROR(check_foreign_rows(snapshot_.holder(), findings_));
     RETURN_IF_ERROR(check_rows_before(snapshot_.holder(), log_, findings_));
     RETURN_IF_ERROR(check_closed_end(snapshot_.holder(), log_, findings_));
-    RETURN_IF_ERROR(check_followers(snapshot_.holder(), log_, {end_.live, report_.started}, findings_, report_.not_checked));
+    RETURN_IF_ERROR(
+        check_followers(snapshot_.holder(), log_, {end_.live, report_.started}, findings_, report_.not_checked));
     if (!resumed_) RETURN_IF_ERROR(check_archived_partitions(snapshot_.holder(), log_, history.archived(), findings_));
-    ASSIGN_OR_RETURN(report_.unknown_schema, check_definitions(snapshot_.holder(), findings_, report_.warnings, report_.not_checked));
+    ASSIGN_OR_RETURN(report_.unknown_schema,
+                     check_definitions(snapshot_.holder(), findings_, report_.warnings, report_.not_checked));
     return success();
   }
 
@@ -143,8 +159,9 @@ class Verification {
       return success();
     }
     UnsignedTail tail{upto + 1, log_.upto - upto, {}, {}, end_.live};
-    RETURN_IF_ERROR(snapshot_.holder().start_copy(fmt::format("SELECT recorded_at FROM event WHERE log_no = {} AND seq IN ({}, {}) ORDER BY seq",
-                                                              log_.log_no, tail.from, log_.upto)));
+    RETURN_IF_ERROR(snapshot_.holder().start_copy(
+        fmt::format("SELECT recorded_at FROM event WHERE log_no = {} AND seq IN ({}, {}) ORDER BY seq", log_.log_no,
+                    tail.from, log_.upto)));
     Row row;
     for (bool first = true;; first = false) {
       ASSIGN_OR_RETURN(const bool more, snapshot_.holder().next(row));
@@ -160,9 +177,10 @@ class Verification {
     progress("the database", 0, 0);
     RETURN_IF_ERROR(check_database(history));
     std::set<std::string> erasing;
-    Findings outside;   // of what is read outside the snapshot
+    Findings outside;  // of what is read outside the snapshot
     // Whatever cannot be looked at: what was found elsewhere is told.
-    const Status rows = check_erased_rows(snapshot_, log_, history.counts().redacted, history.announced(), options_.notes.data, findings_, erasing);
+    const Status rows = check_erased_rows(snapshot_, log_, history.counts().redacted, history.announced(),
+                                          options_.notes.data, findings_, erasing);
     const Status looked = look_outside(history, root, outside);
     const Status taken = take_over(outside, erasing);
     return !rows ? rows : !looked ? looked : taken;
@@ -174,7 +192,8 @@ class Verification {
     progress("files", 0, report_.history.tables.artifacts);
     RETURN_IF_ERROR(check_files(files, options_.jobs, report_.files));
     if (report_.files.looked_at != report_.history.tables.artifacts) {
-      return Error(Errc::unavailable, fmt::format("Postgres named {} artifacts to one look and {} to another", report_.files.looked_at, report_.history.tables.artifacts));
+      return Error(Errc::unavailable, fmt::format("Postgres named {} artifacts to one look and {} to another",
+                                                  report_.files.looked_at, report_.history.tables.artifacts));
     }
     if (!resumed_) {
       progress("unknown files", 0, 0);
@@ -186,7 +205,8 @@ class Verification {
     }
     RETURN_IF_ERROR(check_search_indexes(outside));
     progress("snapshots", 0, report_.history.tables.snapshots);
-    RETURN_IF_ERROR(check_snapshots({snapshot_, log_, root, options_.archive, history.redacted_artifacts(), outside}, options_.jobs, report_.snapshots));
+    RETURN_IF_ERROR(check_snapshots({snapshot_, log_, root, options_.archive, history.redacted_artifacts(), outside},
+                                    options_.jobs, report_.snapshots));
     RETURN_IF_ERROR(check_erased_states(snapshot_.holder(), log_, history.redacted_artifacts(), findings_));
     return check_left_files(files, options_.notes.data);
   }
@@ -197,14 +217,16 @@ class Verification {
     return check_indexes({options_.indexes, snapshot_, log_, outside, report_.not_checked}, report_.indexes.emplace());
   }
 
-  // What an erasure takes away while this reads is no damage: what was found of its runs is said to be open. `erasing`: the runs of
-  // those that the snapshot came in between.
+  // What an erasure takes away while this reads is no damage: what was found of its runs is said to be open. `erasing`:
+  // the runs of those that the snapshot came in between.
   Status take_over(const Findings& outside, std::set<std::string> erasing) {
     if (outside.count() == 0) return success();
     auto now = snapshot_.outside();
-    Status asked = now ? now->start_copy(fmt::format("SELECT DISTINCT run_no FROM event WHERE log_no = {} AND seq > {} AND type IN ('event.redacted', 'artifact.redacted')",
-                                                     log_.log_no, log_.upto))
-                       : Status(now.error());
+    Status asked =
+        now ? now->start_copy(fmt::format(
+                  "SELECT DISTINCT run_no FROM event WHERE log_no = {} AND seq > {} AND type IN ('event.redacted', 'artifact.redacted')",
+                  log_.log_no, log_.upto))
+            : Status(now.error());
     Row row;
     for (bool more = asked.ok(); more;) {
       const Result<bool> next = now->next(row);
@@ -213,22 +235,27 @@ class Verification {
       if (more) erasing.insert(log_.run_id(row.integer(0)));
     }
     if (!asked) {
-      return Error(Errc::unavailable, fmt::format("{} findings on files, indexes and states may be of something that was erased meanwhile, which could not be asked: {}",
-                                                  outside.count(), asked.error().message));
+      return Error(
+          Errc::unavailable,
+          fmt::format(
+              "{} findings on files, indexes and states may be of something that was erased meanwhile, which could not be asked: {}",
+              outside.count(), asked.error().message));
     }
     const std::size_t open = findings_.add_others_than_of(erasing, outside);
     if (open == 0) return success();
-    return Error(Errc::unavailable, fmt::format("something was erased while this verify read, and {} findings on files, indexes and states of the same runs may be of that. "
-                                                "Verify again", open));
+    return Error(
+        Errc::unavailable,
+        fmt::format(
+            "something was erased while this verify read, and {} findings on files, indexes and states of the same runs may be of that. "
+            "Verify again",
+            open));
   }
 
   Status read_events(History& history) {
     SpanQueue queue(span_ranges(log_.from, save_at_, log_.upto + 1), options_.jobs);
     if (history.size() == save_at_) saved_ = history.state();
     Status scanned = success();
-    std::jthread scanners([&] {
-      scanned = in_parallel(options_.jobs, [&](unsigned) { return scan_spans(queue); });
-    });
+    std::jthread scanners([&] { scanned = in_parallel(options_.jobs, [&](unsigned) { return scan_spans(queue); }); });
     Status joined = success();
     while (auto span = queue.take()) {
       if (joined = history.add(*std::move(span)); !joined) queue.stop();
@@ -277,7 +304,8 @@ void judge(Report& report, const Findings& findings, const Status& outcome) {
   report.findings_count = findings.count();
   if (!outcome) report.problem = outcome.error().message;
   if (outcome.ok() && !report.files.unread.empty()) {
-    report.problem = fmt::format("{} files could not be read, first {}", report.files.unread.size(), report.files.unread.front());
+    report.problem =
+        fmt::format("{} files could not be read, first {}", report.files.unread.size(), report.files.unread.front());
   }
   if (report.findings_count > 0) {
     report.verdict = Verdict::tampered;
@@ -289,7 +317,9 @@ void judge(Report& report, const Findings& findings, const Status& outcome) {
     report.problem = report.unknown_schema;
     report.verdict = Verdict::unknown_schema;
   } else {
-    report.verdict = report.signatures.upto < 0 ? Verdict::is_unsigned : report.tail ? Verdict::unsigned_tail : Verdict::verified;
+    report.verdict = report.signatures.upto < 0 ? Verdict::is_unsigned
+                     : report.tail              ? Verdict::unsigned_tail
+                                                : Verdict::verified;
   }
 }
 
@@ -300,24 +330,34 @@ void say_what_is_missing(Report& report) {
     report.not_checked.insert(report.not_checked.begin(), "signatures (the log has no signed checkpoints)");
   }
   if (report.snapshots.not_folded > 0) {
-    report.not_checked.push_back(fmt::format("the fold of {} snapshots: an artifact that it needs is missing or damaged",
-                                             report.snapshots.not_folded));
+    report.not_checked.push_back(fmt::format(
+        "the fold of {} snapshots: an artifact that it needs is missing or damaged", report.snapshots.not_folded));
   }
-  report.not_checked.insert(report.not_checked.end(), {report.indexes ? "which words and vectors the search indexes have of a passage" : "search indexes (no --indexes)",
-                                                       "pointer catalogue", "report tables", "language and chunker of what runs said",
-                                                       "log_head.epoch and writer, positions of the publisher and of snapshots, and when rows were written", "roles and rights", "whether indexes have all rows of their tables", "indexes that no constraint needs, event triggers, other schemas, and settings but session_replication_role",
-                                                       "artifacts/staging and artifacts/uploads"});
+  report.not_checked.insert(
+      report.not_checked.end(),
+      {report.indexes ? "which words and vectors the search indexes have of a passage"
+                      : "search indexes (no --indexes)",
+       "pointer catalogue", "report tables", "language and chunker of what runs said",
+       "log_head.epoch and writer, positions of the publisher and of snapshots, and when rows were written",
+       "roles and rights", "whether indexes have all rows of their tables",
+       "indexes that no constraint needs, event triggers, other schemas, and settings but session_replication_role",
+       "artifacts/staging and artifacts/uploads"});
   if (!report.history.redacted.empty()) {
-    report.not_checked.push_back("what only erased events said: the ids in their rows, artifact.step_id, path, mime_type and size_bytes, manifest.base_id, hash and "
-                                 "size_bytes, of an erased revision its names, artifacts, trust and chunks, and whether its row is there, and of an erased retraction or "
-                                 "revocation which documents it ended");
+    report.not_checked.push_back(
+        "what only erased events said: the ids in their rows, artifact.step_id, path, mime_type and size_bytes, manifest.base_id, hash and "
+        "size_bytes, of an erased revision its names, artifacts, trust and chunks, and whether its row is there, and of an erased retraction or "
+        "revocation which documents it ended");
   }
   const std::int64_t in_flight = report.files.in_flight + report.tiles.in_flight;
   if (in_flight > 0) {
-    const std::string first = report.files.in_flight_first.empty() ? "" : fmt::format(" (the first that is staged: {})", report.files.in_flight_first);
-    report.warnings.push_back(fmt::format("{} files have no event yet: they are newer than this verify, or a put was cut short{}", in_flight, first));
+    const std::string first = report.files.in_flight_first.empty()
+                                  ? ""
+                                  : fmt::format(" (the first that is staged: {})", report.files.in_flight_first);
+    report.warnings.push_back(fmt::format(
+        "{} files have no event yet: they are newer than this verify, or a put was cut short{}", in_flight, first));
   }
-  if (report.tiles.unfinished) report.not_checked.push_back("tiles/.new (a write that had not been finished; nobody reads it)");
+  if (report.tiles.unfinished)
+    report.not_checked.push_back("tiles/.new (a write that had not been finished; nobody reads it)");
 }
 
 }  // namespace
@@ -332,7 +372,10 @@ Report verify(const Options& options) {
   auto kept = read_kept_files(options.notes);  // before the snapshot: what is signed was committed before
   auto snapshot = SharedSnapshot::take(options.uri);
   if (!kept || !root || !end || !snapshot) {
-    report.problem = !kept ? kept.error().message : !end ? end.error().message : !snapshot ? snapshot.error().message : root.error().message;
+    report.problem = !kept       ? kept.error().message
+                     : !end      ? end.error().message
+                     : !snapshot ? snapshot.error().message
+                                 : root.error().message;
   } else {
     Verification verification(options, *end, *std::move(kept), *std::move(snapshot), report);
     const Status outcome = verification.run(*root);

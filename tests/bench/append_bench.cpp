@@ -27,9 +27,7 @@ namespace {
 constexpr std::size_t body_bytes = 398;
 constexpr double warmup_secs = 1.0;
 
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 [[noreturn]] void die(const std::string& what) {
   std::fprintf(stderr, "append_bench: %s: %s\n", what.c_str(), std::strerror(errno));
@@ -62,11 +60,14 @@ std::string body_of(std::int64_t number) {
   const std::string call = "c" + std::to_string(number / 2);
   if (number % 2 == 0) {
     return padded(R"({"call_id":")" + call + R"(","name":"fs.read","kind":"function","arguments":{"path":"runs/)" +
-                      std::to_string(number % 1000) + R"(/input.txt","sha256":")" + hex(64) + R"(","evidence":["ev://run/)" +
-                      hex(32) + R"(","ev://run/)" + hex(32) + R"("],"note":")", R"("}})");
+                      std::to_string(number % 1000) + R"(/input.txt","sha256":")" + hex(64) +
+                      R"(","evidence":["ev://run/)" + hex(32) + R"(","ev://run/)" + hex(32) + R"("],"note":")",
+                  R"("}})");
   }
-  return padded(R"({"call_id":")" + call + R"(","status":"ok","duration_us":)" + std::to_string(random_bits() % 100000) +
-                    R"(,"content":[{"type":"text","content":")" + hex(64) + " ", R"("}]})");
+  return padded(R"({"call_id":")" + call + R"(","status":"ok","duration_us":)" +
+                    std::to_string(random_bits() % 100000) + R"(,"content":[{"type":"text","content":")" + hex(64) +
+                    " ",
+                R"("}]})");
 }
 
 // Bodies are made before the clock starts, as the peers do; ids are new for every event.
@@ -74,7 +75,8 @@ std::string event_of(std::int64_t number) {
   static const std::vector<std::string> pool = [] {
     std::vector<std::string> made;
     for (std::int64_t i = 0; i < 4096; ++i) {
-      made.push_back(R"("type":")" + std::string(i % 2 == 0 ? "tool.called" : "tool.returned") + R"(","body":)" + body_of(i));
+      made.push_back(R"("type":")" + std::string(i % 2 == 0 ? "tool.called" : "tool.returned") + R"(","body":)" +
+                     body_of(i));
     }
     return made;
   }();
@@ -114,7 +116,8 @@ int connect_to(const std::string& path) {
 
 void start_run(Client& client) {
   const std::string line = R"({"jsonrpc":"2.0","id":0,"method":"run.start","params":{"run_id":")" + client.run +
-                           R"(","agent":{"name":"bench"}}})" "\n";
+                           R"(","agent":{"name":"bench"}}})"
+                           "\n";
   if (::write(client.fd, line.data(), line.size()) != static_cast<ssize_t>(line.size())) die("run.start");
   char reply[4096];
   const ssize_t size = ::read(client.fd, reply, sizeof reply - 1);
@@ -143,12 +146,18 @@ int main(int argc, char** argv) {
   double secs = 6;
   for (int i = 1; i + 1 < argc; i += 2) {
     const std::string flag = argv[i], value = argv[i + 1];
-    if (flag == "--socket") socket_path = value;
-    else if (flag == "--clients") clients = std::stoi(value);
-    else if (flag == "--secs") secs = std::stod(value);
-    else if (flag == "--batch") batch = std::stoi(value);
-    else if (flag == "--prefix") prefix = value;
-    else die("no such option: " + flag);
+    if (flag == "--socket")
+      socket_path = value;
+    else if (flag == "--clients")
+      clients = std::stoi(value);
+    else if (flag == "--secs")
+      secs = std::stod(value);
+    else if (flag == "--batch")
+      batch = std::stoi(value);
+    else if (flag == "--prefix")
+      prefix = value;
+    else
+      die("no such option: " + flag);
   }
   const int poller = ::epoll_create1(EPOLL_CLOEXEC);
   std::vector<Client> all(static_cast<std::size_t>(clients));
@@ -198,9 +207,11 @@ int main(int argc, char** argv) {
   std::sort(latencies.begin(), latencies.end());
   const auto quantile = [&](double p) {
     if (latencies.empty()) return 0.0;
-    return 1e3 * latencies[std::min(latencies.size() - 1, static_cast<std::size_t>(p * static_cast<double>(latencies.size())))];
+    return 1e3 * latencies[std::min(latencies.size() - 1,
+                                    static_cast<std::size_t>(p * static_cast<double>(latencies.size())))];
   };
-  std::printf("{\"name\": \"muniment/c%d/b%d\", \"events_per_s\": %.0f, \"p50_ms\": %.3f, \"p99_ms\": %.3f, \"events\": %lld, \"secs\": %.2f}\n",
-              clients, batch, static_cast<double>(events) / secs, quantile(0.5), quantile(0.99),
-              static_cast<long long>(events), secs);
+  std::printf(
+      "{\"name\": \"muniment/c%d/b%d\", \"events_per_s\": %.0f, \"p50_ms\": %.3f, \"p99_ms\": %.3f, \"events\": %lld, \"secs\": %.2f}\n",
+      clients, batch, static_cast<double>(events) / secs, quantile(0.5), quantile(0.99), static_cast<long long>(events),
+      secs);
 }

@@ -37,7 +37,8 @@ Result<IrSet> load_ir_set(const std::string& folder, const std::string& name) {
   RETURN_IF_ERROR(each_line(folder + "/corpus.jsonl", [&](const std::string& line) -> Status {
     ASSIGN_OR_RETURN(const auto document, json::parse(line));
     const std::string id = document.root()["_id"].string_or("");
-    set.documents.push_back({document.root()["title"].string_or(""), document.root()["text"].string_or(""), corpus_of(id, name)});
+    set.documents.push_back(
+        {document.root()["title"].string_or(""), document.root()["text"].string_or(""), corpus_of(id, name)});
     chunks[id] = static_cast<ChunkId>(set.documents.size());
     return success();
   }));
@@ -57,7 +58,8 @@ Result<IrSet> load_ir_set(const std::string& folder, const std::string& name) {
     const auto query = queries.find(line.substr(0, first));
     const auto chunk = chunks.find(line.substr(first + 1, second - first - 1));
     const double gain = std::strtod(line.c_str() + second, nullptr);
-    if (query != queries.end() && chunk != chunks.end() && gain > 0) set.queries[query->second].relevant[chunk->second] = gain;
+    if (query != queries.end() && chunk != chunks.end() && gain > 0)
+      set.queries[query->second].relevant[chunk->second] = gain;
     return success();
   }));
   std::erase_if(set.queries, [](const IrQuery& query) { return query.relevant.empty(); });
@@ -78,7 +80,8 @@ double ndcg_at_10(const std::vector<ChunkId>& ranking, const std::map<ChunkId, d
 
 double recall_at_10(const std::vector<ChunkId>& ranking, const std::map<ChunkId, double>& relevant) {
   double found = 0;
-  for (std::size_t i = 0; i < std::min(cut, ranking.size()); i++) found += static_cast<double>(relevant.count(ranking[i]));
+  for (std::size_t i = 0; i < std::min(cut, ranking.size()); i++)
+    found += static_cast<double>(relevant.count(ranking[i]));
   return found / static_cast<double>(relevant.size());
 }
 

@@ -101,7 +101,8 @@ void query(const std::string& folder, const std::string& file, const std::string
     }
   }
   const double p50 = percentile(ms, .5), p95 = percentile(ms, .95);
-  std::printf("  %-44s p50 %8.3f  p95 %8.3f ms  p99 %.3f ms  hits %zu\n", ("query " + mode).c_str(), p50, p95, percentile(ms, .99), hits);
+  std::printf("  %-44s p50 %8.3f  p95 %8.3f ms  p99 %.3f ms  hits %zu\n", ("query " + mode).c_str(), p50, p95,
+              percentile(ms, .99), hits);
 }
 
 }  // namespace
@@ -110,6 +111,7 @@ int main(int argc, char** argv) {
   const std::vector<std::string> args(argv + 1, argv + argc);
   if (args.size() == 4 && args[0] == "index") return index(args[1], args[2], std::stol(args[3])), 0;
   if (args.size() == 4 && args[0] == "query") return query(args[1], args[2], args[3]), 0;
-  std::fprintf(stderr, "usage: lexical_bench index FOLDER CORPUS COMMIT_EVERY | query FOLDER QUERIES or|filter|phrase\n");
+  std::fprintf(stderr,
+               "usage: lexical_bench index FOLDER CORPUS COMMIT_EVERY | query FOLDER QUERIES or|filter|phrase\n");
   return 2;
 }

@@ -28,9 +28,7 @@ namespace {
 
 constexpr std::size_t put_bytes = 4096;
 
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 [[noreturn]] void die(const std::string& what) {
   std::fprintf(stderr, "put_bench: %s: %s\n", what.c_str(), std::strerror(errno));
@@ -82,7 +80,8 @@ std::vector<Client> connect_clients(const std::string& path, int count, const st
     std::strncpy(address.sun_path, path.c_str(), sizeof address.sun_path - 1);
     if (::connect(clients[i].fd, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) die("connect");
     send_all(clients[i].fd, R"({"jsonrpc":"2.0","id":0,"method":"run.start","params":{"run_id":")" + clients[i].run +
-                                R"(","agent":{"name":"bench"}}})" "\n");
+                                R"(","agent":{"name":"bench"}}})"
+                                "\n");
     answer(clients[i].fd);
   }
   return clients;
@@ -93,7 +92,9 @@ double puts_per_s(std::vector<Client>& clients, double secs) {
   const int poller = ::epoll_create1(0);
   const auto put = [&](Client& client) {
     send_all(client.fd, R"({"jsonrpc":"2.0","id":1,"method":"artifact.put","params":{"run_id":")" + client.run +
-                            R"(","body_bytes":4096}})" "\n" + random_bytes(random, put_bytes));
+                            R"(","body_bytes":4096}})"
+                            "\n" +
+                            random_bytes(random, put_bytes));
   };
   for (std::size_t i = 0; i < clients.size(); ++i) {
     epoll_event event{};
@@ -138,9 +139,11 @@ double raw_per_s(const std::string& folder, int threads, double secs) {
       for (;;) {
         const std::string bytes = random_bytes(random, put_bytes);
         const int fd = ::open(own.c_str(), O_TMPFILE | O_RDWR, 0644);
-        if (fd < 0 || ::write(fd, bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size()) || ::fsync(fd) != 0) die("write");
+        if (fd < 0 || ::write(fd, bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size()) || ::fsync(fd) != 0)
+          die("write");
         const std::string from = "/proc/self/fd/" + std::to_string(fd), to = own + "/" + std::to_string(random());
-        if (::linkat(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), AT_SYMLINK_FOLLOW) != 0 || ::fsync(directory) != 0) die("link");
+        if (::linkat(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), AT_SYMLINK_FOLLOW) != 0 || ::fsync(directory) != 0)
+          die("link");
         ::close(fd);
         const double at = now();
         if (at >= stop) break;
@@ -166,12 +169,18 @@ int main(int argc, char** argv) {
   double secs = 4;
   for (int i = 1; i + 1 < argc; i += 2) {
     const std::string flag = argv[i], value = argv[i + 1];
-    if (flag == "--socket") socket_path = value;
-    else if (flag == "--folder") folder = value;
-    else if (flag == "--clients") clients = std::stoi(value);
-    else if (flag == "--secs") secs = std::stod(value);
-    else if (flag == "--repeat") repeat = std::stoi(value);
-    else die("no such option: " + flag);
+    if (flag == "--socket")
+      socket_path = value;
+    else if (flag == "--folder")
+      folder = value;
+    else if (flag == "--clients")
+      clients = std::stoi(value);
+    else if (flag == "--secs")
+      secs = std::stod(value);
+    else if (flag == "--repeat")
+      repeat = std::stoi(value);
+    else
+      die("no such option: " + flag);
   }
   std::vector<Client> connected = connect_clients(socket_path, clients, "put-" + std::to_string(::getpid()) + "-");
   std::vector<double> puts, raws;

@@ -2,8 +2,9 @@
 //
 //   query_bench SOCKET < LINES
 //
-// Each line of the input is a JSON-RPC request; its answer is read to the end of its line, and looked at only for what tells
-// a miss of the cache from a hit. Prints one JSON line: p50_ms, p95_ms, requests, misses. An answer with an error ends it.
+// Each line of the input is a JSON-RPC request; its answer is read to the end of its line, and looked at only for what
+// tells a miss of the cache from a hit. Prints one JSON line: p50_ms, p95_ms, requests, misses. An answer with an error
+// ends it.
 
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -73,7 +74,10 @@ int main(int argc, char** argv) {
     if (answer.find("\"cache\":\"miss\"") < answer.find('\n')) ++misses;
   }
   std::sort(times.begin(), times.end());
-  const auto quantile = [&](double part) { return times[std::min(times.size() - 1, static_cast<std::size_t>(part * static_cast<double>(times.size())))]; };
-  std::printf("{\"p50_ms\":%.3f,\"p95_ms\":%.3f,\"requests\":%zu,\"misses\":%zu}\n", quantile(.5), quantile(.95), times.size(), misses);
+  const auto quantile = [&](double part) {
+    return times[std::min(times.size() - 1, static_cast<std::size_t>(part * static_cast<double>(times.size())))];
+  };
+  std::printf("{\"p50_ms\":%.3f,\"p95_ms\":%.3f,\"requests\":%zu,\"misses\":%zu}\n", quantile(.5), quantile(.95),
+              times.size(), misses);
   return 0;
 }

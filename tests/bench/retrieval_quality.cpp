@@ -4,8 +4,8 @@
 //   retrieval_quality DATA WORK [USE_LITE_FOLDER] [SET …]
 //
 // DATA holds a folder for each set (tests/bench/ir_sets.hpp); WORK takes the indexes, and keeps the documents'
-// vectors for another run. Prints one JSON line for each method and set, which scripts/bench makes a table of; p is against
-// lexical alone, and for what is reranked or expanded against the same without that.
+// vectors for another run. Prints one JSON line for each method and set, which scripts/bench makes a table of; p is
+// against lexical alone, and for what is reranked or expanded against the same without that.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -15,9 +15,9 @@
 #include <map>
 #include <memory>
 
+#include "base/crypto/sha256.hpp"
 #include "base/json/json.hpp"
 #include "base/limits.hpp"
-#include "base/crypto/sha256.hpp"
 #include "bench/ir_sets.hpp"
 #include "retrieval/embed/embedder.hpp"
 #include "retrieval/lexical/lexical_index.hpp"
@@ -110,9 +110,9 @@ std::vector<Hit> nearest(const std::vector<ChunkId>& chunks, const Vectors& vect
   std::vector<Hit> hits;
   for (std::size_t i = 0; i < chunks.size(); i++) hits.push_back({chunks[i], dot(vectors[i], query)});
   const std::size_t kept = std::min(hits.size(), default_profile().candidates);
-  std::partial_sort(hits.begin(), hits.begin() + static_cast<std::ptrdiff_t>(kept), hits.end(), [](const Hit& a, const Hit& b) {
-    return a.score != b.score ? a.score > b.score : a.chunk < b.chunk;
-  });
+  std::partial_sort(
+      hits.begin(), hits.begin() + static_cast<std::ptrdiff_t>(kept), hits.end(),
+      [](const Hit& a, const Hit& b) { return a.score != b.score ? a.score > b.score : a.chunk < b.chunk; });
   hits.resize(kept);
   return hits;
 }
@@ -122,7 +122,8 @@ using MakeEmbedder = std::function<std::unique_ptr<Embedder>(const std::vector<s
 // Every corpus has a space of its own, as in the engine; searched exactly.
 Lists vector_lists(const IrSet& set, const Work& work, const MakeEmbedder& make) {
   std::map<std::string, std::vector<ChunkId>> corpora;
-  for (std::size_t i = 0; i < set.documents.size(); i++) corpora[set.documents[i].corpus].push_back(static_cast<ChunkId>(i + 1));
+  for (std::size_t i = 0; i < set.documents.size(); i++)
+    corpora[set.documents[i].corpus].push_back(static_cast<ChunkId>(i + 1));
   Lists lists(set.queries.size());
   for (const auto& [corpus, chunks] : corpora) {
     std::vector<std::string_view> texts;
@@ -176,7 +177,8 @@ std::vector<ChunkId> reranked(const IrSet& set, const IrQuery& query, const std:
   const std::size_t count = std::min(fused.size(), limits::rerank_candidates_default);
   std::vector<std::string> texts;
   std::vector<LocalCandidate> candidates;
-  for (std::size_t i = 0; i < count; i++) texts.push_back(set.documents[fused[i].chunk - 1].title + "\n" + set.documents[fused[i].chunk - 1].text);
+  for (std::size_t i = 0; i < count; i++)
+    texts.push_back(set.documents[fused[i].chunk - 1].title + "\n" + set.documents[fused[i].chunk - 1].text);
   for (std::size_t i = 0; i < count; i++) candidates.push_back({texts[i], "en", fused[i].score});
   const std::vector<double> scores = rerank_locally(query.text, candidates);
   std::vector<std::size_t> order(count);
@@ -209,7 +211,8 @@ Measured measure(const IrSet& set, LexicalReader& reader, const AllLists& lanes,
     for (const LaneWeight& lane : chosen) {
       const std::string name(lane.lane);
       taken.push_back({lane, true, lanes.original.at(name)[i]});
-      if (expanded && !heuristic_expansions(set.queries[i].text).lexical.empty()) taken.push_back({lane, false, lanes.expansions.at(name)[i]});
+      if (expanded && !heuristic_expansions(set.queries[i].text).lexical.empty())
+        taken.push_back({lane, false, lanes.expansions.at(name)[i]});
     }
     std::vector<RankedList> lists;
     for (Taken& one : taken) {
@@ -266,7 +269,10 @@ void run(const std::string& data, const Work& work, const std::string& name) {
   if (neural) {
     methods.push_back({"use-lite", "muniment-1", LaneChoice::vectors_only, {"lexical", "use-lite"}});
     methods.push_back({"lexical + use-lite", "muniment-1", LaneChoice::all, {"lexical", "use-lite"}});
-    methods.push_back({"muniment-1: lexical + lsa + use-lite", "muniment-1", LaneChoice::all, {"lexical", "lsa", "use-lite", "hash"}});
+    methods.push_back({"muniment-1: lexical + lsa + use-lite",
+                       "muniment-1",
+                       LaneChoice::all,
+                       {"lexical", "lsa", "use-lite", "hash"}});
     methods.push_back({"kairos: lexical + lsa + use-lite", "kairos", LaneChoice::all, {"lexical", "lsa", "use-lite"}});
   }
   const Measured lexical = measure(set, *reader, lanes, methods.front());

@@ -57,7 +57,9 @@ struct Data {
 double cpu_seconds() {
   rusage used{};
   ::getrusage(RUSAGE_SELF, &used);
-  const auto seconds = [](const timeval& time) { return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6; };
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+  };
   return seconds(used.ru_utime) + seconds(used.ru_stime);
 }
 
@@ -72,7 +74,8 @@ double rss_mb() {
 
 double folder_mb(const std::string& folder) {
   double bytes = 0;
-  for (const auto& file : std::filesystem::recursive_directory_iterator(folder)) bytes += static_cast<double>(file.file_size());
+  for (const auto& file : std::filesystem::recursive_directory_iterator(folder))
+    bytes += static_cast<double>(file.file_size());
   return bytes / 1e6;
 }
 
@@ -90,7 +93,9 @@ void row(const std::string& label, const std::string& what) {
 
 std::string latency(std::vector<double> ms) {
   std::sort(ms.begin(), ms.end());
-  const auto at = [&](double share) { return ms[std::min(ms.size() - 1, static_cast<std::size_t>(share * static_cast<double>(ms.size())))]; };
+  const auto at = [&](double share) {
+    return ms[std::min(ms.size() - 1, static_cast<std::size_t>(share * static_cast<double>(ms.size())))];
+  };
   return text("p50 %8.3f  p95 %8.3f ms", at(0.5), at(0.95));
 }
 
@@ -108,7 +113,8 @@ bool chosen(std::size_t id, double share) {
   return static_cast<double>((static_cast<std::uint32_t>(id) * 2654435761u >> 8) % 1000) < std::max(1.0, share * 1000);
 }
 
-const std::vector<std::pair<double, std::string>> shares = {{0.5, "tag:half"}, {0.1, "tag:tenth"}, {0.01, "tag:hundredth"}, {0.001, "tag:thousandth"}};
+const std::vector<std::pair<double, std::string>> shares = {
+    {0.5, "tag:half"}, {0.1, "tag:tenth"}, {0.01, "tag:hundredth"}, {0.001, "tag:thousandth"}};
 
 VectorEntry entry_of(const Data& data, std::size_t i, ChunkId id) {
   VectorEntry entry;
@@ -140,20 +146,23 @@ void build(VectorShard& shard, const Data& data, std::size_t count, std::size_t 
   std::vector<double> ms;
   for (std::size_t first = 0; first < count; first += batch_size) {
     VectorBatch batch = batch_at(static_cast<std::int64_t>(std::min(first + batch_size, count)));
-    for (std::size_t i = first; i < std::min(first + batch_size, count); ++i) batch.add.push_back(entry_of(data, i, static_cast<ChunkId>(i + 1)));
+    for (std::size_t i = first; i < std::min(first + batch_size, count); ++i)
+      batch.add.push_back(entry_of(data, i, static_cast<ChunkId>(i + 1)));
     const double begun = now();
     must(shard.write(batch));
     ms.push_back((now() - begun) * 1e3);
   }
   const double secs = now() - start;
   row(text("build, 1 thread, %zu a batch, each synced", batch_size),
-      text("%.1f s  %.0f vectors/s  rss +%.0f MB  cpu %.1f s", secs, static_cast<double>(count) / secs, rss_mb() - rss, cpu_seconds() - cpu));
+      text("%.1f s  %.0f vectors/s  rss +%.0f MB  cpu %.1f s", secs, static_cast<double>(count) / secs, rss_mb() - rss,
+           cpu_seconds() - cpu));
   row("  of a batch", latency(ms));
 }
 
 // Runs all queries twice; the second round counts.
 template <typename Truth>
-void measure(const std::string& label, const VectorShard& shard, const Data& data, const Filter& filter, const VectorSearch& how, std::size_t queries, const Truth& truth) {
+void measure(const std::string& label, const VectorShard& shard, const Data& data, const Filter& filter,
+             const VectorSearch& how, std::size_t queries, const Truth& truth) {
   std::vector<double> ms;
   std::size_t right = 0, wanted = 0;
   for (int round = 0; round < 2; ++round) {
@@ -166,17 +175,22 @@ void measure(const std::string& label, const VectorShard& shard, const Data& dat
       const std::vector<ChunkId>& expected = truth(i);
       wanted += expected.size();
       for (const Hit& hit : hits) {
-        right += static_cast<std::size_t>(std::count_if(expected.begin(), expected.end(), [&](ChunkId id) { return first_id(id) == first_id(hit.chunk); }));
+        right += static_cast<std::size_t>(std::count_if(
+            expected.begin(), expected.end(), [&](ChunkId id) { return first_id(id) == first_id(hit.chunk); }));
       }
     }
   }
-  row(label, latency(ms) + (wanted == 0 ? "" : text("  recall@10 %.4f", static_cast<double>(right) / static_cast<double>(wanted))));
+  row(label,
+      latency(ms) +
+          (wanted == 0 ? "" : text("  recall@10 %.4f", static_cast<double>(right) / static_cast<double>(wanted))));
 }
 
-std::vector<std::vector<ChunkId>> exact_under(const VectorShard& shard, const Data& data, const Filter& filter, std::size_t queries) {
+std::vector<std::vector<ChunkId>> exact_under(const VectorShard& shard, const Data& data, const Filter& filter,
+                                              std::size_t queries) {
   std::vector<std::vector<ChunkId>> all(queries);
   for (std::size_t i = 0; i < queries; ++i) {
-    for (const Hit& hit : must(shard.search(space, data.query_vector(i), filter, {.k = top, .exact = true}))) all[i].push_back(hit.chunk);
+    for (const Hit& hit : must(shard.search(space, data.query_vector(i), filter, {.k = top, .exact = true})))
+      all[i].push_back(hit.chunk);
   }
   return all;
 }
@@ -205,10 +219,12 @@ void filtered(const VectorShard& shard, const Data& data) {
   times.after_us = 20'000;
   times.before_us = 70'000;
   const auto exact = exact_under(shard, data, times, queries);
-  measure("filter, half by time", shard, data, times, {.k = top}, queries, [&](std::size_t i) -> const std::vector<ChunkId>& { return exact[i]; });
+  measure("filter, half by time", shard, data, times, {.k = top}, queries,
+          [&](std::size_t i) -> const std::vector<ChunkId>& { return exact[i]; });
 }
 
-// A third of it is closed, 1,000 a batch, and as much comes back under new ids: updates. Truth is the exact scan after it.
+// A third of it is closed, 1,000 a batch, and as much comes back under new ids: updates. Truth is the exact scan after
+// it.
 void updates(VectorShard& shard, const Data& data, std::size_t count) {
   constexpr std::size_t batch_size = 1'000;
   const std::int64_t seq = shard.spaces().at(0).next_seq;
@@ -226,15 +242,18 @@ void updates(VectorShard& shard, const Data& data, std::size_t count) {
     must(shard.write(batch));
     ms.push_back((now() - begun) * 1e3);
   }
-  row("update a third, 1,000 a batch", text("%.0f vectors/s  cpu %.1f s", static_cast<double>(replaced) / (now() - start), cpu_seconds() - cpu));
+  row("update a third, 1,000 a batch",
+      text("%.0f vectors/s  cpu %.1f s", static_cast<double>(replaced) / (now() - start), cpu_seconds() - cpu));
   row("  of a batch", latency(ms));
   const auto exact = exact_under(shard, data, {}, 200);
   const auto truth = [&](std::size_t i) -> const std::vector<ChunkId>& { return exact[i]; };
-  measure("search ef=64 afterwards, against exact", shard, data, {}, {.k = top, .exact = false, .beam = 64}, 200, truth);
+  measure("search ef=64 afterwards, against exact", shard, data, {}, {.k = top, .exact = false, .beam = 64}, 200,
+          truth);
   Filter before;
   before.as_of = seq;
   const auto then = exact_under(shard, data, before, 20);
-  measure("as of before the updates", shard, data, before, {.k = top}, 20, [&](std::size_t i) -> const std::vector<ChunkId>& { return then[i]; });
+  measure("as of before the updates", shard, data, before, {.k = top}, 20,
+          [&](std::size_t i) -> const std::vector<ChunkId>& { return then[i]; });
 }
 
 }  // namespace
@@ -246,10 +265,14 @@ int main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string flag = argv[i];
     const std::string value = i + 1 < argc ? argv[i + 1] : "";
-    if (flag == "--keep") keep = true;
-    else if (flag == "--batch") batch_size = std::stoul(value), ++i;
-    else if (flag == "--vectors") count = std::stoul(value), ++i;
-    else if (flag == "--folder") folder = value, ++i;
+    if (flag == "--keep")
+      keep = true;
+    else if (flag == "--batch")
+      batch_size = std::stoul(value), ++i;
+    else if (flag == "--vectors")
+      count = std::stoul(value), ++i;
+    else if (flag == "--folder")
+      folder = value, ++i;
     else {
       std::fprintf(stderr, "vector_bench [--batch 1000] [--vectors N] [--folder out/vector-shard] [--keep]\n");
       return 2;
@@ -264,9 +287,11 @@ int main(int argc, char** argv) {
   }
   const double start = now(), cpu = cpu_seconds(), rss = rss_mb();
   const auto shard = must(VectorShard::open(folder));
-  row("open (page cache warm)", text("%.3f s  rss +%.0f MB  cpu %.3f s", now() - start, rss_mb() - rss, cpu_seconds() - cpu));
+  row("open (page cache warm)",
+      text("%.3f s  rss +%.0f MB  cpu %.3f s", now() - start, rss_mb() - rss, cpu_seconds() - cpu));
   const SpaceStatus status = shard->spaces().at(0);
-  row("size", text("%.1f MB on disk, %.1f MB in memory, %.0f bytes a vector", folder_mb(folder), static_cast<double>(status.bytes_in_memory) / 1e6,
+  row("size", text("%.1f MB on disk, %.1f MB in memory, %.0f bytes a vector", folder_mb(folder),
+                   static_cast<double>(status.bytes_in_memory) / 1e6,
                    static_cast<double>(status.bytes_in_memory) / static_cast<double>(status.vectors)));
   searches(*shard, data);
   filtered(*shard, data);

@@ -1,14 +1,14 @@
 // Texts and files that base/ reads: JSON, signed notes and keys, numbers and times, the configuration, archives.
-#include "base/crypto/base64.hpp"
 #include "base/clock.hpp"
 #include "base/config/config.hpp"
+#include "base/crypto/base64.hpp"
+#include "base/crypto/sha256.hpp"
+#include "base/crypto/signed_note.hpp"
+#include "base/files/tar_archive.hpp"
 #include "base/ids.hpp"
 #include "base/json/json.hpp"
 #include "base/json/json_tree.hpp"
 #include "base/json/json_walk.hpp"
-#include "base/crypto/sha256.hpp"
-#include "base/crypto/signed_note.hpp"
-#include "base/files/tar_archive.hpp"
 #include "base/text.hpp"
 #include "base/utf8.hpp"
 #include "fuzz/target.hpp"
@@ -69,7 +69,8 @@ void try_patch(const std::string& text) {
 void try_note(const std::string& text) {
   static const VerifierKey key = parse_verifier_keys(golden("audit/log.pub"))->front();
   if (const auto lines = Note::parse_signatures(text)) {
-    for (const NoteSignature& one : *lines) require(text.find(one.line()) != std::string::npos, "a signature is written in another way");
+    for (const NoteSignature& one : *lines)
+      require(text.find(one.line()) != std::string::npos, "a signature is written in another way");
   }
   const auto note = Note::parse(text);
   if (!note) return;
@@ -85,15 +86,18 @@ void try_keys(const std::string& text) {
   const auto signer = NoteSigner::parse(text);
   if (signer) require(text.starts_with(signer->text()), "a private key can be written in two ways");
   if (const auto keys = parse_verifier_keys(text)) {
-    for (const VerifierKey& one : *keys) require(text.find(one.text()) != std::string::npos, "a key comes from nowhere");
+    for (const VerifierKey& one : *keys)
+      require(text.find(one.text()) != std::string::npos, "a key comes from nowhere");
   }
 }
 
 void try_scalars(const std::string& text) {
-  if (const auto time = parse_time(text)) require(parse_time(format_time(*time)) == time, "a time is read back otherwise");
+  if (const auto time = parse_time(text))
+    require(parse_time(format_time(*time)) == time, "a time is read back otherwise");
   if (const auto id = parse_uuid(text)) require(parse_uuid(id->text()) == id, "a UUID is read back otherwise");
   if (const auto bytes = from_base64(text)) require(to_base64(*bytes) == text, "base64 can be written in two ways");
-  if (const auto number = parse_decimal(text)) require(std::to_string(*number) == text, "a number can be written in two ways");
+  if (const auto number = parse_decimal(text))
+    require(std::to_string(*number) == text, "a number can be written in two ways");
   if (const auto hash = hash_from_hex(text)) require(to_hex(*hash) == text, "a hash can be written in two ways");
   (void)check_run_id(text).ok();
   (void)check_step_id(text).ok();
@@ -101,7 +105,8 @@ void try_scalars(const std::string& text) {
   std::size_t bytes = 0;
   while (const auto line = take_line(rest)) bytes += line->size() + 1;
   require(bytes + rest.size() == text.size(), "a line is lost");
-  require(first_invalid_utf8(escape_for_terminal(text)) == std::string::npos || first_invalid_utf8(text) != std::string::npos,
+  require(first_invalid_utf8(escape_for_terminal(text)) == std::string::npos ||
+              first_invalid_utf8(text) != std::string::npos,
           "what is shown is not UTF-8");
 }
 
@@ -140,19 +145,28 @@ void try_tar(const std::string& bytes) {
 }  // namespace
 
 std::vector<Target> base_targets() {
-  const std::string cosigned = golden("audit/cosigned"), key = parse_verifier_keys(golden("audit/log.pub"))->front().text();
+  const std::string cosigned = golden("audit/cosigned"),
+                    key = parse_verifier_keys(golden("audit/log.pub"))->front().text();
   return {
-      {"json", try_json, {R"({"a":[1,-0.5e3,"\u00e9\n",true,null],"b":{"":{}}})", golden("events/run.annotated.json"), "[1.0,1e308,\"\xc3\xa9\"]"}},
-      {"json_patch", try_patch,
+      {"json",
+       try_json,
+       {R"({"a":[1,-0.5e3,"\u00e9\n",true,null],"b":{"":{}}})", golden("events/run.annotated.json"),
+        "[1.0,1e308,\"\xc3\xa9\"]"}},
+      {"json_patch",
+       try_patch,
        {"{\"a\":[1,{\"b\":2}],\"c\":{}}\n[{\"op\":\"add\",\"path\":\"/a/-\",\"value\":[1]},{\"op\":\"move\",\"from\":\"/a/1\",\"path\":\"/c/d\"},"
         "{\"op\":\"test\",\"path\":\"/a/0\",\"value\":1},{\"op\":\"copy\",\"from\":\"\",\"path\":\"/c/e\"},{\"op\":\"remove\",\"path\":\"/a/0\"},"
         "{\"op\":\"replace\",\"path\":\"/c\",\"value\":null}]"}},
       {"note", try_note, {golden("audit/checkpoint"), cosigned, cosigned.substr(cosigned.find("\n\n") + 2)}},
-      {"keys", try_keys, {key, text_of_first_line(golden("audit/log.key")), golden("audit/witness.pub"), "# a comment\n" + key + "\n"}},
-      {"scalars", try_scalars,
-       {"2026-11-21T14:02:11.000123Z", "2026-11-21t14:02:60+23:59", "01a201f4-8535-793f-8007-fa9a2b0449d7", "AAECAwQ=", "9223372036854775807",
-        std::string(64, 'a'), "run.1_x-Y", "a\nb\r\n\x1b[31m\xe2\x80\xae"}},
-      {"config", try_config,
+      {"keys",
+       try_keys,
+       {key, text_of_first_line(golden("audit/log.key")), golden("audit/witness.pub"), "# a comment\n" + key + "\n"}},
+      {"scalars",
+       try_scalars,
+       {"2026-11-21T14:02:11.000123Z", "2026-11-21t14:02:60+23:59", "01a201f4-8535-793f-8007-fa9a2b0449d7",
+        "AAECAwQ=", "9223372036854775807", std::string(64, 'a'), "run.1_x-Y", "a\nb\r\n\x1b[31m\xe2\x80\xae"}},
+      {"config",
+       try_config,
        {"database = \"postgresql:///x\"\nworkers = 4\nartifact_bytes_max = \"4 GiB\"\nallowed_uids = [1, 2]\n# c\n[table]\na = 1\n",
         "log_level = 'debug'\nallowed_uids = \"7,8\"\ncheckpoint_ms = 0x10\ndisk_reserve_percent = 1979-05-27\n"}},
       {"tar", try_tar, {golden("audit/run.muniment.tar.zst")}},

@@ -1,5 +1,5 @@
-// What reaches the daemon, its witness and its importers: request lines, bodies of events, pointers, cursors, checkpoints
-// to be witnessed, journals and states that are read back, foreign traces, the daemon's own answers.
+// What reaches the daemon, its witness and its importers: request lines, bodies of events, pointers, cursors,
+// checkpoints to be witnessed, journals and states that are read back, foreign traces, the daemon's own answers.
 #include <unistd.h>
 
 #include <filesystem>
@@ -33,7 +33,8 @@ void try_request(const std::string& line) {
   require(patience->count() > 0 && exchange.method != nullptr, "an answer is awaited for no time, or from nobody");
   if (exchange.method->name != "event.append") return;
   const gateway::Caller caller{1000, "uid:1000", false, 1};
-  auto admitted = gateway::admit_append(exchange.params, caller, exchange.idempotency_key, events::Origin::reported, Time{1'795'000'000'000'000});
+  auto admitted = gateway::admit_append(exchange.params, caller, exchange.idempotency_key, events::Origin::reported,
+                                        Time{1'795'000'000'000'000});
   if (admitted) (void)gateway::seal_bodies(*std::move(admitted)).ok();
 }
 
@@ -107,10 +108,12 @@ class NowhereSink final : public cli::ImportSink {
     return true;
   }
   Result<cli::ImportedArtifact> put(const std::string&, const std::string&, std::string_view bytes) override {
-    return cli::ImportedArtifact{"01a201f4-8535-793f-8007-fa9a2b0449d7", std::string(64, 'a'), static_cast<std::int64_t>(bytes.size())};
+    return cli::ImportedArtifact{"01a201f4-8535-793f-8007-fa9a2b0449d7", std::string(64, 'a'),
+                                 static_cast<std::int64_t>(bytes.size())};
   }
   Status append(std::size_t, const std::vector<cli::ImportedEvent>& events) override {
-    for (const cli::ImportedEvent& event : events) require(json::parse(event.body).ok(), "event.append is sent what is no JSON");
+    for (const cli::ImportedEvent& event : events)
+      require(json::parse(event.body).ok(), "event.append is sent what is no JSON");
     return success();
   }
   Status end(const cli::RunEnd& end) override {
@@ -145,27 +148,40 @@ std::vector<Target> daemon_targets() {
   journal.seqs = {3, 4};
   journal.reason = "asked";
   return {
-      {"request", try_request,
+      {"request",
+       try_request,
        {R"({"jsonrpc":"2.0","id":1,"method":"event.append","params":{"run_id":"r1","events":[{"type":"x.a.b","body":{"n":1.50}}],"_meta":{"deadline_ms":5}}})",
         R"({"jsonrpc":"2.0","id":"a","method":"artifact.put","params":{"run_id":"r1","body_bytes":12,"metadata":{"a":[]}}})",
         R"({"jsonrpc":"2.0","id":null,"method":"run.list","params":{"labels":{"a":true},"limit":3}})",
         R"([{"jsonrpc":"2.0","id":1,"method":"server.health"}])"}},
-      {"event", try_event,
+      {"event",
+       try_event,
        {R"(message.added {"message_id":"m","role":"user","content":[{"type":"text","content":"é"}]})",
-        R"(state.patched {"format":"json_patch","patch":[{"op":"add","path":"/a","value":1}]})", R"(x.vendor.name {"a":1})",
-        R"(run.annotated {"labels":{"a":null},"retain_until":"2030-01-01T00:00:00Z"})"}},
-      {"pointer", try_pointer,
-       {"artifact://r1/01a201f4-8535-793f-8007-fa9a2b0449d7#b0-10", "snap://r1/918", "log://runs/r1/events", "manifest://01a201f4-8535-793f-8007-fa9a2b0449d7",
-        "ev://corpus/a%20document#p3?v=2", "ev://run/r1#e17", "run://r1"}},
-      {"cursor", try_cursor, {gateway::make_cursor(7, "event.list {}"), gateway::make_cursor(INT64_MAX, "event.list {}")}},
-      {"keepers", try_keepers,
+        R"(state.patched {"format":"json_patch","patch":[{"op":"add","path":"/a","value":1}]})",
+        R"(x.vendor.name {"a":1})", R"(run.annotated {"labels":{"a":null},"retain_until":"2030-01-01T00:00:00Z"})"}},
+      {"pointer",
+       try_pointer,
+       {"artifact://r1/01a201f4-8535-793f-8007-fa9a2b0449d7#b0-10", "snap://r1/918", "log://runs/r1/events",
+        "manifest://01a201f4-8535-793f-8007-fa9a2b0449d7", "ev://corpus/a%20document#p3?v=2", "ev://run/r1#e17",
+        "run://r1"}},
+      {"cursor",
+       try_cursor,
+       {gateway::make_cursor(7, "event.list {}"), gateway::make_cursor(INT64_MAX, "event.list {}")}},
+      {"keepers",
+       try_keepers,
        {"folder:/mnt/worm, s3://bucket/prefix", "unix:/run/w.sock " + text_of_first_line(golden("audit/witness.pub")),
         "https://w.example/a " + text_of_first_line(golden("audit/witness.pub"))}},
       {"journal", try_journal, {journal.text()}},
       {"state", try_state, {events::State().document()}},
-      {"witness", try_witness, {audit::add_checkpoint_request(0, {}, note), audit::add_checkpoint_request(7, {sha256("a"), sha256("b")}, note)}},
+      {"witness",
+       try_witness,
+       {audit::add_checkpoint_request(0, {}, note),
+        audit::add_checkpoint_request(7, {sha256("a"), sha256("b")}, note)}},
       {"trace", try_trace, {trace}},
-      {"reply", try_reply, {R"({"jsonrpc":"2.0","id":1,"result":{"events":[{"seq":1}]}})", R"({"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"m","data":{"code":"conflict"}}})"}},
+      {"reply",
+       try_reply,
+       {R"({"jsonrpc":"2.0","id":1,"result":{"events":[{"seq":1}]}})",
+        R"({"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"m","data":{"code":"conflict"}}})"}},
   };
 }
 

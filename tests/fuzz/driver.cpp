@@ -1,5 +1,6 @@
-// Tries targets without libFuzzer, in any build: mutations of the seeds, drawn from a fixed seed, so that a failure comes
-// again. With a sanitizer it finds what asserts do not; tests/fuzz/meson.build says how to let libFuzzer look deeper.
+// Tries targets without libFuzzer, in any build: mutations of the seeds, drawn from a fixed seed, so that a failure
+// comes again. With a sanitizer it finds what asserts do not; tests/fuzz/meson.build says how to let libFuzzer look
+// deeper.
 //
 //   fuzz [--seconds S] [--seed N] [--input FILE] TARGET…     TARGET: a name, or its beginning; none: all
 //
@@ -20,9 +21,45 @@ namespace muniment::fuzz {
 namespace {
 
 constexpr std::size_t input_bytes_max = 64 * 1024;
-constexpr const char* tokens[] = {"\n", "\n\n", " ", "\"", "{", "}", "[", "]", ",", ":", "/", "\\", "\\u0000", "\\ud800", "null", "true", "-1", "0",
-                                  "1e999", "-0", "9223372036854775807", "9223372036854775808", "-9223372036854775808", "18446744073709551615",
-                                  "\xff", "\xc3\x28", "\xe2\x80\x94 ", "=", "+", "%2f", "%", "#", "..", "x001", ".p/", "~1", "~0", "-", "9999-12-31T23:59:60Z"};
+constexpr const char* tokens[] = {"\n",
+                                  "\n\n",
+                                  " ",
+                                  "\"",
+                                  "{",
+                                  "}",
+                                  "[",
+                                  "]",
+                                  ",",
+                                  ":",
+                                  "/",
+                                  "\\",
+                                  "\\u0000",
+                                  "\\ud800",
+                                  "null",
+                                  "true",
+                                  "-1",
+                                  "0",
+                                  "1e999",
+                                  "-0",
+                                  "9223372036854775807",
+                                  "9223372036854775808",
+                                  "-9223372036854775808",
+                                  "18446744073709551615",
+                                  "\xff",
+                                  "\xc3\x28",
+                                  "\xe2\x80\x94 ",
+                                  "=",
+                                  "+",
+                                  "%2f",
+                                  "%",
+                                  "#",
+                                  "..",
+                                  "x001",
+                                  ".p/",
+                                  "~1",
+                                  "~0",
+                                  "-",
+                                  "9999-12-31T23:59:60Z"};
 constexpr char edges[] = {'\0', '\x01', '\x7f', '\x80', '\xff', '0', '9', '/'};
 
 class Mutator {
@@ -62,7 +99,8 @@ class Mutator {
 // Holds the present input where it outlives the process.
 class Kept {
  public:
-  explicit Kept(std::string path) : path_(std::move(path)), file_(::open(path_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600)) {
+  explicit Kept(std::string path)
+      : path_(std::move(path)), file_(::open(path_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600)) {
     require(file_ >= 0, "the input cannot be kept");
   }
   ~Kept() {
@@ -70,7 +108,8 @@ class Kept {
     ::unlink(path_.c_str());
   }
   void hold(const std::string& input) {
-    require(::pwrite(file_, input.data(), input.size(), 0) == static_cast<ssize_t>(input.size()), "the input cannot be kept");
+    require(::pwrite(file_, input.data(), input.size(), 0) == static_cast<ssize_t>(input.size()),
+            "the input cannot be kept");
     require(::ftruncate(file_, static_cast<off_t>(input.size())) == 0, "the input cannot be kept");
   }
 
@@ -81,7 +120,8 @@ class Kept {
 
 void run(const Target& target, double seconds, std::uint64_t seed) {
   const char* const folder = std::getenv("TMPDIR");
-  const std::string path = std::string(folder ? folder : "/tmp") + "/muniment-fuzz-" + target.name + "-" + std::to_string(::getpid());
+  const std::string path =
+      std::string(folder ? folder : "/tmp") + "/muniment-fuzz-" + target.name + "-" + std::to_string(::getpid());
   std::printf("%-16s (input: %s) ", target.name, path.c_str());
   std::fflush(stdout);
   Kept kept(path);
@@ -107,10 +147,14 @@ int main(int argc, char** argv) {
     const std::string_view option(argv[i]);
     const bool has_value = option == "--seconds" || option == "--seed" || option == "--input";
     if (has_value && i + 1 == argc) return 2;
-    if (option == "--seconds") seconds = std::atof(argv[++i]);
-    else if (option == "--seed") seed = std::strtoull(argv[++i], nullptr, 10);
-    else if (option == "--input") input = argv[++i];
-    else wanted.emplace_back(option);
+    if (option == "--seconds")
+      seconds = std::atof(argv[++i]);
+    else if (option == "--seed")
+      seed = std::strtoull(argv[++i], nullptr, 10);
+    else if (option == "--input")
+      input = argv[++i];
+    else
+      wanted.emplace_back(option);
   }
   std::size_t ran = 0;
   for (const Target& target : all_targets()) {

@@ -4,14 +4,14 @@
 
 #include "base/json/json.hpp"
 #include "base/text.hpp"
-#include "cli/import/claude_code/claude_code_lines.hpp"
 #include "cli/export/connection.hpp"
 #include "cli/export/rows.hpp"
+#include "cli/import/claude_code/claude_code_lines.hpp"
 #include "cli/import/formats/openhands.hpp"
-#include "cli/import/records.hpp"
 #include "cli/import/formats/tau_bench.hpp"
-#include "cli/show/metrics_text.hpp"
 #include "cli/import/otlp/otlp_trace.hpp"
+#include "cli/import/records.hpp"
+#include "cli/show/metrics_text.hpp"
 #include "events/catalogue.hpp"
 #include "fuzz/target.hpp"
 
@@ -58,9 +58,12 @@ void require_actions(std::vector<cli::RunAction>& actions) {
   std::map<std::string, std::vector<cli::ImportedEvent>> events;
   std::set<std::string> open;
   for (cli::RunAction& action : actions) {
-    if (action.kind == cli::RunAction::Kind::start_child) require(open.insert(action.child).second, "a child starts twice");
-    else if (action.kind == cli::RunAction::Kind::end_child) require(open.erase(action.child) == 1, "a child ends that is not open");
-    else require(action.child.empty() || open.contains(action.child), "an event of a child that is not open");
+    if (action.kind == cli::RunAction::Kind::start_child)
+      require(open.insert(action.child).second, "a child starts twice");
+    else if (action.kind == cli::RunAction::Kind::end_child)
+      require(open.erase(action.child) == 1, "a child ends that is not open");
+    else
+      require(action.child.empty() || open.contains(action.child), "an event of a child that is not open");
     if (action.kind == cli::RunAction::Kind::event) events[action.child].push_back(std::move(action.event));
   }
   require(open.empty(), "a child is left open");
@@ -138,9 +141,14 @@ std::vector<Target> import_targets() {
   for (int i = 0; i < 15; ++i) row += std::string("\0\0\0\x08", 4) + std::string("\0\0\0\0\0\0\0\1", 8);
   return {
       {"import_openhands", try_records<cli::translate_openhands>, {golden("imports/openhands.json")}},
-      {"import_tau_bench", try_records<cli::translate_tau_bench>, {golden("imports/tau-bench.json"), "{\"messages_display\":\"user: a\\ntool: b\"}\n{\"traj\":[]}\n"}},
+      {"import_tau_bench",
+       try_records<cli::translate_tau_bench>,
+       {golden("imports/tau-bench.json"), "{\"messages_display\":\"user: a\\ntool: b\"}\n{\"traj\":[]}\n"}},
       {"import_claude_code", try_agent_session, {session, session.substr(session.size() / 2)}},
-      {"import_otlp", try_otlp, {golden("imports/otlp.jsonl"), R"([{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"","events":[{}]}]}]}]}])"}},
+      {"import_otlp",
+       try_otlp,
+       {golden("imports/otlp.jsonl"),
+        R"([{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"","events":[{}]}]}]}]}])"}},
       {"metrics_text", try_metrics, {golden("metrics.txt"), "a{b=\"x\\\"\"} +Inf\n"}},
       {"export_row", try_export_row, {row, std::string("\xff\xff", 2)}},
   };

@@ -1,8 +1,8 @@
 // Bytes that retrieval reads: models out of an artifact, answers of servers, any text, what a child says.
 #include <cmath>
 
-#include "base/limits.hpp"
 #include "base/crypto/sha256.hpp"
+#include "base/limits.hpp"
 #include "base/utf8.hpp"
 #include "fuzz/target.hpp"
 #include "retrieval/child/embed_messages.hpp"
@@ -50,12 +50,15 @@ void try_lsa(const std::string& bytes) {
 
 void try_answers(const std::string& text) {
   for (const auto read : {retrieval::read_openai_answer, retrieval::read_ollama_answer, retrieval::read_tei_answer}) {
-    for (const retrieval::Expected expected : {retrieval::Expected{2, 0}, retrieval::Expected{2, 3}, retrieval::Expected{0, 0}}) {
+    for (const retrieval::Expected expected :
+         {retrieval::Expected{2, 0}, retrieval::Expected{2, 3}, retrieval::Expected{0, 0}}) {
       const auto vectors = read(text, expected);
       if (!vectors) continue;
       require(vectors->size() == expected.count, "other vectors than texts");
       for (const auto& vector : *vectors) {
-        require(vector.size() == (*vectors)[0].size() && (expected.dimension == 0 || vector.size() == expected.dimension), "a vector of another dimension");
+        require(
+            vector.size() == (*vectors)[0].size() && (expected.dimension == 0 || vector.size() == expected.dimension),
+            "a vector of another dimension");
         require_unit_or_zero(vector);
       }
     }
@@ -76,7 +79,8 @@ void try_words(const std::string& text) {
   require_unit_or_zero((*hash->embed(texts, retrieval::TextKind::document))[0]);
   static const auto pieces = retrieval::UnigramPieces::read(
       R"([["?",0],["b",0],["c",0],["d",0],["e",0],["f",0],["▁",-2],["▁a",-1],["a",-3],["ab",-3],["字",null]])");
-  for (const std::uint32_t id : pieces->ids(text)) require(id < pieces->size(), "a piece that is not in the vocabulary");
+  for (const std::uint32_t id : pieces->ids(text))
+    require(id < pieces->size(), "a piece that is not in the vocabulary");
 }
 
 template <typename Message>
@@ -95,8 +99,8 @@ void try_vectors(const std::string& bytes) {
   for (const auto& vector : *vectors) require_unit_or_zero(vector);
 }
 
-// What a child that was taken over may say to the daemon, and the daemon to it. The first byte chooses the message, so that
-// mutations stay with one.
+// What a child that was taken over may say to the daemon, and the daemon to it. The first byte chooses the message, so
+// that mutations stay with one.
 void try_messages(const std::string& bytes) {
   if (bytes.empty()) return;
   const std::string rest = bytes.substr(1);
@@ -110,7 +114,9 @@ void try_messages(const std::string& bytes) {
     case 'e': (void)retrieval::error_from_wire(rest); return;
     case 'f': {
       const auto header = retrieval::read_header(rest, 100);
-      if (header) require(header->length <= 100 && header->kind <= static_cast<std::uint32_t>(retrieval::last_message_kind), "a header that cannot be");
+      if (header)
+        require(header->length <= 100 && header->kind <= static_cast<std::uint32_t>(retrieval::last_message_kind),
+                "a header that cannot be");
       return;
     }
     case 'd': break;
@@ -130,7 +136,8 @@ std::vector<std::string> message_seeds() {
   answer.candidates = {{9, 0.25, {{"lexical", -1.5}}, 4}};
   answer.lists = {{"lsa", "text", false, 0.35, {{9, 0.5}}, 1}};
   answer.degraded = {"use-lite: not installed"};
-  LaneQuery query{"text", {"a phrase"}, {"lex"}, {"vec"}, {"notes"}, Mode::vector, {{{"a"}}, {"d"}, 1, -2, 3}, 17, 7, "muniment-1", true, true};
+  LaneQuery query{"text", {"a phrase"}, {"lex"}, {"vec"}, {"notes"}, Mode::vector, {{{"a"}}, {"d"}, 1, -2, 3}, 17,
+                  7,      "muniment-1", true,    true};
   EngineBatch batch;
   batch.add = {{7, "notes", "text", "title", "heading", "en", {{"corpus:notes"}, -5, 3, still_valid}}};
   batch.close = {{3, 41}};
@@ -141,9 +148,15 @@ std::vector<std::string> message_seeds() {
   document.chunks = {{0, 4, "h"}, {5, 9, ""}};
   const FrameHeader header{0x3143534d, 2, 1, 100};
   const EmbedTask task{TextKind::query, {"text", ""}};
-  return {"t" + to_wire(task), "v" + to_wire(packed({{0.6F, 0, 0.8F}, {0, 0, 0}}, 3)),
-          "a" + to_wire(answer), "q" + to_wire(query), "b" + to_wire(batch), "h" + to_wire(hello), "e" + to_wire(Error(Errc::corrupt, "x")),
-          "d" + to_wire(document), "f" + std::string(reinterpret_cast<const char*>(&header), sizeof header)};
+  return {"t" + to_wire(task),
+          "v" + to_wire(packed({{0.6F, 0, 0.8F}, {0, 0, 0}}, 3)),
+          "a" + to_wire(answer),
+          "q" + to_wire(query),
+          "b" + to_wire(batch),
+          "h" + to_wire(hello),
+          "e" + to_wire(Error(Errc::corrupt, "x")),
+          "d" + to_wire(document),
+          "f" + std::string(reinterpret_cast<const char*>(&header), sizeof header)};
 }
 
 // A query is refused as the caller's mistake, or what is left of it is plain text that no longer filters by time.
@@ -154,7 +167,8 @@ void try_markup(const std::string& text) {
     return;
   }
   require(markup->text.size() <= text.size(), "a query grows");
-  for (const auto& phrase : markup->phrases) require(text.find('"' + phrase + '"') != std::string::npos, "a phrase was not in the query");
+  for (const auto& phrase : markup->phrases)
+    require(text.find('"' + phrase + '"') != std::string::npos, "a phrase was not in the query");
   if (markup->before) require(text.find("before:") != std::string::npos, "a date comes from nowhere");
   const auto filter = retrieval::filter_of(*markup);
   require(filter.all_of.size() <= limits::query_filters_max, "more filters than a query may have");
@@ -164,16 +178,22 @@ void try_markup(const std::string& text) {
 }  // namespace
 
 std::vector<Target> retrieval_targets() {
-  const std::string_view corpus[] = {"the pilot lands the aircraft", "a database makes a query fast", "the pilot makes a query", "fast aircraft land"};
+  const std::string_view corpus[] = {"the pilot lands the aircraft", "a database makes a query fast",
+                                     "the pilot makes a query", "fast aircraft land"};
   return {
       {"lsa_model", try_lsa, {retrieval::train_lsa(corpus, {3, 1})->bytes}},
-      {"embedding_answers", try_answers,
-       {R"({"data":[{"index":1,"embedding":[1,-0.5e3,2]},{"index":0,"embedding":[0.25,1,0]}]})", R"({"embeddings":[[1,2,3],[4,5,-6e-2]]})", "[[1,2,3],[4,5,6]]",
+      {"embedding_answers",
+       try_answers,
+       {R"({"data":[{"index":1,"embedding":[1,-0.5e3,2]},{"index":0,"embedding":[0.25,1,0]}]})",
+        R"({"embeddings":[[1,2,3],[4,5,-6e-2]]})", "[[1,2,3],[4,5,6]]",
         R"([{"index":1,"score":0.5},{"index":0,"score":-3}])"}},
       {"child_messages", try_messages, message_seeds()},
-      {"markup", try_markup,
+      {"markup",
+       try_markup,
        {"in:notes port type:markdown tag:\"two words\" run:r1 \"exact words\" before:2026-01-02 after:2026-01-01T10:00:00Z asof:2026-01-10 std::vector"}},
-      {"words", try_words, {"readConfigFile in src/base/files/file.hpp, Crème 東京都 ab a\xff", "ﬁ Ａ e\xcc\x81 x::y_z"}},
+      {"words",
+       try_words,
+       {"readConfigFile in src/base/files/file.hpp, Crème 東京都 ab a\xff", "ﬁ Ａ e\xcc\x81 x::y_z"}},
   };
 }
 

@@ -23,9 +23,11 @@ void check_chunks(const DocumentText& document) {
     const std::string_view piece = text.substr(start, end - start);
     require(first_invalid_utf8(piece) == std::string::npos, "a chunk is cut inside a character");
     require(first_invalid_utf8(chunk.heading) == std::string::npos, "a heading is not UTF-8");
-    require(first_invalid_utf8(index_text_of(document.format, piece)) == std::string::npos, "an index text is not UTF-8");
+    require(first_invalid_utf8(index_text_of(document.format, piece)) == std::string::npos,
+            "an index text is not UTF-8");
     for (const std::string& excerpt : {summary_of(piece, 60), snippet_of(piece, {"the", "a", "\xe6\x97\xa5"}, 60)}) {
-      require(excerpt.size() <= 60 && first_invalid_utf8(excerpt) == std::string::npos, "an excerpt is too long or not UTF-8");
+      require(excerpt.size() <= 60 && first_invalid_utf8(excerpt) == std::string::npos,
+              "an excerpt is too long or not UTF-8");
     }
     at = end;
   }
@@ -50,12 +52,20 @@ std::string document_seed(const std::string& name) { return name + "\n" + golden
 
 std::vector<Target> retrieval_text_targets() {
   load_readers();
-  const std::string pdf = "a.pdf\n%PDF-1.1\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj 2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj "
-                          "3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 99 99]/Contents 4 0 R/Resources<</Font<</F<</Type/Font/Subtype/Type1/BaseFont/Courier>>>>>>>>endobj "
-                          "4 0 obj<</Length 27>>stream\nBT /F 9 Tf (some text) Tj ET\nendstream endobj trailer<</Root 1 0 R>>";
+  const std::string pdf =
+      "a.pdf\n%PDF-1.1\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj 2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj "
+      "3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 99 99]/Contents 4 0 R/Resources<</Font<</F<</Type/Font/Subtype/Type1/BaseFont/Courier>>>>>>>>endobj "
+      "4 0 obj<</Length 27>>stream\nBT /F 9 Tf (some text) Tj ET\nendstream endobj trailer<</Root 1 0 R>>";
   return {
-      {"text_prose", try_document, {document_seed("arabic.txt"), document_seed("guide.md"), document_seed("japanese.md"), "a\n\xff\xfeG\0r\0", "a\nGr\xfc\xdf" "e"}},
-      {"text_code", try_document, {document_seed("stack.rs"), document_seed("gauge.py"), document_seed("schema.sql"), document_seed("settings.toml")}},
+      {"text_prose",
+       try_document,
+       {document_seed("arabic.txt"), document_seed("guide.md"), document_seed("japanese.md"), "a\n\xff\xfeG\0r\0",
+        "a\nGr\xfc\xdf"
+        "e"}},
+      {"text_code",
+       try_document,
+       {document_seed("stack.rs"), document_seed("gauge.py"), document_seed("schema.sql"),
+        document_seed("settings.toml")}},
       {"text_data", try_document, {document_seed("orders.json"), document_seed("chat.jsonl")}},
       {"text_html", try_document, {document_seed("page.html")}},
       {"text_pdf", try_document, {pdf}},

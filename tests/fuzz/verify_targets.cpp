@@ -3,24 +3,24 @@
 #include <utility>
 
 #include "base/crypto/base64.hpp"
-#include "base/json/json.hpp"
 #include "base/crypto/signed_note.hpp"
 #include "base/files/tar_archive.hpp"
+#include "base/json/json.hpp"
 #include "events/catalogue.hpp"
 #include "events/state.hpp"
 #include "fuzz/target.hpp"
+#include "verify/log/entry.hpp"
+#include "verify/log/saved_state.hpp"
 #include "verify/portable/bundle.hpp"
 #include "verify/portable/bundle_archive.hpp"
 #include "verify/portable/bundle_rows.hpp"
 #include "verify/portable/bundle_tree.hpp"
-#include "verify/postgres/copy_row.hpp"
-#include "verify/log/entry.hpp"
-#include "verify/state/fold.hpp"
-#include "verify/postgres/postgres.hpp"
 #include "verify/portable/proof.hpp"
+#include "verify/postgres/copy_row.hpp"
+#include "verify/postgres/postgres.hpp"
 #include "verify/report.hpp"
-#include "verify/log/saved_state.hpp"
 #include "verify/signed/tile_name.hpp"
+#include "verify/state/fold.hpp"
 
 namespace muniment::fuzz {
 namespace {
@@ -28,7 +28,8 @@ namespace {
 using namespace muniment::verify;
 
 const std::vector<VerifierKey>& unknown_keys() {
-  static const std::vector<VerifierKey> one{NoteSigner("example.com/log", KeyType::ed25519, SigningKey::from_seed(Seed{1})).verifier()};
+  static const std::vector<VerifierKey> one{
+      NoteSigner("example.com/log", KeyType::ed25519, SigningKey::from_seed(Seed{1})).verifier()};
   return one;
 }
 
@@ -87,7 +88,8 @@ void try_saved_state(const std::string& text) {
   const auto state = parse_saved_state(text);
   if (!state) return;
   const auto again = parse_saved_state(json_of(*state));
-  require(again.ok() && again->heads.size() == state->heads.size() && again->keys == state->keys, "what was saved is read back otherwise");
+  require(again.ok() && again->heads.size() == state->heads.size() && again->keys == state->keys,
+          "what was saved is read back otherwise");
 }
 
 // Lines "type body": the daemon's fold and the verifier's must agree on all of them.
@@ -200,10 +202,16 @@ std::vector<Target> verify_targets() {
       {"checkpoint", try_checkpoint, {golden("audit/checkpoint"), golden("audit/cosigned"), golden("audit/unsigned")}},
       {"proof", try_proof, {proof}},
       {"receipt", try_receipt, {golden("audit/receipt.json")}},
-      {"entry", [](const std::string& text) { (void)decode_entry(text).ok(); }, {from_base64(text_of_first_line(extra)).value()}},
-      {"bundle_event", [](const std::string& text) { (void)parse_bundle_event(text).ok(); }, {text_of_first_line(events)}},
+      {"entry",
+       [](const std::string& text) { (void)decode_entry(text).ok(); },
+       {from_base64(text_of_first_line(extra)).value()}},
+      {"bundle_event",
+       [](const std::string& text) { (void)parse_bundle_event(text).ok(); },
+       {text_of_first_line(events)}},
       {"bundle_index", [](const std::string& text) { (void)parse_bundle_index(text).ok(); }, {index}},
-      {"bundle_node", [](const std::string& text) { (void)parse_node(text).ok(); }, {nodes, "63 9223372036854775807 x"}},
+      {"bundle_node",
+       [](const std::string& text) { (void)parse_node(text).ok(); },
+       {nodes, "63 9223372036854775807 x"}},
       {"bundle", try_bundle, {plain, golden("audit/run.muniment.tar.zst")}},
       {"saved_state", try_saved_state, {saved_state()}},
       {"copy_row", try_copy, {copy_message(), copy_message().substr(19), std::string("\xff\xff", 2)}},

@@ -60,7 +60,8 @@ class AppendConnectionTest : public ::testing::TestWithParam<std::size_t> {
     return made;
   }
 
-  CommitResult commit(const std::vector<EventPtr>& events, const std::vector<Row>& rows = {}, std::chrono::milliseconds at_most = 20s) {
+  CommitResult commit(const std::vector<EventPtr>& events, const std::vector<Row>& rows = {},
+                      std::chrono::milliseconds at_most = 20s) {
     return appending_.commit({events, rows}, epoch_, at_most, {[] {}, [this] { ++meanwhile_; }});
   }
 
@@ -69,7 +70,11 @@ class AppendConnectionTest : public ::testing::TestWithParam<std::size_t> {
   // Until so many sessions wait for a lock.
   void await_waiting(const std::string& sessions) {
     const auto give_up = std::chrono::steady_clock::now() + 20s;
-    while (ask_sql(uri_, "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()") != sessions) {
+    while (
+        ask_sql(
+            uri_,
+            "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()") !=
+        sessions) {
       ASSERT_LT(std::chrono::steady_clock::now(), give_up);
       std::this_thread::sleep_for(1ms);
     }
@@ -135,34 +140,59 @@ TEST_P(AppendConnectionTest, TheRowsBesideTheEventsAreStoredWithThem) {
   const std::string odd = "a\\\t\"\u00e9\n";
   const Hash hash = sha256("bytes");
   const std::vector<Row> rows = {
-      ArtifactRow{id("artifact"), "r1", "main", "runs/r1/main/a", hash, "text/plain", 5, noon, R"({"k": [1, null]})", 0},
+      ArtifactRow{id("artifact"), "r1", "main", "runs/r1/main/a", hash, "text/plain", 5, noon, R"({"k": [1, null]})",
+                  0},
       ManifestRow{id("manifest"), "r1", id("base"), sha256("salt"), hash, 17, R"({"b" : 2, "a": 1})", noon, 0},
       ManifestRow{id("erased"), "r1", std::nullopt, std::nullopt, hash, 17, std::nullopt, noon, 0},
       SnapshotRow{1, 0, 0, 0, sha256("salt"), hash, sha256("state"), 9, R"({ "s":1 })", std::nullopt, "events", noon},
-      SnapshotRow{1, 1, 1, 0, sha256("salt"), hash, sha256("state"), 99'999, std::nullopt, id("artifact"), "events", noon},
+      SnapshotRow{1, 1, 1, 0, sha256("salt"), hash, sha256("state"), 99'999, std::nullopt, id("artifact"), "events",
+                  noon},
       ClaimRow{id("claim"), "r1", std::nullopt, odd, R"(["artifact://r1/a"])", "open", noon, 0},
-      EvidenceRow{id("evidence"), "r1", "x.test", R"({"n" : 1e2})", std::nullopt, hash, std::nullopt, "uid:1", {}, {}, {}, {}, noon, 0},
+      EvidenceRow{id("evidence"),
+                  "r1",
+                  "x.test",
+                  R"({"n" : 1e2})",
+                  std::nullopt,
+                  hash,
+                  std::nullopt,
+                  "uid:1",
+                  {},
+                  {},
+                  {},
+                  {},
+                  noon,
+                  0},
       EvidenceLinkRow{id("claim"), "r1", id("evidence"), "supports", 0}};
   const CommitResult result = commit(events(), rows);
   ASSERT_EQ(result.outcome, CommitOutcome::committed) << result.sqlstate << " " << result.message;
   const auto ask = [&](const std::string& sql) { return ask_sql(uri_, sql); };
   const std::string at = "created_at = '" + format_time(noon) + "' AND seq = 0 AND log_no = 1";
-  EXPECT_EQ(ask("SELECT metadata::text || size_bytes || mime_type FROM artifact WHERE path = 'runs/r1/main/a' AND step_id = 'main' AND "
-                "run_id = 'r1' AND hash = '" + to_hex(hash) + "' AND artifact_id = '" + id("artifact").text() + "' AND " + at),
-            R"({"k": [1, null]}5text/plain)");
-  EXPECT_EQ(ask("SELECT manifest::text || size_bytes || base_id FROM manifest WHERE manifest_id = '" + id("manifest").text() +
-                "' AND salt = sha256('salt') AND hash = sha256('bytes') AND " + at),
+  EXPECT_EQ(
+      ask("SELECT metadata::text || size_bytes || mime_type FROM artifact WHERE path = 'runs/r1/main/a' AND step_id = 'main' AND "
+          "run_id = 'r1' AND hash = '" +
+          to_hex(hash) + "' AND artifact_id = '" + id("artifact").text() + "' AND " + at),
+      R"({"k": [1, null]}5text/plain)");
+  EXPECT_EQ(ask("SELECT manifest::text || size_bytes || base_id FROM manifest WHERE manifest_id = '" +
+                id("manifest").text() + "' AND salt = sha256('salt') AND hash = sha256('bytes') AND " + at),
             R"({"b" : 2, "a": 1}17)" + id("base").text());
-  EXPECT_EQ(ask("SELECT num_nulls(base_id, salt, manifest) FROM manifest WHERE manifest_id = '" + id("erased").text() + "'"), "3");
-  EXPECT_EQ(ask("SELECT state::text || size_bytes || reason FROM snapshot WHERE run_no = 1 AND run_seq = 0 AND event_seq = 0 AND "
-                "state_hash = sha256('state') AND hash = sha256('bytes') AND artifact_id IS NULL AND " + at),
-            R"({ "s":1 }9events)");
+  EXPECT_EQ(
+      ask("SELECT num_nulls(base_id, salt, manifest) FROM manifest WHERE manifest_id = '" + id("erased").text() + "'"),
+      "3");
+  EXPECT_EQ(
+      ask("SELECT state::text || size_bytes || reason FROM snapshot WHERE run_no = 1 AND run_seq = 0 AND event_seq = 0 AND "
+          "state_hash = sha256('state') AND hash = sha256('bytes') AND artifact_id IS NULL AND " +
+          at),
+      R"({ "s":1 }9events)");
   EXPECT_EQ(ask("SELECT artifact_id FROM snapshot WHERE seq = 1 AND state IS NULL"), id("artifact").text());
-  EXPECT_EQ(ask("SELECT text || pointers || status FROM claim WHERE step_id IS NULL AND run_id = 'r1' AND " + at), odd + R"(["artifact://r1/a"]open)");
-  EXPECT_EQ(ask("SELECT content::text || type || actor FROM evidence WHERE pointer IS NULL AND validator_id IS NULL AND hash = '" +
-                to_hex(hash) + "' AND " + at), R"({"n" : 1e2}x.testuid:1)");
+  EXPECT_EQ(ask("SELECT text || pointers || status FROM claim WHERE step_id IS NULL AND run_id = 'r1' AND " + at),
+            odd + R"(["artifact://r1/a"]open)");
+  EXPECT_EQ(
+      ask("SELECT content::text || type || actor FROM evidence WHERE pointer IS NULL AND validator_id IS NULL AND hash = '" +
+          to_hex(hash) + "' AND " + at),
+      R"({"n" : 1e2}x.testuid:1)");
   EXPECT_EQ(ask("SELECT relation FROM evidence_link WHERE claim_id = '" + id("claim").text() + "' AND evidence_id = '" +
-                id("evidence").text() + "' AND seq = 0 AND log_no = 1"), "supports");
+                id("evidence").text() + "' AND seq = 0 AND log_no = 1"),
+            "supports");
 }
 
 TEST_P(AppendConnectionTest, AWriterWhoseEpochHasPassedStoresNothing) {
@@ -223,20 +253,27 @@ TEST_P(AppendConnectionTest, ARefusedRowBesideTheEventsTakesThemWithIt) {
   EXPECT_EQ(stored(), "0");
 }
 
-// By a trigger of somebody's, which raises no error: the server reports the rows that it took, and has to have taken all.
+// By a trigger of somebody's, which raises no error: the server reports the rows that it took, and has to have taken
+// all.
 TEST_P(AppendConnectionTest, ARowThatPostgresLeavesOutTakesItsBatchWithIt) {
   run_sql(uri_, "CREATE FUNCTION leave_out() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'");
   const ClaimRow claim{make_uuid_v8("claim"), "r1", std::nullopt, "text", "[]", "open", noon, 0};
   ArtifactRow artifact{make_uuid_v8("artifact"), "r1", "main", "r1/a", sha256("a"), "text/plain", 1, noon};
   artifact.seq = 0;
   const std::string last = std::to_string(GetParam() - 1);
-  for (const auto& [table, when] : std::vector<std::pair<std::string, std::string>>{
-           {"event", ""}, {"event_1_0", ""}, {"event_1_0", "WHEN (new.seq = " + last + ")"}, {"claim", ""}, {"artifact", ""}}) {
+  for (const auto& [table, when] :
+       std::vector<std::pair<std::string, std::string>>{{"event", ""},
+                                                        {"event_1_0", ""},
+                                                        {"event_1_0", "WHEN (new.seq = " + last + ")"},
+                                                        {"claim", ""},
+                                                        {"artifact", ""}}) {
     SCOPED_TRACE(table + when);
-    run_sql(uri_, "CREATE TRIGGER leave_out BEFORE INSERT ON " + table + " FOR EACH ROW " + when + " EXECUTE FUNCTION leave_out()");
+    run_sql(uri_, "CREATE TRIGGER leave_out BEFORE INSERT ON " + table + " FOR EACH ROW " + when +
+                      " EXECUTE FUNCTION leave_out()");
     const CommitResult result = commit(events(), {claim, artifact});
     EXPECT_EQ(result.outcome, CommitOutcome::rows_lost) << result.message;
-    EXPECT_NE(result.message.find("rows of the table " + table.substr(0, table.find('_'))), std::string::npos) << result.message;
+    EXPECT_NE(result.message.find("rows of the table " + table.substr(0, table.find('_'))), std::string::npos)
+        << result.message;
     EXPECT_EQ(stored(), "0");
     EXPECT_EQ(ask_sql(uri_, "SELECT count(*) FROM claim"), "0");
     run_sql(uri_, "DROP TRIGGER leave_out ON " + table);
@@ -273,7 +310,8 @@ TEST_P(AppendConnectionTest, AServerThatGoesAwayLeavesDoubt) {
   holding.exec("LOCK TABLE event");
   auto result = std::async(std::launch::async, [this] { return commit(events()); });
   await_waiting("1");
-  holding.exec("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()");
+  holding.exec(
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()");
   EXPECT_EQ(result.get().outcome, CommitOutcome::unknown);
   next_seq_ = 0;
   EXPECT_EQ(commit(events()).outcome, CommitOutcome::unknown);  // for as long as the connection is not made anew

@@ -24,7 +24,7 @@ class AppenderTest : public test::LogFixture {
  protected:
   void SetUp() override {
     LogFixture::SetUp();
-    admin_ = test::empty_database();   // of the same server, for what the log's own database does not let one do
+    admin_ = test::empty_database();  // of the same server, for what the log's own database does not let one do
     name_ = ask_sql(uri, "SELECT current_database()");
     run_ = runs->find(log_run_id);
   }
@@ -45,7 +45,8 @@ class AppenderTest : public test::LogFixture {
   // One that Postgres refuses for a row beside its event.
   AppendRequest dangling() {
     AppendRequest made = request("x.test.dangling");
-    made.rows.push_back({0, EvidenceLinkRow{make_uuid_v8("no claim"), "_log", make_uuid_v8("no evidence"), "supports", 0}});
+    made.rows.push_back(
+        {0, EvidenceLinkRow{make_uuid_v8("no claim"), "_log", make_uuid_v8("no evidence"), "supports", 0}});
     return made;
   }
 
@@ -54,16 +55,21 @@ class AppenderTest : public test::LogFixture {
     auto answered = std::make_shared<std::promise<Answer>>();
     auto answer = answered->get_future();
     made.done = [answered](Answer receipts) { answered->set_value(std::move(receipts)); };
-    if (Status submitted = appender->submit(std::move(made)); !submitted) answered->set_value(std::move(submitted).error());
+    if (Status submitted = appender->submit(std::move(made)); !submitted)
+      answered->set_value(std::move(submitted).error());
     return answer;
   }
 
   // `action` in the insert of an event of this type, the second time that one comes: its batch was refused by then.
   void at_second_pass(const std::string& type, const std::string& action) {
-    run_sql(uri, "CREATE SEQUENCE passes; GRANT ALL ON SEQUENCE passes TO PUBLIC;"
-                 "CREATE FUNCTION at_second_pass() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
-                 "  IF nextval('passes') = 2 THEN " + action + " END IF; RETURN new; END $$;"
-                 "CREATE TRIGGER at_second_pass BEFORE INSERT ON event FOR EACH ROW WHEN (new.type = '" + type + "') EXECUTE FUNCTION at_second_pass()");
+    run_sql(uri,
+            "CREATE SEQUENCE passes; GRANT ALL ON SEQUENCE passes TO PUBLIC;"
+            "CREATE FUNCTION at_second_pass() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+            "  IF nextval('passes') = 2 THEN " +
+                action +
+                " END IF; RETURN new; END $$;"
+                "CREATE TRIGGER at_second_pass BEFORE INSERT ON event FOR EACH ROW WHEN (new.type = '" +
+                type + "') EXECUTE FUNCTION at_second_pass()");
   }
 
   // All of these in one batch: submitted while the one before it waits for a lock.
@@ -72,7 +78,8 @@ class AppenderTest : public test::LogFixture {
     pqxx::work holding(other);
     holding.exec("LOCK TABLE event IN SHARE MODE");
     auto first = submit(request("x.test.first"));
-    await_sql("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = '" + name_ + "'", "1");
+    await_sql("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = '" + name_ + "'",
+              "1");
     std::vector<std::future<Answer>> answers;
     for (AppendRequest& made : requests) answers.push_back(submit(std::move(made)));
     holding.abort();
@@ -103,22 +110,29 @@ class AppenderTest : public test::LogFixture {
   }
 
   // The append thread's connection breaks, and there is no other until `lets_connect`.
-  void cut(const std::string& which = "EXISTS (SELECT FROM pg_locks l WHERE l.pid = a.pid AND l.locktype = 'advisory' AND l.classid = 1836412521)") {
+  void cut(
+      const std::string& which =
+          "EXISTS (SELECT FROM pg_locks l WHERE l.pid = a.pid AND l.locktype = 'advisory' AND l.classid = 1836412521)") {
     lets_connect(false);
-    run_sql(admin_, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity a WHERE datname = '" + name_ + "' AND " + which);
+    run_sql(admin_,
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity a WHERE datname = '" + name_ + "' AND " + which);
   }
 
   // What waits for the lock that a test holds on the log's table.
   static constexpr const char* waits_for_lock = "wait_event_type = 'Lock'";
-  void await_lock_waiter() { await_sql("SELECT count(*) FROM pg_stat_activity WHERE datname = '" + name_ + "' AND " + waits_for_lock, "1"); }
+  void await_lock_waiter() {
+    await_sql("SELECT count(*) FROM pg_stat_activity WHERE datname = '" + name_ + "' AND " + waits_for_lock, "1");
+  }
   void cancel_lock_waiter() {
     await_lock_waiter();
-    run_sql(admin_, "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE datname = '" + name_ + "' AND " + waits_for_lock);
+    run_sql(admin_, "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE datname = '" + name_ + "' AND " +
+                        waits_for_lock);
   }
-  // One that ends after one request was refused, while the log's table is locked; the answer to what was sent when it began.
+  // One that ends after one request was refused, while the log's table is locked; the answer to what was sent when it
+  // began.
   std::future<Answer> outage_of_one(pqxx::work& holding) {
     EXPECT_TRUE(submit(request("x.test.a")).get());
-    holding.exec("LOCK TABLE event_1_0 IN SHARE MODE");   // which a connection does not need that is only opened
+    holding.exec("LOCK TABLE event_1_0 IN SHARE MODE");  // which a connection does not need that is only opened
     cut();
     auto in_doubt = submit(request("x.test.b"));
     await([&] { return !appender->status().away.empty(); }, "Postgres is away");
@@ -126,16 +140,25 @@ class AppenderTest : public test::LogFixture {
     lets_connect(true);
     return in_doubt;
   }
-  std::string outages() { return ask_sql(uri, "SELECT coalesce(string_agg(body ->> 'requests_refused', ' ' ORDER BY seq), '') FROM event WHERE type = 'log.resumed'"); }
+  std::string outages() {
+    return ask_sql(
+        uri,
+        "SELECT coalesce(string_agg(body ->> 'requests_refused', ' ' ORDER BY seq), '') FROM event WHERE type = 'log.resumed'");
+  }
 
-  void lets_connect(bool allowed) { run_sql(admin_, "ALTER DATABASE " + name_ + " ALLOW_CONNECTIONS " + (allowed ? "true" : "false")); }
+  void lets_connect(bool allowed) {
+    run_sql(admin_, "ALTER DATABASE " + name_ + " ALLOW_CONNECTIONS " + (allowed ? "true" : "false"));
+  }
 
   // Every seq from 0 to the last is there, in the table and in what the daemon thinks.
   void expect_no_gap() {
-    EXPECT_EQ(ask_sql(uri, "SELECT count(*) = max(seq) + 1 FROM event"), "t") << ask_sql(uri, "SELECT string_agg(seq::text, ' ' ORDER BY seq) FROM event");
+    EXPECT_EQ(ask_sql(uri, "SELECT count(*) = max(seq) + 1 FROM event"), "t")
+        << ask_sql(uri, "SELECT string_agg(seq::text, ' ' ORDER BY seq) FROM event");
   }
 
-  bool is_there(const Uuid& event_id) { return ask_sql(uri, "SELECT count(*) FROM event WHERE event_id = '" + event_id.text() + "'") == "1"; }
+  bool is_there(const Uuid& event_id) {
+    return ask_sql(uri, "SELECT count(*) FROM event WHERE event_id = '" + event_id.text() + "'") == "1";
+  }
 
   std::string admin_, name_;
   std::shared_ptr<store::Run> run_;
@@ -159,7 +182,9 @@ TEST_F(AppenderTest, AStopBetweenARefusedBatchAndItsRequestsLeavesNoGap) {
   await_sql("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'advisory' AND datname = '" + name_ + "'", "1");
   // The connection is cut, and for a moment there is no other; meanwhile the daemon is told to stop.
   lets_connect(false);
-  run_sql(admin_, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = 'advisory' AND datname = '" + name_ + "'");
+  run_sql(admin_,
+          "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = 'advisory' AND datname = '" +
+              name_ + "'");
   // It would be found on the next connection, and nothing sent over it.
   pqxx::nontransaction(other).exec("DROP TRIGGER at_second_pass ON event");
   await([&] { return !appender->status().away.empty(); }, "Postgres is away");
@@ -203,7 +228,7 @@ TEST_F(AppenderTest, AnOutageIsRecordedHoweverOftenPostgresRefusesToWriteIt) {
   const Answer refused = in_doubt.get();
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Errc::unavailable) << refused.error().message;
-  for (int i = 0; i < 2; ++i) {   // nobody appends: it is tried again all the same
+  for (int i = 0; i < 2; ++i) {  // nobody appends: it is tried again all the same
     std::this_thread::sleep_for(100ms);
     cancel_lock_waiter();
   }
@@ -222,7 +247,7 @@ TEST_F(AppenderTest, AStopWritesWhatTheLogIsOwed) {
   cancel_lock_waiter();
   EXPECT_FALSE(in_doubt.get());
   holding.abort();
-  appender->stop();   // before it is time to try again
+  appender->stop();  // before it is time to try again
   EXPECT_EQ(outages(), "1");
   expect_no_gap();
 }
@@ -232,7 +257,7 @@ TEST_F(AppenderTest, TwoOutagesAreTwoEventsEachWithItsOwnNumbers) {
   pqxx::work holding(other);
   auto in_doubt = outage_of_one(holding);
   await_lock_waiter();
-  cut(waits_for_lock);   // before the first could be recorded
+  cut(waits_for_lock);  // before the first could be recorded
   await([&] { return !appender->status().away.empty(); }, "Postgres is away again");
   for (int i = 0; i < 2; ++i) EXPECT_FALSE(submit(request("x.test.c")).get());
   holding.abort();
@@ -278,7 +303,7 @@ TEST_F(AppenderTest, ATimeHasNotPassedWhileWhatWasNumberedByThenIsInFlight) {
   const auto to_come = reader->has_passed(Time{meanwhile.micros + 3'600'000'000}, clock, *tail, in(50ms));
   ASSERT_TRUE(to_come) << to_come.error().message;
   EXPECT_FALSE(*to_come);
-  cancel_lock_waiter();   // it is not in, and so it comes no more
+  cancel_lock_waiter();  // it is not in, and so it comes no more
   EXPECT_FALSE(waiting.get());
   const auto given_back = reader->has_passed(meanwhile, clock, *tail, in(1s));
   ASSERT_TRUE(given_back) << given_back.error().message;
@@ -292,8 +317,9 @@ TEST_F(AppenderTest, ATimeHasNotPassedWhileWhatWasNumberedByThenIsInFlight) {
 
 // ---- others who write ---------------------------------------------------------------------------
 
-constexpr const char* foreign_row = "INSERT INTO event SELECT 1, (SELECT max(seq) FROM event) + %, 0, (SELECT max(run_seq) FROM event WHERE run_no = 0) + %, now(), NULL, 2, "
-                                    "'x.foreign', 1, NULL, 'somebody', gen_random_uuid(), sha256('h'), sha256('s'), '{}', sha256('r')";
+constexpr const char* foreign_row =
+    "INSERT INTO event SELECT 1, (SELECT max(seq) FROM event) + %, 0, (SELECT max(run_seq) FROM event WHERE run_no = 0) + %, now(), NULL, 2, "
+    "'x.foreign', 1, NULL, 'somebody', gen_random_uuid(), sha256('h'), sha256('s'), '{}', sha256('r')";
 
 std::string foreign(int ahead) {
   std::string sql = foreign_row;
@@ -326,7 +352,8 @@ TEST_F(AppenderTest, ARowFurtherAheadIsFoundWhenTheLogComesToIt) {
   EXPECT_NE(appender->status().refused.find("another_writer"), std::string::npos);
 }
 
-// In doubt, and the log has grown by somebody else's hand: what is said of the request is so, and nothing more is taken.
+// In doubt, and the log has grown by somebody else's hand: what is said of the request is so, and nothing more is
+// taken.
 TEST_F(AppenderTest, ARowThatIsFoundInDoubtLatchesToo) {
   ASSERT_TRUE(submit(request("x.test.a")).get());
   pqxx::connection other(uri);
@@ -337,7 +364,9 @@ TEST_F(AppenderTest, ARowThatIsFoundInDoubtLatchesToo) {
   auto answer = submit(std::move(made));
   await_sql("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = '" + name_ + "'", "1");
   lets_connect(false);
-  run_sql(admin_, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = '" + name_ + "'");
+  run_sql(admin_,
+          "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = '" +
+              name_ + "'");
   holding->exec(foreign(1));
   holding->commit();
   lets_connect(true);
@@ -352,8 +381,10 @@ TEST_F(AppenderTest, ARowThatIsFoundInDoubtLatchesToo) {
 TEST_F(AppenderTest, RowsThatPostgresLeavesOutAreNotAcknowledgedAndLatchTheLog) {
   ASSERT_TRUE(submit(request("x.test.a")).get());
   const std::string before = ask_sql(uri, "SELECT count(*) FROM event");
-  run_sql(uri, "CREATE FUNCTION leave_out() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';"
-               "CREATE TRIGGER leave_out BEFORE INSERT ON event FOR EACH ROW WHEN (new.type = 'x.test.out') EXECUTE FUNCTION leave_out()");
+  run_sql(
+      uri,
+      "CREATE FUNCTION leave_out() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';"
+      "CREATE TRIGGER leave_out BEFORE INSERT ON event FOR EACH ROW WHEN (new.type = 'x.test.out') EXECUTE FUNCTION leave_out()");
   std::vector<AppendRequest> requests;
   for (const char* type : {"x.test.in", "x.test.out", "x.test.in"}) requests.push_back(request(type));
   for (auto& answer : in_one_batch(std::move(requests))) {
@@ -363,10 +394,13 @@ TEST_F(AppenderTest, RowsThatPostgresLeavesOutAreNotAcknowledgedAndLatchTheLog) 
     EXPECT_EQ(given.error().outcome, "");
     EXPECT_NE(given.error().message.find("tables_changed"), std::string::npos) << given.error().message;
   }
-  EXPECT_EQ(ask_sql(uri, "SELECT count(*) FROM event WHERE type LIKE 'x.test.%' AND type IN ('x.test.in', 'x.test.out')"), "0");
+  EXPECT_EQ(
+      ask_sql(uri, "SELECT count(*) FROM event WHERE type LIKE 'x.test.%' AND type IN ('x.test.in', 'x.test.out')"),
+      "0");
   EXPECT_FALSE(submit(request("x.test.in")).get());
   EXPECT_NE(appender->status().refused.find("tables_changed"), std::string::npos);
-  EXPECT_EQ(ask_sql(uri, "SELECT count(*) FROM event"), std::to_string(std::stoi(before) + 1));   // the one before the batch
+  EXPECT_EQ(ask_sql(uri, "SELECT count(*) FROM event"),
+            std::to_string(std::stoi(before) + 1));  // the one before the batch
 }
 
 // ---- the fence ----------------------------------------------------------------------------------
@@ -409,12 +443,17 @@ class StandbyTest : public AppenderTest {
     AppenderTest::TearDown();
   }
   // So many sessions of the log's database wait for a standby.
-  std::string waiting() const { return "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND datname = '" + name_ + "'"; }
-  void cancel() { run_sql(admin_, "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND datname = '" + name_ + "'"); }
+  std::string waiting() const {
+    return "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND datname = '" + name_ + "'";
+  }
+  void cancel() {
+    run_sql(admin_, "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND datname = '" +
+                        name_ + "'");
+  }
 };
 
 TEST_F(StandbyTest, ACommitThatNoStandbyConfirmedIsNotAcknowledged) {
-  for (const std::size_t events : {1U, 20U}) {   // a pipeline, and a COPY
+  for (const std::size_t events : {1U, 20U}) {  // a pipeline, and a COPY
     AppendRequest made = request("x.test.alone");
     while (made.events.size() < events) made.events.push_back(request("x.test.alone").events.front());
     const Uuid id = made.events.back().event.event_id;
@@ -422,7 +461,7 @@ TEST_F(StandbyTest, ACommitThatNoStandbyConfirmedIsNotAcknowledged) {
     auto answer = submit(std::move(made));
     await_sql(waiting(), "1");
     cancel();
-    await_sql(waiting(), "1");   // of the take-over, which is not believed without a standby either
+    await_sql(waiting(), "1");  // of the take-over, which is not believed without a standby either
     EXPECT_TRUE(is_there(id));
     cancel();
     EXPECT_EQ(answer.wait_for(1s), std::future_status::timeout) << events;
@@ -459,7 +498,8 @@ class SmallPartitions : public AppenderTest {
 TEST_F(SmallPartitions, OneThatNobodyMadeAheadIsMadeWhenItIsNeeded) {
   for (int i = 0; i < 3; ++i) {
     AppendRequest made = request("x.test.a");
-    while (made.events.size() < limits::events_per_request_max) made.events.push_back(request("x.test.a").events.front());
+    while (made.events.size() < limits::events_per_request_max)
+      made.events.push_back(request("x.test.a").events.front());
     const Answer answer = submit(std::move(made)).get();
     EXPECT_TRUE(answer) << answer.error().message;
   }
@@ -467,11 +507,14 @@ TEST_F(SmallPartitions, OneThatNobodyMadeAheadIsMadeWhenItIsNeeded) {
 }
 
 TEST_F(SmallPartitions, OneThatCannotBeMadeIsNotTheCallersFault) {
-  run_sql(uri, "DO $$ BEGIN EXECUTE format('REVOKE EXECUTE ON FUNCTION make_event_partition(smallint, bigint) FROM %I', muniment_role('writer')); END $$");
+  run_sql(
+      uri,
+      "DO $$ BEGIN EXECUTE format('REVOKE EXECUTE ON FUNCTION make_event_partition(smallint, bigint) FROM %I', muniment_role('writer')); END $$");
   std::optional<Error> refused;
   for (int i = 0; i < 3 && !refused; ++i) {
     AppendRequest made = request("x.test.a");
-    while (made.events.size() < limits::events_per_request_max) made.events.push_back(request("x.test.a").events.front());
+    while (made.events.size() < limits::events_per_request_max)
+      made.events.push_back(request("x.test.a").events.front());
     const Answer answer = submit(std::move(made)).get();
     if (!answer) refused = answer.error();
   }

@@ -15,10 +15,12 @@ class KeptRows : public TwoRuns {
   }
   void add_document(int seq, const std::string& id, const std::string& revision, int chunk) {
     const std::string hash = "decode(repeat('00', 32), 'hex')";
-    run("INSERT INTO document VALUES (1, " + std::to_string(seq) + ", 'notes', '" + id + "', '" + revision + "', " + hash +
+    run("INSERT INTO document VALUES (1, " + std::to_string(seq) + ", 'notes', '" + id + "', '" + revision + "', " +
+        hash +
         ", gen_random_uuid(), 0, 10, NULL, 'text/plain', 'text', 'en', 'first title', '{}', 'src', '{src}', NULL, 'untrusted', now(), now(), 'chunk/1', " +
         std::to_string(chunk) + ", 1)");
-    run("INSERT INTO chunk VALUES (1, " + std::to_string(chunk) + ", " + std::to_string(seq) + ", 0, 0, 10, " + hash + ")");
+    run("INSERT INTO chunk VALUES (1, " + std::to_string(chunk) + ", " + std::to_string(seq) + ", 0, 0, 10, " + hash +
+        ")");
   }
   void retitle() { run("UPDATE document SET title = 'second title'"); }
   std::string title_of(std::int64_t id) {

@@ -60,18 +60,25 @@ TEST(Settings, WhatActsOnRowsThatAreInsertedIsRefusedByName) {
     const Status status = checked(uri);
     ASSERT_FALSE(status) << change;
     EXPECT_EQ(status.error().code, Errc::conflict);
-    EXPECT_NE(status.error().message.find("the " + named + " acts on what is appended"), std::string::npos) << status.error().message;
+    EXPECT_NE(status.error().message.find("the " + named + " acts on what is appended"), std::string::npos)
+        << status.error().message;
     EXPECT_NE(status.error().message.find(mend), std::string::npos) << status.error().message;
     run_sql(uri, mend);
     EXPECT_TRUE(checked(uri)) << change;
   };
-  refuses("CREATE CONSTRAINT TRIGGER zz AFTER INSERT ON event_1_0 DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION zz()", "trigger zz on event_1_0",
-          "DROP TRIGGER zz ON event_1_0");
-  refuses("CREATE TRIGGER \"Z z\" BEFORE INSERT OR UPDATE ON event FOR EACH ROW EXECUTE FUNCTION zz()", "trigger \"Z z\" on event", "DROP TRIGGER \"Z z\" ON event");
-  refuses("CREATE TRIGGER zz AFTER INSERT ON claim EXECUTE FUNCTION zz()", "trigger zz on claim", "DROP TRIGGER zz ON claim");
-  refuses("CREATE RULE zz AS ON INSERT TO evidence_link DO INSTEAD NOTHING", "rule zz on evidence_link", "DROP RULE zz ON evidence_link");
-  run_sql(uri, "CREATE TRIGGER zz AFTER INSERT ON claim EXECUTE FUNCTION zz(); ALTER TABLE claim DISABLE TRIGGER zz;"
-               "CREATE TRIGGER zz AFTER INSERT ON follower EXECUTE FUNCTION zz(); CREATE TRIGGER zz BEFORE DELETE ON event FOR EACH ROW EXECUTE FUNCTION zz()");
+  refuses(
+      "CREATE CONSTRAINT TRIGGER zz AFTER INSERT ON event_1_0 DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION zz()",
+      "trigger zz on event_1_0", "DROP TRIGGER zz ON event_1_0");
+  refuses("CREATE TRIGGER \"Z z\" BEFORE INSERT OR UPDATE ON event FOR EACH ROW EXECUTE FUNCTION zz()",
+          "trigger \"Z z\" on event", "DROP TRIGGER \"Z z\" ON event");
+  refuses("CREATE TRIGGER zz AFTER INSERT ON claim EXECUTE FUNCTION zz()", "trigger zz on claim",
+          "DROP TRIGGER zz ON claim");
+  refuses("CREATE RULE zz AS ON INSERT TO evidence_link DO INSTEAD NOTHING", "rule zz on evidence_link",
+          "DROP RULE zz ON evidence_link");
+  run_sql(
+      uri,
+      "CREATE TRIGGER zz AFTER INSERT ON claim EXECUTE FUNCTION zz(); ALTER TABLE claim DISABLE TRIGGER zz;"
+      "CREATE TRIGGER zz AFTER INSERT ON follower EXECUTE FUNCTION zz(); CREATE TRIGGER zz BEFORE DELETE ON event FOR EACH ROW EXECUTE FUNCTION zz()");
   EXPECT_TRUE(checked(uri));
 }
 
@@ -81,8 +88,7 @@ TEST(Settings, OneThatWasGivenToTheDatabaseIsMendedThere) {
   run_sql(uri, "ALTER DATABASE " + name + " SET synchronous_commit = off");
   const Status status = checked(uri);
   ASSERT_FALSE(status);
-  EXPECT_NE(status.error().message.find("ALTER DATABASE \"" + name + "\" RESET synchronous_commit"),
-            std::string::npos)
+  EXPECT_NE(status.error().message.find("ALTER DATABASE \"" + name + "\" RESET synchronous_commit"), std::string::npos)
       << status.error().message;
 }
 
@@ -92,8 +98,7 @@ void expect_refused(const std::string& uri, const std::string& sql) {
     run_sql(uri, sql);
     ADD_FAILURE() << "accepted: " << sql;
   } catch (const std::exception& failure) {
-    EXPECT_NE(std::string(failure.what()).find("is append-only"), std::string::npos)
-        << sql << ": " << failure.what();
+    EXPECT_NE(std::string(failure.what()).find("is append-only"), std::string::npos) << sql << ": " << failure.what();
   }
 }
 
@@ -101,8 +106,9 @@ std::string log_with_one_event() {
   const std::string uri = test::fresh_database();
   run_sql(uri, "INSERT INTO log_head (log_no, log_id) VALUES (1, gen_random_uuid())");
   run_sql(uri, "SELECT make_event_partition(1::smallint, 0)");
-  run_sql(uri, "INSERT INTO event SELECT 1, 0, 0, 0, now(), NULL, 2, 'log.started', 1, NULL, 'a', "
-               "gen_random_uuid(), sha256('h'), sha256('s'), '{}', sha256('r')");
+  run_sql(uri,
+          "INSERT INTO event SELECT 1, 0, 0, 0, now(), NULL, 2, 'log.started', 1, NULL, 'a', "
+          "gen_random_uuid(), sha256('h'), sha256('s'), '{}', sha256('r')");
   return uri;
 }
 
@@ -143,8 +149,9 @@ TEST(Partitions, AreMadeWhileAReaderHoldsTheTableOpen) {
   std::thread analyst([&] {
     run_sql(uri, "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM event; SELECT pg_sleep(3); COMMIT");
   });
-  while (ask_sql(uri, "SELECT count(*) FROM pg_locks WHERE mode = 'AccessShareLock' AND relation = "
-                      "'event_1_0'::regclass AND granted AND pid <> pg_backend_pid()") != "1") {
+  while (ask_sql(uri,
+                 "SELECT count(*) FROM pg_locks WHERE mode = 'AccessShareLock' AND relation = "
+                 "'event_1_0'::regclass AND granted AND pid <> pg_backend_pid()") != "1") {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   Connection connection(uri, DatabaseRole::writer);
@@ -152,8 +159,9 @@ TEST(Partitions, AreMadeWhileAReaderHoldsTheTableOpen) {
   const auto made = ensure_partitions(connection, 1, 1 << 24);
   EXPECT_TRUE(made) << made.error().message;
   EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::seconds(2));
-  run_sql(uri, "INSERT INTO event SELECT 1, 16777216, 0, 1, now(), NULL, 2, 'log.ticked', 1, NULL, 'a', "
-               "gen_random_uuid(), sha256('h'), sha256('s'), '{}', sha256('r')");
+  run_sql(uri,
+          "INSERT INTO event SELECT 1, 16777216, 0, 1, now(), NULL, 2, 'log.ticked', 1, NULL, 'a', "
+          "gen_random_uuid(), sha256('h'), sha256('s'), '{}', sha256('r')");
   analyst.join();
   EXPECT_EQ(ask_sql(uri, "SELECT count(*) FROM event_1_1"), "1");
 }
@@ -162,10 +170,11 @@ TEST(Partitions, ARunThatCrossesAnEdgeIsReadAsOne) {
   const std::string uri = log_with_one_event();
   Connection connection(uri, DatabaseRole::writer);
   ASSERT_TRUE(ensure_partitions(connection, 1, 1 << 24));
-  run_sql(uri, "INSERT INTO event SELECT 1, 16777210 + n, 3, n, to_timestamp(1700000000 + n), NULL, 2, "
-               "CASE n WHEN 0 THEN 'run.started' WHEN 9 THEN 'run.ended' ELSE 'x.y' END, 1, NULL, 'a', "
-               "gen_random_uuid(), sha256('h'), sha256('s'), '{\"run_id\": \"r3\"}', sha256('r') "
-               "FROM generate_series(0, 9) n");
+  run_sql(uri,
+          "INSERT INTO event SELECT 1, 16777210 + n, 3, n, to_timestamp(1700000000 + n), NULL, 2, "
+          "CASE n WHEN 0 THEN 'run.started' WHEN 9 THEN 'run.ended' ELSE 'x.y' END, 1, NULL, 'a', "
+          "gen_random_uuid(), sha256('h'), sha256('s'), '{\"run_id\": \"r3\"}', sha256('r') "
+          "FROM generate_series(0, 9) n");
   Reader reader({uri, 1});
   EventFilter filter;
   filter.run_no = 3;
@@ -183,7 +192,8 @@ TEST(Partitions, ARunThatCrossesAnEdgeIsReadAsOne) {
 // MUNIMENT_ACCEPT=1 writes the file of schema/sql/ anew.
 void expect_reference(const std::string& file_name, const std::string& option) {
   const std::string root = MUNIMENT_SOURCE_ROOT;
-  const std::string command = "python3 '" + root + "/scripts/dump_schema.py' " + option + " '" + test::fresh_database() + "'";
+  const std::string command =
+      "python3 '" + root + "/scripts/dump_schema.py' " + option + " '" + test::fresh_database() + "'";
   FILE* pipe = popen(command.c_str(), "r");
   ASSERT_NE(pipe, nullptr);
   std::string dumped;

@@ -18,7 +18,7 @@ class ErasurePgTest : public test::LogFixture {};
 
 TEST_F(ErasurePgTest, ATableThatCannotBeVacuumedInTimeIsNamedAndTheOthersAreDone) {
   Connection owner(uri, DatabaseRole::login);
-  run_sql(uri, "ANALYZE event");   // which makes statistics of the whole, beside those of its partitions
+  run_sql(uri, "ANALYZE event");  // which makes statistics of the whole, beside those of its partitions
   pqxx::connection other(uri);
   pqxx::work holding(other);
   holding.exec("LOCK TABLE claim IN ROW EXCLUSIVE MODE");

@@ -50,7 +50,8 @@ class FollowerTest : public test::LogFixture {
     claim.text = "it works";
     claim.pointers = "[\"" + pointer + "\"]";
     append(run, "claim.recorded",
-           R"({"claim_id":")" + claim.claim_id.text() + R"(","text":"it works","pointers":)" + claim.pointers + "}", {claim});
+           R"({"claim_id":")" + claim.claim_id.text() + R"(","text":"it works","pointers":)" + claim.pointers + "}",
+           {claim});
     return claim.claim_id;
   }
   Uuid record_evidence(const std::shared_ptr<store::Run>& run) {
@@ -69,14 +70,17 @@ class FollowerTest : public test::LogFixture {
   }
   void link(const std::shared_ptr<store::Run>& run, const Uuid& claim_id, const Uuid& evidence_id) {
     append(run, "evidence.linked",
-           R"({"claim_id":")" + claim_id.text() + R"(","evidence_id":")" + evidence_id.text() + R"(","relation":"supports"})",
+           R"({"claim_id":")" + claim_id.text() + R"(","evidence_id":")" + evidence_id.text() +
+               R"(","relation":"supports"})",
            {EvidenceLinkRow{claim_id, run->run_id, evidence_id, "supports"}});
   }
 
   // Those whose followers are here; what events do to documents is known above.
-  Result<evidence::RebuildReport> rebuild_tables(const std::vector<std::string>& tables = {"run", "pointer", "claim", "evidence",
-                                                                                           "evidence_link", "artifact"}) {
-    return evidence::rebuild({uri, 1}, tail->next_seq(), tables, [](const events::Event&) { return std::optional<CorpusChange>(); });
+  Result<evidence::RebuildReport> rebuild_tables(const std::vector<std::string>& tables = {"run", "pointer", "claim",
+                                                                                           "evidence", "evidence_link",
+                                                                                           "artifact"}) {
+    return evidence::rebuild({uri, 1}, tail->next_seq(), tables,
+                             [](const events::Event&) { return std::optional<CorpusChange>(); });
   }
 
   std::unique_ptr<RunFollower> follower;
@@ -128,11 +132,13 @@ TEST_F(FollowerTest, APositionThatPostgresDoesNotKeepIsSaid) {
   follow();
   start_run("r1");
   catch_up();
-  run_sql(uri, "CREATE FUNCTION leave_out() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';"
-               "CREATE TRIGGER leave_out BEFORE UPDATE ON follower FOR EACH ROW EXECUTE FUNCTION leave_out()");
+  run_sql(uri,
+          "CREATE FUNCTION leave_out() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';"
+          "CREATE TRIGGER leave_out BEFORE UPDATE ON follower FOR EACH ROW EXECUTE FUNCTION leave_out()");
   const std::int64_t at = follower->next_seq();
   start_run("r2");
-  for (int i = 0; i < 500 && follower->problem().empty(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  for (int i = 0; i < 500 && follower->problem().empty(); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
   EXPECT_NE(follower->problem().find("tables_changed"), std::string::npos) << follower->problem();
   EXPECT_EQ(follower->next_seq(), at);
   run_sql(uri, "DROP TRIGGER leave_out ON follower");
@@ -177,8 +183,9 @@ TEST_F(FollowerTest, WhatSomebodyChangedIsFoundAndPutRight) {
   const Uuid claim_id = record_claim(run, pointer_to(artifact));
   link(run, claim_id, record_evidence(run));
   catch_up();
-  run_sql(uri, "UPDATE run SET status = 'ended', outcome = 'success'; DELETE FROM pointer; "
-               "UPDATE claim SET text = 'it does not work'; DELETE FROM evidence_link; DELETE FROM evidence");
+  run_sql(uri,
+          "UPDATE run SET status = 'ended', outcome = 'success'; DELETE FROM pointer; "
+          "UPDATE claim SET text = 'it does not work'; DELETE FROM evidence_link; DELETE FROM evidence");
   const auto report = rebuild_tables();
   ASSERT_TRUE(report) << report.error().message;
   EXPECT_FALSE(report->equal());
@@ -204,7 +211,8 @@ TEST_F(FollowerTest, WhatIsErasedWhileTheTablesAreRebuiltDoesNotComeBack) {
   for (const std::string table : {"claim", "evidence", "pointer"}) {
     Rebuild work({uri, 1});
     ASSERT_TRUE(work.collect(tail->next_seq()));
-    const std::int64_t seq = std::stoll(ask_sql(uri, "SELECT max(seq) FROM event WHERE salt IS NOT NULL AND type = '" + (table == "evidence" ? table : "claim") + ".recorded'"));
+    const std::int64_t seq = std::stoll(ask_sql(uri, "SELECT max(seq) FROM event WHERE salt IS NOT NULL AND type = '" +
+                                                         (table == "evidence" ? table : "claim") + ".recorded'"));
     append(run, "event.redacted", R"({"seq":)" + std::to_string(seq) + R"(,"reason":"r","by":"uid:0"})");
     Connection redactor(uri, DatabaseRole::redactor);
     const Status erased = erase_copies(redactor, 1, run->view().run_no, {seq}, {}, std::nullopt);
@@ -213,7 +221,8 @@ TEST_F(FollowerTest, WhatIsErasedWhileTheTablesAreRebuiltDoesNotComeBack) {
     run_sql(uri, "DELETE FROM " + table);
     const auto rebuilt = table == "pointer" ? work.rebuild_pointers([](const events::Event& event, std::string_view) {
       return event.body ? evidence::pointers_of(event, {}) : std::vector<PointerRow>();
-    }) : work.rebuild(table);
+    })
+                                            : work.rebuild(table);
     ASSERT_FALSE(rebuilt) << table;
     EXPECT_EQ(rebuilt.error().code, Errc::conflict) << rebuilt.error().message;
     EXPECT_EQ(ask_sql(uri, "SELECT count(*) FROM " + table), "0");
@@ -251,7 +260,8 @@ TEST_F(FollowerTest, WhatIsDecidedWhileClaimsAreRebuiltStays) {
   const auto run = start_run("r1");
   const Uuid decided = record_claim(run, "run://r1"), damaged = record_claim(run, "run://r1");
   const auto decide = [&](const std::string& status) {
-    append(run, "claim.decided", R"({"claim_id":")" + decided.text() + R"(","status":")" + status + "\"}", {ClaimDecisionRow{decided, status}});
+    append(run, "claim.decided", R"({"claim_id":")" + decided.text() + R"(","status":")" + status + "\"}",
+           {ClaimDecisionRow{decided, status}});
   };
   decide("refuted");
   Rebuild work({uri, 1});

@@ -51,7 +51,8 @@ TEST_F(EventAppend, TheSameEventTwiceIsAppendedOnceWhateverBecameOfTheRun) {
     const Outcome again = log.call("event.append", again_later);
     ASSERT_TRUE(again.ok()) << again.text;
     EXPECT_EQ(again["duplicate"].as_bool(), true);
-    for (const char* member : {"seq", "run_seq", "recorded_at", "body_hash", "salt", "run_hash", "leaf_hash", "event_id"}) {
+    for (const char* member :
+         {"seq", "run_seq", "recorded_at", "body_hash", "salt", "run_hash", "leaf_hash", "event_id"}) {
       EXPECT_EQ(again[member].source(), first[member].source()) << member;
     }
   };
@@ -126,14 +127,16 @@ TEST_F(EventAppend, APatchOfAStateThatMovedOnIsRefusedWhileNumbering) {
   const Outcome state = log.call("run.rehydrate", R"({"run_id":"r1"})");
   ASSERT_TRUE(state.ok()) << state.text;
   const std::string patch = R"({"run_id":"r1","type":"state.patched","body":{"format":"merge","patch":{"a":1},)"
-                            R"("expected_state_hash":)" + std::string(state["state_hash"].source()) + "}}";
+                            R"("expected_state_hash":)" +
+                            std::string(state["state_hash"].source()) + "}}";
   auto admitted = log.ask("event.append", patch);
   ASSERT_TRUE(admitted.ok()) << admitted.error().message;
   ASSERT_TRUE(log.call("event.append", R"({"run_id":"r1","type":"x.a.b","body":{}})").ok());
   const auto late = log.append(std::get<gateway::PendingAppend>(*std::move(admitted)));
   ASSERT_FALSE(late.ok());
-  EXPECT_EQ(late.error().message, "the state of r1 changed while the patch was admitted. "
-                                  "Read it again, or drop expected_state_hash.");
+  EXPECT_EQ(late.error().message,
+            "the state of r1 changed while the patch was admitted. "
+            "Read it again, or drop expected_state_hash.");
   EXPECT_EQ(log.call("event.append", patch).code, "conflict");
 }
 
@@ -147,8 +150,9 @@ class EventList : public EventAppend {
   EventList() {
     for (int i = 0; i < 10; ++i) {
       const std::string type = i % 2 ? "odd" : "even";
-      EXPECT_TRUE(log.call("event.append", R"({"run_id":"r1","type":"x.acme.)" + type + R"(","body":{"n":)" +
-                                               std::to_string(i) + "}}").ok());
+      EXPECT_TRUE(log.call("event.append",
+                           R"({"run_id":"r1","type":"x.acme.)" + type + R"(","body":{"n":)" + std::to_string(i) + "}}")
+                      .ok());
     }
   }
 

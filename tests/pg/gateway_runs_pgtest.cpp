@@ -92,8 +92,8 @@ TEST(RunStart, AnIdempotencyKeyNamesTheSameRun) {
 
 TEST(RunStart, AnImportMarksEveryEvent) {
   MethodCaller log;
-  const std::string import = R"("import":{"format":"otlp","sha256":")" + std::string(64, 'a') +
-                             R"(","importer":"muniment 0.1"}})";
+  const std::string import =
+      R"("import":{"format":"otlp","sha256":")" + std::string(64, 'a') + R"(","importer":"muniment 0.1"}})";
   ASSERT_TRUE(log.call("run.start", R"({"run_id":"r1","agent":{"name":"c"},)" + import).ok());
   ASSERT_TRUE(log.call("event.append", R"({"run_id":"r1","type":"x.a.b","body":{}})").ok());
   ASSERT_TRUE(log.call("run.end", R"({"run_id":"r1","outcome":"success"})").ok());
@@ -105,7 +105,8 @@ TEST(RunStart, AParentHearsOfItsChild) {
   MethodCaller log;
   log.call("run.start", start_r1);
   ASSERT_TRUE(log.call("run.start", R"({"run_id":"c1","agent":{"name":"helper"},)"
-                                    R"("parent":{"run_id":"r1","call_id":"call-7"}})").ok());
+                                    R"("parent":{"run_id":"r1","call_id":"call-7"}})")
+                  .ok());
   log.restart();
   ASSERT_TRUE(log.call("run.end", R"({"run_id":"c1","outcome":"failure"})").ok());
   const Outcome heard = log.call("event.list", R"({"run_id":"r1","types":["child.*"]})");
@@ -160,7 +161,8 @@ TEST(Server, SaysWhereItStands) {
   const auto degraded = [&] {
     const Outcome now = log.call("server.status", "{}");
     std::size_t count = 0;
-    for (const json::Value what : now["degraded"]) count += what.string_or("").starts_with("search: ") ? std::size_t{0} : std::size_t{1};
+    for (const json::Value what : now["degraded"])
+      count += what.string_or("").starts_with("search: ") ? std::size_t{0} : std::size_t{1};
     return count;
   };
   EXPECT_EQ(degraded(), 0u);

@@ -44,8 +44,7 @@ TEST(Migrations, AnAppliedFileThatWasEditedIsRefused) {
   const Status status = apply_to(uri, edited);
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error().code, Errc::conflict);
-  EXPECT_NE(status.error().message.find("0001_first.sql was changed after it was applied (sha256 "),
-            std::string::npos)
+  EXPECT_NE(status.error().message.find("0001_first.sql was changed after it was applied (sha256 "), std::string::npos)
       << status.error().message;
 }
 
@@ -64,16 +63,14 @@ TEST(Migrations, DataOfANewerVersionIsRefusedAndLeftAlone) {
 TEST(Migrations, OneThatWasSlippedInBeforeAnAppliedOneIsRefused) {
   const std::string uri = test::empty_database();
   ASSERT_TRUE(apply_to(uri, {two[0], {3, "0003_third.sql", "CREATE TABLE third (c int);"}}));
-  const Status status =
-      apply_to(uri, {two[0], two[1], {3, "0003_third.sql", "CREATE TABLE third (c int);"}});
+  const Status status = apply_to(uri, {two[0], two[1], {3, "0003_third.sql", "CREATE TABLE third (c int);"}});
   ASSERT_FALSE(status);
   EXPECT_NE(status.error().message.find("0002_second.sql was never applied"), std::string::npos);
 }
 
 TEST(Migrations, AFailingOneLeavesNothingBehind) {
   const std::string uri = test::empty_database();
-  const Status status =
-      apply_to(uri, {two[0], {2, "0002_bad.sql", "CREATE TABLE half (x int); SELECT 1/0;"}});
+  const Status status = apply_to(uri, {two[0], {2, "0002_bad.sql", "CREATE TABLE half (x int); SELECT 1/0;"}});
   ASSERT_FALSE(status);
   EXPECT_NE(status.error().message.find("applying migration 0002_bad.sql"), std::string::npos);
   EXPECT_EQ(ask_sql(uri, "SELECT to_regclass('half')"), "");

@@ -37,9 +37,7 @@ std::string cwd_of(int pid) {
   return fs::read_symlink("/proc/" + std::to_string(pid) + "/cwd", error).string();
 }
 
-PrivatePostgresOptions options_for(const std::string& data_dir) {
-  return {data_dir, std::chrono::seconds(60), {}};
-}
+PrivatePostgresOptions options_for(const std::string& data_dir) { return {data_dir, std::chrono::seconds(60), {}}; }
 
 // A data folder with a cluster in it, copied from one that was made once: making one takes seconds.
 void put_cluster_in(const std::string& data_dir) {

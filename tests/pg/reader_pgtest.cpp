@@ -199,10 +199,11 @@ TEST_F(ReaderTest, APositionAsOfATimeInALargeLogReadsLittle) {
       "gen_random_uuid(), sha256('h'), sha256('s'), '{}', sha256('r') FROM generate_series(0, 49999) n");
   run("VACUUM ANALYZE event_1_0");
   EXPECT_EQ(*reader_.seq_as_of(at(20'000)), 20'000);
-  const std::string pages = test::ask_sql(
-      uri_, "SET enable_seqscan = off; SET enable_indexscan = off; SET enable_indexonlyscan = off; "
-            "EXPLAIN (FORMAT json) SELECT max(seq) FROM event WHERE log_no = 1 AND seq > 20000 AND "
-            "recorded_at < to_timestamp(1700020001)");
+  const std::string pages =
+      test::ask_sql(uri_,
+                    "SET enable_seqscan = off; SET enable_indexscan = off; SET enable_indexonlyscan = off; "
+                    "EXPLAIN (FORMAT json) SELECT max(seq) FROM event WHERE log_no = 1 AND seq > 20000 AND "
+                    "recorded_at < to_timestamp(1700020001)");
   EXPECT_NE(pages.find("event_1_0_time"), std::string::npos) << "the BRIN index is not used: " << pages;
 }
 

@@ -41,8 +41,7 @@ TEST_F(TwoRuns, TheLogsOwnRunIsLoadedByItsReservedName) {
 TEST_F(TwoRuns, AHaltedRunIsHaltedWhateverTheDerivedTableSays) {
   run("INSERT INTO run (log_no, run_no, run_id, first_seq, status, origin, owner, agent, started_at) "
       "VALUES (1, 1, 'r1', 1, 'open', 2, 'uid:1001', 'tester', now())");
-  add(1, 5, "run.halted",
-      R"({"code": "SYSTEM_ERROR", "reason": "artifact missing", "pointer": "artifact://r1/a"})");
+  add(1, 5, "run.halted", R"({"code": "SYSTEM_ERROR", "reason": "artifact missing", "pointer": "artifact://r1/a"})");
   add(1, 6, "snapshot.taken");
   auto loaded = reader_.load_run("r1");
   ASSERT_TRUE(loaded && *loaded);
@@ -87,10 +86,11 @@ TEST_F(TwoRuns, ARunThatNoFollowerHasSeenIsReadFromTheLog) {
 TEST_F(ReaderTest, RunsAreListedNewestFirstAndByEveryFilter) {
   for (int n = 1; n <= 5; ++n) {
     run("INSERT INTO run (log_no, run_no, run_id, first_seq, status, origin, owner, agent, labels, parent, "
-        "external_id, started_at) VALUES (1, " + std::to_string(n) + ", 'r" + std::to_string(n) + "', " +
-        std::to_string(n) + ", '" + (n % 2 == 0 ? "open" : "ended") + "', 2, 'uid:" + std::to_string(n) +
-        "', 'agent" + std::to_string(n / 3) + "', '{\"n\": " + std::to_string(n) + "}', 'p" +
-        std::to_string(n / 4) + "', 'x" + std::to_string(n) + "', '" + format_time(at(n)) + "')");
+        "external_id, started_at) VALUES (1, " +
+        std::to_string(n) + ", 'r" + std::to_string(n) + "', " + std::to_string(n) + ", '" +
+        (n % 2 == 0 ? "open" : "ended") + "', 2, 'uid:" + std::to_string(n) + "', 'agent" + std::to_string(n / 3) +
+        "', '{\"n\": " + std::to_string(n) + "}', 'p" + std::to_string(n / 4) + "', 'x" + std::to_string(n) + "', '" +
+        format_time(at(n)) + "')");
   }
   const auto listed = [&](const RunFilter& filter, std::size_t limit = 10) {
     auto rows = reader_.runs(filter, limit);
@@ -139,9 +139,8 @@ TEST_F(ReaderTest, AnotherLogInTheSameDatabaseIsNotSeen) {
 TEST_F(ReaderTest, ArtifactsArePagedByIdAndFoundByHash) {
   for (int n = 1; n <= 4; ++n) {
     run("INSERT INTO artifact VALUES ('00000000-0000-7000-8000-00000000000" + std::to_string(n) + "', 'r1', '" +
-        (n < 4 ? "main" : "s2") + "', 'runs/r1/" + std::to_string(n) + "', encode(sha256('" +
-        std::to_string(n) + "'), 'hex'), 'text/plain', 5, '" + format_time(at(n)) + "', '{\"k\": 1}', 1, " +
-        std::to_string(n) + ")");
+        (n < 4 ? "main" : "s2") + "', 'runs/r1/" + std::to_string(n) + "', encode(sha256('" + std::to_string(n) +
+        "'), 'hex'), 'text/plain', 5, '" + format_time(at(n)) + "', '{\"k\": 1}', 1, " + std::to_string(n) + ")");
   }
   auto first = reader_.artifacts("r1", {}, {}, 2);
   ASSERT_TRUE(first) << first.error().message;
@@ -168,7 +167,8 @@ TEST_F(ReaderTest, ArtifactsArePagedByIdAndFoundByHash) {
 
 TEST_F(ReaderTest, SnapshotsAndManifestsComeBack) {
   run("INSERT INTO snapshot SELECT 1, 1, n * 10, n, n * 10 + 1, sha256('s'), sha256('h'), sha256('t'), 2, '{}', NULL, "
-      "'asked', '" + format_time(at(0)) + "' FROM generate_series(1, 4) n");
+      "'asked', '" +
+      format_time(at(0)) + "' FROM generate_series(1, 4) n");
   auto newest = reader_.snapshots(1, {}, 2);
   ASSERT_TRUE(newest) << newest.error().message;
   ASSERT_EQ(newest->size(), 2u);
@@ -190,7 +190,8 @@ TEST_F(ReaderTest, SnapshotsAndManifestsComeBack) {
 TEST_F(ReaderTest, TheLedgerIsPagedInTheOrderOfTheLog) {
   for (int n = 1; n <= 3; ++n) {
     const std::string id = "00000000-0000-7000-8000-00000000000" + std::to_string(4 - n);
-    run("INSERT INTO claim VALUES ('" + id + "', 1, " + std::to_string(n) + ", 'r1', NULL, 'it''s so', "
+    run("INSERT INTO claim VALUES ('" + id + "', 1, " + std::to_string(n) +
+        ", 'r1', NULL, 'it''s so', "
         "'[\"run://r1\"]', 'open', now())");
     run("INSERT INTO evidence VALUES ('" + id + "', 1, " + std::to_string(n) + ", 'r" + std::to_string(n % 2) +
         "', 'test', '{}', NULL, encode(sha256('c'), 'hex'), NULL, 'uid:1', now())");
@@ -249,8 +250,9 @@ TEST_F(ReaderTest, ASecondThreadEndsAReadThatHangs) {
   ASSERT_EQ(*reader_.log_size(), 0);
   // The lock keeps the read waiting until the connection is cut.
   std::thread holder([&] { run("BEGIN; LOCK TABLE follower IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(4); COMMIT"); });
-  while (test::ask_sql(uri_, "SELECT count(*) FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND "
-                             "relation = 'follower'::regclass AND granted") != "1") {
+  while (test::ask_sql(uri_,
+                       "SELECT count(*) FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND "
+                       "relation = 'follower'::regclass AND granted") != "1") {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   std::thread interrupter([&] {

@@ -1,5 +1,5 @@
-// The report tables and the views over them: each beginning finds its end whatever the batches are, sums are what the events
-// say, and after erasures and rebuilds the tables are what the log that is left comes to.
+// The report tables and the views over them: each beginning finds its end whatever the batches are, sums are what the
+// events say, and after erasures and rebuilds the tables are what the log that is left comes to.
 #include <gtest/gtest.h>
 
 #include <pqxx/pqxx>
@@ -50,11 +50,17 @@ class Report : public test::LogFixture {
     append(run, "tool.called", R"({"call_id":")" + id + R"(","name":"grep","kind":"function")" + more + "}");
   }
   void return_tool(const std::shared_ptr<store::Run>& run, const std::string& id, const std::string& status = "ok") {
-    append(run, "tool.returned", R"({"call_id":")" + id + R"(","status":")" + status + R"(","content":[],"duration_us":1500})");
+    append(run, "tool.returned",
+           R"({"call_id":")" + id + R"(","status":")" + status + R"(","content":[],"duration_us":1500})");
   }
   std::int64_t answer_model(const std::shared_ptr<store::Run>& run, const std::string& id, const std::string& usage) {
-    append(run, "model.called", R"({"call_id":")" + id + R"(","operation":"chat","provider":"p","model":"m-1","parameters":{}})");
-    return append(run, "model.answered", R"({"call_id":")" + id + R"(","status":"ok","model":"m-1-0613","finish_reasons":["stop"],"content":[],"usage":)" + usage + "}").seq;
+    append(run, "model.called",
+           R"({"call_id":")" + id + R"(","operation":"chat","provider":"p","model":"m-1","parameters":{}})");
+    return append(run, "model.answered",
+                  R"({"call_id":")" + id +
+                      R"(","status":"ok","model":"m-1-0613","finish_reasons":["stop"],"content":[],"usage":)" + usage +
+                      "}")
+        .seq;
   }
   // As the redactor: announced in the log, then taken out of every table.
   void erase(const std::shared_ptr<store::Run>& run, std::int64_t seq) {
@@ -70,7 +76,8 @@ class Report : public test::LogFixture {
     return report ? report->tables : std::vector<RebuiltTable>();
   }
   void expect_as_the_log_says() {
-    for (const RebuiltTable& table : rebuilt()) EXPECT_TRUE(table.equal()) << table.name << " missing " << table.missing << " unexpected " << table.unexpected;
+    for (const RebuiltTable& table : rebuilt())
+      EXPECT_TRUE(table.equal()) << table.name << " missing " << table.missing << " unexpected " << table.unexpected;
   }
 
   std::unique_ptr<RunFollower> runs_follower;
@@ -83,7 +90,8 @@ TEST_F(Report, ACallIsJoinedWithItsResultInOneBatchAndAcrossBatches) {
   return_tool(run, "c1", "timeout");
   follow();  // one batch, from the table
   catch_up();
-  EXPECT_EQ(ask("SELECT run_id || tool || kind || status || duration_us FROM report.tool_call"), "r1grepfunctiontimeout1500");
+  EXPECT_EQ(ask("SELECT run_id || tool || kind || status || duration_us FROM report.tool_call"),
+            "r1grepfunctiontimeout1500");
   call_tool(run, "c2");
   catch_up();
   EXPECT_EQ(ask("SELECT status FROM report.tool_call WHERE call_id = 'c2'"), "pending");
@@ -102,7 +110,8 @@ TEST_F(Report, AResultWithoutACallStandsAlone) {
   call_tool(run, "c1");
   catch_up();
   EXPECT_EQ(ask("SELECT count(*) FROM report.tool_call"), "2");
-  EXPECT_EQ(ask("SELECT count(*) FROM report.tool_call WHERE called_seq IS NULL AND tool IS NULL AND status = 'ok'"), "1");
+  EXPECT_EQ(ask("SELECT count(*) FROM report.tool_call WHERE called_seq IS NULL AND tool IS NULL AND status = 'ok'"),
+            "1");
   EXPECT_EQ(ask("SELECT status FROM report.tool_call WHERE called_seq IS NOT NULL"), "pending");
   EXPECT_EQ(ask("SELECT tool_calls FROM report.run_report"), "2");
 }
@@ -127,13 +136,17 @@ TEST_F(Report, TokensAndCostsAreSummedExactly) {
   follow();
   const auto run = start_run("r1");
   for (int i = 0; i < 10; ++i) {
-    answer_model(run, "m" + std::to_string(i), R"({"input_tokens":7,"output_tokens":3,"reasoning_tokens":2,"cost":{"amount":0.1,"currency":"USD"}})");
+    answer_model(run, "m" + std::to_string(i),
+                 R"({"input_tokens":7,"output_tokens":3,"reasoning_tokens":2,"cost":{"amount":0.1,"currency":"USD"}})");
     if (i == 4) catch_up();
   }
   catch_up();
-  EXPECT_EQ(ask("SELECT concat_ws(' ', model_calls, input_tokens, output_tokens, reasoning_tokens, cost, currency) FROM report.run_report"), "10 70 30 20 1.0 USD");
-  EXPECT_EQ(ask("SELECT DISTINCT concat_ws(' ', model, answered_model, provider, operation, status, finish_reason) FROM report.model_call"),
-            "m-1 m-1-0613 p chat ok stop");
+  EXPECT_EQ(
+      ask("SELECT concat_ws(' ', model_calls, input_tokens, output_tokens, reasoning_tokens, cost, currency) FROM report.run_report"),
+      "10 70 30 20 1.0 USD");
+  EXPECT_EQ(
+      ask("SELECT DISTINCT concat_ws(' ', model, answered_model, provider, operation, status, finish_reason) FROM report.model_call"),
+      "m-1 m-1-0613 p chat ok stop");
   answer_model(run, "e", R"({"input_tokens":0,"output_tokens":0,"cost":{"amount":"2.5","currency":"EUR"}})");
   catch_up();
   EXPECT_EQ(ask("SELECT coalesce(cost::text, '-') || currency FROM report.run_report"), "-mixed");
@@ -143,11 +156,13 @@ TEST_F(Report, TokensAndCostsAreSummedExactly) {
 TEST_F(Report, NumbersThatNoTableHoldsDoNotStopTheFollower) {
   follow();
   const auto run = start_run("r1");
-  answer_model(run, "m", R"({"input_tokens":9223372036854775807,"output_tokens":1,"cost":{"amount":1e300,"currency":"USD"}})");
+  answer_model(run, "m",
+               R"({"input_tokens":9223372036854775807,"output_tokens":1,"cost":{"amount":1e300,"currency":"USD"}})");
   call_tool(run, std::string(256, 'c'));
   return_tool(run, std::string(256, 'c'));
   catch_up();
-  EXPECT_EQ(ask("SELECT concat_ws(' ', input_tokens, output_tokens, cost, tool_calls) FROM report.run_report"), "1 1") << "neither the tokens that were read nor the cost are known";
+  EXPECT_EQ(ask("SELECT concat_ws(' ', input_tokens, output_tokens, cost, tool_calls) FROM report.run_report"), "1 1")
+      << "neither the tokens that were read nor the cost are known";
 }
 
 TEST_F(Report, TextsThatLookLikeSyntaxAreKeptAsTheyAre) {
@@ -156,9 +171,11 @@ TEST_F(Report, TextsThatLookLikeSyntaxAreKeptAsTheyAre) {
   const std::string id = R"(a\\b\t{,\"NULL\"} \\N)";  // as JSON
   append(run, "tool.called", R"({"call_id":")" + id + R"(","name":"\\N","kind":"function"})");
   catch_up();
-  append(run, "tool.returned", R"({"call_id":")" + id + R"(","status":"error","content":[],"error":{"error_type":"x,\"y\\","message":"m"}})");
+  append(run, "tool.returned",
+         R"({"call_id":")" + id + R"(","status":"error","content":[],"error":{"error_type":"x,\"y\\","message":"m"}})");
   catch_up();
-  EXPECT_EQ(ask("SELECT call_id || '|' || tool || '|' || error_type FROM report.tool_call"), "a\\b\t{,\"NULL\"} \\N|\\N|x,\"y\\");
+  EXPECT_EQ(ask("SELECT call_id || '|' || tool || '|' || error_type FROM report.tool_call"),
+            "a\\b\t{,\"NULL\"} \\N|\\N|x,\"y\\");
   expect_as_the_log_says();
 }
 
@@ -175,7 +192,8 @@ TEST_F(Report, NothingIsCountedTwiceAfterARestart) {
   return_tool(again, "c1");
   follow();
   catch_up();
-  EXPECT_EQ(ask("SELECT concat_ws(' ', events, tool_calls, last_seq) FROM report.run_report"), "3 1 " + std::to_string(tail->next_seq() - 1));
+  EXPECT_EQ(ask("SELECT concat_ws(' ', events, tool_calls, last_seq) FROM report.run_report"),
+            "3 1 " + std::to_string(tail->next_seq() - 1));
   expect_as_the_log_says();
 }
 
@@ -185,7 +203,9 @@ TEST_F(Report, WhatSomebodyChangedIsFoundAndPutRight) {
   answer_model(run, "m", R"({"input_tokens":1,"output_tokens":1})");
   append(run, "error.raised", R"({"error_type":"E","message":"m"})");
   catch_up();
-  run_sql(uri, "UPDATE report_run SET input_tokens = 1000000; DELETE FROM report_span; UPDATE report_place SET type = 'file.read'");
+  run_sql(
+      uri,
+      "UPDATE report_run SET input_tokens = 1000000; DELETE FROM report_span; UPDATE report_place SET type = 'file.read'");
   for (const RebuiltTable& table : rebuilt()) EXPECT_TRUE(!table.equal() && table.replaced) << table.name;
   expect_as_the_log_says();
   EXPECT_EQ(ask("SELECT input_tokens FROM report.run_report"), "1");
@@ -194,17 +214,22 @@ TEST_F(Report, WhatSomebodyChangedIsFoundAndPutRight) {
 TEST_F(Report, WhatIsErasedIsGoneFromTablesAndSums) {
   follow();
   const auto run = start_run("r1");
-  const std::int64_t answered = answer_model(run, "m1", R"({"input_tokens":5,"output_tokens":5,"cost":{"amount":1,"currency":"EUR"}})");
+  const std::int64_t answered =
+      answer_model(run, "m1", R"({"input_tokens":5,"output_tokens":5,"cost":{"amount":1,"currency":"EUR"}})");
   answer_model(run, "m2", R"({"input_tokens":7,"output_tokens":7,"cost":{"amount":2,"currency":"USD"}})");
   catch_up();
   erase(run, answered);
-  EXPECT_EQ(ask("SELECT concat_ws(' ', model_calls, input_tokens, cost, currency) FROM report.run_report"), "2 7 2 USD") << "in the erasure's own transaction";
-  EXPECT_EQ(ask("SELECT status || coalesce(answered_model, '-') FROM report.model_call WHERE call_id = 'm1'"), "unknown-") << "what answered it is not known any more";
+  EXPECT_EQ(ask("SELECT concat_ws(' ', model_calls, input_tokens, cost, currency) FROM report.run_report"), "2 7 2 USD")
+      << "in the erasure's own transaction";
+  EXPECT_EQ(ask("SELECT status || coalesce(answered_model, '-') FROM report.model_call WHERE call_id = 'm1'"),
+            "unknown-")
+      << "what answered it is not known any more";
   erase(run, answered - 1);
   EXPECT_EQ(ask("SELECT count(*) FROM report.model_call"), "1");
   EXPECT_EQ(ask("SELECT count(*) FROM report_span WHERE key = 'm1'"), "0");
   erase(run, answered + 1);
-  EXPECT_EQ(ask("SELECT model || coalesce(provider, '-') || input_tokens FROM report.model_call"), "m-1-0613-7") << "the answer alone, by what it says itself";
+  EXPECT_EQ(ask("SELECT model || coalesce(provider, '-') || input_tokens FROM report.model_call"), "m-1-0613-7")
+      << "the answer alone, by what it says itself";
   catch_up();
   EXPECT_EQ(ask("SELECT concat_ws(' ', model_calls, input_tokens) FROM report.run_report"), "1 7");
   expect_as_the_log_says();
@@ -220,7 +245,8 @@ TEST_F(Report, WhatNobodySaysIsNull) {
   append(run, "step.started", R"({"name":"s","kind":"turn"})");
   append(run, "step.ended", R"({"status":"unknown"})");
   catch_up();
-  const std::string sums = "SELECT concat_ws(' ', model_errors, tool_errors, coalesce(input_tokens, output_tokens, cached_input_tokens, reasoning_tokens, cost)::text, currency) FROM report.run_report";
+  const std::string sums =
+      "SELECT concat_ws(' ', model_errors, tool_errors, coalesce(input_tokens, output_tokens, cached_input_tokens, reasoning_tokens, cost)::text, currency) FROM report.run_report";
   EXPECT_EQ(ask(sums), "0 0") << "neither failed, and nothing was counted";
   EXPECT_EQ(ask("SELECT count(*) FROM report.error_report"), "0");
   EXPECT_EQ(ask("SELECT status FROM report.tool_call"), "unknown");
@@ -230,12 +256,19 @@ TEST_F(Report, WhatNobodySaysIsNull) {
 TEST_F(Report, WhatASourceCountsForARunIsTheRunsAndNoCalls) {
   follow();
   const auto whole = start_run("r1");
-  append(whole, "run.ended", R"({"outcome":"unknown","usage":{"input_tokens":10,"output_tokens":3,"cost":{"amount":2.5e-1,"currency":"USD"}}})");
+  append(
+      whole, "run.ended",
+      R"({"outcome":"unknown","usage":{"input_tokens":10,"output_tokens":3,"cost":{"amount":2.5e-1,"currency":"USD"}}})");
   const auto both = start_run("r2");
   answer_model(both, "m", R"({"input_tokens":7,"output_tokens":1})");
-  const std::int64_t ended = append(both, "run.ended", R"({"outcome":"success","usage":{"input_tokens":100,"output_tokens":100,"cost":{"amount":"much","currency":"EUR"}}})").seq;
+  const std::int64_t ended =
+      append(
+          both, "run.ended",
+          R"({"outcome":"success","usage":{"input_tokens":100,"output_tokens":100,"cost":{"amount":"much","currency":"EUR"}}})")
+          .seq;
   catch_up();
-  const std::string usage = "SELECT concat_ws(' ', input_tokens, output_tokens, cost, currency) FROM report.run_report WHERE run_id = ";
+  const std::string usage =
+      "SELECT concat_ws(' ', input_tokens, output_tokens, cost, currency) FROM report.run_report WHERE run_id = ";
   EXPECT_EQ(ask(usage + "'r1'"), "10 3 0.25 USD");
   EXPECT_EQ(ask(usage + "'r2'"), "7 1 EUR") << "the calls' own numbers stand, and an amount that is no number is none";
   EXPECT_EQ(ask("SELECT count(*) FROM report.model_call WHERE input_tokens = 10"), "0");
@@ -262,7 +295,8 @@ TEST_F(Report, TheLagTellsHowFarTheViewsAreBehindAndTheWaitEndsWithIt) {
   }
   EXPECT_EQ(ask("SELECT report.wait('20 s')"), "0");
   EXPECT_EQ(ask("SELECT tool_calls FROM report.run_report"), "1");
-  EXPECT_THROW(ask("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT report.wait()"), pqxx::sql_error) << "it would wait in vain";
+  EXPECT_THROW(ask("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT report.wait()"), pqxx::sql_error)
+      << "it would wait in vain";
 }
 
 TEST_F(Report, WhatIsReadAfterItWasErasedAndWhatIsReadBeforeComeToTheSame) {
@@ -292,12 +326,31 @@ TEST_F(Report, HoweverEventsComeAndGoTheTablesAreWhatTheLogSays) {
     const std::string status = statuses[any(3)];
     std::int64_t seq = -1;
     switch (any(6)) {
-      case 0: seq = append(run, "tool.called", R"({"call_id":")" + id + "." + std::to_string(i) + R"(","name":"t","kind":"mcp","server":"s"})").seq; break;
-      case 1: seq = append(run, "tool.returned", R"({"call_id":")" + id + "." + std::to_string(i - 1 - any(8)) + R"(","status":")" + status + R"(","content":[]})").seq; break;
-      case 2: seq = answer_model(run, id + "." + std::to_string(i), R"({"input_tokens":)" + std::to_string(any(100)) + R"(,"output_tokens":1,"cost":{"amount":0.01,"currency":")" + (any(9) ? "USD" : "EUR") + "\"}}"); break;
+      case 0:
+        seq = append(run, "tool.called",
+                     R"({"call_id":")" + id + "." + std::to_string(i) + R"(","name":"t","kind":"mcp","server":"s"})")
+                  .seq;
+        break;
+      case 1:
+        seq = append(run, "tool.returned",
+                     R"({"call_id":")" + id + "." + std::to_string(i - 1 - any(8)) + R"(","status":")" + status +
+                         R"(","content":[]})")
+                  .seq;
+        break;
+      case 2:
+        seq = answer_model(run, id + "." + std::to_string(i),
+                           R"({"input_tokens":)" + std::to_string(any(100)) +
+                               R"(,"output_tokens":1,"cost":{"amount":0.01,"currency":")" + (any(9) ? "USD" : "EUR") +
+                               "\"}}");
+        break;
       case 3: seq = append(run, "error.raised", R"({"error_type":"E","message":"m"})").seq; break;
-      case 4: append(run, any(2) ? "step.started" : "step.ended", any(2) ? R"({"name":"n","kind":"turn","status":"ok"})" : R"({"name":"n","kind":"node","status":"error"})"); break;
-      default: if (any(4) == 0) catch_up();
+      case 4:
+        append(
+            run, any(2) ? "step.started" : "step.ended",
+            any(2) ? R"({"name":"n","kind":"turn","status":"ok"})" : R"({"name":"n","kind":"node","status":"error"})");
+        break;
+      default:
+        if (any(4) == 0) catch_up();
     }
     if (seq >= 0) said.emplace_back(run, seq);
     if (any(12) == 0 && !said.empty()) {
@@ -324,70 +377,87 @@ TEST_F(Report, EveryViewAnswersAndShowsOnlyTheRunsThatAreShown) {
     append(run, "file.changed", R"({"path":"/a","change":"created"})");
     append(run, "approval.requested", R"({"approval_id":"a1","question":"?","options":["yes"]})");
     append(run, "feedback.recorded", R"({"target":"t","name":"n","value":0.5,"by":"human"})");
-    append(run, "retrieval.answered", R"({"queries":[{"query":"q"}],"corpora":["c"],"profile":"p","plan_hash":")" + std::string(64, '0') +
-                                          R"(","watermark":1,"cards":[{"id":"x","rank":1,"score":0.5}],"cache":"miss"})");
-    append(run, "pointer.validated", R"({"count":2,"bad":{"VERSION_MISMATCH":1},"pointers":[{"pointer":"p"}],"branch":"b"})");
+    append(run, "retrieval.answered",
+           R"({"queries":[{"query":"q"}],"corpora":["c"],"profile":"p","plan_hash":")" + std::string(64, '0') +
+               R"(","watermark":1,"cards":[{"id":"x","rank":1,"score":0.5}],"cache":"miss"})");
+    append(run, "pointer.validated",
+           R"({"count":2,"bad":{"VERSION_MISMATCH":1},"pointers":[{"pointer":"p"}],"branch":"b"})");
     append(run, "artifact.read", R"({"pointer":"artifact://r1/a","size_bytes":1,"offset":0,"length":1})");
     ClaimRow claim;
     claim.claim_id = make_uuid_v7(clock.now());
     claim.run_id = id;
     claim.text = "t";
     claim.pointers = "[]";
-    append(run, "claim.recorded", R"({"claim_id":")" + claim.claim_id.text() + R"(","text":"t","pointers":[]})", {claim});
+    append(run, "claim.recorded", R"({"claim_id":")" + claim.claim_id.text() + R"(","text":"t","pointers":[]})",
+           {claim});
     put(run, "bytes");
     append(run, "run.halted", R"({"code":"SYSTEM_ERROR","reason":"gone","pointer":"p","attempts":2})");
   }
   catch_up();
-  std::istringstream views(ask("SELECT string_agg(table_name, ' ' ORDER BY table_name) FROM information_schema.views WHERE table_schema = 'report'"));
+  std::istringstream views(ask(
+      "SELECT string_agg(table_name, ' ' ORDER BY table_name) FROM information_schema.views WHERE table_schema = 'report'"));
   std::set<std::string> seen;
   for (std::string view; views >> view;) {
     seen.insert(view);
     if (view == "storage_report" || view == "lag") continue;
     const auto shown = [&](const std::string& only) {
-      return ask("SET ROLE " + ask("SELECT muniment_role('reporter')") + "; SET muniment.runs = '" + only + "'; SELECT string_agg(DISTINCT run_id, ' ' ORDER BY run_id) FROM report." + view);
+      return ask("SET ROLE " + ask("SELECT muniment_role('reporter')") + "; SET muniment.runs = '" + only +
+                 "'; SELECT string_agg(DISTINCT run_id, ' ' ORDER BY run_id) FROM report." + view);
     };
     EXPECT_EQ(shown(""), "r1 r2") << view;
     EXPECT_EQ(shown("r2"), "r2") << view;
     EXPECT_EQ(shown("r3"), "") << view;
   }
   // What concerns the whole log, such as queries outside of runs, is shown to those who see all runs.
-  run_sql(uri, "INSERT INTO report_place SELECT log_no, 'retrieval.answered', seq, 0 FROM event WHERE type = 'retrieval.answered' AND run_no = 1 "
-               "ON CONFLICT (log_no, type, seq) DO UPDATE SET run_no = 0");
+  run_sql(
+      uri,
+      "INSERT INTO report_place SELECT log_no, 'retrieval.answered', seq, 0 FROM event WHERE type = 'retrieval.answered' AND run_no = 1 "
+      "ON CONFLICT (log_no, type, seq) DO UPDATE SET run_no = 0");
   const std::string queries = "SELECT count(*) || ' ' || count(run_id) FROM report.retrieval_report";
   EXPECT_EQ(ask(queries), "6 5");
   EXPECT_EQ(ask("SET muniment.runs = 'r2'; " + queries), "3 3");
-  EXPECT_EQ(ask("SELECT string_agg(concat_ws(' ', type, branch, pointers, bad ->> 'VERSION_MISMATCH', artifact), ', ' ORDER BY seq) FROM report.retrieval_report WHERE run_id = 'r2'"),
-            "retrieval.answered, pointer.validated b 2 1, artifact.read artifact://r1/a");
-  EXPECT_EQ(seen, (std::set<std::string>{"approval_report", "artifact_report", "audit_report", "claim_report", "command_report", "error_report", "event_log",
-                                         "feedback_report", "file_report", "lag", "model_call", "retrieval_report", "run_report", "run_tree", "step_report",
-                                         "storage_report", "tool_call"}));
-  EXPECT_EQ(ask("SELECT string_agg(kind, ' ' ORDER BY kind) FROM report.error_report WHERE run_id = 'r1'"), "command halt");
+  EXPECT_EQ(
+      ask("SELECT string_agg(concat_ws(' ', type, branch, pointers, bad ->> 'VERSION_MISMATCH', artifact), ', ' ORDER BY seq) FROM report.retrieval_report WHERE run_id = 'r2'"),
+      "retrieval.answered, pointer.validated b 2 1, artifact.read artifact://r1/a");
+  EXPECT_EQ(seen, (std::set<std::string>{"approval_report", "artifact_report", "audit_report", "claim_report",
+                                         "command_report", "error_report", "event_log", "feedback_report",
+                                         "file_report", "lag", "model_call", "retrieval_report", "run_report",
+                                         "run_tree", "step_report", "storage_report", "tool_call"}));
+  EXPECT_EQ(ask("SELECT string_agg(kind, ' ' ORDER BY kind) FROM report.error_report WHERE run_id = 'r1'"),
+            "command halt");
   EXPECT_EQ(ask("SELECT root_run_id || depth || path::text FROM report.run_tree WHERE run_id = 'r2'"), "r11{r1,r2}");
-  EXPECT_EQ(ask("SELECT artifacts || ' ' || artifact_bytes || ' ' || halt_code FROM report.run_report WHERE run_id = 'r1'"), "1 5 SYSTEM_ERROR");
+  EXPECT_EQ(
+      ask("SELECT artifacts || ' ' || artifact_bytes || ' ' || halt_code FROM report.run_report WHERE run_id = 'r1'"),
+      "1 5 SYSTEM_ERROR");
   EXPECT_EQ(ask("SELECT arguments::text FROM report.tool_call WHERE run_id = 'r1'"), "");
   EXPECT_EQ(ask("SELECT argv || status FROM report.command_report WHERE run_id = 'r1'"), "[\"false\"]error");
   EXPECT_EQ(ask("SELECT count(*) > 9 FROM report.storage_report WHERE size_bytes > 0"), "t");
 }
 
 TEST(ReportViews, EveryViewAndColumnSaysWhatItIs) {
-  EXPECT_EQ(ask_sql(test::fresh_database(),
-                    "SELECT string_agg(c.relname || coalesce('.' || a.attname, ''), ' ') FROM pg_class c LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 "
-                    "WHERE c.relnamespace = 'report'::regnamespace AND (col_description(c.oid, a.attnum) IS NULL OR obj_description(c.oid, 'pg_class') IS NULL)"),
-            "");
+  EXPECT_EQ(
+      ask_sql(
+          test::fresh_database(),
+          "SELECT string_agg(c.relname || coalesce('.' || a.attname, ''), ' ') FROM pg_class c LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 "
+          "WHERE c.relnamespace = 'report'::regnamespace AND (col_description(c.oid, a.attnum) IS NULL OR obj_description(c.oid, 'pg_class') IS NULL)"),
+      "");
 }
 
 // Columns are only ever added: MUNIMENT_ACCEPT=1 writes new ones, and nothing takes one away.
 TEST(ReportViews, ColumnsAndTheirTypesStay) {
-  std::istringstream there(ask_sql(test::fresh_database(),
-                                   "SELECT string_agg(c.relname || '.' || a.attname || ' ' || format_type(a.atttypid, a.atttypmod), E'\\n' ORDER BY c.relname, a.attnum) "
-                                   "FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 WHERE c.relnamespace = 'report'::regnamespace"));
+  std::istringstream there(ask_sql(
+      test::fresh_database(),
+      "SELECT string_agg(c.relname || '.' || a.attname || ' ' || format_type(a.atttypid, a.atttypmod), E'\\n' ORDER BY c.relname, a.attnum) "
+      "FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 WHERE c.relnamespace = 'report'::regnamespace"));
   const std::string file = std::string(MUNIMENT_SOURCE_ROOT) + "/schema/sql/report_columns.txt";
   std::set<std::string> columns, promised;
   for (std::string line; std::getline(there, line);) columns.insert(line);
   std::ifstream golden(file);
   for (std::string line; std::getline(golden, line);) promised.insert(line);
-  for (const std::string& column : promised) EXPECT_TRUE(columns.contains(column)) << column << " is gone: whoever reads it must go on";
-  if (const char* accept = std::getenv("MUNIMENT_ACCEPT"); accept != nullptr && *accept == '1' && std::ranges::includes(columns, promised)) {
+  for (const std::string& column : promised)
+    EXPECT_TRUE(columns.contains(column)) << column << " is gone: whoever reads it must go on";
+  if (const char* accept = std::getenv("MUNIMENT_ACCEPT");
+      accept != nullptr && *accept == '1' && std::ranges::includes(columns, promised)) {
     std::ofstream out(file);
     for (const std::string& column : columns) out << column << '\n';
     promised = columns;

@@ -1,5 +1,5 @@
-// The rows of the corpus run: which events have one, what their passages are, and that a follower that meets much at once
-// takes it in parts.
+// The rows of the corpus run: which events have one, what their passages are, and that a follower that meets much at
+// once takes it in parts.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
@@ -25,19 +25,24 @@ class RunsCorpus : public testing::Test {
     call("run.start", fmt::format(R"({{"run_id":"{}","agent":{{"name":"a"}}{}}})", run_id, more));
   }
   std::int64_t add(std::string_view run_id, std::string_view type, std::string_view body) {
-    return *call("event.append", fmt::format(R"({{"run_id":"{}","type":"{}","body":{}}})", run_id, type, body))["seq"].as_int();
+    return *call("event.append", fmt::format(R"({{"run_id":"{}","type":"{}","body":{}}})", run_id, type, body))["seq"]
+                .as_int();
   }
   // An output that lies in an artifact.
   std::int64_t add_output(std::string_view run_id, const std::string& text) {
     json::Writer put;
     put.begin_object().member("run_id", run_id).member("mime_type", "text/plain").member("text", text).end_object();
     const Outcome stored = call("artifact.put", put.text());
-    return add(run_id, "tool.returned", fmt::format(R"({{"call_id":"c","status":"ok","content":[{{"artifact_id":{},"hash":{},"size_bytes":{},"mime_type":"text/plain","preview":"a"}}]}})",
-                                                    stored["artifact_id"].source(), stored["hash"].source(), stored["size_bytes"].source()));
+    return add(
+        run_id, "tool.returned",
+        fmt::format(
+            R"({{"call_id":"c","status":"ok","content":[{{"artifact_id":{},"hash":{},"size_bytes":{},"mime_type":"text/plain","preview":"a"}}]}})",
+            stored["artifact_id"].source(), stored["hash"].source(), stored["size_bytes"].source()));
   }
   void follow() {
     const std::int64_t size = log.services().tail.next_seq();
-    ASSERT_TRUE(log.services().retrieval.documents().wait_for(size, std::chrono::steady_clock::now() + std::chrono::seconds(60)));
+    ASSERT_TRUE(log.services().retrieval.documents().wait_for(
+        size, std::chrono::steady_clock::now() + std::chrono::seconds(60)));
   }
   std::vector<store::DocumentRow> rows() {
     follow();
@@ -57,7 +62,9 @@ class RunsCorpus : public testing::Test {
 
 TEST_F(RunsCorpus, AnEventThatSaysSomethingIsARowOfItsOwner) {
   start("r1", R"(,"indexed":true)");
-  const std::int64_t said = add("r1", "message.added", R"({"message_id":"m","role":"user","content":[{"type":"text","content":"Hello there."}]})");
+  const std::int64_t said =
+      add("r1", "message.added",
+          R"({"message_id":"m","role":"user","content":[{"type":"text","content":"Hello there."}]})");
   add("r1", "message.added", R"({"message_id":"n","role":"user","content":[]})");
   add("r1", "step.started", R"({"name":"s","kind":"turn"})");
   add("r1", "x.acme.note", R"({"content":[{"type":"text","content":"no"}]})");
@@ -107,7 +114,8 @@ TEST_F(RunsCorpus, AFollowerThatBeginsAnewKnowsWhichRunsAreIndexed) {
 TEST_F(RunsCorpus, OfAVeryLongOutputTheBeginningIsIndexedInWholeCharacters) {
   start("r1", R"(,"indexed":true)");
   std::string text;
-  while (text.size() < std::size_t{store::event_text_bytes_max} + 1'000) text += "\u00e9\u00e8 dix mots de plus, et encore quelques-uns. \u20ac\n";
+  while (text.size() < std::size_t{store::event_text_bytes_max} + 1'000)
+    text += "\u00e9\u00e8 dix mots de plus, et encore quelques-uns. \u20ac\n";
   add_output("r1", text);
   const auto found = rows();
   ASSERT_EQ(found.size(), 1U);
@@ -116,7 +124,9 @@ TEST_F(RunsCorpus, OfAVeryLongOutputTheBeginningIsIndexedInWholeCharacters) {
   const auto chunks = log.reader().chunks_of(found.front());
   ASSERT_TRUE(chunks && !chunks->empty());
   const store::ChunkRow& last = chunks->back();
-  EXPECT_EQ(last.hash, sha256(std::string_view(text).substr(static_cast<std::size_t>(last.start_byte), static_cast<std::size_t>(last.end_byte - last.start_byte))));
+  EXPECT_EQ(last.hash,
+            sha256(std::string_view(text).substr(static_cast<std::size_t>(last.start_byte),
+                                                 static_cast<std::size_t>(last.end_byte - last.start_byte))));
   expect_rebuild_equal();
 }
 

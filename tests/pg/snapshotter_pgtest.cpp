@@ -205,7 +205,8 @@ TEST_F(SnapshotterTest, ARequestedOneHoldsEverythingAcknowledgedAndIsNotTakenTwi
 
 TEST_F(SnapshotterTest, ALargeStateGoesIntoAnArtifactAlsoAfterTheRunsEnd) {
   start(1'000, 3'600);
-  for (int i = 0; i < 3; ++i) append("state.patched", patch("k" + std::to_string(i), "\"" + std::string(30'000, 'v') + "\""));
+  for (int i = 0; i < 3; ++i)
+    append("state.patched", patch("k" + std::to_string(i), "\"" + std::string(30'000, 'v') + "\""));
   append("run.ended", R"({"outcome":"success"})");
   ASSERT_TRUE(has_snapshots(1));
   const store::SnapshotRow row = rows().front();
@@ -232,8 +233,11 @@ TEST_F(SnapshotterTest, ABadOneIsSkippedAndTheOneBeforeItUsed) {
   EXPECT_EQ(rehydrated().snapshot_seq, second.seq);
   const std::string good = rehydrated().state.document();
 
-  test::run_sql(uri_, "ALTER TABLE snapshot DISABLE TRIGGER ALL; UPDATE snapshot SET state = replace(state::text, '\"n\":2', '\"n\":9')::json "
-                      "WHERE seq = " + std::to_string(second.seq));
+  test::run_sql(
+      uri_,
+      "ALTER TABLE snapshot DISABLE TRIGGER ALL; UPDATE snapshot SET state = replace(state::text, '\"n\":2', '\"n\":9')::json "
+      "WHERE seq = " +
+          std::to_string(second.seq));
   Rehydrated had = rehydrated();
   EXPECT_EQ(had.snapshot_seq, first.seq);
   ASSERT_EQ(had.skipped.size(), 1u);
@@ -241,8 +245,10 @@ TEST_F(SnapshotterTest, ABadOneIsSkippedAndTheOneBeforeItUsed) {
   EXPECT_EQ(had.state.document(), good);
 
   // A forger makes the row's hashes fit as well; the log still knows better.
-  test::run_sql(uri_, "UPDATE snapshot SET state_hash = sha256(state::text::bytea), hash = sha256(salt || state::text::bytea) WHERE seq = " +
-                          std::to_string(second.seq));
+  test::run_sql(
+      uri_,
+      "UPDATE snapshot SET state_hash = sha256(state::text::bytea), hash = sha256(salt || state::text::bytea) WHERE seq = " +
+          std::to_string(second.seq));
   had = rehydrated();
   EXPECT_EQ(had.snapshot_seq, first.seq);
   EXPECT_EQ(had.state.document(), good);
@@ -300,7 +306,8 @@ TEST_F(SnapshotterTest, APatchIsHeldAgainstThePresentState) {
   EXPECT_EQ(check({test_op}).error().code, Errc::invalid_argument);
   EXPECT_TRUE(check({patch("n", "1"), test_op}).ok()) << "each is held against what the one before it leaves";
   const std::string conditional = R"({"format":"merge","patch":{},"expected_state_hash":")";
-  EXPECT_TRUE(check({conditional + to_hex(taken().state_hash) + "\"}"}).ok()) << "taking a snapshot does not change the state";
+  EXPECT_TRUE(check({conditional + to_hex(taken().state_hash) + "\"}"}).ok())
+      << "taking a snapshot does not change the state";
   EXPECT_EQ(check({conditional + std::string(64, '0') + "\"}"}).error().code, Errc::conflict);
   const std::string spilled = R"({"format":"merge","ref":{"artifact_id":"0190aaaa-bbbb-7ccc-8ddd-eeeeffff0001"}})";
   EXPECT_EQ(check({spilled}).error().code, Errc::not_found);
@@ -322,7 +329,8 @@ TEST_F(SnapshotterTest, ASpilledPatchThatIsGoneIsNotGuessed) {
   store::AppendRequest request;
   request.actor = "uid:1000";
   request.events.push_back(event(run_, "artifact.stored", R"({"size_bytes":12})"));
-  request.events.push_back(event(run_, "state.patched", R"({"format":"merge","ref":{"artifact_id":")" + id.text() + R"("}})"));
+  request.events.push_back(
+      event(run_, "state.patched", R"({"format":"merge","ref":{"artifact_id":")" + id.text() + R"("}})"));
   request.rows.push_back({0, row});
   append_request(std::move(request));
   files_->committed(id);
@@ -342,7 +350,8 @@ TEST_F(SnapshotterTest, ManyRunsAtOnceEachGetTheirOwn) {
   for (int round = 0; round < 25; ++round) {
     store::AppendRequest request;
     request.actor = "uid:1000";
-    for (const auto& run : runs) request.events.push_back(event(run, "state.patched", patch("r", std::to_string(round))));
+    for (const auto& run : runs)
+      request.events.push_back(event(run, "state.patched", patch("r", std::to_string(round))));
     append_request(std::move(request));
   }
   snapshotter_->flush(20s);

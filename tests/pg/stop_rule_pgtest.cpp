@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <functional>
 #include <fstream>
+#include <functional>
 #include <thread>
 
 #include "base/json/json.hpp"
@@ -59,7 +59,7 @@ class StopRuleTest : public test::LogFixture {
 
   std::shared_ptr<store::Run> run;
   store::ArtifactRow artifact;
-  std::function<void()> before_retry;   // what happens between the first look and the second
+  std::function<void()> before_retry;  // what happens between the first look and the second
 };
 
 TEST_F(StopRuleTest, WhatIsThereResolvesAndLogsNothing) {
@@ -75,7 +75,8 @@ TEST_F(StopRuleTest, AMissingCriticalFileHaltsItsRunInOneCommit) {
   fs::remove(file_of(artifact));
   const auto item = settle(pointer_to(artifact), true);
   EXPECT_EQ(item.resolution.reason, Reason::not_found);
-  EXPECT_EQ(types_of(run), (Types{"run.started", "artifact.stored", "pointer.retried", "pointer.unresolved", "run.halted"}));
+  EXPECT_EQ(types_of(run),
+            (Types{"run.started", "artifact.stored", "pointer.retried", "pointer.unresolved", "run.halted"}));
   const auto events = events_of(run);
   EXPECT_EQ(events[2].recorded_at, events[4].recorded_at);  // one batch, one time
   const auto body = *json::parse(*events[4].body);
@@ -113,7 +114,7 @@ TEST_F(StopRuleTest, TwoThatSeeTheSameDamageHaltTheRunOnce) {
   a.events = first->events;
   b.events = second->events;
   EXPECT_TRUE(append(std::move(a)));
-  EXPECT_TRUE(append(std::move(b)));   // of it nothing is left, and of what else it stopped everything would be
+  EXPECT_TRUE(append(std::move(b)));  // of it nothing is left, and of what else it stopped everything would be
   EXPECT_EQ(types_of(run).size(), 5u);
 }
 
@@ -218,8 +219,10 @@ TEST_F(StopRuleTest, WhatAClaimNeedsIsCriticalWholeOrInPartBeforeAndAfterTheCata
   claim.text = "it works";
   claim.pointers = "[\"" + pointer_to(artifact) + "#b0-3\"]";
   append(run, "claim.recorded",
-         R"({"claim_id":")" + claim.claim_id.text() + R"(","text":"it works","pointers":)" + claim.pointers + "}", {claim});
-  const std::vector<std::string> pointers = {pointer_to(artifact), pointer_to(artifact) + "#b0-3", pointer_to(artifact) + "#b1-2"};
+         R"({"claim_id":")" + claim.claim_id.text() + R"(","text":"it works","pointers":)" + claim.pointers + "}",
+         {claim});
+  const std::vector<std::string> pointers = {pointer_to(artifact), pointer_to(artifact) + "#b0-3",
+                                             pointer_to(artifact) + "#b1-2"};
   for (const std::string& pointer : pointers) EXPECT_TRUE(resolve(pointer, false)->items.front().critical) << pointer;
 
   PointerFollower follower({{uri, 1}, std::chrono::milliseconds(1)}, *tail);
@@ -243,7 +246,7 @@ TEST_F(StopRuleTest, AnEventIsEvidenceByTheStartOfItsHash) {
   EXPECT_EQ(resolver.resolve("ev://run/r1#e0?v=0000000000000000", Depth::whole)->reason, Reason::version_mismatch);
   const auto unversioned = resolver.resolve("ev://run/r1#e0", Depth::whole);
   EXPECT_EQ(unversioned->reason, Reason::missing_version);
-  EXPECT_FALSE(unversioned->damaged());   // or a run that it once stopped could never go on
+  EXPECT_FALSE(unversioned->damaged());  // or a run that it once stopped could never go on
   EXPECT_EQ(resolver.resolve("ev://run/r1#e99?v=" + revision, Depth::whole)->reason, Reason::not_found);
   EXPECT_EQ(resolver.resolve("ev://papers/x#p1?v=h1", Depth::whole)->reason, Reason::not_found);
 }
@@ -295,7 +298,8 @@ TEST_F(HaltJournalTest, AHaltThatPostgresCannotTakeStopsTheRunAtOnceAndIsInTheLo
   EXPECT_EQ(journal_files(), 0u);
   run = runs->find("r1");
   ASSERT_NE(run, nullptr);
-  EXPECT_EQ(types_of(run), (Types{"run.started", "artifact.stored", "pointer.retried", "pointer.unresolved", "run.halted"}));
+  EXPECT_EQ(types_of(run),
+            (Types{"run.started", "artifact.stored", "pointer.retried", "pointer.unresolved", "run.halted"}));
   EXPECT_FALSE(run->latched());
 }
 

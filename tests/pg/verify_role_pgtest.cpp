@@ -52,7 +52,8 @@ TEST_F(VerifyRole, EveryConnectionOfAVerifyIsTheAuditors) {
 TEST_F(VerifyRole, NothingIsWritten) {
   auto connection = Connection::open(uri_);
   ASSERT_TRUE(connection);
-  EXPECT_EQ(*connection->integer("SELECT (current_setting('transaction_read_only') = 'on')::int"), 1) << "outside a transaction";
+  EXPECT_EQ(*connection->integer("SELECT (current_setting('transaction_read_only') = 'on')::int"), 1)
+      << "outside a transaction";
   ASSERT_TRUE(connection->begin());
   EXPECT_EQ(*connection->integer("SELECT (current_setting('transaction_read_only') = 'on')::int"), 1);
   EXPECT_FALSE(connection->integer("SELECT count(*) FROM event; DELETE FROM event"));
@@ -75,12 +76,15 @@ TEST_F(VerifyRole, ADatabaseWithoutTheRoleIsReadAsTheLogin) {
 
 TEST_F(VerifyRole, NothingIsHiddenFromTheVerifierByTheRole) {
   const std::string hidden = "SELECT (current_user = session_user AND count(*) = 1)::int FROM claim";
-  run_sql(uri_, "INSERT INTO claim VALUES ('00000000-0000-7000-8000-000000000001', 1, 1, 'r1', NULL, 't', '[]', 'open', now())");
+  run_sql(
+      uri_,
+      "INSERT INTO claim VALUES ('00000000-0000-7000-8000-000000000001', 1, 1, 'r1', NULL, 't', '[]', 'open', now())");
   EXPECT_EQ(ask(Connection::open(uri_), hidden), 0);
-  for (const auto& [hide, show] : {std::pair<std::string, std::string>(
-                                       "CREATE POLICY hides ON claim AS RESTRICTIVE FOR SELECT USING (false)", "DROP POLICY hides ON claim"),
-                                   {"ALTER POLICY auditor ON claim USING (run_id <> 'r1')", "ALTER POLICY auditor ON claim USING (true)"},
-                                   {"REVOKE SELECT ON claim FROM " + auditor(), "GRANT SELECT ON claim TO " + auditor()}}) {
+  for (const auto& [hide, show] :
+       {std::pair<std::string, std::string>("CREATE POLICY hides ON claim AS RESTRICTIVE FOR SELECT USING (false)",
+                                            "DROP POLICY hides ON claim"),
+        {"ALTER POLICY auditor ON claim USING (run_id <> 'r1')", "ALTER POLICY auditor ON claim USING (true)"},
+        {"REVOKE SELECT ON claim FROM " + auditor(), "GRANT SELECT ON claim TO " + auditor()}}) {
     run_sql(uri_, hide);
     EXPECT_EQ(ask(Connection::open(uri_), hidden), 1) << hide;
     run_sql(uri_, show);
@@ -90,8 +94,11 @@ TEST_F(VerifyRole, NothingIsHiddenFromTheVerifierByTheRole) {
 
 TEST_F(VerifyRole, NoOtherSchemaIsReadInItsPlace) {
   const std::string name = ask_sql(uri_, "SELECT current_database()");
-  run_sql(uri_, "CREATE SCHEMA clean; CREATE TABLE clean.claim AS SELECT generate_series(1, 5) n; GRANT USAGE ON SCHEMA clean TO PUBLIC;"
-                "GRANT SELECT ON clean.claim TO PUBLIC; ALTER DATABASE " + name + " SET search_path = clean, public, pg_catalog");
+  run_sql(
+      uri_,
+      "CREATE SCHEMA clean; CREATE TABLE clean.claim AS SELECT generate_series(1, 5) n; GRANT USAGE ON SCHEMA clean TO PUBLIC;"
+      "GRANT SELECT ON clean.claim TO PUBLIC; ALTER DATABASE " +
+          name + " SET search_path = clean, public, pg_catalog");
   ASSERT_EQ(ask_sql(uri_, "SELECT count(*) FROM claim"), "5");
   EXPECT_EQ(ask(Connection::open(uri_), "SELECT count(*) FROM claim"), 0);
 }

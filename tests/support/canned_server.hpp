@@ -18,7 +18,7 @@
 namespace muniment::test {
 
 struct SeenRequest {
-  std::string head;   // the request line and the headers
+  std::string head;  // the request line and the headers
   std::string body;
 };
 

@@ -1,4 +1,5 @@
-// Changes the search indexes of a folder past the log, as somebody would who may write there: for tests of the verifier.
+// Changes the search indexes of a folder past the log, as somebody would who may write there: for tests of the
+// verifier.
 //
 //   edit_index FOLDER lexical|vector remove CHUNK
 //   edit_index FOLDER lexical|vector add CHUNK SEQ TEXT      a passage that is current, without labels
@@ -74,7 +75,10 @@ int main(int argc, char** argv) {
   if (words.size() < 5) return 2;
   Edit edit{words[3], 0, 0, ""};
   const std::int64_t number = std::atoll(words[4].c_str());
-  if (edit.what == "at") edit.seq = number; else edit.chunk = static_cast<ChunkId>(number);
+  if (edit.what == "at")
+    edit.seq = number;
+  else
+    edit.chunk = static_cast<ChunkId>(number);
   if (words.size() > 6) edit.seq = std::atoll(words[5].c_str()), edit.text = words[6];
   const Status done = words[2] == "lexical" ? edit_lexical(words[1], edit) : edit_vector(words[1], edit);
   if (!done) std::fprintf(stderr, "edit_index: %s\n", done.error().message.c_str());

@@ -1,4 +1,5 @@
-// What tests of importers share: what the daemon would check of an imported event, and how an action looks in a golden file.
+// What tests of importers share: what the daemon would check of an imported event, and how an action looks in a golden
+// file.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -43,8 +43,8 @@ Result<std::vector<events::Receipt>> LogFixture::append(store::AppendRequest req
   return store::append_and_wait(*appender, std::move(request), std::chrono::seconds(60));
 }
 
-events::Receipt LogFixture::append(const std::shared_ptr<store::Run>& run, std::string_view type, const std::string& body,
-                                   std::vector<store::Row> rows) {
+events::Receipt LogFixture::append(const std::shared_ptr<store::Run>& run, std::string_view type,
+                                   const std::string& body, std::vector<store::Row> rows) {
   store::AppendRequest request;
   events::NewEvent event;
   event.type = type;
@@ -81,8 +81,14 @@ store::ArtifactRow LogFixture::put(const std::shared_ptr<store::Run>& run, const
   row.mime_type = "text/plain";
   row.size_bytes = file->size_bytes;
   json::Writer body;
-  body.begin_object().member("artifact_id", row.artifact_id.text()).member("run_id", row.run_id).member("step_id", "main");
-  body.member("path", row.path).member("hash", to_hex(row.hash)).member("mime_type", row.mime_type).member("size_bytes", row.size_bytes);
+  body.begin_object()
+      .member("artifact_id", row.artifact_id.text())
+      .member("run_id", row.run_id)
+      .member("step_id", "main");
+  body.member("path", row.path)
+      .member("hash", to_hex(row.hash))
+      .member("mime_type", row.mime_type)
+      .member("size_bytes", row.size_bytes);
   append(run, "artifact.stored", body.end_object().text(), {row});
   files->committed(row.artifact_id);
   return row;

@@ -34,12 +34,14 @@ class LogFixture : public ::testing::Test {
   // An artifact of the run with its event and row; the staging name is gone.
   store::ArtifactRow put(const std::shared_ptr<store::Run>& run, const std::string& bytes);
   std::string file_of(const store::ArtifactRow& row) const { return folder.path() + "/artifacts/" + row.path; }
-  std::string pointer_to(const store::ArtifactRow& row) const { return "artifact://" + row.run_id + "/" + row.artifact_id.text(); }
+  std::string pointer_to(const store::ArtifactRow& row) const {
+    return "artifact://" + row.run_id + "/" + row.artifact_id.text();
+  }
 
   std::vector<events::Event> events_of(const std::shared_ptr<store::Run>& run);
   std::vector<std::string> types_of(const std::shared_ptr<store::Run>& run);
 
-  std::int64_t partition_bits = limits::partition_bits_max;   // set in a constructor
+  std::int64_t partition_bits = limits::partition_bits_max;  // set in a constructor
   TemporaryFolder folder;
   std::string uri;
   Clock clock;

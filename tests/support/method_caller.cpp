@@ -67,17 +67,18 @@ void MethodCaller::open() {
   auto halts = evidence::HaltJournal::open({folder_.path() + "/halts", {uri_, log_no}}, *appender_, *runs_);
   if (!halts) throw std::runtime_error(halts.error().message);
   halts_ = *std::move(halts);
-  auto publisher = audit::Publisher::open({folder_.path(), "muniment.test", {uri_, log_no}}, clock_, *appender_, *tail_);
+  auto publisher =
+      audit::Publisher::open({folder_.path(), "muniment.test", {uri_, log_no}}, clock_, *appender_, *tail_);
   if (!publisher) throw std::runtime_error(publisher.error().message);
   publisher_ = *std::move(publisher);
   submitter_ = std::make_unique<audit::Submitter>(std::vector<audit::Keeper>(), *publisher_, clock_);
   publisher_->start();
   reader_ = std::make_unique<store::Reader>(store::LogPlace{uri_, log_no});
   archive_ = std::make_unique<store::BodyArchive>(folder_.path() + "/archive");
-  redactor_ = std::make_unique<audit::Redactor>(audit::RedactionOptions{folder_.path() + "/redactions", {uri_, log_no}}, clock_, *appender_,
-                                                *runs_, *tail_, *files_, *archive_, *snapshots_);
-  archiver_ = std::make_unique<audit::Archiver>(store::LogPlace{uri_, log_no, folder_.path() + "/archive"}, clock_, *appender_, *runs_, *tail_, *publisher_,
-                                                *archive_);
+  redactor_ = std::make_unique<audit::Redactor>(audit::RedactionOptions{folder_.path() + "/redactions", {uri_, log_no}},
+                                                clock_, *appender_, *runs_, *tail_, *files_, *archive_, *snapshots_);
+  archiver_ = std::make_unique<audit::Archiver>(store::LogPlace{uri_, log_no, folder_.path() + "/archive"}, clock_,
+                                                *appender_, *runs_, *tail_, *publisher_, *archive_);
   // No test of the methods searches: that needs the daemon, whose program the search child is.
   retrieval::ServiceOptions searching;
   searching.place = {uri_, log_no};
@@ -86,8 +87,9 @@ void MethodCaller::open() {
   auto retrieval = retrieval::Service::start(std::move(searching), {clock_, *appender_, *runs_, *tail_, *files_});
   if (!retrieval) throw std::runtime_error(retrieval.error().message);
   retrieval_ = *std::move(retrieval);
-  services_.reset(new gateway::Services{clock_, *appender_, *runs_, *tail_, *files_, *snapshots_, *halts_, *publisher_, *submitter_,
-                                        *redactor_, *archiver_, *retrieval_, folder_.path(), uri_, folder_.path() + "/munimentd.sock", clock_.now()});
+  services_.reset(new gateway::Services{clock_, *appender_, *runs_, *tail_, *files_, *snapshots_, *halts_, *publisher_,
+                                        *submitter_, *redactor_, *archiver_, *retrieval_, folder_.path(), uri_,
+                                        folder_.path() + "/munimentd.sock", clock_.now()});
 }
 
 Result<gateway::Answer> MethodCaller::ask(std::string_view method, const std::string& params, std::string_view key,

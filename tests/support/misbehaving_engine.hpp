@@ -61,7 +61,9 @@ class MisbehavingEngine : public Engine {
    private:
     MisbehavingEngine& engine_;
   };
-  Result<std::unique_ptr<Searcher>> searcher() override { return std::unique_ptr<Searcher>(new ObedientSearcher(*this)); }
+  Result<std::unique_ptr<Searcher>> searcher() override {
+    return std::unique_ptr<Searcher>(new ObedientSearcher(*this));
+  }
 
  private:
   bool there(const char* name) const { return std::filesystem::exists(folder_ + "/" + name); }
@@ -78,7 +80,8 @@ class MisbehavingEngine : public Engine {
   }
   static void spoil(std::string_view bytes) {
     for (std::size_t place = first_search_channel; place < first_search_channel + 4; ++place) {
-      [[maybe_unused]] const ssize_t ignored = ::write(first_handed_over + static_cast<int>(place), bytes.data(), bytes.size());
+      [[maybe_unused]] const ssize_t ignored =
+          ::write(first_handed_over + static_cast<int>(place), bytes.data(), bytes.size());
     }
   }
   static std::string header(MessageKind kind, std::uint64_t call, std::uint64_t length) {
@@ -103,7 +106,8 @@ class MisbehavingEngine : public Engine {
     if (what == "wrong") return Error(Errc::invalid_argument, "no such profile");
     LaneAnswer answer;
     answer.watermark = what == "passwd" ? ::open("/etc/passwd", O_RDONLY) : ::getpid();
-    for (std::size_t i = 0; i < query.k; ++i) answer.candidates.push_back({static_cast<ChunkId>(i + 1), 1.0, {{"lexical", 0.5}}, 1});
+    for (std::size_t i = 0; i < query.k; ++i)
+      answer.candidates.push_back({static_cast<ChunkId>(i + 1), 1.0, {{"lexical", 0.5}}, 1});
     if (what == "big") answer.degraded.assign(1, std::string(17 << 20, 'x'));
     if (what == "not-finite") answer.candidates[0].score = std::numeric_limits<double>::quiet_NaN();
     answer.identities = {what};

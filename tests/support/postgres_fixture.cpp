@@ -9,9 +9,9 @@
 #include <pqxx/pqxx>
 #include <stdexcept>
 
-#include "store/read/connection.hpp"
 #include "store/postgres/migrations.hpp"
 #include "store/postgres/private_postgres.hpp"
+#include "store/read/connection.hpp"
 
 namespace muniment::test {
 

@@ -29,19 +29,17 @@ class ReaderTest : public ::testing::Test {
   void run(const std::string& sql) { test::run_sql(uri_, sql); }
 
   // Event number next_seq_, recorded so many seconds after the start.
-  void add(std::int64_t run_no, std::int64_t run_seq, const std::string& type,
-           const std::string& body = "{}", std::int64_t at_second = -1) {
+  void add(std::int64_t run_no, std::int64_t run_seq, const std::string& type, const std::string& body = "{}",
+           std::int64_t at_second = -1) {
     const std::int64_t seq = next_seq_++;
     const std::int64_t micros = start_micros + (at_second < 0 ? seq : at_second) * second;
     run("INSERT INTO event (log_no, seq, run_no, run_seq, recorded_at, origin, type, schema_version, "
         "step_id, actor, event_id, body_hash, salt, body, run_hash) VALUES (1, " +
         std::to_string(seq) + ", " + std::to_string(run_no) + ", " + std::to_string(run_seq) + ", '" +
-        format_time(Time{micros}) + "', 2, '" + type + "', 1, " +
-        (type.starts_with("step.") ? "'s1'" : "NULL") + ", 'uid:" + std::to_string(1000 + run_no) +
-        "', '00000000-0000-7000-8000-" + to_hex(std::string(5, '\0')) +
-        std::string(1, "0123456789abcdef"[(seq >> 4) & 15]) +
-        std::string(1, "0123456789abcdef"[seq & 15]) + "', sha256('h'), sha256('s'), '" + body +
-        "', sha256('" + std::to_string(seq) + "'))");
+        format_time(Time{micros}) + "', 2, '" + type + "', 1, " + (type.starts_with("step.") ? "'s1'" : "NULL") +
+        ", 'uid:" + std::to_string(1000 + run_no) + "', '00000000-0000-7000-8000-" + to_hex(std::string(5, '\0')) +
+        std::string(1, "0123456789abcdef"[(seq >> 4) & 15]) + std::string(1, "0123456789abcdef"[seq & 15]) +
+        "', sha256('h'), sha256('s'), '" + body + "', sha256('" + std::to_string(seq) + "'))");
   }
   void start_run(std::int64_t run_no) {
     add(run_no, 0, "run.started",

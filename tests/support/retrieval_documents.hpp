@@ -17,7 +17,8 @@ inline DocumentText read(std::string_view bytes, std::string_view name, std::str
 }
 
 inline std::string_view text_of(const DocumentText& document, const Chunk& chunk) {
-  return std::string_view(document.text).substr(static_cast<std::size_t>(chunk.start), static_cast<std::size_t>(chunk.end - chunk.start));
+  return std::string_view(document.text)
+      .substr(static_cast<std::size_t>(chunk.start), static_cast<std::size_t>(chunk.end - chunk.start));
 }
 
 inline std::string repeated(std::string_view text, std::size_t times) {

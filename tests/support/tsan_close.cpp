@@ -20,7 +20,8 @@ extern "C" long syscall(long number, ...) noexcept {
   long result;
   asm volatile("syscall"
                : "=a"(result)
-               : "a"(number), "D"(arguments[0]), "S"(arguments[1]), "d"(arguments[2]), "r"(fourth), "r"(fifth), "r"(sixth)
+               : "a"(number), "D"(arguments[0]), "S"(arguments[1]), "d"(arguments[2]), "r"(fourth), "r"(fifth),
+                 "r"(sixth)
                : "rcx", "r11", "memory");
   if (result >= -4095 && result < 0) {
     errno = static_cast<int>(-result);

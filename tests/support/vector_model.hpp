@@ -11,9 +11,9 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <optional>
 #include <random>
 #include <stdexcept>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -57,10 +57,12 @@ class Clusters {
 class VectorModel {
  public:
   void apply(const VectorBatch& batch) {
-    for (const VectorEntry& entry : batch.add) chunks_[entry.id] = {FloatVector(entry.vector.begin(), entry.vector.end()), entry.facts};
+    for (const VectorEntry& entry : batch.add)
+      chunks_[entry.id] = {FloatVector(entry.vector.begin(), entry.vector.end()), entry.facts};
     for (const auto& [id, valid_to] : batch.close) {
       const auto found = chunks_.find(id);
-      if (found != chunks_.end() && found->second.facts.valid_to == still_valid) found->second.facts.valid_to = valid_to;
+      if (found != chunks_.end() && found->second.facts.valid_to == still_valid)
+        found->second.facts.valid_to = valid_to;
     }
     for (const ChunkId id : batch.remove) chunks_.erase(id);
   }
@@ -76,7 +78,9 @@ class VectorModel {
       for (std::size_t i = 0; i < code.size(); ++i) dot += code[i] * probe[i];
       found.emplace_back(static_cast<float>(dot) * scale, id);
     }
-    std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first != b.first ? a.first > b.first : a.second < b.second; });
+    std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
+      return a.first != b.first ? a.first > b.first : a.second < b.second;
+    });
     found.resize(std::min(k, found.size()));
     std::vector<Hit> hits;
     for (const auto& [score, id] : found) hits.push_back({id, double{score} * double{probe_scale}});
@@ -108,7 +112,9 @@ class VectorModel {
   }
 
   static bool passes(const Facts& facts, const Filter& filter) {
-    const auto has = [&](const std::string& label) { return std::count(facts.labels.begin(), facts.labels.end(), label) > 0; };
+    const auto has = [&](const std::string& label) {
+      return std::count(facts.labels.begin(), facts.labels.end(), label) > 0;
+    };
     for (const auto& group : filter.all_of) {
       if (std::none_of(group.begin(), group.end(), has)) return false;
     }
@@ -120,7 +126,8 @@ class VectorModel {
   }
 
   std::int64_t count(bool current) const {
-    return std::count_if(chunks_.begin(), chunks_.end(), [&](const auto& entry) { return (entry.second.facts.valid_to == still_valid) == current; });
+    return std::count_if(chunks_.begin(), chunks_.end(),
+                         [&](const auto& entry) { return (entry.second.facts.valid_to == still_valid) == current; });
   }
 
   std::map<ChunkId, Chunk> chunks_;
@@ -134,7 +141,9 @@ inline std::vector<std::pair<ChunkId, double>> listed(const std::vector<Hit>& hi
 
 inline double recall(const std::vector<Hit>& found, const std::vector<Hit>& exact) {
   std::size_t right = 0;
-  for (const Hit& hit : found) right += static_cast<std::size_t>(std::count_if(exact.begin(), exact.end(), [&](const Hit& e) { return e.chunk == hit.chunk; }));
+  for (const Hit& hit : found)
+    right += static_cast<std::size_t>(
+        std::count_if(exact.begin(), exact.end(), [&](const Hit& e) { return e.chunk == hit.chunk; }));
   return exact.empty() ? 1 : static_cast<double>(right) / static_cast<double>(exact.size());
 }
 
@@ -143,9 +152,12 @@ class QuickFolder {
  public:
   QuickFolder() {
     char in_memory[] = "/dev/shm/muniment-test-XXXXXX", elsewhere[] = "/tmp/muniment-test-XXXXXX";
-    if (::mkdtemp(in_memory) != nullptr) path_ = in_memory;
-    else if (::mkdtemp(elsewhere) != nullptr) path_ = elsewhere;
-    else throw std::runtime_error("mkdtemp failed");
+    if (::mkdtemp(in_memory) != nullptr)
+      path_ = in_memory;
+    else if (::mkdtemp(elsewhere) != nullptr)
+      path_ = elsewhere;
+    else
+      throw std::runtime_error("mkdtemp failed");
   }
   ~QuickFolder() {
     std::error_code ignored;
@@ -166,7 +178,8 @@ inline std::unique_ptr<VectorShard> opened(const std::string& folder) {
   return std::move(shard).value();
 }
 
-inline std::vector<Hit> found(const VectorShard& shard, const std::string& space, const FloatVector& query, const Filter& filter, const VectorSearch& how) {
+inline std::vector<Hit> found(const VectorShard& shard, const std::string& space, const FloatVector& query,
+                              const Filter& filter, const VectorSearch& how) {
   auto hits = shard.search(space, query, filter, how);
   if (!hits) throw std::runtime_error(hits.error().message);
   return std::move(hits).value();

@@ -98,7 +98,8 @@ TEST(Keyring, APreparedKeyThatWasNotAnnouncedIsDropped) {
 TEST(Keyring, APrivateKeyThatOthersMayReadIsRefused) {
   const test::TemporaryFolder folder;
   with_key(folder.path() + "/k");
-  std::filesystem::permissions(folder.path() + "/k/log.key", std::filesystem::perms::group_read, std::filesystem::perm_options::add);
+  std::filesystem::permissions(folder.path() + "/k/log.key", std::filesystem::perms::group_read,
+                               std::filesystem::perm_options::add);
   const auto keys = Keyring::open(folder.path() + "/k");
   ASSERT_FALSE(keys.ok());
   EXPECT_EQ(keys.error().code, Errc::denied);

@@ -139,11 +139,13 @@ TEST(TreeFiles, WhatLiesThereIsTakenWhereItFitsAndMadeAgainWhereItDoesNot) {
   }
   const auto whole = files_of(folder.path());
   EXPECT_EQ(cut_tiles(folder.path()).from, -1);
-  for (const std::string path : {"tile/0/001", "tile/0/003.p/2", "tile/0/003.p/32", "tile/entries/003.p/232", "tile/1/000.p/3"}) {
+  for (const std::string path :
+       {"tile/0/001", "tile/0/003.p/2", "tile/0/003.p/32", "tile/entries/003.p/232", "tile/1/000.p/3"}) {
     ASSERT_TRUE(whole.contains(path)) << path;
     std::ofstream(folder.path() + "/" + path, std::ios::trunc);
   }
-  std::ofstream(folder.path() + "/tile/entries/002", std::ios::binary) << whole.at("tile/entries/001");  // of the right length
+  std::ofstream(folder.path() + "/tile/entries/002", std::ios::binary)
+      << whole.at("tile/entries/001");  // of the right length
   const CutTiles cut = cut_tiles(folder.path());
   EXPECT_EQ(cut.from, 0);
   EXPECT_EQ(cut.paths.size(), 5U);

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include "base/limits.hpp"
 #include "base/files/zstd.hpp"
+#include "base/limits.hpp"
 
 namespace muniment {
 namespace {
@@ -67,8 +67,10 @@ TEST(BodyBundle, RefusesWhatIsNotOne) {
   EXPECT_EQ(refusal_of(std::string(magic) + erased.substr(1) + '\x02'), Errc::corrupt) << "an unknown kind";
   EXPECT_EQ(refusal_of("muniment-bodies/2\n" + erased), Errc::corrupt);
   EXPECT_EQ(refusal_of(""), Errc::corrupt);
-  EXPECT_EQ(refusal_of(std::string(magic) + erased.substr(1) + present(5, "four")), Errc::corrupt) << "a body that is cut off";
-  EXPECT_EQ(refusal_of(std::string(magic) + erased.substr(1) + present(61'441, std::string(61'441, 'x'))), Errc::corrupt);
+  EXPECT_EQ(refusal_of(std::string(magic) + erased.substr(1) + present(5, "four")), Errc::corrupt)
+      << "a body that is cut off";
+  EXPECT_EQ(refusal_of(std::string(magic) + erased.substr(1) + present(61'441, std::string(61'441, 'x'))),
+            Errc::corrupt);
   EXPECT_EQ(refusal_of(std::string(magic) + erased.substr(1) + "\x01short"), Errc::corrupt) << "a salt that is cut off";
   EXPECT_EQ(decode_bodies("no frame").error().code, Errc::corrupt);
   const std::string file = compress(std::string(magic) + erased);

@@ -9,8 +9,8 @@
 #include <fstream>
 #include <map>
 
-#include "base/limits.hpp"
 #include "base/config/reporter_listen.hpp"
+#include "base/limits.hpp"
 
 namespace muniment {
 namespace {
@@ -78,7 +78,8 @@ TEST_F(ConfigTest, TheFlagGoesOverTheEnvironmentOverTheFileOverTheDefault) {
 }
 
 TEST_F(ConfigTest, ReportersComeInWhereItIsMeant) {
-  const auto listen = [&](const std::string& where, const std::string& clients = "", const std::string& password = "/p", const std::string& database = "") {
+  const auto listen = [&](const std::string& where, const std::string& clients = "", const std::string& password = "/p",
+                          const std::string& database = "") {
     Config config;
     config.reporter_listen = where;
     config.reporter_clients = clients;
@@ -95,18 +96,23 @@ TEST_F(ConfigTest, ReportersComeInWhereItIsMeant) {
   EXPECT_EQ(listen("127.0.0.1:5433"), "127.0.0.1:5433 127.0.0.0/8");
   EXPECT_EQ(listen("localhost:1"), "127.0.0.1:1 127.0.0.0/8");
   EXPECT_EQ(listen("[::1]:65535"), "[::1]:65535 ::1/128");
-  EXPECT_EQ(listen("0.0.0.0:5433", "10.1.2.0/24, 192.0.2.1,fd00::/8"), "0.0.0.0:5433 10.1.2.0/24 192.0.2.1/32 fd00::/8");
-  for (const char* bad : {"127.0.0.1", "127.0.0.1:", ":5433", "127.0.0.1:0", "127.0.0.1:65536", "127.0.0.1:5433x", "::1:5433", "[127.0.0.1]:5433",
-                          "db.example:5433", "127.0.0.256:5433", "[]:5433", "[::1:5433"}) {
+  EXPECT_EQ(listen("0.0.0.0:5433", "10.1.2.0/24, 192.0.2.1,fd00::/8"),
+            "0.0.0.0:5433 10.1.2.0/24 192.0.2.1/32 fd00::/8");
+  for (const char* bad :
+       {"127.0.0.1", "127.0.0.1:", ":5433", "127.0.0.1:0", "127.0.0.1:65536", "127.0.0.1:5433x", "::1:5433",
+        "[127.0.0.1]:5433", "db.example:5433", "127.0.0.256:5433", "[]:5433", "[::1:5433"}) {
     EXPECT_NE(listen(bad).find("give the number of an address and a port"), std::string::npos) << bad;
   }
-  for (const char* bad : {"10.1.2.0/33", "fd00::/129", "10.1.2/24", "all", "10.1.2.0/24,", " ", "10.0.0.0/-1", "10.0.0.0/8 trust"}) {
-    EXPECT_NE(listen("127.0.0.1:1", bad).find("is no network"), std::string::npos) << bad << ": " << listen("127.0.0.1:1", bad);
+  for (const char* bad :
+       {"10.1.2.0/33", "fd00::/129", "10.1.2/24", "all", "10.1.2.0/24,", " ", "10.0.0.0/-1", "10.0.0.0/8 trust"}) {
+    EXPECT_NE(listen("127.0.0.1:1", bad).find("is no network"), std::string::npos)
+        << bad << ": " << listen("127.0.0.1:1", bad);
   }
   EXPECT_NE(listen("192.0.2.1:5433").find("other machines reach this address"), std::string::npos);
   EXPECT_NE(listen("[::]:5433").find("other machines reach this address"), std::string::npos);
   EXPECT_NE(listen("127.0.0.1:5433", "", "").find("needs a password"), std::string::npos);
-  EXPECT_NE(listen("127.0.0.1:5433", "", "/p", "postgresql://db/log").find("is for the private Postgres"), std::string::npos);
+  EXPECT_NE(listen("127.0.0.1:5433", "", "/p", "postgresql://db/log").find("is for the private Postgres"),
+            std::string::npos);
   std::string many = "10.0.0.0/8";
   for (std::size_t i = 1; i < limits::reporter_clients_max; ++i) many += ",10.0.0.0/8";
   EXPECT_EQ(listen("127.0.0.1:1", many).find("names"), std::string::npos);
@@ -160,8 +166,7 @@ TEST_F(ConfigTest, TheDataFolderDependsOnWhoAsks) {
   inputs_.is_root = true;
   EXPECT_EQ(load_config(inputs_).values.data, "/var/lib/muniment");
   environment_["MUNIMENT_DATA"] = "relative/";
-  EXPECT_EQ(load_config(inputs_).values.data,
-            std::filesystem::current_path().string() + "/relative");
+  EXPECT_EQ(load_config(inputs_).values.data, std::filesystem::current_path().string() + "/relative");
 }
 
 TEST_F(ConfigTest, TheMachinesFileIsReadWhereNobodyNamesAPlaceAndThereIsNoInstance) {
@@ -204,8 +209,7 @@ TEST_F(ConfigTest, UidsAreAListInTheFileAndCommasElsewhere) {
 
 TEST_F(ConfigTest, AnUnknownKeyNamesTheNearest) {
   const std::string file = write("muniment.toml", "snapshot_event = 3\n");
-  EXPECT_EQ(first_problem(),
-            file + ": unknown key \"snapshot_event\". Did you mean \"snapshot_events\"?");
+  EXPECT_EQ(first_problem(), file + ": unknown key \"snapshot_event\". Did you mean \"snapshot_events\"?");
 }
 
 TEST_F(ConfigTest, ABrokenFileIsNamedWithItsLine) {
@@ -222,7 +226,9 @@ TEST_F(ConfigTest, AFileThatIsAskedForMustBeThere) {
 class Nobody {
  public:
   Nobody() { done_ = ::geteuid() != 0 || ::seteuid(65534) == 0; }
-  ~Nobody() { if (::getuid() == 0 && ::seteuid(0) != 0) std::abort(); }
+  ~Nobody() {
+    if (::getuid() == 0 && ::seteuid(0) != 0) std::abort();
+  }
   Nobody(const Nobody&) = delete;
   Nobody& operator=(const Nobody&) = delete;
   bool done() const { return done_; }
@@ -252,7 +258,8 @@ TEST_F(ConfigTest, AFolderOrAFileWithoutEndIsNoEmptyConfiguration) {
   inputs_.file = write("large.toml", std::string(limits::config_file_bytes_max, '#'));
   EXPECT_EQ(first_problem(), "");
   inputs_.file = write("large.toml", std::string(limits::config_file_bytes_max + 1, '#'));
-  EXPECT_EQ(first_problem(), "the configuration file: reading " + inputs_.file + ": more than 1,048,576 bytes, the limit");
+  EXPECT_EQ(first_problem(),
+            "the configuration file: reading " + inputs_.file + ": more than 1,048,576 bytes, the limit");
   inputs_.file = "/dev/null";
   EXPECT_EQ(first_problem(), "");
 }

@@ -104,8 +104,7 @@ TEST_F(FileTest, APathBeneathCannotLeaveItsRoot) {
   EXPECT_EQ(code_of_refusal(open_regular_beneath(root_, "../etc/passwd")), Errc::invalid_argument);
   EXPECT_EQ(code_of_refusal(open_regular_beneath(root_, "/etc/passwd")), Errc::invalid_argument);
   EXPECT_EQ(code_of_refusal(open_regular_beneath(root_, "absent")), Errc::not_found);
-  EXPECT_EQ(code_of_refusal(open_regular_beneath(root_, std::string_view("in/a\0b", 6))),
-            Errc::invalid_argument);
+  EXPECT_EQ(code_of_refusal(open_regular_beneath(root_, std::string_view("in/a\0b", 6))), Errc::invalid_argument);
 }
 
 TEST_F(FileTest, LinksAreNotFollowedBeneathARoot) {
@@ -133,14 +132,17 @@ TEST_F(FileTest, WhatACallerNamedAndIsNoFileIsTheCallersMistake) {
   ASSERT_EQ(::mkfifo(path("fifo").c_str(), 0600), 0);
   std::filesystem::create_directory(path("in"));
   std::filesystem::create_symlink("loop", path("loop"));
-  for (const std::string& name : {path("fifo"), path("in"), path("loop"), std::string("/dev/zero"), path(std::string(300, 'n'))}) {
+  for (const std::string& name :
+       {path("fifo"), path("in"), path("loop"), std::string("/dev/zero"), path(std::string(300, 'n'))}) {
     EXPECT_EQ(code_of_refusal(read_named(name, 100)), Errc::invalid_argument) << name;
   }
   for (const std::string& name : {path("in"), path("loop"), path(std::string(300, 'n'))}) {
     EXPECT_EQ(code_of_refusal(read_input(name, 100)), Errc::invalid_argument) << name;
   }
-  EXPECT_EQ(read_named(path("in"), 100).error().message, "reading " + path("in") + ": it is a folder, and a file is wanted");
-  EXPECT_EQ(read_input(path("in"), 100).error().message, "reading " + path("in") + ": it is a folder, and a file is wanted");
+  EXPECT_EQ(read_named(path("in"), 100).error().message,
+            "reading " + path("in") + ": it is a folder, and a file is wanted");
+  EXPECT_EQ(read_input(path("in"), 100).error().message,
+            "reading " + path("in") + ": it is a folder, and a file is wanted");
   EXPECT_EQ(code_of_refusal(read_named(path("absent"), 100)), Errc::not_found);
   EXPECT_EQ(code_of_refusal(read_input(path("absent"), 100)), Errc::not_found);
   put("a", "12345");

@@ -43,8 +43,7 @@ TEST(RunId, LettersDigitsAndThreeMarksAreAllowed) {
 
 TEST(RunId, WhatIsRefusedIsNamed) {
   EXPECT_EQ(message_of(check_run_id("")), "run_id is empty");
-  EXPECT_EQ(message_of(check_run_id("..")),
-            "run_id starts with \".\". Start it with a letter or a digit.");
+  EXPECT_EQ(message_of(check_run_id("..")), "run_id starts with \".\". Start it with a letter or a digit.");
   EXPECT_EQ(message_of(check_run_id("_log")),
             "run_id starts with \"_\", which is kept for the daemon's own. Start it with a letter "
             "or a digit.");
@@ -63,7 +62,7 @@ TEST(StepId, FiveMoreMarksAreAllowedUpToTwoHundredEncodedBytes) {
   EXPECT_TRUE(check_step_id("turn:3|a@b+c=d"));
   EXPECT_TRUE(check_step_id(std::string(200, 'a')));
   EXPECT_FALSE(check_step_id(std::string(201, 'a')));
-  EXPECT_TRUE(check_step_id("a" + std::string(66, ':')));   // 1 + 3 × 66 = 199
+  EXPECT_TRUE(check_step_id("a" + std::string(66, ':')));  // 1 + 3 × 66 = 199
   EXPECT_EQ(message_of(check_step_id("a" + std::string(67, ':'))),
             "step_id is 202 bytes percent-encoded, limit 200. Shorten it.");
   EXPECT_FALSE(check_step_id("a/b"));
@@ -91,8 +90,7 @@ TEST(ArtifactPath, IsReadableAndCannotLeaveItsFolder) {
             "runs/r1/main/ba7816bf-8f01-8fea-8141-40de5dae2223.txt");
   EXPECT_EQ(artifact_path("..", "a:b", id, "application/json"),
             "runs/%2E%2E/a%3Ab/ba7816bf-8f01-8fea-8141-40de5dae2223.json");
-  EXPECT_EQ(artifact_path("r1", "s", id, "../../x"),
-            "runs/r1/s/ba7816bf-8f01-8fea-8141-40de5dae2223.bin");
+  EXPECT_EQ(artifact_path("r1", "s", id, "../../x"), "runs/r1/s/ba7816bf-8f01-8fea-8141-40de5dae2223.bin");
 }
 
 TEST(Nearest, NamesATypingSlipAndNothingElse) {

@@ -68,26 +68,21 @@ TEST(JsonPatch, EveryOperationDoesWhatRfc6902Says) {
   EXPECT_EQ(patched(R"({"foo":["bar"]})", R"([{"op":"add","path":"/foo/-","value":["abc"]}])"),
             R"({"foo":["bar",["abc"]]})");
   EXPECT_EQ(patched(R"({"foo":1})", R"([{"op":"add","path":"/foo","value":null}])"), R"({"foo":null})");
-  EXPECT_EQ(patched(R"({"baz":"qux","foo":"bar"})", R"([{"op":"remove","path":"/baz"}])"),
-            R"({"foo":"bar"})");
-  EXPECT_EQ(patched(R"({"foo":["a","b","c"]})", R"([{"op":"remove","path":"/foo/1"}])"),
-            R"({"foo":["a","c"]})");
-  EXPECT_EQ(patched(R"({"baz":"qux"})", R"([{"op":"replace","path":"/baz","value":"boo"}])"),
-            R"({"baz":"boo"})");
+  EXPECT_EQ(patched(R"({"baz":"qux","foo":"bar"})", R"([{"op":"remove","path":"/baz"}])"), R"({"foo":"bar"})");
+  EXPECT_EQ(patched(R"({"foo":["a","b","c"]})", R"([{"op":"remove","path":"/foo/1"}])"), R"({"foo":["a","c"]})");
+  EXPECT_EQ(patched(R"({"baz":"qux"})", R"([{"op":"replace","path":"/baz","value":"boo"}])"), R"({"baz":"boo"})");
   EXPECT_EQ(patched(R"([[1],2])", R"([{"op":"replace","path":"/0","value":2}])"), "[2,2]");
   EXPECT_EQ(patched(R"({"foo":{"bar":"baz","waldo":"fred"},"qux":{"corge":"grault"}})",
                     R"([{"op":"move","from":"/foo/waldo","path":"/qux/thud"}])"),
             R"({"foo":{"bar":"baz"},"qux":{"corge":"grault","thud":"fred"}})");
-  EXPECT_EQ(patched(R"({"foo":["all","grass","cows","eat"]})",
-                    R"([{"op":"move","from":"/foo/1","path":"/foo/3"}])"),
+  EXPECT_EQ(patched(R"({"foo":["all","grass","cows","eat"]})", R"([{"op":"move","from":"/foo/1","path":"/foo/3"}])"),
             R"({"foo":["all","cows","eat","grass"]})");
   EXPECT_EQ(patched(R"({"a":{"b":1}})", R"([{"op":"copy","from":"/a","path":"/a/c"}])"),
             R"({"a":{"b":1,"c":{"b":1}}})");
   EXPECT_EQ(patched(R"({"baz":"qux","foo":["a",2,"c"]})",
                     R"([{"op":"test","path":"/baz","value":"qux"},{"op":"test","path":"/foo/1","value":2}])"),
             R"({"baz":"qux","foo":["a",2,"c"]})");
-  EXPECT_EQ(patched(R"({"~1":10,"/":9})", R"([{"op":"test","path":"/~01","value":10}])"),
-            R"({"/":9,"~1":10})");
+  EXPECT_EQ(patched(R"({"~1":10,"/":9})", R"([{"op":"test","path":"/~01","value":10}])"), R"({"/":9,"~1":10})");
   EXPECT_EQ(patched(R"({"a":1})", R"([{"op":"replace","path":"","value":{"b":2}},
                                       {"op":"add","path":"/c","value":3,"unknown":1}])"),
             R"({"b":2,"c":3})");
@@ -120,12 +115,10 @@ TEST(JsonPatch, WhatCannotBeDoneIsRefused) {
               "! operation 0: there is no object or array to add to at that place, or the index is "
               "beyond its end");
   }
-  EXPECT_EQ(refused(R"({"op":"test","path":"/a/0","value":1.0})"),
-            "! operation 0: the value there is another one");
+  EXPECT_EQ(refused(R"({"op":"test","path":"/a/0","value":1.0})"), "! operation 0: the value there is another one");
   EXPECT_EQ(refused(R"({"op":"move","from":"/o","path":"/o/p/q"})"),
             "! operation 0: a value cannot be moved into itself");
-  EXPECT_EQ(refused(R"({"op":"remove","path":""})"),
-            "! operation 0: the whole value cannot be removed. Replace it");
+  EXPECT_EQ(refused(R"({"op":"remove","path":""})"), "! operation 0: the whole value cannot be removed. Replace it");
   EXPECT_EQ(refused(R"({"op":"ad","path":"/y","value":1})"),
             "! operation 0: unknown op \"ad\". Known are add, remove, replace, move, copy, test");
   EXPECT_EQ(refused(R"({"op":"add","path":"/y"})"), "! operation 0: \"value\" is missing");
@@ -139,16 +132,13 @@ TEST(JsonPatch, WhatCannotBeDoneIsRefused) {
 }
 
 TEST(JsonPatch, NoValueIsPutDeeperThanSixtyLevels) {
-  const auto nested = [](std::size_t levels) {
-    return std::string(levels, '[') + std::string(levels, ']');
-  };
+  const auto nested = [](std::size_t levels) { return std::string(levels, '[') + std::string(levels, ']'); };
   const auto put = [&](std::size_t levels) {
     return patched(R"({"a":{}})", R"([{"op":"add","path":"/a/b","value":)" + nested(levels) + "}]");
   };
   EXPECT_EQ(put(limits::working_state_levels_max - 2),
             R"({"a":{"b":)" + nested(limits::working_state_levels_max - 2) + "}}");
-  EXPECT_EQ(put(limits::working_state_levels_max - 1),
-            "! operation 0: puts a value 61 levels deep, limit 60");
+  EXPECT_EQ(put(limits::working_state_levels_max - 1), "! operation 0: puts a value 61 levels deep, limit 60");
 }
 
 TEST(JsonPatch, DoublingBySmallCopiesMeetsTheLimit) {
@@ -156,8 +146,7 @@ TEST(JsonPatch, DoublingBySmallCopiesMeetsTheLimit) {
   for (int i = 0; i < 40; ++i) {
     patch += fmt::format(R"({}{{"op":"copy","from":"","path":"/k{}"}})", i == 0 ? "" : ",", i);
   }
-  EXPECT_NE(patched(R"({"a":"some text"})", patch + "]").find(": copies more than 4,194,304 bytes"),
-            std::string::npos);
+  EXPECT_NE(patched(R"({"a":"some text"})", patch + "]").find(": copies more than 4,194,304 bytes"), std::string::npos);
 }
 
 }  // namespace

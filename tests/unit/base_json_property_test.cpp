@@ -13,14 +13,13 @@ namespace {
 
 // Text from characters that are written in different ways: escapes, controls, all lengths of UTF-8.
 rc::Gen<std::string> any_text() {
-  return rc::gen::map(
-      rc::gen::container<std::vector<std::string>>(rc::gen::element<std::string>(
-          "a", "B", "7", "\"", "\\", "/", "\n", "\x01", "\x7f", "ä", "€", "😀", "\uFF61", " ")),
-      [](const std::vector<std::string>& pieces) {
-        std::string text;
-        for (const std::string& piece : pieces) text += piece;
-        return text;
-      });
+  return rc::gen::map(rc::gen::container<std::vector<std::string>>(rc::gen::element<std::string>(
+                          "a", "B", "7", "\"", "\\", "/", "\n", "\x01", "\x7f", "ä", "€", "😀", "\uFF61", " ")),
+                      [](const std::vector<std::string>& pieces) {
+                        std::string text;
+                        for (const std::string& piece : pieces) text += piece;
+                        return text;
+                      });
 }
 
 // The same character, written as an escape wherever `how` says so.
@@ -39,10 +38,9 @@ std::string any_literal(const std::string& text, bool escaped) {
 }
 
 rc::Gen<std::string> any_number() {
-  return rc::gen::oneOf(
-      rc::gen::map(rc::gen::arbitrary<std::int64_t>(), [](auto n) { return std::to_string(n); }),
-      rc::gen::map(rc::gen::arbitrary<double>(), [](double n) { return Writer().number(n).text(); }),
-      rc::gen::element<std::string>("-0", "0.0", "1E5", "1e-308", "18446744073709551615", "1.50"));
+  return rc::gen::oneOf(rc::gen::map(rc::gen::arbitrary<std::int64_t>(), [](auto n) { return std::to_string(n); }),
+                        rc::gen::map(rc::gen::arbitrary<double>(), [](double n) { return Writer().number(n).text(); }),
+                        rc::gen::element<std::string>("-0", "0.0", "1E5", "1e-308", "18446744073709551615", "1.50"));
 }
 
 std::string space() { return *rc::gen::element<std::string>("", "", " ", "\n\t", "\r\n "); }

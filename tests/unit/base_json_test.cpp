@@ -71,12 +71,9 @@ TEST(Json, IntegersHave64Bits) {
   ASSERT_TRUE(document) << document.error().message;
   std::vector<std::optional<std::int64_t>> values;
   for (Value item : document->root()) values.push_back(item.as_int());
-  EXPECT_EQ(values, (std::vector<std::optional<std::int64_t>>{
-                        INT64_MIN, INT64_MAX, std::nullopt, std::nullopt, 7}));
-  EXPECT_EQ(problem("[18446744073709551616]"),
-            "JSON at byte 1: an integer beyond 64 bits. Send it as a string.");
-  EXPECT_EQ(problem("-9223372036854775809"),
-            "JSON at byte 0: an integer beyond 64 bits. Send it as a string.");
+  EXPECT_EQ(values, (std::vector<std::optional<std::int64_t>>{INT64_MIN, INT64_MAX, std::nullopt, std::nullopt, 7}));
+  EXPECT_EQ(problem("[18446744073709551616]"), "JSON at byte 1: an integer beyond 64 bits. Send it as a string.");
+  EXPECT_EQ(problem("-9223372036854775809"), "JSON at byte 0: an integer beyond 64 bits. Send it as a string.");
 }
 
 TEST(Json, OtherNumbersHaveFortyDigitsAndExponentsUpTo308) {
@@ -89,8 +86,7 @@ TEST(Json, OtherNumbersHaveFortyDigitsAndExponentsUpTo308) {
   EXPECT_TRUE(accepted("1E-308"));
   EXPECT_TRUE(accepted("0e0"));
   EXPECT_TRUE(accepted("-0.0"));
-  const std::string exponent =
-      "JSON at byte 0: a number with an exponent beyond 308. Send it as a string.";
+  const std::string exponent = "JSON at byte 0: a number with an exponent beyond 308. Send it as a string.";
   EXPECT_EQ(problem("1e309"), exponent);
   EXPECT_EQ(problem("1e-309"), exponent);
   EXPECT_EQ(problem("1e-20000"), exponent);
@@ -99,15 +95,12 @@ TEST(Json, OtherNumbersHaveFortyDigitsAndExponentsUpTo308) {
   EXPECT_EQ(problem("0.1e-308"), exponent);
   EXPECT_EQ(problem("0." + std::string(20'000, '0') + "1"), exponent);
   EXPECT_EQ(problem("0." + std::string(20'000, '0')), exponent);
-  EXPECT_EQ(problem("9.9e308"),
-            "JSON has a number beyond 1.797e308, the largest. Send it as a string.");
+  EXPECT_EQ(problem("9.9e308"), "JSON has a number beyond 1.797e308, the largest. Send it as a string.");
 }
 
 TEST(Json, DuplicateKeysAreRefusedHoweverTheyAreWritten) {
-  EXPECT_EQ(problem(R"({"a":1,"b":2,"a":3})"),
-            "JSON at byte 13: the key \"a\" is there twice. Keep one.");
-  EXPECT_EQ(problem(R"([{"ä":1,"\u00e4":2}])"),
-            "JSON at byte 9: the key \"ä\" is there twice. Keep one.");
+  EXPECT_EQ(problem(R"({"a":1,"b":2,"a":3})"), "JSON at byte 13: the key \"a\" is there twice. Keep one.");
+  EXPECT_EQ(problem(R"([{"ä":1,"\u00e4":2}])"), "JSON at byte 9: the key \"ä\" is there twice. Keep one.");
   EXPECT_FALSE(accepted(R"({"":1,"":2})"));
   EXPECT_TRUE(accepted(R"({"a":{"a":1},"b":{"a":1}})"));
 }
@@ -123,17 +116,15 @@ TEST(Json, DuplicateKeysAreFoundAmongManyKeys) {
 TEST(Json, NulAndLoneSurrogatesAreRefusedInKeysToo) {
   EXPECT_EQ(problem(R"("a\u0000")"),
             "JSON at byte 2: \\u0000 is not allowed. Send such bytes as an artifact or base64.");
-  for (const char* text : {R"("\ud800")", R"("\udc00")", R"("\ud800\ud800")", R"("\ud800x")",
-                           R"("\ud800\n")", R"({"\ud83d":1})", R"("\ude00\ud83d")"}) {
+  for (const char* text : {R"("\ud800")", R"("\udc00")", R"("\ud800\ud800")", R"("\ud800x")", R"("\ud800\n")",
+                           R"({"\ud83d":1})", R"("\ude00\ud83d")"}) {
     EXPECT_NE(problem(text).find("surrogate"), std::string::npos) << text << problem(text);
   }
   EXPECT_FALSE(accepted(R"({"\u0000":1})"));
 }
 
 TEST(Json, NestingIsAtMost64Levels) {
-  const auto nested = [](std::size_t depth) {
-    return std::string(depth, '[') + std::string(depth, ']');
-  };
+  const auto nested = [](std::size_t depth) { return std::string(depth, '[') + std::string(depth, ']'); };
   EXPECT_TRUE(accepted(nested(limits::json_depth_max)));
   const std::string message =
       "JSON at byte 64: nested deeper than 64 levels, the limit. Flatten it, or send the inner part "
@@ -144,8 +135,7 @@ TEST(Json, NestingIsAtMost64Levels) {
 }
 
 TEST(Json, BytesThatAreNotUtf8AreNamedByTheirPlace) {
-  EXPECT_EQ(problem("\"ab\xFF\""),
-            "JSON at byte 3: not UTF-8. Send other bytes as an artifact or base64.");
+  EXPECT_EQ(problem("\"ab\xFF\""), "JSON at byte 3: not UTF-8. Send other bytes as an artifact or base64.");
   EXPECT_FALSE(accepted("\"\xC0\x80\""));
   EXPECT_FALSE(accepted("\"\xED\xA0\x80\""));
   EXPECT_FALSE(accepted("\"\xF4\x90\x80\x80\""));
@@ -160,11 +150,11 @@ TEST(Json, WhatIsNotJsonIsRefusedWithItsPlace) {
   EXPECT_EQ(problem("tru"), "JSON at byte 0: expected a JSON value.");
   EXPECT_EQ(problem("01"), "JSON at byte 0: a number with a leading zero.");
   EXPECT_EQ(problem("{} {}"), "JSON at byte 3: something follows the value. Send one value.");
-  EXPECT_EQ(problem("\"a\nb\""),
-            "JSON at byte 2: a control character inside a string. Write it as \\u000a.");
-  for (const char* text : {" ", "nul", "NaN", "Infinity", "-", "+1", "1.", ".5", "1e", "1e+", "'a'",
-                           "\"", "\"\\x\"", "\"\\u12\"", "[1 2]", "{\"a\"}", "{\"a\":}", "{,}", "[",
-                           "]", "[1}", "{\"a\":1,}", "// x\n1", "\xEF\xBB\xBF{}", "1\f"}) {
+  EXPECT_EQ(problem("\"a\nb\""), "JSON at byte 2: a control character inside a string. Write it as \\u000a.");
+  for (const char* text :
+       {" ",   "nul",        "NaN",     "Infinity",       "-",     "+1",      "1.",       ".5",  "1e", "1e+",
+        "'a'", "\"",         "\"\\x\"", "\"\\u12\"",      "[1 2]", "{\"a\"}", "{\"a\":}", "{,}", "[",  "]",
+        "[1}", "{\"a\":1,}", "// x\n1", "\xEF\xBB\xBF{}", "1\f"}) {
     EXPECT_FALSE(accepted(text)) << text;
   }
   EXPECT_FALSE(accepted(std::string_view("1\0", 2)));

@@ -17,9 +17,8 @@ void expect_counts(const Tree& tree) {
 }
 
 TEST(JsonTree, WritesTheCanonicalTextOfWhatItWasMadeFrom) {
-  for (const char* text :
-       {"null", "true", "false", "-0", "1.50e2", "\"\"", R"("\u0041\n\u001f\"\\ä")", "[]", "{}",
-        R"([1,[2,[]],{"a":{}}])", R"({"b":1,"a":[true,null],"":"x","\u00e4\n":{"z":0,"y":0}})"}) {
+  for (const char* text : {"null", "true", "false", "-0", "1.50e2", "\"\"", R"("\u0041\n\u001f\"\\ä")", "[]", "{}",
+                           R"([1,[2,[]],{"a":{}}])", R"({"b":1,"a":[true,null],"":"x","\u00e4\n":{"z":0,"y":0}})"}) {
     const auto document = parse(text);
     ASSERT_TRUE(document) << text;
     const Tree tree(document->root());
@@ -99,8 +98,8 @@ TEST(JsonTree, WhatIsOfAnotherKindAnswersEmpty) {
 }
 
 TEST(JsonPointer, FindsAsRfc6901Says) {
-  const Tree tree = parsed_tree(
-      R"({"foo":["bar","baz"],"":0,"a/b":1,"c%d":2,"e^f":3,"g|h":4,"i\\j":5,"k\"l":6," ":7,"m~n":8})");
+  const Tree tree =
+      parsed_tree(R"({"foo":["bar","baz"],"":0,"a/b":1,"c%d":2,"e^f":3,"g|h":4,"i\\j":5,"k\"l":6," ":7,"m~n":8})");
   const auto at = [&](std::string_view pointer) {
     const Tree* found = find(tree, pointer);
     return found == nullptr ? "nothing" : found->canonical();
@@ -114,8 +113,8 @@ TEST(JsonPointer, FindsAsRfc6901Says) {
   EXPECT_EQ(at("/k\"l"), "6");
   EXPECT_EQ(at("/ "), "7");
   EXPECT_EQ(at("/m~0n"), "8");
-  for (const char* absent : {"foo", "/foo/2", "/foo/-", "/foo/00", "/foo/+1", "/foo/", "/foo/0/x",
-                             "/m~n", "/m~", "/m~2n", "/absent", "/foo/18446744073709551616"}) {
+  for (const char* absent : {"foo", "/foo/2", "/foo/-", "/foo/00", "/foo/+1", "/foo/", "/foo/0/x", "/m~n", "/m~",
+                             "/m~2n", "/absent", "/foo/18446744073709551616"}) {
     EXPECT_EQ(at(absent), "nothing") << absent;
   }
 }

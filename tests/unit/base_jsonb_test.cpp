@@ -19,8 +19,11 @@ TEST(FromJsonb, NumbersThatWereWrittenOutAreReadAgain) {
 }
 
 TEST(FromJsonb, WhatIsAcceptedStaysAsItIs) {
-  for (const std::string text : {R"({"a": [1, -1.50, 0, 1e20, 1.5E-300, null, true, ""], "100000000000000000000": "100000000000000000000 \" 1"})",
-                                 "18446744073709551615", "-9223372036854775808", "0.00000000000000000000000000000000000001", "\"unfinished", ""}) {
+  for (
+      const std::string text :
+      {R"({"a": [1, -1.50, 0, 1e20, 1.5E-300, null, true, ""], "100000000000000000000": "100000000000000000000 \" 1"})",
+       "18446744073709551615", "-9223372036854775808", "0.00000000000000000000000000000000000001", "\"unfinished",
+       ""}) {
     EXPECT_EQ(from_jsonb(text), text);
   }
 }

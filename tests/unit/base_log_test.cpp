@@ -14,25 +14,28 @@ constexpr std::string_view time_text = "2026-11-21T14:02:11.000123Z";
 
 TEST(Log, LogfmtQuotesOnlyWhatNeedsIt) {
   const std::string run = "r1";
-  EXPECT_EQ(log_line(LogFormat::logfmt, LogLevel::warning, time_text, "appender", "append in doubt",
-                     {{"run_id", run}, {"epoch", 7}, {"up", true}, {"why", "a = \"b\""}, {"none", ""}}),
-            "time=2026-11-21T14:02:11.000123Z level=warning component=appender msg=\"append in doubt\" run_id=r1 epoch=7 up=true "
-            R"(why="a = \"b\"" none="")");
+  EXPECT_EQ(
+      log_line(LogFormat::logfmt, LogLevel::warning, time_text, "appender", "append in doubt",
+               {{"run_id", run}, {"epoch", 7}, {"up", true}, {"why", "a = \"b\""}, {"none", ""}}),
+      "time=2026-11-21T14:02:11.000123Z level=warning component=appender msg=\"append in doubt\" run_id=r1 epoch=7 up=true "
+      R"(why="a = \"b\"" none="")");
 }
 
 TEST(Log, ALineStaysALineAndATerminalStaysUntouched) {
   const std::string line = log_line(LogFormat::logfmt, LogLevel::info, time_text, "test", "m\x1b[2J\nx",
                                     {{"a", "1\n2026 error \"forged\""}, {"b", "\u202E"}});
-  EXPECT_EQ(line, "time=" + std::string(time_text) + R"( level=info component=test msg="m\\x1b[2J\nx" a="1\n2026 error \"forged\"" )" +
+  EXPECT_EQ(line, "time=" + std::string(time_text) +
+                      R"( level=info component=test msg="m\\x1b[2J\nx" a="1\n2026 error \"forged\"" )" +
                       R"(b="\\u{202e}")");
   EXPECT_EQ(line.find('\n'), std::string::npos);
 }
 
 TEST(Log, JsonLinesKeepNumbersAsNumbers) {
-  EXPECT_EQ(log_line(LogFormat::json, LogLevel::error, time_text, "search_child", "a\x1b",
-                     {{"n", -3}, {"ok", false}, {"text", "x\"y\n\u202E"}}),
-            R"({"time":"2026-11-21T14:02:11.000123Z","level":"error","component":"search_child","message":"a\u001b","n":-3,)"
-            R"("ok":false,"text":"x\"y\n\u202e"})");
+  EXPECT_EQ(
+      log_line(LogFormat::json, LogLevel::error, time_text, "search_child", "a\x1b",
+               {{"n", -3}, {"ok", false}, {"text", "x\"y\n\u202E"}}),
+      R"({"time":"2026-11-21T14:02:11.000123Z","level":"error","component":"search_child","message":"a\u001b","n":-3,)"
+      R"("ok":false,"text":"x\"y\n\u202e"})");
 }
 
 TEST(Log, WhatIsBelowTheLevelIsNotWritten) {

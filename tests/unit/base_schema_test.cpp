@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-
 namespace muniment {
 namespace {
 
@@ -79,11 +78,9 @@ TEST_F(SchemaTest, AWrongTypeNamesThePlaceAndTheValue) {
   EXPECT_EQ(problem("event/sample", "[1]"), "expected object, got array");
   EXPECT_EQ(sample(R"("note":7)"), "note: expected string or null, got number 7");
   EXPECT_EQ(sample(R"("score":"x")"), "score: expected number, got string \"x\"");
-  EXPECT_EQ(sample(R"("usage":{"input_tokens":1.0})"),
-            "usage.input_tokens: expected integer, got number 1.0");
+  EXPECT_EQ(sample(R"("usage":{"input_tokens":1.0})"), "usage.input_tokens: expected integer, got number 1.0");
   EXPECT_EQ(sample(R"("flag":{})"), "flag: expected boolean, got object");
-  EXPECT_EQ(sample(R"("content":[{"type":"text","text":""},7])"),
-            "content[1]: expected object, got number 7");
+  EXPECT_EQ(sample(R"("content":[{"type":"text","text":""},7])"), "content[1]: expected object, got number 7");
 }
 
 TEST_F(SchemaTest, AnUnknownFieldIsRefusedWithTheNearestName) {
@@ -103,10 +100,8 @@ TEST_F(SchemaTest, LimitsAreTestedAtTheirEdges) {
   EXPECT_EQ(problem("event/sample", R"({"name":"123456789"})"), "name: 9 bytes, limit 8");
   EXPECT_EQ(problem("event/sample", R"({"name":"ääää\u00e4"})"), "name: 10 bytes, limit 8");
   EXPECT_EQ(problem("event/sample", R"({"name":""})"), "name: must not be empty");
-  EXPECT_EQ(sample(R"("usage":{"input_tokens":1001})"),
-            "usage.input_tokens: 1001 is above 1000, the limit");
-  EXPECT_EQ(sample(R"("usage":{"input_tokens":-1})"),
-            "usage.input_tokens: -1 is below 0, the least");
+  EXPECT_EQ(sample(R"("usage":{"input_tokens":1001})"), "usage.input_tokens: 1001 is above 1000, the limit");
+  EXPECT_EQ(sample(R"("usage":{"input_tokens":-1})"), "usage.input_tokens: -1 is below 0, the least");
   EXPECT_EQ(sample(R"("labels":{"a":"","b":"","c":""})"), "labels: 3 members, limit 2");
   EXPECT_EQ(sample(R"("labels":{"a":1})"), "labels.a: expected string, got number 1");
   EXPECT_EQ(problem("rpc/thing.do#result", R"({"c":[]})"), "c: 0 items, at least 1 needed");
@@ -116,8 +111,7 @@ TEST_F(SchemaTest, AnEnumListsItsValues) {
   EXPECT_EQ(sample(R"("status":"errro")"),
             "status: expected one of \"ok\", \"error\", \"denied\", got string \"errro\". Did you mean "
             "\"error\"?");
-  EXPECT_EQ(sample(R"("status":null)"),
-            "status: expected one of \"ok\", \"error\", \"denied\", got null.");
+  EXPECT_EQ(sample(R"("status":null)"), "status: expected one of \"ok\", \"error\", \"denied\", got null.");
 }
 
 TEST_F(SchemaTest, FormatsAreChecked) {
@@ -130,18 +124,15 @@ TEST_F(SchemaTest, FormatsAreChecked) {
   EXPECT_EQ(sample(R"("event_id":"7")"), "event_id: expected a UUID, got \"7\"");
   EXPECT_EQ(sample(R"("at":"yesterday")"),
             "at: expected an RFC 3339 time such as \"2026-11-21T14:02:11Z\", got \"yesterday\"");
-  EXPECT_EQ(sample(R"("hash":"00")"),
-            "hash: expected a SHA-256 of 64 lower-case hex digits, got \"00\"");
+  EXPECT_EQ(sample(R"("hash":"00")"), "hash: expected a SHA-256 of 64 lower-case hex digits, got \"00\"");
   EXPECT_EQ(sample(R"("pointer":"")"), "pointer: expected a pointer such as \"artifact://…\", got \"\"");
 }
 
 TEST_F(SchemaTest, AOneOfExplainsTheAlternativeThatWasMeant) {
-  EXPECT_EQ(sample(R"("content":[{"type":"text","text":7}])"),
-            "content[0].text: expected string, got number 7");
+  EXPECT_EQ(sample(R"("content":[{"type":"text","text":7}])"), "content[0].text: expected string, got number 7");
   EXPECT_EQ(sample(R"("content":[{"type":"uri","uri":""}])"), "content[0].uri: must not be empty");
   EXPECT_EQ(sample(R"("content":[{"type":"uri"}])"), "content[0]: missing field \"uri\"");
-  EXPECT_EQ(sample(R"("content":[{"artifact_id":"7"}])"),
-            "content[0].artifact_id: expected a UUID, got \"7\"");
+  EXPECT_EQ(sample(R"("content":[{"artifact_id":"7"}])"), "content[0].artifact_id: expected a UUID, got \"7\"");
   EXPECT_EQ(sample(R"("content":[{"type":"text","text":"","texxt":""}])"),
             "content[0]: unknown field \"texxt\". Did you mean \"text\"?");
 }
@@ -158,8 +149,7 @@ TEST(SchemaSet, AFileWithParamsHoldsTwoSchemas) {
   EXPECT_TRUE(set->find("rpc/thing.do#params"));
   EXPECT_TRUE(set->find("rpc/thing.do#result"));
   EXPECT_FALSE(set->find("rpc/thing.do"));
-  EXPECT_EQ(set->paths("rpc/"), (std::vector<std::string_view>{"rpc/thing.do#params",
-                                                               "rpc/thing.do#result"}));
+  EXPECT_EQ(set->paths("rpc/"), (std::vector<std::string_view>{"rpc/thing.do#params", "rpc/thing.do#result"}));
 }
 
 TEST(SchemaSet, ASchemaThatPromisesWhatIsNotCheckedDoesNotLoad) {
@@ -172,8 +162,7 @@ TEST(SchemaSet, ASchemaThatPromisesWhatIsNotCheckedDoesNotLoad) {
             "schema/event/x.json: properties: a: pattern: unknown keyword");
   EXPECT_EQ(problem(R"({"type":"text"})"), "schema/event/x.json: type: unknown type \"text\"");
   EXPECT_EQ(problem(R"({"format":"email"})"), "schema/event/x.json: format: unknown format \"email\"");
-  EXPECT_EQ(problem(R"({"$ref":"#/$defs/gone"})"),
-            "schema/event/x.json: $ref \"#/$defs/gone\": no such definition");
+  EXPECT_EQ(problem(R"({"$ref":"#/$defs/gone"})"), "schema/event/x.json: $ref \"#/$defs/gone\": no such definition");
   EXPECT_EQ(problem(R"({"$ref":"common.json#/$defs/x"})"),
             "schema/event/x.json: $ref \"common.json#/$defs/x\": no such file");
   EXPECT_EQ(problem(R"({"$ref":"#/$defs/a","$defs":{"a":{"$ref":"#/$defs/a"}}})"),

@@ -17,9 +17,7 @@ TEST(Sha256, TheStandardsExampleHashesAsItSays) {
   EXPECT_EQ(to_hex(sha256("")), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
 }
 
-TEST(Sha256, PartsHashAsTheirConcatenation) {
-  EXPECT_EQ(sha256({"a", "", "bc"}), sha256("abc"));
-}
+TEST(Sha256, PartsHashAsTheirConcatenation) { EXPECT_EQ(sha256({"a", "", "bc"}), sha256("abc")); }
 
 TEST(Sha256, AStreamHashesAsItsBytesAndStartsAnew) {
   Sha256 stream;

@@ -33,8 +33,9 @@ TEST(Ed25519, SignsAsRfc8032Says) {
   EXPECT_EQ(to_hex(std::string_view(reinterpret_cast<const char*>(public_key.data()), 32)),
             "3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c");
   const Signature signature = key.sign("\x72");
-  EXPECT_EQ(to_hex(std::string_view(reinterpret_cast<const char*>(signature.data()), 64)),
-            "92a009a9f0d4cab8720e820b5f642540a2b27b5416503f8fb3762223ebdb69da085ac1e43e15996e458f3613d0f11d8c387b2eaeb4302aeeb00d291612bb0c00");
+  EXPECT_EQ(
+      to_hex(std::string_view(reinterpret_cast<const char*>(signature.data()), 64)),
+      "92a009a9f0d4cab8720e820b5f642540a2b27b5416503f8fb3762223ebdb69da085ac1e43e15996e458f3613d0f11d8c387b2eaeb4302aeeb00d291612bb0c00");
   EXPECT_EQ(key.seed(), seed);
 }
 
@@ -88,19 +89,20 @@ TEST(SignedNote, SeveralSignaturesAndACosignatureVerifySideBySide) {
 
 TEST(SignedNote, RefusesWhatTheSpecificationForbids) {
   const std::string good(example_note);
-  for (const std::string& bad : {std::string(), std::string("text\n"), good.substr(0, good.size() - 1), good + "x\n",
-                                 "a\x01" + good, std::string("\xFF") + good, std::string("text\n\n"),
-                                 std::string("text\n\n\xE2\x80\x94 name\n"), std::string("text\n\n\xE2\x80\x94 name AAAA\n"),
-                                 std::string(70'000, 'a') + good}) {
+  for (const std::string& bad :
+       {std::string(), std::string("text\n"), good.substr(0, good.size() - 1), good + "x\n", "a\x01" + good,
+        std::string("\xFF") + good, std::string("text\n\n"), std::string("text\n\n\xE2\x80\x94 name\n"),
+        std::string("text\n\n\xE2\x80\x94 name AAAA\n"), std::string(70'000, 'a') + good}) {
     EXPECT_EQ(Note::parse(bad).error().code, Errc::corrupt) << bad.substr(0, 40);
   }
 }
 
 TEST(VerifierKeys, RefuseWhatDoesNotFit) {
   const std::string good(example_key);
-  for (const std::string& bad : {std::string(), std::string("name"), std::string("a+b"), "x" + good, good + "A", good.substr(1),
-                                 std::string("example.com/foo+530d903b") + good.substr(24),
-                                 std::string("example.com/foo+530D903a") + good.substr(24), std::string("a b+530d903a+AA==")}) {
+  for (const std::string& bad :
+       {std::string(), std::string("name"), std::string("a+b"), "x" + good, good + "A", good.substr(1),
+        std::string("example.com/foo+530d903b") + good.substr(24),
+        std::string("example.com/foo+530D903a") + good.substr(24), std::string("a b+530d903a+AA==")}) {
     EXPECT_EQ(VerifierKey::parse(bad).error().code, Errc::invalid_argument) << bad;
   }
   const auto keys = parse_verifier_keys("# kept by the auditor\n\n" + good + "\r\n" + signer().verifier().text());
@@ -123,9 +125,10 @@ TEST(Checkpoints, ComeBackFromTheirText) {
   EXPECT_EQ(read.origin, made.origin);
   EXPECT_EQ(read.size, made.size);
   EXPECT_EQ(read.root, made.root);
-  for (const std::string& bad : {std::string("o\n1\n"), "o\n01\n" + made.text().substr(29), made.text() + "more\n", "\n" + made.text(),
-                                 std::string("o\n-1\nCsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=\n"),
-                                 std::string("o\n1\nCsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I\n")}) {
+  for (const std::string& bad :
+       {std::string("o\n1\n"), "o\n01\n" + made.text().substr(29), made.text() + "more\n", "\n" + made.text(),
+        std::string("o\n-1\nCsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=\n"),
+        std::string("o\n1\nCsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I\n")}) {
     EXPECT_EQ(Checkpoint::parse(bad).error().code, Errc::corrupt) << bad;
   }
 }

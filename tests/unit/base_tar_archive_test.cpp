@@ -39,7 +39,8 @@ std::string member(const std::string& name, const std::string& bytes, char type 
 class TarArchive : public testing::Test {
  protected:
   void SetUp() override {
-    path_ = testing::TempDir() + "muniment-tar-" + testing::UnitTest::GetInstance()->current_test_info()->name() + std::to_string(::getpid());
+    path_ = testing::TempDir() + "muniment-tar-" + testing::UnitTest::GetInstance()->current_test_info()->name() +
+            std::to_string(::getpid());
   }
   void TearDown() override { std::filesystem::remove(path_); }
 

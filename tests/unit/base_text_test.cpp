@@ -16,15 +16,16 @@ TEST(Text, APreviewIsCutBetweenCharacters) {
 
 TEST(Text, TerminalControlsAreShownInsteadOfObeyed) {
   EXPECT_EQ(escape_for_terminal("a\x1b[31mred\x07\r\n\tb"), "a\\x1b[31mred\\x07\\x0d\n\tb");
-  EXPECT_EQ(escape_for_terminal("\xC2\x9B" "31m"), "\\u{009b}31m");
+  EXPECT_EQ(escape_for_terminal("\xC2\x9B"
+                                "31m"),
+            "\\u{009b}31m");
   EXPECT_EQ(escape_for_terminal("\x7f"), "\\x7f");
   EXPECT_EQ(escape_json_for_terminal("{\"a\":\"\x7f\xC2\x9B\u202e\U000E0001é\"}\r\n"),
             "{\"a\":\"\\u007f\\u009b\\u202e\\udb40\\udc01é\"} \n");
 }
 
 TEST(Text, BidirectionalAndInvisibleCharactersAreShown) {
-  EXPECT_EQ(escape_for_terminal("a\u202Eb\u2066c\u200Bd\uFEFF"),
-            "a\\u{202e}b\\u{2066}c\\u{200b}d\\u{feff}");
+  EXPECT_EQ(escape_for_terminal("a\u202Eb\u2066c\u200Bd\uFEFF"), "a\\u{202e}b\\u{2066}c\\u{200b}d\\u{feff}");
 }
 
 TEST(Text, OtherTextStaysAndOtherBytesAreShown) {

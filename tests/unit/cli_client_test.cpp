@@ -1,7 +1,7 @@
 // The client against a daemon of a few lines: replies by id, notifications in between, raw bytes
 // both ways, and connections that end at the wrong moment.
-#include "cli/connect/client.hpp"
 #include "base/text.hpp"
+#include "cli/connect/client.hpp"
 #include "cli/show/hints.hpp"
 
 #include <gtest/gtest.h>
@@ -87,9 +87,10 @@ TEST(Client, AReplyIsFoundAmongNotifications) {
 TEST(Client, AnErrorKeepsItsCodeAndWhatBelongsToIt) {
   Listener daemon([](int connection) {
     read_until(connection, '\n');
-    say(connection, "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32007,\"message\":\"SYSTEM_ERROR since\","
-                    "\"data\":{\"code\":\"run_halted\",\"run_id\":\"r1\",\"pointer\":\"artifact://r1/a\","
-                    "\"retry_after_ms\":20}}}\n");
+    say(connection,
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32007,\"message\":\"SYSTEM_ERROR since\","
+        "\"data\":{\"code\":\"run_halted\",\"run_id\":\"r1\",\"pointer\":\"artifact://r1/a\","
+        "\"retry_after_ms\":20}}}\n");
   });
   auto client = Client::connect(daemon.path());
   const auto reply = client->call("event.append", "{}");
@@ -120,8 +121,9 @@ TEST(Client, RawBytesFollowTheirLineInBothDirections) {
 TEST(Client, ARefusalThatEndsAnUploadIsHeard) {
   Listener daemon([](int connection) {
     read_until(connection, '\n');
-    say(connection, "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32005,\"message\":\"disk\","
-                    "\"data\":{\"code\":\"over_budget\"}}}\n");
+    say(connection,
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32005,\"message\":\"disk\","
+        "\"data\":{\"code\":\"over_budget\"}}}\n");
     ::shutdown(connection, SHUT_WR);
     char drop[4096];
     while (::read(connection, drop, sizeof drop) > 0) continue;
@@ -145,7 +147,10 @@ TEST(Client, AConnectionThatEndsIsUnavailableAndNotAnAnswer) {
 }
 
 TEST(Client, SilenceIsADeadlineAndNobodyIsUnavailable) {
-  Listener daemon([](int connection) { read_until(connection, '\n'); read_until(connection, '\n'); });
+  Listener daemon([](int connection) {
+    read_until(connection, '\n');
+    read_until(connection, '\n');
+  });
   {
     auto client = Client::connect(daemon.path());
     client->set_patience(std::chrono::milliseconds(20));
@@ -158,35 +163,49 @@ TEST(Client, SilenceIsADeadlineAndNobodyIsUnavailable) {
 }
 
 TEST(Hints, AMethodThatIsAdvisedIsTheCommandThatDoesTheSame) {
-  EXPECT_EQ(with_commands("not_found: no run r. Start it: run.start"), "not_found: no run r. See: muniment run list, or start it: muniment run start RUN --agent AGENT");
-  EXPECT_EQ(with_commands("run r has ended. Start it again with run.start and reopen: true"), "run r has ended. Start it again with muniment run start RUN --agent AGENT --reopen");
-  EXPECT_EQ(with_commands("it takes nothing more. Start a run of another name with run.start, and name this one in `continues`"),
-            "it takes nothing more. Start a run of another name with muniment run start NAME --agent AGENT --continues THIS");
-  EXPECT_EQ(with_commands("Shorten it, or artifact.put the text and name the artifact."), "Shorten it, or muniment artifact put the text and name the artifact.");
-  EXPECT_EQ(with_commands("cursor: not one that artifact.list answered."), "cursor: not one that muniment artifact list answered.");
+  EXPECT_EQ(with_commands("not_found: no run r. Start it: run.start"),
+            "not_found: no run r. See: muniment run list, or start it: muniment run start RUN --agent AGENT");
+  EXPECT_EQ(with_commands("run r has ended. Start it again with run.start and reopen: true"),
+            "run r has ended. Start it again with muniment run start RUN --agent AGENT --reopen");
+  EXPECT_EQ(
+      with_commands(
+          "it takes nothing more. Start a run of another name with run.start, and name this one in `continues`"),
+      "it takes nothing more. Start a run of another name with muniment run start NAME --agent AGENT --continues THIS");
+  EXPECT_EQ(with_commands("Shorten it, or artifact.put the text and name the artifact."),
+            "Shorten it, or muniment artifact put the text and name the artifact.");
+  EXPECT_EQ(with_commands("cursor: not one that artifact.list answered."),
+            "cursor: not one that muniment artifact list answered.");
   EXPECT_EQ(with_commands("no document comes from the source s. document.list names the sources."),
             "no document comes from the source s. muniment document list names the sources.");
-  EXPECT_EQ(with_commands("no event 2. See: event.list with a run_id"), "no event 2. See: muniment event list --run RUN");
+  EXPECT_EQ(with_commands("no event 2. See: event.list with a run_id"),
+            "no event 2. See: muniment event list --run RUN");
   EXPECT_EQ(with_commands("the whole log is read by root and the daemon's own user. Give a run_id."),
             "the whole log is read by root and the daemon's own user. Name one that is yours: --run RUN.");
 }
 
 TEST(Hints, WhatWasSentIsSaidAsItWas) {
-  for (const std::string said : {"no run event.append", "artifact_id: expected a UUID, got \"run.list\"", "run run.start is open already", "run_id run.list is taken. Choose another name.",
-                                 "no document artifact.put in the corpus run.list", "Start it: run.started", "See: event.list.x"}) {
+  for (const std::string said :
+       {"no run event.append", "artifact_id: expected a UUID, got \"run.list\"", "run run.start is open already",
+        "run_id run.list is taken. Choose another name.", "no document artifact.put in the corpus run.list",
+        "Start it: run.started", "See: event.list.x"}) {
     EXPECT_EQ(with_commands(said), said);
   }
-  EXPECT_EQ(with_commands("no run run.start. Start it: run.start"), "no run run.start. See: muniment run list, or start it: muniment run start RUN --agent AGENT");
+  EXPECT_EQ(with_commands("no run run.start. Start it: run.start"),
+            "no run run.start. See: muniment run list, or start it: muniment run start RUN --agent AGENT");
 }
 
 TEST(Advice, ACommandIsToldWhichInstanceItIsAbout) {
   const Advice advice("--data /srv/m", "--data /srv/m --database U", {"up", "down", "audit", "run"});
-  EXPECT_EQ(advice.with_place("muniment down && muniment up --continue-restored"), "muniment --data /srv/m down && muniment --data /srv/m --database U up --continue-restored");
+  EXPECT_EQ(advice.with_place("muniment down && muniment up --continue-restored"),
+            "muniment --data /srv/m down && muniment --data /srv/m --database U up --continue-restored");
   EXPECT_EQ(advice.with_place("no key (muniment audit key init)"), "no key (muniment --data /srv/m audit key init)");
-  for (const std::string said : {"the system user muniment is missing", "muniment --data /x up", "muniment down --data /x", "/usr/bin/muniment up", "muniment: up", "muniment upon", "muniment"}) {
+  for (const std::string said :
+       {"the system user muniment is missing", "muniment --data /x up", "muniment down --data /x",
+        "/usr/bin/muniment up", "muniment: up", "muniment upon", "muniment"}) {
     EXPECT_EQ(advice.with_place(said), said);
   }
-  EXPECT_EQ(advice.with_place("mv /x /y && muniment run list; muniment down --data /x"), "mv /x /y && muniment --data /srv/m run list; muniment down --data /x");
+  EXPECT_EQ(advice.with_place("mv /x /y && muniment run list; muniment down --data /x"),
+            "mv /x /y && muniment --data /srv/m run list; muniment down --data /x");
   EXPECT_EQ(Advice().with_place("muniment up"), "muniment up");
 }
 

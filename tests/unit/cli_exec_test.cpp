@@ -30,17 +30,26 @@ TEST(Scrub, ObviousSecretsAreReplacedAndCounted) {
   EXPECT_EQ(scrubbed({"psql", "postgresql://ann:pw@db/x"}, 1), (Words{"psql", "postgresql://ann:[scrubbed]@db/x"}));
   EXPECT_EQ(scrubbed({"curl", "-H", "Authorization: Bearer abcdefghij"}, 1),
             (Words{"curl", "-H", "Authorization: Bearer [scrubbed]"}));
-  EXPECT_EQ(scrubbed({"sh", "-c", "use ghp_0123456789abcdefghij now"}, 1),
-            (Words{"sh", "-c", "use [scrubbed] now"}));
+  EXPECT_EQ(scrubbed({"sh", "-c", "use ghp_0123456789abcdefghij now"}, 1), (Words{"sh", "-c", "use [scrubbed] now"}));
   EXPECT_EQ(scrubbed({"curl", "-H", "X-Api-Key: abc"}, 1), (Words{"curl", "-H", "X-Api-Key: [scrubbed]"}));
-  EXPECT_EQ(scrubbed({"sh", "-c", "export A_TOKEN=abc; psql postgresql://ann:pw@db/x --password=pw"}, 3),
-            (Words{"sh", "-c", "export A_TOKEN=[scrubbed]; psql postgresql://ann:[scrubbed]@db/x --password=[scrubbed]"}));
-  EXPECT_EQ(scrubbed({"h?a=ghp_0123456789abcdefghij&b=ghp_0123456789abcdefghij"}, 2), (Words{"h?a=[scrubbed]&b=[scrubbed]"}));
+  EXPECT_EQ(
+      scrubbed({"sh", "-c", "export A_TOKEN=abc; psql postgresql://ann:pw@db/x --password=pw"}, 3),
+      (Words{"sh", "-c", "export A_TOKEN=[scrubbed]; psql postgresql://ann:[scrubbed]@db/x --password=[scrubbed]"}));
+  EXPECT_EQ(scrubbed({"h?a=ghp_0123456789abcdefghij&b=ghp_0123456789abcdefghij"}, 2),
+            (Words{"h?a=[scrubbed]&b=[scrubbed]"}));
 }
 
 TEST(Scrub, OrdinaryWordsStay) {
-  const std::vector<std::string> plain = {"git", "commit", "-m", "turn the key = value map", "http://h:80/a@b",
-                                          "--color=always", "task-12345678901234567890", "a=b", "show the basic usage", "x  y\n"};
+  const std::vector<std::string> plain = {"git",
+                                          "commit",
+                                          "-m",
+                                          "turn the key = value map",
+                                          "http://h:80/a@b",
+                                          "--color=always",
+                                          "task-12345678901234567890",
+                                          "a=b",
+                                          "show the basic usage",
+                                          "x  y\n"};
   EXPECT_EQ(scrubbed(plain, 0), plain);
 }
 
@@ -51,7 +60,8 @@ TEST(Scrub, ALineOfOutputKeepsItsWordsAndLosesItsSecrets) {
   };
   EXPECT_EQ(line("  export API_TOKEN=abc; run", 1), "  export API_TOKEN=[scrubbed]; run");
   EXPECT_EQ(line("Authorization: Bearer abc.def  ok", 1), "Authorization: Bearer [scrubbed]  ok");
-  EXPECT_EQ(line("{\"password\": \"x\", \"password:\" \"y\"}", 1), "{\"password\": \"x\", \"password:\" \"[scrubbed]\"}");
+  EXPECT_EQ(line("{\"password\": \"x\", \"password:\" \"y\"}", 1),
+            "{\"password\": \"x\", \"password:\" \"[scrubbed]\"}");
   EXPECT_EQ(line("db password: hunter2", 1), "db password: [scrubbed]");
   EXPECT_EQ(line("two ghp_0123456789abcdefghij and ghp_0123456789abcdefghik", 2), "two [scrubbed] and [scrubbed]");
   EXPECT_EQ(line("API-KEY: x1 token: x2 key: x3", 2), "API-KEY: [scrubbed] token: [scrubbed] key: x3");
@@ -61,8 +71,9 @@ TEST(Scrub, ALineOfOutputKeepsItsWordsAndLosesItsSecrets) {
 }
 
 TEST(Scrub, OnlyAllowedVariablesAreKept) {
-  const char* environment[] = {"PATH=/bin", "GITHUB_TOKEN=x", "LC_ALL=C", "MUNIMENT_DATABASE=postgresql://a:b@c/d",
-                               "MUNIMENT_KEY=k", "FOO=bar", "HOME=/root", nullptr};
+  const char* environment[] = {
+      "PATH=/bin",      "GITHUB_TOKEN=x", "LC_ALL=C",   "MUNIMENT_DATABASE=postgresql://a:b@c/d",
+      "MUNIMENT_KEY=k", "FOO=bar",        "HOME=/root", nullptr};
   std::vector<std::string> names;
   for (const auto& [name, value] : allowed_environment(environment)) names.push_back(name);
   EXPECT_EQ(names, (std::vector<std::string>{"HOME", "LC_ALL", "PATH"}));

@@ -10,16 +10,16 @@
 #include <map>
 #include <set>
 
+#include "base/crypto/sha256.hpp"
 #include "base/ids.hpp"
 #include "base/json/json.hpp"
-#include "base/crypto/sha256.hpp"
 #include "base/text.hpp"
 #include "cli/import/claude_code/claude_code_lines.hpp"
 #include "cli/import/events.hpp"
 #include "cli/import/formats/openhands.hpp"
+#include "cli/import/formats/tau_bench.hpp"
 #include "cli/import/records.hpp"
 #include "cli/import/spill.hpp"
-#include "cli/import/formats/tau_bench.hpp"
 #include "events/catalogue.hpp"
 #include "support/imported.hpp"
 #include "support/temporary_folder.hpp"
@@ -85,8 +85,12 @@ void expect_golden(const std::string& format, const std::string& trace, Translat
   EXPECT_EQ(text, bytes_of(path)) << "run with MUNIMENT_ACCEPT=1 to accept";
 }
 
-TEST(ImportFormats, TheGoldenTraceOfOpenHandsIsTheseEvents) { expect_golden("openhands", "openhands.json", translate_openhands); }
-TEST(ImportFormats, TheGoldenTraceOfTauBenchIsTheseEvents) { expect_golden("tau-bench", "tau-bench.json", translate_tau_bench); }
+TEST(ImportFormats, TheGoldenTraceOfOpenHandsIsTheseEvents) {
+  expect_golden("openhands", "openhands.json", translate_openhands);
+}
+TEST(ImportFormats, TheGoldenTraceOfTauBenchIsTheseEvents) {
+  expect_golden("tau-bench", "tau-bench.json", translate_tau_bench);
+}
 
 // A session, line by line; `settled`: as a live recording sees it, which waits after every line.
 std::vector<RunAction> actions_of(std::string_view text, bool settled = false) {
@@ -149,13 +153,21 @@ TEST(ClaudeCode, ALiveRecordingSeesTheSameCalls) {
 TEST(ClaudeCode, HostileLinesBecomeEventsAllTheSame) {
   const std::string deep = std::string(70, '[') + std::string(70, ']');
   const std::string lines[] = {
-      "", "[]", "null", "{", "\xff\xfe", std::string("a\0b", 3), R"({"type":7,"message":[]})", R"({"type":"user","message":{"content":)" + deep + "}}",
+      "",
+      "[]",
+      "null",
+      "{",
+      "\xff\xfe",
+      std::string("a\0b", 3),
+      R"({"type":7,"message":[]})",
+      R"({"type":"user","message":{"content":)" + deep + "}}",
       R"({"type":"assistant","message":{"content":[1,null,"x",{"type":"text","text":7},{"type":"tool_use"},{"type":"tool_use","input":[1]}],"usage":{"input_tokens":-1,"output_tokens":9223372036854775807}}})",
       R"({"type":"user","isSidechain":true,"parentUuid":"a","uuid":"a","message":{"content":[{"type":"tool_result"},{"type":"tool_result","tool_use_id":""}]}})",
       R"({"type":"user","isSidechain":true,"parentUuid":"b","uuid":"c","message":{"content":"x"}})",
       R"({"type":"user","isSidechain":true,"parentUuid":"c","uuid":"b","agentId":"../../etc/\u0001","message":{"content":"x"}})",
       R"({"type":"system","subtype":"compact_boundary","compactMetadata":{"trigger":"","preTokens":-5}})",
-      R"({"type":"system","subtype":"compact_boundary"})", R"({"type":"A Very-Long type/with.everything and more and more and more and more"})",
+      R"({"type":"system","subtype":"compact_boundary"})",
+      R"({"type":"A Very-Long type/with.everything and more and more and more and more"})",
       R"({"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"never","is_error":true,"content":"Permission to use Bash has been denied."}]},"toolUseResult":{"filePath":7,"structuredPatch":1,"file":[]}})"};
   std::string text;
   for (const std::string& first : lines) {
@@ -199,7 +211,8 @@ void expect_nothing_lost(const std::filesystem::path& path, Translate translate)
       if (text.find(": ") != std::string::npos && document->root()["messages_display"]) {
         std::string_view rest(text);
         while (const auto line = take_line(rest)) {
-          const std::string_view said = line->substr(std::min(line->size(), line->find(": ") == std::string_view::npos ? 0 : line->find(": ") + 2));
+          const std::string_view said = line->substr(
+              std::min(line->size(), line->find(": ") == std::string_view::npos ? 0 : line->find(": ") + 2));
           EXPECT_NE(held.find(said), std::string::npos) << path << ": lost: " << said.substr(0, 200);
         }
       } else if (text.find("_observation") == std::string::npos && text.find("_action") == std::string::npos) {
@@ -219,10 +232,16 @@ void expect_nothing_lost_in(const std::string& folder_name, Translate translate)
   for (const auto& entry : std::filesystem::directory_iterator(folder)) expect_nothing_lost(entry.path(), translate);
 }
 
-TEST(ImportFormats, EveryStringOfEveryRealOpenHandsTraceIsFound) { expect_nothing_lost_in("openhands", translate_openhands); }
-TEST(ImportFormats, EveryStringOfEveryRealTauBenchTraceIsFound) { expect_nothing_lost_in("tau-bench", translate_tau_bench); }
+TEST(ImportFormats, EveryStringOfEveryRealOpenHandsTraceIsFound) {
+  expect_nothing_lost_in("openhands", translate_openhands);
+}
+TEST(ImportFormats, EveryStringOfEveryRealTauBenchTraceIsFound) {
+  expect_nothing_lost_in("tau-bench", translate_tau_bench);
+}
 
-Result<ImportedRun> translated(Translate translate, const std::string& text) { return translate(json::parse(text)->root()); }
+Result<ImportedRun> translated(Translate translate, const std::string& text) {
+  return translate(json::parse(text)->root());
+}
 
 std::string last_status(const Result<ImportedRun>& run) {
   if (!run) return run.error().message;
@@ -234,7 +253,10 @@ std::string last_status(const Result<ImportedRun>& run) {
 
 TEST(ImportFormats, AResultOfWhichNothingIsSaidIsUnknown) {
   const auto bench = [](const std::string& said) {
-    return translated(translate_tau_bench, R"({"traj":[{"role":"assistant","tool_calls":[{"id":"c","function":{"name":"f"}}]},{"role":"tool","tool_call_id":"c","content":)" + said + "}]}");
+    return translated(
+        translate_tau_bench,
+        R"({"traj":[{"role":"assistant","tool_calls":[{"id":"c","function":{"name":"f"}}]},{"role":"tool","tool_call_id":"c","content":)" +
+            said + "}]}");
   };
   EXPECT_EQ(last_status(bench(R"("{}")")), "ok");
   EXPECT_EQ(last_status(bench(R"("Error: no")")), "error");
@@ -242,11 +264,15 @@ TEST(ImportFormats, AResultOfWhichNothingIsSaidIsUnknown) {
   EXPECT_EQ(last_status(bench("null")), "unknown");
   EXPECT_EQ(bench("null")->end.outcome, "unknown") << "no reward is said";
   const auto hands = [](const std::string& said) {
-    return translated(translate_openhands, R"({"content":[{"class_":"code_action","language":"bash","content":"x"},{"class_":"text_observation","content":")" + said + R"("}]})");
+    return translated(
+        translate_openhands,
+        R"({"content":[{"class_":"code_action","language":"bash","content":"x"},{"class_":"text_observation","content":")" +
+            said + R"("}]})");
   };
   EXPECT_EQ(last_status(hands("[Command finished with exit code 0]")), "ok");
   EXPECT_EQ(last_status(hands("[Command finished with exit code 2] \\n")), "error");
-  EXPECT_EQ(last_status(hands("a log: [Command finished with exit code 2] and more")), "unknown") << "a text that was read";
+  EXPECT_EQ(last_status(hands("a log: [Command finished with exit code 2] and more")), "unknown")
+      << "a text that was read";
   EXPECT_EQ(last_status(hands("ERROR: no")), "error");
   EXPECT_EQ(last_status(hands("three files")), "unknown");
   EXPECT_EQ(hands("x")->end.outcome, "unknown");
@@ -254,8 +280,10 @@ TEST(ImportFormats, AResultOfWhichNothingIsSaidIsUnknown) {
 }
 
 TEST(ImportFormats, WhatIsNoTraceIsRefused) {
-  for (const char* text : {"{}", "[]", "7", "null", R"({"content":7})", R"({"content":[1]})", R"({"content":[{"type":"text"}]})", R"({"content":[]})", R"({"messages":[{}]})", R"({"messages":[null]})", R"({"traj":{}})",
-                           R"({"traj":["x"]})", R"({"messages_display":"nobody: hello"})", R"({"messages_display":""})"}) {
+  for (const char* text :
+       {"{}", "[]", "7", "null", R"({"content":7})", R"({"content":[1]})", R"({"content":[{"type":"text"}]})",
+        R"({"content":[]})", R"({"messages":[{}]})", R"({"messages":[null]})", R"({"traj":{}})", R"({"traj":["x"]})",
+        R"({"messages_display":"nobody: hello"})", R"({"messages_display":""})"}) {
     EXPECT_FALSE(translate_openhands(json::parse(text)->root()).ok()) << text;
     EXPECT_FALSE(translate_tau_bench(json::parse(text)->root()).ok()) << text;
   }
@@ -276,7 +304,8 @@ class KeepingSink : public ImportSink {
   Result<bool> start(const std::string&) override { return true; }
   Result<ImportedArtifact> put(const std::string&, const std::string& mime_type, std::string_view bytes) override {
     kept.emplace_back(mime_type, bytes);
-    return ImportedArtifact{"0190f3a1-7c00-7abc-8def-0123456789ab", to_hex(sha256(bytes)), static_cast<std::int64_t>(bytes.size())};
+    return ImportedArtifact{"0190f3a1-7c00-7abc-8def-0123456789ab", to_hex(sha256(bytes)),
+                            static_cast<std::int64_t>(bytes.size())};
   }
   Status append(std::size_t, const std::vector<ImportedEvent>&) override { return success(); }
   Status end(const RunEnd&) override { return success(); }
@@ -287,9 +316,11 @@ TEST(ShrinkBody, EveryLongTextBecomesAReferenceThatItsSchemaTakes) {
   const std::string large(300'000, 'x');
   KeepingSink sink;
   const std::vector<ImportedEvent> events = {
-      {"a", "message.added", "s", R"({"message_id":"m","role":"user","content":[{"type":"text","content":")" + large + R"("}]})"},
+      {"a", "message.added", "s",
+       R"({"message_id":"m","role":"user","content":[{"type":"text","content":")" + large + R"("}]})"},
       {"b", "tool.called", "s", R"({"call_id":"c","name":"n","kind":"function","arguments":{"a":")" + large + R"("}})"},
-      {"c", "error.raised", "s", R"({"error_type":"e","message":")" + large + R"(","x_source":{"a":[")" + large + R"("]}})"},
+      {"c", "error.raised", "s",
+       R"({"error_type":"e","message":")" + large + R"(","x_source":{"a":[")" + large + R"("]}})"},
       {"d", "x.a.b", "s", R"({"many":[)" + joined(std::vector<std::string>(100'000, "1234"), ",") + "]}"}};
   for (const ImportedEvent& event : events) {
     const auto body = shrink_body(sink, "r1", event);
@@ -306,8 +337,10 @@ TEST(ShrinkBody, EveryLongTextBecomesAReferenceThatItsSchemaTakes) {
 
 TEST(ShrinkBody, WhatIsTooLargeEvenSoIsRefused) {
   KeepingSink sink;
-  const std::string parts = joined(std::vector<std::string>(900, R"({"type":"text","content":")" + std::string(500, 'x') + "\"}"), ",");
-  const auto body = shrink_body(sink, "r1", {"a", "message.added", "", R"({"message_id":"m","role":"user","content":[)" + parts + "]}"});
+  const std::string parts =
+      joined(std::vector<std::string>(900, R"({"type":"text","content":")" + std::string(500, 'x') + "\"}"), ",");
+  const auto body = shrink_body(
+      sink, "r1", {"a", "message.added", "", R"({"message_id":"m","role":"user","content":[)" + parts + "]}"});
   ASSERT_FALSE(body.ok());
   EXPECT_EQ(body.error().code, Errc::too_large);
 }
@@ -340,8 +373,10 @@ TEST(RecordReader, ReadsListsLinesAndObjectsOneAfterTheOther) {
   EXPECT_EQ(records_of("[]"), Records());
   EXPECT_EQ(records_of(""), Records());
   EXPECT_EQ(records_of(" \n\n"), Records());
-  EXPECT_EQ(records_of("[\n{\"a\":\"]}\\\"\"},\n\n[2], 7 ,\"x,\"]\n"), (Records{"2:{\"a\":\"]}\\\"\"}", "4:[2]", "4:7", "4:\"x,\""}));
-  EXPECT_EQ(records_of("\xef\xbb\xbf{\"a\":1}\n\n{\"b\"\r\nnot json\n{}"), (Records{"1:{\"a\":1}", "3:{\"b\"\r", "4:not json", "5:{}"}));
+  EXPECT_EQ(records_of("[\n{\"a\":\"]}\\\"\"},\n\n[2], 7 ,\"x,\"]\n"),
+            (Records{"2:{\"a\":\"]}\\\"\"}", "4:[2]", "4:7", "4:\"x,\""}));
+  EXPECT_EQ(records_of("\xef\xbb\xbf{\"a\":1}\n\n{\"b\"\r\nnot json\n{}"),
+            (Records{"1:{\"a\":1}", "3:{\"b\"\r", "4:not json", "5:{}"}));
   EXPECT_EQ(records_of("{\n\"a\":1\n}\n{\n}"), (Records{"1:{\n\"a\":1\n}", "4:{\n}"}));
 }
 

@@ -61,7 +61,8 @@ void check_actions(const std::vector<RunAction>& actions) {
     const auto document = json::parse(event.body);
     ASSERT_TRUE(document.ok());
     const std::string call = document->root()["call_id"].string_or("");
-    const bool begins = event.type == "tool.called" || event.type == "model.called", ends = event.type == "tool.returned" || event.type == "model.answered";
+    const bool begins = event.type == "tool.called" || event.type == "model.called",
+               ends = event.type == "tool.returned" || event.type == "model.answered";
     EXPECT_TRUE(!begins || calls[action.child].insert(call).second) << call;
     EXPECT_TRUE(!ends || calls[action.child].contains(call)) << call;
   }
@@ -70,7 +71,8 @@ void check_actions(const std::vector<RunAction>& actions) {
 
 TakenFile take_path(const std::string& path, std::size_t items_max = otlp_items_max) {
   TakenFile taken;
-  auto file = OtlpFile::open(path, [&](const std::string& problem) { taken.problems.push_back(problem); }, {}, items_max);
+  auto file = OtlpFile::open(
+      path, [&](const std::string& problem) { taken.problems.push_back(problem); }, {}, items_max);
   if (!file) {
     taken.problems.push_back(file.error().message);
     return taken;
@@ -110,7 +112,12 @@ TEST(Otlp, TheGoldenTracesAreTheseEvents) {
     text += start_params(trace.head, {trace.name, trace.sha256, {}}, otlp_format) + "\n";
     for (const RunAction& action : trace.actions) text += shown(action) + "\n";
     json::Writer end;
-    text += end.begin_object().member("outcome", trace.head.end.outcome).member("summary", trace.head.end.summary).end_object().text() + "\n";
+    text += end.begin_object()
+                .member("outcome", trace.head.end.outcome)
+                .member("summary", trace.head.end.summary)
+                .end_object()
+                .text() +
+            "\n";
   }
   const std::filesystem::path path = golden_folder() / "otlp.events.jsonl";
   if (std::getenv("MUNIMENT_ACCEPT") != nullptr) std::ofstream(path, std::ios::binary) << text;
@@ -129,7 +136,8 @@ TEST(Otlp, WhereASpanStandsInTheFileMakesNoDifference) {
     const TakenFile second = take_text(other);
     ASSERT_EQ(first.traces.size(), second.traces.size());
     for (const Taken& trace : first.traces) {
-      const auto same = std::find_if(second.traces.begin(), second.traces.end(), [&](const Taken& one) { return one.name == trace.name; });
+      const auto same = std::find_if(second.traces.begin(), second.traces.end(),
+                                     [&](const Taken& one) { return one.name == trace.name; });
       ASSERT_NE(same, second.traces.end());
       EXPECT_EQ(same->sha256, trace.sha256);
       std::string here, there;
@@ -144,27 +152,35 @@ std::string one_span(const std::string& members) {
   return R"({"resourceSpans":[{"scopeSpans":[{"spans":[{)" + members + "}]}]}]}\n";
 }
 
-std::string span_at(const std::string& id, const std::string& parent, const std::string& start, const std::string& end, const std::string& operation = {}) {
-  std::string members = R"("traceId":"5b8efff798038103d269b633813fc60c","spanId":")" + id + "\",\"parentSpanId\":\"" + parent + "\"";
+std::string span_at(const std::string& id, const std::string& parent, const std::string& start, const std::string& end,
+                    const std::string& operation = {}) {
+  std::string members =
+      R"("traceId":"5b8efff798038103d269b633813fc60c","spanId":")" + id + "\",\"parentSpanId\":\"" + parent + "\"";
   if (!start.empty()) members += ",\"startTimeUnixNano\":" + start;
   if (!end.empty()) members += ",\"endTimeUnixNano\":" + end;
-  if (!operation.empty()) members += R"(,"attributes":[{"key":"gen_ai.operation.name","value":{"stringValue":")" + operation + "\"}}]";
+  if (!operation.empty())
+    members += R"(,"attributes":[{"key":"gen_ai.operation.name","value":{"stringValue":")" + operation + "\"}}]";
   return one_span(members);
 }
 
 TEST(Otlp, AClockThatJumpsMovesNoSpanOutOfItsParent) {
-  const std::string id[] = {"00000000000000a0", "00000000000000a1", "00000000000000a2", "00000000000000a3", "00000000000000a4", "00000000000000a5"};
-  const TakenFile taken = take_text(span_at(id[1], id[0], "1", "2", "execute_tool") + span_at(id[2], id[0], "\"18446744073709551615\"", "3", "execute_tool") +
-                                    span_at(id[3], id[0], "\"-5\"", "\"tomorrow\"", "execute_tool") + span_at(id[4], id[0], "1e30", "0", "execute_tool") +
-                                    span_at(id[5], id[0], "", "", "execute_tool") + span_at(id[0], "", "1700000000000000000", "1700000001000000000"));
+  const std::string id[] = {"00000000000000a0", "00000000000000a1", "00000000000000a2",
+                            "00000000000000a3", "00000000000000a4", "00000000000000a5"};
+  const TakenFile taken =
+      take_text(span_at(id[1], id[0], "1", "2", "execute_tool") +
+                span_at(id[2], id[0], "\"18446744073709551615\"", "3", "execute_tool") +
+                span_at(id[3], id[0], "\"-5\"", "\"tomorrow\"", "execute_tool") +
+                span_at(id[4], id[0], "1e30", "0", "execute_tool") + span_at(id[5], id[0], "", "", "execute_tool") +
+                span_at(id[0], "", "1700000000000000000", "1700000001000000000"));
   ASSERT_EQ(taken.traces.size(), 1U);
   const std::vector<RunAction>& actions = taken.traces[0].actions;
   ASSERT_EQ(actions.size(), 1U + 3U + 10U);
   EXPECT_EQ(actions[1].event.type, "step.started");
   EXPECT_EQ(actions.back().event.type, "step.ended");
   std::size_t noted = 0;
-  for (const RunAction& action : actions) noted += action.event.type == "tool.returned" && action.event.body.find("x_clock") != std::string::npos;
-  EXPECT_EQ(noted, 4U);   // all but the one of 1970, which lasts a nanosecond
+  for (const RunAction& action : actions)
+    noted += action.event.type == "tool.returned" && action.event.body.find("x_clock") != std::string::npos;
+  EXPECT_EQ(noted, 4U);  // all but the one of 1970, which lasts a nanosecond
   std::set<std::string> times;
   for (const RunAction& action : actions) times.insert(action.event.occurred_at);
   EXPECT_TRUE(times.contains("2554-07-21T23:34:33.709551Z"));
@@ -173,8 +189,9 @@ TEST(Otlp, AClockThatJumpsMovesNoSpanOutOfItsParent) {
 
 TEST(Otlp, ParentsInACircleAndTwoSpansWithOneIdAreAllKept) {
   const std::string a = "00000000000000a0", b = "00000000000000b0";
-  const TakenFile taken = take_text(span_at(a, b, "2", "3", "invoke_agent") + span_at(b, a, "1", "4", "chat") + span_at(b, a, "1", "5", "chat") +
-                                    span_at(a, a, "1", "9", "invoke_agent") + span_at(b, a, "1", "4", "chat"));
+  const TakenFile taken = take_text(span_at(a, b, "2", "3", "invoke_agent") + span_at(b, a, "1", "4", "chat") +
+                                    span_at(b, a, "1", "5", "chat") + span_at(a, a, "1", "9", "invoke_agent") +
+                                    span_at(b, a, "1", "4", "chat"));
   ASSERT_EQ(taken.traces.size(), 1U);
   EXPECT_EQ(taken.duplicates, 1U);
   std::size_t calls = 0, agents = 0;
@@ -211,12 +228,36 @@ TEST(Otlp, AFileWithTooManySpansIsRefusedAtTheLimit) {
 TEST(Otlp, HostileSpansBecomeEventsAllTheSame) {
   const std::string deep = std::string(50, '[') + std::string(50, ']');
   const std::string values[] = {
-      R"({"stringValue":"x"})", R"({"intValue":"007"})", R"({"intValue":-1})", R"({"doubleValue":"NaN"})", R"({"kvlistValue":{"values":[{"key":"a","value":{}},{"key":"a","value":1}]}})",
-      R"({"arrayValue":{}})", R"({"arrayValue":{"values":7}})", "{}", "7", "null", R"({"stringValue":"[{\"role\":7,\"parts\":[1,{\"type\":\"text\"},{\"type\":\"tool_call\",\"id\":7,\"name\":\"\"}]}]"})",
-      R"({"stringValue":"[1]"})", R"({"stringValue":")" + deep + "\"}", R"({"stringValue":")" + std::string(300, 'n') + "\"}"};
-  const std::string keys[] = {"gen_ai.input.messages", "gen_ai.output.messages", "gen_ai.system_instructions", "gen_ai.request.model", "gen_ai.response.id",
-                              "gen_ai.tool.call.id", "gen_ai.tool.call.arguments", "gen_ai.response.finish_reasons", "gen_ai.usage.input_tokens", "error.type",
-                              "gen_ai.request.temperature", "gen_ai.tool.name", "exception.type", "gen_ai.agent.name", "gen_ai.event.content", "content"};
+      R"({"stringValue":"x"})",
+      R"({"intValue":"007"})",
+      R"({"intValue":-1})",
+      R"({"doubleValue":"NaN"})",
+      R"({"kvlistValue":{"values":[{"key":"a","value":{}},{"key":"a","value":1}]}})",
+      R"({"arrayValue":{}})",
+      R"({"arrayValue":{"values":7}})",
+      "{}",
+      "7",
+      "null",
+      R"({"stringValue":"[{\"role\":7,\"parts\":[1,{\"type\":\"text\"},{\"type\":\"tool_call\",\"id\":7,\"name\":\"\"}]}]"})",
+      R"({"stringValue":"[1]"})",
+      R"({"stringValue":")" + deep + "\"}",
+      R"({"stringValue":")" + std::string(300, 'n') + "\"}"};
+  const std::string keys[] = {"gen_ai.input.messages",
+                              "gen_ai.output.messages",
+                              "gen_ai.system_instructions",
+                              "gen_ai.request.model",
+                              "gen_ai.response.id",
+                              "gen_ai.tool.call.id",
+                              "gen_ai.tool.call.arguments",
+                              "gen_ai.response.finish_reasons",
+                              "gen_ai.usage.input_tokens",
+                              "error.type",
+                              "gen_ai.request.temperature",
+                              "gen_ai.tool.name",
+                              "exception.type",
+                              "gen_ai.agent.name",
+                              "gen_ai.event.content",
+                              "content"};
   const std::string operations[] = {"chat", "execute_tool", "invoke_agent", "embeddings", "other"};
   std::string text;
   int n = 0;
@@ -227,23 +268,32 @@ TEST(Otlp, HostileSpansBecomeEventsAllTheSame) {
       list += R"(,{"key":"gen_ai.request.model","value":{"stringValue":"twice"}},{},7)";
       char id[17];
       (void)std::snprintf(id, sizeof id, "%016x", ++n);
-      const std::string events = R"({"name":"exception","attributes":[)" + list + R"(]},{"name":"gen_ai.user.message","attributes":[)" + list +
-                                 R"(]},{"name":"gen_ai.choice","attributes":[)" + list + R"(]},{"name":"other","timeUnixNano":"x"},7,null)";
-      text += one_span(R"("traceId":"FuIv2cFmTsq9nHrIi2Tn6A==","spanId":")" + std::string(id) + R"(","parentSpanId":"000000000000000)" + std::to_string(n % 10) +
-                       R"(","name":7,"status":{"code":"STATUS_CODE_ERROR"},"links":)" + deep + R"(,"attributes":[)" + list + R"(],"events":[)" + events + "]");
+      const std::string events =
+          R"({"name":"exception","attributes":[)" + list + R"(]},{"name":"gen_ai.user.message","attributes":[)" + list +
+          R"(]},{"name":"gen_ai.choice","attributes":[)" + list + R"(]},{"name":"other","timeUnixNano":"x"},7,null)";
+      text += one_span(R"("traceId":"FuIv2cFmTsq9nHrIi2Tn6A==","spanId":")" + std::string(id) +
+                       R"(","parentSpanId":"000000000000000)" + std::to_string(n % 10) +
+                       R"(","name":7,"status":{"code":"STATUS_CODE_ERROR"},"links":)" + deep + R"(,"attributes":[)" +
+                       list + R"(],"events":[)" + events + "]");
     }
   }
-  for (const char* ids : {R"("traceId":"","spanId":"")", R"("traceId":"zz","spanId":"../..","name":"x")", R"("traceId":7,"spanId":[],"events":{},"attributes":{"a":1})"}) text += one_span(ids);
+  for (const char* ids : {R"("traceId":"","spanId":"")", R"("traceId":"zz","spanId":"../..","name":"x")",
+                          R"("traceId":7,"spanId":[],"events":{},"attributes":{"a":1})"})
+    text += one_span(ids);
   const TakenFile taken = take_text(text);
   EXPECT_EQ(taken.problems, std::vector<std::string>());
-  EXPECT_EQ(taken.traces.size(), 3U);   // one of them of spans without a trace's id
+  EXPECT_EQ(taken.traces.size(), 3U);  // one of them of spans without a trace's id
 }
 
 TEST(Otlp, WhatIsNoRequestIsNamedWithItsLineAndWhatItLooksLike) {
-  const TakenFile taken = take_text(span_at("00000000000000a0", "", "1", "2") + "{\"traj\":[]}\nplain\n{\"resourceMetrics\":[]}\n{\"resourceSpans\":[{\"scopeSpans\":[{\"spans\":[7]}]}]}\n{\"resourceSp");
+  const TakenFile taken = take_text(
+      span_at("00000000000000a0", "", "1", "2") +
+      "{\"traj\":[]}\nplain\n{\"resourceMetrics\":[]}\n{\"resourceSpans\":[{\"scopeSpans\":[{\"spans\":[7]}]}]}\n{\"resourceSp");
   EXPECT_EQ(taken.traces.size(), 1U);
   ASSERT_EQ(taken.problems.size(), 5U);
-  EXPECT_EQ(taken.problems[0], "line 2: this is no OTLP/JSON: it has no list \"resourceSpans\"; it looks like tau-bench (--format tau-bench)");
+  EXPECT_EQ(
+      taken.problems[0],
+      "line 2: this is no OTLP/JSON: it has no list \"resourceSpans\"; it looks like tau-bench (--format tau-bench)");
   EXPECT_NE(taken.problems[1].find("line 3: "), std::string::npos);
   EXPECT_NE(taken.problems[2].find("metrics"), std::string::npos);
   EXPECT_NE(taken.problems[3].find("line 5: a span is no object"), std::string::npos);
@@ -258,7 +308,8 @@ TEST(ImportGuess, EveryGoldenTraceLooksLikeItsFormat) {
     while (const auto line = take_line(rest)) found = found || text_looks_like(*line).find(format) != std::string::npos;
     EXPECT_TRUE(found) << name;
   }
-  for (const auto& [name, format] : {std::pair("openhands.json", "openhands"), std::pair("tau-bench.json", "tau-bench")}) {
+  for (const auto& [name, format] :
+       {std::pair("openhands.json", "openhands"), std::pair("tau-bench.json", "tau-bench")}) {
     const std::string text = whole_file(golden_folder() / name);
     const auto document = json::parse(text);
     ASSERT_TRUE(document.ok());

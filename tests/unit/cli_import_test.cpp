@@ -10,10 +10,10 @@
 #include <set>
 #include <unordered_set>
 
+#include "base/crypto/sha256.hpp"
 #include "base/ids.hpp"
 #include "base/json/json.hpp"
 #include "base/json/schema.hpp"
-#include "base/crypto/sha256.hpp"
 #include "cli/import/formats/swe_agent.hpp"
 #include "cli/import/formats/swe_agent_action.hpp"
 
@@ -36,8 +36,7 @@ class MemorySink : public ImportSink {
   Result<ImportedArtifact> put(const std::string&, const std::string&, std::string_view bytes) override {
     artifacts.emplace_back(bytes);
     strings.emplace(bytes);
-    return ImportedArtifact{make_uuid_v8(bytes).text(), to_hex(sha256(bytes)),
-                            static_cast<std::int64_t>(bytes.size())};
+    return ImportedArtifact{make_uuid_v8(bytes).text(), to_hex(sha256(bytes)), static_cast<std::int64_t>(bytes.size())};
   }
   Status append(std::size_t place, const std::vector<ImportedEvent>& batch) override {
     for (const ImportedEvent& event : batch) {
@@ -155,7 +154,8 @@ TEST(ImportSweAgent, AFileThatTheTraceShowsIsAChange) {
 
 // The body of the last event of a type.
 json::Document last_body(const MemorySink& sink, std::string_view type) {
-  const auto found = std::find_if(sink.events.rbegin(), sink.events.rend(), [&](const ImportedEvent& event) { return event.type == type; });
+  const auto found = std::find_if(sink.events.rbegin(), sink.events.rend(),
+                                  [&](const ImportedEvent& event) { return event.type == type; });
   return *json::parse(found == sink.events.rend() ? std::string_view("{}") : std::string_view(found->body));
 }
 
@@ -181,7 +181,8 @@ TEST(ImportSweAgent, OnlyASubmissionOfItsOwnIsASuccess) {
   const std::string own = R"("exit_status": "submitted")";
   EXPECT_EQ(imported(small_trace).ended.outcome, "success");
   EXPECT_EQ(imported(small_trace, own, R"x("exit_status": "submitted (exit_cost)")x").ended.outcome, "unknown");
-  EXPECT_EQ(imported(small_trace, own, R"x("exit_status": "submitted (exit_cost)")x").ended.summary, "submitted (exit_cost)");
+  EXPECT_EQ(imported(small_trace, own, R"x("exit_status": "submitted (exit_cost)")x").ended.summary,
+            "submitted (exit_cost)");
   EXPECT_EQ(imported(small_trace, own, R"("exit_status": "exit_cost")").ended.outcome, "failure");
   EXPECT_EQ(imported(small_trace, own, R"("exit": 0)").ended.outcome, "unknown");
 }
@@ -196,7 +197,8 @@ TEST(ImportSweAgent, AResultSaysHowItWentWhereItsTextDoes) {
   EXPECT_EQ(tool_status("submit", ""), "unknown");
   EXPECT_EQ(tool_status("python", "/bin/bash: line 1: python: command not found"), "error");
   EXPECT_EQ(tool_status("python", "EXECUTION TIMED OUT"), "timeout");
-  EXPECT_EQ(last_body(imported(small_trace), "tool.returned").root()["status"].string_or(""), "unknown") << "its observation is null";
+  EXPECT_EQ(last_body(imported(small_trace), "tool.returned").root()["status"].string_or(""), "unknown")
+      << "its observation is null";
   EXPECT_EQ(last_body(imported(small_trace), "step.ended").root()["status"].string_or(""), "unknown");
 }
 

@@ -21,16 +21,48 @@ namespace {
 namespace fs = std::filesystem;
 
 TEST(Globs, MatchAsGitDoes) {
-  const std::tuple<const char*, const char*, bool> cases[] = {
-      {"a", "a", true},          {"a", "b", false},          {"*.o", "x.o", true},        {"*.o", ".o", true},         {"*.o", "x.oo", false},
-      {"a*c", "abbc", true},     {"a*c", "ab/c", false},     {"a?c", "abc", true},        {"a?c", "a/c", false},       {"**/x", "x", true},
-      {"**/x", "a/b/x", true},   {"**/x", "ax", false},      {"a/**", "a/b/c", true},     {"a/**", "a", false},        {"a/**/b", "a/b", true},
-      {"a/**/b", "a/x/y/b", true}, {"a/**/b", "axb", false}, {"a**b", "axxb", true},      {"a**b", "a/b", false},      {"[abc]x", "bx", true},
-      {"[!abc]x", "bx", false},  {"[^abc]x", "dx", true},    {"[a-c]x", "bx", true},      {"[]x]y", "]y", true},       {"[a-]x", "-x", true},
-      {"[[:digit:]]", "7", true}, {"[[:digit:]]", "a", false}, {"[!a]", "/", false},      {"\\*", "*", true},          {"\\*", "a", false},
-      {"[a", "a", false},        {"a\\", "a", false},        {"*", "", true},             {"", "", true},              {"?", "", false},
-      {"**", "a", true},         {"*a*b*c", "xxaxxbxxc", true}, {"*a*b*c", "xxaxxcxxb", false}, {"**/a/*.c", "x/a/f.c", true}, {"**/a/*.c", "x/a/b/f.c", false}};
-  for (const auto& [pattern, text, expected] : cases) EXPECT_EQ(Glob(pattern).matches(text), expected) << pattern << " on " << text;
+  const std::tuple<const char*, const char*, bool> cases[] = {{"a", "a", true},
+                                                              {"a", "b", false},
+                                                              {"*.o", "x.o", true},
+                                                              {"*.o", ".o", true},
+                                                              {"*.o", "x.oo", false},
+                                                              {"a*c", "abbc", true},
+                                                              {"a*c", "ab/c", false},
+                                                              {"a?c", "abc", true},
+                                                              {"a?c", "a/c", false},
+                                                              {"**/x", "x", true},
+                                                              {"**/x", "a/b/x", true},
+                                                              {"**/x", "ax", false},
+                                                              {"a/**", "a/b/c", true},
+                                                              {"a/**", "a", false},
+                                                              {"a/**/b", "a/b", true},
+                                                              {"a/**/b", "a/x/y/b", true},
+                                                              {"a/**/b", "axb", false},
+                                                              {"a**b", "axxb", true},
+                                                              {"a**b", "a/b", false},
+                                                              {"[abc]x", "bx", true},
+                                                              {"[!abc]x", "bx", false},
+                                                              {"[^abc]x", "dx", true},
+                                                              {"[a-c]x", "bx", true},
+                                                              {"[]x]y", "]y", true},
+                                                              {"[a-]x", "-x", true},
+                                                              {"[[:digit:]]", "7", true},
+                                                              {"[[:digit:]]", "a", false},
+                                                              {"[!a]", "/", false},
+                                                              {"\\*", "*", true},
+                                                              {"\\*", "a", false},
+                                                              {"[a", "a", false},
+                                                              {"a\\", "a", false},
+                                                              {"*", "", true},
+                                                              {"", "", true},
+                                                              {"?", "", false},
+                                                              {"**", "a", true},
+                                                              {"*a*b*c", "xxaxxbxxc", true},
+                                                              {"*a*b*c", "xxaxxcxxb", false},
+                                                              {"**/a/*.c", "x/a/f.c", true},
+                                                              {"**/a/*.c", "x/a/b/f.c", false}};
+  for (const auto& [pattern, text, expected] : cases)
+    EXPECT_EQ(Glob(pattern).matches(text), expected) << pattern << " on " << text;
 }
 
 TEST(Globs, ThatWouldBacktrackForeverDoNot) {
@@ -86,7 +118,8 @@ class Folder : public testing::Test {
     std::set<std::string> found;
     skipped_.clear();
     const WalkVisitor visitor{[&](const FoundFile& file) { return found.insert(file.path), success(); },
-                              [&](std::string_view path, std::string_view) { skipped_.insert(std::string(path)); }, [&] { ++ignored_; }};
+                              [&](std::string_view path, std::string_view) { skipped_.insert(std::string(path)); },
+                              [&] { ++ignored_; }};
     const Status walked = walk_folder((root_ / below).string(), options_, visitor);
     EXPECT_TRUE(walked.ok());
     return found;
@@ -102,7 +135,9 @@ class Folder : public testing::Test {
 TEST_F(Folder, NestedRulesOverruleThoseAbove) {
   write(".gitignore", "*.log\nout/\n/only-here\n");
   write("a/.gitignore", "!wanted.log\n*.tmp\n");
-  for (const char* path : {"x.log", "a/x.log", "a/wanted.log", "a/b/wanted.log", "wanted.log", "a/x.tmp", "x.tmp", "out/keep", "only-here", "a/only-here"}) write(path);
+  for (const char* path : {"x.log", "a/x.log", "a/wanted.log", "a/b/wanted.log", "wanted.log", "a/x.tmp", "x.tmp",
+                           "out/keep", "only-here", "a/only-here"})
+    write(path);
   EXPECT_EQ(walk(), (Paths{"a/wanted.log", "a/b/wanted.log", "x.tmp", "a/only-here"}));
 }
 

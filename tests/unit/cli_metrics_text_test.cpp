@@ -37,7 +37,8 @@ TEST(MetricsReader, EscapedLabelsAreRead) {
 }
 
 TEST(MetricsReader, WhatIsNoSampleIsRefusedWithItsLine) {
-  for (const char* text : {"a\n", "a b\n", "1a 1\n", "a{b} 1\n", "a{b=\"c} 1\n", "a{b=\"\\x\"} 1\n", "a 1 \n", " a 1\n", "a{b=\"c\"}1\n", "a{=\"c\"} 1\n"}) {
+  for (const char* text : {"a\n", "a b\n", "1a 1\n", "a{b} 1\n", "a{b=\"c} 1\n", "a{b=\"\\x\"} 1\n", "a 1 \n", " a 1\n",
+                           "a{b=\"c\"}1\n", "a{=\"c\"} 1\n"}) {
     const auto metrics = parse_metrics("# HELP\nfirst 1\n" + std::string(text));
     ASSERT_FALSE(metrics) << text;
     EXPECT_EQ(metrics.error().message, "line 3 of the metrics is no sample");
@@ -62,9 +63,11 @@ TEST(Top, AFrameIsWhatCameBetweenTwoLooks) {
   TopLook before, after;
   before.at = Monotonic() + std::chrono::seconds(10);
   after.at = before.at + std::chrono::seconds(2);
-  before.metrics = *parse_metrics("muniment_log_events_total 100\nmuniment_append_seconds_bucket{le=\"0.001\"} 5\nmuniment_append_seconds_bucket{le=\"+Inf\"} 5\n");
-  after.metrics = *parse_metrics("muniment_log_events_total 300\nmuniment_append_seconds_bucket{le=\"0.001\"} 25\nmuniment_append_seconds_bucket{le=\"+Inf\"} 25\n"
-                                 "muniment_follower_lag_events{follower=\"run\"} 0\nmuniment_follower_lag_events{follower=\"report\"} 7\n");
+  before.metrics = *parse_metrics(
+      "muniment_log_events_total 100\nmuniment_append_seconds_bucket{le=\"0.001\"} 5\nmuniment_append_seconds_bucket{le=\"+Inf\"} 5\n");
+  after.metrics = *parse_metrics(
+      "muniment_log_events_total 300\nmuniment_append_seconds_bucket{le=\"0.001\"} 25\nmuniment_append_seconds_bucket{le=\"+Inf\"} 25\n"
+      "muniment_follower_lag_events{follower=\"run\"} 0\nmuniment_follower_lag_events{follower=\"report\"} 7\n");
   after.runs.push_back({"evil\x1b[2J\nrun", "agent\x9b", "x.test", 3, Time{0}});
   after.degraded.push_back("it \x1b]0;title\x07 broke");
   const TopFrame frame = frame_of(before, after);

@@ -14,19 +14,40 @@
 namespace muniment::cli {
 namespace {
 
-constexpr const char* hostile[] = {
-    "<script>alert(1)</script>", "\"><img src=x onerror=alert(1)>", "' onmouseover='x", "&lt;b&gt;", "<!-- -->", "]]>",
-    "[link](javascript:alert(1))", "![i](http://x/y.png)", "http://example.com/?a=b", "www.example.com", "<http://x>",
-    "| a | b |\n|---|---|\n# heading", "**bold** `code` ~~gone~~ ==marked== $x$", "```\nfence", "\x1b[31mred\x1b[0m", "a\u202e" "b\u2066" "c",
-    "\x01\x7f", "me@example.com", "- item\n1. item", "\\", "\xff\xfe"};
+constexpr const char* hostile[] = {"<script>alert(1)</script>",
+                                   "\"><img src=x onerror=alert(1)>",
+                                   "' onmouseover='x",
+                                   "&lt;b&gt;",
+                                   "<!-- -->",
+                                   "]]>",
+                                   "[link](javascript:alert(1))",
+                                   "![i](http://x/y.png)",
+                                   "http://example.com/?a=b",
+                                   "www.example.com",
+                                   "<http://x>",
+                                   "| a | b |\n|---|---|\n# heading",
+                                   "**bold** `code` ~~gone~~ ==marked== $x$",
+                                   "```\nfence",
+                                   "\x1b[31mred\x1b[0m",
+                                   "a\u202e"
+                                   "b\u2066"
+                                   "c",
+                                   "\x01\x7f",
+                                   "me@example.com",
+                                   "- item\n1. item",
+                                   "\\",
+                                   "\xff\xfe"};
 
 ReportDocument document_with(const std::string& text) {
   ReportDocument report;
   report.title = text;
   report.subtitle = text;
   report.badges = {{text, Mark::warning}};
-  report.sections = {{"one", text, {ReportText{"It said: " + text, Mark::bad}, ReportFacts{{{text, text}}},
-                                    ReportTable{{text, "b"}, {{{text, text}, Mark::bad}}}, ReportList{{"It said: " + text}}, ReportCommands{{text}}}}};
+  report.sections = {{"one",
+                      text,
+                      {ReportText{"It said: " + text, Mark::bad}, ReportFacts{{{text, text}}},
+                       ReportTable{{text, "b"}, {{{text, text}, Mark::bad}}}, ReportList{{"It said: " + text}},
+                       ReportCommands{{text}}}}};
   return report;
 }
 
@@ -40,12 +61,16 @@ TEST(ReportHtml, WhatWasRecordedMakesNoElementAndNoAttribute) {
   const std::string plain = report_html(document_with("x"));
   for (const char* text : hostile) {
     const std::string html = report_html(document_with(text));
-    for (const std::string_view mark : {"<", ">", "\"", "'"}) EXPECT_EQ(count_of(html, mark), count_of(plain, mark)) << text;
+    for (const std::string_view mark : {"<", ">", "\"", "'"})
+      EXPECT_EQ(count_of(html, mark), count_of(plain, mark)) << text;
   }
 }
 
 TEST(Report, WhatCouldNotBeSeenIsShown) {
-  for (const std::string& report : {report_html(document_with("a\u202e" "b\x1b[31m\x01\xff")), report_markdown(document_with("a\u202e" "b\x1b[31m\x01\xff"))}) {
+  for (const std::string& report : {report_html(document_with("a\u202e"
+                                                              "b\x1b[31m\x01\xff")),
+                                    report_markdown(document_with("a\u202e"
+                                                                  "b\x1b[31m\x01\xff"))}) {
     for (const char c : report) EXPECT_TRUE(static_cast<unsigned char>(c) >= 0x20 || c == '\n') << int{c};
     EXPECT_EQ(report.find("\u202e"), std::string::npos);
     EXPECT_NE(report.find("x1b"), std::string::npos);
@@ -54,7 +79,8 @@ TEST(Report, WhatCouldNotBeSeenIsShown) {
 
 TEST(ReportHtml, LoadsAndRunsNothing) {
   const std::string html = report_html(document_with("x"));
-  for (const std::string_view word : {"<script", "<link", "<img", "<iframe", "url(", "@import", "http://", "https://", "javascript:"}) {
+  for (const std::string_view word :
+       {"<script", "<link", "<img", "<iframe", "url(", "@import", "http://", "https://", "javascript:"}) {
     EXPECT_EQ(html.find(word), std::string::npos) << word;
   }
   EXPECT_NE(html.find("default-src 'none'"), std::string::npos);
@@ -78,7 +104,8 @@ TEST(ReportMarkdown, WhatWasRecordedHasNoMeaning) {
         bare.push_back(report[i]);
       }
     }
-    for (const std::string_view mark : {"*", "_", "[", "]", "(", "<", ">", "`", "~", "|", "!", "&", "@", "$", "#", "://", "www."}) {
+    for (const std::string_view mark :
+         {"*", "_", "[", "]", "(", "<", ">", "`", "~", "|", "!", "&", "@", "$", "#", "://", "www."}) {
       EXPECT_LE(count_of(bare, mark), count_of(plain, mark)) << mark << " in: " << text;
     }
     EXPECT_EQ(count_of(bare, "\n|"), count_of(plain, "\n|")) << text;
@@ -114,9 +141,17 @@ ReportData small_run() {
   data.written_at = "2026-11-22T07:00:00.000000Z";
   data.run_id = "r1";
   data.log_id = "5050f185-36bb-48f1-9c61-fd5468c61149";
-  data.run = {{"status", "ended"}, {"outcome", "success"}, {"origin", "reported"}, {"owner", "uid:1000"}, {"goal", "find the <bug>"},
-              {"started_at", "2026-11-22T06:00:00.000000Z"}, {"ended_at", "2026-11-22T06:05:00.000000Z"}};
-  data.started = {{"agent", "name demo, version 2"}, {"client", "muniment.py 0.1.0"}, {"cwd", "/src"}, {"vcs", "commit 12ab, dirty true"}};
+  data.run = {{"status", "ended"},
+              {"outcome", "success"},
+              {"origin", "reported"},
+              {"owner", "uid:1000"},
+              {"goal", "find the <bug>"},
+              {"started_at", "2026-11-22T06:00:00.000000Z"},
+              {"ended_at", "2026-11-22T06:05:00.000000Z"}};
+  data.started = {{"agent", "name demo, version 2"},
+                  {"client", "muniment.py 0.1.0"},
+                  {"cwd", "/src"},
+                  {"vcs", "commit 12ab, dirty true"}};
   data.labels = {{"team", "a|b"}};
   data.chain.emplace(Uuid{}, 1);
   for (const std::int64_t n : {0, 1}) add_event(*data.chain, 3 + 2 * n, n);
@@ -125,19 +160,24 @@ ReportData small_run() {
   data.custody.root = std::string(64, 'a');
   data.origins = {{"observed", 2}, {"reported", 5}};
   data.actors = {{"uid:1000", 7}};
-  data.types = {{"run.started", 1}, {"tool.called", 2}, {"tool.returned", 1}, {"approval.requested", 1}, {"command.started", 1}, {"command.ended", 1}};
+  data.types = {{"run.started", 1},        {"tool.called", 2},     {"tool.returned", 1},
+                {"approval.requested", 1}, {"command.started", 1}, {"command.ended", 1}};
   data.first_seq = 3;
   data.last_seq = 5;
   data.events = 2;
-  data.timeline_first = {{{"0", "2026-11-22T06:00:00.000000Z", "", "reported", "run.started", "", "run started  demo"}, Mark::none},
-                         {{"1", "2026-11-22T06:00:01.000000Z", "2026-11-22T05:59:59.000000Z", "reported", "tool.called", "s1", "rm  -rf <b>*</b>"}, Mark::none},
-                         {{"2", "2026-11-22T06:00:02.000000Z", "", "reported", "tool.returned", "s1", "error"}, Mark::bad}};
+  data.timeline_first = {
+      {{"0", "2026-11-22T06:00:00.000000Z", "", "reported", "run.started", "", "run started  demo"}, Mark::none},
+      {{"1", "2026-11-22T06:00:01.000000Z", "2026-11-22T05:59:59.000000Z", "reported", "tool.called", "s1",
+        "rm  -rf <b>*</b>"},
+       Mark::none},
+      {{"2", "2026-11-22T06:00:02.000000Z", "", "reported", "tool.returned", "s1", "error"}, Mark::bad}};
   data.tools["rm"] = {2, 0, 1};
   data.commands.add({"3", "$ make test", "c1", "started in /src"});
   data.approvals.add({"4", "asked", "May I delete everything?", "uid:1000", ""});
   data.claims.add({"9", "open", "The tests pass.", "artifact://r1/a"});
   data.evidence.add({"10", "review", "Read and agreed.", std::string(64, 'b'), "", "uid:1000"});
-  data.redactions.add({"5", "2026-11-22T06:04:00.000000Z", "event, seq 6", "a name", "GDPR 17", "uid:0"}, Mark::warning);
+  data.redactions.add({"5", "2026-11-22T06:04:00.000000Z", "event, seq 6", "a name", "GDPR 17", "uid:0"},
+                      Mark::warning);
   data.erased = {2};
   data.pending.add({"5", "tool call", "rm (c2)"}, Mark::warning);
   data.recorded_first = *parse_time("2026-11-22T06:00:00Z");

@@ -8,7 +8,8 @@
 namespace muniment::cli {
 namespace {
 
-constexpr const char* observed_run = R"({"run_id":"r1","status":"open","origin":"reported","started_at":"2026-11-21T10:00:00.000000Z"})";
+constexpr const char* observed_run =
+    R"({"run_id":"r1","status":"open","origin":"reported","started_at":"2026-11-21T10:00:00.000000Z"})";
 
 // Standard output of a test is not a terminal: no colours, 100 columns.
 std::string timeline_of(const std::vector<std::string>& events, TimelineOptions options = {},
@@ -28,19 +29,20 @@ std::string timeline_of(const std::vector<std::string>& events, TimelineOptions 
 }
 
 std::string event(int run_seq, const std::string& type, const std::string& body, const std::string& more = "") {
-  return "{\"run_seq\":" + std::to_string(run_seq) + ",\"type\":\"" + type +
-         "\",\"recorded_at\":\"2026-11-21T10:00:0" + std::to_string(run_seq % 10) + ".500000Z\"" + more +
-         ",\"body\":" + body + "}";
+  return "{\"run_seq\":" + std::to_string(run_seq) + ",\"type\":\"" + type + "\",\"recorded_at\":\"2026-11-21T10:00:0" +
+         std::to_string(run_seq % 10) + ".500000Z\"" + more + ",\"body\":" + body + "}";
 }
 
 TEST(Timeline, ACallAndItsResultAreOneLineAlsoWithQuietEventsBetween) {
   const std::string text = timeline_of({
-      event(1, "tool.called", R"({"call_id":"c1","name":"open","kind":"function","arguments":{"action":"open a.py\n"}})"),
+      event(1, "tool.called",
+            R"({"call_id":"c1","name":"open","kind":"function","arguments":{"action":"open a.py\n"}})"),
       event(2, "artifact.stored", R"({"path":"runs/x","size_bytes":9})"),
       event(3, "tool.returned", R"({"call_id":"c1","status":"ok","content":[{"type":"text","content":"abcd"}]})"),
   });
-  EXPECT_EQ(text, "   +1.50s  ▸ open a.py  → ok 4 B\n\n1 quiet event (manifests, artifacts, snapshots, …): "
-                  "--full shows all\n");
+  EXPECT_EQ(text,
+            "   +1.50s  ▸ open a.py  → ok 4 B\n\n1 quiet event (manifests, artifacts, snapshots, …): "
+            "--full shows all\n");
 }
 
 TEST(Timeline, AResultWithoutItsCallStandsAlone) {
@@ -60,14 +62,14 @@ TEST(Timeline, EventsOfAStepStandBelowIt) {
       event(3, "step.ended", R"({"status":"ok"})", step),
       event(4, "message.added", R"({"message_id":"m","role":"user","content":[{"type":"text","content":"hi"}]})"),
   });
-  EXPECT_EQ(text.substr(0, text.find("\n\n")),
-            "   +1.50s  ▾ turn 1\n   +2.50s    … I think so\n   +4.50s  › user hi");
+  EXPECT_EQ(text.substr(0, text.find("\n\n")), "   +1.50s  ▾ turn 1\n   +2.50s    … I think so\n   +4.50s  › user hi");
 }
 
 // The daemon that found the interruption comes to tell the run only after it has begun something new.
 TEST(Timeline, OnlyAStepThatWasBegunBeforeTheInterruptionGoesOnAfterIt) {
   const auto step = [](int seq, const std::string& type, const std::string& name, const std::string& id) {
-    return event(seq, type, "{\"name\":\"" + name + "\",\"kind\":\"turn\"}", ",\"step_id\":\"" + id + "\",\"seq\":" + std::to_string(seq));
+    return event(seq, type, "{\"name\":\"" + name + "\",\"kind\":\"turn\"}",
+                 ",\"step_id\":\"" + id + "\",\"seq\":" + std::to_string(seq));
   };
   const std::string text = timeline_of({
       step(1, "step.started", "turn 1", "a"),
@@ -82,8 +84,8 @@ TEST(Timeline, OnlyAStepThatWasBegunBeforeTheInterruptionGoesOnAfterIt) {
 }
 
 TEST(Timeline, EscapesAndDirectionMarksAreShownAndNotObeyed) {
-  const std::string text = timeline_of({event(
-      1, "error.raised", "{\"error_type\":\"E\",\"message\":\"\\u001b[2Jred\\u202e\"}")});
+  const std::string text =
+      timeline_of({event(1, "error.raised", "{\"error_type\":\"E\",\"message\":\"\\u001b[2Jred\\u202e\"}")});
   EXPECT_EQ(text.find('\x1b'), std::string::npos) << text;
   EXPECT_EQ(text.find("\xe2\x80\xae"), std::string::npos) << text;
   EXPECT_NE(text.find("\\x1b[2Jred"), std::string::npos) << text;
@@ -92,22 +94,26 @@ TEST(Timeline, EscapesAndDirectionMarksAreShownAndNotObeyed) {
 TEST(Timeline, OnlyErrorsAreShownWhenAskedFor) {
   TimelineOptions options;
   options.errors = true;
-  const std::string text = timeline_of({
-      event(1, "tool.called", R"({"call_id":"a","name":"good","kind":"function"})"),
-      event(1, "tool.returned", R"({"call_id":"a","status":"ok","content":[]})"),
-      event(1, "tool.called", R"({"call_id":"b","name":"bad","kind":"function"})"),
-      event(1, "tool.returned", R"({"call_id":"b","status":"timeout","content":[]})"),
-      event(2, "command.ended", R"({"call_id":"c","exit_code":0})"),
-      event(3, "command.ended", R"({"call_id":"d","exit_code":2,"stderr":{"size_bytes":2048}})"),
-      event(4, "run.halted", R"({"code":"SYSTEM_ERROR","reason":"missing","pointer":"artifact://r1/a"})"),
-  }, options);
-  EXPECT_EQ(text, "   +1.50s  ▸ bad  → timeout 0 B\n   +3.50s  → exit 2 2.0 KiB stderr\n   +4.50s  ■ HALTED SYSTEM_ERROR missing artifact://r1/a\n");
+  const std::string text = timeline_of(
+      {
+          event(1, "tool.called", R"({"call_id":"a","name":"good","kind":"function"})"),
+          event(1, "tool.returned", R"({"call_id":"a","status":"ok","content":[]})"),
+          event(1, "tool.called", R"({"call_id":"b","name":"bad","kind":"function"})"),
+          event(1, "tool.returned", R"({"call_id":"b","status":"timeout","content":[]})"),
+          event(2, "command.ended", R"({"call_id":"c","exit_code":0})"),
+          event(3, "command.ended", R"({"call_id":"d","exit_code":2,"stderr":{"size_bytes":2048}})"),
+          event(4, "run.halted", R"({"code":"SYSTEM_ERROR","reason":"missing","pointer":"artifact://r1/a"})"),
+      },
+      options);
+  EXPECT_EQ(
+      text,
+      "   +1.50s  ▸ bad  → timeout 0 B\n   +3.50s  → exit 2 2.0 KiB stderr\n   +4.50s  ■ HALTED SYSTEM_ERROR missing artifact://r1/a\n");
 }
 
 TEST(Timeline, AnImportedEventShowsItsPlaceAndNotTheTimeOfTheImport) {
-  const std::string text = timeline_of(
-      {event(7, "message.added", R"({"role":"user","content":[{"type":"text","content":"hi"}]})")}, {},
-      R"({"run_id":"r1","origin":"imported","started_at":"2026-11-21T10:00:00.000000Z"})");
+  const std::string text =
+      timeline_of({event(7, "message.added", R"({"role":"user","content":[{"type":"text","content":"hi"}]})")}, {},
+                  R"({"run_id":"r1","origin":"imported","started_at":"2026-11-21T10:00:00.000000Z"})");
   EXPECT_EQ(text, "       #7  › user hi\n");
 }
 
@@ -119,9 +125,10 @@ TEST(Timeline, WhatIsErasedIsSaid) {
 TEST(Timeline, WithFullEveryEventIsShownWithItsText) {
   TimelineOptions options;
   options.full = true;
-  const std::string text = timeline_of(
-      {event(1, "manifest.recorded", R"({"manifest_id":"m1"})"),
-       event(2, "message.added", R"({"role":"user","content":[{"type":"text","content":"one\ntwo"}]})")}, options);
+  const std::string text =
+      timeline_of({event(1, "manifest.recorded", R"({"manifest_id":"m1"})"),
+                   event(2, "message.added", R"({"role":"user","content":[{"type":"text","content":"one\ntwo"}]})")},
+                  options);
   EXPECT_NE(text.find("manifest m1"), std::string::npos) << text;
   EXPECT_NE(text.find("one\n"), std::string::npos) << text;
   EXPECT_NE(text.find("two\n"), std::string::npos) << text;

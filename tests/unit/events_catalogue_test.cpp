@@ -111,8 +111,9 @@ TEST(Catalogue, TheDaemonsTypesAreDeniedAndTheirMethodNamed) {
   for (const TypeInfo& row : catalogue()) {
     const std::string family(row.name.substr(0, row.name.find('.')));
     static const std::vector<std::string> daemons = {
-        "run",      "artifact", "manifest", "snapshot",  "pointer",  "claim",   "evidence", "task", "document", "source",
-        "embedder", "retrieval", "feedback", "command", "event", "log", "key", "clock", "access", "violation", "budget"};
+        "run",   "artifact", "manifest", "snapshot", "pointer",   "claim",     "evidence",
+        "task",  "document", "source",   "embedder", "retrieval", "feedback",  "command",
+        "event", "log",      "key",      "clock",    "access",    "violation", "budget"};
     const bool ours = std::find(daemons.begin(), daemons.end(), family) != daemons.end() ||
                       row.name == "context.built" || row.name == "child.halted";
     EXPECT_EQ(check_client_may_write(row.name).ok(), !ours) << row.name;
@@ -124,8 +125,8 @@ TEST(Catalogue, OwnTypesNeedAVendorAndAName) {
     EXPECT_TRUE(check_client_may_write(good).ok()) << good;
   }
   const std::string long_name = "x.acme." + std::string(94, 'a');
-  for (std::string_view bad : std::initializer_list<std::string_view>{"x.", "x.acme", "x.acme.", "x..thing", "x.ac me.thing",
-                                                                       "x.acme.thing.", "x.acme.\xc3\xa9", long_name}) {
+  for (std::string_view bad : std::initializer_list<std::string_view>{
+           "x.", "x.acme", "x.acme.", "x..thing", "x.ac me.thing", "x.acme.thing.", "x.acme.\xc3\xa9", long_name}) {
     EXPECT_EQ(check_client_may_write(bad).error().code, Errc::invalid_argument) << bad;
   }
   EXPECT_TRUE(is_foreign(long_name.substr(0, 100)));
@@ -145,7 +146,8 @@ TEST(Catalogue, ABodyIsHeldAgainstItsSchema) {
 TEST(Catalogue, APartMayBeAReference) {
   const std::string ref = R"({"artifact_id":"0190aaaa-bbbb-7ccc-8ddd-eeeeffff0001","hash":")" + std::string(64, 'a') +
                           R"(","size_bytes":9000,"mime_type":"text/plain","preview":"start","type":"text"})";
-  EXPECT_EQ(message_of(check("thought.recorded", R"({"content":[)" + ref + R"(,{"type":"text","content":"more"}]})")), "");
+  EXPECT_EQ(message_of(check("thought.recorded", R"({"content":[)" + ref + R"(,{"type":"text","content":"more"}]})")),
+            "");
   EXPECT_FALSE(check("thought.recorded", R"({"content":[{"type":"text"}]})").ok());
   EXPECT_FALSE(check("thought.recorded", R"({"content":"text"})").ok());
 }

@@ -40,7 +40,8 @@ TEST(Cost, WhatIsTooLargeOrNoNumberDoesNotCount) {
   EXPECT_EQ(counted("1000000000000000"), "uncounted");
   EXPECT_EQ(counted("1e15"), "uncounted");
   EXPECT_EQ(counted("1e14"), "100000000000000");
-  for (std::string_view bad : {"", "-1", "-0", "+1", ".5", "5.", "01", "1e", "1e+", "0x1", "1 ", " 1", "1,5", "NaN", "1e309", "1e-309", "1e99999999999"}) {
+  for (std::string_view bad : {"", "-1", "-0", "+1", ".5", "5.", "01", "1e", "1e+", "0x1", "1 ", " 1", "1,5", "NaN",
+                               "1e309", "1e-309", "1e99999999999"}) {
     EXPECT_EQ(counted(bad), "uncounted") << bad;
   }
   EXPECT_EQ(counted("0." + std::string(98, '1')), "0.111111111111");

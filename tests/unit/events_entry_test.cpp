@@ -17,7 +17,8 @@ Event plain_event() {
   event.type = "x.a.b";
   event.schema_version = 1;
   event.actor = "uid:1000";
-  for (std::size_t i = 0; i < event.event_id.bytes.size(); ++i) event.event_id.bytes[i] = static_cast<std::uint8_t>(0xe0 + i);
+  for (std::size_t i = 0; i < event.event_id.bytes.size(); ++i)
+    event.event_id.bytes[i] = static_cast<std::uint8_t>(0xe0 + i);
   event.body_hash.fill(0xbb);
   return event;
 }
@@ -47,18 +48,18 @@ std::string repeat(std::string_view text, int times) {
 }
 
 TEST(Entry, HasTheBytesOfTheFormat) {
-  const std::string expected = "01" + repeat("11", 16) +      // version, log_id
-                               "0000000000000102"              // seq 258
-                               "0000000000000007"              // run_no
-                               "00027231"                      // "r1"
-                               "0000000000000003"              // run_seq
-                               "0102030405060708"              // recorded_at
-                               "00"                            // occurred_at absent
-                               "02"                            // reported
-                               "0005782e612e62"                // "x.a.b"
-                               "0001"                          // schema_version
-                               "00"                            // step_id absent
-                               "00087569643a31303030"          // "uid:1000"
+  const std::string expected = "01" + repeat("11", 16) +  // version, log_id
+                               "0000000000000102"         // seq 258
+                               "0000000000000007"         // run_no
+                               "00027231"                 // "r1"
+                               "0000000000000003"         // run_seq
+                               "0102030405060708"         // recorded_at
+                               "00"                       // occurred_at absent
+                               "02"                       // reported
+                               "0005782e612e62"           // "x.a.b"
+                               "0001"                     // schema_version
+                               "00"                       // step_id absent
+                               "00087569643a31303030"     // "uid:1000"
                                "e0e1e2e3e4e5e6e7e8e9eaebecedeeef" +
                                repeat("00", 32) + repeat("bb", 32);
   EXPECT_EQ(encoded(plain_event(), Hash{}), expected);
@@ -69,9 +70,19 @@ TEST(Entry, WhatIsPresentIsMarked) {
   event.occurred_at = Time{-1};
   event.step_id = "s";
   event.origin = Origin::imported;
-  const std::string expected = "01" + repeat("11", 16) + "0000000000000102" "0000000000000007" "00027231"
-                               "0000000000000003" "0102030405060708" "01ffffffffffffffff" "03" "0005782e612e62" "0001"
-                               "01000173" "00087569643a31303030" "e0e1e2e3e4e5e6e7e8e9eaebecedeeef" +
+  const std::string expected = "01" + repeat("11", 16) +
+                               "0000000000000102"
+                               "0000000000000007"
+                               "00027231"
+                               "0000000000000003"
+                               "0102030405060708"
+                               "01ffffffffffffffff"
+                               "03"
+                               "0005782e612e62"
+                               "0001"
+                               "01000173"
+                               "00087569643a31303030"
+                               "e0e1e2e3e4e5e6e7e8e9eaebecedeeef" +
                                repeat("cc", 32) + repeat("bb", 32);
   EXPECT_EQ(encoded(event, filled(0xcc)), expected);
 }

@@ -49,8 +49,9 @@ std::string pair_text(const TypeInfo& info, std::string_view body) {
   Uuid log_id;
   log_id.bytes.fill(0x11);
   const EntryHashes hashes = hash_entry(log_id, event, previous);
-  return "{\"body\": " + std::string(body) + ",\n \"body_hash\": \"" + to_hex(event.body_hash) + "\",\n \"run_hash\": \"" +
-         to_hex(hashes.run_hash) + "\",\n \"leaf_hash\": \"" + to_hex(hashes.leaf_hash) + "\"}\n";
+  return "{\"body\": " + std::string(body) + ",\n \"body_hash\": \"" + to_hex(event.body_hash) +
+         "\",\n \"run_hash\": \"" + to_hex(hashes.run_hash) + "\",\n \"leaf_hash\": \"" + to_hex(hashes.leaf_hash) +
+         "\"}\n";
 }
 
 TEST(Golden, EveryTypesBodyFitsItsSchemaAndHashesAsEver) {

@@ -43,7 +43,9 @@ class HistoryMaker {
   }
 
  private:
-  std::int64_t below(std::int64_t limit) { return static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(limit)); }
+  std::int64_t below(std::int64_t limit) {
+    return static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(limit));
+  }
 
   template <std::size_t n>
   std::string_view any_of(const std::string_view (&choices)[n]) {
@@ -54,17 +56,22 @@ class HistoryMaker {
     if (below(10) == 0) return std::string(any_of({"x.a.b", "x.c.d", "not.known", "x."}));
     if (below(6) == 0) return "state.patched";
     if (below(3) == 0) {
-      return std::string(any_of({"task.opened", "claim.recorded", "step.started", "tool.called", "approval.requested", "child.started"}));
+      return std::string(any_of(
+          {"task.opened", "claim.recorded", "step.started", "tool.called", "approval.requested", "child.started"}));
     }
-    return std::string(catalogue()[static_cast<std::size_t>(below(static_cast<std::int64_t>(catalogue().size())))].name);
+    return std::string(
+        catalogue()[static_cast<std::size_t>(below(static_cast<std::int64_t>(catalogue().size())))].name);
   }
 
   std::string value(int depth) {
     switch (below(depth > 2 ? 6 : 8)) {
       case 0: return "null";
       case 1: return below(2) ? "true" : "false";
-      case 2: return std::string(any_of({"0", "-0", "7", "-3", "1.50", "1e2", "9223372036854775807", "18446744073709551615", "0.1"}));
-      case 3: return std::string(any_of({R"("a")", R"("b")", R"("a\u0062")", R"("\u00e9\u0001\/")", R"("")", R"("1.25")"}));
+      case 2:
+        return std::string(
+            any_of({"0", "-0", "7", "-3", "1.50", "1e2", "9223372036854775807", "18446744073709551615", "0.1"}));
+      case 3:
+        return std::string(any_of({R"("a")", R"("b")", R"("a\u0062")", R"("\u00e9\u0001\/")", R"("")", R"("1.25")"}));
       case 4: return R"("c)" + std::to_string(below(130)) + "\"";
       case 5: return std::to_string(below(1'000));
       case 6: {
@@ -78,9 +85,11 @@ class HistoryMaker {
 
   std::string object(int depth) {
     static constexpr std::string_view names[] = {
-        "call_id", "name", "kind", "model", "usage", "cost", "amount", "currency", "input_tokens", "output_tokens", "labels", "agent",
-        "parent", "run_id", "run_seq", "goal", "outcome", "items", "id", "text", "status", "manifest_id", "claim_id", "task_id",
-        "approval_id", "budget", "limit", "used", "size_bytes", "mime_type", "argv", "code", "reason", "attempts", "a", "b", "\\u00e9"};
+        "call_id",      "name",          "kind",   "model", "usage",      "cost",        "amount",   "currency",
+        "input_tokens", "output_tokens", "labels", "agent", "parent",     "run_id",      "run_seq",  "goal",
+        "outcome",      "items",         "id",     "text",  "status",     "manifest_id", "claim_id", "task_id",
+        "approval_id",  "budget",        "limit",  "used",  "size_bytes", "mime_type",   "argv",     "code",
+        "reason",       "attempts",      "a",      "b",     "\\u00e9"};
     std::string text = "{";
     std::vector<std::string_view> used;
     for (std::int64_t i = below(8); i > 0; --i) {
@@ -97,8 +106,9 @@ class HistoryMaker {
   std::string body() {
     if (below(3) == 0) return R"({"format":"merge","patch":)" + value(0) + "}";
     if (below(6) == 0) {
-      return R"({"format":"json_patch","patch":[{"op":")" + std::string(any_of({"add", "replace", "remove", "test", "odd"})) +
-             R"(","path":")" + std::string(any_of({"/a", "/b", "/a/0", "", "/a/-", "a"})) + R"(","value":)" + value(0) + "}]}";
+      return R"({"format":"json_patch","patch":[{"op":")" +
+             std::string(any_of({"add", "replace", "remove", "test", "odd"})) + R"(","path":")" +
+             std::string(any_of({"/a", "/b", "/a/0", "", "/a/-", "a"})) + R"(","value":)" + value(0) + "}]}";
     }
     std::string text = object(0);
     if (text.find("_id\"") == std::string::npos && text.size() > 2 && below(2) == 0) {

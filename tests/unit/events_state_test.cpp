@@ -55,23 +55,27 @@ std::string numbered(std::string_view format_before, int number, std::string_vie
 }
 
 TEST(State, BeforeTheFirstEventHasEveryMember) {
-  EXPECT_EQ(State().document(),
-            R"({"artifacts":{"bytes":0,"count":0},"at":{"run_hash":"0000000000000000000000000000000000000000000000000000000000000000","run_seq":-1,"seq":-1},)"
-            R"("budgets":{"exceeded":0,"last":null},"claims":{"count":0,"dropped":0,"open":[]},)"
-            R"("context":{"compacted_at":null,"manifest_id":null,"messages":{"count":0,"first_run_seq":null,"last_run_seq":null}},)"
-            R"("counts":{},"halt":null,"pending":{"approvals":[],"calls":[],"children":[],"dropped":0},"plan":[],)"
-            R"("refused":{"labels":0,"working":0},)"
-            R"("run":{"agent":null,"goal":null,"labels":{},"last_event_at":null,"origin":null,"outcome":null,"parent":null,"run_id":null,"started_at":null,"status":null},)"
-            R"("schema":1,"steps":{"done":0,"dropped":0,"open":[]},"tasks":{"completed":0,"dropped":0,"open":[],"opened":0},)"
-            R"("usage":{"cost":{},"input_tokens":0,"output_tokens":0,"uncounted":0},"working":{}})");
+  EXPECT_EQ(
+      State().document(),
+      R"({"artifacts":{"bytes":0,"count":0},"at":{"run_hash":"0000000000000000000000000000000000000000000000000000000000000000","run_seq":-1,"seq":-1},)"
+      R"("budgets":{"exceeded":0,"last":null},"claims":{"count":0,"dropped":0,"open":[]},)"
+      R"("context":{"compacted_at":null,"manifest_id":null,"messages":{"count":0,"first_run_seq":null,"last_run_seq":null}},)"
+      R"("counts":{},"halt":null,"pending":{"approvals":[],"calls":[],"children":[],"dropped":0},"plan":[],)"
+      R"("refused":{"labels":0,"working":0},)"
+      R"("run":{"agent":null,"goal":null,"labels":{},"last_event_at":null,"origin":null,"outcome":null,"parent":null,"run_id":null,"started_at":null,"status":null},)"
+      R"("schema":1,"steps":{"done":0,"dropped":0,"open":[]},"tasks":{"completed":0,"dropped":0,"open":[],"opened":0},)"
+      R"("usage":{"cost":{},"input_tokens":0,"output_tokens":0,"uncounted":0},"working":{}})");
 }
 
 TEST(State, TellsWhoRunsAndWhereItStands) {
   Story story;
-  story.add("run.started", R"({"run_id":"r1","agent":{"name":"a\u0062c","id":7,"version":"1"},"goal":"win","labels":{"b":1.50,"a":"x","c":true,"d":null,"e":[1]},"parent":{"run_id":"r0","run_seq":4}})");
-  EXPECT_EQ(story.at("/run"),
-            R"({"agent":{"id":null,"name":"abc","version":"1"},"goal":"win","labels":{"a":"x","b":1.50,"c":true},"last_event_at":"2025-10-09T08:53:20.000000Z",)"
-            R"("origin":"reported","outcome":null,"parent":{"run_id":"r0","run_seq":4},"run_id":"r1","started_at":"2025-10-09T08:53:20.000000Z","status":"open"})");
+  story.add(
+      "run.started",
+      R"({"run_id":"r1","agent":{"name":"a\u0062c","id":7,"version":"1"},"goal":"win","labels":{"b":1.50,"a":"x","c":true,"d":null,"e":[1]},"parent":{"run_id":"r0","run_seq":4}})");
+  EXPECT_EQ(
+      story.at("/run"),
+      R"({"agent":{"id":null,"name":"abc","version":"1"},"goal":"win","labels":{"a":"x","b":1.50,"c":true},"last_event_at":"2025-10-09T08:53:20.000000Z",)"
+      R"("origin":"reported","outcome":null,"parent":{"run_id":"r0","run_seq":4},"run_id":"r1","started_at":"2025-10-09T08:53:20.000000Z","status":"open"})");
   EXPECT_EQ(story.at("/at"), R"({"run_hash":")" + to_hex(sha256("hash of 0")) + R"(","run_seq":0,"seq":10})");
   EXPECT_EQ(story.at("/counts"), R"({"run.started":1})");
 }
@@ -119,10 +123,13 @@ TEST(State, EndsAndIsReopened) {
 
 TEST(State, TheFirstReasonOfAHaltWins) {
   Story story;
-  story.add("run.halted", R"({"code":"SYSTEM_ERROR","reason":"gone","pointer":"artifact://r1/a","expected":"e","actual":null,"attempts":2})");
+  story.add(
+      "run.halted",
+      R"({"code":"SYSTEM_ERROR","reason":"gone","pointer":"artifact://r1/a","expected":"e","actual":null,"attempts":2})");
   story.add("run.halted", R"({"code":"OTHER","reason":"late"})");
-  EXPECT_EQ(story.at("/halt"),
-            R"({"actual":null,"attempts":2,"code":"SYSTEM_ERROR","expected":"e","pointer":"artifact://r1/a","reason":"gone","recorded_at":"2025-10-09T08:53:20.000000Z","seq":10})");
+  EXPECT_EQ(
+      story.at("/halt"),
+      R"({"actual":null,"attempts":2,"code":"SYSTEM_ERROR","expected":"e","pointer":"artifact://r1/a","reason":"gone","recorded_at":"2025-10-09T08:53:20.000000Z","seq":10})");
   EXPECT_EQ(story.at("/run/status"), R"("halted")");
   story.add("run.resumed", R"({"kind":"recovered","why":"w"})");
   EXPECT_EQ(story.at("/halt"), "null");
@@ -130,7 +137,8 @@ TEST(State, TheFirstReasonOfAHaltWins) {
 
 TEST(State, LabelsAreSetRemovedAndBounded) {
   Story story;
-  story.add("run.started", R"({"labels":{"a":1,"b":2}})").add("run.annotated", R"({"labels":{"a":null,"c":"x","d":{"e":1}}})");
+  story.add("run.started", R"({"labels":{"a":1,"b":2}})")
+      .add("run.annotated", R"({"labels":{"a":null,"c":"x","d":{"e":1}}})");
   EXPECT_EQ(story.at("/run/labels"), R"({"b":2,"c":"x"})");
   // {"b":2,"c":"x","k":"…"} is 22 bytes and the value.
   story.add("run.annotated", R"({"labels":{"k":")" + std::string(61'441 - 22, 'v') + R"("}})");
@@ -145,23 +153,27 @@ TEST(State, PendingCallsAreThoseWithoutAResult) {
   story.add("model.called", R"({"call_id":"c1","model":"m","manifest_id":"0190aaaa-bbbb-7ccc-8ddd-eeeeffff0001"})");
   story.add("tool.called", R"({"call_id":"c1","name":"grep","kind":"function"})");
   story.add("command.started", R"({"call_id":"c2","argv":["make","all"]})");
-  EXPECT_EQ(story.at("/pending/calls"),
-            R"([{"call_id":"c1","kind":"model","name":"m","run_seq":0},{"call_id":"c1","kind":"tool","name":"grep","run_seq":1},{"call_id":"c2","kind":"command","name":"make","run_seq":2}])");
+  EXPECT_EQ(
+      story.at("/pending/calls"),
+      R"([{"call_id":"c1","kind":"model","name":"m","run_seq":0},{"call_id":"c1","kind":"tool","name":"grep","run_seq":1},{"call_id":"c2","kind":"command","name":"make","run_seq":2}])");
   EXPECT_EQ(story.at("/context/manifest_id"), R"("0190aaaa-bbbb-7ccc-8ddd-eeeeffff0001")");
-  story.add("tool.returned", R"({"call_id":"c1","status":"ok","content":[]})").add("command.ended", R"({"call_id":"c2"})");
+  story.add("tool.returned", R"({"call_id":"c1","status":"ok","content":[]})")
+      .add("command.ended", R"({"call_id":"c2"})");
   EXPECT_EQ(story.at("/pending/calls"), R"([{"call_id":"c1","kind":"model","name":"m","run_seq":0}])");
   // A second attempt takes the place of the first.
   story.add("tool.called", R"({"call_id":"t","name":"n"})").add("model.called", R"({"call_id":"c1","attempt":2})");
-  EXPECT_EQ(story.at("/pending/calls"),
-            R"([{"call_id":"t","kind":"tool","name":"n","run_seq":5},{"call_id":"c1","kind":"model","name":null,"run_seq":6}])");
+  EXPECT_EQ(
+      story.at("/pending/calls"),
+      R"([{"call_id":"t","kind":"tool","name":"n","run_seq":5},{"call_id":"c1","kind":"model","name":null,"run_seq":6}])");
   EXPECT_EQ(story.at("/context/manifest_id"), R"("0190aaaa-bbbb-7ccc-8ddd-eeeeffff0001")");
 }
 
 TEST(State, AListKeepsItsNewestHundred) {
   Story story;
   for (int i = 0; i < 103; ++i) story.add("tool.called", numbered(R"({"call_id":"c)", i, R"("})"));
-  EXPECT_EQ(story.at("/pending/calls/0/call_id") + story.at("/pending/calls/99/call_id") + story.at("/pending/calls/100"),
-            R"("c3""c102"(absent))");
+  EXPECT_EQ(
+      story.at("/pending/calls/0/call_id") + story.at("/pending/calls/99/call_id") + story.at("/pending/calls/100"),
+      R"("c3""c102"(absent))");
   EXPECT_EQ(story.at("/pending/dropped"), "3");
   story.add("tool.returned", R"({"call_id":"c0"})").add("tool.returned", R"({"call_id":"c50"})");
   EXPECT_EQ(story.at("/pending/calls/98/call_id") + story.at("/pending/calls/99"), R"("c102"(absent))");
@@ -169,9 +181,11 @@ TEST(State, AListKeepsItsNewestHundred) {
 
 TEST(State, StepsAreNamedByTheEvent) {
   Story story;
-  story.add("step.started", R"({"name":"n","kind":"turn","parent_step_id":"p"})", "s1").add("step.started", R"({"name":"m"})");
-  EXPECT_EQ(story.at("/steps"),
-            R"({"done":0,"dropped":0,"open":[{"kind":"turn","name":"n","parent_step_id":"p","run_seq":0,"step_id":"s1"},{"kind":null,"name":"m","parent_step_id":null,"run_seq":1,"step_id":"main"}]})");
+  story.add("step.started", R"({"name":"n","kind":"turn","parent_step_id":"p"})", "s1")
+      .add("step.started", R"({"name":"m"})");
+  EXPECT_EQ(
+      story.at("/steps"),
+      R"({"done":0,"dropped":0,"open":[{"kind":"turn","name":"n","parent_step_id":"p","run_seq":0,"step_id":"s1"},{"kind":null,"name":"m","parent_step_id":null,"run_seq":1,"step_id":"main"}]})");
   story.add("step.ended", "{}", "s1").add("step.ended", "{}", "unknown").add("step.ended", "{}");
   EXPECT_EQ(story.at("/steps"), R"({"done":3,"dropped":0,"open":[]})");
 }
@@ -179,22 +193,30 @@ TEST(State, StepsAreNamedByTheEvent) {
 TEST(State, ApprovalsAndChildrenArePendingToo) {
   Story story;
   story.add("approval.requested", R"({"approval_id":"a","call_id":"c","question":"q","options":[]})");
-  story.add("approval.requested", R"({"approval_id":"b"})").add("approval.decided", R"({"approval_id":"b","decision":"no"})");
+  story.add("approval.requested", R"({"approval_id":"b"})")
+      .add("approval.decided", R"({"approval_id":"b","decision":"no"})");
   EXPECT_EQ(story.at("/pending/approvals"), R"([{"approval_id":"a","call_id":"c","run_seq":0}])");
-  story.add("child.started", R"({"run_id":"k","kind":"subagent"})").add("child.started", R"({"run_id":"l","kind":"tool"})");
+  story.add("child.started", R"({"run_id":"k","kind":"subagent"})")
+      .add("child.started", R"({"run_id":"l","kind":"tool"})");
   story.add("child.halted", R"({"run_id":"k","reason":"r"})").add("child.ended", R"({"run_id":"l"})");
   EXPECT_EQ(story.at("/pending/children"), R"([{"halted":true,"kind":"subagent","run_id":"k","run_seq":3}])");
 }
 
 TEST(State, TheTranscriptIsWhatCameSinceTheLastCompaction) {
   Story story;
-  story.add("x.a.b", "{}").add("message.added", "{}").add("thought.recorded", "{}").add("tool.called", "{}").add("model.answered", "{}");
+  story.add("x.a.b", "{}")
+      .add("message.added", "{}")
+      .add("thought.recorded", "{}")
+      .add("tool.called", "{}")
+      .add("model.answered", "{}");
   story.add("tool.returned", "{}").add("file.read", "{}");
   EXPECT_EQ(story.at("/context/messages"), R"({"count":5,"first_run_seq":1,"last_run_seq":5})");
   story.add("context.compacted", R"({"manifest_id":"m1"})");
-  EXPECT_EQ(story.at("/context"), R"({"compacted_at":7,"manifest_id":"m1","messages":{"count":0,"first_run_seq":null,"last_run_seq":null}})");
+  EXPECT_EQ(story.at("/context"),
+            R"({"compacted_at":7,"manifest_id":"m1","messages":{"count":0,"first_run_seq":null,"last_run_seq":null}})");
   story.add("message.added", "{}").add("context.built", R"({"manifest_id":"m2"})");
-  EXPECT_EQ(story.at("/context"), R"({"compacted_at":7,"manifest_id":"m2","messages":{"count":1,"first_run_seq":8,"last_run_seq":8}})");
+  EXPECT_EQ(story.at("/context"),
+            R"({"compacted_at":7,"manifest_id":"m2","messages":{"count":1,"first_run_seq":8,"last_run_seq":8}})");
 }
 
 TEST(State, PlansClaimsTasksAndBudgets) {
@@ -203,12 +225,15 @@ TEST(State, PlansClaimsTasksAndBudgets) {
   EXPECT_EQ(story.at("/plan"), R"([{"id":"1","status":"done","text":"t"},{"id":null,"status":null,"text":null}])");
   story.add("plan.updated", R"({})");
   EXPECT_EQ(story.at("/plan"), "[]");
-  story.add("claim.recorded", R"({"claim_id":"c1"})").add("claim.recorded", R"({"claim_id":"c2"})").add("claim.decided", R"({"claim_id":"c1"})");
+  story.add("claim.recorded", R"({"claim_id":"c1"})")
+      .add("claim.recorded", R"({"claim_id":"c2"})")
+      .add("claim.decided", R"({"claim_id":"c1"})");
   EXPECT_EQ(story.at("/claims"), R"({"count":2,"dropped":0,"open":[{"claim_id":"c2","run_seq":3}]})");
   story.add("task.opened", R"({"task_id":"t1"})").add("task.opened", "{}").add("task.completed", R"({"task_id":"t1"})");
   EXPECT_EQ(story.at("/tasks"), R"({"completed":1,"dropped":0,"open":[],"opened":2})");
   story.add("task.opened", R"({"task_id":"t2"})");
-  EXPECT_NE(story.state.document().find(R"("open":[{"run_seq":8,"task_id":"t2"}])"), std::string::npos) << "members are sorted";
+  EXPECT_NE(story.state.document().find(R"("open":[{"run_seq":8,"task_id":"t2"}])"), std::string::npos)
+      << "members are sorted";
   story.add("budget.exceeded", R"({"budget":"tokens","limit":1.50,"used":"2"})");
   EXPECT_EQ(story.at("/budgets"), R"({"exceeded":1,"last":{"budget":"tokens","limit":1.50,"run_seq":9,"used":"2"}})");
 }
@@ -216,12 +241,17 @@ TEST(State, PlansClaimsTasksAndBudgets) {
 TEST(State, UsageIsSummedExactly) {
   Story story;
   for (int i = 0; i < 10; ++i) {
-    story.add("model.answered", R"({"usage":{"input_tokens":100,"output_tokens":7,"cost":{"amount":0.1,"currency":"USD"}}})");
+    story.add("model.answered",
+              R"({"usage":{"input_tokens":100,"output_tokens":7,"cost":{"amount":0.1,"currency":"USD"}}})");
   }
-  story.add("model.answered", R"({"usage":{"input_tokens":-5,"output_tokens":1.0,"cost":{"amount":"2.5e-7","currency":"USD"}}})");
-  story.add("model.answered", R"({"usage":{"cost":null}})").add("model.answered", R"({"usage":{"cost":{"amount":-1,"currency":"USD"}}})");
-  story.add("model.answered", R"({"usage":{"cost":{"amount":1}}})").add("model.answered", R"({"usage":{"cost":"1 USD"}})");
-  EXPECT_EQ(story.at("/usage"), R"({"cost":{"USD":"1.00000025"},"input_tokens":1000,"output_tokens":70,"uncounted":3})");
+  story.add("model.answered",
+            R"({"usage":{"input_tokens":-5,"output_tokens":1.0,"cost":{"amount":"2.5e-7","currency":"USD"}}})");
+  story.add("model.answered", R"({"usage":{"cost":null}})")
+      .add("model.answered", R"({"usage":{"cost":{"amount":-1,"currency":"USD"}}})");
+  story.add("model.answered", R"({"usage":{"cost":{"amount":1}}})")
+      .add("model.answered", R"({"usage":{"cost":"1 USD"}})");
+  EXPECT_EQ(story.at("/usage"),
+            R"({"cost":{"USD":"1.00000025"},"input_tokens":1000,"output_tokens":70,"uncounted":3})");
 }
 
 TEST(State, SumsStopAtTheLargestInteger) {
@@ -235,8 +265,11 @@ TEST(State, PatchesOfBothKindsApply) {
   story.add("state.patched", R"({"format":"merge","patch":{"a":{"b":1.0},"z":[1,null]}})");
   story.add("state.patched", R"({"format":"merge","patch":{"a":{"b":null,"c":"\u00e9"}}})");
   EXPECT_EQ(story.at("/working"), "{\"a\":{\"c\":\"\xc3\xa9\"},\"z\":[1,null]}");
-  story.add("state.patched", R"({"format":"json_patch","patch":[{"op":"add","path":"/z/-","value":{"n":null}},{"op":"copy","from":"/a","path":"/b"}]})");
-  EXPECT_EQ(story.at("/working"), "{\"a\":{\"c\":\"\xc3\xa9\"},\"b\":{\"c\":\"\xc3\xa9\"},\"z\":[1,null,{\"n\":null}]}");
+  story.add(
+      "state.patched",
+      R"({"format":"json_patch","patch":[{"op":"add","path":"/z/-","value":{"n":null}},{"op":"copy","from":"/a","path":"/b"}]})");
+  EXPECT_EQ(story.at("/working"),
+            "{\"a\":{\"c\":\"\xc3\xa9\"},\"b\":{\"c\":\"\xc3\xa9\"},\"z\":[1,null,{\"n\":null}]}");
   EXPECT_EQ(story.at("/refused/working"), "0");
 }
 
@@ -244,13 +277,18 @@ TEST(State, APatchThatDoesNotApplyChangesNothingAndIsCounted) {
   Story story;
   story.add("state.patched", R"({"format":"merge","patch":{"a":1}})");
   int refused = 0;
-  for (std::string_view body : {
-           R"({"format":"merge","patch":[1]})", R"({"format":"merge","patch":null})", R"({"format":"merge"})",
-           R"({"format":"yaml","patch":{}})", R"({"patch":{}})", R"({"format":"json_patch","patch":{}})",
-           R"({"format":"json_patch","patch":[{"op":"add","path":"/b","value":1},{"op":"test","path":"/a","value":1.0}]})",
-           R"({"format":"json_patch","patch":[{"op":"replace","path":"","value":7}]})",
-           R"({"format":"merge","ref":{"artifact_id":"0190aaaa-bbbb-7ccc-8ddd-eeeeffff0001"}})",
-       }) {
+  for (
+      std::string_view body : {
+          R"({"format":"merge","patch":[1]})",
+          R"({"format":"merge","patch":null})",
+          R"({"format":"merge"})",
+          R"({"format":"yaml","patch":{}})",
+          R"({"patch":{}})",
+          R"({"format":"json_patch","patch":{}})",
+          R"({"format":"json_patch","patch":[{"op":"add","path":"/b","value":1},{"op":"test","path":"/a","value":1.0}]})",
+          R"({"format":"json_patch","patch":[{"op":"replace","path":"","value":7}]})",
+          R"({"format":"merge","ref":{"artifact_id":"0190aaaa-bbbb-7ccc-8ddd-eeeeffff0001"}})",
+      }) {
     story.add("state.patched", std::string(body));
     EXPECT_EQ(story.at("/working"), R"({"a":1})") << body;
     EXPECT_EQ(story.at("/refused/working"), std::to_string(++refused)) << body;

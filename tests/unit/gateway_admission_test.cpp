@@ -107,7 +107,8 @@ TEST(Admission, AGivenIdWinsOverTheIdempotencyKey) {
 }
 
 TEST(Admission, OneEventAndSeveralDoNotMix) {
-  EXPECT_TRUE(refusal(R"({"step_id":"s1","events":[{"type":"x.acme.note","body":{}}]})").starts_with("step_id belongs to one event"));
+  EXPECT_TRUE(refusal(R"({"step_id":"s1","events":[{"type":"x.acme.note","body":{}}]})")
+                  .starts_with("step_id belongs to one event"));
   EXPECT_TRUE(refusal(R"({"run_id":"r1"})").starts_with("an event needs type and body"));
 }
 

@@ -10,8 +10,8 @@ namespace {
 
 // Holds `text` against a definition of schema/rpc/common.json.
 std::string misfit(const std::string& definition, const std::string& text) {
-  const std::string wrapper = R"({"type": "object", "properties": {"it": {"$ref": "rpc/common.json#/$defs/)" +
-                              definition + R"("}}})";
+  const std::string wrapper =
+      R"({"type": "object", "properties": {"it": {"$ref": "rpc/common.json#/$defs/)" + definition + R"("}}})";
   std::vector<SchemaText> texts(embedded_schema_texts().begin(), embedded_schema_texts().end());
   texts.push_back({"wrapper", wrapper});
   const auto set = SchemaSet::load(texts);
@@ -45,15 +45,14 @@ events::Event sample_event() {
 TEST(EventJson, AnEventIsAnsweredWithTheBytesOfItsBody) {
   const std::string text = event_json(sample_event());
   EXPECT_EQ(misfit("event", text), "");
-  EXPECT_EQ(text,
-            R"({"seq":918,"run_id":"r1","run_seq":41,"recorded_at":"2026-11-21T14:02:11.000123Z",)"
-            R"("occurred_at":"2026-11-21T14:02:10.000000Z","origin":"reported","type":"x.acme.note",)"
-            R"("schema_version":1,"step_id":"s:1","actor":"uid:1000",)"
-            R"("event_id":"01020304-0506-8708-890a-0b0c0d0e0f10","body":{"n" : 1.50, "t":"\u00e4"},)"
-            R"("body_hash":")" + std::string("abababababababababababababababab") +
-                "abababababababababababababababab" + R"(","salt":")" +
-                "0101010101010101010101010101010101010101010101010101010101010101" + R"(","run_hash":")" +
-                std::string(64, 'f') + "\"}");
+  EXPECT_EQ(text, R"({"seq":918,"run_id":"r1","run_seq":41,"recorded_at":"2026-11-21T14:02:11.000123Z",)"
+                  R"("occurred_at":"2026-11-21T14:02:10.000000Z","origin":"reported","type":"x.acme.note",)"
+                  R"("schema_version":1,"step_id":"s:1","actor":"uid:1000",)"
+                  R"("event_id":"01020304-0506-8708-890a-0b0c0d0e0f10","body":{"n" : 1.50, "t":"\u00e4"},)"
+                  R"("body_hash":")" +
+                      std::string("abababababababababababababababab") + "abababababababababababababababab" +
+                      R"(","salt":")" + "0101010101010101010101010101010101010101010101010101010101010101" +
+                      R"(","run_hash":")" + std::string(64, 'f') + "\"}");
 }
 
 TEST(EventJson, WhatIsAbsentIsLeftOut) {

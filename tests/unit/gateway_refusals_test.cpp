@@ -28,8 +28,10 @@ TEST(Refusals, AreCountedByWhoWhyRunAndMinute) {
   EXPECT_TRUE(refusals.take(noon, false).empty());
   const auto bodies = refusals.take(next_minute, false);
   ASSERT_EQ(bodies.size(), 3U);
-  EXPECT_EQ(bodies[1], R"({"principal":"uid:1","minute":"2026-11-22T12:00:00.000000Z","count":2,"reason":"run_halted","run_id":"r1",)"
-                       R"("methods":["artifact.put","event.append"]})");
+  EXPECT_EQ(
+      bodies[1],
+      R"({"principal":"uid:1","minute":"2026-11-22T12:00:00.000000Z","count":2,"reason":"run_halted","run_id":"r1",)"
+      R"("methods":["artifact.put","event.append"]})");
   EXPECT_TRUE(refusals.take(next_minute, true).empty());
 }
 

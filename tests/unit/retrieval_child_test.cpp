@@ -38,7 +38,9 @@ class SearchChild : public ::testing::Test {
     ASSERT_TRUE(started) << started.error().message;
     client_ = *std::move(started);
   }
-  Result<LaneAnswer> search(const std::string& text, std::chrono::milliseconds time = 20s) { return client_->search(asking(text), within(time)); }
+  Result<LaneAnswer> search(const std::string& text, std::chrono::milliseconds time = 20s) {
+    return client_->search(asking(text), within(time));
+  }
   Errc code_of(const std::string& text, std::chrono::milliseconds time = 20s) {
     const auto answer = search(text, time);
     EXPECT_FALSE(answer.ok());
@@ -343,7 +345,8 @@ TEST_F(SearchChild, AStopLetsWaitersGoAndLeavesNoProcess) {
 
 int main(int argc, char** argv) {
   if (argc == 2 && std::strcmp(argv[1], "--search-child") == 0) {
-    std::_Exit(muniment::retrieval::serve_search({muniment::test::open_misbehaving}, muniment::retrieval::first_handed_over));
+    std::_Exit(
+        muniment::retrieval::serve_search({muniment::test::open_misbehaving}, muniment::retrieval::first_handed_over));
   }
   ::testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();

@@ -38,7 +38,8 @@ SparseRows random_sparse(std::size_t rows, std::size_t columns, unsigned seed) {
 Matrix dense(const SparseRows& sparse) {
   Matrix matrix(sparse.rows(), sparse.columns);
   for (std::size_t r = 0; r < sparse.rows(); ++r) {
-    for (std::size_t e = sparse.row_begin[r]; e < sparse.row_begin[r + 1]; ++e) matrix.row(r)[sparse.column[e]] = sparse.value[e];
+    for (std::size_t e = sparse.row_begin[r]; e < sparse.row_begin[r + 1]; ++e)
+      matrix.row(r)[sparse.column[e]] = sparse.value[e];
   }
   return matrix;
 }
@@ -104,7 +105,8 @@ TEST_P(EveryProcessor, TheGramMatrixIsSymmetricAndRight) {
   for (std::size_t i = 0; i < 7; ++i) {
     for (std::size_t j = 0; j < 7; ++j) {
       double sum = 0;
-      for (std::size_t r = 0; r < 29; ++r) sum += static_cast<double>(matrix.row(r)[i]) * static_cast<double>(matrix.row(r)[j]);
+      for (std::size_t r = 0; r < 29; ++r)
+        sum += static_cast<double>(matrix.row(r)[i]) * static_cast<double>(matrix.row(r)[j]);
       EXPECT_NEAR(found[i * 7 + j], sum, 1e-12);
       EXPECT_EQ(found[i * 7 + j], found[j * 7 + i]);
       EXPECT_EQ(found[i * 7 + j], gram(matrix, Simd::plain)[i * 7 + j]);
@@ -169,7 +171,8 @@ TEST(TruncatedSvd, NothingComesOfNothing) {
 }
 
 TEST(StableMaths, LogarithmsAndPowersAreThoseOfTheLibrary) {
-  for (double x = 1e-9; x < 1e12; x *= 1.37) EXPECT_NEAR(stable_log(x), std::log(x), 4e-16 * std::max(1.0, std::abs(std::log(x))));
+  for (double x = 1e-9; x < 1e12; x *= 1.37)
+    EXPECT_NEAR(stable_log(x), std::log(x), 4e-16 * std::max(1.0, std::abs(std::log(x))));
   for (double x = -50; x < 50; x += 0.173) EXPECT_NEAR(stable_exp(x) / std::exp(x), 1, 1e-15);
   EXPECT_EQ(stable_exp(-1000), 0);
   EXPECT_EQ(stable_log(1), 0);

@@ -33,10 +33,18 @@ double similarity(Embedder& embedder, std::string_view a, std::string_view b) {
 // Two subjects that share no word but through "engine".
 const Texts& corpus() {
   static const Texts texts = {
-      "The pilot lands the aircraft on the runway", "An aircraft needs a long runway to land", "The pilot checks the engine before the flight",
-      "A flight engineer watches the engine of the aircraft", "Wing flaps slow the aircraft before the runway", "The pilot and the flight engineer board",
-      "The query planner chooses an index scan", "A database index makes a query fast", "The storage engine writes pages to the table",
-      "Rows of a table live in pages of the database", "A planner estimates rows of a query", "The storage engine keeps the index of a table",
+      "The pilot lands the aircraft on the runway",
+      "An aircraft needs a long runway to land",
+      "The pilot checks the engine before the flight",
+      "A flight engineer watches the engine of the aircraft",
+      "Wing flaps slow the aircraft before the runway",
+      "The pilot and the flight engineer board",
+      "The query planner chooses an index scan",
+      "A database index makes a query fast",
+      "The storage engine writes pages to the table",
+      "Rows of a table live in pages of the database",
+      "A planner estimates rows of a query",
+      "The storage engine keeps the index of a table",
   };
   return texts;
 }
@@ -113,12 +121,15 @@ TEST_P(Promises, ThreadsGetTheSameVectors) {
 // The identity of a vector is that of its embedder: what one computes may change only together with its version.
 TEST(Goldens, VectorsAndModelsAreWhatTheyWere) {
   const auto hash_of = [](const std::vector<float>& vector) {
-    return to_hex(sha256(std::string_view(reinterpret_cast<const char*>(vector.data()), vector.size() * sizeof(float)))).substr(0, 16);
+    return to_hex(sha256(std::string_view(reinterpret_cast<const char*>(vector.data()), vector.size() * sizeof(float))))
+        .substr(0, 16);
   };
   const LsaModel model = trained(corpus(), 6);
-  EXPECT_EQ(hash_of(embedded(*make_hash_embedder(), {"readConfigFile: Crème brûlée, 東京都, the the pilots"})[0]), "83e1be8b4b064a8c");
+  EXPECT_EQ(hash_of(embedded(*make_hash_embedder(), {"readConfigFile: Crème brûlée, 東京都, the the pilots"})[0]),
+            "83e1be8b4b064a8c");
   EXPECT_EQ(to_hex(sha256(model.bytes)).substr(0, 16), "dd4688b3727e9bc0");
-  EXPECT_EQ(hash_of(embedded(*opened(model.bytes), {"The pilots land; a database engine's tables"})[0]), "9eb25022cdaa86ff");
+  EXPECT_EQ(hash_of(embedded(*opened(model.bytes), {"The pilots land; a database engine's tables"})[0]),
+            "9eb25022cdaa86ff");
 }
 
 // ---- hash
@@ -160,7 +171,7 @@ TEST(Lsa, TheSameTextsGiveTheSameBytes) {
 
 TEST(Lsa, WordsThatKeepTheSameCompanyAreNear) {
   const auto lsa = opened(trained(corpus(), 2).bytes);
-  EXPECT_GT(similarity(*lsa, "pilot", "runway"), 0.9);       // one subject, though "pilot" and "wing" never meet
+  EXPECT_GT(similarity(*lsa, "pilot", "runway"), 0.9);  // one subject, though "pilot" and "wing" never meet
   EXPECT_GT(similarity(*lsa, "pilot", "wing"), 0.9);
   EXPECT_LT(similarity(*lsa, "pilot", "database"), 0.2);
   EXPECT_GT(similarity(*lsa, "query planner", "table"), 0.9);
@@ -168,7 +179,8 @@ TEST(Lsa, WordsThatKeepTheSameCompanyAreNear) {
 
 TEST(Lsa, PluralsMeetTheirSingular) {
   const auto lsa = opened(trained(corpus(), 6).bytes);
-  for (const auto& [one, many] : {std::pair("pilot", "pilots"), {"query", "queries"}, {"index", "indexes"}, {"Pages", "page"}}) {
+  for (const auto& [one, many] :
+       {std::pair("pilot", "pilots"), {"query", "queries"}, {"index", "indexes"}, {"Pages", "page"}}) {
     EXPECT_NEAR(similarity(*lsa, one, many), 1, 1e-6) << one;
   }
 }
@@ -225,8 +237,10 @@ TEST(LsaModelBytes, EveryFlippedByteIsNoticed) {
 
 TEST(LsaModelBytes, EveryTruncationIsNoticed) {
   const std::string bytes = trained({"some aircraft", "some database"}, 2).bytes;
-  for (std::size_t size = 0; size < bytes.size(); ++size) EXPECT_FALSE(open_lsa(std::string_view(bytes).substr(0, size))) << size;
-  for (std::size_t size = 48; size < bytes.size(); ++size) EXPECT_FALSE(open_lsa(resealed(bytes.substr(0, size)))) << size;
+  for (std::size_t size = 0; size < bytes.size(); ++size)
+    EXPECT_FALSE(open_lsa(std::string_view(bytes).substr(0, size))) << size;
+  for (std::size_t size = 48; size < bytes.size(); ++size)
+    EXPECT_FALSE(open_lsa(resealed(bytes.substr(0, size)))) << size;
   EXPECT_FALSE(open_lsa(bytes + "x"));
 }
 
@@ -237,17 +251,17 @@ TEST(LsaModelBytes, WhatAWriterWouldNeverWriteIsCorrupt) {
     const auto opened = open_lsa(encode_lsa(model));
     return !opened && opened.error().code == Errc::corrupt;
   };
-  EXPECT_TRUE(refused({2, 1, 1, {"cd", "ab"}, {1, 1}, {1, 2, 3, 4}}));           // not in order
-  EXPECT_TRUE(refused({2, 1, 1, {"ab", "ab"}, {1, 1}, {1, 2, 3, 4}}));           // twice
-  EXPECT_TRUE(refused({2, 1, 1, {"", "ab"}, {1, 1}, {1, 2, 3, 4}}));             // no word
-  EXPECT_TRUE(refused({2, 1, 1, {"\xFF", "\xFF\xFF"}, {1, 1}, {1, 2, 3, 4}}));   // not UTF-8
-  EXPECT_TRUE(refused({2, 1, 1, {"ab", "cd"}, {1, -1}, {1, 2, 3, 4}}));          // scales
+  EXPECT_TRUE(refused({2, 1, 1, {"cd", "ab"}, {1, 1}, {1, 2, 3, 4}}));          // not in order
+  EXPECT_TRUE(refused({2, 1, 1, {"ab", "ab"}, {1, 1}, {1, 2, 3, 4}}));          // twice
+  EXPECT_TRUE(refused({2, 1, 1, {"", "ab"}, {1, 1}, {1, 2, 3, 4}}));            // no word
+  EXPECT_TRUE(refused({2, 1, 1, {"\xFF", "\xFF\xFF"}, {1, 1}, {1, 2, 3, 4}}));  // not UTF-8
+  EXPECT_TRUE(refused({2, 1, 1, {"ab", "cd"}, {1, -1}, {1, 2, 3, 4}}));         // scales
   EXPECT_TRUE(refused({2, 1, 1, {"ab", "cd"}, {1, -0.0F}, {1, 2, 3, 4}}));
   EXPECT_TRUE(refused({2, 1, 1, {"ab", "cd"}, {1, std::nanf("")}, {1, 2, 3, 4}}));
   EXPECT_TRUE(refused({2, 1, 1, {"ab", "cd"}, {1, HUGE_VALF}, {1, 2, 3, 4}}));
   EXPECT_TRUE(refused({2, 1, 1, {"ab", "cd"}, {1, 1}, {1, 2, -128, 4}}));
-  EXPECT_TRUE(refused({0, 1, 1, {"ab"}, {1}, {}}));                              // no dimensions
-  EXPECT_TRUE(refused({2, 1, 1, {}, {}, {}}));                                   // no terms
+  EXPECT_TRUE(refused({0, 1, 1, {"ab"}, {1}, {}}));  // no dimensions
+  EXPECT_TRUE(refused({2, 1, 1, {}, {}, {}}));       // no terms
   // A head that promises 4 thousand million rows costs no memory.
   std::string huge = good;
   huge.replace(15, 8, std::string("\x00\x00\x04\x00\xFF\xFF\xFF\xFF", 8));

@@ -12,7 +12,9 @@ std::string words_of(std::string_view text) {
   WordReader reader;
   std::vector<std::string> shown;
   for (const WordReader::Word& word : reader.read(text)) {
-    const std::string_view mark = word.kind == WordReader::Word::Kind::whole ? "=" : word.kind == WordReader::Word::Kind::pair ? "~" : "";
+    const std::string_view mark = word.kind == WordReader::Word::Kind::whole  ? "="
+                                  : word.kind == WordReader::Word::Kind::pair ? "~"
+                                                                              : "";
     shown.push_back(std::string(mark) + std::string(word.text));
   }
   return joined(shown, " ");
@@ -55,7 +57,9 @@ TEST(Words, AWordHasAtMost64BytesAndWholeCharacters) {
 }
 
 TEST(Words, WhatIsNotUtf8SeparatesWords) {
-  EXPECT_EQ(words_of("a\xFF" "b\xC3"), "a b");
+  EXPECT_EQ(words_of("a\xFF"
+                     "b\xC3"),
+            "a b");
   EXPECT_EQ(words_of(std::string_view("a\0b", 3)), "a b");
   WordReader reader;
   std::string bytes;

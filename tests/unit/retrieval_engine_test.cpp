@@ -148,7 +148,8 @@ TEST_F(EngineTest, HowABatchIsSplitChangesNoAnswer) {
     index(*split, batch_of(chunks, from, next));
     from = next;
   }
-  for (const char* text : {"captain", "bread butter", "satellite storm recipe"}) expect_equal(ask(*whole, asking(text, 50)), ask(*split, asking(text, 50)));
+  for (const char* text : {"captain", "bread butter", "satellite storm recipe"})
+    expect_equal(ask(*whole, asking(text, 50)), ask(*split, asking(text, 50)));
 }
 
 TEST_F(EngineTest, ABatchThatItHasChangesNothing) {

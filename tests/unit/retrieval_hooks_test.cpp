@@ -28,7 +28,9 @@ using Scores = std::vector<std::optional<double>>;
 
 const Deadline no_deadline = Deadline::max();
 
-HookCommand shell(const std::string& script, std::chrono::milliseconds limit = 20s) { return {"test hook", {"/bin/sh", "-c", script}, limit}; }
+HookCommand shell(const std::string& script, std::chrono::milliseconds limit = 20s) {
+  return {"test hook", {"/bin/sh", "-c", script}, limit};
+}
 
 std::string answer_of(const HookCommand& command, std::string_view input = "{}") {
   const auto answer = run_hook(command, input, no_deadline);
@@ -52,9 +54,10 @@ TEST(HookProcess, ItsAnswerIsWhatItWrites) {
 
 TEST(HookProcess, ItInheritsNothing) {
   ::setenv("MUNIMENT_SECRET_OF_A_TEST", "x", 1);
-  const Fd open(::open("/dev/null", O_RDONLY));   // without O_CLOEXEC
-  const std::string seen = answer_of(shell("env -u PWD -u OLDPWD -u SHLVL -u _ | cut -d= -f1 | sort | tr '\\n' ' '; pwd; ls /proc/self/fd | tr '\\n' ' '; ulimit -c"));
-  EXPECT_EQ(seen, "HOME LANG PATH /\n0 1 2 3 0\n");   // 3 is the folder that ls reads
+  const Fd open(::open("/dev/null", O_RDONLY));  // without O_CLOEXEC
+  const std::string seen = answer_of(shell(
+      "env -u PWD -u OLDPWD -u SHLVL -u _ | cut -d= -f1 | sort | tr '\\n' ' '; pwd; ls /proc/self/fd | tr '\\n' ' '; ulimit -c"));
+  EXPECT_EQ(seen, "HOME LANG PATH /\n0 1 2 3 0\n");  // 3 is the folder that ls reads
 }
 
 TEST(HookProcess, ArgumentsAreNoShellsWords) {
@@ -64,7 +67,8 @@ TEST(HookProcess, ArgumentsAreNoShellsWords) {
 TEST(HookProcess, OneThatFailsSaysHow) {
   EXPECT_EQ(answer_of(shell("echo '{}'; exit 3")), "failed: exit status 3");
   EXPECT_EQ(answer_of(shell("kill -SEGV $$")), "failed: it was ended by signal 11");
-  EXPECT_EQ(answer_of({"gone", {"/nowhere/at/all"}, 1s}), "failed: starting /nowhere/at/all: No such file or directory");
+  EXPECT_EQ(answer_of({"gone", {"/nowhere/at/all"}, 1s}),
+            "failed: starting /nowhere/at/all: No such file or directory");
   EXPECT_EQ(answer_of({"no program", {"/etc/passwd"}, 1s}), "failed: starting /etc/passwd: Permission denied");
 }
 
@@ -125,16 +129,19 @@ std::string problem_of(std::string_view json) {
 
 TEST(ExpansionMessages, TheRequestIsThatOfTheProtocol) {
   ExpansionRequest request = request_of("which \"port\"");
-  EXPECT_EQ(expansion_request_json(request), R"({"query":"which \"port\"","max_expansions":2,"scope":null,"temporal":null})");
+  EXPECT_EQ(expansion_request_json(request),
+            R"({"query":"which \"port\"","max_expansions":2,"scope":null,"temporal":null})");
   request.scope = "ev://notes/";
   request.before = "2026-01-01T00:00:00.000000Z";
   request.as_of = 17;
-  EXPECT_EQ(expansion_request_json(request),
-            R"({"query":"which \"port\"","max_expansions":2,"scope":"ev://notes/","temporal":{"before":"2026-01-01T00:00:00.000000Z","asof":17}})");
+  EXPECT_EQ(
+      expansion_request_json(request),
+      R"({"query":"which \"port\"","max_expansions":2,"scope":"ev://notes/","temporal":{"before":"2026-01-01T00:00:00.000000Z","asof":17}})");
 }
 
 TEST(ExpansionMessages, WhatSaysNothingNewIsLeftOut) {
-  const auto good = expansion_answer_of(R"({"lex":[" proxy ","proxy"],"vec":["ports","  "],"warnings":["slow"],"x":1})", request_of("ports"));
+  const auto good = expansion_answer_of(R"({"lex":[" proxy ","proxy"],"vec":["ports","  "],"warnings":["slow"],"x":1})",
+                                        request_of("ports"));
   ASSERT_TRUE(good) << good.error().message;
   EXPECT_EQ(good->lexical, Strings{"proxy"});
   EXPECT_EQ(good->vector, Strings{});
@@ -180,8 +187,9 @@ std::string rerank_problem(std::string_view json) {
 }
 
 TEST(RerankMessages, TheRequestIsThatOfTheProtocol) {
-  EXPECT_EQ(rerank_request_json("q", candidates()),
-            R"({"query":"q","candidates":[{"key":"7","uri":"ev://n/a#p0?v=1","snippet":"one"},{"key":"9","uri":"ev://n/b#p0?v=1","snippet":"two"}]})");
+  EXPECT_EQ(
+      rerank_request_json("q", candidates()),
+      R"({"query":"q","candidates":[{"key":"7","uri":"ev://n/a#p0?v=1","snippet":"one"},{"key":"9","uri":"ev://n/b#p0?v=1","snippet":"two"}]})");
 }
 
 TEST(RerankMessages, ScoresAndSnippetsAreOfCandidates) {
@@ -198,8 +206,10 @@ TEST(RerankMessages, WhatIsWrongIsRefusedAsAWhole) {
   EXPECT_EQ(rerank_problem(R"({"scores":{"7":"1"}})"), "its answer: the score of \"7\" is no number");
   EXPECT_EQ(rerank_problem(R"({"scores":{"7":null}})"), "its answer: the score of \"7\" is no number");
   EXPECT_EQ(rerank_problem(R"({"scores":{"7":1},"snippets":{"8":""}})"), "its answer: there is no candidate \"8\"");
-  EXPECT_EQ(rerank_problem(R"({"scores":{"7":1},"snippets":{"7":3}})"), "its answer: the snippet of \"7\" is no string");
-  for (const char* number : {"NaN", "Infinity", "1e999", "0x1"}) EXPECT_NE(rerank_problem(std::string(R"({"scores":{"7":)") + number + "}}"), "none") << number;
+  EXPECT_EQ(rerank_problem(R"({"scores":{"7":1},"snippets":{"7":3}})"),
+            "its answer: the snippet of \"7\" is no string");
+  for (const char* number : {"NaN", "Infinity", "1e999", "0x1"})
+    EXPECT_NE(rerank_problem(std::string(R"({"scores":{"7":)") + number + "}}"), "none") << number;
 }
 
 TEST(RerankMessages, ScoresComeIntoTheUnitRangeInTheirOrder) {
@@ -241,7 +251,8 @@ TEST(Hooks, WhatFailsNamesTheHook) {
 
 TEST(Hooks, OnlySoManyRunAtOnce) {
   const test::TemporaryFolder folder;
-  const Hooks hooks(with_hooks("touch " + folder.path() + "/$$; until [ -e " + folder.path() + "/go ]; do sleep 0.02; done; echo '{}'", ""));
+  const Hooks hooks(with_hooks(
+      "touch " + folder.path() + "/$$; until [ -e " + folder.path() + "/go ]; do sleep 0.02; done; echo '{}'", ""));
   std::vector<std::thread> asking;
   std::atomic<int> good = 0;
   for (std::size_t i = 0; i < limits::hooks_at_once_max; ++i) {

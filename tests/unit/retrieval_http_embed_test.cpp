@@ -21,7 +21,8 @@ using test::SeenRequest;
 
 // A vector of three numbers that tells its text: its length, and its first and last byte.
 std::string vector_for(const std::string& text) {
-  return "[" + std::to_string(text.size()) + "," + std::to_string(static_cast<int>(text.front())) + "," + std::to_string(static_cast<int>(text.back())) + "]";
+  return "[" + std::to_string(text.size()) + "," + std::to_string(static_cast<int>(text.front())) + "," +
+         std::to_string(static_cast<int>(text.back())) + "]";
 }
 
 std::vector<std::string> texts_of(const SeenRequest& request) {
@@ -29,7 +30,8 @@ std::vector<std::string> texts_of(const SeenRequest& request) {
   std::vector<std::string> texts;
   if (!document) return texts;
   const json::Value root = document->root();
-  for (const json::Value text : root["input"] ? root["input"] : root["inputs"] ? root["inputs"] : root["texts"]) texts.push_back(text.string_or(""));
+  for (const json::Value text : root["input"] ? root["input"] : root["inputs"] ? root["inputs"] : root["texts"])
+    texts.push_back(text.string_or(""));
   return texts;
 }
 
@@ -37,15 +39,20 @@ std::vector<std::string> texts_of(const SeenRequest& request) {
 void answer_well(const SeenRequest& request, int socket) {
   std::string items;
   std::size_t index = 0;
-  const bool openai = request.head.starts_with("POST /v1/embeddings "), ollama = request.head.starts_with("POST /api/embed ");
+  const bool openai = request.head.starts_with("POST /v1/embeddings "),
+             ollama = request.head.starts_with("POST /api/embed ");
   for (const std::string& text : texts_of(request)) {
     const std::string vector = vector_for(text);
-    std::string item = openai ? R"({"object":"embedding","index":)" + std::to_string(index) + R"(,"embedding":)" + vector + "}" : vector;
+    std::string item =
+        openai ? R"({"object":"embedding","index":)" + std::to_string(index) + R"(,"embedding":)" + vector + "}"
+               : vector;
     // OpenAI's items carry their index: their order is not promised.
     items = items.empty() ? item : openai ? item + "," + items : items + "," + item;
     ++index;
   }
-  CannedServer::send_all(socket, http_answer(openai ? R"({"object":"list","data":[)" + items + "]}" : ollama ? R"({"embeddings":[)" + items + "]}" : "[" + items + "]"));
+  CannedServer::send_all(socket, http_answer(openai   ? R"({"object":"list","data":[)" + items + "]}"
+                                             : ollama ? R"({"embeddings":[)" + items + "]}"
+                                                      : "[" + items + "]"));
 }
 
 HttpEmbedderOptions options_for(const std::string& url, const std::string& api = "openai") {
@@ -70,7 +77,8 @@ Result<Vectors> embed(Embedder& embedder, const std::vector<std::string>& texts,
 }
 
 void expect_vector(const std::vector<float>& found, const std::string& text) {
-  const double x = static_cast<double>(text.size()), y = text.front(), z = text.back(), length = std::sqrt(x * x + y * y + z * z);
+  const double x = static_cast<double>(text.size()), y = text.front(), z = text.back(),
+               length = std::sqrt(x * x + y * y + z * z);
   ASSERT_EQ(found.size(), 3U);
   EXPECT_NEAR(static_cast<double>(found[0]), x / length, 1e-6);
   EXPECT_NEAR(static_cast<double>(found[1]), y / length, 1e-6);
@@ -100,8 +108,10 @@ TEST(HttpEmbedder, EachApiIsAskedInItsWay) {
 
 TEST(HttpEmbedder, TheApiIsToldFromTheUrl) {
   const CannedServer server(answer_well);
-  const std::pair<std::string, std::string> cases[] = {{"", "/v1/embeddings"}, {"/", "/v1/embeddings"}, {"/v1", "/v1/embeddings"},
-                                                       {"/v1/embeddings", "/v1/embeddings"}, {"/api/embed", "/api/embed"}, {"/embed", "/embed"}};
+  const std::pair<std::string, std::string> cases[] = {
+      {"", "/v1/embeddings"},       {"/", "/v1/embeddings"},
+      {"/v1", "/v1/embeddings"},    {"/v1/embeddings", "/v1/embeddings"},
+      {"/api/embed", "/api/embed"}, {"/embed", "/embed"}};
   for (const auto& [given, asked] : cases) {
     EXPECT_TRUE(embed(*opened(options_for(server.url() + given, "")), {"one"}));
     EXPECT_EQ(server.seen().back().head.substr(0, 6 + asked.size()), "POST " + asked + " ") << given;
@@ -115,7 +125,8 @@ TEST(HttpEmbedder, ItsDimensionIsAskedForWhereItIsNotGiven) {
   const auto embedder = opened(options);
   EXPECT_EQ(embedder->identity().dimension, 3U);
   EXPECT_EQ(embedder->identity().name, "http");
-  EXPECT_EQ(embedder->identity().hash, opened(options_for("http://127.0.0.1:1"))->identity().hash);  // the model's, wherever it runs
+  EXPECT_EQ(embedder->identity().hash,
+            opened(options_for("http://127.0.0.1:1"))->identity().hash);  // the model's, wherever it runs
   options = options_for(server.url());
   options.model = "another";
   EXPECT_NE(embedder->identity().hash, opened(options)->identity().hash);
@@ -194,33 +205,48 @@ TEST(HttpEmbedder, OptionsThatMakeNoSenseAreRefused) {
 
 struct Wrong {
   const char* name;
-  std::string answer;      // all that is sent
+  std::string answer;  // all that is sent
   Errc code;
-  std::string says;        // part of the message
-  std::size_t asked;       // how often
+  std::string says;   // part of the message
+  std::size_t asked;  // how often
 };
 
 class WrongServer : public testing::TestWithParam<Wrong> {};
 INSTANTIATE_TEST_SUITE_P(
     Http, WrongServer,
-    testing::Values(Wrong{"garbage", "\x16\x03\x01 what", Errc::unavailable, "127.0.0.1", 2},
-                    Wrong{"nothing", "", Errc::unavailable, "127.0.0.1", 2},
-                    Wrong{"html", http_answer("<html>nginx</html>"), Errc::unavailable, "answer", 1},
-                    Wrong{"nan", http_answer(R"({"data":[{"index":0,"embedding":[1,NaN,1]},{"index":1,"embedding":[1,1,1]}]})"), Errc::unavailable, "answer", 1},
-                    Wrong{"null", http_answer(R"({"data":[{"index":0,"embedding":[1,null,1]},{"index":1,"embedding":[1,1,1]}]})"), Errc::unavailable, "null is not", 1},
-                    Wrong{"beyond_float", http_answer(R"({"data":[{"index":0,"embedding":[1,1e39,1]},{"index":1,"embedding":[1,1,1]}]})"), Errc::unavailable, "1e39 is not", 1},
-                    Wrong{"zeros", http_answer(R"({"data":[{"index":0,"embedding":[0,0,0]},{"index":1,"embedding":[1,1,1]}]})"), Errc::unavailable, "no direction", 1},
-                    Wrong{"too_few", http_answer(R"({"data":[{"index":0,"embedding":[1,1,1]}]})"), Errc::unavailable, "1 embeddings for 2 texts", 1},
-                    Wrong{"narrow", http_answer(R"({"data":[{"index":0,"embedding":[1,1]},{"index":1,"embedding":[1,1]}]})"), Errc::unavailable, "2 dimensions, expected 3", 1},
-                    Wrong{"twice", http_answer(R"({"data":[{"index":1,"embedding":[1,1,1]},{"index":1,"embedding":[1,1,1]}]})"), Errc::unavailable, "text 1 is there twice", 1},
-                    Wrong{"outside", http_answer(R"({"data":[{"index":0,"embedding":[1,1,1]},{"index":2,"embedding":[1,1,1]}]})"), Errc::unavailable, "no text 2", 1},
-                    Wrong{"error_500", http_answer("out of memory", "500 Internal Server Error"), Errc::unavailable, "status 500: out of memory", 2},
-                    Wrong{"busy", http_answer("model is overloaded", "429 Too Many Requests"), Errc::unavailable, "status 429", 2},
-                    Wrong{"too_long", http_answer("input is too long", "413 Payload Too Large"), Errc::invalid_argument, "status 413: input is too long", 1},
-                    Wrong{"key", http_answer("who are you?", "401 Unauthorized"), Errc::denied, "status 401", 1},
-                    Wrong{"redirect", "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", Errc::invalid_argument, "status 302", 1},
-                    Wrong{"half", "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\nConnection: close\r\n\r\n{\"data\":", Errc::unavailable, "127.0.0.1", 2},
-                    Wrong{"escapes", http_answer("\x1b[2Jbad", "503 Service Unavailable"), Errc::unavailable, "\\x1b[2Jbad", 2}),
+    testing::Values(
+        Wrong{"garbage", "\x16\x03\x01 what", Errc::unavailable, "127.0.0.1", 2},
+        Wrong{"nothing", "", Errc::unavailable, "127.0.0.1", 2},
+        Wrong{"html", http_answer("<html>nginx</html>"), Errc::unavailable, "answer", 1},
+        Wrong{"nan", http_answer(R"({"data":[{"index":0,"embedding":[1,NaN,1]},{"index":1,"embedding":[1,1,1]}]})"),
+              Errc::unavailable, "answer", 1},
+        Wrong{"null", http_answer(R"({"data":[{"index":0,"embedding":[1,null,1]},{"index":1,"embedding":[1,1,1]}]})"),
+              Errc::unavailable, "null is not", 1},
+        Wrong{"beyond_float",
+              http_answer(R"({"data":[{"index":0,"embedding":[1,1e39,1]},{"index":1,"embedding":[1,1,1]}]})"),
+              Errc::unavailable, "1e39 is not", 1},
+        Wrong{"zeros", http_answer(R"({"data":[{"index":0,"embedding":[0,0,0]},{"index":1,"embedding":[1,1,1]}]})"),
+              Errc::unavailable, "no direction", 1},
+        Wrong{"too_few", http_answer(R"({"data":[{"index":0,"embedding":[1,1,1]}]})"), Errc::unavailable,
+              "1 embeddings for 2 texts", 1},
+        Wrong{"narrow", http_answer(R"({"data":[{"index":0,"embedding":[1,1]},{"index":1,"embedding":[1,1]}]})"),
+              Errc::unavailable, "2 dimensions, expected 3", 1},
+        Wrong{"twice", http_answer(R"({"data":[{"index":1,"embedding":[1,1,1]},{"index":1,"embedding":[1,1,1]}]})"),
+              Errc::unavailable, "text 1 is there twice", 1},
+        Wrong{"outside", http_answer(R"({"data":[{"index":0,"embedding":[1,1,1]},{"index":2,"embedding":[1,1,1]}]})"),
+              Errc::unavailable, "no text 2", 1},
+        Wrong{"error_500", http_answer("out of memory", "500 Internal Server Error"), Errc::unavailable,
+              "status 500: out of memory", 2},
+        Wrong{"busy", http_answer("model is overloaded", "429 Too Many Requests"), Errc::unavailable, "status 429", 2},
+        Wrong{"too_long", http_answer("input is too long", "413 Payload Too Large"), Errc::invalid_argument,
+              "status 413: input is too long", 1},
+        Wrong{"key", http_answer("who are you?", "401 Unauthorized"), Errc::denied, "status 401", 1},
+        Wrong{"redirect",
+              "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+              Errc::invalid_argument, "status 302", 1},
+        Wrong{"half", "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\nConnection: close\r\n\r\n{\"data\":",
+              Errc::unavailable, "127.0.0.1", 2},
+        Wrong{"escapes", http_answer("\x1b[2Jbad", "503 Service Unavailable"), Errc::unavailable, "\\x1b[2Jbad", 2}),
     [](const auto& wrong) { return std::string(wrong.param.name); });
 
 TEST_P(WrongServer, IsAnErrorThatSaysWhatIsWrong) {
@@ -235,7 +261,8 @@ TEST_P(WrongServer, IsAnErrorThatSaysWhatIsWrong) {
 }
 
 TEST(HttpEmbedder, ASlowServerIsGivenUpInTime) {
-  const CannedServer server([](const SeenRequest&, int) { std::this_thread::sleep_for(std::chrono::milliseconds(700)); });
+  const CannedServer server(
+      [](const SeenRequest&, int) { std::this_thread::sleep_for(std::chrono::milliseconds(700)); });
   HttpEmbedderOptions options = options_for(server.url());
   options.timeout_ms = 250;
   const auto embedder = opened(options);
@@ -291,7 +318,8 @@ TEST(HttpReranker, ScoresComeInTheOrderOfTheTexts) {
     std::string items;
     std::size_t index = 0;
     for (const std::string& text : texts_of(request)) {
-      const std::string item = R"({"index":)" + std::to_string(index++) + R"(,"score":0.)" + std::to_string(text.size()) + "}";
+      const std::string item =
+          R"({"index":)" + std::to_string(index++) + R"(,"score":0.)" + std::to_string(text.size()) + "}";
       items = items.empty() ? item : item + "," + items;
     }
     CannedServer::send_all(socket, http_answer("[" + items + "]"));
@@ -307,14 +335,16 @@ TEST(HttpReranker, ScoresComeInTheOrderOfTheTexts) {
   EXPECT_EQ(*scores, (std::vector<double>{0.1, 0.3, 0.2}));
   EXPECT_EQ(server.seen().size(), 2U);
   EXPECT_EQ(server.seen().front().head.substr(0, 13), "POST /rerank ");
-  EXPECT_EQ(server.seen().front().body, R"({"query":"which?","texts":["1","333"],"raw_scores":false,"truncate":false})");
+  EXPECT_EQ(server.seen().front().body,
+            R"({"query":"which?","texts":["1","333"],"raw_scores":false,"truncate":false})");
   EXPECT_TRUE(reranker->scores("which?", {})->empty());
 }
 
 TEST(HttpReranker, AnswersThatDoNotFitAreRefused) {
   EXPECT_TRUE(read_rerank_answer(R"([{"index":0,"score":-1.5}])", 1));
-  for (const std::string_view answer : {"", "{}", "[]", R"([{"index":0}])", R"([{"score":1}])", R"([{"index":1,"score":1}])", R"([{"index":0,"score":null}])",
-                                        R"([{"index":0,"score":1},{"index":0,"score":1}])", R"([1])"}) {
+  for (const std::string_view answer :
+       {"", "{}", "[]", R"([{"index":0}])", R"([{"score":1}])", R"([{"index":1,"score":1}])",
+        R"([{"index":0,"score":null}])", R"([{"index":0,"score":1},{"index":0,"score":1}])", R"([1])"}) {
     const auto scores = read_rerank_answer(answer, 1);
     ASSERT_FALSE(scores) << answer;
     EXPECT_EQ(scores.error().code, Errc::unavailable);

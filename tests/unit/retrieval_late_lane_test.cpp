@@ -82,7 +82,8 @@ class LateLaneTest : public ::testing::Test {
     lane_ = std::make_unique<LateLane>(std::make_unique<SlowEmbedder>(gate_), *shard_);
   }
   bool eventually_covers(std::int64_t next_seq) {
-    for (const Deadline end = std::chrono::steady_clock::now() + 20s; std::chrono::steady_clock::now() < end; std::this_thread::sleep_for(2ms)) {
+    for (const Deadline end = std::chrono::steady_clock::now() + 20s; std::chrono::steady_clock::now() < end;
+         std::this_thread::sleep_for(2ms)) {
       if (lane_->covers({"notes", "other"}, next_seq)) return true;
     }
     return false;
@@ -188,7 +189,7 @@ TEST_F(LateLaneTest, AGapKeepsItBehindUntilItIsFilled) {
   EXPECT_EQ(0, lane_->given());
   EXPECT_FALSE(lane_->covers({"notes"}, 5));
   EngineBatch unknown = one_chunk(6, 5);
-  unknown.from_seq = -1;                      // still a gap, though this one does not say so
+  unknown.from_seq = -1;  // still a gap, though this one does not say so
   ASSERT_TRUE(lane_->take(unknown));
   EXPECT_EQ(0, lane_->given());
   for (std::int64_t seq = 0; seq < 6; ++seq) ASSERT_TRUE(lane_->take(one_chunk(static_cast<ChunkId>(seq + 1), seq)));
@@ -200,12 +201,13 @@ TEST_F(LateLaneTest, WhatItPassedOverItAsksForOnceItHasTheTime) {
   gate_.let(true);
   ASSERT_TRUE(lane_->take(one_chunk(1, 0)));
   ASSERT_TRUE(eventually_covers(1));
-  ASSERT_TRUE(lane_->take(one_chunk(5, 4)));   // 1 to 3 it was not given
+  ASSERT_TRUE(lane_->take(one_chunk(5, 4)));  // 1 to 3 it was not given
   Status asked = success();
   for (int i = 0; i < 2'000 && asked; ++i, std::this_thread::sleep_for(1ms)) asked = lane_->take(one_chunk(6, 5));
   ASSERT_FALSE(asked);
   EXPECT_EQ(Errc::conflict, asked.error().code);
-  for (std::int64_t seq = lane_->given(); seq < 6; ++seq) ASSERT_TRUE(lane_->take(one_chunk(static_cast<ChunkId>(seq + 1), seq)));
+  for (std::int64_t seq = lane_->given(); seq < 6; ++seq)
+    ASSERT_TRUE(lane_->take(one_chunk(static_cast<ChunkId>(seq + 1), seq)));
   ASSERT_TRUE(eventually_covers(6));
   EXPECT_EQ((std::vector<ChunkId>{1, 2, 3, 4, 5, 6}), found());
 }
@@ -214,7 +216,7 @@ TEST_F(LateLaneTest, ItsSpacesMayHaveMovedWithoutIt) {
   gate_.let(true);
   ASSERT_TRUE(lane_->take(one_chunk(1, 0)));
   ASSERT_TRUE(eventually_covers(1));
-  VectorBatch others;                          // as when its embedder was not there, and a document ended
+  VectorBatch others;  // as when its embedder was not there, and a document ended
   others.space = space_of(lane_->embedder(), "notes");
   others.dimension = lane_->embedder().identity().dimension;
   others.next_seq = 40;

@@ -22,7 +22,8 @@ void replay(LexicalIndex& index, std::uint32_t seed, std::size_t batch) {
   std::mt19937 random(seed);
   for (ChunkId id = 1; id <= 120; id++) {
     std::string text;
-    for (std::size_t words = 3 + random() % 20; words > 0; words--) text += "word" + std::to_string(random() % 40) + " ";
+    for (std::size_t words = 3 + random() % 20; words > 0; words--)
+      text += "word" + std::to_string(random() % 40) + " ";
     LexicalChunk chunk;
     chunk.id = id;
     chunk.text = text;

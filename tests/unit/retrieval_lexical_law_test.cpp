@@ -21,7 +21,7 @@ constexpr double ballast = 20;
 
 struct Made {
   ChunkId id = 0;
-  std::array<int, 46> words{};     // how often it has w0 …, of which small numbers are frequent
+  std::array<int, 46> words{};  // how often it has w0 …, of which small numbers are frequent
   double length = 0;
   std::set<std::string> labels;
   std::int64_t time_us = 0, valid_from = 1, valid_to = still_valid;
@@ -35,13 +35,16 @@ struct Asked {
 
 class LexicalLaw : public testing::Test {
  protected:
-  std::int64_t number(std::int64_t least, std::int64_t most) { return std::uniform_int_distribution<std::int64_t>(least, most)(random_); }
+  std::int64_t number(std::int64_t least, std::int64_t most) {
+    return std::uniform_int_distribution<std::int64_t>(least, most)(random_);
+  }
 
   // Ids of several windows of the matcher; times that share seconds with each other and with the filters.
   Made chunk(ChunkId id) {
     Made made;
     made.id = id;
-    for (std::int64_t i = number(1, 60); i > 0; --i, ++made.length) ++made.words[static_cast<std::size_t>(std::min(number(0, 40), number(0, 40)))];
+    for (std::int64_t i = number(1, 60); i > 0; --i, ++made.length)
+      ++made.words[static_cast<std::size_t>(std::min(number(0, 40), number(0, 40)))];
     made.labels.insert("corpus:all");
     made.labels.insert("tag:" + std::to_string(number(0, 3)));
     if (number(0, 9) == 0) made.labels.insert("tag:rare");
@@ -97,7 +100,8 @@ class LexicalLaw : public testing::Test {
 
   static bool passes(const Made& made, const Filter& filter) {
     const auto has = [&](const std::string& label) { return made.labels.contains(label); };
-    if (!std::ranges::all_of(filter.all_of, [&](const auto& group) { return std::ranges::any_of(group, has); })) return false;
+    if (!std::ranges::all_of(filter.all_of, [&](const auto& group) { return std::ranges::any_of(group, has); }))
+      return false;
     if (std::ranges::any_of(filter.none_of, has)) return false;
     if (filter.after_us && made.time_us <= *filter.after_us) return false;
     if (filter.before_us && made.time_us >= *filter.before_us) return false;
@@ -115,7 +119,8 @@ class LexicalLaw : public testing::Test {
     for (const Made* made : all) mean += (ballast + made->length) / many;
     std::map<std::size_t, double> weights;
     for (const auto& [word, times] : asked.words) {
-      const double chunks = static_cast<double>(std::ranges::count_if(all, [w = word](const Made* one) { return one->words[w] > 0; }));
+      const double chunks =
+          static_cast<double>(std::ranges::count_if(all, [w = word](const Made* one) { return one->words[w] > 0; }));
       const double odds = (many - chunks + .5) / (chunks + .5);
       weights[word] = std::log(odds < 2 ? odds / 2 + 1 : odds) * 9 * times / (8.0 + times) * 3;
     }
@@ -128,7 +133,8 @@ class LexicalLaw : public testing::Test {
       }
       if (score > 0 && passes(*made, asked.filter)) hits.push_back({made->id, score});
     }
-    std::ranges::sort(hits, [](const Hit& a, const Hit& b) { return a.score != b.score ? a.score > b.score : a.chunk < b.chunk; });
+    std::ranges::sort(
+        hits, [](const Hit& a, const Hit& b) { return a.score != b.score ? a.score > b.score : a.chunk < b.chunk; });
     if (hits.size() > asked.k) hits.resize(asked.k);
     return hits;
   }
@@ -158,10 +164,13 @@ TEST_F(LexicalLaw, TheAnswerIsBm25OverEveryChunkThatPasses) {
     const std::vector<Hit> wanted = by_hand(asked);
     ASSERT_EQ(found->size(), wanted.size()) << "round " << round << ": " << text_of(asked);
     for (std::size_t i = 0; i < wanted.size(); ++i) {
-      ASSERT_NEAR((*found)[i].score, wanted[i].score, 1e-9) << "round " << round << ", rank " << i + 1 << ": " << text_of(asked);
+      ASSERT_NEAR((*found)[i].score, wanted[i].score, 1e-9)
+          << "round " << round << ", rank " << i + 1 << ": " << text_of(asked);
       // Two whose scores differ by less than sums in another order do may change places.
-      const bool tie = (i > 0 && wanted[i - 1].score - wanted[i].score < 1e-9) || (i + 1 < wanted.size() && wanted[i].score - wanted[i + 1].score < 1e-9) || i + 1 == asked.k;
-      ASSERT_TRUE(tie || (*found)[i].chunk == wanted[i].chunk) << "round " << round << ", rank " << i + 1 << ": " << text_of(asked);
+      const bool tie = (i > 0 && wanted[i - 1].score - wanted[i].score < 1e-9) ||
+                       (i + 1 < wanted.size() && wanted[i].score - wanted[i + 1].score < 1e-9) || i + 1 == asked.k;
+      ASSERT_TRUE(tie || (*found)[i].chunk == wanted[i].chunk)
+          << "round " << round << ", rank " << i + 1 << ": " << text_of(asked);
     }
     with_hits += wanted.empty() ? 0 : 1;
     if (round % 100 == 50) {  // and of what came since

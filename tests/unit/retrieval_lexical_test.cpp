@@ -62,7 +62,9 @@ TEST(Words, ScriptsWithoutSpacesBecomeCharactersAndPairs) {
 }
 
 TEST(Words, BytesThatAreNotTextSeparate) {
-  EXPECT_EQ(spelled("a\xff\xfe" "b\xc3"), "a b");
+  EXPECT_EQ(spelled("a\xff\xfe"
+                    "b\xc3"),
+            "a b");
   EXPECT_EQ(spelled(""), "");
   EXPECT_EQ(spelled(std::string(100'000, 'x') + " y"), "y");
   EXPECT_EQ(words_of(std::string(5'000, '/'), 1'000).size(), 0u);
@@ -148,7 +150,9 @@ TEST_F(Lexical, FindsByStemsAndRanksTheNearerTextFirst) {
 }
 
 TEST_F(Lexical, AnIdentifierIsFoundHoweverItIsSpelled) {
-  fill({{1, "call get_user_name()", "none"}, {2, "obj.getUserName", "none"}, {3, "the user has a name", "en"},
+  fill({{1, "call get_user_name()", "none"},
+        {2, "obj.getUserName", "none"},
+        {3, "the user has a name", "en"},
         {4, "see src/base/file_reader.cpp", "none"}});
   EXPECT_EQ(found("getusername"), (Ids{1, 2}));
   const Ids camel = found("getUserName");
@@ -182,7 +186,7 @@ TEST_F(Lexical, OfWhatIsRemovedNoWordIsLeftInTheFiles) {
   EXPECT_FALSE(holds(folder, "zyxwvut"));
   EXPECT_FALSE(holds(folder, "kjihgfe"));
   EXPECT_TRUE(holds(folder, "qponmlk"));
-  EXPECT_EQ(found("heron"), Ids{2});   // the reader of before
+  EXPECT_EQ(found("heron"), Ids{2});  // the reader of before
   EXPECT_EQ(found("zyxwvut"), Ids{});
   EXPECT_EQ(index_->watermark(), 7);
   add({4, "another heron"}, 8);
@@ -206,7 +210,8 @@ TEST_F(Lexical, NothingInAQueryIsAnOperator) {
 }
 
 TEST_F(Lexical, PhrasesMustOccurWordForWord) {
-  fill({{1, "the quick brown fox"}, {2, "the brown quick fox"}, {3, "quick browns"}, {4, "call quick_brown()", "none"}});
+  fill(
+      {{1, "the quick brown fox"}, {2, "the brown quick fox"}, {3, "quick browns"}, {4, "call quick_brown()", "none"}});
   EXPECT_EQ(found_phrase("quick brown"), (Ids{1, 4}));
   EXPECT_EQ(found_phrase("QUICK-brown"), (Ids{4, 1}));  // and the compound is nearer
   LexicalQuery query;
@@ -218,7 +223,10 @@ TEST_F(Lexical, PhrasesMustOccurWordForWord) {
 }
 
 TEST_F(Lexical, FunctionWordsAloneAreAPhrase) {
-  fill({{1, "to be or not to be, that is the question"}, {2, "not to be confused"}, {3, "War and peace"}, {4, "es war einmal", "de"}});
+  fill({{1, "to be or not to be, that is the question"},
+        {2, "not to be confused"},
+        {3, "War and peace"},
+        {4, "es war einmal", "de"}});
   EXPECT_EQ(found("to be or not to be"), Ids{1});
   EXPECT_EQ(found("of the"), Ids{});
   EXPECT_EQ(found("war"), Ids{3});  // a word in English, none in German
@@ -274,7 +282,10 @@ TEST_F(Lexical, FiltersByLabelsAndTimes) {
     return filter;
   };
   EXPECT_EQ(found("alpha", with([](Filter& f) { f.all_of = {{"corpus:notes"}}; })), (Ids{1, 2}));
-  EXPECT_EQ(found("alpha", with([](Filter& f) { f.all_of = {{"corpus:notes", "corpus:other"}, {"tag:a"}}; })), (Ids{1, 3}));
+  EXPECT_EQ(found("alpha", with([](Filter& f) {
+                    f.all_of = {{"corpus:notes", "corpus:other"}, {"tag:a"}};
+                  })),
+            (Ids{1, 3}));
   EXPECT_EQ(found("alpha", with([](Filter& f) { f.none_of = {"trust:quarantined", "tag:none"}; })), (Ids{1, 3}));
   EXPECT_EQ(found("alpha", with([&](Filter& f) { f.all_of = {{long_label}}; })), Ids{1});
   EXPECT_EQ(found("alpha", with([](Filter& f) { f.after_us = 100; })), Ids{2});

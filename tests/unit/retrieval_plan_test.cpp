@@ -35,7 +35,8 @@ std::string refusal(std::string_view query) {
 }
 
 TEST(Markup, EveryFilterIsReadAndTheRestIsText) {
-  const Markup markup = parsed("in:notes port  type:markdown tag:legal tag:\"two words\" run:r1 \"exact words\" of proxy");
+  const Markup markup =
+      parsed("in:notes port  type:markdown tag:legal tag:\"two words\" run:r1 \"exact words\" of proxy");
   EXPECT_EQ(markup.text, "port of proxy");
   EXPECT_EQ(markup.phrases, Strings{"exact words"});
   EXPECT_EQ(markup.corpora, Strings{"notes"});
@@ -43,7 +44,8 @@ TEST(Markup, EveryFilterIsReadAndTheRestIsText) {
   EXPECT_EQ(markup.tags, (Strings{"legal", "two words"}));
   EXPECT_EQ(markup.runs, Strings{"r1"});
   const Filter filter = filter_of(markup);
-  EXPECT_EQ(filter.all_of, (std::vector<Strings>{{"corpus:notes"}, {"type:markdown"}, {"run:r1"}, {"tag:legal"}, {"tag:two words"}}));
+  EXPECT_EQ(filter.all_of,
+            (std::vector<Strings>{{"corpus:notes"}, {"type:markdown"}, {"run:r1"}, {"tag:legal"}, {"tag:two words"}}));
 }
 
 TEST(Markup, ADayIsAWholeDay) {
@@ -55,8 +57,8 @@ TEST(Markup, ADayIsAWholeDay) {
 }
 
 TEST(Markup, WhatIsNoFilterStaysText) {
-  for (const char* text : {"std::vector", "https://example.org/a?b=c", "ev://run/r1#e5", "note:this", "in::x", "type://y", "Before:x",
-                           "begin:2026-01-01", "a:b", ":", "10:30", "within:x"}) {
+  for (const char* text : {"std::vector", "https://example.org/a?b=c", "ev://run/r1#e5", "note:this", "in::x",
+                           "type://y", "Before:x", "begin:2026-01-01", "a:b", ":", "10:30", "within:x"}) {
     EXPECT_EQ(parsed(text).text, text);
   }
   EXPECT_EQ(parsed("he said \"so").text, "he said \"so");  // a quote that does not end
@@ -65,8 +67,10 @@ TEST(Markup, WhatIsNoFilterStaysText) {
 }
 
 TEST(Markup, WhatIsWrongIsSaid) {
-  EXPECT_EQ(refusal("before:yesterday x"), "filter before: \"yesterday\" is no date: write 2026-01-31 or 2026-01-31T18:00:00Z");
-  EXPECT_EQ(refusal("after:2026-02-30"), "filter after: \"2026-02-30\" is no date: write 2026-01-31 or 2026-01-31T18:00:00Z");
+  EXPECT_EQ(refusal("before:yesterday x"),
+            "filter before: \"yesterday\" is no date: write 2026-01-31 or 2026-01-31T18:00:00Z");
+  EXPECT_EQ(refusal("after:2026-02-30"),
+            "filter after: \"2026-02-30\" is no date: write 2026-01-31 or 2026-01-31T18:00:00Z");
   EXPECT_EQ(refusal("asof:2026-13-01T00:00:00Z").substr(0, 12), "filter asof:");
   EXPECT_EQ(refusal("in: notes"), "filter in: has no value: write in:VALUE without a space");
   EXPECT_EQ(refusal("tag:\"\""), "filter tag: has no value: write tag:VALUE without a space");
@@ -80,14 +84,17 @@ TEST(Markup, WhatIsWrongIsSaid) {
 
 std::string spelled(const std::vector<LaneWeight>& lanes) {
   std::string text;
-  for (const LaneWeight& lane : lanes) text += std::string(lane.lane) + "=" + std::to_string(std::lround(lane.weight * 1000)) + " ";
+  for (const LaneWeight& lane : lanes)
+    text += std::string(lane.lane) + "=" + std::to_string(std::lround(lane.weight * 1000)) + " ";
   return text;
 }
 
 TEST(Profile, TheFirstSetWhoseLanesAreThereIsChosen) {
   const Profile& muniment = profile("");
   EXPECT_EQ(muniment.name, "muniment-1");
-  const auto chosen = [&](LaneChoice choice, const Strings& available) { return spelled(choose_lanes(muniment, choice, available)); };
+  const auto chosen = [&](LaneChoice choice, const Strings& available) {
+    return spelled(choose_lanes(muniment, choice, available));
+  };
   EXPECT_EQ(chosen(LaneChoice::all, {"hash", "lexical", "lsa", "use-lite"}), "lexical=500 lsa=350 use-lite=150 ");
   EXPECT_EQ(chosen(LaneChoice::all, {"hash", "lexical", "lsa"}), "lexical=650 lsa=350 ");
   EXPECT_EQ(chosen(LaneChoice::all, {"hash", "lexical"}), "lexical=750 hash=250 ");
@@ -223,7 +230,8 @@ Lists arbitrary_lists(std::uint32_t seed) {
     std::stable_sort(hits.begin(), hits.end(), [](const Hit& a, const Hit& b) { return a.score > b.score; });
     made.hits.push_back(std::move(hits));
   }
-  for (std::size_t i = 0; i < count; i++) made.lists.push_back({lanes[random() % 3], .3, random() % 2 == 0, made.hits[i]});
+  for (std::size_t i = 0; i < count; i++)
+    made.lists.push_back({lanes[random() % 3], .3, random() % 2 == 0, made.hits[i]});
   return made;
 }
 
@@ -273,7 +281,8 @@ TEST(FusionProperty, TheScoreOfTheBestIsAtMostTheSumOfTheWeights) {
       RC_ASSERT(confidence >= 0 && confidence <= 1);
     }
     for (std::size_t i = 1; i < fused.size(); i++) {
-      RC_ASSERT(confidence_of(profile("kairos"), fused[i - 1].score, made.lists) >= confidence_of(profile("kairos"), fused[i].score, made.lists));
+      RC_ASSERT(confidence_of(profile("kairos"), fused[i - 1].score, made.lists) >=
+                confidence_of(profile("kairos"), fused[i].score, made.lists));
     }
   }));
 }
@@ -282,7 +291,8 @@ TEST(FusionProperty, TheScoreOfTheBestIsAtMostTheSumOfTheWeights) {
 
 std::vector<Blended> blended(std::string_view name, const std::vector<double>& rerank) {
   std::vector<Reranked> candidates;
-  for (std::size_t i = 0; i < rerank.size(); i++) candidates.push_back({static_cast<ChunkId>(i + 1), 1 - .01 * static_cast<double>(i), rerank[i]});
+  for (std::size_t i = 0; i < rerank.size(); i++)
+    candidates.push_back({static_cast<ChunkId>(i + 1), 1 - .01 * static_cast<double>(i), rerank[i]});
   return blend(profile(name), candidates, 0);
 }
 
@@ -300,9 +310,9 @@ TEST(Blend, KairosIsTheSeedsArithmetic) {
   rerank[10] = 1;
   const auto result = blended("kairos", rerank);
   EXPECT_NEAR(blended_score(result, 1), .75, 1e-12);
-  EXPECT_NEAR(blended_score(result, 2), .75 / 2 + .25, 1e-12);       // .625
+  EXPECT_NEAR(blended_score(result, 2), .75 / 2 + .25, 1e-12);  // .625
   EXPECT_NEAR(blended_score(result, 4), .60 / 4 + .40 * .5, 1e-12);
-  EXPECT_NEAR(blended_score(result, 11), .40 / 11 + .60, 1e-12);     // .636: it passes rank 2, as the seed has it
+  EXPECT_NEAR(blended_score(result, 11), .40 / 11 + .60, 1e-12);  // .636: it passes rank 2, as the seed has it
   EXPECT_EQ(result[0].chunk, 1u);
   EXPECT_EQ(result[1].chunk, 11u);
   EXPECT_EQ(result[1].from, 11u);
@@ -329,7 +339,8 @@ TEST(BlendProperty, MunimentIsMonotoneBothWays) {
     const auto before = blended("muniment-1", rerank);
     // Of two with the same rerank score the one that was ahead stays ahead.
     for (std::size_t i = 0; i + 1 < rerank.size(); i++) {
-      if (rerank[i] >= rerank[i + 1]) RC_ASSERT(place(before, static_cast<ChunkId>(i + 1)) < place(before, static_cast<ChunkId>(i + 2)));
+      if (rerank[i] >= rerank[i + 1])
+        RC_ASSERT(place(before, static_cast<ChunkId>(i + 1)) < place(before, static_cast<ChunkId>(i + 2)));
     }
     rerank[chunk - 1] = std::min(1.0, rerank[chunk - 1] + more / 255.0);
     RC_ASSERT(place(blended("muniment-1", rerank), chunk) <= place(before, chunk));

@@ -29,7 +29,8 @@ struct Pair {
   std::shared_ptr<const Fd> daemons;
 };
 
-Result<Vectors> embed_texts(Embedder& embedder, const std::vector<std::string>& texts, TextKind kind = TextKind::query) {
+Result<Vectors> embed_texts(Embedder& embedder, const std::vector<std::string>& texts,
+                            TextKind kind = TextKind::query) {
   const std::vector<std::string_view> views(texts.begin(), texts.end());
   return embedder.embed(views, kind);
 }
@@ -81,9 +82,18 @@ TEST_F(RemoteEmbedderTest, AGoodAnswerIsTheVectors) {
 TEST_F(RemoteEmbedderTest, WhatCannotBeVectorsIsNotBelieved) {
   open();
   const float nan = std::numeric_limits<float>::quiet_NaN(), infinite = std::numeric_limits<float>::infinity();
-  const std::string wrong[] = {one_vector(nan, 0),  one_vector(infinite, 0), one_vector(3, 4), one_vector(0.1F, 0), one_vector(0.6F, 0.8F, 3),
-                               to_wire(packed({}, 2)), to_wire(packed({{1, 0}, {0, 1}}, 2)), one_vector() + "x", "garbage", ""};
-  for (const std::string& payload : wrong) EXPECT_EQ(Errc::unavailable, code_of(answered(MessageKind::answer, payload))) << payload;
+  const std::string wrong[] = {one_vector(nan, 0),
+                               one_vector(infinite, 0),
+                               one_vector(3, 4),
+                               one_vector(0.1F, 0),
+                               one_vector(0.6F, 0.8F, 3),
+                               to_wire(packed({}, 2)),
+                               to_wire(packed({{1, 0}, {0, 1}}, 2)),
+                               one_vector() + "x",
+                               "garbage",
+                               ""};
+  for (const std::string& payload : wrong)
+    EXPECT_EQ(Errc::unavailable, code_of(answered(MessageKind::answer, payload))) << payload;
   EXPECT_EQ(Errc::unavailable, code_of(answered(MessageKind::failure, "no error")));
   EXPECT_TRUE(answered(MessageKind::answer, one_vector())) << "the channel is as good as before";
 }
@@ -103,7 +113,8 @@ TEST_F(RemoteEmbedderTest, NonsenseOnTheChannelEndsItsUse) {
       [this](std::uint64_t call) { answer(MessageKind::embed, call, one_vector()); },
       [this](std::uint64_t) { EXPECT_EQ(100, ::write(daemon(), std::string(100, '!').data(), 100)); },
       [this](std::uint64_t call) {
-        const FrameHeader header{0x3143534d, static_cast<std::uint32_t>(MessageKind::answer), call, std::uint64_t{1} << 40};
+        const FrameHeader header{0x3143534d, static_cast<std::uint32_t>(MessageKind::answer), call,
+                                 std::uint64_t{1} << 40};
         EXPECT_EQ(static_cast<ssize_t>(sizeof header), ::write(daemon(), &header, sizeof header));
       },
       [this](std::uint64_t) { ::shutdown(daemon(), SHUT_RDWR); },
@@ -162,7 +173,9 @@ TEST_F(RemoteEmbedderTest, OneWaitsForTheOtherButNotForLong) {
 
 TEST_F(RemoteEmbedderTest, ManyAndLongTextsGoInPartsThatFit) {
   open();
-  auto asking = std::async(std::launch::async, [this] { return embed_texts(*embedder_, std::vector<std::string>(40, std::string(100'000, 'x') + "\xc3\xa9")); });
+  auto asking = std::async(std::launch::async, [this] {
+    return embed_texts(*embedder_, std::vector<std::string>(40, std::string(100'000, 'x') + "\xc3\xa9"));
+  });
   for (const std::size_t count : {16U, 16U, 8U}) {
     const Frame frame = asked();
     const auto task = from_wire<EmbedTask>(frame.payload);
@@ -202,7 +215,8 @@ class FakeEmbedder : public Embedder {
     if (given_up_()) return Error(Errc::unavailable, "given up");
     if (fake_.away) return Error(Errc::unavailable, "gone");
     for (const std::string_view text : texts) {
-      if (text.size() > fake_.bytes_max || text.starts_with("forbidden")) return Error(Errc::invalid_argument, "refused");
+      if (text.size() > fake_.bytes_max || text.starts_with("forbidden"))
+        return Error(Errc::invalid_argument, "refused");
     }
     return inner_->embed(texts, kind);
   }
@@ -290,7 +304,7 @@ TEST_F(EmbedServerTest, TheNextChildIsServedThoughTheOneBeforeLeftARequest) {
   auto asking = std::async(std::launch::async, [&] { return embed_texts(*first, {"text"}); });
   std::this_thread::sleep_for(20ms);
   const Pair old_documents = std::move(documents_), old_queries = std::move(queries_);
-  const auto second = child();                 // the first one's sockets are shut down
+  const auto second = child();  // the first one's sockets are shut down
   EXPECT_EQ(Errc::unavailable, code_of(asking.get()));
   fake_.stuck = false;
   EXPECT_TRUE(embed_texts(*second, {"text"}));
@@ -307,7 +321,9 @@ TEST_F(EmbedServerTest, AHostileChildLosesItsChannelAndNothingElse) {
       [&] { EXPECT_EQ(100, ::write(queries_.childs.get(), std::string(100, '!').data(), 100)); },
       [&] { EXPECT_TRUE(send(MessageKind::search, to_wire(query))); },
       [&] { EXPECT_TRUE(send(MessageKind::embed, "garbage")); },
-      [&] { EXPECT_TRUE(send(MessageKind::embed, to_wire(EmbedTask{TextKind::document, {"text"}}))); },
+      [&] {
+        EXPECT_TRUE(send(MessageKind::embed, to_wire(EmbedTask{TextKind::document, {"text"}})));
+      },
       [&] { EXPECT_TRUE(send(MessageKind::embed, to_wire(latin))); },
       [&] { EXPECT_TRUE(send(MessageKind::embed, std::string(8, '\xff'))); },
       [&] { (void)send(MessageKind::embed, std::string(limits::embed_request_bytes_max + 1, 'x')); },

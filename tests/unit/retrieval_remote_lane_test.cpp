@@ -1,5 +1,5 @@
-// The engine with a lane whose embedder is a server's: what is asked and answered while it is there, while it is not, and
-// after it has become another one.
+// The engine with a lane whose embedder is a server's: what is asked and answered while it is there, while it is not,
+// and after it has become another one.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -39,7 +39,8 @@ class ServerEmbedder : public Embedder {
 
 class RemoteLane : public ::testing::Test {
  protected:
-  std::unique_ptr<Engine> open(std::shared_ptr<Embedder> remote, const std::string& name = "index", const std::string& missing = "") {
+  std::unique_ptr<Engine> open(std::shared_ptr<Embedder> remote, const std::string& name = "index",
+                               const std::string& missing = "") {
     Engine::Options options;
     options.folder = folder_.path() + "/" + name;
     options.remote = std::move(remote);
@@ -55,7 +56,8 @@ class RemoteLane : public ::testing::Test {
     return answer ? *std::move(answer) : LaneAnswer{};
   }
   static bool has_http(const LaneAnswer& answer) {
-    return std::ranges::any_of(answer.identities, [](const std::string& identity) { return identity.starts_with("http/"); });
+    return std::ranges::any_of(answer.identities,
+                               [](const std::string& identity) { return identity.starts_with("http/"); });
   }
   static std::string said(const LaneAnswer& answer) {
     for (const std::string& text : answer.degraded) {
@@ -64,7 +66,8 @@ class RemoteLane : public ::testing::Test {
     return "";
   }
   static LaneAnswer eventually_joined(Engine& engine, const LaneQuery& query) {
-    for (const auto end = std::chrono::steady_clock::now() + 20s; std::chrono::steady_clock::now() < end; std::this_thread::sleep_for(2ms)) {
+    for (const auto end = std::chrono::steady_clock::now() + 20s; std::chrono::steady_clock::now() < end;
+         std::this_thread::sleep_for(2ms)) {
       if (LaneAnswer answer = ask(engine, query); has_http(answer)) return answer;
     }
     ADD_FAILURE() << "the lane does not join";

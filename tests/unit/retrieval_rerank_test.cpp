@@ -10,25 +10,32 @@
 namespace muniment::retrieval {
 namespace {
 
-std::vector<double> scores_of(std::string_view query, const std::vector<std::pair<std::string, double>>& passages, std::string_view language = "en") {
+std::vector<double> scores_of(std::string_view query, const std::vector<std::pair<std::string, double>>& passages,
+                              std::string_view language = "en") {
   std::vector<LocalCandidate> candidates;
   for (const auto& [text, score] : passages) candidates.push_back({text, language, score});
   return rerank_locally(query, candidates);
 }
 
 TEST(LocalReranker, AllWordsOnceGoBeforeOneWordOften) {
-  const auto scores = scores_of("proxy port", {{"The proxy, a proxy of proxies.", .6}, {"The port of the proxy.", .6}, {"Bread and butter.", .1}});
+  const auto scores =
+      scores_of("proxy port",
+                {{"The proxy, a proxy of proxies.", .6}, {"The port of the proxy.", .6}, {"Bread and butter.", .1}});
   EXPECT_GT(scores[1], scores[0]);
   EXPECT_GT(scores[0], scores[2]);
 }
 
 TEST(LocalReranker, AWordThatFewHoldCountsMore) {
-  const auto scores = scores_of("port tide", {{"A port.", .5}, {"The tide.", .5}, {"Some port.", .1}, {"Any port.", .1}});
+  const auto scores =
+      scores_of("port tide", {{"A port.", .5}, {"The tide.", .5}, {"Some port.", .1}, {"Any port.", .1}});
   EXPECT_GT(scores[1], scores[0]);
 }
 
 TEST(LocalReranker, WhoeverStandsNearTheGoodOnesIsLifted) {
-  const auto scores = scores_of("aqueduct", {{"aqueduct channel arches water", .9}, {"aqueduct arches channel stone", .8}, {"channel arches stone water", .3}, {"wine after dinner", .3}});
+  const auto scores = scores_of("aqueduct", {{"aqueduct channel arches water", .9},
+                                             {"aqueduct arches channel stone", .8},
+                                             {"channel arches stone water", .3},
+                                             {"wine after dinner", .3}});
   EXPECT_GT(scores[2], scores[3]);
 }
 
@@ -51,7 +58,8 @@ TEST(LocalReranker, WithNothingToGoByTheOrderStays) {
 
 TEST(LocalReranker, EqualInputsHaveEqualScoresToTheLastBit) {
   std::vector<std::pair<std::string, double>> passages;
-  for (int i = 0; i < 40; ++i) passages.push_back({"port " + std::to_string(i % 7) + " proxy word" + std::to_string(i), 1.0 / (i + 1)});
+  for (int i = 0; i < 40; ++i)
+    passages.push_back({"port " + std::to_string(i % 7) + " proxy word" + std::to_string(i), 1.0 / (i + 1)});
   EXPECT_EQ(scores_of("proxy port 3", passages), scores_of("proxy port 3", passages));
   for (const double score : scores_of("proxy port 3", passages)) EXPECT_TRUE(score >= 0 && score <= 1);
 }

@@ -85,8 +85,10 @@ TEST_F(SearchService, KilledWhileItIndexesAndAnswersItLosesNothing) {
       while (!over) {
         const auto answer = client_->search(asking("captain dough", 20), within(30s));
         const std::lock_guard lock(mutex);
-        if (answer && answer->candidates.size() == 20) ++answered;
-        else ++failures[answer ? "an answer that is short" : answer.error().message];
+        if (answer && answer->candidates.size() == 20)
+          ++answered;
+        else
+          ++failures[answer ? "an answer that is short" : answer.error().message];
         std::this_thread::sleep_for(1ms);
       }
     });

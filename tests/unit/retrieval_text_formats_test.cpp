@@ -1,5 +1,5 @@
-// Each format on small documents: golden chunks (tests/golden/retrieval/text), encodings, what is refused and how, and that a
-// document made to be slow is not.
+// Each format on small documents: golden chunks (tests/golden/retrieval/text), encodings, what is refused and how, and
+// that a document made to be slow is not.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -35,26 +35,30 @@ Error refusal(std::string_view bytes, std::string_view name) {
 }
 
 std::string described(const DocumentText& document) {
-  std::string out = fmt::format("{}, {}, {}{}, \"{}\"\n", name_of(document.format), document.language, document.encoding, document.as_is ? "" : ", extracted",
-                                document.title);
+  std::string out = fmt::format("{}, {}, {}{}, \"{}\"\n", name_of(document.format), document.language,
+                                document.encoding, document.as_is ? "" : ", extracted", document.title);
   for (const Chunk& chunk : document.chunks) {
     const std::string_view text = text_of(document, chunk);
     const std::string_view last = text.substr(text.size() - std::min<std::size_t>(text.size(), 40));
     const std::size_t edge = std::min(last.find_first_of(" \n"), last.size());
-    out += fmt::format("{:5} {:5}  [{}]  {} / {}\n", chunk.start, chunk.end, chunk.heading, summary_of(text, 50), summary_of(last.substr(edge), 50));
+    out += fmt::format("{:5} {:5}  [{}]  {} / {}\n", chunk.start, chunk.end, chunk.heading, summary_of(text, 50),
+                       summary_of(last.substr(edge), 50));
   }
   return out;
 }
 
 // A PDF with a page for each text, its cross-reference table included. Courier, one line a page.
 std::string pdf_of(const std::vector<std::string>& pages) {
-  std::vector<std::string> objects = {"<< /Type /Catalog /Pages 2 0 R >>", "", "<< /Type /Font /Subtype /Type1 /BaseFont /Courier >>",
+  std::vector<std::string> objects = {"<< /Type /Catalog /Pages 2 0 R >>", "",
+                                      "<< /Type /Font /Subtype /Type1 /BaseFont /Courier >>",
                                       "<< /Title (A tide table) >>"};
   std::string kids;
   for (const std::string& text : pages) {
     const std::string content = "BT /F1 12 Tf 40 700 Td (" + text + ") Tj ET";
     objects.push_back(fmt::format("<< /Length {} >>\nstream\n{}\nendstream", content.size(), content));
-    objects.push_back(fmt::format("<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents {} 0 R /Resources << /Font << /F1 3 0 R >> >> >>", objects.size()));
+    objects.push_back(fmt::format(
+        "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents {} 0 R /Resources << /Font << /F1 3 0 R >> >> >>",
+        objects.size()));
     kids += fmt::format("{} 0 R ", objects.size());
   }
   objects[1] = fmt::format("<< /Type /Pages /Kids [{}] /Count {} >>", kids, pages.size());
@@ -63,7 +67,8 @@ std::string pdf_of(const std::vector<std::string>& pages) {
     table += fmt::format("{:010} 00000 n \n", file.size());
     file += fmt::format("{} 0 obj\n{}\nendobj\n", i + 1, objects[i]);
   }
-  return file + fmt::format("xref\n0 {}\n{}trailer\n<< /Size {} /Root 1 0 R /Info 4 0 R >>\nstartxref\n{}\n%%EOF\n", objects.size() + 1, table, objects.size() + 1, file.size());
+  return file + fmt::format("xref\n0 {}\n{}trailer\n<< /Size {} /Root 1 0 R /Info 4 0 R >>\nstartxref\n{}\n%%EOF\n",
+                            objects.size() + 1, table, objects.size() + 1, file.size());
 }
 
 }  // namespace
@@ -76,7 +81,8 @@ TEST(DocumentFormats, GoldenDocumentsBecomeTheChunksThatTheyDid) {
     if (path.extension() == ".chunks" || path.filename() == "README.md") continue;
     SCOPED_TRACE(path.filename());
     ++documents;
-    const std::string expected_path = path.string() + ".chunks", seen = described(read(file_text(path), path.filename().string()));
+    const std::string expected_path = path.string() + ".chunks",
+                      seen = described(read(file_text(path), path.filename().string()));
     if (accept) std::ofstream(expected_path) << seen;
     EXPECT_EQ(file_text(expected_path), seen);
   }
@@ -100,7 +106,8 @@ TEST(DocumentFormats, AreToldByNameThenByTypeThenByContent) {
 }
 
 TEST(DocumentFormats, EncodingsAreFoundAndConverted) {
-  const std::string utf8 = "Grüße aus Köln: 30 € für zwei Kännchen, bitte. Übermorgen sind wir wieder zu Hause und räumen auf.";
+  const std::string utf8 =
+      "Grüße aus Köln: 30 € für zwei Kännchen, bitte. Übermorgen sind wir wieder zu Hause und räumen auf.";
   const auto wide = [&](bool big, std::size_t unit, bool mark) {
     std::string out;
     std::u32string points = mark ? U"\uFEFF" : U"";
@@ -111,9 +118,17 @@ TEST(DocumentFormats, EncodingsAreFoundAndConverted) {
     return out;
   };
   const std::vector<std::pair<std::string, std::string>> cases = {
-      {wide(false, 2, true), "UTF-16LE"},  {wide(true, 2, true), "UTF-16BE"},  {wide(false, 4, true), "UTF-32LE"}, {wide(true, 4, true), "UTF-32BE"},
-      {wide(false, 2, false), "UTF-16LE"}, {wide(true, 2, false), "UTF-16BE"}, {wide(false, 4, false), "UTF-32LE"},
-      {"Gr\xfc\xdf" "e aus K\xf6ln: 30 \x80 f\xfcr zwei K\xe4nnchen, bitte. \xdc" "bermorgen sind wir wieder zu Hause und r\xe4umen auf.", "windows-1252"}};
+      {wide(false, 2, true), "UTF-16LE"},
+      {wide(true, 2, true), "UTF-16BE"},
+      {wide(false, 4, true), "UTF-32LE"},
+      {wide(true, 4, true), "UTF-32BE"},
+      {wide(false, 2, false), "UTF-16LE"},
+      {wide(true, 2, false), "UTF-16BE"},
+      {wide(false, 4, false), "UTF-32LE"},
+      {"Gr\xfc\xdf"
+       "e aus K\xf6ln: 30 \x80 f\xfcr zwei K\xe4nnchen, bitte. \xdc"
+       "bermorgen sind wir wieder zu Hause und r\xe4umen auf.",
+       "windows-1252"}};
   for (const auto& [bytes, encoding] : cases) {
     const DocumentText document = read(bytes, "a.txt");
     EXPECT_EQ(document.text, utf8) << encoding;
@@ -127,9 +142,11 @@ TEST(DocumentFormats, EncodingsAreFoundAndConverted) {
 }
 
 TEST(DocumentFormats, OldEncodingsOfOtherScriptsAreGuessedOrBelieved) {
-  // "Привет, как дела? Комитет собрался во вторник и согласовал бюджет." in windows-1251; 日本語の文章です。 in Shift_JIS.
-  const std::string cyrillic = "\xcf\xf0\xe8\xe2\xe5\xf2, \xea\xe0\xea \xe4\xe5\xeb\xe0? \xca\xee\xec\xe8\xf2\xe5\xf2 \xf1\xee\xe1\xf0\xe0\xeb\xf1\xff \xe2\xee "
-                               "\xe2\xf2\xee\xf0\xed\xe8\xea \xe8 \xf1\xee\xe3\xeb\xe0\xf1\xee\xe2\xe0\xeb \xe1\xfe\xe4\xe6\xe5\xf2.";
+  // "Привет, как дела? Комитет собрался во вторник и согласовал бюджет." in windows-1251; 日本語の文章です。 in
+  // Shift_JIS.
+  const std::string cyrillic =
+      "\xcf\xf0\xe8\xe2\xe5\xf2, \xea\xe0\xea \xe4\xe5\xeb\xe0? \xca\xee\xec\xe8\xf2\xe5\xf2 \xf1\xee\xe1\xf0\xe0\xeb\xf1\xff \xe2\xee "
+      "\xe2\xf2\xee\xf0\xed\xe8\xea \xe8 \xf1\xee\xe3\xeb\xe0\xf1\xee\xe2\xe0\xeb \xe1\xfe\xe4\xe6\xe5\xf2.";
   EXPECT_TRUE(read(cyrillic, "a.txt").text.starts_with("Привет, как дела?"));
   EXPECT_EQ(read(cyrillic, "a.txt").language, "ru");
   EXPECT_TRUE(read(cyrillic.substr(0, 6), "a.txt", "text/plain; charset=windows-1251").text.starts_with("Привет"));
@@ -147,13 +164,20 @@ TEST(DocumentFormats, Utf8ThatWasCutOffOrDamagedIsRepaired) {
 }
 
 TEST(DocumentFormats, BinaryContentIsRefusedWithWhatItLooksLike) {
-  const Error elf = refusal(std::string("\x7f" "ELF\2\1\1\0\0\0", 10), "a.out");
+  const Error elf = refusal(std::string("\x7f"
+                                        "ELF\2\1\1\0\0\0",
+                                        10),
+                            "a.out");
   EXPECT_EQ(elf.code, Errc::invalid_argument);
-  EXPECT_EQ(elf.message, "reading a.out: the document holds NUL bytes and looks like an ELF executable or library; ingest text, Markdown, code, HTML, JSON, JSONL or PDF");
+  EXPECT_EQ(
+      elf.message,
+      "reading a.out: the document holds NUL bytes and looks like an ELF executable or library; ingest text, Markdown, code, HTML, JSON, JSONL or PDF");
   EXPECT_NE(refusal("\x89PNG\r\n\x1a\n\xff\xfe", "a.txt").message.find("looks like a PNG image"), std::string::npos);
   EXPECT_NE(refusal(std::string("a\0b", 3), "a.txt").message.find("holds NUL bytes"), std::string::npos);
   EXPECT_NE(refusal("\x01\x02\x03\x04\x05\x06\x0e\x0f", "a.txt").message.find("control characters"), std::string::npos);
-  EXPECT_NE(refusal("\xff\xfe\x12\xd8\x34\xdc\x56\xdd\x78\xde\x9a\xdf\x01\x02", "a.mp3").message.find("begins like UTF-16LE but is no text"), std::string::npos);
+  EXPECT_NE(refusal("\xff\xfe\x12\xd8\x34\xdc\x56\xdd\x78\xde\x9a\xdf\x01\x02", "a.mp3")
+                .message.find("begins like UTF-16LE but is no text"),
+            std::string::npos);
   EXPECT_TRUE(read("\x1b[31mred\x1b[0m and so on\n", "build.log").as_is) << "colours of a log are no reason";
 }
 
@@ -184,7 +208,8 @@ TEST(DocumentFormats, APdfThatCannotBeReadSaysWhy) {
   EXPECT_EQ(scan.code, Errc::invalid_argument);
   EXPECT_NE(scan.message.find("holds no text"), std::string::npos);
   const std::string whole = pdf_of({"cut off"});
-  for (std::size_t size = 0; size < whole.size(); size += 7) (void)read_document(whole.substr(0, size), "a.pdf", "").ok();
+  for (std::size_t size = 0; size < whole.size(); size += 7)
+    (void)read_document(whole.substr(0, size), "a.pdf", "").ok();
 }
 
 // A sandboxed reader may open nothing: here, because it may hold no file.
@@ -201,15 +226,19 @@ TEST(DocumentFormats, OnceTheReadersAreLoadedNothingNeedsAFile) {
 }
 
 TEST(DocumentFormats, CharacterReferencesAreThoseOfHtml) {
-  EXPECT_EQ(unescape_html("&lt;a&gt; &amp;amp; &Eacute;&yuml; &alpha;&Omega;&sigmaf; &#8364;&#x20ac;&#128; &euro"), "<a> &amp; Éÿ αΩς €€€ €");
-  EXPECT_EQ(unescape_html("&#0; &#xD800; &#99999999999; &#x; &; &nosuch; AT&T"), "\uFFFD \uFFFD \uFFFD &#x; &; &nosuch; AT&T");
+  EXPECT_EQ(unescape_html("&lt;a&gt; &amp;amp; &Eacute;&yuml; &alpha;&Omega;&sigmaf; &#8364;&#x20ac;&#128; &euro"),
+            "<a> &amp; Éÿ αΩς €€€ €");
+  EXPECT_EQ(unescape_html("&#0; &#xD800; &#99999999999; &#x; &; &nosuch; AT&T"),
+            "\uFFFD \uFFFD \uFFFD &#x; &; &nosuch; AT&T");
 }
 
 TEST(DocumentFormats, ChatTurnsStayApartHoweverShort) {
-  const DocumentText list = read(R"({"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]})", "chat.json");
+  const DocumentText list = read(
+      R"({"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]})", "chat.json");
   ASSERT_EQ(list.chunks.size(), 2U);
   EXPECT_EQ(list.chunks[1].heading, "$.messages[1] › assistant");
-  const DocumentText other = read("{\"from\": \"human\", \"value\": \"Hi\"}\n{\"from\": \"gpt\", \"value\": \"Hello\"}\n", "sharegpt.jsonl");
+  const DocumentText other =
+      read("{\"from\": \"human\", \"value\": \"Hi\"}\n{\"from\": \"gpt\", \"value\": \"Hello\"}\n", "sharegpt.jsonl");
   ASSERT_EQ(other.chunks.size(), 2U);
   EXPECT_EQ(other.chunks[0].heading, "record 1 › human");
 }
@@ -218,21 +247,44 @@ TEST(DocumentFormats, ChatTurnsStayApartHoweverShort) {
 TEST(DocumentFormats, HostileDocumentsAreReadInLinearTime) {
   constexpr std::size_t size = 1 << 18;
   const std::vector<std::pair<std::string, std::string>> hostile = {
-      {"deep.json", repeated("[", size)}, {"deep2.json", repeated("[", size / 2) + repeated("]", size / 2)}, {"objects.json", repeated("{\"a\":", size / 5)},
-      {"items.json", "[" + repeated("1,", size / 2) + "1]"}, {"strings.json", "\"" + repeated("\\\\", size / 2) + "\""}, {"turns.json", "[" + repeated("{\"role\":\"u\",\"content\":\"\"},", size / 26) + "1]"},
-      {"nested.html", repeated("<div>", size / 5)}, {"formatting.html", repeated("<p><b x=1><i>", size / 13)}, {"open.html", repeated("<a b=\"", size / 6)},
-      {"marks.html", repeated("<", size)}, {"ends.html", "<script>" + repeated("</", size / 2)}, {"references.html", repeated("&", size)},
-      {"hidden.html", repeated("<p hidden><li hidden>", size / 21)}, {"headings.html", repeated("<h6>a", size / 5)},
-      {"headings.md", repeated("# a\n", size / 4)}, {"lists.md", repeated("- ", size / 2)}, {"fences.md", repeated("```\n", size / 4)}, {"links.md", "# " + repeated("[](", size / 3)},
-      {"underlines.md", repeated("a\n-\n", size / 4)}, {"tables.md", repeated("|", size)},
-      {"marks.txt", "a" + repeated("\u0301", size / 2)}, {"flags.txt", repeated("🇩", size / 4)}, {"joiners.txt", repeated("\u200D", size / 3)}, {"stops.txt", repeated(".", size)},
-      {"blanks.txt", repeated(" ", size) + "x"}, {"lines.txt", repeated("\n", size) + "x"}, {"spaces.txt", repeated("a" + repeated(" ", 3000), size / 3001)},
-      {"braces.cpp", repeated("{", size)}, {"parens.cpp", repeated("f(", size / 2)}, {"classes.py", [] {
+      {"deep.json", repeated("[", size)},
+      {"deep2.json", repeated("[", size / 2) + repeated("]", size / 2)},
+      {"objects.json", repeated("{\"a\":", size / 5)},
+      {"items.json", "[" + repeated("1,", size / 2) + "1]"},
+      {"strings.json", "\"" + repeated("\\\\", size / 2) + "\""},
+      {"turns.json", "[" + repeated("{\"role\":\"u\",\"content\":\"\"},", size / 26) + "1]"},
+      {"nested.html", repeated("<div>", size / 5)},
+      {"formatting.html", repeated("<p><b x=1><i>", size / 13)},
+      {"open.html", repeated("<a b=\"", size / 6)},
+      {"marks.html", repeated("<", size)},
+      {"ends.html", "<script>" + repeated("</", size / 2)},
+      {"references.html", repeated("&", size)},
+      {"hidden.html", repeated("<p hidden><li hidden>", size / 21)},
+      {"headings.html", repeated("<h6>a", size / 5)},
+      {"headings.md", repeated("# a\n", size / 4)},
+      {"lists.md", repeated("- ", size / 2)},
+      {"fences.md", repeated("```\n", size / 4)},
+      {"links.md", "# " + repeated("[](", size / 3)},
+      {"underlines.md", repeated("a\n-\n", size / 4)},
+      {"tables.md", repeated("|", size)},
+      {"marks.txt", "a" + repeated("\u0301", size / 2)},
+      {"flags.txt", repeated("🇩", size / 4)},
+      {"joiners.txt", repeated("\u200D", size / 3)},
+      {"stops.txt", repeated(".", size)},
+      {"blanks.txt", repeated(" ", size) + "x"},
+      {"lines.txt", repeated("\n", size) + "x"},
+      {"spaces.txt", repeated("a" + repeated(" ", 3000), size / 3001)},
+      {"braces.cpp", repeated("{", size)},
+      {"parens.cpp", repeated("f(", size / 2)},
+      {"classes.py",
+       [] {
          std::string text;
          for (std::size_t depth = 0; text.size() < size; ++depth) text += std::string(depth % 1000, ' ') + "class A:\n";
          return text;
        }()},
-      {"modifiers.ts", repeated("export ", size / 7)}, {"quotes.py", repeated("\"\"\"", size / 3)}, {"comments.c", repeated("/*\n", size / 3)}};
+      {"modifiers.ts", repeated("export ", size / 7)},
+      {"quotes.py", repeated("\"\"\"", size / 3)},
+      {"comments.c", repeated("/*\n", size / 3)}};
   for (const auto& [name, text] : hostile) {
     const auto start = std::chrono::steady_clock::now();
     (void)read_document(text, name, "").ok();

@@ -1,4 +1,5 @@
-// From bytes to text and chunks: formats, encodings, languages, excerpts; and the promises about spans, for arbitrary bytes.
+// From bytes to text and chunks: formats, encodings, languages, excerpts; and the promises about spans, for arbitrary
+// bytes.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 #include <unicode/brkiter.h>
@@ -16,7 +17,9 @@ namespace {
 // In order, disjoint, within the text, on characters' edges, of at most the greatest size, and all but white space.
 std::string broken_promise(const DocumentText& document) {
   std::size_t at = 0;
-  const auto blank = [&](std::size_t start, std::size_t end) { return trimmed(std::string_view(document.text).substr(start, end - start)).empty(); };
+  const auto blank = [&](std::size_t start, std::size_t end) {
+    return trimmed(std::string_view(document.text).substr(start, end - start)).empty();
+  };
   for (const Chunk& chunk : document.chunks) {
     const auto start = static_cast<std::size_t>(chunk.start), end = static_cast<std::size_t>(chunk.end);
     if (chunk.start < 0 || end > document.text.size()) return "a chunk is outside the text";
@@ -25,7 +28,8 @@ std::string broken_promise(const DocumentText& document) {
     if (end - start > limits::chunk_bytes_max) return "a chunk is too long";
     if (!blank(at, start)) return "text lies between chunks";
     for (const std::size_t edge : {start, end}) {
-      if (edge < document.text.size() && (static_cast<unsigned char>(document.text[edge]) & 0xC0) == 0x80) return "a chunk begins or ends inside a character";
+      if (edge < document.text.size() && (static_cast<unsigned char>(document.text[edge]) & 0xC0) == 0x80)
+        return "a chunk begins or ends inside a character";
     }
     if (chunk.heading.size() > limits::chunk_heading_bytes_max) return "a heading is too long";
     if (first_invalid_utf8(chunk.heading) != std::string::npos) return "a heading is not UTF-8";
@@ -39,28 +43,50 @@ std::string broken_promise(const DocumentText& document) {
 
 std::vector<std::size_t> graphemes_by_icu(const std::string& text) {
   UErrorCode error = U_ZERO_ERROR;
-  const std::unique_ptr<icu::BreakIterator> breaks(icu::BreakIterator::createCharacterInstance(icu::Locale::getRoot(), error));
+  const std::unique_ptr<icu::BreakIterator> breaks(
+      icu::BreakIterator::createCharacterInstance(icu::Locale::getRoot(), error));
   UText* source = utext_openUTF8(nullptr, text.data(), static_cast<std::int64_t>(text.size()), &error);
   breaks->setText(source, error);
   std::vector<std::size_t> edges;
-  for (std::int32_t at = breaks->first(); at != icu::BreakIterator::DONE; at = breaks->next()) edges.push_back(static_cast<std::size_t>(at));
+  for (std::int32_t at = breaks->first(); at != icu::BreakIterator::DONE; at = breaks->next())
+    edges.push_back(static_cast<std::size_t>(at));
   utext_close(source);
   return edges;
 }
 
 // Characters that join others, among ones that do not.
-const std::vector<std::string> pieces = {"a", "b. C", " ", "\n", "\r\n", "é", "e\u0301", "👩‍👩‍👧", "🇩🇪", "🇯", "\u200D", "👍🏽", "한", "\u1100\u1161\u11A8", "नि", "क्षि", "日本", "。",
-                                         "ا\u0651", "\u0600", "\u0301", "\u00A0", "\t", "\u0E33", "ก", "❤️", "\uFE0F", "\"", "\\", "{", "}", "[", "]", ",", ":", "<", ">", "#", "`", "|"};
+const std::vector<std::string> pieces = {"a",       "b. C",
+                                         " ",       "\n",
+                                         "\r\n",    "é",
+                                         "e\u0301", "👩‍👩‍👧",
+                                         "🇩🇪",      "🇯",
+                                         "\u200D",  "👍🏽",
+                                         "한",      "\u1100\u1161\u11A8",
+                                         "नि",      "क्षि",
+                                         "日本",    "。",
+                                         "ا\u0651", "\u0600",
+                                         "\u0301",  "\u00A0",
+                                         "\t",      "\u0E33",
+                                         "ก",       "❤️",
+                                         "\uFE0F",  "\"",
+                                         "\\",      "{",
+                                         "}",       "[",
+                                         "]",       ",",
+                                         ":",       "<",
+                                         ">",       "#",
+                                         "`",       "|"};
 
 rc::Gen<std::string> joining_text() {
-  return rc::gen::map(rc::gen::container<std::vector<std::size_t>>(rc::gen::inRange<std::size_t>(0, pieces.size())), [](const std::vector<std::size_t>& parts) {
-    std::string text;
-    for (const std::size_t part : parts) text += pieces[part];
-    return text;
-  });
+  return rc::gen::map(rc::gen::container<std::vector<std::size_t>>(rc::gen::inRange<std::size_t>(0, pieces.size())),
+                      [](const std::vector<std::size_t>& parts) {
+                        std::string text;
+                        for (const std::size_t part : parts) text += pieces[part];
+                        return text;
+                      });
 }
 
-const std::vector<std::string> names = {"a.txt", "a.md", "a.py", "a.cpp", "a.html", "a.json", "a.jsonl", "a.yaml", "a.sql", "a", "a.pdf"};
+const std::vector<std::string> names = {"a.txt",   "a.md",   "a.py",  "a.cpp", "a.html", "a.json",
+                                        "a.jsonl", "a.yaml", "a.sql", "a",     "a.pdf"};
 
 }  // namespace
 
@@ -81,9 +107,12 @@ RC_GTEST_PROP(DocumentText, LongTextsOfAnyKindKeepEveryPromiseTwiceInTheSameWay,
     if (!document) continue;
     RC_ASSERT(broken_promise(*document) == "");
     const auto again = read_document(text, name, "");
-    RC_ASSERT(again.ok() && again->chunks.size() == document->chunks.size() && again->language == document->language && again->title == document->title);
+    RC_ASSERT(again.ok() && again->chunks.size() == document->chunks.size() && again->language == document->language &&
+              again->title == document->title);
     for (std::size_t i = 0; i < document->chunks.size(); ++i) {
-      RC_ASSERT(again->chunks[i].start == document->chunks[i].start && again->chunks[i].end == document->chunks[i].end && again->chunks[i].heading == document->chunks[i].heading);
+      RC_ASSERT(again->chunks[i].start == document->chunks[i].start &&
+                again->chunks[i].end == document->chunks[i].end &&
+                again->chunks[i].heading == document->chunks[i].heading);
     }
   }
 }
@@ -109,13 +138,15 @@ RC_GTEST_PROP(Graphemes, AreThoseOfIcu, ()) {
   std::vector<std::size_t> edges = {0};
   while (edges.back() < text.size()) edges.push_back(next_grapheme(text, edges.back()));
   RC_ASSERT(edges == graphemes_by_icu(text));
-  for (std::size_t at = 0; at <= text.size(); ++at) RC_ASSERT(grapheme_edge(text, at) == *std::prev(std::upper_bound(edges.begin(), edges.end(), at)));
+  for (std::size_t at = 0; at <= text.size(); ++at)
+    RC_ASSERT(grapheme_edge(text, at) == *std::prev(std::upper_bound(edges.begin(), edges.end(), at)));
 }
 
 RC_GTEST_PROP(Excerpts, AreShortEnoughWholeCharactersWithoutControls, ()) {
   const std::string text = *joining_text() + *rc::gen::arbitrary<std::string>();
   const auto bytes_max = *rc::gen::inRange<std::size_t>(0, 80);
-  for (const std::string& excerpt : {summary_of(text, bytes_max), snippet_of(text, {"a", "日本", "b", "é"}, bytes_max)}) {
+  for (const std::string& excerpt :
+       {summary_of(text, bytes_max), snippet_of(text, {"a", "日本", "b", "é"}, bytes_max)}) {
     RC_ASSERT(excerpt.size() <= bytes_max);
     RC_ASSERT(first_invalid_utf8(excerpt) == std::string::npos);
     for (const char c : excerpt) RC_ASSERT(static_cast<unsigned char>(c) >= 0x20 && c != 0x7F);
@@ -143,18 +174,22 @@ TEST(DocumentText, ALongParagraphIsCutBetweenSentences) {
   const DocumentText document = read(text, "a.txt");
   ASSERT_GT(document.chunks.size(), 3U);
   for (std::size_t i = 0; i < document.chunks.size(); ++i) {
-    EXPECT_TRUE(text_of(document, document.chunks[i]).starts_with("Dr.") || text_of(document, document.chunks[i]).starts_with("He")) << text_of(document, document.chunks[i]).substr(0, 30);
+    EXPECT_TRUE(text_of(document, document.chunks[i]).starts_with("Dr.") ||
+                text_of(document, document.chunks[i]).starts_with("He"))
+        << text_of(document, document.chunks[i]).substr(0, 30);
     EXPECT_GT(text_of(document, document.chunks[i]).size(), 800U);
   }
   EXPECT_EQ(broken_promise(document), "");
 }
 
 TEST(DocumentText, JapaneseIsCutBehindItsFullStopsThoughItHasNoSpaces) {
-  const std::string text = repeated("東京都は日本の首都である。人口は約一千四百万人で、世界最大の都市圏を形成している。", 60);
+  const std::string text =
+      repeated("東京都は日本の首都である。人口は約一千四百万人で、世界最大の都市圏を形成している。", 60);
   const DocumentText document = read(text, "tokyo.txt");
   EXPECT_EQ(document.language, "ja");
   ASSERT_GT(document.chunks.size(), 2U);
-  for (std::size_t i = 0; i < document.chunks.size(); ++i) EXPECT_TRUE(text_of(document, document.chunks[i]).ends_with("。"));
+  for (std::size_t i = 0; i < document.chunks.size(); ++i)
+    EXPECT_TRUE(text_of(document, document.chunks[i]).ends_with("。"));
 }
 
 TEST(DocumentText, EmojiAndFlagsAreNotCutThough) {
@@ -162,8 +197,10 @@ TEST(DocumentText, EmojiAndFlagsAreNotCutThough) {
   const DocumentText document = read(repeated(family + flag, 400), "a.txt");
   ASSERT_GT(document.chunks.size(), 3U);
   for (std::size_t i = 0; i < document.chunks.size(); ++i) {
-    EXPECT_TRUE(text_of(document, document.chunks[i]).starts_with(family) || text_of(document, document.chunks[i]).starts_with(flag));
-    EXPECT_TRUE(text_of(document, document.chunks[i]).ends_with("👦") || text_of(document, document.chunks[i]).ends_with(flag));
+    EXPECT_TRUE(text_of(document, document.chunks[i]).starts_with(family) ||
+                text_of(document, document.chunks[i]).starts_with(flag));
+    EXPECT_TRUE(text_of(document, document.chunks[i]).ends_with("👦") ||
+                text_of(document, document.chunks[i]).ends_with(flag));
   }
 }
 
@@ -185,7 +222,11 @@ TEST(Language, IsToldForDocumentsAndForTurns) {
   for (const auto& [text, language] : known) EXPECT_EQ(read(text, "turn").language, language) << text;
   EXPECT_EQ(read("def main():\n    return the_answer\n", "a.py").language, "none");
   EXPECT_EQ(read(R"({"name": "the value of the thing that is here"})", "a.json").language, "none");
-  EXPECT_EQ(read(R"({"role": "user", "content": "Wo ist der Bahnhof, und wann f\u00e4hrt der n\u00e4chste Zug?"})" "\n", "chat.jsonl").language, "de");
+  EXPECT_EQ(read(R"({"role": "user", "content": "Wo ist der Bahnhof, und wann f\u00e4hrt der n\u00e4chste Zug?"})"
+                 "\n",
+                 "chat.jsonl")
+                .language,
+            "de");
 }
 
 TEST(Excerpts, SummariesEndAtASentenceOrAWord) {
@@ -204,19 +245,26 @@ TEST(Excerpts, NothingInThemReordersOrHidesText) {
 
 TEST(Excerpts, ASnippetIsWhereMostOfTheWordsAre) {
   const std::string filler = repeated("Nothing to see in this sentence at all. ", 20);
-  const std::string text = filler + "A walk by the river. " + filler + "The Café by the river serves Käsekuchen on Sundays. " + filler;
+  const std::string text =
+      filler + "A walk by the river. " + filler + "The Café by the river serves Käsekuchen on Sundays. " + filler;
   const std::string snippet = snippet_of(text, {"cafe", "river", "kasekuchen"}, 120);
   EXPECT_NE(snippet.find("Café by the river serves Käsekuchen"), std::string::npos) << snippet;
   EXPECT_LE(snippet.size(), 120U);
   EXPECT_TRUE(snippet.starts_with("…"));
-  EXPECT_NE(snippet_of(repeated("天気がいい。", 30) + "大阪城は大阪にある。" + repeated("天気がいい。", 30), {"大阪"}, 90).find("大阪城"), std::string::npos);
+  EXPECT_NE(
+      snippet_of(repeated("天気がいい。", 30) + "大阪城は大阪にある。" + repeated("天気がいい。", 30), {"大阪"}, 90)
+          .find("大阪城"),
+      std::string::npos);
   EXPECT_EQ(snippet_of(text, {"absent"}, 60), summary_of(text, 60));
 }
 
 TEST(IndexText, JsonIsNamesAndValuesWithoutEscapes) {
-  EXPECT_EQ(index_text_of(Format::jsonl, R"({"role": "user", "content": [{"text": "caf\u00e9\nnext"}], "n": 3})"), "role: user\ntext: café\nnext\nn: 3");
-  EXPECT_EQ(index_text_of(Format::json, R"(tail of a string\nnext \ud83d\ude00", "k": "v"},)"), "tail of a string\nnext 😀, k: v},");
-  EXPECT_EQ(index_text_of(Format::json, "cut \\u12é \\ud83dé \\u"), "cut é é ");  // the byte behind a broken escape begins a character
+  EXPECT_EQ(index_text_of(Format::jsonl, R"({"role": "user", "content": [{"text": "caf\u00e9\nnext"}], "n": 3})"),
+            "role: user\ntext: café\nnext\nn: 3");
+  EXPECT_EQ(index_text_of(Format::json, R"(tail of a string\nnext \ud83d\ude00", "k": "v"},)"),
+            "tail of a string\nnext 😀, k: v},");
+  EXPECT_EQ(index_text_of(Format::json, "cut \\u12é \\ud83dé \\u"),
+            "cut é é ");  // the byte behind a broken escape begins a character
   EXPECT_EQ(index_text_of(Format::markdown, "a\\nb"), "a\\nb");
 }
 

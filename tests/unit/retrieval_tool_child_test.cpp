@@ -41,7 +41,10 @@ TEST(ToolChild, ADocumentReadApartIsTheOneReadHere) {
 }
 
 TEST(ToolChild, WhatTheReaderRefusesIsRefusedApartAsWell) {
-  const std::string binary("\x7f" "ELF\0\0\0\0\1\2\3", 11);
+  const std::string binary(
+      "\x7f"
+      "ELF\0\0\0\0\1\2\3",
+      11);
   EXPECT_EQ(Errc::invalid_argument, read_document_apart(binary, "a", "", within(20s)).error().code);
   const auto broken = read_document_apart("%PDF-1.7\nnothing of the kind", "a.pdf", "", within(20s));
   ASSERT_FALSE(broken);
@@ -97,7 +100,7 @@ TEST(ToolChild, AnAnswerThatCannotBeIsNotBelieved) {
   EXPECT_TRUE(refused([](DocumentText& it) { it.chunks[0].start = -1; }));
   EXPECT_TRUE(refused([](DocumentText& it) { it.chunks[1].start = 4; }));
   EXPECT_TRUE(refused([](DocumentText& it) { it.chunks[0].end = 0; }));
-  EXPECT_TRUE(refused([](DocumentText& it) { it.chunks[0].end = 4; }));    // half a character
+  EXPECT_TRUE(refused([](DocumentText& it) { it.chunks[0].end = 4; }));  // half a character
   EXPECT_TRUE(refused([](DocumentText& it) { it.chunks[0].heading = "\xff"; }));
   EXPECT_TRUE(refused([](DocumentText& it) { it.title = "\xff"; }));
   EXPECT_TRUE(refused([](DocumentText& it) { it.text = "other text"; }));  // and as it is, it says

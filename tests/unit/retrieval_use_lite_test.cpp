@@ -24,7 +24,7 @@ using Ids = std::vector<std::uint32_t>;
 
 TEST(UnigramPieces, TheLikeliestCutWins) {
   const UnigramPieces pieces = pieces_of(R"(["▁a",-2],["b",-2],["▁ab",-3],["▁",-1],["ab",-1.5],["a",-9])");
-  EXPECT_EQ(pieces.ids("ab"), (Ids{9, 10}));       // -2.5 beats -3, -4 and -12
+  EXPECT_EQ(pieces.ids("ab"), (Ids{9, 10}));  // -2.5 beats -3, -4 and -12
   EXPECT_EQ(pieces.ids("a b"), (Ids{6, 9, 7}));
   EXPECT_EQ(pieces.ids(""), Ids{});
   EXPECT_EQ(pieces.ids(" \n "), Ids{});
@@ -38,7 +38,9 @@ TEST(UnigramPieces, WhiteSpaceOfAnyKindIsOneSpace) {
 TEST(UnigramPieces, UnknownCharactersInARowAreOneId) {
   const UnigramPieces pieces = pieces_of(R"(["▁",-1],["a",-2])");
   EXPECT_EQ(pieces.ids("xyza"), (Ids{6, 0, 7}));
-  EXPECT_EQ(pieces.ids("a\xFF\xFF" "a"), (Ids{6, 7, 0, 7}));
+  EXPECT_EQ(pieces.ids("a\xFF\xFF"
+                       "a"),
+            (Ids{6, 7, 0, 7}));
 }
 
 TEST(UnigramPieces, CompatibilityFormsAreOne) {
@@ -54,7 +56,8 @@ TEST(UnigramPieces, ALongTextIsCut) {
 }
 
 TEST(UnigramPieces, WhatIsNoVocabularyIsCorrupt) {
-  for (const std::string text : {"", "{}", "[]", "[1]", R"([["a"]])", R"([["",0]])", R"([[1,"a"]])", R"([["a",0],["b",0]])"}) {
+  for (const std::string text :
+       {"", "{}", "[]", "[1]", R"([["a"]])", R"([["",0]])", R"([[1,"a"]])", R"([["a",0],["b",0]])"}) {
     const auto pieces = UnigramPieces::read(text);
     ASSERT_FALSE(pieces) << text;
     EXPECT_EQ(pieces.error().code, Errc::corrupt);
@@ -139,7 +142,8 @@ TEST_F(UseLite, OnlyTheFirst128PiecesCount) {
 
 TEST_F(UseLite, FilesThatWereChangedAreRefused) {
   const test::TemporaryFolder copy;
-  std::filesystem::copy(folder(), copy.path(), std::filesystem::copy_options::recursive | std::filesystem::copy_options::overwrite_existing);
+  std::filesystem::copy(folder(), copy.path(),
+                        std::filesystem::copy_options::recursive | std::filesystem::copy_options::overwrite_existing);
   ASSERT_TRUE(open_use_lite(copy.path()));
   {
     std::fstream shard(copy.path() + "/group1-shard3of7", std::ios::in | std::ios::out | std::ios::binary);

@@ -25,7 +25,9 @@ std::string bytes_of(const fs::path& path) {
   return std::string(std::istreambuf_iterator<char>(in), {});
 }
 
-void replace(const fs::path& path, const std::string& bytes) { std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes; }
+void replace(const fs::path& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
+}
 
 // A shard that was closed and opened a few times, and then stopped with several batches only in its log.
 class DamagedShard : public ::testing::Test {
@@ -56,7 +58,8 @@ class DamagedShard : public ::testing::Test {
   Answers answers_of(const VectorShard& shard) {
     Answers answers;
     for (std::int64_t seq = 0; seq <= 8; seq += 2) {
-      const auto hits = shard.search("s", queries_[static_cast<std::size_t>(seq) / 2], seq == 0 ? Filter() : as_of(seq), {.k = 12, .exact = true});
+      const auto hits = shard.search("s", queries_[static_cast<std::size_t>(seq) / 2], seq == 0 ? Filter() : as_of(seq),
+                                     {.k = 12, .exact = true});
       EXPECT_TRUE(hits || hits.error().code == Errc::corrupt) << hits.error().message;
       answers.push_back(hits ? listed(*hits) : std::vector<std::pair<ChunkId, double>>{{0, 0}});
     }
@@ -64,7 +67,8 @@ class DamagedShard : public ::testing::Test {
   }
 
   // Copies `from`, damages the copy, and looks at what it is then. True where it still opened.
-  bool survives(const std::string& from, const std::string& what, const std::function<void(const std::string&)>& damage) {
+  bool survives(const std::string& from, const std::string& what,
+                const std::function<void(const std::string&)>& damage) {
     TemporaryFolder place;
     const std::string folder = place.path() + "/shard";
     fs::copy(crashed(from), folder, fs::copy_options::recursive);
@@ -108,16 +112,21 @@ class DamagedShard : public ::testing::Test {
     return names;
   }
   std::string crashed(const std::string& from) const { return crashed_.path() + "/" + from; }
-  std::string bytes(const std::string& from, const std::string& name) const { return bytes_of(crashed(from) + "/" + name); }
+  std::string bytes(const std::string& from, const std::string& name) const {
+    return bytes_of(crashed(from) + "/" + name);
+  }
 
-  static bool ends_with(const std::string& name, const std::string& end) { return name.size() > end.size() && name.compare(name.size() - end.size(), end.size(), end) == 0; }
+  static bool ends_with(const std::string& name, const std::string& end) {
+    return name.size() > end.size() && name.compare(name.size() - end.size(), end.size(), end) == 0;
+  }
 
   std::map<std::int64_t, Answers> answers_;
 
  private:
   Batch next(std::int64_t seq) {
     Batch batch("s", dimension, seq);
-    for (ChunkId i = 1; i <= 30; ++i) batch.put(static_cast<ChunkId>(seq) * 100 + i, points_.next(), labelled("tag:x", seq));
+    for (ChunkId i = 1; i <= 30; ++i)
+      batch.put(static_cast<ChunkId>(seq) * 100 + i, points_.next(), labelled("tag:x", seq));
     for (ChunkId i = 1; i <= 8 && seq > 1; ++i) batch.close.emplace_back(static_cast<ChunkId>(seq - 1) * 100 + i, seq);
     return batch;
   }
@@ -140,7 +149,8 @@ TEST_F(DamagedShard, ALogThatIsCutLeadsToAnEarlierStateOrIsCorrupt) {
     if (!ends_with(name, ".log")) continue;
     const std::size_t size = bytes("shard", name).size();
     for (std::size_t cut = 0; cut < size; cut += size / 40 + 1) {
-      opened_at_all += survives("shard", name + " cut to " + std::to_string(cut), [&](const std::string& folder) { fs::resize_file(folder + "/" + name, cut); });
+      opened_at_all += survives("shard", name + " cut to " + std::to_string(cut),
+                                [&](const std::string& folder) { fs::resize_file(folder + "/" + name, cut); });
     }
   }
   EXPECT_GT(opened_at_all, 10);
@@ -150,11 +160,13 @@ TEST_F(DamagedShard, AFileThatIsMissingOrCutIsNoticed) {
   for (const std::string from : {"shard", "closed"}) {
     for (const std::string& name : files(from)) {
       if (name == "LOCK" || name.rfind("LOG", 0) == 0) continue;
-      const bool whole = survives(from, name + " removed", [&](const std::string& folder) { fs::remove(folder + "/" + name); });
+      const bool whole =
+          survives(from, name + " removed", [&](const std::string& folder) { fs::remove(folder + "/" + name); });
       EXPECT_FALSE(whole && (ends_with(name, ".sst") || name == "CURRENT" || name.rfind("MANIFEST", 0) == 0)) << name;
       const std::size_t size = bytes(from, name).size();
       for (std::size_t part = 0; part < 8; ++part) {
-        survives(from, name + " cut to " + std::to_string(part) + "/8", [&](const std::string& folder) { fs::resize_file(folder + "/" + name, size * part / 8); });
+        survives(from, name + " cut to " + std::to_string(part) + "/8",
+                 [&](const std::string& folder) { fs::resize_file(folder + "/" + name, size * part / 8); });
       }
     }
   }
@@ -166,7 +178,8 @@ TEST_F(DamagedShard, AManifestThatIsCutAnywhereIsNoticedOrDoesNotMatter) {
     if (name.rfind("MANIFEST", 0) != 0) continue;
     const std::size_t size = bytes("shard", name).size();
     for (std::size_t cut = 1; cut < size; cut += 3) {
-      survives("shard", name + " cut to " + std::to_string(cut), [&](const std::string& folder) { fs::resize_file(folder + "/" + name, cut); });
+      survives("shard", name + " cut to " + std::to_string(cut),
+               [&](const std::string& folder) { fs::resize_file(folder + "/" + name, cut); });
     }
   }
 }
@@ -195,12 +208,15 @@ TEST_F(DamagedShard, ARecordThatIsLostOrStaleIsNoticed) {
       fs::copy(crashed("closed"), folder, fs::copy_options::recursive);
       with_store(folder, [&](vec::RecordStore& store) {
         vec::Changes changes;
-        if (lost) changes.remove(key);
-        else changes.put(key, value.size() < 5 ? value + "    " : value.substr(0, value.size() - 4) + std::string(4, 1));
+        if (lost)
+          changes.remove(key);
+        else
+          changes.put(key, value.size() < 5 ? value + "    " : value.substr(0, value.size() - 4) + std::string(4, 1));
         return store.write(changes);
       });
       const auto shard = VectorShard::open(folder);
-      const auto then = shard ? (*shard)->search("s", FloatVector(dimension, 1), as_of(8), {}) : Result<std::vector<Hit>>(shard.error());
+      const auto then = shard ? (*shard)->search("s", FloatVector(dimension, 1), as_of(8), {})
+                              : Result<std::vector<Hit>>(shard.error());
       ASSERT_FALSE(then) << "record " << i << (lost ? " lost" : " changed");
       EXPECT_EQ(then.error().code, Errc::corrupt);
       ++noticed[key.size() > 5 ? key[5] : '0'];
@@ -221,7 +237,8 @@ TEST_F(DamagedShard, AFlippedBitIsNoticedOrDoesNotMatter) {
       std::string all = bytes(from, name);
       const std::size_t at = random() % all.size();
       all[at] = static_cast<char>(all[at] ^ 1 << random() % 8);
-      survives(from, name + " flipped at " + std::to_string(at), [&](const std::string& folder) { replace(folder + "/" + name, all); });
+      survives(from, name + " flipped at " + std::to_string(at),
+               [&](const std::string& folder) { replace(folder + "/" + name, all); });
     }
   }
 }

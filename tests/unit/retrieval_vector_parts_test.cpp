@@ -25,8 +25,12 @@ TEST(Codes, EveryKernelGivesTheSameNumbers) {
       for (auto& value : left) value = static_cast<std::int8_t>(static_cast<int>(random() % 255) - 127);
       for (auto& value : code) value = static_cast<std::int8_t>(static_cast<int>(random() % 255) - 127);
       for (const auto& kernel : kernels) {
-        EXPECT_EQ(kernel.probe(probe.data(), code.data(), padded), kernels.back().probe(probe.data(), code.data(), padded)) << kernel.name;
-        EXPECT_EQ(kernel.codes(left.data(), code.data(), padded), kernels.back().codes(left.data(), code.data(), padded)) << kernel.name;
+        EXPECT_EQ(kernel.probe(probe.data(), code.data(), padded),
+                  kernels.back().probe(probe.data(), code.data(), padded))
+            << kernel.name;
+        EXPECT_EQ(kernel.codes(left.data(), code.data(), padded),
+                  kernels.back().codes(left.data(), code.data(), padded))
+            << kernel.name;
       }
     }
   }
@@ -38,7 +42,8 @@ TEST(Codes, TheLargestSumFitsItsThirtyTwoBits) {
     const vec::Probe probe = vec::make_probe(ones);
     const vec::Code code = vec::make_code(ones);
     const std::int64_t sum = static_cast<std::int64_t>(dimension) * probe.values[0] * code.bytes[0];
-    for (const auto& kernel : vec::dot_kernels()) EXPECT_EQ(kernel.probe(probe.values.data(), code.bytes.data(), code.bytes.size()), sum) << kernel.name;
+    for (const auto& kernel : vec::dot_kernels())
+      EXPECT_EQ(kernel.probe(probe.values.data(), code.bytes.data(), code.bytes.size()), sum) << kernel.name;
     EXPECT_NEAR(static_cast<double>(sum) * double{probe.scale} * double{code.scale}, 1, 1e-5);
   }
 }
@@ -46,10 +51,14 @@ TEST(Codes, TheLargestSumFitsItsThirtyTwoBits) {
 RC_GTEST_PROP(ChunkMap, KnowsWhatAMapKnows, ()) {
   vec::ChunkMap chunks;
   std::map<ChunkId, vec::Slot> model;
-  for (const auto& [id, slot] : *rc::gen::container<std::vector<std::pair<ChunkId, vec::Slot>>>(rc::gen::pair(rc::gen::inRange<ChunkId>(1, 60), rc::gen::arbitrary<vec::Slot>()))) {
-    if (model.erase(id) != 0) chunks.erase(id);
-    else chunks.insert(id, model[id] = slot);
-    for (ChunkId any = 1; any < 60; ++any) RC_ASSERT(chunks.find(any) == (model.count(any) != 0 ? model[any] : vec::no_slot));
+  for (const auto& [id, slot] : *rc::gen::container<std::vector<std::pair<ChunkId, vec::Slot>>>(
+           rc::gen::pair(rc::gen::inRange<ChunkId>(1, 60), rc::gen::arbitrary<vec::Slot>()))) {
+    if (model.erase(id) != 0)
+      chunks.erase(id);
+    else
+      chunks.insert(id, model[id] = slot);
+    for (ChunkId any = 1; any < 60; ++any)
+      RC_ASSERT(chunks.find(any) == (model.count(any) != 0 ? model[any] : vec::no_slot));
   }
 }
 

@@ -20,7 +20,8 @@ using TemporaryFolder = test::QuickFolder;
 using namespace test;
 
 // Chunks from … to - 1, in batches of 500.
-void fill(VectorShard& shard, const std::string& space, std::size_t dimension, Clusters& points, ChunkId from, ChunkId to, VectorModel* model = nullptr) {
+void fill(VectorShard& shard, const std::string& space, std::size_t dimension, Clusters& points, ChunkId from,
+          ChunkId to, VectorModel* model = nullptr) {
   for (ChunkId begin = from; begin < to; begin += 500) {
     Batch batch(space, dimension, begin);
     for (ChunkId id = begin; id < std::min(begin + 500, to); ++id) batch.put(id, points.next());
@@ -29,7 +30,8 @@ void fill(VectorShard& shard, const std::string& space, std::size_t dimension, C
   }
 }
 
-double mean_recall(const VectorShard& shard, const std::string& space, Clusters& points, const Filter& filter = {}, int queries = 60) {
+double mean_recall(const VectorShard& shard, const std::string& space, Clusters& points, const Filter& filter = {},
+                   int queries = 60) {
   double sum = 0;
   for (int i = 0; i < queries; ++i) {
     const FloatVector query = points.next();
@@ -92,7 +94,8 @@ TEST(VectorShard, RecallSurvivesTheReplacementOfHalfOfIt) {
   ChunkId next = 8'001;
   for (std::int64_t turn = 0; turn < 8; ++turn) {
     Batch batch("s", 48, 20'000 + turn);
-    for (ChunkId id = static_cast<ChunkId>(turn) * 1'000 + 1; id <= static_cast<ChunkId>(turn) * 1'000 + 1'000; id += 2) {
+    for (ChunkId id = static_cast<ChunkId>(turn) * 1'000 + 1; id <= static_cast<ChunkId>(turn) * 1'000 + 1'000;
+         id += 2) {
       batch.close.emplace_back(id, 20'000 + turn);
       if (turn % 2 == 0) batch.put(next++, points.next());  // the others are only taken away
     }
@@ -184,7 +187,9 @@ TEST(VectorShard, AnySequenceOfChangesFindsWhatAListFinds) {
         const FloatVector query = sequence.points.next();
         const Filter filter = sequence.filter();
         const std::size_t k = 1 + sequence.below(30);
-        ASSERT_EQ(listed(found(*shard, "s", query, filter, {.k = k, .exact = true})), listed(model.search(query, filter, k))) << "seed " << seed << " turn " << turn;
+        ASSERT_EQ(listed(found(*shard, "s", query, filter, {.k = k, .exact = true})),
+                  listed(model.search(query, filter, k)))
+            << "seed " << seed << " turn " << turn;
       }
     }
   }
@@ -199,7 +204,8 @@ TEST(VectorShard, TheSameBatchesGiveTheSameAnswersAlsoAfterARestart) {
   for (std::int64_t turn = 1; turn <= 14; ++turn) {
     Batch batch("s", 32, turn);
     for (int i = 0; i < 500; ++i) batch.put(next++, points.next());
-    for (int i = 0; i < 120 && turn > 1; ++i) batch.close.emplace_back(static_cast<ChunkId>(1 + random() % (next - 500)), turn);
+    for (int i = 0; i < 120 && turn > 1; ++i)
+      batch.close.emplace_back(static_cast<ChunkId>(1 + random() % (next - 500)), turn);
     write(*first, batch);
     write(*second, batch);
     if (turn % 5 == 0) {
@@ -378,7 +384,9 @@ TEST(VectorShard, WhatIsRemovedIsInNoFileAnyMore) {
   Batch close("s", 64, 2);
   close.close = {{7, 2}, {8, 2}};
   write(*shard, close);
-  const auto on_disk = [&](ChunkId id) { return all_bytes(folder.path()).find(code_bytes(vectors[id])) != std::string::npos; };
+  const auto on_disk = [&](ChunkId id) {
+    return all_bytes(folder.path()).find(code_bytes(vectors[id])) != std::string::npos;
+  };
   EXPECT_TRUE(on_disk(5) && on_disk(7) && on_disk(8) && on_disk(9));
   Batch remove("s", 64, 3);
   remove.remove = {5, 7};  // a current one and a closed one
@@ -422,8 +430,9 @@ TEST(VectorShard, SearchesSeeAWholeBatchOrNoneOfItWhileOneWrites) {
       if (searches % 3 == 1) filter.all_of = {{"tag:1", "tag:2", "tag:0"}};
       if (searches % 3 == 2) filter.as_of = 1'000'000;
       const auto hits = shard->search("s", queries.next(), filter, {.k = 100, .exact = searches % 2 == 0});
-      const bool whole = hits && hits->size() == 40 &&
-                         std::all_of(hits->begin(), hits->end(), [&](const Hit& hit) { return hit.chunk / 100 == hits->front().chunk / 100; });
+      const bool whole = hits && hits->size() == 40 && std::all_of(hits->begin(), hits->end(), [&](const Hit& hit) {
+                           return hit.chunk / 100 == hits->front().chunk / 100;
+                         });
       if (!whole) ++wrong;
       ++searches;
     }

@@ -15,14 +15,16 @@ using namespace std::chrono_literals;
 EngineBatch some_batch() {
   EngineBatch batch;
   batch.next_seq = 42;
-  batch.add = {{7, "notes", std::string("a\0b", 3), "title", "heading", "en", {{"corpus:notes", "tag:x"}, -5, 3, still_valid}}};
+  batch.add = {
+      {7, "notes", std::string("a\0b", 3), "title", "heading", "en", {{"corpus:notes", "tag:x"}, -5, 3, still_valid}}};
   batch.close = {{3, 41}};
   batch.remove = {1, 2};
   return batch;
 }
 
 LaneQuery some_query() {
-  LaneQuery query{"text", {"a phrase"}, {"lex"}, {"vec"}, {"notes"}, Mode::vector, {}, 17, 7, "muniment-1", true, true, true};
+  LaneQuery query{"text", {"a phrase"}, {"lex"}, {"vec"}, {"notes"}, Mode::vector, {}, 17,
+                  7,      "muniment-1", true,    true,    true};
   query.filter = {{{"a", "b"}, {"c"}}, {"d"}, 1, -2, 3};
   return query;
 }
@@ -188,7 +190,8 @@ TEST_F(Frames, OneThatIsLargerThanTheSocketsBufferArrives) {
 
 TEST_F(Frames, ALimitHoldsAtItsEdgeOnBothSides) {
   EXPECT_TRUE(send_frame(ends_[0], MessageKind::index, 1, std::string(100, 'x'), 100, no_deadline));
-  EXPECT_EQ(Errc::too_large, send_frame(ends_[0], MessageKind::index, 1, std::string(101, 'x'), 100, no_deadline).error().code);
+  EXPECT_EQ(Errc::too_large,
+            send_frame(ends_[0], MessageKind::index, 1, std::string(101, 'x'), 100, no_deadline).error().code);
   EXPECT_TRUE(receive_frame(ends_[1], 100, no_deadline));
   EXPECT_TRUE(send_frame(ends_[0], MessageKind::index, 1, std::string(100, 'x'), 100, no_deadline));
   EXPECT_EQ(Errc::too_large, receive_frame(ends_[1], 99, no_deadline).error().code);

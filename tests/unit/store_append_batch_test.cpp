@@ -20,7 +20,8 @@ class Append : public testing::Test {
     run->head.run_seq = status == RunStatus::absent ? 0 : 3;
     RunView view;
     view.status = status;
-    if (status == RunStatus::halted) view.halt = Halt{"SYSTEM_ERROR", "artifact://r1/a7 missing", "artifact://r1/a7", Time{51'731'000'000}, 918};
+    if (status == RunStatus::halted)
+      view.halt = Halt{"SYSTEM_ERROR", "artifact://r1/a7 missing", "artifact://r1/a7", Time{51'731'000'000}, 918};
     run->publish(view);
     return run;
   }
@@ -252,7 +253,8 @@ TEST(LastNumbered, ForgetsWhatIsSettledAndSaysSo) {
   EXPECT_FALSE(things.any_since(fingerprint("other"), 1'999, 2'000));
   EXPECT_FALSE(things.any_since(fingerprint("1999"), 1'999, 1'999)) << "that position was taken back";
   EXPECT_TRUE(things.any_since(fingerprint("other"), 3, 2'000)) << "whoever asked so early has to ask again";
-  EXPECT_FALSE(things.any_since(fingerprint("other"), 3, 3)) << "whoever knows all that there is need not, though some was taken back";
+  EXPECT_FALSE(things.any_since(fingerprint("other"), 3, 3))
+      << "whoever knows all that there is need not, though some was taken back";
 }
 
 }  // namespace

@@ -167,7 +167,8 @@ TEST_F(ArtifactFilesTest, AFolderThatWasRemovedIsMadeAgain) {
 }
 
 TEST_F(ArtifactFilesTest, AFailedSyncIsAnsweredByOneNewFile) {
-  for (const char* point : {"artifact.fsync_eio", "artifact.folder_fsync_eio", "artifact.write_eio", "artifact.open_emfile"}) {
+  for (const char* point :
+       {"artifact.fsync_eio", "artifact.folder_fsync_eio", "artifact.write_eio", "artifact.open_emfile"}) {
     failpoint::arm(std::string(point) + "=error@1");
     const StoredFile file = stored("hello");
     EXPECT_EQ(*files_->read(file, 0, 5), "hello") << point;
@@ -176,7 +177,8 @@ TEST_F(ArtifactFilesTest, AFailedSyncIsAnsweredByOneNewFile) {
 }
 
 TEST_F(ArtifactFilesTest, ASecondFailureIsASystemErrorAndLeavesNothing) {
-  for (const char* point : {"artifact.fsync_eio", "artifact.folder_fsync_eio", "artifact.write_eio", "artifact.open_emfile"}) {
+  for (const char* point :
+       {"artifact.fsync_eio", "artifact.folder_fsync_eio", "artifact.write_eio", "artifact.open_emfile"}) {
     failpoint::arm(std::string(point) + "=error@1+");
     const auto file = store("hello");
     failpoint::arm("");
@@ -237,8 +239,8 @@ TEST_F(ArtifactFilesTest, AFileThatNoStagingNameExplainsIsNeverTidiedAway) {
 
 TEST_F(ArtifactFilesTest, AKillAnywhereInAPutLeavesNothingAfterTheNextStart) {
   files_.reset();
-  for (const char* point : {"artifact.after_write", "artifact.after_fsync", "artifact.after_stage", "artifact.after_link",
-                            "artifact.after_folder_fsync", "artifact.before_unstage"}) {
+  for (const char* point : {"artifact.after_write", "artifact.after_fsync", "artifact.after_stage",
+                            "artifact.after_link", "artifact.after_folder_fsync", "artifact.before_unstage"}) {
     expect_killed_at(point, [](ArtifactFiles& files) {
       const auto file = files.store("hello", "r1", "main", make_uuid_v7(Clock().now()), text_type);
       if (file) files.committed(file->artifact_id);
@@ -350,8 +352,10 @@ TEST_F(ArtifactFilesTest, ManyThreadsStoreIntoNewStepsAtOnce) {
       for (int i = 0; i < 20; ++i) {
         const auto file = files_->store("x", "r" + std::to_string(i % 3), "s" + std::to_string(t % 2),
                                         make_uuid_v7(Clock().now()), text_type);
-        if (!file) ++failures;
-        else files_->committed(file->artifact_id);
+        if (!file)
+          ++failures;
+        else
+          files_->committed(file->artifact_id);
       }
     });
   }

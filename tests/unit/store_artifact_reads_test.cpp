@@ -11,7 +11,8 @@ namespace {
 
 // Every way to damage a file of the same length, of a small one and of one that has pieces.
 TEST_F(ArtifactFilesTest, OtherBytesOfTheSameLengthAreNeverHandedOut) {
-  for (const std::size_t size : {std::size_t{5}, std::size_t{1} << 20, (std::size_t{1} << 20) + 1, (std::size_t{3} << 20) + 77}) {
+  for (const std::size_t size :
+       {std::size_t{5}, std::size_t{1} << 20, (std::size_t{1} << 20) + 1, (std::size_t{3} << 20) + 77}) {
     const StoredFile file = stored(std::string(size, 'x'));
     fs::permissions(at(file.path), fs::perms::owner_write, fs::perm_options::add);
     std::fstream(at(file.path), std::ios::in | std::ios::out).seekp(static_cast<std::streamoff>(size / 2)) << 'y';
@@ -70,8 +71,16 @@ class PiecesTest : public ArtifactFilesTest {
   fs::path pieces(const StoredFile& file) const { return at(file.path + ".pieces"); }
   void expect_slices(const StoredFile& file) {
     const std::int64_t size = file.size_bytes;
-    for (const auto& [offset, length] : std::vector<std::pair<std::int64_t, std::int64_t>>{
-             {0, 1}, {0, 65'536}, {65'535, 2}, {65'536, 65'536}, {100, 300'000}, {size - 1, 1}, {size - 70'000, 70'000}, {size, 0}, {0, 0}, {131'072, 0}}) {
+    for (const auto& [offset, length] : std::vector<std::pair<std::int64_t, std::int64_t>>{{0, 1},
+                                                                                           {0, 65'536},
+                                                                                           {65'535, 2},
+                                                                                           {65'536, 65'536},
+                                                                                           {100, 300'000},
+                                                                                           {size - 1, 1},
+                                                                                           {size - 70'000, 70'000},
+                                                                                           {size, 0},
+                                                                                           {0, 0},
+                                                                                           {131'072, 0}}) {
       const auto slice = files_->read(file, offset, length);
       ASSERT_TRUE(slice) << offset << " " << slice.error().message;
       EXPECT_EQ(*slice, bytes_.substr(static_cast<std::size_t>(offset), static_cast<std::size_t>(length))) << offset;
@@ -82,7 +91,8 @@ class PiecesTest : public ArtifactFilesTest {
 
 TEST_F(PiecesTest, SlicesOfEveryKindAreThoseThatWereStored) {
   // Without pieces, the first with them, whole pieces, one node that is full, and two.
-  for (const std::size_t size : {std::size_t{1} << 20, (std::size_t{1} << 20) + 1, std::size_t{2} << 20, std::size_t{257} << 16, (std::size_t{257} << 16) + 1, (std::size_t{33} << 20) + 5}) {
+  for (const std::size_t size : {std::size_t{1} << 20, (std::size_t{1} << 20) + 1, std::size_t{2} << 20,
+                                 std::size_t{257} << 16, (std::size_t{257} << 16) + 1, (std::size_t{33} << 20) + 5}) {
     const StoredFile file = large(size);
     EXPECT_EQ(fs::exists(pieces(file)), size > (1 << 20));
     expect_slices(file);
@@ -119,8 +129,8 @@ TEST_F(PiecesTest, PiecesThatAreGoneOrWrongAreMadeAnewFromTheWhole) {
   EXPECT_TRUE(fs::is_regular_file(fs::symlink_status(pieces(file))));
 }
 
-// An event that was written before there were pieces names no root: what stands in the file beside it is then believed only
-// once the whole was read.
+// An event that was written before there were pieces names no root: what stands in the file beside it is then believed
+// only once the whole was read.
 TEST_F(PiecesTest, WithoutARootForgedPiecesDoNotMakeBadBytesGood) {
   StoredFile file = large(std::size_t{3} << 20);
   file.pieces_root.reset();
@@ -153,7 +163,7 @@ TEST_F(PiecesTest, PiecesGoWhereTheirFileGoes) {
   files_->abandon(large((1 << 20) + 1));
   reopen();
   EXPECT_TRUE(names().empty());
-  large((1 << 20) + 1);   // and nobody knows whether its event came
+  large((1 << 20) + 1);  // and nobody knows whether its event came
   ASSERT_TRUE(files_->sweep_staging([](const Uuid&) { return Result<bool>(false); }));
   EXPECT_TRUE(names().empty());
 }

@@ -7,15 +7,27 @@ namespace muniment::store {
 namespace {
 
 TEST(Durability, SynchronousStandbyNamesAreCountedAsPostgresReadsThem) {
-  for (const auto& [names, count] : std::vector<std::pair<std::string, std::int64_t>>{
-           {"", 0}, {"  ", 0}, {"*", 1}, {"s1", 1}, {"s1, s2", 1}, {"2 (s1, s2, s3)", 2}, {"FIRST 3 (a, b, c, d)", 3}, {"any 2 (s1,s2)", 2},
-           {"ANY 10(*)", 10}, {"anybody", 1}, {"first", 1}, {"\"a(b\", c", 1}, {" ANY  2  (\"x\")", 2}}) {
+  for (const auto& [names, count] : std::vector<std::pair<std::string, std::int64_t>>{{"", 0},
+                                                                                      {"  ", 0},
+                                                                                      {"*", 1},
+                                                                                      {"s1", 1},
+                                                                                      {"s1, s2", 1},
+                                                                                      {"2 (s1, s2, s3)", 2},
+                                                                                      {"FIRST 3 (a, b, c, d)", 3},
+                                                                                      {"any 2 (s1,s2)", 2},
+                                                                                      {"ANY 10(*)", 10},
+                                                                                      {"anybody", 1},
+                                                                                      {"first", 1},
+                                                                                      {"\"a(b\", c", 1},
+                                                                                      {" ANY  2  (\"x\")", 2}}) {
     EXPECT_EQ(standbys_asked_for(names), count) << names;
   }
 }
 
-std::string judged(const std::string& name, const std::string& value, std::int64_t required = 0, const std::string& standbys = "0") {
-  return unsafe_setting({{name, value, "configuration file"}, {"standbys", standbys, ""}}, required, "postgresql://u:secret@h/d", "d", "u");
+std::string judged(const std::string& name, const std::string& value, std::int64_t required = 0,
+                   const std::string& standbys = "0") {
+  return unsafe_setting({{name, value, "configuration file"}, {"standbys", standbys, ""}}, required,
+                        "postgresql://u:secret@h/d", "d", "u");
 }
 
 TEST(Durability, ASettingThatLosesWhatIsAcknowledgedIsNamedAndNoPasswordIs) {
@@ -29,12 +41,17 @@ TEST(Durability, ASettingThatLosesWhatIsAcknowledgedIsNamedAndNoPasswordIs) {
 
 TEST(Durability, WhatActsOnWhatIsAppendedIsNamedAndRemovedByACommandThatAShellTakesAsItIs) {
   const std::string uri = "postgresql://u:secret@h/d";
-  const auto trigger = find_unsafe({{"fsync", "on", ""}, {"insert_trigger", "zz on event_1_0", "DROP TRIGGER zz ON event_1_0"}, {"standbys", "0", ""}}, 0, uri, "d", "u");
+  const auto trigger = find_unsafe({{"fsync", "on", ""},
+                                    {"insert_trigger", "zz on event_1_0", "DROP TRIGGER zz ON event_1_0"},
+                                    {"standbys", "0", ""}},
+                                   0, uri, "d", "u");
   ASSERT_TRUE(trigger);
-  EXPECT_EQ(trigger->why, "the trigger zz on event_1_0 acts on what is appended: what is acknowledged may not be what is stored");
+  EXPECT_EQ(trigger->why,
+            "the trigger zz on event_1_0 acts on what is appended: what is acknowledged may not be what is stored");
   EXPECT_TRUE(trigger->mend.ends_with(" -c 'DROP TRIGGER zz ON event_1_0'")) << trigger->mend;
   EXPECT_EQ(trigger->mend.find("secret"), std::string::npos) << trigger->mend;
-  const auto rule = find_unsafe({{"insert_rule", "\"a'; b\" on event", "DROP RULE \"a'; b\" ON event"}}, 0, uri, "d", "u");
+  const auto rule =
+      find_unsafe({{"insert_rule", "\"a'; b\" on event", "DROP RULE \"a'; b\" ON event"}}, 0, uri, "d", "u");
   ASSERT_TRUE(rule);
   EXPECT_TRUE(rule->why.starts_with("the rule \"a'; b\" on event acts")) << rule->why;
   EXPECT_TRUE(rule->mend.ends_with(" -c 'DROP RULE \"a'\\''; b\" ON event'")) << rule->mend;

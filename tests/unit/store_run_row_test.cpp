@@ -19,8 +19,9 @@ events::Event event_of(std::string_view type, std::string_view body, std::int64_
 
 RunRow started() {
   RunRow row;
-  apply_to_row(row, event_of("run.started", R"({"run_id":"r1","agent":{"name":"coder"},"goal":"fix it",)"
-                                            R"("labels":{"team":"a","tries":1},"parent":{"run_id":"r0","run_seq":3}})"));
+  apply_to_row(row,
+               event_of("run.started", R"({"run_id":"r1","agent":{"name":"coder"},"goal":"fix it",)"
+                                       R"("labels":{"team":"a","tries":1},"parent":{"run_id":"r0","run_seq":3}})"));
   return row;
 }
 
@@ -43,7 +44,9 @@ TEST(RunRow, AnEndAndAHaltAreTakenBackByAResumption) {
   RunRow row = started();
   apply_to_row(row, event_of("run.halted", R"({"code":"SYSTEM_ERROR","reason":"gone"})", 6));
   EXPECT_EQ(row.status, "halted");
-  EXPECT_EQ(row.halt, R"({"code":"SYSTEM_ERROR","reason":"gone","pointer":null,"expected":null,"actual":null,"attempts":0,"seq":6,"recorded_at":"1970-01-01T00:00:06.000000Z"})");
+  EXPECT_EQ(
+      row.halt,
+      R"({"code":"SYSTEM_ERROR","reason":"gone","pointer":null,"expected":null,"actual":null,"attempts":0,"seq":6,"recorded_at":"1970-01-01T00:00:06.000000Z"})");
   apply_to_row(row, event_of("run.ended", R"({"outcome":"failure"})", 7));
   EXPECT_EQ(row.status, "ended");
   EXPECT_EQ(row.outcome, "failure");

@@ -25,7 +25,7 @@ TEST(WrittenEnd, SaysWhereTheLogEndedAndWhatWasBeingCommitted) {
   {
     const auto first = WrittenEnd::open(folder.path()).value();
     EXPECT_FALSE(first->found());
-    first->note(edge_of(1), edge_of(2));   // not before `begin`
+    first->note(edge_of(1), edge_of(2));  // not before `begin`
     ASSERT_TRUE(first->begin(log_id, end_of(3)).ok());
     for (int size = 3; size < 10; ++size) first->note(edge_of(size), edge_of(size + 2));
   }
@@ -75,7 +75,8 @@ TEST(WrittenEnd, WhatTheKeyDidNotMakeIsNoRecord) {
 
 TEST(WrittenEnd, AKeyThatOthersCanReadIsNotUsed) {
   const test::TemporaryFolder folder;
-  ASSERT_TRUE(WrittenEnd::open(folder.path()).value()->begin(log_id, end_of(1)).ok());   // the key is kept with its first record
+  ASSERT_TRUE(
+      WrittenEnd::open(folder.path()).value()->begin(log_id, end_of(1)).ok());  // the key is kept with its first record
   const std::string key = folder.path() + "/writer.key";
   struct stat about {};
   ASSERT_EQ(::stat(key.c_str(), &about), 0);

@@ -16,12 +16,14 @@ class RandomEvents {
 
   events::Event next(std::int64_t seq) {
     static const std::vector<std::string> types{
-        "run.started", "run.ended", "run.halted", "run.resumed", "run.annotated", "step.started", "step.ended",
-        "model.called", "model.answered", "tool.called", "tool.returned", "command.started", "command.ended",
-        "approval.requested", "approval.decided", "child.started", "child.ended", "child.halted", "context.built",
-        "context.compacted", "plan.updated", "claim.recorded", "claim.decided", "task.opened", "task.completed",
-        "budget.exceeded", "artifact.stored", "snapshot.taken", "message.added", "thought.recorded", "x.a.b",
-        "state.patched", "state.patched", "state.patched", "state.patched", "error.raised"};
+        "run.started",     "run.ended",       "run.halted",     "run.resumed",        "run.annotated",
+        "step.started",    "step.ended",      "model.called",   "model.answered",     "tool.called",
+        "tool.returned",   "command.started", "command.ended",  "approval.requested", "approval.decided",
+        "child.started",   "child.ended",     "child.halted",   "context.built",      "context.compacted",
+        "plan.updated",    "claim.recorded",  "claim.decided",  "task.opened",        "task.completed",
+        "budget.exceeded", "artifact.stored", "snapshot.taken", "message.added",      "thought.recorded",
+        "x.a.b",           "state.patched",   "state.patched",  "state.patched",      "state.patched",
+        "error.raised"};
     events::Event event;
     event.seq = seq;
     event.run_no = 1;
@@ -45,8 +47,9 @@ class RandomEvents {
   std::string pick(const std::vector<std::string>& from) { return from[below(from.size())]; }
 
   std::string scalar() {
-    return pick({"null", "true", "false", "0", "-1", "-0", "7", "1.50", "1e2", "9223372036854775807", "18446744073709551615",
-                 "\"\"", "\"id1\"", "\"é\\n\\u0001\\u007f\"", "\"\\\"\\\\/\"", "\"\\ud83d\\ude42\"", "\"ok\""});
+    return pick({"null", "true", "false", "0", "-1", "-0", "7", "1.50", "1e2", "9223372036854775807",
+                 "18446744073709551615", "\"\"", "\"id1\"", "\"é\\n\\u0001\\u007f\"", "\"\\\"\\\\/\"",
+                 "\"\\ud83d\\ude42\"", "\"ok\""});
   }
 
   std::string value(int levels) {
@@ -70,7 +73,8 @@ class RandomEvents {
 
   std::string pointer() {
     std::string text;
-    for (std::size_t i = below(4); i > 0; --i) text += "/" + pick({"a", "b", "Z", "é", "a~1b", "~0", "0", "1", "2", "-", "01", "", "~2"});
+    for (std::size_t i = below(4); i > 0; --i)
+      text += "/" + pick({"a", "b", "Z", "é", "a~1b", "~0", "0", "1", "2", "-", "01", "", "~2"});
     return "\"" + text + "\"";
   }
 
@@ -79,32 +83,35 @@ class RandomEvents {
     std::string operations;
     for (std::size_t i = 1 + below(3); i > 0; --i) {
       operations += std::string(operations.empty() ? "" : ",") + "{\"op\":\"" +
-                    pick({"add", "add", "add", "remove", "replace", "move", "copy", "test", "none"}) + "\",\"path\":" + pointer() +
-                    ",\"from\":" + pointer() + ",\"value\":" + value(2) + "}";
+                    pick({"add", "add", "add", "remove", "replace", "move", "copy", "test", "none"}) +
+                    "\",\"path\":" + pointer() + ",\"from\":" + pointer() + ",\"value\":" + value(2) + "}";
     }
     return "\"format\":\"json_patch\",\"patch\":[" + operations + "]";
   }
 
   std::string usage() {
-    const std::string amount = pick({"0.1", "12", "\"3.25\"", "\"1e-13\"", "1e14", "1E2", "\"007\"", "-1", "\"1.5e+3\"", "true",
-                                     "999999999999999.9999999999999", "\"1e15\"", "\"0.0000000000019\"", "1e-308"});
-    return "{\"input_tokens\":" + scalar() + ",\"output_tokens\":5,\"cost\":{\"amount\":" + amount + ",\"currency\":" +
-           pick({"\"USD\"", "\"EUR\"", "3"}) + "}}";
+    const std::string amount =
+        pick({"0.1", "12", "\"3.25\"", "\"1e-13\"", "1e14", "1E2", "\"007\"", "-1", "\"1.5e+3\"", "true",
+              "999999999999999.9999999999999", "\"1e15\"", "\"0.0000000000019\"", "1e-308"});
+    return "{\"input_tokens\":" + scalar() + ",\"output_tokens\":5,\"cost\":{\"amount\":" + amount +
+           ",\"currency\":" + pick({"\"USD\"", "\"EUR\"", "3"}) + "}}";
   }
 
   // Every member that any rule reads, each there or not, each of the right kind or not.
   std::string body() {
     std::string text = patch();
     const std::string id = pick({"\"i1\"", "\"i2\"", "\"i3\"", "\"i4\""});
-    for (const char* name : {"call_id", "approval_id", "run_id", "manifest_id", "claim_id", "task_id", "name", "kind", "model",
-                             "parent_step_id", "goal", "outcome", "code", "reason", "pointer", "budget", "mime_type"}) {
+    for (const char* name :
+         {"call_id", "approval_id", "run_id", "manifest_id", "claim_id", "task_id", "name", "kind", "model",
+          "parent_step_id", "goal", "outcome", "code", "reason", "pointer", "budget", "mime_type"}) {
       if (below(8) != 0) text += std::string(",\"") + name + "\":" + (below(8) == 0 ? scalar() : id);
     }
-    for (const char* name : {"limit", "used", "attempts", "size_bytes"}) text += std::string(",\"") + name + "\":" + scalar();
+    for (const char* name : {"limit", "used", "attempts", "size_bytes"})
+      text += std::string(",\"") + name + "\":" + scalar();
     text += ",\"usage\":" + usage() + ",\"argv\":" + pick({"[\"ls\",\"-l\"]", "[]", "[3]", "\"ls\""});
     text += ",\"items\":" + pick({"[{\"id\":\"1\",\"text\":\"t\",\"status\":3},4,{}]", "[]", "{}", "null"});
-    text += ",\"agent\":" + pick({"{\"name\":\"a\",\"id\":1}", "null", "[]", "{}"}) + ",\"parent\":" +
-            pick({"{\"run_id\":\"p\",\"run_seq\":3}", "{\"run_seq\":1.0}", "\"p\""});
+    text += ",\"agent\":" + pick({"{\"name\":\"a\",\"id\":1}", "null", "[]", "{}"}) +
+            ",\"parent\":" + pick({"{\"run_id\":\"p\",\"run_seq\":3}", "{\"run_seq\":1.0}", "\"p\""});
     return "{" + text + ",\"labels\":" + object({"a", "b", "k", "é"}, 2) + "}";
   }
 
@@ -134,7 +141,8 @@ TEST(Folds, TheDaemonsAndTheVerifiersGiveTheSameBytes) {
       const events::Event event = random.next(seq);
       state.apply(event);
       fold.apply(as_read(event), {});
-      ASSERT_EQ(fold.document(), state.document()) << "seed " << seed << ", " << event.type << " " << event.body.value_or("redacted");
+      ASSERT_EQ(fold.document(), state.document())
+          << "seed " << seed << ", " << event.type << " " << event.body.value_or("redacted");
     }
   }
 }

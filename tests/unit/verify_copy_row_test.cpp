@@ -30,7 +30,8 @@ TEST(CopyRow, HoldsItsFields) {
 
 TEST(CopyRow, WhatIsNotWholeIsRefused) {
   CopyFields fields;
-  for (std::size_t size = 0; size < row.size(); ++size) EXPECT_FALSE(parse_copy_row(row.substr(0, size), false, fields)) << size;
+  for (std::size_t size = 0; size < row.size(); ++size)
+    EXPECT_FALSE(parse_copy_row(row.substr(0, size), false, fields)) << size;
   EXPECT_FALSE(parse_copy_row(row + "x", false, fields));
   EXPECT_FALSE(parse_copy_row(row, true, fields)) << "without its header";
   EXPECT_FALSE(parse_copy_row(std::string("\0\1\x7f\xff\xff\xff", 6), false, fields)) << "a length that is not there";

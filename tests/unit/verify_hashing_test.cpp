@@ -26,8 +26,14 @@ TEST(VerifyTree, TheEmptyTreeHasTheHashOfNothing) {
 
 // The eight leaves of Certificate Transparency's reference tree and its roots.
 TEST(VerifyTree, TheRootsAreThoseOfTheReferenceTree) {
-  const std::vector<std::string> inputs{"", std::string(1, '\0'), "\x10", "\x20\x21", "\x30\x31", "\x40\x41\x42\x43",
-                                        "\x50\x51\x52\x53\x54\x55\x56\x57", "\x60\x61\x62\x63\x64\x65\x66\x67\x68\x69\x6a\x6b\x6c\x6d\x6e\x6f"};
+  const std::vector<std::string> inputs{"",
+                                        std::string(1, '\0'),
+                                        "\x10",
+                                        "\x20\x21",
+                                        "\x30\x31",
+                                        "\x40\x41\x42\x43",
+                                        "\x50\x51\x52\x53\x54\x55\x56\x57",
+                                        "\x60\x61\x62\x63\x64\x65\x66\x67\x68\x69\x6a\x6b\x6c\x6d\x6e\x6f"};
   const std::vector<std::string> roots{"6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d",
                                        "fac54203e7cc696cf0dfcb42c92a1d9dbaf70ad9e621f4bd8d98662f00e3c125",
                                        "aeb6bcfe274b70a14fb067a5e5578264db0fa9b51af5e0ba159158f329e06e77",
@@ -71,15 +77,33 @@ TEST(VerifyEntry, EveryFieldStandsWhereTheFormatSays) {
   log_id.bytes.fill(0xaa);
   std::string entry;
   encode_before_previous(log_id, "run", event, entry);
-  EXPECT_EQ(to_hex(entry), "01" "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa" "0102030405060708" "0000000000000002" "000372756e"
-                           "0000000000000003" "fffffffffffffffe" "00" "03" "0005782e792e7a" "0102" "01000173"
-                           "00087569643a31303030" "11111111111111111111111111111111");
+  EXPECT_EQ(to_hex(entry),
+            "01"
+            "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+            "0102030405060708"
+            "0000000000000002"
+            "000372756e"
+            "0000000000000003"
+            "fffffffffffffffe"
+            "00"
+            "03"
+            "0005782e792e7a"
+            "0102"
+            "01000173"
+            "00087569643a31303030"
+            "11111111111111111111111111111111");
   event.occurred_at = Time{1};
   event.step_id = std::nullopt;
   entry.clear();
   encode_before_previous(log_id, "run", event, entry);
-  EXPECT_NE(to_hex(entry).find("fffffffffffffffe" "010000000000000001" "03"), std::string::npos);
-  EXPECT_NE(to_hex(entry).find("0102" "00" "00087569643a31303030"), std::string::npos);
+  EXPECT_NE(to_hex(entry).find("fffffffffffffffe"
+                               "010000000000000001"
+                               "03"),
+            std::string::npos);
+  EXPECT_NE(to_hex(entry).find("0102"
+                               "00"
+                               "00087569643a31303030"),
+            std::string::npos);
 }
 
 }  // namespace

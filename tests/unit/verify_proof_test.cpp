@@ -59,7 +59,8 @@ struct SmallLog {
 class VerifyProof : public testing::Test {
  protected:
   std::string proof_of(const SmallLog& log, std::size_t index, bool with_signature = true) const {
-    std::string text = "c2sp.org/tlog-proof@v1\nextra " + to_base64(log.entries[index]) + "\nindex " + std::to_string(index) + "\n";
+    std::string text =
+        "c2sp.org/tlog-proof@v1\nextra " + to_base64(log.entries[index]) + "\nindex " + std::to_string(index) + "\n";
     for (const Hash& hash : log.path(index, 0, log.leaves.size())) text += to_base64(view(hash)) + "\n";
     const Checkpoint checkpoint{origin_, static_cast<std::int64_t>(log.leaves.size()), log.root(0, log.leaves.size())};
     text += "\n" + checkpoint.text() + "\n";
@@ -88,8 +89,8 @@ TEST_F(VerifyProof, EveryLeafOfEverySmallTreeIsProven) {
 
 TEST_F(VerifyProof, TheReportSaysWhatWasProven) {
   const std::string text = text_of(judge_proof(proof_of(SmallLog(7), 5), keys_, std::nullopt));
-  for (const char* part : {"VERIFIED", "seq 5 of run r1 (run_seq 5)", "message.added, reported by uid:1000", "recorded 2026-11-18T",
-                           "in a tree of 7 events with root "}) {
+  for (const char* part : {"VERIFIED", "seq 5 of run r1 (run_seq 5)", "message.added, reported by uid:1000",
+                           "recorded 2026-11-18T", "in a tree of 7 events with root "}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
   }
 }
@@ -129,20 +130,24 @@ TEST_F(VerifyProof, ALeafThatIsReallyANodeIsNoEntry) {
   const SmallLog log(4);
   const std::string node = std::string(view(log.leaves[0])) + std::string(view(log.leaves[1]));
   const Checkpoint checkpoint{origin_, 2, log.root(0, 4)};
-  const std::string text = "c2sp.org/tlog-proof@v1\nextra " + to_base64(node) + "\nindex 0\n" + to_base64(view(log.root(2, 4))) + "\n\n" +
-                           checkpoint.text() + "\n" + signer_.sign(checkpoint.text()).line();
+  const std::string text = "c2sp.org/tlog-proof@v1\nextra " + to_base64(node) + "\nindex 0\n" +
+                           to_base64(view(log.root(2, 4))) + "\n\n" + checkpoint.text() + "\n" +
+                           signer_.sign(checkpoint.text()).line();
   EXPECT_EQ(verdict_of(text), Verdict::unreadable);
 }
 
 TEST_F(VerifyProof, WhoSignedDecides) {
   const SmallLog log(3);
-  const std::vector<VerifierKey> other{NoteSigner(origin_, KeyType::ed25519, SigningKey::from_seed(Seed{2})).verifier()};
+  const std::vector<VerifierKey> other{
+      NoteSigner(origin_, KeyType::ed25519, SigningKey::from_seed(Seed{2})).verifier()};
   EXPECT_EQ(judge_proof(proof_of(log, 1), other, std::nullopt).verdict, Verdict::wrong_key);
   EXPECT_EQ(judge_proof(proof_of(log, 1), {}, std::nullopt).verdict, Verdict::is_unsigned);
   EXPECT_EQ(judge_proof(proof_of(log, 1, false), {}, std::nullopt).verdict, Verdict::is_unsigned);
   EXPECT_EQ(judge_proof(proof_of(log, 1, false), keys_, std::nullopt).verdict, Verdict::wrong_key);
   const std::string another = "0193f0a0-0000-7000-8000-000000000002";
-  EXPECT_EQ(judge_proof(replaced(proof_of(log, 1), "example.com/log/" + log_text, "example.com/log/" + another), {}, std::nullopt).verdict,
+  EXPECT_EQ(judge_proof(replaced(proof_of(log, 1), "example.com/log/" + log_text, "example.com/log/" + another), {},
+                        std::nullopt)
+                .verdict,
             Verdict::tampered);
 }
 
@@ -150,8 +155,10 @@ TEST_F(VerifyProof, AReceiptAndABodyAreHeldAgainstTheEntry) {
   const SmallLog log(3);
   const std::string proof = proof_of(log, 1);
   const auto judged = [&](const std::string& receipt) { return judge_proof(proof, keys_, receipt); };
-  const std::string good = R"({"seq":1,"run_seq":1,"event_id":"22222222-2222-2222-2222-222222222222","recorded_at":"2026-11-18T11:06:40.000001Z",)"
-                           R"("body_hash":")" + to_hex(sha256({salt, body})) + R"(","leaf_hash":")" + to_hex(log.leaves[1]) + R"("})";
+  const std::string good =
+      R"({"seq":1,"run_seq":1,"event_id":"22222222-2222-2222-2222-222222222222","recorded_at":"2026-11-18T11:06:40.000001Z",)"
+      R"("body_hash":")" +
+      to_hex(sha256({salt, body})) + R"(","leaf_hash":")" + to_hex(log.leaves[1]) + R"("})";
   EXPECT_TRUE(judged(good).receipt_fits) << text_of(judged(good));
   EXPECT_EQ(judged(replaced(good, "\"run_seq\":1", "\"run_seq\":2")).findings.at(0).check, Check::receipt);
   EXPECT_EQ(judged(replaced(good, to_hex(log.leaves[1]).substr(0, 4), "0000")).verdict, Verdict::tampered);
@@ -165,9 +172,10 @@ TEST_F(VerifyProof, AReceiptAndABodyAreHeldAgainstTheEntry) {
 
 TEST_F(VerifyProof, WhatIsNoProofIsUnreadable) {
   const std::string proof = proof_of(SmallLog(3), 1);
-  for (const std::string& text : {std::string(), std::string("c2sp.org/tlog-proof@v1\n"), proof.substr(0, 200),
-                                  replaced(proof, "@v1", "@v2"), replaced(proof, "index 1", "index 01"), replaced(proof, "index 1", "index -1"),
-                                  replaced(proof, "extra ", "extra"), replaced(proof, "\n\n", "\nAAAA\n\n")}) {
+  for (const std::string& text :
+       {std::string(), std::string("c2sp.org/tlog-proof@v1\n"), proof.substr(0, 200), replaced(proof, "@v1", "@v2"),
+        replaced(proof, "index 1", "index 01"), replaced(proof, "index 1", "index -1"),
+        replaced(proof, "extra ", "extra"), replaced(proof, "\n\n", "\nAAAA\n\n")}) {
     EXPECT_EQ(verdict_of(text), Verdict::unreadable) << text;
   }
 }

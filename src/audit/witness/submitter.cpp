@@ -11,13 +11,13 @@
 #include "base/http.hpp"
 #include "base/limits.hpp"
 #include "base/log.hpp"
-#include "base/text.hpp"
 #include "base/process/thread.hpp"
+#include "base/text.hpp"
 
 namespace muniment::audit {
 namespace {
 
-constexpr std::size_t waiting_max = 4'096;       // checkpoints; the oldest are then left out, and that is logged
+constexpr std::size_t waiting_max = 4'096;  // checkpoints; the oldest are then left out, and that is logged
 constexpr std::chrono::milliseconds pause_least{250};
 constexpr std::chrono::milliseconds pause_most{30'000};
 
@@ -28,7 +28,9 @@ std::string_view trimmed(std::string_view text) {
 }
 
 Result<Keeper> parse_keeper(std::string_view text) {
-  const auto bad = [&](std::string_view why) { return Error(Errc::invalid_argument, fmt::format("witnesses: \"{}\": {}", text, why)); };
+  const auto bad = [&](std::string_view why) {
+    return Error(Errc::invalid_argument, fmt::format("witnesses: \"{}\": {}", text, why));
+  };
   Keeper keeper;
   const std::size_t space = text.find(' ');
   const std::string_view where = text.substr(0, space);
@@ -44,7 +46,8 @@ Result<Keeper> parse_keeper(std::string_view text) {
   } else {
     return bad("give folder:/PATH, s3://BUCKET/PREFIX, unix:/SOCKET VKEY or https://URL VKEY");
   }
-  if (keeper.kind != KeeperKind::witness) return space == std::string_view::npos ? Result<Keeper>(keeper) : bad("only a witness has a key");
+  if (keeper.kind != KeeperKind::witness)
+    return space == std::string_view::npos ? Result<Keeper>(keeper) : bad("only a witness has a key");
   auto key = VerifierKey::parse(space == std::string_view::npos ? std::string_view() : trimmed(text.substr(space)));
   if (!key) return bad("after a witness's address stands its key, which its witness.pub holds: " + key.error().message);
   if (key->type != KeyType::cosignature) return bad("that is no witness's key");
@@ -83,14 +86,15 @@ Result<std::vector<Keeper>> parse_keepers(std::string_view text) {
 
 struct Submitter::Line {
   Keeper keeper;
-  std::deque<Published> waiting;   // guarded, as are the next two
+  std::deque<Published> waiting;  // guarded, as are the next two
   KeeperStatus status;
   std::string cosigned;
-  std::int64_t held_size = 0;      // what a witness is known to hold
+  std::int64_t held_size = 0;  // what a witness is known to hold
   std::thread thread;
 };
 
-Submitter::Submitter(std::vector<Keeper> keepers, const Publisher& publisher, Clock& clock) : publisher_(publisher), clock_(clock) {
+Submitter::Submitter(std::vector<Keeper> keepers, const Publisher& publisher, Clock& clock)
+    : publisher_(publisher), clock_(clock) {
   for (Keeper& keeper : keepers) {
     lines_.push_back(std::make_unique<Line>());
     lines_.back()->status.name = keeper.shown();
@@ -115,7 +119,8 @@ void Submitter::submit(const Published& published) {
       // A witness needs the newest only: it holds what came before to be part of it.
       if (line->keeper.kind == KeeperKind::witness) line->waiting.clear();
       if (line->waiting.size() == waiting_max) {
-        log_warning("a checkpoint is left out", {{"keeper", line->status.name}, {"size", std::to_string(line->waiting.front().checkpoint.size)}});
+        log_warning("a checkpoint is left out",
+                    {{"keeper", line->status.name}, {"size", std::to_string(line->waiting.front().checkpoint.size)}});
         line->waiting.pop_front();
       }
       line->waiting.push_back(published);
@@ -153,7 +158,8 @@ void Submitter::serve(Line& line) {
     const Status given = give(line, next);
     lock.lock();
     if (given) {
-      if (!line.waiting.empty() && line.waiting.front().checkpoint.size == next.checkpoint.size) line.waiting.pop_front();
+      if (!line.waiting.empty() && line.waiting.front().checkpoint.size == next.checkpoint.size)
+        line.waiting.pop_front();
       line.status.size = next.checkpoint.size;
       line.status.at = clock_.now();
       line.status.problem.clear();
@@ -185,7 +191,9 @@ Status Submitter::put_file(const Line& line, const Published& published) const {
   if (auto held = read_file(path, limits::note_bytes_max)) {
     const auto note = Note::parse(*held);
     if (note && note->text == published.checkpoint.text()) return success();
-    return Error(Errc::conflict, path + " holds another checkpoint of this size: this log has two histories. Run muniment-verify --witness");
+    return Error(
+        Errc::conflict,
+        path + " holds another checkpoint of this size: this log has two histories. Run muniment-verify --witness");
   }
   return write_file_durably(path, published.note, 0444);
 }
@@ -199,16 +207,19 @@ Status Submitter::put_object(const Line& line, const Published& published) const
   request.method = "PUT";
   request.region = environment("AWS_REGION", "us-east-1");
   const std::string endpoint = environment("AWS_ENDPOINT_URL", "");
-  request.url = (endpoint.empty() ? fmt::format("https://{}.s3.{}.amazonaws.com/", bucket, request.region) : fmt::format("{}/{}/", endpoint, bucket)) +
+  request.url = (endpoint.empty() ? fmt::format("https://{}.s3.{}.amazonaws.com/", bucket, request.region)
+                                  : fmt::format("{}/{}/", endpoint, bucket)) +
                 prefix + note_name(published.checkpoint.size);
   request.body = published.note;
   request.content_type = "text/plain; charset=utf-8";
   request.access_key = environment("AWS_ACCESS_KEY_ID", "");
   request.secret_key = environment("AWS_SECRET_ACCESS_KEY", "");
-  if (request.access_key.empty()) return Error(Errc::unavailable, "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set for the daemon");
+  if (request.access_key.empty())
+    return Error(Errc::unavailable, "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set for the daemon");
   ASSIGN_OR_RETURN(const HttpAnswer answer, http(request));
   if (answer.status / 100 == 2) return success();
-  return Error(Errc::unavailable, fmt::format("{} answered {}: {}", request.url, answer.status, answer.body.substr(0, 200)));
+  return Error(Errc::unavailable,
+               fmt::format("{} answered {}: {}", request.url, answer.status, answer.body.substr(0, 200)));
 }
 
 Status Submitter::cosign(Line& line, const Published& published) {
@@ -218,7 +229,9 @@ Status Submitter::cosign(Line& line, const Published& published) {
   if (line.keeper.unix_socket) request.unix_socket = line.keeper.where;
   request.content_type = "text/plain; charset=utf-8";
   for (int attempt = 0; attempt < 2; ++attempt) {
-    ASSIGN_OR_RETURN(const auto proof, prove_consistency(TreeToProve{publisher_.log_id(), publisher_.tiles(), publisher_.newest()}, line.held_size, published.checkpoint.size));
+    ASSIGN_OR_RETURN(const auto proof,
+                     prove_consistency(TreeToProve{publisher_.log_id(), publisher_.tiles(), publisher_.newest()},
+                                       line.held_size, published.checkpoint.size));
     request.body = add_checkpoint_request(line.held_size, proof, published.note);
     ASSIGN_OR_RETURN(const HttpAnswer answer, http(request));
     if (answer.status == 409) {
@@ -227,8 +240,10 @@ Status Submitter::cosign(Line& line, const Published& published) {
       if (!held) return Error(Errc::unavailable, "the witness answered 409 without the size that it holds");
       line.held_size = *held;
       if (line.held_size > published.checkpoint.size) {
-        return Error(Errc::system_error, fmt::format("the witness has seen {} events of this log, which has {}: see docs/runbook.md#log_rolled_back",
-                                                     line.held_size, published.checkpoint.size));
+        return Error(
+            Errc::system_error,
+            fmt::format("the witness has seen {} events of this log, which has {}: see docs/runbook.md#log_rolled_back",
+                        line.held_size, published.checkpoint.size));
       }
       continue;
     }

@@ -25,7 +25,7 @@ enum class KeeperKind : std::uint8_t { folder, bucket, witness };
 // "https://witness.example/prefix VKEY".
 struct Keeper {
   KeeperKind kind = KeeperKind::folder;
-  std::string where;             // the path, bucket/prefix, socket or URL
+  std::string where;  // the path, bucket/prefix, socket or URL
   bool unix_socket = false;
   std::optional<VerifierKey> key;  // of a witness
 
@@ -37,9 +37,9 @@ Result<std::vector<Keeper>> parse_keepers(std::string_view text);
 
 struct KeeperStatus {
   std::string name;
-  std::int64_t size = 0;         // of the newest checkpoint that it has
-  Time at;                       // when it got it
-  std::string problem;           // why not a newer one; empty: it has what there is
+  std::int64_t size = 0;  // of the newest checkpoint that it has
+  Time at;                // when it got it
+  std::string problem;    // why not a newer one; empty: it has what there is
 };
 
 class Submitter {
@@ -54,7 +54,7 @@ class Submitter {
   std::vector<std::string> cosigned() const;
 
  private:
-  struct Line;                   // one keeper, its queue and its thread
+  struct Line;  // one keeper, its queue and its thread
   void serve(Line& line);
   Status give(Line& line, const Published& published);
   Status put_file(const Line& line, const Published& published) const;

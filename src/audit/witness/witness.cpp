@@ -59,7 +59,8 @@ std::string add_checkpoint_request(std::int64_t old_size, const std::vector<Hash
   return body.append("\n").append(note);
 }
 
-Result<std::unique_ptr<Witness>> Witness::open(const std::string& folder, const std::string& name, std::vector<VerifierKey> logs, Clock& clock) {
+Result<std::unique_ptr<Witness>> Witness::open(const std::string& folder, const std::string& name,
+                                               std::vector<VerifierKey> logs, Clock& clock) {
   RETURN_IF_ERROR(make_folder(folder));
   auto text = read_file(folder + "/witness.key", limits::note_bytes_max);
   if (!text && text.error().code != Errc::not_found) return std::move(text).error();
@@ -69,7 +70,8 @@ Result<std::unique_ptr<Witness>> Witness::open(const std::string& folder, const 
     text = made.text();
   }
   ASSIGN_OR_RETURN(NoteSigner signer, NoteSigner::parse(*text));
-  if (signer.verifier().type != KeyType::cosignature) return Error(Errc::invalid_argument, folder + "/witness.key is no witness's key");
+  if (signer.verifier().type != KeyType::cosignature)
+    return Error(Errc::invalid_argument, folder + "/witness.key is no witness's key");
   RETURN_IF_ERROR(write_file_durably(folder + "/witness.pub", signer.verifier().text() + "\n", 0644));
   return std::unique_ptr<Witness>(new Witness(folder, std::move(signer), std::move(logs), clock));
 }
@@ -97,7 +99,8 @@ WitnessAnswer Witness::add_checkpoint(std::string_view body) {
   const auto checkpoint = Checkpoint::parse(note->text);
   if (!checkpoint) return answer(400, checkpoint.error().message);
   std::vector<VerifierKey> keys;
-  std::copy_if(logs_.begin(), logs_.end(), std::back_inserter(keys), [&](const VerifierKey& key) { return key.name == checkpoint->origin; });
+  std::copy_if(logs_.begin(), logs_.end(), std::back_inserter(keys),
+               [&](const VerifierKey& key) { return key.name == checkpoint->origin; });
   if (keys.empty()) return answer(404, "no key of this log is known here: " + checkpoint->origin);
   const auto signers = signers_of(*note, keys);
   if (!signers || signers->empty()) return answer(403, "no signature by a key that is trusted here");
@@ -113,10 +116,12 @@ WitnessAnswer Witness::add_checkpoint(std::string_view body) {
       (checkpoint->size == 0 && checkpoint->root != sha256(""))) {
     return answer(422, fmt::format("this log did not grow from the {} events that were witnessed", held_size));
   }
-  const NoteSignature cosignature = signer_.sign(note->text, static_cast<std::uint64_t>(clock_.now().micros / 1'000'000));
+  const NoteSignature cosignature =
+      signer_.sign(note->text, static_cast<std::uint64_t>(clock_.now().micros / 1'000'000));
   // Only what the log signed and what is signed here is kept: whatever else was sent proves nothing.
   std::erase_if(note->signatures, [&](const NoteSignature& signature) {
-    return std::none_of(keys.begin(), keys.end(), [&](const VerifierKey& key) { return key.id == signature.id && key.name == signature.name; });
+    return std::none_of(keys.begin(), keys.end(),
+                        [&](const VerifierKey& key) { return key.id == signature.id && key.name == signature.name; });
   });
   note->signatures.push_back(cosignature);
   if (Status kept = keep(*checkpoint, note->signed_text()); !kept) return answer(500, kept.error().message);

@@ -10,15 +10,15 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "base/result.hpp"
 #include "base/crypto/signed_note.hpp"
+#include "base/result.hpp"
 
 namespace muniment::audit {
 
 struct WitnessAnswer {
-  int status = 0;             // as HTTP has it
+  int status = 0;  // as HTTP has it
   std::string text;
-  bool is_size = false;       // 409: text is the size that is held (text/x.tlog.size)
+  bool is_size = false;  // 409: text is the size that is held (text/x.tlog.size)
 };
 
 // The state lies in one folder: witness.key (0600), witness.pub, and <sha256 of the origin>/checkpoint
@@ -27,8 +27,8 @@ class Witness {
  public:
   // Makes the folder (0700) and a key called `name` where there is none. `logs`: the keys that are
   // trusted, each for the origin that is its name.
-  static Result<std::unique_ptr<Witness>> open(const std::string& folder, const std::string& name, std::vector<VerifierKey> logs,
-                                               Clock& clock);
+  static Result<std::unique_ptr<Witness>> open(const std::string& folder, const std::string& name,
+                                               std::vector<VerifierKey> logs, Clock& clock);
 
   const VerifierKey& verifier() const { return signer_.verifier(); }
 

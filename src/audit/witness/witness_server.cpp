@@ -29,7 +29,8 @@ struct Upload {
 };
 
 MHD_Result respond(MHD_Connection* connection, const WitnessAnswer& answer) {
-  MHD_Response* const response = MHD_create_response_from_buffer(answer.text.size(), const_cast<char*>(answer.text.data()), MHD_RESPMEM_MUST_COPY);
+  MHD_Response* const response =
+      MHD_create_response_from_buffer(answer.text.size(), const_cast<char*>(answer.text.data()), MHD_RESPMEM_MUST_COPY);
   if (response == nullptr) return MHD_NO;
   MHD_add_response_header(response, "Content-Type", answer.is_size ? "text/x.tlog.size" : "text/plain; charset=utf-8");
   const MHD_Result queued = MHD_queue_response(connection, static_cast<unsigned>(answer.status), response);
@@ -44,12 +45,13 @@ WitnessAnswer serve(Witness& witness, std::string_view method, std::string_view 
     return witness.add_checkpoint(upload.body);
   }
   constexpr std::string_view suffix = "/checkpoint";
-  if (method == "GET" && path.size() == 1 + 64 + suffix.size() && path.ends_with(suffix)) return witness.checkpoint(path.substr(1, 64));
+  if (method == "GET" && path.size() == 1 + 64 + suffix.size() && path.ends_with(suffix))
+    return witness.checkpoint(path.substr(1, 64));
   return {404, "not found\n", false};
 }
 
-MHD_Result handle(void* witness, MHD_Connection* connection, const char* url, const char* method, const char*, const char* data,
-                  std::size_t* size, void** held) {
+MHD_Result handle(void* witness, MHD_Connection* connection, const char* url, const char* method, const char*,
+                  const char* data, std::size_t* size, void** held) {
   if (*held == nullptr) {
     *held = new Upload;
     return MHD_YES;
@@ -71,7 +73,8 @@ Result<Fd> listen_on(const Address& address, int family, const std::string& show
   Fd socket(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const int on = 1;
   if (socket.open() && family == AF_INET) ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  if (!socket.open() || ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 || ::listen(socket.get(), 64) != 0) {
+  if (!socket.open() || ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+      ::listen(socket.get(), 64) != 0) {
     return file_error("listening on", shown, errno);
   }
   return socket;
@@ -83,7 +86,8 @@ Result<Fd> open_listener(const std::string& listen) {
     address.sun_family = AF_UNIX;
     const std::string path = listen.substr(5);
     if (path.empty() || path.size() >= sizeof address.sun_path) {
-      return Error(Errc::invalid_argument, fmt::format("{}: a socket's path has 1 to {} bytes", listen, sizeof address.sun_path - 1));
+      return Error(Errc::invalid_argument,
+                   fmt::format("{}: a socket's path has 1 to {} bytes", listen, sizeof address.sun_path - 1));
     }
     std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
     ::unlink(path.c_str());
@@ -123,8 +127,8 @@ Result<std::unique_ptr<WitnessServer>> WitnessServer::start(const std::string& l
   if (listen.starts_with("unix:")) impl->socket_path = listen.substr(5);
   impl->daemon = MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_AUTO, 0, nullptr, nullptr, handle, &witness,
                                   MHD_OPTION_LISTEN_SOCKET, socket.get(), MHD_OPTION_CONNECTION_LIMIT, connections_max,
-                                  MHD_OPTION_CONNECTION_TIMEOUT, idle_seconds_max, MHD_OPTION_NOTIFY_COMPLETED, forget, nullptr,
-                                  MHD_OPTION_END);
+                                  MHD_OPTION_CONNECTION_TIMEOUT, idle_seconds_max, MHD_OPTION_NOTIFY_COMPLETED, forget,
+                                  nullptr, MHD_OPTION_END);
   if (impl->daemon == nullptr) return Error(Errc::unavailable, "the HTTP server does not start on " + listen);
   socket.release();
   return std::unique_ptr<WitnessServer>(new WitnessServer(std::move(impl)));

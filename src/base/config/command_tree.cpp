@@ -15,10 +15,12 @@ void write_value(json::Writer& out, const CLI::Option& option) {
   const std::string type = option.get_type_name();
   const bool flag = option.get_items_expected_max() == 0;
   const std::size_t colon = type.find(':');
-  const std::string_view rule = colon == std::string::npos ? std::string_view() : std::string_view(type).substr(colon + 1);
+  const std::string_view rule =
+      colon == std::string::npos ? std::string_view() : std::string_view(type).substr(colon + 1);
   out.member("value", flag ? std::string_view() : std::string_view(type).substr(0, colon));
   out.key("choices").begin_array();
-  std::string_view words = rule.starts_with('{') && rule.ends_with('}') ? rule.substr(1, rule.size() - 2) : std::string_view();
+  std::string_view words =
+      rule.starts_with('{') && rule.ends_with('}') ? rule.substr(1, rule.size() - 2) : std::string_view();
   while (!words.empty()) {
     const std::size_t comma = words.find(',');
     out.string(words.substr(0, comma));
@@ -26,7 +28,8 @@ void write_value(json::Writer& out, const CLI::Option& option) {
   }
   out.end_array();
   const std::size_t bounds = rule.find("in [");
-  out.member("bounds", bounds == std::string_view::npos ? std::string_view() : rule.substr(bounds + 4, rule.size() - bounds - 5));
+  out.member("bounds",
+             bounds == std::string_view::npos ? std::string_view() : rule.substr(bounds + 4, rule.size() - bounds - 5));
 }
 
 void write_option(json::Writer& out, const CLI::Option& option) {

@@ -9,8 +9,8 @@ class App;
 
 namespace muniment {
 
-// {name, text, options: [{names, positional, text, value, choices, bounds, default, required, many}], commands: […]} of the
-// command and all below it. Hidden ones are left out.
+// {name, text, options: [{names, positional, text, value, choices, bounds, default, required, many}], commands: […]} of
+// the command and all below it. Hidden ones are left out.
 std::string command_tree(const CLI::App& app);
 
 // Adds the option --command-tree, which prints it; no help mentions it.

@@ -9,10 +9,10 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/config/reporter_listen.hpp"
 #include "base/ids.hpp"
 #include "base/json/json.hpp"
 #include "base/limits.hpp"
-#include "base/config/reporter_listen.hpp"
 
 namespace muniment {
 namespace {
@@ -23,20 +23,16 @@ constexpr const char* machine_file = "/etc/muniment/muniment.toml";
 constexpr std::size_t socket_path_bytes_max = 107;  // sockaddr_un, without its final NUL
 
 constexpr ConfigKey table[] = {
-    {"data", &Config::data, "", "", 0, 0,
-     "The folder that holds everything of an embedded instance."},
-    {"database", &Config::database, "", "", 0, 0,
-     "A postgresql:// URI; empty: a private Postgres in the data folder."},
-    {"socket", &Config::socket, "", "", 0, 0,
-     "The Unix socket; empty: munimentd.sock in the data folder."},
+    {"data", &Config::data, "", "", 0, 0, "The folder that holds everything of an embedded instance."},
+    {"database", &Config::database, "", "", 0, 0, "A postgresql:// URI; empty: a private Postgres in the data folder."},
+    {"socket", &Config::socket, "", "", 0, 0, "The Unix socket; empty: munimentd.sock in the data folder."},
     {"origin", &Config::origin, "muniment.local", "", 0, 0,
      "Whose log it is, a name like example.com/agents: the origin of its checkpoints is this/log id."},
     {"checkpoint_ms", &Config::checkpoint_ms, "200", "milliseconds", 10, 3'600'000,
      "Between two signed checkpoints, while events come."},
     {"witnesses", &Config::witnesses, "", "", 0, 0,
      "Who keeps signed checkpoints outside: folder:/PATH, s3://BUCKET/PREFIX, unix:/SOCKET VKEY or https://URL VKEY, with commas."},
-    {"artifact_bytes_max", &Config::artifact_bytes_max, "4 GiB", "bytes", 1, any,
-     "The largest artifact."},
+    {"artifact_bytes_max", &Config::artifact_bytes_max, "4 GiB", "bytes", 1, any, "The largest artifact."},
     {"disk_reserve_bytes", &Config::disk_reserve_bytes, "2 GiB", "bytes", 0, any,
      "Artifacts are refused when less than this would stay free."},
     {"disk_reserve_percent", &Config::disk_reserve_percent, "5", "percent", 0, 99,
@@ -61,22 +57,17 @@ constexpr ConfigKey table[] = {
      "The networks that may come to a reporter_listen which other machines reach: 10.1.2.0/24, with commas."},
     {"redis", &Config::redis, "", "", 0, 0,
      "A Redis that keeps answers beyond a restart, HOST:PORT or the path of its socket; empty: they are kept in memory alone."},
-    {"redis_password_file", &Config::redis_password_file, "", "", 0, 0,
-     "A file that holds its password."},
-    {"redis_seconds", &Config::redis_seconds, "86400", "seconds", 1, any,
-     "How long it keeps an answer."},
+    {"redis_password_file", &Config::redis_password_file, "", "", 0, 0, "A file that holds its password."},
+    {"redis_seconds", &Config::redis_seconds, "86400", "seconds", 1, any, "How long it keeps an answer."},
     {"use_lite", &Config::use_lite, "", "", 0, 0,
      "Folder of the weights of the sentence encoder; empty: where scripts/setup puts them."},
     {"embed_url", &Config::embed_url, "", "", 0, 0,
      "An embedding server, for a lane of its own: http://127.0.0.1:8080/v1/embeddings; empty: there is no such lane."},
-    {"embed_api", &Config::embed_api, "", "", 0, 0,
-     "openai, ollama or tei; empty: told from the URL's path."},
+    {"embed_api", &Config::embed_api, "", "", 0, 0, "openai, ollama or tei; empty: told from the URL's path."},
     {"embed_model", &Config::embed_model, "", "", 0, 0,
      "The model that the server is asked for; another one means that everything is embedded again."},
-    {"embed_key_file", &Config::embed_key_file, "", "", 0, 0,
-     "A file with a bearer token for the server."},
-    {"embed_query_prefix", &Config::embed_query_prefix, "", "", 0, 0,
-     "What the model wants in front of a query."},
+    {"embed_key_file", &Config::embed_key_file, "", "", 0, 0, "A file with a bearer token for the server."},
+    {"embed_query_prefix", &Config::embed_query_prefix, "", "", 0, 0, "What the model wants in front of a query."},
     {"embed_dimension", &Config::embed_dimension, "0", "numbers", 0, limits::embedding_dimension_max,
      "How many numbers a vector of the model has; 0: the server is asked."},
     {"embed_timeout_ms", &Config::embed_timeout_ms, "10000", "milliseconds", 10, 600'000,
@@ -89,8 +80,7 @@ constexpr ConfigKey table[] = {
      "How long a hook may take; after that the query goes on without it."},
     {"rerank_url", &Config::rerank_url, "", "", 0, 0,
      "A server that speaks TEI's /rerank, which scores the best passages of a query."},
-    {"rerank_key_file", &Config::rerank_key_file, "", "", 0, 0,
-     "A file that holds the bearer token for it."},
+    {"rerank_key_file", &Config::rerank_key_file, "", "", 0, 0, "A file that holds the bearer token for it."},
     {"rerank_ms", &Config::rerank_ms, "2000", "milliseconds", 10, limits::hook_ms_max,
      "How long a request to it may take."},
     {"index_runs", &Config::index_runs, "false", "", 0, 0,
@@ -105,8 +95,7 @@ constexpr ConfigKey table[] = {
     {"log_format", &Config::log_format, "text", "", 0, 0, "text, or json for one object a line."},
     {"allowed_uids", &Config::allowed_uids, "", "", 0, 0xFFFF'FFFE,
      "Users who may connect, beside root and the daemon's own."},
-    {"allowed_group", &Config::allowed_group, "", "", 0, 0,
-     "A group, by its name, whose members may connect too."},
+    {"allowed_group", &Config::allowed_group, "", "", 0, 0, "A group, by its name, whose members may connect too."},
 };
 
 struct Unit {
@@ -116,8 +105,7 @@ struct Unit {
 constexpr Unit byte_units[] = {{"KiB", 10}, {"MiB", 20}, {"GiB", 30}, {"TiB", 40}};
 
 Error bad_value(const ConfigKey& key, std::string_view value, std::string_view why) {
-  return Error(Errc::invalid_argument,
-               fmt::format("{} = \"{}\": {}", key.key, value, why));
+  return Error(Errc::invalid_argument, fmt::format("{} = \"{}\": {}", key.key, value, why));
 }
 
 Result<std::int64_t> number_of(const ConfigKey& key, std::string_view value) {
@@ -136,13 +124,15 @@ Result<std::int64_t> number_of(const ConfigKey& key, std::string_view value) {
   const auto [end, failed] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
   const bool whole = failed == std::errc() && end == digits.data() + digits.size();
   if (!whole || number > (INT64_MAX >> shift)) {
-    return bad_value(key, value, key.unit == "bytes" ? "give a whole number, or one with KiB, MiB, GiB or TiB"
-                                                     : "give a whole number");
+    return bad_value(
+        key, value,
+        key.unit == "bytes" ? "give a whole number, or one with KiB, MiB, GiB or TiB" : "give a whole number");
   }
   number *= std::int64_t{1} << shift;
   if (number < key.min || number > key.max) {
-    return bad_value(key, value, key.max == any ? fmt::format("give at least {}", key.min)
-                                                : fmt::format("give {} to {}", key.min, key.max));
+    return bad_value(
+        key, value,
+        key.max == any ? fmt::format("give at least {}", key.min) : fmt::format("give {} to {}", key.min, key.max));
   }
   return number;
 }
@@ -179,7 +169,8 @@ Result<std::vector<std::string>> texts_of(const ConfigKey& key, std::string_view
 // What is run has a place of its own, whatever PATH says.
 Status check_command(const ConfigKey& key, const std::vector<std::string>& command) {
   if (command.empty()) return success();
-  if (!command.front().starts_with('/')) return bad_value(key, command.front(), "give the absolute path of a program, and its arguments");
+  if (!command.front().starts_with('/'))
+    return bad_value(key, command.front(), "give the absolute path of a program, and its arguments");
   if (command.size() <= limits::hook_arguments_max) return success();
   return bad_value(key, command.front(), fmt::format("a command has at most {} parts", limits::hook_arguments_max));
 }
@@ -194,8 +185,7 @@ bool names_host_and_port(std::string_view value) {
 }
 
 Status check_text(const ConfigKey& key, std::string_view value, ConfigSource source) {
-  if (key.key == "log_level" && value != "error" && value != "warn" && value != "info" &&
-      value != "debug") {
+  if (key.key == "log_level" && value != "error" && value != "warn" && value != "info" && value != "debug") {
     return bad_value(key, value, "give error, warn, info or debug");
   }
   if (key.key == "log_format" && value != "text" && value != "json") return bad_value(key, value, "give text or json");
@@ -205,7 +195,10 @@ Status check_text(const ConfigKey& key, std::string_view value, ConfigSource sou
   // It is shown in messages.
   if ((key.key == "embed_url" || key.key == "rerank_url") && value.find('@') != std::string_view::npos) {
     const std::string_view name = key.key.substr(0, key.key.find('_'));
-    return Error(Errc::invalid_argument, fmt::format("{0}_url has a user or a password in it. Put the key into a file, and its path into {0}_key_file.", name));
+    return Error(
+        Errc::invalid_argument,
+        fmt::format("{0}_url has a user or a password in it. Put the key into a file, and its path into {0}_key_file.",
+                    name));
   }
   if (key.key == "redis" && !value.empty() && !value.starts_with('/') && !names_host_and_port(value)) {
     return bad_value(key, value, "give HOST:PORT, or the path of a Unix socket");
@@ -213,7 +206,8 @@ Status check_text(const ConfigKey& key, std::string_view value, ConfigSource sou
   if (key.key == "rerank_url" && !value.empty() && !value.starts_with("http://") && !value.starts_with("https://")) {
     return bad_value(key, value, "give http://… or https://…");
   }
-  if (key.key == "origin" && (value.empty() || value.size() > 200 || value.find_first_of("+ \t\n") != std::string_view::npos)) {
+  if (key.key == "origin" &&
+      (value.empty() || value.size() > 200 || value.find_first_of("+ \t\n") != std::string_view::npos)) {
     return bad_value(key, value, "give 1 to 200 bytes without spaces and +");
   }
   if (key.key == "database" && !value.empty()) {
@@ -252,9 +246,7 @@ Status set_value(Config& config, const ConfigKey& key, std::string_view value, C
 
 class Loader {
  public:
-  explicit Loader(const ConfigInputs& inputs) : inputs_(inputs) {
-    loaded_.origins.resize(std::size(table));
-  }
+  explicit Loader(const ConfigInputs& inputs) : inputs_(inputs) { loaded_.origins.resize(std::size(table)); }
 
   LoadedConfig load() {
     for (std::size_t i = 0; i < std::size(table); ++i) {
@@ -297,8 +289,7 @@ class Loader {
     if (const char* home = environment("HOME"); home != nullptr && home[0] == '/') {
       return std::string(home) + "/.local/share/muniment";
     }
-    loaded_.problems.emplace_back(Errc::invalid_argument,
-                                  "there is no HOME to keep the data in. Give --data DIR.");
+    loaded_.problems.emplace_back(Errc::invalid_argument, "there is no HOME to keep the data in. Give --data DIR.");
     return "muniment-data";
   }
 
@@ -322,7 +313,8 @@ class Loader {
     std::error_code ignored, failed;
     std::string beside = loaded_.values.data + "/muniment.toml";
     if (std::filesystem::exists(beside, failed)) return beside;
-    if (failed == std::errc::permission_denied && names_place("data")) return beside;   // the folder is closed: whether it is there is not known
+    if (failed == std::errc::permission_denied && names_place("data"))
+      return beside;  // the folder is closed: whether it is there is not known
     const bool own = loaded_.values.data != root_data && std::filesystem::exists(loaded_.values.data, ignored);
     const std::string system = inputs_.system_file.value_or(machine_file);
     const bool placed = names_place("data") || names_place("socket") || names_place("database");
@@ -333,10 +325,9 @@ class Loader {
   void read_file() {
     loaded_.file = file_to_read();
     if (loaded_.file.empty()) return;
-    const Status status =
-        read_config_file(loaded_.file, [this](std::string_view key, Result<std::string> value) {
-          take_from_file(key, std::move(value));
-        });
+    const Status status = read_config_file(loaded_.file, [this](std::string_view key, Result<std::string> value) {
+      take_from_file(key, std::move(value));
+    });
     if (status) return;
     if (inputs_.may_go_without && inputs_.file.empty() && status.error().code == Errc::denied) {
       loaded_.unread = std::exchange(loaded_.file, std::string());
@@ -354,18 +345,16 @@ class Loader {
       loaded_.problems.emplace_back(
           Errc::invalid_argument,
           fmt::format("{}: unknown key \"{}\".{}", loaded_.file, key,
-                      near.empty() ? " See: muniment config print"
-                                   : fmt::format(" Did you mean \"{}\"?", near)));
+                      near.empty() ? " See: muniment config print" : fmt::format(" Did you mean \"{}\"?", near)));
       return;
     }
     if (!value) {
-      loaded_.problems.push_back(
-          std::move(value).error().within(fmt::format("{}: {}", loaded_.file, key)));
+      loaded_.problems.push_back(std::move(value).error().within(fmt::format("{}: {}", loaded_.file, key)));
     } else if (key == "data" && loaded_.file == loaded_.values.data + "/muniment.toml" && inputs_.file.empty()) {
-      loaded_.problems.emplace_back(
-          Errc::invalid_argument,
-          fmt::format("{}: \"data\" cannot be set in the folder that it names. Give --data, "
-                      "MUNIMENT_DATA or --config FILE.", loaded_.file));
+      loaded_.problems.emplace_back(Errc::invalid_argument,
+                                    fmt::format("{}: \"data\" cannot be set in the folder that it names. Give --data, "
+                                                "MUNIMENT_DATA or --config FILE.",
+                                                loaded_.file));
     } else {
       set(row, *value, ConfigSource::file, loaded_.file);
     }
@@ -397,8 +386,8 @@ class Loader {
       loaded_.problems.emplace_back(
           Errc::invalid_argument,
           fmt::format("the socket's path is {} bytes, limit {}: {}. Set a shorter one: --socket or "
-                      "MUNIMENT_SOCKET.", config.socket.size(), socket_path_bytes_max,
-                      config.socket));
+                      "MUNIMENT_SOCKET.",
+                      config.socket.size(), socket_path_bytes_max, config.socket));
     }
   }
 
@@ -429,7 +418,8 @@ std::string_view type_of(const ConfigKey& key) {
 }
 
 bool is_list_of_texts(std::string_view key) {
-  return std::ranges::any_of(table, [key](const ConfigKey& known) { return known.key == key && type_of(known) == "texts"; });
+  return std::ranges::any_of(table,
+                             [key](const ConfigKey& known) { return known.key == key && type_of(known) == "texts"; });
 }
 
 LoadedConfig load_config(const ConfigInputs& inputs) { return Loader(inputs).load(); }

@@ -2,7 +2,8 @@
 // meaning. A value comes from a flag, else from the environment (MUNIMENT_<KEY>), else from the
 // file (<data>/muniment.toml, or --config), else from the table; `muniment config print` shows
 // which. Where no place is named and the user has no instance, the file is the machine's,
-// /etc/muniment/muniment.toml, if the user may read it: then a service is meant. The file's format is TOML; only config_file.cpp knows.
+// /etc/muniment/muniment.toml, if the user may read it: then a service is meant. The file's format is TOML; only
+// config_file.cpp knows.
 #pragma once
 
 #include <cstdint>
@@ -21,11 +22,11 @@ namespace muniment {
 
 struct Config {
   std::string data;
-  std::string database;                    // empty: the private Postgres
+  std::string database;  // empty: the private Postgres
   std::string socket;
-  std::string origin;                      // of the signed checkpoints
+  std::string origin;  // of the signed checkpoints
   std::int64_t checkpoint_ms = 0;
-  std::string witnesses;                   // who else keeps them
+  std::string witnesses;  // who else keeps them
   std::int64_t artifact_bytes_max = 0;
   std::int64_t disk_reserve_bytes = 0;
   std::int64_t disk_reserve_percent = 0;
@@ -35,27 +36,27 @@ struct Config {
   std::int64_t workers = 0;
   std::int64_t search_threads = 0;
   std::int64_t query_cache_bytes = 0;
-  std::string reporter_listen;             // of the private Postgres, for reporters; empty: its Unix socket alone
+  std::string reporter_listen;  // of the private Postgres, for reporters; empty: its Unix socket alone
   std::string reporter_password_file;
-  std::string reporter_clients;            // networks that it may be reached from
-  std::string redis;                       // of the shared cache; empty: there is none
+  std::string reporter_clients;  // networks that it may be reached from
+  std::string redis;             // of the shared cache; empty: there is none
   std::string redis_password_file;
   std::int64_t redis_seconds = 0;
-  std::string use_lite;                    // folder of the embedder's weights
-  std::string embed_url;                   // of an embedding server; empty: there is none
+  std::string use_lite;   // folder of the embedder's weights
+  std::string embed_url;  // of an embedding server; empty: there is none
   std::string embed_api;
   std::string embed_model;
   std::string embed_key_file;
   std::string embed_query_prefix;
-  std::int64_t embed_dimension = 0;        // 0: the server is asked
+  std::int64_t embed_dimension = 0;  // 0: the server is asked
   std::int64_t embed_timeout_ms = 0;
-  std::vector<std::string> expansion_hook; // a command and its arguments
+  std::vector<std::string> expansion_hook;  // a command and its arguments
   std::vector<std::string> rerank_hook;
   std::int64_t hook_ms = 0;
   std::string rerank_url;
   std::string rerank_key_file;
   std::int64_t rerank_ms = 0;
-  bool index_runs = false;                 // of runs that do not say it themselves
+  bool index_runs = false;  // of runs that do not say it themselves
   std::int64_t upload_seconds = 0;
   std::int64_t commit_deadline_ms = 0;
   std::int64_t required_standbys = 0;
@@ -72,11 +73,11 @@ using ConfigField = std::variant<std::string Config::*, std::int64_t Config::*, 
 struct ConfigKey {
   std::string_view key;
   ConfigField field;
-  std::string_view fallback;               // as text; empty where it depends on the place
-  std::string_view unit;                   // bytes, seconds, …, or empty
-  std::int64_t min = 0;                    // of a number, inclusive
+  std::string_view fallback;  // as text; empty where it depends on the place
+  std::string_view unit;      // bytes, seconds, …, or empty
+  std::int64_t min = 0;       // of a number, inclusive
   std::int64_t max = 0;
-  std::string_view text;                   // one sentence
+  std::string_view text;  // one sentence
 };
 
 std::span<const ConfigKey> config_table();
@@ -93,10 +94,10 @@ struct ConfigOrigin {
 
 struct LoadedConfig {
   Config values;
-  std::vector<ConfigOrigin> origins;       // one a row of the table
-  std::string file;                        // the file that was read; empty: there is none
-  std::string unread;                      // one that this user may not read, where `may_go_without`; `file` is empty then
-  std::vector<Error> problems;             // all of them; the value before it stays in force
+  std::vector<ConfigOrigin> origins;  // one a row of the table
+  std::string file;                   // the file that was read; empty: there is none
+  std::string unread;                 // one that this user may not read, where `may_go_without`; `file` is empty then
+  std::vector<Error> problems;        // all of them; the value before it stays in force
 };
 
 // What can be set from outside, so that tests need neither a home folder nor setenv.
@@ -106,7 +107,8 @@ struct ConfigInputs {
   std::optional<std::string> system_file;                  // of the machine; empty: /etc/muniment/muniment.toml
   std::function<const char*(const char*)> environment;     // empty: getenv
   std::optional<bool> is_root;                             // empty: the effective uid decides
-  // The command line's: a file that nobody named, and that its user may not read, is left out. A daemon without it would be another one.
+  // The command line's: a file that nobody named, and that its user may not read, is left out. A daemon without it
+  // would be another one.
   bool may_go_without = false;
 };
 

@@ -59,8 +59,7 @@ Status read_config_file(const std::string& path,
     return success();
   } catch (const toml::parse_error& failure) {
     const toml::source_position at = failure.source().begin;
-    return Error(Errc::invalid_argument,
-                 fmt::format("{}:{}:{}: {}", path, at.line, at.column, failure.description()));
+    return Error(Errc::invalid_argument, fmt::format("{}:{}:{}: {}", path, at.line, at.column, failure.description()));
   }
 }
 

@@ -14,8 +14,8 @@ namespace {
 constexpr const char* runbook = "See docs/runbook.md (reporter).";
 
 struct Address {
-  int family = 0;                          // AF_INET or AF_INET6
-  std::array<unsigned char, 16> bytes{};   // of IPv4 the first four
+  int family = 0;                         // AF_INET or AF_INET6
+  std::array<unsigned char, 16> bytes{};  // of IPv4 the first four
 };
 
 std::optional<Address> address_of(const std::string& text) {
@@ -61,7 +61,8 @@ Result<std::string> network_of(const std::string& text) {
   const std::int64_t bits_max = address && address->family == AF_INET ? 32 : 128;
   const auto bits = slash == std::string::npos ? std::optional(bits_max) : parse_decimal(text.substr(slash + 1));
   if (!address || !bits || *bits < 0 || *bits > bits_max) {
-    return Error(Errc::invalid_argument, fmt::format("reporter_clients: \"{}\" is no network; write 10.1.2.0/24 or fd00::/8", text));
+    return Error(Errc::invalid_argument,
+                 fmt::format("reporter_clients: \"{}\" is no network; write 10.1.2.0/24 or fd00::/8", text));
   }
   return fmt::format("{}/{}", text.substr(0, slash), *bits);
 }
@@ -79,31 +80,42 @@ Result<std::vector<std::string>> networks_of(std::string_view list) {
     if (more) list.remove_prefix(comma + 1);
   }
   if (networks.size() <= limits::reporter_clients_max) return networks;
-  return Error(Errc::invalid_argument, fmt::format("reporter_clients names {} networks, limit {}", networks.size(), limits::reporter_clients_max));
+  return Error(Errc::invalid_argument, fmt::format("reporter_clients names {} networks, limit {}", networks.size(),
+                                                   limits::reporter_clients_max));
 }
 
 }  // namespace
 
 std::string ReporterListen::text() const {
-  return address.find(':') == std::string::npos ? fmt::format("{}:{}", address, port) : fmt::format("[{}]:{}", address, port);
+  return address.find(':') == std::string::npos ? fmt::format("{}:{}", address, port)
+                                                : fmt::format("[{}]:{}", address, port);
 }
 
 Result<std::optional<ReporterListen>> reporter_listen_of(const Config& config) {
   if (config.reporter_listen.empty()) return std::optional<ReporterListen>();
   if (!config.database.empty()) {
-    return Error(Errc::conflict, fmt::format("reporter_listen is for the private Postgres, and database names another one. Let its administrator "
-                                             "make a login that is a member of the role reporter. {}", runbook));
+    return Error(
+        Errc::conflict,
+        fmt::format(
+            "reporter_listen is for the private Postgres, and database names another one. Let its administrator "
+            "make a login that is a member of the role reporter. {}",
+            runbook));
   }
   ASSIGN_OR_RETURN(ReporterListen listen, place_of(config.reporter_listen));
   if (config.reporter_password_file.empty()) {
-    return Error(Errc::invalid_argument, fmt::format("reporter_listen needs a password: put one into a file that is closed to others, and its path into "
-                                                     "reporter_password_file. {}", runbook));
+    return Error(
+        Errc::invalid_argument,
+        fmt::format("reporter_listen needs a password: put one into a file that is closed to others, and its path into "
+                    "reporter_password_file. {}",
+                    runbook));
   }
   ASSIGN_OR_RETURN(listen.clients, networks_of(config.reporter_clients));
   const Address address = *address_of(listen.address);
   if (listen.clients.empty() && !is_own(address)) {
-    return bad_listen(config.reporter_listen, fmt::format("other machines reach this address. If that is meant, say which: reporter_clients = "
-                                                          "\"10.1.2.0/24\"; otherwise listen at 127.0.0.1. {}", runbook));
+    return bad_listen(config.reporter_listen,
+                      fmt::format("other machines reach this address. If that is meant, say which: reporter_clients = "
+                                  "\"10.1.2.0/24\"; otherwise listen at 127.0.0.1. {}",
+                                  runbook));
   }
   if (listen.clients.empty()) listen.clients.emplace_back(address.family == AF_INET ? "127.0.0.0/8" : "::1/128");
   return std::optional(std::move(listen));

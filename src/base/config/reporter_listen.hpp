@@ -12,11 +12,11 @@
 namespace muniment {
 
 struct ReporterListen {
-  std::string address;                // a number, without brackets: 127.0.0.1, ::1, 0.0.0.0
+  std::string address;  // a number, without brackets: 127.0.0.1, ::1, 0.0.0.0
   std::uint16_t port = 0;
-  std::vector<std::string> clients;   // networks, as pg_hba.conf writes them; the machine itself where nothing is said
+  std::vector<std::string> clients;  // networks, as pg_hba.conf writes them; the machine itself where nothing is said
 
-  std::string text() const;           // "127.0.0.1:5433", "[::1]:5433"
+  std::string text() const;  // "127.0.0.1:5433", "[::1]:5433"
 };
 
 // nullopt: nobody is let in. Errors: invalid_argument, with what to write instead; conflict with an external database.

@@ -28,7 +28,8 @@ std::string to_base64(std::string_view bytes) {
   for (std::size_t i = 0; i < bytes.size(); i += 3) {
     const std::size_t count = std::min<std::size_t>(3, bytes.size() - i);
     std::uint32_t group = 0;
-    for (std::size_t k = 0; k < 3; ++k) group = group << 8 | (k < count ? static_cast<unsigned char>(bytes[i + k]) : 0u);
+    for (std::size_t k = 0; k < 3; ++k)
+      group = group << 8 | (k < count ? static_cast<unsigned char>(bytes[i + k]) : 0u);
     text += base64_digits[group >> 18];
     text += base64_digits[group >> 12 & 63];
     text += count > 1 ? base64_digits[group >> 6 & 63] : '=';
@@ -46,7 +47,8 @@ std::optional<std::string> from_base64(std::string_view text) {
     const std::size_t padding = !last || text[i + 3] != '=' ? 0 : text[i + 2] != '=' ? 1 : 2;
     std::uint32_t group = 0;
     for (std::size_t k = 0; k < 4; ++k) {
-      const std::uint8_t value = k < 4 - padding ? base64_values[static_cast<unsigned char>(text[i + k])] : std::uint8_t{0};
+      const std::uint8_t value =
+          k < 4 - padding ? base64_values[static_cast<unsigned char>(text[i + k])] : std::uint8_t{0};
       if (value == no_digit) return std::nullopt;
       group = group << 6 | value;
     }

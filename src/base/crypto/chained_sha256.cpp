@@ -31,15 +31,18 @@ ChainedSha256::ChainedSha256(const Hash& chaining_value, std::uint64_t bytes_bef
   SHA256_CTX& context = state_->context;
   for (std::size_t i = 0; i < words; ++i) {
     context.h[i] = 0;
-    for (std::size_t byte = 0; byte < word_bytes; ++byte) context.h[i] = context.h[i] << 8 | chaining_value[i * word_bytes + byte];
+    for (std::size_t byte = 0; byte < word_bytes; ++byte)
+      context.h[i] = context.h[i] << 8 | chaining_value[i * word_bytes + byte];
   }
-  context.Nl = static_cast<SHA_LONG>(bytes_before << 3);   // in bits, in two halves
+  context.Nl = static_cast<SHA_LONG>(bytes_before << 3);  // in bits, in two halves
   context.Nh = static_cast<SHA_LONG>(bytes_before >> 29);
 }
 
 ChainedSha256::~ChainedSha256() = default;
 
-void ChainedSha256::update(std::string_view bytes) { require(SHA256_Update(&state_->context, bytes.data(), bytes.size()) == 1); }
+void ChainedSha256::update(std::string_view bytes) {
+  require(SHA256_Update(&state_->context, bytes.data(), bytes.size()) == 1);
+}
 
 Hash ChainedSha256::chaining_value() const {
   require(state_->context.num == 0);

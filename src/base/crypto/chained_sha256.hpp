@@ -1,5 +1,5 @@
-// SHA-256 whose state can be seen and taken up again. SHA-256 goes through its input block by block of 64 bytes, and what it has
-// come to after each of them, the chaining value, is 32 bytes.
+// SHA-256 whose state can be seen and taken up again. SHA-256 goes through its input block by block of 64 bytes, and
+// what it has come to after each of them, the chaining value, is 32 bytes.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ class ChainedSha256 {
   ChainedSha256(const Hash& chaining_value, std::uint64_t bytes_before);
   ~ChainedSha256();
   void update(std::string_view bytes);
-  Hash chaining_value() const;   // after whole blocks
+  Hash chaining_value() const;  // after whole blocks
   Hash finish();
 
  private:

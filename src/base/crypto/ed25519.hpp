@@ -9,7 +9,7 @@
 namespace muniment {
 
 using PublicKey = std::array<std::uint8_t, 32>;
-using Seed = std::array<std::uint8_t, 32>;        // the private key
+using Seed = std::array<std::uint8_t, 32>;  // the private key
 using Signature = std::array<std::uint8_t, 64>;
 
 class SigningKey {

@@ -23,15 +23,16 @@ void require_mac(bool done) {
   if (!done) std::abort();  // out of memory, or an OpenSSL without HMAC-SHA-256
 }
 
-// One a thread: looking up the algorithms in OpenSSL's providers costs three times what the code of a short message does,
-// and the append thread makes one before each batch.
+// One a thread: looking up the algorithms in OpenSSL's providers costs three times what the code of a short message
+// does, and the append thread makes one before each batch.
 EVP_MAC_CTX* prepared() {
   thread_local const MacContext context = [] {
     const Mac mac(EVP_MAC_fetch(nullptr, "HMAC", nullptr));
     require_mac(mac != nullptr);
     MacContext made(EVP_MAC_CTX_new(mac.get()));
     std::array digest{'S', 'H', 'A', '2', '5', '6', '\0'};
-    const std::array parameters{OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, digest.data(), 0), OSSL_PARAM_construct_end()};
+    const std::array parameters{OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, digest.data(), 0),
+                                OSSL_PARAM_construct_end()};
     require_mac(made != nullptr && EVP_MAC_CTX_set_params(made.get(), parameters.data()) == 1);
     return made;
   }();
@@ -45,11 +46,14 @@ Hash hmac_sha256(std::string_view key, std::initializer_list<std::string_view> p
   Hash hash{};
   std::size_t size = 0;
   require_mac(EVP_MAC_init(mac, reinterpret_cast<const unsigned char*>(key.data()), key.size(), nullptr) == 1);
-  for (const std::string_view part : parts) require_mac(EVP_MAC_update(mac, reinterpret_cast<const unsigned char*>(part.data()), part.size()) == 1);
+  for (const std::string_view part : parts)
+    require_mac(EVP_MAC_update(mac, reinterpret_cast<const unsigned char*>(part.data()), part.size()) == 1);
   require_mac(EVP_MAC_final(mac, hash.data(), &size, hash.size()) == 1 && size == hash.size());
   return hash;
 }
 
-bool equal_hashes(std::string_view a, std::string_view b) { return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0; }
+bool equal_hashes(std::string_view a, std::string_view b) {
+  return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
+}
 
 }  // namespace muniment

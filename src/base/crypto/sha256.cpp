@@ -126,9 +126,7 @@ Salt random_salt() {
   return salt;
 }
 
-std::string_view view(const Hash& hash) {
-  return {reinterpret_cast<const char*>(hash.data()), hash.size()};
-}
+std::string_view view(const Hash& hash) { return {reinterpret_cast<const char*>(hash.data()), hash.size()}; }
 
 std::string to_hex(std::string_view bytes) {
   static constexpr std::string_view digits = "0123456789abcdef";

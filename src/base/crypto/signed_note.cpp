@@ -35,9 +35,8 @@ std::string_view view_of(const std::array<std::uint8_t, N>& bytes) {
 }
 
 bool good_name(std::string_view name) {
-  return !name.empty() && first_invalid_utf8(name) == std::string_view::npos && std::none_of(name.begin(), name.end(), [](unsigned char c) {
-    return c <= ' ' || c == '+' || c == 0x7F;
-  });
+  return !name.empty() && first_invalid_utf8(name) == std::string_view::npos &&
+         std::none_of(name.begin(), name.end(), [](unsigned char c) { return c <= ' ' || c == '+' || c == 0x7F; });
 }
 
 std::uint32_t key_id(std::string_view name, KeyType type, const PublicKey& key) {
@@ -71,7 +70,8 @@ Result<KeyText> parse_key_text(std::string_view text) {
   const auto bytes = from_base64(text.substr(second + 1));
   if (!bytes || bytes->size() != 1 + key.bytes.size()) return bad("the key is not a type and 32 bytes in base64");
   key.type = static_cast<KeyType>(bytes->front());
-  if (key.type != KeyType::ed25519 && key.type != KeyType::cosignature) return bad("its type is neither Ed25519 nor a cosignature's");
+  if (key.type != KeyType::ed25519 && key.type != KeyType::cosignature)
+    return bad("its type is neither Ed25519 nor a cosignature's");
   std::memcpy(key.bytes.data(), bytes->data() + 1, key.bytes.size());
   return key;
 }
@@ -92,7 +92,8 @@ Result<NoteSignature> parse_signature(std::string_view line) {
   if (!line.starts_with(dash)) return corrupt_note("a signature line does not start with an em dash and a space");
   line.remove_prefix(dash.size());
   const std::size_t space = line.find(' ');
-  if (space == std::string_view::npos || !good_name(line.substr(0, space))) return corrupt_note("a signature line has no key name");
+  if (space == std::string_view::npos || !good_name(line.substr(0, space)))
+    return corrupt_note("a signature line has no key name");
   const auto bytes = from_base64(line.substr(space + 1));
   if (!bytes || bytes->size() < 5) return corrupt_note("a signature is not base64 of a key id and a signature");
   NoteSignature signature;
@@ -114,7 +115,9 @@ std::string VerifierKey::text() const { return key_text(*this, view_of(key)); }
 Result<VerifierKey> VerifierKey::parse(std::string_view text) {
   ASSIGN_OR_RETURN(KeyText read, parse_key_text(text));
   VerifierKey key(std::move(read.name), read.type, read.bytes);
-  if (key.id != read.id) return Error(Errc::invalid_argument, fmt::format("the key's id is {:08x}, what follows from it is {:08x}", read.id, key.id));
+  if (key.id != read.id)
+    return Error(Errc::invalid_argument,
+                 fmt::format("the key's id is {:08x}, what follows from it is {:08x}", read.id, key.id));
   return key;
 }
 
@@ -137,10 +140,12 @@ NoteSigner::NoteSigner(std::string name, KeyType type, SigningKey key)
 
 Result<NoteSigner> NoteSigner::parse(std::string_view text) {
   while (text.ends_with('\n')) text.remove_suffix(1);
-  if (!text.starts_with(private_prefix)) return Error(Errc::invalid_argument, "not a private key: it starts with PRIVATE+KEY+");
+  if (!text.starts_with(private_prefix))
+    return Error(Errc::invalid_argument, "not a private key: it starts with PRIVATE+KEY+");
   ASSIGN_OR_RETURN(KeyText read, parse_key_text(text.substr(private_prefix.size())));
   NoteSigner signer(std::move(read.name), read.type, SigningKey::from_seed(read.bytes));
-  if (signer.verifier_.id != read.id) return Error(Errc::invalid_argument, "the private key's id does not follow from it");
+  if (signer.verifier_.id != read.id)
+    return Error(Errc::invalid_argument, "the private key's id does not follow from it");
   return signer;
 }
 
@@ -169,7 +174,8 @@ Result<std::vector<NoteSignature>> Note::parse_signatures(std::string_view lines
   while (!lines.empty()) {
     const auto line = take_line(lines);
     if (!line) return corrupt_note("the last line does not end");
-    if (signatures.size() == signatures_max) return corrupt_note(fmt::format("it has over {} signatures", signatures_max));
+    if (signatures.size() == signatures_max)
+      return corrupt_note(fmt::format("it has over {} signatures", signatures_max));
     ASSIGN_OR_RETURN(NoteSignature signature, parse_signature(*line));
     signatures.push_back(std::move(signature));
   }
@@ -178,7 +184,8 @@ Result<std::vector<NoteSignature>> Note::parse_signatures(std::string_view lines
 }
 
 Result<Note> Note::parse(std::string_view file) {
-  if (file.size() > limits::note_bytes_max) return corrupt_note(fmt::format("it has over {} bytes", limits::note_bytes_max));
+  if (file.size() > limits::note_bytes_max)
+    return corrupt_note(fmt::format("it has over {} bytes", limits::note_bytes_max));
   if (first_invalid_utf8(file) != std::string_view::npos) return corrupt_note("it is not UTF-8");
   if (std::any_of(file.begin(), file.end(), [](unsigned char c) { return c < ' ' && c != '\n'; })) {
     return corrupt_note("it has control characters");

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/crypto/ed25519.hpp"
-#include "base/result.hpp"
 #include "base/crypto/sha256.hpp"
+#include "base/result.hpp"
 
 namespace muniment {
 
@@ -22,7 +22,7 @@ enum class KeyType : std::uint8_t {
 
 // A verifier key ("vkey"): name+id+base64(type ‖ public key).
 struct VerifierKey {
-  std::string name;    // not empty; no space, no '+'
+  std::string name;  // not empty; no space, no '+'
   std::uint32_t id = 0;
   KeyType type = KeyType::ed25519;
   PublicKey key{};
@@ -41,13 +41,13 @@ Result<std::vector<VerifierKey>> parse_verifier_keys(std::string_view text);
 struct NoteSignature {
   std::string name;
   std::uint32_t id = 0;
-  std::string bytes;   // 64; of a cosignature 8 (its time, big-endian seconds) + 64
+  std::string bytes;  // 64; of a cosignature 8 (its time, big-endian seconds) + 64
 
   std::string line() const;  // "— name base64\n"
 };
 
 struct Note {
-  std::string text;    // with its last newline
+  std::string text;  // with its last newline
   std::vector<NoteSignature> signatures;
 
   std::string signed_text() const;  // the whole file

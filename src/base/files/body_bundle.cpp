@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "base/files/file.hpp"
+#include "base/files/zstd.hpp"
 #include "base/limits.hpp"
 #include "base/tile_path.hpp"
-#include "base/files/zstd.hpp"
 
 namespace muniment {
 namespace {
@@ -15,9 +15,10 @@ constexpr char erased = 0;
 constexpr char present = 1;
 constexpr std::size_t length_bytes = 4;
 constexpr std::size_t bundle_bytes_max =
-    magic.size() + static_cast<std::size_t>(tile_width) * (1 + sizeof(Salt) + length_bytes + limits::event_body_bytes_max);
+    magic.size() +
+    static_cast<std::size_t>(tile_width) * (1 + sizeof(Salt) + length_bytes + limits::event_body_bytes_max);
 
-constexpr std::size_t file_bytes_max = 2 * bundle_bytes_max;   // what nothing compresses grows by little
+constexpr std::size_t file_bytes_max = 2 * bundle_bytes_max;  // what nothing compresses grows by little
 
 // Takes `size` bytes off the front; nullopt where there are fewer.
 std::optional<std::string_view> take_front(std::string_view& rest, std::size_t size) {

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/result.hpp"
 #include "base/crypto/sha256.hpp"
+#include "base/result.hpp"
 
 namespace muniment {
 
@@ -31,7 +31,8 @@ Result<BodyBundle> decode_bodies(std::string_view file);
 // Below the archive: "bodies/x001/234/067".
 std::string bodies_path(std::int64_t index);
 
-// The file of these bodies in an archive. Errors: not_found; corrupt for what is not one; as read_file. All name the path.
+// The file of these bodies in an archive. Errors: not_found; corrupt for what is not one; as read_file. All name the
+// path.
 Result<BodyBundle> read_bodies(const std::string& archive, std::int64_t index);
 
 }  // namespace muniment

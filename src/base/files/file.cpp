@@ -30,8 +30,8 @@ Errc code_of(int error_number) {
     case ENAMETOOLONG: return Errc::invalid_argument;
     case ENOSPC:
     case EDQUOT: return Errc::over_budget;
-    case ELOOP:   // a symbolic link where none is followed
-    case EXDEV:   // a path that leaves its root
+    case ELOOP:                        // a symbolic link where none is followed
+    case EXDEV:                        // a path that leaves its root
     case ENXIO: return Errc::corrupt;  // a FIFO or a socket
     case EMFILE:
     case ENFILE:
@@ -70,9 +70,8 @@ Result<std::string> read_whole(const RegularFile& file, const std::string& path,
   std::string bytes;
   std::size_t wanted = static_cast<std::size_t>(file.size) + 1;
   while (bytes.size() <= bytes_max) {
-    ASSIGN_OR_RETURN(const std::string part,
-                     read_at(file.fd, static_cast<std::int64_t>(bytes.size()),
-                             std::min(wanted, bytes_max + 1 - bytes.size())));
+    ASSIGN_OR_RETURN(const std::string part, read_at(file.fd, static_cast<std::int64_t>(bytes.size()),
+                                                     std::min(wanted, bytes_max + 1 - bytes.size())));
     if (part.empty()) return bytes;
     bytes += part;
     wanted = 65'536;
@@ -84,12 +83,11 @@ Result<std::string> read_whole(const RegularFile& file, const std::string& path,
 std::string temporary_name(const std::string& name) {
   std::array<std::uint8_t, 8> random{};
   random_bytes(random.data(), random.size());
-  return fmt::format(".{}.{}.tmp", name,
-                     to_hex({reinterpret_cast<const char*>(random.data()), random.size()}));
+  return fmt::format(".{}.{}.tmp", name, to_hex({reinterpret_cast<const char*>(random.data()), random.size()}));
 }
 
-Status write_and_rename(const Fd& folder, const std::string& temporary, const std::string& name,
-                        std::string_view bytes, mode_t mode, const std::string& path) {
+Status write_and_rename(const Fd& folder, const std::string& temporary, const std::string& name, std::string_view bytes,
+                        mode_t mode, const std::string& path) {
   Fd file(::openat(folder.get(), temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
   if (!file.open()) return file_error("creating a file for", path, errno);
   RETURN_IF_ERROR(write_all(file.get(), bytes, path));
@@ -155,7 +153,8 @@ Result<Fd> open_beneath(const Fd& root, std::string_view path, int flags) {
     fd = ::syscall(SYS_openat2, root.get(), text.c_str(), &how, sizeof how);
   } while (fd < 0 && (errno == EAGAIN || errno == EINTR));
   if (fd < 0 && errno == ELOOP) {
-    return Error(Errc::corrupt, fmt::format("opening {}: there is a symbolic link in the path, and none is followed here", path));
+    return Error(Errc::corrupt,
+                 fmt::format("opening {}: there is a symbolic link in the path, and none is followed here", path));
   }
   if (fd < 0) return file_error("opening", path, errno);
   return Fd(static_cast<int>(fd));
@@ -183,7 +182,8 @@ Result<RegularFile> open_named(const std::string& path) {
 Result<std::size_t> read_into(const Fd& file, std::int64_t offset, std::string& buffer, std::string_view path) {
   std::size_t have = 0;
   while (have < buffer.size()) {
-    const ssize_t got = ::pread(file.get(), buffer.data() + have, buffer.size() - have, offset + static_cast<off_t>(have));
+    const ssize_t got =
+        ::pread(file.get(), buffer.data() + have, buffer.size() - have, offset + static_cast<off_t>(have));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return file_error("reading", path, errno);
     if (got == 0) break;

@@ -45,7 +45,7 @@ Error file_error(std::string_view doing, std::string_view path, int error_number
 // An open regular file.
 struct RegularFile {
   Fd fd;
-  std::int64_t size = 0;      // bytes, when it was opened
+  std::int64_t size = 0;  // bytes, when it was opened
 };
 
 Result<Fd> open_folder(const std::string& path);
@@ -62,7 +62,8 @@ Result<RegularFile> open_regular(const std::string& path);
 // The same for a path that a caller named just now: what is no file there is the caller's mistake, so invalid_argument.
 Result<RegularFile> open_named(const std::string& path);
 
-// Fills `buffer` from `offset` on; answers how many bytes it got, fewer only where the file ends. An error names `path`.
+// Fills `buffer` from `offset` on; answers how many bytes it got, fewer only where the file ends. An error names
+// `path`.
 Result<std::size_t> read_into(const Fd& file, std::int64_t offset, std::string& buffer, std::string_view path);
 
 // The bytes [offset, offset + length), fewer only where the file ends.

@@ -13,7 +13,8 @@ Result<Fd> memory_file(const char* name, std::string_view bytes) {
   Fd file(::memfd_create(name, MFD_CLOEXEC));
   if (!file.open()) return Error(Errc::system_error, std::string("memfd_create: ") + std::strerror(errno));
   RETURN_IF_ERROR(write_all(file.get(), bytes, name));
-  if (::lseek(file.get(), 0, SEEK_SET) != 0) return Error(Errc::system_error, std::string("lseek: ") + std::strerror(errno));
+  if (::lseek(file.get(), 0, SEEK_SET) != 0)
+    return Error(Errc::system_error, std::string("lseek: ") + std::strerror(errno));
   return file;
 }
 

@@ -61,9 +61,11 @@ Result<std::optional<TarEntry>> TarReader::next() {
   if (outcome == ARCHIVE_EOF) return std::optional<TarEntry>();
   if (outcome != ARCHIVE_OK) return impl_->failure();
   const char* const name = archive_entry_pathname(entry);
-  const bool plain = name != nullptr && archive_entry_filetype(entry) == AE_IFREG && archive_entry_hardlink(entry) == nullptr &&
-                     archive_entry_size_is_set(entry) != 0 && archive_entry_size(entry) >= 0;
-  if (!plain) return Error(Errc::corrupt, fmt::format("reading {}: it holds something that is not a regular file", impl_->path));
+  const bool plain = name != nullptr && archive_entry_filetype(entry) == AE_IFREG &&
+                     archive_entry_hardlink(entry) == nullptr && archive_entry_size_is_set(entry) != 0 &&
+                     archive_entry_size(entry) >= 0;
+  if (!plain)
+    return Error(Errc::corrupt, fmt::format("reading {}: it holds something that is not a regular file", impl_->path));
   return std::optional(TarEntry{name, archive_entry_size(entry)});
 }
 
@@ -73,7 +75,8 @@ Status TarReader::check_end() {
   const Impl::Reader whole(archive_read_new());
   archive_entry* entry = nullptr;
   if (::lseek(impl_->file.get(), 0, SEEK_SET) != 0 || archive_read_support_filter_zstd(whole.get()) != ARCHIVE_OK ||
-      archive_read_support_format_raw(whole.get()) != ARCHIVE_OK || archive_read_open_fd(whole.get(), impl_->file.get(), block_bytes) != ARCHIVE_OK ||
+      archive_read_support_format_raw(whole.get()) != ARCHIVE_OK ||
+      archive_read_open_fd(whole.get(), impl_->file.get(), block_bytes) != ARCHIVE_OK ||
       archive_read_next_header(whole.get(), &entry) != ARCHIVE_OK) {
     return Error(Errc::corrupt, fmt::format("reading {}: its end cannot be read", impl_->path));
   }
@@ -83,8 +86,10 @@ Status TarReader::check_end() {
     if (got < 0) return Error(Errc::corrupt, fmt::format("reading {}: its end cannot be read", impl_->path));
     if (got == 0) break;
     const auto skipped = static_cast<std::size_t>(std::clamp<std::int64_t>(content - at, 0, got));
-    const std::string_view rest = std::string_view(impl_->block).substr(skipped, static_cast<std::size_t>(got) - skipped);
-    if (rest.find_first_not_of('\0') != std::string_view::npos) return Error(Errc::corrupt, fmt::format("reading {}: bytes stand behind its end", impl_->path));
+    const std::string_view rest =
+        std::string_view(impl_->block).substr(skipped, static_cast<std::size_t>(got) - skipped);
+    if (rest.find_first_not_of('\0') != std::string_view::npos)
+      return Error(Errc::corrupt, fmt::format("reading {}: bytes stand behind its end", impl_->path));
     at += got;
   }
   const std::int64_t record_end = (content + end_bytes + record_bytes - 1) / record_bytes * record_bytes;
@@ -134,8 +139,10 @@ Result<TarWriter> TarWriter::create(int descriptor, std::string path) {
   impl->path = std::move(path);
   archive* const writer = impl->writer.get();
   // pax headers appear only where ustar's fields are too small: at 8 GiB.
-  if (archive_write_add_filter_zstd(writer) != ARCHIVE_OK || archive_write_set_format_pax_restricted(writer) != ARCHIVE_OK ||
-      archive_write_set_bytes_in_last_block(writer, 1) != ARCHIVE_OK || archive_write_open_fd(writer, descriptor) != ARCHIVE_OK) {
+  if (archive_write_add_filter_zstd(writer) != ARCHIVE_OK ||
+      archive_write_set_format_pax_restricted(writer) != ARCHIVE_OK ||
+      archive_write_set_bytes_in_last_block(writer, 1) != ARCHIVE_OK ||
+      archive_write_open_fd(writer, descriptor) != ARCHIVE_OK) {
     return impl->failure();
   }
   return TarWriter(std::move(impl));

@@ -31,8 +31,8 @@ class TarReader {
   // for an entry that is not a regular file with a name and a size.
   Result<std::optional<TarEntry>> next();
 
-  // After the last entry: nothing follows it but the zeros that end an archive, at least two blocks of them and no more than
-  // fill its last record. Reads the file once more. Errors: corrupt.
+  // After the last entry: nothing follows it but the zeros that end an archive, at least two blocks of them and no more
+  // than fill its last record. Reads the file once more. Errors: corrupt.
   Status check_end();
 
   // The next bytes of the present entry, valid until the next call; empty at its end. Errors: corrupt.

@@ -26,9 +26,11 @@ std::string compress(std::string_view bytes) {
 
 Result<std::string> decompress(std::string_view frame, std::size_t bytes_max) {
   const unsigned long long size = ZSTD_getFrameContentSize(frame.data(), frame.size());
-  if (size == ZSTD_CONTENTSIZE_ERROR || size == ZSTD_CONTENTSIZE_UNKNOWN) return Error(Errc::corrupt, "not a Zstandard frame");
+  if (size == ZSTD_CONTENTSIZE_ERROR || size == ZSTD_CONTENTSIZE_UNKNOWN)
+    return Error(Errc::corrupt, "not a Zstandard frame");
   if (size > bytes_max) {
-    return Error(Errc::too_large, "it holds " + std::to_string(size) + " bytes, at most " + std::to_string(bytes_max) + " are read");
+    return Error(Errc::too_large,
+                 "it holds " + std::to_string(size) + " bytes, at most " + std::to_string(bytes_max) + " are read");
   }
   std::string bytes(static_cast<std::size_t>(size), '\0');
   const std::size_t got = ZSTD_decompress(bytes.data(), bytes.size(), frame.data(), frame.size());

@@ -29,13 +29,11 @@ std::string_view inside_quotes(std::string_view text, std::uint32_t begin, std::
 Error name_the_place(simdjson::error_code code, std::string_view text, Workspace& workspace) {
   if (const std::size_t at = first_invalid_utf8(text); at != std::string_view::npos) {
     return {Errc::invalid_argument,
-            fmt::format("JSON at byte {}: not UTF-8. Send other bytes as an artifact or base64.",
-                        at)};
+            fmt::format("JSON at byte {}: not UTF-8. Send other bytes as an artifact or base64.", at)};
   }
   if (auto walked = walk(text, workspace.nodes); !walked) return std::move(walked).error();
   if (code == simdjson::NUMBER_ERROR) {
-    return {Errc::invalid_argument,
-            "JSON has a number beyond 1.797e308, the largest. Send it as a string."};
+    return {Errc::invalid_argument, "JSON has a number beyond 1.797e308, the largest. Send it as a string."};
   }
   if (code == simdjson::MEMALLOC) return {Errc::unavailable, "no memory to parse JSON."};
   return {Errc::invalid_argument, fmt::format("not JSON: {}.", simdjson::error_message(code))};

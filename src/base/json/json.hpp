@@ -21,13 +21,13 @@ namespace muniment::json {
 enum class Kind : std::uint8_t { null, boolean, number, string, array, object };
 
 struct Node {
-  std::uint32_t begin = 0;   // offset of the value's first byte in the text
-  std::uint32_t end = 0;     // offset past its last byte
-  std::uint32_t key = 0;     // offset of the member's key, at its opening quote; 0: not a member
-  std::uint32_t key_end = 0; // past its closing quote
-  std::uint32_t next = 0;    // index of the node after this value's subtree
+  std::uint32_t begin = 0;    // offset of the value's first byte in the text
+  std::uint32_t end = 0;      // offset past its last byte
+  std::uint32_t key = 0;      // offset of the member's key, at its opening quote; 0: not a member
+  std::uint32_t key_end = 0;  // past its closing quote
+  std::uint32_t next = 0;     // index of the node after this value's subtree
   Kind kind = Kind::null;
-  bool escaped = false;      // the string holds a backslash
+  bool escaped = false;  // the string holds a backslash
   bool key_escaped = false;
 };
 
@@ -59,15 +59,15 @@ class Value {
 
   bool present() const { return document_ != nullptr; }
   explicit operator bool() const { return present(); }
-  Kind kind() const;                  // Kind::null when absent
+  Kind kind() const;  // Kind::null when absent
   bool is(Kind wanted) const { return present() && kind() == wanted; }
-  std::string_view source() const;    // the value's bytes as they were written
+  std::string_view source() const;  // the value's bytes as they were written
 
   Value operator[](std::string_view key) const;  // a member, or absent
   std::size_t size() const;                      // members or items; 0 otherwise
 
   std::optional<bool> as_bool() const;
-  std::optional<std::int64_t> as_int() const;    // a number token that is an integer in 64 bits
+  std::optional<std::int64_t> as_int() const;  // a number token that is an integer in 64 bits
   std::optional<double> as_double() const;
   std::optional<std::string> as_string() const;  // unescaped
   // The text between the quotes when it holds no escape (no copy), otherwise nullopt.
@@ -88,7 +88,7 @@ class Value {
   };
   Iterator begin() const;
   Iterator end() const;
-  std::string key() const;             // unescaped; empty for what is not a member
+  std::string key() const;                            // unescaped; empty for what is not a member
   std::optional<std::string_view> plain_key() const;  // the same without a copy, if it holds no escape
 
  private:
@@ -109,10 +109,10 @@ class Writer {
   Writer& key(std::string_view name);
   Writer& string(std::string_view text);  // invalid UTF-8 becomes U+FFFD
   Writer& number(std::int64_t value);
-  Writer& number(double value);           // shortest text that reads back equal; not finite: null, subnormal: 0
+  Writer& number(double value);  // shortest text that reads back equal; not finite: null, subnormal: 0
   Writer& boolean(bool value);
   Writer& null();
-  Writer& raw(std::string_view json);     // a value that is JSON already
+  Writer& raw(std::string_view json);  // a value that is JSON already
   // key and value at once
   Writer& member(std::string_view name, std::string_view text);
   Writer& member(std::string_view name, const char* text) { return member(name, std::string_view(text)); }

@@ -142,8 +142,8 @@ class PatchRun {
     if (op == "move") return move(operation);
     if (op == "copy") return copy(operation);
     if (!op) return refuse("\"op\" must be a string");
-    return refuse(fmt::format("unknown op {}. Known are add, remove, replace, move, copy, test",
-                              quote(preview(*op, 40))));
+    return refuse(
+        fmt::format("unknown op {}. Known are add, remove, replace, move, copy, test", quote(preview(*op, 40))));
   }
 
  private:
@@ -154,7 +154,8 @@ class PatchRun {
     if (tokens) return *std::move(tokens);
     return Error(Errc::invalid_argument,
                  fmt::format("\"{}\" is not a JSON pointer: it starts with \"/\", and \"~\" is written "
-                             "as \"~0\"", name));
+                             "as \"~0\"",
+                             name));
   }
 
   template <typename Function>
@@ -167,26 +168,26 @@ class PatchRun {
 
   Status check_levels(const Tree& value) const {
     if (path_.size() + value.levels() <= limits::working_state_levels_max) return success();
-    return refuse(fmt::format("puts a value {} levels deep, limit {}",
-                              path_.size() + value.levels(), limits::working_state_levels_max));
+    return refuse(fmt::format("puts a value {} levels deep, limit {}", path_.size() + value.levels(),
+                              limits::working_state_levels_max));
   }
 
   Status put(Tree value) {
     RETURN_IF_ERROR(check_levels(value));
     if (path_.empty()) return tree_ = std::move(value), success();
-    const bool done = TreeEditor::edit(tree_, path_, [&](Tree& parent, const std::string& token) {
-      return add(parent, token, std::move(value));
-    });
-    return done ? success() : refuse("there is no object or array to add to at that place, or the "
-                                     "index is beyond its end");
+    const bool done = TreeEditor::edit(
+        tree_, path_, [&](Tree& parent, const std::string& token) { return add(parent, token, std::move(value)); });
+    return done ? success()
+                : refuse(
+                      "there is no object or array to add to at that place, or the "
+                      "index is beyond its end");
   }
 
   Status put_instead(Tree value) {
     RETURN_IF_ERROR(check_levels(value));
     if (path_.empty()) return tree_ = std::move(value), success();
-    const bool done = TreeEditor::edit(tree_, path_, [&](Tree& parent, const std::string& token) {
-      return replace(parent, token, std::move(value));
-    });
+    const bool done = TreeEditor::edit(
+        tree_, path_, [&](Tree& parent, const std::string& token) { return replace(parent, token, std::move(value)); });
     return done ? success() : nothing_there();
   }
 
@@ -206,8 +207,7 @@ class PatchRun {
     const Tree* const found = find(tree_, from);
     if (found == nullptr) return nothing_there();
     if (from == path_) return success();
-    const bool into_itself = from.size() < path_.size() &&
-                             std::equal(from.begin(), from.end(), path_.begin());
+    const bool into_itself = from.size() < path_.size() && std::equal(from.begin(), from.end(), path_.begin());
     if (into_itself) return refuse("a value cannot be moved into itself");
     Tree value = *found;
     RETURN_IF_ERROR(take(from));

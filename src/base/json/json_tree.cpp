@@ -21,9 +21,7 @@ std::size_t quoted_bytes(std::string_view text) {
 }
 
 // A member's name, its colon and its value.
-std::size_t member_bytes(std::string_view name, const Tree& value) {
-  return quoted_bytes(name) + 1 + value.bytes();
-}
+std::size_t member_bytes(std::string_view name, const Tree& value) { return quoted_bytes(name) + 1 + value.bytes(); }
 
 // What a thread that has just let go of it read must have been read before we write.
 template <typename Container>
@@ -211,8 +209,8 @@ void Tree::count_out(std::size_t bytes, std::size_t levels) {
   if (is(Kind::array)) {
     static_cast<void>(std::any_of(items().begin(), items().end(), is_as_deep));
   } else {
-    static_cast<void>(std::any_of(members().begin(), members().end(),
-                                  [&](const auto& member) { return is_as_deep(member.second); }));
+    static_cast<void>(
+        std::any_of(members().begin(), members().end(), [&](const auto& member) { return is_as_deep(member.second); }));
   }
   levels_ = deepest + 1;
 }

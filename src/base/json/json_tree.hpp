@@ -36,10 +36,10 @@ class Tree {
 
   Kind kind() const { return kind_; }
   bool is(Kind wanted) const { return kind_ == wanted; }
-  bool as_bool() const;                 // false for what is not a boolean
-  const std::string& text() const;      // a string, or a number's token as it was written
-  const Items& items() const;           // empty for what is not an array
-  const Members& members() const;       // empty for what is not an object
+  bool as_bool() const;             // false for what is not a boolean
+  const std::string& text() const;  // a string, or a number's token as it was written
+  const Items& items() const;       // empty for what is not an array
+  const Members& members() const;   // empty for what is not an object
   const Tree* member(std::string_view name) const;
 
   // Equal when the canonical texts are: numbers by their token, so that 1 is not 1.0.
@@ -51,9 +51,9 @@ class Tree {
   void append_canonical(std::string& out) const;
 
   // Changes of an object or an array itself; its parts are changed by patches.
-  void set(std::string name, Tree value);         // puts or replaces a member
+  void set(std::string name, Tree value);  // puts or replaces a member
   bool erase(std::string_view name);
-  void insert(std::size_t index, Tree value);     // index at most the number of items
+  void insert(std::size_t index, Tree value);  // index at most the number of items
   void push_back(Tree value) { insert(items().size(), std::move(value)); }
   void replace(std::size_t index, Tree value);
   void erase(std::size_t index);
@@ -61,7 +61,7 @@ class Tree {
  private:
   friend class TreeEditor;
 
-  Items& own_items();        // no longer shared with another tree
+  Items& own_items();  // no longer shared with another tree
   Members& own_members();
   void count_in(std::size_t bytes, std::size_t levels);
   void count_out(std::size_t bytes, std::size_t levels);
@@ -69,8 +69,7 @@ class Tree {
   Kind kind_ = Kind::null;
   std::size_t bytes_ = 4;
   std::size_t levels_ = 0;
-  std::variant<std::monostate, bool, std::string, std::shared_ptr<Items>, std::shared_ptr<Members>>
-      held_;
+  std::variant<std::monostate, bool, std::string, std::shared_ptr<Items>, std::shared_ptr<Members>> held_;
 };
 
 // RFC 6901. The tokens of a pointer, unescaped; nullopt when it is not one.

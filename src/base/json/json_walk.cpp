@@ -52,8 +52,7 @@ std::string_view integer_problem(std::string_view token) {
 }
 
 // `whole` and `fraction` are the digits before and after the point, `exponent` what follows e.
-std::string_view decimal_problem(std::string_view whole, std::string_view fraction,
-                                 std::string_view exponent) {
+std::string_view decimal_problem(std::string_view whole, std::string_view fraction, std::string_view exponent) {
   constexpr int exponent_max = limits::number_exponent_max;
   int written = 0;
   if (!exponent.empty()) {
@@ -67,8 +66,7 @@ std::string_view decimal_problem(std::string_view whole, std::string_view fracti
   std::size_t zeros = 0;
   while (zeros < fraction.size() && fraction[zeros] == '0') ++zeros;
   const bool below_one = whole == "0";
-  const std::size_t digits =
-      below_one ? fraction.size() - zeros : whole.size() + fraction.size();
+  const std::size_t digits = below_one ? fraction.size() - zeros : whole.size() + fraction.size();
   if (digits > limits::number_digits_max) return "a number of more than 40 significant digits";
   if (zeros > std::size_t{exponent_max}) return "a number with an exponent beyond 308";
   const int shift = below_one ? -static_cast<int>(zeros) - 1 : static_cast<int>(whole.size()) - 1;
@@ -97,8 +95,7 @@ class Walk {
       if (at_ == text_.size()) return success();
       fail("something follows the value. Send one value");
     }
-    return Error(Errc::invalid_argument,
-                 fmt::format("JSON at byte {}: {}.", problem_at_, problem_));
+    return Error(Errc::invalid_argument, fmt::format("JSON at byte {}: {}.", problem_at_, problem_));
   }
 
  private:
@@ -117,8 +114,8 @@ class Walk {
   }
 
   void skip_space() {
-    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\r' ||
-                                  text_[at_] == '\t')) {
+    while (at_ < text_.size() &&
+           (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\r' || text_[at_] == '\t')) {
       ++at_;
     }
   }
@@ -157,8 +154,10 @@ class Walk {
 
   bool enter(std::size_t depth) {
     if (depth > limits::json_depth_max) {
-      return fail(fmt::format("nested deeper than {} levels, the limit. Flatten it, or send the "
-                              "inner part as a string", limits::json_depth_max));
+      return fail(
+          fmt::format("nested deeper than {} levels, the limit. Flatten it, or send the "
+                      "inner part as a string",
+                      limits::json_depth_max));
     }
     ++at_;
     skip_space();
@@ -277,16 +276,13 @@ class Walk {
       exponent = text_.substr(sign, at_ - sign);
     }
     const std::string_view token = text_.substr(from, at_ - from);
-    const std::string_view problem = has_point || has_exponent
-                                         ? decimal_problem(whole, fraction, exponent)
-                                         : integer_problem(token);
+    const std::string_view problem =
+        has_point || has_exponent ? decimal_problem(whole, fraction, exponent) : integer_problem(token);
     if (problem.empty()) return true;
     return fail_at(from, fmt::format("{}. Send it as a string", problem));
   }
 
-  std::string_view key_text(const Node& node) const {
-    return text_.substr(node.key + 1, node.key_end - node.key - 2);
-  }
+  std::string_view key_text(const Node& node) const { return text_.substr(node.key + 1, node.key_end - node.key - 2); }
 
   bool keys_differ(std::size_t object, std::size_t members, bool any_escaped) {
     if (members > pairwise_keys_max || any_escaped) return sorted_keys_differ(object, members);
@@ -321,8 +317,8 @@ class Walk {
       const int order = a.key.compare(b.key);
       return order != 0 ? order < 0 : a.at < b.at;
     });
-    const auto twin = std::adjacent_find(entries.begin(), entries.end(),
-                                         [](const auto& a, const auto& b) { return a.key == b.key; });
+    const auto twin =
+        std::adjacent_find(entries.begin(), entries.end(), [](const auto& a, const auto& b) { return a.key == b.key; });
     if (twin == entries.end()) return true;
     return fail_duplicate(twin[1].key, twin[1].at);
   }

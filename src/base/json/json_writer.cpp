@@ -47,8 +47,7 @@ void append_canonical(std::string& out, const Value& value);
 void append_canonical_object(std::string& out, const Value& object) {
   std::vector<std::pair<std::string, Value>> members;
   for (Value member : object) members.emplace_back(member.key(), member);
-  std::sort(members.begin(), members.end(),
-            [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::sort(members.begin(), members.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   out.push_back('{');
   for (const auto& [key, member] : members) {
     if (out.back() != '{') out.push_back(',');
@@ -211,8 +210,7 @@ Writer& Writer::number(double value) {
   char digits[32];
   // Without an exponent a large number would read as an integer beyond 64 bits.
   const auto written = std::abs(value) >= 1e15
-                           ? std::to_chars(digits, digits + sizeof digits, value,
-                                           std::chars_format::scientific)
+                           ? std::to_chars(digits, digits + sizeof digits, value, std::chars_format::scientific)
                            : std::to_chars(digits, digits + sizeof digits, value);
   text_.append(digits, written.ptr);
   return *this;
@@ -234,20 +232,14 @@ Writer& Writer::member(std::string_view name, const std::vector<std::string>& te
   return end_array();
 }
 
-Writer& Writer::member(std::string_view name, std::string_view text) {
-  return key(name).string(text);
-}
+Writer& Writer::member(std::string_view name, std::string_view text) { return key(name).string(text); }
 
-Writer& Writer::member(std::string_view name, std::int64_t value) {
-  return key(name).number(value);
-}
+Writer& Writer::member(std::string_view name, std::int64_t value) { return key(name).number(value); }
 
 Writer& Writer::member(std::string_view name, bool value) { return key(name).boolean(value); }
 
 Writer& Writer::member(std::string_view name, double value) { return key(name).number(value); }
 
-Writer& Writer::raw_member(std::string_view name, std::string_view json) {
-  return key(name).raw(json);
-}
+Writer& Writer::raw_member(std::string_view name, std::string_view json) { return key(name).raw(json); }
 
 }  // namespace muniment::json

@@ -7,9 +7,9 @@
 #include <algorithm>
 
 #include "base/clock.hpp"
+#include "base/crypto/sha256.hpp"
 #include "base/ids.hpp"
 #include "base/json/schema_rules.hpp"
-#include "base/crypto/sha256.hpp"
 #include "base/text.hpp"
 
 namespace muniment {
@@ -51,9 +51,8 @@ std::uint8_t types_of(const Value& value) {
 std::string names_of(std::uint8_t types) {
   if ((types & type_number) != 0) types &= static_cast<std::uint8_t>(~type_integer);
   static constexpr std::pair<std::uint8_t, std::string_view> names[] = {
-      {type_object, "object"},   {type_array, "array"},     {type_string, "string"},
-      {type_integer, "integer"}, {type_number, "number"},   {type_boolean, "boolean"},
-      {type_null, "null"}};
+      {type_object, "object"}, {type_array, "array"},     {type_string, "string"}, {type_integer, "integer"},
+      {type_number, "number"}, {type_boolean, "boolean"}, {type_null, "null"}};
   std::string text;
   for (const auto& [bit, name] : names) {
     if ((types & bit) == 0) continue;
@@ -70,8 +69,7 @@ std::string shown(const Value& value) {
     case Kind::null: return "null";
     case Kind::boolean: return fmt::format("boolean {}", value.source());
     case Kind::number: return fmt::format("number {}", value.source());
-    case Kind::string:
-      return fmt::format("string {}", json::quote(preview(*value.as_string(), shown_bytes_max)));
+    case Kind::string: return fmt::format("string {}", json::quote(preview(*value.as_string(), shown_bytes_max)));
   }
   return {};
 }
@@ -88,9 +86,7 @@ class Validation {
   bool check(RuleIndex index, const Value& value, const Place& place) {
     const SchemaRule& rule = rules_.rules[index];
     if ((rule.types & types_of(value)) == 0) {
-      return fail(place, [&] {
-        return fmt::format("expected {}, got {}", names_of(rule.types), shown(value));
-      });
+      return fail(place, [&] { return fmt::format("expected {}, got {}", names_of(rule.types), shown(value)); });
     }
     if (!rule.allowed.empty() && !check_allowed(rule, value, place)) return false;
     if (!rule.one_of.empty() && !check_one_of(rule, value, place)) return false;
@@ -131,8 +127,8 @@ class Validation {
     }
     fail(place, [&] {
       const std::string_view one_of = rule.allowed.size() > 1 ? "one of " : "";
-      return fmt::format("expected {}{}, got {}.{}", one_of, joined(rule.allowed, ", "),
-                         shown(value), nearest_allowed(rule, value));
+      return fmt::format("expected {}{}, got {}.{}", one_of, joined(rule.allowed, ", "), shown(value),
+                         nearest_allowed(rule, value));
     });
     failed_on_allowed_ = true;
     return false;
@@ -150,9 +146,8 @@ class Validation {
 
   bool check_one_of(const SchemaRule& rule, const Value& value, const Place& place) {
     const bool was_quiet = std::exchange(quiet_, true);
-    const auto fits = std::count_if(rule.one_of.begin(), rule.one_of.end(), [&](RuleIndex index) {
-      return check(index, value, place);
-    });
+    const auto fits = std::count_if(rule.one_of.begin(), rule.one_of.end(),
+                                    [&](RuleIndex index) { return check(index, value, place); });
     quiet_ = was_quiet;
     if (fits == 1) return true;
     if (fits > 1) {
@@ -196,11 +191,11 @@ class Validation {
     return check_count(rule, count, "members", place);
   }
 
-  bool check_member(const SchemaRule& rule, std::string_view key, const Value& member,
-                    const Place& place, std::uint64_t& missing) {
-    const auto property = std::lower_bound(
-        rule.properties.begin(), rule.properties.end(), key,
-        [](const SchemaProperty& known, std::string_view name) { return known.name < name; });
+  bool check_member(const SchemaRule& rule, std::string_view key, const Value& member, const Place& place,
+                    std::uint64_t& missing) {
+    const auto property =
+        std::lower_bound(rule.properties.begin(), rule.properties.end(), key,
+                         [](const SchemaProperty& known, std::string_view name) { return known.name < name; });
     const Place inner{&place, &member, 0};
     if (property != rule.properties.end() && property->name == key) {
       missing &= ~property->required_bit;
@@ -221,10 +216,9 @@ class Validation {
     return text + fmt::format(" Known are {}{}.", joined(names, ", "), cut ? ", …" : "");
   }
 
-  bool fail_missing(const SchemaRule& rule, const Value& value, const Place& place,
-                    std::uint64_t missing) {
-    const bool constant_missing = std::any_of(
-        rule.properties.begin(), rule.properties.end(), [&](const SchemaProperty& property) {
+  bool fail_missing(const SchemaRule& rule, const Value& value, const Place& place, std::uint64_t missing) {
+    const bool constant_missing =
+        std::any_of(rule.properties.begin(), rule.properties.end(), [&](const SchemaProperty& property) {
           return (property.required_bit & missing) != 0 && property.rule != no_rule &&
                  rules_.rules[property.rule].allowed.size() == 1;
         });
@@ -233,8 +227,8 @@ class Validation {
       for (const SchemaProperty& property : rule.properties) {
         if ((property.required_bit & missing) != 0) names.push_back(json::quote(property.name));
       }
-      return fmt::format("missing field{} {}{}", names.size() > 1 ? "s" : "",
-                         joined(names, ", "), value.size() == 0 ? " (it is empty)" : "");
+      return fmt::format("missing field{} {}{}", names.size() > 1 ? "s" : "", joined(names, ", "),
+                         value.size() == 0 ? " (it is empty)" : "");
     });
     failed_on_allowed_ = constant_missing;
     return false;
@@ -257,17 +251,13 @@ class Validation {
     return false;
   }
 
-  bool check_count(const SchemaRule& rule, std::size_t count, std::string_view of,
-                   const Place& place) {
+  bool check_count(const SchemaRule& rule, std::size_t count, std::string_view of, const Place& place) {
     if (count > rule.count_max) {
-      return fail(place, [&] {
-        return fmt::format("{} {}, limit {}", grouped(count), of, grouped(rule.count_max));
-      });
+      return fail(place, [&] { return fmt::format("{} {}, limit {}", grouped(count), of, grouped(rule.count_max)); });
     }
     if (count >= rule.count_min) return true;
-    return fail(place, [&] {
-      return fmt::format("{} {}, at least {} needed", grouped(count), of, grouped(rule.count_min));
-    });
+    return fail(place,
+                [&] { return fmt::format("{} {}, at least {} needed", grouped(count), of, grouped(rule.count_min)); });
   }
 
   bool check_string(const SchemaRule& rule, const Value& value, const Place& place) {
@@ -279,9 +269,8 @@ class Validation {
 
   bool check_text(const SchemaRule& rule, std::string_view text, const Place& place) {
     if (text.size() > rule.length_max) {
-      return fail(place, [&] {
-        return fmt::format("{} bytes, limit {}", grouped(text.size()), grouped(rule.length_max));
-      });
+      return fail(place,
+                  [&] { return fmt::format("{} bytes, limit {}", grouped(text.size()), grouped(rule.length_max)); });
     }
     if (text.size() < rule.length_min) {
       return fail(place, [&] {
@@ -295,19 +284,17 @@ class Validation {
   bool check_format(SchemaFormat format, std::string_view text, const Place& place) {
     const auto expect = [&](bool fits, std::string_view what) {
       return fits || fail(place, [&] {
-        return fmt::format("expected {}, got {}", what, json::quote(preview(text, shown_bytes_max)));
-      });
+               return fmt::format("expected {}, got {}", what, json::quote(preview(text, shown_bytes_max)));
+             });
     };
     switch (format) {
       case SchemaFormat::none: return true;
       case SchemaFormat::run_id: return check_id(check_run_id(text), place);
-      case SchemaFormat::run_id_or_log:
-        return text == log_run_id || check_id(check_run_id(text), place);
+      case SchemaFormat::run_id_or_log: return text == log_run_id || check_id(check_run_id(text), place);
       case SchemaFormat::step_id: return check_id(check_step_id(text), place);
       case SchemaFormat::uuid: return expect(parse_uuid(text).has_value(), "a UUID");
       case SchemaFormat::date_time:
-        return expect(parse_time(text).has_value(),
-                      "an RFC 3339 time such as \"2026-11-21T14:02:11Z\"");
+        return expect(parse_time(text).has_value(), "an RFC 3339 time such as \"2026-11-21T14:02:11Z\"");
       case SchemaFormat::sha256:
         return expect(hash_from_hex(text).has_value(), "a SHA-256 of 64 lower-case hex digits");
       case SchemaFormat::pointer: return expect(!text.empty(), "a pointer such as \"artifact://…\"");
@@ -323,14 +310,10 @@ class Validation {
     if (!rule.minimum && !rule.maximum) return true;
     const double number = value.as_double().value_or(0);
     if (rule.minimum && number < *rule.minimum) {
-      return fail(place, [&] {
-        return fmt::format("{} is below {}, the least", value.source(), *rule.minimum);
-      });
+      return fail(place, [&] { return fmt::format("{} is below {}, the least", value.source(), *rule.minimum); });
     }
     if (!rule.maximum || number <= *rule.maximum) return true;
-    return fail(place, [&] {
-      return fmt::format("{} is above {}, the limit", value.source(), *rule.maximum);
-    });
+    return fail(place, [&] { return fmt::format("{} is above {}, the limit", value.source(), *rule.maximum); });
   }
 
   const SchemaRules& rules_;

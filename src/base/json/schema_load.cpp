@@ -10,8 +10,8 @@
 namespace muniment {
 namespace {
 
-constexpr std::array<std::string_view, 8> annotations = {
-    "$schema", "$id", "$defs", "title", "description", "default", "examples", "deprecated"};
+constexpr std::array<std::string_view, 8> annotations = {"$schema",     "$id",     "$defs",    "title",
+                                                         "description", "default", "examples", "deprecated"};
 
 std::optional<std::uint8_t> type_of(std::string_view name) {
   if (name == "null") return type_null;
@@ -44,8 +44,7 @@ class Compiler {
   Status add_file(const SchemaText& file) {
     auto parsed = json::parse(file.text);
     if (!parsed) return wrong(std::move(parsed).error().message);
-    documents_.insert_or_assign(std::string(file.path),
-                                std::make_unique<json::Document>(*std::move(parsed)));
+    documents_.insert_or_assign(std::string(file.path), std::make_unique<json::Document>(*std::move(parsed)));
     return success();
   }
 
@@ -146,8 +145,8 @@ class Compiler {
     if (name == "maxItems" || name == "maxProperties") return fill_count(rule.count_max, value);
     if (name == "minimum") return fill_bound(rule.minimum, value);
     if (name == "maximum") return fill_bound(rule.maximum, value);
-    const bool annotation = name.starts_with("x-") ||
-        std::find(annotations.begin(), annotations.end(), name) != annotations.end();
+    const bool annotation =
+        name.starts_with("x-") || std::find(annotations.begin(), annotations.end(), name) != annotations.end();
     return annotation ? success() : wrong("unknown keyword");
   }
 

@@ -26,7 +26,14 @@ enum SchemaType : std::uint8_t {
 };
 
 enum class SchemaFormat : std::uint8_t {
-  none, run_id, run_id_or_log, step_id, uuid, date_time, sha256, pointer,
+  none,
+  run_id,
+  run_id_or_log,
+  step_id,
+  uuid,
+  date_time,
+  sha256,
+  pointer,
 };
 
 struct SchemaProperty {
@@ -38,16 +45,16 @@ struct SchemaProperty {
 struct SchemaRule {
   std::uint8_t types = type_any;
   SchemaFormat format = SchemaFormat::none;
-  bool closed = false;                     // additionalProperties: false
-  RuleIndex additional = no_rule;          // additionalProperties: {schema}
+  bool closed = false;             // additionalProperties: false
+  RuleIndex additional = no_rule;  // additionalProperties: {schema}
   RuleIndex items = no_rule;
   std::uint64_t required = 0;              // the bits of the properties that must be there
   std::vector<SchemaProperty> properties;  // sorted by name
   std::vector<RuleIndex> one_of;
-  std::vector<std::string> allowed;        // enum or const: canonical JSON texts
+  std::vector<std::string> allowed;  // enum or const: canonical JSON texts
   std::size_t length_min = 0;
   std::size_t length_max = SIZE_MAX;
-  std::size_t count_min = 0;               // of items or members
+  std::size_t count_min = 0;  // of items or members
   std::size_t count_max = SIZE_MAX;
   std::optional<double> minimum;
   std::optional<double> maximum;

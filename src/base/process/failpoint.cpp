@@ -115,7 +115,8 @@ void record(const std::string& path, std::string_view name) {
 
 void await(const std::string& path) {
   const auto end = std::chrono::steady_clock::now() + wait_max;
-  while (::access(path.c_str(), F_OK) != 0 && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(wait_step);
+  while (::access(path.c_str(), F_OK) != 0 && std::chrono::steady_clock::now() < end)
+    std::this_thread::sleep_for(wait_step);
 }
 
 }  // namespace

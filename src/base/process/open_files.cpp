@@ -17,13 +17,17 @@ Result<std::size_t> reserve_descriptors(std::size_t threads) {
   const std::size_t own = limits::descriptors_of_daemon + limits::descriptors_per_thread * threads;
   rlimit files{};
   if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return file_error("reading", "the limit of open files", errno);
-  // No further than is of use: programs that the daemon starts inherit it, and some of them close every number below it.
-  const rlim_t wanted = std::max<rlim_t>(files.rlim_cur, std::min<rlim_t>(files.rlim_max, own + each * limits::connections_max));
+  // No further than is of use: programs that the daemon starts inherit it, and some of them close every number below
+  // it.
+  const rlim_t wanted =
+      std::max<rlim_t>(files.rlim_cur, std::min<rlim_t>(files.rlim_max, own + each * limits::connections_max));
   files.rlim_cur = wanted;
   if (::setrlimit(RLIMIT_NOFILE, &files) != 0) return file_error("raising", "the limit of open files", errno);
   if (wanted < own + each) {
-    return Error(Errc::invalid_argument, fmt::format("the limit of open files is {}, munimentd needs at least {}. Raise it: "
-                                                     "LimitNOFILE= of the service, or ulimit -n", wanted, own + each));
+    return Error(Errc::invalid_argument,
+                 fmt::format("the limit of open files is {}, munimentd needs at least {}. Raise it: "
+                             "LimitNOFILE= of the service, or ulimit -n",
+                             wanted, own + each));
   }
   return std::min<std::size_t>(limits::connections_max, (wanted - own) / each);
 }

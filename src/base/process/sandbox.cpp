@@ -24,14 +24,28 @@ namespace muniment {
 namespace landlock {
 
 enum Right : std::uint64_t {
-  execute = 1U << 0, write_file = 1U << 1, read_file = 1U << 2, read_dir = 1U << 3, remove_dir = 1U << 4,
-  remove_file = 1U << 5, make_char = 1U << 6, make_dir = 1U << 7, make_reg = 1U << 8, make_sock = 1U << 9,
-  make_fifo = 1U << 10, make_block = 1U << 11, make_sym = 1U << 12, refer = 1U << 13, truncate_file = 1U << 14,
+  execute = 1U << 0,
+  write_file = 1U << 1,
+  read_file = 1U << 2,
+  read_dir = 1U << 3,
+  remove_dir = 1U << 4,
+  remove_file = 1U << 5,
+  make_char = 1U << 6,
+  make_dir = 1U << 7,
+  make_reg = 1U << 8,
+  make_sock = 1U << 9,
+  make_fifo = 1U << 10,
+  make_block = 1U << 11,
+  make_sym = 1U << 12,
+  refer = 1U << 13,
+  truncate_file = 1U << 14,
   ioctl_dev = 1U << 15,
 };
-inline constexpr std::uint64_t rights_of_abi[] = {0, refer - 1, truncate_file - 1, ioctl_dev - 1, ioctl_dev - 1, ioctl_dev | (ioctl_dev - 1)};
+inline constexpr std::uint64_t rights_of_abi[] = {
+    0, refer - 1, truncate_file - 1, ioctl_dev - 1, ioctl_dev - 1, ioctl_dev | (ioctl_dev - 1)};
 constexpr std::uint64_t reading = read_file | read_dir;
-constexpr std::uint64_t writing = reading | write_file | remove_dir | remove_file | make_dir | make_reg | refer | truncate_file;
+constexpr std::uint64_t writing =
+    reading | write_file | remove_dir | remove_file | make_dir | make_reg | refer | truncate_file;
 constexpr std::uint64_t rights_of_a_file = execute | write_file | read_file | truncate_file | ioctl_dev;
 constexpr std::uint64_t bind_tcp = 1, connect_tcp = 2;
 constexpr std::uint64_t abstract_sockets = 1, signals = 2;
@@ -89,8 +103,10 @@ Result<int> rule_files(const SandboxPolicy& policy) {
   const std::size_t size = abi >= 6 ? 24 : abi >= 4 ? 16 : 8;
   const Fd ruleset(static_cast<int>(::syscall(SYS_landlock_create_ruleset, &handled, size, 0)));
   if (!ruleset.open()) return Error(Errc::unavailable, "Landlock: " + sandbox_reason());
-  for (const std::string& path : policy.read_only) RETURN_IF_ERROR(allow(ruleset.get(), path, landlock::reading & handled.files, false));
-  for (const std::string& path : policy.read_write) RETURN_IF_ERROR(allow(ruleset.get(), path, landlock::writing & handled.files, true));
+  for (const std::string& path : policy.read_only)
+    RETURN_IF_ERROR(allow(ruleset.get(), path, landlock::reading & handled.files, false));
+  for (const std::string& path : policy.read_write)
+    RETURN_IF_ERROR(allow(ruleset.get(), path, landlock::writing & handled.files, true));
   if (::syscall(SYS_landlock_restrict_self, ruleset.get(), 0) != 0) {
     return Error(Errc::unavailable, "Landlock: " + sandbox_reason());
   }
@@ -100,7 +116,8 @@ Result<int> rule_files(const SandboxPolicy& policy) {
 void limit(__rlimit_resource which, std::int64_t value) {
   rlimit both{static_cast<rlim_t>(value), static_cast<rlim_t>(value)};
   rlimit now{};
-  if (::getrlimit(which, &now) == 0 && now.rlim_max != RLIM_INFINITY && now.rlim_max < both.rlim_max) both = {now.rlim_max, now.rlim_max};
+  if (::getrlimit(which, &now) == 0 && now.rlim_max != RLIM_INFINITY && now.rlim_max < both.rlim_max)
+    both = {now.rlim_max, now.rlim_max};
   ::setrlimit(which, &both);  // only ever downwards, which is never refused
 }
 
@@ -146,7 +163,8 @@ constexpr int threads_at_entry_max = 1;
 
 Result<SandboxReport> enter_sandbox(const SandboxPolicy& policy) {
   if (const int threads = thread_count(); threads > threads_at_entry_max) {
-    return Error(Errc::conflict, "the sandbox is entered before threads are started; there are " + std::to_string(threads));
+    return Error(Errc::conflict,
+                 "the sandbox is entered before threads are started; there are " + std::to_string(threads));
   }
   SandboxReport report;
   limit_all(policy);
@@ -172,8 +190,19 @@ Result<SandboxReport> enter_sandbox(const SandboxPolicy& policy) {
 }
 
 std::vector<std::string> system_files() {
-  return {"/usr/lib", "/usr/lib64", "/lib", "/lib64", "/etc/ld.so.cache", "/etc/localtime", "/usr/share/zoneinfo",
-          "/usr/share/poppler", "/usr/share/locale", "/dev/null", "/dev/urandom", "/sys/devices/system/cpu", "/proc/meminfo"};
+  return {"/usr/lib",
+          "/usr/lib64",
+          "/lib",
+          "/lib64",
+          "/etc/ld.so.cache",
+          "/etc/localtime",
+          "/usr/share/zoneinfo",
+          "/usr/share/poppler",
+          "/usr/share/locale",
+          "/dev/null",
+          "/dev/urandom",
+          "/sys/devices/system/cpu",
+          "/proc/meminfo"};
 }
 
 bool end_with_parent(pid_t parent) {

@@ -25,17 +25,17 @@ struct SandboxPolicy {
   std::int64_t address_space_bytes_max = 0;  // 0: no limit of its own
   std::int64_t cpu_seconds_max = 0;          // 0: none
   std::int64_t open_files_max = 1'024;
-  bool needs_file_rules = false;        // fails where Landlock does not hold …
-  bool needs_call_filter = false;       // … and where seccomp does not
+  bool needs_file_rules = false;   // fails where Landlock does not hold …
+  bool needs_call_filter = false;  // … and where seccomp does not
 };
 
 // What holds from now on.
 struct SandboxReport {
-  int landlock_abi = 0;                 // 0: no rules for files
-  bool network_rules = false;           // Landlock's own (ABI 4); the call filter refuses sockets anyway
-  bool call_filter = false;             // seccomp
+  int landlock_abi = 0;        // 0: no rules for files
+  bool network_rules = false;  // Landlock's own (ABI 4); the call filter refuses sockets anyway
+  bool call_filter = false;    // seccomp
   bool capabilities_dropped = false;
-  std::vector<std::string> missing;     // "Landlock: Operation not supported"
+  std::vector<std::string> missing;  // "Landlock: Operation not supported"
 };
 
 // Errors: unavailable, where what the policy needs cannot be had, and then the child must end;

@@ -9,9 +9,9 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <sched.h>
 #include <cerrno>
 #include <memory>
-#include <sched.h>
 #include <system_error>
 
 #include "base/process/sandbox.hpp"
@@ -23,24 +23,129 @@ namespace {
 // Names rather than numbers: libseccomp knows which of them an architecture has.
 constexpr const char* allowed[] = {
     // files
-    "open", "openat", "close", "close_range", "read", "write", "readv", "writev", "pread64", "pwrite64", "preadv",
-    "pwritev", "preadv2", "pwritev2", "lseek", "stat", "fstat", "lstat", "newfstatat", "statx", "statfs", "fstatfs",
-    "access", "faccessat", "faccessat2", "getdents64", "getcwd", "mkdir", "mkdirat", "rmdir", "unlink", "unlinkat",
-    "rename", "renameat", "renameat2", "readlink", "readlinkat", "truncate", "ftruncate", "fallocate", "fsync",
-    "fdatasync", "sync_file_range", "fadvise64", "readahead", "flock", "fcntl", "dup", "dup2", "dup3", "umask",
-    "fchmod", "utimensat", "copy_file_range",
+    "open",
+    "openat",
+    "close",
+    "close_range",
+    "read",
+    "write",
+    "readv",
+    "writev",
+    "pread64",
+    "pwrite64",
+    "preadv",
+    "pwritev",
+    "preadv2",
+    "pwritev2",
+    "lseek",
+    "stat",
+    "fstat",
+    "lstat",
+    "newfstatat",
+    "statx",
+    "statfs",
+    "fstatfs",
+    "access",
+    "faccessat",
+    "faccessat2",
+    "getdents64",
+    "getcwd",
+    "mkdir",
+    "mkdirat",
+    "rmdir",
+    "unlink",
+    "unlinkat",
+    "rename",
+    "renameat",
+    "renameat2",
+    "readlink",
+    "readlinkat",
+    "truncate",
+    "ftruncate",
+    "fallocate",
+    "fsync",
+    "fdatasync",
+    "sync_file_range",
+    "fadvise64",
+    "readahead",
+    "flock",
+    "fcntl",
+    "dup",
+    "dup2",
+    "dup3",
+    "umask",
+    "fchmod",
+    "utimensat",
+    "copy_file_range",
     // memory
-    "brk", "mmap", "munmap", "mremap", "mprotect", "madvise", "msync", "mincore", "membarrier",
+    "brk",
+    "mmap",
+    "munmap",
+    "mremap",
+    "mprotect",
+    "madvise",
+    "msync",
+    "mincore",
+    "membarrier",
     // threads, signals, the end
-    "futex", "set_robust_list", "get_robust_list", "rseq", "set_tid_address", "sched_yield", "sched_getaffinity",
-    "sched_getparam", "sched_getscheduler", "getcpu", "getpriority", "setpriority", "ioprio_get", "ioprio_set", "arch_prctl", "restart_syscall",
-    "rt_sigaction", "rt_sigprocmask", "rt_sigreturn", "rt_sigpending", "sigaltstack", "exit", "exit_group", "wait4",
+    "futex",
+    "set_robust_list",
+    "get_robust_list",
+    "rseq",
+    "set_tid_address",
+    "sched_yield",
+    "sched_getaffinity",
+    "sched_getparam",
+    "sched_getscheduler",
+    "getcpu",
+    "getpriority",
+    "setpriority",
+    "ioprio_get",
+    "ioprio_set",
+    "arch_prctl",
+    "restart_syscall",
+    "rt_sigaction",
+    "rt_sigprocmask",
+    "rt_sigreturn",
+    "rt_sigpending",
+    "sigaltstack",
+    "exit",
+    "exit_group",
+    "wait4",
     // what it is, and what time it is
-    "getpid", "getppid", "gettid", "getuid", "geteuid", "getgid", "getegid", "getrusage", "getrlimit", "sysinfo",
-    "uname", "times", "clock_gettime", "clock_getres", "clock_nanosleep", "nanosleep", "gettimeofday", "time", "getrandom",
+    "getpid",
+    "getppid",
+    "gettid",
+    "getuid",
+    "geteuid",
+    "getgid",
+    "getegid",
+    "getrusage",
+    "getrlimit",
+    "sysinfo",
+    "uname",
+    "times",
+    "clock_gettime",
+    "clock_getres",
+    "clock_nanosleep",
+    "nanosleep",
+    "gettimeofday",
+    "time",
+    "getrandom",
     // waiting, and the sockets that it has
-    "poll", "ppoll", "select", "pselect6", "recvfrom", "recvmsg", "sendto", "sendmsg", "shutdown", "getsockopt",
-    "pipe", "pipe2", "eventfd2",
+    "poll",
+    "ppoll",
+    "select",
+    "pselect6",
+    "recvfrom",
+    "recvmsg",
+    "sendto",
+    "sendmsg",
+    "shutdown",
+    "getsockopt",
+    "pipe",
+    "pipe2",
+    "eventfd2",
 };
 
 struct Release {
@@ -49,7 +154,8 @@ struct Release {
 using CallFilter = std::unique_ptr<void, Release>;
 
 Error refused(const char* what, int negative_errno) {
-  return Error(Errc::unavailable, std::string("seccomp: ") + what + ": " + std::generic_category().message(-negative_errno));
+  return Error(Errc::unavailable,
+               std::string("seccomp: ") + what + ": " + std::generic_category().message(-negative_errno));
 }
 
 // A call that this architecture does not have is no rule.
@@ -64,7 +170,8 @@ int add(const CallFilter& filter, std::uint32_t action, const char* name) {
 int add_conditional(const CallFilter& filter, bool threads) {
   int failed = 0;
   const auto when = [&](const char* name, scmp_arg_cmp condition) {
-    if (failed == 0) failed = seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, seccomp_syscall_resolve_name(name), 1, condition);
+    if (failed == 0)
+      failed = seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, seccomp_syscall_resolve_name(name), 1, condition);
   };
   const auto own = static_cast<scmp_datum_t>(::getpid());
   when("tgkill", SCMP_A0(SCMP_CMP_EQ, own));  // abort() and raise()
@@ -75,7 +182,8 @@ int add_conditional(const CallFilter& filter, bool threads) {
   when("prctl", SCMP_A0(SCMP_CMP_EQ, 0x53564d41));  // PR_SET_VMA: glibc and sanitizers name their memory
   if (threads) when("clone", SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, CLONE_THREAD));
   // Its arguments lie in memory, where a filter cannot look; ENOSYS has glibc take clone instead.
-  if (failed == 0) failed = seccomp_rule_add(filter.get(), SCMP_ACT_ERRNO(ENOSYS), seccomp_syscall_resolve_name("clone3"), 0);
+  if (failed == 0)
+    failed = seccomp_rule_add(filter.get(), SCMP_ACT_ERRNO(ENOSYS), seccomp_syscall_resolve_name("clone3"), 0);
   return failed;
 }
 

@@ -1,5 +1,5 @@
-// SIGTERM, SIGINT and SIGHUP for whoever has a Postgres running that must not be left behind: they are held back, however
-// often they come, so that none ends the process; whoever waits for something looks here, too.
+// SIGTERM, SIGINT and SIGHUP for whoever has a Postgres running that must not be left behind: they are held back,
+// however often they come, so that none ends the process; whoever waits for something looks here, too.
 #pragma once
 
 #include <signal.h>

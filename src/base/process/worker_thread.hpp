@@ -1,5 +1,5 @@
-// A thread that works until its owner stops it, and the mutex of what both share. The owner declares it behind everything that
-// the thread uses: its destructor stops it.
+// A thread that works until its owner stops it, and the mutex of what both share. The owner declares it behind
+// everything that the thread uses: its destructor stops it.
 #pragma once
 
 #include <chrono>

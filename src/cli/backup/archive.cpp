@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "base/files/body_bundle.hpp"
 #include "base/crypto/sha256.hpp"
+#include "base/files/body_bundle.hpp"
 #include "base/tile_path.hpp"
 #include "cli/export/connection.hpp"
 #include "cli/show/output.hpp"
@@ -28,13 +28,15 @@ std::string problem_of(const Error& error, const std::string& path) {
 std::string problem_of(const ExportFields& row, std::int64_t seq, const BodyBundle& bundle) {
   const std::optional<ArchivedBody>& body = bundle[static_cast<std::size_t>(seq % tile_width)];
   if (!body) return fmt::format("the body of event {} is not in it", seq);
-  const bool is_its = view(body->salt) == row[archived_salt] && view(sha256({view(body->salt), body->body})) == row[archived_hash];
+  const bool is_its =
+      view(body->salt) == row[archived_salt] && view(sha256({view(body->salt), body->body})) == row[archived_hash];
   return is_its ? "" : fmt::format("the body of event {} is not what was hashed", seq);
 }
 
 class ArchiveCheck {
  public:
-  ArchiveCheck(const std::string& data, const ArchivedPartition& partition, ExportConnection& rows, CheckedArchive& found)
+  ArchiveCheck(const std::string& data, const ArchivedPartition& partition, ExportConnection& rows,
+               CheckedArchive& found)
       : partition_(partition), folder_(data + archive_below(partition.log_no)), rows_(rows), found_(found) {}
 
   Status run(Progress& progress, std::uint64_t& done) {
@@ -77,17 +79,20 @@ class ArchiveCheck {
   ExportConnection& rows_;
   CheckedArchive& found_;
   ExportFields row_;
-  bool more_ = false;            // `row_` is one, and that of event `seq_`
+  bool more_ = false;  // `row_` is one, and that of event `seq_`
   std::int64_t seq_ = 0;
 };
 
 }  // namespace
 
-std::string archived_path(std::int16_t log_no, std::int64_t file) { return (archive_below(log_no) + "/" + bodies_path(file)).substr(1); }
+std::string archived_path(std::int16_t log_no, std::int64_t file) {
+  return (archive_below(log_no) + "/" + bodies_path(file)).substr(1);
+}
 
 Result<std::vector<ArchivedPartition>> archived_partitions(const std::string& uri, std::int16_t log_no) {
   ASSIGN_OR_RETURN(ExportConnection connection, ExportConnection::open(uri));
-  RETURN_IF_ERROR(connection.start(fmt::format("SELECT log_no, first_seq, last_seq FROM archived_partition WHERE log_no <= {} ORDER BY 1, 2", log_no)));
+  RETURN_IF_ERROR(connection.start(fmt::format(
+      "SELECT log_no, first_seq, last_seq FROM archived_partition WHERE log_no <= {} ORDER BY 1, 2", log_no)));
   std::vector<ArchivedPartition> partitions;
   ExportFields row;
   for (;;) {
@@ -98,14 +103,17 @@ Result<std::vector<ArchivedPartition>> archived_partitions(const std::string& ur
   }
 }
 
-Result<CheckedArchive> check_archive(const std::string& uri, const std::vector<ArchivedPartition>& partitions, const std::string& data) {
+Result<CheckedArchive> check_archive(const std::string& uri, const std::vector<ArchivedPartition>& partitions,
+                                     const std::string& data) {
   CheckedArchive found;
   if (partitions.empty()) return found;
   std::uint64_t files = 0, done = 0;
-  for (const ArchivedPartition& partition : partitions) files += static_cast<std::uint64_t>(partition.last_file - partition.first_file + 1);
+  for (const ArchivedPartition& partition : partitions)
+    files += static_cast<std::uint64_t>(partition.last_file - partition.first_file + 1);
   Progress progress("archive", files);
   ASSIGN_OR_RETURN(ExportConnection rows, ExportConnection::open(uri));
-  for (const ArchivedPartition& partition : partitions) RETURN_IF_ERROR(ArchiveCheck(data, partition, rows, found).run(progress, done));
+  for (const ArchivedPartition& partition : partitions)
+    RETURN_IF_ERROR(ArchiveCheck(data, partition, rows, found).run(progress, done));
   return found;
 }
 

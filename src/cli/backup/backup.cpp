@@ -23,8 +23,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int attempts_max = 3;             // an erasure meanwhile means: once more
-constexpr std::chrono::seconds erasure_pause{2};   // one that is under way takes about that long
+constexpr int attempts_max = 3;                   // an erasure meanwhile means: once more
+constexpr std::chrono::seconds erasure_pause{2};  // one that is under way takes about that long
 constexpr std::size_t uri_bytes_max = 8'192;
 constexpr mode_t file_mode = 0600;
 
@@ -52,12 +52,15 @@ class Making {
       const bool erasing = manifest().log()->erasing;
       if (!erased && !erasing) break;
       set_.remove_unfinished();
-      RETURN_IF_ERROR(set_.prune(SIZE_MAX));   // what was copied and is erased now
+      RETURN_IF_ERROR(set_.prune(SIZE_MAX));  // what was copied and is erased now
       if (attempt == attempts_max && erasing) {
-        return Error(Errc::unavailable, "the log announces an erasure that is not carried out yet, and a backup would keep what is to be gone. "
-                                        "Ask again; if this stays, restart the daemon, which finishes it: docs/runbook.md (erasure)");
+        return Error(
+            Errc::unavailable,
+            "the log announces an erasure that is not carried out yet, and a backup would keep what is to be gone. "
+            "Ask again; if this stays, restart the daemon, which finishes it: docs/runbook.md (erasure)");
       }
-      if (attempt == attempts_max) return Error(Errc::unavailable, "things were erased while they were copied, three times. Ask again");
+      if (attempt == attempts_max)
+        return Error(Errc::unavailable, "things were erased while they were copied, three times. Ask again");
       if (erasing) std::this_thread::sleep_for(erasure_pause);
     }
     RETURN_IF_ERROR(set_.complete(manifest(), sums_));
@@ -67,7 +70,9 @@ class Making {
  private:
   BackupManifest& manifest() { return report_.manifest; }
   std::string folder() const { return fmt::format("{}/generations/.{}", set_.folder(), report_.manifest.name); }
-  std::string below_set(std::string_view path) const { return fmt::format("generations/{}/{}", report_.manifest.name, path); }
+  std::string below_set(std::string_view path) const {
+    return fmt::format("generations/{}/{}", report_.manifest.name, path);
+  }
 
   Status read_place() {
     ASSIGN_OR_RETURN(uri_, read_file(request_.data + "/database.uri", uri_bytes_max));
@@ -96,7 +101,7 @@ class Making {
     sums_.clear();
     manifest().name = generation_name(now);
     for (int more = 2; fs::exists(fmt::format("{}/generations/{}", set_.folder(), manifest().name)); ++more) {
-      manifest().name = fmt::format("{}-{}", generation_name(now), more);   // of this very second
+      manifest().name = fmt::format("{}-{}", generation_name(now), more);  // of this very second
     }
     manifest().made_at = format_time(now);
     manifest().version = MUNIMENT_VERSION;
@@ -107,10 +112,12 @@ class Making {
     ASSIGN_OR_RETURN(store::DumpedDatabase dumped, store::dump_database(uri_, programs_, folder() + "/database"));
     manifest().logs = std::move(dumped.logs);
     manifest().roles = std::move(dumped.roles);
-    if (manifest().log() == nullptr) return Error(Errc::conflict, fmt::format("there is no log {} in the database", log_no_));
+    if (manifest().log() == nullptr)
+      return Error(Errc::conflict, fmt::format("there is no log {} in the database", log_no_));
     RETURN_IF_ERROR(keep_dump());
     RETURN_IF_ERROR(keep_artifacts(dumped.files));
-    ASSIGN_OR_RETURN(const auto archived, archived_partitions(uri_, log_no_));   // before their files are copied, which are all there by now
+    ASSIGN_OR_RETURN(const auto archived,
+                     archived_partitions(uri_, log_no_));  // before their files are copied, which are all there by now
     RETURN_IF_ERROR(keep_journals());
     return hold_archive(archived);
   }
@@ -131,7 +138,7 @@ class Making {
 
   Status keep_dump() {
     ASSIGN_OR_RETURN(const auto major, store::cluster_major(request_.data + "/postgres"));
-    manifest().postgres_major = major.value_or(0);   // a server of somebody else's need not be known
+    manifest().postgres_major = major.value_or(0);  // a server of somebody else's need not be known
     std::error_code failed;
     ASSIGN_OR_RETURN(const Fd dump, open_folder(folder() + "/database"));
     for (const auto& entry : fs::directory_iterator(folder() + "/database", failed)) {
@@ -151,7 +158,8 @@ class Making {
     const std::string linked = path + ".linked";
     if (::link((set_.folder() + "/" + equal->second).c_str(), linked.c_str()) != 0) return false;
     struct stat about {};
-    if (::stat(linked.c_str(), &about) != 0 || about.st_size != file.size_bytes || ::rename(linked.c_str(), path.c_str()) != 0) {
+    if (::stat(linked.c_str(), &about) != 0 || about.st_size != file.size_bytes ||
+        ::rename(linked.c_str(), path.c_str()) != 0) {
       ::unlink(linked.c_str());
       return false;
     }
@@ -164,7 +172,7 @@ class Making {
     const std::string to = folder() + "/" + name;
     RETURN_IF_ERROR(make_folders_above(to));
     auto copied = copy_file(from != nullptr ? *from : data_, path, to, file_mode);
-    if (!copied && copied.error().code == Errc::not_found) return success();   // a journal that was finished meanwhile
+    if (!copied && copied.error().code == Errc::not_found) return success();  // a journal that was finished meanwhile
     if (!copied) return std::move(copied).error();
     sums_[below_set(name)] = copied->hash;
     linked_to_former(*copied, to);
@@ -231,12 +239,13 @@ class Making {
   Status keep_journals() {
     for (int log_no = 1; log_no <= log_no_; ++log_no) {
       const std::string below = store::log_folder(".", static_cast<std::int16_t>(log_no)).substr(1);
-      for (const char* kind : {"/halts", "/redactions", "/archive"}) RETURN_IF_ERROR(keep_folder((below + kind).substr(1)));
+      for (const char* kind : {"/halts", "/redactions", "/archive"})
+        RETURN_IF_ERROR(keep_folder((below + kind).substr(1)));
     }
     for (const char* name : {"log_no", "restored.json"}) RETURN_IF_ERROR(keep_file(name));
     if (request_.config_file.empty()) return success();
     std::error_code failed;
-    const fs::path config = fs::canonical(request_.config_file, failed);   // it may be a link to elsewhere
+    const fs::path config = fs::canonical(request_.config_file, failed);  // it may be a link to elsewhere
     ASSIGN_OR_RETURN(const Fd folder, open_folder(config.parent_path()));
     return keep_file(config.filename(), &folder, "muniment.toml");
   }
@@ -244,10 +253,13 @@ class Making {
   Status keep_folder(const std::string& path) {
     std::error_code failed, unknown;
     const std::string folder = request_.data + "/" + path;
-    for (fs::recursive_directory_iterator entry(folder, failed), end; !failed && entry != end; entry.increment(failed)) {
+    for (fs::recursive_directory_iterator entry(folder, failed), end; !failed && entry != end;
+         entry.increment(failed)) {
       if (entry->is_regular_file(unknown)) RETURN_IF_ERROR(keep_file(entry->path().lexically_relative(request_.data)));
     }
-    return failed && failed != std::errc::no_such_file_or_directory ? Status(file_error("reading", folder, failed.value())) : success();
+    return failed && failed != std::errc::no_such_file_or_directory
+               ? Status(file_error("reading", folder, failed.value()))
+               : success();
   }
 
   // What was copied of these, and not what lies in the data folder by now, is what a restore would have.
@@ -268,7 +280,7 @@ class Making {
   Fd data_;
   std::string uri_, programs_;
   std::int16_t log_no_ = 1;
-  std::unordered_map<std::string, std::string> former_;   // hash → path, of the backup before
+  std::unordered_map<std::string, std::string> former_;  // hash → path, of the backup before
   FileSums sums_;
   BackupReport report_;
 };

@@ -12,18 +12,19 @@
 namespace muniment::cli {
 
 struct BackupRequest {
-  std::string data;                     // the data folder
-  std::string config_file;              // empty: there is none
+  std::string data;         // the data folder
+  std::string config_file;  // empty: there is none
   bool with_private_keys = false;
-  bool check = false;                   // read also what is in the backup already
+  bool check = false;  // read also what is in the backup already
 };
 
 struct BackupReport {
   BackupManifest manifest;
-  std::size_t files = 0, new_files = 0;                 // artifacts that are in it: not those that are damaged
-  std::size_t archive_files = 0;                        // of archived bodies, each held against its rows; again not those that are damaged
+  std::size_t files = 0, new_files = 0;  // artifacts that are in it: not those that are damaged
+  std::size_t archive_files = 0;  // of archived bodies, each held against its rows; again not those that are damaged
   std::int64_t bytes = 0, new_bytes = 0;
-  std::int64_t dump_bytes = 0, dump_bytes_shared = 0;   // of the dump and the archived bodies: equal to those of the backup before
+  std::int64_t dump_bytes = 0,
+               dump_bytes_shared = 0;  // of the dump and the archived bodies: equal to those of the backup before
 };
 
 // Errors: those of the database and of the files. What is damaged in the data folder is in the manifest, and no error.

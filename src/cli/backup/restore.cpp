@@ -12,17 +12,17 @@
 #include <filesystem>
 #include <thread>
 
+#include "base/crypto/signed_note.hpp"
 #include "base/json/json.hpp"
 #include "base/limits.hpp"
-#include "base/crypto/signed_note.hpp"
 #include "base/process/stop_signals.hpp"
 #include "base/process/thread.hpp"
 #include "cli/show/output.hpp"
 #include "cli/verifier.hpp"
 #include "store/logs/log_place.hpp"
+#include "store/logs/restored.hpp"
 #include "store/postgres/postgres_cluster.hpp"
 #include "store/postgres/private_postgres.hpp"
-#include "store/logs/restored.hpp"
 
 namespace muniment::cli {
 namespace {
@@ -39,7 +39,8 @@ mode_t mode_of(const std::string& name) {
 // A signal ends the server, and with it whatever works in it.
 class EndedBySignal {
  public:
-  EndedBySignal(store::PrivatePostgres& server, int signals, std::atomic<bool>& came) : over_(::eventfd(0, EFD_CLOEXEC)) {
+  EndedBySignal(store::PrivatePostgres& server, int signals, std::atomic<bool>& came)
+      : over_(::eventfd(0, EFD_CLOEXEC)) {
     thread_ = named_thread("signals", [this, &server, signals, &came] {
       pollfd watched[] = {{signals, POLLIN, 0}, {over_.get(), POLLIN, 0}};
       while (::poll(watched, 2, -1) < 0) {
@@ -61,7 +62,8 @@ class EndedBySignal {
 
 class Restoring {
  public:
-  Restoring(const RestoreRequest& request, const BackupSet& set) : request_(request), set_(set), data_(request.config.data) {}
+  Restoring(const RestoreRequest& request, const BackupSet& set)
+      : request_(request), set_(set), data_(request.config.data) {}
 
   Result<RestoreReport> run() {
     RETURN_IF_ERROR(choose());
@@ -74,7 +76,8 @@ class Restoring {
     StopSignals signals;
     auto report = fill_private(signals.fd());
     if (!signals.take() || report) return report;
-    return Error(Errc::unavailable, fmt::format("interrupted. {} is not whole, and no daemon starts on it: remove it", data_));
+    return Error(Errc::unavailable,
+                 fmt::format("interrupted. {} is not whole, and no daemon starts on it: remove it", data_));
   }
 
  private:
@@ -106,8 +109,9 @@ class Restoring {
     }
     report_.known_size = checkpoint->size;
     if (!request_.complete || checkpoint->size <= manifest().log()->size) return success();
-    return Error(Errc::conflict, fmt::format("the log had {} events and this backup has {}: it cannot just go on. Leave out --complete",
-                                             checkpoint->size, manifest().log()->size));
+    return Error(Errc::conflict,
+                 fmt::format("the log had {} events and this backup has {}: it cannot just go on. Leave out --complete",
+                             checkpoint->size, manifest().log()->size));
   }
 
   // Before anything is restored: a file that holds no key, or none of this log, can have nothing verified.
@@ -115,15 +119,15 @@ class Restoring {
     if (request_.key.empty()) return success();
     ASSIGN_OR_RETURN(const std::vector<VerifierKey> keys, trusted_keys(request_.key));
     const std::string name_end = "/" + manifest().log()->log_id.text();
-    const VerifierKey* first = nullptr;   // a witness's key is of no log
+    const VerifierKey* first = nullptr;  // a witness's key is of no log
     for (const VerifierKey& key : keys) {
       if (key.type != KeyType::ed25519) continue;
       if (key.name.ends_with(name_end)) return success();
       if (first == nullptr) first = &key;
     }
     if (first == nullptr || request_.despite_findings) return success();
-    return Error(Errc::conflict, fmt::format("{} holds no key of the log {}; the first in it is of another: {}", request_.key,
-                                             manifest().log()->log_id.text(), first->name));
+    return Error(Errc::conflict, fmt::format("{} holds no key of the log {}; the first in it is of another: {}",
+                                             request_.key, manifest().log()->log_id.text(), first->name));
   }
 
   Status take_empty_folder() {
@@ -131,12 +135,15 @@ class Restoring {
     const bool filled = fs::exists(data_, failed) && !fs::is_empty(data_, failed);
     if (failed) return file_error("reading", data_, failed.value());
     if (filled) {
-      return Error(Errc::conflict, data_ + " is not empty. A restore never overwrites: name another folder with --data, or move this one away");
+      return Error(
+          Errc::conflict,
+          data_ + " is not empty. A restore never overwrites: name another folder with --data, or move this one away");
     }
     fs::create_directories(data_, failed);
     if (failed) return Error(Errc::denied, fmt::format("making {}: {}", data_, failed.message()));
     ::chmod(data_.c_str(), 0700);
-    return write_file_durably(store::restoring_mark(data_), fmt::format("from {}/generations/{}\n", set_.folder(), manifest().name));
+    return write_file_durably(store::restoring_mark(data_),
+                              fmt::format("from {}/generations/{}\n", set_.folder(), manifest().name));
   }
 
   // Each file is held against its hash while it is copied; the dump is only read, pg_restore takes it from where it is.
@@ -156,12 +163,15 @@ class Restoring {
       const std::string to = dump ? "" : data_ + "/" + name;
       if (!dump) RETURN_IF_ERROR(make_folders_above(to));
       ASSIGN_OR_RETURN(const CopiedFile copied, copy_file(set_.root(), path, to, mode_of(name)));
-      if (copied.hash != hash) return Error(Errc::corrupt, fmt::format("{}/{} has the hash {}, it had {} when it was made", set_.folder(), path, copied.hash, hash));
+      if (copied.hash != hash)
+        return Error(Errc::corrupt, fmt::format("{}/{} has the hash {}, it had {} when it was made", set_.folder(),
+                                                path, copied.hash, hash));
       if (artifact) ++report_.files, report_.bytes += copied.size_bytes;
       progress.at(++done);
     }
     for (const char* folder : {"/artifacts", "/artifacts/runs"}) {
-      if (::mkdir((data_ + folder).c_str(), 0700) != 0 && errno != EEXIST) return file_error("making", data_ + folder, errno);
+      if (::mkdir((data_ + folder).c_str(), 0700) != 0 && errno != EEXIST)
+        return file_error("making", data_ + folder, errno);
     }
     return success();
   }
@@ -175,7 +185,8 @@ class Restoring {
     inputs.flags.emplace_back("data", data_);
     if (load_config(inputs).values.database == request_.config.database) return success();
     report_.set_aside = file + ".restored";
-    return ::rename(file.c_str(), report_.set_aside.c_str()) == 0 ? success() : Status(file_error("renaming", file, errno));
+    return ::rename(file.c_str(), report_.set_aside.c_str()) == 0 ? success()
+                                                                  : Status(file_error("renaming", file, errno));
   }
 
   Result<RestoreReport> fill_private(int signals) {
@@ -203,15 +214,17 @@ class Restoring {
 
   Status mark_restored() {
     const store::DumpedLog& log = *manifest().log();
-    return store::write_restored(data_, {log.log_no, log.log_id, log.size, "", fmt::format("{}/generations/{}", set_.folder(), manifest().name),
-                                         manifest().made_at, report_.known_size, known_});
+    return store::write_restored(
+        data_, {log.log_no, log.log_id, log.size, "", fmt::format("{}/generations/{}", set_.folder(), manifest().name),
+                manifest().made_at, report_.known_size, known_});
   }
 
   Result<RestoreReport> finish() {
     std::vector<std::string> arguments{"--data", data_, "--json"};
     if (!request_.key.empty()) arguments.insert(arguments.end(), {"--key", request_.key});
     // One from behind the backup's end would be a finding, and is none here: what came after the backup is missing.
-    const bool compared = report_.known_size > 0 && report_.known_size <= manifest().log()->size && request_.known != "-";
+    const bool compared =
+        report_.known_size > 0 && report_.known_size <= manifest().log()->size && request_.known != "-";
     if (compared) arguments.insert(arguments.end(), {"--checkpoint", request_.known});
     ASSIGN_OR_RETURN(report_.verify_exit_code, run_verifier(std::move(arguments), &report_.verify_report));
     const auto verdict = json::parse(std::string_view(report_.verify_report));
@@ -220,13 +233,16 @@ class Restoring {
     if (postgres_) postgres_->stop();
     const bool consistent = report_.verify_exit_code == 0 || report_.verify_exit_code == 2;
     if (!consistent && !request_.despite_findings) {
-      return Error(Errc::corrupt, fmt::format("{}. {} stays as it is, and no daemon starts on it. Restore another generation into another "
-                                              "folder, or this one with --despite-findings. See docs/runbook.md#backup",
-                                              verdict_words({report_.verify_exit_code, report_.verify_report}), data_));
+      return Error(
+          Errc::corrupt,
+          fmt::format("{}. {} stays as it is, and no daemon starts on it. Restore another generation into another "
+                      "folder, or this one with --despite-findings. See docs/runbook.md#backup",
+                      verdict_words({report_.verify_exit_code, report_.verify_report}), data_));
     }
     ASSIGN_OR_RETURN(const Fd folder, open_folder(data_));
     if (::syncfs(folder.get()) != 0) return file_error("syncing", data_, errno);
-    if (::unlink(store::restoring_mark(data_).c_str()) != 0) return file_error("removing", store::restoring_mark(data_), errno);
+    if (::unlink(store::restoring_mark(data_).c_str()) != 0)
+      return file_error("removing", store::restoring_mark(data_), errno);
     if (::fsync(folder.get()) != 0) return file_error("syncing", data_, errno);
     return std::move(report_);
   }
@@ -237,12 +253,14 @@ class Restoring {
   FileSums sums_;
   std::string known_;
   std::unique_ptr<store::PrivatePostgres> postgres_;
-  std::atomic<bool> interrupted_{false};   // by a signal
+  std::atomic<bool> interrupted_{false};  // by a signal
   RestoreReport report_;
 };
 
 }  // namespace
 
-Result<RestoreReport> restore_backup(const RestoreRequest& request, const BackupSet& set) { return Restoring(request, set).run(); }
+Result<RestoreReport> restore_backup(const RestoreRequest& request, const BackupSet& set) {
+  return Restoring(request, set).run();
+}
 
 }  // namespace muniment::cli

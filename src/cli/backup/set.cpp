@@ -11,8 +11,8 @@
 #include <filesystem>
 #include <set>
 
-#include "base/json/json.hpp"
 #include "base/crypto/sha256.hpp"
+#include "base/json/json.hpp"
 #include "base/text.hpp"
 
 namespace muniment::cli {
@@ -22,8 +22,8 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view mark_name = "MUNIMENT-BACKUP";
 constexpr std::string_view mark_text = "muniment backup 1\n";
-constexpr std::size_t manifest_bytes_max = std::size_t{1} << 30;   // it names every file that is damaged
-constexpr std::size_t sums_bytes_max = std::size_t{4} << 30;  // some thirty million files
+constexpr std::size_t manifest_bytes_max = std::size_t{1} << 30;  // it names every file that is damaged
+constexpr std::size_t sums_bytes_max = std::size_t{4} << 30;      // some thirty million files
 constexpr std::size_t piece_bytes = std::size_t{1} << 20;
 constexpr std::int64_t format = 1;
 
@@ -34,10 +34,16 @@ Error other_folder(const std::string& folder) {
 std::string text_of(const BackupManifest& manifest) {
   json::Writer out;
   out.begin_object().member("format", format).member("name", manifest.name).member("made_at", manifest.made_at);
-  out.member("version", manifest.version).member("postgres_major", manifest.postgres_major).member("log_no", int{manifest.log_no});
+  out.member("version", manifest.version)
+      .member("postgres_major", manifest.postgres_major)
+      .member("log_no", int{manifest.log_no});
   out.key("logs").begin_array();
   for (const store::DumpedLog& log : manifest.logs) {
-    out.begin_object().member("log_no", int{log.log_no}).member("log_id", log.log_id.text()).member("size", log.size).end_object();
+    out.begin_object()
+        .member("log_no", int{log.log_no})
+        .member("log_id", log.log_id.text())
+        .member("size", log.size)
+        .end_object();
   }
   out.end_array().key("roles").begin_array();
   for (const store::DumpedRole& role : manifest.roles) {
@@ -55,7 +61,8 @@ Result<BackupManifest> manifest_of(const std::string& text, const std::string& p
   const auto document = json::parse(text);
   if (!document) return broken(document.error().message);
   const json::Value root = document->root();
-  if (root["format"].as_int() != format) return broken("a format that this Muniment does not know: install a newer one");
+  if (root["format"].as_int() != format)
+    return broken("a format that this Muniment does not know: install a newer one");
   BackupManifest manifest;
   manifest.name = root["name"].string_or("");
   manifest.made_at = root["made_at"].string_or("");
@@ -67,13 +74,15 @@ Result<BackupManifest> manifest_of(const std::string& text, const std::string& p
   for (const json::Value log : root["logs"]) {
     const auto id = parse_uuid(log["log_id"].string_or(""));
     if (!id) return broken("a log without its id");
-    manifest.logs.push_back({static_cast<std::int16_t>(log["log_no"].as_int().value_or(0)), *id, log["size"].as_int().value_or(0)});
+    manifest.logs.push_back(
+        {static_cast<std::int16_t>(log["log_no"].as_int().value_or(0)), *id, log["size"].as_int().value_or(0)});
   }
   for (const json::Value role : root["roles"]) {
     manifest.roles.push_back({role["name"].string_or(""), role["bypasses_rls"].as_bool().value_or(false)});
   }
   for (const json::Value file : root["damaged"]) {
-    manifest.damaged.push_back({file["path"].string_or(""), file["problem"].string_or(""), file["archived"].as_bool().value_or(false)});
+    manifest.damaged.push_back(
+        {file["path"].string_or(""), file["problem"].string_or(""), file["archived"].as_bool().value_or(false)});
   }
   if (manifest.log() == nullptr) return broken("it is of no log");
   return manifest;
@@ -93,9 +102,11 @@ DamagedFiles count_damaged(const std::vector<DamagedFile>& files) {
 
 std::string lacking_words(const DamagedFiles& files) {
   std::string text;
-  if (files.artifacts > 0) text = fmt::format("{} {}", grouped(files.artifacts), files.artifacts == 1 ? "artifact" : "artifacts");
+  if (files.artifacts > 0)
+    text = fmt::format("{} {}", grouped(files.artifacts), files.artifacts == 1 ? "artifact" : "artifacts");
   if (files.artifacts > 0 && files.archived > 0) text += " and ";
-  if (files.archived > 0) text += fmt::format("{} {} of archived bodies", grouped(files.archived), files.archived == 1 ? "file" : "files");
+  if (files.archived > 0)
+    text += fmt::format("{} {} of archived bodies", grouped(files.archived), files.archived == 1 ? "file" : "files");
   return text + (files.artifacts + files.archived == 1 ? " is not in it" : " are not in it");
 }
 
@@ -126,9 +137,11 @@ Result<BackupSet> BackupSet::open(const std::string& folder) {
   }
   set.lock_ = Fd(::open(mark.c_str(), O_RDONLY | O_CLOEXEC));
   if (!set.lock_.open()) return file_error("opening", mark, errno);
-  if (::flock(set.lock_.get(), LOCK_EX | LOCK_NB) != 0) return Error(Errc::conflict, "another backup is being written to " + set.folder_);
+  if (::flock(set.lock_.get(), LOCK_EX | LOCK_NB) != 0)
+    return Error(Errc::conflict, "another backup is being written to " + set.folder_);
   for (const char* below : {"/artifacts", "/generations"}) {
-    if (::mkdir((set.folder_ + below).c_str(), 0700) != 0 && errno != EEXIST) return file_error("making", set.folder_ + below, errno);
+    if (::mkdir((set.folder_ + below).c_str(), 0700) != 0 && errno != EEXIST)
+      return file_error("making", set.folder_ + below, errno);
   }
   return set;
 }
@@ -161,7 +174,8 @@ Result<BackupManifest> BackupSet::manifest(std::string_view generation) const {
   const std::string path = fmt::format("{}/generations/{}/manifest.json", folder_, generation);
   ASSIGN_OR_RETURN(const std::string text, read_file(path, manifest_bytes_max));
   ASSIGN_OR_RETURN(BackupManifest manifest, manifest_of(text, path));
-  if (manifest.name != generation) return Error(Errc::corrupt, fmt::format("{}: it is of the generation {}", path, manifest.name));
+  if (manifest.name != generation)
+    return Error(Errc::corrupt, fmt::format("{}: it is of the generation {}", path, manifest.name));
   return manifest;
 }
 
@@ -173,7 +187,8 @@ Result<FileSums> BackupSet::sums(const BackupManifest& manifest) const {
   std::string_view rest = text;
   while (const auto line = take_line(rest)) {
     constexpr std::size_t hash_end = 64, path_begin = 66;  // "<hash>  <path>"
-    if (line->size() <= path_begin || !hash_from_hex(line->substr(0, hash_end)) || !check_beneath(line->substr(path_begin))) {
+    if (line->size() <= path_begin || !hash_from_hex(line->substr(0, hash_end)) ||
+        !check_beneath(line->substr(path_begin))) {
       return Error(Errc::corrupt, path + ": a line that is none");
     }
     sums.emplace(line->substr(path_begin), line->substr(0, hash_end));
@@ -182,7 +197,8 @@ Result<FileSums> BackupSet::sums(const BackupManifest& manifest) const {
 }
 
 Status BackupSet::complete(const BackupManifest& manifest, const FileSums& sums) {
-  const std::string begun = folder_ + "/generations/." + manifest.name, finished = folder_ + "/generations/" + manifest.name;
+  const std::string begun = folder_ + "/generations/." + manifest.name,
+                    finished = folder_ + "/generations/" + manifest.name;
   std::string text;
   for (const auto& [path, hash] : sums) text += hash + "  " + path + "\n";
   BackupManifest whole = manifest;
@@ -200,7 +216,8 @@ Result<std::size_t> BackupSet::prune(std::size_t keep) {
   for (std::size_t i = 0; i < gone; ++i) {
     // First it loses its name: a half-removed one is never taken for a backup.
     const std::string hidden = folder_ + "/generations/." + names[i];
-    if (::rename((folder_ + "/generations/" + names[i]).c_str(), hidden.c_str()) != 0) return file_error("renaming", names[i], errno);
+    if (::rename((folder_ + "/generations/" + names[i]).c_str(), hidden.c_str()) != 0)
+      return file_error("renaming", names[i], errno);
   }
   remove_unfinished();
   names.erase(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(gone));
@@ -221,7 +238,8 @@ Result<std::size_t> BackupSet::prune(std::size_t keep) {
   for (const fs::path& path : unnamed) {
     fs::remove(path, failed);
     // Folders that are empty now; the first that is not ends it.
-    for (fs::path above = path.parent_path(); above != folder_ + "/artifacts" && ::rmdir(above.c_str()) == 0;) above = above.parent_path();
+    for (fs::path above = path.parent_path(); above != folder_ + "/artifacts" && ::rmdir(above.c_str()) == 0;)
+      above = above.parent_path();
   }
   return unnamed.size();
 }
@@ -257,7 +275,9 @@ Result<CopiedFile> copy_file(const Fd& from, const std::string& path, const std:
 Status make_folders_above(const std::string& path) {
   std::string folder = fs::path(path).parent_path();
   std::vector<std::string> missing;
-  for (std::error_code failed; !folder.empty() && !fs::is_directory(folder, failed); folder = fs::path(folder).parent_path()) missing.push_back(folder);
+  for (std::error_code failed; !folder.empty() && !fs::is_directory(folder, failed);
+       folder = fs::path(folder).parent_path())
+    missing.push_back(folder);
   for (auto made = missing.rbegin(); made != missing.rend(); ++made) {
     if (::mkdir(made->c_str(), 0700) != 0 && errno != EEXIST) return file_error("making", *made, errno);
   }

@@ -4,9 +4,9 @@
 //   artifacts/runs/…                        the artifacts, once, under the names that they have: they never change
 //   generations/20261122T214011Z/           one backup. It has this name only when it is complete
 //     manifest.json                         what it is of, and the hash of SHA256SUMS
-//     SHA256SUMS                            every file of it, artifacts too: cd DIR && sha256sum -c generations/…/SHA256SUMS
-//     database/                             what pg_dump wrote
-//     data/                                 keys, configuration, journals, archived bodies, as in the data folder
+//     SHA256SUMS                            every file of it, artifacts too: cd DIR && sha256sum -c
+//     generations/…/SHA256SUMS database/                             what pg_dump wrote data/ keys, configuration,
+//     journals, archived bodies, as in the data folder
 //
 // A file of a generation that is equal to one of the generation before is that file (a hard link).
 #pragma once
@@ -27,13 +27,13 @@
 
 namespace muniment::cli {
 
-inline constexpr mode_t artifact_mode = 0400;   // it never changes, here as there
+inline constexpr mode_t artifact_mode = 0400;  // it never changes, here as there
 
 // A file that could not be kept as what its row says.
 struct DamagedFile {
-  std::string path;              // below the artifact root; of archived bodies, below the data folder
+  std::string path;  // below the artifact root; of archived bodies, below the data folder
   std::string problem;
-  bool archived = false;         // one of archived bodies (docs/format.md, Archive)
+  bool archived = false;  // one of archived bodies (docs/format.md, Archive)
 };
 
 // How many of each kind.
@@ -43,14 +43,14 @@ struct DamagedFiles {
 DamagedFiles count_damaged(const std::vector<DamagedFile>& files);
 // "2 artifacts and 1 file of archived bodies are not in it"
 std::string lacking_words(const DamagedFiles& files);
-void write_damaged(json::Writer& out, const std::vector<DamagedFile>& files);   // a JSON array
+void write_damaged(json::Writer& out, const std::vector<DamagedFile>& files);  // a JSON array
 
 struct BackupManifest {
-  std::string name;              // of the generation
+  std::string name;  // of the generation
   std::string made_at;
   std::string version;
   int postgres_major = 0;
-  std::int16_t log_no = 1;       // the one that the daemon writes
+  std::int16_t log_no = 1;  // the one that the daemon writes
   std::vector<store::DumpedLog> logs;
   std::vector<store::DumpedRole> roles;
   std::string sums_hash;
@@ -72,12 +72,13 @@ class BackupSet {
 
   const std::string& folder() const { return folder_; }
   const Fd& root() const { return root_; }
-  Result<std::vector<std::string>> generations() const;            // complete ones, the oldest first
+  Result<std::vector<std::string>> generations() const;  // complete ones, the oldest first
   Result<BackupManifest> manifest(std::string_view generation) const;
   // Errors: corrupt when they are not what the manifest says, or name a path outside.
   Result<FileSums> sums(const BackupManifest& manifest) const;
 
-  // Makes the generation whose files lie in generations/.NAME complete: all of it is on the disk before it has its name.
+  // Makes the generation whose files lie in generations/.NAME complete: all of it is on the disk before it has its
+  // name.
   Status complete(const BackupManifest& manifest, const FileSums& sums);
   // Removes all but the newest `keep` generations, and then the artifacts that none of the rest names. How many files.
   Result<std::size_t> prune(std::size_t keep);
@@ -92,7 +93,7 @@ class BackupSet {
 };
 
 struct CopiedFile {
-  std::string hash;              // hexadecimal
+  std::string hash;  // hexadecimal
   std::int64_t size_bytes = 0;
 };
 

@@ -12,16 +12,16 @@
 #include <utility>
 #include <vector>
 
-#include "base/crypto/base64.hpp"
 #include "base/clock.hpp"
-#include "base/files/file.hpp"
+#include "base/crypto/base64.hpp"
 #include "base/crypto/sha256.hpp"
 #include "base/crypto/signed_note.hpp"
+#include "base/files/file.hpp"
 #include "base/files/tar_archive.hpp"
 #include "cli/bundle/rows.hpp"
+#include "cli/connect/upload.hpp"
 #include "cli/report/data.hpp"
 #include "cli/report/document.hpp"
-#include "cli/connect/upload.hpp"
 #include "cli/verifier.hpp"
 #include "events/run_proof.hpp"
 
@@ -52,7 +52,8 @@ bundles) says how to write another verifier.
 Exit status 0: the run is whole, unchanged and signed by that key. 1: something was changed. 2: nothing is wrong, but it is signed by
 nobody, or by another key than yours; the message names both. 4: the file is no bundle.
 )";
-constexpr std::string_view signed_text = "To verify it, take the log's verifier key from somebody whom you trust (`keys` in here is only what the exporter claims)";
+constexpr std::string_view signed_text =
+    "To verify it, take the log's verifier key from somebody whom you trust (`keys` in here is only what the exporter claims)";
 constexpr std::string_view unsigned_text = "Nobody has signed it: that it is one whole can be checked, but not whose";
 constexpr std::string_view row_parts[] = {"artifacts", "manifests", "snapshots", "claims", "evidence"};
 
@@ -120,7 +121,8 @@ class NewFile {
 
   Result<std::int64_t> keep() {
     struct stat status {};
-    if (::fsync(file_.get()) != 0 || ::fstat(file_.get(), &status) != 0 || ::rename(draft_.c_str(), path_.c_str()) != 0) {
+    if (::fsync(file_.get()) != 0 || ::fstat(file_.get(), &status) != 0 ||
+        ::rename(draft_.c_str(), path_.c_str()) != 0) {
       return file_error("writing", path_, errno);
     }
     file_.reset();
@@ -164,7 +166,8 @@ class BundleExport {
     ASSIGN_OR_RETURN(const Message known, client_.call("run.get", run));
     run_no_ = known.result()["run"]["run_no"].as_int().value_or(-1);
     if (const auto log_no = known.result()["log_no"].as_int()) log_no_ = fmt::format(",\"log_no\":{}", *log_no);
-    ASSIGN_OR_RETURN(const Message log, client_.call("audit.checkpoint", log_no_.empty() ? "{}" : "{" + log_no_.substr(1) + "}"));
+    ASSIGN_OR_RETURN(const Message log,
+                     client_.call("audit.checkpoint", log_no_.empty() ? "{}" : "{" + log_no_.substr(1) + "}"));
     std::string note = order_.checkpoint;
     if (note.empty()) {
       ASSIGN_OR_RETURN(note, newest_checkpoint(log.result()["origin"].string_or("")));
@@ -189,11 +192,15 @@ class BundleExport {
 
   // A proof of the run's last event waits for a checkpoint that covers it, and ends with that.
   Result<std::string> newest_checkpoint(const std::string& origin) {
-    ASSIGN_OR_RETURN(const Message last, client_.call("event.list", fmt::format(R"({{"run_id":{},"order":"desc","limit":1,"fields":["seq"]}})",
-                                                                                json::quote(order_.run_id))));
+    ASSIGN_OR_RETURN(
+        const Message last,
+        client_.call("event.list", fmt::format(R"({{"run_id":{},"order":"desc","limit":1,"fields":["seq"]}})",
+                                               json::quote(order_.run_id))));
     const json::Value events = last.result()["events"];
     if (events.size() == 0) return Error(Errc::not_found, "the run " + order_.run_id + " has no event");
-    ASSIGN_OR_RETURN(const Message answer, client_.call("audit.prove", fmt::format("{{\"seq\":{}{}}}", (*events.begin())["seq"].source(), log_no_)));
+    ASSIGN_OR_RETURN(
+        const Message answer,
+        client_.call("audit.prove", fmt::format("{{\"seq\":{}{}}}", (*events.begin())["seq"].source(), log_no_)));
     const json::Value proof = answer.result();
     const std::string file = proof["proof"].string_or("");
     if (const std::size_t end = file.find("\n\n"); end != std::string::npos) return file.substr(end + 2);
@@ -213,7 +220,8 @@ class BundleExport {
     ASSIGN_OR_RETURN(const Note parsed, Note::parse(note));
     const auto signers = signers_of(parsed, keys);
     if (!signers) return Error(signers.error()).within("the checkpoint");
-    return std::ranges::any_of(*signers, [&](const Signed& one) { return one.key->type == KeyType::ed25519 && one.key->name == origin; });
+    return std::ranges::any_of(
+        *signers, [&](const Signed& one) { return one.key->type == KeyType::ed25519 && one.key->name == origin; });
   }
 
   // The rows ----------------------------------------------------------------------------------------
@@ -235,13 +243,17 @@ class BundleExport {
     ASSIGN_OR_RETURN(Spool spool, Spool::open("events.jsonl"));
     RETURN_IF_ERROR(read_part("events", spool, [this](std::string_view line) { return note_event(line); }));
     if (result_.events == 0) {
-      return Error(Errc::invalid_argument, fmt::format("the run {} has no event below {}, the checkpoint's size. Take a newer checkpoint",
-                                                       order_.run_id, result_.size));
+      return Error(Errc::invalid_argument,
+                   fmt::format("the run {} has no event below {}, the checkpoint's size. Take a newer checkpoint",
+                               order_.run_id, result_.size));
     }
     std::erase_if(announced_, [this](std::int64_t seq) { return without_body_.contains(seq); });
     if (!announced_.empty()) {
-      return Error(Errc::unavailable, fmt::format("an erasure in run {} is under way (seq {} is announced and still there). Export it again when that has ended",
-                                                  order_.run_id, *announced_.begin()));
+      return Error(
+          Errc::unavailable,
+          fmt::format(
+              "an erasure in run {} is under way (seq {} is announced and still there). Export it again when that has ended",
+              order_.run_id, *announced_.begin()));
     }
     keep(std::move(spool));
     return success();
@@ -251,7 +263,9 @@ class BundleExport {
     ASSIGN_OR_RETURN(const json::Document document, json::parse(line));
     const json::Value event = document.root();
     const std::int64_t seq = event["seq"].as_int().value_or(-1);
-    if (!leaves_.add(seq)) return Error(Errc::corrupt, fmt::format("seq {} of run {} is out of order. Run muniment-verify", seq, order_.run_id));
+    if (!leaves_.add(seq))
+      return Error(Errc::corrupt,
+                   fmt::format("seq {} of run {} is out of order. Run muniment-verify", seq, order_.run_id));
     if (result_.events++ == 0) first_seq_ = seq;
     last_seq_ = seq;
     if (event["salt"].is(json::Kind::null)) without_body_.insert(seq);
@@ -324,9 +338,10 @@ class BundleExport {
 
   Status write_for_people() {
     const bool is_signed = result_.is_signed;
-    RETURN_IF_ERROR(keep_text("README.md", fmt::format(readme_text, order_.run_id, result_.origin, result_.size, result_.events, is_signed ? "signed" : "not signed",
-                                                       is_signed ? signed_text : unsigned_text, is_signed ? "--key LOG.PUB" : "--unsigned-ok",
-                                                       is_signed ? " --key LOG.PUB" : "")));
+    RETURN_IF_ERROR(keep_text(
+        "README.md", fmt::format(readme_text, order_.run_id, result_.origin, result_.size, result_.events,
+                                 is_signed ? "signed" : "not signed", is_signed ? signed_text : unsigned_text,
+                                 is_signed ? "--key LOG.PUB" : "--unsigned-ok", is_signed ? " --key LOG.PUB" : "")));
     if (run_no_ == 0) return keep_text("report.html", "");  // the log's own run has none
     ASSIGN_OR_RETURN(const ReportData data, collect_report(client_, order_.run_id));
     return keep_text("report.html", report_html(report_document(data)));
@@ -386,7 +401,8 @@ class BundleExport {
     RETURN_IF_ERROR(tar.begin({"artifacts/" + artifact.id, artifact.size_bytes}));
     Sha256 hash;
     for (std::int64_t offset = 0; offset < artifact.size_bytes;) {
-      const auto slice = client_.call("artifact.get", fmt::format(R"({{"artifact_id":"{}","offset":{},"encoding":"raw"}})", artifact.id, offset));
+      const auto slice = client_.call(
+          "artifact.get", fmt::format(R"({{"artifact_id":"{}","offset":{},"encoding":"raw"}})", artifact.id, offset));
       if (!slice) return Error(slice.error()).within("nothing was exported");
       if (slice->raw.empty()) break;
       hash.update(slice->raw);
@@ -394,28 +410,31 @@ class BundleExport {
       offset += static_cast<std::int64_t>(slice->raw.size());
     }
     if (to_hex(hash.finish()) == artifact.sha256) return success();
-    return Error(Errc::corrupt, fmt::format("artifact {} is not what its event says; nothing was exported. See: muniment recover {}",
-                                            artifact.id, order_.run_id));
+    return Error(Errc::corrupt,
+                 fmt::format("artifact {} is not what its event says; nothing was exported. See: muniment recover {}",
+                             artifact.id, order_.run_id));
   }
 
   // All of it but the signature, by the program that its reader will check it with.
   Status check(const std::string& draft) const {
     ASSIGN_OR_RETURN(const BundleVerdict verdict, verify_bundle(draft, ""));
     if (verdict.verified() || verdict.is_unsigned()) return success();
-    return Error(verdict.exit_code == 1 ? Errc::corrupt : Errc::unavailable,
-                 fmt::format("nothing was exported: the bundle of run {} would not verify. muniment-verify says of it: {}", order_.run_id, verdict_words(verdict)));
+    return Error(
+        verdict.exit_code == 1 ? Errc::corrupt : Errc::unavailable,
+        fmt::format("nothing was exported: the bundle of run {} would not verify. muniment-verify says of it: {}",
+                    order_.run_id, verdict_words(verdict)));
   }
 
   Client& client_;
   const BundleOrder& order_;
   ExportedBundle result_;
   std::int64_t run_no_ = -1;
-  std::string log_no_;   // ",\"log_no\":N" for a run of a closed log
+  std::string log_no_;  // ",\"log_no\":N" for a run of a closed log
   std::int64_t first_seq_ = 0;
   std::int64_t last_seq_ = 0;
   events::LeafSpans leaves_;
   std::set<std::string> erased_;
-  std::set<std::int64_t> announced_, without_body_;   // seqs that the run says are erased, and those that are
+  std::set<std::int64_t> announced_, without_body_;  // seqs that the run says are erased, and those that are
   std::vector<Artifact> artifacts_;
   std::vector<Spool> spools_;
   std::vector<Member> members_;  // spools first, then artifacts
@@ -423,6 +442,8 @@ class BundleExport {
 
 }  // namespace
 
-Result<ExportedBundle> export_bundle(Client& client, const BundleOrder& order) { return BundleExport(client, order).run(); }
+Result<ExportedBundle> export_bundle(Client& client, const BundleOrder& order) {
+  return BundleExport(client, order).run();
+}
 
 }  // namespace muniment::cli

@@ -20,12 +20,12 @@ struct BundleOrder {
 
 struct ExportedBundle {
   std::string origin;
-  std::int64_t size = 0;   // of the checkpoint
+  std::int64_t size = 0;  // of the checkpoint
   bool is_signed = false;
-  bool signature_holds = false;   // by a key that the log names
+  bool signature_holds = false;  // by a key that the log names
   std::int64_t events = 0;
   std::int64_t artifacts = 0;
-  std::int64_t erased = 0;      // artifacts
+  std::int64_t erased = 0;  // artifacts
   std::int64_t bundle_bytes = 0;
 };
 

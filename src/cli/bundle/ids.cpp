@@ -29,12 +29,14 @@ std::string BundleIds::rewrite(std::string_view text) const {
   out.reserve(text.size());
   for (std::size_t i = 0; i < text.size();) {
     const std::string_view here = text.substr(i, uuid_length);
-    const std::string now = here.size() == uuid_length && here[8] == '-' && is_uuid(here) ? find(std::string(here)) : "";
+    const std::string now =
+        here.size() == uuid_length && here[8] == '-' && is_uuid(here) ? find(std::string(here)) : "";
     if (now.empty()) {
       out.push_back(text[i++]);
       continue;
     }
-    if (out.ends_with(old_place)) out.replace(out.size() - old_place.size(), old_place.size(), "artifact://" + new_run_ + "/");
+    if (out.ends_with(old_place))
+      out.replace(out.size() - old_place.size(), old_place.size(), "artifact://" + new_run_ + "/");
     out += now;
     i += uuid_length;
   }

@@ -6,14 +6,14 @@
 #include <utility>
 #include <vector>
 
+#include "base/crypto/sha256.hpp"
 #include "base/files/file.hpp"
 #include "base/ids.hpp"
 #include "base/limits.hpp"
-#include "base/crypto/sha256.hpp"
 #include "cli/bundle/rows.hpp"
+#include "cli/connect/upload.hpp"
 #include "cli/import/event_replay.hpp"
 #include "cli/import/source.hpp"
-#include "cli/connect/upload.hpp"
 #include "events/catalogue.hpp"
 
 namespace muniment::cli {
@@ -43,8 +43,12 @@ class BundleImport {
  public:
   BundleImport(Client& client, const BundleSource& source, MemberLines events, MemberLines manifests, TarReader files,
                std::string header)
-      : client_(client), source_(source), events_(std::move(events)), manifests_(std::move(manifests)),
-        files_(std::move(files)), header_text_(std::move(header)) {}
+      : client_(client),
+        source_(source),
+        events_(std::move(events)),
+        manifests_(std::move(manifests)),
+        files_(std::move(files)),
+        header_text_(std::move(header)) {}
 
   Result<ImportedBundle> run() {
     ASSIGN_OR_RETURN(const json::Document header, json::parse(header_text_));
@@ -101,7 +105,8 @@ class BundleImport {
     copy_known(params, started.root(), {"goal", "labels", "external_id", "client", "cwd", "vcs"});
     params.key("import").begin_object().member("format", bundle_format).member("sha256", source_.sha256);
     params.member("importer", bundle_importer).end_object();
-    if (const std::string when = when_of(document.root()); !when.empty()) params.key("_meta").begin_object().member("occurred_at", when).end_object();
+    if (const std::string when = when_of(document.root()); !when.empty())
+      params.key("_meta").begin_object().member("occurred_at", when).end_object();
     params.end_object();
     RETURN_IF_ERROR(client_.call("run.start", params.text()));
     RETURN_IF_ERROR(came_anew(document.root()));
@@ -110,12 +115,13 @@ class BundleImport {
 
   // A run of that id was made from this very file, or its id is taken.
   Status check_same(const json::Value& run) {
-    ASSIGN_OR_RETURN(const Message first,
-                     client_.call("event.get", fmt::format(R"({{"run_id":{},"run_seq":0}})", json::quote(result_.run_id))));
+    ASSIGN_OR_RETURN(const Message first, client_.call("event.get", fmt::format(R"({{"run_id":{},"run_seq":0}})",
+                                                                                json::quote(result_.run_id))));
     const json::Value import = first.result()["event"]["body"]["import"];
     if (import["sha256"].string_or("") == source_.sha256) return success();
-    return Error(Errc::conflict, fmt::format("run {} is there and was not made from this bundle (it is {}). Choose another: --as RUN",
-                                             result_.run_id, run["origin"].string_or("")));
+    return Error(Errc::conflict,
+                 fmt::format("run {} is there and was not made from this bundle (it is {}). Choose another: --as RUN",
+                             result_.run_id, run["origin"].string_or("")));
   }
 
   // The original proof stays at hand.
@@ -126,12 +132,14 @@ class BundleImport {
     upload.metadata = R"({"name":"run.muniment.tar.zst"})";
     ASSIGN_OR_RETURN(const Message answer, put_file(client_, upload, source_.path));
     if (answer.result()["hash"].string_or("") == source_.sha256) return success();
-    return Error(Errc::conflict, source_.path + " changed while it was imported; the run is not complete. Import it again");
+    return Error(Errc::conflict,
+                 source_.path + " changed while it was imported; the run is not complete. Import it again");
   }
 
   Status end() {
     RunEnd ending = ending_;
-    if (ending.outcome.empty()) ending = {std::string(unknown_end), "the run had not ended when the bundle was written"};
+    if (ending.outcome.empty())
+      ending = {std::string(unknown_end), "the run had not ended when the bundle was written"};
     json::Writer params;
     params.begin_object().member("run_id", result_.run_id).member("outcome", ending.outcome);
     if (!ending.summary.empty()) params.member("summary", ending.summary);
@@ -270,7 +278,7 @@ class BundleImport {
     copy_known(out, event, {"seq", "run_seq", "recorded_at", "origin", "actor", "event_id", "run_hash"});
     out.member("came", name_of(way)).end_object();
     if (end_line_.empty()) return keep_note(std::move(out).text());
-    behind_end_.push_back(std::move(out).text());   // the notes are in the order of the events
+    behind_end_.push_back(std::move(out).text());  // the notes are in the order of the events
     return success();
   }
 
@@ -313,9 +321,9 @@ class BundleImport {
   json::Value header_;
   std::optional<EventReplay> replay_;
   RunEnd ending_;
-  std::string ended_at_;          // empty: it had not ended
-  std::string end_line_;          // its end, until it is known whether it is the last …
-  std::vector<std::string> behind_end_;   // … and what was noted since
+  std::string ended_at_;                 // empty: it had not ended
+  std::string end_line_;                 // its end, until it is known whether it is the last …
+  std::vector<std::string> behind_end_;  // … and what was noted since
   ImportedBundle result_;
   std::vector<std::string> batch_;  // events to be appended
   std::vector<std::string> noted_;  // of them and of the others: where they came from
@@ -356,7 +364,8 @@ Result<ImportedBundle> import_bundle(Client& client, const BundleSource& source)
   ASSIGN_OR_RETURN(MemberLines events, MemberLines::open(source.path, "events.jsonl"));
   ASSIGN_OR_RETURN(MemberLines manifests, MemberLines::open(source.path, "manifests.jsonl"));
   ASSIGN_OR_RETURN(TarReader files, TarReader::open(source.path));
-  return BundleImport(client, source, std::move(events), std::move(manifests), std::move(files), std::move(header)).run();
+  return BundleImport(client, source, std::move(events), std::move(manifests), std::move(files), std::move(header))
+      .run();
 }
 
 }  // namespace muniment::cli

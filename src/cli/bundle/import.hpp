@@ -15,17 +15,17 @@ namespace muniment::cli {
 
 struct BundleSource {
   std::string path;
-  std::string sha256;    // of the file, hexadecimal
-  std::string run_id;    // of the new run; empty: the bundle's, and the start of the hash
+  std::string sha256;  // of the file, hexadecimal
+  std::string run_id;  // of the new run; empty: the bundle's, and the start of the hash
 };
 
 struct ImportedBundle {
   std::string run_id;
-  bool added = false;    // false: it was there already
+  bool added = false;  // false: it was there already
   // Each of the bundle's events is in one of these.
-  std::int64_t events = 0;       // appended
-  std::int64_t rewritten = 0;    // of them, those whose artifact ids are this run's now; the others are as they were
-  std::int64_t by_method = 0;    // recorded anew: the start, the end, artifacts, manifests, claims, evidence, commands
+  std::int64_t events = 0;     // appended
+  std::int64_t rewritten = 0;  // of them, those whose artifact ids are this run's now; the others are as they were
+  std::int64_t by_method = 0;  // recorded anew: the start, the end, artifacts, manifests, claims, evidence, commands
   std::map<std::string, std::int64_t> only_in_bundle;  // by type
 
   std::int64_t total() const;

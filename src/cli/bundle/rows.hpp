@@ -7,8 +7,8 @@
 #include <string_view>
 #include <utility>
 
-#include "base/result.hpp"
 #include "base/files/tar_archive.hpp"
+#include "base/result.hpp"
 
 namespace muniment::cli {
 

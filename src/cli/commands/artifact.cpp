@@ -1,7 +1,7 @@
 // artifact put | get | list, snapshot take | list, manifest show.
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <unistd.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 
@@ -50,7 +50,8 @@ Status put_artifact(Session& session, const PutOptions& options) {
                                  human_size(static_cast<std::uint64_t>(result["size_bytes"].as_int().value_or(0))),
                                  result["hash"].string_or("")));
   // What was said of the same bytes now, another type or other metadata, is not kept.
-  if (result["duplicate"].as_bool().value_or(false)) fmt::print(stderr, "stored already; its type and metadata are as they were first said\n");
+  if (result["duplicate"].as_bool().value_or(false))
+    fmt::print(stderr, "stored already; its type and metadata are as they were first said\n");
   return success();
 }
 
@@ -78,9 +79,11 @@ std::string id_of(std::string_view artifact) {
 Status check_run(Client& client, std::string_view artifact) {
   constexpr std::string_view scheme = "artifact://";
   if (!artifact.starts_with(scheme)) return success();
-  const std::string_view run_id = artifact.substr(scheme.size(), artifact.rfind('/') - std::min(artifact.rfind('/'), scheme.size()));
+  const std::string_view run_id =
+      artifact.substr(scheme.size(), artifact.rfind('/') - std::min(artifact.rfind('/'), scheme.size()));
   const std::string id = id_of(artifact);
-  ASSIGN_OR_RETURN(const Message answer, client.call("artifact.get", fmt::format(R"({{"artifact_id":{},"length":0}})", json::quote(id))));
+  ASSIGN_OR_RETURN(const Message answer,
+                   client.call("artifact.get", fmt::format(R"({{"artifact_id":{},"length":0}})", json::quote(id))));
   if (answer.result()["run_id"].string_or("") == run_id) return success();
   return Error(Errc::not_found, fmt::format("run {} has no artifact {}", run_id, id));
 }
@@ -88,7 +91,8 @@ Status check_run(Client& client, std::string_view artifact) {
 Status get_artifact(Session& session, const GetOptions& options) {
   ASSIGN_OR_RETURN(Client* const client, session.client());
   RETURN_IF_ERROR(check_run(*client, std::string_view(options.artifact).substr(0, options.artifact.find('#'))));
-  return save_artifact(*client, session.out(), id_of(options.artifact), options.offset, options.length.value_or(INT64_MAX), options.output);
+  return save_artifact(*client, session.out(), id_of(options.artifact), options.offset,
+                       options.length.value_or(INT64_MAX), options.output);
 }
 
 struct ListOptions {
@@ -109,18 +113,19 @@ Status list_artifacts(Session& session, const ListOptions& options) {
   params.begin_object().member("run_id", run_id).member("limit", limits::page_items_max);
   if (!options.step.empty()) params.member("step_id", options.step);
   params.end_object();
-  RETURN_IF_ERROR(each_item(session, "artifact.list", params.text(), "artifacts", [&](const json::Value& item) -> Result<bool> {
-    if (session.options.json) {
-      out.json_line(item.source());
-      return true;
-    }
-    const std::string hash = item["hash"].string_or("");
-    const bool erased = hash.find_first_not_of('0') == std::string::npos;   // its row stays
-    table.add({item["artifact_id"].string_or(""), out.one_line(item["step_id"].string_or("")),
-               erased ? "-" : human_size(static_cast<std::uint64_t>(item["size_bytes"].as_int().value_or(0))),
-               out.one_line(item["mime_type"].string_or("")), erased ? "erased" : hash.substr(0, 16)});
-    return true;
-  }));
+  RETURN_IF_ERROR(
+      each_item(session, "artifact.list", params.text(), "artifacts", [&](const json::Value& item) -> Result<bool> {
+        if (session.options.json) {
+          out.json_line(item.source());
+          return true;
+        }
+        const std::string hash = item["hash"].string_or("");
+        const bool erased = hash.find_first_not_of('0') == std::string::npos;  // its row stays
+        table.add({item["artifact_id"].string_or(""), out.one_line(item["step_id"].string_or("")),
+                   erased ? "-" : human_size(static_cast<std::uint64_t>(item["size_bytes"].as_int().value_or(0))),
+                   out.one_line(item["mime_type"].string_or("")), erased ? "erased" : hash.substr(0, 16)});
+        return true;
+      }));
   if (!session.options.json) table.print(out);
   return success();
 }
@@ -129,9 +134,7 @@ struct RunOption {
   std::string run;
 };
 
-void declare_run(CLI::App& command, RunOption& options) {
-  command.add_option("RUN,--run", options.run, "Which");
-}
+void declare_run(CLI::App& command, RunOption& options) { command.add_option("RUN,--run", options.run, "Which"); }
 
 Status take_snapshot(Session& session, const RunOption& options) {
   ASSIGN_OR_RETURN(const std::string run_id, session.run_id(options.run));
@@ -150,18 +153,20 @@ Status list_snapshots(Session& session, const RunOption& options) {
   const Output& out = session.out();
   Table table({"seq", "size", "reason", "state", "taken"});
   const std::string params = "{\"run_id\":" + json::quote(run_id) + "}";
-  RETURN_IF_ERROR(each_item(session, "snapshot.list", params, "snapshots", [&](const json::Value& item) -> Result<bool> {
-    if (session.options.json) {
-      out.json_line(item.source());
-      return true;
-    }
-    const bool erased = item["erased"].as_bool().value_or(false);
-    table.add({std::string(item["seq"].source()),
-               erased ? "-" : human_size(static_cast<std::uint64_t>(item["size_bytes"].as_int().value_or(0))),
-               out.one_line(item["reason"].string_or("")), erased ? "erased" : item["state_hash"].string_or("").substr(0, 16),
-               item["created_at"].string_or("")});
-    return true;
-  }));
+  RETURN_IF_ERROR(
+      each_item(session, "snapshot.list", params, "snapshots", [&](const json::Value& item) -> Result<bool> {
+        if (session.options.json) {
+          out.json_line(item.source());
+          return true;
+        }
+        const bool erased = item["erased"].as_bool().value_or(false);
+        table.add({std::string(item["seq"].source()),
+                   erased ? "-" : human_size(static_cast<std::uint64_t>(item["size_bytes"].as_int().value_or(0))),
+                   out.one_line(item["reason"].string_or("")),
+                   erased ? "erased" : item["state_hash"].string_or("").substr(0, 16),
+                   item["created_at"].string_or("")});
+        return true;
+      }));
   if (!session.options.json) table.print(out);
   return success();
 }
@@ -175,9 +180,9 @@ void declare_manifest(CLI::App& command, ManifestOptions& options) {
 }
 
 Status show_manifest(Session& session, const ManifestOptions& options) {
-  ASSIGN_OR_RETURN(const Message answer,
-                   session.call("manifest.get", fmt::format("{{\"manifest_id\":{}}}",
-                                                            json::quote(id_of(options.manifest)))));
+  ASSIGN_OR_RETURN(
+      const Message answer,
+      session.call("manifest.get", fmt::format("{{\"manifest_id\":{}}}", json::quote(id_of(options.manifest)))));
   if (session.printed_json(answer)) return success();
   session.out().line(session.out().safe_json(answer.result()["manifest"].source()));
   return success();

@@ -1,17 +1,17 @@
 // audit …: what an auditor asks of a running daemon, and the independent verifier under one name.
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <unistd.h>
+#include <CLI/CLI.hpp>
 
 #include <optional>
 
 #include "base/files/file.hpp"
-#include "base/json/json.hpp"
 #include "base/files/memory_file.hpp"
+#include "base/json/json.hpp"
 #include "base/text.hpp"
 #include "cli/commands.hpp"
-#include "cli/verifier.hpp"
 #include "cli/connect/which_kind.hpp"
+#include "cli/verifier.hpp"
 
 namespace muniment::cli {
 namespace {
@@ -45,7 +45,9 @@ Status change_key(Session& session, std::string_view action, const KeyOptions& o
   ASSIGN_OR_RETURN(const Message answer, session.call("audit.key", params.end_object().text()));
   const json::Value keys = answer.result()["keys"];
   if (action == "init" && keys.size() > 1) {
-    fmt::print(stderr, "muniment: the log had a key before, which did not sign for this one: auditors need the new key, too. See docs/runbook.md#checkpoints\n");
+    fmt::print(
+        stderr,
+        "muniment: the log had a key before, which did not sign for this one: auditors need the new key, too. See docs/runbook.md#checkpoints\n");
   }
   if (session.printed_json(answer)) return success();
   if (keys.size() == 0) return Error(Errc::not_found, "the log has no key. Make one with: muniment audit key init");
@@ -85,10 +87,12 @@ Status show_checkpoint(Session& session, const CheckpointOptions& options) {
   ASSIGN_OR_RETURN(const Message answer, session.call("audit.checkpoint", "{}"));
   if (options.file.empty() && session.printed_json(answer)) return success();
   const json::Value result = answer.result();
-  if (const json::Value problem = result["problem"]) return Error(Errc::unavailable, std::string(problem.string_or("")));
+  if (const json::Value problem = result["problem"])
+    return Error(Errc::unavailable, std::string(problem.string_or("")));
   if (const json::Value note = result["note"]) return deliver(session, options.file, note.string_or(""));
-  return Error(Errc::not_found, fmt::format("{} events have the root {}, which nobody signed: {}", result["size"].as_int().value_or(0), result["root"].string_or(""),
-                                            why_unsigned(result)));
+  return Error(Errc::not_found,
+               fmt::format("{} events have the root {}, which nobody signed: {}", result["size"].as_int().value_or(0),
+                           result["root"].string_or(""), why_unsigned(result)));
 }
 
 struct ProveOptions {
@@ -97,29 +101,34 @@ struct ProveOptions {
   std::string run;
   std::string event_id;
   std::string file;
-  std::int64_t log_no = 0;   // 0: the present one
+  std::int64_t log_no = 0;  // 0: the present one
 };
 
 void declare_prove(CLI::App& command, ProveOptions& options) {
   command.add_option("RUN|SEQ", options.what, "A run, whose last event is proven, or an event's seq");
-  auto* const seq = command.add_option("--seq", options.seq, "The event with this seq, whatever else has the number")->check(CLI::NonNegativeNumber);
+  auto* const seq = command.add_option("--seq", options.seq, "The event with this seq, whatever else has the number")
+                        ->check(CLI::NonNegativeNumber);
   command.add_option("--run", options.run, "This run")->excludes(seq);
   command.add_option("--event", options.event_id, "Another event of the run")->type_name("ID")->excludes(seq);
-  command.add_option("--log", options.log_no, "The seq is of this log, which the present one goes on from")->check(CLI::PositiveNumber);
+  command.add_option("--log", options.log_no, "The seq is of this log, which the present one goes on from")
+      ->check(CLI::PositiveNumber);
   command.add_option("-o,--output", options.file, "Write the proof to this file")->type_name("FILE.tlog-proof");
 }
 
 // The number of an event; nullopt: a run is named. Errors: conflict where it may be either.
 Result<std::optional<std::int64_t>> seq_to_prove(Session& session, const ProveOptions& options) {
-  if (options.seq || !options.run.empty() || !options.event_id.empty()) return options.seq;   // an event's id is looked for in a run
+  if (options.seq || !options.run.empty() || !options.event_id.empty())
+    return options.seq;  // an event's id is looked for in a run
   const auto seq = parse_decimal(options.what);
-  if (seq && options.log_no == 0) RETURN_IF_ERROR(check_is_only_seq(session, options.what, fmt::format("--seq {0} or --run {0}", options.what)));
+  if (seq && options.log_no == 0)
+    RETURN_IF_ERROR(check_is_only_seq(session, options.what, fmt::format("--seq {0} or --run {0}", options.what)));
   return seq;
 }
 
 Status prove(Session& session, const ProveOptions& options) {
   const bool named_apart = options.seq || !options.run.empty();
-  if (named_apart == !options.what.empty()) return Error(Errc::invalid_argument, "name what is to be proven: RUN or SEQ, or --run RUN or --seq N");
+  if (named_apart == !options.what.empty())
+    return Error(Errc::invalid_argument, "name what is to be proven: RUN or SEQ, or --run RUN or --seq N");
   json::Writer params;
   params.begin_object();
   ASSIGN_OR_RETURN(const auto seq, seq_to_prove(session, options));
@@ -165,22 +174,26 @@ struct VerifyOptions {
 };
 
 bool has(const std::vector<std::string>& arguments, std::string_view word) {
-  return std::any_of(arguments.begin(), arguments.end(), [&](const std::string& argument) { return argument.starts_with(word); });
+  return std::any_of(arguments.begin(), arguments.end(),
+                     [&](const std::string& argument) { return argument.starts_with(word); });
 }
 
-// A verify of the log is an event of the log; one of a file, of another place or of another log does not concern this daemon.
+// A verify of the log is an event of the log; one of a file, of another place or of another log does not concern this
+// daemon.
 Status note_verdict(Session& session, std::string_view report) {
   const auto parsed = json::parse(report);
   if (!parsed) return success();
   const json::Value root = parsed->root();
-  if (root["log_id"].string_or("").empty()) return success();   // nothing was verified: there is no verdict on any log
+  if (root["log_id"].string_or("").empty()) return success();  // nothing was verified: there is no verdict on any log
   ASSIGN_OR_RETURN(Client* const client, session.running_client());
   ASSIGN_OR_RETURN(const Message status, client->call("server.status", "{}"));
   if (status.result()["log"]["log_id"].string_or("") != root["log_id"].string_or("?")) {
     return Error(Errc::conflict, "the daemon's log is another one than was verified");
   }
   json::Writer params;
-  params.begin_object().member("verdict", root["verdict"].string_or("")).member("upto", root["upto"].as_int().value_or(-1))
+  params.begin_object()
+      .member("verdict", root["verdict"].string_or(""))
+      .member("upto", root["upto"].as_int().value_or(-1))
       .member("tool", "muniment-verify " MUNIMENT_VERSION);
   ASSIGN_OR_RETURN(const Message answer, client->call("audit.verified", params.end_object().text()));
   return success();
@@ -195,7 +208,8 @@ Status verify(Session& session, const VerifyOptions& options) {
   if (session.options.json) arguments.emplace_back("--json");
   // The verdict for the log is read from the report, whatever of it is shown: an exit code does not tell it.
   ASSIGN_OR_RETURN(const Fd told, memory_file("report", ""));
-  if (!elsewhere) arguments.insert(arguments.end(), {"--report", fmt::format("/proc/{}/fd/{}", ::getpid(), told.get())});
+  if (!elsewhere)
+    arguments.insert(arguments.end(), {"--report", fmt::format("/proc/{}/fd/{}", ::getpid(), told.get())});
   ASSIGN_OR_RETURN(session.exit_code, run_verifier(std::move(arguments), nullptr));
   if (elsewhere) return success();
   ASSIGN_OR_RETURN(const std::string report, read_at(told, 0, report_bytes_max));
@@ -208,19 +222,22 @@ Status verify(Session& session, const VerifyOptions& options) {
 void add_audit_commands(CLI::App& app, Session& session) {
   CLI::App& audit = add_group(app, "audit", "Signed checkpoints, proofs, keys and verification");
   add_command(session, audit, "checkpoint", "The newest signed checkpoint", declare_checkpoint, show_checkpoint);
-  add_command(session, audit, "prove", "A file that proves an event to anyone who has the log's key", declare_prove, prove);
+  add_command(session, audit, "prove", "A file that proves an event to anyone who has the log's key", declare_prove,
+              prove);
   CLI::App& key = add_group(audit, "key", "The key that signs the log");
   add_command(session, key, "init", "Make the first key; prints the public one", declare_key_change, init_key);
   add_command(session, key, "show", "The public keys, the newest last", declare_key, show_key);
-  add_command(session, key, "rotate", "Replace the key; what the old one signed still verifies", declare_key_change, rotate_key);
+  add_command(session, key, "rotate", "Replace the key; what the old one signed still verifies", declare_key_change,
+              rotate_key);
   add_redact_command(audit, session);
   add_archive_command(audit, session);
   add_witness_command(audit, session);
   auto options = std::make_shared<VerifyOptions>();
-  CLI::App& verifying = add_word(session, audit, "verify", "Run muniment-verify: of the whole log, or of a --proof or --bundle FILE",
-                                 [&session, options] { return verify(session, *options); });
+  CLI::App& verifying =
+      add_word(session, audit, "verify", "Run muniment-verify: of the whole log, or of a --proof or --bundle FILE",
+               [&session, options] { return verify(session, *options); });
   verifying.footer(verify_footer);
-  verifying.fallthrough(false);   // every option is the verifier's
+  verifying.fallthrough(false);  // every option is the verifier's
   verifying.allow_extras();
   verifying.callback([&session, options, &verifying] {
     options->arguments = verifying.remaining();

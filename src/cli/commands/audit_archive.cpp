@@ -1,6 +1,6 @@
 // audit archive: the bodies of old partitions leave the database.
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <optional>
 
@@ -35,12 +35,15 @@ Status archive(Session& session, const ArchiveOptions& options) {
     if (result["archived"].as_bool().value_or(false)) {
       progress.reset();
       if (session.printed_json(answer)) return success();
-      session.out().line(fmt::format("archived partition {}: events {} to {}. Their rows stay in the database, their bodies are in the "
-                                     "data folder's archive/", number("partition"), number("from_seq"), number("to_seq")));
+      session.out().line(fmt::format(
+          "archived partition {}: events {} to {}. Their rows stay in the database, their bodies are in the "
+          "data folder's archive/",
+          number("partition"), number("from_seq"), number("to_seq")));
       return success();
     }
     // Each body is written, and held against its row.
-    if (!progress) progress.emplace(fmt::format("partition {}", number("partition")), static_cast<std::uint64_t>(2 * events));
+    if (!progress)
+      progress.emplace(fmt::format("partition {}", number("partition")), static_cast<std::uint64_t>(2 * events));
     progress->at(static_cast<std::uint64_t>(number("exported") + number("checked")));
   }
 }
@@ -48,7 +51,8 @@ Status archive(Session& session, const ArchiveOptions& options) {
 }  // namespace
 
 void add_archive_command(CLI::App& audit, Session& session) {
-  add_command(session, audit, "archive", "Move the bodies of a full partition out of the database, into files", declare, archive);
+  add_command(session, audit, "archive", "Move the bodies of a full partition out of the database, into files", declare,
+              archive);
 }
 
 }  // namespace muniment::cli

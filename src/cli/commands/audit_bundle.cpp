@@ -1,14 +1,14 @@
 // audit export | import | report: a run in one file, for those who have no access to the log.
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include "base/files/file.hpp"
 #include "base/text.hpp"
 #include "cli/bundle/export.hpp"
 #include "cli/bundle/import.hpp"
-#include "cli/verifier.hpp"
 #include "cli/commands.hpp"
 #include "cli/report/data.hpp"
+#include "cli/verifier.hpp"
 
 namespace muniment::cli {
 namespace {
@@ -23,8 +23,11 @@ struct ExportOptions {
 
 void declare_export(CLI::App& command, ExportOptions& options) {
   command.add_option("RUN", options.run, "The run; without it, MUNIMENT_RUN");
-  command.add_option("-o,--output", options.output, "The bundle; otherwise RUN.muniment.tar.zst here")->type_name("FILE");
-  command.add_option("--checkpoint", options.checkpoint, "Prove it against this signed checkpoint of the log; otherwise the newest")
+  command.add_option("-o,--output", options.output, "The bundle; otherwise RUN.muniment.tar.zst here")
+      ->type_name("FILE");
+  command
+      .add_option("--checkpoint", options.checkpoint,
+                  "Prove it against this signed checkpoint of the log; otherwise the newest")
       ->type_name("FILE");
 }
 
@@ -47,17 +50,20 @@ Status export_run(Session& session, const ExportOptions& options) {
     return success();
   }
   const auto count = [](std::int64_t number) { return grouped(static_cast<std::uint64_t>(number)); };
-  session.out().line(fmt::format("{}  {} events  {} artifacts{}  {}", session.out().safe(order.path), count(bundle.events),
-                                 count(bundle.artifacts), bundle.erased > 0 ? fmt::format(" ({} erased)", bundle.erased) : "",
+  session.out().line(fmt::format("{}  {} events  {} artifacts{}  {}", session.out().safe(order.path),
+                                 count(bundle.events), count(bundle.artifacts),
+                                 bundle.erased > 0 ? fmt::format(" ({} erased)", bundle.erased) : "",
                                  human_size(static_cast<std::uint64_t>(bundle.bundle_bytes))));
   if (bundle.is_signed && !bundle.signature_holds) {
-    session.out().line(fmt::format("consistent with the checkpoint of {} at {} events. NOT CHECKED: its signature, which is by no key that the log names",
-                                   bundle.origin, count(bundle.size)));
+    session.out().line(fmt::format(
+        "consistent with the checkpoint of {} at {} events. NOT CHECKED: its signature, which is by no key that the log names",
+        bundle.origin, count(bundle.size)));
   } else {
     session.out().line(fmt::format("proven against the {} checkpoint of {} at {} events",
                                    bundle.is_signed ? "signed" : "UNSIGNED", bundle.origin, count(bundle.size)));
   }
-  session.out().line("verify it anywhere: muniment-verify --bundle " + session.out().safe(order.path) + (bundle.is_signed ? " --key LOG.PUB" : " --unsigned-ok"));
+  session.out().line("verify it anywhere: muniment-verify --bundle " + session.out().safe(order.path) +
+                     (bundle.is_signed ? " --key LOG.PUB" : " --unsigned-ok"));
   return success();
 }
 
@@ -71,7 +77,8 @@ struct BundleImportOptions {
 void declare_bundle_import(CLI::App& command, BundleImportOptions& options) {
   command.add_option("FILE", options.file, "A run.muniment.tar.zst")->required();
   command.add_option("--key", options.key, "The keys that you trust, as vkeys, one a line")->type_name("FILE");
-  command.add_option("--as", options.run, "The new run's id; otherwise the bundle's and the start of its hash")->type_name("RUN");
+  command.add_option("--as", options.run, "The new run's id; otherwise the bundle's and the start of its hash")
+      ->type_name("RUN");
   command.add_flag("--unsigned-ok", options.unsigned_ok, "Take a bundle that is consistent but proven by no key");
 }
 
@@ -79,17 +86,22 @@ Status check_bundle(const BundleImportOptions& options) {
   ASSIGN_OR_RETURN(const BundleVerdict verdict, verify_bundle(options.file, options.key));
   if (verdict.verified() || (verdict.is_unsigned() && options.unsigned_ok)) return success();
   if (verdict.is_unsigned()) {
-    return Error(Errc::denied, "the bundle is consistent, but no key that you trust has signed it; nothing was imported. Give the "
-                               "log's public key with --key, or take it unproven: --unsigned-ok");
+    return Error(Errc::denied,
+                 "the bundle is consistent, but no key that you trust has signed it; nothing was imported. Give the "
+                 "log's public key with --key, or take it unproven: --unsigned-ok");
   }
-  return Error(Errc::invalid_argument, fmt::format("the bundle does not verify, nothing was imported: {}", verdict_words(verdict)));
+  return Error(Errc::invalid_argument,
+               fmt::format("the bundle does not verify, nothing was imported: {}", verdict_words(verdict)));
 }
 
 void print_imported(Session& session, const BundleImportOptions& options, const ImportedBundle& bundle) {
   if (session.options.json) {
     json::Writer out;
     out.begin_object().member("file", options.file).member("run_id", bundle.run_id).member("added", bundle.added);
-    out.member("bundle_events", bundle.total()).member("events", bundle.events).member("rewritten", bundle.rewritten).member("recorded_anew", bundle.by_method);
+    out.member("bundle_events", bundle.total())
+        .member("events", bundle.events)
+        .member("rewritten", bundle.rewritten)
+        .member("recorded_anew", bundle.by_method);
     out.key("only_in_bundle").begin_object();
     for (const auto& [type, count] : bundle.only_in_bundle) out.member(type, count);
     session.out().json_line(out.end_object().end_object().text());
@@ -103,8 +115,11 @@ void print_imported(Session& session, const BundleImportOptions& options, const 
   const auto count = [](std::int64_t number) { return grouped(static_cast<std::uint64_t>(number)); };
   out.line(fmt::format("{}  of the bundle's {} events:", out.safe(bundle.run_id), count(bundle.total())));
   out.line(fmt::format("  {} as they were", count(bundle.events - bundle.rewritten)));
-  if (bundle.rewritten > 0) out.line(fmt::format("  {} with this log's ids in place of the bundle's", count(bundle.rewritten)));
-  out.line(fmt::format("  {} recorded anew (the start and the end, artifacts, manifests, claims, evidence, commands, labels)", count(bundle.by_method)));
+  if (bundle.rewritten > 0)
+    out.line(fmt::format("  {} with this log's ids in place of the bundle's", count(bundle.rewritten)));
+  out.line(fmt::format(
+      "  {} recorded anew (the start and the end, artifacts, manifests, claims, evidence, commands, labels)",
+      count(bundle.by_method)));
   for (const auto& [type, number] : bundle.only_in_bundle) {
     out.line(fmt::format("  {} only in the bundle: {}", count(number), out.safe(type)));
   }
@@ -148,12 +163,16 @@ Status write_report(Session& session, const ReportOptions& options) {
     out.member("proven", proven).member("signed", data.custody.is_signed).end_object();
     session.out().json_line(out.text());
   } else {
-    session.out().line(fmt::format("{}  {} events  {}", session.out().safe(options.output), grouped(static_cast<std::uint64_t>(data.events)),
-                                   !proven ? "NOT PROVEN, see Custody" : data.custody.is_signed ? "proven, signed" : "consistent, unsigned"));
-    if (data.chain->broken()) session.out().line("the chain does not hold: " + session.out().safe(*data.chain->broken()));
+    session.out().line(fmt::format("{}  {} events  {}", session.out().safe(options.output),
+                                   grouped(static_cast<std::uint64_t>(data.events)),
+                                   !proven                  ? "NOT PROVEN, see Custody"
+                                   : data.custody.is_signed ? "proven, signed"
+                                                            : "consistent, unsigned"));
+    if (data.chain->broken())
+      session.out().line("the chain does not hold: " + session.out().safe(*data.chain->broken()));
     if (data.custody.unproven) session.out().line("not proven: " + session.out().safe(*data.custody.unproven));
   }
-  if (!proven) session.exit_code = exit_refused;   // a check that failed: the report is written all the same
+  if (!proven) session.exit_code = exit_refused;  // a check that failed: the report is written all the same
   return success();
 }
 
@@ -164,8 +183,8 @@ void add_bundle_commands(CLI::App& audit, Session& session) {
                              export_run);
   add_command<BundleImportOptions>(session, audit, "import", "A bundle that verifies, as a run of this log",
                                    declare_bundle_import, import_one);
-  add_command<ReportOptions>(session, audit, "report", "What happened in a run and what proves it, in one file", declare_report,
-                             write_report);
+  add_command<ReportOptions>(session, audit, "report", "What happened in a run and what proves it, in one file",
+                             declare_report, write_report);
 }
 
 }  // namespace muniment::cli

@@ -1,7 +1,7 @@
 // audit redact: erase an event, an artifact or a run.
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <unistd.h>
+#include <CLI/CLI.hpp>
 
 #include <cstdio>
 #include <iostream>
@@ -28,10 +28,13 @@ struct RedactOptions {
 
 void declare(CLI::App& command, RedactOptions& options) {
   command.add_option("SEQ|ARTIFACT|RUN", options.what, "An event's seq, an artifact's id, or a run");
-  command.add_option("--seq", options.seq, "The event with this seq, whatever else has the number")->check(CLI::NonNegativeNumber);
+  command.add_option("--seq", options.seq, "The event with this seq, whatever else has the number")
+      ->check(CLI::NonNegativeNumber);
   command.add_option("--artifact", options.artifact, "The artifact with this id");
   command.add_option("--run", options.run, "This run");
-  command.add_option("--reason", options.reason, "Why; it stays in the log for good, so name nothing that is to be erased")->required();
+  command
+      .add_option("--reason", options.reason, "Why; it stays in the log for good, so name nothing that is to be erased")
+      ->required();
   command.add_option("--legal-basis", options.legal_basis, "The law or contract that asks for it");
   command.add_flag("--dry-run", options.dry_run, "Only list what would be erased");
   command.add_flag("--yes", options.yes, "Erase without asking on a terminal");
@@ -44,14 +47,19 @@ Result<std::string_view> kind_of_uuid(Session& session, const std::string& id) {
   const auto artifact = session.call("artifact.stat", "{\"artifact_id\":" + json::quote(id) + "}");
   if (!artifact && artifact.error().code == Errc::not_found) return std::string_view("run_id");
   if (!artifact && is_transient(artifact.error().code)) return artifact.error();
-  return Error(Errc::conflict, fmt::format("{0} is the id of an artifact and of a run. Say which is meant: --artifact {0} or --run {0}", id));
+  return Error(
+      Errc::conflict,
+      fmt::format("{0} is the id of an artifact and of a run. Say which is meant: --artifact {0} or --run {0}", id));
 }
 
 // What is erased is gone: a word that means two things is asked about, and not taken for one of them.
 Status write_target(Session& session, const RedactOptions& options, json::Writer& params) {
   const std::string& what = options.what;
-  const int named = (what.empty() ? 0 : 1) + (options.seq ? 1 : 0) + (options.artifact.empty() ? 0 : 1) + (options.run.empty() ? 0 : 1);
-  if (named != 1) return Error(Errc::invalid_argument, "name one thing that is to be erased: SEQ, ARTIFACT or RUN, or --seq N, --artifact ID or --run RUN");
+  const int named = (what.empty() ? 0 : 1) + (options.seq ? 1 : 0) + (options.artifact.empty() ? 0 : 1) +
+                    (options.run.empty() ? 0 : 1);
+  if (named != 1)
+    return Error(Errc::invalid_argument,
+                 "name one thing that is to be erased: SEQ, ARTIFACT or RUN, or --seq N, --artifact ID or --run RUN");
   if (options.seq || parse_decimal(what)) {
     if (!options.seq) RETURN_IF_ERROR(check_is_only_seq(session, what, fmt::format("--seq {0} or --run {0}", what)));
     params.member("seq", options.seq ? *options.seq : *parse_decimal(what));
@@ -78,17 +86,21 @@ std::string count(const json::Value& result, std::string_view name, std::string_
 
 void show(Session& session, std::string_view what, const json::Value& result) {
   session.out().line(fmt::format("{} in {}:{}{}{}{}{}{}{}", what, result["run_id"].string_or(""),
-                                 count(result, "events", "events"), count(result, "artifact_files", "files"), count(result, "documents", "documents"),
-                                 count(result, "snapshots", "states"), count(result, "manifests", "manifests"),
-                                 count(result, "claims", "claims"), count(result, "evidence", "pieces of evidence")));
+                                 count(result, "events", "events"), count(result, "artifact_files", "files"),
+                                 count(result, "documents", "documents"), count(result, "snapshots", "states"),
+                                 count(result, "manifests", "manifests"), count(result, "claims", "claims"),
+                                 count(result, "evidence", "pieces of evidence")));
   std::string seqs;
-  for (const json::Value seq : result["seqs"]) seqs += fmt::format("{}{}", seqs.empty() ? "" : " ", seq.as_int().value_or(0));
+  for (const json::Value seq : result["seqs"])
+    seqs += fmt::format("{}{}", seqs.empty() ? "" : " ", seq.as_int().value_or(0));
   session.out().line("  events " + seqs);
   for (const json::Value artifact : result["artifacts"]) {
-    session.out().line(fmt::format("  file   {}  {} bytes", artifact["path"].string_or(""), artifact["size_bytes"].as_int().value_or(0)));
+    session.out().line(fmt::format("  file   {}  {} bytes", artifact["path"].string_or(""),
+                                   artifact["size_bytes"].as_int().value_or(0)));
   }
   for (const json::Value pointer : result["needed"]) {
-    session.out().line("  something depends on " + pointer.string_or("") + ": it resolves to NOT_FOUND from then on, and halts no run");
+    session.out().line("  something depends on " + pointer.string_or("") +
+                       ": it resolves to NOT_FOUND from then on, and halts no run");
   }
   session.out().line(result["remains"].string_or(""));
 }
@@ -113,9 +125,10 @@ Status redact(Session& session, const RedactOptions& options) {
   writer.member("reason", options.reason);
   if (!options.legal_basis.empty()) writer.member("legal_basis", options.legal_basis);
   std::string params = writer.end_object().text();
-  params.pop_back();   // its brace
+  params.pop_back();  // its brace
   if (!options.dry_run && !options.yes && is_asked()) RETURN_IF_ERROR(ask(session, params));
-  ASSIGN_OR_RETURN(const Message answer, session.call("audit.redact", params + (options.dry_run ? ",\"dry_run\":true}" : "}")));
+  ASSIGN_OR_RETURN(const Message answer,
+                   session.call("audit.redact", params + (options.dry_run ? ",\"dry_run\":true}" : "}")));
   if (session.printed_json(answer)) return success();
   show(session, options.dry_run ? "would erase" : "erased", answer.result());
   return success();
@@ -124,7 +137,8 @@ Status redact(Session& session, const RedactOptions& options) {
 }  // namespace
 
 void add_redact_command(CLI::App& audit, Session& session) {
-  add_command(session, audit, "redact", "Erase an event, an artifact or a run with every known copy; the proofs stay", declare, redact);
+  add_command(session, audit, "redact", "Erase an event, an artifact or a run with every known copy; the proofs stay",
+              declare, redact);
 }
 
 }  // namespace muniment::cli

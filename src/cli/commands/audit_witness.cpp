@@ -1,6 +1,6 @@
 // audit witness: a process of its own, under an account that the log's operator does not have.
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <signal.h>
 
@@ -22,9 +22,14 @@ struct WitnessOptions {
 };
 
 void declare_witness(CLI::App& command, WitnessOptions& options) {
-  command.add_option("--state", options.state, "Its folder: its key, and the newest checkpoint of each log")->required()->type_name("DIR");
-  command.add_option("--log-key", options.logs, "Public keys of the logs that it watches (muniment audit key show)")->required()->type_name("FILE");
-  command.add_option("--listen", options.listen, "unix:/path or ADDRESS:PORT; unix:DIR/witness.sock where it is not given");
+  command.add_option("--state", options.state, "Its folder: its key, and the newest checkpoint of each log")
+      ->required()
+      ->type_name("DIR");
+  command.add_option("--log-key", options.logs, "Public keys of the logs that it watches (muniment audit key show)")
+      ->required()
+      ->type_name("FILE");
+  command.add_option("--listen", options.listen,
+                     "unix:/path or ADDRESS:PORT; unix:DIR/witness.sock where it is not given");
   command.add_option("--name", options.name, "The name of its key, when it is made")->capture_default_str();
 }
 
@@ -57,8 +62,10 @@ Status witness(Session& session, const WitnessOptions& options) {
 }  // namespace
 
 void add_witness_command(CLI::App& audit, Session& session) {
-  add_command(session, audit, "witness", "Watch logs and cosign their checkpoints, until a signal; prints what the daemon's setting `witnesses` wants",
-              declare_witness, witness);
+  add_command(
+      session, audit, "witness",
+      "Watch logs and cosign their checkpoints, until a signal; prints what the daemon's setting `witnesses` wants",
+      declare_witness, witness);
 }
 
 }  // namespace muniment::cli

@@ -1,6 +1,6 @@
 // context: a context pack for a prompt, printed as it is to be pasted.
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include "cli/commands.hpp"
 
@@ -16,14 +16,18 @@ struct ContextOptions {
 };
 
 void declare_context(CLI::App& command, ContextOptions& options) {
-  command.add_option("TEXT", options.text, "The question, with the markup of queries: in: tag: before: \"words\"")->required();
+  command.add_option("TEXT", options.text, "The question, with the markup of queries: in: tag: before: \"words\"")
+      ->required();
   command.add_option("--corpus", options.corpus, "Only this corpus");
-  command.add_option("--budget", options.budget, "At most so many tokens; 4,000 otherwise")->check(CLI::Range(0, 131'072));
+  command.add_option("--budget", options.budget, "At most so many tokens; 4,000 otherwise")
+      ->check(CLI::Range(0, 131'072));
   command.add_option("--run", options.run, "RUN: whose context it is for; the manifest becomes its own");
   command.add_option("--asof", options.asof, "A seq or a time: as of then");
 }
 
-bool is_seq(const std::string& text) { return !text.empty() && text.size() < 19 && text.find_first_not_of("0123456789") == std::string::npos; }
+bool is_seq(const std::string& text) {
+  return !text.empty() && text.size() < 19 && text.find_first_not_of("0123456789") == std::string::npos;
+}
 
 Result<std::string> params_of(Session& session, const ContextOptions& options) {
   json::Writer params;
@@ -58,18 +62,21 @@ Status build_context(Session& session, const ContextOptions& options) {
     summary = fmt::format("no passages: {}", reason);
   } else {
     summary = fmt::format("{} passage{}, {} of {} tokens, {} left out, manifest://{}", result["citations"].size(),
-                          result["citations"].size() == 1 ? "" : "s", result["used"].source(), result["budget"].source(), result["left_out"].size(), result["manifest_id"].string_or(""));
+                          result["citations"].size() == 1 ? "" : "s", result["used"].source(),
+                          result["budget"].source(), result["left_out"].size(), result["manifest_id"].string_or(""));
   }
   // Beside the text, never in it: standard output may go straight into a prompt.
   fmt::print(stderr, "{}\n", summary);
-  for (const json::Value words : result["degraded"]) fmt::print(stderr, "degraded: {}\n", out.one_line(words.string_or("")));
+  for (const json::Value words : result["degraded"])
+    fmt::print(stderr, "degraded: {}\n", out.one_line(words.string_or("")));
   return success();
 }
 
 }  // namespace
 
 void add_context_command(CLI::App& app, Session& session) {
-  add_command<ContextOptions>(session, app, "context", "Pack passages for a prompt, numbered for citation", declare_context, build_context);
+  add_command<ContextOptions>(session, app, "context", "Pack passages for a prompt, numbered for citation",
+                              declare_context, build_context);
 }
 
 }  // namespace muniment::cli

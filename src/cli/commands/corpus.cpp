@@ -1,6 +1,6 @@
 // corpus list, document list | get | history | diff | retract, source revoke, feedback.
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include "base/limits.hpp"
 #include "base/text.hpp"
@@ -21,8 +21,9 @@ Status list_corpora(Session& session, const NoOptions&) {
   const Output& out = session.out();
   Table table({"corpus", "documents", "passages", "last event", "owner"});
   for (const json::Value corpus : answer.result()["corpora"]) {
-    table.add({out.one_line(corpus["corpus"].string_or("")), grouped(count_of(corpus, "documents")), grouped(count_of(corpus, "chunks")),
-               std::to_string(count_of(corpus, "last_seq")), out.one_line(corpus["owner"].string_or(""))});
+    table.add({out.one_line(corpus["corpus"].string_or("")), grouped(count_of(corpus, "documents")),
+               grouped(count_of(corpus, "chunks")), std::to_string(count_of(corpus, "last_seq")),
+               out.one_line(corpus["owner"].string_or(""))});
   }
   table.print(out);
   return success();
@@ -40,7 +41,9 @@ struct DocumentOptions {
   std::string base;
 };
 
-void declare_corpus(CLI::App& command, DocumentOptions& options) { command.add_option("CORPUS", options.corpus, "Which corpus")->required(); }
+void declare_corpus(CLI::App& command, DocumentOptions& options) {
+  command.add_option("CORPUS", options.corpus, "Which corpus")->required();
+}
 
 void declare_document(CLI::App& command, DocumentOptions& options) {
   declare_corpus(command, options);
@@ -69,8 +72,11 @@ void declare_retract(CLI::App& command, DocumentOptions& options) {
 std::string params_of(const DocumentOptions& options) {
   json::Writer out;
   out.begin_object().member("corpus", options.corpus).member("document", options.document);
-  const std::pair<std::string_view, const std::string&> given[] = {{"revision", options.revision}, {"from", options.from}, {"to", options.to},
-                                                                   {"reason", options.reason},     {"base", options.base}};
+  const std::pair<std::string_view, const std::string&> given[] = {{"revision", options.revision},
+                                                                   {"from", options.from},
+                                                                   {"to", options.to},
+                                                                   {"reason", options.reason},
+                                                                   {"base", options.base}};
   for (const auto& [name, value] : given) {
     if (!value.empty()) out.member(name, value);
   }
@@ -79,7 +85,8 @@ std::string params_of(const DocumentOptions& options) {
 }
 
 // Pages of `method` until `next` is no more; each item of result[list] is printed as JSON or becomes a row.
-Status print_pages(Session& session, const std::string& method, std::string params, std::string_view list, const char* next, Table& table,
+Status print_pages(Session& session, const std::string& method, std::string params, std::string_view list,
+                   const char* next, Table& table,
                    const std::function<std::vector<std::string>(const json::Value&)>& row) {
   params.pop_back();  // its closing brace
   std::string more;
@@ -99,11 +106,13 @@ Status print_pages(Session& session, const std::string& method, std::string para
   return success();
 }
 
-// "retracted at 44". An erased revision was perhaps retracted before: of which event the erasure is, its row does not say.
+// "retracted at 44". An erased revision was perhaps retracted before: of which event the erasure is, its row does not
+// say.
 std::string end_text(const json::Value& row) {
   const std::string ended = row["ended_by"].string_or("");
   if (ended != "erased") return fmt::format("{} at {}", ended, count_of(row, "valid_to"));
-  return row["removed_at"] ? fmt::format("erased at {}", count_of(row, "removed_at")) : fmt::format("erased, not current since {}", count_of(row, "valid_to"));
+  return row["removed_at"] ? fmt::format("erased at {}", count_of(row, "removed_at"))
+                           : fmt::format("erased, not current since {}", count_of(row, "valid_to"));
 }
 
 // One that was brought along from a closed log is as old as it was there.
@@ -120,9 +129,13 @@ Status list_documents(Session& session, const DocumentOptions& options) {
   params.begin_object().member("corpus", options.corpus).member("limit", limits::page_items_max).end_object();
   return print_pages(session, "document.list", std::move(params).text(), "documents", "cursor", table,
                      [&](const json::Value& row) -> std::vector<std::string> {
-                       return {out.one_line(row["document"].string_or("")), out.one_line(row["revision"].string_or("")),
-                               human_size(count_of(row, "size_bytes")), grouped(count_of(row, "chunks")), out.one_line(row["format"].string_or("")),
-                               out.one_line(row["trust"].string_or("")), ingested_ago(row, now),
+                       return {out.one_line(row["document"].string_or("")),
+                               out.one_line(row["revision"].string_or("")),
+                               human_size(count_of(row, "size_bytes")),
+                               grouped(count_of(row, "chunks")),
+                               out.one_line(row["format"].string_or("")),
+                               out.one_line(row["trust"].string_or("")),
+                               ingested_ago(row, now),
                                fit(out.one_line(row["title"].string_or("")), 60)};
                      });
 }
@@ -132,8 +145,11 @@ Status document_history(Session& session, const DocumentOptions& options) {
   Table table({"seq", "revision", "size", "passages", "ingested", "until"});
   return print_pages(session, "document.history", params_of(options), "revisions", "before", table,
                      [&](const json::Value& row) -> std::vector<std::string> {
-                       return {std::to_string(count_of(row, "seq")), out.one_line(row["revision"].string_or("")), human_size(count_of(row, "size_bytes")),
-                               grouped(count_of(row, "chunks")), row["recorded_at"].string_or(""),
+                       return {std::to_string(count_of(row, "seq")),
+                               out.one_line(row["revision"].string_or("")),
+                               human_size(count_of(row, "size_bytes")),
+                               grouped(count_of(row, "chunks")),
+                               row["recorded_at"].string_or(""),
                                row["ended_by"] ? end_text(row) : out.tone(Tone::green, "current")};
                      });
 }
@@ -144,27 +160,31 @@ Status get_document(Session& session, const DocumentOptions& options) {
   const Output& out = session.out();
   if (!options.output.empty()) {
     ASSIGN_OR_RETURN(Client* const client, session.client());
-    return save_artifact(*client, out, row["artifact_id"].string_or(""), row["start_byte"].as_int().value_or(0), row["size_bytes"].as_int().value_or(0),
-                         options.output);
+    return save_artifact(*client, out, row["artifact_id"].string_or(""), row["start_byte"].as_int().value_or(0),
+                         row["size_bytes"].as_int().value_or(0), options.output);
   }
   if (session.printed_json(answer)) return success();
   out.line(out.tone(Tone::bold, out.one_line(row["title"].string_or(""))));
-  out.line(fmt::format("{}/{}  {}  {}  {}  {}", out.one_line(row["corpus"].string_or("")), out.one_line(row["document"].string_or("")),
-                       out.one_line(row["format"].string_or("")), out.one_line(row["language"].string_or("")), human_size(count_of(row, "size_bytes")),
+  out.line(fmt::format("{}/{}  {}  {}  {}  {}", out.one_line(row["corpus"].string_or("")),
+                       out.one_line(row["document"].string_or("")), out.one_line(row["format"].string_or("")),
+                       out.one_line(row["language"].string_or("")), human_size(count_of(row, "size_bytes")),
                        out.one_line(row["trust"].string_or(""))));
   std::string tags;
   for (const json::Value tag : row["tags"]) tags += "  #" + out.one_line(tag.string_or(""));
-  out.line(fmt::format("revision {} of event {}, {}{}", out.one_line(row["revision"].string_or("")), count_of(row, "seq"), row["recorded_at"].string_or(""),
+  out.line(fmt::format("revision {} of event {}, {}{}", out.one_line(row["revision"].string_or("")),
+                       count_of(row, "seq"), row["recorded_at"].string_or(""),
                        row["ended_by"] ? "; " + end_text(row) : ""));
   out.line("from " + out.one_line(row["source"].string_or("")) + tags);
   out.line("");
   Table table({"passage", "bytes", "hash", "heading"});
   for (const json::Value chunk : answer.result()["chunks"]) {
-    table.add({out.one_line(chunk["id"].string_or("")), fmt::format("{}–{}", count_of(chunk, "start"), count_of(chunk, "end")),
+    table.add({out.one_line(chunk["id"].string_or("")),
+               fmt::format("{}–{}", count_of(chunk, "start"), count_of(chunk, "end")),
                chunk["hash"].string_or("").substr(0, 16), fit(out.one_line(chunk["heading"].string_or("")), 60)});
   }
   table.print(out);
-  if (const std::uint64_t more = count_of(answer.result(), "more_chunks"); more > 0) out.line(fmt::format("… and {} more", grouped(more)));
+  if (const std::uint64_t more = count_of(answer.result(), "more_chunks"); more > 0)
+    out.line(fmt::format("… and {} more", grouped(more)));
   return success();
 }
 
@@ -173,13 +193,15 @@ Status diff_document(Session& session, const DocumentOptions& options) {
   if (session.printed_json(answer)) return success();
   const Output& out = session.out();
   const json::Value result = answer.result();
-  out.line(fmt::format("{} → {}: {} passages unchanged, {} removed, {} added", result["from"] ? out.one_line(result["from"].string_or("")) : "nothing",
-                       out.one_line(result["to"].string_or("")), grouped(count_of(result, "unchanged")), grouped(count_of(result, "removed")),
-                       grouped(count_of(result, "added"))));
+  out.line(fmt::format("{} → {}: {} passages unchanged, {} removed, {} added",
+                       result["from"] ? out.one_line(result["from"].string_or("")) : "nothing",
+                       out.one_line(result["to"].string_or("")), grouped(count_of(result, "unchanged")),
+                       grouped(count_of(result, "removed")), grouped(count_of(result, "added"))));
   const auto print_side = [&](const json::Value& chunks, Tone tone, char sign) {
     for (const json::Value chunk : chunks) {
-      out.line(out.tone(tone, fmt::format("{} {}  {}–{}  {}", sign, out.one_line(chunk["id"].string_or("")), count_of(chunk, "start"), count_of(chunk, "end"),
-                                          fit(out.one_line(chunk["heading"].string_or("")), 60))));
+      out.line(out.tone(
+          tone, fmt::format("{} {}  {}–{}  {}", sign, out.one_line(chunk["id"].string_or("")), count_of(chunk, "start"),
+                            count_of(chunk, "end"), fit(out.one_line(chunk["heading"].string_or("")), 60))));
     }
   };
   print_side(result["only_left"], Tone::red, '-');
@@ -191,9 +213,10 @@ Status retract_document(Session& session, const DocumentOptions& options) {
   ASSIGN_OR_RETURN(const Message answer, session.call("document.retract", params_of(options)));
   if (session.printed_json(answer)) return success();
   const json::Value result = answer.result();
-  session.out().line(fmt::format("{}/{} at {} retracted  seq {}", session.out().one_line(result["corpus"].string_or("")),
-                                 session.out().one_line(result["document"].string_or("")), session.out().one_line(result["revision"].string_or("")),
-                                 count_of(result, "seq")));
+  session.out().line(fmt::format("{}/{} at {} retracted  seq {}",
+                                 session.out().one_line(result["corpus"].string_or("")),
+                                 session.out().one_line(result["document"].string_or("")),
+                                 session.out().one_line(result["revision"].string_or("")), count_of(result, "seq")));
   return success();
 }
 
@@ -213,11 +236,16 @@ Status revoke_source(Session& session, const RevokeOptions& options) {
   Result<Message> answered = session.call("source.revoke", params.text());
   // Sources are not in what `document list` prints, which the daemon's advice would name here.
   if (!answered && answered.error().message.find("no document comes from") != std::string::npos) {
-    return Error(Errc::not_found, fmt::format("not_found: no document comes from the source {}. A document's is shown by: muniment document get CORPUS DOCUMENT", options.source));
+    return Error(
+        Errc::not_found,
+        fmt::format(
+            "not_found: no document comes from the source {}. A document's is shown by: muniment document get CORPUS DOCUMENT",
+            options.source));
   }
   ASSIGN_OR_RETURN(const Message answer, std::move(answered));
   if (session.printed_json(answer)) return success();
-  session.out().line(fmt::format("revoked with {} revisions  seq {}", grouped(count_of(answer.result(), "documents")), count_of(answer.result(), "seq")));
+  session.out().line(fmt::format("revoked with {} revisions  seq {}", grouped(count_of(answer.result(), "documents")),
+                                 count_of(answer.result(), "seq")));
   return success();
 }
 
@@ -231,8 +259,12 @@ struct FeedbackOptions {
 
 void declare_feedback(CLI::App& command, FeedbackOptions& options) {
   command.add_option("POINTER", options.pointer, "The card's")->required();
-  command.add_option("SCORE", options.score, "From -1, misleading, to 1, just right")->required()->check(CLI::Range(-1.0, 1.0));
-  command.add_option("--by", options.by, "human, model or code")->check(CLI::IsMember({"human", "model", "code"}))->capture_default_str();
+  command.add_option("SCORE", options.score, "From -1, misleading, to 1, just right")
+      ->required()
+      ->check(CLI::Range(-1.0, 1.0));
+  command.add_option("--by", options.by, "human, model or code")
+      ->check(CLI::IsMember({"human", "model", "code"}))
+      ->capture_default_str();
   command.add_option("--name", options.name, "What is judged; otherwise relevance");
   command.add_option("--comment", options.comment, "In words");
 }
@@ -255,14 +287,20 @@ void add_corpus_commands(CLI::App& app, Session& session) {
   CLI::App& corpus = add_group(app, "corpus", "Collections of documents");
   add_command<NoOptions>(session, corpus, "list", "Those that you may see", nullptr, list_corpora);
   CLI::App& document = add_group(app, "document", "Documents, their revisions and passages");
-  add_command<DocumentOptions>(session, document, "list", "The current ones of a corpus", declare_corpus, list_documents);
-  add_command<DocumentOptions>(session, document, "get", "A revision and its passages, or its bytes", declare_get, get_document);
-  add_command<DocumentOptions>(session, document, "history", "Its revisions, newest first", declare_document, document_history);
+  add_command<DocumentOptions>(session, document, "list", "The current ones of a corpus", declare_corpus,
+                               list_documents);
+  add_command<DocumentOptions>(session, document, "get", "A revision and its passages, or its bytes", declare_get,
+                               get_document);
+  add_command<DocumentOptions>(session, document, "history", "Its revisions, newest first", declare_document,
+                               document_history);
   add_command<DocumentOptions>(session, document, "diff", "Which passages differ", declare_diff, diff_document);
-  add_command<DocumentOptions>(session, document, "retract", "Gone from the next query, still there as of before", declare_retract, retract_document);
+  add_command<DocumentOptions>(session, document, "retract", "Gone from the next query, still there as of before",
+                               declare_retract, retract_document);
   CLI::App& source = add_group(app, "source", "Where documents come from");
-  add_command<RevokeOptions>(session, source, "revoke", "Take out all that came from it, and what was derived", declare_revoke, revoke_source);
-  add_command<FeedbackOptions>(session, app, "feedback", "Say how relevant a card was", declare_feedback, give_feedback);
+  add_command<RevokeOptions>(session, source, "revoke", "Take out all that came from it, and what was derived",
+                             declare_revoke, revoke_source);
+  add_command<FeedbackOptions>(session, app, "feedback", "Say how relevant a card was", declare_feedback,
+                               give_feedback);
 }
 
 }  // namespace muniment::cli

@@ -1,7 +1,7 @@
 // event append | list | tail.
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <unistd.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cstdio>
@@ -128,7 +128,8 @@ bool fits_some_type(std::string_view pattern) {
   if (!pattern.ends_with('*')) return events::find_type(pattern) != nullptr;
   const std::string_view prefix = pattern.substr(0, pattern.size() - 1);
   return events::foreign_prefix.starts_with(prefix) ||
-         std::ranges::any_of(events::catalogue(), [&](const events::TypeInfo& row) { return row.name.starts_with(prefix); });
+         std::ranges::any_of(events::catalogue(),
+                             [&](const events::TypeInfo& row) { return row.name.starts_with(prefix); });
 }
 
 // A type that there is not is no mistake to the daemon: a newer one's log may have it. Who typed it is told.
@@ -137,10 +138,12 @@ void note_unknown_types(const std::vector<std::string>& patterns) {
     if (fits_some_type(pattern)) continue;
     std::vector<std::string> names;
     for (const events::TypeInfo& row : events::catalogue()) {
-      names.push_back(pattern.ends_with('*') ? std::string(row.name.substr(0, row.name.find('.'))) + ".*" : std::string(row.name));
+      names.push_back(pattern.ends_with('*') ? std::string(row.name.substr(0, row.name.find('.'))) + ".*"
+                                             : std::string(row.name));
     }
     const std::string_view near = nearest(pattern, names);
-    fmt::print(stderr, "muniment: there is no event type {}.{}\n", json::quote(pattern), near.empty() ? "" : fmt::format(" Did you mean {}?", json::quote(near)));
+    fmt::print(stderr, "muniment: there is no event type {}.{}\n", json::quote(pattern),
+               near.empty() ? "" : fmt::format(" Did you mean {}?", json::quote(near)));
   }
 }
 
@@ -151,10 +154,9 @@ void print_event(Session& session, const json::Value& event) {
     out.json_line(event.source());
     return;
   }
-  const std::string head = fmt::format(
-      "{:>8} {} {:<20} {:<18} ", event["seq"].source(),
-      out.tone(Tone::dim, event["recorded_at"].string_or("").substr(11, 12)),
-      out.safe(event["run_id"].string_or("")), out.safe(event["type"].string_or("")));
+  const std::string head = fmt::format("{:>8} {} {:<20} {:<18} ", event["seq"].source(),
+                                       out.tone(Tone::dim, event["recorded_at"].string_or("").substr(11, 12)),
+                                       out.safe(event["run_id"].string_or("")), out.safe(event["type"].string_or("")));
   const std::string body = out.one_line(summary_of(event));
   const std::size_t used = columns_of(head);
   out.line(head + (out.terminal() && out.width() > used + 8 ? fit(body, out.width() - used - 1) : body));
@@ -175,8 +177,10 @@ Status list_events(Session& session, const EventListOptions& options) {
     left -= std::min(left, events.size());
     cursor = page.result()["cursor"].string_or("");
   } while (left > 0 && !cursor.empty() && !session.out().failed());
-  if (left == 0 && !cursor.empty()) say_there_are_more(options.newest_first ? "the newest" : "the first", options.limit, "events");
-  if (shown == 0 && !options.step.empty()) return Error(Errc::not_found, "there is no such event of step " + options.step);
+  if (left == 0 && !cursor.empty())
+    say_there_are_more(options.newest_first ? "the newest" : "the first", options.limit, "events");
+  if (shown == 0 && !options.step.empty())
+    return Error(Errc::not_found, "there is no such event of step " + options.step);
   return success();
 }
 
@@ -190,7 +194,9 @@ struct TailOptions {
 void declare_tail(CLI::App& command, TailOptions& options) {
   command.add_option("--run", options.run, "RUN; without it, the whole log");
   command.add_option("--type", options.types, "tool.*, message.added, …")->allow_extra_args(false);
-  command.add_option("-n", options.count, "The last this many; 0: only what comes")->check(CLI::Range(0, 1000))->capture_default_str();
+  command.add_option("-n", options.count, "The last this many; 0: only what comes")
+      ->check(CLI::Range(0, 1000))
+      ->capture_default_str();
   command.add_flag("-f,--follow", options.follow, "Then go on, as events are recorded");
 }
 
@@ -201,7 +207,8 @@ Result<std::int64_t> print_last(Session& session, const TailOptions& options) {
   list.run = options.run;
   list.types = options.types;
   list.newest_first = true;
-  const auto count = static_cast<std::size_t>(std::max<std::int64_t>(options.count, 1));   // the newest one says where to go on
+  const auto count =
+      static_cast<std::size_t>(std::max<std::int64_t>(options.count, 1));  // the newest one says where to go on
   ASSIGN_OR_RETURN(const std::string params, list_params(session, list, count, ""));
   ASSIGN_OR_RETURN(const Message page, session.call("event.list", params));
   std::vector<json::Value> events;

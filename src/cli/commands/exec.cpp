@@ -1,10 +1,10 @@
 // exec: a real command, recorded as it happens. The order is the point: the start is committed
 // before the command runs, so that nothing runs unrecorded, and from then on nothing that goes
 // wrong with the recording changes what the command does or how it ends.
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cstdio>
@@ -15,11 +15,11 @@
 #include "base/limits.hpp"
 #include "base/text.hpp"
 #include "base/utf8.hpp"
-#include "cli/exec/child_command.hpp"
 #include "cli/commands.hpp"
+#include "cli/connect/upload.hpp"
+#include "cli/exec/child_command.hpp"
 #include "cli/exec/scrub.hpp"
 #include "cli/exec/tree_digest.hpp"
-#include "cli/connect/upload.hpp"
 
 namespace muniment::cli {
 namespace {
@@ -38,10 +38,12 @@ struct ExecOptions {
 void declare_exec(CLI::App& command, ExecOptions& options) {
   command.add_option("--run", options.run, "RUN; otherwise MUNIMENT_RUN, otherwise a new one");
   command.add_option("--step", options.step, "The step's id");
-  command.add_flag("--scrub", options.scrub, "Replace obvious secrets in the output that is kept; what you see stays as it is");
-  command.footer("muniment exec [--run RUN] -- COMMAND …\n"
-                 "Exits with the command's code, or 128 + the signal that ended it. 125: it could not be recorded, "
-                 "and was not started.");
+  command.add_flag("--scrub", options.scrub,
+                   "Replace obvious secrets in the output that is kept; what you see stays as it is");
+  command.footer(
+      "muniment exec [--run RUN] -- COMMAND …\n"
+      "Exits with the command's code, or 128 + the signal that ended it. 125: it could not be recorded, "
+      "and was not started.");
 }
 
 class Recording {
@@ -160,8 +162,9 @@ class Recording {
     if (!own_run_) return success();
     const bool good = outcome.signal == 0 && outcome.exit_code == 0;
     // Known by its key: the reply to it may be lost where this is tried again.
-    RETURN_IF_ERROR(session_.call("run.end", fmt::format("{{\"run_id\":{},\"outcome\":\"{}\",\"_meta\":{{\"idempotency_key\":\"end of {}\"}}}}", json::quote(run_id_),
-                                                         good ? "success" : "failure", command_id_)));
+    RETURN_IF_ERROR(session_.call(
+        "run.end", fmt::format("{{\"run_id\":{},\"outcome\":\"{}\",\"_meta\":{{\"idempotency_key\":\"end of {}\"}}}}",
+                               json::quote(run_id_), good ? "success" : "failure", command_id_)));
     return success();
   }
 
@@ -181,8 +184,8 @@ class Recording {
     beginning.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
     // The piece may end inside a character: its last bytes do not tell.
     const std::size_t invalid = first_invalid_utf8(beginning);
-    const bool text = beginning.find('\0') == std::string::npos &&
-                      (invalid == std::string::npos || invalid + 4 > beginning.size());
+    const bool text =
+        beginning.find('\0') == std::string::npos && (invalid == std::string::npos || invalid + 4 > beginning.size());
     Upload upload{run_id_, options_.step, text ? "text/plain" : "application/octet-stream",
                   fmt::format("{{\"stream\":\"{}\",\"command_id\":\"{}\"}}", stream, command_id_)};
     ASSIGN_OR_RETURN(Client* const client, session_.client());
@@ -199,7 +202,7 @@ class Recording {
   std::string run_id_;
   std::string command_id_;
   bool own_run_ = false;
-  std::size_t scrubbed_ = 0;   // in what the command wrote
+  std::size_t scrubbed_ = 0;  // in what the command wrote
 };
 
 Status exec_command(Session& session, const ExecOptions& options) {

@@ -1,7 +1,7 @@
 // export: events as JSONL or CSV, read from Postgres in one pass; their artifacts and manifests beside them.
-#include <CLI/CLI.hpp>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,9 +13,9 @@
 #include <unordered_map>
 
 #include "base/clock.hpp"
+#include "base/crypto/sha256.hpp"
 #include "base/files/file.hpp"
 #include "base/ids.hpp"
-#include "base/crypto/sha256.hpp"
 #include "base/text.hpp"
 #include "cli/commands.hpp"
 #include "cli/export/archive.hpp"
@@ -48,11 +48,18 @@ void declare_event_export(CLI::App& command, EventExportOptions& options) {
   command.add_option("--type", options.types, "tool.called, tool.*, …; several times: any of them");
   command.add_option("--label", options.labels, "k=v: of runs with this label; several times: with all of them");
   command.add_option("--format", options.format, "jsonl or csv")->required()->check(CLI::IsMember({"jsonl", "csv"}));
-  command.add_option("--artifacts", options.artifacts, "Copy the artifacts and manifests of what is exported into this folder")->type_name("DIR");
+  command
+      .add_option("--artifacts", options.artifacts,
+                  "Copy the artifacts and manifests of what is exported into this folder")
+      ->type_name("DIR");
   command.add_option("--output", options.output, "Into this file instead of standard output")->type_name("FILE");
-  command.add_flag("--resume", options.resume, "Go on with the file of an export that broke off, with the options that it was begun with");
+  command.add_flag("--resume", options.resume,
+                   "Go on with the file of an export that broke off, with the options that it was begun with");
   command.add_option("--from-seq", options.from_seq, "Begin at this seq")->check(CLI::NonNegativeNumber);
-  command.add_option("--log", options.log_no, "Of this log instead of the one that is written: one that was restored and is closed")->check(CLI::PositiveNumber);
+  command
+      .add_option("--log", options.log_no,
+                  "Of this log instead of the one that is written: one that was restored and is closed")
+      ->check(CLI::PositiveNumber);
 }
 
 class EventExport {
@@ -73,8 +80,9 @@ class EventExport {
     if (!done) return broke_off(done.error(), file);
     if (!options_.artifacts.empty()) RETURN_IF_ERROR(write_manifests(connection, where));
     if (archived_ > 0) {
-      fmt::print(stderr, "muniment: the bodies of {} archived events are not in the export: {}\n", grouped(archived_), escape_for_terminal(no_archive_));
-      session_.exit_code = exit_refused;   // all else is written, and a script must not take it for whole
+      fmt::print(stderr, "muniment: the bodies of {} archived events are not in the export: {}\n", grouped(archived_),
+                 escape_for_terminal(no_archive_));
+      session_.exit_code = exit_refused;  // all else is written, and a script must not take it for whole
     }
     return success();
   }
@@ -88,7 +96,8 @@ class EventExport {
       log_id_ = status.result()["log"]["log_id"].string_or("");
       data_ = status.result()["data_dir"].string_or("");
       for (const json::Value log : status.result()["earlier_logs"]) {
-        closed_.emplace(log["log_no"].as_int().value_or(0), ClosedLog{log["log_id"].string_or(""), log["size"].as_int().value_or(0)});
+        closed_.emplace(log["log_no"].as_int().value_or(0),
+                        ClosedLog{log["log_id"].string_or(""), log["size"].as_int().value_or(0)});
       }
       return status.result()["database"].string_or("");
     }
@@ -117,14 +126,18 @@ class EventExport {
     }
     log_id_ = found;
     if (logs == 1) return success();
-    return Error(Errc::not_found, logs == 0 ? "this database holds no such log" : "this database holds several logs: start the daemon of the one that is meant");
+    return Error(Errc::not_found, logs == 0
+                                      ? "this database holds no such log"
+                                      : "this database holds several logs: start the daemon of the one that is meant");
   }
 
   // Which logs are closed, and where each ends, the daemon knows.
   Status choose_log() {
     if (!options_.log_no) {
       for (const auto& [number, log] : closed_) {
-        if (options_.runs.empty()) fmt::print(stderr, "muniment: log {}, which was restored and is closed, is exported by itself: --log {}\n", number, number);
+        if (options_.runs.empty())
+          fmt::print(stderr, "muniment: log {}, which was restored and is closed, is exported by itself: --log {}\n",
+                     number, number);
       }
       return success();
     }
@@ -134,16 +147,20 @@ class EventExport {
       size_ = closed->second.size;
       return success();
     }
-    if (log_id_.empty()) return Error(Errc::invalid_argument, "--log: where a closed log ends its daemon knows: start it (muniment up)");
-    return Error(Errc::not_found, fmt::format("--log: the log that is written goes on from no log {}. See: muniment status", *options_.log_no));
+    if (log_id_.empty())
+      return Error(Errc::invalid_argument, "--log: where a closed log ends its daemon knows: start it (muniment up)");
+    return Error(
+        Errc::not_found,
+        fmt::format("--log: the log that is written goes on from no log {}. See: muniment status", *options_.log_no));
   }
 
   // What is exported, as SQL.
   Result<std::string> condition(ExportConnection& connection) {
     std::string where = fmt::format("e.log_no = {}", log_no_);
     if (options_.from_seq.value_or(0) > 0) where += fmt::format(" AND e.seq >= {}", *options_.from_seq);
-    if (size_) where += fmt::format(" AND e.seq < {}", *size_);   // a row past its end is not of it
-    for (const auto& [given, sign] : {std::pair<const std::string&, const char*>{options_.since, ">="}, {options_.until, "<="}}) {
+    if (size_) where += fmt::format(" AND e.seq < {}", *size_);  // a row past its end is not of it
+    for (const auto& [given, sign] :
+         {std::pair<const std::string&, const char*>{options_.since, ">="}, {options_.until, "<="}}) {
       if (given.empty()) continue;
       const auto time = parse_time(given);
       if (!time) return Error(Errc::invalid_argument, fmt::format("{} is no time; write 2026-01-02T03:04:05Z", given));
@@ -159,9 +176,12 @@ class EventExport {
     for (const std::string& type : options_.types) {
       std::string pattern;
       for (const char c : type) {
-        if (c == '*') pattern += '%';
-        else if (c == '%' || c == '_' || c == '\\') pattern += std::string("\\") + c;
-        else pattern += c;
+        if (c == '*')
+          pattern += '%';
+        else if (c == '%' || c == '_' || c == '\\')
+          pattern += std::string("\\") + c;
+        else
+          pattern += c;
       }
       ASSIGN_OR_RETURN(const std::string literal, connection.quoted(pattern));
       any += (any.empty() ? "e.type LIKE " : " OR e.type LIKE ") + literal;
@@ -186,7 +206,8 @@ class EventExport {
     }
     for (const std::string& name : options_.runs) {
       ASSIGN_OR_RETURN(const std::int64_t number, number_of(connection, name));
-      if (labels.empty() || labelled_.contains(number)) numbers += (numbers.empty() ? "" : ",") + std::to_string(number);
+      if (labels.empty() || labelled_.contains(number))
+        numbers += (numbers.empty() ? "" : ",") + std::to_string(number);
     }
     return " AND e.run_no IN (" + (numbers.empty() ? "-1" : numbers) + ")";
   }
@@ -202,13 +223,16 @@ class EventExport {
     }
     ASSIGN_OR_RETURN(const auto other, log_with(connection, id));
     if (!other) return Error(Errc::not_found, "there is no run " + id);
-    return Error(Errc::not_found, fmt::format("run {} is in log {}, which was restored and is closed: export it with --log {}", id, *other, *other));
+    return Error(Errc::not_found,
+                 fmt::format("run {} is in log {}, which was restored and is closed: export it with --log {}", id,
+                             *other, *other));
   }
 
   // Another closed log that has the run.
   Result<std::optional<std::int64_t>> log_with(ExportConnection& connection, const std::string& run_id) {
     ASSIGN_OR_RETURN(const std::string id, connection.quoted(run_id));
-    RETURN_IF_ERROR(connection.start(fmt::format("SELECT log_no FROM run WHERE run_id = {} AND log_no <> {} ORDER BY log_no DESC", id, log_no_)));
+    RETURN_IF_ERROR(connection.start(
+        fmt::format("SELECT log_no FROM run WHERE run_id = {} AND log_no <> {} ORDER BY log_no DESC", id, log_no_)));
     std::optional<std::int64_t> found;
     ExportFields fields;
     for (;;) {
@@ -224,7 +248,8 @@ class EventExport {
     const std::string matches = labels.empty() ? "false" : "coalesce(true" + labels + ", false)";
     RETURN_IF_ERROR(connection.start(fmt::format(
         "SELECT e.run_no, coalesce(e.body ->> 'run_id', r.run_id), {} FROM event e LEFT JOIN run r USING (log_no, run_no) "
-        "WHERE e.log_no = {} AND e.run_seq = 0 AND e.run_no > 0 AND e.seq < {}", matches, log_no_, size_.value_or(INT64_MAX))));
+        "WHERE e.log_no = {} AND e.run_seq = 0 AND e.run_no > 0 AND e.seq < {}",
+        matches, log_no_, size_.value_or(INT64_MAX))));
     ExportFields fields;
     for (;;) {
       ASSIGN_OR_RETURN(const bool more, connection.next(fields));
@@ -238,8 +263,10 @@ class EventExport {
 
   // What other options would have left out before the file's end, nobody would miss.
   Status check_same_export(ExportConnection& connection, const std::string& where, const ExportedSoFar& file) const {
-    constexpr std::uint64_t modulus = std::uint64_t{1} << 62;   // divides 2^64
-    RETURN_IF_ERROR(connection.start(fmt::format("SELECT count(*), mod(coalesce(sum(e.seq::numeric * e.seq * e.seq), 0), {})::bigint FROM event e WHERE {} AND e.seq <= {}", modulus, where, file.last.seq)));
+    constexpr std::uint64_t modulus = std::uint64_t{1} << 62;  // divides 2^64
+    RETURN_IF_ERROR(connection.start(fmt::format(
+        "SELECT count(*), mod(coalesce(sum(e.seq::numeric * e.seq * e.seq), 0), {})::bigint FROM event e WHERE {} AND e.seq <= {}",
+        modulus, where, file.last.seq)));
     ExportFields fields;
     ASSIGN_OR_RETURN(bool more, connection.next(fields));
     const std::int64_t events = more ? export_integer(fields[0].value_or("")) : -1;
@@ -248,13 +275,18 @@ class EventExport {
       ASSIGN_OR_RETURN(more, connection.next(fields));
     }
     if (file.last.log_id != log_id_) {
-      return Error(Errc::invalid_argument, fmt::format("{} is of another export: of the log {}, and this is the log {}. Nothing was added to it", options_.output,
-                                                       file.last.log_id, log_id_));
+      return Error(
+          Errc::invalid_argument,
+          fmt::format("{} is of another export: of the log {}, and this is the log {}. Nothing was added to it",
+                      options_.output, file.last.log_id, log_id_));
     }
     if (events == file.events && static_cast<std::uint64_t>(seqs) == file.seq_cubes % modulus) return success();
-    return Error(Errc::invalid_argument, fmt::format("{} is of another export: up to seq {} it has {} events, and with these runs and filters there are {}{}. Nothing was added to it. "
-                                                     "Give the options with which it was begun, or another file", options_.output, file.last.seq, file.events, events,
-                                                     events == file.events ? ", which are others" : ""));
+    return Error(
+        Errc::invalid_argument,
+        fmt::format(
+            "{} is of another export: up to seq {} it has {} events, and with these runs and filters there are {}{}. Nothing was added to it. "
+            "Give the options with which it was begun, or another file",
+            options_.output, file.last.seq, file.events, events, events == file.events ? ", which are others" : ""));
   }
 
   // By now: the export reads one snapshot, and the archive is as it is.
@@ -266,7 +298,8 @@ class EventExport {
   }
 
   Status write_events(ExportConnection& connection, const std::string& where, ExportFile& file) {
-    RETURN_IF_ERROR(connection.start(fmt::format("SELECT {} FROM event e WHERE {} ORDER BY e.seq", export_columns, where)));
+    RETURN_IF_ERROR(
+        connection.start(fmt::format("SELECT {} FROM event e WHERE {} ORDER BY e.seq", export_columns, where)));
     ExportArchive archive(store::log_folder(data_, static_cast<std::int16_t>(log_no_)) + "/archive");
     ExportRows rows(form(), log_id_, std::move(runs_));
     if (file.empty()) file.line() += rows.heading();
@@ -275,11 +308,14 @@ class EventExport {
     for (std::uint64_t count = 0;; ++count) {
       ASSIGN_OR_RETURN(const bool more, connection.next(fields));
       if (!more) return file.close();
-      if (const Status filled = fill_archived(fields, archive, [this](std::int64_t seq) { return is_erased(seq); }); !filled && no_archive_.empty()) no_archive_ = filled.error().message;
+      if (const Status filled = fill_archived(fields, archive, [this](std::int64_t seq) { return is_erased(seq); });
+          !filled && no_archive_.empty())
+        no_archive_ = filled.error().message;
       const ExportRow row = rows.append(fields, file.line());
       if (row.archived) ++archived_;
       // The file first: a line says of an artifact that it is there.
-      if (!options_.artifacts.empty() && row.type == "artifact.stored" && !row.body.empty()) RETURN_IF_ERROR(copy_artifact(row.body));
+      if (!options_.artifacts.empty() && row.type == "artifact.stored" && !row.body.empty())
+        RETURN_IF_ERROR(copy_artifact(row.body));
       RETURN_IF_ERROR(file.took(row.seq));
       if (count % 65'536 == 0) progress.at(count, fmt::format("seq {}", row.seq));
     }
@@ -288,9 +324,11 @@ class EventExport {
   // A file that cannot be written stops no run.
   Error broke_off(Error error, const ExportFile& file) const {
     if (error.code == Errc::system_error) error.code = Errc::unavailable;
-    error.message += file.written() ? fmt::format(". Everything up to seq {} is written", *file.written()) : ". Nothing is written";
+    error.message +=
+        file.written() ? fmt::format(". Everything up to seq {} is written", *file.written()) : ". Nothing is written";
     const std::int64_t next = file.written() ? *file.written() + 1 : options_.from_seq.value_or(0);
-    error.message += options_.output.empty() ? fmt::format("; go on with --from-seq {}", next) : "; go on with --resume";
+    error.message +=
+        options_.output.empty() ? fmt::format("; go on with --from-seq {}", next) : "; go on with --resume";
     return error;
   }
 
@@ -298,7 +336,8 @@ class EventExport {
 
   Status open_folders() {
     ASSIGN_OR_RETURN(root_, open_folder(data_ + "/artifacts"));
-    if (::mkdir(options_.artifacts.c_str(), 0700) != 0 && errno != EEXIST) return file_error("making", options_.artifacts, errno);
+    if (::mkdir(options_.artifacts.c_str(), 0700) != 0 && errno != EEXIST)
+      return file_error("making", options_.artifacts, errno);
     return success();
   }
 
@@ -311,13 +350,15 @@ class EventExport {
     const std::string path = document.root()["path"].string_or("");
     const auto source = open_regular_beneath(root_, path);
     if (!source) {  // erased, or lost: that is for muniment-verify to say
-      fmt::print(stderr, "muniment: artifact {} is not exported: {}\n", id, escape_for_terminal(source.error().message));
+      fmt::print(stderr, "muniment: artifact {} is not exported: {}\n", id,
+                 escape_for_terminal(source.error().message));
       return success();
     }
     return copy_file(*source, path, target, document.root()["hash"].string_or(""));
   }
 
-  static Status copy_file(const RegularFile& source, const std::string& path, const std::string& target, const std::string& hash) {
+  static Status copy_file(const RegularFile& source, const std::string& path, const std::string& target,
+                          const std::string& hash) {
     const std::string partial = target + ".part";
     const Fd out(::open(partial.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
     if (!out.open()) return file_error("writing", partial, errno);
@@ -330,14 +371,16 @@ class EventExport {
       RETURN_IF_ERROR(write_all(out.get(), std::string_view(piece).substr(0, got), partial));
       offset += static_cast<std::int64_t>(got);
     }
-    if (to_hex(hasher.finish()) != hash) return Error(Errc::corrupt, path + " does not have the hash that its event says: run muniment-verify");
+    if (to_hex(hasher.finish()) != hash)
+      return Error(Errc::corrupt, path + " does not have the hash that its event says: run muniment-verify");
     if (::rename(partial.c_str(), target.c_str()) != 0) return file_error("writing", target, errno);
     return success();
   }
 
   Status write_manifests(ExportConnection& connection, const std::string& where) const {
     RETURN_IF_ERROR(connection.start(fmt::format(
-        "SELECT m.manifest_id::text, m.manifest FROM manifest m JOIN event e USING (log_no, seq) WHERE m.manifest IS NOT NULL AND {}", where)));
+        "SELECT m.manifest_id::text, m.manifest FROM manifest m JOIN event e USING (log_no, seq) WHERE m.manifest IS NOT NULL AND {}",
+        where)));
     ExportFields fields;
     for (;;) {
       ASSIGN_OR_RETURN(const bool more, connection.next(fields));
@@ -351,30 +394,32 @@ class EventExport {
 
   Session& session_;
   const EventExportOptions& options_;
-  std::string data_;                   // the folder of the daemon that answered
+  std::string data_;  // the folder of the daemon that answered
   std::string log_id_;
   std::int64_t log_no_ = 0;
-  std::optional<std::int64_t> size_;   // of a log that is closed
+  std::optional<std::int64_t> size_;  // of a log that is closed
   struct ClosedLog {
     std::string log_id;
     std::int64_t size = 0;
   };
-  std::map<std::int64_t, ClosedLog> closed_;   // those that the present one goes on from, by number
+  std::map<std::int64_t, ClosedLog> closed_;  // those that the present one goes on from, by number
   ExportRows::RunIds runs_, labelled_;
   Fd root_;
-  std::uint64_t archived_ = 0;   // whose bodies were not to be had …
-  std::string no_archive_;       // … since
+  std::uint64_t archived_ = 0;  // whose bodies were not to be had …
+  std::string no_archive_;      // … since
 };
 
 Status export_events(Session& session, const EventExportOptions& options) {
-  if (options.resume && options.output.empty()) return Error(Errc::invalid_argument, "--resume needs the file: --output FILE");
+  if (options.resume && options.output.empty())
+    return Error(Errc::invalid_argument, "--resume needs the file: --output FILE");
   return EventExport(session, options).run();
 }
 
 }  // namespace
 
 void add_export_command(CLI::App& app, Session& session) {
-  add_command<EventExportOptions>(session, app, "export", "Events as JSONL or CSV, with all fields that are hashed", declare_event_export, export_events);
+  add_command<EventExportOptions>(session, app, "export", "Events as JSONL or CSV, with all fields that are hashed",
+                                  declare_event_export, export_events);
 }
 
 }  // namespace muniment::cli

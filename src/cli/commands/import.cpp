@@ -1,7 +1,7 @@
 // import: traces of other systems, as runs. What a format means is said by its own file (import_*.hpp);
 // here files are walked, and what went wrong is said for each.
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cstdio>
@@ -10,28 +10,28 @@
 #include <memory>
 #include <mutex>
 
-#include "base/files/file.hpp"
 #include "base/crypto/sha256.hpp"
+#include "base/files/file.hpp"
 #include "base/text.hpp"
-#include "cli/import/claude_code/claude_code_lines.hpp"
 #include "cli/commands.hpp"
 #include "cli/import/claude_code/claude_code.hpp"
+#include "cli/import/claude_code/claude_code_lines.hpp"
 #include "cli/import/crew.hpp"
 #include "cli/import/forecast.hpp"
 #include "cli/import/formats/log.hpp"
-#include "cli/import/guess.hpp"
 #include "cli/import/formats/openhands.hpp"
+#include "cli/import/formats/swe_agent.hpp"
+#include "cli/import/formats/tau_bench.hpp"
+#include "cli/import/guess.hpp"
 #include "cli/import/otlp/otlp.hpp"
 #include "cli/import/record.hpp"
 #include "cli/import/records.hpp"
-#include "cli/import/formats/swe_agent.hpp"
-#include "cli/import/formats/tau_bench.hpp"
 
 namespace muniment::cli {
 namespace {
 
 struct ImportOptions {
-  std::string format;         // empty: what each file looks like
+  std::string format;  // empty: what each file looks like
   bool dry_run = false;
   std::string artifacts;
   std::vector<std::string> files;
@@ -55,21 +55,27 @@ constexpr ImportFormat import_formats[] = {
 void declare_import(CLI::App& command, ImportOptions& options) {
   std::vector<std::string> names;
   for (const ImportFormat& format : import_formats) names.emplace_back(format.name);
-  command.add_option("--format", options.format, "What the files are; without it, what each looks like")->check(CLI::IsMember(names));
+  command.add_option("--format", options.format, "What the files are; without it, what each looks like")
+      ->check(CLI::IsMember(names));
   command.add_flag("--dry-run", options.dry_run, "Show what would come, and record nothing");
-  command.add_option("--artifacts", options.artifacts, "jsonl: the folder that the export wrote beside it")->type_name("DIR");
-  command.add_option("FILE", options.files, "Each becomes a run, or one for each record; the same file twice adds nothing")
+  command.add_option("--artifacts", options.artifacts, "jsonl: the folder that the export wrote beside it")
+      ->type_name("DIR");
+  command
+      .add_option("FILE", options.files, "Each becomes a run, or one for each record; the same file twice adds nothing")
       ->required();
 }
 
 const ImportFormat& format_named(std::string_view name) {
-  return *std::find_if(std::begin(import_formats), std::end(import_formats), [&](const ImportFormat& known) { return known.name == name; });
+  return *std::find_if(std::begin(import_formats), std::end(import_formats),
+                       [&](const ImportFormat& known) { return known.name == name; });
 }
 
-// The one that was named, or what the file looks like. A folder is none, and is not walked: what is in it may be of several.
+// The one that was named, or what the file looks like. A folder is none, and is not walked: what is in it may be of
+// several.
 Result<const ImportFormat*> format_of(const std::string& path, const std::string& wanted) {
   std::error_code unknown;
-  if (std::filesystem::is_directory(path, unknown)) return Error(Errc::invalid_argument, "this is a folder: give the files in it");
+  if (std::filesystem::is_directory(path, unknown))
+    return Error(Errc::invalid_argument, "this is a folder: give the files in it");
   if (!wanted.empty()) return &format_named(wanted);
   ASSIGN_OR_RETURN(const std::string_view name, sniffed_format(path));
   return &format_named(name);
@@ -77,12 +83,16 @@ Result<const ImportFormat*> format_of(const std::string& path, const std::string
 
 std::string stem_of(const std::string& path) { return std::filesystem::path(path).stem().string(); }
 
-// One invocation: the files, and what is printed of them. Runs are imported side by side; what is read and what is told is this
-// thread's business alone.
+// One invocation: the files, and what is printed of them. Runs are imported side by side; what is read and what is told
+// is this thread's business alone.
 class Importer {
  public:
   Importer(Session& session, const ImportOptions& options, const std::string& socket_path)
-      : session_(session), wanted_(options.format), artifacts_(options.artifacts), progress_("import", bytes_of(options.files)), crew_(socket_path) {}
+      : session_(session),
+        wanted_(options.format),
+        artifacts_(options.artifacts),
+        progress_("import", bytes_of(options.files)),
+        crew_(socket_path) {}
 
   // Errors: transient ones, after which the same command goes on where this one broke off.
   Status import(const std::string& path) {
@@ -105,7 +115,7 @@ class Importer {
     bool added = false;
     std::uint64_t events = 0;
     std::uint64_t artifacts = 0;
-    std::string parent = {};     // of a child run
+    std::string parent = {};  // of a child run
   };
 
   static std::uint64_t file_size(const std::string& path) {
@@ -193,7 +203,8 @@ class Importer {
 
   Status add_record(const std::string& path, const TraceRecord& record, const ImportFormat& format) {
     std::string name = fmt::format("{}-{}", stem_of(path), record.number);
-    auto work = [this, path, &format, name = std::move(name), line = record.line, text = std::string(record.text)](Client& client) -> ImportCrew::Report {
+    auto work = [this, path, &format, name = std::move(name), line = record.line,
+                 text = std::string(record.text)](Client& client) -> ImportCrew::Report {
       auto imported = import_record(client, name, text, format);
       return [this, path, line, imported = std::move(imported)]() -> Status {
         if (!imported) return judge(path, line, imported.error());
@@ -204,7 +215,8 @@ class Importer {
     return crew_.add(record.text.size(), std::move(work));
   }
 
-  static Result<Imported> import_record(Client& client, const std::string& name, std::string_view text, const ImportFormat& format) {
+  static Result<Imported> import_record(Client& client, const std::string& name, std::string_view text,
+                                        const ImportFormat& format) {
     ASSIGN_OR_RETURN(const json::Document document, json::parse(text));
     auto run = format.translate(document.root());
     if (!run) {
@@ -231,32 +243,40 @@ class Importer {
 
   void say_log(const std::string& path, const ImportedLog& log) {
     for (const std::string& problem : log.problems) complain(path, problem);
-    if (log.bad_lines > log.problems.size()) complain(path, fmt::format("{} further lines are no events", log.bad_lines - log.problems.size()));
+    if (log.bad_lines > log.problems.size())
+      complain(path, fmt::format("{} further lines are no events", log.bad_lines - log.problems.size()));
     for (const auto& [type, count] : log.left_out) {
-      fmt::print(stderr, "muniment: {}: {} {} are left out\n", escape_for_terminal(path), grouped(count), escape_for_terminal(type));
+      fmt::print(stderr, "muniment: {}: {} {} are left out\n", escape_for_terminal(path), grouped(count),
+                 escape_for_terminal(type));
     }
     for (const ImportedLog::Run& run : log.runs) {
-      if (const std::string lacks = missing_words(run); !lacks.empty()) complain(path, fmt::format("run {} is imported in part: {}", run.run_id, lacks));
+      if (const std::string lacks = missing_words(run); !lacks.empty())
+        complain(path, fmt::format("run {} is imported in part: {}", run.run_id, lacks));
       say(path, {run.run_id, run.added, run.events, run.artifacts}, 0);
     }
   }
 
   // Spans are found first, and then sent trace by trace.
   Status import_traces(const std::string& path) {
-    auto opened = OtlpFile::open(path, [&](const std::string& problem) { complain(path, problem); }, bar(path));
+    auto opened = OtlpFile::open(
+        path, [&](const std::string& problem) { complain(path, problem); }, bar(path));
     if (!opened) return judge(path, 0, opened.error());
     const auto file = std::make_shared<const OtlpFile>(std::move(*opened));
     if (file->duplicates() > 0) {
-      fmt::print(stderr, "muniment: {}: {} spans stand there twice and are recorded once\n", escape_for_terminal(path), grouped(file->duplicates()));
+      fmt::print(stderr, "muniment: {}: {} spans stand there twice and are recorded once\n", escape_for_terminal(path),
+                 grouped(file->duplicates()));
     }
     for (const OtlpTraceItems& items : file->traces()) {
-      constexpr std::size_t item_bytes = 100;   // of the plan of a trace
+      constexpr std::size_t item_bytes = 100;  // of the plan of a trace
       auto work = [this, path, file, &items](Client& client) -> ImportCrew::Report {
         auto trace = import_trace(client, *file, items);
         return [this, path, file, &items, trace = std::move(trace)]() -> Status {
-          if (trace) say_tree(path, *trace);
-          else if (is_transient(trace.error().code)) return trace.error();
-          else complain(path, fmt::format("trace {}: {}", items.id, trace.error().message));
+          if (trace)
+            say_tree(path, *trace);
+          else if (is_transient(trace.error().code))
+            return trace.error();
+          else
+            complain(path, fmt::format("trace {}: {}", items.id, trace.error().message));
           return success();
         };
       };
@@ -272,8 +292,8 @@ class Importer {
       return [this, path, done = std::move(done)]() -> Status {
         if (!done) return judge(path, 0, done.error());
         if (done->unreadable > 0) {
-          fmt::print(stderr, "muniment: {}: {} lines are no JSON; they are kept as x.claude_code.unreadable\n", escape_for_terminal(path),
-                     grouped(done->unreadable));
+          fmt::print(stderr, "muniment: {}: {} lines are no JSON; they are kept as x.claude_code.unreadable\n",
+                     escape_for_terminal(path), grouped(done->unreadable));
         }
         say_tree(path, *done);
         return success();
@@ -285,7 +305,8 @@ class Importer {
   template <typename Tree>
   void say_tree(const std::string& path, const Tree& tree) {
     say(path, {tree.run_id, tree.added, tree.events, tree.artifacts}, 0);
-    for (const ImportedChild& child : tree.children) say(path, {child.run_id, child.added, child.events, child.artifacts, child.parent}, 0);
+    for (const ImportedChild& child : tree.children)
+      say(path, {child.run_id, child.added, child.events, child.artifacts, child.parent}, 0);
   }
 
   void say(const std::string& path, const Imported& run, std::uint64_t line) {
@@ -299,19 +320,20 @@ class Importer {
       session_.out().json_line(writer.text());
     } else {
       const std::string name = (run.parent.empty() ? "" : "└ ") + run.run_id;
-      session_.out().line(run.added ? fmt::format("{}  {} events  {} artifacts", name, grouped(run.events), grouped(run.artifacts))
-                                    : name + "  was imported already");
+      session_.out().line(
+          run.added ? fmt::format("{}  {} events  {} artifacts", name, grouped(run.events), grouped(run.artifacts))
+                    : name + "  was imported already");
     }
   }
 
   Session& session_;
   const std::string wanted_;
   const std::string artifacts_;
-  std::mutex progress_mutex_;   // of the two below
+  std::mutex progress_mutex_;  // of the two below
   Progress progress_;
   std::uint64_t done_ = 0;
   std::size_t failed_ = 0;
-  ImportCrew crew_;             // last: its threads use what stands above
+  ImportCrew crew_;  // last: its threads use what stands above
 };
 
 // What would come, run by run.
@@ -338,7 +360,8 @@ class Forecast {
 
   void complain(const std::string& path, std::uint64_t line, const std::string& message) {
     ++failed_;
-    fmt::print(stderr, "muniment: {}: {}{}\n", escape_for_terminal(path), line > 0 ? fmt::format("line {}: ", line) : "", escape_for_terminal(message));
+    fmt::print(stderr, "muniment: {}: {}{}\n", escape_for_terminal(path),
+               line > 0 ? fmt::format("line {}: ", line) : "", escape_for_terminal(message));
   }
 
   void tell(const std::string& path, std::string_view format, const ForecastRun& run) const {
@@ -346,20 +369,31 @@ class Forecast {
     for (const auto& [type, count] : run.events) events += count;
     if (session_.options.json) {
       json::Writer out;
-      out.begin_object().member("file", path).member("format", format).member("run_id", run.run_id).member("agent", run.agent);
+      out.begin_object()
+          .member("file", path)
+          .member("format", format)
+          .member("run_id", run.run_id)
+          .member("agent", run.agent);
       out.member("goal", run.goal).member("outcome", run.outcome).key("events").begin_object();
       for (const auto& [type, count] : run.events) out.member(type, static_cast<std::int64_t>(count));
       out.end_object().member("long", static_cast<std::int64_t>(run.long_events));
       session_.out().json_line(std::move(out.end_object()).text());
       return;
     }
-    session_.out().line(fmt::format("{}  {}  {}  {} events", session_.out().one_line(run.run_id), format, session_.out().one_line(run.agent), grouped(events)));
-    if (run.long_events > 0) session_.out().line(fmt::format("  longer   {} of them: each text that is too long for an event becomes an artifact, with an event of its own", grouped(run.long_events)));
-    if (format == log_format) session_.out().line("  counted  in the file; what only its own daemon can say (snapshots, halts, erasures) does not come with the run");
+    session_.out().line(fmt::format("{}  {}  {}  {} events", session_.out().one_line(run.run_id), format,
+                                    session_.out().one_line(run.agent), grouped(events)));
+    if (run.long_events > 0)
+      session_.out().line(fmt::format(
+          "  longer   {} of them: each text that is too long for an event becomes an artifact, with an event of its own",
+          grouped(run.long_events)));
+    if (format == log_format)
+      session_.out().line(
+          "  counted  in the file; what only its own daemon can say (snapshots, halts, erasures) does not come with the run");
     if (!run.goal.empty()) session_.out().line("  goal     " + fit(session_.out().one_line(run.goal), 100));
     session_.out().line("  outcome  " + run.outcome);
     std::string types;
-    for (const auto& [type, count] : run.events) types += fmt::format("{}{} {}", types.empty() ? "" : ", ", grouped(count), type);
+    for (const auto& [type, count] : run.events)
+      types += fmt::format("{}{} {}", types.empty() ? "" : ", ", grouped(count), type);
     session_.out().line("  events   " + session_.out().one_line(types));
   }
 
@@ -370,7 +404,7 @@ class Forecast {
 
 Status import_files(Session& session, const ImportOptions& options) {
   if (options.dry_run) return Forecast(session, options).run();
-  RETURN_IF_ERROR(session.client());   // which starts a daemon where none runs
+  RETURN_IF_ERROR(session.client());  // which starts a daemon where none runs
   ASSIGN_OR_RETURN(const Config configuration, session.config());
   Importer importer(session, options, configuration.socket);
   for (const std::string& path : options.files) RETURN_IF_ERROR(importer.import(path));
@@ -382,8 +416,7 @@ Status import_files(Session& session, const ImportOptions& options) {
 }  // namespace
 
 void add_import_command(CLI::App& app, Session& session) {
-  add_command<ImportOptions>(session, app, "import", "Traces of other systems, as runs", declare_import,
-                             import_files);
+  add_command<ImportOptions>(session, app, "import", "Traces of other systems, as runs", declare_import, import_files);
 }
 
 }  // namespace muniment::cli

@@ -1,9 +1,9 @@
-// ingest: files and folders become documents of a corpus. What the corpus holds already is not sent, so that a call that was
-// interrupted is simply made again.
-#include <CLI/CLI.hpp>
+// ingest: files and folders become documents of a corpus. What the corpus holds already is not sent, so that a call
+// that was interrupted is simply made again.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <filesystem>
@@ -39,7 +39,8 @@ struct IngestOptions {
 void declare_ingest(CLI::App& command, IngestOptions& options) {
   command.add_option("PATH", options.paths, "Files and folders; a document's id is its path in the folder")->required();
   command.add_option("--corpus", options.corpus, "Where they go; made by its first document")->required();
-  command.add_option("--include", options.include, "Only what fits this pattern, as in .gitignore: '*.md', 'docs/'")->allow_extra_args(false);
+  command.add_option("--include", options.include, "Only what fits this pattern, as in .gitignore: '*.md', 'docs/'")
+      ->allow_extra_args(false);
   command.add_option("--exclude", options.exclude, "Not what fits this pattern")->allow_extra_args(false);
   command.add_option("--tag", options.tags, "A tag of each document")->allow_extra_args(false);
   command.add_option("--source", options.source, "What they come from, to be revoked by; otherwise file://FOLDER");
@@ -56,7 +57,7 @@ void declare_ingest(CLI::App& command, IngestOptions& options) {
 // A path as it was given: a folder, or one file of one.
 struct Root {
   std::string folder;
-  std::string file;    // empty: all of the folder
+  std::string file;  // empty: all of the folder
   std::string source;
   Fd fd;
 };
@@ -75,7 +76,9 @@ Result<Root> root_of(const std::string& path, const std::string& source) {
   namespace fs = std::filesystem;
   std::error_code failed;
   Root root;
-  if (!fs::exists(path, failed)) return failed ? file_error("opening", path, failed.value()) : Error(Errc::not_found, path + ": there is no such file or folder");
+  if (!fs::exists(path, failed))
+    return failed ? file_error("opening", path, failed.value())
+                  : Error(Errc::not_found, path + ": there is no such file or folder");
   const bool folder = fs::is_directory(path, failed);
   const fs::path absolute = (fs::absolute(path) / "").parent_path().lexically_normal();
   root.folder = folder ? fs::canonical(path, failed).string() : fs::canonical(absolute.parent_path(), failed).string();
@@ -89,7 +92,11 @@ Result<Root> root_of(const std::string& path, const std::string& source) {
 class IngestCommand {
  public:
   IngestCommand(Session& session, const IngestOptions& options, Client& client)
-      : session_(session), options_(options), client_(client), target_(target_of(options)), sender_(client, target_, report_) {}
+      : session_(session),
+        options_(options),
+        client_(client),
+        target_(target_of(options)),
+        sender_(client, target_, report_) {}
 
   Status run() {
     const Monotonic began = Clock().monotonic();
@@ -135,7 +142,8 @@ class IngestCommand {
   // For the bar alone; the walk itself says what cannot be walked.
   std::uint64_t count_files() {
     std::uint64_t files = 0;
-    const WalkVisitor counting{[&](const FoundFile&) { return ++files, success(); }, [](std::string_view, std::string_view) {}, [] {}};
+    const WalkVisitor counting{[&](const FoundFile&) { return ++files, success(); },
+                               [](std::string_view, std::string_view) {}, [] {}};
     for (const Root& root : roots_) {
       if (!root.file.empty()) {
         ++files;
@@ -149,16 +157,20 @@ class IngestCommand {
   Status take_root(const Root& root) {
     if (!root.file.empty()) return take({root.fd.get(), root.file, root.file}, root.source, true);
     const WalkVisitor visitor{[&](const FoundFile& file) { return take(file, root.source, false); },
-                              [&](std::string_view path, std::string_view why) { report_.skipped.add(path, why); }, [&] { ++report_.ignored; }};
+                              [&](std::string_view path, std::string_view why) { report_.skipped.add(path, why); },
+                              [&] { ++report_.ignored; }};
     return walk_folder(root.folder, walk_, visitor);
   }
 
   // Why its path cannot be a document's id; empty where it can.
   std::string why_no_id(const std::string& id) {
     if (first_invalid_utf8(id) != std::string_view::npos) return "its name is not UTF-8";
-    if (std::ranges::any_of(id, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; })) return "control characters in its name";
-    if (id.size() > limits::document_id_bytes_max) return fmt::format("its path has more than {} bytes", limits::document_id_bytes_max);
-    if (roots_.size() > 1 && !seen_.insert(to_hex(sha256(id)).substr(0, 32)).second) return "another file of this call has the same id";
+    if (std::ranges::any_of(id, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }))
+      return "control characters in its name";
+    if (id.size() > limits::document_id_bytes_max)
+      return fmt::format("its path has more than {} bytes", limits::document_id_bytes_max);
+    if (roots_.size() > 1 && !seen_.insert(to_hex(sha256(id)).substr(0, 32)).second)
+      return "another file of this call has the same id";
     return {};
   }
 
@@ -182,7 +194,8 @@ class IngestCommand {
     if (!options_.dry_run) return sender_.add(found.path, source, file, is_new);
     ++(is_new ? report_.added : report_.changed);
     report_.bytes += static_cast<std::uint64_t>(file.size());
-    if (!session_.options.json) session_.out().line(fmt::format("{}  {}", is_new ? "new    " : "changed", session_.out().one_line(found.path)));
+    if (!session_.options.json)
+      session_.out().line(fmt::format("{}  {}", is_new ? "new    " : "changed", session_.out().one_line(found.path)));
     return success();
   }
 
@@ -208,7 +221,10 @@ class IngestCommand {
       report_.gone.add(id, "gone from disk");
       if (!options_.prune || options_.dry_run) return success();
       json::Writer params;
-      params.begin_object().member("corpus", target_.corpus).member("document", id).member("base", row["revision"].string_or(""));
+      params.begin_object()
+          .member("corpus", target_.corpus)
+          .member("document", id)
+          .member("base", row["revision"].string_or(""));
       params.member("reason", "its file is gone").end_object();
       const auto retracted = client_.call("document.retract", params.text());
       if (!retracted && is_transient(retracted.error().code)) return retracted.error();
@@ -231,8 +247,10 @@ class IngestCommand {
   void print_json() {
     json::Writer out;
     out.begin_object().member("corpus", target_.corpus).member("added", static_cast<std::int64_t>(report_.added));
-    out.member("changed", static_cast<std::int64_t>(report_.changed)).member("unchanged", static_cast<std::int64_t>(report_.unchanged));
-    out.member("ignored", static_cast<std::int64_t>(report_.ignored)).member("bytes", static_cast<std::int64_t>(report_.bytes));
+    out.member("changed", static_cast<std::int64_t>(report_.changed))
+        .member("unchanged", static_cast<std::int64_t>(report_.unchanged));
+    out.member("ignored", static_cast<std::int64_t>(report_.ignored))
+        .member("bytes", static_cast<std::int64_t>(report_.bytes));
     write_notes(out, "skipped", report_.skipped);
     write_notes(out, "failed", report_.failed);
     write_notes(out, "gone", report_.gone);
@@ -249,17 +267,24 @@ class IngestCommand {
     const Output& out = session_.out();
     for (const auto& [why, paths] : by_reason) {
       constexpr std::size_t named_max = 3;
-      std::string names = joined(std::vector<std::string>(paths.begin(), paths.begin() + static_cast<std::ptrdiff_t>(std::min(paths.size(), named_max))), ", ");
+      std::string names =
+          joined(std::vector<std::string>(
+                     paths.begin(), paths.begin() + static_cast<std::ptrdiff_t>(std::min(paths.size(), named_max))),
+                 ", ");
       if (paths.size() > named_max) names += ", …";
-      out.line(fmt::format("  {:>6}  {}{}  {}", grouped(paths.size()), out.one_line(why), suffix, out.tone(Tone::dim, out.one_line(names))));
+      out.line(fmt::format("  {:>6}  {}{}  {}", grouped(paths.size()), out.one_line(why), suffix,
+                           out.tone(Tone::dim, out.one_line(names))));
     }
-    if (notes.count > notes.first.size()) out.line(fmt::format("  {:>6}  more of these", grouped(notes.count - notes.first.size())));
+    if (notes.count > notes.first.size())
+      out.line(fmt::format("  {:>6}  more of these", grouped(notes.count - notes.first.size())));
   }
 
   void print_text(double seconds) {
     const Output& out = session_.out();
-    out.line(fmt::format("{}{}  {} new  {} changed  {} unchanged  ({} in {:.1f} s)", out.tone(Tone::bold, target_.corpus), options_.dry_run ? " (dry run)" : "",
-                         grouped(report_.added), grouped(report_.changed), grouped(report_.unchanged), human_size(report_.bytes), seconds));
+    out.line(fmt::format("{}{}  {} new  {} changed  {} unchanged  ({} in {:.1f} s)",
+                         out.tone(Tone::bold, target_.corpus), options_.dry_run ? " (dry run)" : "",
+                         grouped(report_.added), grouped(report_.changed), grouped(report_.unchanged),
+                         human_size(report_.bytes), seconds));
     print_notes(report_.skipped, "");
     if (report_.ignored > 0) out.line(fmt::format("  {:>6}  ignored by rules", grouped(report_.ignored)));
     const bool pruned = options_.prune && !options_.dry_run;
@@ -267,7 +292,8 @@ class IngestCommand {
     for (const auto& [path, why] : report_.failed.first) {
       fmt::print(stderr, "muniment: {}: {}\n", escape_for_terminal(path), escape_for_terminal(why));
     }
-    if (report_.failed.count > 0) out.line(fmt::format("  {:>6}  {}", grouped(report_.failed.count), out.tone(Tone::red, "could not be ingested")));
+    if (report_.failed.count > 0)
+      out.line(fmt::format("  {:>6}  {}", grouped(report_.failed.count), out.tone(Tone::red, "could not be ingested")));
   }
 
   Session& session_;
@@ -279,7 +305,7 @@ class IngestCommand {
   KnownDocuments known_;
   WalkOptions walk_;
   std::vector<Root> roots_;
-  std::set<std::string> seen_;   // ids, where several paths may have the same
+  std::set<std::string> seen_;  // ids, where several paths may have the same
   Progress* progress_ = nullptr;
   std::uint64_t done_ = 0;
 };
@@ -292,7 +318,8 @@ Status ingest(Session& session, const IngestOptions& options) {
 }  // namespace
 
 void add_ingest_command(CLI::App& app, Session& session) {
-  add_command<IngestOptions>(session, app, "ingest", "Files and folders, as documents of a corpus", declare_ingest, ingest);
+  add_command<IngestOptions>(session, app, "ingest", "Files and folders, as documents of a corpus", declare_ingest,
+                             ingest);
 }
 
 }  // namespace muniment::cli

@@ -1,6 +1,6 @@
 // claim list | record | decide, evidence add | get | link | list | verify, pointer resolve | validate.
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include "base/text.hpp"
 #include "cli/arguments.hpp"
@@ -35,8 +35,8 @@ Status record_claim(Session& session, const ClaimOptions& options) {
   params.end_object();
   ASSIGN_OR_RETURN(const Message answer, session.call("claim.record", params.text()));
   if (session.printed_json(answer)) return success();
-  session.out().line(fmt::format("claim {}  seq {}", answer.result()["claim_id"].string_or(""),
-                                 answer.result()["seq"].source()));
+  session.out().line(
+      fmt::format("claim {}  seq {}", answer.result()["claim_id"].string_or(""), answer.result()["seq"].source()));
   return success();
 }
 
@@ -56,7 +56,8 @@ void declare_decide(CLI::App& command, DecideOptions& options) {
 Status tell_of_claim(Session& session, const std::string& method, const json::Writer& params, std::string_view what) {
   ASSIGN_OR_RETURN(const Message answer, session.call(method, params.text()));
   if (session.printed_json(answer)) return success();
-  session.out().line(fmt::format("{}  seq {}{}", what, answer.result()["seq"].source(), answer.result()["duplicate"].as_bool().value_or(false) ? "  as before" : ""));
+  session.out().line(fmt::format("{}  seq {}{}", what, answer.result()["seq"].source(),
+                                 answer.result()["duplicate"].as_bool().value_or(false) ? "  as before" : ""));
   return success();
 }
 
@@ -110,7 +111,9 @@ Result<std::string> evidence_params(Session& session, const EvidenceIdOptions& o
 // The rows of what was erased stay, with their ids: a claim without its text, evidence without its hash.
 constexpr std::string_view erased_word = "(erased)";
 bool is_erased_claim(const json::Value& claim) { return claim["text"].string_or("").empty(); }
-bool is_erased_evidence(const json::Value& item) { return item["hash"].string_or("").find_first_not_of('0') == std::string::npos; }
+bool is_erased_evidence(const json::Value& item) {
+  return item["hash"].string_or("").find_first_not_of('0') == std::string::npos;
+}
 
 Status get_evidence(Session& session, const EvidenceIdOptions& options) {
   ASSIGN_OR_RETURN(const std::string params, evidence_params(session, options));
@@ -119,14 +122,20 @@ Status get_evidence(Session& session, const EvidenceIdOptions& options) {
   const Output& out = session.out();
   const json::Value item = answer.result()["evidence"];
   const bool erased = is_erased_evidence(item);
-  if (erased) out.line(fmt::format("{:<13}{}  {}", "evidence_id", item["evidence_id"].string_or(""), out.tone(Tone::dim, erased_word)));
-  for (const char* name : {"evidence_id", "type", "pointer", "corpus_id", "index_id", "chunk_id", "hash", "validator_id"}) {
-    if (const auto value = item[name].as_string(); value && !erased) out.line(fmt::format("{:<13}{}", name, out.one_line(*value)));
+  if (erased)
+    out.line(fmt::format("{:<13}{}  {}", "evidence_id", item["evidence_id"].string_or(""),
+                         out.tone(Tone::dim, erased_word)));
+  for (const char* name :
+       {"evidence_id", "type", "pointer", "corpus_id", "index_id", "chunk_id", "hash", "validator_id"}) {
+    if (const auto value = item[name].as_string(); value && !erased)
+      out.line(fmt::format("{:<13}{}", name, out.one_line(*value)));
   }
-  if (const auto text = item["content"]["text"].as_string()) out.line(fmt::format("{:<13}{}", "text", out.one_line(*text)));
+  if (const auto text = item["content"]["text"].as_string())
+    out.line(fmt::format("{:<13}{}", "text", out.one_line(*text)));
   for (const json::Value use : answer.result()["uses"]) {
-    out.line(fmt::format("{:<13}{}  {}  by {}  seq {}", "used in", out.one_line(use["run_id"].string_or("")), out.one_line(use["type"].string_or("")),
-                         out.one_line(use["actor"].string_or("")), use["seq"].source()));
+    out.line(fmt::format("{:<13}{}  {}  by {}  seq {}", "used in", out.one_line(use["run_id"].string_or("")),
+                         out.one_line(use["type"].string_or("")), out.one_line(use["actor"].string_or("")),
+                         use["seq"].source()));
   }
   return success();
 }
@@ -140,9 +149,11 @@ Status verify_evidence(Session& session, const EvidenceIdOptions& options) {
   if (session.printed_json(answer)) return success();
   const Output& out = session.out();
   out.line(ok ? out.tone(Tone::green, "ok") + "  " + found["expected_hash"].string_or("")
-              : out.tone(Tone::red, found["reason"].string_or("?")) + "  " + out.one_line(found["detail"].string_or("")));
+              : out.tone(Tone::red, found["reason"].string_or("?")) + "  " +
+                    out.one_line(found["detail"].string_or("")));
   if (const auto current = found["current"].as_string()) out.line("  current  " + out.one_line(*current));
-  for (const json::Value halt : found["halted"]) out.line("  stopped  " + out.one_line(halt["run_id"].string_or("")) + out.advised("  See: muniment recover RUN"));
+  for (const json::Value halt : found["halted"])
+    out.line("  stopped  " + out.one_line(halt["run_id"].string_or("")) + out.advised("  See: muniment recover RUN"));
   return success();
 }
 
@@ -193,7 +204,8 @@ Status list_claims(Session& session, const LedgerListOptions& options) {
   return list_pages(session, "claim.list", options, run_id, "claims", table,
                     [](const Output& out, const json::Value& claim) -> std::vector<std::string> {
                       return {claim["claim_id"].string_or(""), out.one_line(claim["status"].string_or("")),
-                              is_erased_claim(claim) ? out.tone(Tone::dim, erased_word) : fit(out.one_line(claim["text"].string_or("")), 80),
+                              is_erased_claim(claim) ? out.tone(Tone::dim, erased_word)
+                                                     : fit(out.one_line(claim["text"].string_or("")), 80),
                               out.one_line(pointers_text(claim["pointers"]))};
                     });
 }
@@ -207,9 +219,10 @@ Status list_evidence(Session& session, const LedgerListOptions& options) {
   return list_pages(session, "evidence.list", options, run_id, "evidence", table,
                     [](const Output& out, const json::Value& item) -> std::vector<std::string> {
                       const std::string text = item["pointer"].string_or(item["content"]["text"].string_or(""));
-                      return {item["evidence_id"].string_or(""), out.one_line(item["type"].string_or("")),
-                              out.one_line(item["run_id"].string_or("")),
-                              is_erased_evidence(item) ? out.tone(Tone::dim, erased_word) : fit(out.one_line(text), 80)};
+                      return {
+                          item["evidence_id"].string_or(""), out.one_line(item["type"].string_or("")),
+                          out.one_line(item["run_id"].string_or("")),
+                          is_erased_evidence(item) ? out.tone(Tone::dim, erased_word) : fit(out.one_line(text), 80)};
                     });
 }
 
@@ -282,7 +295,8 @@ void print_resolved(const Output& out, const json::Value& item) {
   text += "  " + out.one_line(item["pointer"].string_or(""));
   if (const auto size = item["size_bytes"].as_int()) text += "  " + human_size(static_cast<std::uint64_t>(*size));
   // An older revision has a hash and no fault.
-  if (const json::Value expected = item["expected_hash"]; expected && !ok && item["reason"].string_or("") != "VERSION_MISMATCH") {
+  if (const json::Value expected = item["expected_hash"];
+      expected && !ok && item["reason"].string_or("") != "VERSION_MISMATCH") {
     text += fmt::format("  expected {} got {}", expected.string_or("").substr(0, 16),
                         item["actual_hash"].string_or("nothing").substr(0, 16));
   }
@@ -295,7 +309,8 @@ void print_resolved(const Output& out, const json::Value& item) {
   out.line(out.safe(said));
   // The whole log is not everybody's to list.
   const bool of_run = item["pointer"].string_or("").starts_with("log://runs/");
-  if (item["cursor"]) out.line(out.advised(of_run ? "  … and more: muniment event list --run RUN" : "  … and more: muniment event list"));
+  if (item["cursor"])
+    out.line(out.advised(of_run ? "  … and more: muniment event list --run RUN" : "  … and more: muniment event list"));
 }
 
 // What takes a parameter in a request takes an option here.
@@ -346,15 +361,19 @@ void add_ledger_commands(CLI::App& app, Session& session) {
   add_command<DecideOptions>(session, claim, "decide", "Say what became of a claim", declare_decide, decide_claim);
   CLI::App& evidence = add_group(app, "evidence", "What supports or refutes it");
   add_command<EvidenceOptions>(session, evidence, "add", "Record evidence", declare_evidence, add_evidence);
-  add_command<EvidenceIdOptions>(session, evidence, "get", "A piece of evidence, and where it is used", declare_evidence_id, get_evidence);
-  add_command<LinkOptions>(session, evidence, "link", "Link evidence to a claim of its run", declare_link, link_evidence);
+  add_command<EvidenceIdOptions>(session, evidence, "get", "A piece of evidence, and where it is used",
+                                 declare_evidence_id, get_evidence);
+  add_command<LinkOptions>(session, evidence, "link", "Link evidence to a claim of its run", declare_link,
+                           link_evidence);
   add_command<LedgerListOptions>(session, evidence, "list", "What there is", declare_evidence_list, list_evidence);
-  add_command<EvidenceIdOptions>(session, evidence, "verify", "Whether it is still what was recorded", declare_evidence_id, verify_evidence);
+  add_command<EvidenceIdOptions>(session, evidence, "verify", "Whether it is still what was recorded",
+                                 declare_evidence_id, verify_evidence);
   CLI::App& pointer = add_group(app, "pointer", "Typed references, and whether they hold");
   add_command<PointerOptions>(session, pointer, "resolve", "What they refer to, as it is now", declare_resolve,
                               resolve_pointers);
-  add_command<PointerOptions>(session, pointer, "validate", "Whether they hold; halts only a run of yours that depends on one that does not", declare_validate,
-                              validate_pointers);
+  add_command<PointerOptions>(session, pointer, "validate",
+                              "Whether they hold; halts only a run of yours that depends on one that does not",
+                              declare_validate, validate_pointers);
 }
 
 }  // namespace muniment::cli

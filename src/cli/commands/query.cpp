@@ -1,6 +1,6 @@
 // query: a question in, cards out; with --full the passages behind them, verified.
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <optional>
@@ -31,22 +31,32 @@ struct QueryOptions {
 };
 
 void declare_query(CLI::App& command, QueryOptions& options) {
-  command.add_option("TEXT", options.words, "The question; knows in: type: tag: run: before: after: asof: and \"phrases\"")->required();
+  command
+      .add_option("TEXT", options.words, "The question; knows in: type: tag: run: before: after: asof: and \"phrases\"")
+      ->required();
   command.add_option("--corpus", options.corpus, "Only this corpus");
   command.add_option("--asof", options.asof, "As of this event or time");
-  command.add_option("-k,--count", options.count, "At most so many cards")->check(CLI::Range(1, 100))->capture_default_str();
-  command.add_option("--mode", options.mode, "hybrid, lexical or vector")->check(CLI::IsMember({"hybrid", "lexical", "vector"}));
-  command.add_option("--group", options.group, "chunk, or document: the best card of each")->check(CLI::IsMember({"chunk", "document"}));
+  command.add_option("-k,--count", options.count, "At most so many cards")
+      ->check(CLI::Range(1, 100))
+      ->capture_default_str();
+  command.add_option("--mode", options.mode, "hybrid, lexical or vector")
+      ->check(CLI::IsMember({"hybrid", "lexical", "vector"}));
+  command.add_option("--group", options.group, "chunk, or document: the best card of each")
+      ->check(CLI::IsMember({"chunk", "document"}));
   command.add_option("--trust", options.trust, "Only this trust; quarantined is never found otherwise")
       ->check(CLI::IsMember({"trusted", "untrusted", "quarantined"}))
       ->allow_extra_args(false);
-  command.add_option("--expand", options.expand, "What it is also asked as: none, heuristic or hook")->check(CLI::IsMember({"none", "heuristic", "hook"}));
-  command.add_option("--rerank", options.rerank, "Who scores the best: none, local, hook or http")->check(CLI::IsMember({"none", "local", "hook", "http"}));
+  command.add_option("--expand", options.expand, "What it is also asked as: none, heuristic or hook")
+      ->check(CLI::IsMember({"none", "heuristic", "hook"}));
+  command.add_option("--rerank", options.rerank, "Who scores the best: none, local, hook or http")
+      ->check(CLI::IsMember({"none", "local", "hook", "http"}));
   command.add_option("--profile", options.profile, "A profile by name");
   command.add_option("--cursor", options.cursor, "Of the page before");
   command.add_flag("--explain", options.explain, "How each card was found");
   command.add_flag("--full", options.full, "Resolve the cards and print their passages");
-  command.add_option("--run", options.run, "The run that asks: the query is recorded there, and it stops when a passage that something rests on is gone; otherwise MUNIMENT_RUN");
+  command.add_option(
+      "--run", options.run,
+      "The run that asks: the query is recorded there, and it stops when a passage that something rests on is gone; otherwise MUNIMENT_RUN");
 }
 
 // The run that asks, if there is one.
@@ -108,10 +118,13 @@ void print_wrapped(const Output& out, const std::string& text, const std::string
 std::string why_empty(const json::Value& result, const QueryOptions& options) {
   const std::string reason = result["reason"].string_or("");
   const std::string count = grouped(static_cast<std::uint64_t>(result["count"].as_int().value_or(0)));
-  if (reason == "unknown_corpus") return "no such corpus" + (options.corpus.empty() ? "" : ": " + options.corpus) + ". See: muniment corpus list";
+  if (reason == "unknown_corpus")
+    return "no such corpus" + (options.corpus.empty() ? "" : ": " + options.corpus) + ". See: muniment corpus list";
   if (reason == "unknown_run") return "no such run (run: in the question). See: muniment run list";
   if (reason == "filtered_out") return "nothing that passes the filters fits";
-  if (reason == "all_quarantined") return "all that fits is quarantined" + (result["count"] ? " (" + count + ")" : "") + "; --trust quarantined shows it";
+  if (reason == "all_quarantined")
+    return "all that fits is quarantined" + (result["count"] ? " (" + count + ")" : "") +
+           "; --trust quarantined shows it";
   if (reason == "index_behind") return "the index is behind by " + count + " events; ask again";
   return reason == "no_match" ? "nothing fits" : reason;
 }
@@ -122,13 +135,17 @@ void print_passage(const Output& out, const json::Value& found) {
     text.push_back('\n');
     std::string_view rest = text;
     while (const auto line = take_line(rest)) {
-      if (!rest.empty() || !line->empty()) out.line("    " + out.tone(Tone::dim, "│ ") + out.safe(line->ends_with('\n') ? line->substr(0, line->size() - 1) : *line));
+      if (!rest.empty() || !line->empty())
+        out.line("    " + out.tone(Tone::dim, "│ ") +
+                 out.safe(line->ends_with('\n') ? line->substr(0, line->size() - 1) : *line));
     }
   }
   if (found["ok"].as_bool().value_or(false)) {
-    out.line("    " + out.tone(Tone::green, "verified") + "  sha256 " + found["expected_hash"].string_or("").substr(0, 16));
+    out.line("    " + out.tone(Tone::green, "verified") + "  sha256 " +
+             found["expected_hash"].string_or("").substr(0, 16));
   } else {
-    out.line("    " + out.tone(Tone::red, found["reason"].string_or("?")) + "  " + out.one_line(found["detail"].string_or("")));
+    out.line("    " + out.tone(Tone::red, found["reason"].string_or("?")) + "  " +
+             out.one_line(found["detail"].string_or("")));
   }
 }
 
@@ -159,7 +176,8 @@ void print_card(const Output& out, const json::Value& card, std::size_t rank, co
   out.line(tail);
   if (!options.explain) return;
   std::string scores;
-  for (const json::Value score : card["scores"]) scores += fmt::format("  {} {:.4g}", out.one_line(score.key()), score.as_double().value_or(0));
+  for (const json::Value score : card["scores"])
+    scores += fmt::format("  {} {:.4g}", out.one_line(score.key()), score.as_double().value_or(0));
   out.line(out.tone(Tone::dim, fmt::format("    score {:.4g}{}", card["score"].as_double().value_or(0), scores)));
 }
 
@@ -167,11 +185,13 @@ void print_card(const Output& out, const json::Value& card, std::size_t rank, co
 std::string passage_of(const json::Value& card) {
   std::string id = card["id"].string_or("");
   const std::size_t event = id.find("#e"), version = id.find("?v=");
-  if (card["origin"] && event != std::string::npos && version != std::string::npos && id.find('.', event) > version) id.insert(version, ".0");
+  if (card["origin"] && event != std::string::npos && version != std::string::npos && id.find('.', event) > version)
+    id.insert(version, ".0");
   return id;
 }
 
-// The passages of the cards, by pointer. Documents are resolved as of when they were asked for: what was then is no mistake.
+// The passages of the cards, by pointer. Documents are resolved as of when they were asked for: what was then is no
+// mistake.
 Result<Message> resolve_cards(Session& session, const json::Value& result, const std::string& run) {
   json::Writer params;
   params.begin_object().key("pointers").begin_array();
@@ -183,18 +203,25 @@ Result<Message> resolve_cards(Session& session, const json::Value& result, const
 }
 
 void print_foot(const Output& out, const json::Value& result, const QueryOptions& options) {
-  for (const json::Value part : result["degraded"]) out.line(out.tone(Tone::yellow, "degraded  ") + out.one_line(part.string_or("")));
-  if (const json::Value cursor = result["cursor"]) out.line(out.tone(Tone::dim, "more: --cursor " + out.one_line(cursor.string_or(""))));
+  for (const json::Value part : result["degraded"])
+    out.line(out.tone(Tone::yellow, "degraded  ") + out.one_line(part.string_or("")));
+  if (const json::Value cursor = result["cursor"])
+    out.line(out.tone(Tone::dim, "more: --cursor " + out.one_line(cursor.string_or(""))));
   if (!options.explain) return;
   std::string lanes;
-  for (const json::Value lane : result["lanes"]) lanes += (lanes.empty() ? "" : ", ") + out.one_line(lane.string_or(""));
-  out.line(out.tone(Tone::dim, fmt::format("profile {}  plan {}  index at {}", out.one_line(result["profile"].string_or("")),
-                                           result["plan_hash"].string_or("").substr(0, 16), result["watermark"].as_int().value_or(-1))));
+  for (const json::Value lane : result["lanes"])
+    lanes += (lanes.empty() ? "" : ", ") + out.one_line(lane.string_or(""));
+  out.line(out.tone(
+      Tone::dim,
+      fmt::format("profile {}  plan {}  index at {}", out.one_line(result["profile"].string_or("")),
+                  result["plan_hash"].string_or("").substr(0, 16), result["watermark"].as_int().value_or(-1))));
   out.line(out.tone(Tone::dim, "lanes   " + lanes));
   for (const json::Value list : result["explain"]["lists"]) {
-    out.line(out.tone(Tone::dim, fmt::format("list    {}  weight {:.2f}  {} hits  {} µs  {}", out.one_line(list["lane"].string_or("")),
-                                             list["weight"].as_double().value_or(0), list["hits"].size(), list["duration_us"].as_int().value_or(0),
-                                             out.one_line(list["query"].string_or("")))));
+    out.line(
+        out.tone(Tone::dim,
+                 fmt::format("list    {}  weight {:.2f}  {} hits  {} µs  {}", out.one_line(list["lane"].string_or("")),
+                             list["weight"].as_double().value_or(0), list["hits"].size(),
+                             list["duration_us"].as_int().value_or(0), out.one_line(list["query"].string_or("")))));
   }
 }
 

@@ -1,9 +1,9 @@
-// record: an agent's hooks, as they are called. The agent waits for each, so that this never waits for long: what cannot be sent
-// is spooled, and an exit code other than 0 is chosen by what the agent makes of it (docs/recording.md).
-#include <CLI/CLI.hpp>
+// record: an agent's hooks, as they are called. The agent waits for each, so that this never waits for long: what
+// cannot be sent is spooled, and an exit code other than 0 is chosen by what the agent makes of it (docs/recording.md).
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <CLI/CLI.hpp>
 
 #include <cerrno>
 #include <filesystem>
@@ -40,11 +40,14 @@ void declare_record(CLI::App& command, RecordOptions& options) {
   command.add_option("FORMAT", options.format, "claude-code: its hook's JSON on standard input")
       ->required()
       ->check(CLI::IsMember({std::string(claude_code)}));
-  command.add_option("--on-halt", options.on_halt, "When the run is stopped: block the tool call, stop the agent, or allow both")
+  command
+      .add_option("--on-halt", options.on_halt,
+                  "When the run is stopped: block the tool call, stop the agent, or allow both")
       ->check(CLI::IsMember({"block", "stop", "allow"}))
       ->capture_default_str();
   command.add_flag("--strict", options.strict, "Block a tool call that can neither be recorded nor spooled");
-  command.add_option("--spool", options.spool, "Where events wait while the daemon is away (default: below XDG_STATE_HOME)");
+  command.add_option("--spool", options.spool,
+                     "Where events wait while the daemon is away (default: below XDG_STATE_HOME)");
   command.add_option("--timeout-ms", options.timeout_ms, "How long the agent waits for a daemon that does not answer")
       ->check(CLI::Range(10, 60'000))
       ->capture_default_str();
@@ -92,9 +95,12 @@ Status keep_late(const Spool& spool, Delivery delivery, Time now) {
 int answer_halted(Session& session, const RecordOptions& options, bool asked, const Error& error) {
   complain(session.advised(error.message));
   if (!asked || options.on_halt == "allow") return exit_refused;
-  if (options.on_halt == "block") return hook_blocks;   // the agent reads what was said on standard error
+  if (options.on_halt == "block") return hook_blocks;  // the agent reads what was said on standard error
   json::Writer out;
-  out.begin_object().member("continue", false).member("stopReason", "Muniment stopped this run: " + session.advised(error.message)).end_object();
+  out.begin_object()
+      .member("continue", false)
+      .member("stopReason", "Muniment stopped this run: " + session.advised(error.message))
+      .end_object();
   session.out().json_line(out.text());
   return exit_done;
 }
@@ -138,7 +144,8 @@ Status record_hook(Session& session, const RecordOptions& options, const std::st
 Status flush_spool(Session& session, const RecordOptions& options, const std::string& socket) {
   ASSIGN_OR_RETURN(const Spool spool, spool_of(options, socket));
   auto client = connect_daemon(options, socket);
-  if (!client && client.error().code == Errc::unavailable) return Error(Errc::unavailable, client.error().message + ". Start it: muniment up");
+  if (!client && client.error().code == Errc::unavailable)
+    return Error(Errc::unavailable, client.error().message + ". Start it: muniment up");
   if (!client) return std::move(client).error();
   const auto send = [&client](const Delivery& one) { return deliver(*client, one); };
   const Spooled outcome = spool.send(send, std::chrono::steady_clock::now() + flush_max);
@@ -166,10 +173,12 @@ std::string hook_command(const Session& session, const RecordOptions& options) {
     for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
     return out + "'";
   };
-  std::string command = std::filesystem::exists(small, failed) ? quoted(small.string()) : quoted(self.string()) + " record";
+  std::string command =
+      std::filesystem::exists(small, failed) ? quoted(small.string()) : quoted(self.string()) + " record";
   command += " " + options.format;
-  for (const auto& [flag, value] : {std::pair{"--data", session.options.data}, std::pair{"--socket", session.options.socket},
-                                    std::pair{"--spool", options.spool}}) {
+  for (const auto& [flag, value] :
+       {std::pair{"--data", session.options.data}, std::pair{"--socket", session.options.socket},
+        std::pair{"--spool", options.spool}}) {
     if (!value.empty()) command += fmt::format(" {} {}", flag, quoted(value));
   }
   if (options.on_halt != "block") command += " --on-halt " + options.on_halt;
@@ -181,8 +190,9 @@ Status print_settings(Session& session, const RecordOptions& options) {
   const std::string command = hook_command(session, options);
   json::Writer out;
   out.begin_object().key("hooks").begin_object();
-  for (const char* name : {"SessionStart", "UserPromptSubmit", "PreToolUse", "PermissionRequest", "PostToolUse", "PostToolUseFailure",
-                           "SubagentStart", "SubagentStop", "PreCompact", "Notification", "Stop", "SessionEnd"}) {
+  for (const char* name :
+       {"SessionStart", "UserPromptSubmit", "PreToolUse", "PermissionRequest", "PostToolUse", "PostToolUseFailure",
+        "SubagentStart", "SubagentStop", "PreCompact", "Notification", "Stop", "SessionEnd"}) {
     out.key(name).begin_array().begin_object().key("hooks").begin_array();
     out.begin_object().member("type", "command").member("command", command).end_object();
     out.end_array().end_object().end_array();
@@ -197,8 +207,9 @@ Status record(Session& session, const RecordOptions& options) {
   ASSIGN_OR_RETURN(const Config config, session.config());
   if (options.flush) return flush_spool(session, options, config.socket);
   if (::isatty(STDIN_FILENO) != 0) {
-    return Error(Errc::invalid_argument, "this is for an agent to call, with a hook's JSON on standard input. What to put into "
-                                         "its settings.json: muniment record claude-code --settings");
+    return Error(Errc::invalid_argument,
+                 "this is for an agent to call, with a hook's JSON on standard input. What to put into "
+                 "its settings.json: muniment record claude-code --settings");
   }
   const Status status = record_hook(session, options, config.socket);
   if (status) return status;
@@ -216,16 +227,19 @@ void add_record_command(CLI::App& app, Session& session, FollowFile follow) {
     std::string file;
   };
   auto options = std::make_shared<All>();
-  CLI::App& command = add_word(session, app, "record", "What an agent does, as it does it: its hook command, or from its session file",
-                               [&session, options, follow] {
-                                 return options->file.empty() ? record(session, options->record) : follow(session, options->file);
-                               });
+  CLI::App& command =
+      add_word(session, app, "record", "What an agent does, as it does it: its hook command, or from its session file",
+               [&session, options, follow] {
+                 return options->file.empty() ? record(session, options->record) : follow(session, options->file);
+               });
   declare_record(command, options->record);
-  command.add_option("--follow", options->file, "Record from this session file while the agent writes it, until interrupted");
+  command.add_option("--follow", options->file,
+                     "Record from this session file while the agent writes it, until interrupted");
 }
 
 void make_record_command(CLI::App& app, Session& session) {
-  session.commands = {"record", "recover", "run", "status", "up"};   // of the program beside it, which messages may advise
+  session.commands = {"record", "recover", "run", "status",
+                      "up"};  // of the program beside it, which messages may advise
   auto options = std::make_shared<RecordOptions>();
   declare_record(app, *options);
   app.callback([&session, options] { session.finish(record(session, *options)); });

@@ -10,7 +10,7 @@
 namespace muniment::cli {
 namespace {
 
-std::atomic<bool> follow_stopped = false;   // by a signal, which can reach nothing else
+std::atomic<bool> follow_stopped = false;  // by a signal, which can reach nothing else
 static_assert(std::atomic<bool>::is_always_lock_free);
 
 }  // namespace
@@ -32,10 +32,11 @@ Status follow_file(Session& session, const std::string& file) {
     out.member("rereads", static_cast<std::int64_t>(outcome.rereads)).end_object();
     session.out().json_line(out.text());
   } else if (!outcome.started) {
-    session.out().line(fmt::format("{} lines; nothing was recorded: {} is {}", grouped(outcome.lines), session.out().one_line(file),
-                                   there ? "without a whole line" : "not there"));
+    session.out().line(fmt::format("{} lines; nothing was recorded: {} is {}", grouped(outcome.lines),
+                                   session.out().one_line(file), there ? "without a whole line" : "not there"));
   } else {
-    session.out().line(session.out().advised(fmt::format("{}  {} lines; the run is open: muniment run end {}", outcome.run_id, grouped(outcome.lines), outcome.run_id)));
+    session.out().line(session.out().advised(fmt::format("{}  {} lines; the run is open: muniment run end {}",
+                                                         outcome.run_id, grouped(outcome.lines), outcome.run_id)));
   }
   return success();
 }

@@ -1,6 +1,6 @@
 // run start | end | list | show, recover, rehydrate. run grep, diff and fork have files of their own.
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <future>
 
@@ -32,9 +32,12 @@ void declare_start(CLI::App& command, StartOptions& options) {
   command.add_option("--goal", options.goal, "What for");
   command.add_option("--label", options.labels, "k=v, as often as wanted")->allow_extra_args(false);
   command.add_option("--parent", options.parent, "The run that started this one");
-  command.add_option("--continues", options.continues, "The earlier run that this one takes up again, also one of a closed log");
+  command.add_option("--continues", options.continues,
+                     "The earlier run that this one takes up again, also one of a closed log");
   command.add_option("--external-id", options.external_id, "Its id in another system");
-  command.add_option("--indexed", options.indexed, "Whether queries find what happens in it; otherwise the setting index_runs says so")
+  command
+      .add_option("--indexed", options.indexed,
+                  "Whether queries find what happens in it; otherwise the setting index_runs says so")
       ->check(CLI::IsMember({"yes", "no"}));
   command.add_flag("--reopen", options.reopen, "Go on with a run that has ended");
 }
@@ -55,7 +58,8 @@ Status start_run(Session& session, const StartOptions& options) {
   }
   if (!options.continues.empty()) {
     ASSIGN_OR_RETURN(const std::string continues, session.run_id(options.continues));
-    RETURN_IF_ERROR(session.call("run.get", "{\"run_id\":" + json::quote(continues) + "}"));  // the daemon takes any name
+    RETURN_IF_ERROR(
+        session.call("run.get", "{\"run_id\":" + json::quote(continues) + "}"));  // the daemon takes any name
     params.member("continues", continues);
   }
   if (!options.external_id.empty()) params.member("external_id", options.external_id);
@@ -67,8 +71,10 @@ Status start_run(Session& session, const StartOptions& options) {
   const json::Value result = answer.result();
   session.out().line(result["run_id"].string_or(""));
   if (result["resumed"].as_bool().value_or(false)) {
-    fmt::print(stderr, "muniment: run {} was there already and goes on as it was started; what this command says of it (--agent, --goal, …) is not recorded\n",
-               result["run_id"].string_or(""));
+    fmt::print(
+        stderr,
+        "muniment: run {} was there already and goes on as it was started; what this command says of it (--agent, --goal, …) is not recorded\n",
+        result["run_id"].string_or(""));
   }
   return success();
 }
@@ -145,7 +151,8 @@ Tone tone_of_status(std::string_view status) {
   return status == "open" ? Tone::yellow : Tone::plain;
 }
 
-// A converted run was started when it was imported: what counts is its first event, where the source says when that was.
+// A converted run was started when it was imported: what counts is its first event, where the source says when that
+// was.
 std::string started_ago(const json::Value& run, Time now) {
   const bool imported = run["origin"].string_or("") == "imported";
   return ago(run[imported ? "first_occurred_at" : "started_at"].string_or(""), now);
@@ -154,7 +161,7 @@ std::string started_ago(const json::Value& run, Time now) {
 // Pages become rows of one table, so that its columns fit all of them.
 Status list_runs(Session& session, const RunListOptions& options) {
   const Output& out = session.out();
-  if (!options.parent.empty()) {   // a run without children has none; one that is not there is a mistake
+  if (!options.parent.empty()) {  // a run without children has none; one that is not there is a mistake
     ASSIGN_OR_RETURN(const std::string parent, session.run_id(options.parent));
     RETURN_IF_ERROR(session.call("run.get", fmt::format("{{\"run_id\":{}}}", json::quote(parent))));
   }
@@ -176,7 +183,8 @@ Status list_runs(Session& session, const RunListOptions& options) {
       const std::string outcome = run["outcome"].string_or("");
       const json::Value agent = run["agent"];
       const json::Value closed = run["log_no"];
-      table.add({fmt::format("@{}{}", run["run_no"].source(), closed ? fmt::format(" log {}", closed.source()) : ""), out.one_line(run["run_id"].string_or("")),
+      table.add({fmt::format("@{}{}", run["run_no"].source(), closed ? fmt::format(" log {}", closed.source()) : ""),
+                 out.one_line(run["run_id"].string_or("")),
                  out.tone(tone_of_status(status), outcome.empty() || outcome == "unknown" ? status : outcome),
                  out.one_line(agent.is(json::Kind::object) ? agent["name"].string_or("") : agent.string_or("")),
                  started_ago(run, now), fit(out.one_line(run["goal"].string_or("")), 60)});
@@ -213,7 +221,7 @@ Status show_tree(Session& session, const std::string& run_id, std::size_t depth)
   const json::Value run = answer.result()["run"];
   const Output& out = session.out();
   const std::string status = run["status"].string_or("");
-  if (session.options.json) {   // each names its parent
+  if (session.options.json) {  // each names its parent
     out.json_line(run.source());
   } else {
     out.line(std::string(2 * depth, ' ') + (depth == 0 ? "" : "└ ") + out.one_line(run_id) + "  " +
@@ -221,13 +229,15 @@ Status show_tree(Session& session, const std::string& run_id, std::size_t depth)
              out.tone(Tone::dim, fit(out.one_line(run["goal"].string_or("")), 60)));
   }
   if (depth == depth_max) return success();
-  return each_item(session, "run.list", "{\"parent\":" + quoted + "}", "runs", [&](const json::Value& child) -> Result<bool> {
-    RETURN_IF_ERROR(show_tree(session, child["run_id"].string_or(""), depth + 1));
-    return true;
-  });
+  return each_item(session, "run.list", "{\"parent\":" + quoted + "}", "runs",
+                   [&](const json::Value& child) -> Result<bool> {
+                     RETURN_IF_ERROR(show_tree(session, child["run_id"].string_or(""), depth + 1));
+                     return true;
+                   });
 }
 
-std::string show_params(const std::string& run_id, const ShowOptions& options, std::string_view fields, std::string_view cursor) {
+std::string show_params(const std::string& run_id, const ShowOptions& options, std::string_view fields,
+                        std::string_view cursor) {
   json::Writer params;
   params.begin_object().member("run_id", run_id).member("limit", limits::page_items_max);
   if (!options.step.empty()) params.member("step_id", options.step);
@@ -244,8 +254,11 @@ std::string show_params(const std::string& run_id, const ShowOptions& options, s
 
 // Every event, page by page; while one page is shown, the next one is fetched.
 template <typename Show>
-Status each_event(Client& client, const std::string& run_id, const ShowOptions& options, std::string_view fields, Show show) {
-  const auto fetch = [&](const std::string& cursor) { return client.call("event.list", show_params(run_id, options, fields, cursor)); };
+Status each_event(Client& client, const std::string& run_id, const ShowOptions& options, std::string_view fields,
+                  Show show) {
+  const auto fetch = [&](const std::string& cursor) {
+    return client.call("event.list", show_params(run_id, options, fields, cursor));
+  };
   Result<Message> page = fetch({});
   for (;;) {
     if (!page) return page.error();
@@ -267,13 +280,18 @@ Status each_event(Client& client, const std::string& run_id, const ShowOptions& 
 RunErasures erased_of(Session& session, const std::string& run_id) {
   RunErasures erased;
   const std::string named = fmt::format("{{\"run_id\":{}", json::quote(run_id));
-  const auto announced = session.call("event.list", named + R"(,"types":["artifact.redacted","event.redacted"],"limit":1})");
+  const auto announced =
+      session.call("event.list", named + R"(,"types":["artifact.redacted","event.redacted"],"limit":1})");
   if (!announced || announced->result()["events"].size() == 0) return erased;
-  const std::string params = named + R"(,"types":["artifact.stored","command.ended","model.answered","tool.returned"],"fields":["type","redacted"]})";
+  const std::string params =
+      named +
+      R"(,"types":["artifact.stored","command.ended","model.answered","tool.returned"],"fields":["type","redacted"]})";
   (void)each_item(session, "event.list", params, "events", [&](const json::Value& event) -> Result<bool> {
     if (!event["redacted"].as_bool().value_or(false)) return true;
-    if (event["type"].string_or("") == "artifact.stored") ++erased.artifacts;
-    else erased.results = true;
+    if (event["type"].string_or("") == "artifact.stored")
+      ++erased.artifacts;
+    else
+      erased.results = true;
     return true;
   }).ok();
   return erased;
@@ -297,7 +315,8 @@ Status show_run(Session& session, const ShowOptions& options) {
   std::uint64_t shown = 0;
   const auto no_such_step = [&]() -> Status {
     if (options.step.empty() || shown > 0) return success();
-    return Error(Errc::not_found, fmt::format("run {} has no event of step {}{}", run_id, options.step, options.types.empty() ? "" : " and of these types"));
+    return Error(Errc::not_found, fmt::format("run {} has no event of step {}{}", run_id, options.step,
+                                              options.types.empty() ? "" : " and of these types"));
   };
   if (session.options.json) {
     RETURN_IF_ERROR(each_event(*client, run_id, options, {}, [&](const json::Value& event) {
@@ -346,8 +365,10 @@ Status rehydrate(Session& session, const RehydrateOptions& options) {
   const auto snapshot = result["snapshot_seq"].as_int();
   const std::int64_t applied = result["events_applied"].as_int().value_or(0);
   const std::string events = fmt::format("{} event{}", applied, applied == 1 ? "" : "s");
-  fmt::print(stderr, "seq {}  state {}  from {}\n", result["seq"].source(), result["state_hash"].string_or("").substr(0, 16),
-             snapshot ? fmt::format("the snapshot at {} and {} after it", *snapshot, events) : fmt::format("the run's first {}", events));
+  fmt::print(stderr, "seq {}  state {}  from {}\n", result["seq"].source(),
+             result["state_hash"].string_or("").substr(0, 16),
+             snapshot ? fmt::format("the snapshot at {} and {} after it", *snapshot, events)
+                      : fmt::format("the run's first {}", events));
   return success();
 }
 
@@ -360,8 +381,10 @@ struct RecoverOptions {
 
 void declare_recover(CLI::App& command, RecoverOptions& options) {
   command.add_option("RUN", options.run, "Which");
-  command.add_option("--file", options.files,
-                     "ARTIFACT=FILE, or an ev:// POINTER=FILE: a good copy of a damaged artifact or document; it is taken if its hash fits")
+  command
+      .add_option(
+          "--file", options.files,
+          "ARTIFACT=FILE, or an ev:// POINTER=FILE: a good copy of a damaged artifact or document; it is taken if its hash fits")
       ->allow_extra_args(false);
   command.add_option("--why", options.why, "Why it may go on, for the log");
   command.add_flag("--look", options.look, "Only show what is damaged");
@@ -400,8 +423,10 @@ Status recover(Session& session, const RecoverOptions& options) {
     ASSIGN_OR_RETURN(const Message answer, session.call("run.recover", params));
     if (session.options.json) continue;
     const json::Value intact = answer.result()["as_recorded"];
-    if (intact) out.line("intact    " + out.one_line(intact.string_or("")) + "  was as recorded already; nothing was put back");
-    else out.line(out.tone(Tone::green, "repaired  ") + out.one_line(answer.result()["repaired"].string_or(file)));
+    if (intact)
+      out.line("intact    " + out.one_line(intact.string_or("")) + "  was as recorded already; nothing was put back");
+    else
+      out.line(out.tone(Tone::green, "repaired  ") + out.one_line(answer.result()["repaired"].string_or(file)));
   }
   json::Writer params;
   params.begin_object().member("run_id", run_id).member("resume", !options.look);
@@ -410,7 +435,7 @@ Status recover(Session& session, const RecoverOptions& options) {
   ASSIGN_OR_RETURN(const Message answer, session.call("run.recover", params.text()));
   const json::Value result = answer.result();
   const bool halted = result["status"].string_or("") == "halted";
-  if (result["damage"].size() > 0) session.exit_code = exit_refused;   // a check that failed, whatever the run's status
+  if (result["damage"].size() > 0) session.exit_code = exit_refused;  // a check that failed, whatever the run's status
   if (halted && !options.look) session.exit_code = exit_halted;
   if (session.printed_json(answer)) return success();
   print_damage(out, result);
@@ -420,9 +445,12 @@ Status recover(Session& session, const RecoverOptions& options) {
     out.line(fmt::format("{} is {}; {} pointers that something depends on were checked", run_id,
                          result["status"].string_or(""), result["checked"].source()));
   } else if (result["damage"].size() > 0) {
-    out.line(out.advised(fmt::format("{} stays halted. Bring a good copy: muniment recover {} --file POINTER=FILE", run_id, run_id)));
-    out.line(out.advised(fmt::format("Where there is none, or what is named never was: muniment run end {} --outcome failure, and go on in a new run: "
-                                     "muniment run start NAME --agent AGENT --continues {}", run_id, run_id)));
+    out.line(out.advised(
+        fmt::format("{} stays halted. Bring a good copy: muniment recover {} --file POINTER=FILE", run_id, run_id)));
+    out.line(out.advised(fmt::format(
+        "Where there is none, or what is named never was: muniment run end {} --outcome failure, and go on in a new run: "
+        "muniment run start NAME --agent AGENT --continues {}",
+        run_id, run_id)));
   } else {
     out.line(out.advised(fmt::format("nothing is missing any more; let it go on: muniment recover {}", run_id)));
   }
@@ -440,8 +468,8 @@ void add_run_commands(CLI::App& app, Session& session) {
   add_run_grep(run, session);
   add_run_diff(run, session);
   add_command<RehydrateOptions>(session, app, "rehydrate", "The state of a run", declare_rehydrate, rehydrate);
-  add_command<RecoverOptions>(session, app, "recover", "Look at a halted run, repair it, let it go on",
-                              declare_recover, recover);
+  add_command<RecoverOptions>(session, app, "recover", "Look at a halted run, repair it, let it go on", declare_recover,
+                              recover);
 }
 
 }  // namespace muniment::cli

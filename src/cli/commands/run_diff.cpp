@@ -1,21 +1,22 @@
-// run diff: two runs side by side: their calls, aligned by tool and arguments; the working state; files; tokens and cost.
-#include <CLI/CLI.hpp>
+// run diff: two runs side by side: their calls, aligned by tool and arguments; the working state; files; tokens and
+// cost.
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <map>
 
 #include "base/limits.hpp"
 #include "base/text.hpp"
 #include "cli/commands.hpp"
-#include "cli/show/describe.hpp"
 #include "cli/connect/pages.hpp"
+#include "cli/show/describe.hpp"
 #include "cli/show/run_diff.hpp"
 
 namespace muniment::cli {
 namespace {
 
-constexpr std::size_t state_differences_max = 50;   // shown
-constexpr std::size_t calls_max = 100'000;          // of a run, held in memory
+constexpr std::size_t state_differences_max = 50;  // shown
+constexpr std::size_t calls_max = 100'000;         // of a run, held in memory
 
 struct DiffOptions {
   std::string first;
@@ -90,22 +91,26 @@ Result<DiffedRun> read_run(Session& session, const std::string& name) {
   std::map<std::string, std::size_t> open;
   json::Writer params;
   params.begin_object().member("run_id", run.run_id).member("limit", limits::page_items_max).key("types").begin_array();
-  for (const char* type : {"tool.called", "tool.returned", "command.started", "command.ended", "file.changed"}) params.string(type);
+  for (const char* type : {"tool.called", "tool.returned", "command.started", "command.ended", "file.changed"})
+    params.string(type);
   params.end_array().end_object();
-  RETURN_IF_ERROR(each_item(session, "event.list", params.text(), "events", [&](const json::Value& event) -> Result<bool> {
-    const std::string type = event["type"].string_or("");
-    const json::Value body = event["body"];
-    if (type == "file.changed") {
-      run.files[body["path"].string_or("")] = body["change"].string_or("") + " " + body["after_hash"].string_or("").substr(0, 16);
-    } else if (type.ends_with(".called") || type.ends_with(".started")) {
-      if (run.calls.size() == calls_max) return Error(Errc::too_large, fmt::format("{} has more than {} calls", run.run_id, grouped(calls_max)));
-      run.calls.push_back(call_of_event(event));
-      open[run.calls.back().call_id] = run.calls.size() - 1;
-    } else if (const auto call = open.find(body["call_id"].string_or("")); call != open.end()) {
-      add_result(event, run.calls[call->second]);
-    }
-    return true;
-  }));
+  RETURN_IF_ERROR(
+      each_item(session, "event.list", params.text(), "events", [&](const json::Value& event) -> Result<bool> {
+        const std::string type = event["type"].string_or("");
+        const json::Value body = event["body"];
+        if (type == "file.changed") {
+          run.files[body["path"].string_or("")] =
+              body["change"].string_or("") + " " + body["after_hash"].string_or("").substr(0, 16);
+        } else if (type.ends_with(".called") || type.ends_with(".started")) {
+          if (run.calls.size() == calls_max)
+            return Error(Errc::too_large, fmt::format("{} has more than {} calls", run.run_id, grouped(calls_max)));
+          run.calls.push_back(call_of_event(event));
+          open[run.calls.back().call_id] = run.calls.size() - 1;
+        } else if (const auto call = open.find(body["call_id"].string_or("")); call != open.end()) {
+          add_result(event, run.calls[call->second]);
+        }
+        return true;
+      }));
   return run;
 }
 
@@ -116,13 +121,18 @@ class DiffReport {
       : session_(session), out_(session.out()), options_(options), a_(a), b_(b) {}
 
   Status tell() {
-    if (!json()) out_.line(out_.tone(Tone::bold, fmt::format("--- {}\n+++ {}", out_.one_line(a_.run_id), out_.one_line(b_.run_id))));
+    if (!json())
+      out_.line(
+          out_.tone(Tone::bold, fmt::format("--- {}\n+++ {}", out_.one_line(a_.run_id), out_.one_line(b_.run_id))));
     for (const DiffStep& step : align(a_.calls, b_.calls)) tell_step(step);
-    if (!json() && same_ > 0) out_.line(out_.tone(Tone::dim, fmt::format("  {} calls are the same in both{}", same_, options_.all ? "" : ": --all")));
+    if (!json() && same_ > 0)
+      out_.line(
+          out_.tone(Tone::dim, fmt::format("  {} calls are the same in both{}", same_, options_.all ? "" : ": --all")));
     RETURN_IF_ERROR(tell_state());
     tell_files();
     if (!json() && differences_ == 0) {
-      out_.line(compared_state_ ? "no difference in calls, working state, files or cost" : "no difference in calls or files; working state and cost were not compared");
+      out_.line(compared_state_ ? "no difference in calls, working state, files or cost"
+                                : "no difference in calls or files; working state and cost were not compared");
     }
     if (differences_ > 0 || !compared_state_) session_.exit_code = exit_refused;
     return success();
@@ -141,22 +151,29 @@ class DiffReport {
       if (json()) {
         tell_json(removed ? "only_a" : "only_b", removed ? &call : nullptr, removed ? nullptr : &call);
       } else {
-        out_.line(out_.tone(removed ? Tone::red : Tone::green, fmt::format("{} #{:<5} {}", removed ? "-" : "+", call.run_seq,
-                                                                           fit(out_.one_line(words(call)), width()))));
+        out_.line(out_.tone(
+            removed ? Tone::red : Tone::green,
+            fmt::format("{} #{:<5} {}", removed ? "-" : "+", call.run_seq, fit(out_.one_line(words(call)), width()))));
       }
       return;
     }
     const DiffCall& first = a_.calls[step.first];
     const DiffCall& second = b_.calls[step.second];
     const bool other_result = first.status != second.status || first.result != second.result;
-    if (other_result) ++differences_; else ++same_;
+    if (other_result)
+      ++differences_;
+    else
+      ++same_;
     if (!other_result && !options_.all) return;
     if (json()) {
       tell_json(other_result ? "other_result" : "same", &first, &second);
     } else if (other_result) {
-      const std::string results = first.status == second.status ? second.status + ", with another result"
-                                                                : fmt::format("{} → {}", shown(first.status), shown(second.status));
-      out_.line(out_.tone(Tone::yellow, fmt::format("~ #{:<5} {}  {}", second.run_seq, fit(out_.one_line(words(second)), width()), out_.one_line(results))));
+      const std::string results = first.status == second.status
+                                      ? second.status + ", with another result"
+                                      : fmt::format("{} → {}", shown(first.status), shown(second.status));
+      out_.line(
+          out_.tone(Tone::yellow, fmt::format("~ #{:<5} {}  {}", second.run_seq,
+                                              fit(out_.one_line(words(second)), width()), out_.one_line(results))));
     } else {
       out_.line(fmt::format("  #{:<5} {}", second.run_seq, fit(out_.one_line(words(second)), width())));
     }
@@ -169,8 +186,10 @@ class DiffReport {
     json::Writer out;
     out.begin_object().member("what", "call").member("kind", kind).member("name", (first ? first : second)->name);
     out.member("arguments", (first ? first : second)->arguments);
-    if (first) out.key("a").begin_object().member("run_seq", first->run_seq).member("status", first->status).end_object();
-    if (second) out.key("b").begin_object().member("run_seq", second->run_seq).member("status", second->status).end_object();
+    if (first)
+      out.key("a").begin_object().member("run_seq", first->run_seq).member("status", first->status).end_object();
+    if (second)
+      out.key("b").begin_object().member("run_seq", second->run_seq).member("status", second->status).end_object();
     out.end_object();
     out_.json_line(out.text());
   }
@@ -182,7 +201,8 @@ class DiffReport {
       out.begin_object().member("what", what).member("path", path).member("a", a).member("b", b).end_object();
       out_.json_line(out.text());
     } else {
-      out_.line(fmt::format("{:<6} {}  {} → {}", what, out_.one_line(path), out_.tone(Tone::red, fit(out_.one_line(a.empty() ? "nothing" : a), 60)),
+      out_.line(fmt::format("{:<6} {}  {} → {}", what, out_.one_line(path),
+                            out_.tone(Tone::red, fit(out_.one_line(a.empty() ? "nothing" : a), 60)),
                             out_.tone(Tone::green, fit(out_.one_line(b.empty() ? "nothing" : b), 60))));
     }
   }
@@ -192,8 +212,9 @@ class DiffReport {
       if (run->state) continue;
       compared_state_ = false;
       const Error& error = run->state.error();
-      fmt::print(stderr, "muniment: working state and cost are not compared, that of {} cannot be read: {}: {}\n", escape_for_terminal(run->run_id),
-                 name_of(error.code), escape_for_terminal(out_.advised(error.message)));
+      fmt::print(stderr, "muniment: working state and cost are not compared, that of {} cannot be read: {}: {}\n",
+                 escape_for_terminal(run->run_id), name_of(error.code),
+                 escape_for_terminal(out_.advised(error.message)));
     }
     if (!compared_state_) return success();
     ASSIGN_OR_RETURN(const json::Document first, json::parse(std::string_view(*a_.state)));
@@ -201,7 +222,9 @@ class DiffReport {
     const json::Value a = first.root();
     const json::Value b = second.root();
     const auto tell = [this](std::string_view what) {
-      return [this, what](const std::string& path, std::string_view x, std::string_view y) { tell_place(what, path, x, y); };
+      return [this, what](const std::string& path, std::string_view x, std::string_view y) {
+        tell_place(what, path, x, y);
+      };
     };
     const bool all = differing(a["working"], b["working"], state_differences_max, tell("state"));
     if (!all) fmt::print(stderr, "muniment: the state differs in more places than these {}\n", state_differences_max);
@@ -212,7 +235,8 @@ class DiffReport {
   void tell_files() {
     for (const auto& [path, change] : a_.files) {
       const auto other = b_.files.find(path);
-      if (other == b_.files.end() || other->second != change) tell_place("file", path, change, other == b_.files.end() ? "" : other->second);
+      if (other == b_.files.end() || other->second != change)
+        tell_place("file", path, change, other == b_.files.end() ? "" : other->second);
     }
     for (const auto& [path, change] : b_.files) {
       if (!a_.files.contains(path)) tell_place("file", path, "", change);
@@ -251,7 +275,8 @@ void declare_fork(CLI::App& command, ForkOptions& options) {
   command.add_option("--goal", options.goal, "What for; without it, the same");
 }
 
-// The working state, as the new run's first change. What does not fit into a request's line is an artifact of the new run.
+// The working state, as the new run's first change. What does not fit into a request's line is an artifact of the new
+// run.
 Status take_working(Session& session, const std::string& run_id, const std::string& patch) {
   constexpr std::size_t inline_bytes_max = 256 * 1024;
   json::Writer params;
@@ -261,7 +286,11 @@ Status take_working(Session& session, const std::string& run_id, const std::stri
     params.raw_member("patch", patch);
   } else {
     json::Writer put;
-    put.begin_object().member("run_id", run_id).member("mime_type", "application/json").member("body_bytes", patch.size()).end_object();
+    put.begin_object()
+        .member("run_id", run_id)
+        .member("mime_type", "application/json")
+        .member("body_bytes", patch.size())
+        .end_object();
     ASSIGN_OR_RETURN(Client* const client, session.client());
     ASSIGN_OR_RETURN(const Message stored, client->call("artifact.put", put.text(), std::string_view(patch)));
     const json::Value artifact = stored.result();
@@ -300,14 +329,19 @@ Status fork_run(Session& session, const ForkOptions& options) {
   if (!options.id.empty()) start.member("run_id", options.id);
   start.key("agent").begin_object().member("name", agent).end_object();
   if (!goal.empty()) start.member("goal", goal);
-  start.key("forked_from").begin_object().member("run_id", run_id).raw_member("run_seq", had.result()["run_seq"].source());
+  start.key("forked_from")
+      .begin_object()
+      .member("run_id", run_id)
+      .raw_member("run_seq", had.result()["run_seq"].source());
   start.member("state_hash", had.result()["state_hash"].string_or("")).end_object().end_object();
   ASSIGN_OR_RETURN(const Message started, session.call("run.start", start.text()));
   if (started.result()["resumed"].as_bool().value_or(false)) {
-    return Error(Errc::conflict, "run_id " + options.id + " is taken. Choose another, or leave it out and one is made.");
+    return Error(Errc::conflict,
+                 "run_id " + options.id + " is taken. Choose another, or leave it out and one is made.");
   }
   const std::string fork_id = started.result()["run_id"].string_or("");
-  if (working != "{}") RETURN_IF_ERROR(take_working(session, fork_id, "[{\"op\":\"add\",\"path\":\"\",\"value\":" + working + "}]"));
+  if (working != "{}")
+    RETURN_IF_ERROR(take_working(session, fork_id, "[{\"op\":\"add\",\"path\":\"\",\"value\":" + working + "}]"));
   if (session.printed_json(started)) return success();
   session.out().line(fork_id);
   fmt::print(stderr, "from {} at #{}, state {}\n", escape_for_terminal(run_id), had.result()["run_seq"].source(),
@@ -318,8 +352,10 @@ Status fork_run(Session& session, const ForkOptions& options) {
 }  // namespace
 
 void add_run_diff(CLI::App& run, Session& session) {
-  add_command<DiffOptions>(session, run, "diff", "Two runs side by side; exits with 1 when they differ", declare_diff, diff_runs);
-  add_command<ForkOptions>(session, run, "fork", "A new run that begins with the state of another one", declare_fork, fork_run);
+  add_command<DiffOptions>(session, run, "diff", "Two runs side by side; exits with 1 when they differ", declare_diff,
+                           diff_runs);
+  add_command<ForkOptions>(session, run, "fork", "A new run that begins with the state of another one", declare_fork,
+                           fork_run);
 }
 
 }  // namespace muniment::cli

@@ -1,15 +1,15 @@
 // run grep: where a pattern stands in a run, or in all of them: in every string of its events, line by line, and in its
 // artifacts, which are read piece by piece. Memory is one page of events and one line.
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 
 #include "base/limits.hpp"
 #include "base/text.hpp"
 #include "cli/commands.hpp"
-#include "cli/show/line_match.hpp"
 #include "cli/connect/pages.hpp"
+#include "cli/show/line_match.hpp"
 
 namespace muniment::cli {
 namespace {
@@ -24,11 +24,11 @@ std::string piece(const Output& out, std::string_view text) {
   return line;
 }
 
-constexpr std::size_t grep_piece_bytes = 1 << 20;             // of an artifact, a request
-constexpr std::size_t grep_line_bytes_max = 1 << 20;     // a longer line is looked at in pieces
+constexpr std::size_t grep_piece_bytes = 1 << 20;     // of an artifact, a request
+constexpr std::size_t grep_line_bytes_max = 1 << 20;  // a longer line is looked at in pieces
 constexpr std::int64_t artifact_bytes_grep_max = 256 << 20;
-constexpr std::size_t binary_look_bytes = 8192;          // a NUL in these: not text
-constexpr std::size_t context_bytes = 60;                // shown before a match in a long line
+constexpr std::size_t binary_look_bytes = 8192;  // a NUL in these: not text
+constexpr std::size_t context_bytes = 60;        // shown before a match in a long line
 constexpr std::size_t shown_bytes_max = 240;
 
 struct GrepOptions {
@@ -43,7 +43,9 @@ struct GrepOptions {
 };
 
 void declare_grep(CLI::App& command, GrepOptions& options) {
-  command.add_option("RUN PATTERN", options.words, "Which run, and what (RE2's syntax); with --all only what")->required()->expected(1, 2);
+  command.add_option("RUN PATTERN", options.words, "Which run, and what (RE2's syntax); with --all only what")
+      ->required()
+      ->expected(1, 2);
   command.add_flag("--all", options.all, "In all runs, the newest first");
   command.add_option("--type", options.types, "Only in events of these types: tool.*, …")->allow_extra_args(false);
   command.add_flag("-i,--ignore-case", options.ignore_case, "Capitals or not");
@@ -56,16 +58,19 @@ void declare_grep(CLI::App& command, GrepOptions& options) {
 // Where a line stands.
 struct GrepPlace {
   std::string run_id;
-  std::string seq;          // of the event; or of the artifact's event
-  std::string what;         // the event's type, or "artifact"
-  std::string path;         // in the body; or the artifact's id
-  std::uint64_t line = 0;   // from 1
+  std::string seq;         // of the event; or of the artifact's event
+  std::string what;        // the event's type, or "artifact"
+  std::string path;        // in the body; or the artifact's id
+  std::uint64_t line = 0;  // from 1
 };
 
 class Grep {
  public:
   Grep(Session& session, const GrepOptions& options, LineMatch pattern)
-      : session_(session), options_(options), pattern_(std::move(pattern)), left_(options.limit == 0 ? SIZE_MAX : options.limit) {}
+      : session_(session),
+        options_(options),
+        pattern_(std::move(pattern)),
+        left_(options.limit == 0 ? SIZE_MAX : options.limit) {}
 
   Status look_in_run(const std::string& run_id) {
     in_run_ = 0;
@@ -119,13 +124,16 @@ class Grep {
       const Status status = is_erased_artifact(artifact) ? success() : look_in_artifact(run_id, artifact);
       // Damaged: the others go on. One that was listed and is not found was erased since.
       if (!status && is_transient(status.error().code)) return status.error();
-      if (!status && status.error().code != Errc::not_found) complain(artifact["artifact_id"].string_or("") + ": " + status.error().message);
+      if (!status && status.error().code != Errc::not_found)
+        complain(artifact["artifact_id"].string_or("") + ": " + status.error().message);
       return !done();
     });
   }
 
   // Its row stays.
-  static bool is_erased_artifact(const json::Value& artifact) { return artifact["hash"].string_or("").find_first_not_of('0') == std::string::npos; }
+  static bool is_erased_artifact(const json::Value& artifact) {
+    return artifact["hash"].string_or("").find_first_not_of('0') == std::string::npos;
+  }
 
   Status look_in_artifact(const std::string& run_id, const json::Value& artifact) {
     const std::string id = artifact["artifact_id"].string_or("");
@@ -134,10 +142,15 @@ class Grep {
     std::int64_t offset = 0;
     for (bool more = true; more && !done();) {
       json::Writer params;
-      params.begin_object().member("artifact_id", id).member("offset", offset).member("length", grep_piece_bytes).member("encoding", "raw");
+      params.begin_object()
+          .member("artifact_id", id)
+          .member("offset", offset)
+          .member("length", grep_piece_bytes)
+          .member("encoding", "raw");
       params.end_object();
       ASSIGN_OR_RETURN(const Message piece, session_.call("artifact.get", params.text()));
-      if (offset == 0 && std::string_view(piece.raw).substr(0, binary_look_bytes).find('\0') != std::string_view::npos) return success();
+      if (offset == 0 && std::string_view(piece.raw).substr(0, binary_look_bytes).find('\0') != std::string_view::npos)
+        return success();
       for (std::string_view rest = piece.raw; !rest.empty() && !done();) {
         const std::size_t end = rest.find('\n');
         line += rest.substr(0, end);
@@ -151,7 +164,8 @@ class Grep {
       more = next.has_value();
       offset = next.value_or(offset);
       if (more && offset >= artifact_bytes_grep_max) {
-        complain(fmt::format("{}: only its first {} were looked at", id, human_size(static_cast<std::uint64_t>(offset))));
+        complain(
+            fmt::format("{}: only its first {} were looked at", id, human_size(static_cast<std::uint64_t>(offset))));
         more = false;
       }
     }
@@ -179,18 +193,24 @@ class Grep {
     json::Writer out;
     out.begin_object().member("run_id", place.run_id).raw_member("seq", place.seq).member("type", place.what);
     out.member(artifact ? "artifact_id" : "path", place.path).member("line", place.line);
-    out.member("text", line.substr(0, grep_line_bytes_max)).member("begin", span.begin).member("end", span.end).end_object();
+    out.member("text", line.substr(0, grep_line_bytes_max))
+        .member("begin", span.begin)
+        .member("end", span.end)
+        .end_object();
     session_.out().json_line(out.text());
   }
 
   // The match and what stands around it; of a long line not all.
   void print_line(std::string_view line, const LineMatch::Span& span, const GrepPlace& place) const {
     const Output& out = session_.out();
-    const std::size_t from = span.begin > context_bytes && line.size() > shown_bytes_max ? span.begin - context_bytes : 0;
+    const std::size_t from =
+        span.begin > context_bytes && line.size() > shown_bytes_max ? span.begin - context_bytes : 0;
     const std::size_t to = std::min(line.size(), std::max(from + shown_bytes_max, span.end));
-    const std::string head = fmt::format("{:>8} {} {} ", place.seq, options_.all ? out.one_line(place.run_id) : "", out.one_line(place.what));
-    out.line(out.tone(Tone::dim, head + out.one_line(place.path) + fmt::format(":{}  ", place.line)) + (from > 0 ? "…" : "") +
-             piece(out, line.substr(from, span.begin - from)) + out.tone(Tone::red, piece(out, line.substr(span.begin, span.end - span.begin))) +
+    const std::string head = fmt::format("{:>8} {} {} ", place.seq, options_.all ? out.one_line(place.run_id) : "",
+                                         out.one_line(place.what));
+    out.line(out.tone(Tone::dim, head + out.one_line(place.path) + fmt::format(":{}  ", place.line)) +
+             (from > 0 ? "…" : "") + piece(out, line.substr(from, span.begin - from)) +
+             out.tone(Tone::red, piece(out, line.substr(span.begin, span.end - span.begin))) +
              piece(out, line.substr(span.end, to - std::min(to, span.end))) + (to < line.size() ? "…" : ""));
   }
 
@@ -212,14 +232,16 @@ Status look_in_all(Session& session, Grep& grep) {
 }
 
 Status grep_runs(Session& session, const GrepOptions& options) {
-  if (options.all && options.words.size() == 2) return Error(Errc::invalid_argument, "either a RUN or --all, and one PATTERN");
+  if (options.all && options.words.size() == 2)
+    return Error(Errc::invalid_argument, "either a RUN or --all, and one PATTERN");
   ASSIGN_OR_RETURN(LineMatch pattern, LineMatch::compile(options.words.back(), options.ignore_case, options.literal));
   Grep grep(session, options, std::move(pattern));
   if (options.all) {
     RETURN_IF_ERROR(look_in_all(session, grep));
   } else {
     ASSIGN_OR_RETURN(const std::string run_id, session.run_id(options.words.size() == 2 ? options.words.front() : ""));
-    RETURN_IF_ERROR(session.call("run.get", "{\"run_id\":" + json::quote(run_id) + "}"));   // else an unknown run only has no match
+    RETURN_IF_ERROR(
+        session.call("run.get", "{\"run_id\":" + json::quote(run_id) + "}"));  // else an unknown run only has no match
     RETURN_IF_ERROR(grep.look_in_run(run_id));
   }
   if (grep.finished()) fmt::print(stderr, "muniment: the first {} matches; -n 0 shows all\n", grouped(grep.found()));
@@ -230,7 +252,8 @@ Status grep_runs(Session& session, const GrepOptions& options) {
 }  // namespace
 
 void add_run_grep(CLI::App& run, Session& session) {
-  add_command<GrepOptions>(session, run, "grep", "Where a pattern stands, in events and artifacts; exits with 1 when nowhere", declare_grep,
+  add_command<GrepOptions>(session, run, "grep",
+                           "Where a pattern stands, in events and artifacts; exits with 1 when nowhere", declare_grep,
                            grep_runs);
 }
 

@@ -1,7 +1,7 @@
 // sql: an analyst's questions to the views of schema report, as the role reporter.
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <unistd.h>
+#include <CLI/CLI.hpp>
 
 #include <cerrno>
 #include <chrono>
@@ -9,9 +9,9 @@
 #include <cstring>
 #include <optional>
 
+#include "base/config/reporter_listen.hpp"
 #include "base/files/file.hpp"
 #include "base/limits.hpp"
-#include "base/config/reporter_listen.hpp"
 #include "base/text.hpp"
 #include "cli/commands.hpp"
 #include "cli/sql/connection.hpp"
@@ -29,9 +29,12 @@ struct SqlOptions {
 };
 
 void declare_sql(CLI::App& command, SqlOptions& options) {
-  command.add_option("-c,--command", options.query, "The query; without one, standard input, and psql on a terminal")->type_name("QUERY");
+  command.add_option("-c,--command", options.query, "The query; without one, standard input, and psql on a terminal")
+      ->type_name("QUERY");
   command.add_option("-f,--file", options.file, "The query is in this file; - is standard input")->type_name("FILE");
-  command.add_option("--timeout", options.timeout, fmt::format("How long it may run: 90s, 10min, 2h (default {} s)", limits::report_seconds_default))
+  command
+      .add_option("--timeout", options.timeout,
+                  fmt::format("How long it may run: 90s, 10min, 2h (default {} s)", limits::report_seconds_default))
       ->type_name("TIME");
   command.add_flag("--csv", options.csv, "Print CSV; with --json an object a line");
   command.add_flag("--uri", options.uri, "Print a URI for another program, with the same role and limits");
@@ -48,8 +51,9 @@ Result<std::chrono::seconds> time_of(const std::string& text) {
   if (unit == "m" || unit == "min") factor = 60;
   if (unit == "h") factor = 3600;
   if (!number || factor == 0 || *number < 1 || *number > limits::report_seconds_max / factor) {
-    return Error(Errc::invalid_argument, fmt::format("--timeout {}: give a time from 1s to {}, such as 90s, 10min or 2h", text,
-                                                     seconds_text(std::chrono::seconds(limits::report_seconds_max))));
+    return Error(Errc::invalid_argument,
+                 fmt::format("--timeout {}: give a time from 1s to {}, such as 90s, 10min or 2h", text,
+                             seconds_text(std::chrono::seconds(limits::report_seconds_max))));
   }
   return std::chrono::seconds(*number * factor);
 }
@@ -89,7 +93,8 @@ class Sql {
       return Error(Errc::too_large, fmt::format("a query has at most {}", human_size(limits::sql_query_bytes_max)));
     }
     if (query.find('\0') != std::string::npos) return Error(Errc::invalid_argument, "the query holds a zero byte");
-    if (query.find_first_not_of(" \t\r\n;") == std::string::npos) return Error(Errc::invalid_argument, "there is no query: give one with -c, or in a file with -f");
+    if (query.find_first_not_of(" \t\r\n;") == std::string::npos)
+      return Error(Errc::invalid_argument, "there is no query: give one with -c, or in a file with -f");
     return query;
   }
 
@@ -97,8 +102,9 @@ class Sql {
   Result<std::string> database_uri() {
     const auto client = session_.running_client();
     ASSIGN_OR_RETURN(const Config config, session_.config());
-    const bool is_its_own = !session_.names_only_socket();   // otherwise the configuration is another instance's
-    if (is_its_own && !config.database.empty()) return config.database;  // with its password, which the daemon does not tell
+    const bool is_its_own = !session_.names_only_socket();  // otherwise the configuration is another instance's
+    if (is_its_own && !config.database.empty())
+      return config.database;  // with its password, which the daemon does not tell
     if (!client) return client.error();
     ASSIGN_OR_RETURN(const Message status, (*client)->call("server.status", "{}"));
     return status.result()["database"].string_or("");
@@ -109,7 +115,8 @@ class Sql {
     ASSIGN_OR_RETURN(const Config config, session_.config());
     ASSIGN_OR_RETURN(const auto listen, reporter_listen_of(config));
     if (listen && ::isatty(STDERR_FILENO) != 0) {
-      fmt::print(stderr, "over TCP, with the password of {}: postgresql://reporter@{}/muniment\n", config.reporter_password_file, listen->text());
+      fmt::print(stderr, "over TCP, with the password of {}: postgresql://reporter@{}/muniment\n",
+                 config.reporter_password_file, listen->text());
     }
     return success();
   }
@@ -117,22 +124,30 @@ class Sql {
   // What it connects with goes by its environment: a command line is no secret.
   static Status become_psql(const SqlConnection& connection) {
     for (const auto& [name, value] : connection.environment()) {
-      if (::setenv(name.c_str(), value.c_str(), 1) != 0) return Error(Errc::system_error, std::string("setting ") + name + ": " + std::strerror(errno));
+      if (::setenv(name.c_str(), value.c_str(), 1) != 0)
+        return Error(Errc::system_error, std::string("setting ") + name + ": " + std::strerror(errno));
     }
     const char* const words[] = {"psql", nullptr};
     ::execvp("psql", const_cast<char* const*>(words));
-    return Error(Errc::not_found, fmt::format("psql cannot be started ({}). Install it: apt-get install postgresql-client; or give a query: muniment sql -c 'SELECT …'",
-                                              std::strerror(errno)));
+    return Error(
+        Errc::not_found,
+        fmt::format(
+            "psql cannot be started ({}). Install it: apt-get install postgresql-client; or give a query: muniment sql -c 'SELECT …'",
+            std::strerror(errno)));
   }
 
   // The views follow the log: what was written just now is to be seen, or it is said how much is not.
   static Status wait_for_views(SqlConnection& connection) {
     ASSIGN_OR_RETURN(const auto behind, connection.wait());
     if (!behind) {
-      fmt::print(stderr, "muniment: how far the views are behind the log is not known: its daemon is older than this program\n");
+      fmt::print(
+          stderr,
+          "muniment: how far the views are behind the log is not known: its daemon is older than this program\n");
     } else if (*behind > 0) {
-      fmt::print(stderr, "muniment: the views are {} {} behind the log: what was appended last is not in the answer (report.lag)\n",
-                 grouped(static_cast<std::uint64_t>(*behind)), *behind == 1 ? "event" : "events");
+      fmt::print(
+          stderr,
+          "muniment: the views are {} {} behind the log: what was appended last is not in the answer (report.lag)\n",
+          grouped(static_cast<std::uint64_t>(*behind)), *behind == 1 ? "event" : "events");
     }
     return success();
   }
@@ -168,7 +183,10 @@ Status run_sql(Session& session, const SqlOptions& options) { return Sql(session
 }  // namespace
 
 void add_sql_command(CLI::App& app, Session& session) {
-  add_command<SqlOptions>(session, app, "sql", "Ask the views of schema report (docs/sql.md): read-only, as the role reporter, with a limit of time", declare_sql, run_sql);
+  add_command<SqlOptions>(
+      session, app, "sql",
+      "Ask the views of schema report (docs/sql.md): read-only, as the role reporter, with a limit of time",
+      declare_sql, run_sql);
 }
 
 }  // namespace muniment::cli

@@ -1,17 +1,17 @@
-// why: from a claim, an event or a file back to what it rests on: claim → pointer → artifact → the call that made it → the model
-// that asked for the call → what was in its window. Each link is one that the log holds; where it holds none, the newest answer of
-// a model before the call is named, and said to be only that.
-#include <CLI/CLI.hpp>
+// why: from a claim, an event or a file back to what it rests on: claim → pointer → artifact → the call that made it →
+// the model that asked for the call → what was in its window. Each link is one that the log holds; where it holds none,
+// the newest answer of a model before the call is named, and said to be only that.
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <optional>
 #include <set>
 
 #include "base/text.hpp"
 #include "cli/commands.hpp"
-#include "cli/show/describe.hpp"
 #include "cli/connect/pages.hpp"
 #include "cli/connect/which_kind.hpp"
+#include "cli/show/describe.hpp"
 #include "evidence/pointer.hpp"
 
 namespace muniment::cli {
@@ -19,8 +19,8 @@ namespace {
 
 constexpr std::size_t why_depth_max = 16;
 constexpr std::size_t links_max = 500;
-constexpr std::size_t looked_at_max = 20'000;      // events that are searched for one link
-constexpr std::size_t window_entries_max = 20;     // of a manifest, shown
+constexpr std::size_t looked_at_max = 20'000;   // events that are searched for one link
+constexpr std::size_t window_entries_max = 20;  // of a manifest, shown
 
 struct WhyOptions {
   std::string what;
@@ -31,17 +31,22 @@ struct WhyOptions {
 };
 
 void declare_why(CLI::App& command, WhyOptions& options) {
-  command.add_option("WHAT", options.what, "An event (its seq, or RUN:RUN_SEQ), a claim's id, a pointer, or a file's path");
-  command.add_option("--seq", options.seq, "The event with this seq, whatever else has the number")->check(CLI::NonNegativeNumber);
+  command.add_option("WHAT", options.what,
+                     "An event (its seq, or RUN:RUN_SEQ), a claim's id, a pointer, or a file's path");
+  command.add_option("--seq", options.seq, "The event with this seq, whatever else has the number")
+      ->check(CLI::NonNegativeNumber);
   command.add_option("--run", options.run, "For a file or an id: only in this run");
-  command.add_option("-n,--limit", options.limit, "For a file: its newest changes, at most this many")->capture_default_str();
-  command.add_option("--log", options.log_no, "For a seq or RUN:RUN_SEQ: in this log, one that was restored and is closed")->check(CLI::PositiveNumber);
+  command.add_option("-n,--limit", options.limit, "For a file: its newest changes, at most this many")
+      ->capture_default_str();
+  command
+      .add_option("--log", options.log_no, "For a seq or RUN:RUN_SEQ: in this log, one that was restored and is closed")
+      ->check(CLI::PositiveNumber);
 }
 
 std::string text_member(const json::Value& body, std::string_view name) { return body[name].string_or(""); }
 
-// The log that something is in: a seq means one event in each, and after a restore a link may lead into one that is closed. The
-// present one without a number.
+// The log that something is in: a seq means one event in each, and after a restore a link may lead into one that is
+// closed. The present one without a number.
 using LogNo = std::optional<std::int64_t>;
 
 LogNo log_of(const json::Value& result) { return result["log_no"].as_int(); }
@@ -57,7 +62,7 @@ std::string run_seq_params(const std::string& run_id, std::int64_t run_seq, LogN
 
 // An event that was found, to be read again by its place.
 struct Place {
-  std::string seq;   // empty: none was found
+  std::string seq;  // empty: none was found
   LogNo log;
 
   std::string params() const { return "{\"seq\":" + seq + (log ? ",\"log_no\":" + std::to_string(*log) : "") + "}"; }
@@ -72,17 +77,23 @@ class Why {
     const std::string seq(event["seq"].source());
     const bool again = !seen_.insert({log, seq}).second;
     const bool erased = event["redacted"].as_bool().value_or(false);
-    print(relation, depth, event["run_id"].string_or(""), {seq, log}, event["type"].string_or(""), (erased ? "was erased" : summary_of(event)) + (again ? " (above)" : ""));
+    print(relation, depth, event["run_id"].string_or(""), {seq, log}, event["type"].string_or(""),
+          (erased ? "was erased" : summary_of(event)) + (again ? " (above)" : ""));
     if (erased || again || depth >= why_depth_max || links_ >= links_max) return success();
     const std::string type = event["type"].string_or("");
     const json::Value body = event["body"];
-    for (const json::Value cause : body["cause"]) RETURN_IF_ERROR(explain_place(event, log, cause.as_int().value_or(-1), "caused by", depth + 1));
+    for (const json::Value cause : body["cause"])
+      RETURN_IF_ERROR(explain_place(event, log, cause.as_int().value_or(-1), "caused by", depth + 1));
     if (type == "claim.recorded") return explain_claim(event, log, depth);
-    if (type == "evidence.recorded" && body["pointer"]) return explain_pointer(text_member(body, "pointer"), "is", depth + 1);
+    if (type == "evidence.recorded" && body["pointer"])
+      return explain_pointer(text_member(body, "pointer"), "is", depth + 1);
     if (type == "tool.called") return explain_call(event, log, depth);
-    if (type == "model.answered") return explain_earlier(event, log, {"model.called"}, "call_id", text_member(body, "call_id"), "answers", depth);
-    if (type == "model.called" && body["manifest_id"]) return explain_manifest(text_member(body, "manifest_id"), "its window", depth + 1);
-    if (type == "command.ended") return explain_earlier(event, log, {"command.started"}, "call_id", text_member(body, "call_id"), "ended", depth);
+    if (type == "model.answered")
+      return explain_earlier(event, log, {"model.called"}, "call_id", text_member(body, "call_id"), "answers", depth);
+    if (type == "model.called" && body["manifest_id"])
+      return explain_manifest(text_member(body, "manifest_id"), "its window", depth + 1);
+    if (type == "command.ended")
+      return explain_earlier(event, log, {"command.started"}, "call_id", text_member(body, "call_id"), "ended", depth);
     if (type == "artifact.stored") return explain_artifact(event, log, depth);
     if (body["call_id"]) {
       return explain_earlier(event, log, {"tool.called", "model.called"}, "call_id", text_member(body, "call_id"),
@@ -97,11 +108,13 @@ class Why {
       print(relation, depth, "", {}, "pointer", text + "  PARSE_ERROR");
       return success();
     }
-    ASSIGN_OR_RETURN(const Message checked, session_.call("pointer.validate", "{\"pointers\":[" + json::quote(text) + "]}"));
+    ASSIGN_OR_RETURN(const Message checked,
+                     session_.call("pointer.validate", "{\"pointers\":[" + json::quote(text) + "]}"));
     const json::Value result = *checked.result()["results"].begin();
     const bool good = result["ok"].as_bool().value_or(false);
     const LogNo log = log_of(result);
-    print(relation, depth, pointer->run_id, {"", log}, "pointer", text + (good ? "" : "  " + text_member(result, "reason")));
+    print(relation, depth, pointer->run_id, {"", log}, "pointer",
+          text + (good ? "" : "  " + text_member(result, "reason")));
     if (!good || depth >= why_depth_max) return success();
     switch (pointer->kind) {
       case evidence::PointerKind::artifact: return explain_stored(pointer->id.text(), depth + 1);
@@ -123,12 +136,16 @@ class Why {
   }
 
   Status explain_stored(const std::string& artifact_id, std::size_t depth) {
-    ASSIGN_OR_RETURN(const Message answer, session_.call("artifact.stat", "{\"artifact_id\":" + json::quote(artifact_id) + "}"));
-    return explain_params(Place{std::string(answer.result()["artifact"]["seq"].source()), log_of(answer.result())}.params(), "stored by", depth);
+    ASSIGN_OR_RETURN(const Message answer,
+                     session_.call("artifact.stat", "{\"artifact_id\":" + json::quote(artifact_id) + "}"));
+    return explain_params(
+        Place{std::string(answer.result()["artifact"]["seq"].source()), log_of(answer.result())}.params(), "stored by",
+        depth);
   }
 
   Status explain_manifest(const std::string& manifest_id, std::string_view relation, std::size_t depth) {
-    ASSIGN_OR_RETURN(const Message answer, session_.call("manifest.get", "{\"manifest_id\":" + json::quote(manifest_id) + "}"));
+    ASSIGN_OR_RETURN(const Message answer,
+                     session_.call("manifest.get", "{\"manifest_id\":" + json::quote(manifest_id) + "}"));
     const json::Value had = answer.result();
     const json::Value entries = had["manifest"]["entries"];
     const bool erased = had["erased"].as_bool().value_or(false);
@@ -145,7 +162,8 @@ class Why {
  private:
   using Types = std::vector<std::string>;
 
-  Status explain_place(const json::Value& event, LogNo log, std::int64_t run_seq, std::string_view relation, std::size_t depth) {
+  Status explain_place(const json::Value& event, LogNo log, std::int64_t run_seq, std::string_view relation,
+                       std::size_t depth) {
     const auto answer = session_.call("event.get", run_seq_params(event["run_id"].string_or(""), run_seq, log));
     if (!answer && answer.error().code == Errc::not_found) return success();  // a client may name what is not there
     if (!answer) return answer.error();
@@ -154,14 +172,18 @@ class Why {
 
   Status explain_claim(const json::Value& claim, LogNo log, std::size_t depth) {
     const std::string id = text_member(claim["body"], "claim_id");
-    for (const json::Value pointer : claim["body"]["pointers"]) RETURN_IF_ERROR(explain_pointer(pointer.string_or(""), "rests on", depth + 1));
-    std::vector<std::pair<std::string, std::string>> linked;   // evidence, and what it is to the claim
-    RETURN_IF_ERROR(each_event(claim["run_id"].string_or(""), log, {"evidence.linked"}, -1, "asc", [&](const json::Value& event) {
-      if (text_member(event["body"], "claim_id") == id) linked.emplace_back(text_member(event["body"], "evidence_id"), text_member(event["body"], "relation"));
-      return true;
-    }));
+    for (const json::Value pointer : claim["body"]["pointers"])
+      RETURN_IF_ERROR(explain_pointer(pointer.string_or(""), "rests on", depth + 1));
+    std::vector<std::pair<std::string, std::string>> linked;  // evidence, and what it is to the claim
+    RETURN_IF_ERROR(
+        each_event(claim["run_id"].string_or(""), log, {"evidence.linked"}, -1, "asc", [&](const json::Value& event) {
+          if (text_member(event["body"], "claim_id") == id)
+            linked.emplace_back(text_member(event["body"], "evidence_id"), text_member(event["body"], "relation"));
+          return true;
+        }));
     for (const auto& [evidence_id, relation] : linked) {
-      RETURN_IF_ERROR(explain_found(claim["run_id"].string_or(""), log, -1, {"evidence.recorded"}, "evidence_id", evidence_id, relation, depth + 1));
+      RETURN_IF_ERROR(explain_found(claim["run_id"].string_or(""), log, -1, {"evidence.recorded"}, "evidence_id",
+                                    evidence_id, relation, depth + 1));
     }
     return success();
   }
@@ -174,15 +196,16 @@ class Why {
     const std::string id = text_member(call["body"], "call_id");
     std::string newest;
     std::string found;
-    RETURN_IF_ERROR(each_event(run_id, log, {"model.answered", "message.added"}, before, "desc", [&](const json::Value& event) {
-      const json::Value body = event["body"];
-      if (event["type"].string_or("") == "message.added" && text_member(body, "role") != "assistant") return true;
-      if (newest.empty()) newest = std::string(event["seq"].source());
-      bool asks = !wanted.empty() && text_member(body, "call_id") == wanted;
-      for (const json::Value part : body["content"]) asks = asks || (!id.empty() && text_member(part, "id") == id);
-      if (asks) found = std::string(event["seq"].source());
-      return found.empty();
-    }));
+    RETURN_IF_ERROR(
+        each_event(run_id, log, {"model.answered", "message.added"}, before, "desc", [&](const json::Value& event) {
+          const json::Value body = event["body"];
+          if (event["type"].string_or("") == "message.added" && text_member(body, "role") != "assistant") return true;
+          if (newest.empty()) newest = std::string(event["seq"].source());
+          bool asks = !wanted.empty() && text_member(body, "call_id") == wanted;
+          for (const json::Value part : body["content"]) asks = asks || (!id.empty() && text_member(part, "id") == id);
+          if (asks) found = std::string(event["seq"].source());
+          return found.empty();
+        }));
     if (!found.empty()) return explain_params(Place{found, log}.params(), "asked for by", depth + 1);
     return newest.empty() ? success() : explain_params(Place{newest, log}.params(), "called after", depth + 1);
   }
@@ -193,27 +216,33 @@ class Why {
     const std::string id = text_member(stored["body"], "artifact_id");
     const std::int64_t place = stored["run_seq"].as_int().value_or(0);
     json::Writer params;
-    params.begin_object().member("run_id", stored["run_id"].string_or("")).member("from_run_seq", place + 1).member("limit", near);
+    params.begin_object()
+        .member("run_id", stored["run_id"].string_or(""))
+        .member("from_run_seq", place + 1)
+        .member("limit", near);
     if (log) params.member("log_no", *log);
     params.end_object();
     ASSIGN_OR_RETURN(const Message page, session_.call("event.list", params.text()));
     for (const json::Value event : page.result()["events"]) {
       const bool names = event["body"].source().find(id) != std::string_view::npos;
       const std::string type = event["type"].string_or("");
-      if (names && type != "claim.recorded" && type != "evidence.recorded") return explain(event, log, "part of", depth + 1);
+      if (names && type != "claim.recorded" && type != "evidence.recorded")
+        return explain(event, log, "part of", depth + 1);
     }
     return success();
   }
 
-  Status explain_earlier(const json::Value& event, LogNo log, const Types& types, std::string_view member, const std::string& value,
-                         std::string_view relation, std::size_t depth) {
-    return explain_found(event["run_id"].string_or(""), log, event["run_seq"].as_int().value_or(0) - 1, types, member, value, relation, depth + 1);
+  Status explain_earlier(const json::Value& event, LogNo log, const Types& types, std::string_view member,
+                         const std::string& value, std::string_view relation, std::size_t depth) {
+    return explain_found(event["run_id"].string_or(""), log, event["run_seq"].as_int().value_or(0) - 1, types, member,
+                         value, relation, depth + 1);
   }
 
   // The newest event up to `to_run_seq` (-1: the end) whose body has this member.
-  Status explain_found(const std::string& run_id, LogNo log, std::int64_t to_run_seq, const Types& types, std::string_view member,
-                       const std::string& value, std::string_view relation, std::size_t depth) {
-    if (value.empty()) return success();   // what names nothing is of nothing
+  Status explain_found(const std::string& run_id, LogNo log, std::int64_t to_run_seq, const Types& types,
+                       std::string_view member, const std::string& value, std::string_view relation,
+                       std::size_t depth) {
+    if (value.empty()) return success();  // what names nothing is of nothing
     std::string found;
     RETURN_IF_ERROR(each_event(run_id, log, types, to_run_seq, "desc", [&](const json::Value& event) {
       if (text_member(event["body"], member) == value) found = std::string(event["seq"].source());
@@ -238,8 +267,8 @@ class Why {
   }
 
   // Calls `take` for each, until it answers false. An empty `run_id`: the whole log.
-  Status each_event(const std::string& run_id, LogNo log, const Types& types, std::int64_t to_run_seq, std::string_view order,
-                    const std::function<bool(const json::Value&)>& take) {
+  Status each_event(const std::string& run_id, LogNo log, const Types& types, std::int64_t to_run_seq,
+                    std::string_view order, const std::function<bool(const json::Value&)>& take) {
     json::Writer params;
     params.begin_object().member("types", types).member("order", order).member("limit", 1000);
     if (!run_id.empty()) params.member("run_id", run_id);
@@ -259,8 +288,8 @@ class Why {
   std::size_t links() const { return links_; }
 
  private:
-  void print(std::string_view relation, std::size_t depth, const std::string& run_id, const Place& at, std::string_view type,
-             const std::string& text) {
+  void print(std::string_view relation, std::size_t depth, const std::string& run_id, const Place& at,
+             std::string_view type, const std::string& text) {
     ++links_;
     const std::string& seq = at.seq;
     const Output& out = session_.out();
@@ -275,10 +304,13 @@ class Why {
       return;
     }
     const std::string head = std::string(2 * depth, ' ') + (relation.empty() ? "" : std::string(relation) + "  ");
-    const std::string place = seq.empty() ? std::string() : fmt::format("seq {} of {}{}  ", seq, out.one_line(run_id), at.log ? fmt::format(" in log {}", *at.log) : "");
+    const std::string place = seq.empty() ? std::string()
+                                          : fmt::format("seq {} of {}{}  ", seq, out.one_line(run_id),
+                                                        at.log ? fmt::format(" in log {}", *at.log) : "");
     const std::size_t used = columns_of(head) + columns_of(place) + type.size() + 2;
-    out.line(out.tone(Tone::dim, head) + out.tone(Tone::dim, place) + out.tone(Tone::bold, type) + "  " +
-             (out.terminal() && out.width() > used + 20 ? fit(out.one_line(text), out.width() - used) : out.one_line(text)));
+    out.line(
+        out.tone(Tone::dim, head) + out.tone(Tone::dim, place) + out.tone(Tone::bold, type) + "  " +
+        (out.terminal() && out.width() > used + 20 ? fit(out.one_line(text), out.width() - used) : out.one_line(text)));
   }
 
   Session& session_;
@@ -299,28 +331,33 @@ Status why_file(Session& session, Why& why, const WhyOptions& options) {
       if (found.size() >= options.limit) break;
       RETURN_IF_ERROR(why.each_event(run_id, log, {type}, -1, "desc", [&](const json::Value& event) {
         const std::string path = text_member(event["body"], "path");
-        if (path == options.what || path.ends_with("/" + options.what)) found.push_back({std::string(event["seq"].source()), log});
+        if (path == options.what || path.ends_with("/" + options.what))
+          found.push_back({std::string(event["seq"].source()), log});
         return found.size() < options.limit;
       }));
     }
   }
   for (const Place& place : found) RETURN_IF_ERROR(why.explain_params(place.params(), "", 0));
-  if (found.empty()) return Error(Errc::not_found, options.what + " is no event's seq, no claim's id, no pointer, and no file that an event names");
+  if (found.empty())
+    return Error(Errc::not_found,
+                 options.what + " is no event's seq, no claim's id, no pointer, and no file that an event names");
   return success();
 }
 
 // The row of an erased claim keeps its id. `runs`: those of which the event of one was erased.
-Result<Place> place_of_erased_claim(Session& session, LogNo log, const std::set<std::string>& runs, const std::string& id) {
+Result<Place> place_of_erased_claim(Session& session, LogNo log, const std::set<std::string>& runs,
+                                    const std::string& id) {
   Place found{"", log};
   for (const std::string& run_id : runs) {
     json::Writer params;
     params.begin_object().member("run_id", run_id);
     if (log) params.member("log_no", *log);
     params.end_object();
-    RETURN_IF_ERROR(each_item(session, "claim.list", params.text(), "claims", [&](const json::Value& claim) -> Result<bool> {
-      if (text_member(claim, "claim_id") == id) found.seq = claim["seq"].source();
-      return found.seq.empty();
-    }));
+    RETURN_IF_ERROR(
+        each_item(session, "claim.list", params.text(), "claims", [&](const json::Value& claim) -> Result<bool> {
+          if (text_member(claim, "claim_id") == id) found.seq = claim["seq"].source();
+          return found.seq.empty();
+        }));
     if (!found.seq.empty()) break;
   }
   return found;
@@ -330,13 +367,16 @@ Result<Place> place_of_erased_claim(Session& session, LogNo log, const std::set<
 Result<Place> place_of_entry(Session& session, Why& why, const std::string& run_id, LogNo log, const std::string& id) {
   Place found{"", log};
   std::set<std::string> erased;
-  RETURN_IF_ERROR(why.each_event(run_id, log, {"claim.recorded", "evidence.recorded"}, -1, "desc", [&](const json::Value& event) {
-    const json::Value body = event["body"];
-    if (text_member(body, "claim_id") == id || text_member(body, "evidence_id") == id) found.seq = event["seq"].source();
-    const bool erased_claim = event["redacted"].as_bool().value_or(false) && event["type"].string_or("") == "claim.recorded";
-    if (erased_claim) erased.insert(event["run_id"].string_or(""));
-    return found.seq.empty();
-  }));
+  RETURN_IF_ERROR(
+      why.each_event(run_id, log, {"claim.recorded", "evidence.recorded"}, -1, "desc", [&](const json::Value& event) {
+        const json::Value body = event["body"];
+        if (text_member(body, "claim_id") == id || text_member(body, "evidence_id") == id)
+          found.seq = event["seq"].source();
+        const bool erased_claim =
+            event["redacted"].as_bool().value_or(false) && event["type"].string_or("") == "claim.recorded";
+        if (erased_claim) erased.insert(event["run_id"].string_or(""));
+        return found.seq.empty();
+      }));
   return found.seq.empty() ? place_of_erased_claim(session, log, erased, id) : Result<Place>(found);
 }
 
@@ -351,8 +391,10 @@ Status why_id(Session& session, Why& why, const std::string& run, const std::str
     ASSIGN_OR_RETURN(const Place found, place_of_entry(session, why, run_id, log, id));
     if (!found.seq.empty()) return why.explain_params(found.params(), "", 0);
   }
-  if (const auto erased = session.call("evidence.get", "{\"evidence_id\":" + json::quote(id) + "}")) {   // one that is not has its event
-    return why.explain_params(Place{std::string(erased->result()["evidence"]["seq"].source()), log_of(erased->result())}.params(), "", 0);
+  if (const auto erased =
+          session.call("evidence.get", "{\"evidence_id\":" + json::quote(id) + "}")) {  // one that is not has its event
+    return why.explain_params(
+        Place{std::string(erased->result()["evidence"]["seq"].source()), log_of(erased->result())}.params(), "", 0);
   }
   if (session.call("artifact.stat", "{\"artifact_id\":" + json::quote(id) + "}")) return why.explain_stored(id, 0);
   if (session.call("manifest.get", "{\"manifest_id\":" + json::quote(id) + "}")) return why.explain_manifest(id, "", 0);
@@ -364,8 +406,10 @@ Status explain_why(Session& session, const WhyOptions& options) {
   const std::string& what = options.what;
   if (what.empty() != options.seq.has_value()) return Error(Errc::invalid_argument, "name one thing: WHAT, or --seq N");
   if (options.seq) return why.explain_params(Place{std::to_string(*options.seq), options.log_no}.params(), "", 0);
-  if (parse_decimal(what) && options.run.empty()) {   // what is of a run is no seq, but a file's name
-    if (!options.log_no) RETURN_IF_ERROR(check_is_only_seq(session, what, fmt::format("--seq {0}, or {0}:RUN_SEQ for an event of the run", what)));
+  if (parse_decimal(what) && options.run.empty()) {  // what is of a run is no seq, but a file's name
+    if (!options.log_no)
+      RETURN_IF_ERROR(
+          check_is_only_seq(session, what, fmt::format("--seq {0}, or {0}:RUN_SEQ for an event of the run", what)));
     return why.explain_params(Place{what, options.log_no}.params(), "", 0);
   }
   if (what.find("://") != std::string::npos) return why.explain_pointer(what, "", 0);

@@ -61,8 +61,8 @@ std::string last_lines(const std::string& path, std::size_t count, std::uintmax_
   ::_exit(127);
 }
 
-std::vector<std::string> daemon_arguments(const std::string& program, const Config& config,
-                                          const ConfigInputs& inputs, bool continue_restored) {
+std::vector<std::string> daemon_arguments(const std::string& program, const Config& config, const ConfigInputs& inputs,
+                                          bool continue_restored) {
   std::vector<std::string> arguments = {program, "--data", config.data};
   // It does not find the machine's file by itself once it is told where the data is.
   if (const std::string file = load_config(inputs).file; !file.empty()) {
@@ -77,8 +77,7 @@ std::vector<std::string> daemon_arguments(const std::string& program, const Conf
 }
 
 // Waits until the daemon `pid` answers on the socket, or is no more.
-Status await_daemon(const Config& config, pid_t pid, const std::string& log_path,
-                    std::uintmax_t log_from) {
+Status await_daemon(const Config& config, pid_t pid, const std::string& log_path, std::uintmax_t log_from) {
   auto until = std::chrono::steady_clock::now() + start_patience;
   bool exited = false;
   while (std::chrono::steady_clock::now() < until) {
@@ -92,12 +91,11 @@ Status await_daemon(const Config& config, pid_t pid, const std::string& log_path
     std::this_thread::sleep_for(start_poll);
   }
   if (exited) {
-    return Error(Errc::unavailable,
-                 fmt::format("munimentd did not start (see {}, or: muniment doctor):{}", log_path,
-                             last_lines(log_path, 5, log_from)));
+    return Error(Errc::unavailable, fmt::format("munimentd did not start (see {}, or: muniment doctor):{}", log_path,
+                                                last_lines(log_path, 5, log_from)));
   }
-  return Error(Errc::unavailable, fmt::format("munimentd (pid {}) does not answer after {} s. See {}",
-                                              pid, start_patience.count(), log_path));
+  return Error(Errc::unavailable, fmt::format("munimentd (pid {}) does not answer after {} s. See {}", pid,
+                                              start_patience.count(), log_path));
 }
 
 }  // namespace
@@ -127,11 +125,14 @@ Result<std::int32_t> start_daemon(const Config& config, const ConfigInputs& inpu
   }
   struct stat about {};
   const bool there = ::stat(config.data.c_str(), &about) == 0;
-  if (there && !S_ISDIR(about.st_mode)) return Error(Errc::invalid_argument, config.data + " is not a folder. Name the data folder: --data DIR");
+  if (there && !S_ISDIR(about.st_mode))
+    return Error(Errc::invalid_argument, config.data + " is not a folder. Name the data folder: --data DIR");
   // Another user's daemon would leave files that the service cannot read.
   if (there && about.st_uid != ::geteuid()) {
-    return Error(Errc::unavailable, fmt::format("no daemon listens at {}, and only uid {}, to whom {} belongs, starts it. A service: "
-                                                "systemctl start munimentd.socket", config.socket, about.st_uid, config.data));
+    return Error(Errc::unavailable,
+                 fmt::format("no daemon listens at {}, and only uid {}, to whom {} belongs, starts it. A service: "
+                             "systemctl start munimentd.socket",
+                             config.socket, about.st_uid, config.data));
   }
   const std::string log_path = config.data + "/munimentd.log";
   const int log = ::open(log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
@@ -159,17 +160,19 @@ Status stop_daemon(std::int32_t pid, std::chrono::milliseconds patience) {
   std::getline(std::ifstream(fmt::format("/proc/{}/comm", pid)), name);
   Status outcome = success();
   if (name != "munimentd") {
-    outcome = Error(Errc::unavailable, fmt::format("the socket is held by {} (pid {}). A service: systemctl stop munimentd.socket munimentd.service",
-                                                   name.empty() ? "another process" : name, pid));
+    outcome = Error(
+        Errc::unavailable,
+        fmt::format("the socket is held by {} (pid {}). A service: systemctl stop munimentd.socket munimentd.service",
+                    name.empty() ? "another process" : name, pid));
   } else if (::syscall(SYS_pidfd_send_signal, process, SIGTERM, nullptr, 0) != 0 && errno != ESRCH) {
-    outcome = Error(Errc::denied, fmt::format("cannot stop munimentd (pid {}): {}", pid,
-                                              std::strerror(errno)));
+    outcome = Error(Errc::denied, fmt::format("cannot stop munimentd (pid {}): {}", pid, std::strerror(errno)));
   } else {
     pollfd wait{process, POLLIN, 0};
     if (::poll(&wait, 1, static_cast<int>(patience.count())) == 0) {
       outcome = Error(Errc::deadline_exceeded,
                       fmt::format("munimentd (pid {}) still runs after {} s; it ends when its queue is "
-                                  "written", pid, patience.count() / 1000));
+                                  "written",
+                                  pid, patience.count() / 1000));
     }
   }
   ::close(process);

@@ -23,7 +23,8 @@ constexpr std::size_t line_bytes_sane_max = 64U << 20;
 
 Error connection_lost(std::string_view doing) {
   return Error(Errc::unavailable, fmt::format("the daemon closed the connection while {}. See: "
-                                              "muniment status", doing));
+                                              "muniment status",
+                                              doing));
 }
 
 Errc code_named(std::string_view name) {
@@ -67,7 +68,9 @@ std::string way_in(const std::string& socket_path) {
   struct stat about {};
   if (::stat(socket_path.c_str(), &about) != 0 || about.st_gid == 0 || (about.st_mode & S_IWGRP) == 0) return {};
   const group* const entry = ::getgrgid(about.st_gid);
-  return entry == nullptr ? std::string() : fmt::format(" Members of the group {0} may: adduser USER {0}, and log in again", entry->gr_name);
+  return entry == nullptr
+             ? std::string()
+             : fmt::format(" Members of the group {0} may: adduser USER {0}, and log in again", entry->gr_name);
 }
 
 int milliseconds_until(SteadyTime until) {
@@ -90,8 +93,7 @@ Result<Client> Client::connect(const std::string& socket_path, std::chrono::mill
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (socket_path.size() >= sizeof address.sun_path) {
-    return Error(Errc::invalid_argument, fmt::format("the socket's path is {} bytes, limit {}: {}",
-                                                     socket_path.size(),
+    return Error(Errc::invalid_argument, fmt::format("the socket's path is {} bytes, limit {}: {}", socket_path.size(),
                                                      sizeof address.sun_path - 1, socket_path));
   }
   std::memcpy(address.sun_path, socket_path.c_str(), socket_path.size());
@@ -104,7 +106,9 @@ Result<Client> Client::connect(const std::string& socket_path, std::chrono::mill
   ::setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &bound, sizeof bound);
   if (::connect(descriptor, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     const int why = errno;
-    if (why == EACCES) return Error(Errc::denied, fmt::format("you may not connect to {}: {}.{}", socket_path, std::strerror(why), way_in(socket_path)));
+    if (why == EACCES)
+      return Error(Errc::denied, fmt::format("you may not connect to {}: {}.{}", socket_path, std::strerror(why),
+                                             way_in(socket_path)));
     return Error(Errc::unavailable, fmt::format("no daemon answers at {}: {}", socket_path, std::strerror(why)));
   }
   return client;
@@ -135,8 +139,7 @@ Result<Message> Client::call(std::string_view method, std::string_view params) {
   return reply;
 }
 
-Result<Message> Client::call(std::string_view method, std::string_view params,
-                             const BodySource& body) {
+Result<Message> Client::call(std::string_view method, std::string_view params, const BodySource& body) {
   const std::int64_t id = next_id_++;
   RETURN_IF_ERROR(send_all(request_line(id, method, params)));
   const Status sent = send_body(body);
@@ -147,11 +150,9 @@ Result<Message> Client::call(std::string_view method, std::string_view params,
   return reply;
 }
 
-Result<Message> Client::call(std::string_view method, std::string_view params,
-                             std::string_view body) {
-  return call(method, params, [&body]() -> Result<std::string_view> {
-    return std::exchange(body, std::string_view());
-  });
+Result<Message> Client::call(std::string_view method, std::string_view params, std::string_view body) {
+  return call(method, params,
+              [&body]() -> Result<std::string_view> { return std::exchange(body, std::string_view()); });
 }
 
 Result<Message> Client::next_notification(std::chrono::milliseconds at_most) {

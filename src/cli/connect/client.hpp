@@ -37,8 +37,8 @@ using BodySource = std::function<Result<std::string_view>()>;
 
 class Client {
  public:
-  // `patience` bounds how long connecting, and each piece that is sent, may wait for a daemon that does not read; 0: for ever.
-  // Errors: unavailable when nothing listens at `socket_path`.
+  // `patience` bounds how long connecting, and each piece that is sent, may wait for a daemon that does not read; 0:
+  // for ever. Errors: unavailable when nothing listens at `socket_path`.
   static Result<Client> connect(const std::string& socket_path, std::chrono::milliseconds patience = {});
   Client(Client&& other) noexcept;
   Client& operator=(Client&& other) noexcept;
@@ -59,8 +59,8 @@ class Client {
   // How long an answer is awaited once everything is sent.
   void set_patience(std::chrono::milliseconds patience) { patience_ = patience; }
 
-  // The process that listens, as the kernel says; 0 where it cannot be known. Before a daemon has answered it may be the one
-  // that made the socket, for the daemon to come: systemd.
+  // The process that listens, as the kernel says; 0 where it cannot be known. Before a daemon has answered it may be
+  // the one that made the socket, for the daemon to come: systemd.
   std::int32_t daemon_pid() const;
   int descriptor() const { return socket_; }
 
@@ -78,8 +78,8 @@ class Client {
   // The daemon answers within its own deadline; a little more, and it is not there.
   std::chrono::milliseconds patience_{limits::deadline_ms_default + 10'000};
   std::int64_t next_id_ = 1;
-  std::string buffer_;                // received, not yet taken
-  std::size_t taken_ = 0;             // of buffer_
+  std::string buffer_;     // received, not yet taken
+  std::size_t taken_ = 0;  // of buffer_
   std::deque<Message> notifications_;
 };
 

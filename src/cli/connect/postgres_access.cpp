@@ -21,13 +21,20 @@ bool is_closed_socket(const UnreachedPostgres& postgres) {
 
 Error not_reached(const UnreachedPostgres& postgres, std::string_view instead) {
   if (is_closed_socket(postgres)) {
-    return {Errc::denied, fmt::format("the database is closed to you (uid {}): the folder of its socket, {}, is for root and the user that owns the data folder. {}",
-                                      ::geteuid(), postgres.host, instead)};
+    return {
+        Errc::denied,
+        fmt::format(
+            "the database is closed to you (uid {}): the folder of its socket, {}, is for root and the user that owns the data folder. {}",
+            ::geteuid(), postgres.host, instead)};
   }
   std::string_view words = postgres.words;
   while (words.ends_with('\n')) words.remove_suffix(1);
   if (postgres.needs_password) {
-    return {Errc::denied, fmt::format("the database asks for a password, and you gave none: {}. It is in the configuration, for those who may read that, or in PGPASSFILE. {}", words, instead)};
+    return {
+        Errc::denied,
+        fmt::format(
+            "the database asks for a password, and you gave none: {}. It is in the configuration, for those who may read that, or in PGPASSFILE. {}",
+            words, instead)};
   }
   return {Errc::unavailable, fmt::format("connecting to Postgres: {}", words)};
 }

@@ -9,9 +9,9 @@
 namespace muniment::cli {
 
 struct UnreachedPostgres {
-  std::string words;             // libpq's
-  std::string host, port;        // as libpq took them: a folder of Unix sockets, or a name
-  bool needs_password = false;   // it was asked for one, and there is none
+  std::string words;            // libpq's
+  std::string host, port;       // as libpq took them: a folder of Unix sockets, or a name
+  bool needs_password = false;  // it was asked for one, and there is none
 };
 
 // `instead`: what somebody who may not can do, a sentence. Errors: denied, with who may; otherwise unavailable.

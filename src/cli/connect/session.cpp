@@ -29,9 +29,11 @@ std::string error_json(const Error& error) {
 Error not_connected(Error error, const std::string& unread) {
   if (error.code == Errc::unavailable && unread.empty()) error.message += ". Start it: muniment up";
   if (error.code == Errc::unavailable && !unread.empty()) {
-    error.message += fmt::format(". You may not read {}: where that names another socket, say which: --socket PATH", unread);
+    error.message +=
+        fmt::format(". You may not read {}: where that names another socket, say which: --socket PATH", unread);
   }
-  if (error.code == Errc::denied) error.message += error.message.ends_with('.') ? " See: muniment doctor" : ". See: muniment doctor";
+  if (error.code == Errc::denied)
+    error.message += error.message.ends_with('.') ? " See: muniment doctor" : ". See: muniment doctor";
   return error;
 }
 
@@ -58,7 +60,9 @@ ConfigInputs Session::config_inputs() const {
 Result<Config> Session::config() const { return read_config(config_inputs()); }
 
 // A socket that was named is not looked for in it.
-std::string Session::unread() const { return options.socket.empty() ? load_config(config_inputs()).unread : std::string(); }
+std::string Session::unread() const {
+  return options.socket.empty() ? load_config(config_inputs()).unread : std::string();
+}
 
 Result<Client*> Session::client() {
   if (client_) return &*client_;
@@ -68,7 +72,8 @@ Result<Client*> Session::client() {
     const auto pid = start_daemon(configuration, config_inputs(), continue_restored);
     if (!pid && pid.error().code == Errc::unavailable && !unread().empty()) return not_connected(pid.error(), unread());
     if (!pid) return pid.error();
-    fmt::print(stderr, "muniment: started munimentd (pid {}) for {}; stop it with: {}\n", *pid, configuration.data, advised("muniment down"));
+    fmt::print(stderr, "muniment: started munimentd (pid {}) for {}; stop it with: {}\n", *pid, configuration.data,
+               advised("muniment down"));
     connected = Client::connect(configuration.socket);
   }
   if (!connected) return not_connected(std::move(connected).error(), unread());
@@ -90,7 +95,8 @@ bool Session::names_only_socket() const {
     const char* const value = std::getenv(name);
     return value != nullptr && *value != '\0';
   };
-  return (!options.socket.empty() || is_set("MUNIMENT_SOCKET")) && options.data.empty() && options.config.empty() && !is_set("MUNIMENT_DATA") && !is_set("MUNIMENT_CONFIG");
+  return (!options.socket.empty() || is_set("MUNIMENT_SOCKET")) && options.data.empty() && options.config.empty() &&
+         !is_set("MUNIMENT_DATA") && !is_set("MUNIMENT_CONFIG");
 }
 
 Status Session::find_place() {
@@ -110,8 +116,9 @@ Result<std::string> Session::run_id(std::string_view name) {
   if (name.empty()) {
     const char* chosen = std::getenv("MUNIMENT_RUN");
     if (chosen == nullptr || *chosen == '\0') {
-      return Error(Errc::invalid_argument, "which run? Name one (an id, @last, @17 or a label k=v), "
-                                           "or set MUNIMENT_RUN");
+      return Error(Errc::invalid_argument,
+                   "which run? Name one (an id, @last, @17 or a label k=v), "
+                   "or set MUNIMENT_RUN");
     }
     name = chosen;
   }
@@ -151,7 +158,8 @@ Result<std::string> Session::numbered_run(std::string_view number) {
   RETURN_IF_ERROR(each_item(*this, "run.list", "{\"limit\":1000}", "runs", [&](const json::Value& run) -> Result<bool> {
     if (run["run_no"].as_int() != run_no) return true;
     const json::Value closed = run["log_no"];
-    found.emplace_back(run["run_id"].string_or(""), closed ? fmt::format("of the closed log {}", closed.source()) : "of the present log");
+    found.emplace_back(run["run_id"].string_or(""),
+                       closed ? fmt::format("of the closed log {}", closed.source()) : "of the present log");
     return found.size() < logs;
   }));
   if (found.empty()) return Error(Errc::not_found, fmt::format("there is no run @{}. See: muniment run list", number));
@@ -170,9 +178,9 @@ Result<std::string> Session::labelled_run(std::string_view label) {
   ASSIGN_OR_RETURN(const Message answer, call("run.list", params.text()));
   const json::Value runs = answer.result()["runs"];
   if (runs.size() == 1) return (*runs.begin())["run_id"].string_or("");
-  return Error(runs.size() == 0 ? Errc::not_found : Errc::conflict,
-               fmt::format("{} run has the label {}. See: muniment run list", 
-                           runs.size() == 0 ? "no" : "more than one", label));
+  return Error(
+      runs.size() == 0 ? Errc::not_found : Errc::conflict,
+      fmt::format("{} run has the label {}. See: muniment run list", runs.size() == 0 ? "no" : "more than one", label));
 }
 
 const Output& Session::out() {
@@ -182,16 +190,20 @@ const Output& Session::out() {
 
 Advice Session::advice() const {
   std::string place;
-  for (const auto& [flag, value] : {std::pair<std::string_view, const std::string&>("--data", options.data), {"--config", options.config}, {"--socket", options.socket}}) {
+  for (const auto& [flag, value] : {std::pair<std::string_view, const std::string&>("--data", options.data),
+                                    {"--config", options.config},
+                                    {"--socket", options.socket}}) {
     if (!value.empty()) place += fmt::format("{}{} {}", place.empty() ? "" : " ", flag, shell_word(value));
   }
   std::string to_start = place;
   const char* const data = std::getenv("MUNIMENT_DATA");
-  const bool only_socket = !options.socket.empty() && options.data.empty() && options.config.empty() && (data == nullptr || *data == '\0');
-  if (only_socket) to_start = "--data DIR " + place;   // whose socket it is, is not known: not the default folder's
+  const bool only_socket =
+      !options.socket.empty() && options.data.empty() && options.config.empty() && (data == nullptr || *data == '\0');
+  if (only_socket) to_start = "--data DIR " + place;  // whose socket it is, is not known: not the default folder's
   if (!options.database.empty()) {
     const bool secret = without_password(options.database) != options.database;
-    to_start += fmt::format("{}--database {}", to_start.empty() ? "" : " ", secret ? "URI" : shell_word(options.database));
+    to_start +=
+        fmt::format("{}--database {}", to_start.empty() ? "" : " ", secret ? "URI" : shell_word(options.database));
   }
   return {std::move(place), std::move(to_start), commands};
 }

@@ -41,9 +41,9 @@ class Session {
  public:
   CommonOptions options;
   int exit_code = exit_done;
-  std::vector<std::string> command;  // what stood after "--"
+  std::vector<std::string> command;   // what stood after "--"
   std::vector<std::string> commands;  // the first words that there are: up, down, run, …
-  bool continue_restored = false;    // a daemon that is started goes on from a log that was restored
+  bool continue_restored = false;     // a daemon that is started goes on from a log that was restored
 
   ConfigInputs config_inputs() const;
   Result<Config> config() const;
@@ -53,8 +53,8 @@ class Session {
   // Never starts anything. Errors: unavailable, with how to start it.
   Result<Client*> running_client();
 
-  // Where only a socket is named, the default data folder is another instance's: what follows is about the folder of the daemon
-  // that answers there. Errors: unavailable where none does.
+  // Where only a socket is named, the default data folder is another instance's: what follows is about the folder of
+  // the daemon that answers there. Errors: unavailable where none does.
   Status find_place();
   bool names_only_socket() const;
 

@@ -94,22 +94,22 @@ Result<Fd> temporary_file() {
   const char* folder = chosen == nullptr || *chosen == '\0' ? "/tmp" : chosen;
   Fd file(::open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
   if (!file.open()) {
-    return Error(Errc::unavailable, fmt::format("cannot make a temporary file in {}: {}", folder,
-                                                std::strerror(errno)));
+    return Error(Errc::unavailable,
+                 fmt::format("cannot make a temporary file in {}: {}", folder, std::strerror(errno)));
   }
   return file;
 }
 
 std::string mime_type_of(std::string_view path) {
   constexpr std::pair<std::string_view, std::string_view> known[] = {
-      {".csv", "text/csv"},          {".diff", "text/x-diff"},      {".gif", "image/gif"},
-      {".gz", "application/gzip"},   {".htm", "text/html"},         {".html", "text/html"},
-      {".jpg", "image/jpeg"},        {".json", "application/json"}, {".jsonl", "application/x-ndjson"},
-      {".log", "text/plain"},        {".md", "text/markdown"},      {".patch", "text/x-diff"},
-      {".pdf", "application/pdf"},   {".png", "image/png"},         {".py", "text/x-python"},
-      {".svg", "image/svg+xml"},     {".tar", "application/x-tar"}, {".txt", "text/plain"},
-      {".webp", "image/webp"},       {".xml", "application/xml"},   {".yaml", "application/yaml"},
-      {".yml", "application/yaml"},  {".zip", "application/zip"},
+      {".csv", "text/csv"},         {".diff", "text/x-diff"},      {".gif", "image/gif"},
+      {".gz", "application/gzip"},  {".htm", "text/html"},         {".html", "text/html"},
+      {".jpg", "image/jpeg"},       {".json", "application/json"}, {".jsonl", "application/x-ndjson"},
+      {".log", "text/plain"},       {".md", "text/markdown"},      {".patch", "text/x-diff"},
+      {".pdf", "application/pdf"},  {".png", "image/png"},         {".py", "text/x-python"},
+      {".svg", "image/svg+xml"},    {".tar", "application/x-tar"}, {".txt", "text/plain"},
+      {".webp", "image/webp"},      {".xml", "application/xml"},   {".yaml", "application/yaml"},
+      {".yml", "application/yaml"}, {".zip", "application/zip"},
   };
   const std::string_view name = path.substr(path.rfind('/') + 1);
   const std::size_t dot = name.rfind('.');

@@ -13,9 +13,9 @@ namespace muniment::cli {
 
 struct Upload {
   std::string run_id;
-  std::string step_id;      // empty: main
-  std::string mime_type;    // empty: application/octet-stream
-  std::string metadata;     // JSON object text, or empty
+  std::string step_id;        // empty: main
+  std::string mime_type;      // empty: application/octet-stream
+  std::string metadata;       // JSON object text, or empty
   std::string occurred_at{};  // of an imported run: when its source had it; or empty
 };
 

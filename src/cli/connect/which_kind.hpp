@@ -1,4 +1,5 @@
-// One word that may name things of several kinds: a run may be called 3, as the event with the seq 3 is, or have the UUID of an artifact.
+// One word that may name things of several kinds: a run may be called 3, as the event with the seq 3 is, or have the
+// UUID of an artifact.
 #pragma once
 
 #include <string>

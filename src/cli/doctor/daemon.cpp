@@ -16,10 +16,10 @@
 #include "base/json/json.hpp"
 #include "base/text.hpp"
 #include "cli/connect/client.hpp"
+#include "cli/connect/pages.hpp"
 #include "cli/doctor/doctor.hpp"
 #include "cli/show/hints.hpp"
 #include "cli/show/metrics_text.hpp"
-#include "cli/connect/pages.hpp"
 
 namespace muniment::cli {
 namespace {
@@ -63,68 +63,85 @@ void look_at_followers(Findings& findings, Client& client, const Seen& first) {
     const bool stuck = before != first.followers.end() && before->second == next && next < first.size;
     if (!stuck && second.size - next <= lag_events_max) continue;
     well = false;
-    findings.warn("follower", fmt::format("{} is {} events behind{}", escape_for_terminal(name), grouped(count_of(second.size - next)), stuck ? " and does not move" : ""),
+    findings.warn("follower",
+                  fmt::format("{} is {} events behind{}", escape_for_terminal(name),
+                              grouped(count_of(second.size - next)), stuck ? " and does not move" : ""),
                   stuck ? "muniment status" : "muniment top", runbook("follower"));
   }
-  if (well) findings.well("followers", fmt::format("{} keep up with {} events", second.followers.size(), grouped(count_of(second.size))));
+  if (well)
+    findings.well("followers",
+                  fmt::format("{} keep up with {} events", second.followers.size(), grouped(count_of(second.size))));
 }
 
 // What gets the embedder's weights: of the package, or of the source.
 std::string weights_command() {
   constexpr const char* installed = "/usr/libexec/muniment/fetch-use-lite";
-  return fmt::format("{} && muniment down && muniment up", ::access(installed, X_OK) == 0 ? installed : "scripts/fetch_use_lite");
+  return fmt::format("{} && muniment down && muniment up",
+                     ::access(installed, X_OK) == 0 ? installed : "scripts/fetch_use_lite");
 }
 
 void look_at_status(Findings& findings, const json::Value& status) {
   const std::string version = std::string(status["version"].string_or("?"));
   if (version != MUNIMENT_VERSION) {
-    findings.warn("version", fmt::format("munimentd is {}, this program {}", escape_for_terminal(version), MUNIMENT_VERSION), "muniment down && muniment up", runbook("version"));
+    findings.warn("version",
+                  fmt::format("munimentd is {}, this program {}", escape_for_terminal(version), MUNIMENT_VERSION),
+                  "muniment down && muniment up", runbook("version"));
   }
   for (const json::Value text : status["degraded"]) {
     const std::string said = escape_for_terminal(preview(text.string_or(""), 400));
     if (said.starts_with("checkpoints outside")) {
       findings.warn("witness", said, "muniment status", runbook("witnesses"));
-    } else if (text.string_or("").find("--continue-restored") != std::string::npos) {   // in the daemon's own words
+    } else if (text.string_or("").find("--continue-restored") != std::string::npos) {  // in the daemon's own words
       findings.broken("health", said, std::string(go_on_restored), runbook("backup"));
     } else {
       findings.broken("health", said, "muniment status", runbook("health"));
     }
   }
   for (const json::Value text : status["notes"]) {
-    findings.note("search", escape_for_terminal(preview(text.string_or(""), 400)), weights_command(), runbook("use_lite"));
+    findings.note("search", escape_for_terminal(preview(text.string_or(""), 400)), weights_command(),
+                  runbook("use_lite"));
   }
   const json::Value checkpoint = status["checkpoint"];
   const std::int64_t newer = status["log"]["size"].as_int().value_or(0) - checkpoint["size"].as_int().value_or(0);
   if (checkpoint["signed"].as_bool().value_or(false) && newer > unsigned_events_max) {
-    findings.warn("checkpoint", fmt::format("{} events are newer than the signed checkpoint", grouped(count_of(newer))), "muniment status", runbook("checkpoints"));
+    findings.warn("checkpoint", fmt::format("{} events are newer than the signed checkpoint", grouped(count_of(newer))),
+                  "muniment status", runbook("checkpoints"));
   }
 }
 
 // Root and the daemon's own user see all runs.
 bool sees_all(const Client& client) {
   struct stat about {};
-  return ::geteuid() == 0 || (::stat(fmt::format("/proc/{}", client.daemon_pid()).c_str(), &about) == 0 && about.st_uid == ::geteuid());
+  return ::geteuid() == 0 ||
+         (::stat(fmt::format("/proc/{}", client.daemon_pid()).c_str(), &about) == 0 && about.st_uid == ::geteuid());
 }
 
 // Those of closed logs stay as they are: they are counted apart, and nothing is wrong with them that could be mended.
 void look_at_halted(Findings& findings, Client& client) {
   std::size_t halted = 0, closed = 0;
-  const Status looked = each_item(client, "run.list", R"({"status":"halted","limit":1000})", "runs", [&](const json::Value& run) -> Result<bool> {
-    if (run["log_no"]) {
-      ++closed;
-    } else if (++halted <= halted_shown) {
-      const std::string run_id = escape_for_terminal(run["run_id"].string_or(""));
-      findings.warn("runs", run_id + " is halted", "muniment recover " + run_id, runbook("run_halted"));
-    }
-    return true;
-  });
-  if (!looked) return findings.broken("runs", escape_for_terminal(looked.error().message), "muniment status", runbook("unavailable"));
+  const Status looked = each_item(
+      client, "run.list", R"({"status":"halted","limit":1000})", "runs", [&](const json::Value& run) -> Result<bool> {
+        if (run["log_no"]) {
+          ++closed;
+        } else if (++halted <= halted_shown) {
+          const std::string run_id = escape_for_terminal(run["run_id"].string_or(""));
+          findings.warn("runs", run_id + " is halted", "muniment recover " + run_id, runbook("run_halted"));
+        }
+        return true;
+      });
+  if (!looked)
+    return findings.broken("runs", escape_for_terminal(looked.error().message), "muniment status",
+                           runbook("unavailable"));
   if (halted > halted_shown) {
-    findings.warn("runs", fmt::format("and {} more are halted", grouped(halted - halted_shown)), "muniment run list --status halted", runbook("run_halted"));
+    findings.warn("runs", fmt::format("and {} more are halted", grouped(halted - halted_shown)),
+                  "muniment run list --status halted", runbook("run_halted"));
   }
-  if (halted == 0) findings.well("runs", sees_all(client) ? "none is halted" : "none of those that you may see is halted");
+  if (halted == 0)
+    findings.well("runs", sees_all(client) ? "none is halted" : "none of those that you may see is halted");
   if (closed > 0) {
-    findings.note("runs", fmt::format("{} of closed logs {} halted there, and cannot be recovered: go on from one in a new run", grouped(closed), closed == 1 ? "was" : "were"),
+    findings.note("runs",
+                  fmt::format("{} of closed logs {} halted there, and cannot be recovered: go on from one in a new run",
+                              grouped(closed), closed == 1 ? "was" : "were"),
                   "muniment run start NAME --agent AGENT --continues RUN", runbook("run_halted"));
   }
 }
@@ -137,18 +154,26 @@ void look_at_metrics(Findings& findings, Client& client) {
   for (const MetricSample& sample : metrics->samples) {
     if (sample.name != "muniment_keeper_signed_events") continue;
     const double newest = metrics->value("muniment_log_signed_events").value_or(0);
-    if (newest - sample.value <= static_cast<double>(unsigned_events_max) && (sample.value > 0 || newest == 0)) continue;
-    findings.warn("witness", fmt::format("{} has {} of {} signed events", escape_for_terminal(sample.label("keeper")), grouped(count_of(static_cast<std::int64_t>(sample.value))),
-                                         grouped(count_of(static_cast<std::int64_t>(newest)))),
+    if (newest - sample.value <= static_cast<double>(unsigned_events_max) && (sample.value > 0 || newest == 0))
+      continue;
+    findings.warn("witness",
+                  fmt::format("{} has {} of {} signed events", escape_for_terminal(sample.label("keeper")),
+                              grouped(count_of(static_cast<std::int64_t>(sample.value))),
+                              grouped(count_of(static_cast<std::int64_t>(newest)))),
                   "muniment status", runbook("witnesses"));
   }
   if (const double restarts = metrics->value("muniment_search_restarts_total").value_or(0); restarts > 0) {
-    findings.warn("search", fmt::format("the search child was started again {} times", static_cast<std::int64_t>(restarts)), "muniment status", runbook("search"));
+    findings.warn("search",
+                  fmt::format("the search child was started again {} times", static_cast<std::int64_t>(restarts)),
+                  "muniment status", runbook("search"));
   }
-  const double open = metrics->value("process_open_fds").value_or(0), most = metrics->value("process_max_fds").value_or(1);
+  const double open = metrics->value("process_open_fds").value_or(0),
+               most = metrics->value("process_max_fds").value_or(1);
   if (open > 0.8 * most) {
-    findings.warn("descriptors", fmt::format("munimentd has {} of {} descriptors open", static_cast<std::int64_t>(open), static_cast<std::int64_t>(most)), "ulimit -n",
-                  runbook("over_budget"));
+    findings.warn("descriptors",
+                  fmt::format("munimentd has {} of {} descriptors open", static_cast<std::int64_t>(open),
+                              static_cast<std::int64_t>(most)),
+                  "ulimit -n", runbook("over_budget"));
   }
 }
 
@@ -163,7 +188,9 @@ std::optional<std::string> closed_folder(const std::string& path) {
 }
 
 std::string listed_mend(std::uint32_t owner) {
-  return fmt::format("ask its owner (uid {}) to add {} to allowed_uids in muniment.toml, and then: muniment down && muniment up", owner, ::geteuid());
+  return fmt::format(
+      "ask its owner (uid {}) to add {} to allowed_uids in muniment.toml, and then: muniment down && muniment up",
+      owner, ::geteuid());
 }
 
 // Two things keep another user away: the folders on the way to the socket, and then the daemon, which asks who comes.
@@ -171,20 +198,28 @@ void look_at_closed_way(Findings& findings, const Config& config, const std::str
   struct stat about {};
   if (const auto folder = closed_folder(config.socket)) {
     const bool seen = ::stat(folder->c_str(), &about) == 0;
-    return findings.broken("socket", fmt::format("{}{} does not let you through to {}; and allowed_uids must name uid {}, too", *folder,
-                                                 seen ? fmt::format(" (mode {:o}, of uid {})", about.st_mode & 07777U, about.st_uid) : "", config.socket, ::geteuid()),
-                           fmt::format("ask its owner to run: chmod o+x {}", shell_word(*folder)), runbook("access"));
+    return findings.broken(
+        "socket",
+        fmt::format("{}{} does not let you through to {}; and allowed_uids must name uid {}, too", *folder,
+                    seen ? fmt::format(" (mode {:o}, of uid {})", about.st_mode & 07777U, about.st_uid) : "",
+                    config.socket, ::geteuid()),
+        fmt::format("ask its owner to run: chmod o+x {}", shell_word(*folder)), runbook("access"));
   }
   const bool seen = ::stat(config.socket.c_str(), &about) == 0;
-  const group* const entry = seen && about.st_gid != 0 && (about.st_mode & S_IWGRP) != 0 ? ::getgrgid(about.st_gid) : nullptr;
-  findings.broken("socket", refusal, entry != nullptr ? fmt::format("ask root to run: adduser USER {}", entry->gr_name) : listed_mend(about.st_uid), runbook("access"));
+  const group* const entry =
+      seen && about.st_gid != 0 && (about.st_mode & S_IWGRP) != 0 ? ::getgrgid(about.st_gid) : nullptr;
+  findings.broken(
+      "socket", refusal,
+      entry != nullptr ? fmt::format("ask root to run: adduser USER {}", entry->gr_name) : listed_mend(about.st_uid),
+      runbook("access"));
 }
 
 // Answered, and with what.
 void look_at_refusal(Findings& findings, const Config& config, const Error& refusal) {
   struct stat about {};
   const bool denied = refusal.code == Errc::denied && ::stat(config.socket.c_str(), &about) == 0;
-  findings.broken("socket", refusal.message, denied ? listed_mend(about.st_uid) : "muniment status", runbook(denied ? "access" : "health"));
+  findings.broken("socket", refusal.message, denied ? listed_mend(about.st_uid) : "muniment status",
+                  runbook(denied ? "access" : "health"));
 }
 
 }  // namespace
@@ -198,7 +233,8 @@ bool look_at_daemon(Findings& findings, const Config& config) {
       look_at_closed_way(findings, config, client.error().message);
     } else {
       const bool stale = there && client.error().code == Errc::unavailable;
-      findings.warn("socket", stale ? config.socket + " is there and nothing listens" : "no daemon runs", "muniment up", runbook("not_running"));
+      findings.warn("socket", stale ? config.socket + " is there and nothing listens" : "no daemon runs", "muniment up",
+                    runbook("not_running"));
     }
     return false;
   }

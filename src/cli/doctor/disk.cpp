@@ -16,9 +16,9 @@
 namespace muniment::cli {
 namespace {
 
-constexpr std::uint64_t inodes_few = 1'000;     // an artifact needs one, and so does a relation of Postgres
+constexpr std::uint64_t inodes_few = 1'000;  // an artifact needs one, and so does a relation of Postgres
 constexpr std::uint64_t inodes_scarce = 20'000;
-constexpr unsigned landlock_version_flag = 1;   // LANDLOCK_CREATE_RULESET_VERSION: only tell
+constexpr unsigned landlock_version_flag = 1;  // LANDLOCK_CREATE_RULESET_VERSION: only tell
 
 void look_at_inodes(Findings& findings, const struct statvfs& disk, const std::string& place) {
   if (disk.f_files == 0) return;  // btrfs and the like make them as they need them
@@ -42,13 +42,15 @@ void look_at_disk(Findings& findings, const Config& config) {
   while (!std::filesystem::exists(place, failed) && place.has_relative_path()) place = place.parent_path();
   struct statvfs disk {};
   if (::statvfs(place.c_str(), &disk) != 0) {
-    return findings.broken("disk", fmt::format("{}: {}", place.string(), std::strerror(errno)), "df " + place.string(), runbook("disk"));
+    return findings.broken("disk", fmt::format("{}: {}", place.string(), std::strerror(errno)), "df " + place.string(),
+                           runbook("disk"));
   }
   const std::uint64_t free = std::uint64_t{disk.f_bavail} * disk.f_frsize;
   const std::uint64_t total = std::uint64_t{disk.f_blocks} * disk.f_frsize;
   const std::uint64_t share = total / 100 * static_cast<std::uint64_t>(config.disk_reserve_percent);
   const std::uint64_t reserve = std::max(static_cast<std::uint64_t>(config.disk_reserve_bytes), share);
-  const std::string text = fmt::format("{} of {} free, {} kept back", human_size(free), human_size(total), human_size(reserve));
+  const std::string text =
+      fmt::format("{} of {} free, {} kept back", human_size(free), human_size(total), human_size(reserve));
   const std::string mend = fmt::format("du -x -d 2 -h {}", place.string());
   if (free < reserve) {
     findings.broken("disk", text + ": artifacts are refused", mend, runbook("disk"));
@@ -65,10 +67,15 @@ void look_at_sandbox(Findings& findings) {
   const long landlock = ::syscall(SYS_landlock_create_ruleset, nullptr, std::size_t{0}, landlock_version_flag);
   const std::uint32_t action = SECCOMP_RET_ERRNO;
   const bool seccomp = ::syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0;
-  if (landlock > 0 && seccomp) return findings.well("sandbox", fmt::format("Landlock (ABI {}) and seccomp hold the search child", landlock));
-  findings.warn("sandbox", fmt::format("the kernel offers {}{}: the search child is held by less",
-                                       landlock > 0 ? "" : "no Landlock", seccomp ? "" : landlock > 0 ? "no seccomp" : " and no seccomp"),
-                "cat /sys/kernel/security/lsm", runbook("sandbox"));
+  if (landlock > 0 && seccomp)
+    return findings.well("sandbox", fmt::format("Landlock (ABI {}) and seccomp hold the search child", landlock));
+  findings.warn(
+      "sandbox",
+      fmt::format("the kernel offers {}{}: the search child is held by less", landlock > 0 ? "" : "no Landlock",
+                  seccomp        ? ""
+                  : landlock > 0 ? "no seccomp"
+                                 : " and no seccomp"),
+      "cat /sys/kernel/security/lsm", runbook("sandbox"));
 }
 
 }  // namespace muniment::cli

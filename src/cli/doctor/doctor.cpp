@@ -23,7 +23,8 @@ namespace fs = std::filesystem;
 // Somebody else's, for a user who may not look inside.
 bool is_strangers(const Config& config) {
   struct stat status {};
-  return ::geteuid() != 0 && ::stat(config.data.c_str(), &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid != ::geteuid();
+  return ::geteuid() != 0 && ::stat(config.data.c_str(), &status) == 0 && S_ISDIR(status.st_mode) &&
+         status.st_uid != ::geteuid();
 }
 
 void look_at_config(Findings& findings, const LoadedConfig& loaded) {
@@ -31,10 +32,13 @@ void look_at_config(Findings& findings, const LoadedConfig& loaded) {
     findings.broken("config", problem.message, "muniment config check", runbook("configuration"));
   }
   if (!loaded.unread.empty()) {
-    const std::string text = fmt::format("{} may not be read by you (uid {}): what follows goes by defaults, environment and flags", loaded.unread, ::geteuid());
+    const std::string text =
+        fmt::format("{} may not be read by you (uid {}): what follows goes by defaults, environment and flags",
+                    loaded.unread, ::geteuid());
     const std::string mend = "ls -l " + shell_word(loaded.unread);
     // Of one's own folder a daemon is started, and fails on it.
-    return is_strangers(loaded.values) ? findings.note("config", text, mend, runbook("configuration")) : findings.broken("config", text, mend, runbook("configuration"));
+    return is_strangers(loaded.values) ? findings.note("config", text, mend, runbook("configuration"))
+                                       : findings.broken("config", text, mend, runbook("configuration"));
   }
   if (loaded.problems.empty()) {
     findings.well("config", loaded.file.empty() ? "defaults, environment and flags" : loaded.file);
@@ -53,12 +57,15 @@ void look_at_data(Findings& findings, const Config& config) {
     findings.broken("data", config.data + " is not a folder", "muniment --data DIR up", runbook("data_folder"));
   } else if (is_strangers(config)) {
     const struct passwd* const owner = ::getpwuid(status.st_uid);
-    findings.note("data", fmt::format("{} belongs to uid {}, and you are uid {}: what only its owner may read is not looked at", config.data, status.st_uid, ::geteuid()),
-                  fmt::format("sudo -u {} muniment --data {} doctor", owner != nullptr ? owner->pw_name : fmt::format("'#{}'", status.st_uid), config.data),
+    findings.note("data",
+                  fmt::format("{} belongs to uid {}, and you are uid {}: what only its owner may read is not looked at",
+                              config.data, status.st_uid, ::geteuid()),
+                  fmt::format("sudo -u {} muniment --data {} doctor",
+                              owner != nullptr ? owner->pw_name : fmt::format("'#{}'", status.st_uid), config.data),
                   runbook("data_folder"));
   } else if ((mode & 0006U) != 0) {
-    findings.broken("data", fmt::format("{} is open to everybody (mode {:o})", config.data, mode), "chmod o-rwx " + config.data,
-                    runbook("data_folder"));
+    findings.broken("data", fmt::format("{} is open to everybody (mode {:o})", config.data, mode),
+                    "chmod o-rwx " + config.data, runbook("data_folder"));
   } else {
     findings.well("data", fmt::format("{} (mode {:o})", config.data, mode));
   }
@@ -75,7 +82,8 @@ void look_at_log(Findings& findings, const Config& config) {
   const std::string path = config.data + "/munimentd.log";
   const std::uintmax_t size = fs::file_size(path, failed);
   if (failed) return;
-  const std::string text = fmt::format("{} ({}), level {}, {}", path, human_size(size), config.log_level, config.log_format);
+  const std::string text =
+      fmt::format("{} ({}), level {}, {}", path, human_size(size), config.log_level, config.log_format);
   // The daemon looks once a minute.
   if (size > 2 * static_cast<std::uintmax_t>(limits::daemon_log_bytes_max)) {
     return findings.warn("log", text + ": nobody keeps it small", "truncate -s 0 " + path, runbook("daemon_log"));
@@ -115,7 +123,11 @@ std::string findings_json(const std::vector<Finding>& findings) {
   constexpr std::string_view levels[] = {"ok", "note", "warning", "broken"};
   const auto count = [&](Level level) { return std::ranges::count(findings, level, &Finding::level); };
   json::Writer writer;
-  writer.begin_object().member("broken", count(Level::broken)).member("warnings", count(Level::warning)).key("findings").begin_array();
+  writer.begin_object()
+      .member("broken", count(Level::broken))
+      .member("warnings", count(Level::warning))
+      .key("findings")
+      .begin_array();
   for (const Finding& finding : findings) {
     writer.begin_object().member("subject", finding.subject);
     writer.member("level", levels[static_cast<std::size_t>(finding.level)]).member("text", finding.text);

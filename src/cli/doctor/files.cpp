@@ -12,10 +12,10 @@
 
 #include "audit/tree_files.hpp"
 #include "base/clock.hpp"
+#include "base/crypto/signed_note.hpp"
 #include "base/files/file.hpp"
 #include "base/ids.hpp"
 #include "base/json/json.hpp"
-#include "base/crypto/signed_note.hpp"
 #include "base/text.hpp"
 #include "cli/doctor/doctor.hpp"
 #include "cli/record/spool.hpp"
@@ -42,7 +42,8 @@ std::vector<std::string> names_in(const std::string& folder) {
   std::vector<std::string> names;
   std::error_code failed;
   fs::directory_iterator entry(folder, failed);
-  for (; !failed && entry != fs::directory_iterator(); entry.increment(failed)) names.push_back(entry->path().filename().string());
+  for (; !failed && entry != fs::directory_iterator(); entry.increment(failed))
+    names.push_back(entry->path().filename().string());
   std::ranges::sort(names);
   return names;
 }
@@ -50,7 +51,8 @@ std::vector<std::string> names_in(const std::string& folder) {
 std::string some_of(const std::vector<std::string>& names) {
   constexpr std::size_t shown = 3;
   std::string text;
-  for (std::size_t i = 0; i < std::min(names.size(), shown); ++i) text += (i == 0 ? "" : ", ") + escape_for_terminal(preview(names[i], 100));
+  for (std::size_t i = 0; i < std::min(names.size(), shown); ++i)
+    text += (i == 0 ? "" : ", ") + escape_for_terminal(preview(names[i], 100));
   return names.size() > shown ? text + fmt::format(" and {} more", names.size() - shown) : text;
 }
 
@@ -58,11 +60,14 @@ std::string some_of(const std::vector<std::string>& names) {
 bool closed_to_others(Findings& findings, const std::string& path, std::string_view what, const std::string& anchor) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) {
-    findings.broken("secrets", fmt::format("{} {} cannot be read: {}", what, path, std::generic_category().message(errno)), "ls -l " + path, anchor);
+    findings.broken("secrets",
+                    fmt::format("{} {} cannot be read: {}", what, path, std::generic_category().message(errno)),
+                    "ls -l " + path, anchor);
     return false;
   }
   if ((status.st_mode & 0077U) == 0) return true;
-  findings.broken("secrets", fmt::format("{} {} may be read by others (mode {:o})", what, path, status.st_mode & 0777U), "chmod 600 " + path, anchor);
+  findings.broken("secrets", fmt::format("{} {} may be read by others (mode {:o})", what, path, status.st_mode & 0777U),
+                  "chmod 600 " + path, anchor);
   return false;
 }
 
@@ -73,7 +78,9 @@ void look_at_socket_mode(Findings& findings, const Config& config) {
     return findings.broken("socket", config.socket + " is not a socket", "ls -l " + config.socket, runbook("access"));
   }
   if ((status.st_mode & 0007U) == 0 || !config.allowed_uids.empty() || !config.allowed_group.empty()) return;
-  findings.warn("socket", fmt::format("{} is open to everybody (mode {:o}), and neither allowed_uids nor allowed_group is set", config.socket, status.st_mode & 0777U),
+  findings.warn("socket",
+                fmt::format("{} is open to everybody (mode {:o}), and neither allowed_uids nor allowed_group is set",
+                            config.socket, status.st_mode & 0777U),
                 "chmod 600 " + config.socket, runbook("access"));
 }
 
@@ -82,19 +89,24 @@ void look_at_staging(Findings& findings, const Config& config, bool daemon_runs)
   std::vector<std::string> staged, strangers;
   for (std::string& name : names_in(folder)) (parse_uuid(name) ? staged : strangers).push_back(std::move(name));
   if (!strangers.empty()) {
-    findings.warn("staged", fmt::format("{} in {}: no put left them there", some_of(strangers), folder), "ls -la " + folder, runbook("staged_file"));
+    findings.warn("staged", fmt::format("{} in {}: no put left them there", some_of(strangers), folder),
+                  "ls -la " + folder, runbook("staged_file"));
   }
   std::size_t old = 0;
   for (const std::string& name : staged) {
     struct stat status {};
-    if (::lstat((folder + "/" + name).c_str(), &status) == 0 && Clock().now().micros / 1'000'000 - status.st_ctime > 3'600) ++old;
+    if (::lstat((folder + "/" + name).c_str(), &status) == 0 &&
+        Clock().now().micros / 1'000'000 - status.st_ctime > 3'600)
+      ++old;
   }
   if (!daemon_runs && !staged.empty()) {
-    findings.warn("staged", fmt::format("{} puts were under way when the daemon ended: the next start settles them", staged.size()), "muniment up",
-                  runbook("staged_file"));
+    findings.warn(
+        "staged",
+        fmt::format("{} puts were under way when the daemon ended: the next start settles them", staged.size()),
+        "muniment up", runbook("staged_file"));
   } else if (old > 0) {
-    findings.warn("staged", fmt::format("{} of {} staged files are older than an hour", old, staged.size()), "muniment down && muniment up",
-                  runbook("staged_file"));
+    findings.warn("staged", fmt::format("{} of {} staged files are older than an hour", old, staged.size()),
+                  "muniment down && muniment up", runbook("staged_file"));
   }
 }
 
@@ -102,9 +114,12 @@ void look_at_staging(Findings& findings, const Config& config, bool daemon_runs)
 void look_at_tiles(Findings& findings, const std::string& own) {
   const audit::CutTiles cut = audit::cut_tiles(own + "/tiles");
   if (cut.paths.empty()) return;
-  findings.warn("tiles", fmt::format("{} files of {}/tiles do not have their length ({}), as after a power cut: the next start makes them again", cut.paths.size(),
-                                     own, some_of(cut.paths)),
-                "muniment down && muniment up", runbook("tiles"));
+  findings.warn(
+      "tiles",
+      fmt::format(
+          "{} files of {}/tiles do not have their length ({}), as after a power cut: the next start makes them again",
+          cut.paths.size(), own, some_of(cut.paths)),
+      "muniment down && muniment up", runbook("tiles"));
 }
 
 // As write_file_durably names what it has not finished. Nothing in such a name means anything to a shell.
@@ -117,20 +132,26 @@ bool is_temporary(std::string_view name) {
 void look_at_unfinished(Findings& findings, const Config& config, const std::string& own, bool daemon_runs) {
   const auto may_be_under_way = [&](const std::string& path) {
     struct stat status {};
-    return ::lstat(path.c_str(), &status) != 0 || (daemon_runs && Clock().now().micros / 1'000'000 - status.st_ctime <= 60);
+    return ::lstat(path.c_str(), &status) != 0 ||
+           (daemon_runs && Clock().now().micros / 1'000'000 - status.st_ctime <= 60);
   };
   if (const std::string file = own + "/tiles/.new"; !may_be_under_way(file)) {
-    findings.note("unfinished", file + " is a write that was not finished: the next checkpoint takes its place", "muniment up", runbook("unfinished"));
+    findings.note("unfinished", file + " is a write that was not finished: the next checkpoint takes its place",
+                  "muniment up", runbook("unfinished"));
   }
   std::vector<std::string> left;
-  for (const std::string& folder : {config.data, own, own + "/keys", own + "/redactions", own + "/halts", own + "/archive"}) {
+  for (const std::string& folder :
+       {config.data, own, own + "/keys", own + "/redactions", own + "/halts", own + "/archive"}) {
     for (const std::string& name : names_in(folder)) {
       const std::string path = folder + "/" + name;
-      if (is_temporary(name) && !may_be_under_way(path) && std::ranges::find(left, path) == left.end()) left.push_back(path);
+      if (is_temporary(name) && !may_be_under_way(path) && std::ranges::find(left, path) == left.end())
+        left.push_back(path);
     }
   }
   if (left.empty()) return;
-  findings.note("unfinished", fmt::format("{} files were not finished: {}. Nobody reads them", left.size(), some_of(left)), fmt::format("rm {}", fmt::join(left, " ")), runbook("unfinished"));
+  findings.note("unfinished",
+                fmt::format("{} files were not finished: {}. Nobody reads them", left.size(), some_of(left)),
+                fmt::format("rm {}", fmt::join(left, " ")), runbook("unfinished"));
 }
 
 std::optional<std::int64_t> size_of_note(const std::string& path) {
@@ -147,11 +168,15 @@ void look_at_published(Findings& findings, const std::string& own, bool daemon_r
     return last && published && *published < *last ? std::optional(std::pair(*published, *last)) : std::nullopt;
   };
   auto sizes = behind();
-  for (int looks = 0; daemon_runs && sizes && looks < 20; ++looks, sizes = behind()) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  for (int looks = 0; daemon_runs && sizes && looks < 20; ++looks, sizes = behind())
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
   if (!sizes) return;
-  findings.warn("tiles", fmt::format("{}/tiles/checkpoint is of {} events, and {} are signed: who reads the tiles sees no more. A start publishes the newest", own,
-                                     grouped(static_cast<std::uint64_t>(sizes->first)), grouped(static_cast<std::uint64_t>(sizes->second))),
-                daemon_runs ? "muniment down && muniment up" : "muniment up", runbook("published_checkpoint"));
+  findings.warn(
+      "tiles",
+      fmt::format(
+          "{}/tiles/checkpoint is of {} events, and {} are signed: who reads the tiles sees no more. A start publishes the newest",
+          own, grouped(static_cast<std::uint64_t>(sizes->first)), grouped(static_cast<std::uint64_t>(sizes->second))),
+      daemon_runs ? "muniment down && muniment up" : "muniment up", runbook("published_checkpoint"));
 }
 
 // Those of logs that this one goes on from: nobody carries them out there.
@@ -161,8 +186,12 @@ void look_at_lost_erasures(Findings& findings, const Config& config) {
     const std::string folder = store::log_folder(config.data, closed) + "/redactions";
     const auto asked = names_in(folder);
     if (asked.empty()) continue;
-    findings.warn("erasure", fmt::format("{} erasures were asked for in log {}, which is closed: they are never carried out, and what they name is still there", asked.size(), closed),
-                  "ls -l " + shell_word(folder), runbook("erasure"));
+    findings.warn(
+        "erasure",
+        fmt::format(
+            "{} erasures were asked for in log {}, which is closed: they are never carried out, and what they name is still there",
+            asked.size(), closed),
+        "ls -l " + shell_word(folder), runbook("erasure"));
   }
 }
 
@@ -176,18 +205,23 @@ void look_at_waiting_erasures(Findings& findings, const std::string& own) {
     if (!failed && fs::file_time_type::clock::now() - written > being_carried_out) ++waiting;
   }
   if (waiting == 0) return;
-  findings.warn("erasure", fmt::format("{} erasures were begun and not finished: the next erasure or a restart finishes them", waiting), "muniment down && muniment up",
-                runbook("erasure"));
+  findings.warn(
+      "erasure",
+      fmt::format("{} erasures were begun and not finished: the next erasure or a restart finishes them", waiting),
+      "muniment down && muniment up", runbook("erasure"));
 }
 
 // Journals say that something was begun; a start finishes it.
 void look_at_journals(Findings& findings, const std::string& own, bool daemon_runs) {
   if (daemon_runs) return look_at_waiting_erasures(findings, own);
   if (const auto begun = names_in(own + "/redactions"); !begun.empty()) {
-    findings.warn("erasure", fmt::format("{} erasures were begun and not finished: the next start finishes them", begun.size()), "muniment up", runbook("erasure"));
+    findings.warn("erasure",
+                  fmt::format("{} erasures were begun and not finished: the next start finishes them", begun.size()),
+                  "muniment up", runbook("erasure"));
   }
   if (const auto halts = names_in(own + "/halts"); !halts.empty()) {
-    findings.warn("halts", fmt::format("{} halts are not in the log yet: the next start appends them", halts.size()), "muniment up", runbook("run_halted"));
+    findings.warn("halts", fmt::format("{} halts are not in the log yet: the next start appends them", halts.size()),
+                  "muniment up", runbook("run_halted"));
   }
 }
 
@@ -196,14 +230,18 @@ void look_at_restored(Findings& findings, const Config& config) {
   if (!restored) {
     findings.broken("restore", restored.error().message, "ls -l " + config.data + "/restored.json", runbook("backup"));
   } else if (*restored) {
-    findings.warn("restore", fmt::format("the log was restored at {} events: it is read, and nothing is appended", grouped(static_cast<std::uint64_t>((*restored)->size))),
+    findings.warn("restore",
+                  fmt::format("the log was restored at {} events: it is read, and nothing is appended",
+                              grouped(static_cast<std::uint64_t>((*restored)->size))),
                   std::string(go_on_restored), runbook("backup"));
   }
 }
 
 void look_at_log_no(Findings& findings, const Config& config) {
   const auto log_no = store::read_log_no(config.data);
-  if (!log_no) findings.broken("log_no", log_no.error().message + ": it is not known which log is written", "cat " + config.data + "/log_no", runbook("backup"));
+  if (!log_no)
+    findings.broken("log_no", log_no.error().message + ": it is not known which log is written",
+                    "cat " + config.data + "/log_no", runbook("backup"));
 }
 
 // A log that nothing is appended to any more, which takes no new key either.
@@ -218,18 +256,28 @@ void look_at_keys(Findings& findings, const Config& config) {
   const std::string keys = own + "/keys";
   std::error_code failed;
   for (const char* name : {"/log.key", "/log.key.old", "/log.key.next"}) {
-    if (fs::exists(keys + name, failed)) closed_to_others(findings, keys + name, "the private key", runbook("checkpoints"));
+    if (fs::exists(keys + name, failed))
+      closed_to_others(findings, keys + name, "the private key", runbook("checkpoints"));
   }
   if (!fs::exists(own, failed) || fs::exists(keys + "/log.key", failed)) return;
   if (is_restored(config)) {
-    findings.note("key", keys + "/log.key is not there: nothing is signed of a restored log. The log that goes on from it gets its own with muniment audit key init",
-                  std::string(go_on_restored), runbook("backup"));
+    findings.note(
+        "key",
+        keys +
+            "/log.key is not there: nothing is signed of a restored log. The log that goes on from it gets its own with muniment audit key init",
+        std::string(go_on_restored), runbook("backup"));
   } else if (const auto size = signed_without_key(own); size || fs::exists(keys + "/log.pub", failed)) {
-    const std::string so_far = size ? grouped(static_cast<std::uint64_t>(*size)) + " events are signed, and nothing newer" : "nothing newer is signed";
-    findings.broken("key", fmt::format("{}/log.key is not here: {}. A new key is for one that is lost, since auditors need it, too", keys, so_far),
-                    fmt::format("bring back {}/log.key, and then: muniment down && muniment up", keys), runbook("checkpoints"));
+    const std::string so_far =
+        size ? grouped(static_cast<std::uint64_t>(*size)) + " events are signed, and nothing newer"
+             : "nothing newer is signed";
+    findings.broken(
+        "key",
+        fmt::format("{}/log.key is not here: {}. A new key is for one that is lost, since auditors need it, too", keys,
+                    so_far),
+        fmt::format("bring back {}/log.key, and then: muniment down && muniment up", keys), runbook("checkpoints"));
   } else if (fs::exists(keys, failed)) {
-    findings.warn("key", "the log has no key: whoever rewrites all of it is not noticed", "muniment audit key init -o LOG.PUB", runbook("checkpoints"));
+    findings.warn("key", "the log has no key: whoever rewrites all of it is not noticed",
+                  "muniment audit key init -o LOG.PUB", runbook("checkpoints"));
   }
 }
 
@@ -241,16 +289,18 @@ std::optional<std::int64_t> signed_without_key(const std::string& own) {
 }
 
 std::string signed_before_words(std::int64_t size, const std::string& own) {
-  return fmt::format("{} events; nothing newer: the private key is not here. Bring back {}/keys/log.key; if it is lost: {}", grouped(static_cast<std::uint64_t>(size)), own,
-                     runbook("checkpoints"));
+  return fmt::format(
+      "{} events; nothing newer: the private key is not here. Bring back {}/keys/log.key; if it is lost: {}",
+      grouped(static_cast<std::uint64_t>(size)), own, runbook("checkpoints"));
 }
 
 void look_at_secrets(Findings& findings, const Config& config, const std::string& config_file) {
   look_at_socket_mode(findings, config);
   look_at_keys(findings, config);
-  for (const auto& [what, path] : {std::pair<std::string_view, const std::string&>("redis_password_file", config.redis_password_file),
-                                   {"embed_key_file", config.embed_key_file},
-                                   {"rerank_key_file", config.rerank_key_file}}) {
+  for (const auto& [what, path] :
+       {std::pair<std::string_view, const std::string&>("redis_password_file", config.redis_password_file),
+        {"embed_key_file", config.embed_key_file},
+        {"rerank_key_file", config.rerank_key_file}}) {
     if (!path.empty()) closed_to_others(findings, path, what, runbook("configuration"));
   }
   if (!config_file.empty() && without_password(config.database) != config.database) {
@@ -262,8 +312,12 @@ bool look_at_unfinished_restore(Findings& findings, const Config& config) {
   std::error_code failed;
   if (!fs::exists(store::restoring_mark(config.data), failed)) return false;
   // Moved and not emptied: what the verify found may still be wanted.
-  findings.broken("restore", "a restore into this folder did not end well: no daemon starts on it, and a restore wants an empty folder",
-                  fmt::format("mv {0} {0}.broken && muniment restore DIR --data {0}", config.data.substr(0, config.data.find_last_not_of('/') + 1)), runbook("backup"));
+  findings.broken(
+      "restore",
+      "a restore into this folder did not end well: no daemon starts on it, and a restore wants an empty folder",
+      fmt::format("mv {0} {0}.broken && muniment restore DIR --data {0}",
+                  config.data.substr(0, config.data.find_last_not_of('/') + 1)),
+      runbook("backup"));
   return true;
 }
 
@@ -287,10 +341,13 @@ void look_at_spool(Findings& findings, const Config& config) {
     if (name.ends_with(".refused")) ++refused;
   }
   if (waiting > 0) {
-    findings.warn("spool", fmt::format("{} events of recorders wait in {}", waiting, *folder), "muniment record claude-code --flush", runbook("spool"));
+    findings.warn("spool", fmt::format("{} events of recorders wait in {}", waiting, *folder),
+                  "muniment record claude-code --flush", runbook("spool"));
   }
   if (refused > 0) {
-    findings.warn("spool", fmt::format("{} events of recorders were refused for good, and are kept in {}", refused, *folder), "ls " + *folder, runbook("spool"));
+    findings.warn("spool",
+                  fmt::format("{} events of recorders were refused for good, and are kept in {}", refused, *folder),
+                  "ls " + *folder, runbook("spool"));
   }
 }
 
@@ -299,29 +356,43 @@ void look_at_backup(Findings& findings, const Config& config) {
   if (!fs::exists(config.data + "/postgres", failed) && config.database.empty()) return;
   const std::string mend = "muniment backup DIR";
   const auto text = read_file(config.data + "/last_backup", note_bytes_max);
-  if (!text) return findings.warn("backup", "none was made of this data folder, as far as it knows", mend, runbook("backup"));
+  if (!text)
+    return findings.warn("backup", "none was made of this data folder, as far as it knows", mend, runbook("backup"));
   const auto document = json::parse(std::string_view(*text));
   const auto at = document ? parse_time(document->root()["made_at"].string_or("")) : std::nullopt;
   if (!at) return findings.warn("backup", config.data + "/last_backup cannot be read", mend, runbook("backup"));
   const std::string folder = document->root()["path"].string_or("");
   const std::string path = escape_for_terminal(folder);
   const std::int64_t age = std::max<std::int64_t>(Clock().now().micros - at->micros, 0);
-  const auto lacking = [&](std::string_view name) { return static_cast<std::size_t>(std::max<std::int64_t>(document->root()[name].as_int().value_or(0), 0)); };
+  const auto lacking = [&](std::string_view name) {
+    return static_cast<std::size_t>(std::max<std::int64_t>(document->root()[name].as_int().value_or(0), 0));
+  };
   const DamagedFiles damaged{lacking("damaged"), lacking("damaged_archive")};
   const bool incomplete = damaged.artifacts + damaged.archived > 0;
-  const std::string lacks = incomplete ? fmt::format(", and is incomplete: {}, damaged or missing here", lacking_words(damaged)) : "";
+  const std::string lacks =
+      incomplete ? fmt::format(", and is incomplete: {}, damaged or missing here", lacking_words(damaged)) : "";
   const std::string said = fmt::format("the newest is {} old{}: {}", human_duration(age), lacks, path);
-  if (age > backup_days_max * micros_per_day) return findings.warn("backup", said, "muniment backup " + fs::path(path).parent_path().parent_path().string(), runbook("backup"));
+  if (age > backup_days_max * micros_per_day)
+    return findings.warn("backup", said, "muniment backup " + fs::path(path).parent_path().parent_path().string(),
+                         runbook("backup"));
   const bool there = fs::is_directory(folder, failed);
-  if (failed && failed != std::errc::no_such_file_or_directory) return findings.note("backup", said + ": " + failed.message(), "ls -ld " + path, runbook("backup"));
+  if (failed && failed != std::errc::no_such_file_or_directory)
+    return findings.note("backup", said + ": " + failed.message(), "ls -ld " + path, runbook("backup"));
   if (!there) return findings.warn("backup", said + ", which is not there now", mend, runbook("backup"));
-  if (incomplete) return findings.warn("backup", said, "muniment-verify --data " + config.data, runbook(damaged.artifacts > 0 ? "corrupt" : "archive"));
+  if (incomplete)
+    return findings.warn("backup", said, "muniment-verify --data " + config.data,
+                         runbook(damaged.artifacts > 0 ? "corrupt" : "archive"));
   findings.well("backup", said);
 }
 
 Status remember_backup(const std::string& data, const LastBackup& backup) {
   json::Writer out;
-  out.begin_object().member("made_at", backup.made_at).member("path", backup.path).member("damaged", backup.damaged.artifacts).member("damaged_archive", backup.damaged.archived).end_object();
+  out.begin_object()
+      .member("made_at", backup.made_at)
+      .member("path", backup.path)
+      .member("damaged", backup.damaged.artifacts)
+      .member("damaged_archive", backup.damaged.archived)
+      .end_object();
   return write_file_durably(data + "/last_backup", std::move(out).text() + "\n");
 }
 

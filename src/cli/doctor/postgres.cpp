@@ -17,8 +17,8 @@
 #include "base/text.hpp"
 #include "cli/backup/archive.hpp"
 #include "cli/doctor/doctor.hpp"
-#include "store/postgres/database_facts.hpp"
 #include "store/logs/log_place.hpp"
+#include "store/postgres/database_facts.hpp"
 #include "store/postgres/postgres_cluster.hpp"
 
 namespace muniment::cli {
@@ -29,7 +29,7 @@ namespace fs = std::filesystem;
 constexpr std::size_t database_uri_bytes_max = 64 * 1024;
 constexpr std::int64_t clock_micros_max = 1'000'000;
 constexpr std::size_t paths_at_once = 2'000;
-constexpr std::int64_t put_seconds_max = 60;     // a file that is younger may be one that is just being put
+constexpr std::int64_t put_seconds_max = 60;  // a file that is younger may be one that is just being put
 
 // Debian keeps each major version's server programs in a folder of its own.
 std::vector<std::string> installed_majors() {
@@ -63,19 +63,26 @@ void look_at_running(Findings& findings, const store::RunningServer& server) {
   std::error_code failed;
   const std::string program = fs::read_symlink(fmt::format("/proc/{}/exe", server.pid), failed).string();
   if (failed || !program.ends_with(" (deleted)")) return;
-  findings.warn("postgres", fmt::format("the program of the running server (pid {}) was replaced: functions that it has not loaded yet fail", server.pid),
-                "muniment down && muniment up", runbook("version"));
+  findings.warn(
+      "postgres",
+      fmt::format("the program of the running server (pid {}) was replaced: functions that it has not loaded yet fail",
+                  server.pid),
+      "muniment down && muniment up", runbook("version"));
 }
 
 void look_at_migrations(Findings& findings, const store::DatabaseFacts& facts) {
   for (const std::string& name : facts.unknown_migrations) {
-    findings.broken("schema", "migration " + escape_for_terminal(name) + " is of a newer Muniment than this one", "muniment --version", runbook("version"));
+    findings.broken("schema", "migration " + escape_for_terminal(name) + " is of a newer Muniment than this one",
+                    "muniment --version", runbook("version"));
   }
   for (const std::string& name : facts.edited_migrations) {
-    findings.broken("schema", "migration " + name + " is not what was applied", "git checkout migrations/" + name, runbook("version"));
+    findings.broken("schema", "migration " + name + " is not what was applied", "git checkout migrations/" + name,
+                    runbook("version"));
   }
   if (!facts.missing_migrations.empty()) {
-    findings.warn("schema", fmt::format("{} migrations are not applied yet: the next start of munimentd does", facts.missing_migrations.size()),
+    findings.warn("schema",
+                  fmt::format("{} migrations are not applied yet: the next start of munimentd does",
+                              facts.missing_migrations.size()),
                   "muniment down && muniment up", runbook("version"));
   }
 }
@@ -85,31 +92,39 @@ void look_at_clock(Findings& findings, const store::DatabaseFacts& facts) {
   const std::int64_t behind = facts.last_recorded_at.micros - now.micros;
   const std::int64_t apart = facts.now.micros - now.micros;
   if (behind > clock_micros_max) {
-    findings.warn("clock", fmt::format("it is {} behind the log's last event, of {}: the order is kept, times are not to be trusted",
-                                       human_duration(behind), format_time(facts.last_recorded_at)),
-                  "timedatectl status", runbook("clock"));
+    findings.warn(
+        "clock",
+        fmt::format("it is {} behind the log's last event, of {}: the order is kept, times are not to be trusted",
+                    human_duration(behind), format_time(facts.last_recorded_at)),
+        "timedatectl status", runbook("clock"));
   }
   if (std::abs(apart) > clock_micros_max) {
-    findings.warn("clock", fmt::format("it is {} {} the clock of Postgres", human_duration(std::abs(apart)), apart > 0 ? "behind" : "ahead of"), "timedatectl status",
-                  runbook("clock"));
+    findings.warn("clock",
+                  fmt::format("it is {} {} the clock of Postgres", human_duration(std::abs(apart)),
+                              apart > 0 ? "behind" : "ahead of"),
+                  "timedatectl status", runbook("clock"));
   }
-  if (behind <= clock_micros_max && std::abs(apart) <= clock_micros_max) findings.well("clock", "agrees with Postgres' and is past the log's last event");
+  if (behind <= clock_micros_max && std::abs(apart) <= clock_micros_max)
+    findings.well("clock", "agrees with Postgres' and is past the log's last event");
 }
 
 void look_at_facts(Findings& findings, const store::DatabaseFacts& facts) {
   look_at_migrations(findings, facts);
   if (facts.unsafe) findings.broken("database", facts.unsafe->why, facts.unsafe->mend, runbook("not_durable"));
   if (facts.connections * 10 > facts.connections_max * 9) {
-    findings.warn("database", fmt::format("{} of {} connections are taken", facts.connections, facts.connections_max), "SELECT * FROM pg_stat_activity",
-                  runbook("unavailable"));
+    findings.warn("database", fmt::format("{} of {} connections are taken", facts.connections, facts.connections_max),
+                  "SELECT * FROM pg_stat_activity", runbook("unavailable"));
   }
-  if (!facts.unsafe) findings.well("database", fmt::format("Postgres {}, {} events, {} of {} connections", escape_for_terminal(facts.server_version),
-                                        grouped(static_cast<std::uint64_t>(facts.events)), facts.connections, facts.connections_max));
+  if (!facts.unsafe)
+    findings.well(
+        "database",
+        fmt::format("Postgres {}, {} events, {} of {} connections", escape_for_terminal(facts.server_version),
+                    grouped(static_cast<std::uint64_t>(facts.events)), facts.connections, facts.connections_max));
   look_at_clock(findings, facts);
 }
 
-// What lies under artifacts/runs: paths below the artifact root, those of them that a put may still be about to name, and
-// whether that was all.
+// What lies under artifacts/runs: paths below the artifact root, those of them that a put may still be about to name,
+// and whether that was all.
 struct Walked {
   std::vector<std::string> paths;
   std::set<std::string> young;
@@ -141,41 +156,55 @@ void look_at_unknown_files(Findings& findings, const Config& config, store::Conn
   std::vector<std::string> unknown;
   for (std::size_t from = 0; from < walked.paths.size(); from += paths_at_once) {
     const std::size_t to = std::min(from + paths_at_once, walked.paths.size());
-    auto found = store::paths_without_row(connection, {walked.paths.begin() + static_cast<std::ptrdiff_t>(from), walked.paths.begin() + static_cast<std::ptrdiff_t>(to)});
+    auto found = store::paths_without_row(connection, {walked.paths.begin() + static_cast<std::ptrdiff_t>(from),
+                                                       walked.paths.begin() + static_cast<std::ptrdiff_t>(to)});
     if (!found) return findings.warn("artifacts", found.error().message, "muniment status", runbook("unavailable"));
     unknown.insert(unknown.end(), found->begin(), found->end());
   }
   const auto in_flight = std::erase_if(unknown, [&](const std::string& path) { return walked.young.contains(path); });
-  const std::string looked = fmt::format("{}{} {}", walked.whole ? "" : "the first ", grouped(walked.paths.size()), walked.paths.size() == 1 ? "file" : "files");
+  const std::string looked = fmt::format("{}{} {}", walked.whole ? "" : "the first ", grouped(walked.paths.size()),
+                                         walked.paths.size() == 1 ? "file" : "files");
   if (unknown.empty()) {
-    return findings.well("artifacts", looked + (in_flight == 0 ? ", each named by an event" : fmt::format(", {} of them so new that no event names them yet", in_flight)));
+    return findings.well(
+        "artifacts",
+        looked + (in_flight == 0 ? ", each named by an event"
+                                 : fmt::format(", {} of them so new that no event names them yet", in_flight)));
   }
-  findings.warn("artifacts", fmt::format("{} of {} are named by no event: {}{}", unknown.size(), looked, escape_for_terminal(unknown.front()),
-                                         unknown.size() > 1 ? ", …" : ""),
+  findings.warn("artifacts",
+                fmt::format("{} of {} are named by no event: {}{}", unknown.size(), looked,
+                            escape_for_terminal(unknown.front()), unknown.size() > 1 ? ", …" : ""),
                 "muniment-verify --unsigned-ok --data " + config.data, runbook("unknown_file"));
 }
 
 // Only that they are there: what they hold, a backup and muniment-verify hold against the rows.
 void look_at_archive(Findings& findings, const Config& config, const std::string& uri, std::int16_t log_no) {
   const auto partitions = archived_partitions(uri, log_no);
-  if (!partitions) return findings.warn("archive", partitions.error().message, "muniment status", runbook("unavailable"));
+  if (!partitions)
+    return findings.warn("archive", partitions.error().message, "muniment status", runbook("unavailable"));
   std::size_t looked = 0, missing = 0;
   std::string first;
   for (const ArchivedPartition& partition : *partitions) {
-    for (std::int64_t file = partition.first_file; file <= partition.last_file && looked < limits::files_examined_max; ++file, ++looked) {
+    for (std::int64_t file = partition.first_file; file <= partition.last_file && looked < limits::files_examined_max;
+         ++file, ++looked) {
       const std::string path = archived_path(partition.log_no, file);
       struct stat status {};
       if (::lstat((config.data + "/" + path).c_str(), &status) == 0) continue;
       if (errno != ENOENT && errno != ENOTDIR) {
-        return findings.warn("archive", fmt::format("{}/{}: {}", config.data, path, std::generic_category().message(errno)), fmt::format("ls -ld {}/{}", config.data, path), runbook("archive"));
+        return findings.warn("archive",
+                             fmt::format("{}/{}: {}", config.data, path, std::generic_category().message(errno)),
+                             fmt::format("ls -ld {}/{}", config.data, path), runbook("archive"));
       }
       if (++missing == 1) first = path;
     }
   }
   if (looked == 0) return;
-  const std::string text = fmt::format("{}{} of archived bodies", looked == limits::files_examined_max ? "the first " : "", looked == 1 ? "1 file" : grouped(looked) + " files");
+  const std::string text =
+      fmt::format("{}{} of archived bodies", looked == limits::files_examined_max ? "the first " : "",
+                  looked == 1 ? "1 file" : grouped(looked) + " files");
   if (missing == 0) return findings.well("archive", text + ", none is missing");
-  findings.broken("archive", fmt::format("{} of {} {} missing: {}{}. The events' bodies are nowhere else", grouped(missing), text, missing == 1 ? "is" : "are", first, missing > 1 ? ", …" : ""),
+  findings.broken("archive",
+                  fmt::format("{} of {} {} missing: {}{}. The events' bodies are nowhere else", grouped(missing), text,
+                              missing == 1 ? "is" : "are", first, missing > 1 ? ", …" : ""),
                   fmt::format("bring it back from a backup: DIR/generations/NAME/data/{}", first), runbook("archive"));
 }
 
@@ -185,7 +214,8 @@ void look_at_programs(Findings& findings, const Config& config) {
   if (!config.database.empty()) return;
   const std::vector<std::string> majors = installed_majors();
   if (majors.empty()) {
-    findings.broken("postgres", "the server's programs are not under /usr/lib/postgresql", "scripts/setup", runbook("setup"));
+    findings.broken("postgres", "the server's programs are not under /usr/lib/postgresql", "scripts/setup",
+                    runbook("setup"));
   } else {
     findings.well("postgres", "version " + majors.back());
   }
@@ -195,7 +225,8 @@ void look_at_programs(Findings& findings, const Config& config) {
   if (!std::getline(version, major)) return;
   if (std::ranges::find(majors, major) == majors.end()) {
     major = escape_for_terminal(preview(major, 20));
-    findings.broken("cluster", fmt::format("was made by Postgres {}, which is not installed", major), "sudo apt-get install postgresql-" + major, runbook("version"));
+    findings.broken("cluster", fmt::format("was made by Postgres {}, which is not installed", major),
+                    "sudo apt-get install postgresql-" + major, runbook("version"));
   } else {
     findings.well("cluster", "made by Postgres " + major);
   }
@@ -208,7 +239,8 @@ void look_at_database(Findings& findings, const Config& config) {
   if (uri.empty()) {
     const auto text = read_file(config.data + "/database.uri", database_uri_bytes_max);
     if (!text || !store::running_server(config.data + "/postgres")) {
-      return findings.note("database", "not looked at: the private Postgres does not run", "muniment up", runbook("not_running"));
+      return findings.note("database", "not looked at: the private Postgres does not run", "muniment up",
+                           runbook("not_running"));
     }
     uri = text->substr(0, text->find('\n'));
   }
@@ -216,7 +248,9 @@ void look_at_database(Findings& findings, const Config& config) {
   const auto log_no = store::read_log_no(config.data);
   auto facts = store::read_database_facts(connection, log_no ? *log_no : std::int16_t{1}, config.required_standbys);
   if (!facts) {
-    return findings.broken("database", facts.error().message, config.database.empty() ? "muniment status" : "psql DATABASE -c 'SELECT 1'", runbook("unavailable"));
+    return findings.broken("database", facts.error().message,
+                           config.database.empty() ? "muniment status" : "psql DATABASE -c 'SELECT 1'",
+                           runbook("unavailable"));
   }
   look_at_facts(findings, *facts);
   if (facts->has_log) look_at_unknown_files(findings, config, connection);

@@ -71,7 +71,8 @@ bool is_in_path(const std::string& name) {
     const std::size_t end = rest.find(':');
     const std::string folder(rest.substr(0, end));
     struct stat about {};
-    if (::stat(((folder.empty() ? "." : folder) + "/" + name).c_str(), &about) == 0 && S_ISREG(about.st_mode)) return true;
+    if (::stat(((folder.empty() ? "." : folder) + "/" + name).c_str(), &about) == 0 && S_ISREG(about.st_mode))
+      return true;
     more = end != std::string_view::npos;
     if (more) rest.remove_prefix(end + 1);
   }
@@ -91,8 +92,8 @@ class Runner {
 
   ~Runner() {
     restore_terminal();
-    for (int* descriptor : {&out_.source, &err_.source, &pty_slave_, &signals_,
-                            &out_write_, &err_write_, &failure_read_, &failure_write_}) {
+    for (int* descriptor : {&out_.source, &err_.source, &pty_slave_, &signals_, &out_write_, &err_write_,
+                            &failure_read_, &failure_write_}) {
       close_one(*descriptor);
     }
     if (signals_blocked_) ::sigprocmask(SIG_SETMASK, &mask_before_, nullptr);
@@ -209,10 +210,11 @@ class Runner {
   CommandOutcome unstarted(int failure) {
     ::waitpid(pid_, &status_, 0);
     const std::string& name = arguments_.front();
-    const bool named = name.find('/') == std::string::npos;   // and no path
+    const bool named = name.find('/') == std::string::npos;  // and no path
     // A folder of PATH that cannot be read says EACCES, too.
     if (failure == EACCES && named && !is_in_path(name)) failure = ENOENT;
-    fmt::print(stderr, "muniment: {}: {}\n", name, named && failure == ENOENT ? "command not found" : std::strerror(failure));
+    fmt::print(stderr, "muniment: {}: {}\n", name,
+               named && failure == ENOENT ? "command not found" : std::strerror(failure));
     CommandOutcome outcome;
     outcome.not_found = true;
     outcome.exit_code = failure == ENOENT ? 127 : 126;
@@ -295,7 +297,8 @@ class Runner {
 
   void note_end() {
     ended_ = true;
-    duration_us_ = std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - started_at_).count();
+    duration_us_ =
+        std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - started_at_).count();
   }
 
   const std::vector<std::string>& arguments_;

@@ -30,13 +30,13 @@ class HeldSignals {
 };
 
 struct CommandOutcome {
-  int exit_code = 0;          // when `signal` is 0
+  int exit_code = 0;  // when `signal` is 0
   int signal = 0;
-  bool not_found = false;     // could not be started: exit_code is 127 or 126, as a shell says it
+  bool not_found = false;        // could not be started: exit_code is 127 or 126, as a shell says it
   std::int64_t duration_us = 0;  // from its start to its end
-  bool output_lost = false;   // the disk was full: what is kept ends before the output did
-  Fd stdout_file;             // unnamed files
-  Fd stderr_file;             // not open: went the same way as standard output (a terminal)
+  bool output_lost = false;      // the disk was full: what is kept ends before the output did
+  Fd stdout_file;                // unnamed files
+  Fd stderr_file;                // not open: went the same way as standard output (a terminal)
   HeldSignals held;
 };
 

@@ -12,9 +12,9 @@ constexpr std::size_t line_bytes_max = 1 << 20;
 constexpr std::string_view secret_words[] = {"TOKEN", "KEY", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL"};
 
 constexpr std::string_view allowed_names[] = {
-    "CI",   "COLORTERM", "EDITOR",   "HOME",       "HOSTNAME", "LANG",        "LANGUAGE", "LOGNAME",
-    "MAKEFLAGS", "NODE_ENV", "PATH", "PWD", "PYTHONPATH", "SHELL",    "SOURCE_DATE_EPOCH", "TERM", "TMPDIR",
-    "TZ",   "USER",      "VIRTUAL_ENV",
+    "CI",        "COLORTERM", "EDITOR", "HOME",        "HOSTNAME",   "LANG",  "LANGUAGE",          "LOGNAME",
+    "MAKEFLAGS", "NODE_ENV",  "PATH",   "PWD",         "PYTHONPATH", "SHELL", "SOURCE_DATE_EPOCH", "TERM",
+    "TMPDIR",    "TZ",        "USER",   "VIRTUAL_ENV",
 };
 constexpr std::string_view allowed_beginnings[] = {"LC_", "MUNIMENT_"};
 
@@ -24,9 +24,9 @@ struct KeyShape {
   std::size_t length_min;
 };
 constexpr KeyShape key_shapes[] = {
-    {"AKIA", 20}, {"ASIA", 20}, {"AIza", 35}, {"eyJ", 40}, {"ghp_", 20}, {"gho_", 20}, {"ghs_", 20},
-    {"github_pat_", 20}, {"glpat-", 20}, {"sk-", 20}, {"sk_live_", 20}, {"rk_live_", 20}, {"xoxb-", 20},
-    {"xoxp-", 20}, {"npm_", 20}, {"hf_", 20}, {"pypi-", 20},
+    {"AKIA", 20},  {"ASIA", 20},        {"AIza", 35},   {"eyJ", 40}, {"ghp_", 20},     {"gho_", 20},
+    {"ghs_", 20},  {"github_pat_", 20}, {"glpat-", 20}, {"sk-", 20}, {"sk_live_", 20}, {"rk_live_", 20},
+    {"xoxb-", 20}, {"xoxp-", 20},       {"npm_", 20},   {"hf_", 20}, {"pypi-", 20},
 };
 
 std::string upper(std::string_view text) {
@@ -99,7 +99,8 @@ bool is_scheme(std::string_view word) {
 // "Authorization: Bearer …": whatever follows. Elsewhere only what is no word: "basic usage" is two.
 bool is_credential(std::string_view word, std::string_view before_scheme) {
   if (before_scheme.ends_with("uthorization:")) return true;
-  return word.size() >= 8 && std::any_of(word.begin(), word.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
+  return word.size() >= 8 &&
+         std::any_of(word.begin(), word.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
 }
 
 }  // namespace
@@ -140,7 +141,8 @@ std::size_t scrub_line(std::string& line) {
     std::string word = line.substr(begin, end - begin);
     if (word.empty()) break;
     // "Authorization: Bearer …" announces twice: the second word is not the secret.
-    const bool announced = is_scheme(before) ? is_credential(word, before_that) : announces_secret(before) && !is_scheme(word);
+    const bool announced =
+        is_scheme(before) ? is_credential(word, before_that) : announces_secret(before) && !is_scheme(word);
     before_that = std::exchange(before, word);
     if (announced) word = scrubbed_text;
     if (announced || scrub_assignment(word) || scrub_url(word)) ++count;
@@ -154,7 +156,7 @@ std::size_t scrub_line(std::string& line) {
 
 Result<std::size_t> scrub_file(const Fd& source, const Fd& copy) {
   std::size_t count = 0;
-  std::string held;   // what no newline has ended yet
+  std::string held;  // what no newline has ended yet
   std::int64_t offset = 0;
   for (bool more = true; more;) {
     ASSIGN_OR_RETURN(const std::string piece, read_at(source, offset, line_bytes_max));
@@ -197,9 +199,9 @@ std::vector<std::pair<std::string, std::string>> allowed_environment(const char*
     allowed.emplace_back(name, std::move(value.front()));
   }
   std::sort(allowed.begin(), allowed.end());
-  allowed.erase(std::unique(allowed.begin(), allowed.end(),
-                            [](const auto& a, const auto& b) { return a.first == b.first; }),
-                allowed.end());
+  allowed.erase(
+      std::unique(allowed.begin(), allowed.end(), [](const auto& a, const auto& b) { return a.first == b.first; }),
+      allowed.end());
   return allowed;
 }
 

@@ -72,8 +72,8 @@ Result<bool> parse_export_row(std::string_view message, bool first, ExportFields
 
 struct ExportConnection::Impl {
   PGconn* connection = nullptr;
-  char* message = nullptr;   // holds the present row
-  bool at_start = false;     // the next message opens with the header of the COPY
+  char* message = nullptr;  // holds the present row
+  bool at_start = false;    // the next message opens with the header of the COPY
 
   ~Impl() {
     PQfreemem(message);
@@ -101,7 +101,8 @@ Result<ExportConnection> ExportConnection::open(const std::string& uri) {
   if (PQstatus(impl->connection) != CONNECTION_OK) {
     const char* const host = PQhost(impl->connection);
     const char* const port = PQport(impl->connection);
-    return not_reached({PQerrorMessage(impl->connection), host == nullptr ? "" : host, port == nullptr ? "" : port, PQconnectionNeedsPassword(impl->connection) != 0},
+    return not_reached({PQerrorMessage(impl->connection), host == nullptr ? "" : host, port == nullptr ? "" : port,
+                        PQconnectionNeedsPassword(impl->connection) != 0},
                        "Of a run of yours: muniment audit export RUN, or muniment event list --run RUN");
   }
   // A login that may not take on the role, or a database without roles, is read as it is.
@@ -135,7 +136,8 @@ Result<bool> ExportConnection::next(ExportFields& fields) {
 }
 
 Result<std::string> ExportConnection::quoted(const std::string& text) const {
-  const std::unique_ptr<char, decltype(&PQfreemem)> literal(PQescapeLiteral(impl_->connection, text.data(), text.size()), &PQfreemem);
+  const std::unique_ptr<char, decltype(&PQfreemem)> literal(
+      PQescapeLiteral(impl_->connection, text.data(), text.size()), &PQfreemem);
   if (!literal) return Error(Errc::invalid_argument, "this cannot be asked of Postgres: " + text);
   return std::string(literal.get());
 }

@@ -32,7 +32,8 @@ Result<ExportFile> ExportFile::open(const std::string& path, bool resume, Export
 }
 
 Error ExportFile::is_of_another(std::string_view why) const {
-  return {Errc::invalid_argument, fmt::format("{} is of another export, or of none: {}. Nothing was added to it", path_, why)};
+  return {Errc::invalid_argument,
+          fmt::format("{} is of another export, or of none: {}. Nothing was added to it", path_, why)};
 }
 
 // Lines end with a line feed and hold none: what stands behind the last one was cut.
@@ -43,7 +44,8 @@ Status ExportFile::take_up(ExportForm form) {
     ASSIGN_OR_RETURN(const std::size_t got, read_into(fd_, offset, piece, path_));
     std::string_view rest = std::string_view(piece).substr(0, got);
     if (offset == 0 && rest.substr(0, beginning.size()) != beginning.substr(0, got)) {
-      return is_of_another(form == ExportForm::csv ? "it does not begin with the heading of CSV" : "it does not begin with an event as JSON");
+      return is_of_another(form == ExportForm::csv ? "it does not begin with the heading of CSV"
+                                                   : "it does not begin with an event as JSON");
     }
     if (got == 0) break;
     offset += static_cast<std::int64_t>(got);
@@ -61,13 +63,14 @@ Status ExportFile::take_up(ExportForm form) {
 }
 
 Status ExportFile::take_line(ExportForm form, std::string_view line) {
-  const bool heading = form == ExportForm::csv && whole_bytes_ == 0;   // looked at already
+  const bool heading = form == ExportForm::csv && whole_bytes_ == 0;  // looked at already
   whole_bytes_ += static_cast<std::int64_t>(line.size()) + 1;
   empty_ = false;
   if (heading) return success();
   auto place = place_of_line(form, line);
   if (!place) return is_of_another("a line of it is no event");
-  if (so_far_ && (place->seq <= so_far_->last.seq || place->log_id != so_far_->last.log_id)) return is_of_another(fmt::format("seq {} stands where it does not belong", place->seq));
+  if (so_far_ && (place->seq <= so_far_->last.seq || place->log_id != so_far_->last.log_id))
+    return is_of_another(fmt::format("seq {} stands where it does not belong", place->seq));
   if (!so_far_) so_far_.emplace();
   ++so_far_->events;
   const auto seq = static_cast<std::uint64_t>(place->seq);
@@ -78,7 +81,8 @@ Status ExportFile::take_line(ExportForm form, std::string_view line) {
 
 Status ExportFile::go_on() {
   if (path_.empty()) return success();
-  if (::ftruncate(fd_.get(), whole_bytes_) != 0 || ::lseek(fd_.get(), whole_bytes_, SEEK_SET) < 0) return file_error("writing", path_, errno);
+  if (::ftruncate(fd_.get(), whole_bytes_) != 0 || ::lseek(fd_.get(), whole_bytes_, SEEK_SET) < 0)
+    return file_error("writing", path_, errno);
   return success();
 }
 

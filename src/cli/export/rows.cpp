@@ -7,10 +7,10 @@
 #include <cstring>
 
 #include "base/clock.hpp"
+#include "base/crypto/sha256.hpp"
 #include "base/ids.hpp"
 #include "base/json/json.hpp"
 #include "base/json/json_walk.hpp"
-#include "base/crypto/sha256.hpp"
 #include "base/text.hpp"
 
 namespace muniment::cli {
@@ -27,8 +27,24 @@ constexpr std::string_view json_opening = "{\"seq\":";
 constexpr std::string_view json_log = ",\"log_id\":\"";
 constexpr std::size_t uuid_text_bytes = 36;
 
-enum Column : std::size_t { seq, run_no, run_seq, recorded_at, occurred_at, origin, type, schema_version, step_id, actor, event_id,
-                            body_hash, salt, run_hash, body, column_count };
+enum Column : std::size_t {
+  seq,
+  run_no,
+  run_seq,
+  recorded_at,
+  occurred_at,
+  origin,
+  type,
+  schema_version,
+  step_id,
+  actor,
+  event_id,
+  body_hash,
+  salt,
+  run_hash,
+  body,
+  column_count
+};
 
 void append_number(std::string& out, std::int64_t value) {
   std::array<char, 24> digits{};
@@ -53,7 +69,9 @@ void append_uuid(std::string& out, std::string_view bytes) {
   }
 }
 
-void append_time(std::string& out, std::string_view bytes) { out += format_time({export_integer(bytes) + postgres_epoch_micros}); }
+void append_time(std::string& out, std::string_view bytes) {
+  out += format_time({export_integer(bytes) + postgres_epoch_micros});
+}
 
 std::string_view origin_name(std::int64_t value) {
   constexpr std::string_view names[] = {"unknown", "observed", "reported", "imported"};
@@ -79,18 +97,23 @@ void append_cell(std::string& out, std::string_view text) {
 
 }  // namespace
 
-Status fill_archived(ExportFields& fields, ExportArchive& archive, const std::function<Result<bool>(std::int64_t)>& is_erased) {
+Status fill_archived(ExportFields& fields, ExportArchive& archive,
+                     const std::function<Result<bool>(std::int64_t)>& is_erased) {
   if (fields.size() != column_count || !fields[Column::salt] || fields[Column::body]) return success();
   const std::int64_t number = export_integer(fields[Column::seq].value_or(""));
   ASSIGN_OR_RETURN(const ArchivedBody* const found, archive.find(number));
-  if (found == nullptr) {   // erased since the row was read, or taken away by somebody
+  if (found == nullptr) {  // erased since the row was read, or taken away by somebody
     ASSIGN_OR_RETURN(const bool erased, is_erased(number));
-    if (!erased) return Error(Errc::corrupt, fmt::format("the archive has no body of event {}, which was not erased: run muniment-verify", number));
+    if (!erased)
+      return Error(
+          Errc::corrupt,
+          fmt::format("the archive has no body of event {}, which was not erased: run muniment-verify", number));
     fields[Column::salt].reset();
     return success();
   }
   if (view(sha256({*fields[Column::salt], found->body})) != fields[Column::body_hash]) {
-    return Error(Errc::corrupt, fmt::format("the archived body of event {} is not what was hashed: run muniment-verify", number));
+    return Error(Errc::corrupt,
+                 fmt::format("the archived body of event {} is not what was hashed: run muniment-verify", number));
   }
   fields[Column::body] = found->body;
   return success();
@@ -121,8 +144,10 @@ const std::string& ExportRows::run_of(std::int64_t number) const {
 ExportRow ExportRows::append(const ExportFields& fields, std::string& out) {
   ExportRow row;
   if (fields.size() != column_count) return row;
-  if (form_ == ExportForm::jsonl) append_json(fields, out);
-  else append_csv(fields, out);
+  if (form_ == ExportForm::jsonl)
+    append_json(fields, out);
+  else
+    append_csv(fields, out);
   row.seq = export_integer(*fields[Column::seq]);
   row.type = fields[Column::type].value_or("");
   row.body = fields[Column::body].value_or("");
@@ -161,8 +186,10 @@ void ExportRows::append_json(const ExportFields& fields, std::string& out) {
   out += ",\"schema_version\":";
   append_number(out, export_integer(value(schema_version)));
   out += ",\"step_id\":";
-  if (fields[step_id]) json::append_quoted(out, *fields[step_id]);
-  else out += "null";
+  if (fields[step_id])
+    json::append_quoted(out, *fields[step_id]);
+  else
+    out += "null";
   out += ",\"actor\":";
   json::append_quoted(out, value(actor));
   text_or_null(",\"event_id\":", event_id, append_uuid);

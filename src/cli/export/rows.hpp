@@ -20,9 +20,11 @@ inline constexpr std::string_view export_columns =
     "e.seq, e.run_no, e.run_seq, e.recorded_at, e.occurred_at, e.origin, e.type, e.schema_version, e.step_id, e.actor, "
     "e.event_id, e.body_hash, e.salt, e.run_hash, e.body";
 
-// Puts an archived event's body into its row, which then reads like any other. `is_erased`: asked where the archive has none.
-// Errors: as ExportArchive; corrupt where the archive's is not what was hashed, or is missing. The row stays as it is then.
-Status fill_archived(ExportFields& fields, ExportArchive& archive, const std::function<Result<bool>(std::int64_t)>& is_erased);
+// Puts an archived event's body into its row, which then reads like any other. `is_erased`: asked where the archive has
+// none. Errors: as ExportArchive; corrupt where the archive's is not what was hashed, or is missing. The row stays as
+// it is then.
+Status fill_archived(ExportFields& fields, ExportArchive& archive,
+                     const std::function<Result<bool>(std::int64_t)>& is_erased);
 
 enum class ExportForm : std::uint8_t { jsonl, csv };
 
@@ -39,8 +41,8 @@ std::optional<ExportPlace> place_of_line(ExportForm form, std::string_view line)
 struct ExportRow {
   std::int64_t seq = 0;
   std::string_view type;
-  std::string_view body;       // empty: erased, or archived
-  bool archived = false;       // its salt is there, its body is not
+  std::string_view body;  // empty: erased, or archived
+  bool archived = false;  // its salt is there, its body is not
 };
 
 class ExportRows {

@@ -35,7 +35,8 @@ void ImportCrew::serve() {
 }
 
 Status ImportCrew::add(std::size_t bytes, Work work) {
-  while (!waiting_.empty() && (waiting_.size() >= import_waiting_max || bytes_ + bytes > import_waiting_bytes_max)) RETURN_IF_ERROR(tell_first());
+  while (!waiting_.empty() && (waiting_.size() >= import_waiting_max || bytes_ + bytes > import_waiting_bytes_max))
+    RETURN_IF_ERROR(tell_first());
   Order order{std::move(work), {}};
   waiting_.push_back({order.done.get_future(), bytes});
   bytes_ += bytes;

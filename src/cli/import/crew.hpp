@@ -1,5 +1,5 @@
-// Imports side by side, each on a connection of its own: the daemon commits what several of them send at once. Runs do not
-// depend on each other; what is told of them is told in the order in which they were given.
+// Imports side by side, each on a connection of its own: the daemon commits what several of them send at once. Runs do
+// not depend on each other; what is told of them is told in the order in which they were given.
 #pragma once
 
 #include <atomic>
@@ -18,7 +18,7 @@
 namespace muniment::cli {
 
 inline constexpr std::size_t import_crew_max = 8;
-inline constexpr std::size_t import_waiting_max = 64;             // works that are given and not told of
+inline constexpr std::size_t import_waiting_max = 64;              // works that are given and not told of
 inline constexpr std::size_t import_waiting_bytes_max = 64 << 20;  // of their sources; one that is larger goes alone
 
 class ImportCrew {
@@ -53,7 +53,7 @@ class ImportCrew {
   BoundedQueue<Order> orders_{import_waiting_max + 1};
   std::deque<Waiting> waiting_;
   std::size_t bytes_ = 0;
-  std::atomic<bool> stopped_ = false;   // nobody asks any more
+  std::atomic<bool> stopped_ = false;  // nobody asks any more
   std::vector<std::thread> threads_;
 };
 

@@ -26,7 +26,8 @@ void copy_known(json::Writer& out, const json::Value& body, std::initializer_lis
 }
 
 std::string when_of(const json::Value& event) {
-  const json::Value occurred = event["occurred_at"].is(json::Kind::string) ? event["occurred_at"] : event["recorded_at"];
+  const json::Value occurred =
+      event["occurred_at"].is(json::Kind::string) ? event["occurred_at"] : event["recorded_at"];
   return std::string(occurred.string_or(""));
 }
 
@@ -48,7 +49,8 @@ bool EventReplay::may_not_apply(const json::Value& event, const json::Value& bod
 }
 
 Result<bool> EventReplay::append_patch(const std::string& item) {
-  const auto answer = client_.call("event.append", fmt::format(R"({{"run_id":{},"events":[{}]}})", json::quote(run_id_), item));
+  const auto answer =
+      client_.call("event.append", fmt::format(R"({{"run_id":{},"events":[{}]}})", json::quote(run_id_), item));
   if (answer) return true;
   const Errc code = answer.error().code;
   if (code == Errc::invalid_argument || code == Errc::not_found || code == Errc::too_large) return false;
@@ -68,7 +70,8 @@ Result<bool> EventReplay::record(const json::Value& event, const json::Value& bo
 }
 
 // What stands on a manifest that is not here says only what was added to it: without it that would be another context.
-Result<bool> EventReplay::put_manifest(const json::Value& event, const std::string& old_id, const std::string& manifest) {
+Result<bool> EventReplay::put_manifest(const json::Value& event, const std::string& old_id,
+                                       const std::string& manifest) {
   ASSIGN_OR_RETURN(const json::Document document, json::parse(manifest));
   const auto base = document.root()["base"].as_string();
   if (base && ids_.find(*base).empty()) return false;
@@ -167,8 +170,8 @@ json::Writer EventReplay::params_for(const json::Value& event) const {
   return params;
 }
 
-Status EventReplay::recorded(std::string_view method, json::Writer& params, const json::Value& event, const std::string& old_id,
-                             std::string_view id_name) {
+Status EventReplay::recorded(std::string_view method, json::Writer& params, const json::Value& event,
+                             const std::string& old_id, std::string_view id_name) {
   params.key("_meta").begin_object();
   params.member("idempotency_key", fmt::format("{}/{}", key_, event["run_seq"].source()));
   if (const std::string when = when_of(event); !when.empty()) params.member("occurred_at", when);

@@ -31,14 +31,14 @@ class EventReplay {
   // state is so no longer. Without an occurred_at it occurred when it was recorded.
   std::string item(const json::Value& event, const json::Value& body, std::string* rewritten_body = nullptr) const;
 
-  // Once a patch did not come a later one may lean on what it made. The fold passes over such a patch, and the daemon takes
-  // none: each that may be one is sent by itself. `lost_patch` says that one did not come.
+  // Once a patch did not come a later one may lean on what it made. The fold passes over such a patch, and the daemon
+  // takes none: each that may be one is sent by itself. `lost_patch` says that one did not come.
   void lost_patch() { patch_is_gone_ = true; }
   bool may_not_apply(const json::Value& event, const json::Value& body);
-  Result<bool> append_patch(const std::string& item);   // true: it applied, and is in the log
+  Result<bool> append_patch(const std::string& item);  // true: it applied, and is in the log
 
-  // Claims, what became of them, evidence and its links, commands, annotations. False: nothing was recorded, since it leads
-  // out of what was imported, or is of another type.
+  // Claims, what became of them, evidence and its links, commands, annotations. False: nothing was recorded, since it
+  // leads out of what was imported, or is of another type.
   Result<bool> record(const json::Value& event, const json::Value& body);
   // False: nothing was recorded, since the manifest that it stands on was not.
   Result<bool> put_manifest(const json::Value& event, const std::string& old_id, const std::string& manifest);
@@ -60,7 +60,7 @@ class EventReplay {
   const std::string run_id_;
   const std::string key_;
   BundleIds ids_;
-  bool patch_is_gone_ = false;   // a state.patched of this run, or the artifact that holds its patch
+  bool patch_is_gone_ = false;  // a state.patched of this run, or the artifact that holds its patch
 };
 
 }  // namespace muniment::cli

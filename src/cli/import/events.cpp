@@ -28,8 +28,8 @@ std::string imported_run_id(const SourceFile& file) {
   constexpr std::size_t hash_digits = 12;
   std::string id;
   for (char c : file.name) {
-    const bool allowed = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                         c == '.' || c == '_' || c == '-';
+    const bool allowed =
+        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
     id.push_back(allowed ? c : '-');
   }
   const bool starts_well = !id.empty() && id[0] != '.' && id[0] != '_' && id[0] != '-';
@@ -54,7 +54,8 @@ std::string start_params(const ImportedRun& run, const SourceFile& source, std::
 
 std::string one_line_json(const json::Value& value) {
   std::string text(value.source());
-  std::replace_if(text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
   return text;
 }
 

@@ -19,11 +19,11 @@ inline constexpr std::string_view unknown_model = "unknown";
 
 struct ImportedRun {
   std::string agent;
-  std::string goal = {};                                     // empty: none
+  std::string goal = {};  // empty: none
   std::vector<std::pair<std::string, std::string>> labels = {};
   std::string external_id = {};
   std::vector<ImportedEvent> events = {};
-  std::string submission = {};                               // a patch, kept as an artifact; empty: none
+  std::string submission = {};  // a patch, kept as an artifact; empty: none
   RunEnd end = {};
 };
 

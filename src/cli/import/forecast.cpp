@@ -6,18 +6,18 @@
 #include <utility>
 #include <vector>
 
+#include "base/crypto/sha256.hpp"
 #include "base/files/file.hpp"
 #include "base/ids.hpp"
 #include "base/limits.hpp"
-#include "base/crypto/sha256.hpp"
 #include "base/text.hpp"
 #include "cli/bundle/import.hpp"
 #include "cli/import/claude_code/claude_code_lines.hpp"
-#include "cli/import/guess.hpp"
 #include "cli/import/formats/log.hpp"
+#include "cli/import/formats/swe_agent.hpp"
+#include "cli/import/guess.hpp"
 #include "cli/import/otlp/otlp_trace.hpp"
 #include "cli/import/records.hpp"
-#include "cli/import/formats/swe_agent.hpp"
 
 namespace muniment::cli {
 namespace {
@@ -25,7 +25,10 @@ namespace {
 std::string stem(const std::string& path) { return std::filesystem::path(path).stem().string(); }
 
 ForecastRun run_of(const ImportedRun& head, const SourceFile& source) {
-  ForecastRun run{.run_id = imported_run_id(source), .agent = name_or(head.agent, "unknown"), .goal = head.goal, .outcome = head.end.outcome};
+  ForecastRun run{.run_id = imported_run_id(source),
+                  .agent = name_or(head.agent, "unknown"),
+                  .goal = head.goal,
+                  .outcome = head.end.outcome};
   run.events = {{"run.ended", 1}, {"run.started", 1}};
   return run;
 }
@@ -38,7 +41,8 @@ void count(ForecastRun& run, const ImportedEvent& event) {
 // A run and the runs that it starts, as an import would carry the actions out.
 class ForecastTree {
  public:
-  ForecastTree(const ImportedRun& head, std::string name, std::string sha256) : name_(std::move(name)), sha256_(std::move(sha256)) {
+  ForecastTree(const ImportedRun& head, std::string name, std::string sha256)
+      : name_(std::move(name)), sha256_(std::move(sha256)) {
     runs_.emplace("", run_of(head, {name_, sha256_, {}}));
     order_.emplace_back();
   }
@@ -70,7 +74,7 @@ class ForecastTree {
   }
 
   const std::string name_, sha256_;
-  std::map<std::string, ForecastRun> runs_;   // by key
+  std::map<std::string, ForecastRun> runs_;  // by key
   std::vector<std::string> order_;
 };
 
@@ -121,7 +125,8 @@ Result<ForecastRun> forecast_record(const std::string& path, const TraceRecord& 
   ASSIGN_OR_RETURN(const json::Document document, json::parse(record.text));
   const auto translated = translate(document.root());
   if (!translated) return Error(Errc::invalid_argument, translated.error().message + looks_like(document.root()));
-  ForecastRun run = run_of(*translated, {fmt::format("{}-{}", stem(path), record.number), to_hex(sha256(record.text)), record.text});
+  ForecastRun run =
+      run_of(*translated, {fmt::format("{}-{}", stem(path), record.number), to_hex(sha256(record.text)), record.text});
   run.line = record.line;
   for (const ImportedEvent& event : translated->events) count(run, event);
   if (!translated->submission.empty()) ++run.events["artifact.stored"];
@@ -140,8 +145,10 @@ Status forecast_records(const std::string& path, TranslateRecord translate, cons
     }
     if (!*record) break;
     const auto run = forecast_record(path, **record, translate);
-    if (run) reader.tell(*run);
-    else reader.complain((*record)->line, run.error().message);
+    if (run)
+      reader.tell(*run);
+    else
+      reader.complain((*record)->line, run.error().message);
   }
   if (!any) reader.complain(0, std::string(no_record));
   return success();
@@ -158,8 +165,10 @@ Status forecast_session(const std::string& path, const ForecastReader& reader) {
     const auto record = records.next();
     if (!record && record.error().code != Errc::too_large) return record.error();
     if (record && !*record) break;
-    if (record) lines.take((*record)->text, last = (*record)->line, actions);
-    else lines.skip(last + 1, record.error().message, actions);
+    if (record)
+      lines.take((*record)->text, last = (*record)->line, actions);
+    else
+      lines.skip(last + 1, record.error().message, actions);
     tree.carry_out(actions);
   }
   lines.finish(actions);
@@ -169,7 +178,8 @@ Status forecast_session(const std::string& path, const ForecastReader& reader) {
 }
 
 Status forecast_traces(const std::string& path, const ForecastReader& reader) {
-  ASSIGN_OR_RETURN(const OtlpFile file, OtlpFile::open(path, [&](const std::string& problem) { reader.complain(0, problem); }, {}));
+  ASSIGN_OR_RETURN(const OtlpFile file,
+                   OtlpFile::open(path, [&](const std::string& problem) { reader.complain(0, problem); }, {}));
   for (const OtlpTraceItems& items : file.traces()) {
     OtlpTrace trace(file, items);
     ASSIGN_OR_RETURN(std::string sha256, trace.sha256_of_all());
@@ -198,11 +208,13 @@ Status forecast_log(const std::string& path, const ForecastReader& reader) {
     const json::Value event = document ? document->root() : json::Value();
     const std::string run_id = event["run_id"].string_or(""), type = event["type"].string_or("");
     if (run_id.empty() || type.empty()) {
-      reader.complain(record ? (*record)->line : 0, document ? "this is no event of an export" : document.error().message);
+      reader.complain(record ? (*record)->line : 0,
+                      document ? "this is no event of an export" : document.error().message);
       continue;
     }
     if (run_id == log_run_id) continue;
-    const auto [known, is_new] = runs.try_emplace(run_id, ForecastRun{.run_id = run_id, .outcome = std::string(unknown_end)});
+    const auto [known, is_new] =
+        runs.try_emplace(run_id, ForecastRun{.run_id = run_id, .outcome = std::string(unknown_end)});
     if (is_new) order.push_back(run_id);
     ForecastRun& run = known->second;
     ++run.events[type];
@@ -219,7 +231,8 @@ Status forecast_log(const std::string& path, const ForecastReader& reader) {
 
 }  // namespace
 
-Status forecast_import(const std::string& path, std::string_view format, TranslateRecord translate, const ForecastReader& reader) {
+Status forecast_import(const std::string& path, std::string_view format, TranslateRecord translate,
+                       const ForecastReader& reader) {
   if (translate != nullptr) return forecast_records(path, translate, reader);
   if (format == claude_code_format) return forecast_session(path, reader);
   if (format == log_format) return forecast_log(path, reader);

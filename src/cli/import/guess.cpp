@@ -10,11 +10,11 @@
 namespace muniment::cli {
 namespace {
 
-constexpr std::size_t guessed_records_max = 200;   // of a file, before it is said what it is
+constexpr std::size_t guessed_records_max = 200;  // of a file, before it is said what it is
 
 struct FoundFormats {
-  std::vector<std::string_view> formats;   // in the order in which they were met
-  bool is_empty = true;                    // no record at all
+  std::vector<std::string_view> formats;  // in the order in which they were met
+  bool is_empty = true;                   // no record at all
 };
 
 }  // namespace
@@ -33,7 +33,8 @@ std::string_view guessed_format(const json::Value& record) {
   if (record["instance_id"] && has("messages", json::Kind::array)) return "openhands";
   const std::string type = record["type"].string_or("");
   const bool is_line = (type == "user" || type == "assistant") && has("message", json::Kind::object);
-  if (is_line || (type == "summary" && record["leafUuid"]) || (type == "system" && record["subtype"] && record["uuid"])) return "claude-code";
+  if (is_line || (type == "summary" && record["leafUuid"]) || (type == "system" && record["subtype"] && record["uuid"]))
+    return "claude-code";
   return {};
 }
 
@@ -71,7 +72,8 @@ Result<FoundFormats> found_formats(const std::string& path) {
       found.is_empty = false;
       const auto document = json::parse((*record)->text);
       const std::string_view format = document ? guessed_format(document->root()) : std::string_view();
-      if (!format.empty() && std::ranges::find(found.formats, format) == found.formats.end()) found.formats.push_back(format);
+      if (!format.empty() && std::ranges::find(found.formats, format) == found.formats.end())
+        found.formats.push_back(format);
     }
     if (!found.formats.empty()) break;
   }
@@ -84,7 +86,8 @@ Result<std::string_view> sniffed_format(const std::string& path) {
   ASSIGN_OR_RETURN(const FoundFormats found, found_formats(path));
   if (!found.formats.empty()) return found.formats.front();
   if (found.is_empty) return Error(Errc::invalid_argument, std::string(no_record));
-  return Error(Errc::invalid_argument, "this looks like none of the formats that are known. If it is one, name it: --format");
+  return Error(Errc::invalid_argument,
+               "this looks like none of the formats that are known. If it is one, name it: --format");
 }
 
 Status refuse_other_format(const std::string& path, std::string_view format) {
@@ -92,10 +95,12 @@ Status refuse_other_format(const std::string& path, std::string_view format) {
   if (std::ranges::find(found.formats, format) != found.formats.end()) return success();
   if (found.is_empty) return Error(Errc::invalid_argument, std::string(no_record));
   if (found.formats.empty()) {
-    return Error(Errc::invalid_argument, fmt::format("this is no {}: none of its first {} lines looks like one of it", format, guessed_records_max));
+    return Error(Errc::invalid_argument, fmt::format("this is no {}: none of its first {} lines looks like one of it",
+                                                     format, guessed_records_max));
   }
   const std::string_view other = found.formats.front();
-  return Error(Errc::invalid_argument, fmt::format("this is no {}; it looks like {} (--format {})", format, other, other));
+  return Error(Errc::invalid_argument,
+               fmt::format("this is no {}; it looks like {} (--format {})", format, other, other));
 }
 
 }  // namespace muniment::cli

@@ -19,7 +19,8 @@ std::string text_looks_like(std::string_view text);
 // Of a file that is one record, or has one a line: the first of them.
 std::string first_record_looks_like(std::string_view text);
 
-// What the first records of the file look like. Errors: invalid_argument where they look like nothing that is known; those of reading it.
+// What the first records of the file look like. Errors: invalid_argument where they look like nothing that is known;
+// those of reading it.
 Result<std::string_view> sniffed_format(const std::string& path);
 
 // invalid_argument where none of the first records of the file looks like this format's.

@@ -7,8 +7,8 @@
 #include "base/ids.hpp"
 #include "base/limits.hpp"
 #include "base/text.hpp"
-#include "cli/import/spill.hpp"
 #include "cli/connect/upload.hpp"
+#include "cli/import/spill.hpp"
 
 namespace muniment::cli {
 
@@ -88,7 +88,9 @@ Status ImportRecorder::send(const std::string& events, std::size_t count) {
   return success();
 }
 
-std::uint64_t events_upto(const Message& end) { return static_cast<std::uint64_t>(end.result()["run_seq"].as_int().value_or(-1) + 1); }
+std::uint64_t events_upto(const Message& end) {
+  return static_cast<std::uint64_t>(end.result()["run_seq"].as_int().value_or(-1) + 1);
+}
 
 Status ImportRecorder::end(const RunEnd& end) {
   json::Writer params;
@@ -110,7 +112,8 @@ Error ImportRecorder::broke_off(Error error) {
   return error;
 }
 
-Result<bool> record_run(ImportRecorder& recorder, const ImportedRun& run, const SourceFile& source, std::string_view format) {
+Result<bool> record_run(ImportRecorder& recorder, const ImportedRun& run, const SourceFile& source,
+                        std::string_view format) {
   ASSIGN_OR_RETURN(const bool wanted, recorder.start(start_params(run, source, format)));
   if (!wanted) return false;
   RETURN_IF_ERROR(recorder.append(0, run.events));

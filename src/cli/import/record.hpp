@@ -9,8 +9,8 @@
 
 namespace muniment::cli {
 
-// How many events a run has in the log when it ends, by the answer of run.end: its start, what was sent, artifact.stored and the
-// end. A snapshot that the daemon takes afterwards is none of them.
+// How many events a run has in the log when it ends, by the answer of run.end: its start, what was sent,
+// artifact.stored and the end. A snapshot that the daemon takes afterwards is none of them.
 std::uint64_t events_upto(const Message& end);
 
 class ImportRecorder : public ImportSink {
@@ -29,7 +29,9 @@ class ImportRecorder : public ImportSink {
   Error broke_off(Error error);
 
   const std::string& run_id() const { return run_id_; }
-  std::uint64_t events() const { return events_; }   // in the log, up to its end; of a run that has not ended, those that were sent
+  std::uint64_t events() const {
+    return events_;
+  }  // in the log, up to its end; of a run that has not ended, those that were sent
   std::uint64_t artifacts() const { return artifacts_; }
 
  private:
@@ -39,12 +41,13 @@ class ImportRecorder : public ImportSink {
   Client& client_;
   std::string run_id_;
   std::string source_;
-  bool started_ = false;   // by this import, and not ended
+  bool started_ = false;  // by this import, and not ended
   std::uint64_t events_ = 0;
   std::uint64_t artifacts_ = 0;
 };
 
 // A whole translated run. False: it was there already, and nothing was done.
-Result<bool> record_run(ImportRecorder& recorder, const ImportedRun& run, const SourceFile& source, std::string_view format);
+Result<bool> record_run(ImportRecorder& recorder, const ImportedRun& run, const SourceFile& source,
+                        std::string_view format);
 
 }  // namespace muniment::cli

@@ -25,9 +25,12 @@ class Extent {
   // True with the byte that ends the value; a scalar ends before `c`.
   bool ends_with(char c) {
     if (in_string_) {
-      if (escaped_) escaped_ = false;
-      else if (c == '\\') escaped_ = true;
-      else if (c == '"') in_string_ = false;
+      if (escaped_)
+        escaped_ = false;
+      else if (c == '\\')
+        escaped_ = true;
+      else if (c == '"')
+        in_string_ = false;
       return !in_string_ && depth_ == 0;
     }
     if (c == '"') in_string_ = true;

@@ -14,13 +14,13 @@
 namespace muniment::cli {
 
 inline constexpr std::size_t import_record_bytes_max = 256 << 20;
-inline constexpr std::string_view no_record = "there is nothing in it";   // of a file without a record
+inline constexpr std::string_view no_record = "there is nothing in it";  // of a file without a record
 
 struct TraceRecord {
-  std::string_view text;      // until the next record is asked for
-  std::uint64_t number = 0;   // from 1
-  std::uint64_t line = 0;     // in which it begins, from 1
-  std::int64_t offset = 0;    // of its first byte
+  std::string_view text;     // until the next record is asked for
+  std::uint64_t number = 0;  // from 1
+  std::uint64_t line = 0;    // in which it begins, from 1
+  std::int64_t offset = 0;   // of its first byte
 };
 
 class RecordReader {
@@ -45,14 +45,14 @@ class RecordReader {
  private:
   RecordReader(std::string path, RegularFile file) : path_(std::move(path)), file_(std::move(file)) {}
 
-  Result<bool> more();                       // reads on; false at the file's end
-  Result<bool> at_end();                     // skips white space; true where nothing is left
-  Status begin();                            // finds out the form
+  Result<bool> more();    // reads on; false at the file's end
+  Result<bool> at_end();  // skips white space; true where nothing is left
+  Status begin();         // finds out the form
   Result<std::optional<TraceRecord>> next_line();
   Result<std::optional<TraceRecord>> next_in_list();
   Result<TraceRecord> take_value();
-  Result<std::size_t> value_end();           // past the value that begins at at_
-  Result<std::size_t> line_end();            // the next line feed, or the file's end
+  Result<std::size_t> value_end();  // past the value that begins at at_
+  Result<std::size_t> line_end();   // the next line feed, or the file's end
   Status skip_line();
   void drop_taken();
   Error wrong(Errc code, std::uint64_t line, std::string what);
@@ -62,9 +62,9 @@ class RecordReader {
   Form form_ = Form::unknown;
   bool broken_ = false;
   std::string buffer_;
-  std::int64_t base_ = 0;                    // of buffer_ in the file
-  std::size_t at_ = 0;                       // in buffer_: what is not read yet
-  std::uint64_t line_ = 1;                   // that at_ is in
+  std::int64_t base_ = 0;   // of buffer_ in the file
+  std::size_t at_ = 0;      // in buffer_: what is not read yet
+  std::uint64_t line_ = 1;  // that at_ is in
   std::uint64_t records_ = 0;
 };
 

@@ -18,10 +18,11 @@ struct ImportedArtifact {
 };
 
 struct ImportedEvent {
-  std::string kind;       // with its place, it makes the event's id: "answer", "observation"
+  std::string kind;  // with its place, it makes the event's id: "answer", "observation"
   std::string type;
-  std::string step_id;    // empty: none
-  std::string body;       // JSON on one line; of any size where the sink is a recorder, which keeps what is large as artifacts
+  std::string step_id;  // empty: none
+  std::string
+      body;  // JSON on one line; of any size where the sink is a recorder, which keeps what is large as artifacts
   std::string occurred_at = {};  // RFC 3339; empty: the source does not say
 };
 
@@ -29,20 +30,20 @@ struct ImportedEvent {
 struct RunAction {
   enum class Kind : std::uint8_t { event, start_child, end_child };
   Kind kind = Kind::event;
-  std::string child = {};      // whose run it is: empty, the source's own; else the child's key, as in a run id
-  ImportedEvent event = {};    // event: its body may be of any size
-  std::string parent = {};     // start_child: the key of the run that starts it; empty, the source's own
-  std::string agent = {};      // start_child: what the child is called
-  std::string goal = {};       // start_child
-  std::string call_id = {};    // start_child: the parent's call that started it, where it is known
-  std::string outcome = {};    // end_child: success, failure, unknown
-  std::string summary = {};    // end_child; empty: none
+  std::string child = {};    // whose run it is: empty, the source's own; else the child's key, as in a run id
+  ImportedEvent event = {};  // event: its body may be of any size
+  std::string parent = {};   // start_child: the key of the run that starts it; empty, the source's own
+  std::string agent = {};    // start_child: what the child is called
+  std::string goal = {};     // start_child
+  std::string call_id = {};  // start_child: the parent's call that started it, where it is known
+  std::string outcome = {};  // end_child: success, failure, unknown
+  std::string summary = {};  // end_child; empty: none
 };
 
 // A whole file, or one record of a file that holds several.
 struct SourceFile {
-  std::string name;      // without folder and extension
-  std::string sha256;    // of `text`, hexadecimal
+  std::string name;    // without folder and extension
+  std::string sha256;  // of `text`, hexadecimal
   std::string_view text;
 };
 
@@ -57,9 +58,9 @@ inline constexpr std::string_view unknown_end = "unknown";
 inline constexpr const char* unknown_step_end = R"({"status":"unknown"})";
 
 struct RunEnd {
-  std::string outcome;      // success, failure, unknown
+  std::string outcome;  // success, failure, unknown
   std::string summary;
-  std::string usage = {};   // JSON: what the source counts for the whole run and no call; empty: nothing
+  std::string usage = {};  // JSON: what the source counts for the whole run and no call; empty: nothing
 };
 
 // Where an import goes. Everything is named by the source's own hash and place, so that the same

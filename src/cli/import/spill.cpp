@@ -23,7 +23,9 @@ class BodyShrinker {
     out.begin_object();
     for (const json::Value member : document.root()) {
       const std::string name = member.key();
-      const bool may_refer = name == (event_.type == "tool.called" ? "arguments" : event_.type == "state.patched" ? "patch" : "");
+      const bool may_refer = name == (event_.type == "tool.called"     ? "arguments"
+                                      : event_.type == "state.patched" ? "patch"
+                                                                       : "");
       if (may_refer && is_long(member)) {
         RETURN_IF_ERROR(write_reference(out.key("ref"), member, json::Value()));
       } else if (member.is(json::Kind::array) && (name == "content" || name == "summary")) {

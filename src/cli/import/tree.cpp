@@ -23,7 +23,9 @@ SourceFile RunTree::source_of(const std::string& child) const {
   return {child.empty() ? name_ : name_ + "." + child, sha256_, {}};
 }
 
-Result<bool> RunTree::start(const ImportedRun& head) { return root_->recorder.start(start_params(head, source_of({}), format_)); }
+Result<bool> RunTree::start(const ImportedRun& head) {
+  return root_->recorder.start(start_params(head, source_of({}), format_));
+}
 
 Status RunTree::carry_out(std::vector<RunAction>& actions) {
   for (RunAction& action : actions) {
@@ -91,7 +93,8 @@ Status RunTree::end_child(const RunAction& action) {
     RETURN_IF_ERROR(flush(target(child.parent)));
     RETURN_IF_ERROR(child.recorder.end({action.outcome, action.summary}));
   }
-  ended_.push_back({child.recorder.run_id(), target(child.parent).recorder.run_id(), child.wanted, child.recorder.events(), child.recorder.artifacts()});
+  ended_.push_back({child.recorder.run_id(), target(child.parent).recorder.run_id(), child.wanted,
+                    child.recorder.events(), child.recorder.artifacts()});
   children_.erase(action.child);
   return success();
 }

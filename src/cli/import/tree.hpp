@@ -17,9 +17,9 @@ namespace muniment::cli {
 
 struct ImportedChild {
   std::string run_id;
-  std::string parent;          // its run
-  bool added = false;          // false: it was there already
-  std::uint64_t events = 0;    // as of ImportRecorder
+  std::string parent;        // its run
+  bool added = false;        // false: it was there already
+  std::uint64_t events = 0;  // as of ImportRecorder
   std::uint64_t artifacts = 0;
 };
 
@@ -38,19 +38,22 @@ class RunTree {
   Error broke_off(Error error) { return root_->recorder.broke_off(std::move(error)); }
 
   const std::string& run_id() const { return root_->recorder.run_id(); }
-  std::uint64_t events() const { return root_->recorder.events(); }       // of the source's own run …
+  std::uint64_t events() const { return root_->recorder.events(); }  // of the source's own run …
   std::uint64_t artifacts() const { return root_->recorder.artifacts(); }
-  const std::vector<ImportedChild>& children() const { return ended_; }   // … and of its children, in the order of their ends
+  const std::vector<ImportedChild>& children() const {
+    return ended_;
+  }  // … and of its children, in the order of their ends
 
  private:
   // A run, and what waits to be appended to it.
   struct Target {
-    Target(Client& client, std::string run_id, const std::string& sha256) : recorder(client, std::move(run_id), sha256) {}
+    Target(Client& client, std::string run_id, const std::string& sha256)
+        : recorder(client, std::move(run_id), sha256) {}
     ImportRecorder recorder;
     std::vector<ImportedEvent> batch;
     std::size_t bytes = 0;
     std::string parent;
-    bool wanted = true;   // false: this child is there already
+    bool wanted = true;  // false: this child is there already
   };
 
   Target& target(const std::string& child) { return child.empty() ? *root_ : *children_.at(child); }
@@ -66,8 +69,8 @@ class RunTree {
   const std::string sha256_;
   const std::string_view format_;
   std::unique_ptr<Target> root_;
-  std::map<std::string, std::unique_ptr<Target>> children_;   // that are open
-  std::size_t bytes_ = 0;                                     // in all batches
+  std::map<std::string, std::unique_ptr<Target>> children_;  // that are open
+  std::size_t bytes_ = 0;                                    // in all batches
   std::vector<ImportedChild> ended_;
 };
 

@@ -43,7 +43,8 @@ std::string why_binary(std::string_view sample) {
   if (sample.starts_with("%PDF-")) return {};
   const bool nul = sample.find('\0') != std::string_view::npos;
   const std::string_view kind = retrieval::binary_kind(sample);
-  if (!kind.empty() && (nul || first_invalid_utf8(sample) != std::string_view::npos)) return "binary: " + std::string(kind);
+  if (!kind.empty() && (nul || first_invalid_utf8(sample) != std::string_view::npos))
+    return "binary: " + std::string(kind);
   return nul && !may_be_wide(sample) ? "binary" : "";
 }
 
@@ -84,7 +85,8 @@ bool held_still(const FileCandidate& candidate) {
 
 FileCandidate read_candidate(int folder, const std::string& name, bool follow) {
   FileCandidate candidate;
-  candidate.fd = Fd(::openat(folder, name.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | (follow ? 0 : O_NOFOLLOW)));
+  candidate.fd =
+      Fd(::openat(folder, name.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | (follow ? 0 : O_NOFOLLOW)));
   if (!candidate.fd.open()) {
     if (errno == ENOENT) return without(Fate::skipped, "went away meanwhile");
     if (errno == ELOOP) return without(Fate::skipped, "a link; links are not followed");
@@ -94,7 +96,8 @@ FileCandidate read_candidate(int folder, const std::string& name, bool follow) {
     if (::fstat(candidate.fd.get(), &candidate.status) != 0) return without(Fate::failed, std::strerror(errno));
     if (!S_ISREG(candidate.status.st_mode)) return without(Fate::skipped, "neither file nor folder");
     if (candidate.size() > limits::document_bytes_max) {
-      return without(Fate::failed, fmt::format("over {}; ingest it in parts", human_size(static_cast<std::uint64_t>(limits::document_bytes_max))));
+      return without(Fate::failed, fmt::format("over {}; ingest it in parts",
+                                               human_size(static_cast<std::uint64_t>(limits::document_bytes_max))));
     }
     const auto still = read_once(candidate, name);
     if (!still) return without(Fate::failed, still.error().message);

@@ -18,7 +18,7 @@
 namespace muniment::cli {
 namespace {
 
-constexpr std::size_t levels_max = 200;                   // each holds a descriptor open
+constexpr std::size_t levels_max = 200;  // each holds a descriptor open
 constexpr std::size_t ignore_file_bytes_max = 1 << 20;
 
 struct CloseFolder {
@@ -28,7 +28,7 @@ struct CloseFolder {
 // A .gitignore, and where it lies.
 struct RulesHere {
   IgnoreRules rules;
-  std::string above;  // what stands before a walked path, seen from there: "docs/" where the walk began below it
+  std::string above;    // what stands before a walked path, seen from there: "docs/" where the walk began below it
   std::size_t cut = 0;  // how much of a walked path is the way there
 };
 
@@ -69,7 +69,8 @@ class Walk {
     struct stat status {};
     if (::fstat(folder.get(), &status) != 0) return file_error("reading", shown(path), errno);
     // A folder is its own ancestor only where a mount makes it so.
-    const bool loop = std::ranges::any_of(levels_, [&](const Level& level) { return level.device == status.st_dev && level.inode == status.st_ino; });
+    const bool loop = std::ranges::any_of(
+        levels_, [&](const Level& level) { return level.device == status.st_dev && level.inode == status.st_ino; });
     if (loop || levels_.size() >= levels_max) {
       visitor_.skipped(path, loop ? "a folder inside itself" : "folders nested too deeply");
       return success();
@@ -129,8 +130,9 @@ class Walk {
     if (name == ".git" || (!options_.hidden && name.starts_with('.'))) return true;
     if (options_.exclude.verdict(path, folder) == Verdict::ignored) return true;
     for (auto here = rules_.rbegin(); here != rules_.rend(); ++here) {
-      const Verdict verdict = here->above.empty() ? here->rules.verdict(std::string_view(path).substr(here->cut), folder)
-                                                  : here->rules.verdict(here->above + path, folder);
+      const Verdict verdict = here->above.empty()
+                                  ? here->rules.verdict(std::string_view(path).substr(here->cut), folder)
+                                  : here->rules.verdict(here->above + path, folder);
       if (verdict != Verdict::silent) return verdict == Verdict::ignored;
     }
     return false;
@@ -143,7 +145,10 @@ class Walk {
     if (type == DT_UNKNOWN) {  // some file systems do not say
       struct stat status {};
       if (::fstatat(folder, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return success();  // it went meanwhile
-      type = S_ISDIR(status.st_mode) ? DT_DIR : S_ISREG(status.st_mode) ? DT_REG : S_ISLNK(status.st_mode) ? DT_LNK : DT_CHR;
+      type = S_ISDIR(status.st_mode)   ? DT_DIR
+             : S_ISREG(status.st_mode) ? DT_REG
+             : S_ISLNK(status.st_mode) ? DT_LNK
+                                       : DT_CHR;
     }
     if (is_ignored(name, path, type == DT_DIR)) {
       visitor_.ignored();

@@ -97,10 +97,12 @@ std::size_t Glob::add_set(std::string_view pattern, std::size_t at) {
   return 0;
 }
 
-// What can be skipped is skipped. Two states a token: 2i stands before it, 2i + 1 within it ("**/" in the middle of a name).
+// What can be skipped is skipped. Two states a token: 2i stands before it, 2i + 1 within it ("**/" in the middle of a
+// name).
 void Glob::close(std::vector<char>& states) const {
   for (std::size_t i = 0; i < tokens_.size(); ++i) {
-    if (states[2 * i] != 0 && (tokens_[i].kind == Kind::star || tokens_[i].kind == Kind::folders)) states[2 * i + 2] = 1;
+    if (states[2 * i] != 0 && (tokens_[i].kind == Kind::star || tokens_[i].kind == Kind::folders))
+      states[2 * i + 2] = 1;
   }
 }
 

@@ -1,6 +1,7 @@
-// Which paths a list of patterns names, as git reads .gitignore (gitignore(5)): the last pattern that fits decides, "!" takes
-// back, a "/" before the end binds the pattern to its folder, a "/" at the end means folders only, "*" and "?" stay within a
-// name, "**" between slashes crosses folders. Pure: text and paths in, decisions out. Compared byte by byte.
+// Which paths a list of patterns names, as git reads .gitignore (gitignore(5)): the last pattern that fits decides, "!"
+// takes back, a "/" before the end binds the pattern to its folder, a "/" at the end means folders only, "*" and "?"
+// stay within a name, "**" between slashes crosses folders. Pure: text and paths in, decisions out. Compared byte by
+// byte.
 #pragma once
 
 #include <bitset>
@@ -20,11 +21,11 @@ class Glob {
  private:
   enum class Kind : std::uint8_t {
     literal,
-    one,       // ?
-    set,       // [a-z]
-    star,      // a run of anything but "/", also none
-    folders,   // "**/": whole folders, also none
-    rest,      // "**" at the end: all that follows
+    one,      // ?
+    set,      // [a-z]
+    star,     // a run of anything but "/", also none
+    folders,  // "**/": whole folders, also none
+    rest,     // "**" at the end: all that follows
   };
   struct Token {
     Kind kind = Kind::literal;
@@ -38,8 +39,8 @@ class Glob {
 
   std::vector<Token> tokens_;
   std::vector<Set> sets_;
-  std::string tail_;      // what every match ends with
-  bool broken_ = false;   // an open bracket, a lone backslash: matches nothing
+  std::string tail_;     // what every match ends with
+  bool broken_ = false;  // an open bracket, a lone backslash: matches nothing
 };
 
 enum class Verdict : std::uint8_t { silent, ignored, kept };

@@ -13,13 +13,18 @@ namespace muniment::cli {
 namespace {
 
 constexpr std::size_t notes_max = 1'000;
-constexpr std::size_t batch_bytes_max = limits::request_line_bytes_max - 4'096;  // with room for what stands around them
+constexpr std::size_t batch_bytes_max =
+    limits::request_line_bytes_max - 4'096;  // with room for what stands around them
 constexpr std::int64_t batch_artifact_bytes_max = 16 << 20;
 
-std::string text_of(const IngestTarget& target, const std::string& id, const std::string& source, const FileCandidate& file, std::string_view bytes_member,
-                    const std::string& bytes) {
+std::string text_of(const IngestTarget& target, const std::string& id, const std::string& source,
+                    const FileCandidate& file, std::string_view bytes_member, const std::string& bytes) {
   json::Writer out;
-  out.begin_object().member("id", id).member(bytes_member, bytes).member("source", source).member("trust", target.trust);
+  out.begin_object()
+      .member("id", id)
+      .member(bytes_member, bytes)
+      .member("source", source)
+      .member("trust", target.trust);
   if (!target.tags.empty()) out.member("tags", target.tags);
   out.member("timestamp", format_time(file.modified())).end_object();
   return std::move(out).text();
@@ -32,13 +37,15 @@ void Notes::add(std::string_view path, std::string_view why) {
   if (first.size() < notes_max) first.emplace_back(path, why);
 }
 
-Status for_each_document(Client& client, const std::string& corpus, const std::function<Status(const json::Value&)>& visit) {
+Status for_each_document(Client& client, const std::string& corpus,
+                         const std::function<Status(const json::Value&)>& visit) {
   json::Writer params;
   params.begin_object().member("corpus", corpus).member("limit", limits::page_items_max).end_object();
-  const Status visited = each_item(client, "document.list", params.text(), "documents", [&](const json::Value& row) -> Result<bool> {
-    RETURN_IF_ERROR(visit(row));
-    return true;
-  });
+  const Status visited =
+      each_item(client, "document.list", params.text(), "documents", [&](const json::Value& row) -> Result<bool> {
+        RETURN_IF_ERROR(visit(row));
+        return true;
+      });
   // A corpus that is not there yet has none.
   return !visited && visited.error().code == Errc::not_found ? success() : visited;
 }
@@ -69,7 +76,8 @@ Status KnownDocuments::load(Client& client, const IngestTarget& target) {
   });
 }
 
-KnownDocuments::Standing KnownDocuments::of(std::string_view id, const Hash& bytes_hash, std::string_view source) const {
+KnownDocuments::Standing KnownDocuments::of(std::string_view id, const Hash& bytes_hash,
+                                            std::string_view source) const {
   const auto found = known_.find(key_of(sha256(id)));
   if (found == known_.end()) return Standing::absent;
   const Known& known = found->second;
@@ -94,7 +102,8 @@ Status IngestSender::add(const std::string& id, const std::string& source, FileC
     text = text_of(target_, id, source, file, "artifact_id", artifact_id);
     artifact_bytes = file.size();
   }
-  const bool fits = batch_.size() + text.size() < batch_bytes_max && in_batch_.size() < limits::documents_per_ingest_max &&
+  const bool fits = batch_.size() + text.size() < batch_bytes_max &&
+                    in_batch_.size() < limits::documents_per_ingest_max &&
                     artifact_bytes_ + artifact_bytes <= batch_artifact_bytes_max;
   if (!in_batch_.empty() && !fits) RETURN_IF_ERROR(send(false));
   if (!batch_.empty()) batch_.push_back(',');
@@ -118,7 +127,8 @@ Result<std::string> IngestSender::upload(const std::string& id, FileCandidate& f
   upload.mime_type = mime_type_of(id);
   const auto put = put_open_file(client_, upload, file.fd.get());
   if (!put && (is_transient(put.error().code) || put.error().code != Errc::invalid_argument)) return put.error();
-  if (put && put->result()["hash"].string_or("") == to_hex(file.hash)) return put->result()["artifact_id"].string_or("");
+  if (put && put->result()["hash"].string_or("") == to_hex(file.hash))
+    return put->result()["artifact_id"].string_or("");
   report_.failed.add(id, put ? "changes while it is read; try again when it is left alone" : put.error().message);
   return std::string();
 }
@@ -145,7 +155,8 @@ void IngestSender::count(const json::Value& result) {
     ++(is_new ? report_.added : report_.changed);
     report_.bytes += static_cast<std::uint64_t>(bytes);
   }
-  for (const json::Value error : result["errors"]) report_.failed.add(error["id"].string_or(""), error["message"].string_or(""));
+  for (const json::Value error : result["errors"])
+    report_.failed.add(error["id"].string_or(""), error["message"].string_or(""));
   report_.seq = std::max(report_.seq, result["seq"].as_int().value_or(-1));
 }
 

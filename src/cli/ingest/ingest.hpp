@@ -17,7 +17,7 @@ namespace muniment::cli {
 // What holds for all documents of a call.
 struct IngestTarget {
   std::string corpus;
-  std::vector<std::string> tags;   // sorted, each once
+  std::vector<std::string> tags;  // sorted, each once
   std::string trust = "untrusted";
 };
 
@@ -30,15 +30,16 @@ struct Notes {
 
 struct IngestReport {
   std::uint64_t added = 0, changed = 0, unchanged = 0, ignored = 0;
-  std::uint64_t bytes = 0;       // of what was added or changed
+  std::uint64_t bytes = 0;  // of what was added or changed
   Notes skipped, failed, gone;
   std::uint64_t retracted = 0;
-  std::string run_id;            // that holds artifacts of this call; empty: none
-  std::int64_t seq = -1;         // the last event
+  std::string run_id;     // that holds artifacts of this call; empty: none
+  std::int64_t seq = -1;  // the last event
 };
 
 // A page after the other of document.list; no such corpus is an empty one.
-Status for_each_document(Client& client, const std::string& corpus, const std::function<Status(const json::Value&)>& visit);
+Status for_each_document(Client& client, const std::string& corpus,
+                         const std::function<Status(const json::Value&)>& visit);
 
 // What the corpus holds, in less than 100 bytes a document: enough to tell whether a file is in it as it is.
 class KnownDocuments {
@@ -50,7 +51,7 @@ class KnownDocuments {
   Standing of(std::string_view id, const Hash& bytes_hash, std::string_view source) const;
 
  private:
-  struct Key {                // half a SHA-256
+  struct Key {  // half a SHA-256
     std::uint64_t a = 0, b = 0;
     bool operator==(const Key&) const = default;
   };
@@ -59,8 +60,8 @@ class KnownDocuments {
   };
   static Key key_of(const Hash& hash);
   struct Known {
-    Key revision;             // its hash …
-    Key source;               // … and what it comes from
+    Key revision;  // its hash …
+    Key source;    // … and what it comes from
     std::uint32_t chunker = 0;
     bool as_described = false;  // tags and trust are those of the call
   };
@@ -86,9 +87,9 @@ class IngestSender {
   Client& client_;
   IngestTarget target_;
   IngestReport& report_;
-  std::string batch_;                                        // JSON objects with commas between them
+  std::string batch_;                                                        // JSON objects with commas between them
   std::unordered_map<std::string, std::pair<bool, std::int64_t>> in_batch_;  // id → is new, bytes
-  std::int64_t artifact_bytes_ = 0;                          // of the batch: the daemon reads them all at once
+  std::int64_t artifact_bytes_ = 0;  // of the batch: the daemon reads them all at once
 };
 
 }  // namespace muniment::cli

@@ -11,15 +11,17 @@ constexpr std::size_t inline_body_bytes_max = 512 * 1024;
 constexpr std::size_t ref_preview_bytes_max = 400;
 
 // The bytes as an artifact, and the reference to them that stands in their place.
-Result<std::string> kept_ref(Client& client, const std::string& run_id, std::string_view bytes, std::string_view mime_type,
-                         std::string_view part_type) {
+Result<std::string> kept_ref(Client& client, const std::string& run_id, std::string_view bytes,
+                             std::string_view mime_type, std::string_view part_type) {
   Upload upload;
   upload.run_id = run_id;
   upload.mime_type = std::string(mime_type);
   ASSIGN_OR_RETURN(const Message answer, put_bytes(client, upload, bytes));
   const json::Value result = answer.result();
   json::Writer out;
-  out.begin_object().member("artifact_id", result["artifact_id"].string_or("")).member("hash", result["hash"].string_or(""));
+  out.begin_object()
+      .member("artifact_id", result["artifact_id"].string_or(""))
+      .member("hash", result["hash"].string_or(""));
   out.raw_member("size_bytes", result["size_bytes"].source()).member("mime_type", mime_type);
   out.member("preview", preview(bytes, ref_preview_bytes_max));
   if (!part_type.empty()) out.member("type", part_type);
@@ -78,23 +80,26 @@ Status begin_run(Client& client, const Delivery& delivery) {
   return success();
 }
 
-bool names_known_events(const Status& status) { return !status && status.error().code == Errc::conflict && !status.error().event_ids.empty(); }
+bool names_known_events(const Status& status) {
+  return !status && status.error().code == Errc::conflict && !status.error().event_ids.empty();
+}
 
-// A hook that is configured twice comes twice, and one of the two may have waited in the spool: its ids are there then, with a body that
-// differs in that alone. What differs in more is another event, and the conflict is told.
+// A hook that is configured twice comes twice, and one of the two may have waited in the spool: its ids are there then,
+// with a body that differs in that alone. What differs in more is another event, and the conflict is told.
 Status append_once(Client& client, const Delivery& delivery) {
   const Status sent = append_events(client, delivery);
   if (!names_known_events(sent)) return sent;
   const Status other = append_events(client, with_other_lateness(delivery));
   if (other || other.error().code != Errc::conflict) return other;
-  return delivery.in_doubt ? success() : sent;   // what was sent first and erased since cannot be compared
+  return delivery.in_doubt ? success() : sent;  // what was sent first and erased since cannot be compared
 }
 
 // Mostly the run is there and open, so that one request does it.
 Status append_or_start(Client& client, const Delivery& delivery) {
   if (delivery.events.empty()) return delivery.begins ? begin_run(client, delivery) : success();
   const Status sent = append_once(client, delivery);
-  if (sent || (sent.error().code != Errc::not_found && sent.error().code != Errc::conflict) || names_known_events(sent)) return sent;
+  if (sent || (sent.error().code != Errc::not_found && sent.error().code != Errc::conflict) || names_known_events(sent))
+    return sent;
   RETURN_IF_ERROR(begin_run(client, delivery));
   return append_once(client, delivery);
 }

@@ -1,5 +1,5 @@
-// Sends what a recorder has to say, and brings the run into the state for it: started where it is not there, reopened where it
-// had ended. Everything has ids of its own, so that a delivery may be repeated.
+// Sends what a recorder has to say, and brings the run into the state for it: started where it is not there, reopened
+// where it had ended. Everything has ids of its own, so that a delivery may be repeated.
 #pragma once
 
 #include "cli/connect/client.hpp"

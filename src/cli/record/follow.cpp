@@ -15,13 +15,13 @@
 #include <thread>
 #include <vector>
 
+#include "base/crypto/sha256.hpp"
 #include "base/files/file.hpp"
 #include "base/ids.hpp"
 #include "base/limits.hpp"
-#include "base/crypto/sha256.hpp"
 #include "base/text.hpp"
-#include "cli/import/claude_code/claude_code_lines.hpp"
 #include "cli/connect/client.hpp"
+#include "cli/import/claude_code/claude_code_lines.hpp"
 #include "cli/import/guess.hpp"
 #include "cli/import/record.hpp"
 
@@ -33,8 +33,8 @@ using FollowClock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds look_again{100};
 constexpr std::chrono::milliseconds away_pause{500};
 constexpr std::size_t read_bytes = 1 << 20;
-constexpr std::size_t session_line_bytes_max = 64U << 20;   // a longer one is noted and passed over
-constexpr std::size_t remembered_bytes = 4096;              // of what was read last, to see whether it still stands there
+constexpr std::size_t session_line_bytes_max = 64U << 20;  // a longer one is noted and passed over
+constexpr std::size_t remembered_bytes = 4096;  // of what was read last, to see whether it still stands there
 
 // The file, line by line, as far as it has been written.
 class SessionFile {
@@ -63,7 +63,7 @@ class SessionFile {
   Result<bool> same() {
     struct stat about {};
     if (::stat(path_.c_str(), &about) != 0) {
-      if (errno == ENOENT) return true;   // being replaced: it is looked at again
+      if (errno == ENOENT) return true;  // being replaced: it is looked at again
       return Error(Errc::denied, fmt::format("cannot read {}: {}", path_, std::strerror(errno)));
     }
     if (!file_.open()) return true;
@@ -114,10 +114,10 @@ class SessionFile {
   Fd file_;
   ino_t inode_ = 0;
   dev_t device_ = 0;
-  std::int64_t offset_ = 0;      // of the file, read so far
-  std::string ahead_;            // read, and not yet a whole line
-  std::size_t searched_ = 0;     // of it, without a line feed
-  std::string remembered_;       // the last bytes before offset_
+  std::int64_t offset_ = 0;   // of the file, read so far
+  std::string ahead_;         // read, and not yet a whole line
+  std::size_t searched_ = 0;  // of it, without a line feed
+  std::string remembered_;    // the last bytes before offset_
   bool passing_over_ = false;
   bool too_long_ = false;
 };
@@ -132,7 +132,8 @@ std::uint64_t line_identity(const std::string& line) {
   return number >> 1;
 }
 
-// Not every line of a session tells it from other formats; but each is an object with a type, and none looks like another format's.
+// Not every line of a session tells it from other formats; but each is an object with a type, and none looks like
+// another format's.
 bool may_be_of_session(const std::string& line) {
   const auto document = json::parse(std::string_view(line));
   if (!document || !document->root().is(json::Kind::object)) return false;
@@ -191,7 +192,8 @@ class SessionRuns {
     return success();
   }
 
-  // The daemon takes a request that is new or one that it knows, and refuses what is partly known: that is sent in halves.
+  // The daemon takes a request that is new or one that it knows, and refuses what is partly known: that is sent in
+  // halves.
   Status send(const std::string& child, const std::vector<ImportedEvent>& events, const SessionFacts& facts) {
     const Status sent = append(child, events);
     if (sent || sent.error().code != Errc::conflict) return sent;
@@ -269,8 +271,10 @@ class SessionRuns {
       Status status = success();
       if (!client_) {
         auto connected = Client::connect(options_.socket);
-        if (connected) client_.emplace(std::move(*connected));
-        else status = Status(connected.error());
+        if (connected)
+          client_.emplace(std::move(*connected));
+        else
+          status = Status(connected.error());
       }
       if (client_) status = send(*client_);
       const bool wait = !status && (is_transient(status.error().code) || status.error().code == Errc::over_budget);
@@ -286,8 +290,8 @@ class SessionRuns {
   const std::string stem_;
   std::string run_id_;
   std::optional<Client> client_;
-  std::map<std::string, std::vector<ImportedEvent>> batches_;   // the session's is the first: ""
-  std::map<std::string, bool> ended_;                           // subagents whose runs take nothing more
+  std::map<std::string, std::vector<ImportedEvent>> batches_;  // the session's is the first: ""
+  std::map<std::string, bool> ended_;                          // subagents whose runs take nothing more
   bool started_ = false;
 };
 
@@ -302,7 +306,7 @@ class SessionFollower {
     FollowClock::time_point last = FollowClock::now();
     bool settled = true;
     for (;;) {
-      const bool last_look = stop_;   // what was written before the stop is read
+      const bool last_look = stop_;  // what was written before the stop is read
       ASSIGN_OR_RETURN(const bool same, file_.same());
       if (!same) start_again();
       ASSIGN_OR_RETURN(const bool came, read_all());
@@ -337,18 +341,24 @@ class SessionFollower {
       if (line) {
         came = true;
         ++outcome_.lines;
-        if (file_.too_long()) lines_.skip(outcome_.lines, fmt::format("it is longer than {}", human_size(session_line_bytes_max)), actions_);
-        else if (!line->empty()) take(*line);
+        if (file_.too_long())
+          lines_.skip(outcome_.lines, fmt::format("it is longer than {}", human_size(session_line_bytes_max)),
+                      actions_);
+        else if (!line->empty())
+          take(*line);
       }
-      if (!begun_ && strange_ > 0 && (!line || strange_ >= strange_lines_max || strange_bytes_ >= session_line_bytes_max)) return not_a_session();
-      if (!line || (begun_ && actions_.size() >= actions_max)) RETURN_IF_ERROR(runs_.carry_out(actions_, lines_.facts()));
+      if (!begun_ && strange_ > 0 &&
+          (!line || strange_ >= strange_lines_max || strange_bytes_ >= session_line_bytes_max))
+        return not_a_session();
+      if (!line || (begun_ && actions_.size() >= actions_max))
+        RETURN_IF_ERROR(runs_.carry_out(actions_, lines_.facts()));
       if (!line) return came;
     }
   }
 
   void take(const std::string& line) {
     begun_ = begun_ || may_be_of_session(line);
-    if (!begun_) {   // its actions are kept back until a line of a session comes, or the file is refused
+    if (!begun_) {  // its actions are kept back until a line of a session comes, or the file is refused
       ++strange_;
       strange_bytes_ += line.size();
     }
@@ -356,19 +366,22 @@ class SessionFollower {
   }
 
   Error not_a_session() const {
-    return {Errc::invalid_argument, fmt::format("{} is no session of Claude Code: none of its first {} looks like a line of one. Nothing was recorded",
-                                                options_.file, strange_ == 1 ? "lines" : fmt::format("{} lines", strange_))};
+    return {Errc::invalid_argument,
+            fmt::format(
+                "{} is no session of Claude Code: none of its first {} looks like a line of one. Nothing was recorded",
+                options_.file, strange_ == 1 ? "lines" : fmt::format("{} lines", strange_))};
   }
 
-  static constexpr std::size_t strange_lines_max = 200;   // before it is said that the file is something else; or as many bytes as a line may have
+  static constexpr std::size_t strange_lines_max =
+      200;  // before it is said that the file is something else; or as many bytes as a line may have
 
   const FollowOptions& options_;
   const std::atomic<bool>& stop_;
   SessionFile file_;
   SessionRuns runs_;
   ClaudeCodeLines lines_;
-  bool begun_ = false;         // a line of a session was there: whatever follows is kept
-  std::size_t strange_ = 0;    // lines before that one
+  bool begun_ = false;       // a line of a session was there: whatever follows is kept
+  std::size_t strange_ = 0;  // lines before that one
   std::size_t strange_bytes_ = 0;
   std::vector<RunAction> actions_;
   Followed outcome_;

@@ -42,9 +42,7 @@ std::string snake_case(std::string_view name) {
 }
 
 // An id of theirs as a run's, or its hash where it cannot be one.
-std::string hook_run_id(std::string id) {
-  return check_run_id(id) ? id : "claude-code-" + make_uuid_v8(id).text();
-}
+std::string hook_run_id(std::string id) { return check_run_id(id) ? id : "claude-code-" + make_uuid_v8(id).text(); }
 
 std::string text_content(std::string_view text) {
   json::Writer out;
@@ -64,12 +62,16 @@ std::string tool_error(std::string_view type, std::string_view message) {
 class Translation {
  public:
   Translation(const json::Value& hook, const HookPlace& place)
-      : hook_(hook), place_(place), name_(plain_text(hook["hook_event_name"])), session_(plain_text(hook["session_id"])),
+      : hook_(hook),
+        place_(place),
+        name_(plain_text(hook["hook_event_name"])),
+        session_(plain_text(hook["session_id"])),
         agent_(plain_text(hook["agent_id"])) {}
 
   Result<Delivery> translate() {
     if (name_.empty() || session_.empty()) {
-      return Error(Errc::invalid_argument, "this is no hook of Claude Code: it has no hook_event_name or no session_id");
+      return Error(Errc::invalid_argument,
+                   "this is no hook of Claude Code: it has no hook_event_name or no session_id");
     }
     name_runs();
     if (name_ == "SessionStart") {
@@ -84,7 +86,8 @@ class Translation {
     } else if (name_ == "PermissionRequest") {
       add_question();
     } else if (name_ == "PreCompact") {
-      add("context.compacted", "", "{\"trigger\":" + json::quote(short_word(hook_["trigger"], "auto")) + ",\"summary\":[]}");
+      add("context.compacted", "",
+          "{\"trigger\":" + json::quote(short_word(hook_["trigger"], "auto")) + ",\"summary\":[]}");
       if (!plain_text(hook_["custom_instructions"]).empty()) add_raw("raw");
     } else if (name_ == "SubagentStart") {
       delivery_.begins = true;
@@ -104,7 +107,12 @@ class Translation {
   void name_runs() {
     const std::string session_run = hook_run_id("claude-code-" + session_);
     json::Writer out;
-    out.begin_object().member("run_id", session_run).key("agent").begin_object().member("name", agent_name).end_object();
+    out.begin_object()
+        .member("run_id", session_run)
+        .key("agent")
+        .begin_object()
+        .member("name", agent_name)
+        .end_object();
     out.member("external_id", preview(session_, 1000)).member("client", "muniment record claude-code");
     if (const std::string cwd = plain_text(hook_["cwd"]); !cwd.empty()) out.member("cwd", preview(cwd, path_bytes_max));
     out.end_object();
@@ -115,7 +123,12 @@ class Translation {
     delivery_.run_id = hook_run_id(session_run + "." + agent_);
     const std::string kind = short_word(hook_["agent_type"], "subagent");
     json::Writer child;
-    child.begin_object().member("run_id", delivery_.run_id).key("agent").begin_object().member("name", kind).end_object();
+    child.begin_object()
+        .member("run_id", delivery_.run_id)
+        .key("agent")
+        .begin_object()
+        .member("name", kind)
+        .end_object();
     child.member("external_id", preview(agent_, 1000)).member("client", "muniment record claude-code");
     child.key("parent").begin_object().member("run_id", session_run).member("kind", kind).end_object().end_object();
     delivery_.start = std::move(child).text();
@@ -143,7 +156,11 @@ class Translation {
   void add_message(std::string_view role, std::string_view text) {
     const std::string id = id_of("");
     json::Writer body;
-    body.begin_object().member("message_id", id).member("role", role).raw_member("content", text_content(text)).end_object();
+    body.begin_object()
+        .member("message_id", id)
+        .member("role", role)
+        .raw_member("content", text_content(text))
+        .end_object();
     delivery_.events.push_back({"message.added", id, "", std::move(body).text()});
   }
 
@@ -158,7 +175,7 @@ class Translation {
 
   void add_call() {
     const std::string name = short_word(hook_["tool_name"], "?");
-    constexpr std::string_view mcp = "mcp__";   // mcp__<server>__<tool>
+    constexpr std::string_view mcp = "mcp__";  // mcp__<server>__<tool>
     json::Writer body;
     body.begin_object().member("call_id", call_id()).member("name", name);
     if (name.starts_with(mcp)) {
@@ -175,10 +192,15 @@ class Translation {
   void add_result() {
     const json::Value response = hook_["tool_response"];
     const bool failed = name_ == "PostToolUseFailure";
-    const bool interrupted = hook_["is_interrupt"].as_bool().value_or(response["interrupted"].as_bool().value_or(false));
+    const bool interrupted =
+        hook_["is_interrupt"].as_bool().value_or(response["interrupted"].as_bool().value_or(false));
     const std::string text = plain_text(failed ? hook_["error"] : response);
     json::Writer body;
-    body.begin_object().member("call_id", call_id()).member("status", interrupted ? "interrupted" : failed ? "error" : "ok");
+    body.begin_object()
+        .member("call_id", call_id())
+        .member("status", interrupted ? "interrupted"
+                          : failed    ? "error"
+                                      : "ok");
     body.raw_member("content", text_content(text));
     if (failed) body.raw_member("error", tool_error("tool_failed", preview(text, 4000)));
     body.end_object();
@@ -224,7 +246,9 @@ class Translation {
   void end(const std::string& summary) {
     delivery_.begins = true;
     json::Writer out;
-    out.begin_object().member("run_id", delivery_.run_id).member("outcome", "unknown");   // a session that is over has not thereby reached anything
+    out.begin_object()
+        .member("run_id", delivery_.run_id)
+        .member("outcome", "unknown");  // a session that is over has not thereby reached anything
     if (!summary.empty()) out.member("summary", summary);
     out.end_object();
     delivery_.end = std::move(out).text();
@@ -243,7 +267,10 @@ std::optional<unsigned> hex4(std::string_view text, std::size_t at) {
   if (at + 4 > text.size()) return std::nullopt;
   unsigned value = 0;
   for (const char c : text.substr(at, 4)) {
-    const int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+    const int digit = c >= '0' && c <= '9'   ? c - '0'
+                      : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                      : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                             : -1;
     if (digit < 0) return std::nullopt;
     value = value * 16 + static_cast<unsigned>(digit);
   }
@@ -252,9 +279,11 @@ std::optional<unsigned> hex4(std::string_view text, std::size_t at) {
 bool is_high(std::optional<unsigned> unit) { return unit && *unit >= 0xD800 && *unit < 0xDC00; }
 bool is_low(std::optional<unsigned> unit) { return unit && *unit >= 0xDC00 && *unit < 0xE000; }
 
-constexpr std::string_view late_first = "{\"late\":true";   // no body of ours begins so before it is spooled
+constexpr std::string_view late_first = "{\"late\":true";  // no body of ours begins so before it is spooled
 
-std::string late_body(const std::string& body) { return std::string(late_first) + (body == "{}" ? "}" : "," + body.substr(1)); }
+std::string late_body(const std::string& body) {
+  return std::string(late_first) + (body == "{}" ? "}" : "," + body.substr(1));
+}
 
 std::string prompt_body(const std::string& body) {
   const std::string rest = body.substr(late_first.size());
@@ -263,7 +292,9 @@ std::string prompt_body(const std::string& body) {
 
 }  // namespace
 
-Result<Delivery> delivery_of_hook(const json::Value& hook, const HookPlace& place) { return Translation(hook, place).translate(); }
+Result<Delivery> delivery_of_hook(const json::Value& hook, const HookPlace& place) {
+  return Translation(hook, place).translate();
+}
 
 bool asks_leave(const json::Value& hook) {
   const std::string name = plain_text(hook["hook_event_name"]);
@@ -313,14 +344,15 @@ std::string delivery_json(const Delivery& delivery, bool late) {
 }
 
 Result<Delivery> delivery_of_json(const json::Value& json) {
-  if (json["version"].as_int() != 1 || !json["start"]) return Error(Errc::invalid_argument, "not what a recorder spools");
+  if (json["version"].as_int() != 1 || !json["start"])
+    return Error(Errc::invalid_argument, "not what a recorder spools");
   Delivery delivery;
   delivery.run_id = plain_text(json["run_id"]);
   delivery.start = std::string(json["start"].source());
   if (json["parent_start"]) delivery.parent_start = std::string(json["parent_start"].source());
   for (const json::Value event : json["events"]) {
-    delivery.events.push_back({plain_text(event["type"]), plain_text(event["event_id"]), plain_text(event["occurred_at"]),
-                               std::string(event["body"].source())});
+    delivery.events.push_back({plain_text(event["type"]), plain_text(event["event_id"]),
+                               plain_text(event["occurred_at"]), std::string(event["body"].source())});
   }
   if (json["end"]) delivery.end = std::string(json["end"].source());
   delivery.begins = json["begins"].as_bool().value_or(false);
@@ -329,7 +361,8 @@ Result<Delivery> delivery_of_json(const json::Value& json) {
 }
 
 Delivery with_other_lateness(Delivery delivery) {
-  for (RecordedEvent& event : delivery.events) event.body = event.body.starts_with(late_first) ? prompt_body(event.body) : late_body(event.body);
+  for (RecordedEvent& event : delivery.events)
+    event.body = event.body.starts_with(late_first) ? prompt_body(event.body) : late_body(event.body);
   return delivery;
 }
 

@@ -1,5 +1,6 @@
-// What a hook of Claude Code says, as what is recorded of it. Pure: the hook's JSON in, a delivery out. A hook is a command that
-// the agent starts at each of its turns' events, with a JSON object on standard input (docs/recording.md has the table).
+// What a hook of Claude Code says, as what is recorded of it. Pure: the hook's JSON in, a delivery out. A hook is a
+// command that the agent starts at each of its turns' events, with a JSON object on standard input (docs/recording.md
+// has the table).
 #pragma once
 
 #include <cstdint>
@@ -27,13 +28,13 @@ struct Delivery {
   std::string start;         // the params of run.start
   std::string parent_start;  // of the run that a subagent's belongs to; or empty
   std::vector<RecordedEvent> events;
-  std::string end;           // the params of run.end, or empty
-  bool begins = false;       // the run is to be there, even without an event
-  bool in_doubt = false;     // it was sent once, and nobody knows what came of it
+  std::string end;        // the params of run.end, or empty
+  bool begins = false;    // the run is to be there, even without an event
+  bool in_doubt = false;  // it was sent once, and nobody knows what came of it
 };
 
-// When the hook was called, and how long the session's file was then: two recorders of one hook see the same file, and the same
-// prompt said twice finds a longer one. Absent: there is no such file, and equal hooks are different events.
+// When the hook was called, and how long the session's file was then: two recorders of one hook see the same file, and
+// the same prompt said twice finds a longer one. Absent: there is no such file, and equal hooks are different events.
 struct HookPlace {
   Time now;
   std::optional<std::int64_t> transcript_bytes;
@@ -45,7 +46,8 @@ Result<Delivery> delivery_of_hook(const json::Value& hook, const HookPlace& plac
 // Can its answer stop what the agent is about to do?
 bool asks_leave(const json::Value& hook);
 
-// JSON that strict JSON refuses for its characters only: bytes that are not UTF-8, \u0000 and lone surrogates become U+FFFD.
+// JSON that strict JSON refuses for its characters only: bytes that are not UTF-8, \u0000 and lone surrogates become
+// U+FFFD.
 std::string with_readable_characters(std::string_view json);
 
 // A delivery as a spooled file holds it, and back. `late` marks the events as sent afterwards.

@@ -1,5 +1,5 @@
-// muniment-record: `muniment record` alone. An agent starts it for each of its hooks and waits; this one links a quarter of the
-// libraries, and so starts in a quarter of the time.
+// muniment-record: `muniment record` alone. An agent starts it for each of its hooks and waits; this one links a
+// quarter of the libraries, and so starts in a quarter of the time.
 #include <CLI/CLI.hpp>
 
 #include <cstdio>

@@ -7,9 +7,9 @@
 #include <filesystem>
 #include <vector>
 
+#include "base/crypto/sha256.hpp"
 #include "base/files/file.hpp"
 #include "base/ids.hpp"
-#include "base/crypto/sha256.hpp"
 #include "base/text.hpp"
 
 namespace muniment::cli {
@@ -33,7 +33,7 @@ Held list_held(const std::string& folder, bool sizes) {
   fs::directory_iterator entry(folder, failed);
   for (; !failed && entry != fs::directory_iterator(); entry.increment(failed)) {
     const std::string name = entry->path().filename().string();
-    if (name.starts_with('.')) continue;   // being written
+    if (name.starts_with('.')) continue;  // being written
     ++held.files;
     std::error_code gone;
     if (sizes) {
@@ -58,15 +58,16 @@ Status Spool::keep(const Delivery& delivery, Time now) const {
   std::error_code failed;
   const bool made = fs::create_directories(folder_, failed);
   if (failed) return Error(Errc::denied, fmt::format("cannot make the spool {}: {}", folder_, failed.message()));
-  if (made) fs::permissions(folder_, fs::perms::owner_all, failed);   // one that was there is its owner's business
+  if (made) fs::permissions(folder_, fs::perms::owner_all, failed);  // one that was there is its owner's business
   const std::string text = delivery_json(delivery, true);
   const Held held = list_held(folder_, true);
   if (held.files >= spool_files_max || held.bytes + text.size() > spool_bytes_max) {
-    return Error(Errc::over_budget, fmt::format("the spool {} holds {} files and {}, limit {} and {}", folder_,
-                                                grouped(held.files), human_size(held.bytes), grouped(spool_files_max),
-                                                human_size(spool_bytes_max)));
+    return Error(Errc::over_budget,
+                 fmt::format("the spool {} holds {} files and {}, limit {} and {}", folder_, grouped(held.files),
+                             human_size(held.bytes), grouped(spool_files_max), human_size(spool_bytes_max)));
   }
-  return write_file_durably(fmt::format("{}/{:020}-{}{}", folder_, now.micros, make_uuid_v7(now).text(), waiting_suffix), text);
+  return write_file_durably(
+      fmt::format("{}/{:020}-{}{}", folder_, now.micros, make_uuid_v7(now).text(), waiting_suffix), text);
 }
 
 Spooled Spool::send(const std::function<Status(const Delivery&)>& deliver, Monotonic until) const {
@@ -104,7 +105,8 @@ Result<std::string> default_spool_folder(const std::string& socket_path) {
   const char* const home = std::getenv("HOME");
   std::string base = state != nullptr && *state == '/' ? state : "";
   if (base.empty()) {
-    if (home == nullptr || *home != '/') return Error(Errc::invalid_argument, "neither XDG_STATE_HOME nor HOME: give --spool");
+    if (home == nullptr || *home != '/')
+      return Error(Errc::invalid_argument, "neither XDG_STATE_HOME nor HOME: give --spool");
     base = std::string(home) + "/.local/state";
   }
   return base + "/muniment/spool/" + to_hex(sha256(socket_path)).substr(0, 16);

@@ -1,5 +1,6 @@
-// Where a recorder keeps what it cannot send: a folder with one file a delivery, each durable before the recorder goes on, named
-// by time so that they are sent in the order in which they came. Sending twice does no harm, so that recorders need no lock.
+// Where a recorder keeps what it cannot send: a folder with one file a delivery, each durable before the recorder goes
+// on, named by time so that they are sent in the order in which they came. Sending twice does no harm, so that
+// recorders need no lock.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,7 @@ struct Spooled {
   std::size_t sent = 0;
   std::size_t refused = 0;  // by the daemon, for good: kept beside the others as *.refused
   std::size_t left = 0;
-  std::string why;          // the last refusal, or why it stopped
+  std::string why;  // the last refusal, or why it stopped
 };
 
 class Spool {
@@ -39,8 +40,8 @@ class Spool {
   std::string folder_;
 };
 
-// The folder for what is to go to this socket: ${XDG_STATE_HOME:-~/.local/state}/muniment/spool/<of the socket's path>. The
-// agent's user need not be able to write where the daemon keeps its data. Errors: invalid_argument without a home.
+// The folder for what is to go to this socket: ${XDG_STATE_HOME:-~/.local/state}/muniment/spool/<of the socket's path>.
+// The agent's user need not be able to write where the daemon keeps its data. Errors: invalid_argument without a home.
 Result<std::string> default_spool_folder(const std::string& socket_path);
 
 }  // namespace muniment::cli

@@ -6,8 +6,8 @@
 
 #include "base/crypto/signed_note.hpp"
 #include "base/text.hpp"
-#include "cli/show/describe.hpp"
 #include "cli/connect/pages.hpp"
+#include "cli/show/describe.hpp"
 #include "events/merkle_proof.hpp"
 
 namespace muniment::cli {
@@ -17,7 +17,8 @@ constexpr std::size_t report_text_bytes_max = 400;
 
 std::string shown(const json::Value& value) {
   if (!value.present() || value.is(json::Kind::null)) return {};
-  return preview(value.is(json::Kind::string) ? value.string_or("") : std::string(value.source()), report_text_bytes_max);
+  return preview(value.is(json::Kind::string) ? value.string_or("") : std::string(value.source()),
+                 report_text_bytes_max);
 }
 
 // {"name":"x","version":"2"} as "name x, version 2".
@@ -61,16 +62,18 @@ class Collector {
   // Calls `take` with each item of the list `name` of every page.
   template <typename Take>
   Status each(std::string_view method, std::string_view name, std::string_view more, Take take) {
-    return each_item(client_, method, asked(fmt::format("{},\"limit\":1000", more)), name, [&](const json::Value& item) -> Result<bool> {
-      take(item);
-      return true;
-    });
+    return each_item(client_, method, asked(fmt::format("{},\"limit\":1000", more)), name,
+                     [&](const json::Value& item) -> Result<bool> {
+                       take(item);
+                       return true;
+                     });
   }
 
   Status read_run() {
     ASSIGN_OR_RETURN(const Message answer, client_.call("run.get", asked()));
     if (const auto log_no = answer.result()["log_no"].as_int()) log_no_ = fmt::format(",\"log_no\":{}", *log_no);
-    ASSIGN_OR_RETURN(const Message log, client_.call("audit.checkpoint", log_no_.empty() ? "{}" : "{" + log_no_.substr(1) + "}"));
+    ASSIGN_OR_RETURN(const Message log,
+                     client_.call("audit.checkpoint", log_no_.empty() ? "{}" : "{" + log_no_.substr(1) + "}"));
     data_.custody.origin_line = log.result()["origin"].string_or("");
     data_.log_id = data_.custody.origin_line.substr(data_.custody.origin_line.rfind('/') + 1);
     for (const json::Value key : log.result()["keys"]) data_.custody.keys.push_back(key.string_or(""));
@@ -78,7 +81,9 @@ class Collector {
     for (const json::Value member : run) data_.run[member.key()] = spelled(member);
     for (const json::Value label : run["labels"]) data_.labels.emplace_back(label.key(), shown(label));
     const std::int64_t run_no = run["run_no"].as_int().value_or(0);
-    if (run_no == 0) return Error(Errc::invalid_argument, "a report is of a run; _log is the log's own. See: muniment event list --run _log");
+    if (run_no == 0)
+      return Error(Errc::invalid_argument,
+                   "a report is of a run; _log is the log's own. See: muniment event list --run _log");
     data_.chain.emplace(parse_uuid(data_.log_id).value_or(Uuid{}), run_no);
     return success();
   }
@@ -166,20 +171,25 @@ class Collector {
       if (tool != open_tools_.end()) open_tools_.erase(tool);
     } else if (type == "command.ended") {
       const Description result = describe(event);
-      data_.commands.add({place(event), "", call, result.head + (result.tail.empty() ? "" : "  " + result.tail)}, mark_of(result.weight));
-      if (body["interrupted"].as_bool().value_or(false)) data_.interrupted.add({place(event), recorded(event), "command " + call});
+      data_.commands.add({place(event), "", call, result.head + (result.tail.empty() ? "" : "  " + result.tail)},
+                         mark_of(result.weight));
+      if (body["interrupted"].as_bool().value_or(false))
+        data_.interrupted.add({place(event), recorded(event), "command " + call});
     } else if (type == "command.started") {
       data_.commands.add({place(event), summary_of(event), call, "started in " + body["cwd"].string_or("")});
     } else if (type == "approval.requested") {
-      data_.approvals.add({place(event), "asked", shown(body["question"]), event["actor"].string_or(""), ""}, Mark::none);
+      data_.approvals.add({place(event), "asked", shown(body["question"]), event["actor"].string_or(""), ""},
+                          Mark::none);
     } else if (type == "approval.decided") {
-      data_.approvals.add({place(event), shown(body["decision"]), shown(body["reason"]), event["actor"].string_or(""), shown(body["by"])});
+      data_.approvals.add({place(event), shown(body["decision"]), shown(body["reason"]), event["actor"].string_or(""),
+                           shown(body["by"])});
     }
   }
 
   // What begins, and how what ended went.
   void note_spans(const json::Value& event, const std::string& type) {
-    constexpr std::string_view beginnings[] = {"model.called", "tool.called", "command.started", "approval.requested", "child.started", "step.started"};
+    constexpr std::string_view beginnings[] = {"model.called",       "tool.called",   "command.started",
+                                               "approval.requested", "child.started", "step.started"};
     constexpr std::string_view ends[] = {"model.answered", "tool.returned", "step.ended"};
     const json::Value body = event["body"];
     if (std::ranges::find(beginnings, type) != std::end(beginnings)) ++data_.begun;
@@ -188,28 +198,34 @@ class Collector {
       data_.failed_calls += status != "ok" && status != "unknown";
     }
     if (is_erased(event)) note_erased_span(type);
-    const bool command_failed = body["signal"] || body["interrupted"].as_bool().value_or(false) || body["exit_code"].as_int().value_or(0) != 0;
+    const bool command_failed =
+        body["signal"] || body["interrupted"].as_bool().value_or(false) || body["exit_code"].as_int().value_or(0) != 0;
     data_.failed_calls += type == "command.ended" && command_failed;
     const std::string step = event["step_id"].string_or("main");
-    if (type == "step.started" && open_steps_.size() < open_calls_max) open_steps_[step] = {place(event), shown(body["name"])};
+    if (type == "step.started" && open_steps_.size() < open_calls_max)
+      open_steps_[step] = {place(event), shown(body["name"])};
     if (type == "step.ended") open_steps_.erase(step);
   }
 
   // Steps are told apart by a column, which stays; the others by what their bodies say.
   void note_erased_span(const std::string& type) {
-    constexpr std::string_view beginnings[] = {"model.called", "tool.called", "command.started", "approval.requested", "child.started"};
+    constexpr std::string_view beginnings[] = {"model.called", "tool.called", "command.started", "approval.requested",
+                                               "child.started"};
     constexpr std::string_view results[] = {"model.answered", "tool.returned", "command.ended", "child.ended"};
     const bool result = std::ranges::find(results, type) != std::end(results);
     data_.erased_results += result;
-    data_.erased_spans += result || type == "approval.decided" || std::ranges::find(beginnings, type) != std::end(beginnings);
+    data_.erased_spans +=
+        result || type == "approval.decided" || std::ranges::find(beginnings, type) != std::end(beginnings);
   }
 
   void note_files(const json::Value& event, const std::string& type) {
     const json::Value body = event["body"];
     if (type == "file.changed") {
-      data_.files.add({place(event), shown(body["change"]), shown(body["path"]), shown(body["before_hash"]), shown(body["after_hash"])});
+      data_.files.add({place(event), shown(body["change"]), shown(body["path"]), shown(body["before_hash"]),
+                       shown(body["after_hash"])});
     } else if (type == "artifact.stored") {
-      data_.artifacts.add({place(event), shown(body["path"]), shown(body["mime_type"]), shown(body["size_bytes"]), shown(body["hash"])});
+      data_.artifacts.add({place(event), shown(body["path"]), shown(body["mime_type"]), shown(body["size_bytes"]),
+                           shown(body["hash"])});
     }
   }
 
@@ -218,18 +234,22 @@ class Collector {
   }
 
   void note_stops(const json::Value& event, const std::string& type) {
-    if (type == "run.halted" || type == "child.halted" || type == "pointer.unresolved" || type == "violation.detected" ||
-        type == "budget.exceeded" || type == "run.resumed" || type == "run.interrupted" || type == "error.raised" || ended_badly(event, type)) {
+    if (type == "run.halted" || type == "child.halted" || type == "pointer.unresolved" ||
+        type == "violation.detected" || type == "budget.exceeded" || type == "run.resumed" ||
+        type == "run.interrupted" || type == "error.raised" || ended_badly(event, type)) {
       const bool bad = type != "run.resumed";
-      data_.halts.add({place(event), recorded(event), type, preview(summary_of(event), report_text_bytes_max)}, bad ? Mark::bad : Mark::good);
+      data_.halts.add({place(event), recorded(event), type, preview(summary_of(event), report_text_bytes_max)},
+                      bad ? Mark::bad : Mark::good);
     }
   }
 
   void note_erasures(const json::Value& event, const std::string& type) {
     if (type != "event.redacted" && type != "artifact.redacted") return;
     const json::Value body = event["body"];
-    const std::string what = body["seq"] ? "event, seq " + shown(body["seq"]) : "artifact " + shown(body["artifact_id"]);
-    data_.redactions.add({place(event), recorded(event), what, shown(body["reason"]), shown(body["legal_basis"]), shown(body["by"])});
+    const std::string what =
+        body["seq"] ? "event, seq " + shown(body["seq"]) : "artifact " + shown(body["artifact_id"]);
+    data_.redactions.add(
+        {place(event), recorded(event), what, shown(body["reason"]), shown(body["legal_basis"]), shown(body["by"])});
   }
 
   // The proof ---------------------------------------------------------------------------------------
@@ -244,7 +264,8 @@ class Collector {
     const auto answer = client_.call("audit.prove", fmt::format("{{\"seq\":{}{}}}", seq, log_no_));
     if (!answer) {
       custody.unproven = answer.error().message;
-      return is_transient(answer.error().code) && answer.error().code == Errc::unavailable ? Status(answer.error()) : success();
+      return is_transient(answer.error().code) && answer.error().code == Errc::unavailable ? Status(answer.error())
+                                                                                           : success();
     }
     const json::Value proof = answer->result();
     custody.size = proof["size"].as_int().value_or(-1);
@@ -287,14 +308,17 @@ class Collector {
   Status read_ledger() {
     RETURN_IF_ERROR(each("claim.list", "claims", "", [this](const json::Value& claim) {
       std::string pointers;
-      for (const json::Value pointer : claim["pointers"]) pointers += (pointers.empty() ? "" : "\n") + pointer.string_or("");
-      data_.claims.add({shown(claim["seq"]), shown(claim["status"]), claim["text"].string_or("").empty() ? "(erased)" : shown(claim["text"]), pointers});
+      for (const json::Value pointer : claim["pointers"])
+        pointers += (pointers.empty() ? "" : "\n") + pointer.string_or("");
+      data_.claims.add({shown(claim["seq"]), shown(claim["status"]),
+                        claim["text"].string_or("").empty() ? "(erased)" : shown(claim["text"]), pointers});
     }));
     return each("evidence.list", "evidence", "", [this](const json::Value& item) {
       const std::string what = item["pointer"] ? shown(item["pointer"]) : shown(item["content"]["text"]);
       const std::string hash = shown(item["hash"]);
-      const bool erased = hash.find_first_not_of('0') == std::string::npos;   // its row stays
-      data_.evidence.add({shown(item["seq"]), shown(item["type"]), erased ? "(erased)" : what, erased ? "" : hash, shown(item["validator_id"]), shown(item["actor"])});
+      const bool erased = hash.find_first_not_of('0') == std::string::npos;  // its row stays
+      data_.evidence.add({shown(item["seq"]), shown(item["type"]), erased ? "(erased)" : what, erased ? "" : hash,
+                          shown(item["validator_id"]), shown(item["actor"])});
     });
   }
 
@@ -306,11 +330,15 @@ class Collector {
       return success();
     }
     const json::Value pending = answer->result()["state"];
-    for (const json::Value call : pending["calls"]) data_.pending.add({shown(call["run_seq"]), shown(call["kind"]) + " call", joined_name(call)}, Mark::warning);
-    for (const json::Value approval : pending["approvals"]) data_.pending.add({shown(approval["run_seq"]), "approval", shown(approval["approval_id"])}, Mark::warning);
-    for (const json::Value child : pending["children"]) data_.pending.add({shown(child["run_seq"]), "child run", shown(child["run_id"])}, Mark::warning);
+    for (const json::Value call : pending["calls"])
+      data_.pending.add({shown(call["run_seq"]), shown(call["kind"]) + " call", joined_name(call)}, Mark::warning);
+    for (const json::Value approval : pending["approvals"])
+      data_.pending.add({shown(approval["run_seq"]), "approval", shown(approval["approval_id"])}, Mark::warning);
+    for (const json::Value child : pending["children"])
+      data_.pending.add({shown(child["run_seq"]), "child run", shown(child["run_id"])}, Mark::warning);
     for (const auto& [step_id, begun] : open_steps_) {
-      data_.pending.add({begun.first, "step", begun.second.empty() ? step_id : begun.second + " (" + step_id + ")"}, Mark::warning);
+      data_.pending.add({begun.first, "step", begun.second.empty() ? step_id : begun.second + " (" + step_id + ")"},
+                        Mark::warning);
     }
     data_.pending_dropped = pending["dropped"].as_int().value_or(0);
     return success();
@@ -324,15 +352,19 @@ class Collector {
   // Steps of the daemon's clock while the run went on are events of the log's own run, which not
   // everyone may read.
   Status read_clock_steps() {
-    const std::string request = fmt::format(R"({{"run_id":"_log","types":["clock.stepped","log.started"],"from_seq":{},"limit":1000}})",
-                                            std::max<std::int64_t>(data_.first_seq, 0));
-    const Status read = each_item(client_, "event.list", request, "events", [&](const json::Value& event) -> Result<bool> {
-      if (event["seq"].as_int().value_or(0) > data_.last_seq) return false;
-      const json::Value body = event["body"];
-      if (event["type"].string_or("") == "log.started") ++data_.starts;
-      else data_.clock_steps.add({shown(event["seq"]), shown(body["before"]), shown(body["after"])}, Mark::warning);
-      return true;
-    });
+    const std::string request =
+        fmt::format(R"({{"run_id":"_log","types":["clock.stepped","log.started"],"from_seq":{},"limit":1000}})",
+                    std::max<std::int64_t>(data_.first_seq, 0));
+    const Status read =
+        each_item(client_, "event.list", request, "events", [&](const json::Value& event) -> Result<bool> {
+          if (event["seq"].as_int().value_or(0) > data_.last_seq) return false;
+          const json::Value body = event["body"];
+          if (event["type"].string_or("") == "log.started")
+            ++data_.starts;
+          else
+            data_.clock_steps.add({shown(event["seq"]), shown(body["before"]), shown(body["after"])}, Mark::warning);
+          return true;
+        });
     if (!read) data_.clock_steps_unknown = read.error().message;
     return success();
   }
@@ -341,10 +373,10 @@ class Collector {
 
   Client& client_;
   ReportData data_;
-  std::string log_no_;   // ",\"log_no\":N" for a run of a closed log
+  std::string log_no_;  // ",\"log_no\":N" for a run of a closed log
   InterruptedSteps interrupted_steps_;
   std::map<std::string, std::string> open_tools_;
-  std::map<std::string, std::pair<std::string, std::string>> open_steps_;   // by step_id: where it began, and its name
+  std::map<std::string, std::pair<std::string, std::string>> open_steps_;  // by step_id: where it began, and its name
 };
 
 }  // namespace

@@ -39,7 +39,7 @@ struct ReportCommands {
 using ReportBlock = std::variant<ReportText, ReportFacts, ReportTable, ReportList, ReportCommands>;
 
 struct ReportSection {
-  std::string id;      // a word, ours
+  std::string id;  // a word, ours
   std::string title;
   std::vector<ReportBlock> blocks;
 };

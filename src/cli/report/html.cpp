@@ -84,11 +84,14 @@ class HtmlBlock {
  public:
   explicit HtmlBlock(std::string& out) : out_(out) {}
 
-  void operator()(const ReportText& block) const { out_ += fmt::format("<p{}>{}</p>\n", class_of(block.mark), html(block.text)); }
+  void operator()(const ReportText& block) const {
+    out_ += fmt::format("<p{}>{}</p>\n", class_of(block.mark), html(block.text));
+  }
 
   void operator()(const ReportFacts& block) const {
     out_ += "<dl>\n";
-    for (const auto& [name, value] : block.facts) out_ += fmt::format("<dt>{}</dt><dd>{}</dd>\n", html(name), html(value));
+    for (const auto& [name, value] : block.facts)
+      out_ += fmt::format("<dt>{}</dt><dd>{}</dd>\n", html(name), html(value));
     out_ += "</dl>\n";
   }
 
@@ -124,10 +127,13 @@ class HtmlBlock {
 
 std::string report_html(const ReportDocument& report) {
   std::string out = "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n";
-  out += "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\">\n";
-  out += "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"referrer\" content=\"no-referrer\">\n";
+  out +=
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\">\n";
+  out +=
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"referrer\" content=\"no-referrer\">\n";
   out += fmt::format("<title>{}</title>\n<style>{}</style>\n</head>\n<body>\n", html(report.title), style);
-  out += fmt::format("<header>\n<h1>{}</h1>\n<p class=\"subtitle\">{}</p>\n", html(report.title), html(report.subtitle));
+  out +=
+      fmt::format("<header>\n<h1>{}</h1>\n<p class=\"subtitle\">{}</p>\n", html(report.title), html(report.subtitle));
   for (const ReportText& badge : report.badges) {
     out += fmt::format("<span class=\"badge{}\">{}</span>", word_of(badge.mark), html(badge.text));
   }

@@ -52,7 +52,9 @@ class MarkdownBlock {
  public:
   explicit MarkdownBlock(std::string& out) : out_(out) {}
 
-  void operator()(const ReportText& block) const { out_ += fmt::format("{}{}\n\n", sign_of(block.mark), markdown(block.text)); }
+  void operator()(const ReportText& block) const {
+    out_ += fmt::format("{}{}\n\n", sign_of(block.mark), markdown(block.text));
+  }
 
   void operator()(const ReportFacts& block) const {
     out_ += "| | |\n|---|---|\n";
@@ -101,7 +103,8 @@ class MarkdownBlock {
 
 std::string report_markdown(const ReportDocument& report) {
   std::string out = fmt::format("# {}\n\n{}\n\n", markdown(report.title), markdown(report.subtitle));
-  for (const ReportText& badge : report.badges) out += fmt::format("- {}{}\n", sign_of(badge.mark), markdown(badge.text));
+  for (const ReportText& badge : report.badges)
+    out += fmt::format("- {}{}\n", sign_of(badge.mark), markdown(badge.text));
   out += "\n";
   for (const ReportSection& section : report.sections) {
     out += fmt::format("## {}\n\n", markdown(section.title));

@@ -31,15 +31,18 @@ std::string counted(const std::map<std::string, std::int64_t>& counts) {
 }
 
 // A table, or the sentence that there is nothing; and how much was left out.
-void add_table(ReportSection& section, std::vector<std::string> heading, const ReportRows& rows, std::string_view none) {
+void add_table(ReportSection& section, std::vector<std::string> heading, const ReportRows& rows,
+               std::string_view none) {
   if (rows.total == 0) {
     if (!none.empty()) section.blocks.emplace_back(ReportText{std::string(none)});
     return;
   }
   section.blocks.emplace_back(ReportTable{std::move(heading), rows.rows});
   if (rows.total > rows.rows.size()) {
-    section.blocks.emplace_back(ReportText{fmt::format("{} more are not shown here; they are in the log and in the bundle.",
-                                                       grouped(rows.total - rows.rows.size())), Mark::warning});
+    section.blocks.emplace_back(
+        ReportText{fmt::format("{} more are not shown here; they are in the log and in the bundle.",
+                               grouped(rows.total - rows.rows.size())),
+                   Mark::warning});
   }
 }
 
@@ -55,7 +58,8 @@ std::vector<std::string> lines_of(std::string_view text) {
 
 // That which the proof is of: where the chain breaks, the last one before.
 std::string last_event(const ReportData& data) {
-  return data.chain->broken() ? fmt::format("The last event before the break (seq {})", data.chain->last_seq()) : "The last event";
+  return data.chain->broken() ? fmt::format("The last event before the break (seq {})", data.chain->last_seq())
+                              : "The last event";
 }
 
 void add_events(Facts& facts, const ReportData& data) {
@@ -69,19 +73,31 @@ ReportSection custody_section(const ReportData& data) {
   ReportSection section{"custody", "Custody", {}};
   const ReportCustody& custody = data.custody;
   if (data.chain->broken()) {
-    section.blocks.emplace_back(ReportText{"The run's chain does not hold: " + *data.chain->broken() + ". Nothing from there on is vouched for. Run muniment-verify.", Mark::bad});
+    section.blocks.emplace_back(ReportText{"The run's chain does not hold: " + *data.chain->broken() +
+                                               ". Nothing from there on is vouched for. Run muniment-verify.",
+                                           Mark::bad});
   } else {
-    section.blocks.emplace_back(ReportText{fmt::format("The chain of all {} was recomputed while this report was written: every body{} gives its hash, and every entry the next.",
-                                                       many(data.chain->events(), "event", "events"), data.erased.empty() ? "" : " that is still there"), Mark::good});
+    section.blocks.emplace_back(ReportText{
+        fmt::format(
+            "The chain of all {} was recomputed while this report was written: every body{} gives its hash, and every entry the next.",
+            many(data.chain->events(), "event", "events"), data.erased.empty() ? "" : " that is still there"),
+        Mark::good});
   }
   if (custody.unproven) {
     section.blocks.emplace_back(ReportText{"The run is NOT proven to be in the log: " + *custody.unproven, Mark::bad});
   } else if (!custody.is_signed) {
-    section.blocks.emplace_back(ReportText{fmt::format("{} is in the log's tree, but {}, and whoever holds the database could have made all of this.",
-                                                       last_event(data), custody.keys.empty() ? "the log has no key: nothing is signed" : "the checkpoint that was had is not signed"), Mark::warning});
+    section.blocks.emplace_back(ReportText{
+        fmt::format("{} is in the log's tree, but {}, and whoever holds the database could have made all of this.",
+                    last_event(data),
+                    custody.keys.empty() ? "the log has no key: nothing is signed"
+                                         : "the checkpoint that was had is not signed"),
+        Mark::warning});
   } else {
-    section.blocks.emplace_back(ReportText{fmt::format("{}, and by its chain every event before it, is in the log whose checkpoint at {} events is signed; inclusion proof and signature were checked.",
-                                                       last_event(data), grouped(static_cast<std::uint64_t>(custody.size))), Mark::good});
+    section.blocks.emplace_back(ReportText{
+        fmt::format(
+            "{}, and by its chain every event before it, is in the log whose checkpoint at {} events is signed; inclusion proof and signature were checked.",
+            last_event(data), grouped(static_cast<std::uint64_t>(custody.size))),
+        Mark::good});
   }
   Facts facts;
   add_fact(facts, "Log", data.log_id);
@@ -121,16 +137,20 @@ void add_timeline(ReportSection& section, const ReportData& data) {
   std::size_t total = 0;
   for (const auto& [type, count] : data.types) total += static_cast<std::size_t>(count);
   if (total > seen) {
-    rows.push_back({{"…", "", "", "", "", "", fmt::format("{} events are not shown here", grouped(total - seen))}, Mark::warning});
+    rows.push_back(
+        {{"…", "", "", "", "", "", fmt::format("{} events are not shown here", grouped(total - seen))}, Mark::warning});
   }
   rows.insert(rows.end(), data.timeline_last.begin(), data.timeline_last.end());
-  section.blocks.emplace_back(ReportTable{{"run_seq", "recorded (UTC)", "occurred (claimed)", "origin", "type", "step", "what"}, std::move(rows)});
+  section.blocks.emplace_back(ReportTable{
+      {"run_seq", "recorded (UTC)", "occurred (claimed)", "origin", "type", "step", "what"}, std::move(rows)});
 }
 
 ReportSection what_section(const ReportData& data) {
   ReportSection section{"what", "What happened", {}};
   Facts facts;
-  add_fact(facts, "Status", value_of(data.run, "status") + (value_of(data.run, "outcome").empty() ? "" : ", " + value_of(data.run, "outcome")));
+  add_fact(facts, "Status",
+           value_of(data.run, "status") +
+               (value_of(data.run, "outcome").empty() ? "" : ", " + value_of(data.run, "outcome")));
   add_fact(facts, "Started", value_of(data.run, "started_at"));
   add_fact(facts, "Ended", value_of(data.run, "ended_at"));
   add_fact(facts, "Events by origin", counted(data.origins));
@@ -145,22 +165,26 @@ ReportSection actions_section(const ReportData& data) {
   ReportRows tools;
   for (const auto& [name, use] : data.tools) {
     const std::int64_t open = use.calls - use.ok - use.failed - use.unknown;
-    tools.add({name, std::to_string(use.calls), std::to_string(use.ok), std::to_string(use.failed), std::to_string(use.unknown),
-               std::to_string(std::max<std::int64_t>(open, 0))},
+    tools.add({name, std::to_string(use.calls), std::to_string(use.ok), std::to_string(use.failed),
+               std::to_string(use.unknown), std::to_string(std::max<std::int64_t>(open, 0))},
               open > 0 ? Mark::warning : Mark::none);
   }
   add_table(section, {"tool", "calls", "ok", "failed", "not known", "no result"}, tools, "No tool was called.");
   add_table(section, {"run_seq", "command", "call", "how"}, data.commands, "No command was recorded by muniment exec.");
-  add_table(section, {"run_seq", "change", "path", "before (SHA-256)", "after (SHA-256)"}, data.files, "No file change was reported.");
+  add_table(section, {"run_seq", "change", "path", "before (SHA-256)", "after (SHA-256)"}, data.files,
+            "No file change was reported.");
   add_table(section, {"run_seq", "artifact", "type", "bytes", "SHA-256"}, data.artifacts, "No artifact was stored.");
   return section;
 }
 
 ReportSection approvals_section(const ReportData& data) {
   ReportSection section{"approvals", "Approvals", {}};
-  add_table(section, {"run_seq", "decision", "question or reason", "actor", "by (claimed)"}, data.approvals, "Nobody was asked for an approval.");
+  add_table(section, {"run_seq", "decision", "question or reason", "actor", "by (claimed)"}, data.approvals,
+            "Nobody was asked for an approval.");
   if (data.approvals.total > 0) {
-    section.blocks.emplace_back(ReportText{"\"by\" is what the writer says; the actor is the account that wrote it. Unless that account is a person's own, a person's decision is only reported.", Mark::quiet});
+    section.blocks.emplace_back(ReportText{
+        "\"by\" is what the writer says; the actor is the account that wrote it. Unless that account is a person's own, a person's decision is only reported.",
+        Mark::quiet});
   }
   return section;
 }
@@ -168,7 +192,8 @@ ReportSection approvals_section(const ReportData& data) {
 ReportSection ledger_section(const ReportData& data) {
   ReportSection section{"ledger", "Claims and evidence", {}};
   add_table(section, {"seq", "status", "claim", "what it points at"}, data.claims, "No claim was recorded.");
-  add_table(section, {"seq", "type", "evidence", "SHA-256", "validator (claimed)", "actor"}, data.evidence, "No evidence was recorded.");
+  add_table(section, {"seq", "type", "evidence", "SHA-256", "validator (claimed)", "actor"}, data.evidence,
+            "No evidence was recorded.");
   return section;
 }
 
@@ -178,8 +203,12 @@ ReportSection stops_section(const ReportData& data) {
     section.blocks.emplace_back(ReportText{"The run is halted: " + halt, Mark::bad});
   }
   std::string none = "The run was never halted and raised no error.";
-  if (data.failed_calls > 0) none += fmt::format(" {} of its calls, commands and steps failed.", grouped(static_cast<std::uint64_t>(data.failed_calls)));
-  if (data.erased_results > 0) none += fmt::format(" {} erased: how it went is not known.", many(data.erased_results, "result was", "results were"));
+  if (data.failed_calls > 0)
+    none += fmt::format(" {} of its calls, commands and steps failed.",
+                        grouped(static_cast<std::uint64_t>(data.failed_calls)));
+  if (data.erased_results > 0)
+    none +=
+        fmt::format(" {} erased: how it went is not known.", many(data.erased_results, "result was", "results were"));
   add_table(section, {"run_seq", "recorded (UTC)", "type", "what"}, data.halts, none);
   return section;
 }
@@ -196,24 +225,35 @@ ReportSection erasure_section(const ReportData& data) {
       list += fmt::format("{}{}", list.empty() ? "" : ", ", run_seq);
     }
     if (count > report_rows_max) list += fmt::format(" and {} more", grouped(data.erased.size() - report_rows_max));
-    section.blocks.emplace_back(ReportText{fmt::format("Events without a body (run_seq): {}. Their hashes stand, and with them every proof.", list), Mark::warning});
+    section.blocks.emplace_back(ReportText{
+        fmt::format("Events without a body (run_seq): {}. Their hashes stand, and with them every proof.", list),
+        Mark::warning});
   }
   return section;
 }
 
 ReportSection gaps_section(const ReportData& data) {
   ReportSection section{"gaps", "Gaps", {}};
-  if (value_of(data.run, "status") == "open") section.blocks.emplace_back(ReportText{"The run is open: what comes later is not in this report.", Mark::warning});
+  if (value_of(data.run, "status") == "open")
+    section.blocks.emplace_back(ReportText{"The run is open: what comes later is not in this report.", Mark::warning});
   const bool all_ended = data.pending_known && data.pending_dropped == 0;
-  const std::string ended = data.erased_spans > 0 ? "What was begun by events that still have their bodies has its end."
-                                                  : "Every call, command, approval, child and step that was begun has its end.";
-  add_table(section, {"run_seq", "what", "which"}, data.pending, !all_ended ? "" : data.begun == 0 ? "No call, command, approval, child or step was begun." : ended);
+  const std::string ended = data.erased_spans > 0
+                                ? "What was begun by events that still have their bodies has its end."
+                                : "Every call, command, approval, child and step that was begun has its end.";
+  add_table(section, {"run_seq", "what", "which"}, data.pending,
+            !all_ended        ? ""
+            : data.begun == 0 ? "No call, command, approval, child or step was begun."
+                              : ended);
   if (data.erased_spans > 0) {
-    section.blocks.emplace_back(ReportText{fmt::format("{} or ended a call, a command, an approval or a child and {} erased: whether these have their ends is not known.",
-                                                       many(data.erased_spans, "event that began", "events that began"), data.erased_spans == 1 ? "is" : "are"), Mark::warning});
+    section.blocks.emplace_back(ReportText{
+        fmt::format(
+            "{} or ended a call, a command, an approval or a child and {} erased: whether these have their ends is not known.",
+            many(data.erased_spans, "event that began", "events that began"), data.erased_spans == 1 ? "is" : "are"),
+        Mark::warning});
   }
   if (data.pending_dropped > 0) {
-    section.blocks.emplace_back(ReportText{fmt::format("{} older ones without an end are counted, not listed.", data.pending_dropped), Mark::warning});
+    section.blocks.emplace_back(ReportText{
+        fmt::format("{} older ones without an end are counted, not listed.", data.pending_dropped), Mark::warning});
   }
   add_table(section, {"run_seq", "recorded (UTC)", "recording that was interrupted"}, data.interrupted, "");
   add_table(section, {"run_seq", "sent late", "occurred (claimed)"}, data.late, "");
@@ -221,32 +261,41 @@ ReportSection gaps_section(const ReportData& data) {
 }
 
 std::string without_steps(const ReportData& data) {
-  std::string text = "No step of the daemon's clock of over a second is in the log between the run's first event and its last.";
-  if (data.backwards > 0) text += fmt::format(" All the same {} recorded earlier than the one before: it was set back.", many(data.backwards, "event is", "events are"));
+  std::string text =
+      "No step of the daemon's clock of over a second is in the log between the run's first event and its last.";
+  if (data.backwards > 0)
+    text += fmt::format(" All the same {} recorded earlier than the one before: it was set back.",
+                        many(data.backwards, "event is", "events are"));
   return text;
 }
 
 // The daemon looks at its clock with each append, and not while it does not run.
 void add_starts(ReportSection& section, const ReportData& data) {
   if (data.starts == 0) return;
-  section.blocks.emplace_back(ReportText{fmt::format("The daemon was started {} in between: what the clock did while it did not run is not seen here.",
-                                                     many(data.starts, "time", "times"))});
+  section.blocks.emplace_back(ReportText{
+      fmt::format("The daemon was started {} in between: what the clock did while it did not run is not seen here.",
+                  many(data.starts, "time", "times"))});
 }
 
 ReportSection time_section(const ReportData& data) {
   ReportSection section{"time", "Times", {}};
   Facts facts;
-  add_fact(facts, "Recorded", format_time(data.recorded_first) + " to " + format_time(data.recorded_last) + ", the daemon's clock");
+  add_fact(facts, "Recorded",
+           format_time(data.recorded_first) + " to " + format_time(data.recorded_last) + ", the daemon's clock");
   if (data.occurred_first) {
-    add_fact(facts, "Occurred", format_time(*data.occurred_first) + " to " + format_time(*data.occurred_last) + ", as the writers say");
+    add_fact(facts, "Occurred",
+             format_time(*data.occurred_first) + " to " + format_time(*data.occurred_last) + ", as the writers say");
   }
   add_fact(facts, "With a time of their own", many(data.with_occurred, "event", "events"));
   add_fact(facts, "Recorded earlier than the one before", many(data.backwards, "event", "events"));
   section.blocks.emplace_back(ReportFacts{std::move(facts)});
-  section.blocks.emplace_back(ReportText{"Order is the log's (seq), not a clock's. recorded_at is the wall clock of the daemon's host and is never corrected; occurred_at is a claim."});
-  add_table(section, {"seq", "the clock before", "after"}, data.clock_steps, data.clock_steps_unknown ? "" : without_steps(data));
+  section.blocks.emplace_back(ReportText{
+      "Order is the log's (seq), not a clock's. recorded_at is the wall clock of the daemon's host and is never corrected; occurred_at is a claim."});
+  add_table(section, {"seq", "the clock before", "after"}, data.clock_steps,
+            data.clock_steps_unknown ? "" : without_steps(data));
   if (data.clock_steps_unknown) {
-    section.blocks.emplace_back(ReportText{"Whether the clock stepped is not known here: " + *data.clock_steps_unknown, Mark::warning});
+    section.blocks.emplace_back(
+        ReportText{"Whether the clock stepped is not known here: " + *data.clock_steps_unknown, Mark::warning});
   } else {
     add_starts(section, data);
   }
@@ -261,21 +310,28 @@ ReportSection limits_section(const ReportData& data) {
     return found == data.origins.end() ? std::int64_t{0} : found->second;
   };
   if (count("reported") > 0) {
-    list.items.push_back(fmt::format("That what {} say is true: the log proves when they were recorded, by which account, and that they were not changed since.",
-                                     many(count("reported"), "reported event", "reported events")));
+    list.items.push_back(fmt::format(
+        "That what {} say is true: the log proves when they were recorded, by which account, and that they were not changed since.",
+        many(count("reported"), "reported event", "reported events")));
   }
   if (count("imported") > 0) {
-    list.items.push_back(fmt::format("Anything about the time before the import: {} were converted from a file and were not witnessed.",
-                                     many(count("imported"), "event", "events")));
+    list.items.push_back(
+        fmt::format("Anything about the time before the import: {} were converted from a file and were not witnessed.",
+                    many(count("imported"), "event", "events")));
   }
   list.items.emplace_back("That the agent reported everything it did. What was never sent is not here.");
   list.items.emplace_back("Who sat at the account: an actor is a Unix account of the daemon's host, not a person.");
   list.items.emplace_back("The times: they are what the host's clock and the writers said.");
   if (!data.custody.is_signed) {
-    list.items.push_back(fmt::format("That the log was not rewritten as a whole: {}.", data.custody.unproven ? "no signed checkpoint leads to this run" : "nothing is signed"));
+    list.items.push_back(
+        fmt::format("That the log was not rewritten as a whole: {}.",
+                    data.custody.unproven ? "no signed checkpoint leads to this run" : "nothing is signed"));
   }
-  if (data.custody.is_signed) list.items.emplace_back("That the key above is the right one. Compare it with the one that you were given on another way; a log that was rewritten with its key is seen only by a witness.");
-  list.items.emplace_back("The artifacts' bytes: this report reads their hashes. The bundle holds the bytes, and verifying it reads them.");
+  if (data.custody.is_signed)
+    list.items.emplace_back(
+        "That the key above is the right one. Compare it with the one that you were given on another way; a log that was rewritten with its key is seen only by a witness.");
+  list.items.emplace_back(
+      "The artifacts' bytes: this report reads their hashes. The bundle holds the bytes, and verifying it reads them.");
   list.items.emplace_back("This file itself: it is not signed. Repeat it with the commands below.");
   section.blocks.emplace_back(std::move(list));
   return section;
@@ -285,25 +341,34 @@ ReportSection repeat_section(const ReportData& data) {
   ReportSection section{"repeat", "To repeat it", {}};
   const std::string& run = data.run_id;
   section.blocks.emplace_back(ReportText{"With access to the log:"});
-  section.blocks.emplace_back(ReportCommands{{fmt::format("muniment audit report {} -o report.html", run), fmt::format("muniment event list --run {} --limit 0 --json", run),
-                                              fmt::format("muniment audit prove {} -o run.tlog-proof", run), fmt::format("muniment audit export {} -o run.muniment.tar.zst", run)}});
+  section.blocks.emplace_back(ReportCommands{{fmt::format("muniment audit report {} -o report.html", run),
+                                              fmt::format("muniment event list --run {} --limit 0 --json", run),
+                                              fmt::format("muniment audit prove {} -o run.tlog-proof", run),
+                                              fmt::format("muniment audit export {} -o run.muniment.tar.zst", run)}});
   section.blocks.emplace_back(ReportText{"With nothing but the files and the log's public key:"});
-  section.blocks.emplace_back(ReportCommands{{"muniment audit verify --proof run.tlog-proof --key log.pub", "muniment-verify --bundle run.muniment.tar.zst --key log.pub"}});
+  section.blocks.emplace_back(ReportCommands{{"muniment audit verify --proof run.tlog-proof --key log.pub",
+                                              "muniment-verify --bundle run.muniment.tar.zst --key log.pub"}});
   return section;
 }
 
 void add_badges(ReportDocument& report, const ReportData& data) {
   const std::string status = value_of(data.run, "status");
   const std::string outcome = value_of(data.run, "outcome");
-  report.badges.push_back({status + (outcome.empty() ? "" : ": " + outcome), status == "halted" ? Mark::bad : Mark::none});
-  report.badges.push_back({"origin: " + value_of(data.run, "origin"), value_of(data.run, "origin") == "imported" ? Mark::warning : Mark::none});
+  report.badges.push_back(
+      {status + (outcome.empty() ? "" : ": " + outcome), status == "halted" ? Mark::bad : Mark::none});
+  report.badges.push_back({"origin: " + value_of(data.run, "origin"),
+                           value_of(data.run, "origin") == "imported" ? Mark::warning : Mark::none});
   if (data.chain->broken() || data.custody.unproven) {
     report.badges.push_back({"NOT PROVEN", Mark::bad});
   } else {
-    report.badges.push_back(data.custody.is_signed ? ReportText{"proven, signed", Mark::good} : ReportText{"consistent, unsigned", Mark::warning});
+    report.badges.push_back(data.custody.is_signed ? ReportText{"proven, signed", Mark::good}
+                                                   : ReportText{"consistent, unsigned", Mark::warning});
   }
-  if (!data.erased.empty()) report.badges.push_back({many(static_cast<std::int64_t>(data.erased.size()), "event erased", "events erased"), Mark::warning});
-  if (data.pending.total > 0) report.badges.push_back({fmt::format("{} without an end", data.pending.total), Mark::warning});
+  if (!data.erased.empty())
+    report.badges.push_back(
+        {many(static_cast<std::int64_t>(data.erased.size()), "event erased", "events erased"), Mark::warning});
+  if (data.pending.total > 0)
+    report.badges.push_back({fmt::format("{} without an end", data.pending.total), Mark::warning});
 }
 
 }  // namespace
@@ -311,11 +376,12 @@ void add_badges(ReportDocument& report, const ReportData& data) {
 ReportDocument report_document(const ReportData& data) {
   ReportDocument report;
   report.title = "Audit report of run " + data.run_id;
-  report.subtitle = fmt::format("{}, written {} by muniment " MUNIMENT_VERSION, many(data.events, "event", "events"), data.written_at);
+  report.subtitle = fmt::format("{}, written {} by muniment " MUNIMENT_VERSION, many(data.events, "event", "events"),
+                                data.written_at);
   add_badges(report, data);
-  report.sections = {custody_section(data), who_section(data), what_section(data), actions_section(data), approvals_section(data),
-                     ledger_section(data), stops_section(data), erasure_section(data), gaps_section(data), time_section(data),
-                     limits_section(data), repeat_section(data)};
+  report.sections = {custody_section(data),   who_section(data),    what_section(data),   actions_section(data),
+                     approvals_section(data), ledger_section(data), stops_section(data),  erasure_section(data),
+                     gaps_section(data),      time_section(data),   limits_section(data), repeat_section(data)};
   return report;
 }
 

@@ -27,9 +27,7 @@ std::string joined(std::initializer_list<std::string> parts) {
   return text;
 }
 
-std::string size_text(std::int64_t bytes) {
-  return human_size(static_cast<std::uint64_t>(bytes < 0 ? 0 : bytes));
-}
+std::string size_text(std::int64_t bytes) { return human_size(static_cast<std::uint64_t>(bytes < 0 ? 0 : bytes)); }
 
 // Arguments as a person would type them: the values, with names where there are several.
 std::string arguments_text(const json::Value& arguments) {
@@ -38,8 +36,7 @@ std::string arguments_text(const json::Value& arguments) {
   if (const json::Value preview_text = arguments["preview"]) return preview_text.string_or("");
   std::string text;
   for (const json::Value member : arguments) {
-    const std::string value = member.is(json::Kind::string) ? member.string_or("")
-                                                            : std::string(member.source());
+    const std::string value = member.is(json::Kind::string) ? member.string_or("") : std::string(member.source());
     if (!text.empty()) text += "  ";
     if (arguments.size() > 1) text += member.key() + "=";
     text += value;
@@ -76,8 +73,7 @@ std::string usage_text(const json::Value& usage) {
   if (in) text += grouped(static_cast<std::uint64_t>(*in)) + " in";
   if (out) text += (text.empty() ? "" : " · ") + grouped(static_cast<std::uint64_t>(*out)) + " out";
   if (const auto amount = usage["cost"]["amount"].as_double()) {
-    text += fmt::format("{}{:.2f} {}", text.empty() ? "" : " · ", *amount,
-                        usage["cost"]["currency"].string_or(""));
+    text += fmt::format("{}{:.2f} {}", text.empty() ? "" : " · ", *amount, usage["cost"]["currency"].string_or(""));
   }
   return text;
 }
@@ -90,8 +86,8 @@ Description message_line(const json::Value& body) {
 Description tool_line(const json::Value& body) {
   const std::string name = field(body, "name");
   const json::Value arguments = body["arguments"] ? body["arguments"] : body["ref"];
-  return {"▸", Tone::bold, name,
-          arguments ? without_name(arguments_text(arguments), name) : std::string(), Weight::normal};
+  return {"▸", Tone::bold, name, arguments ? without_name(arguments_text(arguments), name) : std::string(),
+          Weight::normal};
 }
 
 Description ended_line(const json::Value& body) {
@@ -105,14 +101,15 @@ Description halt_line(const json::Value& body) {
   const std::string reason = field(body, "reason");
   const std::string pointer = field(body, "pointer");
   const bool named = reason.find(pointer) != std::string::npos;
-  return {"■", Tone::loud, " HALTED " + field(body, "code") + " ", joined({reason, named ? "" : pointer}), Weight::loud};
+  return {"■", Tone::loud, " HALTED " + field(body, "code") + " ", joined({reason, named ? "" : pointer}),
+          Weight::loud};
 }
 
 Description step_end_line(const json::Value& body) {
   const std::string status = field(body, "status");
   const bool bad = status == "error" || status == "failure" || status == "failed" || body["error"];
-  return {"▴", bad ? Tone::red : Tone::dim, status == "unknown" ? "step ended" : "step " + status, field(body["error"], "message"),
-          bad ? Weight::error : Weight::quiet};
+  return {"▴", bad ? Tone::red : Tone::dim, status == "unknown" ? "step ended" : "step " + status,
+          field(body["error"], "message"), bad ? Weight::error : Weight::quiet};
 }
 
 Description error_line(const json::Value& body) {
@@ -129,19 +126,22 @@ Description claim_line(const json::Value& body) {
 Description looked_line(std::string_view verb, const json::Value& body) {
   const std::int64_t count = body["count"].as_int().value_or(0);
   std::string bad;
-  for (const json::Value reason : body["bad"]) bad += fmt::format("{}{} {}", bad.empty() ? "" : ", ", reason.as_int().value_or(0), reason.key());
-  const std::string what = count == 1 && body["pointers"].size() == 1 ? field(*body["pointers"].begin(), "pointer") : fmt::format("{} pointers", count);
-  return {"◇", bad.empty() ? Tone::dim : Tone::yellow, fmt::format("{} {}", verb, what), bad, bad.empty() ? Weight::quiet : Weight::normal};
+  for (const json::Value reason : body["bad"])
+    bad += fmt::format("{}{} {}", bad.empty() ? "" : ", ", reason.as_int().value_or(0), reason.key());
+  const std::string what = count == 1 && body["pointers"].size() == 1 ? field(*body["pointers"].begin(), "pointer")
+                                                                      : fmt::format("{} pointers", count);
+  return {"◇", bad.empty() ? Tone::dim : Tone::yellow, fmt::format("{} {}", verb, what), bad,
+          bad.empty() ? Weight::quiet : Weight::normal};
 }
 
 Description read_line(const json::Value& body) {
-  return {"◇", Tone::dim, "read " + field(body, "pointer"), size_text(body["size_bytes"].as_int().value_or(0)), Weight::quiet};
+  return {"◇", Tone::dim, "read " + field(body, "pointer"), size_text(body["size_bytes"].as_int().value_or(0)),
+          Weight::quiet};
 }
 
 Description artifact_line(const json::Value& body) {
   return {"·", Tone::dim, "artifact " + field(body, "path"),
-          joined({size_text(body["size_bytes"].as_int().value_or(0)), field(body, "mime_type")}),
-          Weight::quiet};
+          joined({size_text(body["size_bytes"].as_int().value_or(0)), field(body, "mime_type")}), Weight::quiet};
 }
 
 Description command_result(const json::Value& body) {
@@ -170,83 +170,107 @@ using Describe = Description (*)(const json::Value& body);
 
 // Types without a row are shown by their name and body.
 constexpr std::pair<std::string_view, Describe> rows[] = {
-    {"run.started", [](const json::Value& b) -> Description {
+    {"run.started",
+     [](const json::Value& b) -> Description {
        const std::string continues = field(b, "continues");
-       return {"●", Tone::bold, "run started", field(b["agent"], "name") + (continues.empty() ? "" : ", takes up " + continues + " again"), Weight::normal};
+       return {"●", Tone::bold, "run started",
+               field(b["agent"], "name") + (continues.empty() ? "" : ", takes up " + continues + " again"),
+               Weight::normal};
      }},
     {"run.ended", ended_line},
     {"run.halted", halt_line},
-    {"run.resumed", [](const json::Value& b) -> Description {
+    {"run.resumed",
+     [](const json::Value& b) -> Description {
        return {"●", Tone::green, "run " + field(b, "kind"), field(b, "why"), Weight::normal};
      }},
-    {"run.interrupted", [](const json::Value& b) -> Description {
-       return {"●", Tone::yellow, "interrupted", fmt::format("the daemon ended without stopping, and started again (log #{})", b["log_seq"].as_int().value_or(0)), Weight::normal};
+    {"run.interrupted",
+     [](const json::Value& b) -> Description {
+       return {"●", Tone::yellow, "interrupted",
+               fmt::format("the daemon ended without stopping, and started again (log #{})",
+                           b["log_seq"].as_int().value_or(0)),
+               Weight::normal};
      }},
-    {"step.started", [](const json::Value& b) -> Description {
+    {"step.started",
+     [](const json::Value& b) -> Description {
        return {"▾", Tone::bold, field(b, "name"), "", Weight::normal};
      }},
     {"step.ended", step_end_line},
     {"message.added", message_line},
-    {"thought.recorded", [](const json::Value& b) -> Description {
+    {"thought.recorded",
+     [](const json::Value& b) -> Description {
        return {"…", Tone::dim, "", text_of_content(b["content"]), Weight::normal};
      }},
-    {"model.called", [](const json::Value& b) -> Description {
+    {"model.called",
+     [](const json::Value& b) -> Description {
        return {"◇", Tone::dim, "", joined({field(b, "provider"), field(b, "model")}), Weight::quiet};
      }},
     {"model.answered", answer_line},
     {"tool.called", tool_line},
     {"tool.returned", describe_result},
-    {"command.started", [](const json::Value& b) -> Description {
+    {"command.started",
+     [](const json::Value& b) -> Description {
        return {"$", Tone::bold, argv_text(b["argv"]), field(b, "cwd"), Weight::normal};
      }},
     {"command.ended", describe_result},
-    {"file.changed", [](const json::Value& b) -> Description {
+    {"file.changed",
+     [](const json::Value& b) -> Description {
        return {"✎", Tone::yellow, joined({field(b, "change"), field(b, "path")}), "", Weight::normal};
      }},
-    {"file.read", [](const json::Value& b) -> Description {
+    {"file.read",
+     [](const json::Value& b) -> Description {
        return {"▤", Tone::plain, "read " + field(b, "path"), "", Weight::normal};
      }},
     {"error.raised", error_line},
-    {"approval.requested", [](const json::Value& b) -> Description {
+    {"approval.requested",
+     [](const json::Value& b) -> Description {
        return {"?", Tone::yellow, "approval: " + field(b, "question"), "", Weight::normal};
      }},
-    {"approval.decided", [](const json::Value& b) -> Description {
+    {"approval.decided",
+     [](const json::Value& b) -> Description {
        return {"?", Tone::yellow, joined({field(b, "decision"), "by", field(b, "by")}), field(b, "reason"),
                Weight::normal};
      }},
-    {"state.patched", [](const json::Value& b) -> Description {
+    {"state.patched",
+     [](const json::Value& b) -> Description {
        return {"Δ", Tone::dim, "", b["ref"] ? field(b["ref"], "preview") : field(b, "patch"), Weight::quiet};
      }},
     {"claim.recorded", claim_line},
     {"artifact.stored", artifact_line},
-    {"manifest.recorded", [](const json::Value& b) -> Description {
+    {"manifest.recorded",
+     [](const json::Value& b) -> Description {
        return {"·", Tone::dim, "manifest " + field(b, "manifest_id"), "", Weight::quiet};
      }},
-    {"snapshot.taken", [](const json::Value& b) -> Description {
+    {"snapshot.taken",
+     [](const json::Value& b) -> Description {
        return {"·", Tone::dim, "snapshot",
-               joined({"at seq", field(b, "seq"), size_text(b["size_bytes"].as_int().value_or(0))}),
-               Weight::quiet};
+               joined({"at seq", field(b, "seq"), size_text(b["size_bytes"].as_int().value_or(0))}), Weight::quiet};
      }},
-    {"child.started", [](const json::Value& b) -> Description {
+    {"child.started",
+     [](const json::Value& b) -> Description {
        return {"⑂", Tone::cyan, "child " + field(b, "run_id"), "", Weight::normal};
      }},
-    {"child.ended", [](const json::Value& b) -> Description {
+    {"child.ended",
+     [](const json::Value& b) -> Description {
        return {"⑂", Tone::cyan, joined({"child", field(b, "run_id"), field(b, "outcome")}), "", Weight::normal};
      }},
-    {"child.halted", [](const json::Value& b) -> Description {
-       return {"⑂", Tone::red, joined({"child", field(b, "run_id"), "halted:", field(b, "reason")}), "",
-               Weight::error};
+    {"child.halted",
+     [](const json::Value& b) -> Description {
+       return {"⑂", Tone::red, joined({"child", field(b, "run_id"), "halted:", field(b, "reason")}), "", Weight::error};
      }},
     {"artifact.read", read_line},
     {"pointer.validated", [](const json::Value& b) { return looked_line("validated", b); }},
     {"pointer.rendered", [](const json::Value& b) { return looked_line("cited", b); }},
     {"pointer.resolved", [](const json::Value& b) { return looked_line("resolved", b); }},
-    {"pointer.retried", [](const json::Value& b) -> Description {
+    {"pointer.retried",
+     [](const json::Value& b) -> Description {
        return {"↻", Tone::yellow, "retried " + field(b, "pointer"), "", Weight::normal};
      }},
-    {"pointer.unresolved", [](const json::Value& b) -> Description {
+    {"pointer.unresolved",
+     [](const json::Value& b) -> Description {
        return {"✗", Tone::red, "unresolved " + field(b, "pointer"),
-               joined({b["expected"] ? "expected" : "", field(b, "expected"), b["actual"] ? "got" : "", field(b, "actual"), b["expected"] ? "" : field(b, "reason")}), Weight::error};
+               joined({b["expected"] ? "expected" : "", field(b, "expected"), b["actual"] ? "got" : "",
+                       field(b, "actual"), b["expected"] ? "" : field(b, "reason")}),
+               Weight::error};
      }},
 };
 
@@ -285,7 +309,13 @@ Description describe_result(const json::Value& event) {
   const bool good = status == "ok" || status == "success" || status.empty() || is_unknown;
   const std::string size = size_text(static_cast<std::int64_t>(size_of_content(body["content"])));
   // A result of which nobody says how it went is shown by its size alone.
-  return {"→", is_unknown ? Tone::dim : good ? Tone::green : Tone::red, is_unknown ? "" : status.empty() ? "ok" : status,
+  return {"→",
+          is_unknown ? Tone::dim
+          : good     ? Tone::green
+                     : Tone::red,
+          is_unknown       ? ""
+          : status.empty() ? "ok"
+                           : status,
           joined({size, usage_text(body["usage"]), good ? "" : field(body["error"], "message")}),
           good ? Weight::normal : Weight::error};
 }

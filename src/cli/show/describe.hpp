@@ -17,17 +17,17 @@ namespace muniment::cli {
 enum class Weight : std::uint8_t { quiet, normal, error, loud };
 
 struct Description {
-  std::string glyph;    // one column
+  std::string glyph;  // one column
   Tone tone = Tone::plain;
-  std::string head;     // "open", "$ make test"
-  std::string tail;     // the rest, shown dim
+  std::string head;  // "open", "$ make test"
+  std::string tail;  // the rest, shown dim
   Weight weight = Weight::normal;
 };
 
 Description describe(const json::Value& event);
 
-// Steps that were open when the daemon was interrupted: one of that name that is started afterwards is the same work, which
-// goes on, and is not a second one.
+// Steps that were open when the daemon was interrupted: one of that name that is started afterwards is the same work,
+// which goes on, and is not a second one.
 class InterruptedSteps {
  public:
   // Takes the events of one run in their order; changes what is said of a step that goes on.
@@ -36,10 +36,10 @@ class InterruptedSteps {
  private:
   struct Step {
     std::string name;
-    std::int64_t seq = 0;   // of its start
+    std::int64_t seq = 0;  // of its start
   };
-  std::map<std::string, Step> open_;         // by step_id
-  std::set<std::string> cut_;                // names
+  std::map<std::string, Step> open_;  // by step_id
+  std::set<std::string> cut_;         // names
 };
 
 // The text of a content list; a part that is kept as an artifact gives its preview.

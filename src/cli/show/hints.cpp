@@ -6,8 +6,8 @@
 namespace muniment::cli {
 namespace {
 
-// The longer ones first: what takes parameters in a request takes options here. One that begins with a capital letter is
-// a sentence of its own: a command needs more words than the method's name has.
+// The longer ones first: what takes parameters in a request takes options here. One that begins with a capital letter
+// is a sentence of its own: a command needs more words than the method's name has.
 constexpr std::pair<std::string_view, std::string_view> commands[] = {
     {"Give a run_id", "Name one that is yours: --run RUN"},
     {"See: event.list with a run_id", "See: muniment event list --run RUN"},
@@ -50,16 +50,28 @@ constexpr std::pair<std::string_view, std::string_view> commands[] = {
 constexpr std::string_view program = "muniment ";
 constexpr std::string_view place_options[] = {" --data ", " --socket ", " --config "};
 
-// Where the daemon's messages name a method as what to do. What stands elsewhere was sent: a run may be called run.list.
+// Where the daemon's messages name a method as what to do. What stands elsewhere was sent: a run may be called
+// run.list.
 struct Place {
   std::string_view before;
   std::string_view after = "";
 };
 constexpr Place places[] = {
-    {"List it: "}, {"Put it first: "}, {"See: "}, {"Record it there first: "}, {"Read the others: "},
-    {". Start it again with "}, {". Start a run of another name with "}, {". Send large content with "},
-    {", or ", " and "}, {", or ", " the "}, {", or ", " what "}, {". ", " names "},
-    {"cursor: not one that ", " answered."}, {"(", " takes many events)."}, {"the next ", " or start: "},
+    {"List it: "},
+    {"Put it first: "},
+    {"See: "},
+    {"Record it there first: "},
+    {"Read the others: "},
+    {". Start it again with "},
+    {". Start a run of another name with "},
+    {". Send large content with "},
+    {", or ", " and "},
+    {", or ", " the "},
+    {", or ", " what "},
+    {". ", " names "},
+    {"cursor: not one that ", " answered."},
+    {"(", " takes many events)."},
+    {"the next ", " or start: "},
 };
 
 bool is_word(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '/' || c == '-'; }
@@ -73,7 +85,9 @@ bool ends(std::string_view rest) {
 
 bool is_advice(std::string_view before, std::string_view name, std::string_view after) {
   if (name.front() >= 'A' && name.front() <= 'Z') return ends(after) && before.ends_with(". ");
-  return ends(after) && std::ranges::any_of(places, [&](const Place& place) { return before.ends_with(place.before) && after.starts_with(place.after); });
+  return ends(after) && std::ranges::any_of(places, [&](const Place& place) {
+           return before.ends_with(place.before) && after.starts_with(place.after);
+         });
 }
 
 }  // namespace
@@ -96,12 +110,14 @@ std::string with_commands(std::string_view message) {
 }
 
 std::string_view Advice::command_at(std::string_view text, std::size_t at) const {
-  if (at > 0 && (is_word(text[at - 1]) || text[at - 1] == '.')) return {};   // a longer name or a path
+  if (at > 0 && (is_word(text[at - 1]) || text[at - 1] == '.')) return {};  // a longer name or a path
   const std::string_view rest = text.substr(at + program.size());
   const std::string_view word = rest.substr(0, rest.find_first_not_of("abcdefghijklmnopqrstuvwxyz"));
   if (std::ranges::find(commands_, word) == commands_.end()) return {};
   const std::string_view command = rest.substr(0, rest.find_first_of("&;)\n"));
-  const auto is_named_by = [command](std::string_view option) { return command.find(option) != std::string_view::npos; };
+  const auto is_named_by = [command](std::string_view option) {
+    return command.find(option) != std::string_view::npos;
+  };
   return std::ranges::any_of(place_options, is_named_by) ? std::string_view() : word;
 }
 

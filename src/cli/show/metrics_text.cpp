@@ -13,7 +13,9 @@ namespace muniment::cli {
 namespace {
 
 bool is_name(std::string_view text) {
-  const auto fits = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == ':'; };
+  const auto fits = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == ':';
+  };
   return !text.empty() && !(text.front() >= '0' && text.front() <= '9') && std::ranges::all_of(text, fits);
 }
 
@@ -116,12 +118,14 @@ Distribution Distribution::since(const Distribution& before) const {
 }
 
 std::optional<double> Metrics::value(std::string_view name) const {
-  const auto found = std::ranges::find_if(samples, [&](const MetricSample& sample) { return sample.name == name && sample.labels.empty(); });
+  const auto found = std::ranges::find_if(
+      samples, [&](const MetricSample& sample) { return sample.name == name && sample.labels.empty(); });
   return found == samples.end() ? std::nullopt : std::optional(found->value);
 }
 
 std::optional<double> Metrics::value(std::string_view name, std::string_view label, std::string_view is) const {
-  const auto found = std::ranges::find_if(samples, [&](const MetricSample& sample) { return sample.name == name && sample.label(label) == is; });
+  const auto found = std::ranges::find_if(
+      samples, [&](const MetricSample& sample) { return sample.name == name && sample.label(label) == is; });
   return found == samples.end() ? std::nullopt : std::optional(found->value);
 }
 

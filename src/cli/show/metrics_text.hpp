@@ -18,7 +18,7 @@ struct MetricSample {
   std::vector<std::pair<std::string, std::string>> labels;  // in their order
   double value = 0;
 
-  std::string_view label(std::string_view wanted) const;    // empty: it has none of that name
+  std::string_view label(std::string_view wanted) const;  // empty: it has none of that name
 };
 
 // A histogram as it stands, or the difference of two: buckets by their upper bound, not cumulative.

@@ -44,9 +44,7 @@ std::string Output::tone(Tone tone, std::string_view text) const {
   return fmt::format("\x1b[{}m{}\x1b[0m", codes[static_cast<std::size_t>(tone)], text);
 }
 
-std::string Output::safe(std::string_view text) const {
-  return raw_ ? std::string(text) : escape_for_terminal(text);
-}
+std::string Output::safe(std::string_view text) const { return raw_ ? std::string(text) : escape_for_terminal(text); }
 
 std::string Output::safe_json(std::string_view json) const {
   return raw_ ? std::string(json) : escape_json_for_terminal(json);
@@ -151,8 +149,7 @@ void Progress::at(std::uint64_t done, std::string_view detail) {
   const std::uint64_t filled = total_ == 0 ? cells : std::min(cells, done * cells / total_);
   std::string bar;
   for (std::uint64_t i = 0; i < cells; ++i) bar += i < filled ? "━" : "╌";
-  fmt::print(stderr, "\r\x1b[K{} {} {}/{} {}", what_, bar, done, total_,
-             fit(escape_for_terminal(detail), 40));
+  fmt::print(stderr, "\r\x1b[K{} {} {}/{} {}", what_, bar, done, total_, fit(escape_for_terminal(detail), 40));
   std::fflush(stderr);
   drawn_ = true;
 }

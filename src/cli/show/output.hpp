@@ -36,10 +36,10 @@ class Output {
   // The same as `safe` for JSON, which stays JSON.
   std::string safe_json(std::string_view json) const;
 
-  void print(std::string_view text) const;     // as it is
-  void line(std::string_view text) const;      // with a line feed
+  void print(std::string_view text) const;      // as it is
+  void line(std::string_view text) const;       // with a line feed
   void json_line(std::string_view json) const;  // byte for byte, but on a terminal safe
-  bool failed() const { return failed_; }      // the reader of our output has gone
+  bool failed() const { return failed_; }       // the reader of our output has gone
 
  private:
   Advice advice_;

@@ -11,12 +11,17 @@ bool same_call(const DiffCall& a, const DiffCall& b) { return a.name == b.name &
 class Myers {
  public:
   Myers(const std::vector<DiffCall>& a, const std::vector<DiffCall>& b, std::size_t differences_max)
-      : a_(a), b_(b), n_(static_cast<int>(a.size())), m_(static_cast<int>(b.size())),
-        bound_(static_cast<int>(std::min(differences_max, a.size() + b.size()))), v_(static_cast<std::size_t>(2 * bound_ + 3), 0) {}
+      : a_(a),
+        b_(b),
+        n_(static_cast<int>(a.size())),
+        m_(static_cast<int>(b.size())),
+        bound_(static_cast<int>(std::min(differences_max, a.size() + b.size()))),
+        v_(static_cast<std::size_t>(2 * bound_ + 3), 0) {}
 
   std::vector<DiffStep> steps() {
     for (int d = 0; d <= bound_; ++d) {
-      trace_.push_back(std::vector<int>(v_.begin() + (centre() - d), v_.begin() + (centre() + d + 1)));   // what d may look back at
+      trace_.push_back(
+          std::vector<int>(v_.begin() + (centre() - d), v_.begin() + (centre() + d + 1)));  // what d may look back at
       for (int k = -d; k <= d; k += 2) {
         const int x = slide(from_above(k, d) ? at(k + 1) : at(k - 1) + 1, k);
         at(k) = x;
@@ -48,7 +53,7 @@ class Myers {
   std::vector<DiffStep> walk_back(int d, int x, int y) const {
     std::vector<DiffStep> out;
     for (; d >= 0; --d) {
-      const std::vector<int>& before = trace_[static_cast<std::size_t>(d)];   // of the diagonals -d … d
+      const std::vector<int>& before = trace_[static_cast<std::size_t>(d)];  // of the diagonals -d … d
       const auto past = [&before, d](int k) { return before[static_cast<std::size_t>(k + d)]; };
       const int k = x - y;
       const bool above = k == -d || (k != d && past(k - 1) < past(k + 1));
@@ -121,7 +126,8 @@ struct Differences {
 
 }  // namespace
 
-std::vector<DiffStep> align(const std::vector<DiffCall>& first, const std::vector<DiffCall>& second, std::size_t differences_max) {
+std::vector<DiffStep> align(const std::vector<DiffCall>& first, const std::vector<DiffCall>& second,
+                            std::size_t differences_max) {
   return Myers(first, second, differences_max).steps();
 }
 

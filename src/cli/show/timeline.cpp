@@ -11,8 +11,8 @@ namespace muniment::cli {
 namespace {
 
 constexpr std::size_t when_columns = 9;
-constexpr std::size_t width_max = 160;        // longer lines are not read
-constexpr std::size_t result_columns = 18;    // room that a call's line leaves for its result
+constexpr std::size_t width_max = 160;      // longer lines are not read
+constexpr std::size_t result_columns = 18;  // room that a call's line leaves for its result
 
 std::string plain(const json::Value& value) {
   if (value.is(json::Kind::string)) return value.string_or("");
@@ -39,10 +39,12 @@ std::string status_text(const Output& out, const json::Value& run) {
   const std::string outcome = plain(run["outcome"]);
   if (status == "halted") return out.tone(Tone::loud, " HALTED ");
   if (status == "open") return out.tone(Tone::yellow, "open");
-  return out.tone(outcome == "success" ? Tone::green : Tone::yellow, outcome.empty() || outcome == "unknown" ? status : outcome);
+  return out.tone(outcome == "success" ? Tone::green : Tone::yellow,
+                  outcome.empty() || outcome == "unknown" ? status : outcome);
 }
 
-// Events are counted by their positions in the run: a state leaves out what does not change it, its snapshots above all.
+// Events are counted by their positions in the run: a state leaves out what does not change it, its snapshots above
+// all.
 std::string counts_text(const json::Value& run, const json::Value& state, std::int64_t erased) {
   std::int64_t counted = 0;
   for (const json::Value count : state["counts"]) counted += count.as_int().value_or(0);
@@ -54,8 +56,7 @@ std::string counts_text(const json::Value& run, const json::Value& state, std::i
   const std::int64_t artifacts = state["artifacts"]["count"].as_int().value_or(0) - erased;
   const auto bytes = state["artifacts"]["bytes"].as_int();
   if (artifacts > 0) {
-    text += fmt::format(" · {} artifacts ({})", artifacts,
-                        human_size(static_cast<std::uint64_t>(bytes.value_or(0))));
+    text += fmt::format(" · {} artifacts ({})", artifacts, human_size(static_cast<std::uint64_t>(bytes.value_or(0))));
   }
   return text;
 }
@@ -67,7 +68,9 @@ std::string tokens_text(const json::Value& usage) {
   std::string text;
   // A sum of 0 is one of which nobody said anything.
   if (in > 0) text = fmt::format("{} tokens in", grouped(static_cast<std::uint64_t>(in)));
-  if (out > 0) text += fmt::format("{}{}", text.empty() ? "" : " · ", grouped(static_cast<std::uint64_t>(out)) + (in > 0 ? " out" : " tokens out"));
+  if (out > 0)
+    text += fmt::format("{}{}", text.empty() ? "" : " · ",
+                        grouped(static_cast<std::uint64_t>(out)) + (in > 0 ? " out" : " tokens out"));
   if (const auto amount = cost["amount"].as_double()) {
     text += fmt::format("{}{:.2f} {}", text.empty() ? "" : " · ", *amount, plain(cost["currency"]));
   } else if (cost.is(json::Kind::object)) {
@@ -88,7 +91,8 @@ void print_run_heading(const Output& out, const json::Value& run, const json::Va
            out.tone(Tone::dim, fmt::format("  @{}  {}", plain(run["run_no"]), plain(run["origin"]))));
   const json::Value agent = run["agent"];
   if (const json::Value closed = run["log_no"]) {
-    put("log", fmt::format("{}, which was restored and is closed: this run takes nothing more. Go on from it:", closed.source()));
+    put("log", fmt::format("{}, which was restored and is closed: this run takes nothing more. Go on from it:",
+                           closed.source()));
     put("", out.advised("muniment run start NAME --agent AGENT --continues ") + out.one_line(plain(run["run_id"])));
   }
   put("agent", out.one_line(agent.is(json::Kind::object) ? plain(agent["name"]) : plain(agent)));
@@ -100,7 +104,9 @@ void print_run_heading(const Output& out, const json::Value& run, const json::Va
   const auto ended = time_of(run["ended_at"]);
   std::string times = plain(run["started_at"]);
   // By the daemon's clock, which may have been set back meanwhile.
-  if (started && ended) times += *ended < *started ? ", ended " + plain(run["ended_at"]) + " by a clock that was set back" : ", took " + human_duration(ended->micros - started->micros);
+  if (started && ended)
+    times += *ended < *started ? ", ended " + plain(run["ended_at"]) + " by a clock that was set back"
+                               : ", took " + human_duration(ended->micros - started->micros);
   // A converted run was started when it was imported.
   put(plain(run["origin"]) == "imported" ? "imported" : "started",
       plain(run["origin"]) == "imported" ? plain(run["started_at"]) : times);
@@ -109,20 +115,24 @@ void print_run_heading(const Output& out, const json::Value& run, const json::Va
     put("usage", out.one_line(tokens_text(state["usage"])));
     if (state["pending"]["calls"].size() > 0) {
       const std::size_t calls = state["pending"]["calls"].size();
-      put("pending", out.tone(Tone::yellow, fmt::format("{} call{} without a {}", calls, calls == 1 ? "" : "s",
-                                                        erased.results ? "recorded result; results of this run were erased" : "result")));
+      put("pending",
+          out.tone(Tone::yellow,
+                   fmt::format("{} call{} without a {}", calls, calls == 1 ? "" : "s",
+                               erased.results ? "recorded result; results of this run were erased" : "result")));
     }
   }
   if (const json::Value halt = run["halt"]; halt.is(json::Kind::object)) {
-    put("halted", out.tone(Tone::red, out.one_line(plain(halt["code"]) + " since " + plain(halt["recorded_at"]) +
-                                                   ": " + plain(halt["reason"]))));
+    put("halted", out.tone(Tone::red, out.one_line(plain(halt["code"]) + " since " + plain(halt["recorded_at"]) + ": " +
+                                                   plain(halt["reason"]))));
     if (!run["log_no"]) put("mend", out.advised("muniment recover ") + out.one_line(plain(run["run_id"])));
   }
   out.line("");
 }
 
 Timeline::Timeline(const Output& out, const json::Value& run, TimelineOptions options)
-    : out_(out), options_(options), started_(time_of(run["started_at"])),
+    : out_(out),
+      options_(options),
+      started_(time_of(run["started_at"])),
       imported_(plain(run["origin"]) == "imported") {}
 
 void Timeline::add(const json::Value& event) {
@@ -155,7 +165,8 @@ void Timeline::finish() {
   flush();
   if (quiet_ > 0) {
     out_.line(out_.tone(Tone::dim, fmt::format("\n{} quiet event{} (manifests, artifacts, snapshots, …): "
-                                               "--full shows all", grouped(quiet_), quiet_ == 1 ? "" : "s")));
+                                               "--full shows all",
+                                               grouped(quiet_), quiet_ == 1 ? "" : "s")));
   }
 }
 
@@ -172,8 +183,9 @@ bool Timeline::joins(const json::Value& event) {
   }
   const Description result = describe_result(event);
   if (held_->awaits_error && result.weight >= Weight::error) held_->awaits_error = false;
-  held_->result = out_.tone(result.tone, out_.one_line(result.head)) +
-                  (result.tail.empty() ? "" : (result.head.empty() ? "" : " ") + out_.tone(Tone::dim, out_.one_line(result.tail)));
+  held_->result =
+      out_.tone(result.tone, out_.one_line(result.head)) +
+      (result.tail.empty() ? "" : (result.head.empty() ? "" : " ") + out_.tone(Tone::dim, out_.one_line(result.tail)));
   if (options_.full) held_->body += "\n" + text_of_content(event["body"]["content"]);
   return true;
 }
@@ -233,8 +245,7 @@ void Timeline::flush() {
   const Description& text = line.text;
   std::string left = out_.tone(Tone::dim, fmt::format("{:>{}}", line.when, when_columns)) + "  " +
                      std::string(2 * line.depth, ' ') + out_.tone(text.tone, text.glyph);
-  const std::size_t width = std::min(out_.width(), width_max) -
-                            (line.result.empty() ? 0 : result_columns);
+  const std::size_t width = std::min(out_.width(), width_max) - (line.result.empty() ? 0 : result_columns);
   const auto room = [&left, width] {
     const std::size_t used = columns_of(left) + 1;
     return used + 8 < width ? width - used : std::size_t{8};

@@ -15,14 +15,14 @@
 namespace muniment::cli {
 
 struct TimelineOptions {
-  bool full = false;     // every event, with all of its text
-  bool errors = false;   // only what went wrong
+  bool full = false;    // every event, with all of its text
+  bool errors = false;  // only what went wrong
 };
 
 // What a state does not say of what was erased in the run.
 struct RunErasures {
-  bool results = false;         // of calls, and with them which calls those were
-  std::int64_t artifacts = 0;   // a state counts them still, and their bytes no more
+  bool results = false;        // of calls, and with them which calls those were
+  std::int64_t artifacts = 0;  // a state counts them still, and their bytes no more
 };
 
 // `state` is what run.rehydrate answers, or absent.
@@ -40,11 +40,11 @@ class Timeline {
     std::string when;
     std::size_t depth = 0;
     Description text;
-    std::string call_id;               // the result that may still join it
+    std::string call_id;  // the result that may still join it
     std::string result;
-    std::string answer_of;             // of a model's answer: the call, whose thought may replace it
-    std::string body;                  // with `full`
-    bool awaits_error = false;         // with `errors`: a call is shown if its result is one
+    std::string answer_of;      // of a model's answer: the call, whose thought may replace it
+    std::string body;           // with `full`
+    bool awaits_error = false;  // with `errors`: a call is shown if its result is one
   };
   bool joins(const json::Value& event);
   void hold(const json::Value& event, const std::string& type, Description description);
@@ -57,7 +57,7 @@ class Timeline {
   const TimelineOptions options_;
   std::optional<Time> started_;
   bool imported_ = false;
-  bool dated_ = false;               // imported: an event has said when it was
+  bool dated_ = false;  // imported: an event has said when it was
   InterruptedSteps interrupted_;
   std::unordered_map<std::string, std::size_t> depths_;  // of the open steps
   std::optional<Line> held_;

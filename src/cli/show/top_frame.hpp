@@ -27,12 +27,12 @@ struct TopLook {
   Monotonic at{};
   Time now;
   std::vector<std::string> degraded;
-  std::vector<TopRun> runs;                    // open ones, the newest first
+  std::vector<TopRun> runs;  // open ones, the newest first
 };
 
 struct TopRate {
   double per_second = 0;
-  std::optional<double> p50_s, p99_s;          // nullopt: there were none
+  std::optional<double> p50_s, p99_s;  // nullopt: there were none
 };
 
 struct TopFrame {
@@ -41,14 +41,14 @@ struct TopFrame {
   std::int64_t uptime_s = 0, events = 0, signed_events = 0;
   double events_per_second = 0, requests_per_second = 0, errors_per_second = 0;
   TopRate append, commit, wait, query;
-  std::optional<double> batch_events;          // of a commit, on average
+  std::optional<double> batch_events;  // of a commit, on average
   std::int64_t queue_events = 0, queue_bytes = 0;
   std::int64_t connections = 0, subscriptions = 0, workers_busy = 0, workers = 0, workers_wanted = 0;
   std::int64_t runs_open = 0, runs_halted = 0, log_warnings = 0, log_errors = 0, search_restarts = 0;
   std::int64_t disk_free_bytes = 0, disk_reserve_bytes = 0, resident_bytes = 0;
-  double cpu_share = 0;                        // of one processor
+  double cpu_share = 0;  // of one processor
   bool database_up = false;
-  std::vector<std::pair<std::string, std::int64_t>> lags;   // of followers, the furthest behind first
+  std::vector<std::pair<std::string, std::int64_t>> lags;  // of followers, the furthest behind first
   std::vector<std::string> degraded;
   std::vector<TopRun> runs;
 };

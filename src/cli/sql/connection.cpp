@@ -13,7 +13,7 @@
 
 namespace muniment::cli {
 
-struct SqlFree {   // not in the unnamed namespace: SqlConnection::Impl, which a header declares, has members of it
+struct SqlFree {  // not in the unnamed namespace: SqlConnection::Impl, which a header declares, has members of it
   void operator()(PGresult* result) const { PQclear(result); }
   void operator()(PGconn* connection) const { PQfinish(connection); }
   void operator()(PQconninfoOption* options) const { PQconninfoFree(options); }
@@ -32,8 +32,15 @@ constexpr std::string_view undefined_function = "42883";  // of a database that 
 SqlKind kind_of(Oid type) {
   switch (type) {
     case 16: return SqlKind::boolean;
-    case 20: case 21: case 23: case 26: case 700: case 701: case 1700: return SqlKind::number;
-    case 114: case 3802: return SqlKind::json;
+    case 20:
+    case 21:
+    case 23:
+    case 26:
+    case 700:
+    case 701:
+    case 1700: return SqlKind::number;
+    case 114:
+    case 3802: return SqlKind::json;
     default: return SqlKind::text;
   }
 }
@@ -92,10 +99,10 @@ struct SqlConnection::Impl {
   std::unique_ptr<PGconn, SqlFree> link;
   std::vector<std::pair<std::string, std::string>> parameters;  // libpq's names
   std::chrono::seconds limit{};
-  std::string role;                     // that is taken on after the login; empty: the login is a reporter's
+  std::string role;  // that is taken on after the login; empty: the login is a reporter's
   std::string query;
   std::vector<SqlColumn> columns;
-  SqlResult result;                     // holds the present row
+  SqlResult result;  // holds the present row
 
   Status read_parameters(const std::string& uri);
   std::string* parameter(std::string_view name);
@@ -132,7 +139,8 @@ Status SqlConnection::Impl::connect() {
     keys.push_back(key.c_str());
     values.push_back(value.c_str());
   }
-  for (const auto& [key, value] : {std::pair("connect_timeout", "10"), std::pair("application_name", "muniment sql"), std::pair("client_encoding", "UTF8")}) {
+  for (const auto& [key, value] : {std::pair("connect_timeout", "10"), std::pair("application_name", "muniment sql"),
+                                   std::pair("client_encoding", "UTF8")}) {
     keys.push_back(key);
     values.push_back(value);
   }
@@ -140,10 +148,13 @@ Status SqlConnection::Impl::connect() {
   values.push_back(nullptr);
   link.reset(PQconnectdbParams(keys.data(), values.data(), 0));
   if (PQstatus(link.get()) != CONNECTION_OK) {
-    return not_reached({PQerrorMessage(link.get()), known_text(PQhost(link.get())), known_text(PQport(link.get())), PQconnectionNeedsPassword(link.get()) != 0},
-                       "Others come in over TCP, as reporter with its password, where the owner lets them: docs/sql.md (From other programs)");
+    return not_reached(
+        {PQerrorMessage(link.get()), known_text(PQhost(link.get())), known_text(PQport(link.get())),
+         PQconnectionNeedsPassword(link.get()) != 0},
+        "Others come in over TCP, as reporter with its password, where the owner lets them: docs/sql.md (From other programs)");
   }
-  PQsetNoticeProcessor(link.get(), [](void*, const char*) {}, nullptr);
+  PQsetNoticeProcessor(
+      link.get(), [](void*, const char*) {}, nullptr);
   const std::string* user = parameter("user");
   if (user == nullptr || *user != reporter_login) {
     const SqlResult taken(PQexec(link.get(), "SELECT set_config('role', public.muniment_role('reporter'), false)"));
@@ -153,8 +164,9 @@ Status SqlConnection::Impl::connect() {
     }
     role = PQgetvalue(taken.get(), 0, 0);
   }
-  return execute("SET search_path = report, public, pg_temp; SET timezone = 'UTC'; SET datestyle = 'ISO'; SET intervalstyle = 'postgres'; "
-                 "SET bytea_output = 'hex'; SET extra_float_digits = 1; SET client_connection_check_interval = '2s'");
+  return execute(
+      "SET search_path = report, public, pg_temp; SET timezone = 'UTC'; SET datestyle = 'ISO'; SET intervalstyle = 'postgres'; "
+      "SET bytea_output = 'hex'; SET extra_float_digits = 1; SET client_connection_check_interval = '2s'");
 }
 
 Status SqlConnection::Impl::execute(const char* sql) const {
@@ -171,11 +183,16 @@ Error SqlConnection::Impl::failure(const PGresult* failed) const {
   if (state.empty()) return unavailable("reading Postgres", link.get());
   std::string message = trimmed(PQresultErrorField(failed, PG_DIAG_MESSAGE_PRIMARY));
   if (state == "57014") {
-    return {Errc::deadline_exceeded, fmt::format("the query ran for longer than its limit of {} and was cancelled ({}). Give it more time: --timeout 10min",
-                                                 seconds_text(limit), message)};
+    return {
+        Errc::deadline_exceeded,
+        fmt::format(
+            "the query ran for longer than its limit of {} and was cancelled ({}). Give it more time: --timeout 10min",
+            seconds_text(limit), message)};
   }
   if (state == "53400") {
-    return {Errc::over_budget, fmt::format("{}: the query sorts or joins more than fits. Narrow it down; see docs/runbook.md (reporter)", message)};
+    return {Errc::over_budget,
+            fmt::format("{}: the query sorts or joins more than fits. Narrow it down; see docs/runbook.md (reporter)",
+                        message)};
   }
   if (state == "42601" && message.find("multiple commands") != std::string::npos) {
     return {Errc::invalid_argument, "one statement at a time. For several: psql \"$(muniment sql --uri)\" -f FILE"};
@@ -186,7 +203,10 @@ Error SqlConnection::Impl::failure(const PGresult* failed) const {
     if (const char* const text = PQresultErrorField(failed, more)) message += fmt::format(". {}", trimmed(text));
   }
   if (state == "42501" || state == "25006") {
-    return {Errc::denied, message + ". A reporter reads the views of schema report and the table artifact with its view artifacts, and changes nothing"};
+    return {
+        Errc::denied,
+        message +
+            ". A reporter reads the views of schema report and the table artifact with its view artifacts, and changes nothing"};
   }
   const std::string_view kind = state.substr(0, 2);
   const bool passes = kind == "08" || kind == "53" || kind == "57" || kind == "40" || kind == "55";
@@ -203,8 +223,8 @@ std::string SqlConnection::Impl::options() const {
   for (const auto& [key, value] : parameters) {
     if (key == "options") text = value + " ";
   }
-  text += option("statement_timeout", fmt::format("{}s", limit.count())) + " " + option("default_transaction_read_only", "on") + " " +
-          option("search_path", "report,public");
+  text += option("statement_timeout", fmt::format("{}s", limit.count())) + " " +
+          option("default_transaction_read_only", "on") + " " + option("search_path", "report,public");
   if (!role.empty()) text += " " + option("role", role);
   return text;
 }
@@ -224,7 +244,8 @@ Result<SqlConnection> SqlConnection::open(const std::string& uri, std::chrono::s
 
 Result<std::optional<std::int64_t>> SqlConnection::wait() {
   const SqlResult waited(PQexec(impl_->link.get(), "SELECT report.wait()"));
-  if (PQresultStatus(waited.get()) == PGRES_TUPLES_OK) return std::optional(parse_decimal(PQgetvalue(waited.get(), 0, 0)));
+  if (PQresultStatus(waited.get()) == PGRES_TUPLES_OK)
+    return std::optional(parse_decimal(PQgetvalue(waited.get(), 0, 0)));
   const char* const state = PQresultErrorField(waited.get(), PG_DIAG_SQLSTATE);
   if (state != nullptr && std::string_view(state) == undefined_function) return std::optional<std::int64_t>();
   return impl_->failure(waited.get());
@@ -236,7 +257,8 @@ Status SqlConnection::start(const std::string& query) {
   RETURN_IF_ERROR(impl.execute(fmt::format("SET statement_timeout = '{}s'", impl.limit.count()).c_str()));
   RETURN_IF_ERROR(impl.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"));
   impl.query = query;
-  if (PQsendQueryParams(impl.link.get(), query.c_str(), 0, nullptr, nullptr, nullptr, nullptr, 0) != 1 || PQsetSingleRowMode(impl.link.get()) != 1) {
+  if (PQsendQueryParams(impl.link.get(), query.c_str(), 0, nullptr, nullptr, nullptr, nullptr, 0) != 1 ||
+      PQsetSingleRowMode(impl.link.get()) != 1) {
     return unavailable("asking Postgres", impl.link.get());
   }
   return success();
@@ -268,8 +290,10 @@ Result<bool> SqlConnection::next(SqlRow& row) {
   if (PQntuples(result) == 0) return false;  // the end of the rows
   row.clear();
   for (int i = 0; i < PQnfields(result); ++i) {
-    if (PQgetisnull(result, 0, i) != 0) row.emplace_back();
-    else row.emplace_back(std::string_view(PQgetvalue(result, 0, i), static_cast<std::size_t>(PQgetlength(result, 0, i))));
+    if (PQgetisnull(result, 0, i) != 0)
+      row.emplace_back();
+    else
+      row.emplace_back(std::string_view(PQgetvalue(result, 0, i), static_cast<std::size_t>(PQgetlength(result, 0, i))));
   }
   return true;
 }
@@ -282,17 +306,24 @@ std::string SqlConnection::uri() const {
   std::string port;
   std::string query;
   for (const auto& [key, value] : impl_->parameters) {
-    if (key == "user") user = percent_encode(value);
-    else if (key == "password") password = ":" + percent_encode(value);
-    else if (key == "dbname") database = percent_encode(value);
-    else if (key == "host" && !value.starts_with('/') && value.find(',') == std::string::npos) host = value;
-    else if (key == "port" && value.find(',') == std::string::npos) port = value;
-    else if (key != "options") query += fmt::format("{}={}&", key, percent_encode(value));
+    if (key == "user")
+      user = percent_encode(value);
+    else if (key == "password")
+      password = ":" + percent_encode(value);
+    else if (key == "dbname")
+      database = percent_encode(value);
+    else if (key == "host" && !value.starts_with('/') && value.find(',') == std::string::npos)
+      host = value;
+    else if (key == "port" && value.find(',') == std::string::npos)
+      port = value;
+    else if (key != "options")
+      query += fmt::format("{}={}&", key, percent_encode(value));
   }
-  if (host.empty() && !port.empty()) query += "port=" + std::exchange(port, "") + "&";  // in front of a path there is no place for it
+  if (host.empty() && !port.empty())
+    query += "port=" + std::exchange(port, "") + "&";  // in front of a path there is no place for it
   if (host.find(':') != std::string::npos) host = "[" + host + "]";
-  return fmt::format("postgresql://{}{}{}{}{}/{}?{}options={}", user, password, user.empty() ? "" : "@", host, port.empty() ? "" : ":" + port, database,
-                     query, percent_encode(impl_->options()));
+  return fmt::format("postgresql://{}{}{}{}{}/{}?{}options={}", user, password, user.empty() ? "" : "@", host,
+                     port.empty() ? "" : ":" + port, database, query, percent_encode(impl_->options()));
 }
 
 std::vector<std::pair<std::string, std::string>> SqlConnection::environment() const {
@@ -300,7 +331,8 @@ std::vector<std::pair<std::string, std::string>> SqlConnection::environment() co
   const std::unique_ptr<PQconninfoOption, SqlFree> known(PQconndefaults());
   for (const PQconninfoOption* each = known.get(); each != nullptr && each->keyword != nullptr; ++each) {
     const std::string* const value = impl_->parameter(each->keyword);
-    if (each->envvar != nullptr && value != nullptr && std::string_view(each->keyword) != "options") variables.emplace_back(each->envvar, *value);
+    if (each->envvar != nullptr && value != nullptr && std::string_view(each->keyword) != "options")
+      variables.emplace_back(each->envvar, *value);
   }
   variables.emplace_back("PGOPTIONS", impl_->options());
   return variables;

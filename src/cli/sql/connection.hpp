@@ -1,5 +1,5 @@
-// How an analyst's query is asked: as the role reporter, in a read-only transaction, with a limit of time, its rows one by
-// one. Nothing goes through the daemon. Only sql_connection.cpp knows libpq.
+// How an analyst's query is asked: as the role reporter, in a read-only transaction, with a limit of time, its rows one
+// by one. Nothing goes through the daemon. Only sql_connection.cpp knows libpq.
 #pragma once
 
 #include <chrono>
@@ -32,8 +32,8 @@ class SqlConnection {
   SqlConnection& operator=(SqlConnection&&) noexcept;
   ~SqlConnection();
 
-  // Until the views show what the log holds now, at most 2 s: a statement of its own, before the one that asks. Answers how
-  // many events they are behind all the same; nullopt: this database cannot say.
+  // Until the views show what the log holds now, at most 2 s: a statement of its own, before the one that asks. Answers
+  // how many events they are behind all the same; nullopt: this database cannot say.
   Result<std::optional<std::int64_t>> wait();
   // One statement. Errors: invalid_argument and denied, with the place in the query; deadline_exceeded, with the limit;
   // over_budget for a query that would need more room on the disk than reporters have.

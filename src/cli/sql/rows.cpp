@@ -11,7 +11,9 @@ namespace {
 
 // NaN and Infinity are no numbers in JSON.
 bool is_json_number(std::string_view text) {
-  return !text.empty() && (text.back() >= '0' && text.back() <= '9') && (text.front() == '-' ? text.size() > 1 && text[1] >= '0' && text[1] <= '9' : text.front() >= '0' && text.front() <= '9');
+  return !text.empty() && (text.back() >= '0' && text.back() <= '9') &&
+         (text.front() == '-' ? text.size() > 1 && text[1] >= '0' && text[1] <= '9'
+                              : text.front() >= '0' && text.front() <= '9');
 }
 
 void append_json_value(std::string& out, SqlKind kind, std::string_view value) {
@@ -81,15 +83,19 @@ void SqlRows::add(const std::vector<SqlColumn>& columns, const SqlRow& row) {
   for (std::size_t i = 0; i < row.size(); ++i) {
     if (i > 0) line_ += ',';
     line_ += keys_[i] + ":";
-    if (row[i]) append_json_value(line_, columns[i].kind, *row[i]);
-    else line_ += "null";
+    if (row[i])
+      append_json_value(line_, columns[i].kind, *row[i]);
+    else
+      line_ += "null";
   }
   out_.json_line(line_ + "}");
 }
 
 void SqlRows::print_csv_line() const {
-  if (out_.terminal()) out_.line(out_.safe(line_));
-  else out_.print(line_ + "\r\n");
+  if (out_.terminal())
+    out_.line(out_.safe(line_));
+  else
+    out_.print(line_ + "\r\n");
 }
 
 // The widths are those of the first rows; a later cell that is wider moves its neighbours.
@@ -128,7 +134,8 @@ void SqlRows::print_cells(const std::vector<std::string>& cells, Tone tone) cons
 void SqlRows::finish(const std::vector<SqlColumn>& columns) {
   if (!begun_ && !columns.empty()) begin(columns);
   if (!waiting_.empty()) print_measured();
-  if (form_ == SqlForm::table && out_.terminal() && begun_) out_.line(out_.tone(Tone::dim, "(" + std::to_string(count_) + (count_ == 1 ? " row)" : " rows)")));
+  if (form_ == SqlForm::table && out_.terminal() && begun_)
+    out_.line(out_.tone(Tone::dim, "(" + std::to_string(count_) + (count_ == 1 ? " row)" : " rows)")));
 }
 
 }  // namespace muniment::cli

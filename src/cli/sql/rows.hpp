@@ -34,8 +34,8 @@ class SqlRows {
   std::uint64_t count_ = 0;
   bool begun_ = false;
   std::string line_;
-  std::vector<std::string> keys_;                 // of JSON: quoted, each once
-  std::vector<std::vector<std::string>> waiting_; // of a table: until its widths are known
+  std::vector<std::string> keys_;                  // of JSON: quoted, each once
+  std::vector<std::vector<std::string>> waiting_;  // of a table: until its widths are known
   std::vector<std::size_t> widths_;
   std::vector<bool> right_;
 };

@@ -76,22 +76,20 @@ Status check_ids_differ(const std::vector<AdmittedEvent>& events) {
     if (!events[i].event.event_id_is_ours) ids.emplace_back(events[i].event.event_id, i);
   }
   std::sort(ids.begin(), ids.end());
-  const auto twice = std::adjacent_find(ids.begin(), ids.end(),
-                                        [](const auto& a, const auto& b) { return a.first == b.first; });
+  const auto twice =
+      std::adjacent_find(ids.begin(), ids.end(), [](const auto& a, const auto& b) { return a.first == b.first; });
   if (twice == ids.end()) return success();
-  return Error(Errc::invalid_argument,
-               "events[" + std::to_string(std::next(twice)->second) + "] has the event_id of events[" +
-                   std::to_string(twice->second) + "]: " + twice->first.text() +
-                   ". Give every event an id of its own.");
+  return Error(Errc::invalid_argument, "events[" + std::to_string(std::next(twice)->second) +
+                                           "] has the event_id of events[" + std::to_string(twice->second) +
+                                           "]: " + twice->first.text() + ". Give every event an id of its own.");
 }
 
 std::string place(std::size_t index) { return "events[" + std::to_string(index) + "]"; }
 
 }  // namespace
 
-Result<AdmittedAppend> admit_append(const json::Value& params, const Caller& caller,
-                                    std::string_view idempotency_key, events::Origin origin,
-                                    Time now) {
+Result<AdmittedAppend> admit_append(const json::Value& params, const Caller& caller, std::string_view idempotency_key,
+                                    events::Origin origin, Time now) {
   const Admission admission(caller, idempotency_key, origin, now);
   AdmittedAppend admitted;
   const json::Value several = params["events"];
@@ -105,8 +103,7 @@ Result<AdmittedAppend> admit_append(const json::Value& params, const Caller& cal
   }
   for (const char* name : {"type", "body", "step_id", "event_id", "occurred_at"}) {
     if (params[name]) {
-      return Error(Errc::invalid_argument,
-                   std::string(name) + " belongs to one event: put it into each of events.");
+      return Error(Errc::invalid_argument, std::string(name) + " belongs to one event: put it into each of events.");
     }
   }
   admitted.several = true;
@@ -130,7 +127,9 @@ Result<std::vector<events::NewEvent>> seal_bodies(AdmittedAppend admitted) {
   events.reserve(admitted.events.size());
   for (AdmittedEvent& item : admitted.events) {
     if (item.event.body.empty()) item.event.body = item.body.source();
-    if (Status fits = events::check_body_size(item.event.body.size(), "body", "Send it with spill: true, or artifact.put and refer to it."); !fits) {
+    if (Status fits = events::check_body_size(item.event.body.size(), "body",
+                                              "Send it with spill: true, or artifact.put and refer to it.");
+        !fits) {
       if (admitted.several) return std::move(fits).error().within(place(events.size()));
       return std::move(fits).error();
     }

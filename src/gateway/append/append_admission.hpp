@@ -19,14 +19,13 @@ struct AdmittedEvent {
 
 struct AdmittedAppend {
   std::vector<AdmittedEvent> events;
-  bool several = false;    // `events` was given: the reply is a list of receipts
+  bool several = false;  // `events` was given: the reply is a list of receipts
 };
 
 // Checks types, bodies and ids. Errors: invalid_argument, denied; of one among several with its
 // place in front.
-Result<AdmittedAppend> admit_append(const json::Value& params, const Caller& caller,
-                                    std::string_view idempotency_key, events::Origin origin,
-                                    Time now);
+Result<AdmittedAppend> admit_append(const json::Value& params, const Caller& caller, std::string_view idempotency_key,
+                                    events::Origin origin, Time now);
 
 // The id that an idempotency key makes for the event at that place of a request.
 Uuid appended_id(const Caller& caller, std::string_view idempotency_key, std::size_t index);

@@ -10,9 +10,8 @@ namespace muniment::gateway {
 namespace {
 
 constexpr std::string_view event_field_names[] = {
-    "seq",     "run_id",         "run_seq", "recorded_at", "occurred_at", "origin",
-    "type",    "schema_version", "step_id", "actor",       "event_id",    "body",
-    "body_hash", "salt",         "run_hash", "redacted"};
+    "seq",     "run_id", "run_seq",  "recorded_at", "occurred_at", "origin", "type",     "schema_version",
+    "step_id", "actor",  "event_id", "body",        "body_hash",   "salt",   "run_hash", "redacted"};
 
 constexpr char hex_digits[] = "0123456789abcdef";
 

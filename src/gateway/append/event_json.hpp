@@ -22,12 +22,10 @@ Result<EventFields> event_fields(const json::Value& names);
 
 // Appends {"seq":…, "run_id":…, …}; the body as it was sent. Of an erased event, body and salt are
 // null and `redacted` is true.
-void append_event_json(std::string& out, const events::Event& event,
-                       EventFields fields = all_event_fields);
+void append_event_json(std::string& out, const events::Event& event, EventFields fields = all_event_fields);
 std::string event_json(const events::Event& event, EventFields fields = all_event_fields);
 
 // Appends a receipt's object. `more` is put in front of the closing brace: ,"spilled":[…]
-void append_receipt_json(std::string& out, const events::Receipt& receipt,
-                         std::string_view more = {});
+void append_receipt_json(std::string& out, const events::Receipt& receipt, std::string_view more = {});
 
 }  // namespace muniment::gateway

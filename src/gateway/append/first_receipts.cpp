@@ -10,9 +10,9 @@ namespace muniment::gateway {
 namespace {
 
 Error known_otherwise(const events::Event& known, std::string_view what) {
-  Error error(Errc::conflict, "event_id " + known.event_id.text() + " is known in run " +
-                                  known.run_id + " (run_seq " + std::to_string(known.run_seq) +
-                                  "): " + std::string(what) + ". Send a new event with a new id.");
+  Error error(Errc::conflict, "event_id " + known.event_id.text() + " is known in run " + known.run_id + " (run_seq " +
+                                  std::to_string(known.run_seq) + "): " + std::string(what) +
+                                  ". Send a new event with a new id.");
   error.run_id = known.run_id;
   error.event_ids.push_back(known.event_id.text());
   return error;
@@ -47,13 +47,15 @@ class Receipts {
     if (hashes.run_hash != event.run_hash) return misfit(event);
     last_run_seq_ = event.run_seq;
     last_run_hash_ = event.run_hash;
-    return events::Receipt{event.event_id, event.seq,  event.run_seq,   event.recorded_at,
-                           event.body_hash, *event.salt, event.run_hash, hashes.leaf_hash, true};
+    return events::Receipt{event.event_id,    event.seq,        event.run_seq,
+                           event.recorded_at, event.body_hash,  *event.salt,
+                           event.run_hash,    hashes.leaf_hash, true};
   }
 
  private:
   static Error misfit(const events::Event& event) {
-    Error error(Errc::corrupt, "event " + std::to_string(event.seq) + " does not fit its hash. The log was changed: run muniment-verify");
+    Error error(Errc::corrupt, "event " + std::to_string(event.seq) +
+                                   " does not fit its hash. The log was changed: run muniment-verify");
     error.run_id = event.run_id;
     return error;
   }
@@ -88,7 +90,8 @@ Result<FirstReceipts> first_receipts(Call& call, const store::Run& run, std::spa
   return first_receipts(call, run, events, known);
 }
 
-Result<FirstReceipts> first_receipts(Call& call, const store::Run& run, std::span<const events::NewEvent> events, const KnownEvents& known) {
+Result<FirstReceipts> first_receipts(Call& call, const store::Run& run, std::span<const events::NewEvent> events,
+                                     const KnownEvents& known) {
   std::vector<events::Receipt> receipts;
   Receipts first(call);
   std::size_t unknown = events.size();  // the first that is not in the log
@@ -103,9 +106,8 @@ Result<FirstReceipts> first_receipts(Call& call, const store::Run& run, std::spa
   }
   if (receipts.empty()) return FirstReceipts();
   if (unknown < events.size()) {
-    Error error(Errc::conflict, std::to_string(receipts.size()) + " of these " +
-                                    std::to_string(events.size()) + " events are in run " +
-                                    run.run_id + " already, events[" + std::to_string(unknown) +
+    Error error(Errc::conflict, std::to_string(receipts.size()) + " of these " + std::to_string(events.size()) +
+                                    " events are in run " + run.run_id + " already, events[" + std::to_string(unknown) +
                                     "] is not. Repeat the request as it was, or send the new ones.");
     error.run_id = run.run_id;
     return error;
@@ -127,9 +129,11 @@ Result<FoundRow<events::Event>> find_in_log_runs(Call& call, const Uuid& event_i
 Error used_key(const events::Event& known) { return used_key(known, !known.body); }
 
 Error used_key(const events::Event& known, bool erased) {
-  Error error(Errc::conflict, "this idempotency_key was used at seq " + std::to_string(known.seq) + " of run " + known.run_id + " for " +
-                                  (!erased ? "something else. Repeat the request as it was, or send it with a new key."
-                                           : "what was erased since, so it cannot be compared. Send something new with a new key."));
+  Error error(Errc::conflict,
+              "this idempotency_key was used at seq " + std::to_string(known.seq) + " of run " + known.run_id +
+                  " for " +
+                  (!erased ? "something else. Repeat the request as it was, or send it with a new key."
+                           : "what was erased since, so it cannot be compared. Send something new with a new key."));
   error.run_id = known.run_id;
   error.event_ids.push_back(known.event_id.text());
   return error;

@@ -11,7 +11,8 @@ void append_own(Services& services, std::string_view type, std::string body, boo
 }
 
 void append_refusals(Services& services, bool all) {
-  for (std::string& body : services.refusals.take(services.clock.now(), all)) append_own(services, "access.refused", std::move(body), true);
+  for (std::string& body : services.refusals.take(services.clock.now(), all))
+    append_own(services, "access.refused", std::move(body), true);
 }
 
 }  // namespace muniment::gateway

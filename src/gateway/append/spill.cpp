@@ -26,9 +26,12 @@ std::string preview_of(std::string_view text, std::size_t bytes_max) {
 std::string pointer_token(std::string_view key) {
   std::string token;
   for (const char c : key) {
-    if (c == '~') token += "~0";
-    else if (c == '/') token += "~1";
-    else token += c;
+    if (c == '~')
+      token += "~0";
+    else if (c == '/')
+      token += "~1";
+    else
+      token += c;
   }
   return token;
 }
@@ -53,8 +56,14 @@ std::string_view referable_member(std::string_view event_type) {
 
 class Spiller {
  public:
-  Spiller(const store::Run& run, std::string_view step_id, std::string_view type, std::size_t event, Time now, Spilled& spilled)
-      : run_(run), step_id_(step_id.empty() ? default_step : step_id), type_(type), event_(event), now_(now), spilled_(spilled),
+  Spiller(const store::Run& run, std::string_view step_id, std::string_view type, std::size_t event, Time now,
+          Spilled& spilled)
+      : run_(run),
+        step_id_(step_id.empty() ? default_step : step_id),
+        type_(type),
+        event_(event),
+        now_(now),
+        spilled_(spilled),
         core_(events::find_type(type) != nullptr) {}
 
   // `anywhere`: long strings too, wherever they stand.
@@ -169,7 +178,8 @@ class Spiller {
       part.artifact_id = mine->artifact_id;
     } else {
       part.artifact_id = make_uuid_v7(now_);
-      spilled_.contents.push_back({event_, part.artifact_id, part.hash, step_id_, std::string(mime_of(value)), std::move(bytes)});
+      spilled_.contents.push_back(
+          {event_, part.artifact_id, part.hash, step_id_, std::string(mime_of(value)), std::move(bytes)});
     }
     parts_.push_back(part);
     return part;
@@ -197,11 +207,13 @@ std::vector<Spilled::Part*> parts_of(Spilled& spilled, std::size_t event) {
 
 // Every `from` in the text becomes `to`. Nobody but the spiller can have written an id that it has just made.
 void replace_id(std::string& text, const std::string& from, const std::string& to) {
-  for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) text.replace(at, from.size(), to);
+  for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
+    text.replace(at, from.size(), to);
 }
 
 // The ids that stand in the body `known` where those of `parts` stand in `fresh`; nullopt: the bodies differ in more.
-std::optional<std::vector<Uuid>> ids_in(const std::string& known, const std::string& fresh, const std::vector<Spilled::Part*>& parts) {
+std::optional<std::vector<Uuid>> ids_in(const std::string& known, const std::string& fresh,
+                                        const std::vector<Spilled::Part*>& parts) {
   std::string text = fresh;
   std::vector<Uuid> ids;
   for (const Spilled::Part* part : parts) {
@@ -239,12 +251,14 @@ Result<std::string> spill_body(const store::Run& run, std::string_view step_id, 
     if (text.size() <= limits::event_body_bytes_max) break;
     text = spiller.rewrite(body, bytes_max, true);
   }
-  RETURN_IF_ERROR(events::check_body_size(text.size(), "body with its long strings spilled", "Send it as several events, or artifact.put and refer to it."));
+  RETURN_IF_ERROR(events::check_body_size(text.size(), "body with its long strings spilled",
+                                          "Send it as several events, or artifact.put and refer to it."));
   for (Spilled::Part& part : spiller.take_parts()) spilled.parts.push_back(std::move(part));
   return text;
 }
 
-Status refer_as_recorded(Call& call, const store::Run& run, std::vector<events::NewEvent>& events, KnownEvents& known, Spilled& spilled) {
+Status refer_as_recorded(Call& call, const store::Run& run, std::vector<events::NewEvent>& events, KnownEvents& known,
+                         Spilled& spilled) {
   for (std::size_t i = 0; i < events.size(); ++i) {
     const std::vector<Spilled::Part*> parts = parts_of(spilled, i);
     if (parts.empty() || !known[i]) continue;
@@ -278,7 +292,8 @@ Status store_contents(Call& call, const store::Run& run, std::vector<events::New
         refer_to(there->artifact_id, content.artifact_id, events, spilled);
         continue;
       }
-      ASSIGN_OR_RETURN(store::StoredFile file, call.services.files.store(content.bytes, run.run_id, content.step_id, content.artifact_id, content.mime_type));
+      ASSIGN_OR_RETURN(store::StoredFile file, call.services.files.store(content.bytes, run.run_id, content.step_id,
+                                                                         content.artifact_id, content.mime_type));
       const store::ArtifactRow row = store::artifact_row(file, run.run_id, content.step_id, content.mime_type, "{}");
       spilled.artifacts.push_back({content.event, row, std::move(file)});
     }

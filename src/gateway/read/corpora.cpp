@@ -25,18 +25,23 @@ Result<std::int64_t> documents_known_upto(Call& call) {
   return documents.next_seq();
 }
 
-std::string name_of_document(std::string_view corpus, std::string_view document) { return fmt::format("document {}/{}", corpus, document); }
+std::string name_of_document(std::string_view corpus, std::string_view document) {
+  return fmt::format("document {}/{}", corpus, document);
+}
 std::string name_of_corpus(std::string_view corpus) { return fmt::format("corpus {}", corpus); }
 std::string name_of_source(std::string_view source) { return fmt::format("source {}", source); }
 
 void note_moved_on(Services& services, const Error& error) {
   // What came in between was answered before, so that the tail has it.
-  if (error.conflict == AppendConflict::moved_on) services.retrieval.documents().changed_at(services.tail.next_seq() - 1);
+  if (error.conflict == AppendConflict::moved_on)
+    services.retrieval.documents().changed_at(services.tail.next_seq() - 1);
 }
 
-Result<retrieval::DocumentText> read_text(Call& call, std::string_view bytes, std::string_view name, std::string_view mime_type) {
+Result<retrieval::DocumentText> read_text(Call& call, std::string_view bytes, std::string_view name,
+                                          std::string_view mime_type) {
   const bool plain = retrieval::looks_plain(bytes, name, mime_type);
-  return plain ? retrieval::read_document(bytes, name, mime_type) : retrieval::read_document_apart(bytes, name, mime_type, call.deadline);
+  return plain ? retrieval::read_document(bytes, name, mime_type)
+               : retrieval::read_document_apart(bytes, name, mime_type, call.deadline);
 }
 
 std::string mime_type_of(retrieval::Format format) {
@@ -55,12 +60,20 @@ std::string mime_type_of(retrieval::Format format) {
 void write_document(json::Writer& out, const store::DocumentRow& row, const std::optional<Time>* carried) {
   out.begin_object().member("corpus", row.corpus).member("document", row.document).member("revision", row.revision);
   out.member("uri", evidence::evidence_pointer(row.corpus, row.document, "p0", row.revision)).member("seq", row.seq);
-  out.member("hash", to_hex(row.hash)).member("artifact_id", row.artifact_id.text()).member("start_byte", row.start_byte).member("size_bytes", row.size_bytes);
+  out.member("hash", to_hex(row.hash))
+      .member("artifact_id", row.artifact_id.text())
+      .member("start_byte", row.start_byte)
+      .member("size_bytes", row.size_bytes);
   if (row.text_artifact_id) out.member("text_artifact_id", row.text_artifact_id->text());
-  out.member("mime_type", row.mime_type).member("format", row.format).member("language", row.language).member("title", row.title);
+  out.member("mime_type", row.mime_type)
+      .member("format", row.format)
+      .member("language", row.language)
+      .member("title", row.title);
   out.member("tags", row.tags).member("source", row.source);
   if (row.source_url) out.member("source_url", *row.source_url);
-  out.member("trust", row.trust).member("timestamp", format_time(row.document_time)).member("recorded_at", format_time(row.recorded_at));
+  out.member("trust", row.trust)
+      .member("timestamp", format_time(row.document_time))
+      .member("recorded_at", format_time(row.recorded_at));
   if (carried != nullptr) out.member("carried_over", true);
   if (carried != nullptr && *carried) out.member("first_recorded_at", format_time(**carried));
   out.member("chunker", row.chunker).member("chunks", row.chunks);

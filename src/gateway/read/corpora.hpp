@@ -24,16 +24,19 @@ Result<std::int64_t> documents_known_upto(Call& call);
 std::string name_of_document(std::string_view corpus, std::string_view document);
 std::string name_of_corpus(std::string_view corpus);
 std::string name_of_source(std::string_view source);
-// To be called when it is refused: where others changed the documents meanwhile, it is made again from tables that have it.
+// To be called when it is refused: where others changed the documents meanwhile, it is made again from tables that have
+// it.
 void note_moved_on(Services& services, const Error& error);
 
 // Reads a document; what needs a parser for foreign formats is read in a process of its own.
-Result<retrieval::DocumentText> read_text(Call& call, std::string_view bytes, std::string_view name, std::string_view mime_type);
+Result<retrieval::DocumentText> read_text(Call& call, std::string_view bytes, std::string_view name,
+                                          std::string_view mime_type);
 
 std::string mime_type_of(retrieval::Format format);
 
 // {"corpus":…, "document":…, "revision":…, …}
-// `carried`: it was brought along from a closed log, and was first recorded then, as far as that is known; nullptr: nothing is said of that.
+// `carried`: it was brought along from a closed log, and was first recorded then, as far as that is known; nullptr:
+// nothing is said of that.
 void write_document(json::Writer& out, const store::DocumentRow& row, const std::optional<Time>* carried = nullptr);
 
 }  // namespace muniment::gateway

@@ -11,8 +11,7 @@ namespace {
 
 constexpr std::size_t position_bytes = 8;
 constexpr std::size_t question_bytes = 8;
-constexpr std::array<std::string_view, 5> page_members = {"_meta", "cursor", "fields", "limit",
-                                                          "max_bytes"};
+constexpr std::array<std::string_view, 5> page_members = {"_meta", "cursor", "fields", "limit", "max_bytes"};
 
 std::string question_mark(std::string_view question) {
   return std::string(view(sha256(question)).substr(0, question_bytes));

@@ -31,7 +31,9 @@ Status wait_for(Services& services, std::int64_t seq, Deadline deadline, const s
   if (retriever.wait_for(seq, Deadline())) return success();
   const Waiting waiting(services.index_waits);
   if (!waiting.admitted()) {
-    Error error(Errc::over_budget, std::to_string(services.index_waits.max) + " requests wait for the search indexes already, and that is the limit. Retry in 100 ms.");
+    Error error(Errc::over_budget,
+                std::to_string(services.index_waits.max) +
+                    " requests wait for the search indexes already, and that is the limit. Retry in 100 ms.");
     error.limit = static_cast<std::int64_t>(services.index_waits.max);
     error.retry_after_ms = 100;
     return error;
@@ -54,10 +56,12 @@ Status wait_for_min_seq(Call& call) {
     ASSIGN_OR_RETURN(size, call.reader->log_size());
   }
   if (*min_seq >= size) {
-    return Error(Errc::invalid_argument, "min_seq: " + std::to_string(*min_seq) + " is not in the log, which has " + std::to_string(size) +
+    return Error(Errc::invalid_argument, "min_seq: " + std::to_string(*min_seq) + " is not in the log, which has " +
+                                             std::to_string(size) +
                                              " events so far. Give the seq that a reply gave you.");
   }
-  return wait_for(call.services, *min_seq, call.deadline, [&] { return call.standing != nullptr && call.standing->is_answered(); });
+  return wait_for(call.services, *min_seq, call.deadline,
+                  [&] { return call.standing != nullptr && call.standing->is_answered(); });
 }
 
 Status wait_until_searchable(Services& services, std::int64_t seq, Deadline deadline) {

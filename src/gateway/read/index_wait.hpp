@@ -1,5 +1,5 @@
-// Waiting until the search indexes have reached an event. A worker waits, so only some may at once, and none for a client
-// that has left.
+// Waiting until the search indexes have reached an event. A worker waits, so only some may at once, and none for a
+// client that has left.
 #pragma once
 
 #include <atomic>

@@ -4,15 +4,15 @@
 
 #include "base/limits.hpp"
 #include "gateway/access.hpp"
-#include "gateway/read/cursor.hpp"
 #include "gateway/append/event_json.hpp"
 #include "gateway/methods/custody/server_state.hpp"
+#include "gateway/read/cursor.hpp"
 #include "gateway/services.hpp"
 
 namespace muniment::gateway {
 namespace {
 
-constexpr std::int64_t searched_events_max = 250'000;   // of the whole log, for one page: no index leads to them
+constexpr std::int64_t searched_events_max = 250'000;  // of the whole log, for one page: no index leads to them
 
 // What the pointer holds, what reads it, and how far that goes.
 struct PageAsked {
@@ -29,7 +29,7 @@ Result<PageAsked> page_asked(Call& call, const LogSource& source, std::optional<
   filter.actor = source.actor;
   if (source.run_id.empty()) return asked;
   ASSIGN_OR_RETURN(const ReadRun found, find_run_to_read(call, source.run_id));
-  call.read_log = 0;   // the item says of which log it is
+  call.read_log = 0;  // the item says of which log it is
   filter.run_no = found.run->view().run_no;
   asked.reader = found.reader;
   const store::EarlierLog* const closed = earlier_log(call.services, found.run->closed_log);
@@ -52,7 +52,8 @@ LogSource log_source(const Caller& caller, const evidence::Pointer& pointer) {
   return source;
 }
 
-Result<LogPage> read_log(Call& call, const evidence::Pointer& pointer, const std::string& cursor, std::size_t bytes_max, std::optional<std::int64_t> as_of) {
+Result<LogPage> read_log(Call& call, const evidence::Pointer& pointer, const std::string& cursor, std::size_t bytes_max,
+                         std::optional<std::int64_t> as_of) {
   const LogSource source = log_source(call.caller, pointer);
   if (source.metrics) {
     if (!cursor.empty()) return Error(Errc::invalid_argument, "cursor: log://metrics is one page.");
@@ -67,7 +68,8 @@ Result<LogPage> read_log(Call& call, const evidence::Pointer& pointer, const std
   filter.to_seq = filter.run_no ? newest : std::min(newest, filter.from_seq + searched_events_max - 1);
   LogPage page;
   // The reader cuts by bytes, too, but behind what has room here.
-  ASSIGN_OR_RETURN(const auto events, asked.reader->events(filter, limits::page_items_max, bytes_max + limits::event_body_bytes_max));
+  ASSIGN_OR_RETURN(const auto events,
+                   asked.reader->events(filter, limits::page_items_max, bytes_max + limits::event_body_bytes_max));
   std::int64_t next = events.size() < limits::page_items_max ? *filter.to_seq + 1 : events.back().seq + 1;
   for (const events::Event& event : events) {
     const std::string line = event_json(event);

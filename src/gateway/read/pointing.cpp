@@ -20,7 +20,9 @@ evidence::Sight sight_of(Call& call) {
     if (run_id == log_run_id) return call.caller.admin;
     return sees_run(call, run_id, call.reader->log_no());
   };
-  sight.earlier_run = [&call](std::string_view run_id, std::int16_t log_no) -> Result<bool> { return sees_run(call, run_id, log_no); };
+  sight.earlier_run = [&call](std::string_view run_id, std::int16_t log_no) -> Result<bool> {
+    return sees_run(call, run_id, log_no);
+  };
   for (store::Reader* const reader : readers_of_all(call)) {
     if (reader != call.reader) sight.earlier.push_back(reader);
   }
@@ -37,7 +39,8 @@ Result<evidence::Wanted> wanted_by(Call& call, const std::string& pointer, const
   if (!item.run && parsed && !parsed->run_id.empty() && parsed->run_id != log_run_id) {
     auto own = find_run(call, parsed->run_id);
     // One in a closed log is read, and stops for nothing.
-    if (!own && own.error().code != Errc::not_found && own.error().code != Errc::conflict) return std::move(own).error();
+    if (!own && own.error().code != Errc::not_found && own.error().code != Errc::conflict)
+      return std::move(own).error();
     if (own) item.run = std::move(*own);
     if (!own && own.error().code == Errc::conflict) closed_run = parsed->run_id;
   }
@@ -71,7 +74,8 @@ Result<evidence::Outcome> resolve_pointers(Call& call, const std::vector<std::st
     wanted.push_back(std::move(item));
   }
   evidence::Resolver resolver = resolver_for(call, use);
-  return evidence::StopRule(resolver, *call.reader, call.services.tail, call.services.runs, call.services.clock).resolve(wanted, use.with_text);
+  return evidence::StopRule(resolver, *call.reader, call.services.tail, call.services.runs, call.services.clock)
+      .resolve(wanted, use.with_text);
 }
 
 Result<evidence::Outcome> look_at_pointers(Call& call, const std::vector<std::string>& pointers, const Using& use) {
@@ -104,7 +108,8 @@ Status check_usable(const evidence::Resolution& found) {
   const std::string words = found.pointer + ": " + std::string(name_of(found.reason)) + ", " + found.detail;
   const bool unversioned = found.reason == evidence::Reason::missing_version;
   if (!unversioned && !found.withdrawn()) return success();
-  Error error = unversioned ? Error(Errc::invalid_argument, words + ", of what was read") : Error(Errc::not_found, words + ". Leave it out.");
+  Error error = unversioned ? Error(Errc::invalid_argument, words + ", of what was read")
+                            : Error(Errc::not_found, words + ". Leave it out.");
   error.pointer = found.pointer;
   return error;
 }
@@ -116,13 +121,16 @@ Status begin_referring(Call& call) {
   return success();
 }
 
-Result<evidence::Outcome> resolve_needed(Call& call, const std::vector<std::string>& pointers, const std::shared_ptr<store::Run>& run, bool with_text) {
+Result<evidence::Outcome> resolve_needed(Call& call, const std::vector<std::string>& pointers,
+                                         const std::shared_ptr<store::Run>& run, bool with_text) {
   if (pointers.size() > limits::pointers_per_request_max) {
-    Error error(Errc::too_large, fmt::format("{} pointers, limit {}. Record them in parts.", pointers.size(), limits::pointers_per_request_max));
+    Error error(Errc::too_large, fmt::format("{} pointers, limit {}. Record them in parts.", pointers.size(),
+                                             limits::pointers_per_request_max));
     error.limit = static_cast<std::int64_t>(limits::pointers_per_request_max);
     return error;
   }
-  ASSIGN_OR_RETURN(evidence::Outcome outcome, resolve_pointers(call, pointers, {.run = run, .critical = true, .with_text = with_text}));
+  ASSIGN_OR_RETURN(evidence::Outcome outcome,
+                   resolve_pointers(call, pointers, {.run = run, .critical = true, .with_text = with_text}));
   for (const auto& item : outcome.items) RETURN_IF_ERROR(check_usable(item.resolution));
   return outcome;
 }
@@ -170,18 +178,24 @@ namespace {
 // Of several that are damaged, the one for which a run stops.
 const evidence::Resolution& stopped_for(const evidence::Outcome& outcome, const evidence::Outcome::Item& damage) {
   if (outcome.halts.empty()) return damage.resolution;
-  const auto item = std::ranges::find(outcome.items, outcome.halts.front().halt.pointer, [](const auto& one) { return one.resolution.pointer; });
+  const auto item = std::ranges::find(outcome.items, outcome.halts.front().halt.pointer,
+                                      [](const auto& one) { return one.resolution.pointer; });
   return item == outcome.items.end() ? damage.resolution : item->resolution;
 }
 
 }  // namespace
 
-Error damage_error(const evidence::Outcome& outcome, const evidence::Outcome::Item& damage, const std::shared_ptr<store::Run>& run) {
+Error damage_error(const evidence::Outcome& outcome, const evidence::Outcome::Item& damage,
+                   const std::shared_ptr<store::Run>& run) {
   const evidence::Resolution& found = stopped_for(outcome, damage);
   const std::string words = found.pointer + ": " + std::string(name_of(found.reason)) + ", " + found.detail;
   const bool stopped = !outcome.halts.empty() || (run && run->view().status == store::RunStatus::halted);
-  const std::string run_id = !outcome.halts.empty() ? outcome.halts.front().run_id : run ? run->run_id : found.parsed ? found.parsed->run_id : "";
-  Error error = stopped ? Error(Errc::run_halted, "SYSTEM_ERROR: " + words + ". See: muniment recover " + run_id) : Error(Errc::corrupt, words);
+  const std::string run_id = !outcome.halts.empty() ? outcome.halts.front().run_id
+                             : run                  ? run->run_id
+                             : found.parsed         ? found.parsed->run_id
+                                                    : "";
+  Error error = stopped ? Error(Errc::run_halted, "SYSTEM_ERROR: " + words + ". See: muniment recover " + run_id)
+                        : Error(Errc::corrupt, words);
   if (run_id != log_run_id) error.run_id = run_id;
   error.pointer = found.pointer;
   return error;

@@ -8,7 +8,8 @@ namespace muniment::gateway {
 
 std::optional<Reading::Place> Reading::goes_on(const std::string& what, std::int64_t offset) {
   const std::lock_guard lock(mutex_);
-  if (what_ != what || offsets_.size() >= limits::pieces_per_reading_max || !offsets_.insert(offset).second) return std::nullopt;
+  if (what_ != what || offsets_.size() >= limits::pieces_per_reading_max || !offsets_.insert(offset).second)
+    return std::nullopt;
   return place_;
 }
 

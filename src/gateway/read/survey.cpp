@@ -16,10 +16,11 @@ Result<Survey> survey(Call& call, const store::Run& run) {
   for (const auto& [pointer, needed_by] : needed) {
     ASSIGN_OR_RETURN(evidence::Resolution found, resolver.resolve(pointer, evidence::Depth::whole));
     ++survey.checked;
-    if (!found.damaged()) continue;   // a revision that was superseded stands, and what was erased is not missing
+    if (!found.damaged()) continue;  // a revision that was superseded stands, and what was erased is not missing
     Damage& damage = survey.damage.emplace_back();
     damage.found = std::move(found);
-    for (const store::PointerRow& row : needed_by) damage.needed_by.push_back(row.needed_by + " " + row.needed_id.text());
+    for (const store::PointerRow& row : needed_by)
+      damage.needed_by.push_back(row.needed_by + " " + row.needed_id.text());
   }
   return survey;
 }

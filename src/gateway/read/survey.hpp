@@ -1,4 +1,5 @@
-// What a run depends on, and what of that is damaged: asked when it is to be recovered, and when it is to go on after it was stopped.
+// What a run depends on, and what of that is damaged: asked when it is to be recovered, and when it is to go on after
+// it was stopped.
 #pragma once
 
 #include <cstddef>

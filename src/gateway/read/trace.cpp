@@ -21,12 +21,15 @@ std::string body_of(const Use& use, bool in_run, std::string_view members) {
   if (!use.branch.empty()) out.member("branch", use.branch);
   std::string body = std::move(out.end_object()).text();
   if (members == "{}") return body;
-  body.pop_back();   // its brace
+  body.pop_back();  // its brace
   if (body.size() > 1) body.push_back(',');
   return body.append(members.substr(1));
 }
 
-bool is_open(const Use& use) { return use.run && use.run->closed_log == 0 && use.run->run_id != log_run_id && use.run->view().status == store::RunStatus::open; }
+bool is_open(const Use& use) {
+  return use.run && use.run->closed_log == 0 && use.run->run_id != log_run_id &&
+         use.run->view().status == store::RunStatus::open;
+}
 
 std::string with_run_seq(std::string result, std::int64_t run_seq) {
   result.pop_back();
@@ -71,19 +74,23 @@ Result<Use> use_of(Call& call) {
 
 namespace {
 
-Answer leave(Call& call, const Use& use, std::string_view type, std::string_view members, Reply reply, const evidence::Outcome& outcome, const Recorded& recorded) {
+Answer leave(Call& call, const Use& use, std::string_view type, std::string_view members, Reply reply,
+             const evidence::Outcome& outcome, const Recorded& recorded) {
   if (!is_open(use)) {
     submit_to_log(call.services, request_to_log(call, use, type, members));
     recorded(std::nullopt);
     if (outcome.events.empty()) return reply;
     return append_outcome(outcome, [reply] { return Result<Reply>(reply); });
   }
-  const auto held = std::make_shared<const Reply>(std::move(reply));   // with up to a MiB of raw bytes
+  const auto held = std::make_shared<const Reply>(std::move(reply));  // with up to a MiB of raw bytes
   PendingAppend append = append_outcome(outcome, [held] { return Result<Reply>(*held); });
   append.request.actor = call.caller.actor;
-  append.request.events.insert(append.request.events.begin(),
-                               store::Addressed{.run = use.run, .event = make_event(call, *use.run, type, body_of(use, true, members), use.step_id), .if_open = true});
-  append.companions = append.request.events.size();   // the client has no ids to send again: it asks again
+  append.request.events.insert(
+      append.request.events.begin(),
+      store::Addressed{.run = use.run,
+                       .event = make_event(call, *use.run, type, body_of(use, true, members), use.step_id),
+                       .if_open = true});
+  append.companions = append.request.events.size();  // the client has no ids to send again: it asks again
   // The run takes no more: it ended, or stopped, while the answer was worked out.
   auto instead = std::make_shared<store::AppendRequest>(request_to_log(call, use, type, members));
   const auto left_in_log = [held, instead, recorded](Services& services) {
@@ -91,7 +98,8 @@ Answer leave(Call& call, const Use& use, std::string_view type, std::string_view
     recorded(std::nullopt);
     return *held;
   };
-  append.finish = [held, recorded, left_in_log](Services& services, const std::vector<events::Receipt>& receipts) -> Result<Reply> {
+  append.finish = [held, recorded, left_in_log](Services& services,
+                                                const std::vector<events::Receipt>& receipts) -> Result<Reply> {
     const events::Receipt& receipt = receipts.front();
     if (receipt.seq < 0) return left_in_log(services);
     recorded(receipt.run_seq);
@@ -108,7 +116,8 @@ Answer leave(Call& call, const Use& use, std::string_view type, std::string_view
 void write_bad(json::Writer& out, const evidence::Outcome& outcome) {
   out.key("bad").begin_object();
   for (const evidence::Reason reason : evidence::reasons) {
-    const auto count = std::ranges::count(outcome.items, reason, [](const auto& item) { return item.resolution.reason; });
+    const auto count =
+        std::ranges::count(outcome.items, reason, [](const auto& item) { return item.resolution.reason; });
     if (count > 0) out.member(name_of(reason), static_cast<std::int64_t>(count));
   }
   out.end_object();
@@ -116,7 +125,8 @@ void write_bad(json::Writer& out, const evidence::Outcome& outcome) {
 
 }  // namespace
 
-Answer leave_trace(Call& call, const Use& use, std::string_view type, std::string_view members, Reply reply, const evidence::Outcome& outcome) {
+Answer leave_trace(Call& call, const Use& use, std::string_view type, std::string_view members, Reply reply,
+                   const evidence::Outcome& outcome) {
   return leave(call, use, type, members, std::move(reply), outcome, [](std::optional<std::int64_t>) {});
 }
 
@@ -127,7 +137,8 @@ std::string looked_at(const evidence::Outcome& outcome, std::optional<std::int64
   out.key("pointers").begin_array();
   for (const auto& item : outcome.items) {
     const evidence::Resolution& found = item.resolution;
-    const std::string pointer = found.parsed ? found.pointer : preview(found.pointer, limits::logged_nonsense_bytes_max);
+    const std::string pointer =
+        found.parsed ? found.pointer : preview(found.pointer, limits::logged_nonsense_bytes_max);
     if (out.text().size() + json::quote(pointer).size() > limits::logged_pointers_bytes_max) break;
     out.begin_object().member("pointer", pointer);
     if (!found.ok()) out.member("reason", name_of(found.reason));
@@ -138,7 +149,8 @@ std::string looked_at(const evidence::Outcome& outcome, std::optional<std::int64
   return std::move(out.member("duration_us", std::max<std::int64_t>(duration_us, 0)).end_object()).text();
 }
 
-Answer leave_trace_of_piece(Call& call, const Use& use, const std::string& artifact_id, std::int64_t offset, std::string_view members, Reply reply) {
+Answer leave_trace_of_piece(Call& call, const Use& use, const std::string& artifact_id, std::int64_t offset,
+                            std::string_view members, Reply reply) {
   const std::shared_ptr<Reading> reading = call.caller.reading;
   const std::string what = artifact_id + "\n" + use.run->run_id + "\n" + use.step_id + "\n" + use.branch;
   if (reading) {
@@ -147,9 +159,10 @@ Answer leave_trace_of_piece(Call& call, const Use& use, const std::string& artif
       return reply;
     }
   }
-  return leave(call, use, "artifact.read", members, std::move(reply), {}, [reading, what, offset](std::optional<std::int64_t> run_seq) {
-    if (reading) reading->begin(what, offset, {run_seq});
-  });
+  return leave(call, use, "artifact.read", members, std::move(reply), {},
+               [reading, what, offset](std::optional<std::int64_t> run_seq) {
+                 if (reading) reading->begin(what, offset, {run_seq});
+               });
 }
 
 }  // namespace muniment::gateway

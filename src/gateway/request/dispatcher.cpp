@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "base/process/failpoint.hpp"
 #include "base/limits.hpp"
 #include "base/log.hpp"
 #include "base/metrics.hpp"
+#include "base/process/failpoint.hpp"
 
 namespace muniment::gateway {
 namespace {
@@ -13,7 +13,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr std::size_t body_buffer_bytes_max = 4 << 20;
-constexpr int repeats_max = 3;                         // of what the append thread gives back as a repetition
+constexpr int repeats_max = 3;  // of what the append thread gives back as a repetition
 constexpr milliseconds database_patience{limits::status_database_ms_max};
 
 void name_ids(Error& error, const Exchange& exchange) {
@@ -27,15 +27,18 @@ Error late(const Exchange& exchange, bool may_land) {
   error.retry_after_ms = 0;
   if (may_land) {
     name_ids(error, exchange);
-    error.message = error.event_ids.empty() ? "no answer within the deadline; it may be done or not."
-                                            : "no answer within the deadline; it may be recorded or not: send the same ids again.";
+    error.message = error.event_ids.empty()
+                        ? "no answer within the deadline; it may be done or not."
+                        : "no answer within the deadline; it may be recorded or not: send the same ids again.";
   }
   return error;
 }
 
 // Each time somebody else was writing the same ids. Whether they are in is for the next request to find out.
 Error raced(const Exchange& exchange) {
-  Error error(Errc::unavailable, "other requests with the same ids are being recorded; it may be recorded or not: send the same ids again.");
+  Error error(
+      Errc::unavailable,
+      "other requests with the same ids are being recorded; it may be recorded or not: send the same ids again.");
   error.retry_after_ms = 100;
   name_ids(error, exchange);
   return error;
@@ -43,13 +46,15 @@ Error raced(const Exchange& exchange) {
 
 // Of a method that had begun to write by itself: what it refuses for the request's sake it has not done.
 bool says_nothing_done(Errc code) {
-  return code == Errc::invalid_argument || code == Errc::not_found || code == Errc::conflict || code == Errc::too_large || code == Errc::run_halted;
+  return code == Errc::invalid_argument || code == Errc::not_found || code == Errc::conflict ||
+         code == Errc::too_large || code == Errc::run_halted;
 }
 
 // Whether a reply of any size may be made for its connection.
 bool may_reply(const Exchange& exchange) {
   const auto& unread = exchange.caller.unread;
-  return unread == nullptr || unread->bytes <= limits::unread_bytes_per_connection_max || exchange.method->always_answers;
+  return unread == nullptr || unread->bytes <= limits::unread_bytes_per_connection_max ||
+         exchange.method->always_answers;
 }
 
 // Counts a reply as unread until the loop sends it.
@@ -57,7 +62,8 @@ std::shared_ptr<HeldBytes> count_made(const Exchange& exchange, const Result<Ans
   const auto& unread = exchange.caller.unread;
   const auto* reply = answer ? std::get_if<Reply>(&*answer) : nullptr;
   if (unread == nullptr || reply == nullptr) return std::make_shared<HeldBytes>();
-  return std::make_shared<HeldBytes>(std::shared_ptr<std::atomic<std::size_t>>(unread, &unread->bytes), reply->result.size() + reply->raw.size());
+  return std::make_shared<HeldBytes>(std::shared_ptr<std::atomic<std::size_t>>(unread, &unread->bytes),
+                                     reply->result.size() + reply->raw.size());
 }
 
 void carry_erasures_seen(const Call& call, Result<Answer>& answer) {
@@ -67,9 +73,14 @@ void carry_erasures_seen(const Call& call, Result<Answer>& answer) {
 
 }  // namespace
 
-Dispatcher::Dispatcher(Services& services, WorkerPool& workers, const SchemaSet& schemas, std::function<void()> wake_loop)
-    : services_(services), workers_(workers), schemas_(schemas), wake_loop_(std::move(wake_loop)),
-      send_order_([this](const ExchangePtr& exchange) { begin(exchange); }, [this](const ExchangePtr& exchange) { submit(exchange); }) {}
+Dispatcher::Dispatcher(Services& services, WorkerPool& workers, const SchemaSet& schemas,
+                       std::function<void()> wake_loop)
+    : services_(services),
+      workers_(workers),
+      schemas_(schemas),
+      wake_loop_(std::move(wake_loop)),
+      send_order_([this](const ExchangePtr& exchange) { begin(exchange); },
+                  [this](const ExchangePtr& exchange) { submit(exchange); }) {}
 
 // ---- admission ----------------------------------------------------------------------------------
 
@@ -120,7 +131,8 @@ Result<ExchangePtr> Dispatcher::parse(std::string line, const Caller& caller, Re
 
 // Its share of what requests in flight may hold: the line, and what is kept of the bytes behind it.
 Status Dispatcher::hold(Exchange& exchange, std::int64_t body_bytes) {
-  const std::size_t bytes = exchange.line.size() + std::min(static_cast<std::size_t>(body_bytes), body_buffer_bytes_max);
+  const std::size_t bytes =
+      exchange.line.size() + std::min(static_cast<std::size_t>(body_bytes), body_buffer_bytes_max);
   if (held_bytes() + bytes > limits::request_bytes_in_flight_max && !exchange.method->always_answers) {
     Error error(Errc::over_budget, "the requests in flight hold " + std::to_string(held_bytes()) + " bytes, limit " +
                                        std::to_string(limits::request_bytes_in_flight_max) + ". Retry in 100 ms.");
@@ -135,7 +147,8 @@ Status Dispatcher::hold(Exchange& exchange, std::int64_t body_bytes) {
 // ---- running ------------------------------------------------------------------------------------
 
 Call Dispatcher::call_for(Exchange& exchange, store::Reader* reader) {
-  return Call{exchange.caller, exchange.params, services_, reader, exchange.deadline, exchange.idempotency_key, exchange.checked_ids, &exchange.standing};
+  return Call{exchange.caller,          exchange.params,      services_,         reader, exchange.deadline,
+              exchange.idempotency_key, exchange.checked_ids, &exchange.standing};
 }
 
 void Dispatcher::watch(const ExchangePtr& exchange) {
@@ -162,7 +175,9 @@ void Dispatcher::begin(const ExchangePtr& exchange) {
 
 // Nobody works for a request that was answered meanwhile.
 void Dispatcher::run_on_worker(const ExchangePtr& exchange) {
-  const Deadline until = exchange->method->always_answers ? std::min(exchange->deadline, exchange->began + database_patience) : exchange->deadline;
+  const Deadline until = exchange->method->always_answers
+                             ? std::min(exchange->deadline, exchange->began + database_patience)
+                             : exchange->deadline;
   Status posted = workers_.post(until, [this, exchange](store::Reader& reader) {
     if (exchange->standing.over()) return;
     if (!may_reply(*exchange)) return post_to_loop([this, exchange] { pause(exchange); });
@@ -210,14 +225,16 @@ void Dispatcher::proceed(const ExchangePtr& exchange, Result<Answer> answered) {
 void Dispatcher::withdraw(const ExchangePtr& exchange) {
   send_order_.returned(exchange);
   const std::shared_ptr<PendingAppend> append = std::move(exchange->prepared);
-  conclude_and_answer(Committed{exchange, append, Error(Errc::deadline_exceeded, "the request was answered before its append was submitted.")});
+  conclude_and_answer(Committed{
+      exchange, append, Error(Errc::deadline_exceeded, "the request was answered before its append was submitted.")});
 }
 
 void Dispatcher::submit(const ExchangePtr& exchange) {
   const std::shared_ptr<PendingAppend> pending = std::move(exchange->prepared);
   store::AppendRequest request = std::move(pending->request);
   exchange->event_ids.clear();
-  for (std::size_t i = pending->companions; i < request.events.size(); ++i) exchange->event_ids.push_back(request.events[i].event.event_id);
+  for (std::size_t i = pending->companions; i < request.events.size(); ++i)
+    exchange->event_ids.push_back(request.events[i].event.event_id);
   exchange->standing.begin_writing();
   if (exchange->place.queue != nullptr) request.order = exchange->place.queue->given_back;
   request.done = [this, exchange, pending](Result<std::vector<events::Receipt>> result) {
@@ -233,7 +250,8 @@ void Dispatcher::finish(Committed committed) {
   send_order_.returned(exchange);
   if (!committed.result && store::is_given_back(committed.result.error())) {
     // What is made again because of others' progress, or of its neighbours, may be so often.
-    const bool repeated = committed.result.error().conflict != AppendConflict::out_of_turn && committed.result.error().conflict != AppendConflict::moved_on;
+    const bool repeated = committed.result.error().conflict != AppendConflict::out_of_turn &&
+                          committed.result.error().conflict != AppendConflict::moved_on;
     const bool again = !repeated || ++exchange->repeats <= repeats_max;
     if (again && !exchange->answered) return prepare_again(committed);
     clean_up(committed);
@@ -278,7 +296,8 @@ void Dispatcher::conclude_and_answer(Committed committed) {
 Result<Reply> Dispatcher::conclude(Committed& committed) {
   if (committed.result) {
     Result<Reply> reply = committed.append->finish(services_, *committed.result);
-    // It is recorded, and what should have come of it has not come: only a run that was stopped for its pointer is answered so.
+    // It is recorded, and what should have come of it has not come: only a run that was stopped for its pointer is
+    // answered so.
     if (!reply && reply.error().code != Errc::run_halted) name_ids(reply.error(), *committed.exchange);
     return reply;
   }
@@ -311,7 +330,8 @@ void Dispatcher::answer_early(const ExchangePtr& exchange, const std::function<E
 void Dispatcher::tell(const ExchangePtr& exchange, const Result<Reply>& result) {
   if (std::exchange(exchange->answered, true)) return;
   if (std::exchange(exchange->listed, false)) waiting_.erase(exchange->listed_at);
-  if (!result) services_.refusals.note(exchange->caller.actor, exchange->method->name, result.error(), services_.clock.now());
+  if (!result)
+    services_.refusals.note(exchange->caller.actor, exchange->method->name, result.error(), services_.clock.now());
   if (!exchange->reply) return services_.requests.note_gone(*exchange->method);
   const auto took = services_.clock.monotonic() - exchange->began;
   services_.requests.note(*exchange->method, result ? std::nullopt : std::optional(result.error().code), took);
@@ -357,7 +377,8 @@ void Dispatcher::serve_arrived(const ExchangePtr& exchange) {
 
 // Asks for a worker; without one the body is dropped, and what still comes of it.
 Status Dispatcher::post_body(const ExchangePtr& exchange) {
-  Status posted = workers_.post(exchange->deadline, [this, exchange](store::Reader& reader) { serve_body(exchange, reader); });
+  Status posted =
+      workers_.post(exchange->deadline, [this, exchange](store::Reader& reader) { serve_body(exchange, reader); });
   if (!posted) exchange->body->drop();
   return posted;
 }

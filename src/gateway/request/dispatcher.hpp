@@ -14,8 +14,8 @@
 #include "base/json/schema.hpp"
 #include "gateway/request/exchange.hpp"
 #include "gateway/request/request_line.hpp"
-#include "gateway/services.hpp"
 #include "gateway/request/worker_pool.hpp"
+#include "gateway/services.hpp"
 
 namespace muniment::gateway {
 
@@ -27,10 +27,10 @@ class Dispatcher {
 
   // What became of a line.
   struct Admitted {
-    ExchangePtr exchange;           // its method runs or waits for its body
-    bool subscription = false;      // event.subscribe, event.unsubscribe: the session serves it
-    std::int64_t body_bytes = 0;    // raw bytes that follow, also after a refused line
-    bool close = false;             // the stream cannot be trusted any further
+    ExchangePtr exchange;         // its method runs or waits for its body
+    bool subscription = false;    // event.subscribe, event.unsubscribe: the session serves it
+    std::int64_t body_bytes = 0;  // raw bytes that follow, also after a refused line
+    bool close = false;           // the stream cannot be trusted any further
   };
 
   // Parses and admits `line`. A refusal is replied to at once and gives no exchange.
@@ -40,8 +40,8 @@ class Dispatcher {
   // More raw bytes of the exchange. The session stops reading while `body_full`.
   void body_arrived(const ExchangePtr& exchange, std::string chunk);
   static bool body_full(const Exchange& exchange);
-  void give_up(const ExchangePtr& exchange);      // the client is gone
-  void resume(Unread& unread);                    // some of it was read: what was paused for it goes on
+  void give_up(const ExchangePtr& exchange);  // the client is gone
+  void resume(Unread& unread);                // some of it was read: what was paused for it goes on
 
   // Watches its deadline. `run` does so by itself.
   void watch(const ExchangePtr& exchange);
@@ -54,7 +54,7 @@ class Dispatcher {
   // Answers every exchange whose deadline has passed. False: none is waiting.
   bool expire(Monotonic now);
   std::size_t waiting() const { return waiting_.size(); }
-  std::function<void()> on_waiting;               // the first request waits: deadlines need watching
+  std::function<void()> on_waiting;  // the first request waits: deadlines need watching
 
   WorkerPool& workers() { return workers_; }
   // From any thread: `work` on the loop thread.
@@ -89,7 +89,7 @@ class Dispatcher {
   void answer_early(const ExchangePtr& exchange, const std::function<Error(bool may_land)>& why);
   void answer_without_database(const ExchangePtr& exchange);
   void tell(const ExchangePtr& exchange, const Result<Reply>& result);
-  void complete(Completion completion);            // from any thread; does not wake the loop
+  void complete(Completion completion);  // from any thread; does not wake the loop
 
   Services& services_;
   WorkerPool& workers_;

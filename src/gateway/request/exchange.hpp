@@ -23,14 +23,14 @@ namespace muniment::gateway {
 // The raw bytes of a request on their way from the loop thread to the method's sink. At most one
 // worker task serves it at a time, and none while there is nothing to write.
 struct Body {
-  std::int64_t expected = 0;             // bytes that follow the line
-  std::mutex mutex;                      // guards what follows
-  std::deque<std::string> chunks;        // arrived, not yet written
+  std::int64_t expected = 0;       // bytes that follow the line
+  std::mutex mutex;                // guards what follows
+  std::deque<std::string> chunks;  // arrived, not yet written
   std::size_t buffered = 0;
   std::int64_t received = 0;
-  bool served = false;                   // a worker task is on it, or queued
-  bool given_up = false;                 // the client is gone, or the request was refused
-  std::unique_ptr<BodySink> sink;        // the worker's
+  bool served = false;             // a worker task is on it, or queued
+  bool given_up = false;           // the client is gone, or the request was refused
+  std::unique_ptr<BodySink> sink;  // the worker's
 
   // Takes no more and forgets what came. Called by whoever serves it, or when nobody does.
   void drop() {
@@ -46,7 +46,10 @@ struct Body {
 class HeldBytes {
  public:
   HeldBytes() = default;
-  HeldBytes(std::shared_ptr<std::atomic<std::size_t>> total, std::size_t bytes) : total_(std::move(total)), bytes_(bytes) { *total_ += bytes_; }
+  HeldBytes(std::shared_ptr<std::atomic<std::size_t>> total, std::size_t bytes)
+      : total_(std::move(total)), bytes_(bytes) {
+    *total_ += bytes_;
+  }
   HeldBytes(HeldBytes&& other) noexcept : total_(std::move(other.total_)), bytes_(other.bytes_) {}
   HeldBytes& operator=(HeldBytes&& other) noexcept {
     std::swap(total_, other.total_);
@@ -65,23 +68,23 @@ class HeldBytes {
 struct Exchange {
   std::string line;
   json::Document document;
-  std::string id = "null";               // the id's JSON text
+  std::string id = "null";  // the id's JSON text
   const MethodInfo* method = nullptr;
   json::Value params;
   std::string_view idempotency_key;
   std::string key_storage;
-  Monotonic began{};                     // when its line was read
+  Monotonic began{};  // when its line was read
   Deadline deadline{};
   Caller caller;
   HeldBytes held;
   std::unique_ptr<Body> body;
   Standing standing;
-  SendPlace place;                       // the loop's
+  SendPlace place;                          // the loop's
   std::unique_ptr<PendingAppend> prepared;  // the loop's: the append, until its turn has come
-  std::vector<Uuid> event_ids;           // of what was given to the append thread, for an unknown outcome
-  bool checked_ids = false;              // the second time round after maybe_duplicate
-  int repeats = 0;                       // how often the append thread gave it back as a repetition
-  bool answered = false;                 // the loop's: whoever comes later is dropped
+  std::vector<Uuid> event_ids;              // of what was given to the append thread, for an unknown outcome
+  bool checked_ids = false;                 // the second time round after maybe_duplicate
+  int repeats = 0;                          // how often the append thread gave it back as a repetition
+  bool answered = false;                    // the loop's: whoever comes later is dropped
   std::list<std::shared_ptr<Exchange>>::iterator listed_at;  // in the dispatcher's list, until answered
   bool listed = false;
   // The loop's: takes the reply line (with its newline) and the raw bytes after it.

@@ -12,7 +12,11 @@ constexpr std::size_t methods_named_max = 100;
 std::string body_of(std::int64_t minute, const std::string& actor, const std::string& reason, const std::string& run_id,
                     std::int64_t requests, const std::set<std::string, std::less<>>& methods) {
   json::Writer out;
-  out.begin_object().member("principal", actor).member("minute", format_time({minute * minute_us})).member("count", requests).member("reason", reason);
+  out.begin_object()
+      .member("principal", actor)
+      .member("minute", format_time({minute * minute_us}))
+      .member("count", requests)
+      .member("reason", reason);
   if (!run_id.empty()) out.member("run_id", run_id);
   out.key("methods").begin_array();
   for (const std::string& method : methods) out.string(method);

@@ -17,15 +17,24 @@ void say_log(Answer& answer, std::int16_t log_no) {
   if (log_no == 0) return;
   const auto with_log = [log_no](Reply reply) {
     reply.result.pop_back();  // its brace
-    reply.result.append(reply.result.size() > 1 ? ",\"log_no\":" : "\"log_no\":").append(std::to_string(log_no)).push_back('}');
+    reply.result.append(reply.result.size() > 1 ? ",\"log_no\":" : "\"log_no\":")
+        .append(std::to_string(log_no))
+        .push_back('}');
     return reply;
   };
   if (auto* reply = std::get_if<Reply>(&answer)) *reply = with_log(std::move(*reply));
   auto* append = std::get_if<PendingAppend>(&answer);
   if (append == nullptr) return;
-  const auto then = [with_log](Result<Reply> reply) { return reply ? Result<Reply>(with_log(*std::move(reply))) : reply; };
-  append->finish = [finish = append->finish, then](Services& services, const std::vector<events::Receipt>& receipts) { return then(finish(services, receipts)); };
-  if (append->refused) append->refused = [refused = append->refused, then](Services& services, Error error) { return then(refused(services, std::move(error))); };
+  const auto then = [with_log](Result<Reply> reply) {
+    return reply ? Result<Reply>(with_log(*std::move(reply))) : reply;
+  };
+  append->finish = [finish = append->finish, then](Services& services, const std::vector<events::Receipt>& receipts) {
+    return then(finish(services, receipts));
+  };
+  if (append->refused)
+    append->refused = [refused = append->refused, then](Services& services, Error error) {
+      return then(refused(services, std::move(error)));
+    };
 }
 
 std::string result_line(std::string_view id, std::string_view result) {
@@ -40,7 +49,10 @@ std::string error_line(std::string_view id, const Error& error) {
   out.begin_object().member("jsonrpc", "2.0").raw_member("id", id).key("error").begin_object();
   out.member("code", rpc_code_of(error.code));
   out.member("message", std::string(name_of(error.code)) + ": " + error.message);
-  out.key("data").begin_object().member("code", name_of(error.code)).member("retryable", is_transient(error.code) || error.retry_after_ms.has_value());
+  out.key("data")
+      .begin_object()
+      .member("code", name_of(error.code))
+      .member("retryable", is_transient(error.code) || error.retry_after_ms.has_value());
   if (error.limit) out.member("limit", *error.limit);
   if (!error.run_id.empty()) out.member("run_id", error.run_id);
   if (!error.pointer.empty()) out.member("pointer", error.pointer);

@@ -9,9 +9,11 @@ std::string labels_of(std::string_view method, std::string_view code) {
   return metrics::label("method", method) + "," + metrics::label("code", code);
 }
 
-void write_failures(metrics::Text& text, std::string_view method, const std::array<metrics::Counter, RequestCounts::codes>& failed) {
+void write_failures(metrics::Text& text, std::string_view method,
+                    const std::array<metrics::Counter, RequestCounts::codes>& failed) {
   for (std::size_t code = 0; code < failed.size(); ++code) {
-    if (const std::int64_t count = failed[code].value()) text.sample(count, labels_of(method, name_of(static_cast<Errc>(code))));
+    if (const std::int64_t count = failed[code].value())
+      text.sample(count, labels_of(method, name_of(static_cast<Errc>(code))));
   }
 }
 
@@ -35,7 +37,8 @@ void RequestCounts::note_malformed(Errc code) { malformed_[static_cast<std::size
 
 void RequestCounts::write(metrics::Text& text) const {
   const auto methods = method_table();
-  text.family("requests_total", metrics::Type::counter, "Requests that were answered, by method and code; code gone: the client did not wait.");
+  text.family("requests_total", metrics::Type::counter,
+              "Requests that were answered, by method and code; code gone: the client did not wait.");
   for (std::size_t i = 0; i < methods.size(); ++i) {
     text.sample(rows_[i].good.value(), labels_of(methods[i].name, "ok"));
     write_failures(text, methods[i].name, rows_[i].failed);
@@ -44,11 +47,13 @@ void RequestCounts::write(metrics::Text& text) const {
   text.family("lines_refused_total", metrics::Type::counter, "Lines that are no request of any method, by code.");
   text.sample(malformed_[0].value(), metrics::label("code", name_of(Errc::invalid_argument)));
   for (std::size_t code = 1; code < codes; ++code) {
-    if (const std::int64_t count = malformed_[code].value()) text.sample(count, metrics::label("code", name_of(static_cast<Errc>(code))));
+    if (const std::int64_t count = malformed_[code].value())
+      text.sample(count, metrics::label("code", name_of(static_cast<Errc>(code))));
   }
   text.family("request_seconds", metrics::Type::histogram, "From a request's line to its answer, by method.");
   for (std::size_t i = 0; i < methods.size(); ++i) {
-    if (rows_[i].seconds.seen().count > 0) text.histogram(rows_[i].seconds, 1'000'000, metrics::label("method", methods[i].name));
+    if (rows_[i].seconds.seen().count > 0)
+      text.histogram(rows_[i].seconds, 1'000'000, metrics::label("method", methods[i].name));
   }
 }
 

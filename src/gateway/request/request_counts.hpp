@@ -21,8 +21,8 @@ class RequestCounts {
   struct Row {
     metrics::Histogram seconds{metrics::coarse_time_bounds};  // of all that were answered
     metrics::Counter good;
-    std::array<metrics::Counter, codes> failed;               // by Errc
-    metrics::Counter gone;                                    // the client did not wait for the answer
+    std::array<metrics::Counter, codes> failed;  // by Errc
+    metrics::Counter gone;                       // the client did not wait for the answer
   };
 
   RequestCounts();
@@ -37,7 +37,7 @@ class RequestCounts {
 
  private:
   Row& row_of(const MethodInfo& method);
-  std::unique_ptr<Row[]> rows_;    // as in the method table
+  std::unique_ptr<Row[]> rows_;  // as in the method table
   std::array<metrics::Counter, codes> malformed_{};
 };
 

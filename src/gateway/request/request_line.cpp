@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "base/limits.hpp"
 #include "base/crypto/sha256.hpp"
+#include "base/limits.hpp"
 #include "base/text.hpp"
 #include "gateway/method_table.hpp"
 
@@ -16,7 +16,8 @@ Error unknown_method(std::string_view name) {
   std::vector<std::string_view> names;
   for (const MethodInfo& method : method_table()) names.push_back(method.name);
   std::string text = "unknown method \"" + std::string(name.substr(0, 100)) + "\".";
-  if (const std::string_view near = nearest(name, names); !near.empty()) text += " Did you mean \"" + std::string(near) + "\"?";
+  if (const std::string_view near = nearest(name, names); !near.empty())
+    text += " Did you mean \"" + std::string(near) + "\"?";
   return Error(Errc::invalid_argument, text);
 }
 
@@ -29,21 +30,25 @@ std::optional<std::string> id_of(const json::Value& id) {
 
 // Why it has none.
 Error no_id(const json::Value& id) {
-  if (!id) return {Errc::invalid_argument, "notifications are refused: give the request an id, so that it can be answered."};
+  if (!id)
+    return {Errc::invalid_argument, "notifications are refused: give the request an id, so that it can be answered."};
   const bool allowed = id.is(json::Kind::string) || id.is(json::Kind::number) || id.is(json::Kind::null);
   if (!allowed) return {Errc::invalid_argument, "id: expected a string, a number or null."};
-  Error error(Errc::too_large, "id: " + std::to_string(id.source().size()) + " bytes, limit " + std::to_string(id_bytes_max) + ".");
+  Error error(Errc::too_large,
+              "id: " + std::to_string(id.source().size()) + " bytes, limit " + std::to_string(id_bytes_max) + ".");
   error.limit = static_cast<std::int64_t>(id_bytes_max);
   return error;
 }
 
-// Whether raw bytes may follow a line that does not say so where it should: they must never be read as requests. The line
-// may be no JSON, so the escapes that could spell the name are read here.
+// Whether raw bytes may follow a line that does not say so where it should: they must never be read as requests. The
+// line may be no JSON, so the escapes that could spell the name are read here.
 bool may_have_bytes(std::string_view line) {
   constexpr std::string_view escape = "\\u00";
   std::string plain;
   for (std::size_t at = 0; at < line.size();) {
-    const auto byte = line.substr(at).starts_with(escape) ? from_hex(line.substr(std::min(at + escape.size(), line.size()), 2)) : std::nullopt;
+    const auto byte = line.substr(at).starts_with(escape)
+                          ? from_hex(line.substr(std::min(at + escape.size(), line.size()), 2))
+                          : std::nullopt;
     plain += byte && !byte->empty() ? *byte : std::string(1, line[at]);
     at += byte && !byte->empty() ? escape.size() + 2 : 1;
   }
@@ -65,18 +70,21 @@ Result<std::chrono::milliseconds> read_request_line(Exchange& exchange, const Sc
   exchange.document = *std::move(document);
   const json::Value root = exchange.document.root();
   if (root.is(json::Kind::array)) {
-    return Error(Errc::invalid_argument, "JSON-RPC batches are not supported: send one request a line (event.append takes many events).");
+    return Error(Errc::invalid_argument,
+                 "JSON-RPC batches are not supported: send one request a line (event.append takes many events).");
   }
   if (!root.is(json::Kind::object)) return Error(Errc::invalid_argument, "a request is a JSON object, one a line.");
   const json::Value params = root["params"];
-  if (root["body_bytes"]) return Error(Errc::invalid_argument, "body_bytes: it is a member of params. The connection is closed.");
+  if (root["body_bytes"])
+    return Error(Errc::invalid_argument, "body_bytes: it is a member of params. The connection is closed.");
   if (const json::Value body = params["body_bytes"]) {
     const auto bytes = body.as_int();
     if (!bytes || *bytes < 0) {
       head.close = true;
       if (auto text = id_of(root["id"])) head.id = *text;
       return Error(Errc::invalid_argument, "body_bytes: expected the number of raw bytes that follow the line, got " +
-                                               std::string(body.source().substr(0, 40)) + ". The connection is closed.");
+                                               std::string(body.source().substr(0, 40)) +
+                                               ". The connection is closed.");
     }
     head.body_bytes = *bytes;
   }

@@ -1,6 +1,6 @@
-// What one connection sends to one run is numbered in the order in which it was sent, however long each of the requests is
-// prepared: they are prepared side by side, and go to the append thread one behind the other. One with nothing before it,
-// or only what is with the append thread already, goes straight on. The loop thread's alone.
+// What one connection sends to one run is numbered in the order in which it was sent, however long each of the requests
+// is prepared: they are prepared side by side, and go to the append thread one behind the other. One with nothing
+// before it, or only what is with the append thread already, goes straight on. The loop thread's alone.
 #pragma once
 
 #include <cstddef>
@@ -21,25 +21,25 @@ using ExchangePtr = std::shared_ptr<Exchange>;
 struct SendQueue {
   std::string key;
   std::list<ExchangePtr> places;
-  std::size_t held = 0;                    // waiting, or prepared and not submitted
-  std::size_t submitted = 0;               // with the append thread
-  std::size_t settling = 0;                // whose answer those behind wait for
+  std::size_t held = 0;       // waiting, or prepared and not submitted
+  std::size_t submitted = 0;  // with the append thread
+  std::size_t settling = 0;   // whose answer those behind wait for
   std::shared_ptr<store::GivenBack> given_back = std::make_shared<store::GivenBack>();
 };
 
 // Where a request stands in its queue.
 struct SendPlace {
   enum class Stage { preparing, waiting, prepared, submitted };
-  SendQueue* queue = nullptr;              // nullptr: it is in none
+  SendQueue* queue = nullptr;  // nullptr: it is in none
   std::list<ExchangePtr>::iterator at;
   Stage stage = Stage::preparing;
-  bool settled = false;                    // it is begun when everything before it is answered
+  bool settled = false;  // it is begun when everything before it is answered
 };
 
 class SendOrder {
  public:
-  // `begin` begins an exchange that waited; `submit` hands one that is prepared to the append thread, whose answer has to
-  // be told by `returned`.
+  // `begin` begins an exchange that waited; `submit` hands one that is prepared to the append thread, whose answer has
+  // to be told by `returned`.
   SendOrder(std::function<void(const ExchangePtr&)> begin, std::function<void(const ExchangePtr&)> submit);
 
   // A new exchange takes its place. False: it waits, and is begun in its turn.
@@ -63,7 +63,8 @@ class SendOrder {
   const std::function<void(const ExchangePtr&)> begin_;
   const std::function<void(const ExchangePtr&)> submit_;
   std::unordered_map<std::string, SendQueue> queues_;
-  std::unordered_map<std::string, SendQueue>::node_type spare_;   // the last that became empty: most requests begin a queue and end it
+  std::unordered_map<std::string, SendQueue>::node_type
+      spare_;  // the last that became empty: most requests begin a queue and end it
 };
 
 }  // namespace muniment::gateway

@@ -1,5 +1,6 @@
 // What an answer that comes before a request's work is done may say of it: the loop answers when the deadline passes or
-// the client goes, whatever a worker is doing. Without it the answer could not say that nothing was written, and be right.
+// the client goes, whatever a worker is doing. Without it the answer could not say that nothing was written, and be
+// right.
 #pragma once
 
 #include <atomic>

@@ -44,7 +44,7 @@ class WorkerPool {
     bool busy = false;
     bool interrupted = false;
     Deadline deadline{};
-    Task task;               // handed to it while it was idle
+    Task task;  // handed to it while it was idle
     std::condition_variable wake;
     std::thread thread;
   };
@@ -54,8 +54,8 @@ class WorkerPool {
 
   const std::size_t tasks_max_;
   mutable std::mutex mutex_;
-  std::deque<std::pair<Deadline, Task>> tasks_;   // waiting: nobody is idle
-  std::vector<Worker*> idle_;                     // the last one worked last
+  std::deque<std::pair<Deadline, Task>> tasks_;  // waiting: nobody is idle
+  std::vector<Worker*> idle_;                    // the last one worked last
   std::vector<std::unique_ptr<Worker>> workers_;
   bool stopping_ = false;
 };

@@ -14,7 +14,8 @@ namespace muniment::retrieval {
 
 std::optional<int> serve_as_child(int argc, const char* const* argv) {
   const std::string_view what = argc == 2 ? argv[1] : "";
-  if (const char* const settings = std::getenv("MUNIMENT_LOG"); settings != nullptr && what.starts_with("--")) take_log_settings(settings);
+  if (const char* const settings = std::getenv("MUNIMENT_LOG"); settings != nullptr && what.starts_with("--"))
+    take_log_settings(settings);
   if (what == "--search-child") {
     ::pthread_setname_np(::pthread_self(), "muniment-search");
     return serve_search({}, first_handed_over);

@@ -6,8 +6,8 @@
 
 namespace muniment::retrieval {
 
-// The exit status, once the child has done its work; nullopt for who is no child. The process ends with it at once: what
-// exit handlers would do is not for a sandbox.
+// The exit status, once the child has done its work; nullopt for who is no child. The process ends with it at once:
+// what exit handlers would do is not for a sandbox.
 std::optional<int> serve_as_child(int argc, const char* const* argv);
 
 }  // namespace muniment::retrieval

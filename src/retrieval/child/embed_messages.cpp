@@ -35,8 +35,8 @@ EmbeddedTexts packed(const Vectors& vectors, std::size_t dimension) {
 Result<Vectors> unpacked(const EmbeddedTexts& answer, std::size_t count, std::size_t dimension) {
   const std::size_t bytes = dimension * sizeof(float);
   if (answer.dimension != dimension || answer.numbers.size() != count * bytes) {
-    return Error(Errc::corrupt, "an answer of " + std::to_string(answer.numbers.size()) + " bytes for " + std::to_string(count) + " vectors of " +
-                                    std::to_string(dimension) + " dimensions");
+    return Error(Errc::corrupt, "an answer of " + std::to_string(answer.numbers.size()) + " bytes for " +
+                                    std::to_string(count) + " vectors of " + std::to_string(dimension) + " dimensions");
   }
   Vectors vectors(count, std::vector<float>(dimension));
   for (std::size_t i = 0; i < count; ++i) {

@@ -33,10 +33,14 @@ inline constexpr std::size_t query_channel = 1;
 constexpr TextKind last_of(TextKind) { return TextKind::document; }
 
 template <typename Archive, Of<EmbedTask> T>
-void members(Archive& archive, T& it) { archive(it.kind, it.texts); }
+void members(Archive& archive, T& it) {
+  archive(it.kind, it.texts);
+}
 
 template <typename Archive, Of<EmbeddedTexts> T>
-void members(Archive& archive, T& it) { archive(it.dimension, it.numbers); }
+void members(Archive& archive, T& it) {
+  archive(it.dimension, it.numbers);
+}
 
 // The text's first bytes, at most so many, and no part of a character.
 std::string_view first_characters(std::string_view text, std::size_t bytes_max);

@@ -54,7 +54,8 @@ Result<Vectors> embed_documents(Embedder& embedder, const std::vector<std::strin
 EmbedServer::EmbedServer(RemoteOptions options, std::function<void()> on_known)
     : options_(std::move(options)), on_known_(std::move(on_known)) {
   for (std::size_t place = 0; place < threads_.size(); ++place) {
-    threads_[place] = named_thread(place == query_channel ? "embed queries" : "embed documents", [this, place] { run(place); });
+    threads_[place] =
+        named_thread(place == query_channel ? "embed queries" : "embed documents", [this, place] { run(place); });
   }
 }
 
@@ -151,7 +152,8 @@ void EmbedServer::run(std::size_t place) {
 
 Result<Vectors> EmbedServer::embed(Embedder& embedder, const Frame& frame, TextKind kind) {
   ASSIGN_OR_RETURN(const auto task, from_wire<EmbedTask>(frame.payload));
-  if (frame.kind != MessageKind::embed || task.kind != kind) return Error(Errc::corrupt, "a message came on a channel that is not for it");
+  if (frame.kind != MessageKind::embed || task.kind != kind)
+    return Error(Errc::corrupt, "a message came on a channel that is not for it");
   for (const std::string& text : task.texts) {
     if (first_invalid_utf8(text) != std::string_view::npos) return Error(Errc::corrupt, "a text is not UTF-8");
   }
@@ -172,9 +174,11 @@ void EmbedServer::serve_socket(int socket, Embedder& embedder, TextKind kind) {
       log_error("the search child asks the embedding server for what cannot be", {{"error", vectors.error().message}});
       return;
     }
-    const std::string payload = vectors ? to_wire(packed(*vectors, embedder.identity().dimension)) : to_wire(vectors.error());
+    const std::string payload =
+        vectors ? to_wire(packed(*vectors, embedder.identity().dimension)) : to_wire(vectors.error());
     const MessageKind answer = vectors ? MessageKind::answer : MessageKind::failure;
-    if (!send_frame(socket, answer, frame->call, payload, limits::embed_answer_bytes_max, steady_now() + send_time_max)) return;
+    if (!send_frame(socket, answer, frame->call, payload, limits::embed_answer_bytes_max, steady_now() + send_time_max))
+      return;
   }
 }
 

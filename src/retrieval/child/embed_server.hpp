@@ -54,7 +54,7 @@ class EmbedServer {
   const RemoteOptions options_;
   const std::function<void()> on_known_;
   std::atomic<bool> given_up_ = false;
-  mutable std::mutex mutex_;                      // guards these
+  mutable std::mutex mutex_;  // guards these
   mutable std::condition_variable changed_;
   bool stopping_ = false;
   bool tried_ = false;
@@ -65,8 +65,8 @@ class EmbedServer {
 };
 
 // Texts of documents, of which the server refuses some: too long for its model, mostly. Such a text is embedded by its
-// beginning, halved until it is taken; one that is refused even when it is short has the zero vector, and is never found by it.
-// Errors: those of the embedder; invalid_argument where it refuses whatever it is given.
+// beginning, halved until it is taken; one that is refused even when it is short has the zero vector, and is never
+// found by it. Errors: those of the embedder; invalid_argument where it refuses whatever it is given.
 Result<Vectors> embed_documents(Embedder& embedder, const std::vector<std::string>& texts);
 
 }  // namespace muniment::retrieval

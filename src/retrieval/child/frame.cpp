@@ -70,7 +70,8 @@ Result<FrameHeader> read_header(std::string_view bytes, std::size_t bytes_max) {
   return header;
 }
 
-Status send_frame(int socket, MessageKind kind, std::uint64_t call, std::string_view payload, std::size_t bytes_max, Deadline deadline) {
+Status send_frame(int socket, MessageKind kind, std::uint64_t call, std::string_view payload, std::size_t bytes_max,
+                  Deadline deadline) {
   if (payload.size() > bytes_max) {
     Error error(Errc::too_large, "a message of " + std::to_string(payload.size()) + " bytes");
     error.limit = static_cast<std::int64_t>(bytes_max);

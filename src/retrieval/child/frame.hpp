@@ -11,16 +11,23 @@
 namespace muniment::retrieval {
 
 enum class MessageKind : std::uint32_t {
-  setup = 1, search, index, set_model, embed_again, status,  // to a search child
-  document, train,                                           // to a text child
-  embed,                                                     // from a search child
-  answer, failure,                                           // from either; a failure carries an Error
+  setup = 1,
+  search,
+  index,
+  set_model,
+  embed_again,
+  status,  // to a search child
+  document,
+  train,  // to a text child
+  embed,  // from a search child
+  answer,
+  failure,  // from either; a failure carries an Error
 };
 inline constexpr MessageKind last_message_kind = MessageKind::failure;
 
 struct Frame {
   MessageKind kind = MessageKind::failure;
-  std::uint64_t call = 0;        // chosen by who asks; the answer carries it back
+  std::uint64_t call = 0;  // chosen by who asks; the answer carries it back
   std::string payload;
 };
 
@@ -35,7 +42,8 @@ struct FrameHeader {
 Result<FrameHeader> read_header(std::string_view bytes, std::size_t bytes_max);
 
 // Errors: unavailable when the other end is gone, deadline_exceeded, too_large (nothing was sent).
-Status send_frame(int socket, MessageKind kind, std::uint64_t call, std::string_view payload, std::size_t bytes_max, Deadline deadline);
+Status send_frame(int socket, MessageKind kind, std::uint64_t call, std::string_view payload, std::size_t bytes_max,
+                  Deadline deadline);
 
 // The same errors, and corrupt. After any of them the socket is good for nothing.
 Result<Frame> receive_frame(int socket, std::size_t bytes_max, Deadline deadline);

@@ -18,10 +18,10 @@ namespace muniment::retrieval {
 struct SearchSetup {
   Engine::Options engine;
   std::uint32_t search_channels = 0;
-  bool needs_sandbox = false;            // it ends where Landlock and seccomp cannot be had
+  bool needs_sandbox = false;  // it ends where Landlock and seccomp cannot be had
   std::int64_t address_space_bytes_max = 0;
-  EmbedderIdentity remote;               // whom it reaches through its embedding channels; of no dimension: it has none
-  std::int64_t query_ms = 0;             // how long a query waits for its vector there
+  EmbedderIdentity remote;    // whom it reaches through its embedding channels; of no dimension: it has none
+  std::int64_t query_ms = 0;  // how long a query waits for its vector there
 };
 
 // The first message from it.
@@ -45,7 +45,9 @@ constexpr Mode last_of(Mode) { return Mode::vector; }
 constexpr Format last_of(Format) { return Format::pdf; }
 
 template <typename Archive, Of<Error> T>
-void members(Archive& archive, T& it) { archive(it.code, it.message, it.limit, it.retry_after_ms); }
+void members(Archive& archive, T& it) {
+  archive(it.code, it.message, it.limit, it.retry_after_ms);
+}
 
 // What a failure says; nullopt when it does not say it well.
 inline std::optional<Error> error_from_wire(std::string_view bytes) {
@@ -57,31 +59,45 @@ inline std::optional<Error> error_from_wire(std::string_view bytes) {
 }
 
 template <typename Archive, Of<Facts> T>
-void members(Archive& archive, T& it) { archive(it.labels, it.time_us, it.valid_from, it.valid_to); }
+void members(Archive& archive, T& it) {
+  archive(it.labels, it.time_us, it.valid_from, it.valid_to);
+}
 
 template <typename Archive, Of<Filter> T>
-void members(Archive& archive, T& it) { archive(it.all_of, it.none_of, it.after_us, it.before_us, it.as_of); }
+void members(Archive& archive, T& it) {
+  archive(it.all_of, it.none_of, it.after_us, it.before_us, it.as_of);
+}
 
 template <typename Archive, Of<Hit> T>
-void members(Archive& archive, T& it) { archive(it.chunk, it.score); }
+void members(Archive& archive, T& it) {
+  archive(it.chunk, it.score);
+}
 
 template <typename Archive, Of<EngineChunk> T>
-void members(Archive& archive, T& it) { archive(it.id, it.corpus, it.text, it.title, it.heading, it.language, it.facts); }
+void members(Archive& archive, T& it) {
+  archive(it.id, it.corpus, it.text, it.title, it.heading, it.language, it.facts);
+}
 
 template <typename Archive, Of<EngineBatch> T>
-void members(Archive& archive, T& it) { archive(it.next_seq, it.add, it.close, it.remove, it.from_seq); }
+void members(Archive& archive, T& it) {
+  archive(it.next_seq, it.add, it.close, it.remove, it.from_seq);
+}
 
 template <typename Archive, Of<LaneQuery> T>
 void members(Archive& archive, T& it) {
-  archive(it.text, it.phrases, it.lexical_expansions, it.vector_expansions, it.corpora, it.mode, it.filter, it.k, it.shown, it.profile,
-          it.exact, it.explain, it.only_lanes);
+  archive(it.text, it.phrases, it.lexical_expansions, it.vector_expansions, it.corpora, it.mode, it.filter, it.k,
+          it.shown, it.profile, it.exact, it.explain, it.only_lanes);
 }
 
 template <typename Archive, Of<LaneList> T>
-void members(Archive& archive, T& it) { archive(it.lane, it.query, it.original, it.weight, it.hits, it.duration_us); }
+void members(Archive& archive, T& it) {
+  archive(it.lane, it.query, it.original, it.weight, it.hits, it.duration_us);
+}
 
 template <typename Archive, Of<Candidate> T>
-void members(Archive& archive, T& it) { archive(it.chunk, it.score, it.lanes, it.best_rank, it.confidence); }
+void members(Archive& archive, T& it) {
+  archive(it.chunk, it.score, it.lanes, it.best_rank, it.confidence);
+}
 
 template <typename Archive, Of<LaneAnswer> T>
 void members(Archive& archive, T& it) {
@@ -89,7 +105,9 @@ void members(Archive& archive, T& it) {
 }
 
 template <typename Archive, Of<EngineModelStatus> T>
-void members(Archive& archive, T& it) { archive(it.corpus, it.identity, it.filled); }
+void members(Archive& archive, T& it) {
+  archive(it.corpus, it.identity, it.filled);
+}
 
 template <typename Archive, Of<EngineStatus> T>
 void members(Archive& archive, T& it) {
@@ -97,13 +115,19 @@ void members(Archive& archive, T& it) {
 }
 
 template <typename Archive, Of<EngineModel> T>
-void members(Archive& archive, T& it) { archive(it.corpus, it.bytes); }
+void members(Archive& archive, T& it) {
+  archive(it.corpus, it.bytes);
+}
 
 template <typename Archive, Of<Engine::Options> T>
-void members(Archive& archive, T& it) { archive(it.folder, it.use_lite_folder, it.empty_first, it.remote_missing); }
+void members(Archive& archive, T& it) {
+  archive(it.folder, it.use_lite_folder, it.empty_first, it.remote_missing);
+}
 
 template <typename Archive, Of<EmbedderIdentity> T>
-void members(Archive& archive, T& it) { archive(it.name, it.version, it.dimension, it.hash); }
+void members(Archive& archive, T& it) {
+  archive(it.name, it.version, it.dimension, it.hash);
+}
 
 template <typename Archive, Of<SearchSetup> T>
 void members(Archive& archive, T& it) {
@@ -111,22 +135,34 @@ void members(Archive& archive, T& it) {
 }
 
 template <typename Archive, Of<SearchHello> T>
-void members(Archive& archive, T& it) { archive(it.status, it.sandbox_missing); }
+void members(Archive& archive, T& it) {
+  archive(it.status, it.sandbox_missing);
+}
 
 template <typename Archive, Of<DocumentTask> T>
-void members(Archive& archive, T& it) { archive(it.bytes, it.name, it.mime_type); }
+void members(Archive& archive, T& it) {
+  archive(it.bytes, it.name, it.mime_type);
+}
 
 template <typename Archive, Of<LsaOptions> T>
-void members(Archive& archive, T& it) { archive(it.dimension, it.seed); }
+void members(Archive& archive, T& it) {
+  archive(it.dimension, it.seed);
+}
 
 template <typename Archive, Of<TrainTask> T>
-void members(Archive& archive, T& it) { archive(it.texts, it.options); }
+void members(Archive& archive, T& it) {
+  archive(it.texts, it.options);
+}
 
 template <typename Archive, Of<LsaModel> T>
-void members(Archive& archive, T& it) { archive(it.bytes, it.vocabulary_hash); }
+void members(Archive& archive, T& it) {
+  archive(it.bytes, it.vocabulary_hash);
+}
 
 template <typename Archive, Of<Chunk> T>
-void members(Archive& archive, T& it) { archive(it.start, it.end, it.heading); }
+void members(Archive& archive, T& it) {
+  archive(it.start, it.end, it.heading);
+}
 
 template <typename Archive, Of<DocumentText> T>
 void members(Archive& archive, T& it) {

@@ -33,7 +33,8 @@ Result<Vectors> EmbedChannel::ask(const EmbedTask& task, std::size_t dimension) 
   const Deadline deadline = steady_now() + patience_;
   {
     std::unique_lock lock(mutex_);
-    if (!free_.wait_until(lock, deadline, [this] { return !busy_; })) return Error(Errc::unavailable, "too many texts wait for the server");
+    if (!free_.wait_until(lock, deadline, [this] { return !busy_; }))
+      return Error(Errc::unavailable, "too many texts wait for the server");
     if (steady_now() < not_before_) return Error(Errc::unavailable, problem_);
     busy_ = true;
   }
@@ -69,7 +70,8 @@ Result<Frame> EmbedChannel::receive(Deadline deadline) {
 Result<Vectors> EmbedChannel::exchange(const EmbedTask& task, std::size_t dimension, Deadline deadline) {
   if (broken_) return Error(Errc::unavailable, "the channel to the daemon is broken");
   if (owed_) RETURN_IF_ERROR(receive(deadline));
-  const auto sent = send_frame(socket_, MessageKind::embed, ++calls_, to_wire(task), limits::embed_request_bytes_max, deadline);
+  const auto sent =
+      send_frame(socket_, MessageKind::embed, ++calls_, to_wire(task), limits::embed_request_bytes_max, deadline);
   if (!sent) return break_off(sent.error());
   owed_ = true;
   ASSIGN_OR_RETURN(const Frame frame, receive(deadline));
@@ -87,7 +89,8 @@ Result<Vectors> RemoteEmbedder::embed(std::span<const std::string_view> texts, T
   Vectors vectors;
   for (std::size_t begin = 0; begin < texts.size(); begin = vectors.size()) {
     EmbedTask task{kind, {}};
-    for (const std::string_view text : texts.subspan(begin, std::min(task_texts_max, texts.size() - begin))) task.texts.emplace_back(first_characters(text, text_bytes_max));
+    for (const std::string_view text : texts.subspan(begin, std::min(task_texts_max, texts.size() - begin)))
+      task.texts.emplace_back(first_characters(text, text_bytes_max));
     ASSIGN_OR_RETURN(Vectors some, channel.ask(task, identity_.dimension));
     for (auto& vector : some) vectors.push_back(std::move(vector));
   }

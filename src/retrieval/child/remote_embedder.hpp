@@ -34,23 +34,23 @@ class EmbedChannel {
   const int socket_;
   const std::chrono::milliseconds patience_, pause_;
 
-  std::mutex mutex_;                 // guards these
+  std::mutex mutex_;  // guards these
   std::condition_variable free_;
   bool busy_ = false;
   Monotonic not_before_{};
-  std::string problem_;              // of the last attempt
+  std::string problem_;  // of the last attempt
 
-  std::uint64_t calls_ = 0;          // whoever's turn it is …
-  bool owed_ = false;                // … an answer that somebody did not wait for is still to come
-  bool broken_ = false;              // … nothing can be told apart on it any more
+  std::uint64_t calls_ = 0;  // whoever's turn it is …
+  bool owed_ = false;        // … an answer that somebody did not wait for is still to come
+  bool broken_ = false;      // … nothing can be told apart on it any more
 };
 
 struct RemoteEmbedderOptions {
   EmbedderIdentity identity;
-  std::array<int, limits::embed_channels> sockets{};   // documents, queries
+  std::array<int, limits::embed_channels> sockets{};       // documents, queries
   std::chrono::milliseconds document_patience{1'800'000};  // the daemon has limits of its own, and passages have time
   std::chrono::milliseconds query_patience{2'500};
-  std::chrono::milliseconds pause{2'000};              // after a failure
+  std::chrono::milliseconds pause{2'000};  // after a failure
 };
 
 class RemoteEmbedder : public Embedder {

@@ -12,8 +12,8 @@ namespace muniment::retrieval {
 
 struct WantedEmbedder {
   TextKind kind = TextKind::document;
-  std::size_t dimension = 0;                        // 0: it asks the server
-  std::function<bool()> given_up;                   // what it waits for is not wanted any more
+  std::size_t dimension = 0;       // 0: it asks the server
+  std::function<bool()> given_up;  // what it waits for is not wanted any more
 };
 
 struct RemoteOptions {
@@ -22,7 +22,8 @@ struct RemoteOptions {
   std::chrono::milliseconds pause{2'000};           // between two attempts to open it
 };
 
-// An HTTP server. What can be wrong without asking it is found now. Errors: invalid_argument, and those of reading the key.
+// An HTTP server. What can be wrong without asking it is found now. Errors: invalid_argument, and those of reading the
+// key.
 Result<RemoteOptions> http_remote(const HttpEmbedderOptions& options);
 
 }  // namespace muniment::retrieval

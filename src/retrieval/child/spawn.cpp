@@ -30,9 +30,9 @@ std::string reason() { return std::generic_category().message(errno); }
 struct Prepared {
   std::vector<char*> argv;
   std::vector<char*> environment;
-  std::vector<int> descriptors;   // what becomes 0, 1, 2, 3 …
+  std::vector<int> descriptors;  // what becomes 0, 1, 2, 3 …
   pid_t parent = 0;
-  int report = -1;                // where an errno goes when it fails
+  int report = -1;  // where an errno goes when it fails
 };
 
 [[noreturn]] void report_and_exit(int report) {
@@ -75,7 +75,8 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
 
 // No secret of the daemon's environment gets in; what steers failpoints and sanitizers does.
 std::vector<std::string> clean_environment() {
-  std::vector<std::string> kept = {"PATH=/usr/bin:/bin", "LC_ALL=C.UTF-8", "TZ=UTC", "HOME=/", "MUNIMENT_LOG=" + log_settings()};
+  std::vector<std::string> kept = {"PATH=/usr/bin:/bin", "LC_ALL=C.UTF-8", "TZ=UTC", "HOME=/",
+                                   "MUNIMENT_LOG=" + log_settings()};
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view text = *entry;
     const std::string_view name = text.substr(0, text.find('='));
@@ -134,8 +135,11 @@ Result<Child> spawn(const ChildCommand& command) {
   if (!null.open() || ::pipe2(ends, O_CLOEXEC) != 0) return Error(Errc::unavailable, "starting a child: " + reason());
   const Fd report(ends[0]);
   Fd report_in(ends[1]);
-  Prepared prepared{pointers(argv), pointers(environment), {null.get(), null.get(), command.keeps_stderr ? STDERR_FILENO : null.get()},
-                    ::getpid(), report_in.get()};
+  Prepared prepared{pointers(argv),
+                    pointers(environment),
+                    {null.get(), null.get(), command.keeps_stderr ? STDERR_FILENO : null.get()},
+                    ::getpid(),
+                    report_in.get()};
   prepared.descriptors.insert(prepared.descriptors.end(), command.handed_over.begin(), command.handed_over.end());
   Child child;
   child.pid_ = ::fork();

@@ -23,7 +23,7 @@ inline constexpr int first_handed_over = 3;
 struct ChildCommand {
   std::vector<std::string> argv;
   std::vector<int> handed_over;
-  bool keeps_stderr = true;         // otherwise it goes to /dev/null
+  bool keeps_stderr = true;  // otherwise it goes to /dev/null
 };
 
 // A child process that is killed, and waited for, when this goes.
@@ -39,11 +39,11 @@ class Child {
   void kill() const;
   // How it ended, in words: "exit status 3", "signal 11 (Segmentation fault)"; waits for that.
   struct Ending {
-    int signal = 0;                 // 0: it exited by itself
+    int signal = 0;  // 0: it exited by itself
     std::string text;
   };
   Ending wait();
-  bool wait_until(Deadline deadline) const;    // whether it has ended
+  bool wait_until(Deadline deadline) const;  // whether it has ended
 
  private:
   friend Result<Child> spawn(const ChildCommand& command);

@@ -26,11 +26,13 @@ struct Task {
 };
 
 template <typename Archive, Of<Task> T>
-void members(Archive& archive, T& it) { archive(it.needs_sandbox, it.cpu_seconds_max, it.address_space_bytes_max, it.payload); }
+void members(Archive& archive, T& it) {
+  archive(it.needs_sandbox, it.cpu_seconds_max, it.address_space_bytes_max, it.payload);
+}
 
 constexpr std::int64_t reading_memory_max = std::int64_t{4} << 30;
 constexpr std::int64_t training_memory_max = std::int64_t{16} << 30;
-constexpr int training_priority = 10;   // of nice
+constexpr int training_priority = 10;  // of nice
 
 Error unreadable(const std::string& what) { return Error(Errc::corrupt, "reading the document apart: " + what); }
 
@@ -90,16 +92,19 @@ Result<std::string> perform_in_sandbox(const Frame& frame) {
 
 Status check_document(const DocumentText& document, std::string_view bytes) {
   if (document.as_is && document.text != bytes) return unreadable("it is said to be as it is, and is not");
-  if (first_invalid_utf8(document.text) != std::string::npos || first_invalid_utf8(document.title) != std::string::npos) {
+  if (first_invalid_utf8(document.text) != std::string::npos ||
+      first_invalid_utf8(document.title) != std::string::npos) {
     return unreadable("its text is not UTF-8");
   }
   const auto end = static_cast<std::int64_t>(document.text.size());
   std::int64_t from = 0;
   for (const Chunk& chunk : document.chunks) {
-    if (chunk.start < from || chunk.end <= chunk.start || chunk.end > end) return unreadable("a chunk is outside its text");
+    if (chunk.start < from || chunk.end <= chunk.start || chunk.end > end)
+      return unreadable("a chunk is outside its text");
     if (first_invalid_utf8(chunk.heading) != std::string::npos) return unreadable("a heading is not UTF-8");
-    const std::string_view span = std::string_view(document.text).substr(static_cast<std::size_t>(chunk.start),
-                                                                         static_cast<std::size_t>(chunk.end - chunk.start));
+    const std::string_view span =
+        std::string_view(document.text)
+            .substr(static_cast<std::size_t>(chunk.start), static_cast<std::size_t>(chunk.end - chunk.start));
     if (first_invalid_utf8(span) != std::string::npos) return unreadable("a chunk cuts a character");
     from = chunk.end;
   }

@@ -17,7 +17,7 @@ namespace muniment::retrieval {
 
 struct ToolChildOptions {
   std::vector<std::string> command = {this_program, "--text-child"};
-  bool needs_sandbox = false;     // rather unavailable than without Landlock and seccomp
+  bool needs_sandbox = false;  // rather unavailable than without Landlock and seccomp
 };
 
 // As read_document, in a child. Errors also: deadline_exceeded; corrupt, when the document brought the child down, or

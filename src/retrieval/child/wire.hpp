@@ -33,12 +33,16 @@ constexpr Errc last_of(Errc) { return Errc::system_error; }
 class WireWriter {
  public:
   template <typename... Values>
-  void operator()(const Values&... values) { (put(values), ...); }
+  void operator()(const Values&... values) {
+    (put(values), ...);
+  }
   std::string take() && { return std::move(bytes_); }
 
  private:
   template <WireNumber T>
-  void put(T value) { raw(&value, sizeof value); }
+  void put(T value) {
+    raw(&value, sizeof value);
+  }
   void put(double value) { raw(&value, sizeof value); }
   void put(bool value) { put(static_cast<std::uint8_t>(value ? 1 : 0)); }
   void put(std::string_view text) {
@@ -57,12 +61,14 @@ class WireWriter {
     if (item) put(*item);
   }
   template <typename A, typename B>
-  void put(const std::pair<A, B>& both) { (*this)(both.first, both.second); }
+  void put(const std::pair<A, B>& both) {
+    (*this)(both.first, both.second);
+  }
   template <typename T>
-    requires std::is_enum_v<T>
+  requires std::is_enum_v<T>
   void put(T value) { put(static_cast<std::uint8_t>(value)); }
   template <typename T>
-    requires std::is_class_v<T>
+  requires std::is_class_v<T>
   void put(const T& value) { members(*this, value); }
   void raw(const void* from, std::size_t size) { bytes_.append(static_cast<const char*>(from), size); }
 
@@ -75,7 +81,9 @@ class WireReader {
  public:
   explicit WireReader(std::string_view bytes) : left_(bytes) {}
   template <typename... Values>
-  void operator()(Values&... values) { (get(values), ...); }
+  void operator()(Values&... values) {
+    (get(values), ...);
+  }
 
   // corrupt, unless all of it was read and all of it was right.
   Status end() const {
@@ -85,7 +93,9 @@ class WireReader {
 
  private:
   template <WireNumber T>
-  void get(T& value) { raw(&value, sizeof value); }
+  void get(T& value) {
+    raw(&value, sizeof value);
+  }
   void get(double& value) {
     raw(&value, sizeof value);
     if (!std::isfinite(value)) value = 0, wrong_ = true;
@@ -118,9 +128,11 @@ class WireReader {
     if (present && !wrong_) get(item.emplace());
   }
   template <typename A, typename B>
-  void get(std::pair<A, B>& both) { (*this)(both.first, both.second); }
+  void get(std::pair<A, B>& both) {
+    (*this)(both.first, both.second);
+  }
   template <typename T>
-    requires std::is_enum_v<T>
+  requires std::is_enum_v<T>
   void get(T& value) {
     std::uint8_t byte = 0;
     get(byte);
@@ -128,7 +140,7 @@ class WireReader {
     if (!wrong_) value = static_cast<T>(byte);
   }
   template <typename T>
-    requires std::is_class_v<T>
+  requires std::is_class_v<T>
   void get(T& value) { members(*this, value); }
   void raw(void* to, std::size_t size) {
     if (size > left_.size()) wrong_ = true;

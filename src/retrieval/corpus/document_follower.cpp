@@ -22,7 +22,8 @@ using store::DocumentRow;
 constexpr std::size_t followed_chunks_max = 16'384;  // that one transaction writes, about
 
 std::vector<std::string> followed_types() {
-  std::vector<std::string> types = {"document.*", "source.revoked", "feedback.recorded", "event.redacted", "run.started"};
+  std::vector<std::string> types = {"document.*", "source.revoked", "feedback.recorded", "event.redacted",
+                                    "run.started"};
   types.insert(types.end(), std::begin(events::readable_types), std::end(events::readable_types));
   return types;
 }
@@ -92,8 +93,10 @@ std::optional<store::CorpusChange> change_by(const events::Event& event, std::st
   if (!parsed) return std::nullopt;
   const json::Value body = parsed->root();
   if (event.type == "document.revised") return revised_by(event, body, long_list);
-  if (event.type == "document.retracted") return store::Retracted{event.seq, body["corpus"].string_or(""), body["document"].string_or("")};
-  if (event.type == "source.revoked") return store::Revoked{event.seq, body["source"].string_or(""), body["owner"].as_string()};
+  if (event.type == "document.retracted")
+    return store::Retracted{event.seq, body["corpus"].string_or(""), body["document"].string_or("")};
+  if (event.type == "source.revoked")
+    return store::Revoked{event.seq, body["source"].string_or(""), body["owner"].as_string()};
   if (event.type == "event.redacted") return store::Erased{event.seq, body["seq"].as_int().value_or(-1)};
   if (event.type != "feedback.recorded") return std::nullopt;
   const auto value = body["value"].as_double();
@@ -102,7 +105,8 @@ std::optional<store::CorpusChange> change_by(const events::Event& event, std::st
   store::FeedbackRow row{event.seq, target, std::nullopt, *value, event.actor};
   const auto pointer = evidence::parse_pointer(target);
   if (pointer && pointer->corpus == store::run_corpus) {
-    row.passage = store::Citation{pointer->corpus, fmt::format("{}#e{}", pointer->run_id, pointer->seq), pointer->revision, pointer->passage.value_or(0)};
+    row.passage = store::Citation{pointer->corpus, fmt::format("{}#e{}", pointer->run_id, pointer->seq),
+                                  pointer->revision, pointer->passage.value_or(0)};
   } else if (pointer && pointer->fragment.starts_with('p')) {
     row.passage = store::Citation{pointer->corpus, pointer->document, pointer->revision, pointer->seq};
   }
@@ -111,8 +115,8 @@ std::optional<store::CorpusChange> change_by(const events::Event& event, std::st
 
 }  // namespace
 
-Result<std::optional<store::CorpusChange>> corpus_change(const events::Event& event, IndexedRuns& runs, store::Reader& reader,
-                                                         store::ArtifactFiles& files) {
+Result<std::optional<store::CorpusChange>> corpus_change(const events::Event& event, IndexedRuns& runs,
+                                                         store::Reader& reader, store::ArtifactFiles& files) {
   runs.see(event);
   if (events::is_readable(event.type)) return change_by_run_event(event, runs, reader, files);
   std::string long_list;
@@ -128,8 +132,11 @@ Result<std::optional<store::CorpusChange>> corpus_change(const events::Event& ev
 }
 
 DocumentFollower::DocumentFollower(Options options, const store::Tail& tail, store::ArtifactFiles& files)
-    : Follower("document", followed_types(), options, tail), place_(std::move(options.place)), files_(files),
-      chunk_rows_(chunk_rows_bytes_max), last_change_(tail.next_seq() - 1) {}
+    : Follower("document", followed_types(), options, tail),
+      place_(std::move(options.place)),
+      files_(files),
+      chunk_rows_(chunk_rows_bytes_max),
+      last_change_(tail.next_seq() - 1) {}
 
 void DocumentFollower::written(const store::FollowedRows& rows) {
   chunk_rows_.changed(rows.corpus);
@@ -162,7 +169,8 @@ void DocumentFollower::changed_at(std::int64_t seq) {
 Status DocumentFollower::wait_for_changes(Deadline deadline) {
   if (wait_for(last_change() + 1, deadline)) return success();
   const std::string why = problem();
-  return Error(Errc::deadline_exceeded, "the document tables are behind the log" + (why.empty() ? std::string(".") : ": " + why));
+  return Error(Errc::deadline_exceeded,
+               "the document tables are behind the log" + (why.empty() ? std::string(".") : ": " + why));
 }
 
 Result<std::shared_ptr<const DocumentFollower::Owners>> DocumentFollower::owners(store::Reader& reader) {

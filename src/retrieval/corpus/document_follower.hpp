@@ -17,10 +17,10 @@
 
 namespace muniment::retrieval {
 
-// What an event does to documents; nullopt: nothing, or it was erased. A list of chunks that is an artifact is read, and so
-// is the text of an event. `runs` sees every event of the types that concern them, in the order of the log.
-Result<std::optional<store::CorpusChange>> corpus_change(const events::Event& event, IndexedRuns& runs, store::Reader& reader,
-                                                         store::ArtifactFiles& files);
+// What an event does to documents; nullopt: nothing, or it was erased. A list of chunks that is an artifact is read,
+// and so is the text of an event. `runs` sees every event of the types that concern them, in the order of the log.
+Result<std::optional<store::CorpusChange>> corpus_change(const events::Event& event, IndexedRuns& runs,
+                                                         store::Reader& reader, store::ArtifactFiles& files);
 
 class DocumentFollower final : public store::Follower {
  public:
@@ -60,8 +60,8 @@ class DocumentFollower final : public store::Follower {
   store::ChunkRows chunk_rows_;
   std::atomic<std::int64_t> last_change_;
   std::mutex known_mutex_;
-  std::shared_ptr<const Owners> owners_;   // nullptr: not read yet
-  std::optional<bool> has_feedback_;       // nullopt: likewise
+  std::shared_ptr<const Owners> owners_;  // nullptr: not read yet
+  std::optional<bool> has_feedback_;      // nullopt: likewise
 };
 
 }  // namespace muniment::retrieval

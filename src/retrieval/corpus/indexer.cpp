@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "base/log.hpp"
-#include "retrieval/query/card.hpp"
 #include "retrieval/child/search/search_client.hpp"
 #include "retrieval/corpus/model_trainer.hpp"
+#include "retrieval/query/card.hpp"
 #include "retrieval/text/document_text.hpp"
 
 namespace muniment::retrieval {
@@ -18,16 +18,16 @@ constexpr std::int64_t batch_chunks_max = 4'096;
 constexpr std::int64_t batch_bytes_max = 8 << 20;
 constexpr std::size_t refill_chunks = 1'024;
 constexpr milliseconds pause_when_away{500};
-constexpr milliseconds look_at_rest{5'000};      // whether the child was started again, and began anew
+constexpr milliseconds look_at_rest{5'000};  // whether the child was started again, and began anew
 constexpr milliseconds status_patience{60'000};
 
 }  // namespace
 
 Facts facts_of(const store::DocumentRow& document, const std::string& owner) {
   Facts facts;
-  facts.labels = {"corpus:" + document.corpus,   "document:" + document.corpus + "/" + document.document,
-                  "type:" + document.format,     "trust:" + document.trust,
-                  "source:" + document.source,   "owner:" + owner,
+  facts.labels = {"corpus:" + document.corpus,    "document:" + document.corpus + "/" + document.document,
+                  "type:" + document.format,      "trust:" + document.trust,
+                  "source:" + document.source,    "owner:" + owner,
                   "language:" + document.language};
   for (const std::string& tag : document.tags) facts.labels.push_back("tag:" + tag);
   for (const std::string& source : document.sources) {
@@ -35,7 +35,8 @@ Facts facts_of(const store::DocumentRow& document, const std::string& owner) {
   }
   if (document.of_run()) {
     facts.labels.push_back("run:" + std::string(document.run_id()));
-    facts.labels.push_back("origin:" + std::string(events::name_of(document.origin.value_or(events::Origin::reported))));
+    facts.labels.push_back("origin:" +
+                           std::string(events::name_of(document.origin.value_or(events::Origin::reported))));
   }
   facts.time_us = document.document_time.micros;
   facts.valid_from = document.seq;
@@ -46,7 +47,9 @@ Indexer::Indexer(store::LogPlace place, DocumentFollower& documents, store::Arti
                  ModelTrainer& trainer)
     : documents_(documents), files_(files), search_(search), trainer_(trainer), reader_(std::move(place)) {}
 
-void Indexer::start() { worker_.start("indexer", [this] { follow(); }); }
+void Indexer::start() {
+  worker_.start("indexer", [this] { follow(); });
+}
 
 std::string Indexer::problem() const {
   const auto lock = worker_.lock();
@@ -90,7 +93,8 @@ Status Indexer::wait_for(std::int64_t seq, Deadline deadline) {
   auto lock = worker_.lock();
   worker_.wait_until(lock, deadline, [&] { return next_seq() >= seq; });
   if (next_seq() >= seq) return success();
-  return Error(Errc::deadline_exceeded, "the search indexes are at " + std::to_string(next_seq()) + " of " + std::to_string(seq) +
+  return Error(Errc::deadline_exceeded, "the search indexes are at " + std::to_string(next_seq()) + " of " +
+                                            std::to_string(seq) +
                                             (problem_.empty() ? std::string(".") : ": " + problem_));
 }
 
@@ -107,7 +111,8 @@ Result<std::int64_t> Indexer::watermark() {
   engine_models_ = status.models;
   models_given_ = -1;
   refill_.reset();
-  for (const std::string& name : status.rebuilt) log_warning("an index was damaged and is filled again", {{"index", name}});
+  for (const std::string& name : status.rebuilt)
+    log_warning("an index was damaged and is filled again", {{"index", name}});
   return std::min(status.lexical_next_seq, status.vector_next_seq);
 }
 
@@ -146,12 +151,15 @@ Result<bool> Indexer::give_models() {
   const std::int64_t version = trainer_.version();
   if (version == models_given_) return false;
   for (const Epoch& epoch : trainer_.epochs()) {
-    const auto same = [&](const EngineModelStatus& model) { return model.corpus == epoch.corpus && model.identity == epoch.embedder && model.filled; };
+    const auto same = [&](const EngineModelStatus& model) {
+      return model.corpus == epoch.corpus && model.identity == epoch.embedder && model.filled;
+    };
     if (std::ranges::any_of(engine_models_, same)) continue;
     auto model = trainer_.model(epoch, reader_);
     if (!model && is_transient(model.error().code)) return std::move(model).error();
     if (!model) {
-      log_warning("a model cannot be had: its corpus goes on without", {{"corpus", epoch.corpus}, {"error", model.error().message}});
+      log_warning("a model cannot be had: its corpus goes on without",
+                  {{"corpus", epoch.corpus}, {"error", model.error().message}});
       continue;
     }
     RETURN_IF_ERROR(search_.set_model(*model));
@@ -165,7 +173,8 @@ Result<bool> Indexer::give_models() {
 }
 
 Status Indexer::fill_model() {
-  ASSIGN_OR_RETURN(const auto page, reader_.chunks_of_corpus(refill_->corpus, refill_->after, next_seq_.load(), false, refill_chunks));
+  ASSIGN_OR_RETURN(const auto page,
+                   reader_.chunks_of_corpus(refill_->corpus, refill_->after, next_seq_.load(), false, refill_chunks));
   std::vector<EngineChunk> chunks;
   for (const store::ChunkInDocument& item : page) {
     ASSIGN_OR_RETURN(auto chunk, engine_chunk(item));

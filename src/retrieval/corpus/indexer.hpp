@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "base/result.hpp"
 #include "base/process/worker_thread.hpp"
+#include "base/result.hpp"
 #include "retrieval/corpus/document_follower.hpp"
 #include "retrieval/engine/engine.hpp"
 #include "store/files/artifact_files.hpp"
@@ -47,23 +47,23 @@ class Indexer {
   std::string problem() const;
   // What the engine works without, as it said last.
   std::vector<std::string> degraded() const;
-  std::vector<std::string> absent() const;   // of it: what was never installed
+  std::vector<std::string> absent() const;  // of it: what was never installed
 
  private:
   void follow();
-  Result<bool> step();             // false: nothing was left to do
+  Result<bool> step();  // false: nothing was left to do
   Result<std::int64_t> watermark();
   Result<EngineBatch> read_batch(std::int64_t from, std::int64_t end);
   Status add_texts(const std::vector<store::DocumentRow>& rows, EngineBatch& batch);
   Result<std::optional<EngineChunk>> engine_chunk(const store::ChunkInDocument& item);
-  Result<bool> give_models();      // false: the engine has those that the log names
+  Result<bool> give_models();  // false: the engine has those that the log names
   Status fill_model();
   void set_problem(std::string text);
 
   // A corpus whose vectors are made anew by a new model, part by part.
   struct Refill {
     std::string corpus;
-    std::int64_t after = 0;        // chunks up to here have been sent
+    std::int64_t after = 0;  // chunks up to here have been sent
   };
 
   DocumentFollower& documents_;
@@ -71,17 +71,17 @@ class Indexer {
   SearchClient& search_;
   ModelTrainer& trainer_;
   store::Reader reader_;
-  std::map<std::string, std::string> owners_;   // of corpora
+  std::map<std::string, std::string> owners_;  // of corpora
   std::optional<Refill> refill_;
-  std::int64_t models_given_ = -1;              // the trainer's version that the engine has
+  std::int64_t models_given_ = -1;  // the trainer's version that the engine has
   std::vector<EngineModelStatus> engine_models_;
-  std::int64_t given_ = 0;                      // the position that the engine has
-  std::int64_t restarts_ = 0;                   // of the child, when its watermark was asked for
+  std::int64_t given_ = 0;     // the position that the engine has
+  std::int64_t restarts_ = 0;  // of the child, when its watermark was asked for
 
-  std::atomic<std::int64_t> next_seq_{-1};      // -1: the engine was not asked yet
+  std::atomic<std::int64_t> next_seq_{-1};  // -1: the engine was not asked yet
   std::atomic<std::int64_t> next_change_{0};
   std::atomic<std::int64_t> engine_starts_{0};
-  std::string problem_;                         // guarded by the worker's lock, as are the next two
+  std::string problem_;  // guarded by the worker's lock, as are the next two
   std::vector<std::string> degraded_, absent_;
   WorkerThread worker_;
 };

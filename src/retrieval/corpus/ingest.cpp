@@ -11,7 +11,7 @@
 namespace muniment::retrieval {
 namespace {
 
-constexpr std::size_t heading_bytes_max = 300;   // in an event and in the chunk table
+constexpr std::size_t heading_bytes_max = 300;  // in an event and in the chunk table
 
 std::string_view view_of(const Hash& hash) { return {reinterpret_cast<const char*>(hash.data()), hash.size()}; }
 
@@ -19,7 +19,8 @@ Status check_text(std::string_view what, std::string_view text, std::size_t byte
   if (text.size() > bytes_max) {
     return Error(Errc::too_large, fmt::format("{} is {} bytes, limit {}. Shorten it.", what, text.size(), bytes_max));
   }
-  const bool control = std::ranges::any_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
+  const bool control =
+      std::ranges::any_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
   if (control) return Error(Errc::invalid_argument, std::string(what) + " holds control characters.");
   return success();
 }
@@ -33,10 +34,12 @@ Status check_about(const DocumentToIngest& about) {
   RETURN_IF_ERROR(check_text("source_url", about.source_url, evidence::pointer_bytes_max));
   for (const std::string& tag : about.tags) RETURN_IF_ERROR(check_text("a tag", tag, limits::document_tag_bytes_max));
   const bool plain = std::ranges::all_of(about.label, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
+           c == '-';
   });
   if (!plain || about.label.size() > limits::revision_bytes_max) {
-    return Error(Errc::invalid_argument, fmt::format("revision: letters, digits, . _ and -, at most {} of them.", limits::revision_bytes_max));
+    return Error(Errc::invalid_argument,
+                 fmt::format("revision: letters, digits, . _ and -, at most {} of them.", limits::revision_bytes_max));
   }
   return success();
 }
@@ -57,13 +60,19 @@ std::string chunk_list(const PreparedDocument& document) {
 
 Status check_corpus_name(std::string_view corpus) {
   const auto allowed = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
+           c == '-';
   };
-  if (corpus.empty() || corpus.size() > limits::corpus_name_bytes_max || !std::ranges::all_of(corpus, allowed) || corpus[0] == '.' || corpus[0] == '-') {
-    return Error(Errc::invalid_argument, fmt::format("corpus \"{}\": a name has letters, digits, . _ and -, begins with neither . nor -, and has at most {} bytes.",
-                                                     corpus.substr(0, 100), limits::corpus_name_bytes_max));
+  if (corpus.empty() || corpus.size() > limits::corpus_name_bytes_max || !std::ranges::all_of(corpus, allowed) ||
+      corpus[0] == '.' || corpus[0] == '-') {
+    return Error(
+        Errc::invalid_argument,
+        fmt::format(
+            "corpus \"{}\": a name has letters, digits, . _ and -, begins with neither . nor -, and has at most {} bytes.",
+            corpus.substr(0, 100), limits::corpus_name_bytes_max));
   }
-  if (corpus == "run" || corpus == "sample") return Error(Errc::denied, fmt::format("the corpus {} is Muniment's own. Choose another name.", corpus));
+  if (corpus == "run" || corpus == "sample")
+    return Error(Errc::denied, fmt::format("the corpus {} is Muniment's own. Choose another name.", corpus));
   return success();
 }
 
@@ -75,7 +84,8 @@ Result<PreparedDocument> prepare_document(DocumentToIngest about, std::string_vi
   out.about = std::move(about);
   out.text = std::move(text);
   if (out.text.chunks.size() > limits::chunks_per_document_max) {
-    Error error(Errc::too_large, fmt::format("{} has {} chunks, limit {}. Ingest it in parts.", out.about.id, out.text.chunks.size(), limits::chunks_per_document_max));
+    Error error(Errc::too_large, fmt::format("{} has {} chunks, limit {}. Ingest it in parts.", out.about.id,
+                                             out.text.chunks.size(), limits::chunks_per_document_max));
     error.limit = static_cast<std::int64_t>(limits::chunks_per_document_max);
     return error;
   }
@@ -83,10 +93,13 @@ Result<PreparedDocument> prepare_document(DocumentToIngest about, std::string_vi
   out.bytes_hash = sha256(bytes);
   out.hash = revision_hash(out.bytes_hash, chunker_identity());
   out.revision = out.about.label.empty() ? to_hex(out.hash).substr(0, evidence::revision_digits) : out.about.label;
-  if (out.about.title.empty()) out.about.title = summary_of(out.text.title.empty() ? out.about.id : out.text.title, limits::document_title_bytes_max);
+  if (out.about.title.empty())
+    out.about.title =
+        summary_of(out.text.title.empty() ? out.about.id : out.text.title, limits::document_title_bytes_max);
   const std::string_view all = out.text.as_is ? bytes : std::string_view(out.text.text);
   for (const Chunk& chunk : out.text.chunks) {
-    out.chunk_hashes.push_back(sha256(all.substr(static_cast<std::size_t>(chunk.start), static_cast<std::size_t>(chunk.end - chunk.start))));
+    out.chunk_hashes.push_back(
+        sha256(all.substr(static_cast<std::size_t>(chunk.start), static_cast<std::size_t>(chunk.end - chunk.start))));
   }
   out.chunk_list = chunk_list(out);
   return out;
@@ -97,12 +110,20 @@ std::string revised_body(const PreparedDocument& document, const DocumentPlace& 
   std::string uri = evidence::evidence_pointer(about.corpus, about.id, "", "");
   uri.resize(uri.find('#'));
   json::Writer out;
-  out.begin_object().member("uri", uri).member("corpus", about.corpus).member("document", about.id).member("revision", document.revision);
+  out.begin_object()
+      .member("uri", uri)
+      .member("corpus", about.corpus)
+      .member("document", about.id)
+      .member("revision", document.revision);
   out.member("hash", to_hex(document.hash)).member("bytes_hash", to_hex(document.bytes_hash));
   if (!about.previous.empty()) out.member("previous", about.previous);
-  out.member("artifact_id", place.artifact_id.text()).member("start_byte", place.start_byte).member("size_bytes", document.size_bytes);
+  out.member("artifact_id", place.artifact_id.text())
+      .member("start_byte", place.start_byte)
+      .member("size_bytes", document.size_bytes);
   if (place.text_artifact_id) out.member("text_artifact_id", place.text_artifact_id->text());
-  out.member("mime_type", about.mime_type).member("format", name_of(document.text.format)).member("language", document.text.language);
+  out.member("mime_type", about.mime_type)
+      .member("format", name_of(document.text.format))
+      .member("language", document.text.language);
   out.member("title", about.title).member("source", about.source);
   if (!about.tags.empty()) out.member("tags", about.tags);
   if (!about.sources.empty()) out.member("sources", about.sources);

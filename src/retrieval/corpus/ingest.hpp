@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/crypto/sha256.hpp"
 #include "base/ids.hpp"
 #include "base/result.hpp"
-#include "base/crypto/sha256.hpp"
 #include "retrieval/text/document_text.hpp"
 
 namespace muniment::retrieval {
@@ -20,17 +20,17 @@ namespace muniment::retrieval {
 struct DocumentToIngest {
   std::string corpus;
   std::string id;
-  std::string title;                     // empty: from the document
-  std::string mime_type;                 // empty: told from its name and bytes
+  std::string title;      // empty: from the document
+  std::string mime_type;  // empty: told from its name and bytes
   std::vector<std::string> tags;
-  std::string source;                    // empty: source_url, or the actor
-  std::vector<std::string> sources;      // with those of what it was derived from
-  std::vector<std::string> derived_from; // pointers
+  std::string source;                     // empty: source_url, or the actor
+  std::vector<std::string> sources;       // with those of what it was derived from
+  std::vector<std::string> derived_from;  // pointers
   std::string source_url;
   std::optional<Time> timestamp;
   std::string trust = "untrusted";
-  std::string label;                     // the revision's name, where its sender gives one
-  std::string previous;                  // the revision that was current
+  std::string label;     // the revision's name, where its sender gives one
+  std::string previous;  // the revision that was current
 };
 
 // The same, read.
@@ -39,10 +39,10 @@ struct PreparedDocument {
   DocumentText text;
   Hash bytes_hash{};
   std::int64_t size_bytes = 0;
-  Hash hash{};                           // of the revision
+  Hash hash{};  // of the revision
   std::string revision;
   std::vector<Hash> chunk_hashes;
-  std::string chunk_list;                // [[start, end, sha256, heading?], …], JSON
+  std::string chunk_list;  // [[start, end, sha256, heading?], …], JSON
 };
 
 // SHA-256(the hash of its bytes ‖ the chunker's name)

@@ -6,8 +6,8 @@
 #include "base/limits.hpp"
 #include "base/log.hpp"
 #include "evidence/halt_journal.hpp"
-#include "retrieval/query/card.hpp"
 #include "retrieval/child/tool_child.hpp"
+#include "retrieval/query/card.hpp"
 #include "store/files/artifact_row.hpp"
 
 namespace muniment::retrieval {
@@ -15,14 +15,15 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::int64_t passages_min = 200;          // fewer have no topics to be told apart
-constexpr std::int64_t growth_share = 4;            // a new epoch after growth by a quarter
-constexpr std::int64_t passages_max = 200'000;      // of a corpus: the newest; a model hardly changes beyond
+constexpr std::int64_t passages_min = 200;      // fewer have no topics to be told apart
+constexpr std::int64_t growth_share = 4;        // a new epoch after growth by a quarter
+constexpr std::int64_t passages_max = 200'000;  // of a corpus: the newest; a model hardly changes beyond
 constexpr std::size_t page_passages = 2'000;
 constexpr std::size_t texts_bytes_max = 256 << 20;
 constexpr std::uint64_t training_seed = 1;
-constexpr milliseconds settle{2'000};               // a stream of documents is one occasion to train, not hundreds:
-constexpr std::chrono::minutes settle_max{10};      // it is over when the indexes have it and nothing came for `settle`, or after this
+constexpr milliseconds settle{2'000};  // a stream of documents is one occasion to train, not hundreds:
+constexpr std::chrono::minutes settle_max{
+    10};  // it is over when the indexes have it and nothing came for `settle`, or after this
 constexpr std::chrono::minutes training_patience{30};
 constexpr std::chrono::seconds commit_patience{60};
 
@@ -36,14 +37,22 @@ std::optional<Epoch> epoch_of(const events::Event& event) {
   const auto id = parse_uuid(root["artifact_id"].string_or(""));
   const auto hash = hash_from_hex(root["hash"].string_or(""));
   if (!id || !hash) return std::nullopt;
-  return Epoch{root["corpus"].string_or(""), root["embedder"].string_or(""), *id, *hash, root["documents"].as_int().value_or(0)};
+  return Epoch{root["corpus"].string_or(""), root["embedder"].string_or(""), *id, *hash,
+               root["documents"].as_int().value_or(0)};
 }
 
-ModelTrainer::ModelTrainer(store::LogPlace place, Clock& clock, store::Appender& appender, store::RunDirectory& runs, DocumentFollower& documents,
-                           store::ArtifactFiles& files)
-    : clock_(clock), appender_(appender), runs_(runs), documents_(documents), files_(files), reader_(std::move(place)) {}
+ModelTrainer::ModelTrainer(store::LogPlace place, Clock& clock, store::Appender& appender, store::RunDirectory& runs,
+                           DocumentFollower& documents, store::ArtifactFiles& files)
+    : clock_(clock),
+      appender_(appender),
+      runs_(runs),
+      documents_(documents),
+      files_(files),
+      reader_(std::move(place)) {}
 
-void ModelTrainer::start() { worker_.start("trainer", [this] { follow(); }); }
+void ModelTrainer::start() {
+  worker_.start("trainer", [this] { follow(); });
+}
 
 void ModelTrainer::wake() {
   {
@@ -147,26 +156,36 @@ Status ModelTrainer::train(const store::CorpusRow& corpus) {
   ASSIGN_OR_RETURN(const LsaModel model, train_lsa_apart(texts, options, clock_.monotonic() + training_patience));
   ASSIGN_OR_RETURN(const auto embedder, open_lsa(model.bytes));
   if (worker_.stopping()) return success();
-  return record(corpus.corpus, embedder->identity().text(), embedder->identity().dimension, model.bytes, model.vocabulary_hash,
-                std::ssize(texts), watermark);
+  return record(corpus.corpus, embedder->identity().text(), embedder->identity().dimension, model.bytes,
+                model.vocabulary_hash, std::ssize(texts), watermark);
 }
 
 // The model as an artifact, and what it is, in one commit.
-Status ModelTrainer::record(const std::string& corpus, const std::string& identity, std::size_t dimension, const std::string& model,
-                            const std::string& vocabulary_hash, std::int64_t passages, std::int64_t watermark) {
+Status ModelTrainer::record(const std::string& corpus, const std::string& identity, std::size_t dimension,
+                            const std::string& model, const std::string& vocabulary_hash, std::int64_t passages,
+                            std::int64_t watermark) {
   const std::string step_id = "corpus:" + corpus;
   const std::string mime_type = "application/octet-stream";
-  ASSIGN_OR_RETURN(const store::StoredFile file, files_.store(model, log_run_id, step_id, make_uuid_v7(clock_.now()), mime_type));
+  ASSIGN_OR_RETURN(const store::StoredFile file,
+                   files_.store(model, log_run_id, step_id, make_uuid_v7(clock_.now()), mime_type));
   const store::ArtifactRow row = store::artifact_row(file, log_run_id, step_id, mime_type, "{}");
   json::Writer body;
-  body.begin_object().member("corpus", corpus).member("embedder", identity).member("artifact_id", file.artifact_id.text());
-  body.member("hash", to_hex(file.hash)).member("dimensions", dimension).member("documents", passages).member("watermark", watermark);
+  body.begin_object()
+      .member("corpus", corpus)
+      .member("embedder", identity)
+      .member("artifact_id", file.artifact_id.text());
+  body.member("hash", to_hex(file.hash))
+      .member("dimensions", dimension)
+      .member("documents", passages)
+      .member("watermark", watermark);
   body.member("vocabulary_hash", vocabulary_hash).member("seed", static_cast<std::int64_t>(training_seed)).end_object();
   const auto log = runs_.find(log_run_id);
   store::AppendRequest request;
   request.actor = events::daemon_actor;
-  request.events.push_back(evidence::daemon_event(log, "artifact.stored", store::artifact_stored_body(row), make_uuid_v7(clock_.now()), true));
-  request.events.push_back(evidence::daemon_event(log, "embedder.trained", std::move(body).text(), make_uuid_v7(clock_.now()), true));
+  request.events.push_back(evidence::daemon_event(log, "artifact.stored", store::artifact_stored_body(row),
+                                                  make_uuid_v7(clock_.now()), true));
+  request.events.push_back(
+      evidence::daemon_event(log, "embedder.trained", std::move(body).text(), make_uuid_v7(clock_.now()), true));
   request.rows.push_back({0, row});
   auto receipts = store::append_and_wait(appender_, std::move(request), commit_patience);
   if (!receipts) {
@@ -184,8 +203,11 @@ Status ModelTrainer::record(const std::string& corpus, const std::string& identi
 
 Result<EngineModel> ModelTrainer::model(const Epoch& epoch, store::Reader& reader) const {
   ASSIGN_OR_RETURN(const auto row, reader.artifact(epoch.artifact_id));
-  if (!row) return Error(Errc::not_found, "no artifact " + epoch.artifact_id.text() + ", which holds the model of " + epoch.corpus);
-  if (row->hash != epoch.hash) return Error(Errc::corrupt, row->path + " is not the model of " + epoch.corpus + " that was trained");
+  if (!row)
+    return Error(Errc::not_found,
+                 "no artifact " + epoch.artifact_id.text() + ", which holds the model of " + epoch.corpus);
+  if (row->hash != epoch.hash)
+    return Error(Errc::corrupt, row->path + " is not the model of " + epoch.corpus + " that was trained");
   ASSIGN_OR_RETURN(std::string bytes, files_.read(store::file_of(*row), 0, row->size_bytes));
   return EngineModel{epoch.corpus, std::move(bytes)};
 }

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "base/result.hpp"
 #include "base/process/worker_thread.hpp"
+#include "base/result.hpp"
 #include "retrieval/corpus/document_follower.hpp"
 #include "retrieval/engine/engine.hpp"
 #include "store/append/appender.hpp"
@@ -24,10 +24,10 @@ namespace muniment::retrieval {
 // What the log says of a corpus' newest model.
 struct Epoch {
   std::string corpus;
-  std::string embedder;        // its identity
+  std::string embedder;  // its identity
   Uuid artifact_id;
   Hash hash{};
-  std::int64_t passages = 0;   // that it was trained on
+  std::int64_t passages = 0;  // that it was trained on
 };
 
 // The body of embedder.trained as an epoch; nullopt for one that was erased.
@@ -35,13 +35,13 @@ std::optional<Epoch> epoch_of(const events::Event& event);
 
 class ModelTrainer {
  public:
-  ModelTrainer(store::LogPlace place, Clock& clock, store::Appender& appender, store::RunDirectory& runs, DocumentFollower& documents,
-               store::ArtifactFiles& files);
+  ModelTrainer(store::LogPlace place, Clock& clock, store::Appender& appender, store::RunDirectory& runs,
+               DocumentFollower& documents, store::ArtifactFiles& files);
 
   void start();
   void stop() { worker_.stop(); }
-  void wake();      // documents came or went
-  void hold(bool held);   // the indexes are behind: what could be trained now would soon be trained again
+  void wake();           // documents came or went
+  void hold(bool held);  // the indexes are behind: what could be trained now would soon be trained again
 
   // The newest epoch of each corpus, as far as it has been read; changes are told by `version`.
   std::vector<Epoch> epochs() const;
@@ -64,9 +64,9 @@ class ModelTrainer {
   store::ArtifactFiles& files_;
   store::Reader reader_;
 
-  bool woken_ = true;                     // guarded by the worker's lock, as are the next two
+  bool woken_ = true;  // guarded by the worker's lock, as are the next two
   bool held_ = false;
-  std::map<std::string, Epoch> epochs_;   // by corpus
+  std::map<std::string, Epoch> epochs_;  // by corpus
   std::atomic<std::int64_t> version_{0};
   WorkerThread worker_;
 };

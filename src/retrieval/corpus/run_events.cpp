@@ -44,8 +44,8 @@ store::DocumentRow row_of(const events::Event& event, const store::EventText& te
   return row;
 }
 
-std::optional<store::CorpusChange> revised_by(const events::Event& event, const store::EventText& about, std::string_view text,
-                                              const std::string& owner) {
+std::optional<store::CorpusChange> revised_by(const events::Event& event, const store::EventText& about,
+                                              std::string_view text, const std::string& owner) {
   constexpr std::string_view as_text = "event.txt";  // whatever it looks like: what a tool printed is not parsed
   if (!looks_plain(text, as_text, "text/plain")) return std::nullopt;
   const auto read = read_document(text, as_text, "text/plain");
@@ -61,7 +61,8 @@ std::optional<store::CorpusChange> revised_by(const events::Event& event, const 
     row.number = static_cast<std::int64_t>(out.chunks.size()) - 1;
     row.start_byte = chunk.start;
     row.end_byte = chunk.end;
-    row.hash = sha256(text.substr(static_cast<std::size_t>(chunk.start), static_cast<std::size_t>(chunk.end - chunk.start)));
+    row.hash =
+        sha256(text.substr(static_cast<std::size_t>(chunk.start), static_cast<std::size_t>(chunk.end - chunk.start)));
   }
   return out;
 }
@@ -82,8 +83,8 @@ void IndexedRuns::see(const events::Event& event) {
   known_[event.run_no] = known_by(event);
 }
 
-Result<std::optional<store::CorpusChange>> change_by_run_event(const events::Event& event, IndexedRuns& runs, store::Reader& reader,
-                                                               store::ArtifactFiles& files) {
+Result<std::optional<store::CorpusChange>> change_by_run_event(const events::Event& event, IndexedRuns& runs,
+                                                               store::Reader& reader, store::ArtifactFiles& files) {
   ASSIGN_OR_RETURN(const IndexedRuns::Known run, runs.of(event.run_no, reader));
   if (run.indexed == IndexedRuns::Answer::no) return std::optional<store::CorpusChange>();
   const std::optional<store::CorpusChange> untold = store::Untold{event.seq};
@@ -99,7 +100,8 @@ Result<std::optional<store::CorpusChange>> change_by_run_event(const events::Eve
   const auto words = text->indexed(files);
   if (!words && words.error().code == Errc::unavailable) return words.error();
   if (!words) {
-    log_warning("an event is left out of the corpus run: a file of it cannot be read", {{"run_id", event.run_id}, {"error", words.error().message}});
+    log_warning("an event is left out of the corpus run: a file of it cannot be read",
+                {{"run_id", event.run_id}, {"error", words.error().message}});
     return std::optional<store::CorpusChange>();
   }
   return revised_by(event, *text, *words, run.owner);

@@ -59,7 +59,9 @@ void add_features(const WordReader::Word& word, std::string& edged, std::vector<
   std::uint64_t hash = step(fnv_offset, 'w');
   for (const char byte : word.text) hash = step(hash, byte);
   const bool stop = is_stop_word(word.text);
-  features.push_back({mix(hash), stop ? stop_word_weight : word.kind == WordReader::Word::Kind::whole ? whole_weight : 1.0F});
+  features.push_back({mix(hash), stop                                         ? stop_word_weight
+                                 : word.kind == WordReader::Word::Kind::whole ? whole_weight
+                                                                              : 1.0F});
   if (word.kind == WordReader::Word::Kind::plain && !stop) add_runs(word.text, edged, features);
 }
 

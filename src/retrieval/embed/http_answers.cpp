@@ -24,7 +24,8 @@ Result<std::vector<float>> read_vector(const json::Value& array, std::size_t& di
   if (!array.is(json::Kind::array)) return wrong("an embedding is not an array");
   if (dimension == 0) dimension = array.size();
   if (array.size() != dimension || dimension == 0 || dimension > limits::embedding_dimension_max) {
-    return wrong(fmt::format("an embedding has {} dimensions, expected {}", array.size(), dimension == 0 ? "some" : std::to_string(dimension)));
+    return wrong(fmt::format("an embedding has {} dimensions, expected {}", array.size(),
+                             dimension == 0 ? "some" : std::to_string(dimension)));
   }
   std::vector<float> vector;
   vector.reserve(dimension);
@@ -44,7 +45,8 @@ Result<std::vector<float>> read_vector(const json::Value& array, std::size_t& di
 
 Result<Vectors> read_in_order(const json::Value& arrays, const Expected& expected) {
   if (!arrays.is(json::Kind::array)) return wrong("it holds no array of embeddings");
-  if (arrays.size() != expected.count) return wrong(fmt::format("{} embeddings for {} texts", arrays.size(), expected.count));
+  if (arrays.size() != expected.count)
+    return wrong(fmt::format("{} embeddings for {} texts", arrays.size(), expected.count));
   Vectors vectors;
   std::size_t dimension = expected.dimension;
   for (const json::Value array : arrays) {
@@ -58,7 +60,8 @@ Result<Vectors> read_in_order(const json::Value& arrays, const Expected& expecte
 Result<std::size_t> read_index(const json::Value& item, std::vector<bool>& seen) {
   const auto index = item["index"].as_int();
   if (!index) return wrong("an item has no index");
-  if (*index < 0 || static_cast<std::size_t>(*index) >= seen.size()) return wrong(fmt::format("there is no text {}", *index));
+  if (*index < 0 || static_cast<std::size_t>(*index) >= seen.size())
+    return wrong(fmt::format("there is no text {}", *index));
   const auto place = static_cast<std::size_t>(*index);
   if (seen[place]) return wrong(fmt::format("text {} is there twice", place));
   seen[place] = true;
@@ -71,7 +74,8 @@ Result<Vectors> read_openai_answer(std::string_view json, const Expected& expect
   ASSIGN_OR_RETURN(const json::Document document, parse(json));
   const json::Value data = document.root()["data"];
   if (!data.is(json::Kind::array)) return wrong("it holds no array of embeddings");
-  if (data.size() != expected.count) return wrong(fmt::format("{} embeddings for {} texts", data.size(), expected.count));
+  if (data.size() != expected.count)
+    return wrong(fmt::format("{} embeddings for {} texts", data.size(), expected.count));
   Vectors vectors(expected.count);
   std::vector<bool> seen(expected.count);
   std::size_t dimension = expected.dimension;
@@ -95,7 +99,8 @@ Result<Vectors> read_tei_answer(std::string_view json, const Expected& expected)
 Result<std::vector<double>> read_rerank_answer(std::string_view json, std::size_t count) {
   ASSIGN_OR_RETURN(const json::Document document, parse(json));
   if (!document.root().is(json::Kind::array)) return wrong("it is no array of scores");
-  if (document.root().size() != count) return wrong(fmt::format("{} scores for {} texts", document.root().size(), count));
+  if (document.root().size() != count)
+    return wrong(fmt::format("{} scores for {} texts", document.root().size(), count));
   std::vector<double> scores(count);
   std::vector<bool> seen(count);
   for (const json::Value item : document.root()) {

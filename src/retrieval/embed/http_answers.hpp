@@ -16,7 +16,8 @@ struct Expected {
 };
 
 // Vectors in the order of the texts, of unit length.
-Result<Vectors> read_openai_answer(std::string_view json, const Expected& expected);  // {"data": [{"index": 0, "embedding": […]}]}
+Result<Vectors> read_openai_answer(std::string_view json,
+                                   const Expected& expected);  // {"data": [{"index": 0, "embedding": […]}]}
 Result<Vectors> read_ollama_answer(std::string_view json, const Expected& expected);  // {"embeddings": [[…]]}
 Result<Vectors> read_tei_answer(std::string_view json, const Expected& expected);     // [[…]]
 

@@ -1,13 +1,13 @@
-// Embedders and rerankers behind HTTP: OpenAI's /v1/embeddings (also llama.cpp, Ollama, TEI, vLLM), Ollama's /api/embed,
-// TEI's /embed and /rerank. Texts go in bounded batches; nothing is cut silently, neither here nor, where it can be told
-// not to, by the server.
+// Embedders and rerankers behind HTTP: OpenAI's /v1/embeddings (also llama.cpp, Ollama, TEI, vLLM), Ollama's
+// /api/embed, TEI's /embed and /rerank. Texts go in bounded batches; nothing is cut silently, neither here nor, where
+// it can be told not to, by the server.
 #include <algorithm>
 
 #include <fmt/format.h>
 
+#include "base/crypto/sha256.hpp"
 #include "base/json/json.hpp"
 #include "base/limits.hpp"
-#include "base/crypto/sha256.hpp"
 #include "retrieval/embed/embedder.hpp"
 #include "retrieval/embed/http_answers.hpp"
 #include "retrieval/embed/http_reranker.hpp"
@@ -64,8 +64,8 @@ std::size_t batch_size(std::span<const std::string_view> texts, std::size_t begi
 Status check_sizes(std::span<const std::string_view> texts) {
   for (std::size_t i = 0; i < texts.size(); ++i) {
     if (texts[i].size() > limits::http_embed_batch_bytes_max) {
-      return Error(Errc::invalid_argument,
-                   fmt::format("text {} has {} bytes; a server is sent at most {}", i, texts[i].size(), limits::http_embed_batch_bytes_max));
+      return Error(Errc::invalid_argument, fmt::format("text {} has {} bytes; a server is sent at most {}", i,
+                                                       texts[i].size(), limits::http_embed_batch_bytes_max));
     }
   }
   return success();
@@ -97,7 +97,7 @@ class HttpEmbedder : public Embedder {
   Result<Vectors> embed(std::span<const std::string_view> texts, TextKind kind) override {
     RETURN_IF_ERROR(check_sizes(texts));
     Vectors vectors(texts.size(), std::vector<float>(identity_.dimension, 0.0F));
-    std::vector<std::string_view> asked;   // servers do not agree about what an empty text is
+    std::vector<std::string_view> asked;  // servers do not agree about what an empty text is
     std::vector<std::size_t> places;
     for (std::size_t i = 0; i < texts.size(); ++i) {
       if (is_blank(texts[i])) continue;
@@ -153,10 +153,12 @@ Result<std::unique_ptr<Embedder>> open_http(const HttpEmbedderOptions& options) 
   RETURN_IF_ERROR(check_batch(options.batch_texts_max));
   if (api->names_model && options.model.empty()) return Error(Errc::invalid_argument, url + ": which model?");
   if (options.dimension > limits::embedding_dimension_max) {
-    return Error(Errc::invalid_argument, fmt::format("a vector has at most {} dimensions", limits::embedding_dimension_max));
+    return Error(Errc::invalid_argument,
+                 fmt::format("a vector has at most {} dimensions", limits::embedding_dimension_max));
   }
   const std::chrono::milliseconds timeout(options.timeout_ms);
-  ASSIGN_OR_RETURN(HttpService service, HttpService::open(endpoint(url, api->path), options.key_file, timeout, options.given_up));
+  ASSIGN_OR_RETURN(HttpService service,
+                   HttpService::open(endpoint(url, api->path), options.key_file, timeout, options.given_up));
   auto embedder = std::make_unique<HttpEmbedder>(*api, options, std::move(service));
   RETURN_IF_ERROR(embedder->settle_identity());
   return std::unique_ptr<Embedder>(std::move(embedder));
@@ -169,14 +171,16 @@ HttpReranker::~HttpReranker() = default;
 Result<HttpReranker> HttpReranker::open(const HttpRerankerOptions& options) {
   RETURN_IF_ERROR(check_batch(options.batch_texts_max));
   const std::string url = endpoint(without_slashes(options.url), "/rerank");
-  ASSIGN_OR_RETURN(HttpService service, HttpService::open(url, options.key_file, std::chrono::milliseconds(options.timeout_ms)));
+  ASSIGN_OR_RETURN(HttpService service,
+                   HttpService::open(url, options.key_file, std::chrono::milliseconds(options.timeout_ms)));
   HttpReranker reranker;
   reranker.service_ = std::make_unique<HttpService>(std::move(service));
   reranker.batch_texts_max_ = options.batch_texts_max;
   return reranker;
 }
 
-Result<std::vector<double>> HttpReranker::scores(std::string_view query, std::span<const std::string_view> texts) const {
+Result<std::vector<double>> HttpReranker::scores(std::string_view query,
+                                                 std::span<const std::string_view> texts) const {
   RETURN_IF_ERROR(check_sizes(texts));
   std::vector<double> scores;
   while (scores.size() < texts.size()) {

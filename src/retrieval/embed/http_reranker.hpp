@@ -14,8 +14,8 @@ namespace muniment::retrieval {
 class HttpService;
 
 struct HttpRerankerOptions {
-  std::string url;           // the base, or …/rerank itself
-  std::string key_file;      // holds a bearer token; may be empty
+  std::string url;       // the base, or …/rerank itself
+  std::string key_file;  // holds a bearer token; may be empty
   std::int64_t timeout_ms = 10'000;
   std::size_t batch_texts_max = 32;
 };

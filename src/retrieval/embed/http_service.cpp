@@ -22,14 +22,16 @@ Error refusal(const std::string& url, const HttpAnswer& answer) {
   const bool busy = !too_long && (answer.status >= 500 || answer.status == 429 || answer.status == 408);
   const bool key = answer.status == 401 || answer.status == 403;
   const Errc code = busy ? Errc::unavailable : key ? Errc::denied : Errc::invalid_argument;
-  return Error(code, fmt::format("{}: status {}: {}", url, answer.status, escape_for_terminal(preview(answer.body, limits::preview_bytes_max))));
+  return Error(code, fmt::format("{}: status {}: {}", url, answer.status,
+                                 escape_for_terminal(preview(answer.body, limits::preview_bytes_max))));
 }
 
 }  // namespace
 
-Result<HttpService> HttpService::open(const std::string& url, const std::string& key_file, std::chrono::milliseconds timeout,
-                                      std::function<bool()> given_up) {
-  if (!url.starts_with("http://") && !url.starts_with("https://")) return Error(Errc::invalid_argument, url + ": give http://… or https://…");
+Result<HttpService> HttpService::open(const std::string& url, const std::string& key_file,
+                                      std::chrono::milliseconds timeout, std::function<bool()> given_up) {
+  if (!url.starts_with("http://") && !url.starts_with("https://"))
+    return Error(Errc::invalid_argument, url + ": give http://… or https://…");
   if (timeout.count() <= 0) return Error(Errc::invalid_argument, url + ": a time limit is above 0 ms");
   HttpService service;
   service.url_ = url;
@@ -39,7 +41,8 @@ Result<HttpService> HttpService::open(const std::string& url, const std::string&
   ASSIGN_OR_RETURN(service.key_, read_file(key_file, limits::key_file_bytes_max));
   while (!service.key_.empty() && (service.key_.back() == '\n' || service.key_.back() == '\r')) service.key_.pop_back();
   const bool plain = std::all_of(service.key_.begin(), service.key_.end(), [](char c) { return c > ' ' && c < 127; });
-  if (service.key_.empty() || !plain) return Error(Errc::invalid_argument, key_file + ": a key is one line of printable ASCII without spaces");
+  if (service.key_.empty() || !plain)
+    return Error(Errc::invalid_argument, key_file + ": a key is one line of printable ASCII without spaces");
   return service;
 }
 
@@ -54,7 +57,8 @@ Result<std::string> HttpService::post(const std::string& json) const {
   request.answer_bytes_max = limits::http_embed_answer_bytes_max;
   request.given_up = given_up_;
   for (bool again = false;; again = true) {
-    request.timeout = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    request.timeout =
+        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
     auto answer = http(request);
     if (answer && answer->status == 200) return std::move(answer->body);
     Error error = answer ? refusal(url_, *answer) : std::move(answer).error();

@@ -56,21 +56,24 @@ MUNIMENT_BODY void dense_body(const Matrix& left, const Panels& right, Matrix& o
         case 2: tile<2>(from, depth, depth, panel, block); break;
         default: tile<1>(from, depth, depth, panel, block); break;
       }
-      for (std::size_t r = 0; r < height; ++r) std::memcpy(&out.values[(row + r) * out.columns + column], block + r * 16, width * sizeof(float));
+      for (std::size_t r = 0; r < height; ++r)
+        std::memcpy(&out.values[(row + r) * out.columns + column], block + r * 16, width * sizeof(float));
     }
   }
 }
 
 MUNIMENT_BODY void add(float* to, const float* from, float scale, std::size_t size) {
   std::size_t i = 0;
-  for (; i + 8 <= size; i += 8) *reinterpret_cast<Floats*>(to + i) += *reinterpret_cast<const Floats*>(from + i) * scale;
+  for (; i + 8 <= size; i += 8)
+    *reinterpret_cast<Floats*>(to + i) += *reinterpret_cast<const Floats*>(from + i) * scale;
   for (; i < size; ++i) to[i] += from[i] * scale;
 }
 
 MUNIMENT_BODY void sparse_body(const SparseRows& left, const Matrix& right, Matrix& out) {
   for (std::size_t row = 0; row < left.rows(); ++row) {
     for (std::size_t e = left.row_begin[row]; e < left.row_begin[row + 1]; ++e) {
-      add(out.values.data() + row * out.columns, right.values.data() + left.column[e] * right.columns, left.value[e], out.columns);
+      add(out.values.data() + row * out.columns, right.values.data() + left.column[e] * right.columns, left.value[e],
+          out.columns);
     }
   }
 }
@@ -78,7 +81,8 @@ MUNIMENT_BODY void sparse_body(const SparseRows& left, const Matrix& right, Matr
 MUNIMENT_BODY void transposed_body(const SparseRows& left, const Matrix& right, Matrix& out) {
   for (std::size_t row = 0; row < left.rows(); ++row) {
     for (std::size_t e = left.row_begin[row]; e < left.row_begin[row + 1]; ++e) {
-      add(out.values.data() + left.column[e] * out.columns, right.values.data() + row * right.columns, left.value[e], out.columns);
+      add(out.values.data() + left.column[e] * out.columns, right.values.data() + row * right.columns, left.value[e],
+          out.columns);
     }
   }
 }
@@ -109,16 +113,30 @@ MUNIMENT_BODY void codes_body(float* sum, const std::int8_t* codes, float scale,
   for (std::size_t i = 0; i < size; ++i) sum[i] += static_cast<float>(codes[i]) * scale;
 }
 
-MUNIMENT_WITH_AVX2 void dense_avx2(const Matrix& left, const Panels& right, Matrix& out) { dense_body(left, right, out); }
+MUNIMENT_WITH_AVX2 void dense_avx2(const Matrix& left, const Panels& right, Matrix& out) {
+  dense_body(left, right, out);
+}
 void dense_plain(const Matrix& left, const Panels& right, Matrix& out) { dense_body(left, right, out); }
-MUNIMENT_WITH_AVX2 void sparse_avx2(const SparseRows& left, const Matrix& right, Matrix& out) { sparse_body(left, right, out); }
+MUNIMENT_WITH_AVX2 void sparse_avx2(const SparseRows& left, const Matrix& right, Matrix& out) {
+  sparse_body(left, right, out);
+}
 void sparse_plain(const SparseRows& left, const Matrix& right, Matrix& out) { sparse_body(left, right, out); }
-MUNIMENT_WITH_AVX2 void transposed_avx2(const SparseRows& left, const Matrix& right, Matrix& out) { transposed_body(left, right, out); }
+MUNIMENT_WITH_AVX2 void transposed_avx2(const SparseRows& left, const Matrix& right, Matrix& out) {
+  transposed_body(left, right, out);
+}
 void transposed_plain(const SparseRows& left, const Matrix& right, Matrix& out) { transposed_body(left, right, out); }
-MUNIMENT_WITH_AVX2 void gram_avx2(const Matrix& matrix, double* out, double* rows, std::size_t width) { gram_body(matrix, out, rows, width); }
-void gram_plain(const Matrix& matrix, double* out, double* rows, std::size_t width) { gram_body(matrix, out, rows, width); }
-MUNIMENT_WITH_AVX2 void codes_avx2(float* sum, const std::int8_t* codes, float scale, std::size_t size) { codes_body(sum, codes, scale, size); }
-void codes_plain(float* sum, const std::int8_t* codes, float scale, std::size_t size) { codes_body(sum, codes, scale, size); }
+MUNIMENT_WITH_AVX2 void gram_avx2(const Matrix& matrix, double* out, double* rows, std::size_t width) {
+  gram_body(matrix, out, rows, width);
+}
+void gram_plain(const Matrix& matrix, double* out, double* rows, std::size_t width) {
+  gram_body(matrix, out, rows, width);
+}
+MUNIMENT_WITH_AVX2 void codes_avx2(float* sum, const std::int8_t* codes, float scale, std::size_t size) {
+  codes_body(sum, codes, scale, size);
+}
+void codes_plain(float* sum, const std::int8_t* codes, float scale, std::size_t size) {
+  codes_body(sum, codes, scale, size);
+}
 
 }  // namespace
 
@@ -132,9 +150,12 @@ Simd best_simd() {
 }
 
 Panels::Panels(const Matrix& matrix)
-    : rows_(matrix.rows), columns_(matrix.columns), values_((matrix.columns + width - 1) / width * width * matrix.rows) {
+    : rows_(matrix.rows),
+      columns_(matrix.columns),
+      values_((matrix.columns + width - 1) / width * width * matrix.rows) {
   for (std::size_t r = 0; r < rows_; ++r) {
-    for (std::size_t c = 0; c < columns_; ++c) values_[(c / width * rows_ + r) * width + c % width] = matrix.values[r * columns_ + c];
+    for (std::size_t c = 0; c < columns_; ++c)
+      values_[(c / width * rows_ + r) * width + c % width] = matrix.values[r * columns_ + c];
   }
 }
 

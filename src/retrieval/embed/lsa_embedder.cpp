@@ -12,7 +12,8 @@ namespace {
 
 class LsaEmbedder : public Embedder {
  public:
-  LsaEmbedder(LsaContents model, std::string hash) : model_(std::move(model)), identity_{"lsa", "1", model_.dimension, std::move(hash)} {
+  LsaEmbedder(LsaContents model, std::string hash)
+      : model_(std::move(model)), identity_{"lsa", "1", model_.dimension, std::move(hash)} {
     ids_.reserve(model_.terms.size());
     for (std::uint32_t i = 0; i < model_.terms.size(); ++i) ids_.emplace(model_.terms[i], i);
   }
@@ -31,7 +32,8 @@ class LsaEmbedder : public Embedder {
       });
       std::vector<float>& vector = vectors.emplace_back(identity_.dimension, 0.0F);
       for (const auto& [id, count] : counted(ids)) {
-        add_scaled(vector, model_.codes.data() + std::size_t{id} * model_.dimension, model_.scales[id] * damped_count(count));
+        add_scaled(vector, model_.codes.data() + std::size_t{id} * model_.dimension,
+                   model_.scales[id] * damped_count(count));
       }
       make_unit(vector);
     }

@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "base/limits.hpp"
 #include "base/crypto/sha256.hpp"
+#include "base/limits.hpp"
 #include "base/utf8.hpp"
 
 namespace muniment::retrieval {
@@ -82,14 +82,17 @@ Status take_rows(Taker& from, LsaContents& model) {
 
 }  // namespace
 
-// English plurals meet their singular, and no more (a weak stemmer, after Harman 1991): what stronger ones add to this lane
-// alone they take from the fusion, whose lexical lane stems already.
+// English plurals meet their singular, and no more (a weak stemmer, after Harman 1991): what stronger ones add to this
+// lane alone they take from the fusion, whose lexical lane stems already.
 std::string_view TermReader::term_of(const WordReader::Word& word) {
   if (word.kind != WordReader::Word::Kind::plain || !word.text.ends_with('s')) return word.text;
-  const auto ends_with = [&word](std::string_view ending) { return word.text.size() > ending.size() + 2 && word.text.ends_with(ending); };
+  const auto ends_with = [&word](std::string_view ending) {
+    return word.text.size() > ending.size() + 2 && word.text.ends_with(ending);
+  };
   const std::string_view text = word.text;
   if (ends_with("ies")) return stem_.assign(text.substr(0, text.size() - 3)).append("y");
-  if (ends_with("sses") || ends_with("shes") || ends_with("ches") || ends_with("xes")) return text.substr(0, text.size() - 2);
+  if (ends_with("sses") || ends_with("shes") || ends_with("ches") || ends_with("xes"))
+    return text.substr(0, text.size() - 2);
   if (!ends_with("s") || text.ends_with("ss") || text.ends_with("us") || text.ends_with("is")) return text;
   return text.substr(0, text.size() - 1);
 }
@@ -143,7 +146,8 @@ Result<LsaContents> decode_lsa(std::string_view bytes) {
   if (model.dimension == 0 || model.dimension > limits::lsa_dimension_max) {
     return corrupt(fmt::format("{} dimensions; it has 1 to {}", model.dimension, limits::lsa_dimension_max));
   }
-  if (terms == 0 || terms > limits::lsa_terms_max) return corrupt(fmt::format("{} terms; it has 1 to {}", terms, limits::lsa_terms_max));
+  if (terms == 0 || terms > limits::lsa_terms_max)
+    return corrupt(fmt::format("{} terms; it has 1 to {}", terms, limits::lsa_terms_max));
   RETURN_IF_ERROR(take_terms(from, terms, model.terms));
   RETURN_IF_ERROR(take_rows(from, model));
   return model;

@@ -35,9 +35,9 @@ std::vector<std::pair<std::uint32_t, std::uint32_t>> counted(std::vector<std::ui
 
 struct LsaContents {
   std::uint32_t dimension = 0;
-  std::uint64_t documents = 0;           // that it was trained on
+  std::uint64_t documents = 0;  // that it was trained on
   std::uint64_t seed = 0;
-  std::vector<std::string> terms;        // sorted by their bytes, each once
+  std::vector<std::string> terms;  // sorted by their bytes, each once
   // What a term adds to a text's vector: scale × its `dimension` codes. Its idf is in there.
   std::vector<float> scales;
   std::vector<std::int8_t> codes;

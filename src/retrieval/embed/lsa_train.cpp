@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "base/limits.hpp"
 #include "base/crypto/sha256.hpp"
+#include "base/limits.hpp"
 #include "retrieval/embed/embedder.hpp"
 #include "retrieval/embed/lsa_model.hpp"
 #include "retrieval/embed/truncated_svd.hpp"
@@ -72,7 +72,8 @@ float inverse_frequency(std::size_t documents, std::uint32_t frequency) {
   return static_cast<float>(stable_log((1.0 + static_cast<double>(documents)) / (1.0 + frequency)) + 1.0);
 }
 
-SparseRows weighted_rows(const Corpus& corpus, const std::vector<std::uint32_t>& chosen, const std::vector<float>& idf) {
+SparseRows weighted_rows(const Corpus& corpus, const std::vector<std::uint32_t>& chosen,
+                         const std::vector<float>& idf) {
   constexpr std::uint32_t none = ~std::uint32_t{0};
   std::vector<std::uint32_t> column_of(corpus.terms.size(), none);
   for (std::uint32_t i = 0; i < chosen.size(); ++i) column_of[chosen[i]] = i;
@@ -101,7 +102,8 @@ void quantise(std::span<const float> row, LsaContents& model) {
   for (const float x : row) largest = std::max(largest, std::abs(x));
   const float scale = largest / 127.0F;
   model.scales.push_back(scale);
-  for (const float x : row) model.codes.push_back(scale > 0 ? static_cast<std::int8_t>(std::lround(x / scale)) : std::int8_t{0});
+  for (const float x : row)
+    model.codes.push_back(scale > 0 ? static_cast<std::int8_t>(std::lround(x / scale)) : std::int8_t{0});
 }
 
 }  // namespace
@@ -113,7 +115,8 @@ Result<LsaModel> train_lsa(std::span<const std::string_view> texts, const LsaOpt
   const Corpus corpus = read_corpus(texts);
   const std::vector<std::uint32_t> chosen = chosen_terms(corpus);
   std::vector<float> idf;
-  for (const std::uint32_t term : chosen) idf.push_back(inverse_frequency(corpus.documents.size(), corpus.terms[term].document_frequency));
+  for (const std::uint32_t term : chosen)
+    idf.push_back(inverse_frequency(corpus.documents.size(), corpus.terms[term].document_frequency));
   const TruncatedSvd svd = truncated_svd(weighted_rows(corpus, chosen, idf), options.dimension, options.seed);
   if (svd.singular_values.empty()) return Error(Errc::invalid_argument, "an LSA model needs texts with words in them");
   LsaContents model;

@@ -53,7 +53,9 @@ Matrix inverse_root(std::vector<double> gram, std::size_t size) {
 }
 
 // Columns of length 1 at right angles that span the same (CholeskyQR).
-Matrix orthonormal(const Matrix& matrix) { return multiply(matrix, Panels(inverse_root(gram(matrix), matrix.columns))); }
+Matrix orthonormal(const Matrix& matrix) {
+  return multiply(matrix, Panels(inverse_root(gram(matrix), matrix.columns)));
+}
 
 struct Eigen {
   std::vector<double> values;
@@ -80,7 +82,7 @@ void rotate(std::vector<double>& a, std::vector<double>& vectors, std::size_t si
   a[p * size + p] = pp - t * pq;
   a[q * size + q] = qq + t * pq;
   a[p * size + q] = a[q * size + p] = 0;
-  for (std::size_t k = 0; k < size; ++k) {   // the columns are the rows, mirrored
+  for (std::size_t k = 0; k < size; ++k) {  // the columns are the rows, mirrored
     a[k * size + p] = a[p * size + k];
     a[k * size + q] = a[q * size + k];
   }
@@ -126,12 +128,14 @@ void fix_signs(Matrix& columns) {
 TruncatedSvd truncated_svd(const SparseRows& matrix, std::size_t rank, std::uint64_t seed) {
   const std::size_t size = std::min({rank + oversampling, matrix.rows(), matrix.columns});
   Matrix basis = random_signs(matrix.columns, size, seed);
-  for (int i = 0; i < subspace_iterations; ++i) basis = orthonormal(multiply_transposed(matrix, multiply(matrix, basis)));
+  for (int i = 0; i < subspace_iterations; ++i)
+    basis = orthonormal(multiply_transposed(matrix, multiply(matrix, basis)));
   basis = orthonormal(basis);  // again: once is not exact enough in float
   const Eigen found = eigen(gram(multiply(matrix, basis)), size);
   std::vector<std::size_t> order(size);
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return found.values[a] > found.values[b]; });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return found.values[a] > found.values[b]; });
   order.resize(std::min(rank, size));
   TruncatedSvd result;
   for (const std::size_t i : order) {
@@ -142,7 +146,8 @@ TruncatedSvd truncated_svd(const SparseRows& matrix, std::size_t rank, std::uint
   order.resize(result.singular_values.size());
   Matrix turn(size, order.size());
   for (std::size_t r = 0; r < size; ++r) {
-    for (std::size_t c = 0; c < order.size(); ++c) turn.values[r * order.size() + c] = static_cast<float>(found.vectors[order[c] * size + r]);
+    for (std::size_t c = 0; c < order.size(); ++c)
+      turn.values[r * order.size() + c] = static_cast<float>(found.vectors[order[c] * size + r]);
   }
   result.right = multiply(basis, Panels(turn));
   fix_signs(result.right);

@@ -1,5 +1,6 @@
 // The leading right singular vectors of a sparse matrix, by randomised subspace iteration (Halko, Martinsson, Tropp
-// 2011, algorithm 4.4 on Aᵀ). A function of the matrix, the rank and the seed, to the last bit: signs and order are fixed.
+// 2011, algorithm 4.4 on Aᵀ). A function of the matrix, the rank and the seed, to the last bit: signs and order are
+// fixed.
 #pragma once
 
 #include <cstdint>

@@ -43,10 +43,13 @@ std::u32string marked(std::string_view text) {
   std::string valid;
   for (const char32_t c : characters(text)) append_utf8(valid, c);
   utf8proc_uint8_t* composed = nullptr;
-  const auto size = utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(valid.data()), static_cast<utf8proc_ssize_t>(valid.size()), &composed,
-                                 static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE | UTF8PROC_COMPAT));
+  const auto size =
+      utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(valid.data()), static_cast<utf8proc_ssize_t>(valid.size()),
+                   &composed, static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE | UTF8PROC_COMPAT));
   const std::unique_ptr<utf8proc_uint8_t, Free> held(composed);
-  const std::u32string folded = size < 0 ? characters(valid) : characters({reinterpret_cast<const char*>(composed), static_cast<std::size_t>(size)});
+  const std::u32string folded =
+      size < 0 ? characters(valid)
+               : characters({reinterpret_cast<const char*>(composed), static_cast<std::size_t>(size)});
   std::u32string out;
   bool space = true;
   for (const char32_t c : folded) {
@@ -94,8 +97,8 @@ void UnigramPieces::insert(std::u32string_view piece, double score, std::uint32_
   ends_[node] = {score, id};
 }
 
-// Viterbi, with the reference implementation's rules where scores say nothing, since the model was published with them: of
-// equal ones the piece that begins later, a score of 0 counts as none yet, and a character that begins no piece is
+// Viterbi, with the reference implementation's rules where scores say nothing, since the model was published with them:
+// of equal ones the piece that begins later, a score of 0 counts as none yet, and a character that begins no piece is
 // unknown and costs nothing.
 std::vector<std::uint32_t> UnigramPieces::ids(std::string_view text) const {
   const std::u32string symbols = marked(text);

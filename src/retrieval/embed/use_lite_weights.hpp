@@ -29,12 +29,12 @@ struct TransformerLayer {
 };
 
 struct UseLiteWeights {
-  Matrix embeddings;                        // a row an id
-  std::vector<float> timescales;            // of the position's sines and cosines
+  Matrix embeddings;              // a row an id
+  std::vector<float> timescales;  // of the position's sines and cosines
   std::array<TransformerLayer, 2> layers;
   Dense output;
   UnigramPieces pieces;
-  std::string hash;                         // hex SHA-256 of the package's files
+  std::string hash;  // hex SHA-256 of the package's files
 };
 
 // Errors: not_found; corrupt for files that are not those of version 0.2.0.

@@ -42,15 +42,17 @@ Class class_of(char32_t c) {
 
 // Sorted: it is searched by halves.
 constexpr auto stop_words = std::to_array<std::string_view>({
-    "a", "about", "after", "again", "all", "also", "am", "an", "and", "any", "are", "as", "at", "be", "because", "been",
-    "before", "being", "both", "but", "by", "can", "could", "did", "didn", "do", "does", "doesn", "doing", "don", "down",
-    "during", "each", "either", "few", "for", "from", "further", "had", "has", "have", "having", "he", "her", "here", "hers",
-    "him", "his", "how", "i", "if", "in", "into", "is", "isn", "it", "its", "just", "ll", "m", "may", "me", "might", "more",
-    "most", "must", "my", "no", "nor", "not", "now", "of", "off", "on", "once", "only", "or", "other", "our", "ours", "out",
-    "over", "own", "re", "s", "same", "shall", "she", "should", "so", "some", "such", "t", "than", "that", "the", "their",
-    "theirs", "them", "then", "there", "these", "they", "this", "those", "through", "to", "too", "under", "until", "up", "us",
-    "ve", "very", "was", "we", "were", "what", "when", "where", "which", "while", "who", "whom", "whose", "why", "will",
-    "with", "would", "you", "your", "yours",
+    "a",     "about",   "after",   "again", "all",    "also",   "am",   "an",     "and",   "any",     "are",   "as",
+    "at",    "be",      "because", "been",  "before", "being",  "both", "but",    "by",    "can",     "could", "did",
+    "didn",  "do",      "does",    "doesn", "doing",  "don",    "down", "during", "each",  "either",  "few",   "for",
+    "from",  "further", "had",     "has",   "have",   "having", "he",   "her",    "here",  "hers",    "him",   "his",
+    "how",   "i",       "if",      "in",    "into",   "is",     "isn",  "it",     "its",   "just",    "ll",    "m",
+    "may",   "me",      "might",   "more",  "most",   "must",   "my",   "no",     "nor",   "not",     "now",   "of",
+    "off",   "on",      "once",    "only",  "or",     "other",  "our",  "ours",   "out",   "over",    "own",   "re",
+    "s",     "same",    "shall",   "she",   "should", "so",     "some", "such",   "t",     "than",    "that",  "the",
+    "their", "theirs",  "them",    "then",  "there",  "these",  "they", "this",   "those", "through", "to",    "too",
+    "under", "until",   "up",      "us",    "ve",     "very",   "was",  "we",     "were",  "what",    "when",  "where",
+    "which", "while",   "who",     "whom",  "whose",  "why",    "will", "with",   "would", "you",     "your",  "yours",
 });
 static_assert(std::is_sorted(stop_words.begin(), stop_words.end()));
 
@@ -91,8 +93,10 @@ const std::vector<WordReader::Word>& WordReader::read(std::string_view text) {
 void WordReader::put_folded(char32_t c) {
   std::array<utf8proc_int32_t, 32> parts{};
   int boundary = 0;
-  const auto count = utf8proc_decompose_char(static_cast<utf8proc_int32_t>(c), parts.data(), static_cast<utf8proc_ssize_t>(parts.size()),
-                                             static_cast<utf8proc_option_t>(UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT | UTF8PROC_CASEFOLD | UTF8PROC_STRIPMARK), &boundary);
+  const auto count = utf8proc_decompose_char(
+      static_cast<utf8proc_int32_t>(c), parts.data(), static_cast<utf8proc_ssize_t>(parts.size()),
+      static_cast<utf8proc_option_t>(UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT | UTF8PROC_CASEFOLD | UTF8PROC_STRIPMARK),
+      &boundary);
   if (count < 0 || static_cast<std::size_t>(count) > parts.size()) return end_whole();
   const bool upper = utf8proc_category(static_cast<utf8proc_int32_t>(c)) == UTF8PROC_CATEGORY_LU;
   for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
@@ -127,7 +131,8 @@ void WordReader::put(char32_t folded, bool upper) {
 
 // "src/base", "std::string" and "v1.2" go on; two joiners in a row, but for ::, do not.
 void WordReader::join(char32_t joiner) {
-  const bool second_colon = joined_ && joiner == ':' && !whole_.empty() && whole_.back() == ':' && !whole_.ends_with("::");
+  const bool second_colon =
+      joined_ && joiner == ':' && !whole_.empty() && whole_.back() == ':' && !whole_.ends_with("::");
   if (whole_.empty() || (joined_ && !second_colon)) return end_whole();
   end_part();
   append_within(whole_, joiner);

@@ -17,9 +17,10 @@ class WordReader {
  public:
   struct Word {
     enum class Kind : std::uint8_t {
-      plain,   // a word, or a part of an identifier: "http" and "server" of HttpServer, "base" of src/base/files/file.hpp
-      whole,   // an identifier or a path as a whole: "httpserver", "src/base/files/file.hpp"
-      pair,    // two neighbours of a script that writes no spaces (one, where it stands alone)
+      plain,  // a word, or a part of an identifier: "http" and "server" of HttpServer, "base" of
+              // src/base/files/file.hpp
+      whole,  // an identifier or a path as a whole: "httpserver", "src/base/files/file.hpp"
+      pair,   // two neighbours of a script that writes no spaces (one, where it stands alone)
     };
     std::string_view text;
     Kind kind = Kind::plain;
@@ -42,14 +43,14 @@ class WordReader {
   void end_whole();
   void end_dense();
 
-  std::string bytes_;            // all words, one after the other
+  std::string bytes_;  // all words, one after the other
   std::vector<Span> spans_;
   std::vector<Word> words_;
-  std::string part_, whole_;     // what is being read
+  std::string part_, whole_;  // what is being read
   std::size_t parts_ = 0;
-  bool joined_ = false;          // the last character was a joiner
+  bool joined_ = false;                  // the last character was a joiner
   char32_t last_ = 0, before_last_ = 0;  // for the humps of camelCase: U, l, d or 0
-  char32_t dense_ = 0;           // the last character of a script without spaces
+  char32_t dense_ = 0;                   // the last character of a script without spaces
   bool dense_alone_ = false;
 };
 

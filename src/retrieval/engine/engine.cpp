@@ -48,8 +48,8 @@ Status LocalEngine::start() {
   if (failed) return Error(Errc::unavailable, "making " + options_.folder + ": " + failed.message());
   RETURN_IF_ERROR(open_part(parts_.lexical_folder, [this] { return open_lexical(); }));
   RETURN_IF_ERROR(open_part(parts_.vector_folder, [this]() -> Status {
-    const VectorLanes::Options lanes{parts_.vector_folder.path(), options_.folder + "/models", options_.use_lite_folder, options_.remote,
-                                     options_.remote_missing};
+    const VectorLanes::Options lanes{parts_.vector_folder.path(), options_.folder + "/models", options_.use_lite_folder,
+                                     options_.remote, options_.remote_missing};
     ASSIGN_OR_RETURN(parts_.vectors, VectorLanes::open(lanes));
     return success();
   }));
@@ -98,8 +98,8 @@ Status LocalEngine::open_part(IndexFolder& folder, Open open) {
 Status LocalEngine::check_batch(const EngineBatch& batch) const {
   RETURN_IF_ERROR(parts_.check_folders());
   const auto gap = [&](const char* name, std::int64_t at) {
-    return Error(Errc::conflict, std::string("the ") + name + " index is at " + std::to_string(at) + ", and the batch begins at " +
-                                     std::to_string(batch.from_seq));
+    return Error(Errc::conflict, std::string("the ") + name + " index is at " + std::to_string(at) +
+                                     ", and the batch begins at " + std::to_string(batch.from_seq));
   };
   if (parts_.lexical->watermark() < batch.from_seq) return gap("lexical", parts_.lexical->watermark());
   if (parts_.vectors->watermark() < batch.from_seq) return gap("vector", parts_.vectors->watermark());
@@ -113,7 +113,8 @@ Status LocalEngine::index(const EngineBatch& batch) {
   RETURN_IF_ERROR(check_batch(batch));
   LexicalIndex& lexical = *parts_.lexical;
   const bool lexical_wants = batch.next_seq > lexical.watermark();
-  auto changing = lexical_wants ? std::async(std::launch::async, [&] { return change_lexical(batch); }) : std::future<Status>();
+  auto changing =
+      lexical_wants ? std::async(std::launch::async, [&] { return change_lexical(batch); }) : std::future<Status>();
   Status vectors = parts_.vectors->index(batch);
   Status words = lexical_wants ? changing.get() : success();
   if (vectors && words && lexical_wants) words = lexical.commit(batch.next_seq);
@@ -177,7 +178,8 @@ Result<std::unique_ptr<Engine>> Engine::open(const Options& options) {
 
 // ---- the folders
 
-IndexFolder::IndexFolder(const std::string& root, std::string name) : path_(root + "/" + name), name_(std::move(name)) {}
+IndexFolder::IndexFolder(const std::string& root, std::string name)
+    : path_(root + "/" + name), name_(std::move(name)) {}
 
 bool IndexFolder::noted_damaged() const { return ::access((path_ + ".damaged").c_str(), F_OK) == 0; }
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "retrieval/engine/engine.hpp"
-#include "retrieval/lexical/lexical_index.hpp"
 #include "retrieval/engine/vector_lanes.hpp"
+#include "retrieval/lexical/lexical_index.hpp"
 
 namespace muniment::retrieval {
 
@@ -26,8 +26,8 @@ class IndexFolder {
   // False: it was emptied only just now, and what seems damaged is something else.
   bool note_damaged() const;
   Status empty() const;
-  void opened();               // remembers which folder it is
-  bool is_still_there() const; // the same one
+  void opened();                // remembers which folder it is
+  bool is_still_there() const;  // the same one
 
  private:
   const std::string path_, name_;

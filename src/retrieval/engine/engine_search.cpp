@@ -10,9 +10,9 @@
 #include "base/limits.hpp"
 #include "base/text.hpp"
 #include "retrieval/engine/engine_parts.hpp"
+#include "retrieval/engine/side_thread.hpp"
 #include "retrieval/lexical/terms.hpp"
 #include "retrieval/plan/fusion.hpp"
-#include "retrieval/engine/side_thread.hpp"
 
 namespace muniment::retrieval {
 
@@ -39,13 +39,15 @@ template <typename Work>
 TimedHits timed(Work work) {
   const auto begin = std::chrono::steady_clock::now();
   auto hits = work();
-  return {std::move(hits), std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - begin).count()};
+  return {std::move(hits),
+          std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - begin).count()};
 }
 
 // One query on its way.
 class Search {
  public:
-  Search(const EngineParts& parts, LexicalReader& reader, SideThread& side, const LaneQuery& query, const Profile& profile)
+  Search(const EngineParts& parts, LexicalReader& reader, SideThread& side, const LaneQuery& query,
+         const Profile& profile)
       : parts_(parts), reader_(reader), side_(side), query_(query), profile_(profile), corpora_(query.corpora) {
     if (corpora_.empty()) corpora_ = parts.vectors->all_corpora();
     std::sort(corpora_.begin(), corpora_.end());
@@ -77,15 +79,15 @@ class Search {
   Status count_unfiltered();
 
   const EngineParts& parts_;
-  LexicalReader& reader_;             // while ahead_ is under way, the side thread's
+  LexicalReader& reader_;  // while ahead_ is under way, the side thread's
   SideThread& side_;
   const LaneQuery& query_;
   const Profile& profile_;
   std::vector<std::string> corpora_;
   std::map<std::string, std::set<std::string>, std::less<>> identities_;  // by lane
-  std::set<std::string, std::less<>> failed_;  // lanes whose embedder is not there just now
+  std::set<std::string, std::less<>> failed_;                             // lanes whose embedder is not there just now
   LaneAnswer answer_;
-  std::future<TimedHits> ahead_;      // of the lexical lane to the query itself
+  std::future<TimedHits> ahead_;  // of the lexical lane to the query itself
 };
 
 Result<LaneAnswer> Search::run() {
@@ -115,7 +117,8 @@ std::vector<std::string> Search::available_lanes() {
     lanes.emplace_back("lexical");
   } else {
     answer_.passing = true;
-    answer_.degraded.push_back("lexical: behind (at " + std::to_string(parts_.lexical->watermark()) + " of " + std::to_string(reached) + ")");
+    answer_.degraded.push_back("lexical: behind (at " + std::to_string(parts_.lexical->watermark()) + " of " +
+                               std::to_string(reached) + ")");
   }
   return lanes;
 }
@@ -137,7 +140,8 @@ Result<Search::Lanes> Search::ask_lanes(std::vector<std::string>& available) {
     Lanes order = lanes;
     std::ranges::stable_partition(order, [](const LaneWeight& lane) { return lane.lane != "lexical"; });
     for (const LaneWeight& lane : order) {
-      const bool asked = std::ranges::any_of(answer_.lists, [&](const LaneList& list) { return list.lane == lane.lane; });
+      const bool asked =
+          std::ranges::any_of(answer_.lists, [&](const LaneList& list) { return list.lane == lane.lane; });
       if (!asked) RETURN_IF_ERROR(ask_lane(lane));
       if (failed_.contains(lane.lane)) break;
     }
@@ -156,11 +160,15 @@ void Search::look_for_words_ahead(const Lanes& lanes) {
 
 // Drops the lists of other lanes, and gives these the weights and the order that they have now.
 void Search::keep_lists_of(const Lanes& lanes) {
-  const auto weight_of = [&](const LaneList& list) { return std::ranges::find(lanes, std::string_view(list.lane), &LaneWeight::lane); };
+  const auto weight_of = [&](const LaneList& list) {
+    return std::ranges::find(lanes, std::string_view(list.lane), &LaneWeight::lane);
+  };
   std::erase_if(answer_.lists, [&](const LaneList& list) { return weight_of(list) == lanes.end(); });
   for (LaneList& list : answer_.lists) list.weight = weight_of(list)->weight;
   std::ranges::stable_sort(answer_.lists, {}, weight_of);
-  std::erase_if(identities_, [&](const auto& known) { return std::ranges::find(lanes, std::string_view(known.first), &LaneWeight::lane) == lanes.end(); });
+  std::erase_if(identities_, [&](const auto& known) {
+    return std::ranges::find(lanes, std::string_view(known.first), &LaneWeight::lane) == lanes.end();
+  });
 }
 
 Status Search::ask_lane(const LaneWeight& lane) {
@@ -181,7 +189,9 @@ Status Search::ask_lane(const LaneWeight& lane) {
 Status Search::ask(const LaneWeight& lane, const std::string& text, bool original) {
   const bool lexical = lane.lane == "lexical";
   if (lexical) identities_["lexical"].emplace(term_rules);
-  auto [hits, duration_us] = lexical && original && ahead_.valid() ? ahead_.get() : timed([&] { return lexical ? lexical_hits(text) : vector_hits(lane.lane, text); });
+  auto [hits, duration_us] = lexical && original && ahead_.valid()
+                                 ? ahead_.get()
+                                 : timed([&] { return lexical ? lexical_hits(text) : vector_hits(lane.lane, text); });
   if (!hits) {
     Error error = parts_.judged(std::move(hits).error(), lexical ? parts_.lexical_folder : parts_.vector_folder);
     // An embedder that is not there just now leaves its lane out; an index that is damaged ends the query.
@@ -201,7 +211,8 @@ Result<std::vector<Hit>> Search::lexical_hits(const std::string& text) {
 
 Result<std::vector<Hit>> Search::vector_hits(std::string_view lane, const std::string& text) {
   const std::string words = query_.phrases.empty() ? text : text + " " + joined(query_.phrases, " ");
-  return parts_.vectors->search({lane, words, corpora_, query_.filter, {wanted(), query_.exact, 0}}, identities_[std::string(lane)]);
+  return parts_.vectors->search({lane, words, corpora_, query_.filter, {wanted(), query_.exact, 0}},
+                                identities_[std::string(lane)]);
 }
 
 // What a vector lane thinks of a chunk of a few words is worth less.
@@ -220,7 +231,9 @@ Status Search::add_typo_lane(Lanes& lanes, const std::vector<std::string>& avail
   for (const LaneList& list : answer_.lists) {
     if (list.lane == "lexical") lexical_hits = std::max(lexical_hits, list.hits.size());
   }
-  if (!typo_lane_joins(lanes, lexical_hits, query_.shown) || std::find(available.begin(), available.end(), "hash") == available.end()) return success();
+  if (!typo_lane_joins(lanes, lexical_hits, query_.shown) ||
+      std::find(available.begin(), available.end(), "hash") == available.end())
+    return success();
   lanes = with_typo_lane(profile_, lanes);
   keep_lists_of(lanes);
   return ask_lane(lanes.back());
@@ -233,7 +246,8 @@ Status Search::keep_phrases() {
   if (!with) return parts_.judged(std::move(with).error(), parts_.lexical_folder);
   std::unordered_set<ChunkId> allowed;
   for (const Hit& hit : *with) allowed.insert(hit.chunk);
-  for (LaneList& list : answer_.lists) std::erase_if(list.hits, [&](const Hit& hit) { return !allowed.contains(hit.chunk); });
+  for (LaneList& list : answer_.lists)
+    std::erase_if(list.hits, [&](const Hit& hit) { return !allowed.contains(hit.chunk); });
   return success();
 }
 
@@ -242,7 +256,8 @@ void Search::fuse_lists() {
   for (const LaneList& list : answer_.lists) lists.push_back({list.lane, list.weight, list.original, list.hits});
   const std::vector<Fused> fused = fuse(profile_, lists);
   for (std::size_t i = 0; i < std::min(fused.size(), query_.k); ++i) {
-    Candidate candidate{fused[i].chunk, fused[i].score, {}, fused[i].best_rank, confidence_of(profile_, fused[i].score, lists)};
+    Candidate candidate{
+        fused[i].chunk, fused[i].score, {}, fused[i].best_rank, confidence_of(profile_, fused[i].score, lists)};
     for (const auto& [lane, score] : fused[i].lanes) candidate.lanes.emplace_back(lane, score);
     answer_.candidates.push_back(std::move(candidate));
   }
@@ -258,7 +273,8 @@ Status Search::count_unfiltered() {
 
 class EngineSearcher : public Engine::Searcher {
  public:
-  EngineSearcher(const EngineParts& parts, std::unique_ptr<LexicalReader> reader) : parts_(parts), reader_(std::move(reader)) {}
+  EngineSearcher(const EngineParts& parts, std::unique_ptr<LexicalReader> reader)
+      : parts_(parts), reader_(std::move(reader)) {}
 
   Result<LaneAnswer> search(const LaneQuery& query) override {
     ASSIGN_OR_RETURN(const Profile* profile, find_profile(query.profile));

@@ -39,7 +39,8 @@ Status LateLane::take(const EngineBatch& batch) {
   if (batch.next_seq <= given_) return success();
   // Too much came while the embedder was away; now that it has worked that off, it can have the rest.
   if (missed_ && queue_.empty() && batch.from_seq > given_) {
-    return Error(Errc::conflict, name() + ": the lane is at " + std::to_string(given_) + ", and the batch begins at " + std::to_string(batch.from_seq));
+    return Error(Errc::conflict, name() + ": the lane is at " + std::to_string(given_) + ", and the batch begins at " +
+                                     std::to_string(batch.from_seq));
   }
   if (batch.from_seq >= 0 && batch.from_seq <= given_) missed_ = false;
   missed_ = missed_ || (batch.from_seq > given_) || bytes_ > limits::late_queue_bytes_max;
@@ -98,7 +99,8 @@ void LateLane::settle(Entry& entry) {
   bytes_ -= entry.text.size();
   std::string().swap(entry.text);
   const std::lock_guard counts(counts_mutex_);
-  if (const auto count = waiting_in_.find(entry.corpus); count != waiting_in_.end() && --count->second == 0) waiting_in_.erase(count);
+  if (const auto count = waiting_in_.find(entry.corpus); count != waiting_in_.end() && --count->second == 0)
+    waiting_in_.erase(count);
 }
 
 std::int64_t LateLane::given() const {
@@ -109,13 +111,15 @@ std::int64_t LateLane::given() const {
 bool LateLane::covers(const std::vector<std::string>& corpora, std::int64_t next_seq) const {
   const std::lock_guard counts(counts_mutex_);
   if (given_ < next_seq) return false;
-  return std::none_of(corpora.begin(), corpora.end(), [this](const std::string& corpus) { return waiting_in_.contains(corpus); });
+  return std::none_of(corpora.begin(), corpora.end(),
+                      [this](const std::string& corpus) { return waiting_in_.contains(corpus); });
 }
 
 std::string LateLane::behind(std::int64_t next_seq) const {
   const std::lock_guard counts(counts_mutex_);
   if (!problem_.empty()) return name() + ": " + problem_;
-  if (given_ < next_seq) return name() + ": behind (at " + std::to_string(given_) + " of " + std::to_string(next_seq) + ")";
+  if (given_ < next_seq)
+    return name() + ": behind (at " + std::to_string(given_) + " of " + std::to_string(next_seq) + ")";
   std::size_t chunks = 0;
   for (const auto& [corpus, count] : waiting_in_) chunks += count;
   return chunks == 0 ? std::string() : name() + ": behind (" + std::to_string(chunks) + " chunks wait)";
@@ -140,8 +144,10 @@ void LateLane::run() {
       const std::lock_guard counts(counts_mutex_);
       problem_ = vectors ? std::string() : vectors.error().message;
     }
-    if (vectors) failed_ = write(picked, *vectors);
-    else worker_.pause(lock, pause_after_failure);
+    if (vectors)
+      failed_ = write(picked, *vectors);
+    else
+      worker_.pause(lock, pause_after_failure);
     if (!failed_) log_error("a vector lane cannot be written", {{"lane", name()}, {"error", failed_.error().message}});
   }
 }

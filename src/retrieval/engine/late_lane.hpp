@@ -1,6 +1,6 @@
 // A lane whose embedder is slow (use-lite embeds some 75 short texts a second on a core) or is a server,
-// which may be away for hours. Batches are queued, and a thread of low priority works them off; what is closed or removed meanwhile is so at
-// once. The lane answers for a corpus when nothing of it is waiting.
+// which may be away for hours. Batches are queued, and a thread of low priority works them off; what is closed or
+// removed meanwhile is so at once. The lane answers for a corpus when nothing of it is waiting.
 //
 // Its position on disk is that of what it has embedded. The queue is in memory: after a restart the
 // lane is further back than the others, and is given those batches again.
@@ -29,8 +29,9 @@ class LateLane {
   Embedder& embedder() const { return *embedder_; }
   const std::string& name() const { return embedder_->identity().name; }
 
-  // Queues what it does not have. What is too much for the queue it passes over, and once that is empty again it wants to be given
-  // everything from `given` on. One thread. Errors: conflict, which says so; corrupt, also one that its own thread met.
+  // Queues what it does not have. What is too much for the queue it passes over, and once that is empty again it wants
+  // to be given everything from `given` on. One thread. Errors: conflict, which says so; corrupt, also one that its own
+  // thread met.
   Status take(const EngineBatch& batch);
 
   // Up to here it has been given everything.
@@ -44,7 +45,7 @@ class LateLane {
     ChunkId id = 0;
     std::string corpus, text;
     Facts facts;
-    bool settled = false;      // written, or removed before it was
+    bool settled = false;  // written, or removed before it was
   };
   struct Item {
     std::int64_t next_seq = 0;
@@ -62,18 +63,18 @@ class LateLane {
 
   const std::shared_ptr<Embedder> embedder_;
   VectorShard& shard_;
-  const std::string mark_;                          // the space whose position is the lane's
+  const std::string mark_;  // the space whose position is the lane's
 
-  std::deque<Item> queue_;                          // guarded by the worker's lock, as are the next four
+  std::deque<Item> queue_;  // guarded by the worker's lock, as are the next four
   std::unordered_map<ChunkId, Entry*> waiting_;
-  std::size_t bytes_ = 0;                           // of the texts
-  bool missed_ = false;                             // something was not taken: it would be a gap
+  std::size_t bytes_ = 0;  // of the texts
+  bool missed_ = false;    // something was not taken: it would be a gap
   Status failed_ = success();
 
-  mutable std::mutex counts_mutex_;                 // guards these; never held for long
-  std::map<std::string, std::size_t> waiting_in_;   // by corpus
+  mutable std::mutex counts_mutex_;                // guards these; never held for long
+  std::map<std::string, std::size_t> waiting_in_;  // by corpus
   std::int64_t given_ = 0;
-  std::string problem_;                             // why the embedder does not get on
+  std::string problem_;  // why the embedder does not get on
 
   WorkerThread worker_;
 };

@@ -9,9 +9,9 @@
 #include <optional>
 #include <system_error>
 
+#include "base/crypto/sha256.hpp"
 #include "base/files/file.hpp"
 #include "base/limits.hpp"
-#include "base/crypto/sha256.hpp"
 
 namespace muniment::retrieval {
 
@@ -34,7 +34,8 @@ std::optional<StoredModel> model_in(std::string_view file) {
   const std::size_t size_end = rest.find('\n');
   if (size_end == std::string_view::npos) return std::nullopt;
   const std::size_t size = std::stoul(std::string(rest.substr(0, size_end)));  // written here: the hash says so
-  return StoredModel{std::string(rest.substr(size_end + 1, size)), std::string(rest.substr(size_end + 1 + size)), false};
+  return StoredModel{std::string(rest.substr(size_end + 1, size)), std::string(rest.substr(size_end + 1 + size)),
+                     false};
 }
 
 }  // namespace
@@ -47,7 +48,8 @@ Result<std::vector<StoredModel>> ModelStore::load() const {
   std::error_code failed;
   std::filesystem::create_directories(folder_, failed);
   std::vector<StoredModel> models;
-  for (std::filesystem::directory_iterator entry(folder_, failed), end; !failed && entry != end; entry.increment(failed)) {
+  for (std::filesystem::directory_iterator entry(folder_, failed), end; !failed && entry != end;
+       entry.increment(failed)) {
     const std::string file = entry->path().string();
     const bool waiting = file.ends_with(waiting_ending);
     if (!waiting && !file.ends_with(current_ending)) continue;  // a write that was not finished

@@ -13,7 +13,7 @@ namespace muniment::retrieval {
 struct StoredModel {
   std::string corpus;
   std::string bytes;
-  bool waiting = false;   // its vectors are not all there
+  bool waiting = false;  // its vectors are not all there
 };
 
 class ModelStore {
@@ -24,7 +24,7 @@ class ModelStore {
   Result<std::vector<StoredModel>> load() const;
   // Durable when they return success.
   Status put_waiting(std::string_view corpus, std::string_view bytes) const;
-  Status promote(std::string_view corpus) const;   // the waiting one is the one that answers
+  Status promote(std::string_view corpus) const;  // the waiting one is the one that answers
 
  private:
   std::string path(std::string_view corpus, bool waiting) const;

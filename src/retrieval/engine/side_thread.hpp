@@ -44,7 +44,7 @@ class SideThread {
   }
 
   const std::string name_;
-  std::function<void()> next_;   // guarded by the worker's lock
+  std::function<void()> next_;  // guarded by the worker's lock
   WorkerThread worker_;
 };
 

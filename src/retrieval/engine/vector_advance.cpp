@@ -47,8 +47,8 @@ std::map<std::string, SpaceStatus> VectorAdvance::statuses() const {
   return out;
 }
 
-// A chunk that this batch brings is in no space yet; one that it closes is where the shard says; one that it removes may
-// have been closed long ago, and is looked for everywhere.
+// A chunk that this batch brings is in no space yet; one that it closes is where the shard says; one that it removes
+// may have been closed long ago, and is looked for everywhere.
 void VectorAdvance::end_chunks(const std::function<bool(std::string_view)>& others) {
   const auto touch = [this](const std::string& space) -> VectorBatch& {
     VectorBatch& batch = batches_[space];

@@ -21,8 +21,8 @@ class VectorAdvance {
   // Both outlive it.
   VectorAdvance(VectorShard& shard, const EngineBatch& batch);
 
-  Status embed(Embedder& embedder);                                     // the chunks of all corpora
-  Status embed_corpus(Embedder& embedder, const std::string& corpus);   // those of one
+  Status embed(Embedder& embedder);                                    // the chunks of all corpora
+  Status embed_corpus(Embedder& embedder, const std::string& corpus);  // those of one
   // Writes every space that is not further than the batch, but for those that `others` care for.
   Status write(const std::function<bool(std::string_view space)>& others);
   // Writes what was embedded, and no space moves.
@@ -36,10 +36,10 @@ class VectorAdvance {
 
   VectorShard& shard_;
   const EngineBatch& batch_;
-  std::map<std::string, Chunks> added_;             // by corpus, less what is removed by the same batch
+  std::map<std::string, Chunks> added_;                 // by corpus, less what is removed by the same batch
   std::unordered_map<ChunkId, std::string> corpus_of_;  // of those
-  std::deque<Vectors> vectors_;                     // what the batches point to
-  std::map<std::string, VectorBatch> batches_;      // by space
+  std::deque<Vectors> vectors_;                         // what the batches point to
+  std::map<std::string, VectorBatch> batches_;          // by space
 };
 
 }  // namespace muniment::retrieval

@@ -17,9 +17,13 @@ std::string_view corpus_of(std::string_view space) { return space.substr(space.f
 
 }  // namespace
 
-std::string text_to_embed(const EngineChunk& chunk) { return chunk.heading.empty() ? chunk.text : chunk.heading + "\n" + chunk.text; }
+std::string text_to_embed(const EngineChunk& chunk) {
+  return chunk.heading.empty() ? chunk.text : chunk.heading + "\n" + chunk.text;
+}
 
-std::string space_of(const Embedder& embedder, std::string_view corpus) { return embedder.identity().text() + "@" + std::string(corpus); }
+std::string space_of(const Embedder& embedder, std::string_view corpus) {
+  return embedder.identity().text() + "@" + std::string(corpus);
+}
 
 VectorLanes::VectorLanes(std::unique_ptr<VectorShard> shard, ModelStore store)
     : shard_(std::move(shard)), store_(std::move(store)), hash_(make_hash_embedder()) {
@@ -58,7 +62,8 @@ Status VectorLanes::open_late_lanes(const Options& options) {
     RETURN_IF_ERROR(add_late_lane(*std::move(use_lite)));
   } else {
     const bool absent = use_lite.error().code == Errc::not_found;
-    missing_.push_back({"use-lite: " + (absent ? std::string("not installed") : use_lite.error().message), false, absent});
+    missing_.push_back(
+        {"use-lite: " + (absent ? std::string("not installed") : use_lite.error().message), false, absent});
   }
   if (!options.remote_missing.empty()) missing_.push_back({options.remote_missing, true, false});
   return options.remote ? add_late_lane(options.remote) : success();
@@ -94,7 +99,8 @@ Status VectorLanes::index(const EngineBatch& batch) {
       if (models.current) RETURN_IF_ERROR(advance.embed_corpus(*models.current, corpus));
       if (models.waiting) RETURN_IF_ERROR(advance.embed_corpus(*models.waiting, corpus));
     }
-    RETURN_IF_ERROR(advance.write([this](std::string_view space) { return is_late(space) || space.starts_with(mark_prefix); }));
+    RETURN_IF_ERROR(
+        advance.write([this](std::string_view space) { return is_late(space) || space.starts_with(mark_prefix); }));
     RETURN_IF_ERROR(mark(lanes_mark, batch.next_seq));
     watermark_.store(batch.next_seq, std::memory_order_release);
     const std::lock_guard lock(corpora_mutex_);
@@ -105,7 +111,8 @@ Status VectorLanes::index(const EngineBatch& batch) {
 }
 
 bool VectorLanes::is_late(std::string_view space) const {
-  return std::any_of(late_.begin(), late_.end(), [&](const auto& lane) { return space.starts_with(lane->embedder().identity().text() + "@"); });
+  return std::any_of(late_.begin(), late_.end(),
+                     [&](const auto& lane) { return space.starts_with(lane->embedder().identity().text() + "@"); });
 }
 
 const LateLane* VectorLanes::late_lane(std::string_view name) const {
@@ -151,7 +158,8 @@ Status VectorLanes::set_model(const EngineModel& model) {
 
 Status VectorLanes::embed_again(const std::string& corpus, const std::vector<EngineChunk>& chunks, bool last) {
   const auto known = models_.find(corpus);
-  if (known == models_.end() || !known->second.waiting) return Error(Errc::conflict, "no model of " + corpus + " waits to be filled");
+  if (known == models_.end() || !known->second.waiting)
+    return Error(Errc::conflict, "no model of " + corpus + " waits to be filled");
   EngineBatch batch;
   batch.add = chunks;
   VectorAdvance advance(*shard_, batch);
@@ -203,17 +211,23 @@ std::vector<std::string> VectorLanes::available(const std::vector<std::string>& 
       for (const std::string& corpus : corpora) {
         if (!corpora_.contains(corpus)) continue;  // nothing is in it
         const auto found = models_.find(corpus);
-        if (found != models_.end() && found->second.current) ++with;
-        else without = corpus;
+        if (found != models_.end() && found->second.current)
+          ++with;
+        else
+          without = corpus;
       }
     }
-    if (with > 0 && without.empty()) lanes.emplace_back("lsa");
-    else if (with > 0) degraded.push_back("lsa: " + without + " has no model yet");
+    if (with > 0 && without.empty())
+      lanes.emplace_back("lsa");
+    else if (with > 0)
+      degraded.push_back("lsa: " + without + " has no model yet");
   }
   for (const auto& lane : late_) {
     const std::string behind = lane->covers(corpora, next_seq) ? std::string() : lane->behind(next_seq);
-    if (behind.empty()) lanes.push_back(lane->name());
-    else answer.waiting.push_back(lane->name()), degraded.push_back(behind);
+    if (behind.empty())
+      lanes.push_back(lane->name());
+    else
+      answer.waiting.push_back(lane->name()), degraded.push_back(behind);
   }
   std::ranges::sort(answer.waiting);
   for (const Missing& lane : missing_) {
@@ -224,7 +238,9 @@ std::vector<std::string> VectorLanes::available(const std::vector<std::string>& 
 }
 
 std::shared_ptr<Embedder> VectorLanes::embedder_for(std::string_view lane, const std::string& corpus) const {
-  const auto ours = [](Embedder* embedder) { return std::shared_ptr<Embedder>(std::shared_ptr<void>(), embedder); };  // outlives every search
+  const auto ours = [](Embedder* embedder) {
+    return std::shared_ptr<Embedder>(std::shared_ptr<void>(), embedder);
+  };  // outlives every search
   if (lane == "hash") return ours(hash_.get());
   if (const LateLane* late = late_lane(lane)) return ours(&late->embedder());
   const std::lock_guard lock(models_mutex_);
@@ -255,11 +271,13 @@ Result<std::vector<Hit>> VectorLanes::search_once(const Question& question, std:
       ASSIGN_OR_RETURN(Vectors made, embedder->embed({&question.text, 1}, TextKind::query));
       vector->second = std::move(made.at(0));
     }
-    ASSIGN_OR_RETURN(const auto found, shard_->search(space_of(*embedder, corpus), vector->second, question.filter, question.how));
+    ASSIGN_OR_RETURN(const auto found,
+                     shard_->search(space_of(*embedder, corpus), vector->second, question.filter, question.how));
     hits.insert(hits.end(), found.begin(), found.end());
     identities.insert(embedder->identity().text());
   }
-  std::sort(hits.begin(), hits.end(), [](const Hit& a, const Hit& b) { return a.score != b.score ? a.score > b.score : a.chunk < b.chunk; });
+  std::sort(hits.begin(), hits.end(),
+            [](const Hit& a, const Hit& b) { return a.score != b.score ? a.score > b.score : a.chunk < b.chunk; });
   if (hits.size() > question.how.k) hits.resize(question.how.k);
   return hits;
 }

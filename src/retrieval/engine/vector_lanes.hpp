@@ -1,5 +1,6 @@
 // The vector lanes over one shard: `hash` for every chunk; `lsa` for a corpus that has a model; and those
-// whose embedders are slow and that follow behind (late_lane.hpp): `use-lite` and `http`. Each corpus has a space of its own in each.
+// whose embedders are slow and that follow behind (late_lane.hpp): `use-lite` and `http`. Each corpus has a space of
+// its own in each.
 //
 // The lanes' position is a space without vectors, written after all others of a batch: what it covers,
 // they all have. A space that has come further before a crash passes over what it has.
@@ -33,8 +34,8 @@ class VectorLanes {
     std::string shard_folder;
     std::string model_folder;
     std::string use_lite_folder;
-    std::shared_ptr<Embedder> remote;    // of a server; null: there is no lane of one …
-    std::string remote_missing;          // … and why not, where there should be
+    std::shared_ptr<Embedder> remote;  // of a server; null: there is no lane of one …
+    std::string remote_missing;        // … and why not, where there should be
   };
   // Errors: corrupt (the shard), and those of files.
   static Result<std::unique_ptr<VectorLanes>> open(const Options& options);
@@ -55,7 +56,8 @@ class VectorLanes {
   std::int64_t wanted_from() const;
   std::vector<std::string> all_corpora() const;
   // The lanes that have all of these corpora up to `next_seq`; what stands in the way of others goes to the answer.
-  std::vector<std::string> available(const std::vector<std::string>& corpora, std::int64_t next_seq, LaneAnswer& answer) const;
+  std::vector<std::string> available(const std::vector<std::string>& corpora, std::int64_t next_seq,
+                                     LaneAnswer& answer) const;
 
   struct Question {
     std::string_view lane;
@@ -69,7 +71,7 @@ class VectorLanes {
 
   std::vector<EngineModelStatus> models() const;
   std::vector<std::string> degraded() const;
-  std::vector<std::string> absent() const;     // of it: what was never installed
+  std::vector<std::string> absent() const;  // of it: what was never installed
 
  private:
   struct Models {
@@ -78,8 +80,8 @@ class VectorLanes {
   // A lane that there is not, for as long as this lives.
   struct Missing {
     std::string why;
-    bool passing = false;                     // it may be there in the next one
-    bool absent = false;                      // it was never installed: nothing is wrong
+    bool passing = false;  // it may be there in the next one
+    bool absent = false;   // it was never installed: nothing is wrong
   };
 
   VectorLanes(std::unique_ptr<VectorShard> shard, ModelStore store);
@@ -102,10 +104,10 @@ class VectorLanes {
   std::atomic<std::int64_t> watermark_ = 0;
 
   mutable std::mutex models_mutex_;
-  std::map<std::string, Models> models_;      // by corpus
-  std::atomic<std::uint64_t> swaps_ = 0;      // of a model that answered: its space went after that
+  std::map<std::string, Models> models_;  // by corpus
+  std::atomic<std::uint64_t> swaps_ = 0;  // of a model that answered: its space went after that
   mutable std::mutex corpora_mutex_;
-  std::set<std::string> corpora_;             // that have chunks
+  std::set<std::string> corpora_;  // that have chunks
 };
 
 }  // namespace muniment::retrieval

@@ -48,13 +48,16 @@ Result<std::vector<std::string>> warnings_of(const json::Value& root) {
   return warnings;
 }
 
-Result<std::vector<std::string>> expansions_of(const json::Value& root, std::string_view name, const ExpansionRequest& request) {
+Result<std::vector<std::string>> expansions_of(const json::Value& root, std::string_view name,
+                                               const ExpansionRequest& request) {
   ASSIGN_OR_RETURN(const auto texts, texts_of(root, name));
-  if (texts.size() > request.max_expansions) return wrong(fmt::format("{} has {} texts, asked for at most {}", name, texts.size(), request.max_expansions));
+  if (texts.size() > request.max_expansions)
+    return wrong(fmt::format("{} has {} texts, asked for at most {}", name, texts.size(), request.max_expansions));
   std::vector<std::string> kept;
   for (const std::string& text : texts) {
     if (text.size() > limits::hook_expansion_bytes_max) {
-      return wrong(fmt::format("a text of {} has {} bytes, the limit is {}", name, text.size(), limits::hook_expansion_bytes_max));
+      return wrong(fmt::format("a text of {} has {} bytes, the limit is {}", name, text.size(),
+                               limits::hook_expansion_bytes_max));
     }
     std::string inner(trimmed(text));
     if (inner.empty() || inner == trimmed(request.query) || std::ranges::find(kept, inner) != kept.end()) continue;
@@ -119,7 +122,11 @@ std::string rerank_request_json(std::string_view query, std::span<const RerankCa
   json::Writer out;
   out.begin_object().member("query", query).key("candidates").begin_array();
   for (const RerankCandidate& candidate : candidates) {
-    out.begin_object().member("key", candidate.key).member("uri", candidate.uri).member("snippet", candidate.snippet).end_object();
+    out.begin_object()
+        .member("key", candidate.key)
+        .member("uri", candidate.uri)
+        .member("snippet", candidate.snippet)
+        .end_object();
   }
   return std::move(out.end_array().end_object()).text();
 }
@@ -149,7 +156,8 @@ Result<RerankAnswer> rerank_answer_of(std::string_view json, std::span<const Rer
 }
 
 void into_unit_range(std::vector<std::optional<double>>& scores) {
-  const bool inside = std::ranges::all_of(scores, [](const auto& score) { return !score || (*score >= 0 && *score <= 1); });
+  const bool inside =
+      std::ranges::all_of(scores, [](const auto& score) { return !score || (*score >= 0 && *score <= 1); });
   if (inside) return;
   for (auto& score : scores) {
     if (score) score = 1 / (1 + std::exp(-*score));

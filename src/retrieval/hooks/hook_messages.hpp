@@ -16,25 +16,25 @@ namespace muniment::retrieval {
 
 struct ExpansionRequest {
   std::string_view query;
-  std::size_t max_expansions = 0;             // of each kind
-  std::string scope;                          // "ev://notes/": where it is looked; empty: in more than one corpus
-  std::optional<std::string> after, before;   // RFC 3339
-  std::optional<std::int64_t> as_of;          // a seq
+  std::size_t max_expansions = 0;            // of each kind
+  std::string scope;                         // "ev://notes/": where it is looked; empty: in more than one corpus
+  std::optional<std::string> after, before;  // RFC 3339
+  std::optional<std::int64_t> as_of;         // a seq
 };
 
 struct ExpansionAnswer {
-  std::vector<std::string> lexical, vector;   // none of them the query, none twice
+  std::vector<std::string> lexical, vector;  // none of them the query, none twice
   std::vector<std::string> warnings;
 };
 
 struct RerankCandidate {
   std::string key;
-  std::string uri;                            // the passage's pointer
-  std::string snippet;                        // of its text
+  std::string uri;      // the passage's pointer
+  std::string snippet;  // of its text
 };
 
 struct RerankAnswer {
-  std::vector<std::optional<double>> scores;  // by candidate, 0…1 (see `into_unit_range`)
+  std::vector<std::optional<double>> scores;    // by candidate, 0…1 (see `into_unit_range`)
   std::map<std::size_t, std::string> snippets;  // by candidate; not yet compared with the passage
   std::vector<std::string> warnings;
 };

@@ -14,8 +14,8 @@
 
 #include <fmt/format.h>
 
-#include "base/files/memory_file.hpp"
 #include "base/files/file.hpp"
+#include "base/files/memory_file.hpp"
 #include "base/limits.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
@@ -24,8 +24,8 @@
 namespace muniment::retrieval {
 namespace {
 
-constexpr std::size_t logged_bytes_max = 2'000;     // of what a hook says on standard error
-constexpr std::int64_t cpu_seconds_max = 600;       // of what is left when the daemon is gone before the time limit
+constexpr std::size_t logged_bytes_max = 2'000;  // of what a hook says on standard error
+constexpr std::int64_t cpu_seconds_max = 600;    // of what is left when the daemon is gone before the time limit
 
 Error failed(std::string why) { return Error(Errc::unavailable, std::move(why)); }
 Error failed_call(const char* call) { return failed(std::string(call) + ": " + store::errno_text(errno)); }
@@ -63,7 +63,7 @@ struct Stream {
   std::string text;
   std::size_t kept_max = 0;
   bool open = true;
-  bool too_much = false;    // more than kept_max came; the rest is thrown away
+  bool too_much = false;  // more than kept_max came; the rest is thrown away
 
   // Reads what is there, at most one full pipe of it, and never waits.
   void take() {
@@ -106,10 +106,12 @@ Status attend(const Group& group, Stream& answer, Stream& errors, Deadline deadl
     pollfd waited[] = {{group.ended().get(), POLLIN, 0},
                        {answer.open ? answer.pipe.get() : -1, POLLIN, 0},
                        {errors.open ? errors.pipe.get() : -1, POLLIN, 0}};
-    if (::poll(waited, std::size(waited), static_cast<int>(std::min<std::int64_t>(left, 60'000))) < 0 && errno != EINTR) return failed_call("poll");
+    if (::poll(waited, std::size(waited), static_cast<int>(std::min<std::int64_t>(left, 60'000))) < 0 && errno != EINTR)
+      return failed_call("poll");
     if (waited[1].revents != 0) answer.take();
     if (waited[2].revents != 0) errors.take();
-    if (answer.too_much) return failed(fmt::format("an answer of more than {} bytes", grouped(limits::hook_answer_bytes_max)));
+    if (answer.too_much)
+      return failed(fmt::format("an answer of more than {} bytes", grouped(limits::hook_answer_bytes_max)));
     if (waited[0].revents != 0) break;
   }
   // Nobody writes any more once the group is killed: what is left is in the pipes.
@@ -120,7 +122,8 @@ Status attend(const Group& group, Stream& answer, Stream& errors, Deadline deadl
     if (answer.text.size() == before) break;
   }
   errors.take();
-  if (answer.too_much) return failed(fmt::format("an answer of more than {} bytes", grouped(limits::hook_answer_bytes_max)));
+  if (answer.too_much)
+    return failed(fmt::format("an answer of more than {} bytes", grouped(limits::hook_answer_bytes_max)));
   return success();
 }
 
@@ -153,10 +156,13 @@ Result<std::string> run_hook(const HookCommand& command, std::string_view input,
     log_info(command.name, {{"stderr", errors.reading.text}, {"cut", errors.reading.too_much}});
   }
   if (!attended && attended.error().code == Errc::deadline_exceeded) {
-    return failed(fmt::format("no answer within {} ms", std::chrono::ceil<std::chrono::milliseconds>(deadline - begin).count()));
+    return failed(
+        fmt::format("no answer within {} ms", std::chrono::ceil<std::chrono::milliseconds>(deadline - begin).count()));
   }
   if (!attended) return attended.error();
-  if (status != 0) return failed(status > 128 ? fmt::format("it was ended by signal {}", status - 128) : fmt::format("exit status {}", status));
+  if (status != 0)
+    return failed(status > 128 ? fmt::format("it was ended by signal {}", status - 128)
+                               : fmt::format("exit status {}", status));
   return std::move(answer.reading.text);
 }
 

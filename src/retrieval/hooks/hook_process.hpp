@@ -17,8 +17,8 @@
 namespace muniment::retrieval {
 
 struct HookCommand {
-  std::string name;                       // "expansion hook", as its log lines call it
-  std::vector<std::string> argv;          // argv[0] is an absolute path
+  std::string name;               // "expansion hook", as its log lines call it
+  std::vector<std::string> argv;  // argv[0] is an absolute path
   std::chrono::milliseconds limit{};
 };
 

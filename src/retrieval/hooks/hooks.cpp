@@ -16,7 +16,8 @@ constexpr const char* server_name = "rerank server";
 // more workers than these ever wait for somebody else's program.
 class Hooks::Slot {
  public:
-  explicit Slot(std::atomic<int>& busy) : busy_(busy), taken_(busy.fetch_add(1) < static_cast<int>(limits::hooks_at_once_max)) {}
+  explicit Slot(std::atomic<int>& busy)
+      : busy_(busy), taken_(busy.fetch_add(1) < static_cast<int>(limits::hooks_at_once_max)) {}
   ~Slot() { busy_.fetch_sub(1); }
   Slot(const Slot&) = delete;
   Slot& operator=(const Slot&) = delete;
@@ -41,8 +42,10 @@ Hooks::Hooks(const HookOptions& options)
   server.key_file = options.rerank_key_file;
   server.timeout_ms = options.rerank_ms;
   auto opened = HttpReranker::open(server);
-  if (opened) server_ = std::make_unique<HttpReranker>(*std::move(opened));
-  else server_problem_ = opened.error().message;
+  if (opened)
+    server_ = std::make_unique<HttpReranker>(*std::move(opened));
+  else
+    server_problem_ = opened.error().message;
 }
 
 std::string Hooks::expansion_identity() const { return joined(expansion_.argv, "\n"); }
@@ -63,7 +66,8 @@ Result<ExpansionAnswer> Hooks::expand(const ExpansionRequest& request, Deadline 
   return answer;
 }
 
-Result<RerankAnswer> Hooks::rerank(std::string_view query, std::span<const RerankCandidate> candidates, Deadline deadline) const {
+Result<RerankAnswer> Hooks::rerank(std::string_view query, std::span<const RerankCandidate> candidates,
+                                   Deadline deadline) const {
   ASSIGN_OR_RETURN(const std::string text, run(rerank_, rerank_request_json(query, candidates), deadline));
   auto answer = rerank_answer_of(text, candidates);
   if (!answer) return std::move(answer).error().within(rerank_.name);

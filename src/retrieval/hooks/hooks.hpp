@@ -19,12 +19,12 @@
 namespace muniment::retrieval {
 
 struct HookOptions {
-  std::vector<std::string> expansion;   // a command; empty: there is none
-  std::vector<std::string> rerank;      // likewise
-  std::int64_t hook_ms = 0;             // a run of either
-  std::string rerank_url;               // TEI's /rerank; empty: there is none
+  std::vector<std::string> expansion;  // a command; empty: there is none
+  std::vector<std::string> rerank;     // likewise
+  std::int64_t hook_ms = 0;            // a run of either
+  std::string rerank_url;              // TEI's /rerank; empty: there is none
   std::string rerank_key_file;
-  std::int64_t rerank_ms = 0;           // a request to it
+  std::int64_t rerank_ms = 0;  // a request to it
 };
 
 class Hooks {
@@ -41,16 +41,17 @@ class Hooks {
 
   // Errors: unavailable, with the name in front: "expansion hook: no answer within 2000 ms".
   Result<ExpansionAnswer> expand(const ExpansionRequest& request, Deadline deadline) const;
-  Result<RerankAnswer> rerank(std::string_view query, std::span<const RerankCandidate> candidates, Deadline deadline) const;
+  Result<RerankAnswer> rerank(std::string_view query, std::span<const RerankCandidate> candidates,
+                              Deadline deadline) const;
   Result<RerankAnswer> ask_server(std::string_view query, std::span<const RerankCandidate> candidates) const;
 
  private:
-  class Slot;   // one of limits::hooks_at_once_max
+  class Slot;  // one of limits::hooks_at_once_max
   Result<std::string> run(const HookCommand& command, std::string_view input, Deadline deadline) const;
 
   const HookCommand expansion_, rerank_;
   const std::string server_url_;
-  std::unique_ptr<HttpReranker> server_;   // null: none, or why not is in server_problem_
+  std::unique_ptr<HttpReranker> server_;  // null: none, or why not is in server_problem_
   std::string server_problem_;
   mutable std::atomic<int> busy_ = 0;
 };

@@ -9,7 +9,8 @@
 namespace muniment::retrieval {
 namespace {
 
-constexpr std::int64_t first_time = std::numeric_limits<std::int64_t>::min(), last_time = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t first_time = std::numeric_limits<std::int64_t>::min(),
+                       last_time = std::numeric_limits<std::int64_t>::max();
 
 // The list's first chunk from `chunk` on; nullopt at its end.
 std::optional<ChunkId> skip_to(Xapian::PostingIterator& list, ChunkId chunk) {
@@ -31,7 +32,8 @@ Labels::Labels(const std::vector<std::string>& labels, const Xapian::Database& d
   }
 }
 
-ChunkFilter::ChunkFilter(const Filter& filter, const Xapian::Database& database, const ChunkTables& tables) : tables_(tables) {
+ChunkFilter::ChunkFilter(const Filter& filter, const Xapian::Database& database, const ChunkTables& tables)
+    : tables_(tables) {
   for (const auto& group : filter.all_of) {
     const Labels labels(group, database);
     if (labels.all) continue;
@@ -39,7 +41,8 @@ ChunkFilter::ChunkFilter(const Filter& filter, const Xapian::Database& database,
     Lists& lists = all_of_.emplace_back();
     for (const std::string& term : labels.terms) lists.push_back(database.postlist_begin(term));
   }
-  for (const std::string& term : Labels(filter.none_of, database).terms) none_of_.push_back(database.postlist_begin(term));
+  for (const std::string& term : Labels(filter.none_of, database).terms)
+    none_of_.push_back(database.postlist_begin(term));
   // Nothing is beyond the ends of time.
   nothing_ = nothing_ || filter.after_us == last_time || filter.before_us == first_time || filter.as_of == last_time;
   if (nothing_) return;
@@ -52,7 +55,8 @@ ChunkFilter::ChunkFilter(const Filter& filter, const Xapian::Database& database,
 }
 
 void ChunkFilter::require(const Xapian::Database& database, unsigned slot, std::int64_t least, std::int64_t most) {
-  ranges_.push_back({database.valuestream_begin(slot), database.valuestream_end(slot), least, most, slot == layout::time_slot});
+  ranges_.push_back(
+      {database.valuestream_begin(slot), database.valuestream_end(slot), least, most, slot == layout::time_slot});
 }
 
 std::optional<ChunkId> ChunkFilter::first_from(ChunkId chunk) {

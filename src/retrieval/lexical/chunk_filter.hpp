@@ -1,11 +1,11 @@
 // Which chunks of a Xapian database pass a filter: asked of one chunk after the other, upwards, and best of few.
 #pragma once
 
+#include <xapian.h>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
-#include <xapian.h>
 
 #include "retrieval/facts.hpp"
 #include "retrieval/lexical/chunk_table.hpp"
@@ -30,7 +30,7 @@ class ChunkFilter {
 
  private:
   using Lists = std::vector<Xapian::PostingIterator>;  // of the labels of a group
-  struct Range {                                        // of a number that each chunk has; both ends pass
+  struct Range {                                       // of a number that each chunk has; both ends pass
     Xapian::ValueIterator at, end;
     std::int64_t least = 0, most = 0;
     bool of_time = false;

@@ -1,5 +1,5 @@
-// A number of each chunk of the index, in memory and for all readers: Xapian has such numbers in lists of all chunks, which a
-// query would read nearly all of. A chunk's numbers never change, so nothing is ever taken out.
+// A number of each chunk of the index, in memory and for all readers: Xapian has such numbers in lists of all chunks,
+// which a query would read nearly all of. A chunk's numbers never change, so nothing is ever taken out.
 #pragma once
 
 #include <algorithm>
@@ -55,11 +55,13 @@ struct ChunkTables {
 
   // What is longer than 65,535 words counts as that: no chunk is (limits::chunk_bytes_max).
   void put_length(ChunkId chunk, std::uint32_t words) {
-    lengths.put(chunk, static_cast<std::uint16_t>(std::min<std::uint32_t>(words, std::numeric_limits<std::uint16_t>::max())));
+    lengths.put(chunk,
+                static_cast<std::uint16_t>(std::min<std::uint32_t>(words, std::numeric_limits<std::uint16_t>::max())));
   }
   void put_time(ChunkId chunk, std::int64_t time_us) {
     const std::int64_t second = time_us / 1'000'000;
-    if (time_us >= 0 && second <= std::numeric_limits<std::uint32_t>::max()) seconds.put(chunk, static_cast<std::uint32_t>(second));
+    if (time_us >= 0 && second <= std::numeric_limits<std::uint32_t>::max())
+      seconds.put(chunk, static_cast<std::uint32_t>(second));
   }
 };
 

@@ -12,7 +12,7 @@
 
 namespace muniment::retrieval::layout {
 
-inline constexpr unsigned time_slot = 0;        // Facts::time_us
+inline constexpr unsigned time_slot = 0;  // Facts::time_us
 inline constexpr unsigned valid_from_slot = 1;
 inline constexpr unsigned valid_to_slot = 2;
 
@@ -20,7 +20,7 @@ inline constexpr const char* rules_key = "rules";              // term_rules
 inline constexpr const char* next_seq_key = "next_seq";        // of the last commit of this database
 inline constexpr const char* history_seq_key = "history_seq";  // what the history's next_seq was, at least
 
-inline constexpr const char* erased_key = "erased";            // "1": something was removed, and the pages are still there
+inline constexpr const char* erased_key = "erased";  // "1": something was removed, and the pages are still there
 
 inline std::string live(const std::string& folder) { return folder + "/live"; }
 inline std::string history(const std::string& folder) { return folder + "/history"; }

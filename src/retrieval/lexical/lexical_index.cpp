@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 
+#include <xapian.h>
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
@@ -10,7 +11,6 @@
 #include <optional>
 #include <system_error>
 #include <unordered_map>
-#include <xapian.h>
 
 #include "base/log.hpp"
 #include "base/text.hpp"
@@ -109,9 +109,10 @@ class XapianIndex final : public LexicalIndex {
       live_.open(layout::live(folder_));
       const auto next = live_.number(layout::next_seq_key), history_next = history_.number(layout::next_seq_key);
       const auto expected = live_.number(layout::history_seq_key);
-      if (!next || !history_next || !expected || !live_.readable() || !history_.readable() || *history_next < *expected ||
-          (*next == 0 && *history_next > 0)) {
-        return lexical_error(Errc::corrupt, "opening", "its two databases do not fit together, or are of another version");
+      if (!next || !history_next || !expected || !live_.readable() || !history_.readable() ||
+          *history_next < *expected || (*next == 0 && *history_next > 0)) {
+        return lexical_error(Errc::corrupt, "opening",
+                             "its two databases do not fit together, or are of another version");
       }
       watermark_ = *next;
       chunks_ = live_.database().get_doccount();
@@ -122,9 +123,8 @@ class XapianIndex final : public LexicalIndex {
 
   Status add(const LexicalChunk& chunk) override {
     if (chunk.id == 0) return Error(Errc::invalid_argument, "a chunk's id is at least 1");
-    return write("adding a chunk", [&] {
-      live_.changed().replace_document(chunk.id, document_of(chunk, stemmer(chunk.language)));
-    });
+    return write("adding a chunk",
+                 [&] { live_.changed().replace_document(chunk.id, document_of(chunk, stemmer(chunk.language))); });
   }
 
   Status close(ChunkId id, std::int64_t valid_to) override {
@@ -189,7 +189,8 @@ class XapianIndex final : public LexicalIndex {
       return success();
     });
     if (!copied) {
-      log_warning("the words of what was erased are still in free pages of the lexical index", {{"error", copied.error().message}});
+      log_warning("the words of what was erased are still in free pages of the lexical index",
+                  {{"error", copied.error().message}});
       return success();
     }
     return write("changing places", [&] {
@@ -229,7 +230,7 @@ class XapianIndex final : public LexicalIndex {
   std::optional<Error> failed_;
   std::atomic<std::int64_t> watermark_ = 0;  // read by other threads
   std::atomic<std::int64_t> chunks_ = 0;
-  bool erased_ = false;                      // the databases are to be written anew
+  bool erased_ = false;  // the databases are to be written anew
   const std::shared_ptr<IndexChanges> changes_ = std::make_shared<IndexChanges>();
 };
 

@@ -21,15 +21,15 @@ struct LexicalChunk {
   std::string_view text;
   std::string_view title;
   std::string_view heading;
-  std::string_view language;   // ISO 639-1 or "none": chooses the stemmer
+  std::string_view language;  // ISO 639-1 or "none": chooses the stemmer
   Facts facts;
 };
 
 // Words and phrases of a query, and the weight of its list in a fusion is the caller's.
 struct LexicalQuery {
-  std::string text;                       // plain words: no operator in it means anything
-  std::vector<std::string> phrases;       // each must occur
-  std::string language;                   // of the query's stemmer; empty: told from the text
+  std::string text;                  // plain words: no operator in it means anything
+  std::vector<std::string> phrases;  // each must occur
+  std::string language;              // of the query's stemmer; empty: told from the text
 };
 
 inline constexpr std::uint32_t unknown_words = std::numeric_limits<std::uint32_t>::max();
@@ -55,10 +55,10 @@ class LexicalIndex {
   virtual Status add(const LexicalChunk& chunk) = 0;
   // The chunk is not current from `valid_to` on: it moves to the history.
   virtual Status close(ChunkId id, std::int64_t valid_to) = 0;
-  virtual Status remove(ChunkId id) = 0;      // from both: erased or revoked
+  virtual Status remove(ChunkId id) = 0;  // from both: erased or revoked
   // Makes what was added durable and visible, together with the position.
   virtual Status commit(std::int64_t next_seq) = 0;
-  virtual void cancel() = 0;                  // forgets what was added since
+  virtual void cancel() = 0;                   // forgets what was added since
   virtual std::int64_t watermark() const = 0;  // the next_seq of the last commit; 0 for a new index
   virtual std::int64_t chunks() const = 0;     // current ones
 

@@ -1,10 +1,10 @@
 #include "retrieval/lexical/lexical_reader.hpp"
 
+#include <xapian.h>
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
-#include <xapian.h>
 
 #include "base/limits.hpp"
 #include "base/text.hpp"
@@ -60,14 +60,16 @@ struct View {
 
 class XapianReader final : public LexicalReader {
  public:
-  XapianReader(std::string folder, std::shared_ptr<IndexChanges> changes) : folder_(std::move(folder)), changes_(std::move(changes)) {}
+  XapianReader(std::string folder, std::shared_ptr<IndexChanges> changes)
+      : folder_(std::move(folder)), changes_(std::move(changes)) {}
 
   Status start() {
     return on_newest("opening a reader", [&] { return open(); });
   }
 
   Result<std::vector<Hit>> search(const LexicalQuery& query, const Filter& filter, std::size_t k) override {
-    return fresh<std::vector<Hit>>("searching", [&] { return find(query, filter, std::min(k, limits::lexical_hits_max)); });
+    return fresh<std::vector<Hit>>("searching",
+                                   [&] { return find(query, filter, std::min(k, limits::lexical_hits_max)); });
   }
 
   Result<std::int64_t> count_unfiltered(const LexicalQuery& query) override {
@@ -186,7 +188,8 @@ class XapianReader final : public LexicalReader {
     const Xapian::Database& database = filter.as_of ? view_.both : view_.live;
     const QueryTerms terms = query_terms(query, languages_of(query), stemmers_);
     const std::vector<WordGroup> words = known_words(terms.groups, database);
-    auto hits = terms.phrases.empty() && !words.empty() ? find_words(words, filter, k) : find_phrases(terms, words, filter, k);
+    auto hits =
+        terms.phrases.empty() && !words.empty() ? find_words(words, filter, k) : find_phrases(terms, words, filter, k);
     if (hits && filter.as_of) drop_repeated(*hits);
     return hits;
   }
@@ -199,7 +202,8 @@ class XapianReader final : public LexicalReader {
   }
 
   // Only Xapian's matcher knows where words stand.
-  Result<std::vector<Hit>> find_phrases(const QueryTerms& terms, const std::vector<WordGroup>& words, const Filter& filter, std::size_t k) const {
+  Result<std::vector<Hit>> find_phrases(const QueryTerms& terms, const std::vector<WordGroup>& words,
+                                        const Filter& filter, std::size_t k) const {
     std::vector<Hit> hits;
     const Xapian::Database& database = filter.as_of ? view_.both : view_.live;
     const Query wanted = asked(terms, words);
@@ -248,7 +252,8 @@ class XapianReader final : public LexicalReader {
   // Code and data have no language: their words stand as they are beside those of any language.
   std::vector<std::string> languages_of(const LexicalQuery& query) const {
     if (query.language.empty()) return view_.languages;
-    const bool some_without = std::find(view_.languages.begin(), view_.languages.end(), "none") != view_.languages.end();
+    const bool some_without =
+        std::find(view_.languages.begin(), view_.languages.end(), "none") != view_.languages.end();
     if (query.language == "none" || !some_without) return {query.language};
     return {query.language, "none"};
   }
@@ -290,7 +295,7 @@ class XapianReader final : public LexicalReader {
 
   std::string folder_;
   const std::shared_ptr<IndexChanges> changes_;
-  std::uint64_t seen_ = never;           // the commits, when the view was opened
+  std::uint64_t seen_ = never;  // the commits, when the view was opened
   std::uint64_t rewritten_seen_ = never;
   View view_;
   std::map<std::string, Stemmer, std::less<>> stemmers_;
@@ -299,7 +304,8 @@ class XapianReader final : public LexicalReader {
 
 }  // namespace
 
-Result<std::unique_ptr<LexicalReader>> open_lexical_reader(const std::string& folder, std::shared_ptr<IndexChanges> changes) {
+Result<std::unique_ptr<LexicalReader>> open_lexical_reader(const std::string& folder,
+                                                           std::shared_ptr<IndexChanges> changes) {
   auto reader = std::make_unique<XapianReader>(folder, std::move(changes));
   RETURN_IF_ERROR(reader->start());
   return std::unique_ptr<LexicalReader>(std::move(reader));

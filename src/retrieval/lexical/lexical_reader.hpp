@@ -20,9 +20,10 @@ struct IndexChanges {
   std::mutex places;
   ChunkTables tables;
   std::mutex learning;
-  ChunkId learned = 0;   // the last live chunk that is in the tables, under `learning`
+  ChunkId learned = 0;  // the last live chunk that is in the tables, under `learning`
 };
 
-Result<std::unique_ptr<LexicalReader>> open_lexical_reader(const std::string& folder, std::shared_ptr<IndexChanges> changes);
+Result<std::unique_ptr<LexicalReader>> open_lexical_reader(const std::string& folder,
+                                                           std::shared_ptr<IndexChanges> changes);
 
 }  // namespace muniment::retrieval

@@ -19,8 +19,8 @@ struct TermGroup {
 };
 
 struct QueryTerms {
-  std::vector<TermGroup> groups;                   // in the order of the query
-  std::vector<std::vector<std::string>> phrases;   // words that must stand one behind the other
+  std::vector<TermGroup> groups;                  // in the order of the query
+  std::vector<std::vector<std::string>> phrases;  // words that must stand one behind the other
   // Where there are no phrases, the text as one: what is left of "to be or not to be", none of whose words scores.
   std::vector<std::vector<std::string>> whole_text;
 };

@@ -1,21 +1,21 @@
 #include "retrieval/lexical/terms.hpp"
 
-#include <unordered_map>
 #include <xapian.h>
+#include <unordered_map>
 
-#include "base/limits.hpp"
 #include "base/crypto/sha256.hpp"
+#include "base/limits.hpp"
 #include "retrieval/query/function_words.hpp"
 
 namespace muniment::retrieval {
 namespace {
 
-constexpr std::size_t stems_kept = 50'000;   // of a language; then the table is emptied
-constexpr std::uint32_t title_weight = 2;    // a word of the title or the heading counts as two of the text
+constexpr std::size_t stems_kept = 50'000;  // of a language; then the table is emptied
+constexpr std::uint32_t title_weight = 2;   // a word of the title or the heading counts as two of the text
 // Added to every chunk's length. BM25 takes a turn of five words for twice as much to the point as one of ten, and
 // it is not: without this, the shortest chunks come first. Long ones are hardly touched.
 constexpr const char* ballast_term = "B";
-constexpr std::uint32_t field_gap = 100;     // positions between fields: no phrase reaches over it
+constexpr std::uint32_t field_gap = 100;  // positions between fields: no phrase reaches over it
 
 Xapian::Stem snowball(std::string_view language) try {
   return Xapian::Stem(language.empty() ? "none" : std::string(language));
@@ -56,7 +56,8 @@ std::vector<std::string> Stemmer::stems_of(const Word& word) {
 namespace {
 
 // Adds a field's words behind position `base` and answers where the next field begins.
-std::uint32_t add_field(std::string_view text, std::uint32_t weight, std::uint32_t base, Stemmer& stemmer, ChunkTerms& terms) {
+std::uint32_t add_field(std::string_view text, std::uint32_t weight, std::uint32_t base, Stemmer& stemmer,
+                        ChunkTerms& terms) {
   std::uint32_t last = base;
   for (Word& word : words_of(text, limits::words_per_chunk_max)) {
     last = base + word.position;
@@ -83,7 +84,8 @@ ChunkTerms terms_of(const LexicalChunk& chunk, Stemmer& stemmer) {
 
 std::string label_term(std::string_view label) {
   // Xapian stores a NUL as two bytes, and a term has 245.
-  if (label.size() <= limits::label_bytes_max && label.find('\0') == std::string_view::npos) return "L" + std::string(label);
+  if (label.size() <= limits::label_bytes_max && label.find('\0') == std::string_view::npos)
+    return "L" + std::string(label);
   return "H" + to_hex(sha256(label));
 }
 

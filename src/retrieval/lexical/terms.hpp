@@ -48,8 +48,8 @@ class Stemmer {
 };
 
 struct ChunkTerms {
-  std::map<std::string, std::uint32_t, std::less<>> scored;            // term → how often
-  std::vector<std::pair<std::string, std::uint32_t>> placed;           // word, position
+  std::map<std::string, std::uint32_t, std::less<>> scored;   // term → how often
+  std::vector<std::pair<std::string, std::uint32_t>> placed;  // word, position
 };
 
 ChunkTerms terms_of(const LexicalChunk& chunk, Stemmer& stemmer);

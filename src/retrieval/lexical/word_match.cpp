@@ -32,7 +32,8 @@ void walk(Xapian::PostingIterator& list, ChunkId first, std::size_t window, Visi
 
 }  // namespace
 
-WordMatch::WordMatch(const std::vector<WordGroup>& groups, const Xapian::Database& collection, ChunkTables& tables, Sums& sums, std::size_t k)
+WordMatch::WordMatch(const std::vector<WordGroup>& groups, const Xapian::Database& collection, ChunkTables& tables,
+                     Sums& sums, std::size_t k)
     : tables_(tables), length_factor_(1 / std::max(1.0, collection.get_avlength())), k_(k), sums_(sums) {
   const double all = collection.get_doccount();
   for (const WordGroup& group : groups) {
@@ -78,7 +79,8 @@ void WordMatch::walk_all(const Xapian::Database& database, const Filter& filter)
 void WordMatch::score_window(const Xapian::Database& database, ChunkId first) {
   for (Word& word : words_) {
     if (word.lists.size() == 1) {
-      walk(word.lists.front(), first, window, [&](std::size_t place, std::uint32_t count) { add_score(database, word, first, place, count); });
+      walk(word.lists.front(), first, window,
+           [&](std::size_t place, std::uint32_t count) { add_score(database, word, first, place, count); });
       continue;
     }
     for (Xapian::PostingIterator& list : word.lists) {
@@ -87,12 +89,14 @@ void WordMatch::score_window(const Xapian::Database& database, ChunkId first) {
         sums_.counts_[place] += count;
       });
     }
-    for (const std::uint16_t place : counted_) add_score(database, word, first, place, std::exchange(sums_.counts_[place], 0));
+    for (const std::uint16_t place : counted_)
+      add_score(database, word, first, place, std::exchange(sums_.counts_[place], 0));
     counted_.clear();
   }
 }
 
-void WordMatch::add_score(const Xapian::Database& database, const Word& word, ChunkId first, std::size_t place, std::uint32_t count) {
+void WordMatch::add_score(const Xapian::Database& database, const Word& word, ChunkId first, std::size_t place,
+                          std::uint32_t count) {
   const auto chunk = static_cast<ChunkId>(first + place);
   std::uint32_t length = tables_.lengths.find(chunk);
   if (length == 0) tables_.put_length(chunk, length = std::max<std::uint32_t>(1, database.get_doclength(chunk)));

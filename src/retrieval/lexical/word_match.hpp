@@ -1,13 +1,13 @@
-// The best chunks for words, by BM25: Xapian's posting lists are walked one after the other, window by window, and an array
-// sums up what they say of each chunk. Xapian's own matcher goes chunk by chunk, through a tree of lists and the list of
-// all lengths, which takes about three times as long.
+// The best chunks for words, by BM25: Xapian's posting lists are walked one after the other, window by window, and an
+// array sums up what they say of each chunk. Xapian's own matcher goes chunk by chunk, through a tree of lists and the
+// list of all lengths, which takes about three times as long.
 #pragma once
 
+#include <xapian.h>
 #include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
-#include <xapian.h>
 
 #include "retrieval/facts.hpp"
 #include "retrieval/lexical/chunk_filter.hpp"
@@ -42,11 +42,12 @@ class WordMatch {
   };
 
   // Statistics are those of `collection`, which may be more than what is searched.
-  WordMatch(const std::vector<WordGroup>& groups, const Xapian::Database& collection, ChunkTables& tables, Sums& sums, std::size_t k);
+  WordMatch(const std::vector<WordGroup>& groups, const Xapian::Database& collection, ChunkTables& tables, Sums& sums,
+            std::size_t k);
 
   // Adds the best of `database`, whose docids are the chunks' ids. Throws what Xapian does.
   void search(const Xapian::Database& database, const Filter& filter);
-  std::vector<Hit> best() &&;      // by score, ties by id
+  std::vector<Hit> best() &&;  // by score, ties by id
 
  private:
   struct Word {
@@ -58,7 +59,8 @@ class WordMatch {
 
   void walk_all(const Xapian::Database& database, const Filter& filter);
   void score_window(const Xapian::Database& database, ChunkId first);
-  void add_score(const Xapian::Database& database, const Word& word, ChunkId first, std::size_t place, std::uint32_t count);
+  void add_score(const Xapian::Database& database, const Word& word, ChunkId first, std::size_t place,
+                 std::uint32_t count);
   void keep_best(ChunkId first, ChunkFilter& filter);
   void keep(const Hit& hit);
 
@@ -67,8 +69,8 @@ class WordMatch {
   const double length_factor_;
   const std::size_t k_;
   Sums& sums_;
-  std::vector<std::uint16_t> counted_;     // places of a window that have a count
-  std::vector<Hit> heap_;                  // the worst in front
+  std::vector<std::uint16_t> counted_;  // places of a window that have a count
+  std::vector<Hit> heap_;               // the worst in front
 };
 
 }  // namespace muniment::retrieval

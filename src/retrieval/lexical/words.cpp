@@ -19,11 +19,11 @@ bool between(char32_t c, char32_t first, char32_t last) { return c >= first && c
 
 // Scripts that are written without spaces, and Hangul, whose words carry their particles with them.
 bool without_spaces(char32_t c) {
-  return between(c, 0x0E00, 0x0EFF) ||    // Thai, Lao
-         between(c, 0x1000, 0x109F) ||    // Myanmar
-         between(c, 0x1780, 0x17FF) ||    // Khmer
-         between(c, 0x1100, 0x11FF) ||    // Hangul jamo
-         between(c, 0x2E80, 0x2FDF) ||    // radicals
+  return between(c, 0x0E00, 0x0EFF) ||  // Thai, Lao
+         between(c, 0x1000, 0x109F) ||  // Myanmar
+         between(c, 0x1780, 0x17FF) ||  // Khmer
+         between(c, 0x1100, 0x11FF) ||  // Hangul jamo
+         between(c, 0x2E80, 0x2FDF) ||  // radicals
          between(c, 0x3005, 0x3007) || between(c, 0x3031, 0x3035) || between(c, 0x3041, 0x30FF) ||
          between(c, 0x3100, 0x318F) || between(c, 0x31A0, 0x31FF) || between(c, 0x3400, 0x4DBF) ||
          between(c, 0x4E00, 0x9FFF) || between(c, 0xA960, 0xA97F) || between(c, 0xAC00, 0xD7FF) ||
@@ -58,8 +58,8 @@ Class class_of(char32_t c) {
 // nobody sees (joiners, soft hyphens) vanish. ASCII is that already.
 std::string composed(std::string_view text) {
   utf8proc_uint8_t* raw = nullptr;
-  const auto options = static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE | UTF8PROC_COMPAT |
-                                                      UTF8PROC_IGNORE);
+  const auto options =
+      static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE | UTF8PROC_COMPAT | UTF8PROC_IGNORE);
   const auto size = utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
                                  static_cast<utf8proc_ssize_t>(text.size()), &raw, options);
   const std::unique_ptr<utf8proc_uint8_t, decltype(&std::free)> owned(raw, &std::free);
@@ -143,10 +143,19 @@ class Splitter {
 
   // What ties the word before `at` to one that begins after it.
   Tie tie_at(std::size_t at, std::size_t& size) const {
-    static constexpr std::array<std::pair<std::string_view, Tie>, 13> ties = {{
-        {"://", Tie::path}, {"::", Tie::member}, {"->", Tie::member}, {"__", Tie::name}, {"/", Tie::path},
-        {"\\", Tie::path}, {"_", Tie::name}, {"-", Tie::name}, {"\u2010", Tie::name}, {"\u2011", Tie::name},
-        {".", Tie::member}, {":", Tie::member}, {"@", Tie::member}}};
+    static constexpr std::array<std::pair<std::string_view, Tie>, 13> ties = {{{"://", Tie::path},
+                                                                               {"::", Tie::member},
+                                                                               {"->", Tie::member},
+                                                                               {"__", Tie::name},
+                                                                               {"/", Tie::path},
+                                                                               {"\\", Tie::path},
+                                                                               {"_", Tie::name},
+                                                                               {"-", Tie::name},
+                                                                               {"\u2010", Tie::name},
+                                                                               {"\u2011", Tie::name},
+                                                                               {".", Tie::member},
+                                                                               {":", Tie::member},
+                                                                               {"@", Tie::member}}};
     if (at >= text_.size() || text_[at] == ' ') return Tie::none;
     for (const auto& [text, tie] : ties) {
       if (text_.substr(at, text.size()) != text) continue;

@@ -3,9 +3,9 @@
 // is also what an absurd allocation comes from.
 #pragma once
 
+#include <xapian.h>
 #include <exception>
 #include <string>
-#include <xapian.h>
 
 #include "base/result.hpp"
 

@@ -21,7 +21,8 @@ double place_of(const Profile& profile, std::size_t rank) {
 }  // namespace
 
 std::vector<Blended> blend(const Profile& profile, std::span<const Reranked> candidates, double feedback_weight) {
-  const bool reranked = std::any_of(candidates.begin(), candidates.end(), [](const Reranked& c) { return c.rerank.has_value(); });
+  const bool reranked =
+      std::any_of(candidates.begin(), candidates.end(), [](const Reranked& c) { return c.rerank.has_value(); });
   std::vector<Blended> result;
   result.reserve(candidates.size());
   for (std::size_t i = 0; i < candidates.size(); i++) {

@@ -9,7 +9,8 @@ namespace muniment::retrieval {
 namespace {
 
 bool says_nothing(std::string_view word) {
-  return is_function_word(word, "en") || is_function_word(word, "de") || is_function_word(word, "fr") || is_function_word(word, "es");
+  return is_function_word(word, "en") || is_function_word(word, "de") || is_function_word(word, "fr") ||
+         is_function_word(word, "es");
 }
 
 }  // namespace
@@ -24,7 +25,8 @@ Expansions heuristic_expansions(std::string_view text) {
     const std::string_view word = text.substr(begin, end - begin);
     std::string lower;
     for (const char c : word) {
-      if (c != '?' && c != ',' && c != '.' && c != '!' && c != ';') lower += static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
+      if (c != '?' && c != ',' && c != '.' && c != '!' && c != ';')
+        lower += static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
     }
     if (lower.empty() || says_nothing(lower)) {
       dropped = dropped || !lower.empty();

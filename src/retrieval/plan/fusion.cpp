@@ -39,10 +39,9 @@ std::vector<const RankedList*> in_order(std::span<const RankedList> lists) {
     if (a->lane != b->lane) return a->lane < b->lane;
     if (a->original != b->original) return a->original;
     if (a->weight != b->weight) return a->weight > b->weight;
-    return std::lexicographical_compare(a->hits.begin(), a->hits.end(), b->hits.begin(), b->hits.end(),
-                                        [](const Hit& x, const Hit& y) {
-                                          return std::pair(x.chunk, x.score) < std::pair(y.chunk, y.score);
-                                        });
+    return std::lexicographical_compare(
+        a->hits.begin(), a->hits.end(), b->hits.begin(), b->hits.end(),
+        [](const Hit& x, const Hit& y) { return std::pair(x.chunk, x.score) < std::pair(y.chunk, y.score); });
   };
   std::sort(order.begin(), order.end(), before);
   return order;
@@ -60,7 +59,8 @@ void note_lane(Fused& fused, std::string_view lane, double score) {
 
 }  // namespace
 
-void discount_short(const Profile& profile, std::string_view lane, std::vector<Hit>& hits, std::span<const std::uint32_t> words) {
+void discount_short(const Profile& profile, std::string_view lane, std::vector<Hit>& hits,
+                    std::span<const std::uint32_t> words) {
   for (const LaneWeight& rule : profile.short_chunk_words) {
     if (rule.lane != lane) continue;
     for (std::size_t i = 0; i < std::min(hits.size(), words.size()); i++) {

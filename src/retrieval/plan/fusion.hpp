@@ -15,20 +15,21 @@ namespace muniment::retrieval {
 // What a lane answered to the query or to one of its expansions: best first, no chunk twice.
 struct RankedList {
   std::string_view lane;
-  double weight = 1;            // of the lane
-  bool original = true;         // not an expansion's
+  double weight = 1;     // of the lane
+  bool original = true;  // not an expansion's
   std::span<const Hit> hits;
 };
 
 // Of few words a vector has little to go by, and whatever they are is all of it: short chunks lie nearer to a query
 // than they should. So a lane's score counts for words / (words + n) of it, with the profile's n for the lane.
 // `words` of each hit, as LexicalReader::words_of has them; sorts again, ties by id.
-void discount_short(const Profile& profile, std::string_view lane, std::vector<Hit>& hits, std::span<const std::uint32_t> words);
+void discount_short(const Profile& profile, std::string_view lane, std::vector<Hit>& hits,
+                    std::span<const std::uint32_t> words);
 
 struct Fused {
   ChunkId chunk = 0;
   double score = 0;
-  int best_rank = 0;            // in any list, from 1
+  int best_rank = 0;                                       // in any list, from 1
   std::vector<std::pair<std::string_view, double>> lanes;  // each lane that found it, by name: its best raw score
 };
 

@@ -90,7 +90,8 @@ class Parser {
 
   Status apply(std::string_view key, std::string_view value) {
     if (++filters_ > limits::query_filters_max) {
-      return Error(Errc::invalid_argument, "a query has at most " + std::to_string(limits::query_filters_max) + " filters");
+      return Error(Errc::invalid_argument,
+                   "a query has at most " + std::to_string(limits::query_filters_max) + " filters");
     }
     if (value.empty()) return wrong(key, "has no value: write " + std::string(key) + ":VALUE without a space");
     if (key == "in") markup_.corpora.emplace_back(value);

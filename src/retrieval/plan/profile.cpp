@@ -33,7 +33,7 @@ Profile kairos() {
   profile.name = "kairos";
   profile.fusion = FusionKind::rrf;
   profile.lane_sets = {
-      {{"lexical", 1}, {"http", 1}},    {{"lexical", 1}, {"lsa", 1}, {"use-lite", 1}},
+      {{"lexical", 1}, {"http", 1}},     {{"lexical", 1}, {"lsa", 1}, {"use-lite", 1}},
       {{"lexical", 1}, {"use-lite", 1}}, {{"lexical", 1}, {"lsa", 1}},
       {{"lexical", 1}, {"hash", 1}},     {{"lexical", 1}},
   };
@@ -75,7 +75,8 @@ Result<const Profile*> find_profile(std::string_view name) {
   return Error(Errc::invalid_argument, "no such profile; there are " + known);
 }
 
-std::vector<LaneWeight> choose_lanes(const Profile& profile, LaneChoice choice, std::span<const std::string> available) {
+std::vector<LaneWeight> choose_lanes(const Profile& profile, LaneChoice choice,
+                                     std::span<const std::string> available) {
   for (const auto& set : profile.lane_sets) {
     std::vector<LaneWeight> chosen;
     bool all_there = true;

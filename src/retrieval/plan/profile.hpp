@@ -26,22 +26,23 @@ struct BlendStep {
 };
 
 struct Profile {
-  std::string_view name;              // muniment-1, kairos
+  std::string_view name;  // muniment-1, kairos
   FusionKind fusion = FusionKind::min_max;
   std::vector<std::vector<LaneWeight>> lane_sets;  // the first whose lanes are all there is used
-  double typo_lane_weight = 0;        // of the hash lane where it joins because lexical found too little
-  std::vector<LaneWeight> short_chunk_words;  // by lane: fusion.hpp, discount_short
-  double original_weight = 2;         // of the original query's lists
+  double typo_lane_weight = 0;                     // of the hash lane where it joins because lexical found too little
+  std::vector<LaneWeight> short_chunk_words;       // by lane: fusion.hpp, discount_short
+  double original_weight = 2;                      // of the original query's lists
   double rrf_k = 60;
-  double rank_one_bonus = 0;          // kairos: .05 for rank 1, .02 for ranks 2–3, once a document by its best rank
+  double rank_one_bonus = 0;  // kairos: .05 for rank 1, .02 for ranks 2–3, once a document by its best rank
   double rank_two_three_bonus = 0;
-  std::size_t candidates = 100;       // of each list
-  std::vector<BlendStep> blend;       // the last step's rank_max is npos
-  double probe_lead = 1.3;            // a first hit is strong that scores so many times the second
+  std::size_t candidates = 100;  // of each list
+  std::vector<BlendStep> blend;  // the last step's rank_max is npos
+  double probe_lead = 1.3;       // a first hit is strong that scores so many times the second
 };
 
 const Profile& default_profile();
-Result<const Profile*> find_profile(std::string_view name);  // empty: the default. Errors: invalid_argument, naming those there are
+Result<const Profile*> find_profile(
+    std::string_view name);  // empty: the default. Errors: invalid_argument, naming those there are
 
 // Which lanes a query asks, with weights that sum to 1: of the profile's sets the first whose lanes are all
 // `available`, less those that are not `wanted` by the mode. Empty: nothing that is wanted is available.

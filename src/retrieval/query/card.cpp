@@ -25,15 +25,18 @@ std::string pointer_of(const store::ChunkInDocument& item, bool exact) {
     const auto passage = exact || item.document.chunks > 1 ? std::optional(item.chunk.number) : std::nullopt;
     return evidence::event_pointer(item.document.document, passage, item.document.revision);
   }
-  return evidence::evidence_pointer(item.document.corpus, item.document.document, "p" + std::to_string(item.chunk.number), item.document.revision);
+  return evidence::evidence_pointer(item.document.corpus, item.document.document,
+                                    "p" + std::to_string(item.chunk.number), item.document.revision);
 }
 
 Result<std::string> read_passage(const store::ChunkInDocument& item, store::ArtifactFiles& files) {
   if (item.document.of_run()) return read_event_passage(item, files);
-  return files.read_hashed(item.path, item.document.text_start() + item.chunk.start_byte, item.chunk.end_byte - item.chunk.start_byte, item.chunk.hash);
+  return files.read_hashed(item.path, item.document.text_start() + item.chunk.start_byte,
+                           item.chunk.end_byte - item.chunk.start_byte, item.chunk.hash);
 }
 
-Card make_card(const store::ChunkInDocument& item, std::string text, const Candidate& candidate, const std::vector<std::string>& words) {
+Card make_card(const store::ChunkInDocument& item, std::string text, const Candidate& candidate,
+               const std::vector<std::string>& words) {
   Card card;
   card.id = pointer_of(item);
   card.passage_id = pointer_of(item, true);
@@ -49,7 +52,8 @@ Card make_card(const store::ChunkInDocument& item, std::string text, const Candi
   if (!item.chunk.heading.empty()) card.anchors.push_back(item.chunk.heading);
   card.start = item.chunk.start_byte;
   card.end = item.chunk.end_byte;
-  card.source = {card.corpus, item.document.chunker, evidence::chunk_id_of(card.id), evidence::ByteSpan{card.start, card.end}};
+  card.source = {card.corpus, item.document.chunker, evidence::chunk_id_of(card.id),
+                 evidence::ByteSpan{card.start, card.end}};
   if (card.id != card.passage_id) card.source = {card.corpus, "event", card.source.chunk_id, {}};
   card.revision = item.document.revision;
   card.trust = item.document.trust;
@@ -68,7 +72,8 @@ std::vector<std::string> words_of(std::string_view query) {
   std::vector<std::string> words;
   std::string word;
   for (const char c : std::string(query) + ' ') {
-    const bool letter = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || static_cast<unsigned char>(c) >= 0x80;
+    const bool letter = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
+                        static_cast<unsigned char>(c) >= 0x80;
     if (letter) {
       word += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
     } else if (!word.empty()) {
@@ -81,9 +86,16 @@ std::vector<std::string> words_of(std::string_view query) {
 
 void write_card(json::Writer& out, const Card& card, bool with_scores) {
   out.begin_object().member("id", card.id).member("evidence_id", evidence::evidence_id(card.source).text());
-  out.member("corpus_id", card.source.corpus_id).member("index_id", card.source.index_id).member("chunk_id", card.source.chunk_id);
+  out.member("corpus_id", card.source.corpus_id)
+      .member("index_id", card.source.index_id)
+      .member("chunk_id", card.source.chunk_id);
   out.member("corpus", card.corpus).member("document", card.document).member("title", card.title);
-  out.member("summary", card.summary).member("anchors", card.anchors).key("confidence").number(card.confidence).key("score").number(card.score);
+  out.member("summary", card.summary)
+      .member("anchors", card.anchors)
+      .key("confidence")
+      .number(card.confidence)
+      .key("score")
+      .number(card.score);
   if (with_scores) {
     out.key("scores").begin_object();
     for (const auto& [lane, score] : card.scores) out.key(lane).number(score);

@@ -29,7 +29,8 @@ Result<std::unordered_map<ChunkId, store::ChunkRows::Row>> Passages::find(std::s
 Result<std::optional<std::string>> Passages::text_of(const store::ChunkInDocument& item) const {
   const metrics::Timer timer(metrics::process().passage_seconds);
   auto text = read_passage(item, files_);
-  if (!text && text.error().code != Errc::unavailable) text = read_passage(item, files_);   // it may have been written just then
+  if (!text && text.error().code != Errc::unavailable)
+    text = read_passage(item, files_);  // it may have been written just then
   if (text) return std::optional(*std::move(text));
   if (text.error().code == Errc::unavailable) return std::move(text).error();
   return std::optional<std::string>();

@@ -1,4 +1,5 @@
-// The passages behind candidates: what the tables say of a chunk, whether it is the caller's to see, and its verified text.
+// The passages behind candidates: what the tables say of a chunk, whether it is the caller's to see, and its verified
+// text.
 #pragma once
 
 #include <optional>

@@ -77,7 +77,7 @@ class BoundedCache {
 
   const std::size_t bytes_max_;
   mutable std::mutex mutex_;
-  std::list<Entry> entries_;   // the most recently used first
+  std::list<Entry> entries_;  // the most recently used first
   std::unordered_map<std::string_view, typename std::list<Entry>::iterator> by_key_;
   std::size_t bytes_ = 0;
   Counts counts_;

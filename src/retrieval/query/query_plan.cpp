@@ -28,13 +28,17 @@ std::string plan_text(const QueryPlan& plan, const Scope& scope, const Hooks& ho
   json::Writer out;
   out.begin_object().member("query", plan.markup.text);
   out.member("phrases", plan.markup.phrases);
-  out.member("mode", name_of(question.mode)).member("top_k", question.top_k).member("by_document", question.by_document ? 1 : 0);
+  out.member("mode", name_of(question.mode))
+      .member("top_k", question.top_k)
+      .member("by_document", question.by_document ? 1 : 0);
   out.member("expand", name_of(question.expand)).member("rerank", name_of(question.rerank));
   if (question.expand == Expand::hook) out.member("expansion_hook", hooks.expansion_identity());
   if (question.rerank == Rerank::local) out.member("rerank_rules", local_reranker_identity);
   if (question.rerank == Rerank::hook) out.member("rerank_hook", hooks.rerank_identity());
   if (question.rerank == Rerank::http) out.member("rerank_url", hooks.server_identity());
-  out.member("profile", plan.profile->name).member("exact", question.exact ? 1 : 0).member("principal", scope.principal);
+  out.member("profile", plan.profile->name)
+      .member("exact", question.exact ? 1 : 0)
+      .member("principal", scope.principal);
   out.member("unknown_corpus", plan.unknown_corpus ? 1 : 0);
   if (plan.unknown_run) out.member("unknown_run", 1);
   out.key("filter");
@@ -43,12 +47,14 @@ std::string plan_text(const QueryPlan& plan, const Scope& scope, const Hooks& ho
 }
 
 Error not_there(const char* field, const char* setting) {
-  return Error(Errc::invalid_argument, fmt::format("{}: the configuration has no {} (docs/retrieval.md, \"Hooks\").", field, setting));
+  return Error(Errc::invalid_argument,
+               fmt::format("{}: the configuration has no {} (docs/retrieval.md, \"Hooks\").", field, setting));
 }
 
 Status settle_helpers(Question& question, const Hooks& hooks) {
   if (question.expand == Expand::unsaid) question.expand = hooks.can_expand() ? Expand::hook : Expand::none;
-  if (question.rerank == Rerank::unsaid) question.rerank = hooks.can_rerank() ? Rerank::hook : hooks.has_server() ? Rerank::http : Rerank::none;
+  if (question.rerank == Rerank::unsaid)
+    question.rerank = hooks.can_rerank() ? Rerank::hook : hooks.has_server() ? Rerank::http : Rerank::none;
   if (question.expand == Expand::hook && !hooks.can_expand()) return not_there("expand", "expansion_hook");
   if (question.rerank == Rerank::hook && !hooks.can_rerank()) return not_there("rerank", "rerank_hook");
   if (question.rerank == Rerank::http && !hooks.has_server()) return not_there("rerank", "rerank_url");
@@ -61,12 +67,15 @@ void choose_corpora(QueryPlan& plan, const Scope& scope) {
   if (wanted.empty()) {
     wanted = plan.markup.corpora;
   } else if (!plan.markup.corpora.empty()) {  // both: what both allow
-    std::erase_if(wanted, [&](const std::string& name) { return std::ranges::find(plan.markup.corpora, name) == plan.markup.corpora.end(); });
+    std::erase_if(wanted, [&](const std::string& name) {
+      return std::ranges::find(plan.markup.corpora, name) == plan.markup.corpora.end();
+    });
   }
   // What runs say is looked in where somebody asks for it: it is much, and drowns what an agent chose to remember.
   if (wanted.empty() && !plan.markup.runs.empty() && question.corpora.empty()) wanted.emplace_back(store::run_corpus);
   const bool named = !wanted.empty() || !question.corpora.empty();
-  plan.samples = wanted.size() == 1 && wanted.front() == evidence::sample_corpus;  // by itself: it is never mixed with what was ingested
+  plan.samples = wanted.size() == 1 &&
+                 wanted.front() == evidence::sample_corpus;  // by itself: it is never mixed with what was ingested
   if (plan.samples) plan.corpora = wanted;
   for (const std::string& corpus : named ? wanted : scope.corpora) {
     const bool seen = std::ranges::find(scope.corpora, corpus) != scope.corpora.end();
@@ -168,7 +177,8 @@ Filter scope_filter(const QueryPlan& plan) {
 Filter filter_of(const QueryPlan& plan) {
   Filter filter = filter_of(plan.markup);
   const Wishes& wishes = plan.question.wishes;
-  std::erase_if(filter.all_of, [](const auto& group) { return !group.empty() && group.front().starts_with("corpus:"); });
+  std::erase_if(filter.all_of,
+                [](const auto& group) { return !group.empty() && group.front().starts_with("corpus:"); });
   require_scope(filter, plan);
   require_any(filter, "type", wishes.types);
   require_any(filter, "source", wishes.sources);
@@ -177,28 +187,36 @@ Filter filter_of(const QueryPlan& plan) {
   for (const std::string& tag : wishes.tags) filter.all_of.push_back({"tag:" + tag});
   if (wishes.trust.empty()) filter.none_of.push_back("trust:quarantined");
   if (wishes.after) filter.after_us = std::max(filter.after_us.value_or(wishes.after->micros), wishes.after->micros);
-  if (wishes.before) filter.before_us = std::min(filter.before_us.value_or(wishes.before->micros), wishes.before->micros);
+  if (wishes.before)
+    filter.before_us = std::min(filter.before_us.value_or(wishes.before->micros), wishes.before->micros);
   std::ranges::sort(filter.all_of);
   filter.as_of = plan.as_of;
   return filter;
 }
 
-std::string text_of(const Cursor& cursor) { return fmt::format("{}.{}.{}.{}", cursor.from, cursor.watermark, cursor.hash.substr(0, hash_digits), cursor.ranking); }
+std::string text_of(const Cursor& cursor) {
+  return fmt::format("{}.{}.{}.{}", cursor.from, cursor.watermark, cursor.hash.substr(0, hash_digits), cursor.ranking);
+}
 
 Result<Cursor> parse_cursor(std::string_view text) {
-  const Error bad(Errc::invalid_argument, "cursor: not one that evidence.retrieve answered. Leave it out to begin anew.");
+  const Error bad(Errc::invalid_argument,
+                  "cursor: not one that evidence.retrieve answered. Leave it out to begin anew.");
   const std::size_t first = text.find('.'), second = text.find('.', first + 1), third = text.find('.', second + 1);
-  if (first == std::string_view::npos || second == std::string_view::npos || third == std::string_view::npos) return bad;
+  if (first == std::string_view::npos || second == std::string_view::npos || third == std::string_view::npos)
+    return bad;
   Cursor out;
   const auto from = std::from_chars(text.data(), text.data() + first, out.from);
   const auto mark = std::from_chars(text.data() + first + 1, text.data() + second, out.watermark);
-  if (from.ec != std::errc{} || mark.ec != std::errc{} || from.ptr != text.data() + first || mark.ptr != text.data() + second) return bad;
+  if (from.ec != std::errc{} || mark.ec != std::errc{} || from.ptr != text.data() + first ||
+      mark.ptr != text.data() + second)
+    return bad;
   out.hash = text.substr(second + 1, third - second - 1);
   out.ranking = text.substr(third + 1);
   return out;
 }
 
-Result<QueryPlan> understand(const Question& question, const Scope& scope, const Hooks& hooks, store::Reader& reader, const store::Tail& tail, Deadline deadline) {
+Result<QueryPlan> understand(const Question& question, const Scope& scope, const Hooks& hooks, store::Reader& reader,
+                             const store::Tail& tail, Deadline deadline) {
   QueryPlan plan;
   plan.question = question;
   RETURN_IF_ERROR(settle_helpers(plan.question, hooks));
@@ -216,7 +234,9 @@ Result<QueryPlan> understand(const Question& question, const Scope& scope, const
     // A day that is not over holds what is recorded so far; of one that is, all has to be known.
     const Time decided = *plan.markup.as_of < clock.now() ? *plan.markup.as_of : *plan.markup.as_of_begin;
     ASSIGN_OR_RETURN(const bool begun, reader.has_passed(decided, clock, tail, deadline));
-    if (!begun) return Error(Errc::invalid_argument, "filter asof: " + format_time(*plan.markup.as_of_begin) + " is yet to come. Leave it out for what is now");
+    if (!begun)
+      return Error(Errc::invalid_argument, "filter asof: " + format_time(*plan.markup.as_of_begin) +
+                                               " is yet to come. Leave it out for what is now");
     ASSIGN_OR_RETURN(plan.as_of, reader.seq_as_of(*plan.markup.as_of));
   }
   plan.hash = to_hex(sha256(plan_text(plan, scope, hooks)));

@@ -25,7 +25,7 @@ struct Wishes {
   std::vector<std::string> types;
   std::vector<std::string> tags;
   std::vector<std::string> sources;
-  std::vector<std::string> trust;        // empty: trusted and untrusted
+  std::vector<std::string> trust;  // empty: trusted and untrusted
   std::vector<std::string> documents;
   std::optional<Time> after;
   std::optional<Time> before;
@@ -43,12 +43,13 @@ Rerank rerank_named(std::string_view name);
 
 struct Question {
   std::string text;
-  std::vector<std::string> corpora;      // asked for by name; empty: all that may be seen, but for runs, unless a run is named
+  std::vector<std::string>
+      corpora;  // asked for by name; empty: all that may be seen, but for runs, unless a run is named
   Mode mode = Mode::hybrid;
   Expand expand = Expand::unsaid;
   Rerank rerank = Rerank::unsaid;
   std::size_t top_k = 10;
-  bool by_document = false;              // the best passage of each document
+  bool by_document = false;  // the best passage of each document
   std::string profile;
   Wishes wishes;
   std::optional<std::int64_t> as_of;
@@ -66,25 +67,26 @@ struct Scope {
 };
 
 struct QueryPlan {
-  Question question;                     // of which `expand` and `rerank` are settled
+  Question question;  // of which `expand` and `rerank` are settled
   Markup markup;
   const Profile* profile = nullptr;
-  std::vector<std::string> corpora;      // that are looked in
+  std::vector<std::string> corpora;  // that are looked in
   bool unknown_corpus = false;
-  bool unknown_run = false;              // of those that `run:` names
-  std::string owner;                     // whose runs are looked in; empty: everybody's
-  bool samples = false;                  // the sample set is asked, which is built in
+  bool unknown_run = false;  // of those that `run:` names
+  std::string owner;         // whose runs are looked in; empty: everybody's
+  bool samples = false;      // the sample set is asked, which is built in
   std::optional<std::int64_t> as_of;
-  std::size_t from = 0;                  // the rank that the page begins at
-  std::string ranking;                   // that the page is one of; empty: the first page
+  std::size_t from = 0;  // the rank that the page begins at
+  std::string ranking;   // that the page is one of; empty: the first page
   std::int64_t watermark = 0;
-  std::string hash;                      // of the plan but for positions
+  std::string hash;  // of the plan but for positions
   std::string key;
 };
 
 // All but the positions: `from` and what stands behind it, but for `hash`. Errors: invalid_argument (markup, profile, a
 // hook that is not there); unavailable, for a time of which it is not known yet what is recorded by then.
-Result<QueryPlan> understand(const Question& question, const Scope& scope, const Hooks& hooks, store::Reader& reader, const store::Tail& tail, Deadline deadline);
+Result<QueryPlan> understand(const Question& question, const Scope& scope, const Hooks& hooks, store::Reader& reader,
+                             const store::Tail& tail, Deadline deadline);
 
 Filter filter_of(const QueryPlan& plan);
 // Where everything that this principal may see lies.
@@ -96,7 +98,7 @@ void require_any(Filter& filter, std::string_view kind, const std::vector<std::s
 struct Cursor {
   std::size_t from = 0;
   std::int64_t watermark = 0;
-  std::string hash;                      // its first `hash_digits`
+  std::string hash;  // its first `hash_digits`
   std::string ranking;
 };
 inline constexpr std::size_t hash_digits = 16;

@@ -6,24 +6,26 @@
 
 #include "base/limits.hpp"
 #include "base/text.hpp"
-#include "retrieval/query/card.hpp"
 #include "retrieval/child/search/search_client.hpp"
-#include "retrieval/query/passages.hpp"
 #include "retrieval/plan/blend.hpp"
+#include "retrieval/query/card.hpp"
+#include "retrieval/query/passages.hpp"
 #include "retrieval/rerank/local_reranker.hpp"
 #include "retrieval/text/document_text.hpp"
 
 namespace muniment::retrieval {
 namespace {
 
-constexpr double feedback_weight = 0.1;        // of a mean of 1, beside scores of 0…1
-constexpr std::size_t ranked_max = limits::ranked_cards_max;   // however few of them a page shows: equal for all pages
+constexpr double feedback_weight = 0.1;                       // of a mean of 1, beside scores of 0…1
+constexpr std::size_t ranked_max = limits::ranked_cards_max;  // however few of them a page shows: equal for all pages
 constexpr std::size_t probe_hits = 2;
 constexpr const char* rerank_lane = "rerank";  // among a card's scores
 
 class Stopwatch {
  public:
-  std::int64_t micros() const { return std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - begin_).count(); }
+  std::int64_t micros() const {
+    return std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - begin_).count();
+  }
 
  private:
   const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
@@ -77,8 +79,8 @@ class Ranker {
 
  private:
   struct Best {
-    std::vector<std::size_t> places;         // of each, in candidates_
-    std::vector<std::string> passages;       // of each, as an index sees it
+    std::vector<std::size_t> places;    // of each, in candidates_
+    std::vector<std::string> passages;  // of each, as an index sees it
     std::vector<store::ChunkInDocument> rows;
   };
   Result<bool> probe_is_clear();
@@ -99,8 +101,8 @@ class Ranker {
   const Deadline deadline_;
   const Filter filter_;
   std::vector<Candidate> candidates_;
-  std::vector<Reranked> scored_;             // beside candidates_
-  std::vector<std::string> snippets_;        // likewise
+  std::vector<Reranked> scored_;       // beside candidates_
+  std::vector<std::string> snippets_;  // likewise
   Ranking ranking_;
 };
 
@@ -208,23 +210,27 @@ Status Ranker::rerank() {
   const Stopwatch watch;
   ASSIGN_OR_RETURN(const Best best, best_passages());
   if (best.places.empty()) return success();
-  if (plan_.question.rerank == Rerank::local) rerank_here(best);
-  else ask_reranker(best);
+  if (plan_.question.rerank == Rerank::local)
+    rerank_here(best);
+  else
+    ask_reranker(best);
   ranking_.notes.rerank_us = watch.micros();
   return success();
 }
 
-// The local reranker's scores have the fusion's in them: they are the new ones, and nothing is left to blend. What was not
-// among the best stays behind them.
+// The local reranker's scores have the fusion's in them: they are the new ones, and nothing is left to blend. What was
+// not among the best stays behind them.
 void Ranker::rerank_here(const Best& best) {
   std::vector<std::string> texts;
   std::vector<LocalCandidate> sent;
   for (std::size_t i = 0; i < best.places.size(); ++i) {
     const store::ChunkInDocument& item = best.rows[i];
-    texts.push_back(item.document.title + "\n" + (item.chunk.heading == item.document.title ? "" : item.chunk.heading) + "\n" + best.passages[i]);
+    texts.push_back(item.document.title + "\n" + (item.chunk.heading == item.document.title ? "" : item.chunk.heading) +
+                    "\n" + best.passages[i]);
   }
   for (std::size_t i = 0; i < best.places.size(); ++i) {
-    sent.push_back({texts[i], best.rows[i].document.language, std::clamp(candidates_[best.places[i]].confidence, 0.0, 1.0)});
+    sent.push_back(
+        {texts[i], best.rows[i].document.language, std::clamp(candidates_[best.places[i]].confidence, 0.0, 1.0)});
   }
   const std::vector<double> scores = rerank_locally(words_to_score(plan_.markup), sent);
   const double least = *std::ranges::min_element(scores);
@@ -241,10 +247,12 @@ void Ranker::ask_reranker(const Best& best) {
   const std::vector<std::string> shown = words_of(words);
   std::vector<RerankCandidate> sent;
   for (std::size_t i = 0; i < best.places.size(); ++i) {
-    sent.push_back({std::to_string(candidates_[best.places[i]].chunk), pointer_of(best.rows[i]), snippet_of(best.passages[i], shown, limits::rerank_snippet_bytes_max)});
+    sent.push_back({std::to_string(candidates_[best.places[i]].chunk), pointer_of(best.rows[i]),
+                    snippet_of(best.passages[i], shown, limits::rerank_snippet_bytes_max)});
   }
   const bool by_hook = plan_.question.rerank == Rerank::hook;
-  const auto answer = by_hook ? parts_.hooks.rerank(words, sent, helpers_deadline(deadline_)) : parts_.hooks.ask_server(words, sent);
+  const auto answer =
+      by_hook ? parts_.hooks.rerank(words, sent, helpers_deadline(deadline_)) : parts_.hooks.ask_server(words, sent);
   if (!answer) return degrade(answer.error().message);
   ranking_.notes.reranked_by = name_of(plan_.question.rerank);
   take_scores(best, *answer);
@@ -324,9 +332,19 @@ void write_notes(json::Writer& out, const RankingNotes& notes) {
     out.member("vector", notes.expansions.vector).member("duration_us", notes.expand_us).end_object();
   }
   if (notes.reranked_by.empty()) return;
-  out.key("rerank").begin_object().member("by", notes.reranked_by).member("duration_us", notes.rerank_us).key("scores").begin_array();
+  out.key("rerank")
+      .begin_object()
+      .member("by", notes.reranked_by)
+      .member("duration_us", notes.rerank_us)
+      .key("scores")
+      .begin_array();
   for (const RankingNotes::Scored& scored : notes.reranked) {
-    out.begin_object().member("chunk", static_cast<std::int64_t>(scored.chunk)).member("from", scored.from).key("score").number(scored.score).end_object();
+    out.begin_object()
+        .member("chunk", static_cast<std::int64_t>(scored.chunk))
+        .member("from", scored.from)
+        .key("score")
+        .number(scored.score)
+        .end_object();
   }
   out.end_array().end_object();
 }

@@ -22,35 +22,35 @@ namespace muniment::retrieval {
 class SearchClient;
 
 struct Ranked {
-  Candidate candidate;                   // its score is what it is ranked by
-  std::string snippet;                   // the part of its passage that a reranker shows; empty: it shows none
+  Candidate candidate;  // its score is what it is ranked by
+  std::string snippet;  // the part of its passage that a reranker shows; empty: it shows none
 };
 
 // What was done on the way, for `explain`.
 struct RankingNotes {
   struct Scored {
     ChunkId chunk = 0;
-    std::size_t from = 0;                // its rank before, from 1
-    double score = 0;                    // 0…1
+    std::size_t from = 0;  // its rank before, from 1
+    double score = 0;      // 0…1
   };
-  std::vector<double> probe;             // the scores of its hits
+  std::vector<double> probe;  // the scores of its hits
   bool probed = false, strong = false;
   std::int64_t probe_us = 0;
-  std::string expanded_by;               // heuristic, hook; empty: by nobody
+  std::string expanded_by;  // heuristic, hook; empty: by nobody
   Expansions expansions;
   std::int64_t expand_us = 0;
-  std::string reranked_by;               // hook, http; empty: by nobody
+  std::string reranked_by;  // hook, http; empty: by nobody
   std::vector<Scored> reranked;
   std::int64_t rerank_us = 0;
 };
 
 struct Ranking {
-  std::vector<Ranked> ranked;            // best first
-  std::vector<LaneList> lists;           // where explain
-  std::vector<std::string> identities;   // of the lanes
+  std::vector<Ranked> ranked;           // best first
+  std::vector<LaneList> lists;          // where explain
+  std::vector<std::string> identities;  // of the lanes
   std::vector<std::string> degraded;
-  bool passing = false;                  // as of LaneAnswer
-  std::vector<std::string> waiting;      // likewise
+  bool passing = false;              // as of LaneAnswer
+  std::vector<std::string> waiting;  // likewise
   RankingNotes notes;
 };
 

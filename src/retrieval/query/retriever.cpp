@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "base/limits.hpp"
 #include "base/crypto/sha256.hpp"
+#include "base/limits.hpp"
 #include "base/text.hpp"
 #include "retrieval/query/passages.hpp"
 #include "retrieval/query/sample_answer.hpp"
@@ -15,18 +15,21 @@
 namespace muniment::retrieval {
 namespace {
 
-constexpr std::chrono::minutes waiting_is_asked_for{1};   // after a lane was seen behind
-constexpr std::size_t spare_rows = 6;          // that are read with what a page still lacks, in case that some of it are no hits
+constexpr std::chrono::minutes waiting_is_asked_for{1};  // after a lane was seen behind
+constexpr std::size_t spare_rows =
+    6;  // that are read with what a page still lacks, in case that some of it are no hits
 
 }  // namespace
 
-Result<Retriever::Plan> Retriever::plan(const Question& question, const Scope& scope, store::Reader& reader, const store::Tail& tail, Deadline deadline) const {
+Result<Retriever::Plan> Retriever::plan(const Question& question, const Scope& scope, store::Reader& reader,
+                                        const store::Tail& tail, Deadline deadline) const {
   ASSIGN_OR_RETURN(Plan plan, understand(question, scope, hooks_, reader, tail, deadline));
   plan.watermark = indexer_.next_change();
   if (!question.cursor.empty()) {
     ASSIGN_OR_RETURN(const Cursor cursor, parse_cursor(question.cursor));
     if (cursor.hash != plan.hash.substr(0, hash_digits)) {
-      return Error(Errc::invalid_argument, "cursor: it belongs to another query. Send it with the same query, filters and topK.");
+      return Error(Errc::invalid_argument,
+                   "cursor: it belongs to another query. Send it with the same query, filters and topK.");
     }
     plan.from = cursor.from;
     plan.ranking = cursor.ranking;
@@ -34,8 +37,9 @@ Result<Retriever::Plan> Retriever::plan(const Question& question, const Scope& s
     if (cursor.watermark != plan.watermark && !plan.as_of) plan.as_of = cursor.watermark - 1;
   }
   // The answer repeats the question as it was asked, and two may be one plan.
-  plan.key = fmt::format("{} {} {} {} {} {} {} {} {}", plan.hash, plan.from, plan.ranking, plan.as_of.value_or(-2), plan.watermark, indexer_.engine_starts(),
-                         documents_.last_change(), question.explain ? 1 : 0, to_hex(sha256(question.text)));
+  plan.key = fmt::format("{} {} {} {} {} {} {} {} {}", plan.hash, plan.from, plan.ranking, plan.as_of.value_or(-2),
+                         plan.watermark, indexer_.engine_starts(), documents_.last_change(), question.explain ? 1 : 0,
+                         to_hex(sha256(question.text)));
   return plan;
 }
 
@@ -56,7 +60,7 @@ struct Retriever::Work {
     const Passages passages(plan, reader, retriever.documents_.chunk_rows(), retriever.files_);
     const std::size_t top_k = plan.question.top_k;
     const std::vector<std::string> words = words_of(plan.markup.text);
-    std::set<std::pair<std::string, std::string>> documents;   // already shown, on this page or before
+    std::set<std::pair<std::string, std::string>> documents;  // already shown, on this page or before
     std::size_t unverified = 0;
     // Grouped, the pages before decide which documents are new here: the ranks are walked from the first.
     const std::size_t first = plan.question.by_document ? 0 : plan.from;
@@ -75,7 +79,8 @@ struct Retriever::Work {
           continue;
         }
         const store::ChunkInDocument& item = *found->second;
-        const bool seen = plan.question.by_document && !documents.emplace(item.document.corpus, item.document.document).second;
+        const bool seen =
+            plan.question.by_document && !documents.emplace(item.document.corpus, item.document.document).second;
         if (seen || place < plan.from) continue;
         ASSIGN_OR_RETURN(auto text, passages.text_of(item));
         if (!text) {
@@ -96,7 +101,9 @@ struct Retriever::Work {
   }
 
   // A later page is of the state that the first one was of.
-  std::int64_t pages_watermark() const { return plan.ranking.empty() || !plan.as_of ? plan.watermark : *plan.as_of + 1; }
+  std::int64_t pages_watermark() const {
+    return plan.ranking.empty() || !plan.as_of ? plan.watermark : *plan.as_of + 1;
+  }
 
   // The ranking, for the pages to come: lanes may have joined by then, and documents come.
   std::string keep_ranking() const {
@@ -104,7 +111,8 @@ struct Retriever::Work {
     const std::string name = to_hex(sha256(plan.key + " " + joined(ranking.identities, " "))).substr(0, hash_digits);
     std::size_t bytes = 0;
     for (const Ranked& ranked : ranking.ranked) {
-      bytes += sizeof ranked + ranked.candidate.lanes.size() * sizeof(ranked.candidate.lanes[0]) + ranked.snippet.size();
+      bytes +=
+          sizeof ranked + ranked.candidate.lanes.size() * sizeof(ranked.candidate.lanes[0]) + ranked.snippet.size();
     }
     retriever.rankings_.put(name, {ranking.ranked, ranking.identities}, bytes);
     return name;
@@ -121,7 +129,8 @@ struct Retriever::Work {
       answer.passing = true;
       answer.degraded.push_back("cursor: the ranking was not kept and was worked out again");
     }
-    ASSIGN_OR_RETURN(ranking, rank(plan, {retriever.search_, retriever.hooks_, retriever.documents_, retriever.files_}, reader, deadline));
+    ASSIGN_OR_RETURN(ranking, rank(plan, {retriever.search_, retriever.hooks_, retriever.documents_, retriever.files_},
+                                   reader, deadline));
     answer.degraded.insert(answer.degraded.end(), ranking.degraded.begin(), ranking.degraded.end());
     answer.passing = answer.passing || ranking.passing;
     answer.waiting = ranking.waiting;
@@ -177,10 +186,17 @@ struct Retriever::Work {
     write_notes(out, ranking.notes);
     out.key("lists").begin_array();
     for (const LaneList& list : ranking.lists) {
-      out.begin_object().member("lane", list.lane).member("query", list.query).member("original", list.original ? 1 : 0);
+      out.begin_object()
+          .member("lane", list.lane)
+          .member("query", list.query)
+          .member("original", list.original ? 1 : 0);
       out.key("weight").number(list.weight).member("duration_us", list.duration_us).key("hits").begin_array();
       for (std::size_t i = 0; i < list.hits.size() && i < limits::explained_hits_max; ++i) {
-        out.begin_object().member("chunk", static_cast<std::int64_t>(list.hits[i].chunk)).key("score").number(list.hits[i].score).end_object();
+        out.begin_object()
+            .member("chunk", static_cast<std::int64_t>(list.hits[i].chunk))
+            .key("score")
+            .number(list.hits[i].score)
+            .end_object();
       }
       out.end_array().member("found", list.hits.size()).end_object();
     }
@@ -221,7 +237,9 @@ struct Retriever::Work {
 
 namespace {
 
-std::string key_without(const std::string& key, const std::vector<std::string>& lanes) { return lanes.empty() ? key : key + " without " + joined(lanes, ","); }
+std::string key_without(const std::string& key, const std::vector<std::string>& lanes) {
+  return lanes.empty() ? key : key + " without " + joined(lanes, ",");
+}
 
 }  // namespace
 
@@ -245,7 +263,8 @@ Result<Answer> Retriever::answer(const Plan& plan, store::Reader& reader, Deadli
 
 Status Retriever::wait_for(std::int64_t seq, Deadline deadline) const {
   if (!documents_.wait_for(seq + 1, deadline)) {
-    return Error(Errc::deadline_exceeded, fmt::format("min_seq: the document tables are behind, at {} of {}.", documents_.next_seq(), seq));
+    return Error(Errc::deadline_exceeded,
+                 fmt::format("min_seq: the document tables are behind, at {} of {}.", documents_.next_seq(), seq));
   }
   return indexer_.wait_for(seq + 1, deadline);
 }

@@ -47,12 +47,14 @@ std::string flat(std::string_view text) {
 }
 
 bool passes(const evidence::SampleDocument& document, const Filter& filter) {
-  const std::set<std::string> labels{"corpus:" + std::string(evidence::sample_corpus), "type:markdown", "trust:trusted", "source:muniment",
-                                     "document:" + std::string(evidence::sample_corpus) + "/" + std::string(document.id)};
+  const std::set<std::string> labels{
+      "corpus:" + std::string(evidence::sample_corpus), "type:markdown", "trust:trusted", "source:muniment",
+      "document:" + std::string(evidence::sample_corpus) + "/" + std::string(document.id)};
   const auto has = [&](const std::string& label) { return labels.contains(label); };
   const std::int64_t time = parse_time(document.recorded_at)->micros;
   return std::ranges::all_of(filter.all_of, [&](const auto& group) { return std::ranges::any_of(group, has); }) &&
-         std::ranges::none_of(filter.none_of, has) && (!filter.after_us || time > *filter.after_us) && (!filter.before_us || time < *filter.before_us);
+         std::ranges::none_of(filter.none_of, has) && (!filter.after_us || time > *filter.after_us) &&
+         (!filter.before_us || time < *filter.before_us);
 }
 
 Card card_of(const evidence::SampleDocument& document, double score, const std::vector<std::string>& words) {
@@ -83,7 +85,8 @@ std::vector<Card> sample_cards(std::string_view query, const std::vector<std::st
   std::vector<Card> cards;
   for (const evidence::SampleDocument& document : evidence::sample_documents()) {
     const std::string text = flat(document.text());
-    const bool has_phrases = std::ranges::all_of(phrases, [&](const std::string& phrase) { return text.find(flat(phrase)) != std::string::npos; });
+    const bool has_phrases = std::ranges::all_of(
+        phrases, [&](const std::string& phrase) { return text.find(flat(phrase)) != std::string::npos; });
     if (!has_phrases || !passes(document, filter)) continue;
     const Words words = words_of_document(document);
     const auto held = std::ranges::count_if(asked, [&](const std::string& word) { return words.contains(word); });

@@ -1,13 +1,13 @@
-// The sample set's answers: its documents ranked by the share of the query's words that they hold. No index, no child, no
-// state: the same query has the same answer in every daemon, whatever else is down.
+// The sample set's answers: its documents ranked by the share of the query's words that they hold. No index, no child,
+// no state: the same query has the same answer in every daemon, whatever else is down.
 #pragma once
 
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "retrieval/query/card.hpp"
 #include "retrieval/facts.hpp"
+#include "retrieval/query/card.hpp"
 
 namespace muniment::retrieval {
 

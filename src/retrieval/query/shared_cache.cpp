@@ -6,8 +6,8 @@
 #include <charconv>
 #include <utility>
 
-#include "base/files/file.hpp"
 #include "base/crypto/hmac.hpp"
+#include "base/files/file.hpp"
 #include "base/limits.hpp"
 #include "base/log.hpp"
 
@@ -34,7 +34,9 @@ std::string trimmed(std::string text) {
 Result<std::string> read_or_make_secret(const std::string& path) {
   auto known = read_file(path, secret_bytes);
   if (known && known->size() == secret_bytes) return *std::move(known);
-  if (known) return Error(Errc::invalid_argument, path + " is not the cache's key: it has " + std::to_string(known->size()) + " bytes. Remove it; a new one is made.");
+  if (known)
+    return Error(Errc::invalid_argument, path + " is not the cache's key: it has " + std::to_string(known->size()) +
+                                             " bytes. Remove it; a new one is made.");
   if (known.error().code != Errc::not_found) return std::move(known).error();
   std::string secret(secret_bytes, '\0');
   random_bytes(reinterpret_cast<std::uint8_t*>(secret.data()), secret.size());
@@ -53,8 +55,9 @@ class SharedCache::Link {
     const timeval time = patience();
     int port = 0;
     if (colon != std::string::npos) std::from_chars(address.data() + colon + 1, address.data() + address.size(), port);
-    redisContext* context = address.starts_with('/') ? redisConnectUnixWithTimeout(address.c_str(), time)
-                                                     : redisConnectWithTimeout(address.substr(0, colon).c_str(), port, time);
+    redisContext* context = address.starts_with('/')
+                                ? redisConnectUnixWithTimeout(address.c_str(), time)
+                                : redisConnectWithTimeout(address.substr(0, colon).c_str(), port, time);
     auto link = std::unique_ptr<Link>(new Link(context));
     if (context == nullptr || context->err != 0 || redisSetTimeout(context, time) != REDIS_OK) {
       why = context == nullptr ? "out of memory" : context->errstr;
@@ -124,7 +127,9 @@ SharedCache::SharedCache(SharedCacheOptions options, std::string secret, std::st
 
 SharedCache::~SharedCache() = default;
 
-std::string SharedCache::prefix() const { return "muniment:" + to_hex(hmac_sha256(secret_, {"prefix"})).substr(0, 16) + ":"; }
+std::string SharedCache::prefix() const {
+  return "muniment:" + to_hex(hmac_sha256(secret_, {"prefix"})).substr(0, 16) + ":";
+}
 
 // Neither names nor values can be made, or moved from one query to another, without the secret; and a name tells
 // nothing of the query.
@@ -152,7 +157,8 @@ std::optional<std::string> SharedCache::find(std::string_view key) {
     return std::nullopt;
   }
   const std::string_view entry(reply->str, reply->len);
-  const std::string_view mac = entry.substr(0, sizeof(Hash)), value = entry.substr(std::min(entry.size(), sizeof(Hash)));
+  const std::string_view mac = entry.substr(0, sizeof(Hash)),
+                         value = entry.substr(std::min(entry.size(), sizeof(Hash)));
   if (!equal_hashes(mac, mac_of(key, value))) {
     ++refused_;
     log_warning("an entry of the shared cache is not this daemon's", {});
@@ -187,8 +193,8 @@ void SharedCache::forget_all() {
   const std::string pattern = prefix() + "*";
   while (link) {
     const Reply page = link->ask({"SCAN", cursor, "MATCH", pattern, "COUNT", "1000"}, why);
-    const bool sound = page && page->type == REDIS_REPLY_ARRAY && page->elements == 2 && page->element[0]->type == REDIS_REPLY_STRING &&
-                       page->element[1]->type == REDIS_REPLY_ARRAY;
+    const bool sound = page && page->type == REDIS_REPLY_ARRAY && page->elements == 2 &&
+                       page->element[0]->type == REDIS_REPLY_STRING && page->element[1]->type == REDIS_REPLY_ARRAY;
     if (!sound) break;
     cursor.assign(page->element[0]->str, page->element[0]->len);
     for (std::size_t i = 0; i < page->element[1]->elements && why.empty(); ++i) {
@@ -199,7 +205,8 @@ void SharedCache::forget_all() {
     if (cursor == "0") return give_back(std::move(link));
   }
   if (!why.empty()) failed(why);
-  log_warning("the shared cache could not be emptied after an erasure: flush it, or wait until its entries end", {{"error", why}});
+  log_warning("the shared cache could not be emptied after an erasure: flush it, or wait until its entries end",
+              {{"error", why}});
 }
 
 SharedCache::Counts SharedCache::counts() const { return {hits_, misses_, refused_, failures_}; }

@@ -14,13 +14,13 @@
 namespace muniment::retrieval {
 namespace {
 
-constexpr double coverage_share = .25;     // of a score, before neighbours have their part
+constexpr double coverage_share = .25;  // of a score, before neighbours have their part
 constexpr double neighbours_share = .4;
 constexpr std::size_t neighbours_max = 10;
 
 struct Term {
   std::uint32_t word = 0;
-  double weight = 0;       // how often it is there; then tf-idf of a vector of length 1
+  double weight = 0;  // how often it is there; then tf-idf of a vector of length 1
 };
 using Terms = std::vector<Term>;  // by word, each once
 
@@ -72,8 +72,10 @@ void weigh(Terms& terms, const std::vector<double>& rarity) {
 template <typename At>
 void meet(const Terms& a, const Terms& b, const At& at) {
   for (auto x = a.begin(), y = b.begin(); x != a.end() && y != b.end();) {
-    if (x->word == y->word) at(*x++, *y++);
-    else x->word < y->word ? ++x : ++y;
+    if (x->word == y->word)
+      at(*x++, *y++);
+    else
+      x->word < y->word ? ++x : ++y;
   }
 }
 
@@ -112,7 +114,7 @@ double neighbours_score(std::span<const double> near, std::span<const double> sc
 std::vector<double> rerank_locally(std::string_view query, std::span<const LocalCandidate> candidates) {
   Vocabulary vocabulary;
   std::vector<Terms> passages;
-  std::map<std::string_view, Terms> asked;   // the query, by the languages of the candidates
+  std::map<std::string_view, Terms> asked;  // the query, by the languages of the candidates
   for (const LocalCandidate& candidate : candidates) {
     passages.push_back(vocabulary.terms_of(candidate.text, candidate.language));
     if (!asked.contains(candidate.language)) asked[candidate.language] = vocabulary.terms_of(query, candidate.language);
@@ -120,13 +122,15 @@ std::vector<double> rerank_locally(std::string_view query, std::span<const Local
   const std::vector<double> rarity = rarity_of(passages, vocabulary.size());
   std::vector<double> scores;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
-    scores.push_back((1 - coverage_share) * candidates[i].score + coverage_share * coverage_of(asked[candidates[i].language], passages[i], rarity));
+    scores.push_back((1 - coverage_share) * candidates[i].score +
+                     coverage_share * coverage_of(asked[candidates[i].language], passages[i], rarity));
   }
   for (Terms& terms : passages) weigh(terms, rarity);
   const std::size_t count = candidates.size();
   std::vector<double> near(count * count, 0);
   for (std::size_t i = 0; i < count; ++i) {
-    for (std::size_t j = i + 1; j < count; ++j) near[i * count + j] = near[j * count + i] = cosine(passages[i], passages[j]);
+    for (std::size_t j = i + 1; j < count; ++j)
+      near[i * count + j] = near[j * count + i] = cosine(passages[i], passages[j]);
   }
   std::vector<double> result;
   for (std::size_t i = 0; i < count; ++i) {

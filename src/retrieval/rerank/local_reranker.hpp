@@ -2,7 +2,8 @@
 // their text, deterministic; measured in docs/benchmarks.md.
 //
 // Two things that a lane cannot know, since it sees one passage at a time:
-//  - Coverage: the share of the query's words that a passage holds, each counting by how rare it is among the candidates.
+//  - Coverage: the share of the query's words that a passage holds, each counting by how rare it is among the
+//  candidates.
 //    BM25 lets one word that is there often stand for another that is not there at all.
 //  - Neighbours: passages about the same thing should have similar scores (the cluster hypothesis; as regularisation of
 //    scores: Diaz 2005). Each takes a part of its score from the candidates nearest to it by tf-idf cosine.
@@ -18,8 +19,8 @@ inline constexpr std::string_view local_reranker_identity = "local/1";  // anoth
 
 struct LocalCandidate {
   std::string_view text;
-  std::string_view language;   // ISO 639-1 or "none": chooses the stemmer
-  double score = 0;        // 0…1, of the fusion
+  std::string_view language;  // ISO 639-1 or "none": chooses the stemmer
+  double score = 0;           // 0…1, of the fusion
 };
 
 // Their new scores, 0…1, in their order.

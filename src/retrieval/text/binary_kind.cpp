@@ -14,7 +14,10 @@ struct Magic {
 constexpr std::string_view of(const char* bytes, std::size_t size) { return {bytes, size}; }
 
 constexpr Magic magics[] = {
-    {0, "\x7f" "ELF", "an ELF executable or library"},
+    {0,
+     "\x7f"
+     "ELF",
+     "an ELF executable or library"},
     {0, "\x89PNG\r\n", "a PNG image"},
     {0, "\xff\xd8\xff", "a JPEG image"},
     {0, "GIF8", "a GIF image"},
@@ -27,7 +30,10 @@ constexpr Magic magics[] = {
     {0, "PK\x03\x04", "a ZIP archive (or an Office document, which is one)"},
     {0, "\x1f\x8b", "gzip data"},
     {0, "\x28\xb5\x2f\xfd", "zstd data"},
-    {0, "\xfd" "7zXZ", "xz data"},
+    {0,
+     "\xfd"
+     "7zXZ",
+     "xz data"},
     {0, "BZh", "bzip2 data"},
     {0, "7z\xbc\xaf", "a 7z archive"},
     {0, "Rar!", "a RAR archive"},

@@ -1,6 +1,6 @@
 // What every format is read into, before it becomes chunks: blocks (a paragraph, a list item, a function, a member of a
-// JSON object) that say how strong the break before them is and how they may be cut, under a tree of headings. One packer
-// makes chunks of them, so that all formats follow the same rules of size.
+// JSON object) that say how strong the break before them is and how they may be cut, under a tree of headings. One
+// packer makes chunks of them, so that all formats follow the same rules of size.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@
 namespace muniment::retrieval {
 
 enum class Break : std::uint8_t {
-  line,       // within what belongs together: list items, rows, members
+  line,  // within what belongs together: list items, rows, members
   paragraph,
-  section,    // crossed only by what is tiny
-  record,     // never crossed: a page, a chat turn, a record
+  section,  // crossed only by what is tiny
+  record,   // never crossed: a page, a chat turn, a record
 };
 
 enum class Cut : std::uint8_t {
@@ -39,8 +39,8 @@ class Headings {
  public:
   // `label` carries what parts it from its parent's path: " › Linux", ".items", "[3]".
   std::uint32_t add(std::uint32_t parent, std::string label);
-  // Where a chunk of these stands: the path to what they have in common, and then their names, "Install › Linux, macOS".
-  // At most limits::chunk_heading_bytes_max.
+  // Where a chunk of these stands: the path to what they have in common, and then their names, "Install › Linux,
+  // macOS". At most limits::chunk_heading_bytes_max.
   std::string path(const std::vector<std::uint32_t>& nodes) const;
 
  private:
@@ -59,8 +59,8 @@ inline constexpr std::string_view under = " › ";
 struct Blocks {
   std::vector<Block> list;  // in order, disjoint; together all of the text but white space
   Headings headings;
-  std::string title;        // empty: the format has none to offer
-  bool turns = false;       // holds chat turns
+  std::string title;   // empty: the format has none to offer
+  bool turns = false;  // holds chat turns
 };
 
 // The chunks of a text: at most limits::chunk_bytes_max each, about limits::chunk_bytes_target where there is a choice.

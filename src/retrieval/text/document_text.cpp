@@ -11,8 +11,8 @@
 #include "retrieval/text/excerpt.hpp"
 #include "retrieval/text/format.hpp"
 #include "retrieval/text/formats/html.hpp"
-#include "retrieval/text/language.hpp"
 #include "retrieval/text/formats/pdf.hpp"
+#include "retrieval/text/language.hpp"
 
 namespace muniment::retrieval {
 namespace {
@@ -50,7 +50,8 @@ std::string language_in(Format format, std::string_view text, bool turns) {
 void finish(DocumentText& document, Blocks blocks, std::string_view name) {
   document.chunks = pack(document.text, blocks);
   document.title = summary_of(blocks.title, limits::document_title_bytes_max);
-  if (document.title.empty()) document.title = summary_of(name.substr(name.rfind('/') + 1), limits::document_title_bytes_max);
+  if (document.title.empty())
+    document.title = summary_of(name.substr(name.rfind('/') + 1), limits::document_title_bytes_max);
   document.language = language_in(document.format, document.text, blocks.turns);
 }
 
@@ -118,7 +119,8 @@ Result<DocumentText> read_document(std::string_view bytes, std::string_view name
     if (!document) return std::move(document).error().within(fmt::format("reading {}", summary_of(name, 200)));
     return document;
   } catch (const std::bad_alloc&) {
-    return Error(Errc::too_large, fmt::format("reading {}: it needs more memory than there is; ingest it in parts", summary_of(name, 200)));
+    return Error(Errc::too_large, fmt::format("reading {}: it needs more memory than there is; ingest it in parts",
+                                              summary_of(name, 200)));
   }
 }
 

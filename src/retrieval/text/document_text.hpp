@@ -12,7 +12,7 @@
 namespace muniment::retrieval {
 
 enum class Format : std::uint8_t { text, markdown, code, html, json, jsonl, pdf };
-std::string_view name_of(Format format);  // text, markdown, …
+std::string_view name_of(Format format);     // text, markdown, …
 Format format_named(std::string_view name);  // text for a name that is none
 
 // The name and version of how bytes become chunks: part of a revision's hash. A change of a rule is a
@@ -20,19 +20,20 @@ Format format_named(std::string_view name);  // text for a name that is none
 std::string_view chunker_identity();  // "chunk/1"
 
 struct Chunk {
-  std::int64_t start = 0;   // of the text, in bytes, on a character's edge
-  std::int64_t end = 0;     // past its last byte
-  std::string heading;      // where it stands: "Install › Linux", "class Appender › submit", "$.items[3]"; may be empty
+  std::int64_t start = 0;  // of the text, in bytes, on a character's edge
+  std::int64_t end = 0;    // past its last byte
+  std::string heading;  // where it stands: "Install › Linux", "class Appender › submit", "$.items[3]"; may be empty
 };
 
 struct DocumentText {
   Format format = Format::text;
-  std::string language;     // ISO 639-1, or "none" for code, data and what cannot be told
-  std::string title;        // from the document itself, or its name; ≤ 200 bytes, whole graphemes
+  std::string language;  // ISO 639-1, or "none" for code, data and what cannot be told
+  std::string title;     // from the document itself, or its name; ≤ 200 bytes, whole graphemes
   // The text that chunks are spans of, UTF-8. Where `as_is`, it is byte for byte the document.
   std::string text;
-  bool as_is = true;        // false: extracted (HTML, PDF) or converted from another encoding
-  std::string encoding;     // as found: UTF-8, UTF-16LE, windows-1252, "UTF-8 (damaged)" where U+FFFD stands for stray bytes
+  bool as_is = true;  // false: extracted (HTML, PDF) or converted from another encoding
+  std::string
+      encoding;  // as found: UTF-8, UTF-16LE, windows-1252, "UTF-8 (damaged)" where U+FFFD stands for stray bytes
   std::vector<Chunk> chunks;  // in order, never overlapping, never empty; together all text but white space
 };
 

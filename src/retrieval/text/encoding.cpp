@@ -1,9 +1,9 @@
 #include "retrieval/text/encoding.hpp"
 
 #include <uchardet/uchardet.h>
+#include <unicode/uchar.h>
 #include <unicode/ucnv.h>
 #include <unicode/udata.h>
-#include <unicode/uchar.h>
 
 #include <fmt/format.h>
 
@@ -20,15 +20,18 @@ namespace {
 constexpr std::string_view replacement = "\xEF\xBF\xBD";
 
 Error too_large() {
-  Error error(Errc::too_large, fmt::format("the document holds more than {} of text; ingest it in parts", human_size(limits::document_text_bytes_max)));
+  Error error(Errc::too_large, fmt::format("the document holds more than {} of text; ingest it in parts",
+                                           human_size(limits::document_text_bytes_max)));
   error.limit = static_cast<std::int64_t>(limits::document_text_bytes_max);
   return error;
 }
 
 Error binary(std::string_view what, std::string_view bytes) {
   const std::string_view kind = binary_kind(bytes);
-  return {Errc::invalid_argument, fmt::format("the document {} and {}; ingest text, Markdown, code, HTML, JSON, JSONL or PDF", what,
-                                              kind.empty() ? std::string("is no text in any known encoding") : fmt::format("looks like {}", kind))};
+  return {
+      Errc::invalid_argument,
+      fmt::format("the document {} and {}; ingest text, Markdown, code, HTML, JSON, JSONL or PDF", what,
+                  kind.empty() ? std::string("is no text in any known encoding") : fmt::format("looks like {}", kind))};
 }
 
 // ICU's own converters, all of which lie in its library: it must not look for files.
@@ -41,7 +44,8 @@ Converter converter(const std::string& name) {
     return true;
   }();
   (void)no_files;
-  UConverter* opened = name.find(',') == std::string::npos ? ucnv_open(name.c_str(), &error) : nullptr;  // ',' would be an option
+  UConverter* opened =
+      name.find(',') == std::string::npos ? ucnv_open(name.c_str(), &error) : nullptr;  // ',' would be an option
   return {U_SUCCESS(error) ? opened : nullptr, &ucnv_close};
 }
 
@@ -57,12 +61,14 @@ Result<std::string> converted(UConverter* from, std::string_view bytes) {
   for (bool first = true; error == U_BUFFER_OVERFLOW_ERROR; first = false) {
     error = U_ZERO_ERROR;
     char* target = buffer.data();
-    ucnv_convertEx(to.get(), from, &target, buffer.data() + buffer.size(), &source, bytes.data() + bytes.size(), pivot, &pivot_source,
-                   &pivot_target, pivot + std::size(pivot), first, true, &error);
+    ucnv_convertEx(to.get(), from, &target, buffer.data() + buffer.size(), &source, bytes.data() + bytes.size(), pivot,
+                   &pivot_source, &pivot_target, pivot + std::size(pivot), first, true, &error);
     out.append(buffer.data(), static_cast<std::size_t>(target - buffer.data()));
     if (out.size() > limits::document_text_bytes_max) return too_large();
   }
-  if (U_FAILURE(error)) return Error(Errc::invalid_argument, fmt::format("the document cannot be converted to UTF-8: {}", u_errorName(error)));
+  if (U_FAILURE(error))
+    return Error(Errc::invalid_argument,
+                 fmt::format("the document cannot be converted to UTF-8: {}", u_errorName(error)));
   if (out.starts_with("\xEF\xBB\xBF")) out.erase(0, 3);
   if (out.find('\0') != std::string::npos) return binary("holds NUL characters", bytes);
   return out;
@@ -70,7 +76,9 @@ Result<std::string> converted(UConverter* from, std::string_view bytes) {
 
 Result<Decoded> convert_from(const std::string& encoding, std::string_view bytes) {
   const Converter from = converter(encoding);
-  if (!from) return Error(Errc::invalid_argument, fmt::format("the document's encoding, {}, is not known; convert it to UTF-8", encoding));
+  if (!from)
+    return Error(Errc::invalid_argument,
+                 fmt::format("the document's encoding, {}, is not known; convert it to UTF-8", encoding));
   ASSIGN_OR_RETURN(std::string text, converted(from.get(), bytes));
   return Decoded{std::move(text), encoding, false};
 }
@@ -150,7 +158,8 @@ std::string repaired(std::string_view bytes, std::size_t& sound, std::size_t& br
     // The rest of a sequence that was begun goes with its beginning.
     const auto lead = static_cast<unsigned char>(bytes[at]);
     std::size_t wanted = lead >= 0xF0 ? 3 : lead >= 0xE0 ? 2 : lead >= 0xC0 ? 1 : 0;
-    for (++at; wanted > 0 && at < bytes.size() && (static_cast<unsigned char>(bytes[at]) & 0xC0) == 0x80; --wanted) ++at;
+    for (++at; wanted > 0 && at < bytes.size() && (static_cast<unsigned char>(bytes[at]) & 0xC0) == 0x80; --wanted)
+      ++at;
   }
   return text;
 }
@@ -164,7 +173,9 @@ std::string guessed_encoding(std::string_view bytes, std::size_t first_odd) {
     uchardet_data_end(detector.get());
     name = uchardet_get_charset(detector.get());
   }
-  if (name == "WINDOWS-1252" || name == "ISO-8859-1" || name == "ASCII" || name == "UTF-8" || name.empty() || !converter(name)) return "windows-1252";
+  if (name == "WINDOWS-1252" || name == "ISO-8859-1" || name == "ASCII" || name == "UTF-8" || name.empty() ||
+      !converter(name))
+    return "windows-1252";
   return name;
 }
 
@@ -183,7 +194,8 @@ Result<Decoded> decode(std::string_view bytes, std::string_view declared) {
   if (controls * 50 > sample.size() || !binary_kind(bytes).empty()) return binary("is not UTF-8", bytes);
   std::size_t sound = 0, broken = 0;
   std::string text = repaired(bytes, sound, broken);
-  const bool cut_off = broken == 1 && bytes.size() - first_odd < 4 && static_cast<unsigned char>(bytes[first_odd]) >= 0xC2 && first_odd > 0 &&
+  const bool cut_off = broken == 1 && bytes.size() - first_odd < 4 &&
+                       static_cast<unsigned char>(bytes[first_odd]) >= 0xC2 && first_odd > 0 &&
                        (sound > 0 || bytes.size() - first_odd > 1);
   if (cut_off || sound >= 10 * broken) {
     if (text.size() > limits::document_text_bytes_max) return too_large();

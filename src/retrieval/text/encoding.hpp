@@ -12,8 +12,9 @@ namespace muniment::retrieval {
 
 struct Decoded {
   std::string text;
-  std::string encoding;  // as found: UTF-8, UTF-16LE, windows-1252 …; "UTF-8 (damaged)": U+FFFD stands for what was none
-  bool as_is = true;     // the text is byte for byte the document
+  std::string
+      encoding;       // as found: UTF-8, UTF-16LE, windows-1252 …; "UTF-8 (damaged)": U+FFFD stands for what was none
+  bool as_is = true;  // the text is byte for byte the document
 };
 
 // `declared`: a charset that the document or its sender names, believed where the bytes are not UTF-8; may be empty.

@@ -14,14 +14,15 @@ namespace muniment::retrieval {
 namespace {
 
 constexpr std::string_view ellipsis = "…";
-constexpr std::size_t slack_bytes = 64;         // beyond a cut, so that the cluster there is seen whole
+constexpr std::size_t slack_bytes = 64;  // beyond a cut, so that the cluster there is seen whole
 constexpr std::size_t snippet_words_max = 64;
 
 // Directional embeddings, overrides, isolates and marks, what has no width, and tags. The joiners of Persian,
 // Indic scripts and emoji stay.
 bool is_deceptive(char32_t c) {
-  return c == 0x061C || c == 0x200B || c == 0x200E || c == 0x200F || (c >= 0x202A && c <= 0x202E) || (c >= 0x2060 && c <= 0x206F) || c == 0xFEFF ||
-         (c >= 0xFFF9 && c <= 0xFFFB) || (c >= 0xE0000 && c <= 0xE0FFF && !(c >= 0xE0100 && c <= 0xE01EF));
+  return c == 0x061C || c == 0x200B || c == 0x200E || c == 0x200F || (c >= 0x202A && c <= 0x202E) ||
+         (c >= 0x2060 && c <= 0x206F) || c == 0xFEFF || (c >= 0xFFF9 && c <= 0xFFFB) ||
+         (c >= 0xE0000 && c <= 0xE0FFF && !(c >= 0xE0100 && c <= 0xE01EF));
 }
 
 // Where a text may be cut so that it reads well, in (floor, end]: after a sentence, else after a word, else 0.
@@ -31,7 +32,8 @@ std::size_t readable_end(std::string_view text, std::size_t floor, std::size_t e
     if (at < text.size() && !is_ascii_blank(text[at])) continue;
     if (word == 0) word = at;
     const CodePoint last = code_point_before(text, at);
-    sentence = last.value == '.' || last.value == '!' || last.value == '?' || last.value == U'؟' || last.value == U'۔' || last.value == U'।';
+    sentence = last.value == '.' || last.value == '!' || last.value == '?' || last.value == U'؟' ||
+               last.value == U'۔' || last.value == U'।';
     if (sentence) return at;
   }
   for (std::size_t at = word == 0 ? end : 0; at > floor;) {  // in a script without spaces
@@ -49,7 +51,8 @@ std::string cut_to(std::string_view text, std::size_t bytes_max, std::size_t kee
   if (text.size() <= bytes_max) return std::string(text);
   bool sentence = false;
   const std::size_t floor = std::max(bytes_max / 3, keep == 0 ? 0 : keep - 1);
-  if (const std::size_t end = readable_end(text, floor, grapheme_edge(text, bytes_max), sentence); sentence) return std::string(text.substr(0, end));
+  if (const std::size_t end = readable_end(text, floor, grapheme_edge(text, bytes_max), sentence); sentence)
+    return std::string(text.substr(0, end));
   const std::size_t edge = bytes_max <= ellipsis.size() ? 0 : grapheme_edge(text, bytes_max - ellipsis.size());
   if (edge == 0) return std::string(first_graphemes(text, bytes_max));
   const std::size_t word = readable_end(text, floor, edge, sentence);
@@ -79,7 +82,7 @@ Folded fold(std::string_view text) {
 struct Occurrence {
   std::size_t start = 0;  // in the shown text
   std::size_t end = 0;
-  std::size_t word = 0;   // which of the query's
+  std::size_t word = 0;  // which of the query's
 };
 
 // Where the words stand: at the beginning of a word, or anywhere in a script without spaces. A longer word
@@ -115,7 +118,8 @@ Span densest(const std::vector<Occurrence>& found, std::size_t bytes_max) {
   return best;
 }
 
-// Where to begin so that `focus` is in sight with something before it: after a sentence if one ends there, else at a word.
+// Where to begin so that `focus` is in sight with something before it: after a sentence if one ends there, else at a
+// word.
 std::size_t readable_start(std::string_view text, Span focus, std::size_t bytes_max) {
   const std::size_t spare = focus.size() < bytes_max ? (bytes_max - focus.size()) / 2 : 0;
   const std::size_t earliest = focus.start - std::min(spare, focus.start);
@@ -150,7 +154,9 @@ std::string shown(std::string_view text, std::size_t bytes_max) {
   return out;
 }
 
-std::string summary_of(std::string_view text, std::size_t bytes_max) { return cut_to(shown(text, bytes_max), bytes_max); }
+std::string summary_of(std::string_view text, std::size_t bytes_max) {
+  return cut_to(shown(text, bytes_max), bytes_max);
+}
 
 std::string snippet_of(std::string_view text, const std::vector<std::string>& words, std::size_t bytes_max) {
   const std::string whole = shown(text, text.size());

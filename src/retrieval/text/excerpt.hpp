@@ -1,4 +1,5 @@
-// Excerpts for cards, made safe to show: white space collapsed, control characters and what reorders or hides text gone.
+// Excerpts for cards, made safe to show: white space collapsed, control characters and what reorders or hides text
+// gone.
 #pragma once
 
 #include <string>

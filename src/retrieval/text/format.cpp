@@ -31,7 +31,8 @@ constexpr Known by_mime_type[] = {
     {" text/markdown text/x-markdown ", Format::markdown},
     {" text/html application/xhtml+xml ", Format::html},
     {" application/json text/json ", Format::json},
-    {" application/jsonl application/x-ndjson application/ndjson application/json-lines application/x-jsonlines ", Format::jsonl},
+    {" application/jsonl application/x-ndjson application/ndjson application/json-lines application/x-jsonlines ",
+     Format::jsonl},
     {" application/pdf ", Format::pdf},
     {" application/javascript text/javascript application/typescript application/sql application/x-sh text/css text/x-c text/x-c++ text/x-python text/x-script.python "
      "text/x-java text/x-go text/x-rust text/x-ruby text/x-shellscript application/xml text/xml application/yaml application/x-yaml application/toml ",
@@ -49,7 +50,8 @@ std::optional<Format> look_up(const Known (&known)[size], std::string_view name)
 
 bool begins_like_html(std::string_view text) {
   const std::string start = lower_ascii(trimmed(text.substr(0, 512)));
-  return start.starts_with("<!doctype html") || start.starts_with("<html") || (start.starts_with("<?xml") && start.find("<html") != std::string::npos);
+  return start.starts_with("<!doctype html") || start.starts_with("<html") ||
+         (start.starts_with("<?xml") && start.find("<html") != std::string::npos);
 }
 
 // Two of its marks at lines' beginnings: a heading, a fence, a link, a table's rule.
@@ -60,8 +62,8 @@ bool looks_like_markdown(std::string_view text) {
     const std::string_view content = piece_of(text, *line);
     const std::size_t level = std::min(content.find_first_not_of('#'), content.size());
     headings += level > 0 && level <= 6 && content.size() > level + 1 && content[level] == ' ';
-    others += content.starts_with("```") || content.starts_with("- ") || content.starts_with("* ") || content.starts_with("|--") || content.starts_with("| --") ||
-              content.find("](") != std::string_view::npos;
+    others += content.starts_with("```") || content.starts_with("- ") || content.starts_with("* ") ||
+              content.starts_with("|--") || content.starts_with("| --") || content.find("](") != std::string_view::npos;
   }
   return headings > 0 && headings + others > 1 && !text.starts_with("#!");
 }

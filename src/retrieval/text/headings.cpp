@@ -25,7 +25,8 @@ std::string Headings::path(const std::vector<std::uint32_t>& nodes) const {
   std::vector<std::uint32_t> way;
   for (std::uint32_t step = node; step != 0; step = nodes_[step].parent) way.push_back(step);
   std::string path;
-  for (auto step = way.rbegin(); step != way.rend() && path.size() <= limits::chunk_heading_bytes_max; ++step) path += nodes_[*step].label;
+  for (auto step = way.rbegin(); step != way.rend() && path.size() <= limits::chunk_heading_bytes_max; ++step)
+    path += nodes_[*step].label;
   append_names(path, node, nodes);
   if (path.starts_with(under)) path.erase(0, under.size());
   return std::string(first_graphemes(path, limits::chunk_heading_bytes_max));

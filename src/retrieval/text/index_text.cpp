@@ -1,5 +1,5 @@
-// What an index sees of JSON: names and values. As spans may begin and end anywhere in a value, quotes are not paired: a
-// whole value is read properly, and a part of one gets its escapes resolved and loses its quotes.
+// What an index sees of JSON: names and values. As spans may begin and end anywhere in a value, quotes are not paired:
+// a whole value is read properly, and a part of one gets its escapes resolved and loses its quotes.
 #include <utility>
 
 #include "base/json/json.hpp"
@@ -11,7 +11,8 @@ namespace {
 
 void append_value(std::string& out, const json::Value& value, std::string_view key) {
   if (value.is(json::Kind::object) || value.is(json::Kind::array)) {
-    for (const json::Value part : value) append_value(out, part, value.is(json::Kind::object) ? part.key() : std::string(key));
+    for (const json::Value part : value)
+      append_value(out, part, value.is(json::Kind::object) ? part.key() : std::string(key));
     return;
   }
   if (!out.empty()) out += '\n';

@@ -55,11 +55,13 @@ std::string language_of(std::string_view text) {
   int percent[3] = {}, text_bytes = 0;
   double score[3] = {};
   const CLD2::CLDHints no_hints{nullptr, nullptr, CLD2::UNKNOWN_ENCODING, CLD2::UNKNOWN_LANGUAGE};
-  const CLD2::Language found = CLD2::ExtDetectLanguageSummary(sample.data(), static_cast<int>(sample.size()), true, &no_hints, 0, best, percent,
-                                                              score, nullptr, &text_bytes, &reliable);
+  const CLD2::Language found =
+      CLD2::ExtDetectLanguageSummary(sample.data(), static_cast<int>(sample.size()), true, &no_hints, 0, best, percent,
+                                     score, nullptr, &text_bytes, &reliable);
   const std::string language = two_letters(CLD2::LanguageCode(found));
   if (letters.others > 0) return language;
-  const bool guessed = language == "none" || !reliable || (letters.ascii < telling_letters && has_a_rare_language(language));
+  const bool guessed =
+      language == "none" || !reliable || (letters.ascii < telling_letters && has_a_rare_language(language));
   return guessed ? "en" : language;
 }
 

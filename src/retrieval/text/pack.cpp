@@ -79,13 +79,15 @@ class Packer {
   void deal_out(Range section) {
     const std::size_t total = bytes(section);
     if (total <= limits::chunk_whole_bytes_max || section.last - section.first == 1) return add_chunk(section);
-    const std::size_t count = (total + limits::chunk_bytes_target - 1) / limits::chunk_bytes_target, ideal = total / count;
+    const std::size_t count = (total + limits::chunk_bytes_target - 1) / limits::chunk_bytes_target,
+                      ideal = total / count;
     Range chunk{section.first, section.first + 1};
     for (; chunk.last < section.last; ++chunk.last) {
       const std::size_t without = bytes(chunk), with = bytes({chunk.first, chunk.last + 1});
       const std::size_t rest = bytes({chunk.last, section.last});
       const bool tiny = without < limits::chunk_tiny_bytes_max || rest < limits::chunk_tiny_bytes_max;
-      const bool fits = with <= ideal || with - ideal < ideal - std::min(ideal, without) || (tiny && with <= limits::chunk_tolerated_bytes_max);
+      const bool fits = with <= ideal || with - ideal < ideal - std::min(ideal, without) ||
+                        (tiny && with <= limits::chunk_tolerated_bytes_max);
       if (with <= limits::chunk_bytes_max && (fits || pieces_[chunk.last - 1].leads)) continue;
       add_chunk(chunk);
       chunk.first = chunk.last;
@@ -96,8 +98,8 @@ class Packer {
   void add_chunk(Range range) {
     std::vector<std::uint32_t> under_it;
     for (std::size_t i = range.first; i < range.last; ++i) under_it.push_back(pieces_[i].heading);
-    chunks_.push_back({static_cast<std::int64_t>(pieces_[range.first].span.start), static_cast<std::int64_t>(pieces_[range.last - 1].span.end),
-                       headings_.path(under_it)});
+    chunks_.push_back({static_cast<std::int64_t>(pieces_[range.first].span.start),
+                       static_cast<std::int64_t>(pieces_[range.last - 1].span.end), headings_.path(under_it)});
   }
 
   std::string_view text_;

@@ -1,6 +1,6 @@
-// Where a long span is cut. From the start of each piece the text is read once, up to the furthest place where the piece
-// may end; the best break that was seen on the way wins, and among equals the one nearest to the ideal length. So the
-// whole is read at most a few times over, whatever it holds.
+// Where a long span is cut. From the start of each piece the text is read once, up to the furthest place where the
+// piece may end; the best break that was seen on the way wins, and among equals the one nearest to the ideal length. So
+// the whole is read at most a few times over, whatever it holds.
 #include <algorithm>
 #include <cstdlib>
 
@@ -10,16 +10,46 @@
 namespace muniment::retrieval {
 namespace {
 
-enum Rank : int { no_break, after_comma, after_space, after_wrap, after_sentence, after_line, after_line_sentence, after_blank_line };
+enum Rank : int {
+  no_break,
+  after_comma,
+  after_space,
+  after_wrap,
+  after_sentence,
+  after_line,
+  after_line_sentence,
+  after_blank_line
+};
 
 // The mark that ends a sentence and stands right before `at`, past quotes and brackets that close.
 bool ends_sentence(std::string_view text, std::size_t from, std::size_t at) {
   for (int closers = 0; at > from && closers < 4; ++closers) {
     const CodePoint c = code_point_before(text, at);
     switch (c.value) {
-      case '.': case '!': case '?': case U'…': case U'。': case U'！': case U'？': case U'．': case U'؟': case U'۔': case U'।': case U'॥': case U'။': case U'។':
-        return true;
-      case '"': case '\'': case ')': case ']': case U'”': case U'’': case U'»': case U'」': case U'』': case U'）': at -= c.size; break;
+      case '.':
+      case '!':
+      case '?':
+      case U'…':
+      case U'。':
+      case U'！':
+      case U'？':
+      case U'．':
+      case U'؟':
+      case U'۔':
+      case U'।':
+      case U'॥':
+      case U'။':
+      case U'។': return true;
+      case '"':
+      case '\'':
+      case ')':
+      case ']':
+      case U'”':
+      case U'’':
+      case U'»':
+      case U'」':
+      case U'』':
+      case U'）': at -= c.size; break;
       default: return false;
     }
   }
@@ -34,7 +64,8 @@ bool is_abbreviation(std::string_view text, std::size_t from, std::size_t at) {
   while (start > from && stop - start < 6 && !is_ascii_blank(text[start - 1]) && text[start - 1] != '(') --start;
   const std::string_view word = text.substr(start, stop - start);
   if (word.size() == 1) return (word[0] | 0x20) >= 'a' && (word[0] | 0x20) <= 'z';
-  static constexpr std::string_view known[] = {"e.g", "i.e", "Mr", "Mrs", "Ms", "Dr", "Prof", "St", "vs", "Fig", "fig", "No", "al", "cf", "Nr", "z.B", "bzw", "ca"};
+  static constexpr std::string_view known[] = {"e.g", "i.e", "Mr", "Mrs", "Ms", "Dr", "Prof", "St",  "vs",
+                                               "Fig", "fig", "No", "al",  "cf", "Nr", "z.B",  "bzw", "ca"};
   return std::find(std::begin(known), std::end(known), word) != std::end(known);
 }
 
@@ -51,10 +82,20 @@ class Ranker {
     if (cut_ == Cut::json && before == ',') return after_space;
     if (static_cast<unsigned char>(before) < 0x80) return no_break;
     switch (code_point_before(text_, at).value) {
-      case U'。': case U'！': case U'？': case U'．': return after_sentence;
-      case U'」': case U'』': case U'）': return ends_sentence(text_, from_, at) ? after_sentence : after_comma;
-      case U'、': case U'，': case U'；': case U'：': return after_comma;
-      case 0x3000: case 0x2028: case 0x2029: return after_space;
+      case U'。':
+      case U'！':
+      case U'？':
+      case U'．': return after_sentence;
+      case U'」':
+      case U'』':
+      case U'）': return ends_sentence(text_, from_, at) ? after_sentence : after_comma;
+      case U'、':
+      case U'，':
+      case U'；':
+      case U'：': return after_comma;
+      case 0x3000:
+      case 0x2028:
+      case 0x2029: return after_space;
       default: return no_break;
     }
   }
@@ -68,7 +109,8 @@ class Ranker {
     if (line_feeds > 1) return after_blank_line;
     const bool sentence = ends_sentence(text_, from_, end) && !is_abbreviation(text_, from_, end);
     if (line_feeds == 1) {
-      if (cut_ != Cut::prose) return text_[at - 1] == '\n' ? after_line_sentence : after_line;  // an indented line goes on with something
+      if (cut_ != Cut::prose)
+        return text_[at - 1] == '\n' ? after_line_sentence : after_line;  // an indented line goes on with something
       if (sentence) return after_line_sentence;
       const bool wrapped = end > from_ && (is_lower(text_[end - 1]) || text_[end - 1] == ',') && is_lower(text_[at]);
       return wrapped ? after_wrap : after_line;
@@ -82,7 +124,8 @@ class Ranker {
 };
 
 // The last edge where nothing better was found: between clusters, and before a JSON escape that it would part.
-std::size_t forced_end(std::string_view text, std::size_t from, std::size_t wanted, std::size_t last, std::size_t escape) {
+std::size_t forced_end(std::string_view text, std::size_t from, std::size_t wanted, std::size_t last,
+                       std::size_t escape) {
   std::size_t end = grapheme_edge(text, wanted);
   if (escape > from && escape < end && end - escape < (text[escape + 1] == 'u' ? 6U : 2U)) end = escape;
   if (end <= from) end = next_grapheme(text, from);

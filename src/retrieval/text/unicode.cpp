@@ -15,13 +15,15 @@ int grapheme_class(char32_t c) { return u_getIntPropertyValue(static_cast<UChar3
 
 bool is_control(int kind) { return kind == U_GCB_CONTROL || kind == U_GCB_CR || kind == U_GCB_LF; }
 
-bool is_pictograph(char32_t c) { return c > 0xA8 && u_hasBinaryProperty(static_cast<UChar32>(c), UCHAR_EXTENDED_PICTOGRAPHIC); }
+bool is_pictograph(char32_t c) {
+  return c > 0xA8 && u_hasBinaryProperty(static_cast<UChar32>(c), UCHAR_EXTENDED_PICTOGRAPHIC);
+}
 
 // What a cluster has held so far, as far as the rules ask for it.
 struct Cluster {
   int last = U_GCB_OTHER;
-  bool pictograph = false;         // begins with one, and only extenders followed (GB11)
-  bool odd_regionals = false;      // an odd number of regional indicators (GB12, GB13)
+  bool pictograph = false;                                  // begins with one, and only extenders followed (GB11)
+  bool odd_regionals = false;                               // an odd number of regional indicators (GB12, GB13)
   enum : char { none, consonant, joiner } conjunct = none;  // an Indic consonant, and then a virama (GB9c)
 };
 
@@ -34,7 +36,8 @@ bool joins_hangul(int before, int after) {
 
 // Of the six scripts that write conjuncts as one.
 bool links(char32_t c, int syllabic_category) {
-  const bool script = (c >= 0x900 && c < 0xA00) || (c >= 0xA80 && c < 0xB80) || (c >= 0xC00 && c < 0xC80) || (c >= 0xD00 && c < 0xD80);
+  const bool script =
+      (c >= 0x900 && c < 0xA00) || (c >= 0xA80 && c < 0xB80) || (c >= 0xC00 && c < 0xC80) || (c >= 0xD00 && c < 0xD80);
   return script && u_getIntPropertyValue(static_cast<UChar32>(c), UCHAR_INDIC_SYLLABIC_CATEGORY) == syllabic_category;
 }
 
@@ -59,8 +62,10 @@ void take(Cluster& cluster, char32_t c, int kind) {
     cluster.conjunct = Cluster::consonant;
   } else if (cluster.conjunct != Cluster::none) {
     const bool keeps = kind == U_GCB_ZWJ || (kind == U_GCB_EXTEND && u_getCombiningClass(static_cast<UChar32>(c)) != 0);
-    if (links(c, U_INSC_VIRAMA)) cluster.conjunct = Cluster::joiner;
-    else if (!keeps) cluster.conjunct = Cluster::none;
+    if (links(c, U_INSC_VIRAMA))
+      cluster.conjunct = Cluster::joiner;
+    else if (!keeps)
+      cluster.conjunct = Cluster::none;
   }
   cluster.last = kind;
 }
@@ -89,8 +94,8 @@ bool is_ascii_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 bool is_white_space(char32_t c) {
   if (c < 0x80) return is_ascii_blank(static_cast<char>(c));
-  return c == 0x85 || c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F ||
-         c == 0x205F || c == 0x3000 || c == 0xFEFF;
+  return c == 0x85 || c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 ||
+         c == 0x202F || c == 0x205F || c == 0x3000 || c == 0xFEFF;
 }
 
 bool is_letter_or_digit(char32_t c) {
@@ -179,8 +184,11 @@ std::string folded(char32_t c) {
   static const UNormalizer2* const decomposer = unorm2_getNFKDInstance(&error);
   char32_t base = c;
   UChar parts[32];
-  const std::int32_t size = decomposer ? unorm2_getDecomposition(decomposer, static_cast<UChar32>(c), parts, 32, &error) : -1;
-  if (size > 0) base = U16_IS_LEAD(parts[0]) ? static_cast<char32_t>(U16_GET_SUPPLEMENTARY(parts[0], parts[1])) : char32_t{parts[0]};
+  const std::int32_t size =
+      decomposer ? unorm2_getDecomposition(decomposer, static_cast<UChar32>(c), parts, 32, &error) : -1;
+  if (size > 0)
+    base =
+        U16_IS_LEAD(parts[0]) ? static_cast<char32_t>(U16_GET_SUPPLEMENTARY(parts[0], parts[1])) : char32_t{parts[0]};
   const std::int8_t kind = u_charType(static_cast<UChar32>(base));
   if (kind == U_NON_SPACING_MARK || kind == U_ENCLOSING_MARK) return {};
   std::string out;
@@ -190,14 +198,16 @@ std::string folded(char32_t c) {
 
 std::string lower_ascii(std::string_view text) {
   std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; });
+  std::transform(out.begin(), out.end(), out.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; });
   return out;
 }
 
 bool is_listed(std::string_view names, std::string_view name) {
   if (name.empty()) return false;
   for (std::size_t at = names.find(name); at != std::string_view::npos; at = names.find(name, at + 1)) {
-    const bool begins = at == 0 || names[at - 1] == ' ', ends = at + name.size() == names.size() || names[at + name.size()] == ' ';
+    const bool begins = at == 0 || names[at - 1] == ' ',
+               ends = at + name.size() == names.size() || names[at + name.size()] == ' ';
     if (begins && ends) return true;
   }
   return false;

@@ -25,10 +25,10 @@ inline std::string_view piece_of(std::string_view text, Span span) { return text
 // The code point at `at` of valid UTF-8; the one before `at`.
 CodePoint code_point_before(std::string_view text, std::size_t at);
 
-bool is_white_space(char32_t c);   // also U+FEFF, which says nothing inside a text
-bool is_ascii_blank(char c);       // space, tab, carriage return, line feed, vertical tab, form feed
+bool is_white_space(char32_t c);  // also U+FEFF, which says nothing inside a text
+bool is_ascii_blank(char c);      // space, tab, carriage return, line feed, vertical tab, form feed
 bool is_letter_or_digit(char32_t c);
-bool is_ideographic(char32_t c);   // of a script that writes no spaces: Han, kana, Thai, Lao, Khmer, Myanmar
+bool is_ideographic(char32_t c);      // of a script that writes no spaces: Han, kana, Thai, Lao, Khmer, Myanmar
 bool continues_grapheme(char32_t c);  // never begins a cluster, whatever stands before it but a line's end
 
 // The end of the cluster that begins at `at`.

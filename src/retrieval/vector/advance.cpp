@@ -25,25 +25,29 @@ Error lost(const SpaceHeader& header, ChunkId chunk) {
 }  // namespace
 
 Status check_batch(const VectorBatch& batch, const SpaceHeader& header) {
-  const auto invalid = [&](const std::string& what) { return Error(Errc::invalid_argument, "vector space " + batch.space + ": " + what); };
+  const auto invalid = [&](const std::string& what) {
+    return Error(Errc::invalid_argument, "vector space " + batch.space + ": " + what);
+  };
   if (batch.dimension != header.dimension) {
-    return invalid("it has " + std::to_string(header.dimension) + " dimensions, not " + std::to_string(batch.dimension));
+    return invalid("it has " + std::to_string(header.dimension) + " dimensions, not " +
+                   std::to_string(batch.dimension));
   }
   if (batch.next_seq < header.next_seq) {
-    return Error(Errc::conflict, "vector space " + batch.space + ": it has advanced to " + std::to_string(header.next_seq) + ", past " +
-                                     std::to_string(batch.next_seq));
+    return Error(Errc::conflict, "vector space " + batch.space + ": it has advanced to " +
+                                     std::to_string(header.next_seq) + ", past " + std::to_string(batch.next_seq));
   }
   for (const VectorEntry& entry : batch.add) {
     if (entry.id == 0) return invalid("chunk ids begin at 1");
     if (entry.vector.size() != batch.dimension) {
-      return invalid("a vector of " + std::to_string(entry.vector.size()) + " dimensions for chunk " + std::to_string(entry.id) + ", not of " +
-                     std::to_string(batch.dimension));
+      return invalid("a vector of " + std::to_string(entry.vector.size()) + " dimensions for chunk " +
+                     std::to_string(entry.id) + ", not of " + std::to_string(batch.dimension));
     }
     if (!std::all_of(entry.vector.begin(), entry.vector.end(), [](float value) { return std::isfinite(value); })) {
       return invalid("the vector of chunk " + std::to_string(entry.id) + " is not finite");
     }
     if (entry.facts.labels.size() > limits::vector_labels_per_chunk_max) {
-      Error error(Errc::too_large, "chunk " + std::to_string(entry.id) + " has " + std::to_string(entry.facts.labels.size()) + " labels");
+      Error error(Errc::too_large, "chunk " + std::to_string(entry.id) + " has " +
+                                       std::to_string(entry.facts.labels.size()) + " labels");
       error.limit = limits::vector_labels_per_chunk_max;
       return error;
     }
@@ -139,8 +143,13 @@ void Advance::bring_in(ChunkId chunk, const Fate& fate, Changes& changes) {
   const Facts& facts = fate.add->facts;
   Addition addition;
   addition.code = make_code(fate.add->vector);
-  addition.record = {chunk, static_cast<std::uint8_t>(GraphEditor::level_for(chunk)), addition.code.scale, facts.time_us, facts.valid_from,
-                     label_hashes(facts.labels), addition.code.bytes};
+  addition.record = {chunk,
+                     static_cast<std::uint8_t>(GraphEditor::level_for(chunk)),
+                     addition.code.scale,
+                     facts.time_us,
+                     facts.valid_from,
+                     label_hashes(facts.labels),
+                     addition.code.bytes};
   const std::string value = encode(addition.record);
   if (const std::int64_t valid_to = fate.close.value_or(facts.valid_to); valid_to != still_valid) {
     put_closed(chunk, valid_to, value, changes);
@@ -158,7 +167,8 @@ void Advance::bring_in(ChunkId chunk, const Fate& fate, Changes& changes) {
 }
 
 void Advance::put_closed(ChunkId chunk, std::int64_t valid_to, const std::string& value, Changes& changes) {
-  const std::string key = history_key(header_.number, valid_to, chunk), closed_at = closed_at_key(header_.number, chunk);
+  const std::string key = history_key(header_.number, valid_to, chunk),
+                    closed_at = closed_at_key(header_.number, chunk);
   const std::string when = encode_seq(valid_to);
   changes.put(key, value);
   changes.put(closed_at, when);
@@ -185,7 +195,8 @@ void Advance::install() {
   for (const auto& [slot, labels] : releases_) space_.release(slot, labels);
   for (const Addition& addition : additions_) space_.admit(addition.slot, addition.record);
   for (const GraphEditor::Change& change : graph_->changes()) {
-    if (!graph_->erased(change.slot)) space_.set_links(change.slot, change.level, {change.links.data(), links_max(change.level)});
+    if (!graph_->erased(change.slot))
+      space_.set_links(change.slot, change.level, {change.links.data(), links_max(change.level)});
   }
   space_.header = header_;
 }

@@ -57,10 +57,10 @@ class Advance {
   const RecordStore& store_;
   Space& space_;
   const VectorBatch& batch_;
-  SpaceHeader header_;           // as it will be
+  SpaceHeader header_;             // as it will be
   std::map<ChunkId, Fate> fates_;  // in the order of the log
   std::optional<GraphEditor> graph_;
-  Bitmap taken_;                 // slots in use, or released by this very advance: others may still be reading them
+  Bitmap taken_;  // slots in use, or released by this very advance: others may still be reading them
   std::vector<Addition> additions_;
   std::vector<std::pair<Slot, std::vector<std::uint64_t>>> releases_;  // with their labels
   bool erases_ = false;

@@ -109,9 +109,7 @@ Probe make_probe(std::span<const float> vector) {
   return probe;
 }
 
-void widen(const std::int8_t* code, std::size_t padded, std::int16_t* out) {
-  std::copy(code, code + padded, out);
-}
+void widen(const std::int8_t* code, std::size_t padded, std::int16_t* out) { std::copy(code, code + padded, out); }
 
 std::vector<DotKernel> dot_kernels() {
   std::vector<DotKernel> kernels;

@@ -38,10 +38,13 @@ Bitmap CompiledFilter::live_slots(const Space& space) const {
 }
 
 bool CompiledFilter::passes_closed(const VectorRecord& record, std::int64_t valid_to) const {
-  const auto has = [&](std::uint64_t label) { return std::binary_search(record.labels.begin(), record.labels.end(), label); };
+  const auto has = [&](std::uint64_t label) {
+    return std::binary_search(record.labels.begin(), record.labels.end(), label);
+  };
   if (!as_of_ || *as_of_ >= valid_to || !passes_times(record.time_us, record.valid_from)) return false;
   if (std::any_of(none_of_.begin(), none_of_.end(), has)) return false;
-  return std::all_of(all_of_.begin(), all_of_.end(), [&](const auto& group) { return std::any_of(group.begin(), group.end(), has); });
+  return std::all_of(all_of_.begin(), all_of_.end(),
+                     [&](const auto& group) { return std::any_of(group.begin(), group.end(), has); });
 }
 
 }  // namespace muniment::retrieval::vec

@@ -25,7 +25,8 @@ class CompiledFilter {
 
  private:
   bool passes_times(std::int64_t time_us, std::int64_t valid_from) const {
-    return (!after_us_ || time_us > *after_us_) && (!before_us_ || time_us < *before_us_) && (!as_of_ || valid_from <= *as_of_);
+    return (!after_us_ || time_us > *after_us_) && (!before_us_ || time_us < *before_us_) &&
+           (!as_of_ || valid_from <= *as_of_);
   }
 
   std::vector<std::vector<std::uint64_t>> all_of_;

@@ -18,8 +18,11 @@ std::uint64_t key_of(Slot slot, int level) { return std::uint64_t{slot} << 8 | s
 }  // namespace
 
 GraphEditor::GraphEditor(const Space& space)
-    : space_(space), entry_(space.header.entry), erased_(space.used().words() * Bitmap::word_bits),
-      visited_(space.used().words() * Bitmap::word_bits), wide_(space.padded()),
+    : space_(space),
+      entry_(space.header.entry),
+      erased_(space.used().words() * Bitmap::word_bits),
+      visited_(space.used().words() * Bitmap::word_bits),
+      wide_(space.padded()),
       bottom_(space.used().words() * Bitmap::word_bits) {}
 
 // splitmix64 (Steele, Lea and Flood 2014); leading zeros are distributed just as levels should be.
@@ -56,7 +59,8 @@ std::size_t GraphEditor::degree(Slot slot, int level) const {
 }
 
 float GraphEditor::cosine(Slot a, Slot b) const {
-  return static_cast<float>(space_.dot().codes(space_.code(a), space_.code(b), space_.padded())) * space_.scale(a) * space_.scale(b);
+  return static_cast<float>(space_.dot().codes(space_.code(a), space_.code(b), space_.padded())) * space_.scale(a) *
+         space_.scale(b);
 }
 
 void GraphEditor::insert(Slot slot) {
@@ -76,7 +80,8 @@ void GraphEditor::insert(Slot slot) {
     visited_.clear();
     visited_.set(slot);
     beam.look_again(build_width);
-    search_level(target, [&](Slot s) { return links(s, l); }, links_max(l), visited_, beam);
+    search_level(
+        target, [&](Slot s) { return links(s, l); }, links_max(l), visited_, beam);
     connect(slot, l, beam);
   }
   if (level > top) entry_ = slot;
@@ -90,7 +95,8 @@ void GraphEditor::connect(Slot slot, int level, const Beam& found) {
   // All who are near are full and need what they have. The nearest gives up whom it can best spare.
   const Slot nearest = chosen.front();
   const Slot* list = links(nearest, level);
-  const Slot spared = *std::max_element(list, list + links_max(level), [&](Slot a, Slot b) { return degree(a, level) < degree(b, level); });
+  const Slot spared = *std::max_element(list, list + links_max(level),
+                                        [&](Slot a, Slot b) { return degree(a, level) < degree(b, level); });
   unlink(nearest, spared, level);
   link(slot, nearest, level);
 }
@@ -102,7 +108,8 @@ std::vector<Slot> GraphEditor::choose(const Beam& found, Slot self, std::size_t 
   for (std::size_t rank = 0; rank < found.size() && chosen.size() < at_most; ++rank) {
     const Slot candidate = found[rank].slot;
     const float near = found[rank].score * space_.scale(self);
-    const bool covered = std::any_of(chosen.begin(), chosen.end(), [&](Slot other) { return cosine(candidate, other) > near; });
+    const bool covered =
+        std::any_of(chosen.begin(), chosen.end(), [&](Slot other) { return cosine(candidate, other) > near; });
     if (!covered) chosen.push_back(candidate);
   }
   return chosen;
@@ -134,7 +141,8 @@ bool GraphEditor::make_room(Slot full, Slot newcomer, int level) {
   std::vector<Slot> kept;
   std::vector<Slot> covered;
   for (const Scored& candidate : order) {
-    const bool is_covered = std::any_of(kept.begin(), kept.end(), [&](Slot other) { return cosine(candidate.slot, other) > candidate.score; });
+    const bool is_covered = std::any_of(kept.begin(), kept.end(),
+                                        [&](Slot other) { return cosine(candidate.slot, other) > candidate.score; });
     (is_covered ? covered : kept).push_back(candidate.slot);
   }
   for (auto least = covered.rbegin(); least != covered.rend(); ++least) {
@@ -225,7 +233,8 @@ void GraphEditor::reconnect(Slot slot, const std::vector<Slot>& orphans, int lev
     others.set(slot);
     if (const Slot start = space_.highest(others); start != no_slot && space_.level(start) >= level) start_at(start);
   }
-  search_level(target, [&](Slot s) { return links(s, level); }, links_max(level), visited_, beam);
+  search_level(
+      target, [&](Slot s) { return links(s, level); }, links_max(level), visited_, beam);
   connect(slot, level, beam);
 }
 

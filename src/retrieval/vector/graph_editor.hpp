@@ -58,8 +58,8 @@ class GraphEditor {
   Bitmap erased_;
   Bitmap visited_;
   std::vector<std::int16_t> wide_;
-  std::deque<Change> changes_;                            // in the order of their first change
-  std::vector<std::uint32_t> bottom_;                     // slot → its place in changes_ + 1; 0: unchanged
+  std::deque<Change> changes_;                              // in the order of their first change
+  std::vector<std::uint32_t> bottom_;                       // slot → its place in changes_ + 1; 0: unchanged
   std::unordered_map<std::uint64_t, std::uint32_t> above_;  // slot and level → the same
 };
 

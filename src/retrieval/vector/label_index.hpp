@@ -35,7 +35,7 @@ class LabelIndex {
   };
   struct Slots {
     std::uint32_t count = 0;
-    Slot only = no_slot;         // where count is 1 and `many` is not there
+    Slot only = no_slot;  // where count is 1 and `many` is not there
     std::unique_ptr<Many> many;
   };
   static std::size_t bytes_of(const Slots& entry);

@@ -40,7 +40,8 @@ Beam search_graph(const Space& space, const Target& target, std::size_t width) {
   const Slot entry = space.header.entry;
   beam.add(descend(target, links_at, entry, space.level(entry), 0));
   Bitmap visited(space.live().words() * Bitmap::word_bits);
-  search_level(target, [&](Slot slot) { return space.links(slot, 0); }, links_bottom, visited, beam);
+  search_level(
+      target, [&](Slot slot) { return space.links(slot, 0); }, links_bottom, visited, beam);
   return beam;
 }
 
@@ -63,7 +64,8 @@ std::vector<BestChunks::Chunk> BestChunks::sorted() && {
   return std::move(heap_);
 }
 
-void search_live(const Space& space, const Probe& probe, const CompiledFilter& filter, const VectorSearch& how, BestChunks& best) {
+void search_live(const Space& space, const Probe& probe, const CompiledFilter& filter, const VectorSearch& how,
+                 BestChunks& best) {
   Bitmap narrowed;
   if (!filter.passes_all()) narrowed = filter.live_slots(space);
   const Bitmap& passing = filter.passes_all() ? space.live() : narrowed;

@@ -34,6 +34,7 @@ class BestChunks {
 };
 
 // Adds the best of the live vectors to `best`. Under the space's lock.
-void search_live(const Space& space, const Probe& probe, const CompiledFilter& filter, const VectorSearch& how, BestChunks& best);
+void search_live(const Space& space, const Probe& probe, const CompiledFilter& filter, const VectorSearch& how,
+                 BestChunks& best);
 
 }  // namespace muniment::retrieval::vec

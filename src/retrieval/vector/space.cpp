@@ -12,18 +12,23 @@ constexpr std::align_val_t cache_line{64};
 
 // Left as the allocator gives it: a page that no slot has touched takes no memory.
 Space::Segment::Segment(std::size_t padded)
-    : codes(static_cast<std::int8_t*>(::operator new(segment_slots * padded, cache_line))) {}
+    : codes(static_cast<std::int8_t*>(::operator new(segment_slots* padded, cache_line))) {}
 
 void Space::Segment::Free::operator()(std::int8_t* bytes) const { ::operator delete(bytes, cache_line); }
 
 Space::Space(SpaceHeader stored)
-    : header(std::move(stored)), number_(header.number), name_(header.name), dimension_(header.dimension),
-      padded_(padded_size(dimension_)), dot_(dot_kernels().front()) {}
+    : header(std::move(stored)),
+      number_(header.number),
+      name_(header.name),
+      dimension_(header.dimension),
+      padded_(padded_size(dimension_)),
+      dot_(dot_kernels().front()) {}
 
 void Space::reserve(Slot slots) {
   if (slots <= segments_.size() * segment_slots) return;
   std::vector<std::unique_ptr<Segment>> added;
-  while ((segments_.size() + added.size()) * segment_slots < slots) added.push_back(std::unique_ptr<Segment>(new Segment(padded_)));
+  while ((segments_.size() + added.size()) * segment_slots < slots)
+    added.push_back(std::unique_ptr<Segment>(new Segment(padded_)));
   const auto locked = lock.write();
   for (auto& segment : added) segments_.push_back(std::move(segment));
   used_.resize(segments_.size() * segment_slots);
@@ -83,15 +88,17 @@ Slot Space::highest(const Bitmap& but_not) const {
   Bitmap rest = live_;
   rest.take(but_not);
   for (std::size_t i = 0; i < rest.words(); ++i) {
-    if (rest.word(i) != 0) return static_cast<Slot>(i * Bitmap::word_bits) + static_cast<Slot>(std::countr_zero(rest.word(i)));
+    if (rest.word(i) != 0)
+      return static_cast<Slot>(i * Bitmap::word_bits) + static_cast<Slot>(std::countr_zero(rest.word(i)));
   }
   return no_slot;
 }
 
 std::size_t Space::bytes() const {
   constexpr std::size_t node = sizeof(Slot) + sizeof(std::vector<Slot>) + 2 * sizeof(void*);
-  return segments_.size() * (sizeof(Segment) + segment_slots * padded_) + used_.bytes() + live_.bytes() + chunks_.bytes() +
-         labels_.bytes() + above_.bucket_count() * sizeof(void*) + above_.size() * node + above_lists_ * links_above * sizeof(Slot);
+  return segments_.size() * (sizeof(Segment) + segment_slots * padded_) + used_.bytes() + live_.bytes() +
+         chunks_.bytes() + labels_.bytes() + above_.bucket_count() * sizeof(void*) + above_.size() * node +
+         above_lists_ * links_above * sizeof(Slot);
 }
 
 }  // namespace muniment::retrieval::vec

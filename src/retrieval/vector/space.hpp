@@ -29,17 +29,17 @@ inline constexpr std::size_t links_bottom = 32;  // links of a node at level 0 a
 inline constexpr std::size_t links_above = 16;   // … and at each level above
 constexpr std::size_t links_max(int level) { return level == 0 ? links_bottom : links_above; }
 
-using Links = std::array<Slot, links_bottom>;    // no_slot after the last one; above level 0 the first links_above
+using Links = std::array<Slot, links_bottom>;  // no_slot after the last one; above level 0 the first links_above
 
 // What is stored about a space beside its vectors; equal to its record on disk.
 struct SpaceHeader {
-  std::uint32_t number = 0;       // its key prefix
+  std::uint32_t number = 0;  // its key prefix
   std::string name;
   std::uint32_t dimension = 0;
   std::int64_t next_seq = 0;
-  Slot slots = 0;                 // all slots are below it
-  Slot entry = no_slot;           // where a search of the graph begins: a node of the highest level
-  std::uint32_t vectors = 0;      // live ones, those without direction included
+  Slot slots = 0;             // all slots are below it
+  Slot entry = no_slot;       // where a search of the graph begins: a node of the highest level
+  std::uint32_t vectors = 0;  // live ones, those without direction included
   std::uint64_t closed = 0;
   std::uint64_t live_digest = 0;  // sum of the hashes of all node and link records
   std::uint64_t closed_digest = 0;
@@ -52,7 +52,7 @@ struct VectorRecord {
   float scale = 0;
   std::int64_t time_us = 0;
   std::int64_t valid_from = 0;
-  std::vector<std::uint64_t> labels;     // label_hash of each, ascending, none twice
+  std::vector<std::uint64_t> labels;  // label_hash of each, ascending, none twice
   std::span<const std::int8_t> code;
 };
 
@@ -146,7 +146,7 @@ class Space {
   std::unordered_map<Slot, std::vector<Slot>> above_;  // the links above level 0, links_above for each level
   std::size_t above_lists_ = 0;
   ChunkMap chunks_;
-  Bitmap used_, live_;                                 // live: in use, and it has a direction
+  Bitmap used_, live_;  // live: in use, and it has a direction
   std::size_t live_count_ = 0;
   LabelIndex labels_;
 };

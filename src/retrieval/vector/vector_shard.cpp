@@ -11,8 +11,8 @@
 #include "base/limits.hpp"
 #include "retrieval/vector/advance.hpp"
 #include "retrieval/vector/compiled_filter.hpp"
-#include "retrieval/vector/records/history.hpp"
 #include "retrieval/vector/live_search.hpp"
+#include "retrieval/vector/records/history.hpp"
 #include "retrieval/vector/records/loading.hpp"
 #include "retrieval/vector/records/record_store.hpp"
 #include "retrieval/vector/records/records.hpp"
@@ -50,15 +50,15 @@ class StoredVectorShard : public VectorShard {
 
   const std::unique_ptr<RecordStore> store_;
 
-  std::mutex writing_;                // the one writer; guards the two below
+  std::mutex writing_;  // the one writer; guards the two below
   ShardHeader header_;
-  std::optional<Error> broken_;       // a write that failed: what is on disk is not known any more
+  std::optional<Error> broken_;  // a write that failed: what is on disk is not known any more
 
-  mutable std::mutex map_;            // guards the two below
+  mutable std::mutex map_;  // guards the two below
   Spaces spaces_;
-  Moment moment_;                     // the disk as it is in memory
+  Moment moment_;  // the disk as it is in memory
 
-  SpaceLock history_;                 // read: while a moment is held; write: none is held that is old
+  SpaceLock history_;  // read: while a moment is held; write: none is held that is old
 };
 
 std::shared_ptr<Space> StoredVectorShard::find(std::string_view name) const {
@@ -80,10 +80,12 @@ void StoredVectorShard::set_moment() {
 
 Result<std::shared_ptr<Space>> StoredVectorShard::make(const VectorBatch& batch) const {
   if (batch.space.empty() || batch.space.size() > limits::vector_space_name_bytes_max) {
-    return Error(Errc::invalid_argument, "a vector space's name has 1 to " + std::to_string(limits::vector_space_name_bytes_max) + " bytes");
+    return Error(Errc::invalid_argument,
+                 "a vector space's name has 1 to " + std::to_string(limits::vector_space_name_bytes_max) + " bytes");
   }
   if (batch.dimension == 0 || batch.dimension > limits::vector_dimensions_max) {
-    return Error(Errc::invalid_argument, "vector space " + batch.space + ": 1 to " + std::to_string(limits::vector_dimensions_max) + " dimensions");
+    return Error(Errc::invalid_argument, "vector space " + batch.space + ": 1 to " +
+                                             std::to_string(limits::vector_dimensions_max) + " dimensions");
   }
   SpaceHeader header;
   header.number = header_.next_number;
@@ -175,13 +177,14 @@ Status StoredVectorShard::drop(std::string_view name) {
   return erase_for_good();
 }
 
-Result<std::vector<Hit>> StoredVectorShard::search(std::string_view name, std::span<const float> vector, const Filter& filter,
-                                                   const VectorSearch& how) const {
+Result<std::vector<Hit>> StoredVectorShard::search(std::string_view name, std::span<const float> vector,
+                                                   const Filter& filter, const VectorSearch& how) const {
   const std::shared_ptr<Space> space = find(name);
   if (!space) return std::vector<Hit>();
   if (vector.size() != space->dimension()) {
-    return Error(Errc::invalid_argument, "vector space " + std::string(name) + " has " + std::to_string(space->dimension()) +
-                                             " dimensions, not " + std::to_string(vector.size()));
+    return Error(Errc::invalid_argument, "vector space " + std::string(name) + " has " +
+                                             std::to_string(space->dimension()) + " dimensions, not " +
+                                             std::to_string(vector.size()));
   }
   if (!std::all_of(vector.begin(), vector.end(), [](float value) { return std::isfinite(value); })) {
     return Error(Errc::invalid_argument, "the vector that is looked for is not finite");
@@ -205,7 +208,8 @@ Result<std::vector<Hit>> StoredVectorShard::search(std::string_view name, std::s
     RETURN_IF_ERROR(search_history(*store_, *at, *space, probe, compiled, best));
   }
   std::vector<Hit> hits;
-  for (const auto& chunk : std::move(best).sorted()) hits.push_back({chunk.id, double{chunk.score} * double{probe.scale}});
+  for (const auto& chunk : std::move(best).sorted())
+    hits.push_back({chunk.id, double{chunk.score} * double{probe.scale}});
   return hits;
 }
 
@@ -230,8 +234,8 @@ std::vector<SpaceStatus> StoredVectorShard::spaces() const {
   for (const auto& space : all()) {
     const auto locked = space->lock.read();
     const SpaceHeader& header = space->header;
-    statuses.push_back({header.name, header.dimension, header.next_seq, header.vectors, static_cast<std::int64_t>(header.closed),
-                        static_cast<std::int64_t>(space->bytes())});
+    statuses.push_back({header.name, header.dimension, header.next_seq, header.vectors,
+                        static_cast<std::int64_t>(header.closed), static_cast<std::int64_t>(space->bytes())});
   }
   return statuses;
 }

@@ -19,31 +19,31 @@ namespace muniment::retrieval {
 
 struct VectorEntry {
   ChunkId id = 0;
-  std::span<const float> vector;   // of the space's dimension, unit length; zero: nothing to go by, never found
+  std::span<const float> vector;  // of the space's dimension, unit length; zero: nothing to go by, never found
   Facts facts;
 };
 
 // One advance of one space; other spaces stay where they are.
 struct VectorBatch {
-  std::string space;               // "lsa/1:4f2a…@notes": the embedder's identity @ the corpus
+  std::string space;  // "lsa/1:4f2a…@notes": the embedder's identity @ the corpus
   std::size_t dimension = 0;
-  std::int64_t next_seq = 0;       // the space's watermark after it
+  std::int64_t next_seq = 0;  // the space's watermark after it
   std::vector<VectorEntry> add;
   std::vector<std::pair<ChunkId, std::int64_t>> close;  // id, valid_to: not current any more, found only with as_of
-  std::vector<ChunkId> remove;     // erased or revoked: gone from disk as well
+  std::vector<ChunkId> remove;                          // erased or revoked: gone from disk as well
 };
 
 struct VectorSearch {
   std::size_t k = 10;
-  bool exact = false;              // scan everything: for auditors
-  std::size_t beam = 0;            // ef; 0: what the shard thinks right for k
+  bool exact = false;    // scan everything: for auditors
+  std::size_t beam = 0;  // ef; 0: what the shard thinks right for k
 };
 
 struct SpaceStatus {
   std::string space;
   std::size_t dimension = 0;
   std::int64_t next_seq = 0;
-  std::int64_t vectors = 0;        // current ones
+  std::int64_t vectors = 0;  // current ones
   std::int64_t closed = 0;
   std::int64_t bytes_in_memory = 0;
 };

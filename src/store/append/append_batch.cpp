@@ -40,8 +40,8 @@ Status admit(const Run& run, RunStatus status, std::string_view type) {
 // The type by which an event is admitted: the artifact of a large snapshot comes with it wherever
 // the snapshot may come.
 std::string_view admitted_as(const std::vector<Addressed>& items, std::size_t i) {
-  const bool followed = i + 1 < items.size() && items[i + 1].run == items[i].run &&
-                        items[i + 1].event.type == "snapshot.taken";
+  const bool followed =
+      i + 1 < items.size() && items[i + 1].run == items[i].run && items[i + 1].event.type == "snapshot.taken";
   return followed && items[i].event.type == "artifact.stored" ? items[i + 1].event.type : items[i].event.type;
 }
 
@@ -60,7 +60,9 @@ Error give_back(AppendConflict why) {
   return error;
 }
 
-bool is_given_back(const Error& error) { return error.conflict != AppendConflict::none && error.conflict != AppendConflict::other_run_seq; }
+bool is_given_back(const Error& error) {
+  return error.conflict != AppendConflict::none && error.conflict != AppendConflict::other_run_seq;
+}
 
 bool AppendBatch::full() const {
   return events_.size() >= limits::events_per_commit_max || bytes_ >= limits::bytes_per_commit_max;
@@ -89,14 +91,17 @@ Status AppendBatch::give_back(const AppendRequest& request, const LogHead& log) 
     const auto* artifact = std::get_if<ArtifactRow>(&row.row);
     if (artifact == nullptr || !request.contents_asked_at) continue;
     const Run& run = *request.events[row.event_index].run;
-    if (run.numbered_contents.any_since(fingerprint(artifact->step_id, artifact->hash), *request.contents_asked_at, run.head.run_seq)) {
+    if (run.numbered_contents.any_since(fingerprint(artifact->step_id, artifact->hash), *request.contents_asked_at,
+                                        run.head.run_seq)) {
       return give(maybe_stored);
     }
   }
   const auto is_stale = [&](const std::string& name) {
-    return request.events.front().run->numbered_names.any_since(fingerprint(name), request.names_known_upto, log.next_seq);
+    return request.events.front().run->numbered_names.any_since(fingerprint(name), request.names_known_upto,
+                                                                log.next_seq);
   };
-  if (std::ranges::any_of(request.names, is_stale) || std::ranges::any_of(request.names_relied_on, is_stale)) return give(moved_on);
+  if (std::ranges::any_of(request.names, is_stale) || std::ranges::any_of(request.names_relied_on, is_stale))
+    return give(moved_on);
   if (request.erasures_seen && *request.erasures_seen != log.erasures) return give(moved_on);
   return success();
 }
@@ -111,7 +116,8 @@ RunStatus standing_of(const Addressed& item, RunStatus status) {
 bool is_left_out(const Addressed& item, RunStatus status, bool previous_is) {
   if (item.with_previous && previous_is) return true;
   if (item.run->run_id == log_run_id) return false;
-  return (item.if_open && status != RunStatus::open) || (item.unless_halted && standing_of(item, status) == RunStatus::halted);
+  return (item.if_open && status != RunStatus::open) ||
+         (item.unless_halted && standing_of(item, status) == RunStatus::halted);
 }
 
 }  // namespace
@@ -136,7 +142,8 @@ Status AppendBatch::check(const AppendRequest& request, const LogHead& log) cons
   bool is_out = false;
   for (std::size_t i = 0; i < request.events.size(); ++i) {
     const Addressed& item = request.events[i];
-    auto found = std::find_if(statuses.begin(), statuses.end(), [&](const auto& s) { return s.first == item.run.get(); });
+    auto found =
+        std::find_if(statuses.begin(), statuses.end(), [&](const auto& s) { return s.first == item.run.get(); });
     if (found == statuses.end()) found = statuses.insert(statuses.end(), {item.run.get(), item.run->head.status});
     is_out = is_left_out(item, found->second, is_out);
     if (is_out) continue;
@@ -151,7 +158,8 @@ void AppendBatch::add(AppendRequest request, LogHead& log, Time now) {
     before_ = log;
     started_ = true;
   }
-  if (const Monotonic queued = std::exchange(request.queued, {}); queued != Monotonic()) {  // one that was given back is counted
+  if (const Monotonic queued = std::exchange(request.queued, {});
+      queued != Monotonic()) {  // one that was given back is counted
     metrics::process().append_wait_seconds.record(std::chrono::steady_clock::now() - queued);
   }
   if (Status checked = check(request, log); !checked) {
@@ -179,14 +187,16 @@ void AppendBatch::add(AppendRequest request, LogHead& log, Time now) {
       Run& run = *request.events[attachment.event_index].run;
       run.numbered_contents.add(fingerprint(artifact->step_id, artifact->hash), receipt.run_seq, run.next_run_seq());
     }
-    std::visit([&](auto& r) {
-      if constexpr (requires { r.event_seq; }) {
-        r.event_seq = receipt.seq;
-      } else {
-        r.seq = receipt.seq;
-      }
-      if constexpr (requires { r.created_at; }) r.created_at = now;
-    }, row);
+    std::visit(
+        [&](auto& r) {
+          if constexpr (requires { r.event_seq; }) {
+            r.event_seq = receipt.seq;
+          } else {
+            r.seq = receipt.seq;
+          }
+          if constexpr (requires { r.created_at; }) r.created_at = now;
+        },
+        row);
     rows_.push_back(std::move(row));
   }
   for (const std::string& name : request.names) {
@@ -230,7 +240,7 @@ events::Receipt AppendBatch::number(const AppendRequest& request, Addressed& ite
   if (after != run.head.status || event->type == "run.started") changes_.emplace_back(item.run, events_.size());
   run.head.status = after;
 
-  events::Receipt receipt{event->event_id, event->seq,       event->run_seq,   now,  event->body_hash,
+  events::Receipt receipt{event->event_id, event->seq,      event->run_seq,   now,  event->body_hash,
                           fresh.salt,      hashes.run_hash, hashes.leaf_hash, false};
   events_.push_back(std::move(event));
   return receipt;
@@ -249,7 +259,7 @@ std::vector<AppendRequest> AppendBatch::undo(LogHead& log) {
     }
     requests.push_back(std::move(accepted.request));
   }
-  for (auto& [request, error, place] : refused_) {   // each where it was added: what one connection sent stays in order
+  for (auto& [request, error, place] : refused_) {  // each where it was added: what one connection sent stays in order
     requests.insert(requests.begin() + static_cast<std::ptrdiff_t>(place), std::move(request));
   }
   *this = AppendBatch();

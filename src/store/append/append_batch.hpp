@@ -18,7 +18,7 @@ struct LogHead {
   std::int64_t next_seq = 0;
   std::int64_t next_run_no = 1;
   events::MerkleEdge edge;
-  std::int64_t erasures = 0;   // that have closed the gate, when the numbering began
+  std::int64_t erasures = 0;  // that have closed the gate, when the numbering began
 };
 
 class AppendBatch {
@@ -26,7 +26,7 @@ class AppendBatch {
   // Numbers `request`'s events at the end of the batch, or refuses it with nothing changed.
   void add(AppendRequest request, LogHead& log, Time now);
 
-  bool full() const;                                        // as one commit may hold
+  bool full() const;  // as one commit may hold
   bool fits(const AppendRequest& request) const;
   bool idle() const { return requests_.empty() && refused_.empty(); }
   bool has_events() const { return !events_.empty(); }
@@ -35,7 +35,9 @@ class AppendBatch {
   const EventPtr& last_event() const { return events_.back(); }
   const events::MerkleEdge& edge() const { return edge_; }  // the tree after this batch
   std::int64_t first_seq() const { return before_.next_seq; }
-  std::int64_t oldest() const { return oldest_; }           // recorded_at of its oldest event, micros; nothing_unsettled: it has none
+  std::int64_t oldest() const {
+    return oldest_;
+  }  // recorded_at of its oldest event, micros; nothing_unsettled: it has none
 
   // Takes the numbering back and gives the requests as they came, refused ones included.
   std::vector<AppendRequest> undo(LogHead& log);
@@ -52,12 +54,12 @@ class AppendBatch {
   struct Refused {
     AppendRequest request;
     Error error;
-    std::size_t place;   // among all that were added
+    std::size_t place;  // among all that were added
   };
   struct Accepted {
     AppendRequest request;
     std::vector<events::Receipt> receipts;
-    std::vector<std::size_t> event_of;                      // index in events_ for each, or npos
+    std::vector<std::size_t> event_of;  // index in events_ for each, or npos
   };
   Status check(const AppendRequest& request, const LogHead& log) const;
   static Status give_back(const AppendRequest& request, const LogHead& log);
@@ -79,8 +81,8 @@ class AppendBatch {
     Run::Head before;
     std::int64_t next_run_seq;
   };
-  std::vector<Touched> touched_;                            // in order; a run may stand in it again
-  std::vector<std::pair<std::shared_ptr<Run>, std::size_t>> changes_;    // events that change a view
+  std::vector<Touched> touched_;                                       // in order; a run may stand in it again
+  std::vector<std::pair<std::shared_ptr<Run>, std::size_t>> changes_;  // events that change a view
 };
 
 }  // namespace muniment::store

@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/process/failpoint.hpp"
 #include "base/log.hpp"
 #include "base/metrics.hpp"
+#include "base/process/failpoint.hpp"
 #include "store/postgres/durability.hpp"
 
 namespace muniment::store {
@@ -100,8 +100,8 @@ AppendConnection::PgResult AppendConnection::next_result() {
   if (!flush_all() || !wait_for_input()) return nullptr;
   PgResult result(PQgetResult(connection_));
   // In a pipeline, a null result ends what a statement answers, and only the Sync's answer has none.
-  if (result && PQpipelineStatus(connection_) != PQ_PIPELINE_OFF && PQresultStatus(result.get()) != PGRES_PIPELINE_SYNC &&
-      wait_for_input()) {
+  if (result && PQpipelineStatus(connection_) != PQ_PIPELINE_OFF &&
+      PQresultStatus(result.get()) != PGRES_PIPELINE_SYNC && wait_for_input()) {
     PQclear(PQgetResult(connection_));
   }
   return result;
@@ -113,7 +113,8 @@ void AppendConnection::drain() {
   }
 }
 
-Result<AppendConnection::PgResult> AppendConnection::query(std::string_view name, const std::string& sql, milliseconds at_most) {
+Result<AppendConnection::PgResult> AppendConnection::query(std::string_view name, const std::string& sql,
+                                                           milliseconds at_most) {
   const metrics::Timer timer(metrics::process().statements.of(name));
   deadline_ = steady_clock::now() + at_most;
   timed_out_ = false;
@@ -127,8 +128,8 @@ Result<AppendConnection::PgResult> AppendConnection::query(std::string_view name
   return last;
 }
 
-// A COMMIT whose wait for the standbys was cancelled succeeds, with a warning and nothing else: what it committed can be
-// lost at a failover. The warning has no SQLSTATE of its own and may be in any language, so every warning counts.
+// A COMMIT whose wait for the standbys was cancelled succeeds, with a warning and nothing else: what it committed can
+// be lost at a failover. The warning has no SQLSTATE of its own and may be in any language, so every warning counts.
 void AppendConnection::note_warning(const pg_result* notice) {
   const char* severity = PQresultErrorField(notice, PG_DIAG_SEVERITY_NONLOCALIZED);
   const char* text = PQresultErrorField(notice, PG_DIAG_MESSAGE_PRIMARY);
@@ -156,18 +157,24 @@ Status AppendConnection::connect(milliseconds at_most) {
     wanted = PQconnectPoll(connection_);
   }
   if (PQsetnonblocking(connection_, 1) != 0) return unavailable("setting up the append connection");
-  PQsetNoticeReceiver(connection_, [](void* self, const pg_result* notice) { static_cast<AppendConnection*>(self)->note_warning(notice); }, this);
+  PQsetNoticeReceiver(
+      connection_,
+      [](void* self, const pg_result* notice) { static_cast<AppendConnection*>(self)->note_warning(notice); }, this);
 
-  RETURN_IF_ERROR(query("append_settings", "SET default_transaction_isolation = 'read committed'; SET TimeZone = 'UTC'; "
-                        "SET search_path = public; SET jit = off; SET plan_cache_mode = force_generic_plan; SET lock_timeout = '5s'; SET synchronous_commit = on; "
-                        "SET client_min_messages = warning; SELECT set_config('role', muniment_role('writer'), false)", at_most));
+  RETURN_IF_ERROR(query(
+      "append_settings",
+      "SET default_transaction_isolation = 'read committed'; SET TimeZone = 'UTC'; "
+      "SET search_path = public; SET jit = off; SET plan_cache_mode = force_generic_plan; SET lock_timeout = '5s'; SET synchronous_commit = on; "
+      "SET client_min_messages = warning; SELECT set_config('role', muniment_role('writer'), false)",
+      at_most));
   return prepare(at_most);
 }
 
 Result<bool> AppendConnection::try_lock() {
   // The first key is Muniment's own number space for advisory locks ("muni").
   ASSIGN_OR_RETURN(PgResult result,
-                   query("append_lock", "SELECT pg_try_advisory_lock(1836412521, " + std::to_string(log_no_) + ")", milliseconds(10'000)));
+                   query("append_lock", "SELECT pg_try_advisory_lock(1836412521, " + std::to_string(log_no_) + ")",
+                         milliseconds(10'000)));
   return std::strcmp(PQgetvalue(result.get(), 0, 0), "t") == 0;
 }
 
@@ -177,10 +184,13 @@ Result<TakenOver> AppendConnection::take_over(std::optional<std::int64_t> held) 
   const std::string writer = "'" + writer_.text() + "'";
   std::string raise = "UPDATE log_head SET epoch = epoch + 1, writer = " + writer + " WHERE log_no = " + log;
   if (held) raise += " AND (epoch = " + std::to_string(*held) + " OR writer = " + writer + ")";
-  ASSIGN_OR_RETURN(PgResult result, query("append_take_over", raise + " RETURNING log_id, epoch", milliseconds(10'000)));
+  ASSIGN_OR_RETURN(PgResult result,
+                   query("append_take_over", raise + " RETURNING log_id, epoch", milliseconds(10'000)));
   if (PQntuples(result.get()) != 1 && !held) {
-    return Error(Errc::system_error, "the epoch of log " + log + " cannot be raised: Postgres did not change its row of log_head. Somebody changed that table: run "
-                                     "muniment-verify, and see docs/runbook.md#tables_changed");
+    return Error(Errc::system_error,
+                 "the epoch of log " + log +
+                     " cannot be raised: Postgres did not change its row of log_head. Somebody changed that table: run "
+                     "muniment-verify, and see docs/runbook.md#tables_changed");
   }
   if (PQntuples(result.get()) != 1) {
     return Error(Errc::conflict, "log " + log + " was taken over by another daemon; this one stops writing");
@@ -193,8 +203,10 @@ Result<TakenOver> AppendConnection::take_over(std::optional<std::int64_t> held) 
 }
 
 Result<LastRow> AppendConnection::one_row(std::string_view name, const std::string& which) {
-  ASSIGN_OR_RETURN(PgResult result, query(name, "SELECT seq, encode(run_hash, 'hex') FROM event WHERE log_no = " + std::to_string(log_no_) + which,
-                                          milliseconds(10'000)));
+  ASSIGN_OR_RETURN(
+      PgResult result,
+      query(name, "SELECT seq, encode(run_hash, 'hex') FROM event WHERE log_no = " + std::to_string(log_no_) + which,
+            milliseconds(10'000)));
   LastRow row;
   if (PQntuples(result.get()) == 0) return row;
   row.seq = std::stoll(PQgetvalue(result.get(), 0, 0));
@@ -204,7 +216,9 @@ Result<LastRow> AppendConnection::one_row(std::string_view name, const std::stri
 
 Result<LastRow> AppendConnection::last_row() { return one_row("append_last_row", " ORDER BY seq DESC LIMIT 1"); }
 
-Result<LastRow> AppendConnection::row_at(std::int64_t seq) { return one_row("append_row_at", " AND seq = " + std::to_string(seq)); }
+Result<LastRow> AppendConnection::row_at(std::int64_t seq) {
+  return one_row("append_row_at", " AND seq = " + std::to_string(seq));
+}
 
 Result<std::string> AppendConnection::unsafe_setting(std::int64_t required_standbys, milliseconds at_most) {
   ASSIGN_OR_RETURN(PgResult result, query("append_durability", std::string(durability_sql), at_most));
@@ -216,21 +230,28 @@ Result<std::string> AppendConnection::unsafe_setting(std::int64_t required_stand
 
 Status AppendConnection::make_partition(std::int64_t seq) {
   const std::string log = std::to_string(log_no_) + "::smallint";
-  ASSIGN_OR_RETURN(const PgResult made, query("append_make_partition", "SELECT make_event_partition(" + log + ", " + std::to_string(seq) +
-                                                                           " >> event_partition_bits(" + log + "))", milliseconds(10'000)));
+  ASSIGN_OR_RETURN(const PgResult made, query("append_make_partition",
+                                              "SELECT make_event_partition(" + log + ", " + std::to_string(seq) +
+                                                  " >> event_partition_bits(" + log + "))",
+                                              milliseconds(10'000)));
   return success();
 }
 
 Result<std::int64_t> AppendConnection::next_run_no() {
-  ASSIGN_OR_RETURN(PgResult result, query("append_next_run_no", "SELECT coalesce(max(run_no), 0) + 1 FROM event WHERE log_no = " +
-                                          std::to_string(log_no_), milliseconds(10'000)));
+  ASSIGN_OR_RETURN(PgResult result,
+                   query("append_next_run_no",
+                         "SELECT coalesce(max(run_no), 0) + 1 FROM event WHERE log_no = " + std::to_string(log_no_),
+                         milliseconds(10'000)));
   return std::stoll(PQgetvalue(result.get(), 0, 0));
 }
 
 Result<events::MerkleEdge> AppendConnection::last_checkpoint(std::int64_t size_max) {
-  ASSIGN_OR_RETURN(PgResult result,
-                   query("append_last_checkpoint", "SELECT size, encode(edge, 'hex'), encode(root, 'hex') FROM checkpoint WHERE log_no = " +
-                         std::to_string(log_no_) + " AND size <= " + std::to_string(size_max) + " ORDER BY size DESC LIMIT 1", milliseconds(10'000)));
+  ASSIGN_OR_RETURN(
+      PgResult result,
+      query("append_last_checkpoint",
+            "SELECT size, encode(edge, 'hex'), encode(root, 'hex') FROM checkpoint WHERE log_no = " +
+                std::to_string(log_no_) + " AND size <= " + std::to_string(size_max) + " ORDER BY size DESC LIMIT 1",
+            milliseconds(10'000)));
   if (PQntuples(result.get()) == 0) return events::MerkleEdge{};
   const std::string bytes = from_hex(PQgetvalue(result.get(), 0, 1)).value_or("");
   auto edge = events::MerkleEdge::decode(std::stoll(PQgetvalue(result.get(), 0, 0)), bytes);
@@ -275,7 +296,9 @@ std::optional<CommitResult> AppendConnection::await_fence() {
 }
 
 CommitResult AppendConnection::rows_lost(const Table& table, std::size_t count) {
-  return {CommitOutcome::rows_lost, "", "Postgres did not take all of the " + std::to_string(count) + " rows of the table " + std::string(table.name) + " that it was sent"};
+  return {CommitOutcome::rows_lost, "",
+          "Postgres did not take all of the " + std::to_string(count) + " rows of the table " +
+              std::string(table.name) + " that it was sent"};
 }
 
 // The INSERT (append_pipeline.cpp) fails by itself where a row is missing, and so nothing behind it is run.
@@ -295,7 +318,8 @@ CommitResult AppendConnection::await_commit() {
   return {CommitOutcome::committed};
 }
 
-CommitResult AppendConnection::commit(const RowBatch& batch, std::int64_t epoch, milliseconds at_most, const CommitSteps& steps) {
+CommitResult AppendConnection::commit(const RowBatch& batch, std::int64_t epoch, milliseconds at_most,
+                                      const CommitSteps& steps) {
   deadline_ = steady_clock::now() + at_most;
   timed_out_ = false;
   warning_.clear();
@@ -326,13 +350,15 @@ CommitResult AppendConnection::commit(const RowBatch& batch, std::int64_t epoch,
 CommitResult AppendConnection::store_checkpoint(const events::MerkleEdge& edge, Time now, std::int64_t epoch,
                                                 milliseconds at_most) {
   const std::string log = std::to_string(log_no_);
-  auto result = query(
-      "append_checkpoint", "WITH head AS MATERIALIZED (SELECT 1 FROM log_head WHERE log_no = " + log + " AND epoch = " +
-          std::to_string(epoch) + " FOR SHARE) INSERT INTO checkpoint (log_no, size, root, edge, recorded_at) SELECT " +
-          log + ", " + std::to_string(edge.size()) + ", '\\x" + to_hex(edge.root()) + "', '\\x" + to_hex(edge.encode()) +
-          "', '" + format_time(now) + "' FROM head WHERE NOT EXISTS (SELECT 1 FROM checkpoint WHERE log_no = " + log +
-          " AND size = " + std::to_string(edge.size()) + ")",
-      at_most);
+  auto result = query("append_checkpoint",
+                      "WITH head AS MATERIALIZED (SELECT 1 FROM log_head WHERE log_no = " + log +
+                          " AND epoch = " + std::to_string(epoch) +
+                          " FOR SHARE) INSERT INTO checkpoint (log_no, size, root, edge, recorded_at) SELECT " + log +
+                          ", " + std::to_string(edge.size()) + ", '\\x" + to_hex(edge.root()) + "', '\\x" +
+                          to_hex(edge.encode()) + "', '" + format_time(now) +
+                          "' FROM head WHERE NOT EXISTS (SELECT 1 FROM checkpoint WHERE log_no = " + log +
+                          " AND size = " + std::to_string(edge.size()) + ")",
+                      at_most);
   if (!result) return {CommitOutcome::unknown, "", result.error().message};
   return {CommitOutcome::committed};
 }

@@ -32,26 +32,26 @@ struct TakenOver {
 };
 
 struct LastRow {
-  std::int64_t seq = -1;   // -1: the log is empty
+  std::int64_t seq = -1;  // -1: the log is empty
   Hash run_hash{};
   bool operator==(const LastRow&) const = default;
 };
 
 enum class CommitOutcome {
   committed,
-  fenced,       // the epoch is not ours: nothing was inserted
-  refused,      // rolled back for its data (SQLSTATE class 22 or 23): one of the rows is at fault
-  rows_lost,    // rolled back: Postgres took fewer rows than it was sent (a trigger of somebody's, say)
-  no_partition, // rolled back: the partition that the rows belong to is not there
-  rolled_back,  // rolled back for another reason: nothing was inserted, trying again may help
-  unknown,      // the connection broke, was silent for too long, or the standbys did not confirm: it may be in
+  fenced,        // the epoch is not ours: nothing was inserted
+  refused,       // rolled back for its data (SQLSTATE class 22 or 23): one of the rows is at fault
+  rows_lost,     // rolled back: Postgres took fewer rows than it was sent (a trigger of somebody's, say)
+  no_partition,  // rolled back: the partition that the rows belong to is not there
+  rolled_back,   // rolled back for another reason: nothing was inserted, trying again may help
+  unknown,       // the connection broke, was silent for too long, or the standbys did not confirm: it may be in
 };
 
 struct CommitResult {
   CommitOutcome outcome = CommitOutcome::unknown;
   std::string sqlstate{};
   std::string message{};
-  std::string constraint{};      // which a refused row does not keep
+  std::string constraint{};  // which a refused row does not keep
 };
 
 // Rows ready to be written, in order. `rows` refer to events by their seq, which is filled in.
@@ -62,8 +62,8 @@ struct RowBatch {
 
 // What is done while Postgres is busy with a batch.
 struct CommitSteps {
-  std::function<void()> before_commit;   // the rows are sent, and the COMMIT is not: nothing of them can be in yet
-  std::function<void()> meanwhile;       // everything is sent, and only the answer is missing
+  std::function<void()> before_commit;  // the rows are sent, and the COMMIT is not: nothing of them can be in yet
+  std::function<void()> meanwhile;      // everything is sent, and only the answer is missing
 };
 
 class AppendConnection {
@@ -99,7 +99,8 @@ class AppendConnection {
   Result<events::MerkleEdge> last_checkpoint(std::int64_t size_max = INT64_MAX);
 
   // Commits `batch` in one transaction; each step is taken once, unless something fails before.
-  CommitResult commit(const RowBatch& batch, std::int64_t epoch, std::chrono::milliseconds at_most, const CommitSteps& steps);
+  CommitResult commit(const RowBatch& batch, std::int64_t epoch, std::chrono::milliseconds at_most,
+                      const CommitSteps& steps);
 
   // Stores the tree at its present size, behind the same fence.
   CommitResult store_checkpoint(const events::MerkleEdge& edge, Time now, std::int64_t epoch,
@@ -119,7 +120,8 @@ class AppendConnection {
   CommitResult commit_pipeline(const RowBatch& batch, std::int64_t epoch, const CommitSteps& steps);
   bool send_rows(const RowBatch& batch, std::int64_t epoch);
   CommitResult commit_copy(const RowBatch& batch, std::int64_t epoch, const CommitSteps& steps);
-  std::optional<CommitResult> copy_table(const Table& table, std::string_view rows, std::size_t count, const std::function<void()>& sent);
+  std::optional<CommitResult> copy_table(const Table& table, std::string_view rows, std::size_t count,
+                                         const std::function<void()>& sent);
 
   // Await the next statement's answer; nullopt: it is as it should be.
   std::optional<CommitResult> await(int status);
@@ -135,7 +137,7 @@ class AppendConnection {
   Status prepare(std::chrono::milliseconds at_most);
   bool flush_all();
   bool wait_for_input();
-  PgResult next_result();          // nullptr: no more results, or the connection is gone
+  PgResult next_result();  // nullptr: no more results, or the connection is gone
   void drain();
   // `name`: under which its time is kept.
   Result<PgResult> query(std::string_view name, const std::string& sql, std::chrono::milliseconds at_most);
@@ -148,10 +150,10 @@ class AppendConnection {
   pg_conn* connection_ = nullptr;
   Monotonic deadline_{};
   bool timed_out_ = false;
-  std::string warning_;            // that Postgres gave since the last statement was begun
+  std::string warning_;  // that Postgres gave since the last statement was begun
   metrics::Histogram& pipeline_seconds_ = metrics::process().statements.of("append_pipeline");
   metrics::Histogram& copy_seconds_ = metrics::process().statements.of("append_copy");
-  std::string buffer_;             // rows being written, kept for its capacity
+  std::string buffer_;  // rows being written, kept for its capacity
 };
 
 }  // namespace muniment::store

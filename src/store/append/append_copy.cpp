@@ -46,11 +46,12 @@ CommitResult AppendConnection::commit_copy(const RowBatch& batch, std::int64_t e
     append_copy(log_no_, rows, buffer_);
     return std::string_view(buffer_);
   };
-  const std::string_view events = stream_of(batch.events);  // while the server gets as far as its COPY
+  const std::string_view events = stream_of(batch.events);       // while the server gets as far as its COPY
   std::optional<CommitResult> failed = await(PGRES_COMMAND_OK);  // BEGIN
   if (!failed) failed = await_fence();
   if (!failed) failed = copy_table(event_table, events, batch.events.size(), steps.before_commit);
-  for (std::size_t i = 0; !failed && i < runs.size(); ++i) failed = copy_table(table_of(runs[i].front()), stream_of(runs[i]), runs[i].size(), [] {});
+  for (std::size_t i = 0; !failed && i < runs.size(); ++i)
+    failed = copy_table(table_of(runs[i].front()), stream_of(runs[i]), runs[i].size(), [] {});
   if (failed) return *failed;
   drain();
   if (!PQsendQuery(connection_, "COMMIT") || !flush_all()) return silence();
@@ -60,7 +61,8 @@ CommitResult AppendConnection::commit_copy(const RowBatch& batch, std::int64_t e
 }
 
 // Sends one table's rows when the server asks for them, and awaits that it has taken all of them.
-std::optional<CommitResult> AppendConnection::copy_table(const Table& table, std::string_view rows, std::size_t count, const std::function<void()>& sent) {
+std::optional<CommitResult> AppendConnection::copy_table(const Table& table, std::string_view rows, std::size_t count,
+                                                         const std::function<void()>& sent) {
   if (auto failed = await(PGRES_COPY_IN)) return failed;
   while (!rows.empty()) {
     const std::string_view part = rows.substr(0, std::size_t{1} << 18);

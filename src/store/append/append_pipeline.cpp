@@ -14,11 +14,12 @@
 namespace muniment::store {
 namespace {
 
-// A table's INSERT of that many rows, each column a parameter. Where a trigger of somebody's leaves one out, it divides by
-// zero: the COMMIT behind it was sent before the count can be read here.
+// A table's INSERT of that many rows, each column a parameter. Where a trigger of somebody's leaves one out, it divides
+// by zero: the COMMIT behind it was sent before the count can be read here.
 std::string insert_statement(const Table& table, std::size_t rows) {
   const auto columns = static_cast<std::size_t>(std::ranges::count(table.columns, ',')) + 1;
-  std::string sql = "WITH put AS (INSERT INTO " + std::string(table.name) + " (" + std::string(table.columns) + ") VALUES ";
+  std::string sql =
+      "WITH put AS (INSERT INTO " + std::string(table.name) + " (" + std::string(table.columns) + ") VALUES ";
   for (std::size_t i = 0; i < rows * columns; ++i) {
     sql += i == 0 ? "(" : i % columns == 0 ? "), (" : ", ";
     sql += "$" + std::to_string(i + 1);
@@ -28,7 +29,9 @@ std::string insert_statement(const Table& table, std::size_t rows) {
 
 // Under what name it is prepared. To begin a statement costs the server several times what a row does,
 // so the events of a batch are one statement, prepared for each number of rows.
-std::string insert_name(const Table& table, std::size_t rows) { return std::string(table.name) + "_" + std::to_string(rows); }
+std::string insert_name(const Table& table, std::size_t rows) {
+  return std::string(table.name) + "_" + std::to_string(rows);
+}
 
 std::int32_t length_at(const char* field) {
   std::uint32_t length = 0;
@@ -48,8 +51,8 @@ bool send_fields(pg_conn* connection, const std::string& statement, const std::s
     at += static_cast<std::size_t>(lengths.back());
   }
   const std::vector<int> binary(values.size(), 1);
-  return PQsendQueryPrepared(connection, statement.c_str(), static_cast<int>(values.size()), values.data(), lengths.data(),
-                             binary.data(), 0) == 1;
+  return PQsendQueryPrepared(connection, statement.c_str(), static_cast<int>(values.size()), values.data(),
+                             lengths.data(), binary.data(), 0) == 1;
 }
 
 bool send_plain(pg_conn* connection, const char* statement) {
@@ -65,8 +68,9 @@ Status AppendConnection::prepare(std::chrono::milliseconds at_most) {
   timed_out_ = false;
   std::vector<std::pair<std::string, std::string>> statements = {
       {"begin", "BEGIN"},
-      {"fence", "WITH head AS MATERIALIZED (SELECT 1 FROM log_head WHERE log_no = $1 AND epoch = $2 FOR SHARE) "
-                "SELECT 1 / count(*) FROM head"},
+      {"fence",
+       "WITH head AS MATERIALIZED (SELECT 1 FROM log_head WHERE log_no = $1 AND epoch = $2 FOR SHARE) "
+       "SELECT 1 / count(*) FROM head"},
       {"commit", "COMMIT"}};
   for (std::size_t n = 1; n <= pipelined_events_max; ++n) {
     statements.emplace_back(insert_name(event_table, n), insert_statement(event_table, n));
@@ -74,7 +78,8 @@ Status AppendConnection::prepare(std::chrono::milliseconds at_most) {
   for (const Table& table : side_tables()) statements.emplace_back(insert_name(table, 1), insert_statement(table, 1));
 
   bool sent = PQenterPipelineMode(connection_) == 1;
-  for (const auto& [name, sql] : statements) sent = sent && PQsendPrepare(connection_, name.c_str(), sql.c_str(), 0, nullptr);
+  for (const auto& [name, sql] : statements)
+    sent = sent && PQsendPrepare(connection_, name.c_str(), sql.c_str(), 0, nullptr);
   if (!sent || !PQpipelineSync(connection_)) return unavailable("preparing the append's statements");
   for (const auto& [name, sql] : statements) {
     if (await(PGRES_COMMAND_OK)) return unavailable("preparing " + sql);

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/process/failpoint.hpp"
 #include "base/json/json.hpp"
 #include "base/log.hpp"
+#include "base/process/failpoint.hpp"
 #include "store/append/appender_impl.hpp"
 
 namespace muniment::store {
@@ -25,7 +25,8 @@ Error not_accepted(const Error& why) { return Error(why.code, why.message + "; y
 // What one request is told that Postgres refuses for its data.
 Error refusal_of(const CommitResult& result) {
   // The same id, use of evidence or link was appended since it was asked for: whoever asked is to ask again.
-  const bool raced = result.constraint.ends_with("_event_id") || result.constraint == "evidence_use" || result.constraint == "evidence_link_once";
+  const bool raced = result.constraint.ends_with("_event_id") || result.constraint == "evidence_use" ||
+                     result.constraint == "evidence_link_once";
   if (raced) return store::give_back(AppendConflict::maybe_duplicate);
   if (result.sqlstate == "23505") return Error(Errc::conflict, "there is one with this id already: " + result.message);
   return Error(Errc::invalid_argument, "Postgres refuses this event: " + result.message);
@@ -69,8 +70,8 @@ void Appender::Impl::wait_for_work() {
   waiting_ = false;
 }
 
-// A server that is frozen says nothing by itself, and its settings may be changed beneath a running daemon: neither must be
-// called well because nobody appends just now.
+// A server that is frozen says nothing by itself, and its settings may be changed beneath a running daemon: neither
+// must be called well because nobody appends just now.
 void Appender::Impl::look() {
   const Monotonic now = steady_clock::now();
   if (ended_ || !look_due(now)) return;
@@ -120,8 +121,8 @@ void Appender::Impl::build(AppendBatch& batch) {
   numbering.next_seq = head_.next_seq;
 }
 
-// recorded_at of what is numbered next. It is unsettled before it is known: a reader whose clock is past a time, and who finds
-// nothing unsettled, is not overtaken by an event of that time.
+// recorded_at of what is numbered next. It is unsettled before it is known: a reader whose clock is past a time, and
+// who finds nothing unsettled, is not overtaken by an event of that time.
 Time Appender::Impl::stamp() {
   tail_.unsettled_from(std::min({in_flight_from_, next_.oldest(), clock_.now().micros}));
   return clock_.now();
@@ -146,17 +147,19 @@ AppendRequest Appender::Impl::owed_event(std::string_view type, std::string body
   return request;
 }
 
-// What the log owes its readers is not refused with what clients sent, who send it again: it stays here. A thread that stops
-// has tried for the last time.
+// What the log owes its readers is not refused with what clients sent, who send it again: it stays here. A thread that
+// stops has tried for the last time.
 void Appender::Impl::keep_owed(std::vector<AppendRequest>& requests) {
-  const auto first = std::stable_partition(requests.begin(), requests.end(), [](const AppendRequest& request) { return !request.owed; });
+  const auto first = std::stable_partition(requests.begin(), requests.end(),
+                                           [](const AppendRequest& request) { return !request.owed; });
   if (first == requests.end()) return;
   std::unique_lock lock(mutex_);
   const bool stopping = stopping_;
   lock.unlock();
   for (auto request = first; request != requests.end(); ++request) {
     if (stopping) {
-      log_error("an event of the daemon's own is not in the log: it stops", {{"type", request->events.front().event.type}});
+      log_error("an event of the daemon's own is not in the log: it stops",
+                {{"type", request->events.front().event.type}});
     } else {
       owed_.push_back(std::move(*request));
     }
@@ -174,8 +177,14 @@ void Appender::Impl::note_clock_step(AppendBatch& batch, Time now) {
   last_wall_ = now;
   last_monotonic_ = steady;
   if (std::abs(step) <= clock_step_micros) return;
-  batch.add(owed_event("clock.stepped", json::Writer().begin_object().member("before", format_time(expected)).member("after", format_time(now))
-                                            .member("step_us", step).end_object().text()), head_, now);
+  batch.add(owed_event("clock.stepped", json::Writer()
+                                            .begin_object()
+                                            .member("before", format_time(expected))
+                                            .member("after", format_time(now))
+                                            .member("step_us", step)
+                                            .end_object()
+                                            .text()),
+            head_, now);
 }
 
 // ---- what becomes of a batch --------------------------------------------------------------------
@@ -221,13 +230,15 @@ std::vector<AppendRequest> Appender::Impl::undo(AppendBatch& batch) {
   return requests;
 }
 
-// Answers everybody, as is known by now. What is not in gives its numbers back before anything else is numbered; where that
-// cannot be known the thread has ended, and nothing is.
+// Answers everybody, as is known by now. What is not in gives its numbers back before anything else is numbered; where
+// that cannot be known the thread has ended, and nothing is.
 void Appender::Impl::settle(AppendBatch batch, const CommitResult& result) {
   if (result.outcome == CommitOutcome::committed) return succeeded(batch);
   std::vector<AppendRequest> requests = undo(batch);
   if (result.outcome == CommitOutcome::unknown) {
-    Error error(Errc::unavailable, "the daemon stops before Postgres has said whether your event is in. Send it again with the same event_id.");
+    Error error(
+        Errc::unavailable,
+        "the daemon stops before Postgres has said whether your event is in. Send it again with the same event_id.");
     error.outcome = "unknown";
     return refuse(std::move(requests), error);
   }
@@ -236,11 +247,14 @@ void Appender::Impl::settle(AppendBatch batch, const CommitResult& result) {
   if (result.outcome == CommitOutcome::refused) {
     if (requests.size() > 1) return commit_one_by_one(std::move(requests));
     // It would be refused again, and for ever.
-    if (requests.front().owed) log_error("an event of the daemon's own is refused", {{"type", requests.front().events.front().event.type}, {"error", result.message}});
+    if (requests.front().owed)
+      log_error("an event of the daemon's own is refused",
+                {{"type", requests.front().events.front().event.type}, {"error", result.message}});
     return refuse(std::move(requests), refusal_of(result));
   }
   log_warning("append rolled back", {{"sqlstate", result.sqlstate}, {"error", result.message}});
-  Error error(Errc::unavailable, "Postgres refused to write: " + result.message + "; your event was not accepted. Retry with the same event_id.");
+  Error error(Errc::unavailable, "Postgres refused to write: " + result.message +
+                                     "; your event was not accepted. Retry with the same event_id.");
   error.retry_after_ms = 1'000;
   keep_owed(requests);
   refuse(std::move(requests), error);
@@ -286,7 +300,8 @@ void Appender::Impl::checkpoint_if_due(bool now) {
   checkpoint_time_ = clock_.monotonic();
   // What was found at the start is not called the log's own before something was appended to it.
   if (committed_edge_.size() == size_at_start_ || !owned_ || !status().refused.empty()) return;
-  const CommitResult stored = connection_.store_checkpoint(committed_edge_, clock_.now(), epoch_, options_.commit_deadline);
+  const CommitResult stored =
+      connection_.store_checkpoint(committed_edge_, clock_.now(), epoch_, options_.commit_deadline);
   // A checkpoint that was not stored is no loss: the next one covers it, and a start recomputes.
   owned_ = stored.outcome == CommitOutcome::committed;
   if (owned_) checkpoint_size_ = committed_edge_.size();

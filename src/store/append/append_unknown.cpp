@@ -1,11 +1,11 @@
-// What the append thread does until it knows what became of a batch. The epoch comes first, since the backend that has the
-// batch may still commit it: raising it waits for that one, or fences it. Only then is the log's end a fact.
+// What the append thread does until it knows what became of a batch. The epoch comes first, since the backend that has
+// the batch may still commit it: raising it waits for that one, or fences it. Only then is the log's end a fact.
 #include <algorithm>
 #include <utility>
 
-#include "base/process/failpoint.hpp"
 #include "base/json/json.hpp"
 #include "base/log.hpp"
+#include "base/process/failpoint.hpp"
 #include "base/text.hpp"
 #include "store/append/appender_impl.hpp"
 
@@ -15,8 +15,9 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-constexpr milliseconds connect_again_at_most{5'000}, look_at_most{5'000}, retry_pause_least{50}, retry_pause_most{1'000};
-constexpr std::size_t reason_bytes_max = 4'096;   // as schema/event/log.resumed.json has it
+constexpr milliseconds connect_again_at_most{5'000}, look_at_most{5'000}, retry_pause_least{50},
+    retry_pause_most{1'000};
+constexpr std::size_t reason_bytes_max = 4'096;  // as schema/event/log.resumed.json has it
 
 }  // namespace
 
@@ -39,27 +40,34 @@ CommitResult Appender::Impl::write(const AppendBatch& batch, const std::function
   give_back(next_);  // it stands on what may not be there
   for (bool partition_made = false;;) {
     switch (result.outcome) {
-      case CommitOutcome::committed: case CommitOutcome::rolled_back: return result;
+      case CommitOutcome::committed:
+      case CommitOutcome::rolled_back: return result;
       case CommitOutcome::refused: return refused(std::move(result));
       case CommitOutcome::rows_lost:
-        stop_for("tables_changed", result.message + ": somebody changed the log's tables (a trigger, say). ", committed_edge_);
+        stop_for("tables_changed", result.message + ": somebody changed the log's tables (a trigger, say). ",
+                 committed_edge_);
         return result;
       case CommitOutcome::no_partition:
         if (std::exchange(partition_made, true)) return {CommitOutcome::rolled_back, result.sqlstate, result.message};
         result = make_partition(batch, result);
         break;
-      case CommitOutcome::fenced: case CommitOutcome::unknown: result = find_out(batch, std::move(result)); break;
+      case CommitOutcome::fenced:
+      case CommitOutcome::unknown: result = find_out(batch, std::move(result)); break;
     }
-    if (result.outcome == CommitOutcome::committed || result.outcome == CommitOutcome::rolled_back || ended_) return result;
+    if (result.outcome == CommitOutcome::committed || result.outcome == CommitOutcome::rolled_back || ended_)
+      return result;
     FAILPOINT("append.before_resend");
     result = connection_.commit(batch.rows(), epoch_, options_.commit_deadline, {note_written, [] {}});
   }
 }
 
-// Whether the batch is in, asked until that is certain. `fenced`: it is not, and may be sent again unless the thread has ended.
+// Whether the batch is in, asked until that is certain. `fenced`: it is not, and may be sent again unless the thread
+// has ended.
 CommitResult Appender::Impl::find_out(const AppendBatch& batch, CommitResult result) {
-  log_warning("append in doubt", {{"error", result.outcome == CommitOutcome::fenced ? "the epoch was raised" : result.message}});
-  // An UPDATE of ours that Postgres came to only after we had given it up fences us, too: the head says who raised the epoch.
+  log_warning("append in doubt",
+              {{"error", result.outcome == CommitOutcome::fenced ? "the epoch was raised" : result.message}});
+  // An UPDATE of ours that Postgres came to only after we had given it up fences us, too: the head says who raised the
+  // epoch.
   for (;;) {
     owned_ = false;
     const Standing standing = recover();
@@ -103,8 +111,8 @@ Result<bool> Appender::Impl::is_in(const AppendBatch& batch) {
   return there == wanted;
 }
 
-// Until Postgres answers and the epoch is ours again. What waits was not sent: it is refused, and that is certain; but an
-// outage before this one that is not in the log yet stays owed.
+// Until Postgres answers and the epoch is ours again. What waits was not sent: it is refused, and that is certain; but
+// an outage before this one that is not in the log yet stays owed.
 Appender::Impl::Standing Appender::Impl::recover() {
   give_back(next_);
   for (milliseconds pause = retry_pause_least;; pause = std::min(pause * 2, retry_pause_most)) {
@@ -124,7 +132,9 @@ Appender::Impl::Standing Appender::Impl::recover() {
     for (const AppendRequest& request : waiting) refused_events_ += static_cast<std::int64_t>(request.events.size());
     const bool stopping = stopping_;
     lock.unlock();
-    refuse(std::move(waiting), Error(Errc::unavailable, obstacle.why + "; your event was not accepted. Retry in 2 s with the same event_id."));
+    refuse(
+        std::move(waiting),
+        Error(Errc::unavailable, obstacle.why + "; your event was not accepted. Retry in 2 s with the same event_id."));
     if (stopping) {
       end(Error(Errc::unavailable, "the daemon is stopping, and " + obstacle.why));
       return Standing::lost;
@@ -134,8 +144,8 @@ Appender::Impl::Standing Appender::Impl::recover() {
   }
 }
 
-// With nothing in doubt. The server that is there now may be another one than was there before: a standby, say, that did not
-// have what was committed last.
+// With nothing in doubt. The server that is there now may be another one than was there before: a standby, say, that
+// did not have what was committed last.
 Appender::Impl::Standing Appender::Impl::recover_own_end() {
   for (;;) {
     const Standing standing = recover();
@@ -203,7 +213,10 @@ void Appender::Impl::come_back() {
     published_.epoch = epoch_;
     if (published_.away.empty()) return;
     const Time now = clock_.now();
-    body.begin_object().member("since", format_time(published_.since)).member("until", format_time(now)).member("reason", preview(published_.away, reason_bytes_max));
+    body.begin_object()
+        .member("since", format_time(published_.since))
+        .member("until", format_time(now))
+        .member("reason", preview(published_.away, reason_bytes_max));
     body.member("requests_refused", refused_requests_).member("events_refused", refused_events_).end_object();
     published_.away.clear();
     published_.silent = false;
@@ -227,20 +240,28 @@ void Appender::Impl::fenced_off() {
 
 void Appender::Impl::latch(const LastRow& last, const events::MerkleEdge& own) {
   if (last.seq + 1 < own.size()) {
-    return stop_for("log_rolled_back", "the log ends at " + std::to_string(last.seq) + ", and this daemon wrote up to " + std::to_string(own.size() - 1) +
-                                           ": Postgres is an older copy of itself, or somebody removed events. ", own);
+    return stop_for("log_rolled_back",
+                    "the log ends at " + std::to_string(last.seq) + ", and this daemon wrote up to " +
+                        std::to_string(own.size() - 1) +
+                        ": Postgres is an older copy of itself, or somebody removed events. ",
+                    own);
   }
-  stop_for("another_writer", "somebody else writes to the log: it ends at " + std::to_string(last.seq) +
-                                 " with an event that is not this daemon's, which wrote up to " + std::to_string(own.size() - 1) + ". ", own);
+  stop_for("another_writer",
+           "somebody else writes to the log: it ends at " + std::to_string(last.seq) +
+               " with an event that is not this daemon's, which wrote up to " + std::to_string(own.size() - 1) + ". ",
+           own);
 }
 
 // `own`: what this daemon wrote. It is kept as where it stopped, so that no start takes in what is behind it.
 void Appender::Impl::stop_for(std::string_view code, std::string_view what, const events::MerkleEdge& own) {
   const std::string name(code);
-  const Error why(Errc::system_error, name + ": " + std::string(what) + "Nothing is appended any more. Run muniment-verify, and see docs/runbook.md#" + name);
+  const Error why(Errc::system_error,
+                  name + ": " + std::string(what) +
+                      "Nothing is appended any more. Run muniment-verify, and see docs/runbook.md#" + name);
   refuse(why);
   if (options_.written != nullptr) {
-    if (const Status kept = options_.written->stop({own.size(), own.root()}); !kept) log_error("keeping what was written last", {{"error", kept.error().message}});
+    if (const Status kept = options_.written->stop({own.size(), own.root()}); !kept)
+      log_error("keeping what was written last", {{"error", kept.error().message}});
   }
   end(why);
 }

@@ -13,7 +13,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds patience{20};      // of events that nobody waits for: one commit for all that come meanwhile
+constexpr milliseconds patience{20};  // of events that nobody waits for: one commit for all that come meanwhile
 constexpr milliseconds connect_at_most{5'000};
 
 }  // namespace
@@ -29,7 +29,8 @@ Status Appender::Impl::submit(AppendRequest request) {
     std::lock_guard lock(mutex_);
     if (refusal_) return *refusal_;
     if (stopping_ || ended_) {
-      return Error(Errc::unavailable, (ended_ ? ended_->message : "the daemon is stopping") + "; your event was not accepted");
+      return Error(Errc::unavailable,
+                   (ended_ ? ended_->message : "the daemon is stopping") + "; your event was not accepted");
     }
     if (!published_.away.empty()) {
       ++refused_requests_;
@@ -61,7 +62,8 @@ Status Appender::Impl::submit(AppendRequest request) {
 }
 
 LogStatus Appender::Impl::status() const {
-  const std::int64_t in_flight = in_flight_events_;   // before the size: what has landed in between is counted twice, and never left out
+  const std::int64_t in_flight =
+      in_flight_events_;  // before the size: what has landed in between is counted twice, and never left out
   std::lock_guard lock(mutex_);
   LogStatus status = published_;
   status.in_flight = in_flight;
@@ -100,8 +102,8 @@ Status Appender::Impl::open() {
   ASSIGN_OR_RETURN(const bool locked, connection_.try_lock());
   locked_ = locked;
   if (!locked) {
-    return Error(Errc::conflict, "log " + std::to_string(options_.log_no) +
-                                     " is held by another daemon. Stop it first: muniment down");
+    return Error(Errc::conflict,
+                 "log " + std::to_string(options_.log_no) + " is held by another daemon. Stop it first: muniment down");
   }
   ASSIGN_OR_RETURN(const TakenOver taken, connection_.take_over(std::nullopt));
   epoch_ = taken.epoch;
@@ -121,7 +123,8 @@ Status Appender::Impl::catch_up() {
   ASSIGN_OR_RETURN(head_.next_run_no, connection_.next_run_no());
   for (const std::int64_t size : options_.roots_wanted) roots_at_start_.emplace(size, std::nullopt);
   Reader reader({options_.uri, options_.log_no});
-  ASSIGN_OR_RETURN(const FoundTree tree, find_tree(connection_, reader, head_.log_id, last_committed_.seq, roots_at_start_));
+  ASSIGN_OR_RETURN(const FoundTree tree,
+                   find_tree(connection_, reader, head_.log_id, last_committed_.seq, roots_at_start_));
   checkpoint_size_ = tree.stored_size;
   committed_edge_ = head_.edge = tree.edge;
   head_.next_seq = size_at_start_ = head_.edge.size();
@@ -137,7 +140,8 @@ Status Appender::Impl::catch_up() {
   newest.run_no = 0;
   newest.newest_first = true;
   ASSIGN_OR_RETURN(const auto last, reader.events(newest, 1));
-  log_run->head = {0, last.empty() ? 0 : last[0].run_seq + 1, last.empty() ? Hash{} : last[0].run_hash, RunStatus::open};
+  log_run->head = {0, last.empty() ? 0 : last[0].run_seq + 1, last.empty() ? Hash{} : last[0].run_hash,
+                   RunStatus::open};
   log_run->committed(log_run->head.run_seq);
   RunView view;
   view.status = RunStatus::open;
@@ -153,7 +157,8 @@ Status Appender::Impl::catch_up() {
 Appender::Appender(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) { impl_->owner = this; }
 Appender::~Appender() { stop(); }
 
-Result<std::unique_ptr<Appender>> Appender::open(AppenderOptions options, Clock& clock, Tail& tail, RunDirectory& runs) {
+Result<std::unique_ptr<Appender>> Appender::open(AppenderOptions options, Clock& clock, Tail& tail,
+                                                 RunDirectory& runs) {
   auto impl = std::make_unique<Impl>(std::move(options), clock, tail, runs);
   RETURN_IF_ERROR(impl->open());
   std::unique_ptr<Appender> appender(new Appender(std::move(impl)));

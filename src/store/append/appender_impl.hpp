@@ -1,5 +1,6 @@
 // What the files of the Appender share. appender.cpp: what other threads call, and the start; append_thread.cpp: the
-// thread's round, and what becomes of a batch; append_unknown.cpp: what is done when Postgres has not said what became of it.
+// thread's round, and what becomes of a batch; append_unknown.cpp: what is done when Postgres has not said what became
+// of it.
 #pragma once
 
 #include <algorithm>
@@ -19,32 +20,39 @@ namespace muniment::store {
 class Appender::Impl {
  public:
   Impl(AppenderOptions options, Clock& clock, Tail& tail, RunDirectory& runs)
-      : options_(std::move(options)), clock_(clock), tail_(tail), runs_(runs),
+      : options_(std::move(options)),
+        clock_(clock),
+        tail_(tail),
+        runs_(runs),
         connection_(options_.uri, options_.log_no, make_uuid_v7(clock.now())) {}
 
   Status open();
-  void start() { thread_ = named_thread("append", [this] { serve(); }); }
+  void start() {
+    thread_ = named_thread("append", [this] { serve(); });
+  }
   Status submit(AppendRequest request);
   LogStatus status() const;
-  std::optional<Hash> root_at_start(std::int64_t size) const { return roots_at_start_.contains(size) ? roots_at_start_.at(size) : std::nullopt; }
+  std::optional<Hash> root_at_start(std::int64_t size) const {
+    return roots_at_start_.contains(size) ? roots_at_start_.at(size) : std::nullopt;
+  }
   void refuse(Error why);
   void close();
   void stop();
 
   ErasureGate& erasure_gate() { return erasure_gate_; }
 
-  Appender* owner = nullptr;               // for its callbacks
+  Appender* owner = nullptr;  // for its callbacks
 
  private:
   // Why nothing can be appended for the time being; `why` is empty where it can.
   struct Obstacle {
     std::string why;
-    bool silent = false;                   // Postgres does not answer
+    bool silent = false;  // Postgres does not answer
   };
   enum class Standing {
-    ours,                                  // connected, and the epoch is ours
-    taken,                                 // another daemon has the log: the thread has ended
-    lost,                                  // the daemon stops before Postgres answers: the thread has ended
+    ours,   // connected, and the epoch is ours
+    taken,  // another daemon has the log: the thread has ended
+    lost,   // the daemon stops before Postgres answers: the thread has ended
   };
 
   Status catch_up();
@@ -55,7 +63,7 @@ class Appender::Impl {
   bool look_due(Monotonic now) const { return now >= heard_ + probe_every || now >= looked_ + settings_every; }
   void look();
   void take_queue();
-  std::vector<AppendRequest> take_all();   // what is pending, too
+  std::vector<AppendRequest> take_all();  // what is pending, too
   void build(AppendBatch& batch);
   void add_alone(AppendBatch& batch, AppendRequest request);
   std::vector<AppendRequest> undo(AppendBatch& batch);
@@ -111,35 +119,38 @@ class Appender::Impl {
   std::vector<AppendRequest> queue_;
   std::size_t queued_events_ = 0;
   std::size_t queued_bytes_ = 0;
-  std::optional<Monotonic> due_;           // when what is queued is to be taken; at once, if it is past
+  std::optional<Monotonic> due_;  // when what is queued is to be taken; at once, if it is past
   bool waiting_ = false;
   bool stopping_ = false;
-  std::optional<Error> ended_;             // why the thread numbers nothing any more; only the thread sets it
+  std::optional<Error> ended_;  // why the thread numbers nothing any more; only the thread sets it
   LogStatus published_;
   std::optional<Error> refusal_;
-  std::int64_t refused_requests_ = 0;      // since Postgres is away
+  std::int64_t refused_requests_ = 0;  // since Postgres is away
   std::int64_t refused_events_ = 0;
 
-  // The append thread's. What is numbered is what is committed, then the batch in flight, then next_: nothing else moves head_.
+  // The append thread's. What is numbered is what is committed, then the batch in flight, then next_: nothing else
+  // moves head_.
   LogHead head_;
   LastRow last_committed_;
-  events::MerkleEdge committed_edge_;      // written under mutex_
-  AppendBatch next_;                       // built while the batch before it is in flight
-  std::deque<AppendRequest> pending_;      // taken from the queue, not yet in a batch
-  std::vector<AppendRequest> owed_;        // events of its own that Postgres did not take, in order
-  Monotonic owed_due_{};                   // when they are tried again, at the latest
-  std::atomic<std::int64_t> in_flight_events_ = 0;         // of that batch
-  std::int64_t in_flight_from_ = Tail::nothing_unsettled;  // AppendBatch::oldest of the batch of which it is not known whether it is in
+  events::MerkleEdge committed_edge_;               // written under mutex_
+  AppendBatch next_;                                // built while the batch before it is in flight
+  std::deque<AppendRequest> pending_;               // taken from the queue, not yet in a batch
+  std::vector<AppendRequest> owed_;                 // events of its own that Postgres did not take, in order
+  Monotonic owed_due_{};                            // when they are tried again, at the latest
+  std::atomic<std::int64_t> in_flight_events_ = 0;  // of that batch
+  std::int64_t in_flight_from_ =
+      Tail::nothing_unsettled;  // AppendBatch::oldest of the batch of which it is not known whether it is in
   std::int64_t epoch_ = 0;
-  bool owned_ = false;                     // the connection is up, nothing on it is in doubt, and the epoch was ours when it was asked last
-  bool locked_ = false;                    // and it holds the advisory lock
-  Monotonic heard_{}, looked_{};           // when Postgres answered last, and when its settings were looked at
+  bool owned_ =
+      false;  // the connection is up, nothing on it is in doubt, and the epoch was ours when it was asked last
+  bool locked_ = false;           // and it holds the advisory lock
+  Monotonic heard_{}, looked_{};  // when Postgres answered last, and when its settings were looked at
   std::int64_t size_at_start_ = 0;
   std::int64_t checkpoint_size_ = 0;
   Monotonic checkpoint_time_{};
   Time last_wall_;
   Monotonic last_monotonic_{};
-  RootsBySize roots_at_start_;             // not changed after `open`
+  RootsBySize roots_at_start_;  // not changed after `open`
   std::thread thread_;
 };
 

@@ -84,9 +84,11 @@ void visit_columns(const Event& e, Visitor&& visit) {
 constexpr std::array<Table, std::variant_size_v<Row>> tables = {{
     {"artifact", "log_no, seq, artifact_id, run_id, step_id, path, hash, mime_type, size_bytes, created_at, metadata"},
     {"manifest", "log_no, seq, manifest_id, run_id, base_id, salt, hash, size_bytes, manifest, created_at"},
-    {"snapshot", "log_no, run_no, seq, run_seq, event_seq, salt, hash, state_hash, size_bytes, state, artifact_id, reason, created_at"},
+    {"snapshot",
+     "log_no, run_no, seq, run_seq, event_seq, salt, hash, state_hash, size_bytes, state, artifact_id, reason, created_at"},
     {"claim", "log_no, seq, claim_id, run_id, step_id, text, pointers, status, created_at"},
-    {"evidence", "log_no, seq, evidence_id, run_id, type, content, pointer, hash, validator_id, actor, corpus_id, index_id, chunk_id, span, created_at"},
+    {"evidence",
+     "log_no, seq, evidence_id, run_id, type, content, pointer, hash, validator_id, actor, corpus_id, index_id, chunk_id, span, created_at"},
     {"evidence_link", "log_no, seq, claim_id, run_id, evidence_id, relation"},
     {"claim_decision", "log_no, seq, claim_id, status"},
 }};

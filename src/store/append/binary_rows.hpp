@@ -19,8 +19,9 @@ struct Table {
 };
 
 inline constexpr Table event_table = {
-    "event", "log_no, seq, run_no, run_seq, recorded_at, occurred_at, origin, type, schema_version, step_id, actor, "
-             "event_id, body_hash, salt, body, run_hash"};
+    "event",
+    "log_no, seq, run_no, run_seq, recorded_at, occurred_at, origin, type, schema_version, step_id, actor, "
+    "event_id, body_hash, salt, body, run_hash"};
 std::span<const Table> side_tables();  // those beside `event`
 const Table& table_of(const Row& row);
 

@@ -7,7 +7,8 @@
 namespace muniment::store {
 namespace {
 
-Status follow_tree(Reader& reader, const Uuid& log_id, std::int64_t last_seq, events::MerkleEdge& edge, RootsBySize& roots) {
+Status follow_tree(Reader& reader, const Uuid& log_id, std::int64_t last_seq, events::MerkleEdge& edge,
+                   RootsBySize& roots) {
   std::unordered_map<std::int64_t, Hash> chains;
   const auto note_root = [&] {
     const auto wanted = roots.find(edge.size());
@@ -34,20 +35,23 @@ Status follow_tree(Reader& reader, const Uuid& log_id, std::int64_t last_seq, ev
       edge.add(hashes.leaf_hash);
       note_root();
     }
-    if (events.empty()) return Error(Errc::corrupt, "event " + std::to_string(edge.size()) + " is missing. Run muniment-verify");
+    if (events.empty())
+      return Error(Errc::corrupt, "event " + std::to_string(edge.size()) + " is missing. Run muniment-verify");
   }
   return success();
 }
 
 }  // namespace
 
-Result<FoundTree> find_tree(AppendConnection& connection, Reader& reader, const Uuid& log_id, std::int64_t last_seq, RootsBySize& roots) {
+Result<FoundTree> find_tree(AppendConnection& connection, Reader& reader, const Uuid& log_id, std::int64_t last_seq,
+                            RootsBySize& roots) {
   FoundTree tree;
   ASSIGN_OR_RETURN(const events::MerkleEdge stored, connection.last_checkpoint());
   tree.stored_size = stored.size();
   if (last_seq + 1 < stored.size()) {
-    return Error(Errc::system_error, "log_rolled_back: the log has " + std::to_string(last_seq + 1) + " events, its last checkpoint " +
-                                         std::to_string(stored.size()) + ". Run muniment-verify, and see docs/runbook.md#log_rolled_back");
+    return Error(Errc::system_error, "log_rolled_back: the log has " + std::to_string(last_seq + 1) +
+                                         " events, its last checkpoint " + std::to_string(stored.size()) +
+                                         ". Run muniment-verify, and see docs/runbook.md#log_rolled_back");
   }
   tree.edge = stored;
   roots.emplace(stored.size(), std::nullopt);
@@ -56,7 +60,8 @@ Result<FoundTree> find_tree(AppendConnection& connection, Reader& reader, const 
   }
   RETURN_IF_ERROR(follow_tree(reader, log_id, last_seq, tree.edge, roots));
   if (roots.at(stored.size()) == stored.root()) return tree;
-  return Error(Errc::corrupt, "the last checkpoint is not the root of the events before it: the log was changed. Run muniment-verify");
+  return Error(Errc::corrupt,
+               "the last checkpoint is not the root of the events before it: the log was changed. Run muniment-verify");
 }
 
 }  // namespace muniment::store

@@ -18,9 +18,10 @@ struct FoundTree {
   std::int64_t stored_size = 0;  // of the newest checkpoint in the database
 };
 
-// The tree up to the event `last_seq`, from a checkpoint below all `roots`, which are filled in on the way; every event from
-// there on is held against its own hash: a log whose end was changed is not appended to. Errors: corrupt; system_error when
-// the log ends before its newest checkpoint.
-Result<FoundTree> find_tree(AppendConnection& connection, Reader& reader, const Uuid& log_id, std::int64_t last_seq, RootsBySize& roots);
+// The tree up to the event `last_seq`, from a checkpoint below all `roots`, which are filled in on the way; every event
+// from there on is held against its own hash: a log whose end was changed is not appended to. Errors: corrupt;
+// system_error when the log ends before its newest checkpoint.
+Result<FoundTree> find_tree(AppendConnection& connection, Reader& reader, const Uuid& log_id, std::int64_t last_seq,
+                            RootsBySize& roots);
 
 }  // namespace muniment::store

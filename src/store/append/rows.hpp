@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "base/ids.hpp"
 #include "base/crypto/sha256.hpp"
+#include "base/ids.hpp"
 #include "events/event.hpp"
 
 namespace muniment::store {
@@ -19,22 +19,22 @@ namespace muniment::store {
 struct ArtifactRow {
   Uuid artifact_id;
   std::string run_id;
-  std::string step_id;        // "main" where the client named none
-  std::string path;           // relative to the artifact root
+  std::string step_id;  // "main" where the client named none
+  std::string path;     // relative to the artifact root
   Hash hash{};
   std::string mime_type;
   std::int64_t size_bytes = 0;
   Time created_at;
   std::string metadata = "{}";
   std::int64_t seq = -1;
-  std::optional<Hash> pieces_root{};   // of a large one; in its event, no column of the table
+  std::optional<Hash> pieces_root{};  // of a large one; in its event, no column of the table
 };
 
 struct ManifestRow {
   Uuid manifest_id;
   std::string run_id;
   std::optional<Uuid> base_id;
-  std::optional<Salt> salt;            // nullopt: erased, as is the text
+  std::optional<Salt> salt;  // nullopt: erased, as is the text
   Hash hash{};
   std::int64_t size_bytes = 0;
   std::optional<std::string> manifest;
@@ -44,14 +44,14 @@ struct ManifestRow {
 
 struct SnapshotRow {
   std::int64_t run_no = 0;
-  std::int64_t seq = -1;               // the last event that the state includes
+  std::int64_t seq = -1;  // the last event that the state includes
   std::int64_t run_seq = -1;
-  std::int64_t event_seq = -1;         // its snapshot.taken event
+  std::int64_t event_seq = -1;  // its snapshot.taken event
   std::optional<Salt> salt;
   Hash hash{};
   Hash state_hash{};
   std::int64_t size_bytes = 0;
-  std::optional<std::string> state;    // nullopt: in the artifact, or erased
+  std::optional<std::string> state;  // nullopt: in the artifact, or erased
   std::optional<Uuid> artifact_id;
   std::string reason;
   Time created_at;
@@ -62,7 +62,7 @@ struct ClaimRow {
   std::string run_id;
   std::optional<std::string> step_id;
   std::string text;
-  std::string pointers;                // a JSON array of strings
+  std::string pointers;  // a JSON array of strings
   std::string status = "open";
   Time created_at;
   std::int64_t seq = -1;
@@ -81,7 +81,7 @@ struct EvidenceRow {
   std::optional<std::string> corpus_id;
   std::optional<std::string> index_id;
   std::optional<std::string> chunk_id;
-  std::optional<std::string> span;     // b120-480
+  std::optional<std::string> span;  // b120-480
   Time created_at;
   std::int64_t seq = -1;
 };
@@ -90,7 +90,7 @@ struct EvidenceLinkRow {
   Uuid claim_id;
   std::string run_id;
   Uuid evidence_id;
-  std::string relation;                // supports, refutes
+  std::string relation;  // supports, refutes
   std::int64_t seq = -1;
 };
 
@@ -101,33 +101,34 @@ struct ClaimDecisionRow {
   std::int64_t seq = -1;
 };
 
-using Row = std::variant<ArtifactRow, ManifestRow, SnapshotRow, ClaimRow, EvidenceRow, EvidenceLinkRow, ClaimDecisionRow>;
+using Row =
+    std::variant<ArtifactRow, ManifestRow, SnapshotRow, ClaimRow, EvidenceRow, EvidenceLinkRow, ClaimDecisionRow>;
 
 struct RunRow {
   std::int64_t run_no = 0;
   std::string run_id;
   std::int64_t first_seq = -1;
-  std::string status;                  // open, ended, halted
+  std::string status;  // open, ended, halted
   std::optional<std::string> outcome;
   events::Origin origin = events::Origin::reported;
-  std::string owner;                   // the actor of run.started
-  std::string agent;                   // its name
+  std::string owner;  // the actor of run.started
+  std::string agent;  // its name
   std::optional<std::string> goal;
   std::string labels = "{}";
-  std::optional<std::string> parent;   // a run_id
+  std::optional<std::string> parent;  // a run_id
   std::optional<std::string> external_id;
   Time started_at;
   std::optional<Time> ended_at;
-  std::optional<std::string> halt;     // JSON {code, reason, pointer, expected, actual, attempts, seq, recorded_at}
+  std::optional<std::string> halt;  // JSON {code, reason, pointer, expected, actual, attempts, seq, recorded_at}
   // As the client or the source says; only in lists, where the follower "report" has seen such an event.
   std::optional<Time> first_occurred_at, last_occurred_at;
 
   bool operator==(const RunRow&) const = default;
 };
 
-struct PointerRow {                    // something depends on this pointer
+struct PointerRow {  // something depends on this pointer
   std::string pointer;
-  std::string needed_by;               // claim, evidence, manifest
+  std::string needed_by;  // claim, evidence, manifest
   Uuid needed_id;
   std::string run_id;
   std::int64_t seq = -1;

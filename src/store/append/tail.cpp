@@ -8,9 +8,7 @@ namespace {
 
 constexpr std::chrono::milliseconds settled_step{2};
 
-std::size_t weight(const events::Event& event) {
-  return sizeof(events::Event) + (event.body ? event.body->size() : 0);
-}
+std::size_t weight(const events::Event& event) { return sizeof(events::Event) + (event.body ? event.body->size() : 0); }
 
 }  // namespace
 

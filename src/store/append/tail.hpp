@@ -38,8 +38,8 @@ class Tail {
   void close();
   bool closed() const;
 
-  // Whether it is known of every event that was numbered up to this time whether it is in the log. Waits for that, in short
-  // steps: whoever asks for what has just passed meets a commit or two.
+  // Whether it is known of every event that was numbered up to this time whether it is in the log. Waits for that, in
+  // short steps: whoever asks for what has just passed meets a commit or two.
   bool settled(Time time, Deadline until) const;
 
   // Lets go of the bodies of these events, in order: they were erased.
@@ -51,8 +51,8 @@ class Tail {
   // The append thread's.
   void start_at(std::int64_t next_seq);
   void publish(std::vector<EventPtr> batch);
-  // Of what is numbered and may or may not come to be in the log, nothing is recorded earlier. Told before the clock is read for
-  // what is numbered next, so that nobody finds nothing unsettled in between.
+  // Of what is numbered and may or may not come to be in the log, nothing is recorded earlier. Told before the clock is
+  // read for what is numbered next, so that nobody finds nothing unsettled in between.
   void unsettled_from(std::int64_t micros) { unsettled_from_.store(micros); }
   static constexpr std::int64_t nothing_unsettled = INT64_MAX;
 

@@ -61,11 +61,15 @@ Result<std::optional<std::string>> kept_key(const std::string& path) {
     return std::optional<std::string>();
   }
   if ((about.st_mode & 077) != 0) {
-    return Error(Errc::denied, fmt::format("{} can be read by others (mode {:03o}); it must be 600: chmod 600 {}", path, about.st_mode & 0777, path));
+    return Error(Errc::denied, fmt::format("{} can be read by others (mode {:03o}); it must be 600: chmod 600 {}", path,
+                                           about.st_mode & 0777, path));
   }
   ASSIGN_OR_RETURN(std::string key, read_file(path, key_bytes + 1));
   if (key.size() == key_bytes) return std::optional(std::move(key));
-  return Error(Errc::corrupt, fmt::format("{} is no key of {} bytes. Remove it: what is in the log is then adopted by an event that says so", path, key_bytes));
+  return Error(
+      Errc::corrupt,
+      fmt::format("{} is no key of {} bytes. Remove it: what is in the log is then adopted by an event that says so",
+                  path, key_bytes));
 }
 
 std::string drawn_key() {
@@ -131,7 +135,7 @@ Status WrittenEnd::write(const Record& record) {
   if (static_cast<std::size_t>(written) != bytes.size()) {
     return Error(Errc::system_error, fmt::format("writing {}{}: it was cut short", folder_, record_name));
   }
-  ++count_;   // only now: the next attempt goes to the same place, and the other one keeps the last good record
+  ++count_;  // only now: the next attempt goes to the same place, and the other one keeps the last good record
   return success();
 }
 

@@ -27,13 +27,15 @@ class WrittenEnd {
  public:
   struct Record {
     Uuid log_id;
-    LogEnd committed;        // for certain
-    LogEnd intended;         // once what was being committed is in; the same where nothing was
-    bool stopped = false;    // nothing was written after that: the daemon ended in order, or found that somebody else writes
+    LogEnd committed;  // for certain
+    LogEnd intended;   // once what was being committed is in; the same where nothing was
+    bool stopped =
+        false;  // nothing was written after that: the daemon ended in order, or found that somebody else writes
   };
 
-  // `folder`: <data>/keys. Makes it and the file last_written where they are missing; the key writer.key (0600) is drawn here, and kept
-  // once there is a record that it made. Errors: denied when others may read the key; corrupt when it is none.
+  // `folder`: <data>/keys. Makes it and the file last_written where they are missing; the key writer.key (0600) is
+  // drawn here, and kept once there is a record that it made. Errors: denied when others may read the key; corrupt when
+  // it is none.
   static Result<std::unique_ptr<WrittenEnd>> open(const std::string& folder);
 
   // As the writer before left it; nullopt: there is none that this key made.
@@ -46,8 +48,8 @@ class WrittenEnd {
   // By the append thread alone, before the COMMIT of `intended` is sent. What cannot be written is said once, and costs
   // that the next start calls the tail adopted.
   void note(const events::MerkleEdge& committed, const events::MerkleEdge& intended);
-  // Nothing is written after this. Nothing without a `begin`: the log was refused. Durable when it returns. By the append thread,
-  // or once it has ended.
+  // Nothing is written after this. Nothing without a `begin`: the log was refused. Durable when it returns. By the
+  // append thread, or once it has ended.
   Status stop(const LogEnd& committed);
 
  private:
@@ -63,10 +65,11 @@ class WrittenEnd {
   const std::string key_;
   bool key_is_kept_;
   Uuid log_id_;
-  std::uint64_t count_ = 0;          // of records: the next goes to the other of two places
-  events::MerkleEdge noted_;         // what was intended last is mostly what is committed next, and its root costs a hash for each bit
+  std::uint64_t count_ = 0;  // of records: the next goes to the other of two places
+  events::MerkleEdge
+      noted_;  // what was intended last is mostly what is committed next, and its root costs a hash for each bit
   Hash noted_root_ = noted_.root();
-  bool begun_ = false;               // what was found is no longer needed
+  bool begun_ = false;  // what was found is no longer needed
   bool failed_ = false;
   std::optional<Record> found_;
 };

@@ -8,8 +8,8 @@
 #include <cstring>
 #include <vector>
 
-#include "base/process/failpoint.hpp"
 #include "base/metrics.hpp"
+#include "base/process/failpoint.hpp"
 
 namespace muniment::store {
 namespace {

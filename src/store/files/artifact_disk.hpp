@@ -41,8 +41,8 @@ class GroupSync {
  private:
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::uint64_t gathering_ = 1;       // the round that whoever comes now belongs to
-  std::uint64_t done_ = 0;            // the last round that was synced
+  std::uint64_t gathering_ = 1;  // the round that whoever comes now belongs to
+  std::uint64_t done_ = 0;       // the last round that was synced
   bool running_ = false;
   std::uint64_t failures_ = 0;
   std::optional<Error> last_failure_;
@@ -52,7 +52,7 @@ class GroupSync {
 // that a put in a known step makes no folder and syncs no parent.
 class Folders {
  public:
-  explicit Folders(const Fd& root) : root_(root) {}   // which outlives it
+  explicit Folders(const Fd& root) : root_(root) {}  // which outlives it
 
   // Opens `path` ("runs/r1/main"), making what is missing of it and syncing each parent in which
   // an entry was made, or may have been made by a daemon that died before its sync.

@@ -48,7 +48,8 @@ Result<std::unique_ptr<LocalArtifactFiles>> LocalArtifactFiles::make(ArtifactFil
   ASSIGN_OR_RETURN(Fd staging, folders.open("staging"));
   ASSIGN_OR_RETURN(Fd uploads, folders.open("uploads"));
   if (auto probe = UnnamedFile::open(staging.get()); !probe && probe.error().code == Errc::system_error) {
-    return std::move(probe).error().within("the artifact root must be on a file system with O_TMPFILE (ext4, xfs, btrfs, tmpfs)");
+    return std::move(probe).error().within(
+        "the artifact root must be on a file system with O_TMPFILE (ext4, xfs, btrfs, tmpfs)");
   }
   return std::unique_ptr<LocalArtifactFiles>(
       new LocalArtifactFiles(std::move(options), std::move(root), std::move(staging), std::move(uploads)));
@@ -121,7 +122,8 @@ Result<StoredFile> LocalArtifactFiles::store(std::string_view bytes, std::string
   return file;
 }
 
-Status LocalArtifactFiles::store_once(std::string_view bytes, const Pieces& pieces, const Place& place, const Uuid& artifact_id) {
+Status LocalArtifactFiles::store_once(std::string_view bytes, const Pieces& pieces, const Place& place,
+                                      const Uuid& artifact_id) {
   ASSIGN_OR_RETURN(const UnnamedFile file, new_file());
   RETURN_IF_ERROR(write_artifact(file.fd(), bytes));
   FAILPOINT("artifact.after_write");
@@ -130,7 +132,8 @@ Status LocalArtifactFiles::store_once(std::string_view bytes, const Pieces& piec
   return link_both(file, pieces, place, artifact_id);
 }
 
-Status LocalArtifactFiles::link_both(const UnnamedFile& file, const Pieces& pieces, const Place& place, const Uuid& artifact_id) {
+Status LocalArtifactFiles::link_both(const UnnamedFile& file, const Pieces& pieces, const Place& place,
+                                     const Uuid& artifact_id) {
   // Opened for this put alone and before the entry is made, so that a failed sync is reported here.
   ASSIGN_OR_RETURN(const Fd folder, folders_.open(place.folder));
   const std::uint64_t begun = staging_sync_.begin();

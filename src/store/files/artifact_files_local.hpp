@@ -61,7 +61,8 @@ class LocalArtifactFiles final : public ArtifactFiles {
   void abandon(const StoredFile& file) override;
   Status erase(const Uuid& artifact_id, std::string_view path) override;
 
-  Result<std::string> read(const StoredFile& file, std::int64_t offset, std::int64_t length, Difference* difference) override;
+  Result<std::string> read(const StoredFile& file, std::int64_t offset, std::int64_t length,
+                           Difference* difference) override;
   Status check(const StoredFile& file, Difference* difference) override;
   Result<std::string> read_hashed(std::string_view path, std::int64_t offset, std::int64_t length, const Hash& hash,
                                   Difference* difference, const HashOf& hash_of) override;
@@ -105,7 +106,8 @@ class LocalArtifactFiles final : public ArtifactFiles {
   std::optional<Hash> root_of(const StoredFile& file);
   // nullopt: by its pieces nothing can be said.
   Result<std::optional<bool>> fits_pieces(const StoredFile& file, std::int64_t first, std::string_view bytes);
-  Result<std::string> read_through(const RegularFile& opened, const StoredFile& file, Span wanted, Difference* difference);
+  Result<std::string> read_through(const RegularFile& opened, const StoredFile& file, Span wanted,
+                                   Difference* difference);
   void keep_pieces(const RegularFile& opened, const StoredFile& file, const Pieces& pieces);
   Status put_in_place(const UnnamedFile& file, std::string_view path);
   Status drop_places(const std::set<Uuid>& unknown) const;
@@ -127,12 +129,12 @@ class LocalArtifactFiles final : public ArtifactFiles {
   GroupSync staging_sync_;
 
   std::mutex roots_mutex_;
-  std::map<Uuid, Hash> roots_;   // of files whose events name no root: found when the whole was verified
+  std::map<Uuid, Hash> roots_;  // of files whose events name no root: found when the whole was verified
 
   std::mutex uploads_mutex_;
   std::set<Uuid> uploads_busy_;
 
-  std::vector<Chore> chores_;    // guarded by the tidier's lock
+  std::vector<Chore> chores_;  // guarded by the tidier's lock
   WorkerThread tidier_;
 };
 

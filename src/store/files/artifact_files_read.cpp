@@ -9,20 +9,21 @@
 
 #include <fmt/format.h>
 
-#include "base/process/failpoint.hpp"
 #include "base/log.hpp"
+#include "base/process/failpoint.hpp"
 #include "store/files/artifact_files_local.hpp"
 
 namespace muniment::store {
 namespace {
 
-constexpr std::size_t roots_known_max = 65'536;   // about 6 MiB
+constexpr std::size_t roots_known_max = 65'536;  // about 6 MiB
 
 Result<std::string> read_exactly(const Fd& file, std::int64_t offset, std::int64_t length, std::string_view path) {
   std::string bytes(static_cast<std::size_t>(length), '\0');
   ASSIGN_OR_RETURN(const std::size_t count, read_artifact(file, offset, bytes, path));
   if (count == bytes.size()) return bytes;
-  return Error(Errc::corrupt, fmt::format("reading {}: the file ended after {} bytes", path, offset + static_cast<std::int64_t>(count)));
+  return Error(Errc::corrupt, fmt::format("reading {}: the file ended after {} bytes", path,
+                                          offset + static_cast<std::int64_t>(count)));
 }
 
 Error differs(std::string message, std::string expected, std::string actual, Difference* difference) {
@@ -33,7 +34,8 @@ Error differs(std::string message, std::string expected, std::string actual, Dif
 // The bytes have the hash that was recorded.
 Status compare(std::string_view path, const Hash& expected, const Hash& actual, Difference* difference) {
   if (actual == expected) return success();
-  return differs(fmt::format("{} has other bytes than were stored", path), to_hex(expected), to_hex(actual), difference);
+  return differs(fmt::format("{} has other bytes than were stored", path), to_hex(expected), to_hex(actual),
+                 difference);
 }
 
 }  // namespace
@@ -43,15 +45,17 @@ Result<std::size_t> read_artifact(const Fd& file, std::int64_t offset, std::stri
   return read_into(file, offset, buffer, path);
 }
 
-// Another name would let others write to it, whatever its bytes are now. Its own second one is under staging/, while its event
-// is on the way.
+// Another name would let others write to it, whatever its bytes are now. Its own second one is under staging/, while
+// its event is on the way.
 bool LocalArtifactFiles::has_own_names(const RegularFile& opened, const StoredFile& file) const {
-  for (int attempt = 0; attempt < 2; ++attempt) {   // the staging name may go in between
-    struct stat about {}, staged {};
+  for (int attempt = 0; attempt < 2; ++attempt) {  // the staging name may go in between
+    struct stat about {
+    }, staged{};
     if (::fstat(opened.fd.get(), &about) != 0) return false;
     if (about.st_nlink <= 1) return true;
-    const bool in_flight = ::fstatat(staging_.get(), file.artifact_id.text().c_str(), &staged, AT_SYMLINK_NOFOLLOW) == 0 &&
-                           staged.st_dev == about.st_dev && staged.st_ino == about.st_ino;
+    const bool in_flight =
+        ::fstatat(staging_.get(), file.artifact_id.text().c_str(), &staged, AT_SYMLINK_NOFOLLOW) == 0 &&
+        staged.st_dev == about.st_dev && staged.st_ino == about.st_ino;
     if (in_flight) return about.st_nlink == 2;
   }
   return false;
@@ -61,18 +65,21 @@ bool LocalArtifactFiles::has_own_names(const RegularFile& opened, const StoredFi
 Result<RegularFile> LocalArtifactFiles::open_recorded(const StoredFile& file, Difference* difference) const {
   ASSIGN_OR_RETURN(RegularFile opened, open_regular_beneath(root_, file.path));
   if (opened.size != file.size_bytes) {
-    return differs(fmt::format("{} is {} bytes, stored were {}", file.path, opened.size, file.size_bytes), fmt::format("{} bytes", file.size_bytes),
-                   fmt::format("{} bytes", opened.size), difference);
+    return differs(fmt::format("{} is {} bytes, stored were {}", file.path, opened.size, file.size_bytes),
+                   fmt::format("{} bytes", file.size_bytes), fmt::format("{} bytes", opened.size), difference);
   }
   if (!has_own_names(opened, file)) {
-    return differs(file.path + " is a hard link: under another name its bytes can be changed", "1 name", "several names", difference);
+    return differs(file.path + " is a hard link: under another name its bytes can be changed", "1 name",
+                   "several names", difference);
   }
   return opened;
 }
 
-Result<std::string> LocalArtifactFiles::read(const StoredFile& file, std::int64_t offset, std::int64_t length, Difference* difference) {
+Result<std::string> LocalArtifactFiles::read(const StoredFile& file, std::int64_t offset, std::int64_t length,
+                                             Difference* difference) {
   if (offset < 0 || length < 0 || offset > file.size_bytes || length > file.size_bytes - offset) {
-    return Error(Errc::invalid_argument, fmt::format("the artifact is {} bytes; a span from {} of {} is not in it", file.size_bytes, offset, length));
+    return Error(Errc::invalid_argument, fmt::format("the artifact is {} bytes; a span from {} of {} is not in it",
+                                                     file.size_bytes, offset, length));
   }
   ASSIGN_OR_RETURN(const RegularFile opened, open_recorded(file, difference));
   const auto cut = [&](std::string bytes, std::int64_t from) {
@@ -85,7 +92,9 @@ Result<std::string> LocalArtifactFiles::read(const StoredFile& file, std::int64_
     return cut(std::move(bytes), 0);
   }
   const std::int64_t first = std::min(offset, file.size_bytes - 1) / piece_bytes;
-  const Span pieces{first * piece_bytes, std::min(file.size_bytes, std::max((offset + length + piece_bytes - 1) / piece_bytes, first + 1) * piece_bytes)};
+  const Span pieces{
+      first * piece_bytes,
+      std::min(file.size_bytes, std::max((offset + length + piece_bytes - 1) / piece_bytes, first + 1) * piece_bytes)};
   ASSIGN_OR_RETURN(std::string bytes, read_exactly(opened.fd, pieces.begin, pieces.end - pieces.begin, file.path));
   ASSIGN_OR_RETURN(const std::optional<bool> fits, fits_pieces(file, first, bytes));
   if (fits == true) return cut(std::move(bytes), pieces.begin);
@@ -100,11 +109,12 @@ Status LocalArtifactFiles::check(const StoredFile& file, Difference* difference)
   return success();
 }
 
-Result<std::string> LocalArtifactFiles::read_hashed(std::string_view path, std::int64_t offset, std::int64_t length, const Hash& hash,
-                                                    Difference* difference, const HashOf& hash_of) {
+Result<std::string> LocalArtifactFiles::read_hashed(std::string_view path, std::int64_t offset, std::int64_t length,
+                                                    const Hash& hash, Difference* difference, const HashOf& hash_of) {
   ASSIGN_OR_RETURN(const RegularFile opened, open_regular_beneath(root_, path));
   if (offset < 0 || length < 0 || offset > opened.size || length > opened.size - offset) {
-    return differs(fmt::format("{} is {} bytes, the span is {} + {}", path, opened.size, offset, length), to_hex(hash), "", difference);
+    return differs(fmt::format("{} is {} bytes, the span is {} + {}", path, opened.size, offset, length), to_hex(hash),
+                   "", difference);
   }
   ASSIGN_OR_RETURN(std::string bytes, read_exactly(opened.fd, offset, length, path));
   RETURN_IF_ERROR(compare(path, hash, hash_of ? hash_of(bytes) : sha256(bytes), difference));
@@ -120,7 +130,8 @@ std::optional<Hash> LocalArtifactFiles::root_of(const StoredFile& file) {
   return known == roots_.end() ? std::nullopt : std::optional(known->second);
 }
 
-Result<std::optional<bool>> LocalArtifactFiles::fits_pieces(const StoredFile& file, std::int64_t first, std::string_view bytes) {
+Result<std::optional<bool>> LocalArtifactFiles::fits_pieces(const StoredFile& file, std::int64_t first,
+                                                            std::string_view bytes) {
   const std::optional<Hash> root = root_of(file);
   if (!root) return std::optional<bool>();
   const std::string path = place_at(file.path).pieces_path();
@@ -134,9 +145,10 @@ Result<std::optional<bool>> LocalArtifactFiles::fits_pieces(const StoredFile& fi
   return fits ? std::optional(*fits) : std::optional<bool>();
 }
 
-// Hashes the whole and answers the span that is wanted, out of the same bytes. Pieces that were not there, or not right, are
-// put down by the way.
-Result<std::string> LocalArtifactFiles::read_through(const RegularFile& opened, const StoredFile& file, Span wanted, Difference* difference) {
+// Hashes the whole and answers the span that is wanted, out of the same bytes. Pieces that were not there, or not
+// right, are put down by the way.
+Result<std::string> LocalArtifactFiles::read_through(const RegularFile& opened, const StoredFile& file, Span wanted,
+                                                     Difference* difference) {
   PieceHasher hasher;
   std::string out;
   std::int64_t at = 0;
@@ -148,7 +160,8 @@ Result<std::string> LocalArtifactFiles::read_through(const RegularFile& opened, 
     return success();
   }));
   RETURN_IF_ERROR(compare(file.path, file.hash, hasher.finish(), difference));
-  if (std::ssize(out) != wanted.end - wanted.begin) return Error(Errc::corrupt, file.path + " changed while it was read");
+  if (std::ssize(out) != wanted.end - wanted.begin)
+    return Error(Errc::corrupt, file.path + " changed while it was read");
   keep_pieces(opened, file, hasher.pieces());
   return out;
 }
@@ -161,14 +174,16 @@ void LocalArtifactFiles::keep_pieces(const RegularFile& opened, const StoredFile
   }
   const Place place = place_at(file.path);
   const auto there = open_regular_beneath(root_, place.pieces_path());
-  const auto held = there ? read_at(there->fd, 0, pieces.file.size() + 1) : Result<std::string>(Error(Errc::not_found, ""));
+  const auto held =
+      there ? read_at(there->fd, 0, pieces.file.size() + 1) : Result<std::string>(Error(Errc::not_found, ""));
   const auto folder = open_beneath(root_, place.folder, O_RDONLY | O_DIRECTORY);
   if (!folder) return;
   if (!held || *held != pieces.file) {
     if (below_reserve()) return;
     Status put = put_pieces(*folder, place, pieces);
     if (put) put = sync_folder(*folder, place.folder);
-    if (!put) log_warning("the pieces of an artifact cannot be kept", {{"path", file.path}, {"error", put.error().message}});
+    if (!put)
+      log_warning("the pieces of an artifact cannot be kept", {{"path", file.path}, {"error", put.error().message}});
   }
   // It may have been erased meanwhile, and then nothing of it may stay.
   struct stat about {};
@@ -184,7 +199,8 @@ void LocalArtifactFiles::keep_pieces(const RegularFile& opened, const StoredFile
 
 Result<bool> LocalArtifactFiles::repair(const StoredFile& recorded, std::string_view source_file) {
   RETURN_IF_ERROR(check_beneath(recorded.path));
-  if (recorded.path.find('/') == std::string::npos) return Error(Errc::invalid_argument, "an artifact's path has a folder");
+  if (recorded.path.find('/') == std::string::npos)
+    return Error(Errc::invalid_argument, "an artifact's path has a folder");
   const Fd source(::open(std::string(source_file).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!source.open()) return file_error("opening", source_file, errno);
   struct stat about {};
@@ -203,15 +219,16 @@ Result<bool> LocalArtifactFiles::repair(const StoredFile& recorded, std::string_
     return copy ? write_artifact(copy->fd(), bytes) : success();
   }));
   if (hash.finish() != recorded.hash) {
-    return Error(Errc::invalid_argument, fmt::format("{} is not the file that is missing: its SHA-256 is not {}. Nothing was changed.",
-                                                     source_file, to_hex(recorded.hash)));
+    return Error(Errc::invalid_argument,
+                 fmt::format("{} is not the file that is missing: its SHA-256 is not {}. Nothing was changed.",
+                             source_file, to_hex(recorded.hash)));
   }
   if (copy) RETURN_IF_ERROR(put_in_place(*copy, recorded.path));
   return damaged;
 }
 
-// What stands there, if anything, is replaced in one step. The name in between is that of an artifact that nobody knows: should
-// we die here, the next start takes it away.
+// What stands there, if anything, is replaced in one step. The name in between is that of an artifact that nobody
+// knows: should we die here, the next start takes it away.
 Status LocalArtifactFiles::put_in_place(const UnnamedFile& file, std::string_view path) {
   const Place place = place_at(path);
   RETURN_IF_ERROR(sync_file(file.fd(), path));

@@ -41,17 +41,17 @@ Status for_each_entry(int folder, std::string_view path, Visit visit) {
 
 Status LocalArtifactFiles::sweep_staging(const std::function<Result<bool>(const Uuid&)>& has_row) {
   std::set<Uuid> settled;
-  std::set<Uuid> unknown;        // no event names them: both names go
+  std::set<Uuid> unknown;  // no event names them: both names go
   RETURN_IF_ERROR(for_each_entry(staging_.get(), "staging", [&](const std::string& name) -> Status {
     const auto id = parse_uuid(name);
-    if (!id) return success();   // not ours; it is no artifact either
+    if (!id) return success();  // not ours; it is no artifact either
     ASSIGN_OR_RETURN(const bool known, has_row(*id));
     struct stat about {};
     if (::fstatat(staging_.get(), name.c_str(), &about, AT_SYMLINK_NOFOLLOW) != 0) return success();
     if (!known) {
       unknown.insert(*id);
     } else if (about.st_nlink > 1) {
-      settled.insert(*id);       // a name that is the only one is kept: it holds acknowledged bytes
+      settled.insert(*id);  // a name that is the only one is kept: it holds acknowledged bytes
     }
     return success();
   }));

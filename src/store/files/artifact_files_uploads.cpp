@@ -65,13 +65,15 @@ Status LocalArtifactFiles::upload_append(const Uuid& upload_id, std::int64_t off
   RETURN_IF_ERROR(check_room(static_cast<std::int64_t>(bytes.size())));
   auto file = open_upload(uploads_, upload_id, O_WRONLY | O_APPEND);
   if (!file && file.error().code == Errc::not_found && offset == 0) {
-    const int made = ::openat(uploads_.get(), upload_id.text().c_str(), O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    const int made =
+        ::openat(uploads_.get(), upload_id.text().c_str(), O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (made < 0) return file_error("making", "an upload", errno);
     file = RegularFile{Fd(made), 0};
   }
   if (!file) return std::move(file).error();
   if (file->size != offset) {
-    Error error(Errc::conflict, fmt::format("the upload holds {} bytes, you sent from {}. Go on from {}.", file->size, offset, file->size));
+    Error error(Errc::conflict, fmt::format("the upload holds {} bytes, you sent from {}. Go on from {}.", file->size,
+                                            offset, file->size));
     error.limit = file->size;
     return error;
   }
@@ -84,8 +86,9 @@ Status LocalArtifactFiles::upload_append(const Uuid& upload_id, std::int64_t off
   return success();
 }
 
-Result<StoredFile> LocalArtifactFiles::upload_publish(const Uuid& upload_id, std::string_view run_id, std::string_view step_id,
-                                                      const Uuid& artifact_id, std::string_view mime_type) {
+Result<StoredFile> LocalArtifactFiles::upload_publish(const Uuid& upload_id, std::string_view run_id,
+                                                      std::string_view step_id, const Uuid& artifact_id,
+                                                      std::string_view mime_type) {
   ASSIGN_OR_RETURN(const auto lease, UploadLease::take(*this, upload_id));
   ASSIGN_OR_RETURN(const Place place, place_of(run_id, step_id, artifact_id, mime_type));
   const std::string upload_path = "uploads/" + upload_id.text();
@@ -112,8 +115,10 @@ Result<StoredFile> LocalArtifactFiles::upload_publish(const Uuid& upload_id, std
   if (!uploads.open()) return file_error("opening", "uploads", errno);
 
   const std::string staged = artifact_id.text();
-  struct stat hashed {}, named {};
-  if (::fstat(file.fd.get(), &hashed) != 0 || ::fstatat(uploads.get(), upload_id.text().c_str(), &named, AT_SYMLINK_NOFOLLOW) != 0 ||
+  struct stat hashed {
+  }, named{};
+  if (::fstat(file.fd.get(), &hashed) != 0 ||
+      ::fstatat(uploads.get(), upload_id.text().c_str(), &named, AT_SYMLINK_NOFOLLOW) != 0 ||
       hashed.st_dev != named.st_dev || hashed.st_ino != named.st_ino) {
     return unknown_upload();
   }

@@ -3,7 +3,7 @@
 namespace muniment::store {
 
 ArtifactRow artifact_row(const StoredFile& file, std::string_view run_id, std::string_view step_id,
-                                std::string_view mime_type, std::string_view metadata) {
+                         std::string_view mime_type, std::string_view metadata) {
   ArtifactRow row;
   row.artifact_id = file.artifact_id;
   row.run_id = run_id;
@@ -17,7 +17,9 @@ ArtifactRow artifact_row(const StoredFile& file, std::string_view run_id, std::s
   return row;
 }
 
-StoredFile file_of(const ArtifactRow& row) { return {row.artifact_id, row.path, row.hash, row.size_bytes, row.pieces_root}; }
+StoredFile file_of(const ArtifactRow& row) {
+  return {row.artifact_id, row.path, row.hash, row.size_bytes, row.pieces_root};
+}
 
 void write_artifact_fields(json::Writer& out, const ArtifactRow& row) {
   out.member("artifact_id", row.artifact_id.text())

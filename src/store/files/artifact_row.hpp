@@ -5,14 +5,14 @@
 #include <string_view>
 
 #include "base/json/json.hpp"
-#include "store/files/artifact_files.hpp"
 #include "store/append/rows.hpp"
+#include "store/files/artifact_files.hpp"
 
 namespace muniment::store {
 
 // `metadata`: a JSON object's text, or empty.
-ArtifactRow artifact_row(const StoredFile& file, std::string_view run_id, std::string_view step_id, std::string_view mime_type,
-                         std::string_view metadata);
+ArtifactRow artifact_row(const StoredFile& file, std::string_view run_id, std::string_view step_id,
+                         std::string_view mime_type, std::string_view metadata);
 
 // What the log records of its file.
 StoredFile file_of(const ArtifactRow& row);

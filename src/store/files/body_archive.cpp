@@ -20,7 +20,7 @@ Error not_there(const events::Event& event, const std::string& why) {
 }
 
 Status fill(events::Event& event, std::optional<ArchivedBody>& archived) {
-  if (!archived) {            // the row was read just before it was erased
+  if (!archived) {  // the row was read just before it was erased
     event.salt.reset();
     return success();
   }
@@ -52,7 +52,7 @@ Status make_folders(const std::string& path, std::size_t root_bytes) {
 }  // namespace
 
 Status fill_archived(const std::string& folder, std::span<events::Event> events) {
-  std::map<std::int64_t, std::vector<events::Event*>> wanted;   // by bundle, so that each is read once
+  std::map<std::int64_t, std::vector<events::Event*>> wanted;  // by bundle, so that each is read once
   for (events::Event& event : events) {
     if (event.salt && !event.body) wanted[event.seq / tile_width].push_back(&event);
   }

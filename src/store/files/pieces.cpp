@@ -48,12 +48,14 @@ Pieces PieceHasher::pieces() const {
       return out;
     }
     std::string above;
-    for (std::size_t at = 0; at < level.size(); at += node_bytes) above += view(hash_of_node(number, std::string_view(level).substr(at, node_bytes)));
+    for (std::size_t at = 0; at < level.size(); at += node_bytes)
+      above += view(hash_of_node(number, std::string_view(level).substr(at, node_bytes)));
     level = std::move(above);
   }
 }
 
-PieceTree::PieceTree(std::int64_t size_bytes, const Hash& root, Read read) : size_bytes_(size_bytes), root_(root), read_(std::move(read)) {
+PieceTree::PieceTree(std::int64_t size_bytes, const Hash& root, Read read)
+    : size_bytes_(size_bytes), root_(root), read_(std::move(read)) {
   std::int64_t offset = 0;
   for (std::int64_t count = values_of(size_bytes);; count = (count + node_values - 1) / node_values) {
     levels_.push_back({offset, count});
@@ -68,12 +70,14 @@ Result<Hash> PieceTree::value(std::size_t level, std::int64_t index) {
   auto node = verified_.find({level, number});
   if (node == verified_.end()) {
     const std::int64_t count = std::min(node_values, levels_[level].count - first);
-    ASSIGN_OR_RETURN(std::string values, read_(levels_[level].offset + first * static_cast<std::int64_t>(hash_bytes), static_cast<std::size_t>(count) * hash_bytes));
+    ASSIGN_OR_RETURN(std::string values, read_(levels_[level].offset + first * static_cast<std::int64_t>(hash_bytes),
+                                               static_cast<std::size_t>(count) * hash_bytes));
     Hash expected = root_;
     if (level + 1 < levels_.size()) {
       ASSIGN_OR_RETURN(expected, value(level + 1, number));
     }
-    if (std::ssize(values) != count * static_cast<std::int64_t>(hash_bytes) || hash_of_node(level, values) != expected) {
+    if (std::ssize(values) != count * static_cast<std::int64_t>(hash_bytes) ||
+        hash_of_node(level, values) != expected) {
       return Error(Errc::corrupt, "the pieces do not lead to their root");
     }
     node = verified_.emplace(std::pair(level, number), std::move(values)).first;

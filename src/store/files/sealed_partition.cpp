@@ -14,15 +14,17 @@ Result<std::optional<SealedPartition>> sealed_partition(Reader& reader, std::opt
         "WHERE CASE WHEN $2::bigint IS NULL THEN a.number IS NULL ELSE n = $2::bigint END ORDER BY n LIMIT 1",
         Params().integer(reader.log_no()).text_or_null(number ? std::optional(std::to_string(*number)) : std::nullopt));
     if (rows.empty()) return std::nullopt;
-    return SealedPartition{integer_of(rows[0][0]), integer_of(rows[0][1]), integer_of(rows[0][2]), text_of(rows[0][3]) == "t"};
+    return SealedPartition{integer_of(rows[0][0]), integer_of(rows[0][1]), integer_of(rows[0][2]),
+                           text_of(rows[0][3]) == "t"};
   });
 }
 
 Result<std::int64_t> full_partitions(Reader& reader) {
   return guarded(reader.connection(), "counting the full partitions", [&]() -> std::int64_t {
-    return integer_of(query(reader.connection(), "full_partitions",
-                            "SELECT (SELECT coalesce(max(seq), 0) + 1 FROM event WHERE log_no = $1) >> event_partition_bits($1)",
-                            Params().integer(reader.log_no()))[0][0]);
+    return integer_of(
+        query(reader.connection(), "full_partitions",
+              "SELECT (SELECT coalesce(max(seq), 0) + 1 FROM event WHERE log_no = $1) >> event_partition_bits($1)",
+              Params().integer(reader.log_no()))[0][0]);
   });
 }
 

@@ -18,7 +18,9 @@ Result<std::unique_ptr<EarlierLog>> log_before(Reader& reader, const std::string
   const auto log_id = parse_uuid(body["log_id"].string_or(""));
   // Numbers only fall on the way back, so that it ends.
   if (!log_id || log_no < 1 || log_no >= reader.log_no()) {
-    return Error(Errc::corrupt, fmt::format("log {} begins with a log.restored that names no log before it. Run muniment-verify", reader.log_no()));
+    return Error(Errc::corrupt,
+                 fmt::format("log {} begins with a log.restored that names no log before it. Run muniment-verify",
+                             reader.log_no()));
   }
   auto log = std::make_unique<EarlierLog>();
   log->place = reader.place();

@@ -15,8 +15,8 @@
 namespace muniment::store {
 namespace {
 
-// They hold no words of their own, and a verifier or the daemon needs them: the announcements of erasures, the salted hashes of
-// snapshots, the chain of keys, and what happened to the log itself.
+// They hold no words of their own, and a verifier or the daemon needs them: the announcements of erasures, the salted
+// hashes of snapshots, the chain of keys, and what happened to the log itself.
 #define MUNIMENT_KEPT_TYPES "'event.redacted', 'artifact.redacted', 'snapshot.taken', 'key.rotated'"
 #define MUNIMENT_NO_HASH "repeat('0', 64)"
 
@@ -29,16 +29,18 @@ constexpr std::string_view columns_of_artifacts = "artifact_id, path, size_bytes
 // pointer to one.
 constexpr std::string_view referred_sql =
     "SELECT a.artifact_id, a.path, a.size_bytes, a.seq FROM artifact a WHERE a.log_no = $1 AND a.run_id = $2 "
-    "AND a.hash <> " MUNIMENT_NO_HASH " AND a.artifact_id IN (SELECT (m[1])::uuid FROM unnest($3::text[]) body, regexp_matches(body, "
+    "AND a.hash <> " MUNIMENT_NO_HASH
+    " AND a.artifact_id IN (SELECT (m[1])::uuid FROM unnest($3::text[]) body, regexp_matches(body, "
     "'\"(?:(?:text_|chunks_)?artifact_id\"\\s*:\\s*\"|artifact://[^\"/]+/)"
     "([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})', 'gi') m)";
 
-// Large states that were stored from the first erased event on; once that is erased, those from its announcement on were
-// folded without it.
+// Large states that were stored from the first erased event on; once that is erased, those from its announcement on
+// were folded without it.
 constexpr std::string_view states_sql =
     "SELECT a.artifact_id, a.path, a.size_bytes, a.seq FROM snapshot s JOIN artifact a USING (artifact_id) "
     "WHERE s.log_no = $1 AND s.run_no = $2 AND s.seq >= (SELECT min(wanted) FROM unnest($3::bigint[]) wanted) AND s.salt IS NOT NULL "
-    "AND a.hash <> " MUNIMENT_NO_HASH " AND (EXISTS (SELECT FROM event e WHERE e.log_no = $1 AND e.seq = ANY ($3::bigint[]) AND e.salt IS NOT NULL) "
+    "AND a.hash <> " MUNIMENT_NO_HASH
+    " AND (EXISTS (SELECT FROM event e WHERE e.log_no = $1 AND e.seq = ANY ($3::bigint[]) AND e.salt IS NOT NULL) "
     "OR s.seq < (SELECT min(e.seq) FROM event e WHERE e.log_no = $1 AND e.run_no = $2 AND e.type = 'event.redacted' "
     "AND (e.body->>'seq')::bigint = ANY ($3::bigint[])))";
 
@@ -64,12 +66,14 @@ std::string lower_case(std::string text) {
   return text;
 }
 
-// What says that something is not there any more: the next rebuild, or the log that a restored one goes on in, would bring it back.
-// The SQL above need not name them: they are events of the run _log, and erase_copies still takes what an older daemon announced.
+// What says that something is not there any more: the next rebuild, or the log that a restored one goes on in, would
+// bring it back. The SQL above need not name them: they are events of the run _log, and erase_copies still takes what
+// an older daemon announced.
 bool withdraws(std::string_view type) { return type == "document.retracted" || type == "source.revoked"; }
 
 bool kept_type(std::string_view type) {
-  return withdraws(type) || type == "event.redacted" || type == "artifact.redacted" || type == "snapshot.taken" || type == "key.rotated" || type.starts_with("log.");
+  return withdraws(type) || type == "event.redacted" || type == "artifact.redacted" || type == "snapshot.taken" ||
+         type == "key.rotated" || type.starts_with("log.");
 }
 
 std::vector<std::string> ids_of(const std::vector<ErasedArtifact>& artifacts) {
@@ -123,9 +127,9 @@ class Planner {
  private:
   Result<ErasurePlan> complete() {
     ASSIGN_OR_RETURN(ErasurePlan plan, guarded(reader_.connection(), "looking for copies", [&] {
-      find_states();
-      return std::move(plan_);
-    }));
+                       find_states();
+                       return std::move(plan_);
+                     }));
     std::vector<std::string> pointers;
     for (const ErasedArtifact& artifact : plan.artifacts) {
       pointers.push_back("artifact://" + plan.run_id + "/" + artifact.artifact_id.text());
@@ -142,12 +146,18 @@ class Planner {
     if (!event) return Error(Errc::not_found, "no event " + std::to_string(seq));
     if (!event->body) return Error(Errc::conflict, "event " + std::to_string(seq) + " is erased already");
     if (withdraws(event->type)) {
-      return Error(Errc::invalid_argument, fmt::format("event {} is a {}: without it, what it took away would be there again. It is kept, with its reason. "
-                                                       "To erase a document itself, name the document.revised that brought it.", seq, event->type));
+      return Error(
+          Errc::invalid_argument,
+          fmt::format(
+              "event {} is a {}: without it, what it took away would be there again. It is kept, with its reason. "
+              "To erase a document itself, name the document.revised that brought it.",
+              seq, event->type));
     }
     if (kept_type(event->type)) {
-      return Error(Errc::invalid_argument, "event " + std::to_string(seq) + " is a " + event->type +
-                                               ": it holds no words of its own, and the log cannot be read without it. Erase the event that holds them.");
+      return Error(
+          Errc::invalid_argument,
+          "event " + std::to_string(seq) + " is a " + event->type +
+              ": it holds no words of its own, and the log cannot be read without it. Erase the event that holds them.");
     }
     plan_.run_no = event->run_no;
     plan_.run_id = event->run_id;
@@ -176,10 +186,11 @@ class Planner {
     plan_.run_no = run->view().run_no;
     plan_.run_id = run_id;
     ASSIGN_OR_RETURN(plan_.seqs, guarded(reader_.connection(), "reading the events of a run", [&] {
-      return integers("erase_run_events", "SELECT seq FROM event WHERE log_no = $1 AND run_no = $2 AND salt IS NOT NULL "
-                                          "AND type NOT IN (" MUNIMENT_KEPT_TYPES ")",
-                      Params().integer(log_no_).integer(plan_.run_no));
-    }));
+                       return integers("erase_run_events",
+                                       "SELECT seq FROM event WHERE log_no = $1 AND run_no = $2 AND salt IS NOT NULL "
+                                       "AND type NOT IN (" MUNIMENT_KEPT_TYPES ")",
+                                       Params().integer(log_no_).integer(plan_.run_no));
+                     }));
     if (plan_.seqs.empty()) return Error(Errc::conflict, "run " + run_id + " is erased already");
     return guarded(reader_.connection(), "reading the artifacts of a run", [&] {
       add_artifacts("erase_run_artifacts",
@@ -190,10 +201,15 @@ class Planner {
     });
   }
 
-  // Of an event or an artifact: what it refers to, and who shows what that begins with. `looked_at`: so many of the events were
-  // looked at when this was planned before, a whole run's perhaps; events of that time are not asked about previews, either.
+  // Of an event or an artifact: what it refers to, and who shows what that begins with. `looked_at`: so many of the
+  // events were looked at when this was planned before, a whole run's perhaps; events of that time are not asked about
+  // previews, either.
   Status find_copies_of_part(std::size_t looked_at) {
-    const std::int64_t from = looked_at == 0 ? 0 : *std::ranges::max_element(plan_.seqs.begin(), plan_.seqs.begin() + static_cast<std::ptrdiff_t>(looked_at)) + 1;
+    const std::int64_t from =
+        looked_at == 0 ? 0
+                       : *std::ranges::max_element(plan_.seqs.begin(),
+                                                   plan_.seqs.begin() + static_cast<std::ptrdiff_t>(looked_at)) +
+                             1;
     // One ingest's documents share an artifact, and each may have others: until nothing new is found.
     while (looked_at < plan_.seqs.size()) {
       std::vector<std::string> bodies;
@@ -215,7 +231,8 @@ class Planner {
 
   // The revisions that these artifacts hold; they are events of the run _log.
   void take_documents(const std::vector<ErasedArtifact>& artifacts) {
-    for (const std::int64_t seq : integers("erase_documents", documents_sql, Params().integer(log_no_).texts(ids_of(artifacts)))) {
+    for (const std::int64_t seq :
+         integers("erase_documents", documents_sql, Params().integer(log_no_).texts(ids_of(artifacts)))) {
       if (std::ranges::find(plan_.seqs, seq) == plan_.seqs.end()) plan_.seqs.push_back(seq);
     }
   }
@@ -227,7 +244,8 @@ class Planner {
     rest_of_run.run_no = plan_.run_no;
     rest_of_run.from_run_seq = 0;
     for (;;) {
-      ASSIGN_OR_RETURN(const std::vector<events::Event> page, reader_.events(rest_of_run, events_per_page, bytes_per_page));
+      ASSIGN_OR_RETURN(const std::vector<events::Event> page,
+                       reader_.events(rest_of_run, events_per_page, bytes_per_page));
       if (page.empty()) return success();
       for (const events::Event& event : page) {
         if (event.body && !kept_type(event.type) && shows_artifact(*event.body)) plan_.seqs.push_back(event.seq);
@@ -251,8 +269,9 @@ class Planner {
     }
     std::ranges::sort(plan_.seqs);
     plan_.seqs.erase(std::unique(plan_.seqs.begin(), plan_.seqs.end()), plan_.seqs.end());
-    const pqxx::row counts = query(reader_.connection(), "erase_counts", counts_sql,
-                                   Params().integer(log_no_).integer(plan_.run_no).integers(plan_.seqs).texts(ids_of(plan_.artifacts)))[0];
+    const pqxx::row counts =
+        query(reader_.connection(), "erase_counts", counts_sql,
+              Params().integer(log_no_).integer(plan_.run_no).integers(plan_.seqs).texts(ids_of(plan_.artifacts)))[0];
     plan_.manifests = integer_of(counts[0]);
     plan_.claims = integer_of(counts[1]);
     plan_.evidence = integer_of(counts[2]);
@@ -263,9 +282,8 @@ class Planner {
 
   // With its artifact.stored: that has the metadata, and the hash without salt.
   void add_artifact(ErasedArtifact artifact, std::int64_t stored_seq) {
-    const bool known = std::ranges::any_of(plan_.artifacts, [&](const ErasedArtifact& other) {
-      return other.artifact_id == artifact.artifact_id;
-    });
+    const bool known = std::ranges::any_of(
+        plan_.artifacts, [&](const ErasedArtifact& other) { return other.artifact_id == artifact.artifact_id; });
     if (known) return;
     plan_.artifacts.push_back(std::move(artifact));
     plan_.seqs.push_back(stored_seq);
@@ -347,20 +365,23 @@ Result<std::optional<std::string>> reason_to_keep(Reader& reader, std::int16_t l
       return rows.empty() ? std::optional<pqxx::row>() : rows[0];
     };
     if (const auto held = newest("legal_hold"); held && text_if((*held)[3]) == "true") {
-      return "run " + std::string(run_id) + " is under a legal hold since " + format_time(time_of((*held)[2])) + " (seq " +
-             text_of((*held)[0]) + ", set by " + text_of((*held)[1]) + "). Lift it with run.annotate {legal_hold: false}";
+      return "run " + std::string(run_id) + " is under a legal hold since " + format_time(time_of((*held)[2])) +
+             " (seq " + text_of((*held)[0]) + ", set by " + text_of((*held)[1]) +
+             "). Lift it with run.annotate {legal_hold: false}";
     }
     const auto kept = newest("retain_until");
     const auto text = kept ? text_if((*kept)[3]) : std::nullopt;
     if (!text) return std::nullopt;
     const auto until = parse_time(*text);  // a time that cannot be read is one that was not reached
     if (until && *until <= now) return std::nullopt;
-    return "run " + std::string(run_id) + " is to be kept until " + (until ? format_time(*until) : *text) + " (retain_until, seq " +
-           text_of((*kept)[0]) + ", set by " + text_of((*kept)[1]) + "). Change it with run.annotate {retain_until: …}: null or a past time lifts it";
+    return "run " + std::string(run_id) + " is to be kept until " + (until ? format_time(*until) : *text) +
+           " (retain_until, seq " + text_of((*kept)[0]) + ", set by " + text_of((*kept)[1]) +
+           "). Change it with run.annotate {retain_until: …}: null or a past time lifts it";
   });
 }
 
-Result<std::optional<RunRow>> run_row_without(Reader& reader, std::int64_t run_no, const std::vector<std::int64_t>& seqs) {
+Result<std::optional<RunRow>> run_row_without(Reader& reader, std::int64_t run_no,
+                                              const std::vector<std::int64_t>& seqs) {
   if (run_no == 0) return std::optional<RunRow>();
   ASSIGN_OR_RETURN(std::vector<events::Event> life, reader.life_of(run_no));
   RunRow row;
@@ -376,7 +397,8 @@ Result<std::optional<RunRow>> run_row_without(Reader& reader, std::int64_t run_n
 }
 
 void hold_erasures(Connection& connection, pqxx::transaction_base& work, std::int16_t log_no) {
-  query(connection, work, "hold_erasures", "SELECT pg_advisory_xact_lock(" MUNIMENT_ERASURE_LOCK ", $1)", Params().integer(log_no));
+  query(connection, work, "hold_erasures", "SELECT pg_advisory_xact_lock(" MUNIMENT_ERASURE_LOCK ", $1)",
+        Params().integer(log_no));
 }
 
 namespace {
@@ -384,8 +406,10 @@ namespace {
 // The tables that are ours and `which`, as SQL names them.
 std::vector<std::string> our_tables(pqxx::nontransaction& work, const std::string& which) {
   std::vector<std::string> names;
-  for (const pqxx::row& row : work.exec("SELECT format('%I.%I', n.nspname, c.relname) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
-                                        "WHERE n.nspname = 'public' AND pg_get_userbyid(c.relowner) = muniment_role('owner') AND " + which)) {
+  for (const pqxx::row& row : work.exec(
+           "SELECT format('%I.%I', n.nspname, c.relname) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
+           "WHERE n.nspname = 'public' AND pg_get_userbyid(c.relowner) = muniment_role('owner') AND " +
+           which)) {
     names.emplace_back(row[0].c_str());
   }
   return names;
@@ -397,15 +421,19 @@ Status analyse_tables(Connection& owner) {
   return guarded(owner, "analysing the tables", [&] {
     pqxx::nontransaction work(*owner.impl().link);
     // The whole of a partitioned table has statistics only where somebody has analysed it.
-    for (const std::string& name : our_tables(work, "(c.relkind = 'r' OR (c.relkind = 'p' AND EXISTS (SELECT FROM pg_stats s WHERE s.schemaname = 'public' AND s.tablename = c.relname)))")) {
+    for (
+        const std::string& name : our_tables(
+            work,
+            "(c.relkind = 'r' OR (c.relkind = 'p' AND EXISTS (SELECT FROM pg_stats s WHERE s.schemaname = 'public' AND s.tablename = c.relname)))")) {
       work.exec("ANALYZE " + name);
     }
     return Done{};
   });
 }
 
-Status vacuum_tables(Connection& owner, std::int16_t log_no, const std::vector<std::int64_t>& seqs, std::chrono::seconds limit) {
-  std::map<std::int64_t, std::int64_t> one_of_each;   // by block: no partition is smaller
+Status vacuum_tables(Connection& owner, std::int16_t log_no, const std::vector<std::int64_t>& seqs,
+                     std::chrono::seconds limit) {
+  std::map<std::int64_t, std::int64_t> one_of_each;  // by block: no partition is smaller
   for (const std::int64_t seq : seqs) one_of_each.emplace(seq >> limits::partition_bits_min, seq);
   std::string touched;
   for (const auto& [block, seq] : one_of_each) touched += (touched.empty() ? "" : ",") + std::to_string(seq);
@@ -414,30 +442,44 @@ Status vacuum_tables(Connection& owner, std::int16_t log_no, const std::vector<s
     pqxx::nontransaction work(*owner.impl().link);
     const std::string before = work.exec1("SHOW statement_timeout")[0].c_str();
     work.exec(fmt::format("SET statement_timeout = '{}s'", limit.count()));
-    for (const std::string& name : our_tables(work, fmt::format("c.relkind = 'r' AND (NOT c.relispartition OR c.oid IN (SELECT tableoid FROM event WHERE log_no = {} AND seq IN ({})))",
-                                                                log_no, touched.empty() ? "-1" : touched))) {
+    for (
+        const std::string& name : our_tables(
+            work,
+            fmt::format(
+                "c.relkind = 'r' AND (NOT c.relispartition OR c.oid IN (SELECT tableoid FROM event WHERE log_no = {} AND seq IN ({})))",
+                log_no, touched.empty() ? "-1" : touched))) {
       try {
         work.exec("VACUUM " + name);
-      } catch (const pqxx::sql_error& error) {   // too late, or refused: the others all the same
+      } catch (const pqxx::sql_error& error) {  // too late, or refused: the others all the same
         left += (left.empty() ? "" : ", ") + name + " (" + error.sqlstate() + ")";
       }
     }
     work.exec("SET statement_timeout = '" + before + "'");
     return Done{};
   }));
-  return left.empty() ? success() : Error(Errc::unavailable, fmt::format("not vacuumed, within {} s each: {}", limit.count(), left));
+  return left.empty()
+             ? success()
+             : Error(Errc::unavailable, fmt::format("not vacuumed, within {} s each: {}", limit.count(), left));
 }
 
-Status erase_copies(Connection& redactor, std::int16_t log_no, std::int64_t run_no, const std::vector<std::int64_t>& seqs,
-                    const std::vector<Uuid>& artifact_ids, const std::optional<RunRow>& run_row) {
+Status erase_copies(Connection& redactor, std::int16_t log_no, std::int64_t run_no,
+                    const std::vector<std::int64_t>& seqs, const std::vector<Uuid>& artifact_ids,
+                    const std::optional<RunRow>& run_row) {
   return committed(redactor, "erasing", [&] {
-    // The lock first, and only then the copies: a rebuild that holds it has written what it read, and what it wrote is erased too.
-    // The message is a write: a COMMIT waits for the standbys where there is one, also the second time, when no row changes.
-    query(redactor, "erase_copies", "WITH held AS MATERIALIZED (SELECT pg_advisory_xact_lock(" MUNIMENT_ERASURE_LOCK ", $1)) "
-                                    "SELECT erase_copies($1::smallint, $2, $3::bigint[], $4::uuid[], $5::jsonb), "
-                                    "pg_logical_emit_message(true, 'muniment', 'erased') FROM held",
-          Params().integer(log_no).integer(run_no).integers(seqs).uuids(artifact_ids).text_or_null(
-              run_row ? std::optional(row_json(*run_row)) : std::nullopt));
+    // The lock first, and only then the copies: a rebuild that holds it has written what it read, and what it wrote is
+    // erased too. The message is a write: a COMMIT waits for the standbys where there is one, also the second time,
+    // when no row changes.
+    query(redactor, "erase_copies",
+          "WITH held AS MATERIALIZED (SELECT pg_advisory_xact_lock(" MUNIMENT_ERASURE_LOCK
+          ", $1)) "
+          "SELECT erase_copies($1::smallint, $2, $3::bigint[], $4::uuid[], $5::jsonb), "
+          "pg_logical_emit_message(true, 'muniment', 'erased') FROM held",
+          Params()
+              .integer(log_no)
+              .integer(run_no)
+              .integers(seqs)
+              .uuids(artifact_ids)
+              .text_or_null(run_row ? std::optional(row_json(*run_row)) : std::nullopt));
     return Done{};
   });
 }

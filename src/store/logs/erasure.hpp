@@ -43,17 +43,17 @@ std::optional<CarriedFrom> carried_from(std::string_view body);
 struct ErasurePlan {
   std::int64_t run_no = -1;
   std::string run_id;
-  std::vector<std::int64_t> seqs;            // events that lose their bodies, in order
-  std::vector<ErasedArtifact> artifacts;     // files, with their rows' metadata and hashes
-  std::int64_t manifests = 0;                // rows that lose what they say with their events
+  std::vector<std::int64_t> seqs;         // events that lose their bodies, in order
+  std::vector<ErasedArtifact> artifacts;  // files, with their rows' metadata and hashes
+  std::int64_t manifests = 0;             // rows that lose what they say with their events
   std::int64_t claims = 0;
   std::int64_t evidence = 0;
-  std::int64_t documents = 0;                // revisions that lose what they say, and their passages
-  std::int64_t pointers = 0;                 // rows of the catalogue that go
-  std::int64_t snapshots = 0;                // states from the first erased event on
-  std::vector<std::string> needed;           // pointers to these artifacts that something depends on
-  std::vector<CarriedFrom> carried;          // of the revisions: what closed logs have of them, and keep
-  std::vector<ErasurePlan> elsewhere;        // at most one: what corpora made of the artifacts of a run, in the run _log
+  std::int64_t documents = 0;          // revisions that lose what they say, and their passages
+  std::int64_t pointers = 0;           // rows of the catalogue that go
+  std::int64_t snapshots = 0;          // states from the first erased event on
+  std::vector<std::string> needed;     // pointers to these artifacts that something depends on
+  std::vector<CarriedFrom> carried;    // of the revisions: what closed logs have of them, and keep
+  std::vector<ErasurePlan> elsewhere;  // at most one: what corpora made of the artifacts of a run, in the run _log
 };
 
 // Errors: not_found; conflict when it is erased already; invalid_argument for an event that says
@@ -73,14 +73,17 @@ Status analyse_tables(Connection& owner);
 
 // The same for the pages: the partitions that these events are in, and all other tables. Errors: unavailable, naming
 // those for which `limit` was too short, or that Postgres refused: what is left is autovacuum's.
-Status vacuum_tables(Connection& owner, std::int16_t log_no, const std::vector<std::int64_t>& seqs, std::chrono::seconds limit);
+Status vacuum_tables(Connection& owner, std::int16_t log_no, const std::vector<std::int64_t>& seqs,
+                     std::chrono::seconds limit);
 
 // As the redactor: one transaction, and the same again changes nothing. `run_row` is what the run's
 // other events make of its row.
-Status erase_copies(Connection& redactor, std::int16_t log_no, std::int64_t run_no, const std::vector<std::int64_t>& seqs,
-                    const std::vector<Uuid>& artifact_ids, const std::optional<RunRow>& run_row);
+Status erase_copies(Connection& redactor, std::int16_t log_no, std::int64_t run_no,
+                    const std::vector<std::int64_t>& seqs, const std::vector<Uuid>& artifact_ids,
+                    const std::optional<RunRow>& run_row);
 
 // What the run's row says once these events are blank; nullopt: none of them makes it.
-Result<std::optional<RunRow>> run_row_without(Reader& reader, std::int64_t run_no, const std::vector<std::int64_t>& seqs);
+Result<std::optional<RunRow>> run_row_without(Reader& reader, std::int64_t run_no,
+                                              const std::vector<std::int64_t>& seqs);
 
 }  // namespace muniment::store

@@ -16,7 +16,11 @@ Result<std::int64_t> ErasureGate::pass(Deadline deadline) {
     --waiting_;
     if (opened) return erasures_;
   }
-  Error error(Errc::unavailable, fmt::format("something is being {}, and what you record may refer to it; your event was not accepted. Retry in 1 s.", doing_));
+  Error error(
+      Errc::unavailable,
+      fmt::format(
+          "something is being {}, and what you record may refer to it; your event was not accepted. Retry in 1 s.",
+          doing_));
   error.retry_after_ms = 1'000;
   return error;
 }
@@ -26,7 +30,8 @@ void ErasureGate::set_waiting_max(std::size_t most) {
   waiting_max_ = most;
 }
 
-Result<std::unique_ptr<ErasureGate::Closed>> ErasureGate::close(const Tail& tail, Deadline deadline, std::string_view doing) {
+Result<std::unique_ptr<ErasureGate::Closed>> ErasureGate::close(const Tail& tail, Deadline deadline,
+                                                                std::string_view doing) {
   {
     std::unique_lock lock(mutex_);
     if (!opened_.wait_until(lock, deadline, [&] { return !closed_; })) {
@@ -38,8 +43,9 @@ Result<std::unique_ptr<ErasureGate::Closed>> ErasureGate::close(const Tail& tail
   }
   auto closed = std::make_unique<Closed>(*this);
   const std::int64_t before = numbered();
-  while (tail.next_seq() < std::min(before, numbered())) {   // fewer, where some were not committed
-    if (std::chrono::steady_clock::now() > deadline) return Error(Errc::unavailable, "events before it are not in the log yet; nothing was begun. Try again");
+  while (tail.next_seq() < std::min(before, numbered())) {  // fewer, where some were not committed
+    if (std::chrono::steady_clock::now() > deadline)
+      return Error(Errc::unavailable, "events before it are not in the log yet; nothing was begun. Try again");
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   return closed;

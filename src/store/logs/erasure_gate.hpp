@@ -1,7 +1,7 @@
-// Between what is recorded on what it refers to and the erasure of that. Whoever records something passes the gate before
-// he reads what it will refer to; an erasure closes it before it looks for the copies, and opens it when they are gone. What
-// passed before that and is not numbered yet is given back by the append thread: read again, it finds what is left. An
-// archiving closes it, too, while it looks for holds and says what it does.
+// Between what is recorded on what it refers to and the erasure of that. Whoever records something passes the gate
+// before he reads what it will refer to; an erasure closes it before it looks for the copies, and opens it when they
+// are gone. What passed before that and is not numbered yet is given back by the append thread: read again, it finds
+// what is left. An archiving closes it, too, while it looks for holds and says what it does.
 #pragma once
 
 #include <condition_variable>
@@ -32,7 +32,7 @@ class ErasureGate {
     Numbering(const Numbering&) = delete;
 
     std::int64_t erasures() const { return gate_.erasures_; }
-    std::int64_t next_seq = 0;   // what the next event would get; to be set before it ends
+    std::int64_t next_seq = 0;  // what the next event would get; to be set before it ends
 
    private:
     ErasureGate& gate_;
@@ -50,16 +50,17 @@ class ErasureGate {
     ErasureGate& gate_;
   };
 
-  // One at a time; `doing`: what becomes of something meanwhile, for those who wait. What was numbered before may refer to what is erased: it is known by then whether it is in the log.
-  // Errors: unavailable at the deadline; it is open then.
+  // One at a time; `doing`: what becomes of something meanwhile, for those who wait. What was numbered before may refer
+  // to what is erased: it is known by then whether it is in the log. Errors: unavailable at the deadline; it is open
+  // then.
   Result<std::unique_ptr<Closed>> close(const Tail& tail, Deadline deadline, std::string_view doing);
 
  private:
-  std::int64_t numbered() const;   // up to where: those below are committed, or on their way
+  std::int64_t numbered() const;  // up to where: those below are committed, or on their way
 
   mutable std::mutex mutex_;
   std::condition_variable opened_;
-  std::int64_t erasures_ = 0;    // that closed it
+  std::int64_t erasures_ = 0;  // that closed it
   std::int64_t numbered_ = 0;
   bool closed_ = false;
   std::string_view doing_;

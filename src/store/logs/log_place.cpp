@@ -16,7 +16,8 @@ Result<std::int16_t> read_log_no(const std::string& data) {
   if (!text) return std::move(text).error();
   text->erase(text->find_last_not_of('\n') + 1);
   const auto number = parse_decimal(*text);
-  if (!number || *number < 1 || *number > INT16_MAX) return Error(Errc::corrupt, data + "/log_no holds no number of a log");
+  if (!number || *number < 1 || *number > INT16_MAX)
+    return Error(Errc::corrupt, data + "/log_no holds no number of a log");
   return static_cast<std::int16_t>(*number);
 }
 

@@ -38,7 +38,10 @@ Result<std::optional<Restored>> read_restored(const std::string& data) {
 
 Status write_restored(const std::string& data, const Restored& restored) {
   json::Writer out;
-  out.begin_object().member("log_no", int{restored.log_no}).member("log_id", restored.log_id.text()).member("size", restored.size);
+  out.begin_object()
+      .member("log_no", int{restored.log_no})
+      .member("log_id", restored.log_id.text())
+      .member("size", restored.size);
   out.member("root", restored.root).member("from", restored.from).member("made_at", restored.made_at);
   out.member("known_size", restored.known_size).member("checkpoint", restored.checkpoint).end_object();
   return write_file_durably(place_of(data), out.text() + "\n");

@@ -22,29 +22,29 @@ struct Identity {
 };
 
 struct Command {
-  std::vector<std::string> argv;          // argv[0] is a path
-  std::optional<Identity> run_as;         // nullopt: as the daemon itself
-  int input = -1;                         // what stdin reads; -1: /dev/null
-  int output = -1;                        // where stdout goes; -1: /dev/null
-  int errors = -1;                        // where stderr goes; -1: where stdout does
+  std::vector<std::string> argv;           // argv[0] is a path
+  std::optional<Identity> run_as;          // nullopt: as the daemon itself
+  int input = -1;                          // what stdin reads; -1: /dev/null
+  int output = -1;                         // where stdout goes; -1: /dev/null
+  int errors = -1;                         // where stderr goes; -1: where stdout does
   std::vector<std::string> environment{};  // "NAME=value"; empty: one for programs of the database
-  std::int64_t cpu_seconds_max = 0;       // of each of its processes; 0: no limit
+  std::int64_t cpu_seconds_max = 0;        // of each of its processes; 0: no limit
   bool core_dumps = true;
-  bool ends_with_thread = false;          // killed when the thread that started it ends, however that ends
+  bool ends_with_thread = false;  // killed when the thread that started it ends, however that ends
 };
 
 // Errors: system_error when it could not be started at all.
 Result<pid_t> spawn(const Command& command);
 
 struct Finished {
-  int exit_status = 0;                    // 128 + signal when a signal ended it
-  std::string output;                     // stdout and stderr, the last 64 KiB
+  int exit_status = 0;  // 128 + signal when a signal ended it
+  std::string output;   // stdout and stderr, the last 64 KiB
 };
 
 // Runs a command to its end.
 Result<Finished> run_to_end(Command command);
 
 int exit_status_of(int wait_status);
-std::string errno_text(int error);        // "No such file or directory"
+std::string errno_text(int error);  // "No such file or directory"
 
 }  // namespace muniment::store

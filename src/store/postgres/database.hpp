@@ -6,8 +6,8 @@
 #include <string>
 
 #include "base/result.hpp"
-#include "store/read/connection.hpp"
 #include "store/postgres/durability.hpp"
+#include "store/read/connection.hpp"
 
 namespace muniment::store {
 

@@ -50,15 +50,18 @@ Status run_program(std::vector<std::string> argv, const Login& login) {
   command.environment = login.environment;
   ASSIGN_OR_RETURN(const Finished finished, run_to_end(std::move(command)));
   if (finished.exit_status == 0) return success();
-  return Error(Errc::system_error, name + " failed (exit " + std::to_string(finished.exit_status) + "): " + finished.output);
+  return Error(Errc::system_error,
+               name + " failed (exit " + std::to_string(finished.exit_status) + "): " + finished.output);
 }
 
 DumpedDatabase read_contents(pqxx::transaction_base& transaction) {
   DumpedDatabase found;
   for (const pqxx::row& row : transaction.exec(logs_sql)) {
-    found.logs.push_back({static_cast<std::int16_t>(integer_of(row[0])), uuid_of(row[1]), integer_of(row[2]), text_of(row[3]) == "t"});
+    found.logs.push_back(
+        {static_cast<std::int16_t>(integer_of(row[0])), uuid_of(row[1]), integer_of(row[2]), text_of(row[3]) == "t"});
   }
-  for (const pqxx::row& row : transaction.exec(roles_sql)) found.roles.push_back({text_of(row[0]), text_of(row[1]) == "t"});
+  for (const pqxx::row& row : transaction.exec(roles_sql))
+    found.roles.push_back({text_of(row[0]), text_of(row[1]) == "t"});
   for (const pqxx::row& row : transaction.exec(files_sql)) {
     found.files.push_back({text_of(row[0]), text_of(row[1]), integer_of(row[2])});
   }
@@ -89,15 +92,18 @@ Result<DumpedDatabase> dump_database(const std::string& uri, const std::string& 
   RETURN_IF_ERROR(connection.ensure_open());
   const Login login = login_of(uri);
   Status dumped = success();
-  ASSIGN_OR_RETURN(auto found, once(connection, "reading what is to be dumped", [&] {
-    pqxx::nontransaction(*connection.impl().link).exec("SET idle_in_transaction_session_timeout = 0; SET statement_timeout = 0");
-    pqxx::transaction<pqxx::isolation_level::repeatable_read, pqxx::read_only> frozen(*connection.impl().link);
-    const std::string moment = text_of(frozen.exec("SELECT pg_export_snapshot()")[0][0]);
-    DumpedDatabase contents = read_contents(frozen);
-    dumped = run_program({programs + "/pg_dump", "--format=directory", "--compress=1", "--snapshot=" + moment, "--no-password",
-                          "--file=" + folder, "--dbname=" + login.uri}, login);
-    return contents;
-  }));
+  ASSIGN_OR_RETURN(
+      auto found, once(connection, "reading what is to be dumped", [&] {
+        pqxx::nontransaction(*connection.impl().link)
+            .exec("SET idle_in_transaction_session_timeout = 0; SET statement_timeout = 0");
+        pqxx::transaction<pqxx::isolation_level::repeatable_read, pqxx::read_only> frozen(*connection.impl().link);
+        const std::string moment = text_of(frozen.exec("SELECT pg_export_snapshot()")[0][0]);
+        DumpedDatabase contents = read_contents(frozen);
+        dumped = run_program({programs + "/pg_dump", "--format=directory", "--compress=1", "--snapshot=" + moment,
+                              "--no-password", "--file=" + folder, "--dbname=" + login.uri},
+                             login);
+        return contents;
+      }));
   RETURN_IF_ERROR(std::move(dumped));
   return found;
 }
@@ -105,11 +111,14 @@ Result<DumpedDatabase> dump_database(const std::string& uri, const std::string& 
 Result<bool> erased_since(const std::string& uri, const std::vector<DumpedLog>& logs) {
   Connection connection(uri, DatabaseRole::login);
   for (const DumpedLog& log : logs) {
-    ASSIGN_OR_RETURN(const bool erased, guarded(connection, "looking for erasures", [&] {
-      return !query(connection, "erased_since",
-                    "SELECT FROM event WHERE log_no = $1 AND seq >= $2 AND type IN ('event.redacted', 'artifact.redacted') LIMIT 1",
-                    Params().integer(log.log_no).integer(log.size)).empty();
-    }));
+    ASSIGN_OR_RETURN(
+        const bool erased, guarded(connection, "looking for erasures", [&] {
+          return !query(
+                      connection, "erased_since",
+                      "SELECT FROM event WHERE log_no = $1 AND seq >= $2 AND type IN ('event.redacted', 'artifact.redacted') LIMIT 1",
+                      Params().integer(log.log_no).integer(log.size))
+                      .empty();
+        }));
     if (erased) return true;
   }
   return false;
@@ -118,7 +127,8 @@ Result<bool> erased_since(const std::string& uri, const std::vector<DumpedLog>& 
 Result<bool> holds_a_log(const std::string& uri) {
   Connection connection(uri, DatabaseRole::login);
   return guarded(connection, "looking at the database", [&] {
-    return text_of(query(connection, "holds_a_log", "SELECT to_regclass('public.schema_migration') IS NOT NULL", Params())[0][0]) == "t";
+    return text_of(query(connection, "holds_a_log", "SELECT to_regclass('public.schema_migration') IS NOT NULL",
+                         Params())[0][0]) == "t";
   });
 }
 
@@ -129,7 +139,8 @@ Status restore_database(const std::string& uri, const std::string& programs, con
   Connection connection(uri, DatabaseRole::login);
   RETURN_IF_ERROR(make_roles(connection, roles));
   const Login login = login_of(uri);
-  return run_program({programs + "/pg_restore", "--exit-on-error", "--no-password", "--dbname=" + login.uri, folder}, login);
+  return run_program({programs + "/pg_restore", "--exit-on-error", "--no-password", "--dbname=" + login.uri, folder},
+                     login);
 }
 
 }  // namespace muniment::store

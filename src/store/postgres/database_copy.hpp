@@ -15,8 +15,8 @@ namespace muniment::store {
 struct DumpedLog {
   std::int16_t log_no = 0;
   Uuid log_id;
-  std::int64_t size = 0;         // events
-  bool erasing = false;          // an erasure was announced, and not carried out
+  std::int64_t size = 0;  // events
+  bool erasing = false;   // an erasure was announced, and not carried out
 };
 
 // A role belongs to the whole server, and is in no dump of a database.
@@ -28,18 +28,18 @@ struct DumpedRole {
 // An artifact's file, below the artifact root. Those that were erased are left out.
 struct NamedFile {
   std::string path;
-  std::string hash;              // 64 hexadecimal digits
+  std::string hash;  // 64 hexadecimal digits
   std::int64_t size_bytes = 0;
 };
 
 struct DumpedDatabase {
-  std::vector<DumpedLog> logs;   // by number
+  std::vector<DumpedLog> logs;  // by number
   std::vector<DumpedRole> roles;
   std::vector<NamedFile> files;
 };
 
-// Writes the dump to `folder`, which must not be there yet. `programs`: where pg_dump lies. Errors: unavailable; denied;
-// system_error with what pg_dump said.
+// Writes the dump to `folder`, which must not be there yet. `programs`: where pg_dump lies. Errors: unavailable;
+// denied; system_error with what pg_dump said.
 Result<DumpedDatabase> dump_database(const std::string& uri, const std::string& programs, const std::string& folder);
 
 // Whether anything was erased after that moment: then the dump holds words that should be gone.

@@ -45,7 +45,8 @@ Result<DatabaseFacts> read_database_facts(Connection& connection, std::int16_t l
     facts.connections = integer_of(server[0][2]);
     facts.connections_max = integer_of(server[0][3]);
     if (text_of(server[0][4]) == "t") {
-      compare_migrations(facts, query(connection, "facts_migrations", "SELECT number, name, sha256 FROM schema_migration ORDER BY number", Params()));
+      compare_migrations(facts, query(connection, "facts_migrations",
+                                      "SELECT number, name, sha256 FROM schema_migration ORDER BY number", Params()));
     }
     if (text_of(server[0][5]) != "t") return facts;
     const pqxx::result last = query(connection, "facts_last_event", last_event_sql, Params().integer(log_no));
@@ -60,10 +61,12 @@ Result<DatabaseFacts> read_database_facts(Connection& connection, std::int16_t l
 Result<std::vector<std::string>> paths_without_row(Connection& connection, const std::vector<std::string>& paths) {
   return guarded(connection, "looking for files that no event names", [&] {
     std::vector<std::string> unknown;
-    for (const pqxx::row& row : query(connection, "facts_unknown_paths",
-                                      "SELECT p.path FROM unnest($1::text[]) WITH ORDINALITY AS p(path, place) "
-                                      "WHERE NOT EXISTS (SELECT FROM artifact a WHERE a.path = regexp_replace(p.path, '[.]pieces$', '')) ORDER BY p.place",
-                                      Params().texts(paths))) {
+    for (
+        const pqxx::row& row : query(
+            connection, "facts_unknown_paths",
+            "SELECT p.path FROM unnest($1::text[]) WITH ORDINALITY AS p(path, place) "
+            "WHERE NOT EXISTS (SELECT FROM artifact a WHERE a.path = regexp_replace(p.path, '[.]pieces$', '')) ORDER BY p.place",
+            Params().texts(paths))) {
       unknown.push_back(text_of(row[0]));
     }
     return unknown;

@@ -7,19 +7,19 @@
 
 #include "base/clock.hpp"
 #include "base/result.hpp"
-#include "store/read/connection.hpp"
 #include "store/postgres/durability.hpp"
+#include "store/read/connection.hpp"
 
 namespace muniment::store {
 
 struct DatabaseFacts {
-  std::string server_version;               // "15.14 (Debian …)"
-  std::optional<Unsafe> unsafe;             // why what is acknowledged could be lost
+  std::string server_version;    // "15.14 (Debian …)"
+  std::optional<Unsafe> unsafe;  // why what is acknowledged could be lost
   std::vector<std::string> unknown_migrations, edited_migrations, missing_migrations;  // by name
-  Time now;                                 // the server's clock
-  bool has_log = false;                     // what follows is of log `log_no`
+  Time now;                                                                            // the server's clock
+  bool has_log = false;  // what follows is of log `log_no`
   std::int64_t events = 0;
-  Time last_recorded_at;                    // 0: it is empty
+  Time last_recorded_at;  // 0: it is empty
   std::int64_t connections = 0, connections_max = 0;
 };
 

@@ -22,7 +22,9 @@ std::int64_t number_in_front(std::string_view text) {
   return number;
 }
 
-void skip_spaces(std::string_view& text) { text.remove_prefix(std::min(text.find_first_not_of(" \t\n\r"), text.size())); }
+void skip_spaces(std::string_view& text) {
+  text.remove_prefix(std::min(text.find_first_not_of(" \t\n\r"), text.size()));
+}
 
 std::string_view what_could_happen(std::string_view setting) {
   if (setting == "full_page_writes") return "a power cut could leave half-written pages behind";
@@ -49,7 +51,8 @@ std::string in_quotes(std::string_view words) {
 std::optional<Unsafe> find_interference(const std::vector<ServerSetting>& settings, const std::string& psql) {
   for (const ServerSetting& found : settings) {
     if (found.name != "insert_trigger" && found.name != "insert_rule") continue;
-    return Unsafe{fmt::format("the {} {} acts on what is appended: what is acknowledged may not be what is stored", found.name.substr(7), found.value),
+    return Unsafe{fmt::format("the {} {} acts on what is appended: what is acknowledged may not be what is stored",
+                              found.name.substr(7), found.value),
                   psql + in_quotes(found.source)};
   }
   return std::nullopt;
@@ -61,9 +64,10 @@ std::int64_t standbys_asked_for(std::string_view names) {
   skip_spaces(names);
   if (names.empty()) return 0;
   for (const std::string_view method : {"ANY", "FIRST"}) {
-    const bool is_method = names.size() > method.size() && std::ranges::equal(names.substr(0, method.size()), method, [](char a, char b) {
-                             return (a & ~0x20) == b;
-                           }) && std::string_view(" \t0123456789").find(names[method.size()]) != std::string_view::npos;
+    const bool is_method =
+        names.size() > method.size() &&
+        std::ranges::equal(names.substr(0, method.size()), method, [](char a, char b) { return (a & ~0x20) == b; }) &&
+        std::string_view(" \t0123456789").find(names[method.size()]) != std::string_view::npos;
     if (!is_method) continue;
     names.remove_prefix(method.size());
     skip_spaces(names);
@@ -73,29 +77,37 @@ std::int64_t standbys_asked_for(std::string_view names) {
   return counted ? number_in_front(names) : 1;
 }
 
-std::optional<Unsafe> find_unsafe(const std::vector<ServerSetting>& settings, std::int64_t required_standbys, const std::string& uri,
-                                  const std::string& database, const std::string& user) {
+std::optional<Unsafe> find_unsafe(const std::vector<ServerSetting>& settings, std::int64_t required_standbys,
+                                  const std::string& uri, const std::string& database, const std::string& user) {
   const std::string psql = fmt::format("psql '{}' -c ", without_password(uri));
   for (const ServerSetting& setting : settings) {
     if (setting.value != "off" || std::ranges::find(durable_settings, setting.name) == durable_settings.end()) continue;
-    return Unsafe{fmt::format("{} is off on this Postgres: {}", setting.name, what_could_happen(setting.name)), psql + "'" + mending(setting, database, user) + "'"};
+    return Unsafe{fmt::format("{} is off on this Postgres: {}", setting.name, what_could_happen(setting.name)),
+                  psql + "'" + mending(setting, database, user) + "'"};
   }
   if (auto interference = find_interference(settings, psql)) return interference;
   if (required_standbys == 0) return std::nullopt;
   const std::string_view names = value_of(settings, "synchronous_standby_names");
   if (const std::int64_t asked = standbys_asked_for(names); asked < required_standbys) {
-    return Unsafe{fmt::format("required_standbys is {}, but Postgres waits for {}: an acknowledged event could be lost in a failover", required_standbys, asked),
-                  psql + fmt::format("'ALTER SYSTEM SET synchronous_standby_names = \"ANY {} (…)\"' -c 'SELECT pg_reload_conf()'", required_standbys)};
+    return Unsafe{
+        fmt::format(
+            "required_standbys is {}, but Postgres waits for {}: an acknowledged event could be lost in a failover",
+            required_standbys, asked),
+        psql + fmt::format("'ALTER SYSTEM SET synchronous_standby_names = \"ANY {} (…)\"' -c 'SELECT pg_reload_conf()'",
+                           required_standbys)};
   }
   if (const std::int64_t there = number_in_front(value_of(settings, "standbys")); there < required_standbys) {
-    return Unsafe{fmt::format("required_standbys is {}, and synchronous standbys that are connected are {}: nothing can be confirmed until they are", required_standbys, there),
-                  psql + "'TABLE pg_stat_replication'"};
+    return Unsafe{
+        fmt::format(
+            "required_standbys is {}, and synchronous standbys that are connected are {}: nothing can be confirmed until they are",
+            required_standbys, there),
+        psql + "'TABLE pg_stat_replication'"};
   }
   return std::nullopt;
 }
 
-std::string unsafe_setting(const std::vector<ServerSetting>& settings, std::int64_t required_standbys, const std::string& uri,
-                           const std::string& database, const std::string& user) {
+std::string unsafe_setting(const std::vector<ServerSetting>& settings, std::int64_t required_standbys,
+                           const std::string& uri, const std::string& database, const std::string& user) {
   const auto found = find_unsafe(settings, required_standbys, uri, database, user);
   return found ? found->why + ". Mend it: " + found->mend : std::string();
 }

@@ -1,6 +1,6 @@
-// What an acknowledgement rests on: the settings by which Postgres keeps what it has committed, the standbys that have it
-// too, and that nobody acts on what is appended while it is. Asked in one statement, at start and on the append connection,
-// and judged in one place.
+// What an acknowledgement rests on: the settings by which Postgres keeps what it has committed, the standbys that have
+// it too, and that nobody acts on what is appended while it is. Asked in one statement, at start and on the append
+// connection, and judged in one place.
 #pragma once
 
 #include <array>
@@ -17,14 +17,14 @@ inline constexpr std::array<std::string_view, 3> durable_settings = {"fsync", "f
 
 struct ServerSetting {
   std::string name;
-  std::string value;     // what a session gets that sets nothing itself; of a trigger or rule: its name and its table's
-  std::string source;    // as in pg_settings; of a trigger or rule: the statement that removes it
+  std::string value;   // what a session gets that sets nothing itself; of a trigger or rule: its name and its table's
+  std::string source;  // as in pg_settings; of a trigger or rule: the statement that removes it
 };
 
-// Rows of ServerSetting, then the database's and the user's name. Beside settings it counts the standbys: who may not see
-// what a standby is for sees that it is there, and then a commit that waits for it decides. And it finds what acts on rows
-// that are inserted into the log's tables, which nothing of Muniment's does: a trigger may remove a row again in the
-// transaction that has counted it. Only catalogs are read, so that nobody's lock on a partition is waited for.
+// Rows of ServerSetting, then the database's and the user's name. Beside settings it counts the standbys: who may not
+// see what a standby is for sees that it is there, and then a commit that waits for it decides. And it finds what acts
+// on rows that are inserted into the log's tables, which nothing of Muniment's does: a trigger may remove a row again
+// in the transaction that has counted it. Only catalogs are read, so that nobody's lock on a partition is waited for.
 inline constexpr std::string_view durability_sql =
     "WITH RECURSIVE log_table(relation) AS ("
     "SELECT to_regclass('public.' || name)::oid FROM unnest(ARRAY['event', 'artifact', 'manifest', 'snapshot', 'claim', 'evidence', 'evidence_link', "
@@ -45,11 +45,11 @@ struct Unsafe {
   std::string mend;
 };
 // nullopt: it could not.
-std::optional<Unsafe> find_unsafe(const std::vector<ServerSetting>& settings, std::int64_t required_standbys, const std::string& uri,
-                                  const std::string& database, const std::string& user);
+std::optional<Unsafe> find_unsafe(const std::vector<ServerSetting>& settings, std::int64_t required_standbys,
+                                  const std::string& uri, const std::string& database, const std::string& user);
 // The same in one sentence; empty: it could not.
-std::string unsafe_setting(const std::vector<ServerSetting>& settings, std::int64_t required_standbys, const std::string& uri,
-                           const std::string& database, const std::string& user);
+std::string unsafe_setting(const std::vector<ServerSetting>& settings, std::int64_t required_standbys,
+                           const std::string& uri, const std::string& database, const std::string& user);
 
 // How many standbys have to confirm a commit by this synchronous_standby_names.
 std::int64_t standbys_asked_for(std::string_view synchronous_standby_names);

@@ -30,8 +30,7 @@ struct Applied {
 std::map<int, Applied> read_applied(pqxx::connection& link) {
   pqxx::nontransaction transaction(link);
   std::map<int, Applied> applied;
-  for (const pqxx::row& row :
-       transaction.exec("SELECT number, name, sha256 FROM schema_migration ORDER BY number")) {
+  for (const pqxx::row& row : transaction.exec("SELECT number, name, sha256 FROM schema_migration ORDER BY number")) {
     applied[static_cast<int>(integer_of(row[0]))] = {text_of(row[1]), text_of(row[2])};
   }
   return applied;
@@ -44,25 +43,22 @@ Status fits(const std::map<int, Applied>& applied, const std::vector<Migration>&
   const int newest_known = migrations.empty() ? 0 : migrations.back().number;
   const int newest_applied = applied.empty() ? 0 : applied.rbegin()->first;
   if (newest_applied > newest_known) {
-    return Error(Errc::conflict,
-                 "this data directory is of a newer Muniment (migration " +
-                     stem(applied.rbegin()->second.name) + "); this daemon knows up to " +
-                     (migrations.empty() ? "none" : stem(migrations.back().name)) +
-                     ": install the newer Muniment again (this one is " MUNIMENT_VERSION ").");
+    return Error(Errc::conflict, "this data directory is of a newer Muniment (migration " +
+                                     stem(applied.rbegin()->second.name) + "); this daemon knows up to " +
+                                     (migrations.empty() ? "none" : stem(migrations.back().name)) +
+                                     ": install the newer Muniment again (this one is " MUNIMENT_VERSION ").");
   }
   for (const Migration& migration : migrations) {
     const auto found = applied.find(migration.number);
     if (found == applied.end()) {
       if (migration.number > newest_applied) continue;
       return Error(Errc::conflict, "migration " + migration.name + " was never applied, but " +
-                                       applied.rbegin()->second.name +
-                                       " was: give it a number after that one.");
+                                       applied.rbegin()->second.name + " was: give it a number after that one.");
     }
     const std::string hash = to_hex(sha256(migration.sql));
     if (hash == found->second.hash) continue;
-    return Error(Errc::conflict, "migration " + migration.name +
-                                     " was changed after it was applied (sha256 " + hash + " ≠ " +
-                                     found->second.hash +
+    return Error(Errc::conflict, "migration " + migration.name + " was changed after it was applied (sha256 " + hash +
+                                     " ≠ " + found->second.hash +
                                      "); restore the file, and put the change into a new one.");
   }
   return success();
@@ -79,17 +75,17 @@ void apply(pqxx::connection& link, const Migration& migration) {
   transaction.exec("SET LOCAL statement_timeout = 0");  // a large log may need long
   become_owner(transaction);
   transaction.exec(migration.sql);
-  transaction.exec_params("INSERT INTO schema_migration (number, name, sha256) VALUES ($1, $2, $3)",
-                          migration.number, migration.name, to_hex(sha256(migration.sql)));
+  transaction.exec_params("INSERT INTO schema_migration (number, name, sha256) VALUES ($1, $2, $3)", migration.number,
+                          migration.name, to_hex(sha256(migration.sql)));
   transaction.commit();
 }
 
 Status apply_missing(Connection& connection, const std::vector<Migration>& migrations) {
   pqxx::connection& link = *connection.impl().link;
   ASSIGN_OR_RETURN(const auto applied, once(connection, "reading the applied migrations", [&] {
-    pqxx::nontransaction(link).exec(remember_table);
-    return read_applied(link);
-  }));
+                     pqxx::nontransaction(link).exec(remember_table);
+                     return read_applied(link);
+                   }));
   RETURN_IF_ERROR(fits(applied, migrations));
   for (const Migration& migration : migrations) {
     if (applied.contains(migration.number)) continue;

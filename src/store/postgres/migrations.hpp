@@ -11,8 +11,8 @@
 namespace muniment::store {
 
 struct Migration {
-  int number = 0;          // 1 for 0001_log.sql
-  std::string name;        // 0001_log.sql
+  int number = 0;    // 1 for 0001_log.sql
+  std::string name;  // 0001_log.sql
   std::string sql;
 };
 

@@ -80,9 +80,7 @@ std::vector<int> installed_majors() {
   return majors;
 }
 
-std::string programs_of(int major) {
-  return std::string(programs_root) + "/" + std::to_string(major) + "/bin";
-}
+std::string programs_of(int major) { return std::string(programs_root) + "/" + std::to_string(major) + "/bin"; }
 
 // Where `pg_config` says the programs are: a Postgres that is not Debian's.
 Result<std::string> programs_by_pg_config() {
@@ -103,26 +101,23 @@ Error other_major(const std::string& cluster, int major, int ours) {
   const std::string has = std::to_string(ours);
   const std::string old = cluster + "." + had;
   const std::string as_user = geteuid() == 0 ? "runuser -u muniment -- " : "";
-  return Error(
-      Errc::conflict,
-      cluster + " was made by Postgres " + had + "; this machine has Postgres " + has +
-          ".\nInstall the one it was made with:\n  apt-get install postgresql-" + had +
-          "\nor upgrade it (both must be installed):\n  mv " + cluster + " " + old + "\n  " +
-          (geteuid() == 0 ? "install -d -m 700 -o muniment -g muniment " : "mkdir -m 700 ") +
-          cluster + " && cd " + cluster + "\n  " + as_user + programs_of(ours) + "/initdb -D " +
-          cluster + " -U muniment -E UTF8 --no-locale --data-checksums --auth-local=trust "
-          "--auth-host=reject\n  " +
-          as_user + programs_of(ours) + "/pg_upgrade -U muniment -b " + programs_of(major) +
-          " -B " + programs_of(ours) + " -d " + old + " -D " + cluster +
-          "\n  echo \"include_if_exists = 'muniment.conf'\" >> " + cluster + "/postgresql.conf");
+  return Error(Errc::conflict,
+               cluster + " was made by Postgres " + had + "; this machine has Postgres " + has +
+                   ".\nInstall the one it was made with:\n  apt-get install postgresql-" + had +
+                   "\nor upgrade it (both must be installed):\n  mv " + cluster + " " + old + "\n  " +
+                   (geteuid() == 0 ? "install -d -m 700 -o muniment -g muniment " : "mkdir -m 700 ") + cluster +
+                   " && cd " + cluster + "\n  " + as_user + programs_of(ours) + "/initdb -D " + cluster +
+                   " -U muniment -E UTF8 --no-locale --data-checksums --auth-local=trust "
+                   "--auth-host=reject\n  " +
+                   as_user + programs_of(ours) + "/pg_upgrade -U muniment -b " + programs_of(major) + " -B " +
+                   programs_of(ours) + " -d " + old + " -D " + cluster +
+                   "\n  echo \"include_if_exists = 'muniment.conf'\" >> " + cluster + "/postgresql.conf");
 }
 
-Status write_text(const std::string& file, std::string_view text,
-                  const std::optional<Identity>& user, int flags) {
+Status write_text(const std::string& file, std::string_view text, const std::optional<Identity>& user, int flags) {
   const Fd fd(open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0600));
-  const bool written =
-      fd.open() && write(fd.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
-      (!user || fchown(fd.get(), user->uid, user->gid) == 0) && fsync(fd.get()) == 0;
+  const bool written = fd.open() && write(fd.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
+                       (!user || fchown(fd.get(), user->uid, user->gid) == 0) && fsync(fd.get()) == 0;
   if (!written) return Error(Errc::system_error, "writing " + file + ": " + errno_text(errno));
   return success();
 }
@@ -149,8 +144,8 @@ Status private_folder(const std::string& path, uid_t uid, gid_t gid, mode_t mode
     return Error(Errc::system_error, "making " + path + ": " + errno_text(errno));
   }
   if (!S_ISDIR(about.st_mode) || about.st_uid != uid || (about.st_mode & 022) != 0) {
-    return Error(Errc::denied, path + " is not a folder of uid " + std::to_string(uid) +
-                                   " that only it may write to. Remove it.");
+    return Error(Errc::denied,
+                 path + " is not a folder of uid " + std::to_string(uid) + " that only it may write to. Remove it.");
   }
   return success();
 }
@@ -186,8 +181,9 @@ Result<std::optional<int>> cluster_major(const std::string& cluster) {
   std::error_code error;
   if (!fs::exists(cluster + "/PG_VERSION", error)) {
     if (fs::exists(cluster, error) && !fs::is_empty(cluster, error)) {
-      return Error(Errc::system_error, cluster + " is not empty and holds no PG_VERSION: it is not a "
-                                                 "Postgres cluster. Move it away.");
+      return Error(Errc::system_error, cluster +
+                                           " is not empty and holds no PG_VERSION: it is not a "
+                                           "Postgres cluster. Move it away.");
     }
     return std::optional<int>();
   }
@@ -202,8 +198,7 @@ Result<std::string> find_postgres_programs(const std::string& cluster) {
   if (majors.empty()) return programs_by_pg_config();
   if (!made_by && majors.front() >= postgres_major_min) return programs_of(majors.front());
   if (!made_by) {
-    return Error(Errc::not_found, "Postgres " + std::to_string(majors.front()) +
-                                      " is too old; Muniment needs " +
+    return Error(Errc::not_found, "Postgres " + std::to_string(majors.front()) + " is too old; Muniment needs " +
                                       std::to_string(postgres_major_min) + " or newer.");
   }
   const bool have = std::find(majors.begin(), majors.end(), *made_by) != majors.end();
@@ -211,8 +206,7 @@ Result<std::string> find_postgres_programs(const std::string& cluster) {
   return programs_of(*made_by);
 }
 
-Status make_cluster(const std::string& cluster, const std::string& programs,
-                    const std::optional<Identity>& user) {
+Status make_cluster(const std::string& cluster, const std::string& programs, const std::optional<Identity>& user) {
   const std::string fresh = cluster + ".new";
   std::error_code error;
   fs::remove_all(fresh, error);
@@ -221,17 +215,14 @@ Status make_cluster(const std::string& cluster, const std::string& programs,
   }
   if (user) RETURN_IF_ERROR(give_to(fresh, *user));
   ASSIGN_OR_RETURN(const Finished finished,
-                   run_to_end({{programs + "/initdb", "-D", fresh, "-U", "muniment", "-E", "UTF8",
-                                "--no-locale", "--data-checksums", "--auth-local=trust",
-                                "--auth-host=reject", "--no-instructions"},
+                   run_to_end({{programs + "/initdb", "-D", fresh, "-U", "muniment", "-E", "UTF8", "--no-locale",
+                                "--data-checksums", "--auth-local=trust", "--auth-host=reject", "--no-instructions"},
                                user}));
   if (finished.exit_status != 0) {
-    return Error(Errc::system_error, programs + "/initdb failed (exit " +
-                                         std::to_string(finished.exit_status) +
-                                         "): " + finished.output);
+    return Error(Errc::system_error,
+                 programs + "/initdb failed (exit " + std::to_string(finished.exit_status) + "): " + finished.output);
   }
-  RETURN_IF_ERROR(write_text(fresh + "/postgresql.conf", "\ninclude_if_exists = 'muniment.conf'\n",
-                             user, O_APPEND));
+  RETURN_IF_ERROR(write_text(fresh + "/postgresql.conf", "\ninclude_if_exists = 'muniment.conf'\n", user, O_APPEND));
   fs::remove(cluster, error);  // an empty folder that was made for it
   if (rename(fresh.c_str(), cluster.c_str()) != 0) {
     return Error(Errc::system_error, "renaming " + fresh + ": " + errno_text(errno));
@@ -252,9 +243,11 @@ std::string quoted_setting(std::string_view text) {
 
 // Who may come in: over the socket, whose folder is closed, anybody; over TCP that one role with its password.
 std::string access_rules(const ReporterListen& reporter) {
-  std::string text = "# Written by munimentd at each start: do not edit. Whoever is not named here is refused.\n"
-                     "local  all       all       trust\n";
-  for (const std::string& network : reporter.clients) text += "host   muniment  reporter  " + network + "  scram-sha-256\n";
+  std::string text =
+      "# Written by munimentd at each start: do not edit. Whoever is not named here is refused.\n"
+      "local  all       all       trust\n";
+  for (const std::string& network : reporter.clients)
+    text += "host   muniment  reporter  " + network + "  scram-sha-256\n";
   return text;
 }
 
@@ -280,22 +273,26 @@ Status can_listen(const ReporterListen& reporter) {
   hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE;
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
-  if (const int failed = getaddrinfo(reporter.address.c_str(), std::to_string(reporter.port).c_str(), &hints, &found); failed != 0) {
+  if (const int failed = getaddrinfo(reporter.address.c_str(), std::to_string(reporter.port).c_str(), &hints, &found);
+      failed != 0) {
     return Error(Errc::invalid_argument, setting + gai_strerror(failed));
   }
   const Fd probe(socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const int on = 1;
-  setsockopt(probe.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);  // as Postgres does: connections of before do not count
+  setsockopt(probe.get(), SOL_SOCKET, SO_REUSEADDR, &on,
+             sizeof on);  // as Postgres does: connections of before do not count
   const int bound = bind(probe.get(), found->ai_addr, found->ai_addrlen);
   const int why = errno;
   freeaddrinfo(found);
   if (bound == 0) return success();
   if (why == EADDRINUSE) {
-    return Error(Errc::conflict, setting + "another program has this port (ss -ltnp 'sport = :" + std::to_string(reporter.port) +
-                                     "' shows which). Give another port, or end that program." + runbook);
+    return Error(Errc::conflict,
+                 setting + "another program has this port (ss -ltnp 'sport = :" + std::to_string(reporter.port) +
+                     "' shows which). Give another port, or end that program." + runbook);
   }
   if (why == EADDRNOTAVAIL) {
-    return Error(Errc::invalid_argument, setting + "this machine has no such address (ip address shows those that it has)." + runbook);
+    return Error(Errc::invalid_argument,
+                 setting + "this machine has no such address (ip address shows those that it has)." + runbook);
   }
   if (why == EACCES) return Error(Errc::denied, setting + "a port below 1024 is root's. Give a higher one." + runbook);
   return Error(Errc::system_error, setting + errno_text(why) + runbook);

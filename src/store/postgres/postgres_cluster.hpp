@@ -24,8 +24,7 @@ Result<std::string> find_postgres_programs(const std::string& cluster);
 Result<std::optional<int>> cluster_major(const std::string& cluster);
 
 // Makes the cluster: beside its place, then renamed, so that a half-made one is never taken for one.
-Status make_cluster(const std::string& cluster, const std::string& programs,
-                    const std::optional<Identity>& user);
+Status make_cluster(const std::string& cluster, const std::string& programs, const std::optional<Identity>& user);
 
 // Writes muniment.conf, which postgresql.conf includes: what Muniment sets, and may set anew with a
 // later version. What stands after the include is the operator's. With `reporter` the server listens
@@ -48,7 +47,7 @@ Result<std::string> socket_folder(const std::string& cluster, const std::optiona
 struct RunningServer {
   pid_t pid = 0;
   std::string socket_folder;
-  bool ready = false;                     // takes connections
+  bool ready = false;  // takes connections
 };
 std::optional<RunningServer> running_server(const std::string& cluster);
 

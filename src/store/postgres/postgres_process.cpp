@@ -61,10 +61,10 @@ Result<PostgresProcess> PostgresProcess::launch(const PostgresPlace& place) {
   remove_stale_locks(place.cluster, place.socket_folder, place.port);
   const Fd log = open_server_log(place);
   if (!log.open()) {
-    return Error(Errc::system_error,
-                 "opening " + server_log(place.cluster) + ": " + errno_text(errno));
+    return Error(Errc::system_error, "opening " + server_log(place.cluster) + ": " + errno_text(errno));
   }
-  std::vector<std::string> argv = {place.programs + "/postgres", "-D", place.cluster, "-c", "unix_socket_directories=" + place.socket_folder};
+  std::vector<std::string> argv = {place.programs + "/postgres", "-D", place.cluster, "-c",
+                                   "unix_socket_directories=" + place.socket_folder};
   if (place.without_tcp) argv.insert(argv.end(), {"-c", "listen_addresses="});
   ASSIGN_OR_RETURN(const pid_t pid, spawn({.argv = std::move(argv), .run_as = place.user, .output = log.get()}));
   PostgresProcess process;
@@ -88,8 +88,7 @@ std::optional<PostgresProcess> PostgresProcess::adopt(pid_t pid) {
   return process;
 }
 
-PostgresProcess::Readiness PostgresProcess::wait_until_ready(const std::string& cluster,
-                                                             int interrupt,
+PostgresProcess::Readiness PostgresProcess::wait_until_ready(const std::string& cluster, int interrupt,
                                                              std::chrono::seconds limit) {
   const auto until = std::chrono::steady_clock::now() + limit;
   while (std::chrono::steady_clock::now() < until) {
@@ -104,7 +103,8 @@ PostgresProcess::Readiness PostgresProcess::wait_until_ready(const std::string& 
 }
 
 void PostgresProcess::end(std::chrono::seconds patience) {
-  // SIGINT is Postgres's fast shutdown, which writes a checkpoint, SIGQUIT its immediate one (recovery at the next start).
+  // SIGINT is Postgres's fast shutdown, which writes a checkpoint, SIGQUIT its immediate one (recovery at the next
+  // start).
   for (const int number : {SIGINT, SIGQUIT, SIGKILL}) {
     syscall(SYS_pidfd_send_signal, pidfd_.get(), number, nullptr, 0);
     if (wait_readable(pidfd_.get(), number == SIGINT ? patience : std::min(patience, immediate_patience))) break;

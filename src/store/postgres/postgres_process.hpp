@@ -13,11 +13,11 @@ namespace muniment::store {
 
 struct PostgresPlace {
   std::string cluster;
-  std::string programs;                   // the folder of `postgres`
+  std::string programs;  // the folder of `postgres`
   std::string socket_folder;
   std::optional<Identity> user;
   int port = 0;
-  bool without_tcp = false;               // whatever the settings say
+  bool without_tcp = false;  // whatever the settings say
 };
 
 class PostgresProcess {

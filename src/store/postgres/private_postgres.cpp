@@ -74,9 +74,9 @@ class PrivatePostgres::Impl {
   const PrivatePostgresOptions options_;
   const Fd stop_event_;
   const Fd programs_watch_;
-  int interrupt_ = -1;                    // what breaks a wait off: of the caller while it waits in `start`, then our own
+  int interrupt_ = -1;  // what breaks a wait off: of the caller while it waits in `start`, then our own
   PostgresPlace place_;
-  bool settings_changed_ = false;         // since the server was started, if it runs already
+  bool settings_changed_ = false;           // since the server was started, if it runs already
   std::optional<PostgresProcess> process_;  // the supervising thread's while it runs
   std::atomic<int> pid_{0};
   std::atomic<bool> alive_{false};
@@ -109,8 +109,8 @@ Status PrivatePostgres::Impl::prepare() {
   if (place_.user) {
     ASSIGN_OR_RETURN(const auto opened, open_way(place_.cluster, *place_.user));
     for (const std::string& folder : opened) {
-      note("let " + place_.user->name + " pass through " + folder + " (ACL entry u:" +
-           place_.user->name + ":--x), because Postgres does not run as root");
+      note("let " + place_.user->name + " pass through " + folder + " (ACL entry u:" + place_.user->name +
+           ":--x), because Postgres does not run as root");
     }
   }
   ASSIGN_OR_RETURN(const auto major, cluster_major(place_.cluster));
@@ -131,13 +131,13 @@ Status PrivatePostgres::Impl::bring_up() {
   process_ = running ? PostgresProcess::adopt(running->pid) : std::nullopt;
   if (!process_) return first_launch();
   if (process_->program_was_replaced(place_.programs) || settings_changed_) {
-    note(settings_changed_ ? "the settings of Postgres changed while it ran; restarting it" : "Postgres was upgraded while it ran; restarting it");
+    note(settings_changed_ ? "the settings of Postgres changed while it ran; restarting it"
+                           : "Postgres was upgraded while it ran; restarting it");
     process_->end(shutdown_patience);
     return first_launch();
   }
   if (!running->socket_folder.empty()) place_.socket_folder = running->socket_folder;
-  const auto readiness =
-      process_->wait_until_ready(place_.cluster, interrupt_, options_.start_limit);
+  const auto readiness = process_->wait_until_ready(place_.cluster, interrupt_, options_.start_limit);
   if (readiness == PostgresProcess::Readiness::interrupted) return interrupted();
   if (readiness != PostgresProcess::Readiness::ready) return first_launch();
   note("adopted the Postgres that a former daemon left (pid " + std::to_string(process_->pid()) + ")");
@@ -154,8 +154,7 @@ Status PrivatePostgres::Impl::first_launch() {
 
 Status PrivatePostgres::Impl::launch() {
   ASSIGN_OR_RETURN(process_, PostgresProcess::launch(place_));
-  const auto readiness =
-      process_->wait_until_ready(place_.cluster, interrupt_, options_.start_limit);
+  const auto readiness = process_->wait_until_ready(place_.cluster, interrupt_, options_.start_limit);
   if (readiness == PostgresProcess::Readiness::interrupted) return interrupted();
   if (readiness == PostgresProcess::Readiness::ready) {
     pid_ = process_->pid();
@@ -170,8 +169,7 @@ Status PrivatePostgres::Impl::launch() {
   }
   process_.reset();
   const std::string log = log_file();
-  return Error(Errc::system_error,
-               "the private Postgres " + how + ". The end of " + log + ":\n" + last_lines(log, 6));
+  return Error(Errc::system_error, "the private Postgres " + how + ". The end of " + log + ":\n" + last_lines(log, 6));
 }
 
 Error PrivatePostgres::Impl::interrupted() {
@@ -201,9 +199,8 @@ void PrivatePostgres::Impl::supervise() {
 
 PrivatePostgres::Impl::Wake PrivatePostgres::Impl::wait_for_news() {
   for (;;) {
-    std::array<pollfd, 3> watched = {{{stop_event_.get(), POLLIN, 0},
-                                      {process_->pidfd(), POLLIN, 0},
-                                      {programs_watch_.get(), POLLIN, 0}}};
+    std::array<pollfd, 3> watched = {
+        {{stop_event_.get(), POLLIN, 0}, {process_->pidfd(), POLLIN, 0}, {programs_watch_.get(), POLLIN, 0}}};
     if (poll(watched.data(), watched.size(), -1) < 0) continue;
     if (watched[0].revents != 0) return Wake::stop;
     if (watched[1].revents != 0) return Wake::ended;

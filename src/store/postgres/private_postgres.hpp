@@ -36,8 +36,8 @@ class PrivatePostgres {
  public:
   // Makes the cluster if there is none, starts or adopts the server, waits until it takes
   // connections, and makes the database `muniment` if it is missing. Errors: conflict for a cluster
-  // of another major version, and for a port that another program has; denied when a folder's owner stands in the way; unavailable when
-  // it was interrupted, and nothing runs then; system_error with the end of the server's log.
+  // of another major version, and for a port that another program has; denied when a folder's owner stands in the way;
+  // unavailable when it was interrupted, and nothing runs then; system_error with the end of the server's log.
   static Result<std::unique_ptr<PrivatePostgres>> start(PrivatePostgresOptions options);
   ~PrivatePostgres();  // stops as by `stop`
 
@@ -47,8 +47,8 @@ class PrivatePostgres {
   int pid() const;     // of the server, 0 while there is none
   bool alive() const;  // it runs and takes connections
 
-  // A fast shutdown: open transactions are rolled back, a checkpoint is written. A server that takes longer than `patience`
-  // is told to end at once, and then killed; the next one recovers. Nothing after that.
+  // A fast shutdown: open transactions are rolled back, a checkpoint is written. A server that takes longer than
+  // `patience` is told to end at once, and then killed; the next one recovers. Nothing after that.
   void stop(std::chrono::seconds patience = shutdown_patience);
 
  private:

@@ -19,8 +19,9 @@ struct Closer {
   void operator()(char* text) const { PQfreemem(text); }
 };
 
-// The limits of a login that is made: nets against mistakes, since whoever may log in may set most of them anew. The rights, the
-// number of connections and the room for a query's files are walls (temp_file_limit is a superuser's to change).
+// The limits of a login that is made: nets against mistakes, since whoever may log in may set most of them anew. The
+// rights, the number of connections and the room for a query's files are walls (temp_file_limit is a superuser's to
+// change).
 constexpr const char* make_login = R"(
 DO $$
 BEGIN
@@ -71,14 +72,18 @@ Result<std::string> read_reporter_password(const std::string& path) {
   struct stat about {};
   if (::fstat(opened->fd.get(), &about) != 0) return Error(Errc::system_error, setting + "cannot be looked at");
   if ((about.st_mode & 077) != 0) {
-    return Error(Errc::denied, fmt::format("{}others can read it (mode {:03o}); close it: chmod 600 {}.{}", setting, about.st_mode & 0777, path, runbook));
+    return Error(Errc::denied, fmt::format("{}others can read it (mode {:03o}); close it: chmod 600 {}.{}", setting,
+                                           about.st_mode & 0777, path, runbook));
   }
   ASSIGN_OR_RETURN(std::string password, read_at(opened->fd, 0, limits::reporter_password_bytes_max + 3));
   if (password.ends_with('\n')) password.pop_back();
   if (password.ends_with('\r')) password.pop_back();
-  if (password.empty()) return Error(Errc::invalid_argument, setting + "it is empty. Put a password into it: openssl rand -base64 24." + runbook);
+  if (password.empty())
+    return Error(Errc::invalid_argument,
+                 setting + "it is empty. Put a password into it: openssl rand -base64 24." + runbook);
   if (password.size() > limits::reporter_password_bytes_max) {
-    return Error(Errc::invalid_argument, fmt::format("{}a password has at most {} bytes.{}", setting, limits::reporter_password_bytes_max, runbook));
+    return Error(Errc::invalid_argument, fmt::format("{}a password has at most {} bytes.{}", setting,
+                                                     limits::reporter_password_bytes_max, runbook));
   }
   if (password.find_first_of(std::string_view("\n\r\0", 3)) != std::string::npos) {
     return Error(Errc::invalid_argument, setting + "it holds more than one line." + runbook);
@@ -91,12 +96,15 @@ Status make_reporter_login(const std::string& uri, const std::optional<std::stri
   const char* const values[] = {"10", uri.c_str(), "muniment", "UTF8", nullptr};
   const std::unique_ptr<PGconn, Closer> connection(PQconnectdbParams(keys, values, 1));
   if (PQstatus(connection.get()) != CONNECTION_OK) return failed(connection.get());
-  RETURN_IF_ERROR(execute(connection.get(), fmt::format(fmt::runtime(make_login), fmt::arg("connections", limits::reporter_connections_max),
-                                                        fmt::arg("seconds", limits::report_seconds_default))));
+  RETURN_IF_ERROR(execute(
+      connection.get(), fmt::format(fmt::runtime(make_login), fmt::arg("connections", limits::reporter_connections_max),
+                                    fmt::arg("seconds", limits::report_seconds_default))));
   if (!password) return execute(connection.get(), "ALTER ROLE reporter PASSWORD NULL");
-  const std::unique_ptr<char, Closer> hashed(PQencryptPasswordConn(connection.get(), password->c_str(), "reporter", "scram-sha-256"));
+  const std::unique_ptr<char, Closer> hashed(
+      PQencryptPasswordConn(connection.get(), password->c_str(), "reporter", "scram-sha-256"));
   if (!hashed) return failed(connection.get());
-  const std::unique_ptr<char, Closer> literal(PQescapeLiteral(connection.get(), hashed.get(), std::string_view(hashed.get()).size()));
+  const std::unique_ptr<char, Closer> literal(
+      PQescapeLiteral(connection.get(), hashed.get(), std::string_view(hashed.get()).size()));
   if (!literal) return failed(connection.get());
   return execute(connection.get(), std::string("ALTER ROLE reporter PASSWORD ") + literal.get());
 }

@@ -1,6 +1,6 @@
-// The login of analysts on the private Postgres: `reporter`, a member of the group role reporter that the migrations make.
-// What it may read is that role's; what is set here are limits. A login of its own rather than a role that a superuser takes on:
-// there is nothing to go back to.
+// The login of analysts on the private Postgres: `reporter`, a member of the group role reporter that the migrations
+// make. What it may read is that role's; what is set here are limits. A login of its own rather than a role that a
+// superuser takes on: there is nothing to go back to.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,8 @@ namespace muniment::store {
 Result<std::string> read_reporter_password(const std::string& path);
 
 // Makes the login unless it is there; an operator's changes of its limits stay. The password is hashed here: neither a
-// statement nor a log of the server ever holds it. nullopt: it has none, and can come in over the Unix socket only. Errors: unavailable.
+// statement nor a log of the server ever holds it. nullopt: it has none, and can come in over the Unix socket only.
+// Errors: unavailable.
 Status make_reporter_login(const std::string& uri, const std::optional<std::string>& password);
 
 }  // namespace muniment::store

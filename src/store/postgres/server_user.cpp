@@ -55,16 +55,14 @@ Result<Identity> made_user() {
   std::string answer;
   // Daemons that start at once take turns at /etc/passwd: useradd refuses while it is locked.
   for (int attempt = 0; attempt < 20; ++attempt) {
-    auto finished = run_to_end({{"/usr/sbin/useradd", "--system", "--user-group", "--no-create-home",
-                                 "--home-dir", "/nonexistent", "--shell", "/usr/sbin/nologin",
-                                 user_name},
+    auto finished = run_to_end({{"/usr/sbin/useradd", "--system", "--user-group", "--no-create-home", "--home-dir",
+                                 "/nonexistent", "--shell", "/usr/sbin/nologin", user_name},
                                 {}});
     if (auto user = user_named(user_name)) return *user;
     answer = finished ? finished->output : finished.error().message;
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
-  return Error(Errc::system_error,
-               "the system user muniment is missing and useradd failed: " + answer + advice);
+  return Error(Errc::system_error, "the system user muniment is missing and useradd failed: " + answer + advice);
 }
 
 using AclEntry = posix_acl_xattr_entry;
@@ -83,21 +81,19 @@ std::vector<AclEntry> acl_of(const std::string& folder, mode_t mode) {
   std::array<char, 4096> bytes;
   const ssize_t size = getxattr(folder.c_str(), acl_attribute, bytes.data(), bytes.size());
   if (size <= static_cast<ssize_t>(sizeof(posix_acl_xattr_header))) {
-    return {acl_entry(ACL_USER_OBJ, mode >> 6), acl_entry(ACL_GROUP_OBJ, mode >> 3),
-            acl_entry(ACL_MASK, mode >> 3), acl_entry(ACL_OTHER, mode)};
+    return {acl_entry(ACL_USER_OBJ, mode >> 6), acl_entry(ACL_GROUP_OBJ, mode >> 3), acl_entry(ACL_MASK, mode >> 3),
+            acl_entry(ACL_OTHER, mode)};
   }
   const std::size_t length = static_cast<std::size_t>(size) - sizeof(posix_acl_xattr_header);
   std::vector<AclEntry> entries(length / sizeof(AclEntry));
-  std::memcpy(entries.data(), bytes.data() + sizeof(posix_acl_xattr_header),
-              entries.size() * sizeof(AclEntry));
+  std::memcpy(entries.data(), bytes.data() + sizeof(posix_acl_xattr_header), entries.size() * sizeof(AclEntry));
   return entries;
 }
 
 bool let_through(const std::string& folder, mode_t mode, uid_t uid) {
   std::vector<AclEntry> entries = acl_of(folder, mode);
-  std::erase_if(entries, [&](const AclEntry& entry) {
-    return le16toh(entry.e_tag) == ACL_USER && le32toh(entry.e_id) == uid;
-  });
+  std::erase_if(entries,
+                [&](const AclEntry& entry) { return le16toh(entry.e_tag) == ACL_USER && le32toh(entry.e_id) == uid; });
   for (AclEntry& entry : entries) {
     if (le16toh(entry.e_tag) == ACL_MASK) entry.e_perm |= htole16(ACL_EXECUTE);
   }
@@ -148,9 +144,8 @@ Result<std::optional<Identity>> server_user(const std::string& cluster) {
   const bool exists = stat(cluster.c_str(), &about) == 0;
   if (geteuid() != 0) {
     if (exists && about.st_uid != geteuid()) {
-      return Error(Errc::denied, cluster + " belongs to uid " + std::to_string(about.st_uid) +
-                                     ", this daemon is uid " + std::to_string(geteuid()) +
-                                     ". Start it as that user, or as root.");
+      return Error(Errc::denied, cluster + " belongs to uid " + std::to_string(about.st_uid) + ", this daemon is uid " +
+                                     std::to_string(geteuid()) + ". Start it as that user, or as root.");
     }
     return std::optional<Identity>();
   }
@@ -175,9 +170,8 @@ Result<std::vector<std::string>> open_way(const std::string& cluster, const Iden
     const bool known = stat(folder.c_str(), &about) == 0;
     const bool tried = !opened.empty() && opened.back() == folder;
     if (!known || tried || about.st_uid != 0 || !let_through(folder, about.st_mode, user.uid)) {
-      return Error(Errc::denied, "Postgres runs as " + user.name + ", which cannot pass through " +
-                                     folder + " to " + cluster + ". Let it: setfacl -m u:" +
-                                     user.name + ":x " + folder +
+      return Error(Errc::denied, "Postgres runs as " + user.name + ", which cannot pass through " + folder + " to " +
+                                     cluster + ". Let it: setfacl -m u:" + user.name + ":x " + folder +
                                      " (or chmod o+x), or choose another --data folder.");
     }
     opened.push_back(folder);

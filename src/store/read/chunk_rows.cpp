@@ -5,7 +5,8 @@ namespace {
 
 std::size_t bytes_of(const DocumentRow& row) {
   std::size_t bytes = 2 * sizeof(ChunkInDocument);  // and what the indexes take
-  for (const std::string* text : {&row.corpus, &row.document, &row.title, &row.source, &row.mime_type}) bytes += 2 * text->capacity();
+  for (const std::string* text : {&row.corpus, &row.document, &row.title, &row.source, &row.mime_type})
+    bytes += 2 * text->capacity();
   for (const auto* list : {&row.tags, &row.sources}) {
     for (const std::string& text : *list) bytes += sizeof text + text.capacity();
   }
@@ -15,12 +16,18 @@ std::size_t bytes_of(const DocumentRow& row) {
 std::string key_of(const Citation& citation) {
   constexpr std::string_view end("\0", 1);
   std::string key = citation.corpus;
-  return key.append(end).append(citation.document).append(end).append(citation.revision).append(end).append(std::to_string(citation.number));
+  return key.append(end)
+      .append(citation.document)
+      .append(end)
+      .append(citation.revision)
+      .append(end)
+      .append(std::to_string(citation.number));
 }
 
 }  // namespace
 
-Result<std::unordered_map<std::int64_t, ChunkRows::Row>> ChunkRows::read(Reader& reader, const std::vector<std::int64_t>& ids) {
+Result<std::unordered_map<std::int64_t, ChunkRows::Row>> ChunkRows::read(Reader& reader,
+                                                                         const std::vector<std::int64_t>& ids) {
   std::unordered_map<std::int64_t, Row> rows;
   std::vector<std::int64_t> missing;
   std::uint64_t changes = 0;
@@ -68,7 +75,8 @@ Result<std::vector<CitedDocument>> ChunkRows::cited(Reader& reader, const std::v
   ASSIGN_OR_RETURN(auto read, reader.cited(missing));
   const std::lock_guard lock(mutex_);
   for (std::size_t i = 0; i < read.size(); ++i) {
-    if (read[i].chunk && changes == changes_) put(key_of(missing[i]), *read[i].document, std::make_shared<const CitedDocument>(read[i]));
+    if (read[i].chunk && changes == changes_)
+      put(key_of(missing[i]), *read[i].document, std::make_shared<const CitedDocument>(read[i]));
     out[places[i]] = std::move(read[i]);
   }
   return out;

@@ -53,11 +53,11 @@ class ChunkRows {
 
   const std::size_t bytes_max_;
   std::mutex mutex_;
-  Entries entries_;                                          // the most recently used first
+  Entries entries_;  // the most recently used first
   std::unordered_map<std::string, Entries::iterator> by_key_;
-  std::map<Document, std::set<std::string>> of_document_;    // their keys
+  std::map<Document, std::set<std::string>> of_document_;  // their keys
   std::size_t bytes_ = 0;
-  std::uint64_t changes_ = 0;                                // a row that was read before one is not kept after it
+  std::uint64_t changes_ = 0;  // a row that was read before one is not kept after it
 };
 
 }  // namespace muniment::store

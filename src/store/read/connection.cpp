@@ -37,8 +37,7 @@ std::string role_settings(DatabaseRole role) {
 
 std::string with_defaults(std::string uri) {
   const bool is_uri = uri.starts_with("postgres://") || uri.starts_with("postgresql://");
-  for (const auto& [key, value] : {std::pair("connect_timeout", "5"),
-                                   std::pair("application_name", "muniment")}) {
+  for (const auto& [key, value] : {std::pair("connect_timeout", "5"), std::pair("application_name", "muniment")}) {
     if (uri.find(key) != std::string::npos) continue;
     uri += is_uri ? (uri.find('?') == std::string::npos ? "?" : "&") : " ";
     uri += std::string(key) + "=" + value;
@@ -81,9 +80,9 @@ bool Warnings::operator()(const char message[]) noexcept {
     if (text != std::string::npos) last_.erase(0, text + 3);
     log_warning("Postgres warns", {{"message", last_}});
   } catch (const std::exception&) {
-    last_ = "a warning";   // short enough to need no memory
+    last_ = "a warning";  // short enough to need no memory
   }
-  return false;            // nobody else writes it anywhere
+  return false;  // nobody else writes it anywhere
 }
 
 void Connections::give_up() {
@@ -140,14 +139,16 @@ Status Connection::ensure_open() {
       const std::lock_guard lock(impl.mutex);
       impl.socket = impl.link->sock();
     }
-    if (!given_up() && !impl.interrupted) pqxx::nontransaction(*impl.link).exec(session_settings + role_settings(impl.role));
+    if (!given_up() && !impl.interrupted)
+      pqxx::nontransaction(*impl.link).exec(session_settings + role_settings(impl.role));
     impl.warnings = std::make_unique<Warnings>(*impl.link);
   } catch (const pqxx::insufficient_privilege& failure) {
     impl.close();
     return Error(Errc::denied, "Postgres: " + first_line(failure.what()) + ". See docs/runbook.md (roles)");
   } catch (const std::exception& failure) {
     impl.close();
-    if (!given_up() && !impl.interrupted) return Error(Errc::unavailable, "Postgres does not answer: " + first_line(failure.what()));
+    if (!given_up() && !impl.interrupted)
+      return Error(Errc::unavailable, "Postgres does not answer: " + first_line(failure.what()));
   }
   if (!given_up() && !impl.interrupted) return success();
   impl.close();
@@ -175,8 +176,7 @@ Error error_of_exception(Connection& connection, std::string_view doing) {
     return {Errc::unavailable, context + "the connection to Postgres broke: " + first_line(failure.what())};
   } catch (const pqxx::sql_error& failure) {
     if (lost) connection.impl().close();
-    return {lost ? Errc::unavailable : code_of_state(failure.sqlstate()),
-            context + first_line(failure.what())};
+    return {lost ? Errc::unavailable : code_of_state(failure.sqlstate()), context + first_line(failure.what())};
   } catch (const pqxx::argument_error& failure) {
     return {Errc::invalid_argument, context + failure.what()};
   } catch (const pqxx::conversion_error& failure) {
@@ -247,8 +247,8 @@ std::vector<const char*> Params::pointers() const {
   return out;
 }
 
-pqxx::result query(Connection& connection, pqxx::transaction_base& transaction,
-                   std::string_view name, std::string_view sql, const Params& params) {
+pqxx::result query(Connection& connection, pqxx::transaction_base& transaction, std::string_view name,
+                   std::string_view sql, const Params& params) {
   Connection::Impl& impl = connection.impl();
   const std::string statement(name);
   auto known = impl.prepared.find(name);
@@ -257,12 +257,10 @@ pqxx::result query(Connection& connection, pqxx::transaction_base& transaction,
     known = impl.prepared.emplace(statement, &metrics::process().statements.of(name)).first;
   }
   const metrics::Timer timer(*known->second);
-  return transaction.exec_prepared(statement,
-                                   pqxx::prepare::make_dynamic_params(params.pointers()));
+  return transaction.exec_prepared(statement, pqxx::prepare::make_dynamic_params(params.pointers()));
 }
 
-pqxx::result query(Connection& connection, std::string_view name, std::string_view sql,
-                   const Params& params) {
+pqxx::result query(Connection& connection, std::string_view name, std::string_view sql, const Params& params) {
   pqxx::nontransaction transaction(*connection.impl().link);
   return query(connection, transaction, name, sql, params);
 }

@@ -13,14 +13,17 @@ EventText::EventText(events::ReadableText about, std::vector<Part> parts) : abou
   about_.parts.clear();
   for (Part& part : parts) {
     if (part.size_bytes == 0) continue;
-    if (!parts_.empty()) parts_.push_back({std::string(events::part_separator), std::nullopt, std::ssize(events::part_separator)});
+    if (!parts_.empty())
+      parts_.push_back({std::string(events::part_separator), std::nullopt, std::ssize(events::part_separator)});
     parts_.push_back(std::move(part));
   }
   for (const Part& part : parts_) size_bytes_ += part.size_bytes;
 }
 
-Result<std::string> EventText::read(ArtifactFiles& files, std::int64_t from, std::int64_t to, Difference* difference) const {
-  if (from < 0 || to < from || to > size_bytes_) return Error(Errc::invalid_argument, "the event's text has no such span");
+Result<std::string> EventText::read(ArtifactFiles& files, std::int64_t from, std::int64_t to,
+                                    Difference* difference) const {
+  if (from < 0 || to < from || to > size_bytes_)
+    return Error(Errc::invalid_argument, "the event's text has no such span");
   std::string out;
   std::int64_t begin = 0;  // of the part
   for (const Part& part : parts_) {
@@ -62,7 +65,8 @@ std::shared_ptr<const EventText> event_text(Reader::Impl& impl, const events::Ev
     }
     // Of this run alone: a body may name whatever its sender likes.
     const std::vector<ArtifactRow> rows = artifacts_by_id(impl, {*part.artifact_id});
-    if (!rows.empty() && rows.front().run_id == event.run_id) parts.push_back({{}, file_of(rows.front()), rows.front().size_bytes});
+    if (!rows.empty() && rows.front().run_id == event.run_id)
+      parts.push_back({{}, file_of(rows.front()), rows.front().size_bytes});
   }
   return std::make_shared<const EventText>(std::move(about), std::move(parts));
 }

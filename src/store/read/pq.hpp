@@ -16,10 +16,10 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/crypto/sha256.hpp"
 #include "base/ids.hpp"
 #include "base/metrics.hpp"
 #include "base/result.hpp"
-#include "base/crypto/sha256.hpp"
 #include "store/read/connection.hpp"
 
 namespace muniment::store {
@@ -43,11 +43,11 @@ struct Connection::Impl {
 
   const std::string uri;
   const DatabaseRole role;
-  const std::shared_ptr<Connections> among;  // nullptr: of no daemon
-  std::unique_ptr<pqxx::connection> link;  // nullptr: not open
-  std::unique_ptr<Warnings> warnings;      // of `link`, and gone before it
+  const std::shared_ptr<Connections> among;                          // nullptr: of no daemon
+  std::unique_ptr<pqxx::connection> link;                            // nullptr: not open
+  std::unique_ptr<Warnings> warnings;                                // of `link`, and gone before it
   std::map<std::string, metrics::Histogram*, std::less<>> prepared;  // by name, with where its time is kept
-  std::mutex mutex;                        // guards `socket`, which `interrupt` reads
+  std::mutex mutex;                                                  // guards `socket`, which `interrupt` reads
   int socket = -1;
   std::atomic<bool> interrupted{false};
 };
@@ -65,9 +65,9 @@ class Params {
   Params& uuid(const Uuid& value) { return text(value.text()); }
   Params& uuid_or_null(const std::optional<Uuid>& value);
   Params& time(Time value) { return text(format_time(value)); }
-  Params& texts(const std::vector<std::string>& values);       // text[]
-  Params& uuids(const std::vector<Uuid>& values);              // uuid[]
-  Params& integers(const std::vector<std::int64_t>& values);   // bigint[]
+  Params& texts(const std::vector<std::string>& values);      // text[]
+  Params& uuids(const std::vector<Uuid>& values);             // uuid[]
+  Params& integers(const std::vector<std::int64_t>& values);  // bigint[]
   Params& append(const Params& more);
   std::vector<const char*> pointers() const;
 
@@ -77,11 +77,10 @@ class Params {
 
 // One prepared statement in a transaction of its own; throws. `name` names the text `sql` for as long
 // as the session lasts.
-pqxx::result query(Connection& connection, std::string_view name, std::string_view sql,
-                   const Params& params);
+pqxx::result query(Connection& connection, std::string_view name, std::string_view sql, const Params& params);
 // The same within an open transaction.
-pqxx::result query(Connection& connection, pqxx::transaction_base& transaction,
-                   std::string_view name, std::string_view sql, const Params& params);
+pqxx::result query(Connection& connection, pqxx::transaction_base& transaction, std::string_view name,
+                   std::string_view sql, const Params& params);
 
 // SQL text for a timestamp column as microseconds since 1970, exactly.
 #define MUNIMENT_MICROS(column) "(extract(epoch FROM " column ") * 1000000)::bigint"
@@ -94,9 +93,9 @@ Time time_of(const pqxx::field& field);                        // of MUNIMENT_MI
 std::optional<Time> time_if(const pqxx::field& field);
 Uuid uuid_of(const pqxx::field& field);
 std::optional<Uuid> uuid_if(const pqxx::field& field);
-Hash hash_of(const pqxx::field& field);                        // bytea, 32 bytes
+Hash hash_of(const pqxx::field& field);  // bytea, 32 bytes
 std::optional<Hash> hash_if(const pqxx::field& field);
-Hash hex_hash_of(const pqxx::field& field);                    // text, 64 digits
+Hash hex_hash_of(const pqxx::field& field);  // text, 64 digits
 
 // What the exception that is being handled means: unavailable when the server is gone or too busy,
 // corrupt for data that cannot be read, system_error for the rest. A lost connection is closed.
@@ -105,8 +104,7 @@ Error error_of_exception(Connection& connection, std::string_view doing);
 // Runs `work`, which may throw, once, on a connection that must be open: for what must not be
 // repeated or needs what its session holds.
 template <typename Work>
-auto once(Connection& connection, std::string_view doing, Work work)
-    -> Result<std::invoke_result_t<Work>> {
+auto once(Connection& connection, std::string_view doing, Work work) -> Result<std::invoke_result_t<Work>> {
   if (!connection.impl().link) {
     return Error(Errc::unavailable, std::string(doing) + ": the connection to Postgres is closed");
   }
@@ -120,8 +118,7 @@ auto once(Connection& connection, std::string_view doing, Work work)
 // Runs `work` on an open connection. Reads only: when the connection turns out to have been lost, it
 // is opened again and `work` runs once more, so that a restarted server is not an error.
 template <typename Work>
-auto guarded(Connection& connection, std::string_view doing, Work work)
-    -> Result<std::invoke_result_t<Work>> {
+auto guarded(Connection& connection, std::string_view doing, Work work) -> Result<std::invoke_result_t<Work>> {
   const bool was_open = connection.impl().link != nullptr && !connection.impl().interrupted;
   RETURN_IF_ERROR(connection.ensure_open());
   auto result = once(connection, doing, work);
@@ -131,8 +128,8 @@ auto guarded(Connection& connection, std::string_view doing, Work work)
   return once(connection, doing, work);
 }
 
-// As `guarded`, for work that commits what is then told as done. A COMMIT whose wait for the standbys was cancelled succeeds,
-// with a warning and nothing else: what it committed can be lost at a failover, and that is unavailable.
+// As `guarded`, for work that commits what is then told as done. A COMMIT whose wait for the standbys was cancelled
+// succeeds, with a warning and nothing else: what it committed can be lost at a failover, and that is unavailable.
 template <typename Work>
 Status committed(Connection& connection, std::string_view doing, Work work) {
   if (const auto& warnings = connection.impl().warnings) warnings->take();

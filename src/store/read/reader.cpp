@@ -12,7 +12,8 @@ namespace {
 constexpr std::chrono::milliseconds settled_within{1'000};
 
 Error undecided(Time time) {
-  Error error(Errc::unavailable, "what is recorded at " + format_time(time) + " is not decided yet: Postgres has not confirmed what was numbered by then. "
+  Error error(Errc::unavailable, "what is recorded at " + format_time(time) +
+                                     " is not decided yet: Postgres has not confirmed what was numbered by then. "
                                      "Ask again in a moment, or for an earlier time.");
   error.retry_after_ms = 1'000;
   return error;
@@ -37,15 +38,15 @@ Reader& Reader::of(const LogPlace& other) {
 Result<std::int64_t> Reader::log_size() {
   return guarded(impl_->connection, "reading the log's size", [&] {
     return integer_of(query(impl_->connection, "log_size",
-                            "SELECT coalesce(max(seq) + 1, 0) FROM event WHERE log_no = $1",
-                            impl_->params())[0][0]);
+                            "SELECT coalesce(max(seq) + 1, 0) FROM event WHERE log_no = $1", impl_->params())[0][0]);
   });
 }
 
 Result<std::int64_t> Reader::seq_as_of(Time time) {
   return guarded(impl_->connection, "looking for the position of a time", [&] {
-    return std::min(impl_->place.size - 1, integer_of(query(impl_->connection, "seq_as_of", "SELECT event_seq_as_of($1, $2)",
-                                                            impl_->params().time(time))[0][0]));
+    return std::min(impl_->place.size - 1,
+                    integer_of(query(impl_->connection, "seq_as_of", "SELECT event_seq_as_of($1, $2)",
+                                     impl_->params().time(time))[0][0]));
   });
 }
 
@@ -64,8 +65,7 @@ Result<bool> Reader::has_passed(Time time, const Clock& clock, const Tail& tail,
 Result<std::int64_t> Reader::follower_position(std::string_view name) {
   return guarded(impl_->connection, "reading a follower's position", [&]() -> std::int64_t {
     const pqxx::result rows =
-        query(impl_->connection, "follower_position",
-              "SELECT next_seq FROM follower WHERE log_no = $1 AND name = $2",
+        query(impl_->connection, "follower_position", "SELECT next_seq FROM follower WHERE log_no = $1 AND name = $2",
               impl_->params().text(name));
     return rows.empty() ? 0 : integer_of(rows[0][0]);
   });
@@ -76,8 +76,7 @@ Result<std::vector<std::pair<std::string, std::int64_t>>> Reader::follower_posit
     std::vector<std::pair<std::string, std::int64_t>> positions;
     for (const pqxx::row& row :
          query(impl_->connection, "follower_positions",
-               "SELECT name, next_seq FROM follower WHERE log_no = $1 ORDER BY name",
-               impl_->params())) {
+               "SELECT name, next_seq FROM follower WHERE log_no = $1 ORDER BY name", impl_->params())) {
       positions.emplace_back(text_of(row[0]), integer_of(row[1]));
     }
     return positions;
@@ -86,12 +85,13 @@ Result<std::vector<std::pair<std::string, std::int64_t>>> Reader::follower_posit
 
 Result<Totals> Reader::totals() {
   return guarded(impl_->connection, "summing up the tables", [&] {
-    const pqxx::result rows = query(impl_->connection, "totals",
-                                    "SELECT count(*) FILTER (WHERE status = 'open'), count(*) FILTER (WHERE status = 'ended'), "
-                                    "count(*) FILTER (WHERE status = 'halted'), (SELECT count(*) FROM artifact WHERE log_no = $1 AND hash <> repeat('0', 64)), "
-                                    "(SELECT coalesce(sum(size_bytes), 0)::bigint FROM artifact WHERE log_no = $1 AND hash <> repeat('0', 64)), "
-                                    "pg_database_size(current_database()) FROM run WHERE log_no = $1",
-                                    impl_->params());
+    const pqxx::result rows = query(
+        impl_->connection, "totals",
+        "SELECT count(*) FILTER (WHERE status = 'open'), count(*) FILTER (WHERE status = 'ended'), "
+        "count(*) FILTER (WHERE status = 'halted'), (SELECT count(*) FROM artifact WHERE log_no = $1 AND hash <> repeat('0', 64)), "
+        "(SELECT coalesce(sum(size_bytes), 0)::bigint FROM artifact WHERE log_no = $1 AND hash <> repeat('0', 64)), "
+        "pg_database_size(current_database()) FROM run WHERE log_no = $1",
+        impl_->params());
     const auto at = [&](int column) { return integer_of(rows[0][column]); };
     return Totals{at(0), at(1), at(2), at(3), at(4), at(5)};
   });

@@ -9,7 +9,7 @@
 namespace muniment::store {
 namespace {
 
-#define MUNIMENT_DOCUMENT_COLUMNS                                                                                             \
+#define MUNIMENT_DOCUMENT_COLUMNS \
   "d.seq, d.corpus, d.document, d.revision, d.hash, d.artifact_id, d.start_byte, d.size_bytes, d.text_artifact_id, d.mime_type, " \
   "d.format, d.language, d.title, array_to_json(d.tags)::text, d.source, array_to_json(d.sources)::text, d.source_url, d.trust, " \
   MUNIMENT_MICROS("d.document_time") ", " MUNIMENT_MICROS("d.recorded_at") ", d.chunker, d.first_chunk, d.chunks, d.valid_to, "   \
@@ -23,7 +23,8 @@ std::vector<std::string> strings_of(const pqxx::field& field) {
   const std::string text = text_of(field);
   const auto document = json::parse(text);
   std::vector<std::string> strings;
-  if (document) for (const json::Value item : document->root()) strings.push_back(item.string_or(""));
+  if (document)
+    for (const json::Value item : document->root()) strings.push_back(item.string_or(""));
   return strings;
 }
 
@@ -88,9 +89,10 @@ std::optional<DocumentRow> first_document(const pqxx::result& rows) {
   return rows.empty() ? std::nullopt : std::optional(document_of(rows[0]));
 }
 
-#define MUNIMENT_CHUNK_IN_DOCUMENT                                                                            \
-  "SELECT " MUNIMENT_DOCUMENT_COLUMNS ", " MUNIMENT_CHUNK_COLUMNS ", coalesce(a.path, '') "                    \
-  "FROM chunk c JOIN document d ON d.log_no = c.log_no AND d.seq = c.seq "                                     \
+#define MUNIMENT_CHUNK_IN_DOCUMENT                                         \
+  "SELECT " MUNIMENT_DOCUMENT_COLUMNS ", " MUNIMENT_CHUNK_COLUMNS          \
+  ", coalesce(a.path, '') "                                                \
+  "FROM chunk c JOIN document d ON d.log_no = c.log_no AND d.seq = c.seq " \
   "LEFT JOIN artifact a ON a.artifact_id = coalesce(d.text_artifact_id, d.artifact_id) WHERE c.log_no = $1 "
 
 // The events that chunks of the corpus run are spans of: their bodies, wherever they lie, but no file of an artifact.
@@ -100,8 +102,11 @@ void add_event_texts(Reader::Impl& impl, std::vector<ChunkInDocument>& rows) {
     if (row.document.of_run()) seqs.insert(row.document.seq);
   }
   if (seqs.empty()) return;
-  auto events = rows_of(query(impl.connection, "events_at", "SELECT " MUNIMENT_EVENT_COLUMNS " FROM event WHERE log_no = $1 AND seq = ANY ($2::bigint[])",
-                              impl.params().integers({seqs.begin(), seqs.end()})), event_of);
+  auto events =
+      rows_of(query(impl.connection, "events_at",
+                    "SELECT " MUNIMENT_EVENT_COLUMNS " FROM event WHERE log_no = $1 AND seq = ANY ($2::bigint[])",
+                    impl.params().integers({seqs.begin(), seqs.end()})),
+              event_of);
   impl.fill(events);
   impl.name_runs(events);
   std::map<std::int64_t, std::shared_ptr<const EventText>> texts;
@@ -116,14 +121,16 @@ void add_event_texts(Reader::Impl& impl, std::vector<ChunkInDocument>& rows) {
 Result<std::vector<CorpusRow>> Reader::corpora(const std::optional<std::string>& owner, bool counted) {
   return guarded(impl_->connection, "listing corpora", [&] {
     std::vector<CorpusRow> out;
-    const std::string_view plain = "SELECT corpus, owner, first_seq, last_seq, 0, 0 FROM corpus WHERE log_no = $1 AND ($2::text IS NULL OR owner = $2) ORDER BY corpus";
+    const std::string_view plain =
+        "SELECT corpus, owner, first_seq, last_seq, 0, 0 FROM corpus WHERE log_no = $1 AND ($2::text IS NULL OR owner = $2) ORDER BY corpus";
     const std::string_view counting =
         "SELECT c.corpus, c.owner, c.first_seq, c.last_seq, count(d.seq), coalesce(sum(d.chunks), 0)::bigint FROM corpus c LEFT JOIN document d "
         "ON d.log_no = c.log_no AND d.corpus = c.corpus AND d.valid_to IS NULL WHERE c.log_no = $1 AND ($2::text IS NULL OR c.owner = $2) "
         "GROUP BY c.corpus, c.owner, c.first_seq, c.last_seq ORDER BY c.corpus";
-    for (const pqxx::row& row : query(impl_->connection, counted ? "corpora_counted" : "corpora", counted ? counting : plain,
-                                      impl_->params().text_or_null(owner))) {
-      out.push_back({text_of(row[0]), text_of(row[1]), integer_of(row[2]), integer_of(row[3]), integer_of(row[4]), integer_of(row[5])});
+    for (const pqxx::row& row : query(impl_->connection, counted ? "corpora_counted" : "corpora",
+                                      counted ? counting : plain, impl_->params().text_or_null(owner))) {
+      out.push_back({text_of(row[0]), text_of(row[1]), integer_of(row[2]), integer_of(row[3]), integer_of(row[4]),
+                     integer_of(row[5])});
     }
     return out;
   });
@@ -132,33 +139,44 @@ Result<std::vector<CorpusRow>> Reader::corpora(const std::optional<std::string>&
 Result<std::optional<CorpusRow>> Reader::corpus(std::string_view corpus) {
   return guarded(impl_->connection, "reading a corpus", [&] {
     std::optional<CorpusRow> out;
-    const pqxx::result rows = query(impl_->connection, "corpus", "SELECT corpus, owner, first_seq, last_seq FROM corpus WHERE log_no = $1 AND corpus = $2 AND first_seq < $3",
-                                    impl_->params().text(corpus).integer(impl_->place.size));
-    if (!rows.empty()) out = CorpusRow{text_of(rows[0][0]), text_of(rows[0][1]), integer_of(rows[0][2]), integer_of(rows[0][3])};
+    const pqxx::result rows = query(
+        impl_->connection, "corpus",
+        "SELECT corpus, owner, first_seq, last_seq FROM corpus WHERE log_no = $1 AND corpus = $2 AND first_seq < $3",
+        impl_->params().text(corpus).integer(impl_->place.size));
+    if (!rows.empty())
+      out = CorpusRow{text_of(rows[0][0]), text_of(rows[0][1]), integer_of(rows[0][2]), integer_of(rows[0][3])};
     return out;
   });
 }
 
-Result<std::optional<DocumentRow>> Reader::document(std::string_view corpus, std::string_view document, std::optional<std::int64_t> as_of) {
+Result<std::optional<DocumentRow>> Reader::document(std::string_view corpus, std::string_view document,
+                                                    std::optional<std::int64_t> as_of) {
   return guarded(impl_->connection, "reading a document", [&] {
     if (!as_of) {
-      return first_document(query(impl_->connection, "document_current", "SELECT " MUNIMENT_DOCUMENT_COLUMNS
-                                  " FROM document d WHERE d.log_no = $1 AND d.corpus = $2 AND d.document = $3 AND d.valid_to IS NULL",
-                                  impl_->params().text(corpus).text(document)));
+      return first_document(
+          query(impl_->connection, "document_current",
+                "SELECT " MUNIMENT_DOCUMENT_COLUMNS
+                " FROM document d WHERE d.log_no = $1 AND d.corpus = $2 AND d.document = $3 AND d.valid_to IS NULL",
+                impl_->params().text(corpus).text(document)));
     }
-    return first_document(query(impl_->connection, "document_as_of", "SELECT " MUNIMENT_DOCUMENT_COLUMNS
-                                " FROM document d WHERE d.log_no = $1 AND d.corpus = $2 AND d.document = $3 AND d.seq <= $4 "
-                                "AND (d.valid_to IS NULL OR d.valid_to > $4) ORDER BY d.seq DESC LIMIT 1",
-                                impl_->params().text(corpus).text(document).integer(*as_of)));
+    return first_document(
+        query(impl_->connection, "document_as_of",
+              "SELECT " MUNIMENT_DOCUMENT_COLUMNS
+              " FROM document d WHERE d.log_no = $1 AND d.corpus = $2 AND d.document = $3 AND d.seq <= $4 "
+              "AND (d.valid_to IS NULL OR d.valid_to > $4) ORDER BY d.seq DESC LIMIT 1",
+              impl_->params().text(corpus).text(document).integer(*as_of)));
   });
 }
 
-Result<std::map<std::string, DocumentRow>> Reader::current_documents(std::string_view corpus, const std::vector<std::string>& documents) {
+Result<std::map<std::string, DocumentRow>> Reader::current_documents(std::string_view corpus,
+                                                                     const std::vector<std::string>& documents) {
   return guarded(impl_->connection, "reading documents", [&] {
     std::map<std::string, DocumentRow> out;
-    for (const pqxx::row& row : query(impl_->connection, "documents_current", "SELECT " MUNIMENT_DOCUMENT_COLUMNS " FROM document d "
-                                      "WHERE d.log_no = $1 AND d.corpus = $2 AND d.document = ANY ($3::text[]) AND d.valid_to IS NULL",
-                                      impl_->params().text(corpus).texts(documents))) {
+    for (const pqxx::row& row :
+         query(impl_->connection, "documents_current",
+               "SELECT " MUNIMENT_DOCUMENT_COLUMNS " FROM document d "
+               "WHERE d.log_no = $1 AND d.corpus = $2 AND d.document = ANY ($3::text[]) AND d.valid_to IS NULL",
+               impl_->params().text(corpus).texts(documents))) {
       DocumentRow document = document_of(row);
       std::string id = document.document;
       out.emplace(std::move(id), std::move(document));
@@ -167,81 +185,102 @@ Result<std::map<std::string, DocumentRow>> Reader::current_documents(std::string
   });
 }
 
-Result<std::optional<DocumentRow>> Reader::document_revision(std::string_view corpus, std::string_view document, std::string_view revision) {
+Result<std::optional<DocumentRow>> Reader::document_revision(std::string_view corpus, std::string_view document,
+                                                             std::string_view revision) {
   return guarded(impl_->connection, "reading a revision", [&] {
-    return first_document(query(impl_->connection, "document_revision", "SELECT " MUNIMENT_DOCUMENT_COLUMNS
-                                " FROM document d WHERE d.log_no = $1 AND d.corpus = $2 AND d.document = $3 AND d.revision = $4 AND d.seq < $5 "
-                                "ORDER BY d.valid_to IS NULL DESC, d.seq DESC LIMIT 1",
-                                impl_->params().text(corpus).text(document).text(revision).integer(impl_->place.size)));
+    return first_document(query(
+        impl_->connection, "document_revision",
+        "SELECT " MUNIMENT_DOCUMENT_COLUMNS
+        " FROM document d WHERE d.log_no = $1 AND d.corpus = $2 AND d.document = $3 AND d.revision = $4 AND d.seq < $5 "
+        "ORDER BY d.valid_to IS NULL DESC, d.seq DESC LIMIT 1",
+        impl_->params().text(corpus).text(document).text(revision).integer(impl_->place.size)));
   });
 }
 
-Result<std::vector<DocumentRow>> Reader::documents(std::string_view corpus, const std::optional<std::string>& after, std::size_t limit) {
+Result<std::vector<DocumentRow>> Reader::documents(std::string_view corpus, const std::optional<std::string>& after,
+                                                   std::size_t limit) {
   return guarded(impl_->connection, "listing documents", [&] {
-    return rows_of(query(impl_->connection, "documents", "SELECT " MUNIMENT_DOCUMENT_COLUMNS
+    return rows_of(query(impl_->connection, "documents",
+                         "SELECT " MUNIMENT_DOCUMENT_COLUMNS
                          " FROM document d WHERE d.log_no = $1 AND d.corpus = $2 AND d.valid_to IS NULL "
                          "AND ($3::text IS NULL OR d.document > $3) ORDER BY d.document LIMIT $4",
-                         impl_->params().text(corpus).text_or_null(after).integer(static_cast<std::int64_t>(limit))), document_of);
+                         impl_->params().text(corpus).text_or_null(after).integer(static_cast<std::int64_t>(limit))),
+                   document_of);
   });
 }
 
 Result<std::map<std::int64_t, std::optional<Time>>> Reader::carried(const std::vector<std::int64_t>& seqs) {
   return guarded(impl_->connection, "reading where documents were brought from", [&] {
     std::map<std::int64_t, std::optional<Time>> found;
-    const pqxx::result rows = query(impl_->connection, "carried_documents",
+    const pqxx::result rows = query(
+        impl_->connection, "carried_documents",
         "WITH RECURSIVE back AS ("
         "SELECT e.seq AS asked, e.log_no, e.recorded_at, e.body, 0 AS logs FROM event e "
         "WHERE e.log_no = $1 AND e.seq = ANY ($2::bigint[]) AND e.body #>> '{carried_from,seq}' IS NOT NULL "
         "UNION ALL SELECT b.asked, e.log_no, e.recorded_at, e.body, b.logs + 1 FROM back b JOIN event e ON e.log_no < b.log_no "
         "AND e.log_no = (b.body #>> '{carried_from,log_no}')::smallint AND e.seq = (b.body #>> '{carried_from,seq}')::bigint) "
-        "SELECT DISTINCT ON (asked) asked, logs, " MUNIMENT_MICROS("recorded_at") " FROM back ORDER BY asked, logs DESC",
+        "SELECT DISTINCT ON (asked) asked, logs, " MUNIMENT_MICROS(
+            "recorded_at") " FROM back ORDER BY asked, logs DESC",
         impl_->params().integers(seqs));
-    for (const pqxx::row& row : rows) found[integer_of(row[0])] = integer_of(row[1]) > 0 ? std::optional(time_of(row[2])) : std::nullopt;
+    for (const pqxx::row& row : rows)
+      found[integer_of(row[0])] = integer_of(row[1]) > 0 ? std::optional(time_of(row[2])) : std::nullopt;
     return found;
   });
 }
 
-Result<std::vector<DocumentRow>> Reader::document_history(std::string_view corpus, std::string_view document, std::optional<std::int64_t> before,
-                                                          std::size_t limit) {
+Result<std::vector<DocumentRow>> Reader::document_history(std::string_view corpus, std::string_view document,
+                                                          std::optional<std::int64_t> before, std::size_t limit) {
   return guarded(impl_->connection, "reading a document's history", [&] {
-    return rows_of(query(impl_->connection, "document_history", "SELECT " MUNIMENT_DOCUMENT_COLUMNS
+    return rows_of(query(impl_->connection, "document_history",
+                         "SELECT " MUNIMENT_DOCUMENT_COLUMNS
                          " FROM document d WHERE d.log_no = $1 AND d.corpus = $2 AND d.document = $3 "
                          "AND ($4::bigint IS NULL OR d.seq < $4) ORDER BY d.seq DESC LIMIT $5",
-                         impl_->params().text(corpus).text(document)
+                         impl_->params()
+                             .text(corpus)
+                             .text(document)
                              .text_or_null(before ? std::optional(std::to_string(*before)) : std::nullopt)
-                             .integer(static_cast<std::int64_t>(limit))), document_of);
+                             .integer(static_cast<std::int64_t>(limit))),
+                   document_of);
   });
 }
 
 Result<std::vector<DocumentRow>> Reader::documents_added(SeqSpan span, std::size_t limit) {
   return guarded(impl_->connection, "reading new revisions", [&] {
-    return rows_of(query(impl_->connection, "documents_added", "SELECT " MUNIMENT_DOCUMENT_COLUMNS
+    return rows_of(query(impl_->connection, "documents_added",
+                         "SELECT " MUNIMENT_DOCUMENT_COLUMNS
                          " FROM document d WHERE d.log_no = $1 AND d.seq >= $2 AND d.seq < $3 ORDER BY d.seq LIMIT $4",
-                         impl_->params().integer(span.from).integer(span.to).integer(static_cast<std::int64_t>(limit))), document_of);
+                         impl_->params().integer(span.from).integer(span.to).integer(static_cast<std::int64_t>(limit))),
+                   document_of);
   });
 }
 
 Result<std::vector<DocumentRow>> Reader::documents_ended(SeqSpan span) {
   return guarded(impl_->connection, "reading ended revisions", [&] {
-    return rows_of(query(impl_->connection, "documents_ended", "SELECT " MUNIMENT_DOCUMENT_COLUMNS
+    return rows_of(query(impl_->connection, "documents_ended",
+                         "SELECT " MUNIMENT_DOCUMENT_COLUMNS
                          " FROM document d WHERE d.log_no = $1 AND ((d.valid_to >= $2 AND d.valid_to < $3) OR "
                          "(d.removed_at >= $2 AND d.removed_at < $3)) ORDER BY d.seq",
-                         impl_->params().integer(span.from).integer(span.to)), document_of);
+                         impl_->params().integer(span.from).integer(span.to)),
+                   document_of);
   });
 }
 
 Result<std::vector<ChunkRow>> Reader::chunks_of(const DocumentRow& document) {
   return guarded(impl_->connection, "reading a document's chunks", [&] {
-    return rows_of(query(impl_->connection, "chunks_of", "SELECT " MUNIMENT_CHUNK_COLUMNS
-                         " FROM chunk c WHERE c.log_no = $1 AND c.seq = $2 ORDER BY c.number",
-                         impl_->params().integer(document.seq)), chunk_of);
+    return rows_of(
+        query(impl_->connection, "chunks_of",
+              "SELECT " MUNIMENT_CHUNK_COLUMNS " FROM chunk c WHERE c.log_no = $1 AND c.seq = $2 ORDER BY c.number",
+              impl_->params().integer(document.seq)),
+        chunk_of);
   });
 }
 
 Result<std::vector<ChunkInDocument>> Reader::chunks(const std::vector<std::int64_t>& chunk_ids) {
   return guarded(impl_->connection, "reading chunks", [&] {
-    auto rows = rows_of(query(impl_->connection, "chunks_by_id", MUNIMENT_CHUNK_IN_DOCUMENT "AND c.chunk_id = ANY ($2::bigint[])",
-                              impl_->params().integers(chunk_ids)), chunk_in_document);
+    auto rows = rows_of(
+        query(impl_->connection, "chunks_by_id", MUNIMENT_CHUNK_IN_DOCUMENT "AND c.chunk_id = ANY ($2::bigint[])",
+              impl_->params().integers(chunk_ids)),
+        chunk_in_document);
     add_event_texts(*impl_, rows);
     return rows;
   });
@@ -259,16 +298,20 @@ Result<std::vector<CitedDocument>> Reader::cited(const std::vector<Citation>& ci
   }
   return guarded(impl_->connection, "reading what is cited", [&] {
     std::vector<CitedDocument> out(citations.size());
-    for (const pqxx::row& row : query(impl_->connection, "cited",
-             "SELECT " MUNIMENT_DOCUMENT_COLUMNS ", " MUNIMENT_CHUNK_COLUMNS ", coalesce(a.path, ''), w.place, k.owner, n.revision, coalesce(a.hash = repeat('0', 64), false) "
-             "FROM unnest($2::text[], $3::text[], $4::text[], $5::bigint[]) WITH ORDINALITY AS w(corpus, document, revision, number, place) "
-             "JOIN corpus k ON k.log_no = $1 AND k.corpus = w.corpus AND k.first_seq < $6 "
-             "LEFT JOIN document n ON n.log_no = $1 AND n.corpus = w.corpus AND n.document = w.document AND n.valid_to IS NULL AND n.seq < $6 "
-             "LEFT JOIN LATERAL (SELECT * FROM document r WHERE r.log_no = $1 AND r.corpus = w.corpus AND r.document = w.document "
-             "AND r.revision = w.revision AND r.seq < $6 ORDER BY r.valid_to IS NULL DESC, r.seq DESC LIMIT 1) d ON true "
-             "LEFT JOIN chunk c ON c.log_no = $1 AND c.seq = d.seq AND c.number = w.number "
-             "LEFT JOIN artifact a ON a.artifact_id = coalesce(d.text_artifact_id, d.artifact_id)",
-             impl_->params().texts(corpora).texts(documents).texts(revisions).integers(numbers).integer(impl_->place.size))) {
+    for (
+        const pqxx::row& row : query(
+            impl_->connection, "cited",
+            "SELECT " MUNIMENT_DOCUMENT_COLUMNS ", " MUNIMENT_CHUNK_COLUMNS
+            ", coalesce(a.path, ''), w.place, k.owner, n.revision, coalesce(a.hash = repeat('0', 64), false) "
+            "FROM unnest($2::text[], $3::text[], $4::text[], $5::bigint[]) WITH ORDINALITY AS w(corpus, document, revision, number, place) "
+            "JOIN corpus k ON k.log_no = $1 AND k.corpus = w.corpus AND k.first_seq < $6 "
+            "LEFT JOIN document n ON n.log_no = $1 AND n.corpus = w.corpus AND n.document = w.document AND n.valid_to IS NULL AND n.seq < $6 "
+            "LEFT JOIN LATERAL (SELECT * FROM document r WHERE r.log_no = $1 AND r.corpus = w.corpus AND r.document = w.document "
+            "AND r.revision = w.revision AND r.seq < $6 ORDER BY r.valid_to IS NULL DESC, r.seq DESC LIMIT 1) d ON true "
+            "LEFT JOIN chunk c ON c.log_no = $1 AND c.seq = d.seq AND c.number = w.number "
+            "LEFT JOIN artifact a ON a.artifact_id = coalesce(d.text_artifact_id, d.artifact_id)",
+            impl_->params().texts(corpora).texts(documents).texts(revisions).integers(numbers).integer(
+                impl_->place.size))) {
       constexpr int rest = document_columns + chunk_columns;
       CitedDocument& found = out.at(static_cast<std::size_t>(integer_of(row[rest + 1])) - 1);
       found.owner = text_of(row[rest + 2]);
@@ -285,52 +328,69 @@ Result<std::vector<CitedDocument>> Reader::cited(const std::vector<Citation>& ci
 
 Result<std::vector<ChunkInDocument>> Reader::chunks_of_documents(const std::vector<std::int64_t>& seqs) {
   return guarded(impl_->connection, "reading documents' chunks", [&] {
-    auto rows = rows_of(query(impl_->connection, "chunks_of_documents", MUNIMENT_CHUNK_IN_DOCUMENT "AND c.seq = ANY ($2::bigint[]) ORDER BY c.chunk_id",
-                              impl_->params().integers(seqs)), chunk_in_document);
+    auto rows = rows_of(query(impl_->connection, "chunks_of_documents",
+                              MUNIMENT_CHUNK_IN_DOCUMENT "AND c.seq = ANY ($2::bigint[]) ORDER BY c.chunk_id",
+                              impl_->params().integers(seqs)),
+                        chunk_in_document);
     add_event_texts(*impl_, rows);
     return rows;
   });
 }
 
-Result<std::vector<ChunkInDocument>> Reader::chunks_of_corpus(std::string_view corpus, std::int64_t after, std::int64_t before_seq, bool current_only,
+Result<std::vector<ChunkInDocument>> Reader::chunks_of_corpus(std::string_view corpus, std::int64_t after,
+                                                              std::int64_t before_seq, bool current_only,
                                                               std::size_t limit) {
   return guarded(impl_->connection, "reading a corpus' chunks", [&] {
-    return rows_of(query(impl_->connection, "chunks_of_corpus", MUNIMENT_CHUNK_IN_DOCUMENT
-                         "AND d.corpus = $2 AND c.chunk_id > $3 AND d.seq < $4 AND (d.removed_at IS NULL OR d.removed_at >= $4) "
-                         "AND (NOT $5::boolean OR d.valid_to IS NULL) ORDER BY c.chunk_id LIMIT $6",
-                         impl_->params().text(corpus).integer(after).integer(before_seq).text(current_only ? "t" : "f")
-                             .integer(static_cast<std::int64_t>(limit))), chunk_in_document);
+    return rows_of(
+        query(impl_->connection, "chunks_of_corpus",
+              MUNIMENT_CHUNK_IN_DOCUMENT
+              "AND d.corpus = $2 AND c.chunk_id > $3 AND d.seq < $4 AND (d.removed_at IS NULL OR d.removed_at >= $4) "
+              "AND (NOT $5::boolean OR d.valid_to IS NULL) ORDER BY c.chunk_id LIMIT $6",
+              impl_->params()
+                  .text(corpus)
+                  .integer(after)
+                  .integer(before_seq)
+                  .text(current_only ? "t" : "f")
+                  .integer(static_cast<std::int64_t>(limit))),
+        chunk_in_document);
   });
 }
 
-Result<std::int64_t> Reader::count_of_source(std::string_view source, const std::optional<std::string>& owner, std::optional<std::int16_t> newer_log) {
+Result<std::int64_t> Reader::count_of_source(std::string_view source, const std::optional<std::string>& owner,
+                                             std::optional<std::int16_t> newer_log) {
   return guarded(impl_->connection, "counting a source's documents", [&] {
-    return integer_of(query(impl_->connection, "count_of_source",
-                            "SELECT count(*) FROM document d LEFT JOIN corpus c USING (log_no, corpus) WHERE d.log_no = $1 "
-                            "AND d.sources @> ARRAY[$2] AND d.removed_at IS NULL AND ($3::text IS NULL OR coalesce(d.owner, c.owner) = $3) "
-                            "AND NOT EXISTS (SELECT FROM document n WHERE n.log_no = $4 AND n.corpus = d.corpus AND n.document = d.document AND n.revision = d.revision)",
-                            impl_->params().text(source).text_or_null(owner).integer(newer_log.value_or(0)))[0][0]);
+    return integer_of(query(
+        impl_->connection, "count_of_source",
+        "SELECT count(*) FROM document d LEFT JOIN corpus c USING (log_no, corpus) WHERE d.log_no = $1 "
+        "AND d.sources @> ARRAY[$2] AND d.removed_at IS NULL AND ($3::text IS NULL OR coalesce(d.owner, c.owner) = $3) "
+        "AND NOT EXISTS (SELECT FROM document n WHERE n.log_no = $4 AND n.corpus = d.corpus AND n.document = d.document AND n.revision = d.revision)",
+        impl_->params().text(source).text_or_null(owner).integer(newer_log.value_or(0)))[0][0]);
   });
 }
 
 Result<std::int64_t> Reader::last_corpus_change() {
   return guarded(impl_->connection, "reading the corpora's last change", [&] {
-    return integer_of(query(impl_->connection, "last_corpus_change",
-                            "SELECT greatest((SELECT max(last_seq) FROM corpus WHERE log_no = $1), (SELECT max(seq) FROM feedback WHERE log_no = $1), -1)",
-                            impl_->params())[0][0]);
+    return integer_of(query(
+        impl_->connection, "last_corpus_change",
+        "SELECT greatest((SELECT max(last_seq) FROM corpus WHERE log_no = $1), (SELECT max(seq) FROM feedback WHERE log_no = $1), -1)",
+        impl_->params())[0][0]);
   });
 }
 
 Result<bool> Reader::has_feedback() {
   return guarded(impl_->connection, "looking for feedback", [&] {
-    return !query(impl_->connection, "has_feedback", "SELECT 1 FROM feedback WHERE log_no = $1 LIMIT 1", impl_->params()).empty();
+    return !query(impl_->connection, "has_feedback", "SELECT 1 FROM feedback WHERE log_no = $1 LIMIT 1",
+                  impl_->params())
+                .empty();
   });
 }
 
-Result<std::map<std::int64_t, double>> Reader::feedback_means(const std::vector<std::int64_t>& chunk_ids, std::int64_t before_seq) {
+Result<std::map<std::int64_t, double>> Reader::feedback_means(const std::vector<std::int64_t>& chunk_ids,
+                                                              std::int64_t before_seq) {
   return guarded(impl_->connection, "reading feedback", [&] {
     std::map<std::int64_t, double> out;
-    for (const pqxx::row& row : query(impl_->connection, "feedback_means", "SELECT chunk_id, avg(value)::text FROM feedback WHERE log_no = $1 "
+    for (const pqxx::row& row : query(impl_->connection, "feedback_means",
+                                      "SELECT chunk_id, avg(value)::text FROM feedback WHERE log_no = $1 "
                                       "AND chunk_id = ANY ($2::bigint[]) AND seq < $3 GROUP BY chunk_id",
                                       impl_->params().integers(chunk_ids).integer(before_seq))) {
       out.emplace(integer_of(row[0]), std::stod(text_of(row[1])));

@@ -27,8 +27,7 @@ struct Span {
   bool empty() const { return from > to; }
 };
 
-std::int64_t ask_position(Reader::Impl& impl, std::string_view name, std::string_view sql,
-                          const Params& params) {
+std::int64_t ask_position(Reader::Impl& impl, std::string_view name, std::string_view sql, const Params& params) {
   return integer_of(query(impl.connection, name, sql, params)[0][0]);
 }
 
@@ -37,8 +36,7 @@ Span span_of(Reader::Impl& impl, const EventFilter& filter) {
   Span seqs{filter.from_seq, filter.to_seq.value_or(last_position)};
   if (impl.closed()) seqs.at_most(impl.place.size - 1);
   if (filter.since) {
-    seqs.at_least(ask_position(impl, "seq_since", "SELECT event_seq_since($1, $2)",
-                               impl.params().time(*filter.since)));
+    seqs.at_least(ask_position(impl, "seq_since", "SELECT event_seq_since($1, $2)", impl.params().time(*filter.since)));
   }
   if (filter.until) {
     seqs.at_most(ask_position(impl, "seq_as_of", "SELECT event_seq_as_of($1, $2)",
@@ -48,8 +46,10 @@ Span span_of(Reader::Impl& impl, const EventFilter& filter) {
   Span span{filter.from_run_seq.value_or(0), filter.to_run_seq.value_or(last_position)};
   const auto run_seq_as_of = [&](std::int64_t seq) {
     // Mostly the run has not grown since: then its last event is the answer, and nothing has to be searched for.
-    const pqxx::result last = query(impl.connection, "run_last", "SELECT run_seq, seq FROM event WHERE log_no = $1 AND run_no = $2 ORDER BY run_seq DESC LIMIT 1",
-                                    impl.params().integer(*filter.run_no));
+    const pqxx::result last =
+        query(impl.connection, "run_last",
+              "SELECT run_seq, seq FROM event WHERE log_no = $1 AND run_no = $2 ORDER BY run_seq DESC LIMIT 1",
+              impl.params().integer(*filter.run_no));
     if (!last.empty() && integer_of(last[0][1]) <= seq) return integer_of(last[0][0]);
     return ask_position(impl, "run_seq_as_of", "SELECT event_run_seq_as_of($1, $2, $3)",
                         impl.params().integer(*filter.run_no).integer(seq));
@@ -141,13 +141,12 @@ pqxx::result EventQuery::run(Reader::Impl& impl, const Span& span, std::size_t r
   params.integer(span.from).integer(span.to).integer(static_cast<std::int64_t>(rows));
   params.append(conditions_);
   return query(impl.connection, name_,
-               "SELECT " MUNIMENT_EVENT_COLUMNS " FROM event WHERE " + where_ + " ORDER BY " +
-                   order_ + " LIMIT $4",
+               "SELECT " MUNIMENT_EVENT_COLUMNS " FROM event WHERE " + where_ + " ORDER BY " + order_ + " LIMIT $4",
                params);
 }
 
-std::vector<events::Event> read_events(Reader::Impl& impl, const EventFilter& filter,
-                                       std::size_t limit, std::size_t body_bytes_max) {
+std::vector<events::Event> read_events(Reader::Impl& impl, const EventFilter& filter, std::size_t limit,
+                                       std::size_t body_bytes_max) {
   Span span = span_of(impl, filter);
   const EventQuery statement(filter);
   std::vector<events::Event> page;
@@ -172,8 +171,8 @@ std::vector<events::Event> read_events(Reader::Impl& impl, const EventFilter& fi
   return page;
 }
 
-Result<std::optional<events::Event>> one_event(Reader::Impl& impl, std::string_view name,
-                                               std::string_view sql, const Params& params) {
+Result<std::optional<events::Event>> one_event(Reader::Impl& impl, std::string_view name, std::string_view sql,
+                                               const Params& params) {
   return guarded(impl.connection, "reading an event", [&]() -> std::optional<events::Event> {
     auto events = rows_of(query(impl.connection, name, sql, params), event_of);
     if (events.empty() || events.front().seq >= impl.place.size) return {};
@@ -220,7 +219,8 @@ void Reader::Impl::name_runs(std::vector<events::Event>& events) {
     // The table `run` knows the runs whose first partition was archived.
     for (const pqxx::row& row :
          query(connection, "run_ids",
-               // Run by run along the index of runs: before its tables are analyzed, Postgres would rather read the start of every run.
+               // Run by run along the index of runs: before its tables are analyzed, Postgres would rather read the
+               // start of every run.
                "SELECT wanted.run_no, began.run_id FROM unnest($2::bigint[]) wanted (run_no) CROSS JOIN LATERAL "
                "(SELECT CASE WHEN run_seq = 0 THEN body ->> 'run_id' END AS run_id FROM event WHERE log_no = $1 AND "
                "event.run_no = wanted.run_no AND run_seq >= 0 ORDER BY event.run_no, run_seq LIMIT 1) began "
@@ -233,8 +233,7 @@ void Reader::Impl::name_runs(std::vector<events::Event>& events) {
   for (events::Event& event : events) {
     const auto name = run_ids.find(event.run_no);
     if (name == run_ids.end()) {
-      throw pqxx::conversion_error("event " + std::to_string(event.seq) + " is of run " +
-                                   std::to_string(event.run_no) +
+      throw pqxx::conversion_error("event " + std::to_string(event.seq) + " is of run " + std::to_string(event.run_no) +
                                    ", which has no run.started. Run muniment-verify");
     }
     event.run_id = name->second;
@@ -251,16 +250,13 @@ Result<std::vector<events::Event>> Reader::events(const EventFilter& filter, std
 }
 
 Result<std::optional<events::Event>> Reader::event_at(std::int64_t seq) {
-  return one_event(*impl_, "event_at",
-                   "SELECT " MUNIMENT_EVENT_COLUMNS " FROM event WHERE log_no = $1 AND seq = $2",
+  return one_event(*impl_, "event_at", "SELECT " MUNIMENT_EVENT_COLUMNS " FROM event WHERE log_no = $1 AND seq = $2",
                    impl_->params().integer(seq));
 }
 
-Result<std::optional<events::Event>> Reader::event_of_run(std::int64_t run_no,
-                                                          std::int64_t run_seq) {
+Result<std::optional<events::Event>> Reader::event_of_run(std::int64_t run_no, std::int64_t run_seq) {
   return one_event(*impl_, "event_of_run",
-                   "SELECT " MUNIMENT_EVENT_COLUMNS
-                   " FROM event WHERE log_no = $1 AND run_no = $2 AND run_seq = $3",
+                   "SELECT " MUNIMENT_EVENT_COLUMNS " FROM event WHERE log_no = $1 AND run_no = $2 AND run_seq = $3",
                    impl_->params().integer(run_no).integer(run_seq));
 }
 
@@ -271,26 +267,28 @@ Result<Hash> Reader::previous_run_hash(const events::Event& event) {
                                     "SELECT run_hash FROM event WHERE log_no = $1 AND run_no = $2 AND run_seq = $3",
                                     impl_->params().integer(event.run_no).integer(event.run_seq - 1));
     if (!rows.empty()) return hash_of(rows[0][0]);
-    throw pqxx::conversion_error("the event before " + std::to_string(event.seq) + " in its run is missing. Run muniment-verify");
+    throw pqxx::conversion_error("the event before " + std::to_string(event.seq) +
+                                 " in its run is missing. Run muniment-verify");
   });
 }
 
-Result<std::optional<events::Event>> Reader::event_by_id(std::int64_t run_no,
-                                                         const Uuid& event_id) {
+Result<std::optional<events::Event>> Reader::event_by_id(std::int64_t run_no, const Uuid& event_id) {
   return one_event(*impl_, "event_by_id",
-                   "SELECT " MUNIMENT_EVENT_COLUMNS
-                   " FROM event WHERE log_no = $1 AND run_no = $2 AND event_id = $3",
+                   "SELECT " MUNIMENT_EVENT_COLUMNS " FROM event WHERE log_no = $1 AND run_no = $2 AND event_id = $3",
                    impl_->params().integer(run_no).uuid(event_id));
 }
 
 Result<std::vector<events::Event>> Reader::events_by_ids(std::int64_t run_no, const std::vector<Uuid>& event_ids) {
   return guarded(impl_->connection, "reading events", [&] {
     // Id by id along the index of ids: see `name_runs`.
-    auto found = rows_of(query(impl_->connection, "events_by_ids",
-                               "SELECT found.* FROM unnest($3::uuid[]) wanted (id) CROSS JOIN LATERAL (SELECT "
-                               MUNIMENT_EVENT_COLUMNS_WITH("NULL::text AS body") " FROM event WHERE log_no = $1 AND run_no = $2 AND event_id = wanted.id "
-                               "LIMIT 1) found",
-                               impl_->params().integer(run_no).uuids(event_ids)), event_of);
+    auto found = rows_of(
+        query(
+            impl_->connection, "events_by_ids",
+            "SELECT found.* FROM unnest($3::uuid[]) wanted (id) CROSS JOIN LATERAL (SELECT " MUNIMENT_EVENT_COLUMNS_WITH(
+                "NULL::text AS body") " FROM event WHERE log_no = $1 AND run_no = $2 AND event_id = wanted.id "
+                                      "LIMIT 1) found",
+            impl_->params().integer(run_no).uuids(event_ids)),
+        event_of);
     std::erase_if(found, [&](const events::Event& event) { return event.seq >= impl_->place.size; });
     impl_->name_runs(found);
     return found;

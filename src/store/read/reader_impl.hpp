@@ -14,7 +14,8 @@
 namespace muniment::store {
 
 struct Reader::Impl {
-  explicit Impl(const LogPlace& where) : Impl(where, std::make_shared<Connection>(where.uri, DatabaseRole::writer, where.connections)) {}
+  explicit Impl(const LogPlace& where)
+      : Impl(where, std::make_shared<Connection>(where.uri, DatabaseRole::writer, where.connections)) {}
   Impl(const LogPlace& where, std::shared_ptr<Connection> by)
       : place(where), shared(std::move(by)), connection(*shared), log_no(place.log_no), archive(place.archive) {}
 
@@ -38,16 +39,16 @@ struct Reader::Impl {
   const std::shared_ptr<Connection> shared;
   Connection& connection;
   const std::int16_t log_no;
-  const std::string archive;               // folder of the bodies that are not in the database
+  const std::string archive;  // folder of the bodies that are not in the database
   std::unordered_map<std::int64_t, std::string> run_ids;
   KnownRevocations revocations;
   std::map<std::int16_t, std::unique_ptr<Reader>> others;  // of other logs
 };
 
 // The columns that `event_of` reads, in its order.
-#define MUNIMENT_EVENT_COLUMNS_WITH(body)                                                    \
-  "seq, run_no, run_seq, " MUNIMENT_MICROS("recorded_at") ", " MUNIMENT_MICROS("occurred_at") \
-  ", origin, type, schema_version, step_id, actor, event_id, body_hash, salt, " body ", run_hash"
+#define MUNIMENT_EVENT_COLUMNS_WITH(body)                                       \
+  "seq, run_no, run_seq, " MUNIMENT_MICROS("recorded_at") ", " MUNIMENT_MICROS( \
+      "occurred_at") ", origin, type, schema_version, step_id, actor, event_id, body_hash, salt, " body ", run_hash"
 #define MUNIMENT_EVENT_COLUMNS MUNIMENT_EVENT_COLUMNS_WITH("body")
 
 // Without run_id, and without a body that lies in the archive.
@@ -70,11 +71,12 @@ std::vector<Row> rows_of(const pqxx::result& rows, Row (*row_of)(const pqxx::row
 #define MUNIMENT_IN_SPAN(position) " AND " position " >= $3 AND " position " < $4 ORDER BY " position " LIMIT $5"
 
 template <typename Row>
-Result<std::vector<Row>> rows_in(Reader::Impl& impl, std::string_view name, std::string_view sql, Params of_run, SeqSpan span,
-                                 std::size_t limit, Row (*row_of)(const pqxx::row&)) {
+Result<std::vector<Row>> rows_in(Reader::Impl& impl, std::string_view name, std::string_view sql, Params of_run,
+                                 SeqSpan span, std::size_t limit, Row (*row_of)(const pqxx::row&)) {
   return guarded(impl.connection, "reading " + std::string(name), [&] {
     return rows_of(query(impl.connection, name, sql,
-                         of_run.integer(span.from).integer(span.to).integer(static_cast<std::int64_t>(limit))), row_of);
+                         of_run.integer(span.from).integer(span.to).integer(static_cast<std::int64_t>(limit))),
+                   row_of);
   });
 }
 

@@ -9,9 +9,9 @@ namespace {
 #define MUNIMENT_CLAIM_COLUMNS \
   "claim_id, run_id, step_id, text, pointers, status, " MUNIMENT_MICROS("created_at") ", seq"
 
-#define MUNIMENT_EVIDENCE_COLUMNS                                                         \
-  "evidence_id, run_id, type, content, pointer, hash, validator_id, actor, "               \
-  MUNIMENT_MICROS("created_at") ", seq, corpus_id, index_id, chunk_id, span"
+#define MUNIMENT_EVIDENCE_COLUMNS                                                             \
+  "evidence_id, run_id, type, content, pointer, hash, validator_id, actor, " MUNIMENT_MICROS( \
+      "created_at") ", seq, corpus_id, index_id, chunk_id, span"
 
 ClaimRow claim_of(const pqxx::row& row) {
   ClaimRow claim;
@@ -53,44 +53,45 @@ std::optional<Row> first_of(const pqxx::result& rows, Row (*row_of)(const pqxx::
 
 }  // namespace
 
-Result<std::vector<ClaimRow>> Reader::claims(std::string_view run_id, std::optional<Uuid> after,
-                                             std::size_t limit) {
+Result<std::vector<ClaimRow>> Reader::claims(std::string_view run_id, std::optional<Uuid> after, std::size_t limit) {
   return guarded(impl_->connection, "listing claims", [&] {
     Params params = impl_->params();
     params.text(run_id).uuid_or_null(after).integer(static_cast<std::int64_t>(limit)).integer(impl_->place.size);
-    return rows_of(query(impl_->connection, "claims",
-                         "SELECT " MUNIMENT_CLAIM_COLUMNS
-                         " FROM claim WHERE log_no = $1 AND run_id = $2 AND ($3::uuid IS NULL OR "
-                         "(seq, claim_id) > (SELECT seq, claim_id FROM claim WHERE claim_id = $3))"
-                         " AND seq < $5 ORDER BY seq, claim_id LIMIT $4",
-                         params),
-                   claim_of);
+    return rows_of(
+        query(impl_->connection, "claims",
+              "SELECT " MUNIMENT_CLAIM_COLUMNS " FROM claim WHERE log_no = $1 AND run_id = $2 AND ($3::uuid IS NULL OR "
+              "(seq, claim_id) > (SELECT seq, claim_id FROM claim WHERE claim_id = $3))"
+              " AND seq < $5 ORDER BY seq, claim_id LIMIT $4",
+              params),
+        claim_of);
   });
 }
 
 Result<std::optional<ClaimRow>> Reader::claim(const Uuid& claim_id) {
   return guarded(impl_->connection, "reading a claim", [&] {
-    return first_of(query(impl_->connection, "claim",
-                          "SELECT " MUNIMENT_CLAIM_COLUMNS
-                          " FROM claim WHERE log_no = $1 AND claim_id = $2 AND seq < $3",
-                          impl_->params().uuid(claim_id).integer(impl_->place.size)),
-                    claim_of);
+    return first_of(
+        query(impl_->connection, "claim",
+              "SELECT " MUNIMENT_CLAIM_COLUMNS " FROM claim WHERE log_no = $1 AND claim_id = $2 AND seq < $3",
+              impl_->params().uuid(claim_id).integer(impl_->place.size)),
+        claim_of);
   });
 }
 
-Result<std::vector<EvidenceRow>> Reader::evidence(std::optional<std::string> run_id,
-                                                  std::optional<std::string> type,
+Result<std::vector<EvidenceRow>> Reader::evidence(std::optional<std::string> run_id, std::optional<std::string> type,
                                                   std::int64_t after_seq, std::size_t limit) {
   return guarded(impl_->connection, "listing evidence", [&] {
     Params params = impl_->params();
-    params.text_or_null(run_id).text_or_null(type).integer(after_seq).integer(static_cast<std::int64_t>(limit)).integer(impl_->place.size);
-    return rows_of(
-        query(impl_->connection, "evidence",
-              "SELECT " MUNIMENT_EVIDENCE_COLUMNS
-              " FROM evidence WHERE log_no = $1 AND ($2::text IS NULL OR run_id = $2)"
-              " AND ($3::text IS NULL OR type = $3) AND seq > $4 AND seq < $6 ORDER BY seq LIMIT $5",
-              params),
-        evidence_of);
+    params.text_or_null(run_id)
+        .text_or_null(type)
+        .integer(after_seq)
+        .integer(static_cast<std::int64_t>(limit))
+        .integer(impl_->place.size);
+    return rows_of(query(impl_->connection, "evidence",
+                         "SELECT " MUNIMENT_EVIDENCE_COLUMNS
+                         " FROM evidence WHERE log_no = $1 AND ($2::text IS NULL OR run_id = $2)"
+                         " AND ($3::text IS NULL OR type = $3) AND seq > $4 AND seq < $6 ORDER BY seq LIMIT $5",
+                         params),
+                   evidence_of);
   });
 }
 
@@ -98,18 +99,25 @@ Result<std::vector<EvidenceRow>> Reader::evidence_uses(const Uuid& evidence_id, 
                                                        const std::optional<std::string>& owner, std::size_t limit) {
   return guarded(impl_->connection, "reading evidence", [&] {
     Params params = impl_->params();
-    params.uuid(evidence_id).text_or_null(run_id).text_or_null(owner).integer(static_cast<std::int64_t>(limit)).integer(impl_->place.size);
-    return rows_of(query(impl_->connection, "evidence_uses",
-                         "SELECT " MUNIMENT_EVIDENCE_COLUMNS
-                         " FROM evidence e WHERE log_no = $1 AND evidence_id = $2 AND ($3::text IS NULL OR run_id = $3)"
-                         " AND ($4::text IS NULL OR actor = $4 OR NOT EXISTS (SELECT FROM run r WHERE r.log_no = $1 AND r.run_id = e.run_id"
-                         " AND r.owner <> $4)) AND seq < $6 ORDER BY seq LIMIT $5",
-                         params),
-                   evidence_of);
+    params.uuid(evidence_id)
+        .text_or_null(run_id)
+        .text_or_null(owner)
+        .integer(static_cast<std::int64_t>(limit))
+        .integer(impl_->place.size);
+    return rows_of(
+        query(
+            impl_->connection, "evidence_uses",
+            "SELECT " MUNIMENT_EVIDENCE_COLUMNS
+            " FROM evidence e WHERE log_no = $1 AND evidence_id = $2 AND ($3::text IS NULL OR run_id = $3)"
+            " AND ($4::text IS NULL OR actor = $4 OR NOT EXISTS (SELECT FROM run r WHERE r.log_no = $1 AND r.run_id = e.run_id"
+            " AND r.owner <> $4)) AND seq < $6 ORDER BY seq LIMIT $5",
+            params),
+        evidence_of);
   });
 }
 
-Result<std::optional<EvidenceRow>> Reader::evidence_of_pointer(std::string_view run_id, std::string_view pointer, const std::optional<std::string>& actor) {
+Result<std::optional<EvidenceRow>> Reader::evidence_of_pointer(std::string_view run_id, std::string_view pointer,
+                                                               const std::optional<std::string>& actor) {
   return guarded(impl_->connection, "looking for evidence of a pointer", [&] {
     Params params = impl_->params();
     params.text(run_id).text(pointer).text_or_null(actor);
@@ -127,10 +135,11 @@ Result<std::vector<EvidenceLinkRow>> Reader::evidence_links(const std::vector<Uu
     std::vector<EvidenceLinkRow> links;
     std::vector<std::string> ids;
     for (const Uuid& id : claim_ids) ids.push_back(id.text());
-    for (const pqxx::row& row :
-         query(impl_->connection, "evidence_links",
-               "SELECT claim_id, run_id, evidence_id, relation, seq FROM evidence_link WHERE log_no = $1 AND claim_id = ANY ($2::text[]::uuid[]) AND seq < $3 ORDER BY seq",
-               impl_->params().texts(ids).integer(impl_->place.size))) {
+    for (
+        const pqxx::row& row : query(
+            impl_->connection, "evidence_links",
+            "SELECT claim_id, run_id, evidence_id, relation, seq FROM evidence_link WHERE log_no = $1 AND claim_id = ANY ($2::text[]::uuid[]) AND seq < $3 ORDER BY seq",
+            impl_->params().texts(ids).integer(impl_->place.size))) {
       links.push_back({uuid_of(row[0]), text_of(row[1]), uuid_of(row[2]), text_of(row[3]), integer_of(row[4])});
     }
     return links;
@@ -139,13 +148,15 @@ Result<std::vector<EvidenceLinkRow>> Reader::evidence_links(const std::vector<Uu
 
 Result<std::vector<ClaimRow>> Reader::claims_in(std::string_view run_id, SeqSpan span, std::size_t limit) {
   return rows_in(*impl_, "claims_in",
-                 "SELECT " MUNIMENT_CLAIM_COLUMNS " FROM claim WHERE log_no = $1 AND run_id = $2" MUNIMENT_IN_SPAN("seq"),
+                 "SELECT " MUNIMENT_CLAIM_COLUMNS
+                 " FROM claim WHERE log_no = $1 AND run_id = $2" MUNIMENT_IN_SPAN("seq"),
                  impl_->params().text(run_id), span, limit, claim_of);
 }
 
 Result<std::vector<EvidenceRow>> Reader::evidence_in(std::string_view run_id, SeqSpan span, std::size_t limit) {
   return rows_in(*impl_, "evidence_in",
-                 "SELECT " MUNIMENT_EVIDENCE_COLUMNS " FROM evidence WHERE log_no = $1 AND run_id = $2" MUNIMENT_IN_SPAN("seq"),
+                 "SELECT " MUNIMENT_EVIDENCE_COLUMNS
+                 " FROM evidence WHERE log_no = $1 AND run_id = $2" MUNIMENT_IN_SPAN("seq"),
                  impl_->params().text(run_id), span, limit, evidence_of);
 }
 

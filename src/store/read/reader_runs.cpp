@@ -10,9 +10,10 @@ namespace muniment::store {
 
 namespace {
 
-#define MUNIMENT_RUN_COLUMNS                                                                     \
-  "run_no, run_id, first_seq, status, outcome, origin, owner, agent, goal, labels, parent, "      \
-  "external_id, " MUNIMENT_MICROS("started_at") ", " MUNIMENT_MICROS("ended_at") ", halt, " MUNIMENT_MICROS("first_occurred_at") ", " MUNIMENT_MICROS("last_occurred_at")
+#define MUNIMENT_RUN_COLUMNS                                                                                 \
+  "run_no, run_id, first_seq, status, outcome, origin, owner, agent, goal, labels, parent, "                 \
+  "external_id, " MUNIMENT_MICROS("started_at") ", " MUNIMENT_MICROS("ended_at") ", halt, " MUNIMENT_MICROS( \
+      "first_occurred_at") ", " MUNIMENT_MICROS("last_occurred_at")
 
 RunRow run_row_of(const pqxx::row& row) {
   RunRow run;
@@ -48,23 +49,24 @@ std::optional<RunRow> read_run(Reader::Impl& impl, std::int64_t run_no) {
 // The last event of a run with those of its life before it, of one moment, in order; those keep their bodies in the
 // database, and of the last one nobody wants it.
 std::vector<events::Event> life_and_head(Reader::Impl& impl, std::int64_t run_no) {
-  return rows_of(query(
-      impl.connection, "life_and_head",
-      "SELECT * FROM (SELECT " MUNIMENT_EVENT_COLUMNS
-      " FROM event WHERE log_no = $1 AND run_no = $2 AND seq < $3 AND type IN (" MUNIMENT_HEAD_TYPES ")) life "
-      "UNION ALL SELECT * FROM (SELECT " MUNIMENT_EVENT_COLUMNS
-      " FROM event WHERE log_no = $1 AND run_no = $2 AND seq < $3 ORDER BY run_seq DESC LIMIT 1) head "
-      "ORDER BY run_seq",
-      impl.params().integer(run_no).integer(impl.place.size)), event_of);
+  return rows_of(
+      query(impl.connection, "life_and_head",
+            "SELECT * FROM (SELECT " MUNIMENT_EVENT_COLUMNS
+            " FROM event WHERE log_no = $1 AND run_no = $2 AND seq < $3 AND type IN (" MUNIMENT_HEAD_TYPES ")) life "
+            "UNION ALL SELECT * FROM (SELECT " MUNIMENT_EVENT_COLUMNS
+            " FROM event WHERE log_no = $1 AND run_no = $2 AND seq < $3 ORDER BY run_seq DESC LIMIT 1) head "
+            "ORDER BY run_seq",
+            impl.params().integer(run_no).integer(impl.place.size)),
+      event_of);
 }
 
 // With all ids known, one that is not among them is surely new, and nobody has to be asked for it.
 void load_ids(Reader::Impl& impl, Run& run) {
   run.ids_complete_from = run.head.run_seq;
   if (run.head.run_seq > limits::run_ids_loaded_max) return;
-  for (const pqxx::row& row : query(impl.connection, "ids_of_run",
-                                    "SELECT event_id FROM event WHERE log_no = $1 AND run_no = $2",
-                                    impl.params().integer(run.head.run_no))) {
+  for (const pqxx::row& row :
+       query(impl.connection, "ids_of_run", "SELECT event_id FROM event WHERE log_no = $1 AND run_no = $2",
+             impl.params().integer(run.head.run_no))) {
     run.seen.add(fingerprint(uuid_of(row[0])));
   }
   run.ids_complete_from = 0;
@@ -91,19 +93,18 @@ std::shared_ptr<Run> loaded(Reader::Impl& impl, std::string_view run_id, std::in
 }
 
 // The conditions of a run filter; absent ones are NULL, which the statement reads as "any".
-constexpr const char* runs_sql =
-    "SELECT " MUNIMENT_RUN_COLUMNS
-    " FROM run LEFT JOIN report_run USING (log_no, run_no) WHERE log_no = $1"
-    " AND ($2::text IS NULL OR status = $2)"
-    " AND ($3::text IS NULL OR agent = $3)"
-    " AND ($4::jsonb IS NULL OR labels @> $4)"
-    " AND ($5::timestamptz IS NULL OR started_at >= $5)"
-    " AND ($6::text IS NULL OR parent = $6)"
-    " AND ($7::text IS NULL OR owner = $7)"
-    " AND ($8::text IS NULL OR external_id = $8)"
-    " AND ($9::bigint IS NULL OR run_no < $9)"
-    " AND first_seq < $11"
-    " ORDER BY run_no DESC LIMIT $10";
+constexpr const char* runs_sql = "SELECT " MUNIMENT_RUN_COLUMNS
+                                 " FROM run LEFT JOIN report_run USING (log_no, run_no) WHERE log_no = $1"
+                                 " AND ($2::text IS NULL OR status = $2)"
+                                 " AND ($3::text IS NULL OR agent = $3)"
+                                 " AND ($4::jsonb IS NULL OR labels @> $4)"
+                                 " AND ($5::timestamptz IS NULL OR started_at >= $5)"
+                                 " AND ($6::text IS NULL OR parent = $6)"
+                                 " AND ($7::text IS NULL OR owner = $7)"
+                                 " AND ($8::text IS NULL OR external_id = $8)"
+                                 " AND ($9::bigint IS NULL OR run_no < $9)"
+                                 " AND first_seq < $11"
+                                 " ORDER BY run_no DESC LIMIT $10";
 
 template <typename T, typename Format>
 std::optional<std::string> formatted(const std::optional<T>& value, Format format) {
@@ -114,23 +115,24 @@ std::optional<std::string> formatted(const std::optional<T>& value, Format forma
 }  // namespace
 
 std::vector<events::Event> Reader::Impl::life_of(std::int64_t run_no) {
-  return rows_of(query(connection, "life_of",
-                         "SELECT " MUNIMENT_EVENT_COLUMNS
-                         " FROM event WHERE log_no = $1 AND run_no = $2 AND seq < $3 AND "
-                         "type IN (" MUNIMENT_LIFE_TYPES ") ORDER BY run_seq",
-                         params().integer(run_no).integer(place.size)), event_of);
+  return rows_of(
+      query(connection, "life_of",
+            "SELECT " MUNIMENT_EVENT_COLUMNS " FROM event WHERE log_no = $1 AND run_no = $2 AND seq < $3 AND "
+            "type IN (" MUNIMENT_LIFE_TYPES ") ORDER BY run_seq",
+            params().integer(run_no).integer(place.size)),
+      event_of);
 }
 
 std::optional<std::int64_t> Reader::Impl::run_no_of(std::string_view run_id) {
   if (run_id == log_run_id) return 0;
-  const pqxx::result rows =
-      query(connection, "run_no_of",
-            "SELECT run_no FROM event WHERE log_no = $1 AND run_seq = 0 AND run_no > 0 AND "
-            "body ->> 'run_id' = $2 "
-            // Where the beginning of a run is erased, the table alone has its name.
-            "UNION ALL SELECT r.run_no FROM run r JOIN event e USING (log_no, run_no) WHERE r.log_no = $1 AND r.run_id = $2 "
-            "AND e.run_seq = 0 AND e.body IS NULL LIMIT 1",
-            params().text(run_id));
+  const pqxx::result rows = query(
+      connection, "run_no_of",
+      "SELECT run_no FROM event WHERE log_no = $1 AND run_seq = 0 AND run_no > 0 AND "
+      "body ->> 'run_id' = $2 "
+      // Where the beginning of a run is erased, the table alone has its name.
+      "UNION ALL SELECT r.run_no FROM run r JOIN event e USING (log_no, run_no) WHERE r.log_no = $1 AND r.run_id = $2 "
+      "AND e.run_seq = 0 AND e.body IS NULL LIMIT 1",
+      params().text(run_id));
   if (rows.empty()) return {};
   return integer_of(rows[0][0]);
 }
@@ -159,9 +161,10 @@ Result<std::optional<RunRow>> Reader::run_by_no(std::int64_t run_no) {
 
 Result<std::int64_t> Reader::next_run_seq(std::int64_t run_no) {
   return guarded(impl_->connection, "reading the last event of a run", [&] {
-    const pqxx::result last = query(impl_->connection, "next_run_seq",
-                                    "SELECT run_seq + 1 FROM event WHERE log_no = $1 AND run_no = $2 AND seq < $3 ORDER BY run_seq DESC LIMIT 1",
-                                    impl_->params().integer(run_no).integer(impl_->place.size));
+    const pqxx::result last = query(
+        impl_->connection, "next_run_seq",
+        "SELECT run_seq + 1 FROM event WHERE log_no = $1 AND run_no = $2 AND seq < $3 ORDER BY run_seq DESC LIMIT 1",
+        impl_->params().integer(run_no).integer(impl_->place.size));
     return last.empty() ? 0 : integer_of(last[0][0]);
   });
 }
@@ -169,16 +172,17 @@ Result<std::int64_t> Reader::next_run_seq(std::int64_t run_no) {
 Result<std::vector<std::string>> Reader::runs_last_active(std::int64_t from, std::int64_t end) {
   return guarded(impl_->connection, "looking for runs that were going on", [&] {
     std::vector<std::string> run_ids;
-    for (const pqxx::row& row : query(
-             impl_->connection, "runs_last_active",
-             "SELECT coalesce((SELECT run_id FROM run r WHERE r.log_no = $1 AND r.run_no = may.run_no),"
-             " (SELECT body ->> 'run_id' FROM event s WHERE s.log_no = $1 AND s.run_no = may.run_no AND s.run_seq = 0)) FROM (SELECT run_no FROM run WHERE log_no = $1 AND status = 'open' UNION "
-             " SELECT run_no FROM event WHERE log_no = $1 AND type IN ('run.started', 'run.resumed')"
-             " AND seq >= coalesce((SELECT next_seq FROM follower WHERE log_no = $1 AND name = 'run'), 0)) may "
-             "CROSS JOIN LATERAL (SELECT seq, type FROM event e WHERE e.log_no = $1 AND e.run_no = may.run_no AND e.type <> 'snapshot.taken'"
-             " ORDER BY e.run_seq DESC LIMIT 1) last "
-             "WHERE may.run_no > 0 AND last.seq >= $2 AND last.seq < $3 AND last.type <> 'run.interrupted' ORDER BY may.run_no DESC",
-             impl_->params().integer(from).integer(end))) {
+    for (
+        const pqxx::row& row : query(
+            impl_->connection, "runs_last_active",
+            "SELECT coalesce((SELECT run_id FROM run r WHERE r.log_no = $1 AND r.run_no = may.run_no),"
+            " (SELECT body ->> 'run_id' FROM event s WHERE s.log_no = $1 AND s.run_no = may.run_no AND s.run_seq = 0)) FROM (SELECT run_no FROM run WHERE log_no = $1 AND status = 'open' UNION "
+            " SELECT run_no FROM event WHERE log_no = $1 AND type IN ('run.started', 'run.resumed')"
+            " AND seq >= coalesce((SELECT next_seq FROM follower WHERE log_no = $1 AND name = 'run'), 0)) may "
+            "CROSS JOIN LATERAL (SELECT seq, type FROM event e WHERE e.log_no = $1 AND e.run_no = may.run_no AND e.type <> 'snapshot.taken'"
+            " ORDER BY e.run_seq DESC LIMIT 1) last "
+            "WHERE may.run_no > 0 AND last.seq >= $2 AND last.seq < $3 AND last.type <> 'run.interrupted' ORDER BY may.run_no DESC",
+            impl_->params().integer(from).integer(end))) {
       if (!row[0].is_null()) run_ids.push_back(text_of(row[0]));
     }
     return run_ids;

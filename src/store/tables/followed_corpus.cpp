@@ -12,7 +12,8 @@
 namespace muniment::store {
 namespace {
 
-// Each of these changes nothing where its event was followed before, also when later ones were: a position may have been set back.
+// Each of these changes nothing where its event was followed before, also when later ones were: a position may have
+// been set back.
 
 // Statements for many revisions of different documents at once: a statement for each costs more than what it does.
 constexpr std::string_view touch_corpora =
@@ -20,7 +21,8 @@ constexpr std::string_view touch_corpora =
     "SELECT $1, u.* FROM unnest($2::text[], $3::text[], $4::bigint[], $5::bigint[]) AS u "
     "ON CONFLICT (log_no, corpus) DO UPDATE SET last_seq = greatest(corpus.last_seq, excluded.last_seq)";
 
-constexpr std::string_view corpus_changed = "UPDATE corpus SET last_seq = greatest(last_seq, $3) WHERE log_no = $1 AND corpus = $2";
+constexpr std::string_view corpus_changed =
+    "UPDATE corpus SET last_seq = greatest(last_seq, $3) WHERE log_no = $1 AND corpus = $2";
 
 // Their chunks have ids that others refer to: they keep them.
 constexpr std::string_view known_documents = "SELECT seq FROM document WHERE log_no = $1 AND seq = ANY ($2::bigint[])";
@@ -94,24 +96,30 @@ class CorpusWriter {
 
   void operator()(const Retracted& gone) {
     flush();
-    query(connection_, work_, "document_retract", end_retracted, params().text(gone.corpus).text(gone.document).integer(gone.seq));
+    query(connection_, work_, "document_retract", end_retracted,
+          params().text(gone.corpus).text(gone.document).integer(gone.seq));
     query(connection_, work_, "corpus_changed", corpus_changed, params().text(gone.corpus).integer(gone.seq));
   }
 
   void operator()(const Revoked& gone) {
     flush();
-    query(connection_, work_, "source_revoke", revoke_source, params().text(gone.source).integer(gone.seq).text_or_null(gone.owner));
+    query(connection_, work_, "source_revoke", revoke_source,
+          params().text(gone.source).integer(gone.seq).text_or_null(gone.owner));
     query(connection_, work_, "source_touch", touch_revoked, params().integer(gone.seq));
   }
 
   void operator()(const Erased& erased) {
     flush();
-    query(connection_, work_, "feedback_erase", "DELETE FROM feedback WHERE log_no = $1 AND seq = $2", params().integer(erased.erased_seq));
-    const pqxx::result rows = query(connection_, work_, "document_erase", erase_document, params().integer(erased.erased_seq).integer(erased.seq));
+    query(connection_, work_, "feedback_erase", "DELETE FROM feedback WHERE log_no = $1 AND seq = $2",
+          params().integer(erased.erased_seq));
+    const pqxx::result rows = query(connection_, work_, "document_erase", erase_document,
+                                    params().integer(erased.erased_seq).integer(erased.seq));
     if (rows.empty()) return;  // it was no document
-    query(connection_, work_, "chunks_erase", "DELETE FROM chunk WHERE log_no = $1 AND seq = $2", params().integer(erased.erased_seq));
+    query(connection_, work_, "chunks_erase", "DELETE FROM chunk WHERE log_no = $1 AND seq = $2",
+          params().integer(erased.erased_seq));
     const std::int64_t first = integer_of(rows[0][1]);
-    query(connection_, work_, "feedback_of_erased", "UPDATE feedback SET chunk_id = NULL WHERE log_no = $1 AND chunk_id >= $2 AND chunk_id < $3",
+    query(connection_, work_, "feedback_of_erased",
+          "UPDATE feedback SET chunk_id = NULL WHERE log_no = $1 AND chunk_id >= $2 AND chunk_id < $3",
           params().integer(first).integer(first + integer_of(rows[0][2])));
     query(connection_, work_, "corpus_changed", corpus_changed, params().text(text_of(rows[0][0])).integer(erased.seq));
   }
@@ -122,8 +130,15 @@ class CorpusWriter {
     flush();
     const Citation passage = row.passage.value_or(Citation{});
     query(connection_, work_, "feedback_put", put_feedback,
-          params().integer(row.seq).text(row.pointer).text(fmt::format("{}", row.value)).text(row.actor).text(passage.corpus)
-              .text(passage.document).text(passage.revision).integer(passage.number));
+          params()
+              .integer(row.seq)
+              .text(row.pointer)
+              .text(fmt::format("{}", row.value))
+              .text(row.actor)
+              .text(passage.corpus)
+              .text(passage.document)
+              .text(passage.revision)
+              .integer(passage.number));
   }
 
   // Writes the revisions that wait.
@@ -147,7 +162,8 @@ class CorpusWriter {
   // Revisions whose rows are there.
   void leave_out_known() {
     std::set<std::int64_t> known;
-    for (const pqxx::row& row : query(connection_, work_, "documents_known", known_documents, params().integers(integers(&DocumentRow::seq)))) {
+    for (const pqxx::row& row : query(connection_, work_, "documents_known", known_documents,
+                                      params().integers(integers(&DocumentRow::seq)))) {
       known.insert(integer_of(row[0]));
     }
     std::erase_if(group_, [&](const Revised* revised) {
@@ -159,8 +175,11 @@ class CorpusWriter {
 
   std::int64_t take_chunk_ids(std::int64_t count) {
     if (next_chunk_ == 0) {
-      next_chunk_ = integer_of(query(connection_, work_, "chunk_next", "SELECT coalesce(max(first_chunk + chunks), 1) FROM document WHERE log_no = $1 AND "
-                                     "first_chunk = (SELECT max(first_chunk) FROM document WHERE log_no = $1)", params())[0][0]);
+      next_chunk_ =
+          integer_of(query(connection_, work_, "chunk_next",
+                           "SELECT coalesce(max(first_chunk + chunks), 1) FROM document WHERE log_no = $1 AND "
+                           "first_chunk = (SELECT max(first_chunk) FROM document WHERE log_no = $1)",
+                           params())[0][0]);
     }
     return std::exchange(next_chunk_, next_chunk_ + count);
   }
@@ -182,7 +201,8 @@ class CorpusWriter {
       lasts[place->second] = revised->row.seq;
     }
     if (corpora.empty()) return;
-    query(connection_, work_, "corpora_touch", touch_corpora, params().texts(corpora).texts(owners).integers(firsts).integers(lasts));
+    query(connection_, work_, "corpora_touch", touch_corpora,
+          params().texts(corpora).texts(owners).integers(firsts).integers(lasts));
   }
 
   // A column of the group's rows: a member, or a function of the row.
@@ -207,20 +227,36 @@ class CorpusWriter {
       counts.push_back(static_cast<std::int64_t>(revised->chunks.size()));
       firsts.push_back(std::exchange(first_chunk, first_chunk + counts.back()));
     }
-    query(connection_, work_, "documents_put", put_documents,
-          params().integers(seqs).texts(corpora).texts(documents).texts(texts(&DocumentRow::revision))
-              .texts(texts([](const DocumentRow& row) { return to_hex(row.hash); }))
-              .texts(texts([](const DocumentRow& row) { return row.of_run() ? std::string() : row.artifact_id.text(); }))
-              .integers(integers(&DocumentRow::start_byte)).integers(integers(&DocumentRow::size_bytes))
-              .texts(texts([](const DocumentRow& row) { return row.text_artifact_id ? row.text_artifact_id->text() : std::string(); }))
-              .texts(texts(&DocumentRow::mime_type)).texts(texts(&DocumentRow::format)).texts(texts(&DocumentRow::language))
-              .texts(texts(&DocumentRow::title)).texts(texts([](const DocumentRow& row) { return array_literal(row.tags); }))
-              .texts(texts(&DocumentRow::source)).texts(texts([](const DocumentRow& row) { return array_literal(row.sources); }))
-              .texts(texts([](const DocumentRow& row) { return row.source_url.value_or(""); })).texts(texts(&DocumentRow::trust))
-              .texts(texts([](const DocumentRow& row) { return format_time(row.document_time); }))
-              .texts(texts([](const DocumentRow& row) { return format_time(row.recorded_at); }))
-              .texts(texts(&DocumentRow::chunker)).integers(firsts).integers(counts)
-              .texts(texts([](const DocumentRow& row) { return row.owner.value_or(""); })).integers(origins));
+    query(
+        connection_, work_, "documents_put", put_documents,
+        params()
+            .integers(seqs)
+            .texts(corpora)
+            .texts(documents)
+            .texts(texts(&DocumentRow::revision))
+            .texts(texts([](const DocumentRow& row) { return to_hex(row.hash); }))
+            .texts(texts([](const DocumentRow& row) { return row.of_run() ? std::string() : row.artifact_id.text(); }))
+            .integers(integers(&DocumentRow::start_byte))
+            .integers(integers(&DocumentRow::size_bytes))
+            .texts(texts([](const DocumentRow& row) {
+              return row.text_artifact_id ? row.text_artifact_id->text() : std::string();
+            }))
+            .texts(texts(&DocumentRow::mime_type))
+            .texts(texts(&DocumentRow::format))
+            .texts(texts(&DocumentRow::language))
+            .texts(texts(&DocumentRow::title))
+            .texts(texts([](const DocumentRow& row) { return array_literal(row.tags); }))
+            .texts(texts(&DocumentRow::source))
+            .texts(texts([](const DocumentRow& row) { return array_literal(row.sources); }))
+            .texts(texts([](const DocumentRow& row) { return row.source_url.value_or(""); }))
+            .texts(texts(&DocumentRow::trust))
+            .texts(texts([](const DocumentRow& row) { return format_time(row.document_time); }))
+            .texts(texts([](const DocumentRow& row) { return format_time(row.recorded_at); }))
+            .texts(texts(&DocumentRow::chunker))
+            .integers(firsts)
+            .integers(counts)
+            .texts(texts([](const DocumentRow& row) { return row.owner.value_or(""); }))
+            .integers(origins));
   }
 
   void write_chunks(std::int64_t next_id) {
@@ -238,7 +274,8 @@ class CorpusWriter {
       }
     }
     query(connection_, work_, "chunks_put", put_chunks,
-          params().integers(ids).integers(seqs).integers(numbers).integers(starts).integers(ends).texts(hashes).texts(headings));
+          params().integers(ids).integers(seqs).integers(numbers).integers(starts).integers(ends).texts(hashes).texts(
+              headings));
   }
 
   Connection& connection_;
@@ -246,7 +283,7 @@ class CorpusWriter {
   const std::int16_t log_no_;
   std::int64_t next_chunk_ = 0;  // 0: not yet read
   std::vector<const Revised*> group_;
-  std::set<std::pair<std::string_view, std::string_view>> documents_;   // of the group
+  std::set<std::pair<std::string_view, std::string_view>> documents_;  // of the group
   std::size_t group_chunks_ = 0;
 };
 

@@ -1,4 +1,5 @@
-// What the follower "report" writes. Runs before spans, and both before an erasure: erase_report takes its locks in that order.
+// What the follower "report" writes. Runs before spans, and both before an erasure: erase_report takes its locks in
+// that order.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -34,26 +35,51 @@ constexpr std::string_view put_runs =
     "model_calls = report_run.model_calls + excluded.model_calls, model_errors = report_run.model_errors + excluded.model_errors, "
     "tool_calls = report_run.tool_calls + excluded.tool_calls, tool_errors = report_run.tool_errors + excluded.tool_errors, "
     "steps = report_run.steps + excluded.steps, commands = report_run.commands + excluded.commands, "
-    "command_errors = report_run.command_errors + excluded.command_errors, "
-    MUNIMENT_ADD_KNOWN("input_tokens") MUNIMENT_ADD_KNOWN("output_tokens") MUNIMENT_ADD_KNOWN("cached_input_tokens")
-    MUNIMENT_ADD_KNOWN("reasoning_tokens") MUNIMENT_ADD_KNOWN("cost")
-    "currency = CASE WHEN report_run.currency <> excluded.currency THEN 'mixed' ELSE coalesce(excluded.currency, report_run.currency) END";
+    "command_errors = report_run.command_errors + excluded.command_errors, " MUNIMENT_ADD_KNOWN(
+        "input_tokens") MUNIMENT_ADD_KNOWN("output_tokens") MUNIMENT_ADD_KNOWN("cached_input_tokens")
+        MUNIMENT_ADD_KNOWN("reasoning_tokens") MUNIMENT_ADD_KNOWN(
+            "cost") "currency = CASE WHEN report_run.currency <> excluded.currency THEN 'mixed' ELSE coalesce(excluded.currency, report_run.currency) END";
 
-#define MUNIMENT_END_COLUMNS                                                                                                    \
+#define MUNIMENT_END_COLUMNS                                                                                                \
   "ended_seq, ended_at, status, reason, answered_by, exit_code, duration_us, first_token_us, input_tokens, output_tokens, " \
   "cached_input_tokens, cache_write_tokens, reasoning_tokens, cost, currency"
 
 constexpr std::string_view put_ends =
-    "UPDATE report_span s SET (" MUNIMENT_END_COLUMNS ") = (SELECT u.ended_seq, u.ended_at, u.status, u.reason, u.answered_by, u.exit_code, "
+    "UPDATE report_span s SET (" MUNIMENT_END_COLUMNS
+    ") = (SELECT u.ended_seq, u.ended_at, u.status, u.reason, u.answered_by, u.exit_code, "
     "u.duration_us, u.first_token_us, u.input_tokens, u.output_tokens, u.cached_input_tokens, u.cache_write_tokens, u.reasoning_tokens, "
     "u.cost, u.currency) FROM unnest($3::bigint[], $4::bigint[], $5::timestamptz[], $6::text[], $7::text[], $8::text[], $9::bigint[], "
     "$10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[], $16::bigint[], $17::numeric[], $18::text[]) "
     "u (seq, " MUNIMENT_END_COLUMNS ") WHERE s.log_no = $1 AND s.kind = $2 AND s.seq = u.seq";
 
-const std::vector<std::string> span_columns = {
-    "log_no", "kind", "seq", "run_no", "key", "step_id", "origin", "began_seq", "began_at", "name", "sort", "via", "attempt", "ended_seq", "ended_at",
-    "status", "reason", "answered_by", "exit_code", "duration_us", "first_token_us", "input_tokens", "output_tokens", "cached_input_tokens",
-    "cache_write_tokens", "reasoning_tokens", "cost", "currency"};
+const std::vector<std::string> span_columns = {"log_no",
+                                               "kind",
+                                               "seq",
+                                               "run_no",
+                                               "key",
+                                               "step_id",
+                                               "origin",
+                                               "began_seq",
+                                               "began_at",
+                                               "name",
+                                               "sort",
+                                               "via",
+                                               "attempt",
+                                               "ended_seq",
+                                               "ended_at",
+                                               "status",
+                                               "reason",
+                                               "answered_by",
+                                               "exit_code",
+                                               "duration_us",
+                                               "first_token_us",
+                                               "input_tokens",
+                                               "output_tokens",
+                                               "cached_input_tokens",
+                                               "cache_write_tokens",
+                                               "reasoning_tokens",
+                                               "cost",
+                                               "currency"};
 
 using Cell = std::optional<std::string>;
 
@@ -100,7 +126,8 @@ class Columns {
 // Rows for COPY; they are there once `end` has returned.
 class Copy {
  public:
-  Copy(pqxx::transaction_base& work, const std::string& table, const std::vector<std::string>& columns) : stream_(work, table, columns) {}
+  Copy(pqxx::transaction_base& work, const std::string& table, const std::vector<std::string>& columns)
+      : stream_(work, table, columns) {}
 
   template <typename... Values>
   void add(const Values&... values) {
@@ -115,13 +142,15 @@ class Copy {
   pqxx::stream_to stream_;
 };
 
-void write_runs(Connection& connection, pqxx::transaction_base& work, std::int16_t log_no, const std::vector<ReportRun>& runs) {
+void write_runs(Connection& connection, pqxx::transaction_base& work, std::int16_t log_no,
+                const std::vector<ReportRun>& runs) {
   if (runs.empty()) return;
   Columns columns;
   for (const ReportRun& run : runs) {
-    columns.add(run.run_no, run.events, run.last_seq, run.last_event_at, run.first_occurred_at, run.last_occurred_at, run.messages, run.errors,
-                run.model_calls, run.model_errors, run.tool_calls, run.tool_errors, run.steps, run.commands, run.command_errors, run.input_tokens,
-                run.output_tokens, run.cached_input_tokens, run.reasoning_tokens, run.cost, run.currency);
+    columns.add(run.run_no, run.events, run.last_seq, run.last_event_at, run.first_occurred_at, run.last_occurred_at,
+                run.messages, run.errors, run.model_calls, run.model_errors, run.tool_calls, run.tool_errors, run.steps,
+                run.commands, run.command_errors, run.input_tokens, run.output_tokens, run.cached_input_tokens,
+                run.reasoning_tokens, run.cost, run.currency);
   }
   Params params = std::move(Params().integer(log_no));
   columns.put(params);
@@ -134,20 +163,23 @@ void write_spans(pqxx::transaction_base& work, std::int16_t log_no, const std::v
   const SpanEnd none;
   for (const SpanRow& row : spans) {
     const SpanEnd& end = row.end ? *row.end : none;
-    copy.add(std::int64_t{log_no}, row.kind, row.seq, row.run_no, std::string_view(row.key), row.step_id, static_cast<std::int64_t>(row.origin),
-             row.began ? std::optional(row.seq) : std::nullopt, row.began_at, row.name, row.sort, row.via, row.attempt,
-             row.end ? std::optional(end.seq) : std::nullopt, end.at, end.status, end.reason, end.answered_by, end.exit_code, end.duration_us,
-             end.first_token_us, end.input_tokens, end.output_tokens, end.cached_input_tokens, end.cache_write_tokens, end.reasoning_tokens, end.cost,
-             end.currency);
+    copy.add(std::int64_t{log_no}, row.kind, row.seq, row.run_no, std::string_view(row.key), row.step_id,
+             static_cast<std::int64_t>(row.origin), row.began ? std::optional(row.seq) : std::nullopt, row.began_at,
+             row.name, row.sort, row.via, row.attempt, row.end ? std::optional(end.seq) : std::nullopt, end.at,
+             end.status, end.reason, end.answered_by, end.exit_code, end.duration_us, end.first_token_us,
+             end.input_tokens, end.output_tokens, end.cached_input_tokens, end.cache_write_tokens, end.reasoning_tokens,
+             end.cost, end.currency);
   }
   copy.end();
 }
 
-void write_ends(Connection& connection, pqxx::transaction_base& work, std::int16_t log_no, const std::vector<EndedSpan>& ended) {
+void write_ends(Connection& connection, pqxx::transaction_base& work, std::int16_t log_no,
+                const std::vector<EndedSpan>& ended) {
   std::map<std::string_view, Columns> by_kind;  // one statement a kind: it reads one partition
   for (const auto& [kind, seq, end] : ended) {
-    by_kind[kind].add(seq, end.seq, end.at, end.status, end.reason, end.answered_by, end.exit_code, end.duration_us, end.first_token_us,
-                      end.input_tokens, end.output_tokens, end.cached_input_tokens, end.cache_write_tokens, end.reasoning_tokens, end.cost, end.currency);
+    by_kind[kind].add(seq, end.seq, end.at, end.status, end.reason, end.answered_by, end.exit_code, end.duration_us,
+                      end.first_token_us, end.input_tokens, end.output_tokens, end.cached_input_tokens,
+                      end.cache_write_tokens, end.reasoning_tokens, end.cost, end.currency);
   }
   for (const auto& [kind, columns] : by_kind) {
     Params params = std::move(Params().integer(log_no).text(kind));
@@ -159,19 +191,22 @@ void write_ends(Connection& connection, pqxx::transaction_base& work, std::int16
 void write_places(pqxx::transaction_base& work, std::int16_t log_no, const std::vector<ReportPlace>& places) {
   if (places.empty()) return;
   Copy copy(work, "report_place", {"log_no", "type", "seq", "run_no"});
-  for (const ReportPlace& place : places) copy.add(std::int64_t{log_no}, std::string_view(place.type), place.seq, place.run_no);
+  for (const ReportPlace& place : places)
+    copy.add(std::int64_t{log_no}, std::string_view(place.type), place.seq, place.run_no);
   copy.end();
 }
 
 }  // namespace
 
-OpenSpans open_spans(Connection& connection, pqxx::transaction_base& work, std::int16_t log_no, const std::map<SpanKey, std::int64_t>& wanted) {
+OpenSpans open_spans(Connection& connection, pqxx::transaction_base& work, std::int16_t log_no,
+                     const std::map<SpanKey, std::int64_t>& wanted) {
   OpenSpans open;
   if (wanted.empty()) return open;
   Columns columns;
   std::vector<SpanKey> keys;
   for (const auto& [key, most] : wanted) {
-    columns.add(static_cast<std::int64_t>(keys.size()), std::get<0>(key), std::get<1>(key), std::string_view(std::get<2>(key)), most);
+    columns.add(static_cast<std::int64_t>(keys.size()), std::get<0>(key), std::get<1>(key),
+                std::string_view(std::get<2>(key)), most);
     keys.push_back(key);
   }
   Params params = std::move(Params().integer(log_no));
@@ -182,7 +217,8 @@ OpenSpans open_spans(Connection& connection, pqxx::transaction_base& work, std::
   return open;
 }
 
-void write_followed_report(Connection& connection, pqxx::transaction_base& work, std::int16_t log_no, const ReportRows& rows) {
+void write_followed_report(Connection& connection, pqxx::transaction_base& work, std::int16_t log_no,
+                           const ReportRows& rows) {
   write_runs(connection, work, log_no, rows.runs);
   write_spans(work, log_no, rows.spans);
   write_ends(connection, work, log_no, rows.ended);
@@ -190,7 +226,8 @@ void write_followed_report(Connection& connection, pqxx::transaction_base& work,
   std::map<std::int64_t, std::vector<std::int64_t>> erased;
   for (const ErasedEvent& event : rows.erased) erased[event.run_no].push_back(event.seq);
   for (const auto& [run_no, seqs] : erased) {
-    query(connection, work, "report_erase", "SELECT erase_report($1, $2, $3::bigint[])", Params().integer(log_no).integer(run_no).integers(seqs));
+    query(connection, work, "report_erase", "SELECT erase_report($1, $2, $3::bigint[])",
+          Params().integer(log_no).integer(run_no).integers(seqs));
   }
 }
 

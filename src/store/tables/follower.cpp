@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include "base/process/failpoint.hpp"
 #include "base/limits.hpp"
 #include "base/log.hpp"
-#include "store/tables/followed_rows.hpp"
+#include "base/process/failpoint.hpp"
 #include "store/read/pq.hpp"
+#include "store/tables/followed_rows.hpp"
 
 namespace muniment::store {
 namespace {
@@ -14,27 +14,34 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr std::size_t batch_events_max = 4'096;
-constexpr std::int64_t table_span_events = 65'536;   // looked through at once when far behind
-constexpr std::size_t table_rows_max = 4'096;         // taken at once
-constexpr std::size_t table_bytes_max = 8u << 20;    // of their bodies
+constexpr std::int64_t table_span_events = 65'536;  // looked through at once when far behind
+constexpr std::size_t table_rows_max = 4'096;       // taken at once
+constexpr std::size_t table_bytes_max = 8u << 20;   // of their bodies
 constexpr milliseconds at_rest{3'600'000};
 constexpr milliseconds away_pause{500};
 
-// From `from`, where it must stand, or anywhere. It is held by then: a write of before that is still being committed is waited for.
+// From `from`, where it must stand, or anywhere. It is held by then: a write of before that is still being committed is
+// waited for.
 bool put_position(Connection& connection, pqxx::transaction_base& work, std::int16_t log_no, std::string_view name,
                   std::optional<std::int64_t> from, std::int64_t next_seq) {
-  return query(connection, work, "follower_position_put",
-               "INSERT INTO follower (log_no, name, next_seq) VALUES ($1, $2, $3) "
-               "ON CONFLICT (log_no, name) DO UPDATE SET next_seq = excluded.next_seq, updated_at = now() WHERE follower.next_seq = coalesce($4, follower.next_seq)",
-               Params().integer(log_no).text(name).integer(next_seq).text_or_null(from ? std::optional(std::to_string(*from)) : std::nullopt))
+  return query(
+             connection, work, "follower_position_put",
+             "INSERT INTO follower (log_no, name, next_seq) VALUES ($1, $2, $3) "
+             "ON CONFLICT (log_no, name) DO UPDATE SET next_seq = excluded.next_seq, updated_at = now() WHERE follower.next_seq = coalesce($4, follower.next_seq)",
+             Params().integer(log_no).text(name).integer(next_seq).text_or_null(
+                 from ? std::optional(std::to_string(*from)) : std::nullopt))
              .affected_rows() == 1;
 }
 
 }  // namespace
 
 Follower::Follower(std::string name, std::vector<std::string> types, Options options, const Tail& tail)
-    : name_(std::move(name)), types_(std::move(types)), options_(std::move(options)), tail_(tail),
-      reader_(options_.place), shown_(metrics::process().followers.of(name_)) {}
+    : name_(std::move(name)),
+      types_(std::move(types)),
+      options_(std::move(options)),
+      tail_(tail),
+      reader_(options_.place),
+      shown_(metrics::process().followers.of(name_)) {}
 
 Follower::~Follower() = default;
 
@@ -54,7 +61,8 @@ std::string Follower::problem() const {
 
 void Follower::set_problem(std::string text) {
   const auto lock = worker_.lock();
-  if (!text.empty() && problem_ != text) log_warning("a follower does not get on", {{"follower", name_}, {"error", text}});
+  if (!text.empty() && problem_ != text)
+    log_warning("a follower does not get on", {{"follower", name_}, {"error", text}});
   problem_ = std::move(text);
 }
 
@@ -68,7 +76,8 @@ bool Follower::wait_for(std::int64_t seq, std::chrono::steady_clock::time_point 
   auto lock = worker_.lock();
   worker_.wait_until(lock, until, [&] {
     if (next_seq() >= seq) return true;
-    if (hurry && !std::exchange(hurried_, true)) worker_.notify();  // once: two who kept saying it would keep waking each other
+    if (hurry && !std::exchange(hurried_, true))
+      worker_.notify();  // once: two who kept saying it would keep waking each other
     return false;
   });
   return next_seq() >= seq;
@@ -105,7 +114,7 @@ Status Follower::step() {
     next_seq_.store(position, std::memory_order_release);
     shown_.set(position);
   }
-  if (!unconfirmed_.empty()) RETURN_IF_ERROR(look_again());   // what is read next depends on what is there
+  if (!unconfirmed_.empty()) RETURN_IF_ERROR(look_again());  // what is read next depends on what is there
   if (next_seq_.load() >= tail_.next_seq()) return success();
   const std::int64_t batch_began = next_seq_.load();
   ASSIGN_OR_RETURN(const Batch batch, read_batch());
@@ -125,7 +134,9 @@ Status Follower::step() {
   if (!*wrote) {
     RETURN_IF_ERROR(look_again());
     if (next_seq_.load() != batch_began) return success();
-    return Error(Errc::system_error, "Postgres does not keep its position: somebody changed the table follower (a trigger, say). Run muniment-verify, and see docs/runbook.md#tables_changed");
+    return Error(
+        Errc::system_error,
+        "Postgres does not keep its position: somebody changed the table follower (a trigger, say). Run muniment-verify, and see docs/runbook.md#tables_changed");
   }
   unconfirmed_.clear();
   written(rows);
@@ -137,7 +148,7 @@ Status Follower::step() {
 // Whether a write that nobody confirmed is there; or another daemon has gone on.
 Status Follower::look_again() {
   ASSIGN_OR_RETURN(const std::int64_t position, reader_.follower_position(name_));
-  if (position == next_seq_.load()) return success();   // not yet: the next write waits for it
+  if (position == next_seq_.load()) return success();  // not yet: the next write waits for it
   const auto there = std::ranges::find(unconfirmed_, position, &Unconfirmed::next_seq);
   if (there != unconfirmed_.end()) written(there->rows);
   unconfirmed_.clear();
@@ -193,7 +204,8 @@ Result<bool> Follower::write(const FollowedRows& rows, std::int64_t next_seq) {
     work.commit();
     return true;
   });
-  if (FAILPOINT_FAILS("follower.committed")) return Error(Errc::unavailable, "the connection is gone before the commit was confirmed");
+  if (FAILPOINT_FAILS("follower.committed"))
+    return Error(Errc::unavailable, "the connection is gone before the commit was confirmed");
   return wrote;
 }
 

@@ -13,13 +13,13 @@
 #include <vector>
 
 #include "base/metrics.hpp"
-#include "base/result.hpp"
 #include "base/process/worker_thread.hpp"
+#include "base/result.hpp"
+#include "store/append/rows.hpp"
+#include "store/append/tail.hpp"
 #include "store/read/corpus_rows.hpp"
 #include "store/read/reader.hpp"
 #include "store/tables/report_rows.hpp"
-#include "store/append/rows.hpp"
-#include "store/append/tail.hpp"
 
 namespace muniment::store {
 
@@ -102,12 +102,12 @@ class Follower {
   const Tail& tail_;
   Reader reader_;
 
-  std::mutex step_mutex_;             // held while a batch is read and written
+  std::mutex step_mutex_;                 // held while a batch is read and written
   std::vector<Unconfirmed> unconfirmed_;  // since the last that was confirmed: any of them may be there
   std::atomic<std::int64_t> next_seq_{-1};
-  metrics::Gauge& shown_;             // the same, for server.metrics
+  metrics::Gauge& shown_;  // the same, for server.metrics
 
-  bool hurried_ = false;              // a caller waits for it; guarded by the worker's lock, as is the next
+  bool hurried_ = false;  // a caller waits for it; guarded by the worker's lock, as is the next
   std::string problem_;
   WorkerThread worker_;
 };

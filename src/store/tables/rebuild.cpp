@@ -11,16 +11,16 @@
 #include "base/process/failpoint.hpp"
 #include "events/readable_text.hpp"
 #include "store/logs/erasure.hpp"
-#include "store/tables/followed_rows.hpp"
 #include "store/read/pq.hpp"
+#include "store/tables/followed_rows.hpp"
 #include "store/tables/run_row.hpp"
 
 namespace muniment::store {
 namespace {
 
 constexpr std::int64_t collect_span_events = 20'000;
-constexpr int rest_per_work = 2;            // rests twice as long as it works: a third of one core
-constexpr std::size_t fold_rows = 1'000;    // read at once
+constexpr int rest_per_work = 2;          // rests twice as long as it works: a third of one core
+constexpr std::size_t fold_rows = 1'000;  // read at once
 
 // The temporary tables have the names of the real ones and stand before them in the search path,
 // so that the statements which write the real ones write these.
@@ -36,15 +36,15 @@ constexpr std::string_view collect_events =
     "'evidence.recorded', 'evidence.linked', 'manifest.recorded', 'artifact.stored', 'document.revised', 'document.retracted', "
     "'source.revoked', 'event.redacted', 'feedback.recorded'))";
 
-// The events that have a text, of runs that are indexed or of which that is not known any more; without their bodies, which
-// are large: whoever needs one reads it.
+// The events that have a text, of runs that are indexed or of which that is not known any more; without their bodies,
+// which are large: whoever needs one reads it.
 constexpr std::string_view collect_readable =
     "INSERT INTO rebuilt_event SELECT e.seq, e.run_no, e.type, e.actor, e.origin, e.recorded_at, e.step_id, NULL, e.salt IS NOT NULL FROM rebuilt_event s "
     "JOIN event e ON e.log_no = $1 AND e.run_no = s.run_no AND e.seq >= $2 AND e.seq < $3 WHERE s.type = 'run.started' "
     "AND (s.body IS NULL OR s.body->>'indexed' = 'true') AND e.type = ANY ($4::text[]) ON CONFLICT DO NOTHING";
 
-// Events that told something when they were collected, and do not any more. Whatever was erased is named by an event of the log:
-// one that was collected, or one that came later.
+// Events that told something when they were collected, and do not any more. Whatever was erased is named by an event of
+// the log: one that was collected, or one that came later.
 constexpr std::string_view erased_since_collected =
     "SELECT FROM rebuilt_event r JOIN event e ON e.log_no = $1 AND e.seq = r.seq WHERE r.told AND e.salt IS NULL AND r.seq IN ("
     "SELECT (body->>'seq')::bigint FROM rebuilt_event WHERE type = 'event.redacted' UNION "
@@ -72,12 +72,14 @@ constexpr const char* keep_ends =
 
 // An event knows its run by number; the name is in the run's first event, or, where that is
 // erased, in the table.
-#define MUNIMENT_RUN_NAME                                                                                      \
-  "CASE WHEN e.run_no = 0 THEN '_log' ELSE coalesce((SELECT s.body->>'run_id' FROM rebuilt_event s "           \
-  "WHERE s.run_no = e.run_no AND s.type = 'run.started'), (SELECT r.run_id FROM public.run r "                  \
+#define MUNIMENT_RUN_NAME                                                                            \
+  "CASE WHEN e.run_no = 0 THEN '_log' ELSE coalesce((SELECT s.body->>'run_id' FROM rebuilt_event s " \
+  "WHERE s.run_no = e.run_no AND s.type = 'run.started'), (SELECT r.run_id FROM public.run r "       \
   "WHERE r.log_no = $1 AND r.run_no = e.run_no)) END"
 
-std::vector<std::string> readable_types() { return {std::begin(events::readable_types), std::end(events::readable_types)}; }
+std::vector<std::string> readable_types() {
+  return {std::begin(events::readable_types), std::end(events::readable_types)};
+}
 
 }  // namespace
 
@@ -86,16 +88,17 @@ struct Rebuild::Table {
   std::string_view name;
   std::string_view key;
   std::string_view columns;
-  std::string_view compared;   // the columns as EXCEPT can compare them
-  std::string_view updated;    // the columns that an update sets; empty: a row is deleted and inserted
-  std::string_view follower;   // empty: its rows come with their events
-  std::string_view fill;       // $1 log_no, $2 upto; empty: folded in code
+  std::string_view compared;  // the columns as EXCEPT can compare them
+  std::string_view updated;   // the columns that an update sets; empty: a row is deleted and inserted
+  std::string_view follower;  // empty: its rows come with their events
+  std::string_view fill;      // $1 log_no, $2 upto; empty: folded in code
   bool replace;
-  std::string_view blank = {};   // what an erasure leaves of a row that stays: columns, and then their values
+  std::string_view blank = {};  // what an erasure leaves of a row that stays: columns, and then their values
   std::string_view blanks = {};
-  // Brings its rows to what events from {1} on changed in them, of log {0}; empty: rows of earlier events stay as they are.
+  // Brings its rows to what events from {1} on changed in them, of log {0}; empty: rows of earlier events stay as they
+  // are.
   std::string_view later = {};
-  bool goes = false;             // an erasure leaves no row
+  bool goes = false;  // an erasure leaves no row
 };
 
 const Rebuild::Table& Rebuild::table_named(std::string_view name) {
@@ -103,7 +106,8 @@ const Rebuild::Table& Rebuild::table_named(std::string_view name) {
       "log_no, run_no, run_id, first_seq, status, outcome, origin, owner, agent, goal, labels, parent, external_id, "
       "started_at, ended_at, halt";
   static constexpr std::string_view pointer_columns = "log_no, pointer, needed_by, needed_id, run_id, seq";
-  static constexpr std::string_view claim_columns = "claim_id, log_no, seq, run_id, step_id, text, pointers, status, created_at";
+  static constexpr std::string_view claim_columns =
+      "claim_id, log_no, seq, run_id, step_id, text, pointers, status, created_at";
   static constexpr std::string_view evidence_columns =
       "evidence_id, log_no, seq, run_id, type, content, pointer, hash, validator_id, actor, created_at, corpus_id, index_id, chunk_id, span";
   static constexpr std::string_view artifact_columns =
@@ -113,14 +117,17 @@ const Rebuild::Table& Rebuild::table_named(std::string_view name) {
   static constexpr std::string_view document_columns =
       "log_no, seq, corpus, document, revision, hash, artifact_id, start_byte, size_bytes, text_artifact_id, mime_type, format, language, "
       "title, tags, source, sources, source_url, trust, document_time, recorded_at, chunker, first_chunk, chunks, valid_to, ended_by, removed_at, owner, origin";
-  static constexpr std::string_view chunk_columns = "log_no, chunk_id, seq, number, start_byte, end_byte, hash, heading";
+  static constexpr std::string_view chunk_columns =
+      "log_no, chunk_id, seq, number, start_byte, end_byte, hash, heading";
   static constexpr std::string_view feedback_columns = "log_no, seq, pointer, chunk_id, value, actor";
   static constexpr std::array<Table, 10> tables = {{
       {"run", "log_no, run_no", run_columns, run_columns,
        "run_id, first_seq, status, outcome, origin, owner, agent, goal, labels, parent, external_id, started_at, ended_at, halt",
        "run", "", true},
-      {"pointer", "log_no, pointer, needed_by, needed_id, run_id", pointer_columns, pointer_columns, "seq", "pointer", "", true},
-      {"claim", "claim_id", claim_columns, claim_columns, "log_no, seq, run_id, step_id, text, pointers, status, created_at", "",
+      {"pointer", "log_no, pointer, needed_by, needed_id, run_id", pointer_columns, pointer_columns, "seq", "pointer",
+       "", true},
+      {"claim", "claim_id", claim_columns, claim_columns,
+       "log_no, seq, run_id, step_id, text, pointers, status, created_at", "",
        "INSERT INTO pg_temp.claim SELECT (e.body->>'claim_id')::uuid, $1, e.seq, " MUNIMENT_RUN_NAME
        ", e.step_id, e.body->>'text', (e.body->'pointers')::jsonb, coalesce((SELECT d.body->>'status' FROM rebuilt_event d "
        "WHERE d.type = 'claim.decided' AND d.body->>'claim_id' = e.body->>'claim_id' ORDER BY d.seq DESC LIMIT 1), 'open'), "
@@ -131,17 +138,28 @@ const Rebuild::Table& Rebuild::table_named(std::string_view name) {
        "WHERE c.claim_id = d.claim_id::uuid"},
       {"evidence", "log_no, seq", evidence_columns,
        "evidence_id, log_no, seq, run_id, type, content::text, pointer, hash, validator_id, actor, created_at, corpus_id, index_id, chunk_id, span",
-       "evidence_id, run_id, type, content, pointer, hash, validator_id, actor, created_at, corpus_id, index_id, chunk_id, span", "",
+       "evidence_id, run_id, type, content, pointer, hash, validator_id, actor, created_at, corpus_id, index_id, chunk_id, span",
+       "",
        "INSERT INTO pg_temp.evidence SELECT (e.body->>'evidence_id')::uuid, $1, e.seq, " MUNIMENT_RUN_NAME
        ", e.body->>'type', e.body->'content', e.body->>'pointer', e.body->>'hash', e.body->>'validator_id', e.actor, "
        "e.recorded_at, e.body->>'corpus_id', e.body->>'index_id', e.body->>'chunk_id', e.body->>'span' "
        "FROM rebuilt_event e WHERE e.type = 'evidence.recorded' AND e.body IS NOT NULL AND e.seq < $2",
        true, "type, content, pointer, hash, validator_id, corpus_id, index_id, chunk_id, span",
        "'', '{}'::json, NULL::text, repeat('0', 64), NULL::text, NULL::text, NULL::text, NULL::text, NULL::text"},
-      {"evidence_link", "claim_id, evidence_id, seq", link_columns, link_columns, "relation, log_no", "",
+      {"evidence_link",
+       "claim_id, evidence_id, seq",
+       link_columns,
+       link_columns,
+       "relation, log_no",
+       "",
        "INSERT INTO pg_temp.evidence_link SELECT (e.body->>'claim_id')::uuid, (e.body->>'evidence_id')::uuid, "
-       "e.body->>'relation', $1, e.seq, " MUNIMENT_RUN_NAME " FROM rebuilt_event e WHERE e.type = 'evidence.linked' AND e.body IS NOT NULL AND e.seq < $2",
-       true, {}, {}, {}, true},
+       "e.body->>'relation', $1, e.seq, " MUNIMENT_RUN_NAME
+       " FROM rebuilt_event e WHERE e.type = 'evidence.linked' AND e.body IS NOT NULL AND e.seq < $2",
+       true,
+       {},
+       {},
+       {},
+       true},
       {"artifact", "artifact_id", artifact_columns, artifact_columns, "", "",
        "INSERT INTO pg_temp.artifact SELECT (e.body->>'artifact_id')::uuid, " MUNIMENT_RUN_NAME
        ", e.body->>'step_id', e.body->>'path', e.body->>'hash', e.body->>'mime_type', (e.body->>'size_bytes')::bigint, "
@@ -179,18 +197,23 @@ struct Rebuild::Work {
   // Events of a span, from which rows follow.
   void collect(std::int64_t from, std::int64_t end) {
     query(connection, work, "rebuild_collect", collect_events, Params().integer(log_no).integer(from).integer(end));
-    query(connection, work, "rebuild_readable", collect_readable, Params().integer(log_no).integer(from).integer(end).texts(readable_types()));
+    query(connection, work, "rebuild_readable", collect_readable,
+          Params().integer(log_no).integer(from).integer(end).texts(readable_types()));
   }
 
-  // From here to the end of the transaction nothing is erased. True: something was, and what was made of it must not be written.
+  // From here to the end of the transaction nothing is erased. True: something was, and what was made of it must not be
+  // written.
   bool erased_meanwhile(std::int64_t collected) {
     hold_erasures(connection, work, log_no);
-    return !query(connection, work, "rebuild_erased", erased_since_collected, Params().integer(log_no).integer(collected)).empty();
+    return !query(connection, work, "rebuild_erased", erased_since_collected,
+                  Params().integer(log_no).integer(collected))
+                .empty();
   }
 
   // Where the follower stands; it cannot move on before this transaction ends.
   std::int64_t hold_follower(std::string_view name) {
-    const pqxx::result row = query(connection, work, "rebuild_hold", "SELECT next_seq FROM follower WHERE log_no = $1 AND name = $2 FOR UPDATE",
+    const pqxx::result row = query(connection, work, "rebuild_hold",
+                                   "SELECT next_seq FROM follower WHERE log_no = $1 AND name = $2 FOR UPDATE",
                                    Params().integer(log_no).text(name));
     return row.empty() ? 0 : integer_of(row[0][0]);
   }
@@ -204,10 +227,11 @@ struct Rebuild::Work {
     while (true) {
       const pqxx::result rows = query(
           connection, work, "rebuild_events",
-          "SELECT e.run_no, e.seq, e.type, e.actor, e.origin, " MUNIMENT_MICROS("e.recorded_at") ", e.body, " MUNIMENT_RUN_NAME
-          ", m.manifest FROM rebuilt_event e LEFT JOIN public.manifest m ON e.type = 'manifest.recorded' "
-          "AND m.manifest_id = (e.body->>'manifest_id')::uuid "
-          "WHERE (e.run_no, e.seq) > ($2, $3) AND e.seq < $4 AND e.type ~ $5 ORDER BY e.run_no, e.seq LIMIT $6",
+          "SELECT e.run_no, e.seq, e.type, e.actor, e.origin, " MUNIMENT_MICROS(
+              "e.recorded_at") ", e.body, " MUNIMENT_RUN_NAME
+                               ", m.manifest FROM rebuilt_event e LEFT JOIN public.manifest m ON e.type = 'manifest.recorded' "
+                               "AND m.manifest_id = (e.body->>'manifest_id')::uuid "
+                               "WHERE (e.run_no, e.seq) > ($2, $3) AND e.seq < $4 AND e.type ~ $5 ORDER BY e.run_no, e.seq LIMIT $6",
           Params().integer(log_no).integer(run_no).integer(seq).integer(upto).text(type_pattern).integer(fold_rows));
       for (const pqxx::row& row : rows) {
         events::Event event;
@@ -241,15 +265,17 @@ struct Rebuild::Work {
   }
 
   void fold_pointers(std::int64_t upto, const PointersOf& pointers_of) {
-    each_event("^(claim|evidence|manifest)[.]recorded$", upto, [&](const events::Event& event, const std::string& manifest) {
-      put({{}, pointers_of(event, manifest)});
-    });
+    each_event("^(claim|evidence|manifest)[.]recorded$", upto,
+               [&](const events::Event& event, const std::string& manifest) {
+                 put({{}, pointers_of(event, manifest)});
+               });
   }
 
   // In the order of the log: one event ends what another began.
   Status fold_corpora(std::int64_t upto, const CorpusChangeOf& change_of) {
     for (std::int64_t seq = -1;;) {
-      const pqxx::result rows = query(connection, work, "rebuild_corpora", corpus_events, Params().integer(seq).integer(upto).integer(fold_rows).texts(readable_types()));
+      const pqxx::result rows = query(connection, work, "rebuild_corpora", corpus_events,
+                                      Params().integer(seq).integer(upto).integer(fold_rows).texts(readable_types()));
       FollowedRows followed;
       const auto put_followed = [&] { put(std::exchange(followed, {})); };
       for (const pqxx::row& row : rows) {
@@ -285,18 +311,25 @@ struct Rebuild::Work {
   }
 
   void fold_bodiless(const events::Event& event) {
-    if (event.type == "document.revised" || events::is_readable(event.type)) work.exec(fmt::format(keep_revision, work.esc(event.actor), log_no, event.seq));
+    if (event.type == "document.revised" || events::is_readable(event.type))
+      work.exec(fmt::format(keep_revision, work.esc(event.actor), log_no, event.seq));
     work.exec(fmt::format(keep_ends, log_no, event.seq));
   }
 
-  // Which rows of the table, x, are compared: those of later events are none of ours, and the row of an erased event may stay.
+  // Which rows of the table, x, are compared: those of later events are none of ours, and the row of an erased event
+  // may stay.
   std::string ours(const Table& table, std::int64_t upto) const {
     std::string where = fmt::format("x.log_no = {}", log_no);
     if (!table.follower.empty()) return where;
-    return where + fmt::format(" AND x.seq < {} AND EXISTS (SELECT FROM event e WHERE e.log_no = x.log_no AND e.seq = x.seq AND e.body IS NOT NULL)", upto);
+    return where +
+           fmt::format(
+               " AND x.seq < {} AND EXISTS (SELECT FROM event e WHERE e.log_no = x.log_no AND e.seq = x.seq AND e.body IS NOT NULL)",
+               upto);
   }
 
-  std::string rows_made(const Table& table) const { return fmt::format("SELECT {} FROM pg_temp.{}", table.compared, table.name); }
+  std::string rows_made(const Table& table) const {
+    return fmt::format("SELECT {} FROM pg_temp.{}", table.compared, table.name);
+  }
   std::string rows_there(const Table& table, std::int64_t upto) const {
     return fmt::format("SELECT {} FROM public.{} x WHERE {}", table.compared, table.name, ours(table, upto));
   }
@@ -323,16 +356,19 @@ struct Rebuild::Work {
     if (report.equal() || !table.replace) return report;
     const std::string made = rows_made(table), there = rows_there(table, upto);
     if (table.updated.empty()) {
-      work.exec(fmt::format("DELETE FROM public.{} WHERE ({}) IN (SELECT {} FROM ({} EXCEPT {}) AS differing)", table.name, table.key, table.key, there, made));
+      work.exec(fmt::format("DELETE FROM public.{} WHERE ({}) IN (SELECT {} FROM ({} EXCEPT {}) AS differing)",
+                            table.name, table.key, table.key, there, made));
       work.exec(fmt::format("INSERT INTO public.{} ({}) {} EXCEPT {}", table.name, table.columns, made, there));
       report.replaced = true;
       return report;
     }
     const std::string key = fmt::format("({})", table.key);
-    work.exec(fmt::format("DELETE FROM public.{0} x WHERE {1} AND {2} NOT IN (SELECT {3} FROM pg_temp.{0})", table.name, ours(table, upto), key, table.key));
-    work.exec(fmt::format("INSERT INTO public.{0} ({1}) SELECT {1} FROM pg_temp.{0} ON CONFLICT ({2}) DO UPDATE SET ({3}) = "
-                          "(SELECT {4})",
-                          table.name, table.columns, table.key, table.updated, of("excluded.", table.updated)));
+    work.exec(fmt::format("DELETE FROM public.{0} x WHERE {1} AND {2} NOT IN (SELECT {3} FROM pg_temp.{0})", table.name,
+                          ours(table, upto), key, table.key));
+    work.exec(
+        fmt::format("INSERT INTO public.{0} ({1}) SELECT {1} FROM pg_temp.{0} ON CONFLICT ({2}) DO UPDATE SET ({3}) = "
+                    "(SELECT {4})",
+                    table.name, table.columns, table.key, table.updated, of("excluded.", table.updated)));
     report.replaced = true;
     return report;
   }
@@ -340,14 +376,20 @@ struct Rebuild::Work {
   // Where their event was erased, rows go, or stay and say nothing; how many said something all the same.
   std::int64_t blank_erased(const Table& table) {
     if (table.goes) {
-      return static_cast<std::int64_t>(work.exec(fmt::format("DELETE FROM public.{0} x USING event e WHERE x.log_no = {1} AND e.log_no = {1} AND e.seq = x.seq AND e.salt IS NULL",
-                                                             table.name, log_no)).affected_rows());
+      return static_cast<std::int64_t>(
+          work
+              .exec(fmt::format(
+                  "DELETE FROM public.{0} x USING event e WHERE x.log_no = {1} AND e.log_no = {1} AND e.seq = x.seq AND e.salt IS NULL",
+                  table.name, log_no))
+              .affected_rows());
     }
     if (table.blank.empty()) return 0;
     return static_cast<std::int64_t>(
-        work.exec(fmt::format("UPDATE public.{0} x SET ({1}) = ROW ({2}) FROM event e WHERE x.log_no = {3} AND e.log_no = {3} AND e.seq = x.seq "
-                              "AND e.salt IS NULL AND ROW ({4})::text <> ROW ({2})::text",
-                              table.name, table.blank, table.blanks, log_no, of("x.", table.blank)))
+        work
+            .exec(fmt::format(
+                "UPDATE public.{0} x SET ({1}) = ROW ({2}) FROM event e WHERE x.log_no = {3} AND e.log_no = {3} AND e.seq = x.seq "
+                "AND e.salt IS NULL AND ROW ({4})::text <> ROW ({2})::text",
+                table.name, table.blank, table.blanks, log_no, of("x.", table.blank)))
             .affected_rows());
   }
 
@@ -377,7 +419,8 @@ Status Rebuild::collect(std::int64_t upto) {
     std::this_thread::sleep_for((std::chrono::steady_clock::now() - started) * rest_per_work);
   }
   return once(connection_, "indexing what was collected", [&] {
-    pqxx::nontransaction(*connection_.impl().link).exec("CREATE INDEX ON rebuilt_event (run_no, seq); ANALYZE rebuilt_event");
+    pqxx::nontransaction(*connection_.impl().link)
+        .exec("CREATE INDEX ON rebuilt_event (run_no, seq); ANALYZE rebuilt_event");
     return Done{};
   });
 }
@@ -411,7 +454,8 @@ Result<RebuiltTable> Rebuild::rebuild(std::string_view name) {
       }
       work.fold_runs(upto);
     } else {
-      query(connection_, work.work, "rebuild_fill_" + std::string(name), table.fill, Params().integer(log_no_).integer(upto));
+      query(connection_, work.work, "rebuild_fill_" + std::string(name), table.fill,
+            Params().integer(log_no_).integer(upto));
     }
     FAILPOINT("rebuild.before_replace");
     erased = work.erased_meanwhile(collected_);
@@ -445,7 +489,8 @@ Result<RebuiltTable> Rebuild::rebuild_pointers(const PointersOf& pointers_of) {
   return rebuilt;
 }
 
-Result<std::vector<RebuiltTable>> Rebuild::rebuild_corpora(const std::vector<std::string>& tables, const CorpusChangeOf& change_of) {
+Result<std::vector<RebuiltTable>> Rebuild::rebuild_corpora(const std::vector<std::string>& tables,
+                                                           const CorpusChangeOf& change_of) {
   Status folded = success();
   auto reports = once(connection_, "rebuilding corpora", [&] {
     Work work(connection_, log_no_);

@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "store/append/rows.hpp"
+#include "store/logs/log_place.hpp"
 #include "store/read/connection.hpp"
 #include "store/tables/follower.hpp"
-#include "store/logs/log_place.hpp"
-#include "store/append/rows.hpp"
 
 namespace muniment::store {
 
@@ -37,11 +37,12 @@ using CorpusChangeOf = std::function<Result<std::optional<CorpusChange>>(const e
 // They follow from the same events and are made together.
 inline constexpr std::array<std::string_view, 4> corpus_tables = {"corpus", "document", "chunk", "feedback"};
 
-// Errors of all of them: conflict when something was erased since the events were collected. Nothing of that is written: begin
-// again with another one.
+// Errors of all of them: conflict when something was erased since the events were collected. Nothing of that is
+// written: begin again with another one.
 class Rebuild {
  public:
-  explicit Rebuild(const LogPlace& place) : connection_(place.uri, DatabaseRole::writer, place.connections), log_no_(place.log_no) {}
+  explicit Rebuild(const LogPlace& place)
+      : connection_(place.uri, DatabaseRole::writer, place.connections), log_no_(place.log_no) {}
 
   // Gathers the events before `upto` from which derived rows follow; first of all.
   Status collect(std::int64_t upto);
@@ -51,14 +52,15 @@ class Rebuild {
   Result<RebuiltTable> rebuild(std::string_view table);
   Result<RebuiltTable> rebuild_pointers(const PointersOf& pointers_of);
   // Those of corpus_tables that are named.
-  Result<std::vector<RebuiltTable>> rebuild_corpora(const std::vector<std::string>& tables, const CorpusChangeOf& change_of);
+  Result<std::vector<RebuiltTable>> rebuild_corpora(const std::vector<std::string>& tables,
+                                                    const CorpusChangeOf& change_of);
 
  private:
   struct Table;
   static const Table& table_named(std::string_view name);
 
   Status collect_span(std::int64_t from, std::int64_t end);
-  struct Work;                  // one transaction; throws
+  struct Work;  // one transaction; throws
 
   Connection connection_;
   const std::int16_t log_no_;

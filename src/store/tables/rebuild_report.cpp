@@ -7,27 +7,30 @@
 
 #include <fmt/format.h>
 
-#include "store/tables/followed_rows.hpp"
 #include "store/read/pq.hpp"
 #include "store/read/reader.hpp"
+#include "store/tables/followed_rows.hpp"
 
 namespace muniment::store {
 namespace {
 
 constexpr std::size_t page_events_max = 4'096;
 constexpr std::size_t page_bytes_max = 8u << 20;
-constexpr int report_rest_per_work = 2;             // rests twice as long as it works: a third of one core
-constexpr std::int64_t held_events_max = 20'000;  // read while the follower waits, unless the log grows faster than it can be read
+constexpr int report_rest_per_work = 2;  // rests twice as long as it works: a third of one core
+constexpr std::int64_t held_events_max =
+    20'000;  // read while the follower waits, unless the log grows faster than it can be read
 constexpr int rounds_max = 4;
 
 class ReportRebuild {
  public:
-  explicit ReportRebuild(const LogPlace& place) : place_(place), reader_(place), writer_(place.uri, DatabaseRole::writer) {}
+  explicit ReportRebuild(const LogPlace& place)
+      : place_(place), reader_(place), writer_(place.uri, DatabaseRole::writer) {}
 
   Result<std::vector<RebuiltTable>> run(const std::vector<std::string>& tables) {
     RETURN_IF_ERROR(guarded(writer_, "preparing a rebuild", [&] {
       pqxx::work work(link());
-      for (const std::string_view table : report_tables) work.exec(fmt::format("CREATE TEMP TABLE {0} (LIKE public.{0} INCLUDING ALL)", table));
+      for (const std::string_view table : report_tables)
+        work.exec(fmt::format("CREATE TEMP TABLE {0} (LIKE public.{0} INCLUDING ALL)", table));
       work.commit();
       return Done{};
     }));
@@ -60,7 +63,8 @@ class ReportRebuild {
     filter.from_seq = next_seq_;
     filter.to_seq = end - 1;
     ASSIGN_OR_RETURN(auto events, reader_.events(filter, page_events_max, page_bytes_max));
-    if (events.empty()) return Error(Errc::corrupt, fmt::format("events from {} on are missing. Run muniment-verify", next_seq_));
+    if (events.empty())
+      return Error(Errc::corrupt, fmt::format("events from {} on are missing. Run muniment-verify", next_seq_));
     std::vector<EventPtr> page;
     for (events::Event& event : events) page.push_back(std::make_shared<const events::Event>(std::move(event)));
     return page;
@@ -79,10 +83,12 @@ class ReportRebuild {
   // From here to the end of the transaction nothing is erased. True: something was that was read with its body.
   bool erased_meanwhile(pqxx::transaction_base& work) {
     hold_erasures(writer_, work, place_.log_no);
-    for (const pqxx::row& row : query(writer_, work, "rebuild_report_erased",
-                                      "SELECT e.seq FROM event a JOIN event e ON e.log_no = $1 AND e.seq = (a.body->>'seq')::bigint "
-                                      "WHERE a.log_no = $1 AND (a.seq = ANY ($2::bigint[]) OR a.seq >= $3) AND a.type = 'event.redacted' AND e.salt IS NULL",
-                                      Params().integer(place_.log_no).integers(announced_).integer(next_seq_))) {
+    for (
+        const pqxx::row& row : query(
+            writer_, work, "rebuild_report_erased",
+            "SELECT e.seq FROM event a JOIN event e ON e.log_no = $1 AND e.seq = (a.body->>'seq')::bigint "
+            "WHERE a.log_no = $1 AND (a.seq = ANY ($2::bigint[]) OR a.seq >= $3) AND a.type = 'event.redacted' AND e.salt IS NULL",
+            Params().integer(place_.log_no).integers(announced_).integer(next_seq_))) {
       const std::int64_t seq = integer_of(row[0]);
       if (seq < next_seq_ && !blank_.contains(seq)) return true;
     }
@@ -95,7 +101,8 @@ class ReportRebuild {
     auto reports = once(writer_, "rebuilding the report tables", [&] {
       std::vector<RebuiltTable> compared;
       pqxx::work work(link());
-      const pqxx::result row = query(writer_, work, "rebuild_report_hold", "SELECT next_seq FROM follower WHERE log_no = $1 AND name = 'report' FOR UPDATE",
+      const pqxx::result row = query(writer_, work, "rebuild_report_hold",
+                                     "SELECT next_seq FROM follower WHERE log_no = $1 AND name = 'report' FOR UPDATE",
                                      Params().integer(place_.log_no));
       const std::int64_t end = row.empty() ? 0 : integer_of(row[0][0]);
       while (next_seq_ < end) {
@@ -121,15 +128,20 @@ class ReportRebuild {
   RebuiltTable compare(pqxx::transaction_base& work, const std::string& table) {
     const std::string made = fmt::format("SELECT * FROM pg_temp.{}", table);
     const std::string there = fmt::format("SELECT * FROM public.{} WHERE log_no = {}", table, place_.log_no);
-    const auto count = [&](const std::string& rows) { return integer_of(work.exec("SELECT count(*) FROM (" + rows + ") counted")[0][0]); };
+    const auto count = [&](const std::string& rows) {
+      return integer_of(work.exec("SELECT count(*) FROM (" + rows + ") counted")[0][0]);
+    };
     RebuiltTable report;
     report.name = table;
     report.rows = count(made);
     report.missing = count(made + " EXCEPT " + there);
     report.unexpected = count(there + " EXCEPT " + made);
     if (report.equal()) return report;
-    const std::string_view key = table == "report_run" ? "log_no, run_no" : table == "report_span" ? "log_no, kind, seq" : "log_no, type, seq";
-    work.exec(fmt::format("DELETE FROM public.{0} WHERE ({1}) IN (SELECT {1} FROM ({2} EXCEPT {3}) differing)", table, key, there, made));
+    const std::string_view key = table == "report_run"    ? "log_no, run_no"
+                                 : table == "report_span" ? "log_no, kind, seq"
+                                                          : "log_no, type, seq";
+    work.exec(fmt::format("DELETE FROM public.{0} WHERE ({1}) IN (SELECT {1} FROM ({2} EXCEPT {3}) differing)", table,
+                          key, there, made));
     work.exec(fmt::format("INSERT INTO public.{} ({} EXCEPT {})", table, made, there));
     report.replaced = true;
     return report;
@@ -139,8 +151,8 @@ class ReportRebuild {
   Reader reader_;
   Connection writer_;
   std::int64_t next_seq_ = 0;
-  std::set<std::int64_t> blank_;          // events that told nothing when they were read
-  std::vector<std::int64_t> announced_;   // the event.redacted among those that were read
+  std::set<std::int64_t> blank_;         // events that told nothing when they were read
+  std::vector<std::int64_t> announced_;  // the event.redacted among those that were read
 };
 
 }  // namespace

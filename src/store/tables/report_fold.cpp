@@ -11,9 +11,9 @@ namespace {
 
 using json::Value;
 
-constexpr std::size_t name_bytes_max = 1'024;                            // of each name and key, as the table has it
+constexpr std::size_t name_bytes_max = 1'024;  // of each name and key, as the table has it
 constexpr std::size_t currency_bytes_max = 64;
-constexpr std::int64_t natural_max = 1'000'000'000'000'000;              // what is more is no number of tokens; sums of a batch fit
+constexpr std::int64_t natural_max = 1'000'000'000'000'000;  // what is more is no number of tokens; sums of a batch fit
 constexpr std::string_view several_currencies = "mixed";
 
 // The types that begin and end a span.
@@ -38,10 +38,12 @@ constexpr std::array<SpanType, 10> span_types = {{
 
 // Those that views show one by one.
 constexpr std::array<std::string_view, 27> placed_types = {
-    "artifact.read", "artifact.redacted", "budget.exceeded", "clock.stepped", "error.raised", "event.redacted",
-    "feedback.recorded", "file.changed", "file.read", "key.rotated", "log.archived", "log.exported", "log.restored",
-    "log.resumed", "log.started", "log.stopped", "log.verified", "pointer.rendered", "pointer.resolved", "pointer.unresolved",
-    "pointer.validated", "retrieval.answered", "run.ended", "run.halted", "run.interrupted", "run.resumed", "violation.detected"};
+    "artifact.read",     "artifact.redacted",  "budget.exceeded",  "clock.stepped",    "error.raised",
+    "event.redacted",    "feedback.recorded",  "file.changed",     "file.read",        "key.rotated",
+    "log.archived",      "log.exported",       "log.restored",     "log.resumed",      "log.started",
+    "log.stopped",       "log.verified",       "pointer.rendered", "pointer.resolved", "pointer.unresolved",
+    "pointer.validated", "retrieval.answered", "run.ended",        "run.halted",       "run.interrupted",
+    "run.resumed",       "violation.detected"};
 
 const SpanType* span_type_of(std::string_view type) {
   const auto found = std::ranges::find(span_types, type, &SpanType::type);
@@ -127,7 +129,8 @@ SpanEnd end_of(const events::Event& event, std::string_view kind, const Value& b
   end.status = name_of(body["status"]);
   end.reason = name_of(body["error"]["error_type"]);
   if (kind != "model") return end;
-  if (end.status == "ok") end.reason = body["finish_reasons"].size() > 0 ? name_of(*body["finish_reasons"].begin()) : std::nullopt;
+  if (end.status == "ok")
+    end.reason = body["finish_reasons"].size() > 0 ? name_of(*body["finish_reasons"].begin()) : std::nullopt;
   end.answered_by = name_of(body["model"]);
   end.first_token_us = natural_of(body["first_token_us"]);
   take_usage(end, body["usage"]);
@@ -184,8 +187,10 @@ void count_event(ReportRun& run, const events::Event& event) {
   run.messages += event.type == "message.added";
   run.errors += event.type == "error.raised";
   if (!event.occurred_at) return;
-  run.first_occurred_at = run.first_occurred_at ? std::min(*run.first_occurred_at, *event.occurred_at) : *event.occurred_at;
-  run.last_occurred_at = run.last_occurred_at ? std::max(*run.last_occurred_at, *event.occurred_at) : *event.occurred_at;
+  run.first_occurred_at =
+      run.first_occurred_at ? std::min(*run.first_occurred_at, *event.occurred_at) : *event.occurred_at;
+  run.last_occurred_at =
+      run.last_occurred_at ? std::max(*run.last_occurred_at, *event.occurred_at) : *event.occurred_at;
 }
 
 }  // namespace
@@ -204,7 +209,8 @@ ReportRows fold_report(const std::vector<EventPtr>& events, OpenSpans open) {
   std::map<std::int64_t, std::size_t> begun_here;  // by seq: where in rows.spans
   for (const EventPtr& event : events) {
     if (event->run_no > 0) count_event(runs[event->run_no], *event);
-    if (std::ranges::binary_search(placed_types, event->type)) rows.places.push_back({event->type, event->seq, event->run_no});
+    if (std::ranges::binary_search(placed_types, event->type))
+      rows.places.push_back({event->type, event->seq, event->run_no});
     if (event->type != "event.redacted" || !event->body) continue;
     const auto parsed = json::parse(*event->body);
     const auto seq = parsed ? parsed->root()["seq"].as_int() : std::nullopt;

@@ -34,13 +34,13 @@ struct SpanEnd {
 
 // A call, step, command or approval.
 struct SpanRow {
-  std::string_view kind;               // model, tool, step, command, approval
-  std::int64_t seq = -1;               // of its beginning, or of its end where that is not known
+  std::string_view kind;  // model, tool, step, command, approval
+  std::int64_t seq = -1;  // of its beginning, or of its end where that is not known
   std::int64_t run_no = 0;
   std::string key;
   std::optional<std::string> step_id{};
   events::Origin origin = events::Origin::reported;
-  bool began = false;                  // `seq` is its beginning
+  bool began = false;  // `seq` is its beginning
   std::optional<Time> began_at{};
   std::optional<std::string> name{};
   std::optional<std::string> sort{};

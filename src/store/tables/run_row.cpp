@@ -50,8 +50,8 @@ std::string halt_of(const events::Event& event, const json::Value& body) {
 }  // namespace
 
 bool changes_run_row(std::string_view type) {
-  constexpr std::array<std::string_view, 5> types = {"run.started", "run.ended", "run.halted",
-                                                     "run.resumed", "run.annotated"};
+  constexpr std::array<std::string_view, 5> types = {"run.started", "run.ended", "run.halted", "run.resumed",
+                                                     "run.annotated"};
   return std::find(types.begin(), types.end(), type) != types.end();
 }
 
@@ -83,7 +83,8 @@ std::string_view stored_labels(const RunRow& row) {
   if (!labels) return "{}";
   const std::string text = json::canonical(labels->root());  // not as they were sent: the state has them so
   const auto canonical = json::parse(text);
-  return canonical && json::jsonb_bytes_max(canonical->root()) <= labels_stored_bytes_max ? std::string_view(row.labels) : "{}";
+  return canonical && json::jsonb_bytes_max(canonical->root()) <= labels_stored_bytes_max ? std::string_view(row.labels)
+                                                                                          : "{}";
 }
 
 void apply_to_row(RunRow& row, const events::Event& event) {

@@ -21,8 +21,8 @@ void apply_to_row(RunRow& row, const events::Event& event);
 // of `labels` keep their order. As in the run's state, changes that would make them too many are refused.
 std::string merge_labels(std::string_view labels, std::string_view changes);
 
-// What the table holds of the labels of a run: all of them, or none where jsonb would print more than its CHECK allows, which
-// must stop no follower, no rebuild and no erasure.
+// What the table holds of the labels of a run: all of them, or none where jsonb would print more than its CHECK allows,
+// which must stop no follower, no rebuild and no erasure.
 std::string_view stored_labels(const RunRow& row);
 
 }  // namespace muniment::store

@@ -9,7 +9,7 @@
 namespace muniment::store {
 namespace {
 
-constexpr std::size_t contents_max = 65'536;   // of a run; beyond, Postgres is asked
+constexpr std::size_t contents_max = 65'536;  // of a run; beyond, Postgres is asked
 
 // What is fingerprinted comes from clients: mixed, so that nobody chooses where it goes. 0 is an empty slot.
 std::uint64_t mixed(std::uint64_t high, std::uint64_t low) {
@@ -156,7 +156,8 @@ Error halted_error(const Run& run) {
   error.run_id = run.run_id;
   if (view.halt) {
     error.message = view.halt->code + " since " + format_time(view.halt->at).substr(11, 8) + "Z (seq " +
-                    std::to_string(view.halt->seq) + "): " + (view.halt->reason.empty() ? "the reason was erased" : view.halt->reason) +
+                    std::to_string(view.halt->seq) +
+                    "): " + (view.halt->reason.empty() ? "the reason was erased" : view.halt->reason) +
                     ". See: muniment recover " + run.run_id;
     error.pointer = view.halt->pointer;
   }
@@ -170,8 +171,10 @@ Error ended_error(const Run& run) {
 }
 
 Error closed_error(const Run& run) {
-  Error error(Errc::conflict, "run " + run.run_id + " is in log " + std::to_string(run.closed_log) + ", which was restored and is closed: it is read, and "
-              "takes nothing more. Start a run of another name with run.start, and name this one in `continues`");
+  Error error(Errc::conflict,
+              "run " + run.run_id + " is in log " + std::to_string(run.closed_log) +
+                  ", which was restored and is closed: it is read, and "
+                  "takes nothing more. Start a run of another name with run.start, and name this one in `continues`");
   error.run_id = run.run_id;
   return error;
 }

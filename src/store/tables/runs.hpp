@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/crypto/sha256.hpp"
 #include "base/ids.hpp"
 #include "base/result.hpp"
-#include "base/crypto/sha256.hpp"
 #include "events/event.hpp"
 
 namespace muniment::store {
@@ -27,19 +27,19 @@ enum class RunStatus : std::uint8_t { absent, open, ended, halted };
 
 // The reason for which a run was stopped; the first one wins.
 struct Halt {
-  std::string code;      // SYSTEM_ERROR
-  std::string reason;    // "artifact://r1/… missing"
+  std::string code;    // SYSTEM_ERROR
+  std::string reason;  // "artifact://r1/… missing"
   std::string pointer;
   Time at;
-  std::int64_t seq = -1; // -1: not in the log yet
+  std::int64_t seq = -1;  // -1: not in the log yet
 };
 
 // What every thread may know of a run.
 struct RunView {
   RunStatus status = RunStatus::absent;
-  std::string owner;                       // the actor that started it
+  std::string owner;  // the actor that started it
   events::Origin origin = events::Origin::reported;
-  std::string parent;                      // run_id, or empty
+  std::string parent;  // run_id, or empty
   std::optional<Halt> halt;
   std::int64_t run_no = -1;
   std::int64_t first_seq = -1;
@@ -52,22 +52,22 @@ void apply_to_view(RunView& view, const events::Event& event);
 // What a run has, as 64-bit fingerprints: "surely new" without asking Postgres.
 class Fingerprints {
  public:
-  bool maybe_has(std::uint64_t fingerprint) const;   // of 0: never
+  bool maybe_has(std::uint64_t fingerprint) const;  // of 0: never
   void add(std::uint64_t fingerprint);
   std::size_t size() const { return count_; }
 
  private:
   void grow();
-  std::vector<std::uint64_t> slots_;       // open addressing; 0 is an empty slot
+  std::vector<std::uint64_t> slots_;  // open addressing; 0 is an empty slot
   std::size_t count_ = 0;
 };
 
 std::uint64_t fingerprint(const Uuid& id);
 std::uint64_t fingerprint(std::string_view name);
-std::uint64_t fingerprint(std::string_view step_id, const Hash& bytes);   // of an artifact
+std::uint64_t fingerprint(std::string_view step_id, const Hash& bytes);  // of an artifact
 
-// Where things were numbered last, by their fingerprints: what Postgres could not yet tell who asked it before. Bounded:
-// what lies below `settled` is forgotten, and then whoever asked before that asks again.
+// Where things were numbered last, by their fingerprints: what Postgres could not yet tell who asked it before.
+// Bounded: what lies below `settled` is forgotten, and then whoever asked before that asks again.
 class LastNumbered {
  public:
   explicit LastNumbered(std::size_t things_max) : things_max_(things_max) {}
@@ -85,7 +85,7 @@ class Run {
  public:
   explicit Run(std::string id) : run_id(std::move(id)) {}
   const std::string run_id;
-  std::int16_t closed_log = 0;             // of a log that the present one goes on from, its number: it takes nothing more
+  std::int16_t closed_log = 0;  // of a log that the present one goes on from, its number: it takes nothing more
 
   RunView view() const;
   void publish(RunView view);
@@ -95,32 +95,32 @@ class Run {
   bool latched() const { return latched_.load(std::memory_order_acquire); }
   // May the step hold these bytes as an artifact? False: surely not, and Postgres need not be asked.
   bool maybe_stored(std::string_view step_id, const Hash& hash) const;
-  void stored(std::string_view step_id, const Hash& hash);   // and committed
-  void begins();                                             // nothing is stored yet
+  void stored(std::string_view step_id, const Hash& hash);  // and committed
+  void begins();                                            // nothing is stored yet
 
   std::int64_t next_run_seq() const { return next_run_seq_.load(std::memory_order_acquire); }
 
   // Below here: the append thread's, and the loader's before the run is handed out.
   struct Head {
     std::int64_t run_no = -1;
-    std::int64_t run_seq = 0;              // of the next event
-    Hash run_hash{};                       // of the last one; zeros before the first
+    std::int64_t run_seq = 0;  // of the next event
+    Hash run_hash{};           // of the last one; zeros before the first
     RunStatus status = RunStatus::absent;
   };
   Head head;
-  Fingerprints seen;                       // event ids
-  std::int64_t ids_complete_from = 0;      // run_seq below which `seen` knows nothing; as it was loaded
-  LastNumbered numbered_contents{1'024};   // its artifacts, by run_seq
-  LastNumbered numbered_names{65'536};     // what requests name that are made again where it changed, by seq
+  Fingerprints seen;                      // event ids
+  std::int64_t ids_complete_from = 0;     // run_seq below which `seen` knows nothing; as it was loaded
+  LastNumbered numbered_contents{1'024};  // its artifacts, by run_seq
+  LastNumbered numbered_names{65'536};    // what requests name that are made again where it changed, by seq
   void committed(std::int64_t next) { next_run_seq_.store(next, std::memory_order_release); }
 
  private:
   mutable std::mutex mutex_;
   RunView view_;
-  Fingerprints contents_;                  // of its artifacts, with their steps
-  bool contents_known_ = false;            // all of them
+  Fingerprints contents_;        // of its artifacts, with their steps
+  bool contents_known_ = false;  // all of them
   std::atomic<std::int64_t> next_run_seq_{0};
-  std::atomic<bool> latched_{false};       // view_.halt is not in the log yet: its seq is -1
+  std::atomic<bool> latched_{false};  // view_.halt is not in the log yet: its seq is -1
 };
 
 // Why a halted run takes nothing more: run_halted, with the reason and the way out. Of an ended
@@ -151,7 +151,7 @@ class RunDirectory {
     std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
   };
   mutable std::mutex mutex_;
-  std::array<std::mutex, 16> loading_;     // by the hash of the run's id
+  std::array<std::mutex, 16> loading_;  // by the hash of the run's id
   std::unordered_map<std::string, std::shared_ptr<Run>, Hasher, std::equal_to<>> runs_;
 };
 

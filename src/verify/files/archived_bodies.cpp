@@ -38,8 +38,9 @@ Result<const BodyBundle*> ArchivedBodies::bundle(std::int64_t index) {
 
 Result<bool> ArchivedBodies::erased_since(std::int64_t seq) {
   ASSIGN_OR_RETURN(Connection now, snapshot_.outside());
-  ASSIGN_OR_RETURN(const auto salts, now.integer(fmt::format(
-      "SELECT count(salt) FROM event WHERE log_no = {} AND seq = {}", log_no_, seq)));
+  ASSIGN_OR_RETURN(
+      const auto salts,
+      now.integer(fmt::format("SELECT count(salt) FROM event WHERE log_no = {} AND seq = {}", log_no_, seq)));
   return salts.value_or(0) == 0;
 }
 

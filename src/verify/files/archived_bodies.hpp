@@ -29,7 +29,7 @@ class ArchivedBodies {
   const std::string& folder_;
   const SharedSnapshot& snapshot_;
   const std::int64_t log_no_;
-  std::unordered_map<std::int64_t, BodyBundle> read_;   // the last ones, because a run's events are scattered
+  std::unordered_map<std::int64_t, BodyBundle> read_;  // the last ones, because a run's events are scattered
   std::size_t held_bytes_ = 0;
 };
 

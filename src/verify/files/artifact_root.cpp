@@ -114,7 +114,8 @@ Result<std::string> ArtifactRoot::read_span(const std::string& relative, std::in
   std::string bytes(static_cast<std::size_t>(size), '\0');
   std::size_t have = 0;
   while (have < bytes.size()) {
-    const ssize_t got = ::pread(file.number(), bytes.data() + have, bytes.size() - have, start + static_cast<std::int64_t>(have));
+    const ssize_t got =
+        ::pread(file.number(), bytes.data() + have, bytes.size() - have, start + static_cast<std::int64_t>(have));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return failure(relative, errno);
     if (got == 0) break;
@@ -130,15 +131,18 @@ bool ArtifactRoot::exists(const std::string& relative) const {
 }
 
 bool ArtifactRoot::same_file(const std::string& relative, const std::string& other) const {
-  struct stat one {}, two {};
-  return ::fstatat(descriptor_, relative.c_str(), &one, AT_SYMLINK_NOFOLLOW) == 0 && ::fstatat(descriptor_, other.c_str(), &two, AT_SYMLINK_NOFOLLOW) == 0 &&
-         one.st_dev == two.st_dev && one.st_ino == two.st_ino;
+  struct stat one {
+  }, two{};
+  return ::fstatat(descriptor_, relative.c_str(), &one, AT_SYMLINK_NOFOLLOW) == 0 &&
+         ::fstatat(descriptor_, other.c_str(), &two, AT_SYMLINK_NOFOLLOW) == 0 && one.st_dev == two.st_dev &&
+         one.st_ino == two.st_ino;
 }
 
 bool ArtifactRoot::has_other_names(const std::string& relative, const std::string& own) const {
-  for (int attempt = 0; attempt < 2; ++attempt) {   // its own second name may go in between
+  for (int attempt = 0; attempt < 2; ++attempt) {  // its own second name may go in between
     struct stat status {};
-    if (::fstatat(descriptor_, relative.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0 || status.st_nlink <= 1) return false;
+    if (::fstatat(descriptor_, relative.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0 || status.st_nlink <= 1)
+      return false;
     if (same_file(relative, own)) return status.st_nlink > 2;
   }
   return true;

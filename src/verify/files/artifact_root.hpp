@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
-#include "base/result.hpp"
 #include "base/crypto/sha256.hpp"
+#include "base/result.hpp"
 #include "verify/files/pieces.hpp"
 
 namespace muniment::verify {
@@ -15,8 +15,8 @@ namespace muniment::verify {
 struct FileFacts {
   std::int64_t size_bytes = 0;
   Hash hash{};
-  bool was_read = true;              // false: it is not of the size that was asked for
-  std::optional<PieceTree> pieces;   // of a large file
+  bool was_read = true;             // false: it is not of the size that was asked for
+  std::optional<PieceTree> pieces;  // of a large file
 };
 
 class ArtifactRoot {

@@ -19,7 +19,8 @@ void check_pieces(const FileWork& work, const Row& row, const PieceTree& wanted,
   const auto found = [&](std::string expected, std::string actual) {
     work.findings.add({Check::artifact_pieces, row.integer(0), row.text(1), std::move(expected), std::move(actual)});
   };
-  if (!row.null(6) && row.text(6) != to_hex(wanted.root)) found("pieces_root = " + to_hex(wanted.root), "pieces_root = " + row.text(6));
+  if (!row.null(6) && row.text(6) != to_hex(wanted.root))
+    found("pieces_root = " + to_hex(wanted.root), "pieces_root = " + row.text(6));
   const std::string path = row.text(2) + std::string(pieces_suffix);
   const auto held = work.root.read(path, std::ssize(wanted.file) + 1);
   if (!held && held.error().code == Errc::not_found) return;
@@ -27,12 +28,14 @@ void check_pieces(const FileWork& work, const Row& row, const PieceTree& wanted,
     counts.unread.push_back(held.error().message);
   } else if (!held || *held != wanted.file) {
     found(fmt::format("{} bytes with sha256 {}", wanted.file.size(), to_hex(sha256(wanted.file))),
-          held ? fmt::format("{}: {} bytes with sha256 {}", path, held->size(), to_hex(sha256(*held))) : held.error().message);
+          held ? fmt::format("{}: {} bytes with sha256 {}", path, held->size(), to_hex(sha256(*held)))
+               : held.error().message);
   }
 }
 
 std::string described(const FileFacts& facts) {
-  return facts.was_read ? fmt::format("{} bytes with sha256 {}", facts.size_bytes, to_hex(facts.hash)) : fmt::format("{} bytes", facts.size_bytes);
+  return facts.was_read ? fmt::format("{} bytes with sha256 {}", facts.size_bytes, to_hex(facts.hash))
+                        : fmt::format("{} bytes", facts.size_bytes);
 }
 
 void note_left(const FileWork& work, const Row& row, std::vector<LeftFile>& left) {
@@ -57,7 +60,8 @@ void check_file(const FileWork& work, const Row& row, FileCounts& counts, std::v
     if (held != wanted) {
       found(Check::artifact_hash, wanted, fmt::format("{}: {}", path, held));
     } else if (work.root.has_other_names(path, "staging/" + row.uuid_text(5))) {
-      found(Check::artifact_file, path + ": one name", "several names (hard links): under another name its bytes can be changed");
+      found(Check::artifact_file, path + ": one name",
+            "several names (hard links): under another name its bytes can be changed");
     }
     if (held == wanted && facts->pieces) check_pieces(work, row, *facts->pieces, counts);
   } else if (facts.error().code == Errc::unavailable) {
@@ -82,7 +86,9 @@ Result<std::unordered_set<std::string>> paths_with_rows(Connection& connection, 
   for (const std::string& path : paths) {
     if (path.ends_with(pieces_suffix)) names.push_back(path.substr(0, path.size() - pieces_suffix.size()));
   }
-  RETURN_IF_ERROR(connection.start_copy(fmt::format("SELECT path, size_bytes FROM artifact WHERE path IN ('{}') AND log_no IN (SELECT log_no FROM log_head)", fmt::join(names, "','"))));
+  RETURN_IF_ERROR(connection.start_copy(fmt::format(
+      "SELECT path, size_bytes FROM artifact WHERE path IN ('{}') AND log_no IN (SELECT log_no FROM log_head)",
+      fmt::join(names, "','"))));
   Row row;
   while (true) {
     ASSIGN_OR_RETURN(const bool more, connection.next(row));

@@ -16,16 +16,17 @@
 namespace muniment::verify {
 
 struct FileCounts {
-  std::int64_t looked_at = 0;       // rows of artifacts
+  std::int64_t looked_at = 0;  // rows of artifacts
   std::int64_t files = 0;
   std::int64_t bytes = 0;
-  std::int64_t in_flight = 0;       // files whose event is not in the snapshot
-  std::string in_flight_first;      // one that has a staging name
+  std::int64_t in_flight = 0;           // files whose event is not in the snapshot
+  std::string in_flight_first;          // one that has a staging name
   std::optional<std::int64_t> unknown;  // files that no event names; none: they were not looked for
-  std::vector<std::string> unread;  // files that could not be read: what they hold is not known
+  std::vector<std::string> unread;      // files that could not be read: what they hold is not known
 };
 
-// What an erasure takes last: the files of artifacts whose rows are erased, and that were still there when they were looked at.
+// What an erasure takes last: the files of artifacts whose rows are erased, and that were still there when they were
+// looked at.
 struct LeftFile {
   std::string path;
   std::int64_t seq = -1;

@@ -11,10 +11,10 @@
 namespace muniment::verify {
 
 inline constexpr std::string_view pieces_suffix = ".pieces";
-inline constexpr std::int64_t unpieced_bytes_max = 1 << 20;   // larger files have pieces
+inline constexpr std::int64_t unpieced_bytes_max = 1 << 20;  // larger files have pieces
 
 struct PieceTree {
-  std::string file;     // what the file beside it holds
+  std::string file;  // what the file beside it holds
   Hash root{};
 };
 
@@ -23,7 +23,7 @@ class PieceDigest {
  public:
   void update(std::string_view bytes);
   Hash finish() { return digest_.finish(); }
-  PieceTree tree() const;   // of a file that has pieces
+  PieceTree tree() const;  // of a file that has pieces
 
  private:
   ChainedSha256 digest_;

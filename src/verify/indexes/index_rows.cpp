@@ -5,17 +5,33 @@
 #include <algorithm>
 #include <map>
 
+#include "base/crypto/sha256.hpp"
 #include "base/json/json.hpp"
 #include "base/limits.hpp"
-#include "base/crypto/sha256.hpp"
 
 namespace muniment::verify {
 namespace {
 
 constexpr std::size_t language_bytes_max = 16;
 
-enum Place : std::size_t { c_seq, c_corpus, c_document, c_format, c_trust, c_source, c_sources, c_tags, c_language, c_owner, c_origin, c_time, c_first_chunk,
-                            c_chunks, c_valid_to, c_removed_at };
+enum Place : std::size_t {
+  c_seq,
+  c_corpus,
+  c_document,
+  c_format,
+  c_trust,
+  c_source,
+  c_sources,
+  c_tags,
+  c_language,
+  c_owner,
+  c_origin,
+  c_time,
+  c_first_chunk,
+  c_chunks,
+  c_valid_to,
+  c_removed_at
+};
 constexpr std::string_view columns =
     "d.seq, d.corpus, d.document, d.format, d.trust, d.source, array_to_json(d.sources)::text, array_to_json(d.tags)::text, d.language, "
     "coalesce(d.owner, c.owner, ''), d.origin, d.document_time, d.first_chunk, d.chunks, d.valid_to, d.removed_at";
@@ -31,8 +47,12 @@ std::vector<std::string> strings_in(const std::string& text) {
 // docs/retrieval.md, From a document to a card.
 std::vector<std::string> labels_of(const Row& row) {
   const std::string corpus = row.text(c_corpus), document = row.text(c_document);
-  std::vector<std::string> labels = {"corpus:" + corpus,           "document:" + corpus + "/" + document, "type:" + row.text(c_format),
-                                     "trust:" + row.text(c_trust), "source:" + row.text(c_source),        "owner:" + row.text(c_owner),
+  std::vector<std::string> labels = {"corpus:" + corpus,
+                                     "document:" + corpus + "/" + document,
+                                     "type:" + row.text(c_format),
+                                     "trust:" + row.text(c_trust),
+                                     "source:" + row.text(c_source),
+                                     "owner:" + row.text(c_owner),
                                      "language:" + row.text(c_language)};
   for (const std::string& tag : strings_in(row.text(c_tags))) labels.push_back("tag:" + tag);
   for (const std::string& source : strings_in(row.text(c_sources))) labels.push_back("source:" + source);
@@ -113,11 +133,15 @@ Result<IndexRows> read_index_rows(Connection& connection, std::int64_t log_no) {
     rows.next_seq = -1;
     return rows;
   }
-  ASSIGN_OR_RETURN(const auto next, connection.integer(fmt::format("SELECT next_seq FROM follower WHERE log_no = {} AND name = 'document'", log_no)));
+  ASSIGN_OR_RETURN(
+      const auto next,
+      connection.integer(fmt::format("SELECT next_seq FROM follower WHERE log_no = {} AND name = 'document'", log_no)));
   rows.next_seq = next.value_or(0);
   std::map<std::string, std::size_t> places;
-  RETURN_IF_ERROR(connection.start_copy(fmt::format("SELECT {} FROM document d LEFT JOIN corpus c USING (log_no, corpus) WHERE d.log_no = {} AND d.chunks > 0 "
-                                                    "ORDER BY d.first_chunk", columns, log_no)));
+  RETURN_IF_ERROR(connection.start_copy(fmt::format(
+      "SELECT {} FROM document d LEFT JOIN corpus c USING (log_no, corpus) WHERE d.log_no = {} AND d.chunks > 0 "
+      "ORDER BY d.first_chunk",
+      columns, log_no)));
   Row row;
   for (;;) {
     ASSIGN_OR_RETURN(const bool more, connection.next(row));

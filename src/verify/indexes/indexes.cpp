@@ -9,9 +9,9 @@
 #include <optional>
 #include <thread>
 
+#include "base/crypto/sha256.hpp"
 #include "base/files/file.hpp"
 #include "base/limits.hpp"
-#include "base/crypto/sha256.hpp"
 #include "base/text.hpp"
 #include "verify/indexes/index_rows.hpp"
 #include "verify/indexes/lexical_files.hpp"
@@ -39,21 +39,31 @@ struct Attempt {
 // One index, or one space: which passages it has, against those that it must and may have at its position.
 class Judge {
  public:
-  Judge(std::string name, const IndexRows& rows, std::int64_t next_seq, std::optional<std::size_t> corpus, bool terms, Attempt& attempt)
-      : name_(std::move(name)), rows_(rows), next_seq_(next_seq), corpus_(corpus), terms_(terms), attempt_(attempt),
-        live_(static_cast<std::size_t>(rows.chunks_end)), closed_(static_cast<std::size_t>(rows.chunks_end)) {}
+  Judge(std::string name, const IndexRows& rows, std::int64_t next_seq, std::optional<std::size_t> corpus, bool terms,
+        Attempt& attempt)
+      : name_(std::move(name)),
+        rows_(rows),
+        next_seq_(next_seq),
+        corpus_(corpus),
+        terms_(terms),
+        attempt_(attempt),
+        live_(static_cast<std::size_t>(rows.chunks_end)),
+        closed_(static_cast<std::size_t>(rows.chunks_end)) {}
 
   void see(bool live, std::int64_t chunk, const IndexedFacts& facts) {
     const IndexedRevision* const revision = rows_.of(chunk);
     if (revision == nullptr || (corpus_ && revision->corpus != *corpus_)) {
-      return found(-1, chunk, fmt::format("no passage {}", chunk), revision == nullptr ? "a passage that no document has" : "a passage of another corpus");
+      return found(-1, chunk, fmt::format("no passage {}", chunk),
+                   revision == nullptr ? "a passage that no document has" : "a passage of another corpus");
     }
     (live ? live_ : closed_)[static_cast<std::size_t>(chunk)] = true;
     if (revision->removed_at < next_seq_) {
-      return found(revision->seq, chunk, "not there: it was erased or revoked at " + number(revision->removed_at), "there");
+      return found(revision->seq, chunk, "not there: it was erased or revoked at " + number(revision->removed_at),
+                   "there");
     }
     if (live && revision->valid_to < next_seq_) {
-      return found(revision->seq, chunk, "not among those that are current: it was ended at " + number(revision->valid_to), "current");
+      return found(revision->seq, chunk,
+                   "not among those that are current: it was ended at " + number(revision->valid_to), "current");
     }
     compare(*revision, live, chunk, facts);
   }
@@ -62,11 +72,15 @@ class Judge {
   void finish(bool complete) {
     if (!complete) return;
     for (const IndexedRevision& revision : rows_.revisions) {
-      if (revision.seq >= next_seq_ || revision.removed_at != never || (corpus_ && revision.corpus != *corpus_)) continue;
+      if (revision.seq >= next_seq_ || revision.removed_at != never || (corpus_ && revision.corpus != *corpus_))
+        continue;
       for (std::int64_t chunk = revision.first_chunk; chunk < revision.first_chunk + revision.chunks; ++chunk) {
         const auto place = static_cast<std::size_t>(chunk);
-        const bool there = revision.valid_to < next_seq_ ? closed_[place] : revision.valid_to == never ? live_[place] : live_[place] || closed_[place];
-        if (!there) found(revision.seq, chunk, revision.valid_to < next_seq_ ? "among those that were" : "there", "missing");
+        const bool there = revision.valid_to < next_seq_ ? closed_[place]
+                           : revision.valid_to == never  ? live_[place]
+                                                         : live_[place] || closed_[place];
+        if (!there)
+          found(revision.seq, chunk, revision.valid_to < next_seq_ ? "among those that were" : "there", "missing");
       }
     }
   }
@@ -76,26 +90,32 @@ class Judge {
 
   void compare(const IndexedRevision& revision, bool live, std::int64_t chunk, const IndexedFacts& facts) {
     const auto differs = [&](std::string_view what, std::int64_t wanted, std::int64_t held) {
-      if (wanted != held) found(revision.seq, chunk, fmt::format("{} = {}", what, wanted), fmt::format("{} = {}", what, held));
+      if (wanted != held)
+        found(revision.seq, chunk, fmt::format("{} = {}", what, wanted), fmt::format("{} = {}", what, held));
     };
     differs("valid_from", revision.seq, facts.valid_from);
     differs("time", revision.time_us, facts.time_us);
     if (live != (facts.valid_to == never) || (!live && revision.valid_to == never)) {
-      found(revision.seq, chunk, live ? "current" : "current: nothing has ended it", fmt::format("ended at {}", facts.valid_to));
+      found(revision.seq, chunk, live ? "current" : "current: nothing has ended it",
+            fmt::format("ended at {}", facts.valid_to));
     } else if (!live) {
       differs("valid_to", revision.valid_to, facts.valid_to);
     }
     if ((terms_ ? revision.terms : revision.labels) != facts.labels) {
-      found(revision.seq, chunk, "the labels of its document", "others: a filter lets it through, or keeps it back, where it should not");
+      found(revision.seq, chunk, "the labels of its document",
+            "others: a filter lets it through, or keeps it back, where it should not");
     }
   }
 
   void found(std::int64_t seq, std::int64_t chunk, std::string expected, std::string actual) {
     const IndexedRevision* const revision = rows_.of(chunk);
-    const std::string place = revision == nullptr ? fmt::format("{}, passage {}", name_, chunk)
-                                                  : fmt::format("{}, passage {} (#p{} of the document at {}, corpus {})", name_, chunk, chunk - revision->first_chunk + 1,
-                                                                revision->seq, rows_.corpora[revision->corpus]);
-    attempt_.findings.push_back({Check::search_index, seq, std::string(log_run_id), place + ": " + std::move(expected), std::move(actual)});
+    const std::string place =
+        revision == nullptr
+            ? fmt::format("{}, passage {}", name_, chunk)
+            : fmt::format("{}, passage {} (#p{} of the document at {}, corpus {})", name_, chunk,
+                          chunk - revision->first_chunk + 1, revision->seq, rows_.corpora[revision->corpus]);
+    attempt_.findings.push_back(
+        {Check::search_index, seq, std::string(log_run_id), place + ": " + std::move(expected), std::move(actual)});
     if (attempt_.findings.size() > findings_held_max) attempt_.findings.pop_back();
   }
 
@@ -105,13 +125,15 @@ class Judge {
   const std::optional<std::size_t> corpus_;
   const bool terms_;
   Attempt& attempt_;
-  std::vector<bool> live_, closed_;   // by passage
+  std::vector<bool> live_, closed_;  // by passage
 };
 
 // How many revisions came, ended or went from `next_seq` on.
 std::int64_t behind(const IndexRows& rows, std::int64_t next_seq) {
   const auto since = [&](std::int64_t seq) { return seq >= next_seq && seq != never; };
-  return std::ranges::count_if(rows.revisions, [&](const IndexedRevision& one) { return since(one.seq) || since(one.valid_to) || since(one.removed_at); });
+  return std::ranges::count_if(rows.revisions, [&](const IndexedRevision& one) {
+    return since(one.seq) || since(one.valid_to) || since(one.removed_at);
+  });
 }
 
 class Indexes {
@@ -124,8 +146,9 @@ class Indexes {
     auto shard = ShardFiles::open(work_.folder + "/vector");
     ASSIGN_OR_RETURN(Connection now, work_.snapshot.outside());
     ASSIGN_OR_RETURN(rows_, read_index_rows(now, work_.log.log_no));
-    if (rows_.next_seq < 0) return success();   // a database from before there were documents
-    const Status has_lexical = lexical ? success() : Status(lexical.error()), has_shard = shard ? success() : Status(shard.error());
+    if (rows_.next_seq < 0) return success();  // a database from before there were documents
+    const Status has_lexical = lexical ? success() : Status(lexical.error()),
+                 has_shard = shard ? success() : Status(shard.error());
     if (opened(has_lexical, "lexical index")) RETURN_IF_ERROR(judged(check_lexical(*lexical)));
     if (opened(has_shard, "vector shard")) RETURN_IF_ERROR(check_shard(*shard));
     for (const Status& opening : {has_lexical, has_shard}) {
@@ -139,7 +162,9 @@ class Indexes {
   bool opened(const Status& opening, const std::string& name) {
     if (opening) return true;
     if (opening.error().code != Errc::not_found) return false;
-    if (!rows_.revisions.empty()) attempt_.not_checked.push_back(fmt::format("the {} (there is none in {}: the daemon fills one)", name, work_.folder));
+    if (!rows_.revisions.empty())
+      attempt_.not_checked.push_back(
+          fmt::format("the {} (there is none in {}: the daemon fills one)", name, work_.folder));
     return false;
   }
 
@@ -154,18 +179,22 @@ class Indexes {
   // True: the rows are there up to where the index says that it is.
   bool comparable(std::int64_t next_seq, const std::string& name) {
     if (next_seq > rows_.next_seq) {
-      attempt_.not_checked.push_back(fmt::format("the {}: it is at {}, and the tables of documents are only at {}", name, next_seq, rows_.next_seq));
+      attempt_.not_checked.push_back(fmt::format("the {}: it is at {}, and the tables of documents are only at {}",
+                                                 name, next_seq, rows_.next_seq));
       return false;
     }
     if (const std::int64_t revisions = behind(rows_, next_seq); revisions > 0) {
-      attempt_.not_checked.push_back(fmt::format("{} documents that the {}, which is at {}, has not come to", revisions, name, next_seq));
+      attempt_.not_checked.push_back(
+          fmt::format("{} documents that the {}, which is at {}, has not come to", revisions, name, next_seq));
     }
     return true;
   }
 
   Status check_lexical(const LexicalFiles& files) {
     if (!comparable(files.next_seq(), "lexical index")) return success();
-    if (files.erasing()) attempt_.not_checked.push_back("free pages of the lexical index, in which words of what was erased may still be: the next commit writes it anew");
+    if (files.erasing())
+      attempt_.not_checked.push_back(
+          "free pages of the lexical index, in which words of what was erased may still be: the next commit writes it anew");
     Judge judge("lexical index", rows_, files.next_seq(), std::nullopt, true, attempt_);
     for (const bool live : {true, false}) {
       std::int64_t& count = live ? attempt_.counts.lexical : attempt_.counts.lexical_history;
@@ -184,7 +213,9 @@ class Indexes {
       if (space.name == lanes_mark) lanes = space.next_seq;
     }
     if (!comparable(lanes, "vector shard")) return success();
-    if (files.erasing()) attempt_.not_checked.push_back("files of the vector shard in which vectors of what was erased may still be: the next start writes them anew");
+    if (files.erasing())
+      attempt_.not_checked.push_back(
+          "files of the vector shard in which vectors of what was erased may still be: the next start writes them anew");
     std::vector<bool> has_hashes(rows_.corpora.size());
     for (const ShardSpace& space : files.spaces()) {
       if (space.name.starts_with(mark)) continue;
@@ -194,7 +225,8 @@ class Indexes {
     }
     for (std::size_t corpus = 0; corpus < has_hashes.size(); ++corpus) {
       // A corpus without a space has none of its passages there.
-      if (!has_hashes[corpus]) Judge("vector space hash@" + rows_.corpora[corpus], rows_, lanes, corpus, false, attempt_).finish(true);
+      if (!has_hashes[corpus])
+        Judge("vector space hash@" + rows_.corpora[corpus], rows_, lanes, corpus, false, attempt_).finish(true);
     }
     return success();
   }
@@ -215,17 +247,20 @@ class Indexes {
       judge.see(live, chunk, facts);
     }));
     judge.finish(position.has_value());
-    if (!position) attempt_.not_checked.push_back(fmt::format("whether {} has all passages: it is being filled", space.name));
+    if (!position)
+      attempt_.not_checked.push_back(fmt::format("whether {} has all passages: it is being filled", space.name));
     return success();
   }
 
-  // Up to where a space must have everything. A slow embedder's has a mark of its own; that of a model which is being filled has none.
+  // Up to where a space must have everything. A slow embedder's has a mark of its own; that of a model which is being
+  // filled has none.
   std::optional<std::int64_t> position_of(const ShardFiles& files, const ShardSpace& space, std::int64_t lanes) const {
     const std::string identity = space.name.substr(0, space.name.find('@'));
     for (const ShardSpace& other : files.spaces()) {
       if (other.name == std::string(mark) + identity) return other.next_seq;
     }
-    if (identity.starts_with("hash/") || is_current_model(identity, space.name.substr(std::min(space.name.size(), identity.size() + 1)))) {
+    if (identity.starts_with("hash/") ||
+        is_current_model(identity, space.name.substr(std::min(space.name.size(), identity.size() + 1)))) {
       return std::max(lanes, space.next_seq);
     }
     return std::nullopt;
@@ -233,11 +268,14 @@ class Indexes {
 
   // An identity ends with 16 digits of the model's hash; the model that answers lies beside the indexes.
   bool is_current_model(const std::string& identity, const std::string& corpus) const {
-    const auto text = read_file(work_.folder + "/models/" + to_hex(sha256(corpus)).substr(0, 32) + ".model", model_bytes_max);
+    const auto text =
+        read_file(work_.folder + "/models/" + to_hex(sha256(corpus)).substr(0, 32) + ".model", model_bytes_max);
     if (!text) return false;
-    const std::size_t hash_end = text->find('\n'), size_end = hash_end == std::string::npos ? hash_end : text->find('\n', hash_end + 1);
+    const std::size_t hash_end = text->find('\n'),
+                      size_end = hash_end == std::string::npos ? hash_end : text->find('\n', hash_end + 1);
     if (size_end == std::string::npos || text->size() < size_end + 1 + corpus.size()) return false;
-    return identity.ends_with("/" + to_hex(sha256(std::string_view(*text).substr(size_end + 1 + corpus.size()))).substr(0, 16));
+    return identity.ends_with(
+        "/" + to_hex(sha256(std::string_view(*text).substr(size_end + 1 + corpus.size()))).substr(0, 16));
   }
 
   const IndexWork& work_;
@@ -254,7 +292,8 @@ Status check_indexes(const IndexWork& work, IndexCounts& counts) {
   for (int number = 1;; ++number) {
     Attempt attempt;
     const Status done = Indexes(work, attempt).run();
-    const bool again = done ? attempt.damaged && number < damaged_attempts_max : done.error().code == Errc::unavailable && std::chrono::steady_clock::now() < end;
+    const bool again = done ? attempt.damaged && number < damaged_attempts_max
+                            : done.error().code == Errc::unavailable && std::chrono::steady_clock::now() < end;
     if (again) {
       std::this_thread::sleep_for(between_attempts);
       continue;

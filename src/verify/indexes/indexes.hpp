@@ -1,5 +1,5 @@
-// The search indexes, held against the documents: every passage that can be found is in them, and nothing else is. They follow
-// the log, so that what they have not come to is a state and no finding.
+// The search indexes, held against the documents: every passage that can be found is in them, and nothing else is. They
+// follow the log, so that what they have not come to is a state and no finding.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct IndexCounts {
 };
 
 struct IndexWork {
-  std::string folder;      // of the search child: lexical/, vector/, models/
+  std::string folder;  // of the search child: lexical/, vector/, models/
   const SharedSnapshot& snapshot;
   const Log& log;
   Findings& findings;

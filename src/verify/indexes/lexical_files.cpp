@@ -42,7 +42,8 @@ std::int64_t number_in(const std::string& sortable) {
 }
 
 IndexedFacts facts_of(const Xapian::Document& document) {
-  IndexedFacts facts{number_in(document.get_value(valid_from_slot)), number_in(document.get_value(valid_to_slot)), number_in(document.get_value(time_slot)), 0};
+  IndexedFacts facts{number_in(document.get_value(valid_from_slot)), number_in(document.get_value(valid_to_slot)),
+                     number_in(document.get_value(time_slot)), 0};
   std::vector<std::string> terms;
   Xapian::TermIterator term = document.termlist_begin();
   if (term != document.termlist_end()) term.skip_to(first_of_labels);
@@ -71,7 +72,8 @@ LexicalFiles::~LexicalFiles() = default;
 Result<LexicalFiles> LexicalFiles::open(const std::string& folder) {
   struct stat about {};
   if (::stat((folder + "/live").c_str(), &about) != 0) {
-    return errno == ENOENT ? Error(Errc::not_found, folder + ": there is no lexical index") : file_error("reading", folder, errno);
+    return errno == ENOENT ? Error(Errc::not_found, folder + ": there is no lexical index")
+                           : file_error("reading", folder, errno);
   }
   auto impl = std::make_unique<Impl>();
   impl->folder = folder;
@@ -94,7 +96,8 @@ bool LexicalFiles::erasing() const { return impl_->erasing; }
 Status LexicalFiles::visit(bool live, const Visit& visit) const {
   const Xapian::Database& database = live ? impl_->live : impl_->history;
   return guarded(impl_->folder, [&]() -> Status {
-    for (Xapian::PostingIterator document = database.postlist_begin(""); document != database.postlist_end(""); ++document) {
+    for (Xapian::PostingIterator document = database.postlist_begin(""); document != database.postlist_end("");
+         ++document) {
       visit(*document, facts_of(database.get_document(*document)));
     }
     return success();

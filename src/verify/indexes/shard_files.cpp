@@ -87,8 +87,8 @@ std::optional<ShardSpace> space_in(std::string_view key, std::string_view value)
   ShardSpace space;
   space.number = static_cast<std::uint32_t>(big_endian(key.substr(1, 4)));
   space.dimension = bytes.get<std::uint32_t>();
-  bytes.get<std::uint32_t>();   // slots
-  bytes.get<std::uint32_t>();   // entry
+  bytes.get<std::uint32_t>();  // slots
+  bytes.get<std::uint32_t>();  // entry
   space.vectors = bytes.get<std::uint32_t>();
   space.next_seq = bytes.get<std::int64_t>();
   space.closed = bytes.get<std::uint64_t>();
@@ -107,9 +107,9 @@ std::optional<Vector> vector_in(std::string_view value, std::size_t dimension) {
   Bytes bytes(value);
   Vector vector;
   vector.chunk = bytes.get<std::uint32_t>();
-  bytes.get<std::uint16_t>();   // level, 0
+  bytes.get<std::uint16_t>();  // level, 0
   const auto labels = bytes.get<std::uint16_t>();
-  bytes.get<float>();           // scale
+  bytes.get<float>();  // scale
   vector.facts.time_us = bytes.get<std::int64_t>();
   vector.facts.valid_from = bytes.get<std::int64_t>();
   const std::size_t code = (dimension + code_bytes_step - 1) / code_bytes_step * code_bytes_step;
@@ -136,7 +136,8 @@ struct ShardFiles::Impl {
     options.fill_cache = false;
     const std::unique_ptr<rocksdb::Iterator> records(db->NewIterator(options));
     for (records->Seek(prefix); records->Valid() && records->key().starts_with(prefix); records->Next()) {
-      RETURN_IF_ERROR(take(std::string_view(records->key().data(), records->key().size()), std::string_view(records->value().data(), records->value().size())));
+      RETURN_IF_ERROR(take(std::string_view(records->key().data(), records->key().size()),
+                           std::string_view(records->value().data(), records->value().size())));
     }
     return records->status().ok() ? success() : Status(error_of(records->status(), folder));
   }
@@ -148,11 +149,12 @@ struct ShardFiles::Impl {
     RETURN_IF_ERROR(scan(std::string(1, '\0'), [&](std::string_view, std::string_view value) -> Status {
       Bytes bytes(value);
       const auto version = bytes.get<std::uint32_t>();
-      bytes.get<std::uint32_t>();   // the next space's number
+      bytes.get<std::uint32_t>();  // the next space's number
       counted = bytes.get<std::uint32_t>();
       wanted = bytes.get<std::uint64_t>();
       erasing = bytes.get<std::uint32_t>() != 0;
-      return bytes.whole() && version == format_version ? success() : Status(damaged("its own record is not as it is written"));
+      return bytes.whole() && version == format_version ? success()
+                                                        : Status(damaged("its own record is not as it is written"));
     }));
     // The record of a space is the first of its keys: from one to the next.
     rocksdb::ReadOptions options;
@@ -160,13 +162,15 @@ struct ShardFiles::Impl {
     const std::unique_ptr<rocksdb::Iterator> records(db->NewIterator(options));
     for (records->Seek(std::string(1, '\1')); records->Valid(); records->Seek(space_prefix(spaces.back().number + 1))) {
       const std::string key = records->key().ToString(), value = records->value().ToString();
-      auto space = key.size() == id_at && key.front() == '\1' && key[kind_at] == 'a' ? space_in(key, value) : std::nullopt;
+      auto space =
+          key.size() == id_at && key.front() == '\1' && key[kind_at] == 'a' ? space_in(key, value) : std::nullopt;
       if (!space) return damaged("the record of a space is missing, or not as it is written");
       digest += record_hash(key, value);
       spaces.push_back(*std::move(space));
     }
     if (!records->status().ok()) return error_of(records->status(), folder);
-    return digest == wanted && spaces.size() == counted ? success() : Status(damaged("it has not the spaces that it says"));
+    return digest == wanted && spaces.size() == counted ? success()
+                                                        : Status(damaged("it has not the spaces that it says"));
   }
 };
 
@@ -177,7 +181,8 @@ ShardFiles::~ShardFiles() = default;
 Result<ShardFiles> ShardFiles::open(const std::string& folder) {
   struct stat about {};
   if (::stat((folder + "/CURRENT").c_str(), &about) != 0) {
-    return errno == ENOENT ? Error(Errc::not_found, folder + ": there is no vector shard") : file_error("reading", folder, errno);
+    return errno == ENOENT ? Error(Errc::not_found, folder + ": there is no vector shard")
+                           : file_error("reading", folder, errno);
   }
   auto impl = std::make_unique<Impl>();
   impl->folder = folder;
@@ -186,11 +191,12 @@ Result<ShardFiles> ShardFiles::open(const std::string& folder) {
   options.paranoid_checks = true;
   options.wal_recovery_mode = rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
   options.skip_stats_update_on_db_open = true;
-  options.max_open_files = -1;   // all of them now: the writer replaces them
+  options.max_open_files = -1;  // all of them now: the writer replaces them
   rocksdb::DB* db = nullptr;
   try {
-    if (const auto status = rocksdb::DB::OpenForReadOnly(options, folder, &db); !status.ok()) return error_of(status, folder);
-  } catch (const std::exception& thrown) {   // such as a length that is damaged and was believed
+    if (const auto status = rocksdb::DB::OpenForReadOnly(options, folder, &db); !status.ok())
+      return error_of(status, folder);
+  } catch (const std::exception& thrown) {  // such as a length that is damaged and was believed
     return Error(Errc::corrupt, folder + ": " + thrown.what());
   }
   impl->db.reset(db);
@@ -211,11 +217,14 @@ Status ShardFiles::visit(const ShardSpace& space, const Visit& visit) const {
     auto vector = vector_in(value, space.dimension);
     if (!vector) return impl_->damaged("a vector of " + space.name + " is not as it is written");
     ++(kind == 'n' ? vectors : closed);
-    if (kind == 'h') vector->facts.valid_to = static_cast<std::int64_t>(big_endian(key.substr(id_at, 8)) ^ std::uint64_t{1} << 63);
+    if (kind == 'h')
+      vector->facts.valid_to = static_cast<std::int64_t>(big_endian(key.substr(id_at, 8)) ^ std::uint64_t{1} << 63);
     visit(kind == 'n', vector->chunk, vector->facts);
     return success();
   }));
-  if (vectors == space.vectors && closed == space.closed && live_digest == space.live_digest && closed_digest == space.closed_digest) return success();
+  if (vectors == space.vectors && closed == space.closed && live_digest == space.live_digest &&
+      closed_digest == space.closed_digest)
+    return success();
   return impl_->damaged(space.name + " has lost records, or has some that are stale");
 }
 

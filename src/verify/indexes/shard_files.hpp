@@ -1,4 +1,5 @@
-// The vector shard as it lies on the disk (docs/format.md, Vector shard). It is only read; a daemon may be writing to it.
+// The vector shard as it lies on the disk (docs/format.md, Vector shard). It is only read; a daemon may be writing to
+// it.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,7 @@ namespace muniment::verify {
 
 struct ShardSpace {
   std::uint32_t number = 0;
-  std::string name;                // <identity>@<corpus>, or mark:<what a position is of>
+  std::string name;  // <identity>@<corpus>, or mark:<what a position is of>
   std::uint32_t dimension = 0;
   std::int64_t next_seq = 0;
   std::uint64_t vectors = 0, closed = 0;
@@ -30,7 +31,7 @@ class ShardFiles {
   ~ShardFiles();
 
   const std::vector<ShardSpace>& spaces() const;
-  bool erasing() const;   // something that was removed may still lie in a file
+  bool erasing() const;  // something that was removed may still lie in a file
 
   // Every vector of a space. Errors: corrupt, also where records are missing, stale or not as they are written.
   using Visit = std::function<void(bool live, std::int64_t chunk, const IndexedFacts& facts)>;

@@ -6,10 +6,10 @@
 #include <chrono>
 #include <thread>
 
-#include "verify/signed/checkpoint_file.hpp"
 #include "verify/log/log.hpp"
-#include "verify/signed/note_files.hpp"
 #include "verify/postgres/postgres.hpp"
+#include "verify/signed/checkpoint_file.hpp"
+#include "verify/signed/note_files.hpp"
 
 namespace muniment::verify {
 namespace {
@@ -28,7 +28,8 @@ Result<std::int64_t> size_in_files(const NotePlaces& places, const Uuid& log_id)
   std::int64_t size = 0;
   for (const KeptNote& note : kept.notes) {
     const auto file = parse_checkpoint_file(note.text);
-    if (file && file->note && file->checkpoint.origin.ends_with("/" + log_id.text())) size = std::max(size, file->checkpoint.size);
+    if (file && file->note && file->checkpoint.origin.ends_with("/" + log_id.text()))
+      size = std::max(size, file->checkpoint.size);
   }
   return size;
 }
@@ -36,7 +37,8 @@ Result<std::int64_t> size_in_files(const NotePlaces& places, const Uuid& log_id)
 Result<std::int64_t> size_in_database(Connection& connection, std::int64_t log_no) {
   ASSIGN_OR_RETURN(const auto there, connection.integer("SELECT 1 WHERE to_regclass('checkpoint_note') IS NOT NULL"));
   if (!there) return std::int64_t{0};
-  ASSIGN_OR_RETURN(const auto size, connection.integer(fmt::format("SELECT max(size) FROM checkpoint_note WHERE log_no = {}", log_no)));
+  ASSIGN_OR_RETURN(const auto size,
+                   connection.integer(fmt::format("SELECT max(size) FROM checkpoint_note WHERE log_no = {}", log_no)));
   return size.value_or(0);
 }
 

@@ -44,7 +44,8 @@ EntryHashes hash_entry(std::string_view before, std::string_view previous, std::
 
 Hash node_hash(const Hash& left, const Hash& right) { return sha256({"\x01", view(left), view(right)}); }
 
-std::optional<Hash> root_of_proof(const Hash& leaf, std::int64_t index, std::int64_t size, const std::vector<Hash>& hashes) {
+std::optional<Hash> root_of_proof(const Hash& leaf, std::int64_t index, std::int64_t size,
+                                  const std::vector<Hash>& hashes) {
   if (index < 0 || index >= size) return std::nullopt;
   Hash hash = leaf;
   std::int64_t first = index, last = size - 1;
@@ -64,7 +65,9 @@ std::optional<Hash> root_of_proof(const Hash& leaf, std::int64_t index, std::int
 }
 
 std::optional<Tree> Tree::from_edge(std::int64_t size, std::string_view edge) {
-  if (size < 0 || edge.size() != sizeof(Hash) * static_cast<std::size_t>(std::popcount(static_cast<std::uint64_t>(size)))) return std::nullopt;
+  if (size < 0 ||
+      edge.size() != sizeof(Hash) * static_cast<std::size_t>(std::popcount(static_cast<std::uint64_t>(size))))
+    return std::nullopt;
   Tree tree;
   tree.size_ = size;
   for (std::size_t at = 0; at < edge.size(); at += sizeof(Hash)) {

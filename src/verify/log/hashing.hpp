@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "base/ids.hpp"
 #include "base/crypto/sha256.hpp"
+#include "base/ids.hpp"
 
 namespace muniment::verify {
 
@@ -26,13 +26,13 @@ struct EventView {
   std::int64_t schema_version = 0;
   std::optional<std::string_view> step_id;
   std::string_view actor;
-  std::string_view event_id;                  // 16 bytes
-  std::string_view body_hash;                 // 32 bytes
+  std::string_view event_id;   // 16 bytes
+  std::string_view body_hash;  // 32 bytes
   std::optional<std::string_view> salt;
   std::optional<std::string_view> body;
-  std::string_view run_hash;                  // 32 bytes
-  std::string_view why_no_body;               // it is in the archive, and could not be had
-  bool erased_since = false;                  // the archive has lost it since the row was read
+  std::string_view run_hash;     // 32 bytes
+  std::string_view why_no_body;  // it is in the archive, and could not be had
+  bool erased_since = false;     // the archive has lost it since the row was read
 };
 
 // The bytes before and after the previous run_hash: what comes between may be known only later.
@@ -64,6 +64,7 @@ Hash node_hash(const Hash& left, const Hash& right);
 
 // The root of a tree of `size` leaves to which an inclusion proof leads (RFC 9162, 2.1.3.2), the leaf's sibling
 // first; nullopt when it is too long or too short for this leaf.
-std::optional<Hash> root_of_proof(const Hash& leaf, std::int64_t index, std::int64_t size, const std::vector<Hash>& hashes);
+std::optional<Hash> root_of_proof(const Hash& leaf, std::int64_t index, std::int64_t size,
+                                  const std::vector<Hash>& hashes);
 
 }  // namespace muniment::verify

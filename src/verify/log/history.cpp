@@ -4,13 +4,16 @@
 
 namespace muniment::verify {
 
-Result<History> History::open(Connection& connection, const Log& log, const ArtifactRoot& root, SignedLog& signatures, TileFiles* tiles,
-                              const SavedState* resumed, Findings& findings) {
+Result<History> History::open(Connection& connection, const Log& log, const ArtifactRoot& root, SignedLog& signatures,
+                              TileFiles* tiles, const SavedState* resumed, Findings& findings) {
   ASSIGN_OR_RETURN(RowSources rows, database_rows(connection, log));
-  ASSIGN_OR_RETURN(Tables tables, Tables::open(std::move(rows), log, resumed != nullptr ? Extent::part : Extent::all, findings));
-  ASSIGN_OR_RETURN(Cursor checkpoints,
-                   Cursor::open(connection, "checkpoints",
-                                fmt::format("SELECT size, root, edge FROM checkpoint WHERE log_no = {} AND size >= {} ORDER BY size", log.log_no, log.from)));
+  ASSIGN_OR_RETURN(Tables tables,
+                   Tables::open(std::move(rows), log, resumed != nullptr ? Extent::part : Extent::all, findings));
+  ASSIGN_OR_RETURN(
+      Cursor checkpoints,
+      Cursor::open(connection, "checkpoints",
+                   fmt::format("SELECT size, root, edge FROM checkpoint WHERE log_no = {} AND size >= {} ORDER BY size",
+                               log.log_no, log.from)));
   History history(connection, log, root, signatures, tiles, findings, std::move(tables), std::move(checkpoints));
   if (resumed != nullptr) {
     history.resume(*resumed);
@@ -23,10 +26,18 @@ Result<History> History::open(Connection& connection, const Log& log, const Arti
   return history;
 }
 
-History::History(Connection& connection, const Log& log, const ArtifactRoot& root, SignedLog& signatures, TileFiles* tiles,
-                 Findings& findings, Tables tables, Cursor checkpoints)
-    : connection_(connection), log_(log), signatures_(signatures), tiles_(tiles), findings_(findings), tables_(std::move(tables)),
-      runs_(log, findings), corpora_(log, root, findings), life_(log, findings), checkpoints_(std::move(checkpoints)) {}
+History::History(Connection& connection, const Log& log, const ArtifactRoot& root, SignedLog& signatures,
+                 TileFiles* tiles, Findings& findings, Tables tables, Cursor checkpoints)
+    : connection_(connection),
+      log_(log),
+      signatures_(signatures),
+      tiles_(tiles),
+      findings_(findings),
+      tables_(std::move(tables)),
+      runs_(log, findings),
+      corpora_(log, root, findings),
+      life_(log, findings),
+      checkpoints_(std::move(checkpoints)) {}
 
 void History::resume(const SavedState& state) {
   resumed_ = true;
@@ -70,7 +81,8 @@ Status History::add(Span&& span) {
     RETURN_IF_ERROR(check_points());
   }
   for (const auto& [run_no, run_hash] : span.last_run_hash) life_.heads()[run_no].run_hash = run_hash;
-  for (std::size_t origin = 1; origin < counts_.origins.size(); ++origin) counts_.origins[origin] += span.origins[origin];
+  for (std::size_t origin = 1; origin < counts_.origins.size(); ++origin)
+    counts_.origins[origin] += span.origins[origin];
   counts_.redacted.insert(counts_.redacted.end(), span.redacted.begin(), span.redacted.end());
   counts_.events += static_cast<std::int64_t>(span.events.size());
   return success();
@@ -80,16 +92,19 @@ Status History::add(Span&& span) {
 void History::resolve(SeenEvent& event, const Waiting& waiting) {
   const std::string& known = life_.heads()[event.run_no].run_hash;
   const Hash zeros{};
-  const EntryHashes hashes = hash_entry(waiting.before, known.empty() ? view(zeros) : std::string_view(known), waiting.body_hash);
+  const EntryHashes hashes =
+      hash_entry(waiting.before, known.empty() ? view(zeros) : std::string_view(known), waiting.body_hash);
   event.leaf = hashes.leaf_hash;
   if (view(hashes.run_hash) != waiting.run_hash) {
-    findings_.add({Check::run_chain, event.seq, log_.run_id(event.run_no), to_hex(hashes.run_hash), to_hex(waiting.run_hash)});
+    findings_.add(
+        {Check::run_chain, event.seq, log_.run_id(event.run_no), to_hex(hashes.run_hash), to_hex(waiting.run_hash)});
   }
 }
 
 Status History::tell(const SeenEvent& event, const Telling& telling) {
   if (telling.type.starts_with("run.")) runs_.see(event, telling);
-  if (event.run_no == 0 && telling.type == "key.rotated") signatures_.see({event.seq, telling.recorded_at, std::string(telling.json())});
+  if (event.run_no == 0 && telling.type == "key.rotated")
+    signatures_.see({event.seq, telling.recorded_at, std::string(telling.json())});
   if (event.run_no == 0 && telling.type == "log.archived") note_archived(telling);
   if (event.run_no == 0 && telling.type == "log.started") see_start(event, telling);
   RETURN_IF_ERROR(corpora_.see(connection_, event, telling));
@@ -146,7 +161,8 @@ Status History::finish() {
   RETURN_IF_ERROR(signatures_.finish(tree_.size()));
   if (tiles_ != nullptr) RETURN_IF_ERROR(tiles_->finish());
   for (const std::int64_t seq : counts_.redacted) {
-    if (!life_.announced().contains(seq)) findings_.add({Check::redaction, seq, "", "an event.redacted that names this seq", "none"});
+    if (!life_.announced().contains(seq))
+      findings_.add({Check::redaction, seq, "", "an event.redacted that names this seq", "none"});
   }
   RETURN_IF_ERROR(tables_.finish());
   if (!resumed_) RETURN_IF_ERROR(runs_.finish(connection_));

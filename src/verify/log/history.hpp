@@ -10,17 +10,17 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "verify/tables/corpus_tables.hpp"
 #include "verify/finding.hpp"
 #include "verify/log/hashing.hpp"
-#include "verify/postgres/postgres.hpp"
 #include "verify/log/run_life.hpp"
-#include "verify/tables/run_table.hpp"
 #include "verify/log/saved_state.hpp"
 #include "verify/log/scan.hpp"
+#include "verify/postgres/postgres.hpp"
 #include "verify/signed/signed_log.hpp"
-#include "verify/tables/tables.hpp"
 #include "verify/signed/tiles.hpp"
+#include "verify/tables/corpus_tables.hpp"
+#include "verify/tables/run_table.hpp"
+#include "verify/tables/tables.hpp"
 
 namespace muniment::verify {
 
@@ -58,7 +58,7 @@ class History {
   const HistoryCounts& counts() const { return counts_; }
   const std::set<std::string>& redacted_artifacts() const { return life_.redacted_artifacts(); }
   const std::set<std::int64_t>& announced() const { return life_.announced(); }  // seqs that event.redacted names
-  const std::set<ArchivedSpan>& archived() const { return archived_; }  // as log.archived says
+  const std::set<ArchivedSpan>& archived() const { return archived_; }           // as log.archived says
 
  private:
   struct Point {  // a row of checkpoint

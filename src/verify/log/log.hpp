@@ -9,8 +9,8 @@
 
 #include "base/result.hpp"
 #include "verify/finding.hpp"
-#include "verify/postgres/postgres.hpp"
 #include "verify/log/scan.hpp"
+#include "verify/postgres/postgres.hpp"
 
 namespace muniment::verify {
 

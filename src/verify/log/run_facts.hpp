@@ -36,7 +36,7 @@ struct RunFacts {
   bool has_parent = false;
   Text parent_run_id;
   std::int64_t parent_run_seq = 0;
-  Text halt;                                  // canonical text of the object
+  Text halt;  // canonical text of the object
   std::int64_t labels_refused = 0;
 
   void apply(const RunEvent& event, const json::Value& body);

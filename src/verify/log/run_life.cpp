@@ -15,7 +15,8 @@ RunLife::RunLife(const Log& log, Findings& findings) : log_(log), findings_(find
 void RunLife::follow(const SeenEvent& event, const Telling* telling) {
   Head& head = heads_[event.run_no];
   if (event.run_seq != head.next_run_seq) {
-    found(Check::run_seq, event, fmt::format("run_seq {}", head.next_run_seq), fmt::format("run_seq {}", event.run_seq));
+    found(Check::run_seq, event, fmt::format("run_seq {}", head.next_run_seq),
+          fmt::format("run_seq {}", event.run_seq));
   }
   head.next_run_seq = event.run_seq + 1;
   if (event.run_no != 0) live(head, event, telling);
@@ -74,7 +75,8 @@ void RunLife::check_promise(Head& head, const SeenEvent* event, const Telling* t
     kept = head.promise_erased || (document && text_of(document->root(), "artifact_id") == head.promise_artifact);
   }
   if (!kept) {
-    findings_.add({Check::transition, head.promise_seq, log_.run_id(run_no), "the run's next event to be the snapshot that names this artifact",
+    findings_.add({Check::transition, head.promise_seq, log_.run_id(run_no),
+                   "the run's next event to be the snapshot that names this artifact",
                    "artifact.stored in a run that is not open"});
   }
   head.promise_seq = -1;

@@ -12,10 +12,11 @@
 
 namespace muniment::verify {
 
-// Events that a start found at the log's end and took over, and nothing outside the database shows to be the daemon's own.
+// Events that a start found at the log's end and took over, and nothing outside the database shows to be the daemon's
+// own.
 struct Adoption {
-  std::int64_t said_at = -1;             // seq of the log.started
-  std::int64_t from = -1, to = -1;       // -1: its body is erased, and so it is not known whether it adopted any
+  std::int64_t said_at = -1;        // seq of the log.started
+  std::int64_t from = -1, to = -1;  // -1: its body is erased, and so it is not known whether it adopted any
 };
 
 enum class Stand : std::uint8_t { not_started, open, ended, halted };
@@ -27,7 +28,7 @@ struct Head {
   Stand stand = Stand::not_started;
   std::int64_t promise_seq = -1;  // an artifact.stored in a stopped run: the next event must be its snapshot
   std::string promise_artifact;
-  bool promise_erased = false;    // its artifact can no longer be named
+  bool promise_erased = false;  // its artifact can no longer be named
 };
 using Heads = std::unordered_map<std::int64_t, Head>;  // by run_no
 
@@ -52,8 +53,8 @@ class RunLife {
   const Log& log_;
   Findings& findings_;
   Heads heads_;
-  std::set<std::int64_t> announced_;            // seqs that event.redacted names
-  std::set<std::string> redacted_artifacts_;    // artifact_ids that artifact.redacted names
+  std::set<std::int64_t> announced_;          // seqs that event.redacted names
+  std::set<std::string> redacted_artifacts_;  // artifact_ids that artifact.redacted names
 };
 
 }  // namespace muniment::verify

@@ -22,7 +22,8 @@ Status parse_head(const json::Value& run, SavedState& state) {
   const Text run_id = text_of(run, "run_id"), stand = text_of(run, "stand");
   const auto run_hash = from_hex(text_of(run, "run_hash").value_or(""));
   const auto which = std::find(stand_names.begin(), stand_names.end(), stand.value_or(""));
-  if (!run_no || !next || !run_id || !run_hash || (!run_hash->empty() && run_hash->size() != sizeof(Hash)) || which == stand_names.end()) {
+  if (!run_no || !next || !run_id || !run_hash || (!run_hash->empty() && run_hash->size() != sizeof(Hash)) ||
+      which == stand_names.end()) {
     return bad("a run lacks a member");
   }
   Head& head = state.heads[*run_no];
@@ -40,26 +41,40 @@ Status parse_head(const json::Value& run, SavedState& state) {
 
 std::string json_of(const SavedState& state) {
   json::Writer out;
-  out.begin_object().member("format", format_name).member("version", 1).member("tool", "muniment-verify " MUNIMENT_VERSION);
+  out.begin_object()
+      .member("format", format_name)
+      .member("version", 1)
+      .member("tool", "muniment-verify " MUNIMENT_VERSION);
   out.member("saved_at", format_time(state.saved_at)).member("log_id", state.log_id.text()).member("size", state.size);
   out.member("root", to_hex(state.root)).member("edge", to_hex(state.edge)).member("note", state.note);
   out.key("keys").begin_array();
   for (const VerifierKey& key : state.keys) out.string(key.text());
   out.end_array().key("rotations").begin_array();
   for (const Rotation& rotation : state.rotations) {
-    out.begin_object().member("seq", rotation.seq).member("recorded_at", format_time(rotation.recorded_at)).member("body", rotation.body).end_object();
+    out.begin_object()
+        .member("seq", rotation.seq)
+        .member("recorded_at", format_time(rotation.recorded_at))
+        .member("body", rotation.body)
+        .end_object();
   }
   out.end_array().key("adopted").begin_array();
   for (const Adoption& adoption : state.adopted) {
-    out.begin_object().member("said_at", adoption.said_at).member("from", adoption.from).member("to", adoption.to).end_object();
+    out.begin_object()
+        .member("said_at", adoption.said_at)
+        .member("from", adoption.from)
+        .member("to", adoption.to)
+        .end_object();
   }
   out.end_array().key("runs").begin_array();
   for (const auto& [run_no, head] : state.heads) {
     const auto run_id = state.run_ids.find(run_no);
-    out.begin_object().member("run_no", run_no).member("run_id", run_id == state.run_ids.end() ? std::string(log_run_id) : run_id->second);
+    out.begin_object()
+        .member("run_no", run_no)
+        .member("run_id", run_id == state.run_ids.end() ? std::string(log_run_id) : run_id->second);
     out.member("next_run_seq", head.next_run_seq).member("run_hash", to_hex(head.run_hash));
     out.member("stand", stand_names[static_cast<std::size_t>(head.stand)]);
-    if (head.promise_seq >= 0) out.member("promise_seq", head.promise_seq).member("promise_artifact", head.promise_artifact);
+    if (head.promise_seq >= 0)
+      out.member("promise_seq", head.promise_seq).member("promise_artifact", head.promise_artifact);
     out.end_object();
   }
   out.end_array().end_object();
@@ -76,7 +91,8 @@ Result<SavedState> parse_saved_state(std::string_view text) {
   const auto hash = hash_from_hex(text_of(root, "root").value_or(""));
   const auto edge = from_hex(text_of(root, "edge").value_or(""));
   const auto saved_at = parse_time(text_of(root, "saved_at").value_or(""));
-  if (!log_id || !size || *size < 0 || !hash || !edge || !saved_at) return bad("log_id, size, root, edge or saved_at is missing");
+  if (!log_id || !size || *size < 0 || !hash || !edge || !saved_at)
+    return bad("log_id, size, root, edge or saved_at is missing");
   const auto tree = Tree::from_edge(*size, *edge);
   if (!tree || tree->root() != *hash) return bad("its edge does not lead to its root");
   SavedState state;
@@ -91,11 +107,13 @@ Result<SavedState> parse_saved_state(std::string_view text) {
     state.keys.push_back(std::move(parsed));
   }
   for (const json::Value rotation : root["rotations"]) {
-    state.rotations.push_back({rotation["seq"].as_int().value_or(-1), parse_time(text_of(rotation, "recorded_at").value_or("")).value_or(Time{}),
+    state.rotations.push_back({rotation["seq"].as_int().value_or(-1),
+                               parse_time(text_of(rotation, "recorded_at").value_or("")).value_or(Time{}),
                                text_of(rotation, "body").value_or("")});
   }
   for (const json::Value adoption : root["adopted"]) {
-    state.adopted.push_back({adoption["said_at"].as_int().value_or(-1), adoption["from"].as_int().value_or(-1), adoption["to"].as_int().value_or(-1)});
+    state.adopted.push_back({adoption["said_at"].as_int().value_or(-1), adoption["from"].as_int().value_or(-1),
+                             adoption["to"].as_int().value_or(-1)});
   }
   for (const json::Value run : root["runs"]) RETURN_IF_ERROR(parse_head(run, state));
   return state;

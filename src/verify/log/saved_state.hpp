@@ -8,23 +8,23 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "base/ids.hpp"
-#include "base/result.hpp"
 #include "base/crypto/sha256.hpp"
 #include "base/crypto/signed_note.hpp"
-#include "verify/signed/key_ring.hpp"
+#include "base/ids.hpp"
+#include "base/result.hpp"
 #include "verify/log/run_life.hpp"
+#include "verify/signed/key_ring.hpp"
 
 namespace muniment::verify {
 
 struct SavedState {
   Uuid log_id;
-  std::int64_t size = 0;              // events that were verified
+  std::int64_t size = 0;  // events that were verified
   Hash root{};
   std::string edge;
-  std::string note;                   // the signed checkpoint of this size; empty: there was none
+  std::string note;  // the signed checkpoint of this size; empty: there was none
   Time saved_at;
-  std::vector<VerifierKey> keys;      // that were trusted
+  std::vector<VerifierKey> keys;  // that were trusted
   std::vector<Rotation> rotations;
   Heads heads;
   std::vector<Adoption> adopted;

@@ -12,10 +12,10 @@ namespace {
 
 // Types whose body is read while the log is scanned; `run.` ones too.
 constexpr std::array<std::string_view, 16> telling_types{
-    "artifact.redacted", "artifact.stored", "claim.decided",   "claim.recorded",    "document.retracted",
-    "document.revised",  "event.redacted",  "evidence.linked", "evidence.recorded", "feedback.recorded",
-    "key.rotated",       "log.archived",    "log.started",     "manifest.recorded", "snapshot.taken",
-    "source.revoked"};
+    "artifact.redacted",  "artifact.stored",   "claim.decided",  "claim.recorded",
+    "document.retracted", "document.revised",  "event.redacted", "evidence.linked",
+    "evidence.recorded",  "feedback.recorded", "key.rotated",    "log.archived",
+    "log.started",        "manifest.recorded", "snapshot.taken", "source.revoked"};
 
 constexpr std::int64_t schema_version_max = 32'767;
 
@@ -87,18 +87,21 @@ Life life_of(std::string_view type) {
 
 void Scanner::take(const EventView& event) {
   if (event.body && event.body->size() > value_bytes_max) {
-    found(Check::value_size, event, fmt::format("at most {} bytes", value_bytes_max), fmt::format("a body of {} bytes", event.body->size()));
+    found(Check::value_size, event, fmt::format("at most {} bytes", value_bytes_max),
+          fmt::format("a body of {} bytes", event.body->size()));
   }
   // The entry has one byte and two for these: another number could pass for the one that was hashed.
   if (event.origin < 1 || event.origin > 3 || event.schema_version < 1 || event.schema_version > schema_version_max) {
-    found(Check::run_chain, event, fmt::format("an origin from 1 to 3, a schema_version from 1 to {}", schema_version_max),
+    found(Check::run_chain, event,
+          fmt::format("an origin from 1 to 3, a schema_version from 1 to {}", schema_version_max),
           fmt::format("origin {}, schema_version {}", event.origin, event.schema_version));
   }
   const bool body_holds = check_body(event);
   span_.events.push_back({event.seq, event.run_no, event.run_seq, {}, life_of(event.type)});
   if (event.origin >= 1 && event.origin <= 3) ++span_.origins[static_cast<std::size_t>(event.origin)];
   check_chain(event);
-  if (is_telling(event.type) || (is_readable(event.type) && log_.indexed.contains(event.run_no))) tell(event, body_holds);
+  if (is_telling(event.type) || (is_readable(event.type) && log_.indexed.contains(event.run_no)))
+    tell(event, body_holds);
 }
 
 Span Scanner::drain() {
@@ -114,9 +117,10 @@ bool Scanner::check_body(const EventView& event) {
   }
   if (event.erased_since) return false;
   if (!event.body || !event.salt) {
-    found(Check::body_hash, event, "salt and body", !event.salt                  ? "only the body"
-                                                    : event.why_no_body.empty() ? "only the salt"
-                                                                                : "only the salt; " + std::string(event.why_no_body));
+    found(Check::body_hash, event, "salt and body",
+          !event.salt                 ? "only the body"
+          : event.why_no_body.empty() ? "only the salt"
+                                      : "only the salt; " + std::string(event.why_no_body));
     return false;
   }
   const Hash hash = sha256({*event.salt, *event.body});
@@ -130,9 +134,11 @@ void Scanner::check_chain(const EventView& event) {
   encode_before_previous(log_.log_id, log_.run_id(event.run_no), event, entry_);
   std::string& last = span_.last_run_hash[event.run_no];
   if (last.empty() && event.run_seq != 0) {
-    span_.waiting.push_back({span_.events.size() - 1, entry_, std::string(event.body_hash), std::string(event.run_hash)});
+    span_.waiting.push_back(
+        {span_.events.size() - 1, entry_, std::string(event.body_hash), std::string(event.run_hash)});
   } else {
-    const EntryHashes hashes = hash_entry(entry_, last.empty() ? view(Hash{}) : std::string_view(last), event.body_hash);
+    const EntryHashes hashes =
+        hash_entry(entry_, last.empty() ? view(Hash{}) : std::string_view(last), event.body_hash);
     span_.events.back().leaf = hashes.leaf_hash;
     if (view(hashes.run_hash) != event.run_hash) {
       found(Check::run_chain, event, to_hex(hashes.run_hash), to_hex(event.run_hash));
@@ -161,8 +167,9 @@ void Scanner::found(Check check, const EventView& event, std::string expected, s
 
 Result<Span> scan(Connection& connection, ArchivedBodies& archive, const Log& log, std::int64_t begin, std::int64_t end,
                   Findings& findings) {
-  RETURN_IF_ERROR(connection.start_copy(fmt::format("SELECT {} FROM event WHERE log_no = {} AND seq >= {} AND seq < {} ORDER BY seq",
-                                                    event_columns, log.log_no, begin, end)));
+  RETURN_IF_ERROR(connection.start_copy(
+      fmt::format("SELECT {} FROM event WHERE log_no = {} AND seq >= {} AND seq < {} ORDER BY seq", event_columns,
+                  log.log_no, begin, end)));
   Scanner scanner(log, findings);
   Row row;
   while (true) {

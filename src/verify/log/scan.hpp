@@ -10,9 +10,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/crypto/sha256.hpp"
 #include "base/ids.hpp"
 #include "base/result.hpp"
-#include "base/crypto/sha256.hpp"
 #include "verify/files/archived_bodies.hpp"
 #include "verify/finding.hpp"
 #include "verify/log/hashing.hpp"
@@ -27,10 +27,11 @@ struct Log {
   std::int64_t from = 0;   // the first seq that is read: what was verified before is not
   std::int64_t upto = -1;  // the last seq; -1: no events
   std::int64_t events_per_partition = 0;
-  bool archived = false;   // some of its partitions
+  bool archived = false;          // some of its partitions
   std::int64_t run_no_known = 0;  // runs up to this one began before `from`
   std::unordered_map<std::int64_t, std::string> run_ids;
-  // Whether queries find what happens in a run, by run_no; nullopt: its run.started was erased. The others are not indexed.
+  // Whether queries find what happens in a run, by run_no; nullopt: its run.started was erased. The others are not
+  // indexed.
   std::unordered_map<std::int64_t, std::optional<bool>> indexed;
 
   const std::string& run_id(std::int64_t run_no) const;  // "?" for a run without a first event
@@ -42,10 +43,10 @@ enum class Life : std::uint8_t {
   ended,
   halted,
   resumed,
-  stored,     // artifact.stored: in a stopped run only right before its snapshot
-  snapshot,   // snapshot.taken
-  always,     // may come whatever the run's state
-  other,      // only while the run is open
+  stored,    // artifact.stored: in a stopped run only right before its snapshot
+  snapshot,  // snapshot.taken
+  always,    // may come whatever the run's state
+  other,     // only while the run is open
 };
 Life life_of(std::string_view type);
 
@@ -59,23 +60,23 @@ struct SeenEvent {
 
 // An event whose predecessor is in an earlier span: its hashes wait for that one's run_hash.
 struct Waiting {
-  std::size_t index = 0;   // in Span::events
-  std::string before;      // the entry up to the previous run_hash
+  std::size_t index = 0;  // in Span::events
+  std::string before;     // the entry up to the previous run_hash
   std::string body_hash;
   std::string run_hash;
 };
 
 // An event that says what a row beside the log must hold. Its body is what was hashed.
 struct Telling {
-  std::size_t index = 0;   // in Span::events
+  std::size_t index = 0;  // in Span::events
   Time recorded_at;
   std::int64_t origin = 0;
   std::string type;
   std::optional<std::string> step_id;
   std::string actor;
-  bool redacted = false;   // or not what was hashed: nothing can be concluded from it
+  bool redacted = false;  // or not what was hashed: nothing can be concluded from it
   std::string body;
-  std::string body_hash;   // its 32 bytes
+  std::string body_hash;  // its 32 bytes
   std::optional<Time> occurred_at;
 
   std::string_view json() const { return redacted ? std::string_view("{}") : std::string_view(body); }

@@ -37,7 +37,9 @@ inline std::vector<SpanRange> span_ranges(std::int64_t begin, std::int64_t borde
 class SpanQueue {
  public:
   SpanQueue(std::vector<SpanRange> ranges, unsigned jobs)
-      : ranges_(std::move(ranges)), spans_(static_cast<std::int64_t>(ranges_.size())), ahead_max_(spans_ahead_a_job * jobs) {}
+      : ranges_(std::move(ranges)),
+        spans_(static_cast<std::int64_t>(ranges_.size())),
+        ahead_max_(spans_ahead_a_job * jobs) {}
 
   const SpanRange& range(std::int64_t number) const { return ranges_[static_cast<std::size_t>(number)]; }
 

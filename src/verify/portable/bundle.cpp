@@ -5,12 +5,12 @@
 #include <algorithm>
 
 #include "base/limits.hpp"
+#include "verify/log/run_facts.hpp"
+#include "verify/log/run_life.hpp"
 #include "verify/portable/bundle_archive.hpp"
 #include "verify/portable/bundle_rows.hpp"
 #include "verify/portable/bundle_tree.hpp"
 #include "verify/signed/checkpoint_file.hpp"
-#include "verify/log/run_facts.hpp"
-#include "verify/log/run_life.hpp"
 #include "verify/tables/run_table.hpp"
 
 namespace muniment::verify {
@@ -49,7 +49,12 @@ FoldEvent fold_event_of(const EventView& event) {
 class BundleVerification {
  public:
   BundleVerification(const BundleOptions& options, BundleArchive bundle, Report& report, Findings& findings)
-      : options_(options), bundle_(std::move(bundle)), report_(report), findings_(findings), life_(log_, findings_), runs_(log_, findings_) {
+      : options_(options),
+        bundle_(std::move(bundle)),
+        report_(report),
+        findings_(findings),
+        life_(log_, findings_),
+        runs_(log_, findings_) {
     const BundleIndex& index = bundle_.index();
     log_.log_id = index.log_id;
     log_.run_ids.emplace(index.run_no, index.run_id);
@@ -93,11 +98,15 @@ class BundleVerification {
     std::size_t waiting = 0;
     std::int64_t last_seq = -1;
     RETURN_IF_ERROR(each_event([&](const EventView& event) -> Status {
-      if (event.run_no != bundle_.index().run_no) found(Check::bundle, event.seq, fmt::format("run_no {}", bundle_.index().run_no), fmt::format("run_no {}", event.run_no));
+      if (event.run_no != bundle_.index().run_no)
+        found(Check::bundle, event.seq, fmt::format("run_no {}", bundle_.index().run_no),
+              fmt::format("run_no {}", event.run_no));
       if (event.seq <= last_seq || event.seq >= bundle_.index().size) {
-        return Error(Errc::corrupt, fmt::format("events.jsonl: seq {} after {}, in a log of {}", event.seq, last_seq, bundle_.index().size));
+        return Error(Errc::corrupt, fmt::format("events.jsonl: seq {} after {}, in a log of {}", event.seq, last_seq,
+                                                bundle_.index().size));
       }
-      if (leaves_.size() + waiting == limits::bundle_events_max) return Error(Errc::too_large, fmt::format("over {} events", limits::bundle_events_max));
+      if (leaves_.size() + waiting == limits::bundle_events_max)
+        return Error(Errc::too_large, fmt::format("over {} events", limits::bundle_events_max));
       last_seq = event.seq;
       scanner.take(event);
       const std::string patch = event.type == "state.patched" ? spilled_patch_of(fold_event_of(event)) : "";
@@ -107,7 +116,8 @@ class BundleVerification {
     RETURN_IF_ERROR(join(scanner.drain(), tables));
     report_.upto = last_seq;
     if (report_.history.events != bundle_.index().events) {
-      found(Check::bundle, -1, fmt::format("{} events, as bundle.json says", bundle_.index().events), fmt::format("{} events", report_.history.events));
+      found(Check::bundle, -1, fmt::format("{} events, as bundle.json says", bundle_.index().events),
+            fmt::format("{} events", report_.history.events));
     }
     return success();
   }
@@ -124,12 +134,14 @@ class BundleVerification {
       if (tells->type.starts_with("run.")) runs_.see(event, *tells);
       RETURN_IF_ERROR(tables.see(event, *tells));
     }
-    for (std::size_t origin = 1; origin < span.origins.size(); ++origin) report_.history.origins[origin] += span.origins[origin];
+    for (std::size_t origin = 1; origin < span.origins.size(); ++origin)
+      report_.history.origins[origin] += span.origins[origin];
     report_.history.redacted.insert(report_.history.redacted.end(), span.redacted.begin(), span.redacted.end());
     report_.history.events += static_cast<std::int64_t>(span.events.size());
     progress("events", report_.history.events);
     // Without its first event the chain has no beginning, and no hash says what it was.
-    for (const Waiting& event : span.waiting) found(Check::run_seq, span.events[event.index].seq, "run_seq 0 at the beginning", "a later event");
+    for (const Waiting& event : span.waiting)
+      found(Check::run_seq, span.events[event.index].seq, "run_seq 0 at the beginning", "a later event");
     return success();
   }
 
@@ -143,11 +155,13 @@ class BundleVerification {
 
   void check_redactions() {
     for (const std::int64_t seq : report_.history.redacted) {
-      if (!life_.announced().contains(seq)) found(Check::redaction, seq, "an event.redacted of this run that names this seq", "none");
+      if (!life_.announced().contains(seq))
+        found(Check::redaction, seq, "an event.redacted of this run that names this seq", "none");
     }
     const std::set<std::int64_t> erased(report_.history.redacted.begin(), report_.history.redacted.end());
     for (const auto& [seq, leaf] : leaves_) {
-      if (life_.announced().contains(seq) && !erased.contains(seq)) found(Check::erasure, seq, "nothing of what was erased", "an event with its body");
+      if (life_.announced().contains(seq) && !erased.contains(seq))
+        found(Check::erasure, seq, "nothing of what was erased", "an event with its body");
     }
   }
 
@@ -167,13 +181,15 @@ class BundleVerification {
       if (!line) break;
       ASSIGN_OR_RETURN(auto node, parse_node(*line));
       if (!nodes.empty() && node.first <= nodes.rbegin()->first) return Error(Errc::corrupt, "nodes: not in order");
-      if (nodes.size() == limits::bundle_nodes_max) return Error(Errc::too_large, fmt::format("over {} nodes", limits::bundle_nodes_max));
+      if (nodes.size() == limits::bundle_nodes_max)
+        return Error(Errc::too_large, fmt::format("over {} nodes", limits::bundle_nodes_max));
       nodes.emplace_hint(nodes.end(), std::move(node));
     }
     const auto root = root_of_known(file.checkpoint.size, leaves_, nodes);
     report_.history.root = file.checkpoint.root;
     if (!root || *root != file.checkpoint.root) {
-      found(Check::checkpoint_root, -1, fmt::format("{} after {} events", to_hex(file.checkpoint.root), file.checkpoint.size),
+      found(Check::checkpoint_root, -1,
+            fmt::format("{} after {} events", to_hex(file.checkpoint.root), file.checkpoint.size),
             root ? to_hex(*root) : root.error().message);
     }
     return success();
@@ -185,12 +201,14 @@ class BundleVerification {
       const std::string wanted = fmt::format("{} bytes with sha256 {}", claim.size_bytes, claim.hash);
       const auto file = bundle_.artifacts().find(id);
       if (file == bundle_.artifacts().end()) {
-        if (!life_.redacted_artifacts().contains(id)) found(Check::artifact_file, claim.seq, wanted, fmt::format("no artifacts/{}", id));
+        if (!life_.redacted_artifacts().contains(id))
+          found(Check::artifact_file, claim.seq, wanted, fmt::format("no artifacts/{}", id));
         continue;
       }
       ++report_.files.files;
       report_.files.bytes += file->second.size_bytes;
-      const std::string held = fmt::format("{} bytes with sha256 {}", file->second.size_bytes, to_hex(file->second.hash));
+      const std::string held =
+          fmt::format("{} bytes with sha256 {}", file->second.size_bytes, to_hex(file->second.hash));
       if (held != wanted) found(Check::artifact_hash, claim.seq, wanted, fmt::format("artifacts/{}: {}", id, held));
     }
     report_.files.unknown = 0;
@@ -207,7 +225,8 @@ class BundleVerification {
     RunFolder folder(log_, life_.redacted_artifacts(), *snapshots, patches, findings_, report_.snapshots);
     RETURN_IF_ERROR(folder.start());
     if (bundle_.index().run_no != 0) {  // _log has no state
-      RETURN_IF_ERROR(each_event([&](const EventView& event) { return folder.take(event.run_no, fold_event_of(event)); }));
+      RETURN_IF_ERROR(
+          each_event([&](const EventView& event) { return folder.take(event.run_no, fold_event_of(event)); }));
     }
     return folder.finish();
   }
@@ -245,18 +264,22 @@ Report verify_bundle(const BundleOptions& options) {
   }();
   // What is a bundle and is not as one must be was changed after the export.
   const bool changed = !outcome && outcome.error().code == Errc::corrupt;
-  if (changed) findings.add({Check::bundle, -1, report.run_id, "a bundle as docs/format.md says", outcome.error().message});
+  if (changed)
+    findings.add({Check::bundle, -1, report.run_id, "a bundle as docs/format.md says", outcome.error().message});
   report.findings = findings.first();
   report.findings_count = findings.count();
   if (!outcome && !changed) report.problem = outcome.error().message;
-  report.verdict = report.findings_count > 0             ? Verdict::tampered
-                   : !outcome                            ? Verdict::unreadable
-                   : report.signatures.upto >= 0         ? Verdict::verified
+  report.verdict = report.findings_count > 0              ? Verdict::tampered
+                   : !outcome                             ? Verdict::unreadable
+                   : report.signatures.upto >= 0          ? Verdict::verified
                    : !report.signatures.wrong_key.empty() ? Verdict::wrong_key
-                                                         : Verdict::is_unsigned;
+                                                          : Verdict::is_unsigned;
   if (report.signatures.without_key) report.not_checked.push_back("signatures (no key was given: --key FILE)");
-  if (outcome && report.signatures.newest.empty() && !report.signatures.without_key) report.not_checked.push_back("signatures (the checkpoint has none)");
-  if (report.snapshots.not_folded > 0) report.not_checked.push_back(fmt::format("the fold of {} snapshots: an artifact that it needs is missing", report.snapshots.not_folded));
+  if (outcome && report.signatures.newest.empty() && !report.signatures.without_key)
+    report.not_checked.push_back("signatures (the checkpoint has none)");
+  if (report.snapshots.not_folded > 0)
+    report.not_checked.push_back(
+        fmt::format("the fold of {} snapshots: an artifact that it needs is missing", report.snapshots.not_folded));
   report.not_checked.insert(report.not_checked.end(), {"events of this run after the bundle's last", "other runs"});
   report.ended = clock.now();
   return report;

@@ -6,15 +6,15 @@
 #include "base/json/json.hpp"
 #include "base/limits.hpp"
 #include "verify/log/run_facts.hpp"
-#include "verify/state/run_folder.hpp"
 #include "verify/portable/zstd_frame.hpp"
+#include "verify/state/run_folder.hpp"
 
 namespace muniment::verify {
 namespace {
 
 constexpr std::array<std::string_view, bundle_texts> text_names{
-    "checkpoint",      "keys",          "events.jsonl", "nodes", "artifacts.jsonl", "manifests.jsonl",
-    "snapshots.jsonl", "claims.jsonl",  "evidence.jsonl", "README.md", "report.html"};
+    "checkpoint",      "keys",         "events.jsonl",   "nodes",     "artifacts.jsonl", "manifests.jsonl",
+    "snapshots.jsonl", "claims.jsonl", "evidence.jsonl", "README.md", "report.html"};
 constexpr std::string_view artifacts_folder = "artifacts/";
 
 Error not_a_bundle(std::string_view why) { return {Errc::unavailable, fmt::format("not a bundle: {}", why)}; }
@@ -27,7 +27,8 @@ Error unreadable(Error error) {
 }
 
 Result<std::string> read_whole(TarReader& tar, const TarEntry& entry, std::size_t bytes_max) {
-  if (entry.size_bytes > static_cast<std::int64_t>(bytes_max)) return not_as_it_was(fmt::format("{} has over {} bytes", entry.path, bytes_max));
+  if (entry.size_bytes > static_cast<std::int64_t>(bytes_max))
+    return not_as_it_was(fmt::format("{} has over {} bytes", entry.path, bytes_max));
   std::string text;
   while (true) {
     const auto block = tar.read();
@@ -46,11 +47,15 @@ Status check_files(const BundleIndex& index) {
   for (std::size_t i = 0; i < index.files.size(); ++i) {
     const BundleMember& file = index.files[i];
     const bool is_text = i < index.texts();
-    if (is_text && file.path != text_names[i]) return not_as_it_was(fmt::format("bundle.json lists {} where {} belongs", file.path, text_names[i]));
+    if (is_text && file.path != text_names[i])
+      return not_as_it_was(fmt::format("bundle.json lists {} where {} belongs", file.path, text_names[i]));
     if (!is_text) {
-      const std::string id = file.path.substr(0, artifacts_folder.size()) == artifacts_folder ? file.path.substr(artifacts_folder.size()) : "";
+      const std::string id = file.path.substr(0, artifacts_folder.size()) == artifacts_folder
+                                 ? file.path.substr(artifacts_folder.size())
+                                 : "";
       const auto uuid = parse_uuid(id);
-      if (!uuid || uuid->text() != id || !seen.insert(id).second) return not_as_it_was(fmt::format("bundle.json lists {}", file.path));
+      if (!uuid || uuid->text() != id || !seen.insert(id).second)
+        return not_as_it_was(fmt::format("bundle.json lists {}", file.path));
     }
     const std::int64_t bytes_max = is_text ? limits::bundle_text_bytes_max : limits::bundle_bytes_max;
     if (file.size_bytes < 0 || file.size_bytes > bytes_max || (bytes += file.size_bytes) > limits::bundle_bytes_max) {
@@ -67,7 +72,8 @@ Result<BundleIndex> parse_bundle_index(std::string_view text) {
   if (!document) return not_a_bundle("bundle.json is no JSON: " + document.error().message);
   const json::Value root = document->root();
   const auto version = root["version"].as_int();
-  if (text_of(root, "format") != "muniment-bundle" || (version != 1 && version != 2)) return not_a_bundle("bundle.json names another format or version");
+  if (text_of(root, "format") != "muniment-bundle" || (version != 1 && version != 2))
+    return not_a_bundle("bundle.json names another format or version");
   const auto log_id = parse_uuid(text_of(root, "log_id").value_or(""));
   const auto run_no = root["run_no"].as_int(), size = root["size"].as_int(), events = root["events"].as_int();
   const Text origin = text_of(root, "origin"), run_id = text_of(root, "run_id");
@@ -77,8 +83,10 @@ Result<BundleIndex> parse_bundle_index(std::string_view text) {
   if ((*run_no == 0) != (*run_id == log_run_id)) return not_as_it_was("only run 0 is called _log");
   BundleIndex index{*log_id, *origin, *run_id, *version, *run_no, *size, *events, {}};
   for (const json::Value file : root["files"]) {
-    if (index.files.size() == limits::bundle_files_max) return not_as_it_was(fmt::format("over {} files", limits::bundle_files_max));
-    index.files.push_back({text_of(file, "path").value_or(""), text_of(file, "sha256").value_or(""), file["size_bytes"].as_int().value_or(-1)});
+    if (index.files.size() == limits::bundle_files_max)
+      return not_as_it_was(fmt::format("over {} files", limits::bundle_files_max));
+    index.files.push_back({text_of(file, "path").value_or(""), text_of(file, "sha256").value_or(""),
+                           file["size_bytes"].as_int().value_or(-1)});
   }
   RETURN_IF_ERROR(check_files(index));
   return index;
@@ -120,8 +128,8 @@ Result<FileFacts> BundleArchive::read_member(std::size_t number, Findings& findi
   const std::optional<TarEntry>& entry = *read;
   if (!entry) return not_as_it_was(fmt::format("{} is missing", wanted.path));
   if (entry->path != wanted.path || entry->size_bytes != wanted.size_bytes) {
-    return not_as_it_was(fmt::format("{} of {} bytes stands where bundle.json lists {} of {}", entry->path, entry->size_bytes, wanted.path,
-                                    wanted.size_bytes));
+    return not_as_it_was(fmt::format("{} of {} bytes stands where bundle.json lists {} of {}", entry->path,
+                                     entry->size_bytes, wanted.path, wanted.size_bytes));
   }
   FileFacts facts;
   Sha256 digest;
@@ -135,7 +143,8 @@ Result<FileFacts> BundleArchive::read_member(std::size_t number, Findings& findi
   }
   facts.hash = digest.finish();
   if (facts.size_bytes != wanted.size_bytes || to_hex(facts.hash) != wanted.sha256) {
-    findings.add({Check::bundle, -1, index_.run_id, fmt::format("{}: {} bytes with sha256 {}", wanted.path, wanted.size_bytes, wanted.sha256),
+    findings.add({Check::bundle, -1, index_.run_id,
+                  fmt::format("{}: {} bytes with sha256 {}", wanted.path, wanted.size_bytes, wanted.sha256),
                   fmt::format("{} bytes with sha256 {}", facts.size_bytes, to_hex(facts.hash))});
   }
   return facts;
@@ -155,10 +164,10 @@ Status BundleArchive::read_artifacts(const std::set<std::string>& wanted, Findin
     const bool keep = wanted.contains(id);
     std::string bytes;
     ASSIGN_OR_RETURN(const FileFacts facts, read_member(i, findings, [&](std::string_view block) {
-      // One byte over the limit is enough to have the patch refused.
-      const std::size_t room = static_cast<std::size_t>(spilled_patch_bytes_max) + 1 - bytes.size();
-      if (keep) bytes += block.substr(0, room);
-    }));
+                       // One byte over the limit is enough to have the patch refused.
+                       const std::size_t room = static_cast<std::size_t>(spilled_patch_bytes_max) + 1 - bytes.size();
+                       if (keep) bytes += block.substr(0, room);
+                     }));
     artifacts_.emplace(id, facts);
     if (keep) kept_.emplace(id, std::move(bytes));
   }

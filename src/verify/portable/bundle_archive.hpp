@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "base/files/tar_archive.hpp"
 #include "base/ids.hpp"
 #include "base/result.hpp"
-#include "base/files/tar_archive.hpp"
 #include "verify/files/artifact_root.hpp"
 #include "verify/finding.hpp"
 #include "verify/portable/line_file.hpp"
@@ -20,13 +20,25 @@
 namespace muniment::verify {
 
 // The members of every bundle, in their order; the last two are for people, and a bundle of version 1 lacks them.
-enum class BundleText : std::uint8_t { checkpoint, keys, events, nodes, artifacts, manifests, snapshots, claims, evidence, readme, report };
+enum class BundleText : std::uint8_t {
+  checkpoint,
+  keys,
+  events,
+  nodes,
+  artifacts,
+  manifests,
+  snapshots,
+  claims,
+  evidence,
+  readme,
+  report
+};
 inline constexpr std::size_t bundle_texts = 11;
 inline constexpr std::size_t bundle_texts_for_people = 2;
 
 struct BundleMember {
   std::string path;
-  std::string sha256;        // hexadecimal
+  std::string sha256;  // hexadecimal
   std::int64_t size_bytes = 0;
 };
 
@@ -40,12 +52,14 @@ struct BundleIndex {
   std::size_t texts() const { return version == 1 ? bundle_texts - bundle_texts_for_people : bundle_texts; }
 };
 
-// Errors: unavailable for what is no bundle of a version that is known; corrupt for one that is not as docs/format.md says.
+// Errors: unavailable for what is no bundle of a version that is known; corrupt for one that is not as docs/format.md
+// says.
 Result<BundleIndex> parse_bundle_index(std::string_view text);
 
 class BundleArchive {
  public:
-  // Reads bundle.json and the texts. Errors: as parse_bundle_index; unavailable also for what is no tar in one Zstandard frame.
+  // Reads bundle.json and the texts. Errors: as parse_bundle_index; unavailable also for what is no tar in one
+  // Zstandard frame.
   static Result<BundleArchive> open(const std::string& path, Findings& findings);
 
   const BundleIndex& index() const { return index_; }

@@ -11,11 +11,15 @@
 namespace muniment::verify {
 namespace {
 
-Error bad_line(std::string_view what, std::string_view why) { return {Errc::corrupt, fmt::format("{}: {}", what, why)}; }
+Error bad_line(std::string_view what, std::string_view why) {
+  return {Errc::corrupt, fmt::format("{}: {}", what, why)};
+}
 
 bool is_null(const json::Value& value) { return !value || value.kind() == json::Kind::null; }
 
-bool is_lower_hex(std::string_view text) { return text.find_first_not_of("0123456789abcdef") == std::string_view::npos; }
+bool is_lower_hex(std::string_view text) {
+  return text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
 
 // Bytes of a fixed size, in the one form that the format has.
 std::optional<std::string> bytes_of(const json::Value& value, std::size_t size) {
@@ -42,7 +46,8 @@ Text value_of(const json::Value& value, Kind kind) {
   if (wants_number != value.is(json::Kind::number) || (!wants_number && !value.is(json::Kind::string))) {
     return fmt::format("{} (of another kind)", value.source());
   }
-  if (kind == Kind::bytes && !is_lower_hex(value.string_or(""))) return fmt::format("{} (not lower-case hex)", value.source());
+  if (kind == Kind::bytes && !is_lower_hex(value.string_or("")))
+    return fmt::format("{} (not lower-case hex)", value.source());
   return wants_number ? std::string(value.source()) : value.string_or("");
 }
 
@@ -85,7 +90,8 @@ Result<TakenSnapshot> snapshot_of(std::string_view line, const std::map<std::str
   snapshot.salt = bytes_of(row["salt"], 32);
   snapshot.state = row["state"].as_string();
   const auto hash = bytes_of(row["hash"], 32), state_hash = bytes_of(row["state_hash"], 32);
-  if (!hash || !state_hash || !is_salt_or_null(row["salt"]) || !is_text_or_null(row["state"]) || !is_text_or_null(row["artifact_id"])) {
+  if (!hash || !state_hash || !is_salt_or_null(row["salt"]) || !is_text_or_null(row["state"]) ||
+      !is_text_or_null(row["artifact_id"])) {
     return bad_line("snapshots.jsonl", "a line that lacks a member of a snapshot, or has another thing in its place");
   }
   snapshot.hash = *hash;
@@ -126,14 +132,16 @@ Result<std::unique_ptr<BundleEvent>> parse_bundle_event(std::string_view line) {
   const json::Value row = document->root();
   auto event = std::make_unique<BundleEvent>();
   EventView& view = event->view;
-  const auto seq = row["seq"].as_int(), run_no = row["run_no"].as_int(), run_seq = row["run_seq"].as_int(), origin = row["origin"].as_int(),
-             schema_version = row["schema_version"].as_int();
+  const auto seq = row["seq"].as_int(), run_no = row["run_no"].as_int(), run_seq = row["run_seq"].as_int(),
+             origin = row["origin"].as_int(), schema_version = row["schema_version"].as_int();
   const auto recorded_at = time_of(row["recorded_at"]);
   const auto event_id = parse_uuid(text_of(row, "event_id").value_or(""));
   auto body_hash = bytes_of(row["body_hash"], 32), run_hash = bytes_of(row["run_hash"], 32);
   const Text type = text_of(row, "type"), actor = text_of(row, "actor");
-  const bool all_there = row["occurred_at"] && is_text_or_null(row["step_id"]) && is_salt_or_null(row["salt"]) && is_text_or_null(row["body"]);
-  if (!seq || !run_no || !run_seq || !origin || !schema_version || !recorded_at || !event_id || !body_hash || !run_hash || !type || !actor || !all_there) {
+  const bool all_there = row["occurred_at"] && is_text_or_null(row["step_id"]) && is_salt_or_null(row["salt"]) &&
+                         is_text_or_null(row["body"]);
+  if (!seq || !run_no || !run_seq || !origin || !schema_version || !recorded_at || !event_id || !body_hash ||
+      !run_hash || !type || !actor || !all_there) {
     return bad_line("events.jsonl", "a line that lacks a member of an event, or has another thing in its place");
   }
   view.seq = *seq;
@@ -162,9 +170,11 @@ Result<std::unique_ptr<BundleEvent>> parse_bundle_event(std::string_view line) {
 }
 
 RowSources bundle_rows(const BundleArchive& bundle) {
-  constexpr std::array texts{BundleText::artifacts, BundleText::manifests, BundleText::snapshots, BundleText::claims, BundleText::evidence};
+  constexpr std::array texts{BundleText::artifacts, BundleText::manifests, BundleText::snapshots, BundleText::claims,
+                             BundleText::evidence};
   RowSources sources;  // links stand in no table of a bundle: their events say them
-  for (std::size_t i = 0; i < texts.size(); ++i) sources[i] = std::make_unique<JsonRows>(table_specs[i], bundle.text(texts[i]));
+  for (std::size_t i = 0; i < texts.size(); ++i)
+    sources[i] = std::make_unique<JsonRows>(table_specs[i], bundle.text(texts[i]));
   return sources;
 }
 
@@ -178,11 +188,13 @@ Result<std::map<std::string, ArtifactClaim>> artifact_claims(const BundleArchive
     if (!document) return bad_line("artifacts.jsonl", document.error().message);
     const json::Value row = document->root();
     claims.insert_or_assign(row["artifact_id"].string_or(""),
-                            ArtifactClaim{row["seq"].as_int().value_or(-1), row["hash"].string_or(""), row["size_bytes"].as_int().value_or(-1)});
+                            ArtifactClaim{row["seq"].as_int().value_or(-1), row["hash"].string_or(""),
+                                          row["size_bytes"].as_int().value_or(-1)});
   }
 }
 
-Result<std::unique_ptr<SnapshotSource>> bundle_snapshots(const BundleArchive& bundle, const std::map<std::string, ArtifactClaim>& artifacts) {
+Result<std::unique_ptr<SnapshotSource>> bundle_snapshots(const BundleArchive& bundle,
+                                                         const std::map<std::string, ArtifactClaim>& artifacts) {
   const LineFile& file = bundle.text(BundleText::snapshots);
   std::vector<std::pair<std::int64_t, std::int64_t>> places;
   LineReader lines(file);

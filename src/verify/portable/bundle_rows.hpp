@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "verify/portable/bundle_archive.hpp"
 #include "verify/log/hashing.hpp"
+#include "verify/portable/bundle_archive.hpp"
 #include "verify/state/run_folder.hpp"
 #include "verify/tables/tables.hpp"
 
@@ -37,6 +37,7 @@ struct ArtifactClaim {
 Result<std::map<std::string, ArtifactClaim>> artifact_claims(const BundleArchive& bundle);  // by artifact_id
 
 // The snapshots in the order of seq; `artifacts` gives the hash of a state that is a file.
-Result<std::unique_ptr<SnapshotSource>> bundle_snapshots(const BundleArchive& bundle, const std::map<std::string, ArtifactClaim>& artifacts);
+Result<std::unique_ptr<SnapshotSource>> bundle_snapshots(const BundleArchive& bundle,
+                                                         const std::map<std::string, ArtifactClaim>& artifacts);
 
 }  // namespace muniment::verify

@@ -22,8 +22,10 @@ class KnownTree {
     const bool perfect = std::has_single_bit(static_cast<std::uint64_t>(count));
     if (first == last && perfect) return node(begin, count);
     if (count == 1) return leaves_[first].second;
-    const std::int64_t middle = begin + static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(count - 1)));
-    const auto split = std::lower_bound(leaves_.begin() + static_cast<std::ptrdiff_t>(first), leaves_.begin() + static_cast<std::ptrdiff_t>(last), middle,
+    const std::int64_t middle =
+        begin + static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(count - 1)));
+    const auto split = std::lower_bound(leaves_.begin() + static_cast<std::ptrdiff_t>(first),
+                                        leaves_.begin() + static_cast<std::ptrdiff_t>(last), middle,
                                         [](const auto& leaf, std::int64_t seq) { return leaf.first < seq; });
     const auto between = static_cast<std::size_t>(split - leaves_.begin());
     ASSIGN_OR_RETURN(const Hash left, root(begin, middle, first, between));
@@ -37,7 +39,8 @@ class KnownTree {
   Result<Hash> node(std::int64_t begin, std::int64_t count) {
     const std::int64_t level = std::countr_zero(static_cast<std::uint64_t>(count));
     const auto found = nodes_.find({level, begin / count});
-    if (found == nodes_.end()) return Error(Errc::corrupt, fmt::format("the node {} {} is missing", level, begin / count));
+    if (found == nodes_.end())
+      return Error(Errc::corrupt, fmt::format("the node {} {} is missing", level, begin / count));
     ++used_;
     return found->second;
   }
@@ -55,7 +58,8 @@ Result<std::pair<std::pair<std::int64_t, std::int64_t>, Hash>> parse_node(std::s
     std::int64_t value = -1;
     const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), value);
     const auto length = static_cast<std::size_t>(end - line.data());
-    if (error != std::errc() || line.substr(length, 1) != " " || fmt::to_string(value) != line.substr(0, length)) return -1;
+    if (error != std::errc() || line.substr(length, 1) != " " || fmt::to_string(value) != line.substr(0, length))
+      return -1;
     line.remove_prefix(length + 1);
     return value;
   };
@@ -72,7 +76,8 @@ Result<Hash> root_of_known(std::int64_t size, const KnownLeaves& leaves, const K
   if (size == 0) return sha256("");
   KnownTree tree(leaves, nodes);
   ASSIGN_OR_RETURN(const Hash root, tree.root(0, size, 0, leaves.size()));
-  if (tree.used() != nodes.size()) return Error(Errc::corrupt, fmt::format("{} nodes are there that nothing needs", nodes.size() - tree.used()));
+  if (tree.used() != nodes.size())
+    return Error(Errc::corrupt, fmt::format("{} nodes are there that nothing needs", nodes.size() - tree.used()));
   return root;
 }
 

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/result.hpp"
 #include "base/crypto/sha256.hpp"
+#include "base/result.hpp"
 
 namespace muniment::verify {
 

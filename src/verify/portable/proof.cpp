@@ -10,8 +10,8 @@
 #include "base/limits.hpp"
 #include "base/text.hpp"
 #include "verify/log/hashing.hpp"
-#include "verify/signed/note_files.hpp"
 #include "verify/log/run_facts.hpp"
+#include "verify/signed/note_files.hpp"
 
 namespace muniment::verify {
 namespace {
@@ -37,11 +37,14 @@ class Judge {
     report_.root = file.checkpoint.checkpoint.root;
     report_.origin = file.checkpoint.checkpoint.origin;
     report_.size = file.checkpoint.checkpoint.size;
-    if (entry.seq != file.index) found(Check::proof, fmt::format("an entry with seq {}", file.index), fmt::format("seq {}", entry.seq));
+    if (entry.seq != file.index)
+      found(Check::proof, fmt::format("an entry with seq {}", file.index), fmt::format("seq {}", entry.seq));
     const auto root = root_of_proof(report_.leaf_hash, file.index, report_.size, file.hashes);
     if (root != report_.root) {
       found(Check::proof, "a proof that leads to the root " + to_hex(report_.root),
-            root ? to_hex(*root) : fmt::format("{} hashes do not lead from leaf {} of {} to a root", file.hashes.size(), file.index, report_.size));
+            root ? to_hex(*root)
+                 : fmt::format("{} hashes do not lead from leaf {} of {} to a root", file.hashes.size(), file.index,
+                               report_.size));
     }
     report_.signatures = judge_checkpoint(file.checkpoint, entry.log_id, keys, findings_);
   }
@@ -60,7 +63,8 @@ class Judge {
       const std::string bytes = body.is(json::Kind::string) ? body.string_or("") : std::string(body.source());
       const Hash hash = sha256({*salt, bytes});
       report_.body_fits = view(hash) == entry.body_hash;
-      if (!report_.body_fits) found(Check::receipt, "body_hash = " + to_hex(entry.body_hash), "sha256(salt, body) = " + to_hex(hash));
+      if (!report_.body_fits)
+        found(Check::receipt, "body_hash = " + to_hex(entry.body_hash), "sha256(salt, body) = " + to_hex(hash));
     } else if (fields == 0) {
       return Error(Errc::corrupt, "the receipt has neither a member that an entry has nor a salt with a body");
     }
@@ -71,13 +75,17 @@ class Judge {
 
  private:
   std::size_t compare_fields(const json::Value& held, const Entry& entry) {
-    const std::pair<std::string_view, std::string> wanted[] = {
-        {"seq", fmt::to_string(entry.seq)},         {"run_seq", fmt::to_string(entry.run_seq)},
-        {"run_no", fmt::to_string(entry.run_no)},   {"run_id", entry.run_id},
-        {"type", entry.type},                       {"actor", entry.actor},
-        {"recorded_at", format_time(entry.recorded_at)}, {"event_id", entry.event_id.text()},
-        {"body_hash", to_hex(entry.body_hash)},     {"run_hash", to_hex(report_.run_hash)},
-        {"leaf_hash", to_hex(report_.leaf_hash)}};
+    const std::pair<std::string_view, std::string> wanted[] = {{"seq", fmt::to_string(entry.seq)},
+                                                               {"run_seq", fmt::to_string(entry.run_seq)},
+                                                               {"run_no", fmt::to_string(entry.run_no)},
+                                                               {"run_id", entry.run_id},
+                                                               {"type", entry.type},
+                                                               {"actor", entry.actor},
+                                                               {"recorded_at", format_time(entry.recorded_at)},
+                                                               {"event_id", entry.event_id.text()},
+                                                               {"body_hash", to_hex(entry.body_hash)},
+                                                               {"run_hash", to_hex(report_.run_hash)},
+                                                               {"leaf_hash", to_hex(report_.leaf_hash)}};
     std::size_t fields = 0;
     for (const auto& [name, value] : wanted) {
       const json::Value member = held[name];
@@ -123,7 +131,8 @@ Result<ProofFile> parse_proof(std::string_view text) {
   return file;
 }
 
-ProofReport judge_proof(std::string_view proof, const std::vector<VerifierKey>& keys, const std::optional<std::string>& receipt) {
+ProofReport judge_proof(std::string_view proof, const std::vector<VerifierKey>& keys,
+                        const std::optional<std::string>& receipt) {
   ProofReport report;
   Findings findings;
   const auto unreadable = [&report](const Error& error) {

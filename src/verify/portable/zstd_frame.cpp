@@ -24,8 +24,10 @@ Status check_one_frame(const Fd& file, std::int64_t size_bytes) {
   if (head.size() <= magic.size() || !head.starts_with(magic)) return not_one_frame("it does not begin as one");
   const unsigned descriptor = byte_at(head, magic.size());
   const bool single_segment = (descriptor & 0x20) != 0, has_checksum = (descriptor & 0x04) != 0;
-  const std::int64_t content_size = descriptor >> 6 == 0 ? (single_segment ? 1 : 0) : content_size_bytes[descriptor >> 6];
-  std::int64_t at = static_cast<std::int64_t>(magic.size()) + 1 + (single_segment ? 0 : 1) + dictionary_bytes[descriptor & 3] + content_size;
+  const std::int64_t content_size =
+      descriptor >> 6 == 0 ? (single_segment ? 1 : 0) : content_size_bytes[descriptor >> 6];
+  std::int64_t at = static_cast<std::int64_t>(magic.size()) + 1 + (single_segment ? 0 : 1) +
+                    dictionary_bytes[descriptor & 3] + content_size;
   for (bool last = false; !last;) {
     ASSIGN_OR_RETURN(const std::string header, read_at(file, at, block_header_bytes));
     if (header.size() < block_header_bytes) return not_one_frame("it ends early");

@@ -1,5 +1,5 @@
-// Whether a file is one Zstandard frame and nothing else (RFC 8878): what a bundle is. Decompressors go on behind the end of a
-// frame, and so would give one content to many files.
+// Whether a file is one Zstandard frame and nothing else (RFC 8878): what a bundle is. Decompressors go on behind the
+// end of a frame, and so would give one content to many files.
 #pragma once
 
 #include "base/files/file.hpp"

@@ -24,7 +24,8 @@ std::int64_t take_number(std::string_view& rest, std::size_t bytes) {
 Result<bool> parse_copy_row(std::string_view message, bool first, CopyFields& fields) {
   fields.clear();
   if (first) {
-    if (!message.starts_with(header)) return Error(Errc::unavailable, "Postgres sent something else than a binary COPY");
+    if (!message.starts_with(header))
+      return Error(Errc::unavailable, "Postgres sent something else than a binary COPY");
     message.remove_prefix(header.size());
   }
   const Error broken(Errc::unavailable, "Postgres sent a row that is not whole");

@@ -23,12 +23,15 @@ constexpr std::array kept_tables{Kept{"document", "corpus, document, chunk, feed
 constexpr std::int64_t follower_micros_max = 10'000'000;
 
 // What is not looked at of events from `next_seq` on, and whether time alone will mend it.
-Result<std::string> behind(Connection& connection, const Log& log, const Writing& writing, std::int64_t next_seq, const std::string& tables) {
+Result<std::string> behind(Connection& connection, const Log& log, const Writing& writing, std::int64_t next_seq,
+                           const std::string& tables) {
   const bool one = tables.find(", ") == std::string::npos;
-  const std::string what = fmt::format("what the {} {} {} of events from {} on", one ? "table" : "tables", tables, one ? "holds" : "hold",
-                                       grouped(static_cast<std::uint64_t>(next_seq)));
-  if (!writing.live) return what + ": their follower has not come to them, and no daemon holds the log (muniment rebuild)";
-  RETURN_IF_ERROR(connection.start_copy(fmt::format("SELECT recorded_at FROM event WHERE log_no = {} AND seq = {}", log.log_no, next_seq)));
+  const std::string what = fmt::format("what the {} {} {} of events from {} on", one ? "table" : "tables", tables,
+                                       one ? "holds" : "hold", grouped(static_cast<std::uint64_t>(next_seq)));
+  if (!writing.live)
+    return what + ": their follower has not come to them, and no daemon holds the log (muniment rebuild)";
+  RETURN_IF_ERROR(connection.start_copy(
+      fmt::format("SELECT recorded_at FROM event WHERE log_no = {} AND seq = {}", log.log_no, next_seq)));
   Row row;
   std::int64_t age = 0;
   while (true) {
@@ -36,16 +39,20 @@ Result<std::string> behind(Connection& connection, const Log& log, const Writing
     if (!more) break;
     age = writing.at.micros - row.time(0).micros;
   }
-  if (age <= follower_micros_max) return what + ": their follower has not come to them yet, and another verify looks at them";
-  return fmt::format("{}: their follower has not come to them, though a daemon holds the log and the first is {} old (muniment rebuild)", what, human_duration(age));
+  if (age <= follower_micros_max)
+    return what + ": their follower has not come to them yet, and another verify looks at them";
+  return fmt::format(
+      "{}: their follower has not come to them, though a daemon holds the log and the first is {} old (muniment rebuild)",
+      what, human_duration(age));
 }
 
 // Somebody's own beside them say nothing of a log.
 Result<std::vector<std::string>> own_tables_with(Connection& connection, std::string_view column) {
-  RETURN_IF_ERROR(connection.start_copy(fmt::format(
-      "SELECT c.relname::text FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid"
-      " WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition"
-      " AND a.attname = '{}' AND NOT a.attisdropped AND c.relname <> 'log_head' ORDER BY 1", column)));
+  RETURN_IF_ERROR(connection.start_copy(
+      fmt::format("SELECT c.relname::text FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid"
+                  " WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition"
+                  " AND a.attname = '{}' AND NOT a.attisdropped AND c.relname <> 'log_head' ORDER BY 1",
+                  column)));
   std::vector<std::string> tables;
   Row row;
   while (true) {
@@ -57,14 +64,16 @@ Result<std::vector<std::string>> own_tables_with(Connection& connection, std::st
 
 }  // namespace
 
-// Numbers of logs are found by hopping over an index where there is one, and by two looks at a table where there is none.
+// Numbers of logs are found by hopping over an index where there is one, and by two looks at a table where there is
+// none.
 Status check_foreign_rows(Connection& connection, Findings& findings) {
   ASSIGN_OR_RETURN(const auto tables, own_tables_with(connection, "log_no"));
   for (const std::string& table : tables) {
     RETURN_IF_ERROR(connection.start_copy(fmt::format(
         "WITH RECURSIVE hop (log_no) AS (SELECT min(log_no) FROM public.{0}"
         " UNION ALL SELECT (SELECT min(log_no) FROM public.{0} t WHERE t.log_no > hop.log_no) FROM hop WHERE hop.log_no IS NOT NULL)"
-        " SELECT log_no FROM hop WHERE log_no IS NOT NULL AND log_no NOT IN (SELECT log_no FROM log_head)", table)));
+        " SELECT log_no FROM hop WHERE log_no IS NOT NULL AND log_no NOT IN (SELECT log_no FROM log_head)",
+        table)));
     Row row;
     while (true) {
       ASSIGN_OR_RETURN(const bool more, connection.next(row));
@@ -79,14 +88,20 @@ Status check_foreign_rows(Connection& connection, Findings& findings) {
 Status check_rows_before(Connection& connection, const Log& log, Findings& findings) {
   ASSIGN_OR_RETURN(const auto tables, own_tables_with(connection, "seq"));
   for (const std::string& table : tables) {
-    ASSIGN_OR_RETURN(const auto first, connection.integer(fmt::format("SELECT min(seq) FROM public.{} WHERE log_no = {} AND seq < 0", table, log.log_no)));
-    if (first) findings.add({Check::foreign_row, -1, "", fmt::format("{}: rows of events, which begin with seq 0", table), fmt::format("{}: a row with seq {}", table, *first)});
+    ASSIGN_OR_RETURN(const auto first,
+                     connection.integer(fmt::format("SELECT min(seq) FROM public.{} WHERE log_no = {} AND seq < 0",
+                                                    table, log.log_no)));
+    if (first)
+      findings.add({Check::foreign_row, -1, "", fmt::format("{}: rows of events, which begin with seq 0", table),
+                    fmt::format("{}: a row with seq {}", table, *first)});
   }
   return success();
 }
 
 Status check_closed_end(Connection& connection, const Log& log, Findings& findings) {
-  RETURN_IF_ERROR(connection.start_copy(fmt::format("SELECT log_no, body FROM event WHERE log_no > {} AND seq = 0 AND type = 'log.restored' AND body IS NOT NULL", log.log_no)));
+  RETURN_IF_ERROR(connection.start_copy(fmt::format(
+      "SELECT log_no, body FROM event WHERE log_no > {} AND seq = 0 AND type = 'log.restored' AND body IS NOT NULL",
+      log.log_no)));
   Row row;
   while (true) {
     ASSIGN_OR_RETURN(const bool more, connection.next(row));
@@ -95,13 +110,16 @@ Status check_closed_end(Connection& connection, const Log& log, Findings& findin
     if (!body || body->root()["log_no"].as_int() != log.log_no) continue;
     const std::int64_t size = body->root()["size"].as_int().value_or(0);
     if (log.upto + 1 == size) continue;
-    findings.add({Check::log_rolled_back, log.upto + 1, "", fmt::format("a log of {} events: log {}, which goes on from it, says so", size, row.integer(0)),
+    findings.add({Check::log_rolled_back, log.upto + 1, "",
+                  fmt::format("a log of {} events: log {}, which goes on from it, says so", size, row.integer(0)),
                   fmt::format("a log of {} events", log.upto + 1)});
   }
 }
 
-Status check_followers(Connection& connection, const Log& log, const Writing& writing, Findings& findings, std::vector<std::string>& not_checked) {
-  RETURN_IF_ERROR(connection.start_copy(fmt::format("SELECT name, next_seq FROM follower WHERE log_no = {} ORDER BY name", log.log_no)));
+Status check_followers(Connection& connection, const Log& log, const Writing& writing, Findings& findings,
+                       std::vector<std::string>& not_checked) {
+  RETURN_IF_ERROR(connection.start_copy(
+      fmt::format("SELECT name, next_seq FROM follower WHERE log_no = {} ORDER BY name", log.log_no)));
   std::vector<std::pair<std::string, std::int64_t>> positions;
   Row row;
   while (true) {
@@ -111,9 +129,10 @@ Status check_followers(Connection& connection, const Log& log, const Writing& wr
   }
   for (const auto& [name, next_seq] : positions) {
     if (next_seq >= 0 && next_seq <= log.upto + 1) continue;
-    findings.add({Check::follower, -1, "", fmt::format("follower {}: next_seq from 0 to {}", name, log.upto + 1), fmt::format("next_seq = {}", next_seq)});
+    findings.add({Check::follower, -1, "", fmt::format("follower {}: next_seq from 0 to {}", name, log.upto + 1),
+                  fmt::format("next_seq = {}", next_seq)});
   }
-  std::map<std::int64_t, std::string> late;   // by the first event that they have not come to
+  std::map<std::int64_t, std::string> late;  // by the first event that they have not come to
   for (const Kept& kept : kept_tables) {
     const auto found = std::ranges::find(positions, kept.follower, &std::pair<std::string, std::int64_t>::first);
     const std::int64_t next_seq = found == positions.end() ? 0 : std::max<std::int64_t>(found->second, 0);
@@ -128,7 +147,8 @@ Status check_followers(Connection& connection, const Log& log, const Writing& wr
   return success();
 }
 
-Status check_archived_partitions(Connection& connection, const Log& log, const std::set<ArchivedSpan>& said, Findings& findings) {
+Status check_archived_partitions(Connection& connection, const Log& log, const std::set<ArchivedSpan>& said,
+                                 Findings& findings) {
   RETURN_IF_ERROR(connection.start_copy(fmt::format(
       "SELECT number, first_seq, last_seq FROM archived_partition WHERE log_no = {} ORDER BY number", log.log_no)));
   Row row;

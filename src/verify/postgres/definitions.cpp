@@ -16,8 +16,8 @@ constexpr std::size_t added_shown_max = 5;
 constexpr std::string_view migration_kind = "migration ";
 
 struct Known {
-  std::string postgres;                            // the major version
-  std::map<std::string, std::string> migrations;   // hash by name
+  std::string postgres;                                         // the major version
+  std::map<std::string, std::string> migrations;                // hash by name
   std::map<std::string, std::vector<std::string>> definitions;  // the hashes of its wordings, by kind and name
 };
 
@@ -53,13 +53,17 @@ Result<std::string> check_migrations(Connection& connection, const Known& known,
     const std::string name = row.text(1);
     const auto found = known.migrations.find(name);
     if (found == known.migrations.end() && row.integer(0) > static_cast<std::int64_t>(known.migrations.size())) {
-      return fmt::format("its schema_migration lists {}, which this verifier does not know. Use the muniment-verify of the version that applied it; if no "
-                         "version did, somebody put the row there", preview(name, 100));
+      return fmt::format(
+          "its schema_migration lists {}, which this verifier does not know. Use the muniment-verify of the version that applied it; if no "
+          "version did, somebody put the row there",
+          preview(name, 100));
     }
     applied.insert(name);
     const std::string number = fmt::format("{:04}_", row.integer(0));
     if (found == known.migrations.end() || found->second != row.bytes(2) || !name.starts_with(number)) {
-      findings.add({Check::migration, -1, "", found == known.migrations.end() ? "a migration of this verifier's" : fmt::format("{} with sha256 {}", name, found->second),
+      findings.add({Check::migration, -1, "",
+                    found == known.migrations.end() ? "a migration of this verifier's"
+                                                    : fmt::format("{} with sha256 {}", name, found->second),
                     fmt::format("number {}, {} with sha256 {}", row.integer(0), name, row.bytes(2))});
     }
   }
@@ -74,8 +78,10 @@ Result<std::string> check_migrations(Connection& connection, const Known& known,
     }
   }
   if (missing.empty()) return missing;
-  return fmt::format("its schema_migration does not list {}. Use the muniment-verify of its version, or start the daemon of this one on it first; where it had "
-                     "been started before, somebody took the row away", missing);
+  return fmt::format(
+      "its schema_migration does not list {}. Use the muniment-verify of its version, or start the daemon of this one on it first; where it had "
+      "been started before, somebody took the row away",
+      missing);
 }
 
 // What anybody may add beside the schema: an analyst's own table or view. What acts on its tables is none of that.
@@ -105,16 +111,19 @@ Status compare(Connection& connection, Known known, Findings& findings, std::vec
       if (may_be_added(name)) {
         added.push_back(name);
       } else if (name.starts_with("partition ")) {
-        findings.add({Check::definition, -1, "", "a partition as its table event is", fmt::format("{}: {}", name, row.bytes(1))});
+        findings.add({Check::definition, -1, "", "a partition as its table event is",
+                      fmt::format("{}: {}", name, row.bytes(1))});
       } else if (name.starts_with("setting ")) {
-        findings.add({Check::definition, -1, "", "none that switches triggers off", fmt::format("{}: {}", name, row.bytes(1))});
+        findings.add(
+            {Check::definition, -1, "", "none that switches triggers off", fmt::format("{}: {}", name, row.bytes(1))});
       } else if (ours(place_of(name))) {
         findings.add({Check::definition, -1, "", "no " + name, fmt::format("{}: {}", name, row.bytes(1))});
       }
       continue;
     }
     if (std::ranges::find(wanted->second, hash) == wanted->second.end()) {
-      findings.add({Check::definition, -1, "", fmt::format("{} with sha256 {}", name, joined(wanted->second, " or ")), fmt::format("{}: {}", name, row.bytes(1))});
+      findings.add({Check::definition, -1, "", fmt::format("{} with sha256 {}", name, joined(wanted->second, " or ")),
+                    fmt::format("{}: {}", name, row.bytes(1))});
     }
     known.definitions.erase(wanted);
   }
@@ -122,8 +131,8 @@ Status compare(Connection& connection, Known known, Findings& findings, std::vec
   if (added.empty()) return success();
   const std::size_t count = added.size();
   added.resize(std::min(count, added_shown_max));
-  warnings.push_back(fmt::format("{} tables, views or functions of this schema are none of Muniment's: {}{}", count, joined(added, ", "),
-                                 count > added_shown_max ? ", …" : ""));
+  warnings.push_back(fmt::format("{} tables, views or functions of this schema are none of Muniment's: {}{}", count,
+                                 joined(added, ", "), count > added_shown_max ? ", …" : ""));
   return success();
 }
 
@@ -134,9 +143,12 @@ bool is_own_table(std::string_view table) {
   return known.definitions.contains(fmt::format("table public.{}", table));
 }
 
-Result<std::string> check_definitions(Connection& connection, Findings& findings, std::vector<std::string>& warnings, std::vector<std::string>& not_checked) {
+Result<std::string> check_definitions(Connection& connection, Findings& findings, std::vector<std::string>& warnings,
+                                      std::vector<std::string>& not_checked) {
   const std::string what = "the definitions of tables, views, functions and triggers";
-  ASSIGN_OR_RETURN(const auto listed, connection.integer("SELECT count(*) FROM pg_class WHERE oid = to_regclass('public.schema_migration')"));
+  ASSIGN_OR_RETURN(
+      const auto listed,
+      connection.integer("SELECT count(*) FROM pg_class WHERE oid = to_regclass('public.schema_migration')"));
   Known known = read_known();
   std::string unknown = "there is no table schema_migration";
   if (listed.value_or(0) > 0) {
@@ -146,9 +158,11 @@ Result<std::string> check_definitions(Connection& connection, Findings& findings
     not_checked.push_back(what + " (the schema is unknown)");
     return unknown;
   }
-  ASSIGN_OR_RETURN(const auto version, connection.integer("SELECT current_setting('server_version_num')::bigint / 10000"));
+  ASSIGN_OR_RETURN(const auto version,
+                   connection.integer("SELECT current_setting('server_version_num')::bigint / 10000"));
   if (std::to_string(version.value_or(0)) != known.postgres) {
-    not_checked.push_back(fmt::format("{} (known are those of Postgres {}, this is {})", what, known.postgres, version.value_or(0)));
+    not_checked.push_back(
+        fmt::format("{} (known are those of Postgres {}, this is {})", what, known.postgres, version.value_or(0)));
     return std::string();
   }
   RETURN_IF_ERROR(compare(connection, std::move(known), findings, warnings));

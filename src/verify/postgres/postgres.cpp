@@ -21,7 +21,8 @@ constexpr int rows_a_page = 256;
 constexpr std::string_view insufficient_privilege = "42501";
 
 // The database under audit chooses none of these: neither which schema a name means, nor whether anything is written.
-// Whatever the database, the role or the URI sets: how values and definitions are written, and how long a verify may take.
+// Whatever the database, the role or the URI sets: how values and definitions are written, and how long a verify may
+// take.
 constexpr const char* own_settings =
     "SET search_path = pg_catalog, public, pg_temp; SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY; "
     "SET standard_conforming_strings = on; SET quote_all_identifiers = off; SET intervalstyle = postgres; SET datestyle = 'ISO, MDY'; "
@@ -145,9 +146,10 @@ Status Connection::begin(const std::string& snapshot) {
   // read whole and sorted once for each range.
   std::string sql = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;";
   if (!snapshot.empty()) sql += fmt::format("SET TRANSACTION SNAPSHOT '{}';", snapshot);
-  sql += "SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0;"
-         "SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; SET LOCAL jit = off;"
-         "SET LOCAL enable_sort = off; SET LOCAL max_parallel_workers_per_gather = 0;";
+  sql +=
+      "SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0;"
+      "SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; SET LOCAL jit = off;"
+      "SET LOCAL enable_sort = off; SET LOCAL max_parallel_workers_per_gather = 0;";
   auto done = impl_->execute(sql);
   if (!done) return std::move(done).error();
   return success();
@@ -184,7 +186,8 @@ Result<bool> Connection::next(Row& row) {
     return unavailable("reading Postgres", PQerrorMessage(impl_->connection));
   }
   const bool first = std::exchange(impl_->at_start, false);
-  ASSIGN_OR_RETURN(const bool is_row, parse_copy_row({impl_->message, static_cast<std::size_t>(size)}, first, row.fields_));
+  ASSIGN_OR_RETURN(const bool is_row,
+                   parse_copy_row({impl_->message, static_cast<std::size_t>(size)}, first, row.fields_));
   return is_row ? Result<bool>(true) : next(row);  // after the trailer comes the end
 }
 

@@ -10,9 +10,9 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/crypto/sha256.hpp"
 #include "base/ids.hpp"
 #include "base/result.hpp"
-#include "base/crypto/sha256.hpp"
 #include "verify/postgres/copy_row.hpp"
 
 namespace muniment::verify {

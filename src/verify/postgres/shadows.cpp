@@ -12,12 +12,14 @@ constexpr int arguments_looked_at = 8;
 // Whether one of a function's arguments is of a type that somebody made: then it takes none of our calls.
 std::string takes_own_type() {
   std::string sql = "false";
-  for (int i = 0; i < arguments_looked_at; ++i) sql += fmt::format(" OR COALESCE(f.proargtypes[{}] OPERATOR(pg_catalog.>=) 16384::pg_catalog.oid, false)", i);
+  for (int i = 0; i < arguments_looked_at; ++i)
+    sql += fmt::format(" OR COALESCE(f.proargtypes[{}] OPERATOR(pg_catalog.>=) 16384::pg_catalog.oid, false)", i);
   return sql;
 }
 
-// It calls nothing that somebody could have put beside Postgres' own: every operator is named with its schema, and its types are those
-// of the one that is meant. Oids below 16384 are Postgres' own. int4[] (1007) is left to the extension intarray.
+// It calls nothing that somebody could have put beside Postgres' own: every operator is named with its schema, and its
+// types are those of the one that is meant. Oids below 16384 are Postgres' own. int4[] (1007) is left to the extension
+// intarray.
 std::string shadows_sql() {
   return fmt::format(R"(
 WITH place AS (SELECT n.oid, n.nspname FROM pg_catalog.pg_namespace n
@@ -48,8 +50,10 @@ Status check_shadows(Connection& connection, Findings& findings) {
   while (true) {
     ASSIGN_OR_RETURN(const bool more, connection.next(row));
     if (!more) return success();
-    findings.add({Check::definition, -1, "", "Postgres' own functions, operators and casts alone",
-                  fmt::format("{} {}.{}, which is called in the place of one of them: what this verify read may be false", row.bytes(0), row.bytes(1), row.bytes(2))});
+    findings.add(
+        {Check::definition, -1, "", "Postgres' own functions, operators and casts alone",
+         fmt::format("{} {}.{}, which is called in the place of one of them: what this verify read may be false",
+                     row.bytes(0), row.bytes(1), row.bytes(2))});
   }
 }
 

@@ -13,8 +13,8 @@ class SharedSnapshot {
   static Result<SharedSnapshot> take(const std::string& uri);
 
   Connection& holder() { return holder_; }
-  Result<Connection> join() const;               // another connection, in the same snapshot
-  Result<Connection> outside() const;            // one that sees what was committed since
+  Result<Connection> join() const;     // another connection, in the same snapshot
+  Result<Connection> outside() const;  // one that sees what was committed since
 
  private:
   SharedSnapshot(std::string uri, Connection holder, std::string name)

@@ -9,7 +9,8 @@
 namespace muniment::verify {
 namespace {
 
-Signatures facts_of(const CheckpointFile& file, const std::vector<VerifierKey>& keys, const std::vector<Signed>& signers) {
+Signatures facts_of(const CheckpointFile& file, const std::vector<VerifierKey>& keys,
+                    const std::vector<Signed>& signers) {
   Signatures facts;
   const std::int64_t upto = file.checkpoint.size - 1;
   for (const Signed& signer : signers) {
@@ -20,9 +21,11 @@ Signatures facts_of(const CheckpointFile& file, const std::vector<VerifierKey>& 
   }
   for (const VerifierKey& key : keys) {
     if (key.type != KeyType::cosignature) continue;
-    const auto signer = std::find_if(signers.begin(), signers.end(), [&key](const Signed& one) { return *one.key == key; });
+    const auto signer =
+        std::find_if(signers.begin(), signers.end(), [&key](const Signed& one) { return *one.key == key; });
     const bool vouches = signer != signers.end();
-    facts.witnesses.push_back({key.name, vouches ? upto : -1, {vouches ? static_cast<std::int64_t>(signer->time_s) * 1'000'000 : 0}});
+    facts.witnesses.push_back(
+        {key.name, vouches ? upto : -1, {vouches ? static_cast<std::int64_t>(signer->time_s) * 1'000'000 : 0}});
   }
   facts.newest = file.note ? file.note->signed_text() : "";
   return facts;
@@ -31,15 +34,20 @@ Signatures facts_of(const CheckpointFile& file, const std::vector<VerifierKey>& 
 }  // namespace
 
 bool one_is_of(const Uuid& log_id, std::span<const VerifierKey> keys) {
-  return std::ranges::any_of(keys, [end = "/" + log_id.text()](const VerifierKey& key) { return key.type == KeyType::ed25519 && key.name.ends_with(end); });
+  return std::ranges::any_of(keys, [end = "/" + log_id.text()](const VerifierKey& key) {
+    return key.type == KeyType::ed25519 && key.name.ends_with(end);
+  });
 }
 
 std::string wrong_key_text(const std::string& origin, const Note& note, std::span<const VerifierKey> keys) {
   std::vector<std::string> needed, given;
-  for (const NoteSignature& signature : note.signatures) needed.push_back(fmt::format("{}+{:08x}", signature.name, signature.id));
+  for (const NoteSignature& signature : note.signatures)
+    needed.push_back(fmt::format("{}+{:08x}", signature.name, signature.id));
   for (const VerifierKey& key : keys) given.push_back(fmt::format("{}+{:08x}", key.name, key.id));
-  const std::string signers = needed.empty() ? "nobody (the log had no key yet, or the signatures were taken away)" : joined(needed, ", ");
-  return fmt::format("a key of {} is needed; signed by {}, the keys that were given are {}", origin, signers, joined(given, ", "));
+  const std::string signers =
+      needed.empty() ? "nobody (the log had no key yet, or the signatures were taken away)" : joined(needed, ", ");
+  return fmt::format("a key of {} is needed; signed by {}, the keys that were given are {}", origin, signers,
+                     joined(given, ", "));
 }
 
 Result<CheckpointFile> parse_checkpoint_file(std::string_view text) {
@@ -57,7 +65,8 @@ Result<CheckpointFile> parse_checkpoint_file(std::string_view text) {
   return file;
 }
 
-Signatures judge_checkpoint(const CheckpointFile& file, const Uuid& log_id, const std::vector<VerifierKey>& keys, Findings& findings) {
+Signatures judge_checkpoint(const CheckpointFile& file, const Uuid& log_id, const std::vector<VerifierKey>& keys,
+                            Findings& findings) {
   const auto found = [&](std::string expected, std::string actual) {
     findings.add({Check::checkpoint_signature, -1, "", std::move(expected), std::move(actual)});
   };

@@ -48,8 +48,8 @@ class KeyRing {
   std::size_t note_key(VerifierKey key, std::int64_t seq);
 
   std::vector<VerifierKey> keys_;
-  std::vector<LogKey> facts_;   // one a key
-  std::vector<Naming> namings_; // in the order of seq
+  std::vector<LogKey> facts_;    // one a key
+  std::vector<Naming> namings_;  // in the order of seq
   std::vector<Rotation> rotations_;
 };
 

@@ -107,7 +107,11 @@ void read_own(const NotePlaces& places, KeptFiles& kept) {
 std::optional<std::string> no_regular_file(const std::string& path) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) != 0 || S_ISREG(status.st_mode)) return std::nullopt;
-  return S_ISLNK(status.st_mode) ? "a link" : S_ISDIR(status.st_mode) ? "a folder" : S_ISFIFO(status.st_mode) ? "a FIFO" : S_ISSOCK(status.st_mode) ? "a socket" : "a device";
+  return S_ISLNK(status.st_mode)    ? "a link"
+         : S_ISDIR(status.st_mode)  ? "a folder"
+         : S_ISFIFO(status.st_mode) ? "a FIFO"
+         : S_ISSOCK(status.st_mode) ? "a socket"
+                                    : "a device";
 }
 
 Result<std::vector<VerifierKey>> read_keys(const std::vector<std::string>& paths) {

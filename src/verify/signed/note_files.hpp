@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "base/result.hpp"
 #include "base/crypto/signed_note.hpp"
+#include "base/result.hpp"
 
 namespace muniment::verify {
 
@@ -37,12 +37,13 @@ struct NotePlaces {
 
 struct KeptFiles {
   std::vector<VerifierKey> keys;
-  bool keys_are_the_logs_own = false;    // from <data>/keys/log.pub: they prove nothing against whoever has the folder
-  std::optional<Time> signs_since;       // a key file or a signature is there since then
+  bool keys_are_the_logs_own = false;  // from <data>/keys/log.pub: they prove nothing against whoever has the folder
+  std::optional<Time> signs_since;     // a key file or a signature is there since then
   std::vector<KeptNote> notes;
-  std::vector<std::string> witnesses;    // as the command line names them
+  std::vector<std::string> witnesses;  // as the command line names them
   std::vector<std::string> warnings;
-  std::vector<std::pair<std::string, std::string>> no_files;  // where the daemon keeps a note, and what is there instead: "a link"
+  std::vector<std::pair<std::string, std::string>>
+      no_files;  // where the daemon keeps a note, and what is there instead: "a link"
 };
 
 // "a link", "a folder": what is there and is no regular file; nullopt: one, or nothing.

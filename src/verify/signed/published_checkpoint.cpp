@@ -41,36 +41,44 @@ bool comes_up_to(std::int64_t size, const std::string& tiles, const Log& log, co
 
 // Whether a kill or a power cut may have left the note of `size` behind the one of `newest`.
 Result<bool> may_be_left_behind(Connection& connection, const Log& log, std::int64_t size, std::int64_t newest) {
-  ASSIGN_OR_RETURN(const auto stopped, connection.integer(fmt::format("SELECT 1 FROM event WHERE log_no = {} AND seq = {} AND type = 'log.stopped'",
-                                                                      log.log_no, log.upto)));
+  ASSIGN_OR_RETURN(
+      const auto stopped,
+      connection.integer(fmt::format("SELECT 1 FROM event WHERE log_no = {} AND seq = {} AND type = 'log.stopped'",
+                                     log.log_no, log.upto)));
   if (stopped) return false;
-  ASSIGN_OR_RETURN(const auto apart, connection.integer(fmt::format(
-      "SELECT (extract(epoch FROM max(recorded_at) - min(recorded_at)) * 1000000)::bigint FROM event WHERE log_no = {} AND seq IN ({}, {})",
-      log.log_no, size, newest - 1)));
+  ASSIGN_OR_RETURN(
+      const auto apart,
+      connection.integer(fmt::format(
+          "SELECT (extract(epoch FROM max(recorded_at) - min(recorded_at)) * 1000000)::bigint FROM event WHERE log_no = {} AND seq IN ({}, {})",
+          log.log_no, size, newest - 1)));
   return apart && *apart <= not_durable_micros_max;
 }
 
 // Tiles are there, and nothing where their checkpoint should be.
 bool is_missing(const std::string& tiles) {
   struct stat about {};
-  return !tiles.empty() && ::lstat((tiles + "/tile").c_str(), &about) == 0 && ::lstat((tiles + "/checkpoint").c_str(), &about) != 0 && errno == ENOENT;
+  return !tiles.empty() && ::lstat((tiles + "/tile").c_str(), &about) == 0 &&
+         ::lstat((tiles + "/checkpoint").c_str(), &about) != 0 && errno == ENOENT;
 }
 
 }  // namespace
 
-Status check_published(Connection& connection, const Log& log, const SignedLog& signatures, const PublishedNote& note, Findings& findings,
-                       std::vector<std::string>& warnings) {
+Status check_published(Connection& connection, const Log& log, const SignedLog& signatures, const PublishedNote& note,
+                       Findings& findings, std::vector<std::string>& warnings) {
   const std::int64_t size = signatures.published(), newest = signatures.outcome().upto + 1;
   if (size >= newest || (size == 0 && !is_missing(note.tiles))) return success();
   if (note.live && comes_up_to(newest, note.tiles, log, signatures.trusted())) return success();
-  ASSIGN_OR_RETURN(const bool innocent, note.live ? Result<bool>(false) : may_be_left_behind(connection, log, size, newest));
+  ASSIGN_OR_RETURN(const bool innocent,
+                   note.live ? Result<bool>(false) : may_be_left_behind(connection, log, size, newest));
   const std::string there = size == 0 ? "missing" : fmt::format("a checkpoint of {} events", size);
   if (innocent) {
-    warnings.push_back(fmt::format("{}/checkpoint: {}, and {} are signed: as after a kill or a power cut. Who reads the tiles sees no more until a "
-                                   "daemon is started, which publishes the newest", note.tiles, there, newest));
+    warnings.push_back(fmt::format(
+        "{}/checkpoint: {}, and {} are signed: as after a kill or a power cut. Who reads the tiles sees no more until a "
+        "daemon is started, which publishes the newest",
+        note.tiles, there, newest));
   } else {
-    findings.add({Check::published_checkpoint, size - 1, "", fmt::format("{}/checkpoint of at least {} events, which are signed", note.tiles, newest),
-                  there});
+    findings.add({Check::published_checkpoint, size - 1, "",
+                  fmt::format("{}/checkpoint of at least {} events, which are signed", note.tiles, newest), there});
   }
   return success();
 }

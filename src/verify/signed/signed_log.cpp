@@ -19,18 +19,27 @@ std::string described(const std::string& where, const Checkpoint& checkpoint) {
 }  // namespace
 
 SignedLog::SignedLog(const Uuid& log_id, KeptFiles files, Time started, Findings& findings)
-    : log_id_(log_id), findings_(findings), started_(started), keys_given_(!files.keys.empty() && !files.keys_are_the_logs_own),
-      signs_since_(files.signs_since), ring_(files.keys), given_(std::move(files.keys)), warnings_(std::move(files.warnings)) {
+    : log_id_(log_id),
+      findings_(findings),
+      started_(started),
+      keys_given_(!files.keys.empty() && !files.keys_are_the_logs_own),
+      signs_since_(files.signs_since),
+      ring_(files.keys),
+      given_(std::move(files.keys)),
+      warnings_(std::move(files.warnings)) {
   outcome_.keys_are_the_logs_own = files.keys_are_the_logs_own;
   for (const std::string& name : files.witnesses) witnesses_.push_back({name, std::nullopt, false, -1, {}});
   for (std::size_t key = 0; key < ring_.keys().size(); ++key) {
     has_key_ = has_key_ || ring_.keys()[key].type == KeyType::ed25519;
-    if (ring_.keys()[key].type == KeyType::cosignature) witnesses_.push_back({ring_.keys()[key].name, key, false, -1, {}});
+    if (ring_.keys()[key].type == KeyType::cosignature)
+      witnesses_.push_back({ring_.keys()[key].name, key, false, -1, {}});
   }
-  // A key has its log's name. One of this log that signed nothing of it is another matter: then somebody else has signed.
+  // A key has its log's name. One of this log that signed nothing of it is another matter: then somebody else has
+  // signed.
   keys_are_anothers_ = keys_given_ && has_key_ && !one_is_of(log_id, given_);
   for (const auto& [where, kind] : files.no_files) {
-    findings_.add({where == published_note ? Check::tile : Check::checkpoint_signature, -1, "", where + ": a regular file", kind});
+    findings_.add({where == published_note ? Check::tile : Check::checkpoint_signature, -1, "",
+                   where + ": a regular file", kind});
   }
   for (KeptNote& kept : files.notes) {
     const bool is_published = kept.where == published_note;
@@ -50,7 +59,8 @@ Status SignedLog::open_stored(Connection& connection, std::int64_t log_no, std::
   const std::string where = fmt::format("FROM checkpoint_note WHERE log_no = {} AND size >= {}", log_no, from);
   ASSIGN_OR_RETURN(const auto largest, connection.integer("SELECT max(size) " + where));
   stored_size_max_ = largest.value_or(-1);
-  ASSIGN_OR_RETURN(stored_, Cursor::open(connection, "checkpoint_notes", "SELECT size, note, recorded_at " + where + " ORDER BY size"));
+  ASSIGN_OR_RETURN(stored_, Cursor::open(connection, "checkpoint_notes",
+                                         "SELECT size, note, recorded_at " + where + " ORDER BY size"));
   return advance();
 }
 
@@ -58,7 +68,8 @@ Status SignedLog::open_stored(Connection& connection, std::int64_t log_no, std::
 std::optional<SignedLog::Pending> SignedLog::parse(KeptNote kept) {
   auto file = parse_checkpoint_file(kept.text);
   if (!file) {
-    found(Check::checkpoint_signature, 0, "a signed checkpoint of this log", fmt::format("{}: {}", kept.where, file.error().message));
+    found(Check::checkpoint_signature, 0, "a signed checkpoint of this log",
+          fmt::format("{}: {}", kept.where, file.error().message));
     return std::nullopt;
   }
   const Checkpoint& checkpoint = file->checkpoint;
@@ -97,7 +108,8 @@ void SignedLog::resume(const SavedState& state) {
   has_key_ = has_key_ || !state.keys.empty();
   std::erase_if(outside_, [&](const Pending& pending) { return pending.checkpoint.size < state.size; });
   if (!state.note.empty()) {
-    if (auto saved = parse({"the saved state", state.note, std::nullopt, state.saved_at})) outside_.push_back(*std::move(saved));
+    if (auto saved = parse({"the saved state", state.note, std::nullopt, state.saved_at}))
+      outside_.push_back(*std::move(saved));
   }
   set_next_size();
 }
@@ -137,11 +149,12 @@ Status SignedLog::reached(const Tree& tree) {
   return success();
 }
 
-// Notes of this size by a key that was replaced below it. Where the log's key of that time signed the same tree, they say nothing
-// that is not so.
+// Notes of this size by a key that was replaced below it. Where the log's key of that time signed the same tree, they
+// say nothing that is not so.
 void SignedLog::settle_replaced() {
   for (auto& [size, actual] : replaced_) {
-    if (size != current_size_) found(Check::checkpoint_signature, size, "a signature by the log's key of that time", std::move(actual));
+    if (size != current_size_)
+      found(Check::checkpoint_signature, size, "a signature by the log's key of that time", std::move(actual));
   }
   replaced_.clear();
 }
@@ -168,7 +181,8 @@ void SignedLog::judge_signatures(const Pending& pending) {
   const std::int64_t size = pending.checkpoint.size;
   const auto signers = signers_of(*pending.note, ring_.keys());
   if (!signers) {
-    found(Check::checkpoint_signature, size, "signatures that verify", fmt::format("{}: {}", pending.kept.where, signers.error().message));
+    found(Check::checkpoint_signature, size, "signatures that verify",
+          fmt::format("{}: {}", pending.kept.where, signers.error().message));
     return;
   }
   std::vector<std::size_t> keys;
@@ -181,7 +195,8 @@ void SignedLog::judge_signatures(const Pending& pending) {
   }
   std::sort(keys.begin(), keys.end());
   if (!keys.empty() && !one_is_current) {
-    replaced_.emplace_back(size, fmt::format("{}: only by a key that was replaced at seq {}", pending.kept.where, ring_.fact(keys.front()).retired_at));
+    replaced_.emplace_back(size, fmt::format("{}: only by a key that was replaced at seq {}", pending.kept.where,
+                                             ring_.fact(keys.front()).retired_at));
     return;
   }
   if (!keys.empty()) current_size_ = size;
@@ -218,16 +233,18 @@ void SignedLog::check_beyond(const Pending& pending, std::int64_t size) {
   if (pending.note && has_key_) {
     const auto signers = signers_of(*pending.note, ring_.keys());
     const bool known = signers && std::any_of(signers->begin(), signers->end(), [](const Signed& signer) {
-      return signer.key->type == KeyType::ed25519;
-    });
+                         return signer.key->type == KeyType::ed25519;
+                       });
     if (!known) {
       found(Check::checkpoint_signature, pending.checkpoint.size, "a signature by a key of this log",
-            fmt::format("{}: {}", pending.kept.where, signers ? "signed by no key that is known" : signers.error().message));
+            fmt::format("{}: {}", pending.kept.where,
+                        signers ? "signed by no key that is known" : signers.error().message));
       return;
     }
   }
   if (pending.kept.witness) witnesses_[*pending.kept.witness].contradicts = true;
-  findings_.add({Check::log_rolled_back, size, "", fmt::format("{}: a log of at least {} events", pending.kept.where, pending.checkpoint.size),
+  findings_.add({Check::log_rolled_back, size, "",
+                 fmt::format("{}: a log of at least {} events", pending.kept.where, pending.checkpoint.size),
                  fmt::format("a log of {} events", size)});
 }
 
@@ -243,14 +260,16 @@ Status SignedLog::finish(std::int64_t size) {
   return success();
 }
 
-// Behind what a trusted key signed, made by a key that the log itself names and that no trusted key signed for: the private key before
-// it was lost, or whoever has the database named one of his own. What it signed counts as not signed.
+// Behind what a trusted key signed, made by a key that the log itself names and that no trusted key signed for: the
+// private key before it was lost, or whoever has the database named one of his own. What it signed counts as not
+// signed.
 void SignedLog::note_unconfirmed(const std::vector<std::size_t>& signers, const Group& group) {
   if (outcome_.upto < 0) return found_untrusted(group);
   const std::size_t key = signers.back();
-  warnings_.push_back(fmt::format("{} checkpoints, the largest of {} events, are signed by {}, which the event at {} names and which no key that is trusted "
-                                  "confirmed: they count for nothing. If you trust it, give its file: --key FILE",
-                                  group.count, group.size_max, ring_.keys()[key].text(), ring_.fact(key).named_at));
+  warnings_.push_back(fmt::format(
+      "{} checkpoints, the largest of {} events, are signed by {}, which the event at {} names and which no key that is trusted "
+      "confirmed: they count for nothing. If you trust it, give its file: --key FILE",
+      group.count, group.size_max, ring_.keys()[key].text(), ring_.fact(key).named_at));
 }
 
 void SignedLog::found_untrusted(const Group& group) {
@@ -263,7 +282,8 @@ void SignedLog::settle_trust() {
     return std::any_of(signers.begin(), signers.end(), [&](std::size_t key) { return ring_.fact(key).trusted; });
   };
   const auto named = [&](const std::vector<std::size_t>& signers) {
-    return !signers.empty() && std::all_of(signers.begin(), signers.end(), [&](std::size_t key) { return ring_.fact(key).named_at >= 0; });
+    return !signers.empty() &&
+           std::all_of(signers.begin(), signers.end(), [&](std::size_t key) { return ring_.fact(key).named_at >= 0; });
   };
   for (bool news = true; news;) {
     news = false;
@@ -299,19 +319,22 @@ void SignedLog::summarise() {
       if (ring_.fact(key).trusted) size_of[key] = std::max(size_of[key], group.size_max);
     }
   }
-  for (const auto& [key, size] : size_of) outcome_.keys.push_back({ring_.keys()[key].text(), ring_.fact(key).named_at, size - 1});
+  for (const auto& [key, size] : size_of)
+    outcome_.keys.push_back({ring_.keys()[key].text(), ring_.fact(key).named_at, size - 1});
   for (const Witness& witness : witnesses_) {
     const bool vouches = witness.size >= 0 && !witness.contradicts;
     outcome_.witnesses.push_back({witness.name, vouches ? witness.size - 1 : -1, witness.last});
-    if (witness.size < 0 && !witness.contradicts) warnings_.push_back(fmt::format("witness {} vouches for no checkpoint of this log", witness.name));
+    if (witness.size < 0 && !witness.contradicts)
+      warnings_.push_back(fmt::format("witness {} vouches for no checkpoint of this log", witness.name));
   }
   if (outcome_.keys_are_the_logs_own && !outcome_.newest.empty()) {
-    warnings_.push_back("the key came from the data folder itself: it proves nothing against whoever has that folder. Give one that you kept: --key FILE");
+    warnings_.push_back(
+        "the key came from the data folder itself: it proves nothing against whoever has that folder. Give one that you kept: --key FILE");
   }
 }
 
-// A log that signs has signatures: without them somebody took them away. That it signs, says a key of its own; another log's
-// or a witness's says nothing of this one, which may have no key yet.
+// A log that signs has signatures: without them somebody took them away. That it signs, says a key of its own; another
+// log's or a witness's says nothing of this one, which may have no key yet.
 void SignedLog::require_signature() {
   if (!groups_.empty() || outcome_.without_key) return;
   const bool its_key_given = keys_given_ && one_is_of(log_id_, given_);
@@ -325,7 +348,8 @@ void SignedLog::require_signature() {
     warnings_.push_back("the log's key is new and has signed nothing yet");
     return;
   }
-  found(Check::checkpoint_signature, 0, "a checkpoint that the log's key signed", "none: the signed checkpoints are missing");
+  found(Check::checkpoint_signature, 0, "a checkpoint that the log's key signed",
+        "none: the signed checkpoints are missing");
 }
 
 void SignedLog::found(Check check, std::int64_t size, std::string expected, std::string actual) {

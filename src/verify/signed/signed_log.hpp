@@ -12,13 +12,13 @@
 
 #include "base/ids.hpp"
 #include "base/result.hpp"
-#include "verify/signed/checkpoint_file.hpp"
 #include "verify/finding.hpp"
 #include "verify/log/hashing.hpp"
+#include "verify/log/saved_state.hpp"
+#include "verify/postgres/postgres.hpp"
+#include "verify/signed/checkpoint_file.hpp"
 #include "verify/signed/key_ring.hpp"
 #include "verify/signed/note_files.hpp"
-#include "verify/postgres/postgres.hpp"
-#include "verify/log/saved_state.hpp"
 #include "verify/signed/signatures.hpp"
 
 namespace muniment::verify {
@@ -55,16 +55,16 @@ class SignedLog {
   std::int64_t newest_size_within(std::int64_t size) const;
 
  private:
-  struct Pending {             // a note that waits for its size
+  struct Pending {  // a note that waits for its size
     KeptNote kept;
     Checkpoint checkpoint;
     std::optional<Note> note;  // none: it is unsigned
   };
-  struct Group {               // notes with the same signers
+  struct Group {  // notes with the same signers
     std::int64_t count = 0;
     std::int64_t size_min = 0, size_max = 0;
-    std::string where;         // of the first
-    std::string newest;        // the text of the largest
+    std::string where;   // of the first
+    std::string newest;  // the text of the largest
   };
   struct Witness {
     std::string name;
@@ -94,20 +94,20 @@ class SignedLog {
   Findings& findings_;
   Time started_;
   bool keys_given_ = false;
-  bool has_key_ = false;       // one that could have signed the log
+  bool has_key_ = false;            // one that could have signed the log
   bool keys_are_anothers_ = false;  // those that were given, all of them
   std::optional<Time> signs_since_;
   std::int64_t published_ = 0;
   KeyRing ring_;
-  const std::vector<VerifierKey> given_;         // of the ring, those that nobody had to name
-  std::vector<Pending> outside_;                 // by size, the largest first
+  const std::vector<VerifierKey> given_;  // of the ring, those that nobody had to name
+  std::vector<Pending> outside_;          // by size, the largest first
   std::optional<Cursor> stored_;
   std::optional<Pending> next_stored_;
   std::int64_t stored_size_max_ = -1;
   std::int64_t next_size_ = 0;
-  std::map<std::vector<std::size_t>, Group> groups_;  // by their signers: keys of the ring, in order
-  std::vector<std::pair<std::int64_t, std::string>> replaced_;   // notes of the present size by a key that was replaced
-  std::int64_t current_size_ = -1;                    // the newest size that a key of its time signed
+  std::map<std::vector<std::size_t>, Group> groups_;            // by their signers: keys of the ring, in order
+  std::vector<std::pair<std::int64_t, std::string>> replaced_;  // notes of the present size by a key that was replaced
+  std::int64_t current_size_ = -1;                              // the newest size that a key of its time signed
   std::vector<Witness> witnesses_;
   Signatures outcome_;
   std::vector<std::string> warnings_;

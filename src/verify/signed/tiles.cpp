@@ -43,7 +43,8 @@ Hash root_of(const Hashes& hashes) {
 bool holds_entries(std::string_view bundle, const Hashes& leaves, std::size_t width, bool longer) {
   for (std::size_t i = 0; i < width; ++i) {
     if (bundle.size() < 2) return false;
-    const std::size_t size = static_cast<std::size_t>(static_cast<std::uint8_t>(bundle[0])) << 8 | static_cast<std::uint8_t>(bundle[1]);
+    const std::size_t size =
+        static_cast<std::size_t>(static_cast<std::uint8_t>(bundle[0])) << 8 | static_cast<std::uint8_t>(bundle[1]);
     if (bundle.size() < 2 + size) return false;
     if (sha256({std::string_view("\0", 1), bundle.substr(2, size)}) != leaves[i]) return false;
     bundle.remove_prefix(2 + size);
@@ -67,10 +68,10 @@ struct TileFiles::Impl {
   Time started;
   Findings& findings;
 
-  std::array<Hashes, tile_levels_max + 1> open_tiles;              // the hashes of the last tile of each level
-  std::array<std::int64_t, tile_levels_max + 1> next_index{};      // its index
+  std::array<Hashes, tile_levels_max + 1> open_tiles;          // the hashes of the last tile of each level
+  std::array<std::int64_t, tile_levels_max + 1> next_index{};  // its index
   std::int64_t size = 0;
-  std::int64_t verified = 0;                                       // leaves whose tiles an earlier verify has read
+  std::int64_t verified = 0;  // leaves whose tiles an earlier verify has read
 
   BoundedQueue<Tile> queue{tiles_queued_max};
   std::vector<std::jthread> workers;
@@ -103,7 +104,8 @@ struct TileFiles::Impl {
     hashes.push_back(hash);
     if (hashes.size() < static_cast<std::size_t>(tile_width)) return;
     const Hash above = root_of(hashes);
-    Tile tile{level, next_index[static_cast<std::size_t>(level)]++, std::make_shared<Hashes>(std::exchange(hashes, {}))};
+    Tile tile{level, next_index[static_cast<std::size_t>(level)]++,
+              std::make_shared<Hashes>(std::exchange(hashes, {}))};
     if (!queue.try_push(std::move(tile))) check(tile);  // the others are busy: take part
     if (level < tile_levels_max) push(level + 1, above);
   }
@@ -124,7 +126,7 @@ struct TileFiles::Impl {
       if (name.width > least && name.width < tile_width) file = open_regular_beneath(root, name.path());
     }
     if (file) return file;
-    name.width = tile_width;   // asked for last: it replaces the partial ones
+    name.width = tile_width;  // asked for last: it replaces the partial ones
     return open_regular_beneath(root, name.path());
   }
 
@@ -133,9 +135,11 @@ struct TileFiles::Impl {
   // All widths of one tile, or of one bundle.
   void check_kind(const Tile& tile, bool entries) {
     const auto width = static_cast<std::int64_t>(tile.hashes->size());
-    const std::int64_t must_be = std::clamp<std::int64_t>(tile_hashes(tile.level, published) - tile.index * tile_width, 0, tile_width);
+    const std::int64_t must_be =
+        std::clamp<std::int64_t>(tile_hashes(tile.level, published) - tile.index * tile_width, 0, tile_width);
     TileName name{entries, tile.level, tile.index, tile_width};
-    const bool whole = width == tile_width && compare(tile, name, must_be == tile_width ? Must::be_there : Must::may_lack);
+    const bool whole =
+        width == tile_width && compare(tile, name, must_be == tile_width ? Must::be_there : Must::may_lack);
     name.width = 1;
     std::error_code error;
     const fs::path partials = fs::path(folder + "/" + name.path()).parent_path();
@@ -179,8 +183,11 @@ struct TileFiles::Impl {
     }
     ++files;
     const std::string hashes = name.entries ? "" : bytes_of(*tile.hashes, width);
-    const bool same = name.entries ? holds_entries(*bytes, *tile.hashes, width, longer) : longer ? bytes->starts_with(hashes) : *bytes == hashes;
-    if (!same) found(path, fmt::format("the {} {} of the events", width, name.entries ? "entries" : "hashes"), "other bytes");
+    const bool same = name.entries ? holds_entries(*bytes, *tile.hashes, width, longer)
+                      : longer     ? bytes->starts_with(hashes)
+                                   : *bytes == hashes;
+    if (!same)
+      found(path, fmt::format("the {} {} of the events", width, name.entries ? "entries" : "hashes"), "other bytes");
     return true;
   }
 
@@ -235,7 +242,8 @@ TileFiles::TileFiles(TileFiles&&) noexcept = default;
 TileFiles& TileFiles::operator=(TileFiles&&) noexcept = default;
 TileFiles::~TileFiles() = default;
 
-Result<TileFiles> TileFiles::open(const std::string& folder, std::int64_t published, Time started, unsigned jobs, Findings& findings) {
+Result<TileFiles> TileFiles::open(const std::string& folder, std::int64_t published, Time started, unsigned jobs,
+                                  Findings& findings) {
   ASSIGN_OR_RETURN(Fd root, open_folder(folder));
   auto impl = std::make_unique<Impl>(folder, std::move(root), published, started, findings);
   impl->start(jobs);
@@ -273,7 +281,8 @@ void TileFiles::add(const Hash& leaf) {
 Status TileFiles::finish() {
   for (int level = 0; level <= tile_levels_max; ++level) {
     const Hashes& hashes = impl_->open_tiles[static_cast<std::size_t>(level)];
-    if (!hashes.empty()) impl_->check({level, impl_->next_index[static_cast<std::size_t>(level)], std::make_shared<Hashes>(hashes)});
+    if (!hashes.empty())
+      impl_->check({level, impl_->next_index[static_cast<std::size_t>(level)], std::make_shared<Hashes>(hashes)});
   }
   impl_->queue.close();
   impl_->workers.clear();  // joins them

@@ -13,9 +13,9 @@
 
 #include "base/bounded_queue.hpp"
 #include "base/clock.hpp"
+#include "base/crypto/sha256.hpp"
 #include "base/files/file.hpp"
 #include "base/result.hpp"
-#include "base/crypto/sha256.hpp"
 #include "base/tile_path.hpp"
 #include "verify/finding.hpp"
 
@@ -31,7 +31,8 @@ class TileFiles {
  public:
   // `published`: the files must be there up to this size. `started`: what is beyond the log's end and older than
   // this is not in flight.
-  static Result<TileFiles> open(const std::string& folder, std::int64_t published, Time started, unsigned jobs, Findings& findings);
+  static Result<TileFiles> open(const std::string& folder, std::int64_t published, Time started, unsigned jobs,
+                                Findings& findings);
   TileFiles(TileFiles&&) noexcept;
   TileFiles& operator=(TileFiles&&) noexcept;
   ~TileFiles();

@@ -71,9 +71,13 @@ struct Fold::Rules {
   static Text step_of(const FoldEvent& e) { return e.step_id ? *e.step_id : "main"; }
   static void step_started(Fold& f, const FoldEvent& e, Body b, Spilled) {
     f.open(f.steps_, f.steps_dropped_, step_of(e),
-           ObjectText().text("kind", text_of(b, "kind")).text("name", text_of(b, "name"))
-               .text("parent_step_id", text_of(b, "parent_step_id")).number("run_seq", e.run_seq)
-               .text("step_id", step_of(e)).done());
+           ObjectText()
+               .text("kind", text_of(b, "kind"))
+               .text("name", text_of(b, "name"))
+               .text("parent_step_id", text_of(b, "parent_step_id"))
+               .number("run_seq", e.run_seq)
+               .text("step_id", step_of(e))
+               .done());
   }
   static void step_ended(Fold& f, const FoldEvent& e, Body, Spilled) {
     close(f.steps_, step_of(e));
@@ -83,8 +87,12 @@ struct Fold::Rules {
   static void open_call(Fold& f, const FoldEvent& e, Body b, std::string_view kind, const Text& name) {
     const Text id = text_of(b, "call_id");
     f.open(f.calls_, f.pending_dropped_, keyed(kind, id),
-           ObjectText().text("call_id", id).text("kind", std::string(kind)).text("name", name)
-               .number("run_seq", e.run_seq).done());
+           ObjectText()
+               .text("call_id", id)
+               .text("kind", std::string(kind))
+               .text("name", name)
+               .number("run_seq", e.run_seq)
+               .done());
   }
   static void close_call(Fold& f, Body b, std::string_view kind) {
     close(f.calls_, keyed(kind, text_of(b, "call_id")));
@@ -117,12 +125,19 @@ struct Fold::Rules {
   static void approval_requested(Fold& f, const FoldEvent& e, Body b, Spilled) {
     const Text id = text_of(b, "approval_id");
     f.open(f.approvals_, f.pending_dropped_, id,
-           ObjectText().text("approval_id", id).text("call_id", text_of(b, "call_id")).number("run_seq", e.run_seq).done());
+           ObjectText()
+               .text("approval_id", id)
+               .text("call_id", text_of(b, "call_id"))
+               .number("run_seq", e.run_seq)
+               .done());
   }
-  static void approval_decided(Fold& f, const FoldEvent&, Body b, Spilled) { close(f.approvals_, text_of(b, "approval_id")); }
+  static void approval_decided(Fold& f, const FoldEvent&, Body b, Spilled) {
+    close(f.approvals_, text_of(b, "approval_id"));
+  }
   static void child_started(Fold& f, const FoldEvent& e, Body b, Spilled) {
     const Text id = text_of(b, "run_id");
-    std::string after = ObjectText().text("kind", text_of(b, "kind")).text("run_id", id).number("run_seq", e.run_seq).done();
+    std::string after =
+        ObjectText().text("kind", text_of(b, "kind")).text("run_id", id).number("run_seq", e.run_seq).done();
     after[0] = ',';  // it goes on from "halted"
     f.open(f.children_, f.pending_dropped_, id, "{\"halted\":", std::move(after));
   }
@@ -149,8 +164,11 @@ struct Fold::Rules {
       for (const json::Value item : b["items"]) {
         if (!item.is(json::Kind::object)) continue;
         if (f.plan_.size() > 1) f.plan_ += ',';
-        f.plan_ += ObjectText().text("id", text_of(item, "id")).text("status", text_of(item, "status"))
-                       .text("text", text_of(item, "text")).done();
+        f.plan_ += ObjectText()
+                       .text("id", text_of(item, "id"))
+                       .text("status", text_of(item, "status"))
+                       .text("text", text_of(item, "text"))
+                       .done();
       }
     }
     f.plan_ += ']';
@@ -173,9 +191,12 @@ struct Fold::Rules {
   }
   static void budget_exceeded(Fold& f, const FoldEvent& e, Body b, Spilled) {
     grow(f.budgets_exceeded_);
-    f.last_budget_ = ObjectText().text("budget", text_of(b, "budget"))
-                         .raw("limit", scalar_of(b["limit"]).value_or("null")).number("run_seq", e.run_seq)
-                         .raw("used", scalar_of(b["used"]).value_or("null")).done();
+    f.last_budget_ = ObjectText()
+                         .text("budget", text_of(b, "budget"))
+                         .raw("limit", scalar_of(b["limit"]).value_or("null"))
+                         .number("run_seq", e.run_seq)
+                         .raw("used", scalar_of(b["used"]).value_or("null"))
+                         .done();
   }
   static void artifact_stored(Fold& f, const FoldEvent&, Body b, Spilled) {
     grow(f.artifacts_);
@@ -296,31 +317,45 @@ std::string Fold::text_of_items(const Items& items) {
 
 std::string Fold::run_text() const {
   ObjectText run;
-  run.raw("agent", facts_.has_agent ? ObjectText().text("id", facts_.agent_id).text("name", facts_.agent_name)
-                                          .text("version", facts_.agent_version).done()
+  run.raw("agent", facts_.has_agent ? ObjectText()
+                                          .text("id", facts_.agent_id)
+                                          .text("name", facts_.agent_name)
+                                          .text("version", facts_.agent_version)
+                                          .done()
                                     : "null");
   run.text("goal", facts_.goal).raw("labels", facts_.labels_text()).text("last_event_at", last_event_at_);
   run.text("origin", facts_.origin).text("outcome", facts_.outcome);
-  run.raw("parent", facts_.has_parent ? ObjectText().text("run_id", facts_.parent_run_id)
-                                            .number("run_seq", facts_.parent_run_seq).done()
-                                      : "null");
+  run.raw("parent",
+          facts_.has_parent
+              ? ObjectText().text("run_id", facts_.parent_run_id).number("run_seq", facts_.parent_run_seq).done()
+              : "null");
   run.text("run_id", seq_ < 0 ? Text() : Text(run_id_)).text("started_at", facts_.started_at);
   return run.text("status", facts_.status).done();
 }
 
 std::string Fold::context_text() const {
   const auto position = [](const std::optional<std::int64_t>& p) { return p ? std::to_string(*p) : "null"; };
-  const std::string messages = ObjectText().number("count", messages_).raw("first_run_seq", position(first_message_))
-                                   .raw("last_run_seq", position(last_message_)).done();
-  return ObjectText().raw("compacted_at", position(compacted_at_)).text("manifest_id", manifest_id_)
-      .raw("messages", messages).done();
+  const std::string messages = ObjectText()
+                                   .number("count", messages_)
+                                   .raw("first_run_seq", position(first_message_))
+                                   .raw("last_run_seq", position(last_message_))
+                                   .done();
+  return ObjectText()
+      .raw("compacted_at", position(compacted_at_))
+      .text("manifest_id", manifest_id_)
+      .raw("messages", messages)
+      .done();
 }
 
 std::string Fold::usage_text() const {
   std::string cost;
   costs_.write(cost);
-  return ObjectText().raw("cost", cost).number("input_tokens", input_tokens_).number("output_tokens", output_tokens_)
-      .number("uncounted", uncounted_).done();
+  return ObjectText()
+      .raw("cost", cost)
+      .number("input_tokens", input_tokens_)
+      .number("output_tokens", output_tokens_)
+      .number("uncounted", uncounted_)
+      .done();
 }
 
 std::string Fold::document() const {
@@ -330,21 +365,35 @@ std::string Fold::document() const {
       .raw("artifacts", ObjectText().number("bytes", artifact_bytes_).number("count", artifacts_).done())
       .raw("at", ObjectText().text("run_hash", run_hash_).number("run_seq", run_seq_).number("seq", seq_).done())
       .raw("budgets", ObjectText().number("exceeded", budgets_exceeded_).raw("last", last_budget_).done())
-      .raw("claims", ObjectText().number("count", claims_count_).number("dropped", claims_dropped_)
-                         .raw("open", text_of_items(claims_)).done())
+      .raw("claims", ObjectText()
+                         .number("count", claims_count_)
+                         .number("dropped", claims_dropped_)
+                         .raw("open", text_of_items(claims_))
+                         .done())
       .raw("context", context_text())
       .raw("counts", counts.done())
       .raw("halt", facts_.halt.value_or("null"))
-      .raw("pending", ObjectText().raw("approvals", text_of_items(approvals_)).raw("calls", text_of_items(calls_))
-                          .raw("children", text_of_items(children_)).number("dropped", pending_dropped_).done())
+      .raw("pending", ObjectText()
+                          .raw("approvals", text_of_items(approvals_))
+                          .raw("calls", text_of_items(calls_))
+                          .raw("children", text_of_items(children_))
+                          .number("dropped", pending_dropped_)
+                          .done())
       .raw("plan", plan_)
       .raw("refused", ObjectText().number("labels", facts_.labels_refused).number("working", working_refused_).done())
       .raw("run", run_text())
       .number("schema", 1)
-      .raw("steps", ObjectText().number("done", steps_done_).number("dropped", steps_dropped_)
-                        .raw("open", text_of_items(steps_)).done())
-      .raw("tasks", ObjectText().number("completed", tasks_completed_).number("dropped", tasks_dropped_)
-                        .raw("open", text_of_items(tasks_)).number("opened", tasks_opened_).done())
+      .raw("steps", ObjectText()
+                        .number("done", steps_done_)
+                        .number("dropped", steps_dropped_)
+                        .raw("open", text_of_items(steps_))
+                        .done())
+      .raw("tasks", ObjectText()
+                        .number("completed", tasks_completed_)
+                        .number("dropped", tasks_dropped_)
+                        .raw("open", text_of_items(tasks_))
+                        .number("opened", tasks_opened_)
+                        .done())
       .raw("usage", usage_text())
       .raw("working", working_.value().canonical())
       .done();

@@ -12,9 +12,9 @@
 
 #include "base/clock.hpp"
 #include "base/json/json.hpp"
+#include "verify/log/run_facts.hpp"
 #include "verify/state/cost.hpp"
 #include "verify/state/patch.hpp"
-#include "verify/log/run_facts.hpp"
 
 namespace muniment::verify {
 
@@ -42,10 +42,10 @@ class Fold {
   static std::vector<std::string_view> types_with_bodies();
 
  private:
-  struct Item {              // of a bounded list: where it stands by its key, and its canonical text
+  struct Item {  // of a bounded list: where it stands by its key, and its canonical text
     std::string key;
-    std::string before;      // its text up to "halted", or all of it
-    std::string after;       // its text behind "halted"'s value; empty for what has no such member
+    std::string before;  // its text up to "halted", or all of it
+    std::string after;   // its text behind "halted"'s value; empty for what has no such member
     bool halted = false;
   };
   using Items = std::deque<Item>;

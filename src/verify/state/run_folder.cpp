@@ -29,7 +29,8 @@ Status RunFolder::take(std::int64_t run_no, const FoldEvent& event) {
   }
   erased_ = erased_ || event.erased;
   foldable_ = foldable_ && !event.unread;
-  while (next_ && (next_->run_no < run_no || (next_->run_no == run_no && next_->seq < event.seq))) RETURN_IF_ERROR(pass_over());
+  while (next_ && (next_->run_no < run_no || (next_->run_no == run_no && next_->seq < event.seq)))
+    RETURN_IF_ERROR(pass_over());
   if (foldable_) RETURN_IF_ERROR(apply(event));
   while (next_ && next_->run_no == run_no && next_->seq == event.seq) {
     if (next_->run_seq != event.run_seq) {
@@ -54,17 +55,20 @@ Status RunFolder::apply(const FoldEvent& event) {
 }
 
 void RunFolder::compare() {
-  // An erasure takes the states from the first erased event of the run on, and one whose own file it names. The row of one that
-  // was a file still names its artifact.
+  // An erasure takes the states from the first erased event of the run on, and one whose own file it names. The row of
+  // one that was a file still names its artifact.
   if (!next_->state && next_->salt && !next_->artifact_hash) {
     found(Check::snapshot_hash, "a state, or neither it nor its salt", "a salt without a state");
     return;
   }
   if (!next_->state && !next_->salt) {
     ++counts_.erased;
-    if (next_->state_hash != std::string(sizeof(Hash), '\0')) found(Check::snapshot_hash, "state_hash = zeros, of an erased state", "state_hash = " + to_hex(next_->state_hash));
+    if (next_->state_hash != std::string(sizeof(Hash), '\0'))
+      found(Check::snapshot_hash, "state_hash = zeros, of an erased state",
+            "state_hash = " + to_hex(next_->state_hash));
     if (!erased_ && !redacted_.contains(next_->artifact_id)) {
-      found(Check::snapshot_hash, "a state, or an event before it or a file of its own that is redacted", "an erased state");
+      found(Check::snapshot_hash, "a state, or an event before it or a file of its own that is redacted",
+            "an erased state");
     }
     return;
   }
@@ -92,12 +96,14 @@ void RunFolder::compare() {
 void RunFolder::check_inline_hashes() {
   const std::string hash = to_hex(sha256({next_->salt.value_or(""), *next_->state}));
   const std::string state_hash = to_hex(sha256(*next_->state));
-  if (hash != to_hex(next_->hash)) found(Check::snapshot_hash, "hash = " + to_hex(next_->hash), "sha256(salt, state) = " + hash);
+  if (hash != to_hex(next_->hash))
+    found(Check::snapshot_hash, "hash = " + to_hex(next_->hash), "sha256(salt, state) = " + hash);
   if (state_hash != to_hex(next_->state_hash)) {
     found(Check::snapshot_hash, "state_hash = " + to_hex(next_->state_hash), "sha256(state) = " + state_hash);
   }
   if (next_->size_bytes != static_cast<std::int64_t>(next_->state->size())) {
-    found(Check::snapshot_hash, fmt::format("size_bytes = {}", next_->size_bytes), fmt::format("{} bytes", next_->state->size()));
+    found(Check::snapshot_hash, fmt::format("size_bytes = {}", next_->size_bytes),
+          fmt::format("{} bytes", next_->state->size()));
   }
 }
 

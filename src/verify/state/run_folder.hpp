@@ -9,8 +9,8 @@
 
 #include "base/result.hpp"
 #include "verify/finding.hpp"
-#include "verify/state/fold.hpp"
 #include "verify/log/scan.hpp"
+#include "verify/state/fold.hpp"
 
 namespace muniment::verify {
 
@@ -48,7 +48,12 @@ class RunFolder {
  public:
   RunFolder(const Log& log, const std::set<std::string>& redacted, SnapshotSource& snapshots, PatchSource& patches,
             Findings& findings, SnapshotCounts& counts)
-      : log_(log), redacted_(redacted), snapshots_(snapshots), patches_(patches), findings_(findings), counts_(counts) {}
+      : log_(log),
+        redacted_(redacted),
+        snapshots_(snapshots),
+        patches_(patches),
+        findings_(findings),
+        counts_(counts) {}
 
   Status start() { return advance(); }
   Status take(std::int64_t run_no, const FoldEvent& event);
@@ -72,7 +77,7 @@ class RunFolder {
   std::optional<Fold> fold_;
   std::int64_t run_no_ = -1;
   bool foldable_ = true;
-  bool erased_ = false;        // something that the state was made of
+  bool erased_ = false;  // something that the state was made of
 };
 
 }  // namespace muniment::verify

@@ -24,7 +24,8 @@ struct Stretch {
 
 Result<std::vector<Stretch>> plan(Connection& connection, const Log& log) {
   RETURN_IF_ERROR(connection.start_copy(fmt::format(
-      "SELECT run_no, max(seq), max(run_seq) FROM snapshot WHERE log_no = {} AND run_no > {} GROUP BY run_no ORDER BY run_no", log.log_no, log.run_no_known)));
+      "SELECT run_no, max(seq), max(run_seq) FROM snapshot WHERE log_no = {} AND run_no > {} GROUP BY run_no ORDER BY run_no",
+      log.log_no, log.run_no_known)));
   std::vector<Stretch> stretches;
   Row row;
   while (true) {
@@ -49,8 +50,9 @@ class DatabaseSnapshots : public SnapshotSource {
     Row row;
     ASSIGN_OR_RETURN(const bool more, rows_.next(row));
     if (!more) return std::optional<TakenSnapshot>();
-    return std::optional(TakenSnapshot{row.integer(0), row.integer(1), row.integer(2), row.integer(3), row.integer(4), row.optional_text(5),
-                                       row.optional_text(6), row.text(7), row.text(8), row.optional_text(9), row.uuid_text(10)});
+    return std::optional(TakenSnapshot{row.integer(0), row.integer(1), row.integer(2), row.integer(3), row.integer(4),
+                                       row.optional_text(5), row.optional_text(6), row.text(7), row.text(8),
+                                       row.optional_text(9), row.uuid_text(10)});
   }
 
  private:
@@ -64,7 +66,8 @@ class DatabasePatches : public PatchSource {
   Result<std::optional<std::string>> bytes(const std::string& artifact_id) override {
     std::optional<std::string> bytes;
     if (!parse_uuid(artifact_id)) return bytes;
-    RETURN_IF_ERROR(rows_.start_copy(fmt::format("SELECT path, hash, size_bytes FROM artifact WHERE artifact_id = '{}'", artifact_id)));
+    RETURN_IF_ERROR(rows_.start_copy(
+        fmt::format("SELECT path, hash, size_bytes FROM artifact WHERE artifact_id = '{}'", artifact_id)));
     Row row;
     while (true) {
       ASSIGN_OR_RETURN(const bool more, rows_.next(row));
@@ -98,13 +101,19 @@ FoldEvent fold_event_of(const Row& row) {
 }
 
 // Folds the runs of one stretch. `events` streams them; `rows` reads the snapshots beside them.
-Status fold(const SnapshotWork& work, const Stretch& stretch, std::size_t number, Connection& events, Connection& rows, SnapshotCounts& counts) {
+Status fold(const SnapshotWork& work, const Stretch& stretch, std::size_t number, Connection& events, Connection& rows,
+            SnapshotCounts& counts) {
   const std::string where = fmt::format("log_no = {} AND run_no BETWEEN {} AND {} AND seq <= {}", work.log.log_no,
                                         stretch.first_run, stretch.last_run, stretch.upto);
-  ASSIGN_OR_RETURN(Cursor cursor, Cursor::open(rows, fmt::format("snapshots_{}", number), fmt::format(
-      "SELECT s.run_no, s.seq, s.run_seq, s.event_seq, s.size_bytes, s.salt, s.state, s.hash, s.state_hash, a.hash, s.artifact_id "
-      "FROM (SELECT * FROM snapshot WHERE {}) s LEFT JOIN artifact a ON a.artifact_id = s.artifact_id "
-      "ORDER BY s.run_no, s.seq", where)));
+  ASSIGN_OR_RETURN(
+      Cursor cursor,
+      Cursor::open(
+          rows, fmt::format("snapshots_{}", number),
+          fmt::format(
+              "SELECT s.run_no, s.seq, s.run_seq, s.event_seq, s.size_bytes, s.salt, s.state, s.hash, s.state_hash, a.hash, s.artifact_id "
+              "FROM (SELECT * FROM snapshot WHERE {}) s LEFT JOIN artifact a ON a.artifact_id = s.artifact_id "
+              "ORDER BY s.run_no, s.seq",
+              where)));
   DatabaseSnapshots snapshots(std::move(cursor));
   DatabasePatches patches(rows, work.root);
   RunFolder folder(work.log, work.redacted, snapshots, patches, work.findings, counts);

@@ -9,9 +9,9 @@
 #include "base/result.hpp"
 #include "verify/files/artifact_root.hpp"
 #include "verify/finding.hpp"
-#include "verify/state/run_folder.hpp"
 #include "verify/log/scan.hpp"
 #include "verify/postgres/shared_snapshot.hpp"
+#include "verify/state/run_folder.hpp"
 
 namespace muniment::verify {
 

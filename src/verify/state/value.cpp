@@ -11,8 +11,8 @@ namespace {
 
 struct Decimal {
   bool negative = false;
-  std::string digits;          // no zeros at either end; empty for zero
-  std::int64_t exponent = 0;   // of the last digit
+  std::string digits;         // no zeros at either end; empty for zero
+  std::int64_t exponent = 0;  // of the last digit
   bool operator==(const Decimal&) const = default;
 };
 

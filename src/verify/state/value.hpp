@@ -15,15 +15,15 @@ namespace muniment::verify {
 
 struct Changeable {
   json::Kind kind = json::Kind::null;
-  std::string text;                            // of a string (unescaped), a number or a boolean
+  std::string text;  // of a string (unescaped), a number or a boolean
   std::vector<Changeable> items;
-  std::map<std::string, Changeable> members;   // in the order of their bytes
+  std::map<std::string, Changeable> members;  // in the order of their bytes
 
   static Changeable object();
   static Changeable from(const json::Value& value);
 
-  std::size_t levels() const;                  // 0 for a scalar, 1 for {}
-  void write(std::string& out) const;          // its canonical text
+  std::size_t levels() const;          // 0 for a scalar, 1 for {}
+  void write(std::string& out) const;  // its canonical text
   std::string canonical() const;
 };
 

@@ -6,7 +6,9 @@ namespace muniment::verify {
 namespace {
 
 // A corpus' name holds no slash.
-std::string key_of(std::string_view corpus, std::string_view document) { return std::string(corpus) + "/" + std::string(document); }
+std::string key_of(std::string_view corpus, std::string_view document) {
+  return std::string(corpus) + "/" + std::string(document);
+}
 
 }  // namespace
 
@@ -36,7 +38,9 @@ void CorpusHistory::revoke(std::int64_t seq, const std::string& source, const Te
   if (places == by_source_.end()) return;
   for (const std::size_t place : places->second) {
     Revision& revision = revisions_[place];
-    if (revision.ends.removed_at || (owner && (revision.owner ? *revision.owner : corpora_[revision.corpus].owner) != *owner)) continue;
+    if (revision.ends.removed_at ||
+        (owner && (revision.owner ? *revision.owner : corpora_[revision.corpus].owner) != *owner))
+      continue;
     end(place, seq, "revoked");
     revision.ends.removed_at = seq;
     touch(revision.corpus, seq);
@@ -60,7 +64,8 @@ const std::string* CorpusHistory::untold(std::int64_t seq) const {
   return found == untold_.end() ? nullptr : &found->second;
 }
 
-const Revision* CorpusHistory::cited(std::string_view corpus, std::string_view document, std::string_view revision, std::int64_t number) const {
+const Revision* CorpusHistory::cited(std::string_view corpus, std::string_view document, std::string_view revision,
+                                     std::int64_t number) const {
   const Places* const places = of_document(corpus, document);
   if (places == nullptr || number < 0) return nullptr;
   const Revision* newest = nullptr;
@@ -76,8 +81,8 @@ const Revision* CorpusHistory::cited(std::string_view corpus, std::string_view d
 bool CorpusHistory::cites_erased(std::string_view corpus, std::string_view document, std::string_view revision) const {
   const Places* const places = of_document(corpus, document);
   return places != nullptr && std::ranges::any_of(*places, [&](std::size_t place) {
-    return revisions_[place].revision == revision && revisions_[place].erased;
-  });
+           return revisions_[place].revision == revision && revisions_[place].erased;
+         });
 }
 
 void CorpusHistory::end(std::size_t place, std::int64_t seq, std::string_view by) {

@@ -1,7 +1,7 @@
 // What becomes of documents: which revision is current, what ended the others, and who owns a corpus, as it
 // follows from document.revised, document.retracted, source.revoked and event.redacted in the order of the log.
-// An event of an indexed run is a revision of a document that has no other. Its memory grows with the number of revisions, not
-// of passages.
+// An event of an indexed run is a revision of a document that has no other. Its memory grows with the number of
+// revisions, not of passages.
 #pragma once
 
 #include <cstdint>
@@ -27,15 +27,15 @@ struct Revision {
   std::int64_t seq = -1;
   std::string corpus, document, revision;
   std::vector<std::string> sources;
-  Text owner;               // of an event of a run, which has it of its own; null: the corpus has
+  Text owner;  // of an event of a run, which has it of its own; null: the corpus has
   std::int64_t first_chunk = 0;
   std::int64_t chunks = 0;
-  bool told = true;         // false: its event has no body, and this is what its row says
-  bool erased = false;      // an event.redacted names it
+  bool told = true;     // false: its event has no body, and this is what its row says
+  bool erased = false;  // an event.redacted names it
   std::int64_t chunk_rows = 0;
-  Ends ends;                // as they follow from the log
-  std::optional<Ends> held; // as its row has them; none: there is no row
-  std::string left;         // of an event without a body: the column of its row that still says something
+  Ends ends;                 // as they follow from the log
+  std::optional<Ends> held;  // as its row has them; none: there is no row
+  std::string left;          // of an event without a body: the column of its row that still says something
 };
 
 struct CorpusFacts {
@@ -58,7 +58,8 @@ class CorpusHistory {
   // The actor of an event without a body; nullptr: it has one.
   const std::string* untold(std::int64_t seq) const;
   // The revision that a pointer names: the current one or the newest, of those that have passage `number`.
-  const Revision* cited(std::string_view corpus, std::string_view document, std::string_view revision, std::int64_t number) const;
+  const Revision* cited(std::string_view corpus, std::string_view document, std::string_view revision,
+                        std::int64_t number) const;
   bool is_erased(std::int64_t seq) const { return erased_.contains(seq); }  // an event.redacted names it
   // A revision that is one of several with this name, whose passages were erased.
   bool cites_erased(std::string_view corpus, std::string_view document, std::string_view revision) const;

@@ -28,9 +28,11 @@ std::optional<Passage> passage_of_run(std::string_view pointer) {
   const std::size_t mark = named.find("#e");
   if (mark == std::string_view::npos) return std::nullopt;
   const std::size_t dot = named.find('.', mark);  // a run's name may hold one
-  const auto number = dot == std::string_view::npos ? std::optional<std::int64_t>(0) : parse_decimal(named.substr(dot + 1));
+  const auto number =
+      dot == std::string_view::npos ? std::optional<std::int64_t>(0) : parse_decimal(named.substr(dot + 1));
   if (!number) return std::nullopt;
-  return Passage{std::string(run_corpus), std::string(named.substr(0, dot)), version == std::string_view::npos ? "" : std::string(rest.substr(version + 3)), *number};
+  return Passage{std::string(run_corpus), std::string(named.substr(0, dot)),
+                 version == std::string_view::npos ? "" : std::string(rest.substr(version + 3)), *number};
 }
 
 std::optional<Passage> passage_of(std::string_view pointer) {
@@ -38,10 +40,12 @@ std::optional<Passage> passage_of(std::string_view pointer) {
   const std::size_t slash = pointer.find('/', scheme.size());
   if (pointer.starts_with("ev://run/")) return passage_of_run(pointer);
   const std::size_t mark = pointer.find("#p");
-  if (!pointer.starts_with(scheme) || slash == std::string_view::npos || mark == std::string_view::npos || mark < slash) return std::nullopt;
+  if (!pointer.starts_with(scheme) || slash == std::string_view::npos || mark == std::string_view::npos || mark < slash)
+    return std::nullopt;
   const std::size_t version = pointer.find("?v=", mark);
   const auto document = percent_decode(pointer.substr(slash + 1, mark - slash - 1));
-  const auto number = parse_decimal(pointer.substr(mark + 2, version == std::string_view::npos ? version : version - mark - 2));
+  const auto number =
+      parse_decimal(pointer.substr(mark + 2, version == std::string_view::npos ? version : version - mark - 2));
   if (!document || !number) return std::nullopt;
   return Passage{std::string(pointer.substr(scheme.size(), slash - scheme.size())), *document,
                  version == std::string_view::npos ? "" : std::string(pointer.substr(version + 3)), *number};
@@ -56,17 +60,24 @@ Status CorpusTables::Rows::advance() {
 }
 
 Status CorpusTables::open(Connection& connection) {
-  ASSIGN_OR_RETURN(const auto tables, connection.integer("SELECT count(*) FROM pg_class WHERE oid = to_regclass('public.document')"));
+  ASSIGN_OR_RETURN(const auto tables,
+                   connection.integer("SELECT count(*) FROM pg_class WHERE oid = to_regclass('public.document')"));
   if (tables.value_or(0) == 0) return success();
-  ASSIGN_OR_RETURN(const auto position, connection.integer(fmt::format(
-      "SELECT next_seq FROM follower WHERE log_no = {} AND name = 'document'", log_.log_no)));
+  ASSIGN_OR_RETURN(const auto position,
+                   connection.integer(fmt::format(
+                       "SELECT next_seq FROM follower WHERE log_no = {} AND name = 'document'", log_.log_no)));
   next_seq_ = position.value_or(0);
-  const auto open = [&](Rows& rows, std::string_view table, std::string_view columns, std::string_view order) -> Status {
+  const auto open = [&](Rows& rows, std::string_view table, std::string_view columns,
+                        std::string_view order) -> Status {
     ASSIGN_OR_RETURN(rows.cursor, Cursor::open(connection, fmt::format("rows_of_{}", table),
-                                               fmt::format("SELECT {} FROM {} WHERE log_no = {} ORDER BY {}", columns, table, log_.log_no, order)));
+                                               fmt::format("SELECT {} FROM {} WHERE log_no = {} ORDER BY {}", columns,
+                                                           table, log_.log_no, order)));
     return rows.advance();
   };
-  ASSIGN_OR_RETURN(const auto of_runs, connection.integer("SELECT count(*) FROM pg_attribute WHERE attrelid = 'public.document'::regclass AND attname = 'origin'"));
+  ASSIGN_OR_RETURN(
+      const auto of_runs,
+      connection.integer(
+          "SELECT count(*) FROM pg_attribute WHERE attrelid = 'public.document'::regclass AND attname = 'origin'"));
   const std::string_view more = of_runs.value_or(0) > 0 ? run_columns : no_run_columns;
   RETURN_IF_ERROR(open(documents_, "document", fmt::format("{}{}", document_columns, more), "seq"));
   RETURN_IF_ERROR(open(chunks_, "chunk", "seq, number, chunk_id, start_byte, end_byte, hash, heading", "seq, number"));
@@ -76,10 +87,13 @@ Status CorpusTables::open(Connection& connection) {
 Status CorpusTables::see(Connection& connection, const SeenEvent& event, const Telling& telling) {
   if (event.seq >= next_seq_) return success();
   if (telling.type == "run.started" && log_.indexed.contains(event.run_no)) run_owners_[event.run_no] = telling.actor;
-  if (is_readable(telling.type)) return log_.indexed.contains(event.run_no) ? run_event(connection, event, telling) : success();
+  if (is_readable(telling.type))
+    return log_.indexed.contains(event.run_no) ? run_event(connection, event, telling) : success();
   const bool revises = telling.type == "document.revised";
   const bool says = telling.type == "feedback.recorded";
-  if (!revises && !says && telling.type != "document.retracted" && telling.type != "source.revoked" && telling.type != "event.redacted") return success();
+  if (!revises && !says && telling.type != "document.retracted" && telling.type != "source.revoked" &&
+      telling.type != "event.redacted")
+    return success();
   if (telling.redacted) history_.lose(event.seq, telling.actor);
   const auto parsed = json::parse(telling.json());
   if (!parsed) return success();  // no body that was hashed is none
@@ -87,13 +101,16 @@ Status CorpusTables::see(Connection& connection, const SeenEvent& event, const T
   if (revises) return revised(connection, event, telling, body);
   if (says) return feedback(event, telling, body);
   if (telling.redacted) return success();
-  if (telling.type == "document.retracted") history_.retract(event.seq, body["corpus"].string_or(""), body["document"].string_or(""));
-  if (telling.type == "source.revoked") history_.revoke(event.seq, body["source"].string_or(""), text_of(body, "owner"));
+  if (telling.type == "document.retracted")
+    history_.retract(event.seq, body["corpus"].string_or(""), body["document"].string_or(""));
+  if (telling.type == "source.revoked")
+    history_.revoke(event.seq, body["source"].string_or(""), text_of(body, "owner"));
   if (telling.type == "event.redacted") history_.erase(event.seq, body["seq"].as_int().value_or(-1));
   return success();
 }
 
-Status CorpusTables::revised(Connection& connection, const SeenEvent& event, const Telling& telling, const json::Value& body) {
+Status CorpusTables::revised(Connection& connection, const SeenEvent& event, const Telling& telling,
+                             const json::Value& body) {
   RETURN_IF_ERROR(unexplained_before(event.seq));
   Revision revision;
   revision.seq = event.seq;
@@ -114,13 +131,15 @@ Status CorpusTables::revised(Connection& connection, const SeenEvent& event, con
   }
   const auto chunks = list ? json::parse(*list) : Result<json::Document>(Error(Errc::not_found, "no list"));
   revision.chunks = chunks ? static_cast<std::int64_t>(chunks->root().size()) : has_row ? row.integer(c_chunks) : 0;
-  if (!chunk_ids_known_ && has_row && row.integer(c_first_chunk) > next_chunk_) next_chunk_ = row.integer(c_first_chunk);
+  if (!chunk_ids_known_ && has_row && row.integer(c_first_chunk) > next_chunk_)
+    next_chunk_ = row.integer(c_first_chunk);
   chunk_ids_known_ = chunk_ids_known_ || has_row;
   revision.first_chunk = next_chunk_;
   next_chunk_ += revision.chunks;
   if (has_row) {
     revision.held = ends_in(row);
-    check(Check::document, event.seq, name_of(revision), "first_chunk", std::to_string(revision.first_chunk), std::to_string(row.integer(c_first_chunk)));
+    check(Check::document, event.seq, name_of(revision), "first_chunk", std::to_string(revision.first_chunk),
+          std::to_string(row.integer(c_first_chunk)));
     if (revision.told) compare_document(telling, body, revision);
     if (!revision.told) revision.left = left_in(row);
     ++counts_.revisions;
@@ -158,7 +177,8 @@ void CorpusTables::compare_document(const Telling& telling, const json::Value& b
   same("origin", Text(), row.optional_text(c_origin));
   integer(c_start, "start_byte");
   integer(c_size, "size_bytes");
-  same("text_artifact_id", text_of(body, "text_artifact_id"), row.null(c_text_artifact) ? Text() : Text(row.uuid_text(c_text_artifact)));
+  same("text_artifact_id", text_of(body, "text_artifact_id"),
+       row.null(c_text_artifact) ? Text() : Text(row.uuid_text(c_text_artifact)));
   text(c_mime_type, "mime_type", "text/plain");
   text(c_format, "format", "text");
   text(c_language, "language", "none");
@@ -179,7 +199,8 @@ void CorpusTables::compare_document(const Telling& telling, const json::Value& b
 Result<std::optional<std::string>> CorpusTables::chunk_list(Connection& connection, const json::Value& body) {
   const auto id = parse_uuid(body["chunks_artifact_id"].string_or(""));
   if (!id) return std::optional(body["chunks"] ? std::string(body["chunks"].source()) : std::string("[]"));
-  RETURN_IF_ERROR(connection.start_copy(fmt::format("SELECT path, hash FROM artifact WHERE artifact_id = '{}'", id->text())));
+  RETURN_IF_ERROR(
+      connection.start_copy(fmt::format("SELECT path, hash FROM artifact WHERE artifact_id = '{}'", id->text())));
   std::optional<std::string> list;
   Row row;
   while (true) {
@@ -217,7 +238,9 @@ void CorpusTables::compare_chunk(const Revision& revision, std::int64_t number, 
   parts.resize(4);
   const Row& row = chunks_.row;
   const std::string name = fmt::format("{}#p{}", name_of(revision), number);
-  const auto same = [&](std::string_view column, const Text& wanted, const Text& held) { check(Check::chunk, revision.seq, name, column, wanted, held); };
+  const auto same = [&](std::string_view column, const Text& wanted, const Text& held) {
+    check(Check::chunk, revision.seq, name, column, wanted, held);
+  };
   same("chunk_id", std::to_string(revision.first_chunk + number), std::to_string(row.integer(2)));
   same("start_byte", std::to_string(parts[0].as_int().value_or(0)), std::to_string(row.integer(3)));
   same("end_byte", std::to_string(parts[1].as_int().value_or(0)), std::to_string(row.integer(4)));
@@ -257,7 +280,8 @@ Status CorpusTables::feedback(const SeenEvent& event, const Telling& telling, co
   check(Check::feedback, event.seq, target, "pointer", target, row.text(1));
   check(Check::feedback, event.seq, target, "actor", telling.actor, row.text(4));
   const auto held = std::bit_cast<double>(row.integer(3));
-  if (held != *value) found(Check::feedback, event.seq, fmt::format("{}: value = {}", target, *value), fmt::format("value = {}", held));
+  if (held != *value)
+    found(Check::feedback, event.seq, fmt::format("{}: value = {}", target, *value), fmt::format("value = {}", held));
   const auto passage = passage_of(target);
   Said said{event.seq, "", "", "", -1, row.null(2) ? -1 : row.integer(2)};
   if (passage) {
@@ -279,7 +303,8 @@ Status CorpusTables::unexplained_before(std::int64_t seq) {
     RETURN_IF_ERROR(documents_.advance());
   }
   for (; chunks_.there && chunks_.seq() < seq;) {
-    found(Check::chunk, chunks_.seq(), "no row: no event of this seq tells of one", fmt::format("a row of chunk, chunk_id {}", chunks_.row.integer(2)));
+    found(Check::chunk, chunks_.seq(), "no row: no event of this seq tells of one",
+          fmt::format("a row of chunk, chunk_id {}", chunks_.row.integer(2)));
     RETURN_IF_ERROR(chunks_.advance());
   }
   return success();
@@ -294,9 +319,12 @@ Status CorpusTables::finish(Connection& connection) {
   }
   for (const Revision& revision : history_.revisions()) {
     if (revision.held) compare_ends(revision);
-    if (revision.erased && !revision.left.empty()) found(Check::document, revision.seq, fmt::format("{}: nothing of what was erased", name_of(revision)), fmt::format("a row of document whose {} says something", revision.left));
+    if (revision.erased && !revision.left.empty())
+      found(Check::document, revision.seq, fmt::format("{}: nothing of what was erased", name_of(revision)),
+            fmt::format("a row of document whose {} says something", revision.left));
     if (revision.erased && revision.chunk_rows > 0) {
-      found(Check::chunk, revision.seq, fmt::format("no passages of {}: it was erased", name_of(revision)), fmt::format("{} rows of chunk", revision.chunk_rows));
+      found(Check::chunk, revision.seq, fmt::format("no passages of {}: it was erased", name_of(revision)),
+            fmt::format("{} rows of chunk", revision.chunk_rows));
     }
   }
   compare_feedback();
@@ -332,7 +360,8 @@ void CorpusTables::compare_feedback() {
 }
 
 Status CorpusTables::compare_corpora(Connection& connection) {
-  RETURN_IF_ERROR(connection.start_copy(fmt::format("SELECT corpus, owner, first_seq, last_seq FROM corpus WHERE log_no = {}", log_.log_no)));
+  RETURN_IF_ERROR(connection.start_copy(
+      fmt::format("SELECT corpus, owner, first_seq, last_seq FROM corpus WHERE log_no = {}", log_.log_no)));
   auto missing = history_.corpora();
   Row row;
   while (true) {
@@ -342,14 +371,17 @@ Status CorpusTables::compare_corpora(Connection& connection) {
     const auto facts = missing.find(name);
     const std::string* const actor = history_.untold(row.integer(2));  // of a first event that was erased
     if (facts == missing.end()) {
-      if (actor == nullptr) found(Check::corpus, row.integer(2), "no row: no event tells of this corpus", "a row of corpus, " + name);
+      if (actor == nullptr)
+        found(Check::corpus, row.integer(2), "no row: no event tells of this corpus", "a row of corpus, " + name);
       continue;
     }
     const std::int64_t seq = facts->second.first_seq;
     check(Check::corpus, seq, name, "owner", actor != nullptr ? *actor : facts->second.owner, row.text(1));
-    if (actor == nullptr) check(Check::corpus, seq, name, "first_seq", std::to_string(seq), std::to_string(row.integer(2)));
+    if (actor == nullptr)
+      check(Check::corpus, seq, name, "first_seq", std::to_string(seq), std::to_string(row.integer(2)));
     if (history_.untold(row.integer(3)) == nullptr) {
-      check(Check::corpus, seq, name, "last_seq", std::to_string(facts->second.last_seq), std::to_string(row.integer(3)));
+      check(Check::corpus, seq, name, "last_seq", std::to_string(facts->second.last_seq),
+            std::to_string(row.integer(3)));
     }
     missing.erase(facts);
   }
@@ -357,7 +389,8 @@ Status CorpusTables::compare_corpora(Connection& connection) {
   return success();
 }
 
-void CorpusTables::check(Check check, std::int64_t seq, const std::string& name, std::string_view column, const Text& wanted, const Text& held) {
+void CorpusTables::check(Check check, std::int64_t seq, const std::string& name, std::string_view column,
+                         const Text& wanted, const Text& held) {
   if (wanted != held) found(check, seq, fmt::format("{}: {}", name, shown(column, wanted)), shown(column, held));
 }
 

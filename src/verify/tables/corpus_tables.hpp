@@ -12,11 +12,11 @@
 #include "base/json/json.hpp"
 #include "base/result.hpp"
 #include "verify/files/artifact_root.hpp"
-#include "verify/tables/corpus_history.hpp"
 #include "verify/finding.hpp"
-#include "verify/postgres/postgres.hpp"
-#include "verify/tables/run_text.hpp"
 #include "verify/log/scan.hpp"
+#include "verify/postgres/postgres.hpp"
+#include "verify/tables/corpus_history.hpp"
+#include "verify/tables/run_text.hpp"
 
 namespace muniment::verify {
 
@@ -26,7 +26,8 @@ struct CorpusCounts {
 
 class CorpusTables {
  public:
-  CorpusTables(const Log& log, const ArtifactRoot& root, Findings& findings) : log_(log), root_(root), findings_(findings) {}
+  CorpusTables(const Log& log, const ArtifactRoot& root, Findings& findings)
+      : log_(log), root_(root), findings_(findings) {}
 
   // Reads how far the follower has come; before any event. A database from before there were corpora has none.
   Status open(Connection& connection);
@@ -44,15 +45,16 @@ class CorpusTables {
     std::int64_t seq() const { return row.integer(0); }
     Status advance();
   };
-  struct Said {              // of a card
+  struct Said {  // of a card
     std::int64_t seq = -1;
     std::string corpus, document, revision;
-    std::int64_t wanted = -1, held = -1;   // chunk_id; -1: none
+    std::int64_t wanted = -1, held = -1;  // chunk_id; -1: none
   };
 
   // corpus_tables_runs.cpp: the corpus run
   Status run_event(Connection& connection, const SeenEvent& event, const Telling& telling);
-  void compare_run_event(const Telling& telling, const Revision& revision, const std::string& run_id, const RunText& text);
+  void compare_run_event(const Telling& telling, const Revision& revision, const std::string& run_id,
+                         const RunText& text);
   Status compare_run_chunks(Revision& revision, const RunText& text);
 
   Status revised(Connection& connection, const SeenEvent& event, const Telling& telling, const json::Value& body);
@@ -66,20 +68,21 @@ class CorpusTables {
   void compare_ends(const Revision& revision);
   void compare_feedback();
   Status compare_corpora(Connection& connection);
-  void check(Check check, std::int64_t seq, const std::string& name, std::string_view column, const Text& wanted, const Text& held);
+  void check(Check check, std::int64_t seq, const std::string& name, std::string_view column, const Text& wanted,
+             const Text& held);
   void found(Check check, std::int64_t seq, std::string expected, std::string actual);
 
   const Log& log_;
   const ArtifactRoot& root_;
   Findings& findings_;
-  std::int64_t next_seq_ = 0;        // of the follower
+  std::int64_t next_seq_ = 0;  // of the follower
   Rows documents_, chunks_, feedback_;
   CorpusHistory history_;
-  std::unordered_map<std::int64_t, std::string> run_owners_;   // of indexed runs, by run_no
+  std::unordered_map<std::int64_t, std::string> run_owners_;  // of indexed runs, by run_no
   std::vector<Said> said_;
-  std::vector<std::int64_t> erased_feedback_;   // rows of events without a body
+  std::vector<std::int64_t> erased_feedback_;  // rows of events without a body
   std::int64_t next_chunk_ = 1;
-  bool chunk_ids_known_ = true;      // false behind a revision of which nothing is known
+  bool chunk_ids_known_ = true;  // false behind a revision of which nothing is known
   CorpusCounts counts_;
 };
 

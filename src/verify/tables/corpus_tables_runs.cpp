@@ -1,5 +1,6 @@
-// The rows of the corpus run: an event of an indexed run that says something has one, with passages that are spans of its text.
-// Where a text is cut is the chunker's business, and its language a guess: those alone are not held against the log.
+// The rows of the corpus run: an event of an indexed run that says something has one, with passages that are spans of
+// its text. Where a text is cut is the chunker's business, and its language a guess: those alone are not held against
+// the log.
 #include <fmt/format.h>
 
 #include "base/ids.hpp"
@@ -40,7 +41,8 @@ Status CorpusTables::run_event(Connection& connection, const SeenEvent& event, c
     ASSIGN_OR_RETURN(text, run_text(connection, root_, run_id, telling.type, body->root()));
   }
   if (!has_row) {
-    if (revision.told && !text.may_lack_row()) found(Check::document, event.seq, fmt::format("a row of document, {}", name_of(revision)), "no row");
+    if (revision.told && !text.may_lack_row())
+      found(Check::document, event.seq, fmt::format("a row of document, {}", name_of(revision)), "no row");
     chunk_ids_known_ = chunk_ids_known_ && revision.told;
     return leave_chunks(revision);
   }
@@ -50,7 +52,8 @@ Status CorpusTables::run_event(Connection& connection, const SeenEvent& event, c
   revision.first_chunk = next_chunk_;
   next_chunk_ += revision.chunks;
   revision.held = ends_in(row);
-  check(Check::document, event.seq, name_of(revision), "first_chunk", std::to_string(revision.first_chunk), std::to_string(row.integer(c_first_chunk)));
+  check(Check::document, event.seq, name_of(revision), "first_chunk", std::to_string(revision.first_chunk),
+        std::to_string(row.integer(c_first_chunk)));
   if (revision.told) compare_run_event(telling, revision, run_id, text);
   if (!revision.told) revision.left = left_in(row);
   ++counts_.revisions;
@@ -60,7 +63,8 @@ Status CorpusTables::run_event(Connection& connection, const SeenEvent& event, c
   return success();
 }
 
-void CorpusTables::compare_run_event(const Telling& telling, const Revision& revision, const std::string& run_id, const RunText& text) {
+void CorpusTables::compare_run_event(const Telling& telling, const Revision& revision, const std::string& run_id,
+                                     const RunText& text) {
   const Row& row = documents_.row;
   const auto same = [&](std::string_view column, const Text& wanted, const Text& held) {
     check(Check::document, revision.seq, name_of(revision), column, wanted, held);
@@ -81,7 +85,8 @@ void CorpusTables::compare_run_event(const Telling& telling, const Revision& rev
   same("sources", shown_list(revision.sources), shown_list(strings_in(row, c_sources)));
   same("source_url", Text(), row.optional_text(c_source_url));
   same("trust", "untrusted", row.text(c_trust));
-  same("document_time", format_time(telling.occurred_at.value_or(telling.recorded_at)), format_time(row.time(c_document_time)));
+  same("document_time", format_time(telling.occurred_at.value_or(telling.recorded_at)),
+       format_time(row.time(c_document_time)));
   same("recorded_at", format_time(telling.recorded_at), format_time(row.time(c_recorded_at)));
   same("owner", revision.owner, row.optional_text(c_owner));
   same("origin", std::to_string(telling.origin), std::to_string(row.integer(c_origin)));
@@ -95,17 +100,23 @@ Status CorpusTables::compare_run_chunks(Revision& revision, const RunText& text)
   for (; chunks_.there && chunks_.seq() == revision.seq; ++number) {
     const Row& row = chunks_.row;
     const std::string name = fmt::format("{}#p{}", name_of(revision), number);
-    const auto same = [&](std::string_view column, const Text& wanted, const Text& held) { check(Check::chunk, revision.seq, name, column, wanted, held); };
+    const auto same = [&](std::string_view column, const Text& wanted, const Text& held) {
+      check(Check::chunk, revision.seq, name, column, wanted, held);
+    };
     const std::int64_t from = row.integer(3), to = row.integer(4);
     same("number", std::to_string(number), std::to_string(row.integer(1)));
     same("chunk_id", std::to_string(revision.first_chunk + number), std::to_string(row.integer(2)));
     same("heading", Text(), row.optional_text(6));
     if (from < end || to <= from || to > static_cast<std::int64_t>(words.size())) {
-      found(Check::chunk, revision.seq, fmt::format("{}: a span from {} on, to {} at most", name, end, words.size()), fmt::format("bytes {} to {}", from, to));
+      found(Check::chunk, revision.seq, fmt::format("{}: a span from {} on, to {} at most", name, end, words.size()),
+            fmt::format("bytes {} to {}", from, to));
     } else {
-      const std::string_view between = words.substr(static_cast<std::size_t>(end), static_cast<std::size_t>(from - end));
-      if (!is_blank(between)) found(Check::chunk, revision.seq, fmt::format("{}: a passage with bytes {} to {}", name, end, from), "no row");
-      same("hash", to_hex(sha256(words.substr(static_cast<std::size_t>(from), static_cast<std::size_t>(to - from)))), row.hex(5));
+      const std::string_view between =
+          words.substr(static_cast<std::size_t>(end), static_cast<std::size_t>(from - end));
+      if (!is_blank(between))
+        found(Check::chunk, revision.seq, fmt::format("{}: a passage with bytes {} to {}", name, end, from), "no row");
+      same("hash", to_hex(sha256(words.substr(static_cast<std::size_t>(from), static_cast<std::size_t>(to - from)))),
+           row.hex(5));
     }
     end = std::max(end, to);
     ++counts_.passages;
@@ -113,9 +124,11 @@ Status CorpusTables::compare_run_chunks(Revision& revision, const RunText& text)
   }
   if (number != revision.chunks) {
     revision.chunk_rows = number;
-    found(Check::chunk, revision.seq, fmt::format("{} rows of chunk, {}", revision.chunks, name_of(revision)), fmt::format("{} rows", number));
+    found(Check::chunk, revision.seq, fmt::format("{} rows of chunk, {}", revision.chunks, name_of(revision)),
+          fmt::format("{} rows", number));
   } else if (end < static_cast<std::int64_t>(words.size()) && !is_blank(words.substr(static_cast<std::size_t>(end)))) {
-    found(Check::chunk, revision.seq, fmt::format("{}: passages up to byte {}", name_of(revision), words.size()), fmt::format("up to byte {}", end));
+    found(Check::chunk, revision.seq, fmt::format("{}: passages up to byte {}", name_of(revision), words.size()),
+          fmt::format("up to byte {}", end));
   }
   return success();
 }

@@ -27,20 +27,25 @@ struct Patience {
 constexpr std::string_view with_their_events =
     "SELECT seq, run_id, 'claim' FROM claim WHERE log_no = {0} AND seq IN ({1}) AND (text <> '' OR pointers <> '[]') "
     "UNION ALL SELECT seq, run_id, 'evidence' FROM evidence WHERE log_no = {0} AND seq IN ({1}) "
-    "AND (type <> '' OR content::text IS DISTINCT FROM '{{}}' OR pointer IS NOT NULL OR validator_id IS NOT NULL OR hash <> " MUNIMENT_ZEROS ") "
+    "AND (type <> '' OR content::text IS DISTINCT FROM '{{}}' OR pointer IS NOT NULL OR validator_id IS NOT NULL OR hash <> " MUNIMENT_ZEROS
+    ") "
     "UNION ALL SELECT seq, run_id, 'manifest' FROM manifest WHERE log_no = {0} AND seq IN ({1}) "
     "AND (salt IS NOT NULL OR manifest IS NOT NULL) "
     "UNION ALL SELECT seq, run_id, 'artifact' FROM artifact WHERE log_no = {0} AND seq IN ({1}) "
-    "AND (metadata <> '{{}}' OR hash <> " MUNIMENT_ZEROS ") "
+    "AND (metadata <> '{{}}' OR hash <> " MUNIMENT_ZEROS
+    ") "
     "UNION ALL SELECT seq, run_id, 'evidence_link' FROM evidence_link WHERE log_no = {0} AND seq IN ({1})";
 
 // Written by a follower, which may be a moment behind.
-constexpr std::string_view of_followers = "SELECT seq, run_id, 'pointer' FROM pointer WHERE log_no = {0} AND seq IN ({1})";
+constexpr std::string_view of_followers =
+    "SELECT seq, run_id, 'pointer' FROM pointer WHERE log_no = {0} AND seq IN ({1})";
 
 // An erasure is announced a moment before it is carried out.
-constexpr std::string_view of_events = "SELECT seq, '', 'event' FROM event WHERE log_no = {0} AND seq IN ({1}) AND salt IS NOT NULL";
+constexpr std::string_view of_events =
+    "SELECT seq, '', 'event' FROM event WHERE log_no = {0} AND seq IN ({1}) AND salt IS NOT NULL";
 
-Result<std::vector<Finding>> rows_of(Connection& connection, std::string_view sql, const Log& log, std::span<const std::int64_t> seqs) {
+Result<std::vector<Finding>> rows_of(Connection& connection, std::string_view sql, const Log& log,
+                                     std::span<const std::int64_t> seqs) {
   std::vector<Finding> found;
   RETURN_IF_ERROR(connection.start_copy(fmt::format(fmt::runtime(sql), log.log_no, fmt::join(seqs, ","))));
   Row row;
@@ -48,12 +53,14 @@ Result<std::vector<Finding>> rows_of(Connection& connection, std::string_view sq
     ASSIGN_OR_RETURN(const bool more, connection.next(row));
     if (!more) return found;
     // What it says is not shown: it was to be gone.
-    found.push_back({Check::erasure, row.integer(0), row.text(1), "nothing of what was erased", fmt::format("a row of {} that says something", row.text(2))});
+    found.push_back({Check::erasure, row.integer(0), row.text(1), "nothing of what was erased",
+                     fmt::format("a row of {} that says something", row.text(2))});
   }
 }
 
 // Those that are still there when the daemon has had its time.
-Result<std::vector<Finding>> lasting_rows(SharedSnapshot& snapshot, std::string_view sql, const Log& log, std::span<const std::int64_t> seqs, Patience& patience) {
+Result<std::vector<Finding>> lasting_rows(SharedSnapshot& snapshot, std::string_view sql, const Log& log,
+                                          std::span<const std::int64_t> seqs, Patience& patience) {
   ASSIGN_OR_RETURN(std::vector<Finding> found, rows_of(snapshot.holder(), sql, log, seqs));
   while (!found.empty()) {
     ASSIGN_OR_RETURN(Connection now, snapshot.outside());
@@ -75,15 +82,19 @@ bool is_under_way(const std::string& data) {
 }
 
 Error under_way(const std::string& what, const std::string& data) {
-  return Error(Errc::unavailable, fmt::format("an erasure is under way: {} are still there, and {}/redactions says that it is to be carried out. "
-                                              "Verify again when it has ended", what, data));
+  return Error(
+      Errc::unavailable,
+      fmt::format("an erasure is under way: {} are still there, and {}/redactions says that it is to be carried out. "
+                  "Verify again when it has ended",
+                  what, data));
 }
 
 Result<std::set<std::string>> runs_of(Connection& connection, const Log& log, const std::vector<std::int64_t>& seqs) {
   std::set<std::string> runs;
   for (std::size_t at = 0; at < seqs.size(); at += seqs_a_query) {
-    RETURN_IF_ERROR(connection.start_copy(fmt::format("SELECT DISTINCT run_no FROM event WHERE log_no = {} AND seq IN ({})", log.log_no,
-                                                      fmt::join(std::span(seqs).subspan(at, std::min(seqs_a_query, seqs.size() - at)), ","))));
+    RETURN_IF_ERROR(connection.start_copy(
+        fmt::format("SELECT DISTINCT run_no FROM event WHERE log_no = {} AND seq IN ({})", log.log_no,
+                    fmt::join(std::span(seqs).subspan(at, std::min(seqs_a_query, seqs.size() - at)), ","))));
     Row row;
     while (true) {
       ASSIGN_OR_RETURN(const bool more, connection.next(row));
@@ -97,7 +108,8 @@ Result<std::set<std::string>> runs_of(Connection& connection, const Log& log, co
 template <typename Look>
 Status each_part(const std::vector<std::int64_t>& seqs, Findings& findings, Look look) {
   for (std::size_t at = 0; at < seqs.size(); at += seqs_a_query) {
-    ASSIGN_OR_RETURN(std::vector<Finding> found, look(std::span(seqs).subspan(at, std::min(seqs_a_query, seqs.size() - at))));
+    ASSIGN_OR_RETURN(std::vector<Finding> found,
+                     look(std::span(seqs).subspan(at, std::min(seqs_a_query, seqs.size() - at))));
     for (Finding& finding : found) findings.add(std::move(finding));
   }
   return success();
@@ -105,17 +117,22 @@ Status each_part(const std::vector<std::int64_t>& seqs, Findings& findings, Look
 
 }  // namespace
 
-Status check_erased_rows(SharedSnapshot& snapshot, const Log& log, const std::vector<std::int64_t>& erased, const std::set<std::int64_t>& announced,
-                         const std::string& data, Findings& findings, std::set<std::string>& erasing) {
+Status check_erased_rows(SharedSnapshot& snapshot, const Log& log, const std::vector<std::int64_t>& erased,
+                         const std::set<std::int64_t>& announced, const std::string& data, Findings& findings,
+                         std::set<std::string>& erasing) {
   Patience patience;
-  RETURN_IF_ERROR(each_part(erased, findings, [&](auto seqs) { return rows_of(snapshot.holder(), with_their_events, log, seqs); }));
-  RETURN_IF_ERROR(each_part(erased, findings, [&](auto seqs) { return lasting_rows(snapshot, of_followers, log, seqs, patience); }));
+  RETURN_IF_ERROR(
+      each_part(erased, findings, [&](auto seqs) { return rows_of(snapshot.holder(), with_their_events, log, seqs); }));
+  RETURN_IF_ERROR(each_part(erased, findings,
+                            [&](auto seqs) { return lasting_rows(snapshot, of_followers, log, seqs, patience); }));
   std::vector<std::int64_t> there;
   std::ranges::set_difference(announced, std::set(erased.begin(), erased.end()), std::back_inserter(there));
   ASSIGN_OR_RETURN(erasing, runs_of(snapshot.holder(), log, there));
   Findings lasting;
-  RETURN_IF_ERROR(each_part(there, lasting, [&](auto seqs) { return lasting_rows(snapshot, of_events, log, seqs, patience); }));
-  if (lasting.count() > 0 && is_under_way(data)) return under_way(fmt::format("{} events that are announced as erased", lasting.count()), data);
+  RETURN_IF_ERROR(
+      each_part(there, lasting, [&](auto seqs) { return lasting_rows(snapshot, of_events, log, seqs, patience); }));
+  if (lasting.count() > 0 && is_under_way(data))
+    return under_way(fmt::format("{} events that are announced as erased", lasting.count()), data);
   findings.add_all(lasting);
   return success();
 }
@@ -126,11 +143,17 @@ Status check_left_files(const FileWork& work, const std::string& data) {
     if (!work.left.empty()) std::this_thread::sleep_for(pause);
   }
   if (!work.left.empty() && data.empty()) {
-    return Error(Errc::unavailable, fmt::format("{} files of what is erased are still there, the first {}: whether an erasure is under way, the data folder tells: --data DIR",
-                                                work.left.size(), work.left.front().path));
+    return Error(
+        Errc::unavailable,
+        fmt::format(
+            "{} files of what is erased are still there, the first {}: whether an erasure is under way, the data folder tells: --data DIR",
+            work.left.size(), work.left.front().path));
   }
-  if (!work.left.empty() && is_under_way(data)) return under_way(fmt::format("{} files of what is erased", work.left.size()), data);
-  for (const LeftFile& file : work.left) work.findings.add({Check::erasure, file.seq, file.run_id, "no file of what was erased", work.root.path() + "/" + file.path});
+  if (!work.left.empty() && is_under_way(data))
+    return under_way(fmt::format("{} files of what is erased", work.left.size()), data);
+  for (const LeftFile& file : work.left)
+    work.findings.add(
+        {Check::erasure, file.seq, file.run_id, "no file of what was erased", work.root.path() + "/" + file.path});
   return success();
 }
 

@@ -13,7 +13,8 @@ namespace {
 
 constexpr std::int64_t not_ended = std::numeric_limits<std::int64_t>::max();
 
-// What the erasures that ended with one snapshot took at most: the states from `from` on, and below the one that was stored at their end.
+// What the erasures that ended with one snapshot took at most: the states from `from` on, and below the one that was
+// stored at their end.
 struct Taken {
   std::int64_t from = not_ended;
   std::int64_t below = not_ended;
@@ -25,8 +26,9 @@ struct ErasedState {
 };
 
 Result<std::vector<ErasedState>> read_states(Connection& connection, const Log& log) {
-  RETURN_IF_ERROR(connection.start_copy(fmt::format("SELECT run_no, seq, event_seq, artifact_id FROM snapshot WHERE log_no = {} AND run_no > {} AND salt IS NULL",
-                                                    log.log_no, log.run_no_known)));
+  RETURN_IF_ERROR(connection.start_copy(fmt::format(
+      "SELECT run_no, seq, event_seq, artifact_id FROM snapshot WHERE log_no = {} AND run_no > {} AND salt IS NULL",
+      log.log_no, log.run_no_known)));
   std::vector<ErasedState> states;
   Row row;
   while (true) {
@@ -36,12 +38,14 @@ Result<std::vector<ErasedState>> read_states(Connection& connection, const Log& 
   }
 }
 
-// By run. From each run's end backwards, so that the snapshot with which an erasure ended is known when its announcements come.
+// By run. From each run's end backwards, so that the snapshot with which an erasure ended is known when its
+// announcements come.
 Result<std::map<std::int64_t, std::vector<Taken>>> read_taken(Connection& connection, const Log& log) {
   RETURN_IF_ERROR(connection.start_copy(fmt::format(
       "SELECT run_no, (type = 'snapshot.taken')::int, (body->>'seq')::bigint FROM event WHERE log_no = {0} AND run_no > 0 AND body IS NOT NULL AND "
       "(type = 'event.redacted' OR (type = 'snapshot.taken' AND body->>'reason' = 'erasure')) AND "
-      "run_no IN (SELECT run_no FROM snapshot WHERE log_no = {0} AND salt IS NULL) ORDER BY run_no, run_seq DESC", log.log_no)));
+      "run_no IN (SELECT run_no FROM snapshot WHERE log_no = {0} AND salt IS NULL) ORDER BY run_no, run_seq DESC",
+      log.log_no)));
   std::map<std::int64_t, std::vector<Taken>> taken;
   Row row;
   while (true) {
@@ -49,23 +53,29 @@ Result<std::map<std::int64_t, std::vector<Taken>>> read_taken(Connection& connec
     if (!more) return taken;
     std::vector<Taken>& of_run = taken[row.integer(0)];
     if (of_run.empty()) of_run.emplace_back();
-    if (row.integer(1) == 1) of_run.push_back({not_ended, row.integer(2)});
-    else of_run.back().from = std::min(of_run.back().from, row.integer(2));
+    if (row.integer(1) == 1)
+      of_run.push_back({not_ended, row.integer(2)});
+    else
+      of_run.back().from = std::min(of_run.back().from, row.integer(2));
   }
 }
 
 }  // namespace
 
-Status check_erased_states(Connection& connection, const Log& log, const std::set<std::string>& redacted, Findings& findings) {
+Status check_erased_states(Connection& connection, const Log& log, const std::set<std::string>& redacted,
+                           Findings& findings) {
   ASSIGN_OR_RETURN(const std::vector<ErasedState> states, read_states(connection, log));
   if (states.empty()) return success();
   ASSIGN_OR_RETURN(const auto taken, read_taken(connection, log));
   for (const ErasedState& state : states) {
     if (redacted.contains(state.artifact_id)) continue;
     const auto of_run = taken.find(state.run_no);
-    const bool explained = of_run != taken.end() && std::ranges::any_of(of_run->second, [&](const Taken& one) { return one.from <= state.seq && state.seq < one.below; });
+    const bool explained = of_run != taken.end() && std::ranges::any_of(of_run->second, [&](const Taken& one) {
+                             return one.from <= state.seq && state.seq < one.below;
+                           });
     if (explained) continue;
-    findings.add({Check::snapshot_hash, state.event_seq, log.run_id(state.run_no), "a state: no erasure of this run took that of seq " + std::to_string(state.seq), "an erased state"});
+    findings.add({Check::snapshot_hash, state.event_seq, log.run_id(state.run_no),
+                  "a state: no erasure of this run took that of seq " + std::to_string(state.seq), "an erased state"});
   }
   return success();
 }

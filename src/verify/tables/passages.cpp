@@ -35,22 +35,26 @@ void check_part(const FileWork& work, const RevisionPart& part) {
   const auto bytes = work.root.read_span(part.path, part.text_start + from, to - from);
   if (!bytes) return;
   for (const PassageSpan& span : part.spans) {
-    const bool inside = span.start >= from && span.end >= span.start && span.start - from <= static_cast<std::int64_t>(bytes->size());
-    const std::string_view text = inside ? std::string_view(*bytes).substr(static_cast<std::size_t>(span.start - from),
-                                                                           static_cast<std::size_t>(span.end - span.start))
-                                         : std::string_view();
+    const bool inside =
+        span.start >= from && span.end >= span.start && span.start - from <= static_cast<std::int64_t>(bytes->size());
+    const std::string_view text = inside
+                                      ? std::string_view(*bytes).substr(static_cast<std::size_t>(span.start - from),
+                                                                        static_cast<std::size_t>(span.end - span.start))
+                                      : std::string_view();
     const std::string hash = to_hex(sha256(text));
     if (hash == span.hash) continue;
-    work.findings.add({Check::passage, part.seq, std::string(log_run_id),
-                       fmt::format("{}#p{}, bytes {} to {} with sha256 {}", part.name, span.number, span.start, span.end, span.hash),
-                       fmt::format("{}: {} bytes with sha256 {}", part.path, text.size(), hash)});
+    work.findings.add(
+        {Check::passage, part.seq, std::string(log_run_id),
+         fmt::format("{}#p{}, bytes {} to {} with sha256 {}", part.name, span.number, span.start, span.end, span.hash),
+         fmt::format("{}: {} bytes with sha256 {}", part.path, text.size(), hash)});
   }
 }
 
 }  // namespace
 
 Status check_passages(const FileWork& work, unsigned jobs) {
-  ASSIGN_OR_RETURN(const auto tables, work.snapshot.holder().integer("SELECT count(*) FROM pg_class WHERE oid = to_regclass('public.chunk')"));
+  ASSIGN_OR_RETURN(const auto tables, work.snapshot.holder().integer(
+                                          "SELECT count(*) FROM pg_class WHERE oid = to_regclass('public.chunk')"));
   if (tables.value_or(0) == 0) return success();
   return in_parallel(jobs, [&](unsigned job) -> Status {
     ASSIGN_OR_RETURN(Connection connection, work.snapshot.join());
@@ -59,7 +63,8 @@ Status check_passages(const FileWork& work, unsigned jobs) {
         "CASE WHEN d.text_artifact_id IS NULL THEN d.start_byte ELSE 0 END "
         "FROM chunk c JOIN document d ON d.log_no = c.log_no AND d.seq = c.seq "
         "LEFT JOIN artifact a ON a.artifact_id = coalesce(d.text_artifact_id, d.artifact_id) "
-        "WHERE c.log_no = {} AND d.corpus <> 'run' AND mod(c.seq, {}::bigint) = {} ORDER BY c.seq, c.number", work.log.log_no, jobs, job)));
+        "WHERE c.log_no = {} AND d.corpus <> 'run' AND mod(c.seq, {}::bigint) = {} ORDER BY c.seq, c.number",
+        work.log.log_no, jobs, job)));
     RevisionPart part;
     Row row;
     while (true) {

@@ -25,8 +25,9 @@ std::string stored_labels(const RunFacts& facts) {
 }  // namespace
 
 Status RunTable::open(Connection& connection) {
-  ASSIGN_OR_RETURN(const auto position, connection.integer(fmt::format(
-      "SELECT next_seq FROM follower WHERE log_no = {} AND name = 'run'", log_.log_no)));
+  ASSIGN_OR_RETURN(
+      const auto position,
+      connection.integer(fmt::format("SELECT next_seq FROM follower WHERE log_no = {} AND name = 'run'", log_.log_no)));
   next_seq_ = position.value_or(0);
   return success();
 }
@@ -54,7 +55,8 @@ void RunTable::see(const SeenEvent& event, const Telling& telling) {
 Status RunTable::finish(Connection& connection) {
   RETURN_IF_ERROR(connection.start_copy(fmt::format(
       "SELECT run_no, run_id, first_seq, status, outcome, origin, owner, agent, goal, labels, parent, external_id, "
-      "started_at, ended_at, halt FROM run WHERE log_no = {} ORDER BY run_no", log_.log_no)));
+      "started_at, ended_at, halt FROM run WHERE log_no = {} ORDER BY run_no",
+      log_.log_no)));
   Row row;
   auto record = records_.begin();
   const auto missing_before = [&](std::optional<std::int64_t> run_no) {
@@ -86,7 +88,9 @@ void RunTable::compare(const Row& row, std::int64_t run_no, const Record& record
   const auto check_json = [&](std::string_view column, const Text& wanted, const Text& held) {
     if (!same_jsonb(wanted, held)) found(log_.run_id(run_no), shown(column, wanted), shown(column, held));
   };
-  const auto time = [&row](std::size_t column) { return row.null(column) ? Text() : Text(format_time(row.time(column))); };
+  const auto time = [&row](std::size_t column) {
+    return row.null(column) ? Text() : Text(format_time(row.time(column)));
+  };
   const auto json_text = [&row](std::size_t column) {
     return row.null(column) ? Text() : Text(std::string(row.jsonb(column)));
   };

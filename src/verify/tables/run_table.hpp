@@ -9,9 +9,9 @@
 
 #include "base/result.hpp"
 #include "verify/finding.hpp"
-#include "verify/postgres/postgres.hpp"
 #include "verify/log/run_facts.hpp"
 #include "verify/log/scan.hpp"
+#include "verify/postgres/postgres.hpp"
 
 namespace muniment::verify {
 

@@ -12,9 +12,9 @@ namespace muniment::verify {
 namespace {
 
 constexpr std::int64_t text_bytes_max = 2 << 20;
-constexpr std::array<std::string_view, 12> readable{"command.ended",    "command.started", "context.compacted", "error.raised",
-                                                    "message.added",    "model.answered",  "run.ended",         "run.halted",
-                                                    "step.ended",       "thought.recorded", "tool.called",      "tool.returned"};
+constexpr std::array<std::string_view, 12> readable{
+    "command.ended", "command.started", "context.compacted", "error.raised",     "message.added", "model.answered",
+    "run.ended",     "run.halted",      "step.ended",        "thought.recorded", "tool.called",   "tool.returned"};
 
 struct Part {
   std::string text;
@@ -53,10 +53,14 @@ void add_error(Parts& parts, const json::Value& error) {
 void add_content(Parts& parts, const json::Value& content) {
   for (const json::Value item : content) {
     const std::string type = item["type"].string_or("");
-    if (item["artifact_id"]) add_reference(parts, item);
-    else if (type == "text" || type == "reasoning") add(parts, said(item["content"]));
-    else if (type == "tool_call") add_call(parts, item);
-    else if (type == "tool_call_response") add(parts, said(item["response"]));
+    if (item["artifact_id"])
+      add_reference(parts, item);
+    else if (type == "text" || type == "reasoning")
+      add(parts, said(item["content"]));
+    else if (type == "tool_call")
+      add_call(parts, item);
+    else if (type == "tool_call_response")
+      add(parts, said(item["response"]));
   }
 }
 
@@ -77,8 +81,11 @@ bool has_failed(std::string_view type, const json::Value& body) {
 }
 
 std::string name_in(std::string_view type, const json::Value& body) {
-  constexpr std::array<std::array<std::string_view, 2>, 5> members{{{"message.added", "role"}, {"model.answered", "model"}, {"tool.called", "name"},
-                                                                    {"error.raised", "error_type"}, {"run.halted", "code"}}};
+  constexpr std::array<std::array<std::string_view, 2>, 5> members{{{"message.added", "role"},
+                                                                    {"model.answered", "model"},
+                                                                    {"tool.called", "name"},
+                                                                    {"error.raised", "error_type"},
+                                                                    {"run.halted", "code"}}};
   for (const auto& [of, member] : members) {
     if (of == type) return body[member].string_or("");
   }
@@ -98,14 +105,18 @@ Parts parts_of(std::string_view type, const json::Value& body) {
   if (type == "run.halted") add(parts, body["reason"].string_or(""));
   if (type == "context.compacted") add_content(parts, body["summary"]);
   if (type == "error.raised") add_error(parts, body);
-  if (type == "message.added" || type == "thought.recorded" || type == "tool.returned" || type == "model.answered") add_content(parts, body["content"]);
-  if (type == "tool.returned" || type == "model.answered" || type == "step.ended" || type == "run.ended") add_error(parts, body["error"]);
+  if (type == "message.added" || type == "thought.recorded" || type == "tool.returned" || type == "model.answered")
+    add_content(parts, body["content"]);
+  if (type == "tool.returned" || type == "model.answered" || type == "step.ended" || type == "run.ended")
+    add_error(parts, body["error"]);
   return parts;
 }
 
 // The bytes of an artifact of this run, the first `bytes_max` of them; empty where the run has none of that id.
-Result<std::optional<std::string>> artifact_text(Connection& connection, const ArtifactRoot& root, std::string_view run_id, const Uuid& id, std::int64_t bytes_max) {
-  RETURN_IF_ERROR(connection.start_copy(fmt::format("SELECT path, size_bytes, run_id FROM artifact WHERE artifact_id = '{}'", id.text())));
+Result<std::optional<std::string>> artifact_text(Connection& connection, const ArtifactRoot& root,
+                                                 std::string_view run_id, const Uuid& id, std::int64_t bytes_max) {
+  RETURN_IF_ERROR(connection.start_copy(
+      fmt::format("SELECT path, size_bytes, run_id FROM artifact WHERE artifact_id = '{}'", id.text())));
   std::optional<std::string> text = "";
   Row row;
   while (true) {
@@ -114,8 +125,10 @@ Result<std::optional<std::string>> artifact_text(Connection& connection, const A
     if (row.text(2) != run_id) continue;
     const std::int64_t wanted = std::min(row.integer(1), bytes_max);
     auto bytes = root.read_span(row.text(0), 0, wanted);
-    if (bytes && static_cast<std::int64_t>(bytes->size()) == wanted) text = *std::move(bytes);
-    else text.reset();
+    if (bytes && static_cast<std::int64_t>(bytes->size()) == wanted)
+      text = *std::move(bytes);
+    else
+      text.reset();
   }
 }
 
@@ -125,14 +138,19 @@ bool is_readable(std::string_view type) { return std::binary_search(readable.beg
 
 bool RunText::may_lack_row() const {
   if (!text || first_invalid_utf8(*text) != std::string::npos) return true;
-  const auto is_odd = [](char c) { return (static_cast<unsigned char>(c) < 0x20 && c != '\t' && c != '\n' && c != '\r') || c == 0x7f; };
+  const auto is_odd = [](char c) {
+    return (static_cast<unsigned char>(c) < 0x20 && c != '\t' && c != '\n' && c != '\r') || c == 0x7f;
+  };
   const auto is_blank = [](char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; };
   const bool beyond_ascii = std::ranges::any_of(*text, [](char c) { return static_cast<unsigned char>(c) >= 0x80; });
-  return text->find("%PDF-") != std::string::npos || std::ranges::any_of(*text, is_odd) || std::ranges::all_of(*text, is_blank) ||
-         (beyond_ascii && std::ranges::none_of(*text, [](char c) { return c > ' ' && c < 0x7f; }));  // white space of other scripts
+  return text->find("%PDF-") != std::string::npos || std::ranges::any_of(*text, is_odd) ||
+         std::ranges::all_of(*text, is_blank) ||
+         (beyond_ascii &&
+          std::ranges::none_of(*text, [](char c) { return c > ' ' && c < 0x7f; }));  // white space of other scripts
 }
 
-Result<RunText> run_text(Connection& connection, const ArtifactRoot& root, std::string_view run_id, std::string_view type, const json::Value& body) {
+Result<RunText> run_text(Connection& connection, const ArtifactRoot& root, std::string_view run_id,
+                         std::string_view type, const json::Value& body) {
   RunText out;
   out.name = name_in(type, body);
   if (!out.name.empty()) out.tags.push_back(out.name);

@@ -22,7 +22,7 @@ enum class From : std::uint8_t {
   step_id,
   actor,
   recorded_at,
-  elsewhere,    // checked by a rule of its own
+  elsewhere,  // checked by a rule of its own
 };
 
 struct Column {

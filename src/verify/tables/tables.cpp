@@ -30,7 +30,8 @@ class DatabaseRows : public RowSource {
     if (!more) return false;
     seq = row.integer(0);
     values.clear();
-    for (std::size_t i = 0; i < spec_.columns.size(); ++i) values.push_back(value_of(row, i + 1, spec_.columns[i].kind));
+    for (std::size_t i = 0; i < spec_.columns.size(); ++i)
+      values.push_back(value_of(row, i + 1, spec_.columns[i].kind));
     return true;
   }
 
@@ -45,9 +46,9 @@ class DatabaseRows : public RowSource {
 struct Table {
   const TableSpec* spec = nullptr;
   std::unique_ptr<RowSource> rows;
-  bool there = false;          // is a row waiting?
-  std::int64_t seq = -1;       // of that row
-  std::vector<Text> values;    // of that row, one a column
+  bool there = false;        // is a row waiting?
+  std::int64_t seq = -1;     // of that row
+  std::vector<Text> values;  // of that row, one a column
   std::int64_t count = 0;
 
   Status advance() {
@@ -83,8 +84,9 @@ struct Tables::Impl {
 
   void told_by_none(const Table& table) {
     const Text& run_id = table.at("run_id");
-    findings.add({table.spec->check, table.seq, run_id.value_or(""), "no row: no event of this seq tells of one",
-                  fmt::format("a row of {}, {}", table.spec->name, shown(table.spec->columns[0].name, table.values[0]))});
+    findings.add(
+        {table.spec->check, table.seq, run_id.value_or(""), "no row: no event of this seq tells of one",
+         fmt::format("a row of {}, {}", table.spec->name, shown(table.spec->columns[0].name, table.values[0]))});
   }
 
   Status advance(Table& table) {
@@ -94,7 +96,8 @@ struct Tables::Impl {
       const Text& value = table.values[i];
       // bytea is held as hexadecimal text here, and has lengths of its own.
       if (!value || column.kind == Kind::bytes || value->size() <= value_bytes_max) continue;
-      findings.add({Check::value_size, table.seq, table.at("run_id").value_or(""), fmt::format("at most {} bytes", value_bytes_max),
+      findings.add({Check::value_size, table.seq, table.at("run_id").value_or(""),
+                    fmt::format("at most {} bytes", value_bytes_max),
                     fmt::format("{}.{} of {} bytes", table.spec->name, column.name, value->size())});
     }
     return success();
@@ -140,26 +143,35 @@ struct Tables::Impl {
   void check_evidence_id(const Table& table, const SeenEvent& event) {
     if (!table.at("chunk_id")) return;
     std::string name;
-    for (const std::string& part : {std::string("evidence"), table.at("corpus_id").value_or(""), table.at("index_id").value_or(""),
-                                    *table.at("chunk_id"), table.at("span").value_or("")}) {
+    for (const std::string& part :
+         {std::string("evidence"), table.at("corpus_id").value_or(""), table.at("index_id").value_or(""),
+          *table.at("chunk_id"), table.at("span").value_or("")}) {
       name += fmt::format("{}:{}", part.size(), part);
     }
     const std::string wanted = make_uuid_v8(name).text();
-    if (table.at("evidence_id") != wanted) found(table, event.seq, event.run_no, shown("evidence_id", wanted), shown("evidence_id", table.at("evidence_id")));
+    if (table.at("evidence_id") != wanted)
+      found(table, event.seq, event.run_no, shown("evidence_id", wanted),
+            shown("evidence_id", table.at("evidence_id")));
   }
 
   // What the erased event said is in no column; what the log still says of it is compared.
   void compare_erased(const Table& table, const SeenEvent& event, const Telling& telling) {
     for (std::size_t i = 0; i < table.values.size(); ++i) {
       const Column& column = table.spec->columns[i];
-      const bool from_body = column.from == From::body || column.from == From::body_source || column.from == From::elsewhere;
+      const bool from_body =
+          column.from == From::body || column.from == From::body_source || column.from == From::elsewhere;
       if (from_body && column.erased == Column::Erased::stays) continue;
-      const Text wanted = !from_body ? expected(column, event, telling, {}) : column.erased == Column::Erased::null ? Text() : Text(column.erased_value);
+      const Text wanted = !from_body                              ? expected(column, event, telling, {})
+                          : column.erased == Column::Erased::null ? Text()
+                                                                  : Text(column.erased_value);
       const Text& held = table.values[i];
       const bool same = column.kind == Kind::jsonb ? same_jsonb(wanted, held) : wanted == held;
       // What it says is not shown: it was to be gone.
-      if (!same && from_body) found(table, event.seq, event.run_no, "nothing of what was erased", fmt::format("a row of {} whose {} says something", table.spec->name, column.name));
-      if (!same && !from_body) found(table, event.seq, event.run_no, shown(column.name, wanted), shown(column.name, held));
+      if (!same && from_body)
+        found(table, event.seq, event.run_no, "nothing of what was erased",
+              fmt::format("a row of {} whose {} says something", table.spec->name, column.name));
+      if (!same && !from_body)
+        found(table, event.seq, event.run_no, shown(column.name, wanted), shown(column.name, held));
     }
   }
 
@@ -171,11 +183,14 @@ struct Tables::Impl {
   void check_manifest(const Table& table, const SeenEvent& event) {
     const Text& salt = table.at("salt");
     const Text& manifest = table.at("manifest");
-    if (!salt || !manifest) return found(table, event.seq, event.run_no, "a manifest, or that its event is redacted", "an erased manifest");
+    if (!salt || !manifest)
+      return found(table, event.seq, event.run_no, "a manifest, or that its event is redacted", "an erased manifest");
     const std::string hash = to_hex(sha256({from_hex(*salt).value_or(""), *manifest}));
-    if (table.at("hash") != hash) found(table, event.seq, event.run_no, shown("hash", table.at("hash")), shown("sha256(salt, manifest)", hash));
+    if (table.at("hash") != hash)
+      found(table, event.seq, event.run_no, shown("hash", table.at("hash")), shown("sha256(salt, manifest)", hash));
     if (table.at("size_bytes") != std::to_string(manifest->size())) {
-      found(table, event.seq, event.run_no, shown("size_bytes", table.at("size_bytes")), fmt::format("{} bytes", manifest->size()));
+      found(table, event.seq, event.run_no, shown("size_bytes", table.at("size_bytes")),
+            fmt::format("{} bytes", manifest->size()));
     }
   }
 
@@ -187,7 +202,8 @@ struct Tables::Impl {
     if (!table.there || table.seq != event.seq) {
       // A row stays where its event is erased, without its words; but a link goes.
       const bool stays = telling.redacted && extent == Extent::all && table.spec->check != Check::evidence_link;
-      if (!telling.redacted || stays) found(table, event.seq, event.run_no, fmt::format("a row of {}", table.spec->name), "no row");
+      if (!telling.redacted || stays)
+        found(table, event.seq, event.run_no, fmt::format("a row of {}", table.spec->name), "no row");
       return success();
     }
     if (telling.redacted) {
@@ -210,12 +226,14 @@ struct Tables::Impl {
     for (const auto& [id, row] : claim_rows) {
       const auto event = claim_events.find(id);
       const std::string wanted = event == claim_events.end() ? "open" : event->second.status;
-      if (row.status != wanted) findings.add({Check::claim, row.seq, "", "status = " + wanted, "status = " + row.status});
+      if (row.status != wanted)
+        findings.add({Check::claim, row.seq, "", "status = " + wanted, "status = " + row.status});
     }
-    if (extent == Extent::part) return;   // the claim may stand where nothing was read
+    if (extent == Extent::part) return;  // the claim may stand where nothing was read
     for (const auto& [id, event] : claim_events) {
       if (event.status != "open" && !claim_rows.contains(id)) {
-        findings.add({Check::claim, event.seq, "", fmt::format("claim {} with status = {}", id, event.status), "status = open, or no row"});
+        findings.add({Check::claim, event.seq, "", fmt::format("claim {} with status = {}", id, event.status),
+                      "status = open, or no row"});
       }
     }
   }
@@ -231,9 +249,10 @@ Result<RowSources> database_rows(Connection& connection, const Log& log) {
     const TableSpec& spec = table_specs[i];
     std::string columns(spec.seq_column);
     for (const Column& column : spec.columns) columns += fmt::format(", {}", column.name);
-    ASSIGN_OR_RETURN(Cursor cursor, Cursor::open(connection, fmt::format("rows_of_{}", spec.name),
-                                                 fmt::format("SELECT {} FROM {} WHERE log_no = {} AND {} >= {} ORDER BY {}", columns,
-                                                             spec.name, log.log_no, spec.seq_column, log.from, spec.seq_column)));
+    ASSIGN_OR_RETURN(Cursor cursor,
+                     Cursor::open(connection, fmt::format("rows_of_{}", spec.name),
+                                  fmt::format("SELECT {} FROM {} WHERE log_no = {} AND {} >= {} ORDER BY {}", columns,
+                                              spec.name, log.log_no, spec.seq_column, log.from, spec.seq_column)));
     sources[i] = std::make_unique<DatabaseRows>(spec, std::move(cursor));
   }
   return sources;

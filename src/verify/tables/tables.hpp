@@ -11,9 +11,9 @@
 
 #include "base/result.hpp"
 #include "verify/finding.hpp"
-#include "verify/postgres/postgres.hpp"
 #include "verify/log/run_facts.hpp"
 #include "verify/log/scan.hpp"
+#include "verify/postgres/postgres.hpp"
 #include "verify/tables/table_specs.hpp"
 
 namespace muniment::verify {

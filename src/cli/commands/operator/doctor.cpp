@@ -10,11 +10,13 @@ namespace muniment::cli {
 namespace {
 
 void print_finding(const Output& out, const Finding& finding) {
-  constexpr std::array<std::pair<std::string_view, Tone>, 4> marks{{{"✓", Tone::green}, {"·", Tone::dim}, {"!", Tone::yellow}, {"✗", Tone::red}}};
+  constexpr std::array<std::pair<std::string_view, Tone>, 4> marks{
+      {{"✓", Tone::green}, {"·", Tone::dim}, {"!", Tone::yellow}, {"✗", Tone::red}}};
   const auto& [mark, tone] = marks[static_cast<std::size_t>(finding.level)];
   out.line(fmt::format("{} {:<10} {}", out.tone(tone, mark), finding.subject, out.one_line(finding.text)));
   if (finding.mend.empty()) return;
-  out.line(fmt::format("             {} {}   ({})", finding.level == Level::note ? "more:" : "mend:", out.one_line(finding.mend), out.tone(Tone::dim, finding.doc)));
+  out.line(fmt::format("             {} {}   ({})", finding.level == Level::note ? "more:" : "mend:",
+                       out.one_line(finding.mend), out.tone(Tone::dim, finding.doc)));
 }
 
 Status run_doctor(Session& session, const NoOptions&) {
@@ -39,7 +41,9 @@ Status run_doctor(Session& session, const NoOptions&) {
 }  // namespace
 
 void add_doctor_command(CLI::App& app, Session& session) {
-  add_command<NoOptions>(session, app, "doctor", "Look for what is wrong, and say what mends it (exit code 1: something is broken)", nullptr, run_doctor);
+  add_command<NoOptions>(session, app, "doctor",
+                         "Look for what is wrong, and say what mends it (exit code 1: something is broken)", nullptr,
+                         run_doctor);
 }
 
 }  // namespace muniment::cli

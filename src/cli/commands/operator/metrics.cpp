@@ -14,7 +14,8 @@ Status print_metrics(Session& session, const NoOptions&) {
 }  // namespace
 
 void add_metrics_command(CLI::App& app, Session& session) {
-  add_command<NoOptions>(session, app, "metrics", "What the daemon counts, in Prometheus' text format", nullptr, print_metrics);
+  add_command<NoOptions>(session, app, "metrics", "What the daemon counts, in Prometheus' text format", nullptr,
+                         print_metrics);
 }
 
 }  // namespace muniment::cli

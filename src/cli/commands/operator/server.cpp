@@ -1,17 +1,17 @@
 // up, down, status, config, rebuild.
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <unistd.h>
 
 #include <algorithm>
 
-#include "base/text.hpp"
-#include "cli/connect/autostart.hpp"
 #include "base/json/json.hpp"
+#include "base/text.hpp"
 #include "cli/commands.hpp"
-#include "cli/doctor/doctor.hpp"
+#include "cli/connect/autostart.hpp"
 #include "cli/connect/pages.hpp"
+#include "cli/doctor/doctor.hpp"
 #include "store/logs/log_place.hpp"
 
 namespace muniment::cli {
@@ -64,11 +64,13 @@ bool takes_nothing_more(const json::Value& status) {
 // The folder of the own files of the log that is written.
 std::string own_folder_of(const json::Value& status) {
   std::int64_t newest_closed = 0;
-  for (const json::Value log : status["earlier_logs"]) newest_closed = std::max(newest_closed, log["log_no"].as_int().value_or(0));
+  for (const json::Value log : status["earlier_logs"])
+    newest_closed = std::max(newest_closed, log["log_no"].as_int().value_or(0));
   return store::log_folder(std::string(status["data_dir"].string_or("")), static_cast<std::int16_t>(newest_closed + 1));
 }
 
-// The daemon of a restored log signs nothing of it, and where it does not know who has signed, it cannot say that nobody has.
+// The daemon of a restored log signs nothing of it, and where it does not know who has signed, it cannot say that
+// nobody has.
 std::string signed_text(const json::Value& status) {
   const json::Value checkpoint = status["checkpoint"];
   const std::string events = grouped(static_cast<std::uint64_t>(checkpoint["size"].as_int().value_or(0))) + " events";
@@ -82,20 +84,23 @@ std::string signed_text(const json::Value& status) {
   return "nothing: no checkpoint is signed (muniment audit key init)";
 }
 
-// The daemon is well where a run is halted: the run is not. Those of closed logs stay as they are. A database that is silent
-// must not keep the rest of the status back.
+// The daemon is well where a run is halted: the run is not. Those of closed logs stay as they are. A database that is
+// silent must not keep the rest of the status back.
 Result<std::size_t> halted_runs(Client& client) {
   std::size_t halted = 0;
-  RETURN_IF_ERROR(each_item(client, "run.list", R"({"status":"halted","limit":1000,"_meta":{"deadline_ms":2000}})", "runs", [&](const json::Value& run) -> Result<bool> {
-    if (!run["log_no"]) ++halted;
-    return true;
-  }));
+  RETURN_IF_ERROR(each_item(client, "run.list", R"({"status":"halted","limit":1000,"_meta":{"deadline_ms":2000}})",
+                            "runs", [&](const json::Value& run) -> Result<bool> {
+                              if (!run["log_no"]) ++halted;
+                              return true;
+                            }));
   return halted;
 }
 
 void print_halted(const Output& out, const Result<std::size_t>& halted) {
   if (!halted) out.line("runs       " + out.tone(Tone::red, "not known: " + out.one_line(halted.error().message)));
-  if (halted && *halted > 0) out.line("runs       " + out.tone(Tone::red, grouped(*halted) + " halted") + out.advised(": muniment run list --status halted"));
+  if (halted && *halted > 0)
+    out.line("runs       " + out.tone(Tone::red, grouped(*halted) + " halted") +
+             out.advised(": muniment run list --status halted"));
 }
 
 void print_status(const Output& out, const json::Value& status, std::int32_t pid, const Result<std::size_t>& halted) {
@@ -104,23 +109,28 @@ void print_status(const Output& out, const json::Value& status, std::int32_t pid
   out.line("socket     " + out.safe(status["socket"].string_or("")));
   out.line("database   " + out.safe(text_or(status["database"], "")));
   const auto in_flight = static_cast<std::uint64_t>(log["in_flight"].as_int().value_or(0));
-  out.line(fmt::format("log        {}  {} events{}", log["log_id"].string_or("").substr(0, 8), grouped(static_cast<std::uint64_t>(log["size"].as_int().value_or(0))),
-                       in_flight > 0 ? ", and " + grouped(in_flight) + " of which Postgres has not said yet whether they are in" : ""));
+  out.line(fmt::format(
+      "log        {}  {} events{}", log["log_id"].string_or("").substr(0, 8),
+      grouped(static_cast<std::uint64_t>(log["size"].as_int().value_or(0))),
+      in_flight > 0 ? ", and " + grouped(in_flight) + " of which Postgres has not said yet whether they are in" : ""));
   for (const json::Value earlier : status["earlier_logs"]) {
     out.line(fmt::format("earlier    {}  {} events, log {}, closed", earlier["log_id"].string_or("").substr(0, 8),
-                         grouped(static_cast<std::uint64_t>(earlier["size"].as_int().value_or(0))), earlier["log_no"].source()));
+                         grouped(static_cast<std::uint64_t>(earlier["size"].as_int().value_or(0))),
+                         earlier["log_no"].source()));
   }
   out.line("root       " + log["root"].string_or(""));
   const json::Value checkpoint = status["checkpoint"];
   out.line("signed     " + out.advised(out.safe(signed_text(status))));
   if (const auto again = checkpoint["files_made_again"].as_int(); again.value_or(0) > 0) {
-    out.line(fmt::format("tiles      {} files were cut, and made again at the start", grouped(static_cast<std::uint64_t>(*again))));
+    out.line(fmt::format("tiles      {} files were cut, and made again at the start",
+                         grouped(static_cast<std::uint64_t>(*again))));
   }
   out.line("followers  " + out.one_line(listed(status["followers"])));
   print_disk(out, status["disk"]);
   print_degraded(out, status["degraded"]);
   print_halted(out, halted);
-  for (const json::Value note : status["notes"]) out.line("note       " + out.one_line(note.string_or("")) + out.advised(" (muniment doctor)"));
+  for (const json::Value note : status["notes"])
+    out.line("note       " + out.one_line(note.string_or("")) + out.advised(" (muniment doctor)"));
 }
 
 Status show_status(Session& session, const NoOptions&) {
@@ -136,7 +146,8 @@ struct UpOptions {
 };
 
 void declare_up(CLI::App& command, UpOptions& options) {
-  command.add_flag("--continue-restored", options.continue_restored, "The log was restored: go on in a new one that names it");
+  command.add_flag("--continue-restored", options.continue_restored,
+                   "The log was restored: go on in a new one that names it");
 }
 
 Status bring_up(Session& session, const UpOptions& options) {
@@ -164,8 +175,7 @@ Status bring_down(Session& session, const NoOptions&) {
   }
   if (running) RETURN_IF_ERROR(stop_daemon(pid, stop_patience));
   if (session.options.json) {
-    session.out().line(running ? fmt::format("{{\"stopped\":true,\"pid\":{}}}", pid)
-                               : "{\"stopped\":false}");
+    session.out().line(running ? fmt::format("{{\"stopped\":true,\"pid\":{}}}", pid) : "{\"stopped\":false}");
   } else {
     session.out().line(running ? fmt::format("munimentd (pid {}) has stopped", pid)
                                : "no daemon runs: nothing answers at " + session.out().safe(configuration.socket));
@@ -178,7 +188,9 @@ struct RebuildOptions {
 };
 
 void declare_rebuild(CLI::App& command, RebuildOptions& options) {
-  command.add_option("TABLE", options.tables, "Only these: run, artifact, claim, evidence, evidence_link, pointer, corpus, document, chunk, feedback, report_run, report_span, report_place");
+  command.add_option(
+      "TABLE", options.tables,
+      "Only these: run, artifact, claim, evidence, evidence_link, pointer, corpus, document, chunk, feedback, report_run, report_span, report_place");
 }
 
 // Compares each table with what follows from the log, and puts right what differs.
@@ -198,17 +210,19 @@ Status rebuild(Session& session, const RebuildOptions& options) {
     const bool equal = table["equal"].as_bool().value_or(false);
     std::string text = fmt::format("{:<10} {:>10} rows  ", table["name"].string_or(""),
                                    grouped(static_cast<std::uint64_t>(table["rows"].as_int().value_or(0))));
-    text += equal ? out.tone(Tone::green, "as the log says")
-                  : out.tone(Tone::yellow, fmt::format("{} were missing or different, {} unexplained{}",
-                                                       table["missing"].source(), table["unexpected"].source(),
-                                                       table["replaced"].as_bool().value_or(false)
-                                                           ? "; put right" : ""));
+    text += equal
+                ? out.tone(Tone::green, "as the log says")
+                : out.tone(Tone::yellow, fmt::format("{} were missing or different, {} unexplained{}",
+                                                     table["missing"].source(), table["unexpected"].source(),
+                                                     table["replaced"].as_bool().value_or(false) ? "; put right" : ""));
     out.line(text);
   }
   return success();
 }
 
-std::string not_yours_to_read(const std::string& file) { return fmt::format("{} may not be read by you (uid {})", file, ::geteuid()); }
+std::string not_yours_to_read(const std::string& file) {
+  return fmt::format("{} may not be read by you (uid {})", file, ::geteuid());
+}
 
 Status print_config(Session& session, const NoOptions&) {
   const LoadedConfig loaded = load_config(session.config_inputs());
@@ -237,7 +251,9 @@ Status print_config(Session& session, const NoOptions&) {
     table.print(out);
   }
   if (!loaded.unread.empty()) {
-    fmt::print(stderr, "muniment: {}: these are the values that the command line goes by, and its daemon may have others\n", escape_for_terminal(not_yours_to_read(loaded.unread)));
+    fmt::print(stderr,
+               "muniment: {}: these are the values that the command line goes by, and its daemon may have others\n",
+               escape_for_terminal(not_yours_to_read(loaded.unread)));
   }
   return loaded.problems.empty() ? success() : Status(loaded.problems.front());
 }
@@ -245,7 +261,9 @@ Status print_config(Session& session, const NoOptions&) {
 Status check_config(Session& session, const NoOptions&) {
   LoadedConfig loaded = load_config(session.config_inputs());
   if (!loaded.unread.empty()) {
-    loaded.problems.emplace_back(Errc::denied, not_yours_to_read(loaded.unread) + ": what is in it, if it is there, was not checked. The command line goes on without it");
+    loaded.problems.emplace_back(
+        Errc::denied, not_yours_to_read(loaded.unread) +
+                          ": what is in it, if it is there, was not checked. The command line goes on without it");
     loaded.file = loaded.unread;
   }
   if (session.options.json) {
@@ -274,8 +292,8 @@ void add_server_commands(CLI::App& app, Session& session) {
   add_command<UpOptions>(session, app, "up", "Start the daemon, if none runs", declare_up, bring_up);
   add_command<NoOptions>(session, app, "down", "Stop the daemon", nullptr, bring_down);
   add_command<NoOptions>(session, app, "status", "What the daemon is doing", nullptr, show_status);
-  add_command<RebuildOptions>(session, app, "rebuild", "Build the derived tables from the log again",
-                              declare_rebuild, rebuild);
+  add_command<RebuildOptions>(session, app, "rebuild", "Build the derived tables from the log again", declare_rebuild,
+                              rebuild);
   CLI::App& config = add_group(app, "config", "The configuration, and where each value came from");
   add_command<NoOptions>(session, config, "print", "All of it", nullptr, print_config);
   add_command<NoOptions>(session, config, "check", "Only what is wrong with it", nullptr, check_config);

@@ -1,11 +1,11 @@
 // top: a live view of a daemon. Asks server.metrics, server.status, run.list and event.list, and nothing else.
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <termios.h>
 #include <unistd.h>
+#include <CLI/CLI.hpp>
 
 #include <csignal>
 #include <cstdio>
@@ -20,8 +20,8 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr int runs_shown_max = 40;
-constexpr std::size_t frame_lines = 15;      // without the runs
-constexpr std::size_t height_elsewhere = 40; // where there is no terminal
+constexpr std::size_t frame_lines = 15;       // without the runs
+constexpr std::size_t height_elsewhere = 40;  // where there is no terminal
 
 struct TopOptions {
   bool once = false;
@@ -30,7 +30,9 @@ struct TopOptions {
 
 void declare_top(CLI::App& command, TopOptions& options) {
   command.add_flag("--once", options.once, "Print one frame and end; also without a terminal");
-  command.add_option("--interval", options.seconds, "Seconds between two frames")->type_name("S")->check(CLI::Range(0.1, 3600.0));
+  command.add_option("--interval", options.seconds, "Seconds between two frames")
+      ->type_name("S")
+      ->check(CLI::Range(0.1, 3600.0));
 }
 
 volatile std::sig_atomic_t end_asked = 0;
@@ -91,14 +93,21 @@ class LiveTerminal {
 Result<std::vector<TopRun>> look_at_runs(Client& client, int most) {
   std::vector<TopRun> runs;
   if (most <= 0) return runs;
-  ASSIGN_OR_RETURN(const Message listed, client.call("run.list", fmt::format(R"({{"status":"open","limit":{}}})", most)));
+  ASSIGN_OR_RETURN(const Message listed,
+                   client.call("run.list", fmt::format(R"({{"status":"open","limit":{}}})", most)));
   for (const json::Value item : listed.result()["runs"]) {
     if (item["log_no"]) break;  // of a closed log, in which nothing happens any more; they come last
     TopRun run;
     run.run_id = item["run_id"].string_or("");
     run.agent = item["agent"].string_or("");
-    const std::string params = json::Writer().begin_object().member("run_id", run.run_id).member("order", "desc").member("limit", 1)
-                                   .raw_member("fields", R"(["type","run_seq","recorded_at"])").end_object().text();
+    const std::string params = json::Writer()
+                                   .begin_object()
+                                   .member("run_id", run.run_id)
+                                   .member("order", "desc")
+                                   .member("limit", 1)
+                                   .raw_member("fields", R"(["type","run_seq","recorded_at"])")
+                                   .end_object()
+                                   .text();
     auto last = client.call("event.list", params);
     if (!last) continue;
     for (const json::Value event : last->result()["events"]) {
@@ -147,7 +156,8 @@ Status show_live(Session& session, Client& client, milliseconds interval) {
   ASSIGN_OR_RETURN(TopLook before, look(client, 0));
   while (!terminal.wait(interval)) {
     const std::size_t height = LiveTerminal::height();
-    const int runs = static_cast<int>(std::min<std::size_t>(height > frame_lines ? height - frame_lines : 0, runs_shown_max));
+    const int runs =
+        static_cast<int>(std::min<std::size_t>(height > frame_lines ? height - frame_lines : 0, runs_shown_max));
     ASSIGN_OR_RETURN(TopLook after, look(client, runs));
     terminal.draw(lines_of(frame_of(before, after), session.out(), height - 1));
     before = std::move(after);

@@ -51,7 +51,8 @@ class SessionImport {
     }
     const SessionFacts& facts = lines.facts();
     ImportedRun run{.agent = "claude-code", .goal = facts.goal, .external_id = facts.session_id};
-    const std::pair<const char*, const std::string&> labels[] = {{"version", facts.version}, {"cwd", facts.cwd}, {"git_branch", facts.git_branch}};
+    const std::pair<const char*, const std::string&> labels[] = {
+        {"version", facts.version}, {"cwd", facts.cwd}, {"git_branch", facts.git_branch}};
     for (const auto& [name, value] : labels) {
       if (!value.empty()) run.labels.emplace_back(name, value);
     }
@@ -79,13 +80,17 @@ class SessionImport {
     lines.finish(actions);
     RETURN_IF_ERROR(carry_out(actions));
     const SessionFacts& facts = lines.facts();
-    const std::string summary = !facts.title.empty() ? facts.title : facts.answered ? "the model ended its last turn" : "the file ends within a turn";
-    return tree_.end({std::string(unknown_end), preview(summary, 1'000)});   // a model that ends its turn has not thereby reached anything
+    const std::string summary = !facts.title.empty() ? facts.title
+                                : facts.answered     ? "the model ended its last turn"
+                                                     : "the file ends within a turn";
+    return tree_.end({std::string(unknown_end),
+                      preview(summary, 1'000)});  // a model that ends its turn has not thereby reached anything
   }
 
   Status carry_out(std::vector<RunAction>& actions) {
     for (const RunAction& action : actions) {
-      if (action.kind == RunAction::Kind::event && action.event.type == "x.claude_code.unreadable") ++result_.unreadable;
+      if (action.kind == RunAction::Kind::event && action.event.type == "x.claude_code.unreadable")
+        ++result_.unreadable;
     }
     return tree_.carry_out(actions);
   }

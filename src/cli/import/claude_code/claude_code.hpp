@@ -15,8 +15,8 @@ namespace muniment::cli {
 
 struct ImportedSession {
   std::string run_id;
-  bool added = false;          // false: it was there already
-  std::uint64_t events = 0;    // of its own run, as of ImportRecorder
+  bool added = false;        // false: it was there already
+  std::uint64_t events = 0;  // of its own run, as of ImportRecorder
   std::uint64_t artifacts = 0;
   std::vector<ImportedChild> children;
   std::size_t unreadable = 0;  // lines that are kept as they are, or not at all where they are too long

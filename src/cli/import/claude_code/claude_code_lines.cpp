@@ -47,10 +47,14 @@ class ClaudeCodeLines::State {
     ClaudeCodeThread& thread = thread_of(line);
     const std::string type = line.value["type"].string_or("");
     const bool has_message = line.value["message"].is(json::Kind::object);
-    if (type == "user" && has_message) thread.add_user(line);
-    else if (type == "assistant" && has_message) thread.add_answer(line);
-    else if (type == "system") thread.add_system(line);
-    else thread.add_raw(line);
+    if (type == "user" && has_message)
+      thread.add_user(line);
+    else if (type == "assistant" && has_message)
+      thread.add_answer(line);
+    else if (type == "system")
+      thread.add_system(line);
+    else
+      thread.add_raw(line);
     follow(thread);
     if (facts_.goal.empty()) facts_.goal = session_.first_prompt();
     facts_.answered = session_.ended_turn();
@@ -88,8 +92,10 @@ class ClaudeCodeLines::State {
   };
 
   void learn(const json::Value& line) {
-    const std::pair<std::string&, const char*> wanted[] = {
-        {facts_.session_id, "sessionId"}, {facts_.version, "version"}, {facts_.cwd, "cwd"}, {facts_.git_branch, "gitBranch"}};
+    const std::pair<std::string&, const char*> wanted[] = {{facts_.session_id, "sessionId"},
+                                                           {facts_.version, "version"},
+                                                           {facts_.cwd, "cwd"},
+                                                           {facts_.git_branch, "gitBranch"}};
     for (const auto& [fact, name] : wanted) {
       if (fact.empty()) fact = line[name].string_or("");
     }
@@ -116,7 +122,8 @@ class ClaudeCodeLines::State {
 
   Child& child_of(const SessionLine& line, const std::string& agent_id) {
     if (!agent_id.empty()) {
-      const auto known = std::find_if(children_.begin(), children_.end(), [&](const Child& child) { return child.key == agent_id; });
+      const auto known =
+          std::find_if(children_.begin(), children_.end(), [&](const Child& child) { return child.key == agent_id; });
       return known != children_.end() ? *known : start_child(line, agent_id);
     }
     const auto parent = line.value["parentUuid"].as_string();
@@ -124,13 +131,15 @@ class ClaudeCodeLines::State {
       if (const auto known = parents_.find(*parent); known != parents_.end()) return children_[known->second];
     }
     // Its first line has no parent, or one that is not a sidechain's: with a known prompt it is a new one.
-    if (parent && !children_.empty() && children_.back().open && line.value["type"].string_or("") != "user") return children_.back();
+    if (parent && !children_.empty() && children_.back().open && line.value["type"].string_or("") != "user")
+      return children_.back();
     return start_child(line, fmt::format("side-{}", children_.size() + 1));
   }
 
   Child& start_child(const SessionLine& line, std::string key) {
     const std::string prompt = prompt_of(line.value["message"]["content"]);
-    auto call = std::find_if(calls_.begin(), calls_.end(), [&](const SubagentCall& known) { return known.prompt == prompt; });
+    auto call =
+        std::find_if(calls_.begin(), calls_.end(), [&](const SubagentCall& known) { return known.prompt == prompt; });
     if (call == calls_.end() && calls_.size() == 1) call = calls_.begin();
     session_.settle();  // the call is there before what it starts
     RunAction action;
@@ -166,7 +175,8 @@ class ClaudeCodeLines::State {
       std::erase_if(calls_, [&](const SubagentCall& call) { return call.call_id == returned.call_id; });
       for (Child& child : children_) {
         if (!child.call_id.empty() && child.call_id == returned.call_id) {
-          end_child(child, returned.failed ? "failure" : unknown_end, returned.failed ? "its call returned an error" : "its call returned");
+          end_child(child, returned.failed ? "failure" : unknown_end,
+                    returned.failed ? "its call returned an error" : "its call returned");
         }
       }
     }
@@ -186,14 +196,14 @@ class ClaudeCodeLines::State {
     out_->push_back(std::move(action));
   }
 
-  std::vector<RunAction>* out_ = nullptr;   // of the call that is being served
+  std::vector<RunAction>* out_ = nullptr;  // of the call that is being served
   SessionFacts facts_;
   ClaudeCodeThread session_;
   std::vector<Child> children_;
-  std::vector<SubagentCall> calls_;             // that no subagent was seen of yet
+  std::vector<SubagentCall> calls_;                       // that no subagent was seen of yet
   std::unordered_map<std::string, std::size_t> parents_;  // sidechain lines without an agent's id: whose they are
   bool first_seen_ = false;
-  std::string own_agent_;                       // the file's own, where it is a subagent's; "*": it has no id
+  std::string own_agent_;  // the file's own, where it is a subagent's; "*": it has no id
 };
 
 ClaudeCodeLines::ClaudeCodeLines() : state_(std::make_unique<State>()) {}

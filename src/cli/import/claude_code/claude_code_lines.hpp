@@ -23,12 +23,12 @@ inline constexpr std::string_view claude_code_format = "claude-code";
 // What the lines so far say about the session as a whole.
 struct SessionFacts {
   std::string session_id;
-  std::string version;         // of the agent
+  std::string version;  // of the agent
   std::string cwd;
   std::string git_branch;
-  std::string goal;            // the first prompt
-  std::string title;           // the newest of its summaries
-  bool answered = false;       // the newest message of the model ended its turn
+  std::string goal;       // the first prompt
+  std::string title;      // the newest of its summaries
+  bool answered = false;  // the newest message of the model ended its turn
 };
 
 class ClaudeCodeLines {

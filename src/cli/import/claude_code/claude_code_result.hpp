@@ -12,9 +12,9 @@
 namespace muniment::cli {
 
 struct ToolResult {
-  std::string_view status = "ok";              // of tool.returned
+  std::string_view status = "ok";  // of tool.returned
   std::optional<std::int64_t> exit_code;
-  std::optional<std::string_view> denied_by;   // human, or code where a rule or a missing answer denied it
+  std::optional<std::string_view> denied_by;  // human, or code where a rule or a missing answer denied it
 };
 
 // `line` is the whole line, `block` its tool_result.

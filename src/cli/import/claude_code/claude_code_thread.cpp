@@ -17,11 +17,10 @@ constexpr std::size_t source_id_bytes_max = 240;
 constexpr std::size_t source_path_bytes_max = 4'096;
 constexpr std::size_t raw_type_bytes_max = 40;
 // Members that nearly every line repeats.
-constexpr std::string_view repeated_members[] = {"cwd", "gitBranch", "sessionId", "userType", "version", "slug", "permissionMode"};
+constexpr std::string_view repeated_members[] = {"cwd",     "gitBranch", "sessionId",     "userType",
+                                                 "version", "slug",      "permissionMode"};
 
-std::string object_of(const std::vector<std::string>& rests) {
-  return "{\"lines\":[" + joined(rests, ",") + "]}";
-}
+std::string object_of(const std::vector<std::string>& rests) { return "{\"lines\":[" + joined(rests, ",") + "]}"; }
 
 // What of a line, and of the blocks of its message, has no place: JSON, or empty.
 std::string source_of(const std::string& rest, const std::vector<std::string>& blocks) {
@@ -45,7 +44,9 @@ std::string usage_json(const json::Value& usage) {
   if (!input || !output) return {};
   const auto cached = count("cache_read_input_tokens"), written = count("cache_creation_input_tokens");
   json::Writer writer;
-  writer.begin_object().member("input_tokens", *input + cached.value_or(0) + written.value_or(0)).member("output_tokens", *output);
+  writer.begin_object()
+      .member("input_tokens", *input + cached.value_or(0) + written.value_or(0))
+      .member("output_tokens", *output);
   if (cached) writer.member("cached_input_tokens", *cached);
   if (written) writer.member("cache_write_tokens", *written);
   return std::move(writer.end_object()).text();
@@ -68,7 +69,9 @@ std::string plan_json(const json::Value& todos) {
   for (const json::Value item : todos) {
     ++index;
     body.begin_object().member("id", name_or(item["id"].string_or(""), fmt::format("{}", index)));
-    body.member("text", item["content"].string_or("")).member("status", name_or(item["status"].string_or(""), "pending")).end_object();
+    body.member("text", item["content"].string_or(""))
+        .member("status", name_or(item["status"].string_or(""), "pending"))
+        .end_object();
   }
   return std::move(body.end_array().end_object()).text();
 }
@@ -87,7 +90,9 @@ void ClaudeCodeThread::emit(std::uint64_t number, std::string_view part, std::st
 
 std::string ClaudeCodeThread::rest_of(const SessionLine& line, std::initializer_list<std::string_view> placed,
                                       std::initializer_list<std::string_view> placed_in_message) {
-  const auto holds = [](auto names, std::string_view name) { return std::find(names.begin(), names.end(), name) != names.end(); };
+  const auto holds = [](auto names, std::string_view name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
   json::Writer rest;
   rest.begin_object();
   for (const json::Value member : line.value) {
@@ -133,7 +138,8 @@ void ClaudeCodeThread::begin_answer(const SessionLine& line, const std::string& 
   body.begin_object().member("call_id", answer_->call_id).member("operation", "chat");
   body.member("provider", unknown_model).member("model", answer_->model);
   body.key("parameters").begin_object().end_object().end_object();
-  emit(line.number, "model", "model.called", std::move(body).text(), {});   // a session shows the answer, and not when it was asked for
+  emit(line.number, "model", "model.called", std::move(body).text(),
+       {});  // a session shows the answer, and not when it was asked for
 }
 
 void ClaudeCodeThread::add_answer(const SessionLine& line) {
@@ -149,14 +155,16 @@ void ClaudeCodeThread::add_answer(const SessionLine& line) {
     for (const json::Value block : message["content"]) take_block(line, block, unplaced);
   }
   if (std::string usage = usage_json(message["usage"]); !usage.empty()) answer_->usage = std::move(usage);
-  if (const std::string reason = message["stop_reason"].string_or(""); !reason.empty()) answer_->stop_reason = preview(reason, 256);
+  if (const std::string reason = message["stop_reason"].string_or(""); !reason.empty())
+    answer_->stop_reason = preview(reason, 256);
   const bool failed = line.value["isApiErrorMessage"].as_bool().value_or(false);
   if (failed) answer_->error = first_text(message["content"]);
   std::string rest = source_of(rest_of(line, {}, {"content", "model", "role", "type", "stop_reason"}), unplaced);
   if (!rest.empty()) answer_->rests.push_back(std::move(rest));
 }
 
-void ClaudeCodeThread::take_block(const SessionLine& line, const json::Value& block, std::vector<std::string>& unplaced) {
+void ClaudeCodeThread::take_block(const SessionLine& line, const json::Value& block,
+                                  std::vector<std::string>& unplaced) {
   const std::string type = block["type"].string_or("");
   const auto keep_rest = [&](std::initializer_list<std::string_view> placed) {
     json::Writer rest;
@@ -199,10 +207,12 @@ void ClaudeCodeThread::take_call(const SessionLine& line, const json::Value& blo
   const std::string place = fmt::format("tool-{}-{}", line.number, answer_->tools.size());
   answer_->tools.emplace_back(place, std::move(body).text());
   const json::Value todos = block["input"]["todos"];
-  if (name == "TodoWrite" && todos.is(json::Kind::array)) answer_->plans.emplace_back("plan-" + place, plan_json(todos));
+  if (name == "TodoWrite" && todos.is(json::Kind::array))
+    answer_->plans.emplace_back("plan-" + place, plan_json(todos));
   pending_.insert({id, {call_id, name}});
   if (name == "Task" || name == "Agent") {
-    subagent_calls_.push_back({call_id, name_or(block["input"]["subagent_type"].string_or(""), "subagent"), block["input"]["prompt"].string_or("")});
+    subagent_calls_.push_back({call_id, name_or(block["input"]["subagent_type"].string_or(""), "subagent"),
+                               block["input"]["prompt"].string_or("")});
   }
 }
 
@@ -223,20 +233,28 @@ void ClaudeCodeThread::close_answer() {
   json::Writer body;
   body.begin_object();
   if (is_more) {
-    body.member("message_id", fmt::format("{}-{}", answer.call_id, answer.number)).member("role", "assistant").member("call_id", answer.call_id);
+    body.member("message_id", fmt::format("{}-{}", answer.call_id, answer.number))
+        .member("role", "assistant")
+        .member("call_id", answer.call_id);
   } else {
     const bool is_empty = answer.parts.empty();
-    body.member("call_id", answer.call_id).member("status", !answer.error.empty() ? "error" : is_empty ? unknown_end : "ok").member("model", answer.model);
+    body.member("call_id", answer.call_id)
+        .member("status", !answer.error.empty() ? "error"
+                          : is_empty            ? unknown_end
+                                                : "ok")
+        .member("model", answer.model);
     body.key("finish_reasons").begin_array();
     if (!answer.stop_reason.empty()) body.string(answer.stop_reason);
     body.end_array();
     if (!answer.usage.empty()) body.raw_member("usage", answer.usage);
-    if (!answer.error.empty()) body.key("error").begin_object().member("error_type", "api_error").member("message", answer.error).end_object();
+    if (!answer.error.empty())
+      body.key("error").begin_object().member("error_type", "api_error").member("message", answer.error).end_object();
   }
   body.raw_member("content", "[" + joined(answer.parts, ",") + "]");
   if (!answer.rests.empty()) body.raw_member("x_source", object_of(answer.rests));
   body.end_object();
-  emit(answer.number, "answer", is_more ? "message.added" : "model.answered", std::move(body).text(), answer.occurred_at);
+  emit(answer.number, "answer", is_more ? "message.added" : "model.answered", std::move(body).text(),
+       answer.occurred_at);
   for (const auto& [place, text] : answer.tools) emit(answer.number, place, "tool.called", text, answer.occurred_at);
   for (const auto& [place, text] : answer.plans) emit(answer.number, place, "plan.updated", text, answer.occurred_at);
 }
@@ -280,7 +298,8 @@ void ClaudeCodeThread::add_user(const SessionLine& line) {
   if (results > 0 && parts.empty() && others.empty()) return;
   const std::string rest = source_of(results > 0 ? "{}" : rest_of(line, {}, {"content", "role"}), others);
   const std::string text = first_text(content);
-  const bool is_prompt = results == 0 && !line.value["isMeta"].as_bool().value_or(false) && !text.starts_with("[Request interrupted");
+  const bool is_prompt =
+      results == 0 && !line.value["isMeta"].as_bool().value_or(false) && !text.starts_with("[Request interrupted");
   if (is_prompt) begin_turn(line);
   if (is_prompt && first_prompt_.empty()) first_prompt_ = text;
   add_prompt(line, joined(parts, ","), rest);
@@ -305,7 +324,8 @@ void ClaudeCodeThread::add_prompt(const SessionLine& line, const std::string& pa
 
 void ClaudeCodeThread::add_return(const SessionLine& line, const json::Value& block, std::size_t index) {
   const std::string id = block["tool_use_id"].string_or("");
-  const auto known = pending_.contains(id) ? pending_.lower_bound(id) : pending_.end();  // the oldest of those with its id
+  const auto known =
+      pending_.contains(id) ? pending_.lower_bound(id) : pending_.end();  // the oldest of those with its id
   const Call call = known == pending_.end() ? Call{name_or(id, "unknown"), ""} : known->second;
   if (known != pending_.end()) pending_.erase(known);
   const ToolResult result = judge_result(line.value, block);
@@ -320,7 +340,8 @@ void ClaudeCodeThread::add_return(const SessionLine& line, const json::Value& bl
   body.end_array();
   const std::string rest = source_of(index == 0 ? rest_of(line, {}, {"content", "role"}) : "{}", others);
   if (!rest.empty()) body.raw_member("x_source", rest);
-  emit(line.number, fmt::format("returned-{}", index), "tool.returned", std::move(body.end_object()).text(), line.occurred_at);
+  emit(line.number, fmt::format("returned-{}", index), "tool.returned", std::move(body.end_object()).text(),
+       line.occurred_at);
   if (index == 0) add_file(line, index, call.call_id);
   returned_.push_back({call.call_id, result.status == "error"});
 }
@@ -328,20 +349,30 @@ void ClaudeCodeThread::add_return(const SessionLine& line, const json::Value& bl
 // A session shows a refusal, and not the question.
 void ClaudeCodeThread::add_denial(const SessionLine& line, std::size_t index, const Call& call, std::string_view by) {
   json::Writer decided;
-  decided.begin_object().member("approval_id", fmt::format("approval-{}-{}", line.number, index)).member("call_id", call.call_id);
-  decided.member("decision", "denied").member("by", by).member("x_derived_from", "the refusal in the tool's result").end_object();
+  decided.begin_object()
+      .member("approval_id", fmt::format("approval-{}-{}", line.number, index))
+      .member("call_id", call.call_id);
+  decided.member("decision", "denied")
+      .member("by", by)
+      .member("x_derived_from", "the refusal in the tool's result")
+      .end_object();
   emit(line.number, fmt::format("decided-{}", index), "approval.decided", std::move(decided).text(), line.occurred_at);
 }
 
 void ClaudeCodeThread::add_file(const SessionLine& line, std::size_t index, const std::string& call_id) {
   const json::Value result = line.value["toolUseResult"];
   json::Writer body;
-  if (const auto path = result["filePath"].as_string(); path && path->size() <= source_path_bytes_max && result["structuredPatch"]) {
+  if (const auto path = result["filePath"].as_string();
+      path && path->size() <= source_path_bytes_max && result["structuredPatch"]) {
     const bool created = result["type"].string_or("") == "create";
-    body.begin_object().member("path", *path).member("change", created ? "created" : "modified").member("call_id", call_id);
+    body.begin_object()
+        .member("path", *path)
+        .member("change", created ? "created" : "modified")
+        .member("call_id", call_id);
     if (const auto before = result["originalFile"].as_string()) body.member("before_hash", to_hex(sha256(*before)));
     if (const auto after = result["content"].as_string()) body.member("after_hash", to_hex(sha256(*after)));
-    emit(line.number, fmt::format("file-{}", index), "file.changed", std::move(body.end_object()).text(), line.occurred_at);
+    emit(line.number, fmt::format("file-{}", index), "file.changed", std::move(body.end_object()).text(),
+         line.occurred_at);
   } else if (const auto read = result["file"]["filePath"].as_string(); read && read->size() <= source_path_bytes_max) {
     body.begin_object().member("path", *read).member("call_id", call_id).end_object();
     emit(line.number, fmt::format("file-{}", index), "file.read", std::move(body).text(), line.occurred_at);
@@ -356,7 +387,8 @@ void ClaudeCodeThread::add_system(const SessionLine& line) {
   const std::string subtype = line.value["subtype"].string_or("");
   const json::Value about = line.value["compactMetadata"];
   if (subtype == "compact_boundary") {
-    compaction_ = Compaction{line.number, line.occurred_at, name_or(about["trigger"].string_or(""), "unknown"), rest_of(line, {}, {}), std::nullopt};
+    compaction_ = Compaction{line.number, line.occurred_at, name_or(about["trigger"].string_or(""), "unknown"),
+                             rest_of(line, {}, {}), std::nullopt};
     if (const auto tokens = about["preTokens"].as_int(); tokens && *tokens >= 0) compaction_->tokens_before = tokens;
   } else if (subtype == "api_error") {
     json::Writer body;
@@ -373,7 +405,8 @@ void ClaudeCodeThread::add_system(const SessionLine& line) {
 
 // The boundary, and the summary that follows it. Either may be missing.
 void ClaudeCodeThread::add_compaction(const SessionLine* line) {
-  const Compaction boundary = compaction_.value_or(Compaction{line ? line->number : 0, line ? line->occurred_at : "", "unknown", "", std::nullopt});
+  const Compaction boundary = compaction_.value_or(
+      Compaction{line ? line->number : 0, line ? line->occurred_at : "", "unknown", "", std::nullopt});
   compaction_.reset();
   json::Writer body;
   body.begin_object().member("trigger", boundary.trigger);

@@ -55,27 +55,28 @@ class ClaudeCodeThread {
   bool ended_turn() const { return ended_turn_; }
 
  private:
-  struct Answer {                       // of the model, still being gathered
+  struct Answer {  // of the model, still being gathered
     std::string message_id;
     std::string call_id;
     std::string model;
-    std::uint64_t number = 0;           // of its first line
-    std::string occurred_at;            // of its last line
-    std::vector<std::string> parts;     // JSON
-    std::vector<std::string> rests;     // JSON: of each line, what has no place
+    std::uint64_t number = 0;                                // of its first line
+    std::string occurred_at;                                 // of its last line
+    std::vector<std::string> parts;                          // JSON
+    std::vector<std::string> rests;                          // JSON: of each line, what has no place
     std::vector<std::pair<std::string, std::string>> tools;  // what, and the body of the tool.called
     std::vector<std::pair<std::string, std::string>> plans;
-    std::string usage;                  // JSON, or empty
+    std::string usage;  // JSON, or empty
     std::string stop_reason;
-    std::string error;                  // of the provider's interface
+    std::string error;  // of the provider's interface
   };
 
   struct Call {
     std::string call_id;
-    std::string tool;                   // empty: not known
+    std::string tool;  // empty: not known
   };
 
-  void emit(std::uint64_t number, std::string_view part, std::string type, std::string body, const std::string& occurred_at);
+  void emit(std::uint64_t number, std::string_view part, std::string type, std::string body,
+            const std::string& occurred_at);
   void begin_turn(const SessionLine& line);
   void begin_answer(const SessionLine& line, const std::string& id);
   void take_block(const SessionLine& line, const json::Value& block, std::vector<std::string>& unplaced);
@@ -93,14 +94,14 @@ class ClaudeCodeThread {
                       std::initializer_list<std::string_view> placed_in_message);
 
   const std::string child_;
-  std::vector<RunAction>*& out_;    // of whoever feeds the lines
+  std::vector<RunAction>*& out_;  // of whoever feeds the lines
   std::size_t turns_ = 0;
   std::size_t answers_ = 0;
   std::string step_;
   std::string last_time_;
   std::uint64_t last_number_ = 0;
   std::optional<Answer> answer_;
-  std::string settled_id_;              // of a message that was settled before it was whole
+  std::string settled_id_;  // of a message that was settled before it was whole
   struct Compaction {
     std::uint64_t number = 0;
     std::string occurred_at, trigger, rest;

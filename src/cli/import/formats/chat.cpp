@@ -44,7 +44,8 @@ void write_message_rest(json::Writer& body, const json::Value& message, bool con
     return;
   }
   std::vector<std::string_view> names;
-  std::copy_if(placed.begin(), placed.end(), std::back_inserter(names), [](std::string_view name) { return name != "content"; });
+  std::copy_if(placed.begin(), placed.end(), std::back_inserter(names),
+               [](std::string_view name) { return name != "content"; });
   write_rest(body, message, names);
 }
 
@@ -115,7 +116,9 @@ void ChatTrace::add_text(std::string_view role, std::string_view text) {
     body.begin_object().member("call_id", call_id).member("status", "ok").member("model", unknown_model);
     body.key("finish_reasons").begin_array().end_array();
   } else {
-    body.begin_object().member("message_id", fmt::format("m{}", messages_)).member("role", is_role(role) ? role : "user");
+    body.begin_object()
+        .member("message_id", fmt::format("m{}", messages_))
+        .member("role", is_role(role) ? role : "user");
   }
   body.key("content").begin_array();
   write_part(body, "text", text);
@@ -140,7 +143,9 @@ void ChatTrace::add_answer(const json::Value& message) {
   body.key("finish_reasons").begin_array().end_array().key("content").begin_array();
   const bool all = write_chat_parts(body, message["content"]);
   for (const json::Value call : message["tool_calls"]) {
-    body.begin_object().member("type", "tool_call").member("name", name_or(call["function"]["name"].string_or(""), "unknown"));
+    body.begin_object()
+        .member("type", "tool_call")
+        .member("name", name_or(call["function"]["name"].string_or(""), "unknown"));
     if (const std::string id = call["id"].string_or(""); !id.empty()) body.member("id", preview(id, 256));
     if (const json::Value arguments = call["function"]["arguments"]) write_value(body.key("arguments"), arguments);
     body.end_object();

@@ -52,9 +52,9 @@ class ChatTrace {
   std::size_t messages_ = 0;
   std::size_t steps_ = 0;
   std::size_t calls_ = 0;
-  std::string step_;                  // open; empty: none
+  std::string step_;  // open; empty: none
   std::vector<Call> pending_;
-  std::set<std::string> used_ids_;    // a trace may use one twice
+  std::set<std::string> used_ids_;  // a trace may use one twice
 };
 
 }  // namespace muniment::cli

@@ -13,12 +13,12 @@
 #include "base/limits.hpp"
 #include "base/text.hpp"
 #include "cli/bundle/import.hpp"
+#include "cli/connect/upload.hpp"
 #include "cli/import/event_replay.hpp"
 #include "cli/import/guess.hpp"
 #include "cli/import/record.hpp"
 #include "cli/import/records.hpp"
 #include "cli/import/source.hpp"
-#include "cli/connect/upload.hpp"
 #include "events/catalogue.hpp"
 
 namespace muniment::cli {
@@ -67,15 +67,15 @@ class LogImport {
     std::int64_t next_run_seq = 0;
     RunEnd end{std::string(unknown_end), "the run had not ended when it was exported"};
     std::string error;
-    std::string ended_at;    // empty: it had not ended
+    std::string ended_at;  // empty: it had not ended
     bool closed = false;
   };
   // A run whose start is known, and which waits for the line behind it: its parent's child.started says more of it.
   struct Pending {
     std::string old_id;
-    std::string params;      // of run.start, without its end
+    std::string params;  // of run.start, without its end
     std::string new_id;
-    std::string parent;      // as the export calls it
+    std::string parent;  // as the export calls it
     std::string parent_run_seq;
   };
 
@@ -90,7 +90,8 @@ class LogImport {
     const std::string old_id = event["run_id"].string_or("");
     const std::string type = event["type"].string_or("");
     const auto run_seq = event["run_seq"].as_int();
-    if (old_id.empty() || type.empty() || !run_seq || !event["body"].present() || !parse_uuid(event["event_id"].string_or(""))) {
+    if (old_id.empty() || type.empty() || !run_seq || !event["body"].present() ||
+        !parse_uuid(event["event_id"].string_or(""))) {
       return Error(Errc::invalid_argument, "this is no event of an export" + looks_like(event));
     }
     RETURN_IF_ERROR(start_pending(event));
@@ -103,7 +104,8 @@ class LogImport {
     }
     Target& target = targets_.at(old_id);
     if (!target.run.added) return success();
-    if (*run_seq > target.next_run_seq) target.run.missing += static_cast<std::uint64_t>(*run_seq - target.next_run_seq);
+    if (*run_seq > target.next_run_seq)
+      target.run.missing += static_cast<std::uint64_t>(*run_seq - target.next_run_seq);
     target.next_run_seq = *run_seq + 1;
     return record(target, event, type);
   }
@@ -117,7 +119,9 @@ class LogImport {
   Status leave_without_body(Target& target, const json::Value& event, const std::string& type) {
     if (type == "state.patched") target.replay.lost_patch();
     const bool archived = event["salt"].is(json::Kind::string);
-    if (type == "run.ended") target.end.summary = archived ? "how the run ended is in an archive that was not exported" : "how the run ended was erased";
+    if (type == "run.ended")
+      target.end.summary =
+          archived ? "how the run ended is in an archive that was not exported" : "how the run ended was erased";
     if (!archived) return leave("erased " + type);
     ++target.run.archived;
     return leave("archived " + type);
@@ -143,13 +147,16 @@ class LogImport {
     const json::Value body = is_start ? event["body"] : json::Value();
     json::Writer params;
     params.begin_object().member("run_id", pending.new_id);
-    if (body["agent"]) params.raw_member("agent", body["agent"].source());
-    else params.key("agent").begin_object().member("name", "unknown").end_object();
+    if (body["agent"])
+      params.raw_member("agent", body["agent"].source());
+    else
+      params.key("agent").begin_object().member("name", "unknown").end_object();
     copy_known(params, body, {"goal", "labels", "external_id", "client", "cwd", "vcs"});
     params.key("import").begin_object().member("format", log_format).member("sha256", sha256_);
     params.member("importer", importer_name).end_object();
     params.member("indexed", body["indexed"].as_bool().value_or(false));
-    if (const std::string when = when_of(event); is_start && !when.empty()) params.key("_meta").begin_object().member("occurred_at", when).end_object();
+    if (const std::string when = when_of(event); is_start && !when.empty())
+      params.key("_meta").begin_object().member("occurred_at", when).end_object();
     pending.params = params.text();
     pending.parent = body["parent"]["run_id"].string_or("");
     pending.parent_run_seq = body["parent"]["run_seq"].source();
@@ -193,10 +200,12 @@ class LogImport {
     if (type == "run.started") return success();
     if (target.closed) return leave(type);
     // The parent's word of a child is written by the child's start and end.
-    if ((type == "child.started" || type == "child.ended") && children_.contains(body["run_id"].string_or(""))) return success();
+    if ((type == "child.started" || type == "child.ended") && children_.contains(body["run_id"].string_or("")))
+      return success();
     if (events::check_client_may_write(type)) return append(target, event, body);
     if (type == "run.ended") {
-      target.end = {body["outcome"].string_or(unknown_end), body["summary"].string_or(""), std::string(body["usage"].source())};
+      target.end = {body["outcome"].string_or(unknown_end), body["summary"].string_or(""),
+                    std::string(body["usage"].source())};
       if (body["error"]) target.error = body["error"].source();
       return close(target);
     }
@@ -214,7 +223,8 @@ class LogImport {
       ASSIGN_OR_RETURN(const bool applied, target.replay.append_patch(item));
       return applied ? success() : leave("state.patched of what is not here");
     }
-    if (target.bytes + item.size() > log_batch_bytes_max || target.batch.size() == log_batch_events_max) RETURN_IF_ERROR(flush(target));
+    if (target.bytes + item.size() > log_batch_bytes_max || target.batch.size() == log_batch_events_max)
+      RETURN_IF_ERROR(flush(target));
     target.bytes += item.size();
     target.batch.push_back(std::move(item));
     return success();
@@ -224,7 +234,8 @@ class LogImport {
     if (target.batch.empty()) return success();
     const std::string list = joined(std::exchange(target.batch, {}), ",");
     target.bytes = 0;
-    RETURN_IF_ERROR(client_.call("event.append", fmt::format(R"({{"run_id":{},"events":[{}]}})", json::quote(target.run.run_id), list)));
+    RETURN_IF_ERROR(client_.call(
+        "event.append", fmt::format(R"({{"run_id":{},"events":[{}]}})", json::quote(target.run.run_id), list)));
     return success();
   }
 
@@ -233,8 +244,9 @@ class LogImport {
     const std::string file = artifacts_ + "/" + id;
     Upload upload;
     upload.mime_type = body["mime_type"].string_or("");
-    if (upload.mime_type == snapshot_mime_type) return success();   // of a snapshot: the run takes its own
-    if (artifacts_.empty() || !parse_uuid(id) || ::access(file.c_str(), R_OK) != 0) return leave("artifact.stored without its file");
+    if (upload.mime_type == snapshot_mime_type) return success();  // of a snapshot: the run takes its own
+    if (artifacts_.empty() || !parse_uuid(id) || ::access(file.c_str(), R_OK) != 0)
+      return leave("artifact.stored without its file");
     RETURN_IF_ERROR(flush(target));
     upload.run_id = target.run.run_id;
     upload.step_id = event["step_id"].string_or("");
@@ -267,14 +279,16 @@ class LogImport {
       const std::string id = json::quote(target.run.run_id);
       if (const std::string lacks = missing_words(target.run); !lacks.empty()) {
         const std::string note = "imported in part: " + lacks;
-        RETURN_IF_ERROR(client_.call("run.annotate", fmt::format(R"({{"run_id":{},"note":{}}})", id, json::quote(note))));
+        RETURN_IF_ERROR(
+            client_.call("run.annotate", fmt::format(R"({{"run_id":{},"note":{}}})", id, json::quote(note))));
       }
       json::Writer params;
       params.begin_object().raw_member("run_id", id).member("outcome", target.end.outcome);
       if (!target.end.summary.empty()) params.member("summary", target.end.summary);
       if (!target.end.usage.empty()) params.raw_member("usage", target.end.usage);
       if (!target.error.empty()) params.raw_member("error", target.error);
-      if (!target.ended_at.empty()) params.key("_meta").begin_object().member("occurred_at", target.ended_at).end_object();
+      if (!target.ended_at.empty())
+        params.key("_meta").begin_object().member("occurred_at", target.ended_at).end_object();
       ASSIGN_OR_RETURN(const Message answer, client_.call("run.end", std::move(params.end_object()).text()));
       target.run.events = events_upto(answer);
     }
@@ -287,8 +301,8 @@ class LogImport {
   const std::string artifacts_;
   const std::string sha256_;
   ImportedLog result_;
-  std::map<std::string, Target> targets_;   // by the run's id in the export
-  std::set<std::string> children_;          // that were started as children of a run of this import
+  std::map<std::string, Target> targets_;  // by the run's id in the export
+  std::set<std::string> children_;         // that were started as children of a run of this import
   std::optional<Pending> pending_;
 };
 
@@ -297,7 +311,9 @@ class LogImport {
 std::string missing_words(const ImportedLog::Run& run) {
   std::vector<std::string> words;
   if (run.missing > 0) words.push_back(fmt::format("{} of its events are not in the export", run.missing));
-  if (run.archived > 0) words.push_back(fmt::format("the bodies of {} of its events were archived and are not in the export", run.archived));
+  if (run.archived > 0)
+    words.push_back(
+        fmt::format("the bodies of {} of its events were archived and are not in the export", run.archived));
   return joined(words, "; ");
 }
 

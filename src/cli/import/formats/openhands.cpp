@@ -10,14 +10,16 @@ namespace {
 
 constexpr std::string_view openhands_agent = "openhands";
 
-// "[Command finished with exit code 1]", which the runtime writes behind a command's output: elsewhere it is a text that was read.
+// "[Command finished with exit code 1]", which the runtime writes behind a command's output: elsewhere it is a text
+// that was read.
 std::optional<std::int64_t> exit_code_in(std::string_view text) {
   constexpr std::string_view words = "[Command finished with exit code ";
   const std::size_t at = text.rfind(words);
   if (at == std::string_view::npos) return std::nullopt;
   const std::string_view rest = text.substr(at + words.size());
   const std::size_t end = rest.find(']');
-  if (end == std::string_view::npos || rest.find_first_not_of(" \t\r\n", end + 1) != std::string_view::npos) return std::nullopt;
+  if (end == std::string_view::npos || rest.find_first_not_of(" \t\r\n", end + 1) != std::string_view::npos)
+    return std::nullopt;
   return parse_decimal(rest.substr(0, end));
 }
 
@@ -32,7 +34,8 @@ ToolOutcome judge_openhands(std::string_view text) {
 }
 
 // What stands beside the dialogue, as events of its own.
-void add_openhands_source(std::vector<ImportedEvent>& events, const json::Value& record, std::initializer_list<std::string_view> placed) {
+void add_openhands_source(std::vector<ImportedEvent>& events, const json::Value& record,
+                          std::initializer_list<std::string_view> placed) {
   json::Writer body;
   body.begin_object().member("part", "record");
   if (!write_rest(body, record, placed)) return;
@@ -109,7 +112,10 @@ class StandardTrace {
     finished_ = finished_ || name == "finish";
     pending_ = fmt::format("tool-{:04}", steps_);
     json::Writer body;
-    body.begin_object().member("call_id", pending_).member("name", name).member("kind", is_code ? "command" : "function");
+    body.begin_object()
+        .member("call_id", pending_)
+        .member("name", name)
+        .member("kind", is_code ? "command" : "function");
     body.member("requested_by", model_call);
     if (is_code) {
       body.key("arguments").begin_object().member("code", item["content"].string_or("")).end_object();
@@ -158,9 +164,9 @@ class StandardTrace {
   std::size_t items_ = 0;
   std::size_t steps_ = 0;
   std::string step_;
-  std::string pending_;   // the action that nothing answered yet
+  std::string pending_;  // the action that nothing answered yet
   bool finished_ = false;
-  bool has_class_ = false;   // of one of its items: otherwise it is no such trace
+  bool has_class_ = false;  // of one of its items: otherwise it is no such trace
 };
 
 Result<ImportedRun> translate_standard(const json::Value& record) {
@@ -168,19 +174,24 @@ Result<ImportedRun> translate_standard(const json::Value& record) {
   StandardTrace trace(run.events);
   add_openhands_source(run.events, record, {"id", "content"});
   for (const json::Value item : record["content"]) {
-    if (!item.is(json::Kind::object)) return Error(Errc::invalid_argument, "\"content\" holds something that is no object");
+    if (!item.is(json::Kind::object))
+      return Error(Errc::invalid_argument, "\"content\" holds something that is no object");
     if (run.goal.empty() && item["source"].string_or("") == "user") run.goal = item["content"].string_or("");
     trace.add(item);
   }
-  if (!trace.has_class()) return Error(Errc::invalid_argument, "this is no OpenHands trajectory: nothing in \"content\" has a \"class_\"");
+  if (!trace.has_class())
+    return Error(Errc::invalid_argument, "this is no OpenHands trajectory: nothing in \"content\" has a \"class_\"");
   trace.end();
   const std::string feedback = record["details"]["feedback"].string_or("");
   if (!feedback.empty()) run.labels.emplace_back("feedback", feedback);
-  if (feedback == "positive") run.end.outcome = "success";
-  else if (feedback == "negative") run.end.outcome = "failure";
-  else run.end.outcome = trace.finished() ? "success" : unknown_end;
+  if (feedback == "positive")
+    run.end.outcome = "success";
+  else if (feedback == "negative")
+    run.end.outcome = "failure";
+  else
+    run.end.outcome = trace.finished() ? "success" : unknown_end;
   run.end.summary = feedback.empty() ? (trace.finished() ? "the agent finished" : "the trace does not say how it ended")
-                                 : "its user's feedback: " + preview(feedback, 256);
+                                     : "its user's feedback: " + preview(feedback, 256);
   return run;
 }
 
@@ -201,9 +212,12 @@ Result<ImportedRun> translate_raw(const json::Value& record) {
   ChatTrace chat(run.events, judge_openhands);
   add_openhands_source(run.events, record, {"messages", "test_result", "resolved"});
   for (const json::Value message : record["messages"]) {
-    if (!message.is(json::Kind::object)) return Error(Errc::invalid_argument, "\"messages\" holds something that is no object");
-    if (!message["role"].is(json::Kind::string)) return Error(Errc::invalid_argument, "\"messages\" holds one that does not say its role");
-    if (run.goal.empty() && message["role"].string_or("") == "user") run.goal = goal_in(message["content"].string_or(""));
+    if (!message.is(json::Kind::object))
+      return Error(Errc::invalid_argument, "\"messages\" holds something that is no object");
+    if (!message["role"].is(json::Kind::string))
+      return Error(Errc::invalid_argument, "\"messages\" holds one that does not say its role");
+    if (run.goal.empty() && message["role"].string_or("") == "user")
+      run.goal = goal_in(message["content"].string_or(""));
     chat.add(message);
   }
   chat.end();
@@ -225,7 +239,8 @@ Result<ImportedRun> translate_raw(const json::Value& record) {
 Result<ImportedRun> translate_openhands(const json::Value& record) {
   if (record["content"].is(json::Kind::array)) return translate_standard(record);
   if (record["messages"].is(json::Kind::array)) return translate_raw(record);
-  return Error(Errc::invalid_argument, "this is no OpenHands trajectory: it has neither a list \"content\" nor a list \"messages\"");
+  return Error(Errc::invalid_argument,
+               "this is no OpenHands trajectory: it has neither a list \"content\" nor a list \"messages\"");
 }
 
 }  // namespace muniment::cli

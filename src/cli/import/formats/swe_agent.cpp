@@ -212,8 +212,8 @@ class Import {
   }
 
   Status end_step(const std::string& step, const json::Value& entry, std::size_t turn) {
-    RETURN_IF_ERROR(add_rest(fmt::format("trajectory-{}", turn), step, entry,
-                             {"action", "observation", "response", "thought"}));
+    RETURN_IF_ERROR(
+        add_rest(fmt::format("trajectory-{}", turn), step, entry, {"action", "observation", "response", "thought"}));
     add("end", "step.ended", step, unknown_step_end);
     return success();
   }
@@ -235,8 +235,8 @@ class Import {
     return success();
   }
 
-  // The agent that submits says that it is done. "submitted (exit_cost)" is what was there when its budget was used up: whether
-  // that is any good nobody says.
+  // The agent that submits says that it is done. "submitted (exit_cost)" is what was there when its budget was used up:
+  // whether that is any good nobody says.
   std::string outcome() const {
     const std::string status = text_of(source_["info"]["exit_status"]);
     if (status == "submitted") return "success";
@@ -376,8 +376,8 @@ class Import {
   ImportSink& sink_;
   std::vector<json::Value> turns_;
   std::vector<json::Value> history_;
-  std::size_t next_message_ = 0;   // of history_
-  std::size_t next_turn_ = 0;      // whose answer the history has not shown yet
+  std::size_t next_message_ = 0;  // of history_
+  std::size_t next_turn_ = 0;     // whose answer the history has not shown yet
   std::vector<ImportedEvent> batch_;
   AgentPlace place_;
 };
@@ -398,8 +398,9 @@ Status import_swe_agent(const SourceFile& file, ImportSink& sink) {
     return Error(Errc::invalid_argument, "\"info\" is not an object");
   }
   if (!source["trajectory"].is(json::Kind::array) || !source["history"].is(json::Kind::array)) {
-    return Error(Errc::invalid_argument, "this is not a SWE-agent trajectory: it has no lists "
-                                         "\"trajectory\" and \"history\"");
+    return Error(Errc::invalid_argument,
+                 "this is not a SWE-agent trajectory: it has no lists "
+                 "\"trajectory\" and \"history\"");
   }
   return Import(file, source, sink).run();
 }

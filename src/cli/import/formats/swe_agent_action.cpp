@@ -12,12 +12,13 @@ namespace muniment::cli {
 namespace {
 
 constexpr std::string_view own_tools[] = {
-    "close",     "create", "edit",        "exit_cost", "find_file", "goto",
-    "open",      "scroll_down", "scroll_up", "search_dir", "search_file", "submit",
+    "close", "create",      "edit",      "exit_cost",  "find_file",   "goto",
+    "open",  "scroll_down", "scroll_up", "search_dir", "search_file", "submit",
 };
 
 // How answers of its own commands begin that did not work, and that did.
-constexpr std::string_view failures[] = {"Your proposed edit has introduced new syntax error(s).", "Usage: ", "No file open."};
+constexpr std::string_view failures[] = {"Your proposed edit has introduced new syntax error(s).",
+                                         "Usage: ", "No file open."};
 constexpr std::string_view successes[] = {"[File: ", "Found ", "No matches found"};
 constexpr std::string_view timed_out = "EXECUTION TIMED OUT";
 
@@ -50,9 +51,12 @@ bool is_own_tool(std::string_view tool) {
 
 std::string_view tool_status(std::string_view tool, std::string_view observation) {
   if (observation.starts_with(timed_out)) return "timeout";
-  if (observation.starts_with("/bin/bash: ") && observation.find("command not found") != std::string_view::npos) return "error";
+  if (observation.starts_with("/bin/bash: ") && observation.find("command not found") != std::string_view::npos)
+    return "error";
   if (!is_own_tool(tool)) return unknown_end;
-  return begins_with_one_of(observation, failures) ? "error" : begins_with_one_of(observation, successes) ? "ok" : unknown_end;
+  return begins_with_one_of(observation, failures)    ? "error"
+         : begins_with_one_of(observation, successes) ? "ok"
+                                                      : unknown_end;
 }
 
 AgentPlace place_of(const std::string& state) {

@@ -14,7 +14,8 @@ std::string tool_of(std::string_view action);
 // One of the agent's own commands (open, edit, search_dir …); anything else is a shell command.
 bool is_own_tool(std::string_view tool);
 
-// How the call ended, as far as the observation says it: ok, error, timeout; else unknown. Shell commands show no exit status.
+// How the call ended, as far as the observation says it: ok, error, timeout; else unknown. Shell commands show no exit
+// status.
 std::string_view tool_status(std::string_view tool, std::string_view observation);
 
 struct AgentPlace {

@@ -12,7 +12,7 @@ constexpr std::string_view tau_bench_agent = "tau-bench";
 constexpr std::string_view display_roles[] = {"user", "assistant", "tool", "system"};
 
 ToolOutcome judge_tau_bench(std::string_view text) {
-  return {text.starts_with("Error") ? "error" : "ok", std::nullopt};   // an environment's word for what a tool refused
+  return {text.starts_with("Error") ? "error" : "ok", std::nullopt};  // an environment's word for what a tool refused
 }
 
 // A number or a text, as a label says it.
@@ -32,7 +32,8 @@ Result<ImportedRun> translate_result(const json::Value& record) {
   for (const char* name : {"task_id", "trial", "reward"}) add_label(run, name, record[name]);
   ChatTrace chat(run.events, judge_tau_bench);
   for (const json::Value message : record["traj"]) {
-    if (!message.is(json::Kind::object)) return Error(Errc::invalid_argument, "\"traj\" holds something that is no object");
+    if (!message.is(json::Kind::object))
+      return Error(Errc::invalid_argument, "\"traj\" holds something that is no object");
     chat.add(message);
   }
   chat.end();
@@ -62,7 +63,8 @@ Result<ImportedRun> translate_display(const json::Value& record) {
   ChatTrace chat(run.events, judge_tau_bench);
   std::string_view rest = text;
   std::string_view role = role_of(rest);
-  if (role.empty()) return Error(Errc::invalid_argument, "\"messages_display\" does not begin with a role, as in \"user: …\"");
+  if (role.empty())
+    return Error(Errc::invalid_argument, "\"messages_display\" does not begin with a role, as in \"user: …\"");
   while (!rest.empty()) {
     std::size_t end = 0;
     std::string_view next;
@@ -93,7 +95,8 @@ Result<ImportedRun> translate_display(const json::Value& record) {
 Result<ImportedRun> translate_tau_bench(const json::Value& record) {
   if (record["traj"].is(json::Kind::array)) return translate_result(record);
   if (record["messages_display"].is(json::Kind::string)) return translate_display(record);
-  return Error(Errc::invalid_argument, "this is no record of tau-bench: it has neither a list \"traj\" nor a text \"messages_display\"");
+  return Error(Errc::invalid_argument,
+               "this is no record of tau-bench: it has neither a list \"traj\" nor a text \"messages_display\"");
 }
 
 }  // namespace muniment::cli

@@ -14,8 +14,8 @@ namespace muniment::cli {
 
 struct ImportedTrace {
   std::string run_id;
-  bool added = false;          // false: it was there already
-  std::uint64_t events = 0;    // of the run, as of ImportRecorder
+  bool added = false;        // false: it was there already
+  std::uint64_t events = 0;  // of the run, as of ImportRecorder
   std::uint64_t artifacts = 0;
   std::vector<ImportedChild> children;
 };

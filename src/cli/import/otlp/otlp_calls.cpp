@@ -14,13 +14,14 @@ namespace {
 
 constexpr std::size_t call_name_bytes_max = 256;
 constexpr std::size_t finish_reasons_max = 100;
-constexpr std::size_t asked_calls_max = 100'000;     // of which it is remembered who asked for them
+constexpr std::size_t asked_calls_max = 100'000;  // of which it is remembered who asked for them
 constexpr std::string_view request_prefix = "gen_ai.request.";
 
 using Placed = std::vector<std::string_view>;
 
 // A text attribute as a name; one that does not fit stays among the rest, too.
-std::string take_name(const OtlpAttributes& attributes, std::string_view key, std::string_view fallback, Placed& placed) {
+std::string take_name(const OtlpAttributes& attributes, std::string_view key, std::string_view fallback,
+                      Placed& placed) {
   const json::Value any = attributes.find(key);
   const std::string text = any["stringValue"].string_or("");
   if (!text.empty() && text.size() <= call_name_bytes_max) placed.push_back(key);
@@ -34,7 +35,8 @@ void write_parameters(json::Writer& body, const OtlpAttributes& attributes, Plac
   for (const OtlpAttributes::One& one : attributes.all()) {
     const std::string_view key = one.key;
     const bool is_type = key == "gen_ai.output.type";
-    if ((!is_type && !key.starts_with(request_prefix)) || key == "gen_ai.request.model" || !names.insert(key).second) continue;
+    if ((!is_type && !key.starts_with(request_prefix)) || key == "gen_ai.request.model" || !names.insert(key).second)
+      continue;
     write_any(body.key(is_type ? "output_type" : key.substr(request_prefix.size())), one.value);
     placed.push_back(key);
   }
@@ -60,8 +62,10 @@ struct Usage {
 
 // Of an embedding no token is written.
 std::optional<Usage> usage_of(const OtlpAttributes& attributes) {
-  const auto input = attributes.integer("gen_ai.usage.input_tokens"), output = attributes.integer("gen_ai.usage.output_tokens");
-  const bool is_embedding = attributes.text("gen_ai.operation.name") == "embeddings" && !attributes.find("gen_ai.usage.output_tokens");
+  const auto input = attributes.integer("gen_ai.usage.input_tokens"),
+             output = attributes.integer("gen_ai.usage.output_tokens");
+  const bool is_embedding =
+      attributes.text("gen_ai.operation.name") == "embeddings" && !attributes.find("gen_ai.usage.output_tokens");
   if (!input || *input < 0 || (!output && !is_embedding) || output.value_or(0) < 0) return std::nullopt;
   return Usage{*input, output.value_or(0)};
 }
@@ -79,7 +83,7 @@ struct Answer {
   OtlpParts first;
   std::vector<std::string> reasons;
   std::string role = "assistant";
-  std::string rest;                 // JSON, or empty
+  std::string rest;  // JSON, or empty
 };
 
 Answer answer_of(const json::Value& messages, const std::optional<std::vector<std::string>>& said) {
@@ -88,7 +92,8 @@ Answer answer_of(const json::Value& messages, const std::optional<std::vector<st
   std::size_t index = 0;
   for (const json::Value message : messages) {
     const auto reason = message["finish_reason"].as_string();
-    if (reason && reason->size() <= call_name_bytes_max && answer.reasons.size() < finish_reasons_max) answer.reasons.push_back(*reason);
+    if (reason && reason->size() <= call_name_bytes_max && answer.reasons.size() < finish_reasons_max)
+      answer.reasons.push_back(*reason);
     whole = whole && (!message["finish_reason"].present() || (reason && reason->size() <= call_name_bytes_max));
     if (index++ > 0) continue;
     answer.first = otlp_message_parts(message);
@@ -114,13 +119,15 @@ void OtlpTrace::begin_model(std::uint32_t item) {
   body.begin_object().member("call_id", call.call_id);
   body.member("operation", take_name(attributes, "gen_ai.operation.name", "unknown", placed));
   const bool is_new = attributes.find("gen_ai.provider.name").present();
-  body.member("provider", take_name(attributes, is_new ? "gen_ai.provider.name" : "gen_ai.system", unknown_model, placed));
+  body.member("provider",
+              take_name(attributes, is_new ? "gen_ai.provider.name" : "gen_ai.system", unknown_model, placed));
   body.member("model", take_name(attributes, "gen_ai.request.model", unknown_model, placed));
   write_parameters(body, attributes, placed);
   if (const std::string tools = attributes.text("gen_ai.tool.definitions"); !tools.empty()) {
     const std::string hash = to_hex(sha256(tools));
     body.member("tools_hash", hash);
-    if (!run_of(item).tool_definitions.insert(hash).second) placed.emplace_back("gen_ai.tool.definitions");   // they are in the run
+    if (!run_of(item).tool_definitions.insert(hash).second)
+      placed.emplace_back("gen_ai.tool.definitions");  // they are in the run
   }
   place_answer(attributes, placed);
   write_place(body, item, span, placed);
@@ -151,7 +158,11 @@ void OtlpTrace::end_model(std::uint32_t item) {
   body.member("finish_reasons", said ? *said : answer.reasons);
   body.raw_member("content", "[" + joined(answer.first.parts, ",") + "]");
   if (const auto usage = usage_of(attributes)) {
-    body.key("usage").begin_object().member("input_tokens", usage->input).member("output_tokens", usage->output).end_object();
+    body.key("usage")
+        .begin_object()
+        .member("input_tokens", usage->input)
+        .member("output_tokens", usage->output)
+        .end_object();
   }
   write_outcome(body, item, span, attributes);
   if (!answer.rest.empty()) call.sources.push_back(std::move(answer.rest));
@@ -172,7 +183,9 @@ void OtlpTrace::begin_tool(std::uint32_t item) {
   std::string name = span["name"].string_or("");
   if (name.starts_with(prefix)) name.erase(0, prefix.size());
   json::Writer body;
-  body.begin_object().member("call_id", call.call_id).member("name", take_name(attributes, "gen_ai.tool.name", name_or(name, "unknown"), placed));
+  body.begin_object()
+      .member("call_id", call.call_id)
+      .member("name", take_name(attributes, "gen_ai.tool.name", name_or(name, "unknown"), placed));
   const std::string type = attributes.text("gen_ai.tool.type");
   const bool is_mcp = attributes.find("mcp.method.name").present();
   const bool is_type = type == "function" || type == "extension" || type == "datastore";

@@ -11,7 +11,7 @@
 namespace muniment::cli {
 namespace {
 
-constexpr std::size_t choice_parts_max = 100;        // of an answer that comes as events; others become messages
+constexpr std::size_t choice_parts_max = 100;  // of an answer that comes as events; others become messages
 
 constexpr std::string_view details_event = "gen_ai.client.inference.operation.details";
 
@@ -29,18 +29,22 @@ std::string list_text(const json::Value& any) {
 // The role that an older event's name says, or empty.
 std::string_view role_of_event(std::string_view name) {
   for (const std::string_view role : {"system", "user", "assistant", "tool"}) {
-    if (name.size() == role.size() + 15 && name.starts_with("gen_ai.") && name.ends_with(".message") && name.substr(7, role.size()) == role) return role;
+    if (name.size() == role.size() + 15 && name.starts_with("gen_ai.") && name.ends_with(".message") &&
+        name.substr(7, role.size()) == role)
+      return role;
   }
   return {};
 }
 
 bool comes_first(std::string_view name) { return !role_of_event(name).empty(); }
 
-// The body of a message's event: of a log record its body; of a span's event the JSON in one attribute, or several of them.
+// The body of a message's event: of a log record its body; of a span's event the JSON in one attribute, or several of
+// them.
 std::string body_text(const json::Value& body, const OtlpAttributes& attributes) {
   if (body.present()) return any_json(body);
   const std::string content = attributes.text("gen_ai.event.content");
-  if (const auto document = json::parse(content); document && document->root().is(json::Kind::object)) return one_line_json(document->root());
+  if (const auto document = json::parse(content); document && document->root().is(json::Kind::object))
+    return one_line_json(document->root());
   json::Writer out;
   out.begin_object();
   for (const char* name : {"role", "content", "id", "tool_calls", "message", "index", "finish_reason"}) {
@@ -50,8 +54,10 @@ std::string body_text(const json::Value& body, const OtlpAttributes& attributes)
     const bool is_structured = std::string_view(name) == "tool_calls" || std::string_view(name) == "message";
     const std::string structured = is_structured ? text : std::string();
     const auto document = json::parse(structured);
-    if (document) write_value(out.key(name), document->root());
-    else write_any(out.key(name), any);
+    if (document)
+      write_value(out.key(name), document->root());
+    else
+      write_any(out.key(name), any);
   }
   return std::move(out.end_object()).text();
 }
@@ -90,23 +96,27 @@ std::string OtlpTrace::goal_of(const json::Value& span) const {
   return {};
 }
 
-void OtlpTrace::add_messages(std::uint32_t item, const OtlpAttributes& attributes, std::string_view what, const std::string& occurred_at, Placed& placed) {
+void OtlpTrace::add_messages(std::uint32_t item, const OtlpAttributes& attributes, std::string_view what,
+                             const std::string& occurred_at, Placed& placed) {
   const std::string system = list_text(attributes.find("gen_ai.system_instructions"));
   if (const auto document = json::parse(system); document) {
     OtlpParts parts = otlp_parts(document->root());
     const std::string source = parts.whole ? std::string() : one_line_json(document->root());
-    if (remember(run_of(item), "system", parts, source, nullptr)) add_message(item, fmt::format("{}-system", what), "system", parts, source, occurred_at);
+    if (remember(run_of(item), "system", parts, source, nullptr))
+      add_message(item, fmt::format("{}-system", what), "system", parts, source, occurred_at);
     placed.emplace_back("gen_ai.system_instructions");
   }
   const json::Value input = attributes.find("gen_ai.input.messages");
   if (!list_text(input).empty()) placed.emplace_back("gen_ai.input.messages");
-  if (const json::Value output = attributes.find("gen_ai.output.messages"); items_[item].kind == OtlpKind::model ? output.present() : !list_text(output).empty()) {
+  if (const json::Value output = attributes.find("gen_ai.output.messages");
+      items_[item].kind == OtlpKind::model ? output.present() : !list_text(output).empty()) {
     placed.emplace_back("gen_ai.output.messages");
   }
   add_message_list(item, input, what, occurred_at);
 }
 
-void OtlpTrace::add_message_list(std::uint32_t item, const json::Value& list, std::string_view what, const std::string& occurred_at) {
+void OtlpTrace::add_message_list(std::uint32_t item, const json::Value& list, std::string_view what,
+                                 const std::string& occurred_at) {
   const std::string text = list_text(list);
   const auto document = json::parse(text);
   if (!document) return;
@@ -118,13 +128,15 @@ void OtlpTrace::add_message_list(std::uint32_t item, const json::Value& list, st
     const std::string_view role = otlp_role(message["role"].string_or(""), known);
     const OtlpParts parts = otlp_message_parts(message);
     const std::string source = parts.whole && known ? std::string() : one_line_json(message);
-    if (remember(run_of(item), role, parts, source, &counts)) add_message(item, fmt::format("{}-{}", what, index), role, parts, source, occurred_at);
+    if (remember(run_of(item), role, parts, source, &counts))
+      add_message(item, fmt::format("{}-{}", what, index), role, parts, source, occurred_at);
   }
 }
 
-// Every call repeats the dialogue before it: what is in the run as often as it stands in this list is not added. `counts` is the
-// list's own; without one, once is enough. True: it is to be added.
-bool OtlpTrace::remember(Run& run, std::string_view role, const OtlpParts& parts, std::string_view source, std::map<std::string, std::uint32_t>* counts) {
+// Every call repeats the dialogue before it: what is in the run as often as it stands in this list is not added.
+// `counts` is the list's own; without one, once is enough. True: it is to be added.
+bool OtlpTrace::remember(Run& run, std::string_view role, const OtlpParts& parts, std::string_view source,
+                         std::map<std::string, std::uint32_t>* counts) {
   const std::string hash(view(sha256({role, "\n", joined(parts.parts, "\n"), "\n", source})).substr(0, 16));
   std::uint32_t& said = run.said[hash];
   if (counts == nullptr) return said++ == 0;
@@ -134,8 +146,8 @@ bool OtlpTrace::remember(Run& run, std::string_view role, const OtlpParts& parts
   return true;
 }
 
-void OtlpTrace::add_message(std::uint32_t item, const std::string& what, std::string_view role, const OtlpParts& parts, std::string_view source,
-                            const std::string& occurred_at) {
+void OtlpTrace::add_message(std::uint32_t item, const std::string& what, std::string_view role, const OtlpParts& parts,
+                            std::string_view source, const std::string& occurred_at) {
   json::Writer body;
   body.begin_object().member("message_id", fmt::format("{}-{}", name_of(item), what)).member("role", role);
   body.raw_member("content", "[" + joined(parts.parts, ",") + "]");
@@ -152,7 +164,13 @@ void OtlpTrace::add_span_events(std::uint32_t item, bool at_begin) {
   const json::Value events = document_->root()["events"];
   if (!events.is(json::Kind::array)) return;
   for (const json::Value value : events) {
-    Event event{item, fmt::format("event-{}", index++), value["name"].string_or(""), value, OtlpAttributes(value["attributes"]), {}, otlp_time(otlp_nanos(value["timeUnixNano"]))};
+    Event event{item,
+                fmt::format("event-{}", index++),
+                value["name"].string_or(""),
+                value,
+                OtlpAttributes(value["attributes"]),
+                {},
+                otlp_time(otlp_nanos(value["timeUnixNano"]))};
     if (comes_first(event.name) == at_begin) add_event(event);
   }
 }
@@ -160,7 +178,9 @@ void OtlpTrace::add_span_events(std::uint32_t item, bool at_begin) {
 // A log record belongs to its span, or, where that is not known, to the trace.
 void OtlpTrace::add_log(std::uint32_t item) {
   const json::Value value = document_->root();
-  Event event{item, "log", value["eventName"].string_or(""), value, OtlpAttributes(value["attributes"]), value["body"], start_time(item)};
+  Event event{
+      item,          "log",           value["eventName"].string_or(""), value, OtlpAttributes(value["attributes"]),
+      value["body"], start_time(item)};
   if (event.name.empty()) event.name = event.attributes.text("event.name");
   add_event(event);
 }
@@ -171,13 +191,15 @@ void OtlpTrace::add_event(const Event& event) {
   if (event.name == "exception" || event.attributes.find("exception.type").present()) return add_exception(event);
   if (event.name == details_event) {
     for (const char* list : {"gen_ai.input.messages", "gen_ai.output.messages"}) {
-      add_message_list(event.item, event.attributes.find(list), event.what + (list[7] == 'i' ? "-in" : "-out"), event.occurred_at);
+      add_message_list(event.item, event.attributes.find(list), event.what + (list[7] == 'i' ? "-in" : "-out"),
+                       event.occurred_at);
     }
   }
   json::Writer body;
   write_value(body.begin_object().key("source"), event.value);
   const bool is_log = items_[event.item].kind == OtlpKind::log;
-  emit(event.item, event.what, is_log ? "x.otlp.log" : "x.otlp.event", std::move(body.end_object()).text(), event.occurred_at);
+  emit(event.item, event.what, is_log ? "x.otlp.log" : "x.otlp.event", std::move(body.end_object()).text(),
+       event.occurred_at);
 }
 
 void OtlpTrace::add_event_message(const Event& event, std::string_view role) {
@@ -190,7 +212,8 @@ void OtlpTrace::add_event_message(const Event& event, std::string_view role) {
   const bool plain = parts.whole && known && is_plain_event(event.attributes, event.body.present());
   // A call repeats what was said before, at another time.
   json::Writer rest, times;
-  write_members(rest.begin_object(), event.value, {"name", "eventName", "timeUnixNano", "observedTimeUnixNano", "traceId", "spanId"});
+  write_members(rest.begin_object(), event.value,
+                {"name", "eventName", "timeUnixNano", "observedTimeUnixNano", "traceId", "spanId"});
   const std::string source = plain ? std::string() : std::move(rest.end_object()).text();
   if (!remember(run_of(event.item), named, parts, source, nullptr)) return;
   times.begin_object();
@@ -205,7 +228,8 @@ void OtlpTrace::add_event_message(const Event& event, std::string_view role) {
 void OtlpTrace::add_choice(const Event& event) {
   const std::uint32_t span = items_[event.item].kind == OtlpKind::log ? order_.parents[event.item] : event.item;
   const auto open = span == none || items_[span].kind != OtlpKind::model ? calls_.end() : calls_.find(span);
-  if (open == calls_.end() || open->second.parts.size() > choice_parts_max || open->second.sources.size() > choice_parts_max) {
+  if (open == calls_.end() || open->second.parts.size() > choice_parts_max ||
+      open->second.sources.size() > choice_parts_max) {
     return add_event_message(event, "assistant");
   }
   const std::string text = body_text(event.body, event.attributes);
@@ -217,7 +241,8 @@ void OtlpTrace::add_choice(const Event& event) {
   Call& call = open->second;
   for (const std::string& id : parts.tool_calls) run_of(span).asked_by.emplace(id, call.call_id);
   std::move(parts.parts.begin(), parts.parts.end(), std::back_inserter(call.parts));
-  if (const auto reason = choice["finish_reason"].as_string(); reason && reason->size() <= 256) call.reasons.push_back(*reason);
+  if (const auto reason = choice["finish_reason"].as_string(); reason && reason->size() <= 256)
+    call.reasons.push_back(*reason);
   json::Writer source;
   write_value(source, event.value);
   call.sources.push_back(std::move(source).text());
@@ -226,7 +251,9 @@ void OtlpTrace::add_choice(const Event& event) {
 void OtlpTrace::add_exception(const Event& event) {
   json::Writer body;
   const std::string type = event.attributes.text("exception.type");
-  body.begin_object().member("error_type", name_or(type, "exception")).member("message", event.attributes.text("exception.message"));
+  body.begin_object()
+      .member("error_type", name_or(type, "exception"))
+      .member("message", event.attributes.text("exception.message"));
   Placed placed{"exception.message"};
   if (type.size() <= 256) placed.emplace_back("exception.type");
   if (event.attributes.find("exception.stacktrace")["stringValue"]) {

@@ -9,8 +9,8 @@
 #include "base/text.hpp"
 #include "cli/import/events.hpp"
 #include "cli/import/guess.hpp"
-#include "cli/import/records.hpp"
 #include "cli/import/otlp/otlp_value.hpp"
+#include "cli/import/records.hpp"
 
 namespace muniment::cli {
 namespace {
@@ -36,8 +36,11 @@ OtlpKind kind_of(const json::Value& span) {
   const std::string operation = attributes.text("gen_ai.operation.name");
   if (operation == "execute_tool") return OtlpKind::tool;
   if (operation == "invoke_agent") return OtlpKind::agent;
-  if (operation == "chat" || operation == "text_completion" || operation == "generate_content" || operation == "embeddings") return OtlpKind::model;
-  const bool is_call = operation != "create_agent" && operation != "invoke_workflow" && attributes.find("gen_ai.request.model").present();
+  if (operation == "chat" || operation == "text_completion" || operation == "generate_content" ||
+      operation == "embeddings")
+    return OtlpKind::model;
+  const bool is_call = operation != "create_agent" && operation != "invoke_workflow" &&
+                       attributes.find("gen_ai.request.model").present();
   return is_call ? OtlpKind::model : OtlpKind::other;
 }
 
@@ -51,7 +54,8 @@ struct OtlpFile::Around {
 };
 
 Result<OtlpFile> OtlpFile::open(const std::string& path, const std::function<void(const std::string&)>& complain,
-                                const std::function<void(std::int64_t, std::int64_t)>& progress, std::size_t items_max) {
+                                const std::function<void(std::int64_t, std::int64_t)>& progress,
+                                std::size_t items_max) {
   OtlpFile file;
   file.path_ = path;
   file.items_max_ = items_max;
@@ -81,8 +85,10 @@ Status OtlpFile::take_request(std::string_view text, std::int64_t offset) {
   const Around around{text, offset};
   const json::Value spans = request["resourceSpans"], logs = request["resourceLogs"];
   if (!spans.is(json::Kind::array) && !logs.is(json::Kind::array)) {
-    if (request["resourceMetrics"]) return Error(Errc::invalid_argument, "these are metrics, of which a run has no use");
-    return Error(Errc::invalid_argument, "this is no OTLP/JSON: it has no list \"resourceSpans\"" + looks_like(request));
+    if (request["resourceMetrics"])
+      return Error(Errc::invalid_argument, "these are metrics, of which a run has no use");
+    return Error(Errc::invalid_argument,
+                 "this is no OTLP/JSON: it has no list \"resourceSpans\"" + looks_like(request));
   }
   RETURN_IF_ERROR(take_group(around, spans, false));
   return take_group(around, logs, true);
@@ -105,11 +111,13 @@ Status OtlpFile::take_group(const Around& around, const json::Value& resources, 
   return success();
 }
 
-Result<std::uint32_t> OtlpFile::scope_of(const Around& around, const json::Value& resource, const json::Value& scope, std::string others) {
+Result<std::uint32_t> OtlpFile::scope_of(const Around& around, const json::Value& resource, const json::Value& scope,
+                                         std::string others) {
   const std::string key = to_hex(sha256({resource.source(), "\n", scope.source(), "\n", others})).substr(0, 32);
   const auto [known, is_new] = scope_index_.emplace(key, static_cast<std::uint32_t>(scopes_.size()));
   if (!is_new) return known->second;
-  if (scopes_.size() >= otlp_scopes_max) return Error(Errc::too_large, fmt::format("over {} different resources and scopes: cut the file", otlp_scopes_max));
+  if (scopes_.size() >= otlp_scopes_max)
+    return Error(Errc::too_large, fmt::format("over {} different resources and scopes: cut the file", otlp_scopes_max));
   OtlpScope made;
   if (resource.present()) {
     made.resource_offset = around.of(resource);
@@ -119,7 +127,8 @@ Result<std::uint32_t> OtlpFile::scope_of(const Around& around, const json::Value
     made.scope_offset = around.of(scope);
     made.scope_length = static_cast<std::uint32_t>(scope.source().size());
   }
-  if (others.size() > scope_others_bytes_max) return Error(Errc::invalid_argument, "what stands beside a resource and its scope is too long");
+  if (others.size() > scope_others_bytes_max)
+    return Error(Errc::invalid_argument, "what stands beside a resource and its scope is too long");
   made.others = std::move(others);
   scopes_.push_back(std::move(made));
   return known->second;
@@ -139,7 +148,9 @@ std::uint32_t OtlpFile::trace_of(const json::Value& value) {
 Status OtlpFile::add(const Around& around, const json::Value& value, std::uint32_t scope, bool is_log) {
   if (!value.is(json::Kind::object)) return Error(Errc::invalid_argument, "a span is no object");
   if (items_.size() == items_max_) {
-    return Error(Errc::too_large, fmt::format("over {} spans in one file: cut it, as the collector's file exporter does with `rotation`", grouped(items_max_)));
+    return Error(Errc::too_large,
+                 fmt::format("over {} spans in one file: cut it, as the collector's file exporter does with `rotation`",
+                             grouped(items_max_)));
   }
   OtlpItem item;
   item.scope = scope;
@@ -178,11 +189,13 @@ Result<bool> OtlpFile::equal(const OtlpItem& a, const OtlpItem& b) const {
 // An exporter that tries again sends a span twice.
 Status OtlpFile::sort() {
   std::sort(items_.begin(), items_.end(), [](const OtlpItem& a, const OtlpItem& b) {
-    return std::tie(a.trace, a.start_ns, a.id, a.parent, a.end_ns, a.length, a.offset) < std::tie(b.trace, b.start_ns, b.id, b.parent, b.end_ns, b.length, b.offset);
+    return std::tie(a.trace, a.start_ns, a.id, a.parent, a.end_ns, a.length, a.offset) <
+           std::tie(b.trace, b.start_ns, b.id, b.parent, b.end_ns, b.length, b.offset);
   });
   std::size_t kept = 0;
   for (std::size_t i = 0; i < items_.size(); ++i) {
-    const bool maybe = kept > 0 && items_[kept - 1].trace == items_[i].trace && items_[kept - 1].id == items_[i].id && items_[i].id != 0;
+    const bool maybe = kept > 0 && items_[kept - 1].trace == items_[i].trace && items_[kept - 1].id == items_[i].id &&
+                       items_[i].id != 0;
     if (maybe) {
       ASSIGN_OR_RETURN(const bool same, equal(items_[kept - 1], items_[i]));
       if (same) {

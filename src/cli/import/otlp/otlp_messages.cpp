@@ -8,7 +8,7 @@
 namespace muniment::cli {
 namespace {
 
-constexpr std::size_t parts_max = 1'000;          // of a content
+constexpr std::size_t parts_max = 1'000;  // of a content
 constexpr std::size_t part_name_bytes_max = 256;
 constexpr std::size_t part_uri_bytes_max = 4'096;
 constexpr std::size_t part_file_id_bytes_max = 1'024;
@@ -16,7 +16,8 @@ constexpr std::size_t part_modality_bytes_max = 64;
 
 bool only_has(const json::Value& object, std::initializer_list<std::string_view> names) {
   for (const json::Value member : object) {
-    if (!member.is(json::Kind::null) && std::find(names.begin(), names.end(), member.key()) == names.end()) return false;
+    if (!member.is(json::Kind::null) && std::find(names.begin(), names.end(), member.key()) == names.end())
+      return false;
   }
   return true;
 }
@@ -29,7 +30,9 @@ bool fits(const json::Value& value, std::size_t most, std::size_t least = 0) {
 }
 
 // An id of a call: absent, null, or 1 to 256 bytes.
-bool id_fits(const json::Value& id) { return !id.present() || id.is(json::Kind::null) || fits(id, part_name_bytes_max, 1); }
+bool id_fits(const json::Value& id) {
+  return !id.present() || id.is(json::Kind::null) || fits(id, part_name_bytes_max, 1);
+}
 
 void write_texts(json::Writer& out, const json::Value& part, std::initializer_list<const char*> names) {
   for (const char* name : names) {
@@ -42,21 +45,25 @@ std::string part_json(const json::Value& part) {
   const std::string type = part["type"].string_or("");
   json::Writer out;
   out.begin_object().member("type", type);
-  if ((type == "text" || type == "reasoning") && part["content"].is(json::Kind::string) && only_has(part, {"type", "content"})) {
+  if ((type == "text" || type == "reasoning") && part["content"].is(json::Kind::string) &&
+      only_has(part, {"type", "content"})) {
     write_texts(out, part, {"content"});
   } else if (type == "tool_call" && fits(part["name"], part_name_bytes_max, 1) && id_fits(part["id"]) &&
              only_has(part, {"type", "id", "name", "arguments"})) {
     write_texts(out, part, {"id", "name"});
     if (part["arguments"]) write_value(out.key("arguments"), part["arguments"]);
-  } else if (type == "tool_call_response" && id_fits(part["id"]) && part["response"].present() != part["result"].present() &&
+  } else if (type == "tool_call_response" && id_fits(part["id"]) &&
+             part["response"].present() != part["result"].present() &&
              only_has(part, {"type", "id", "response", "result"})) {
     write_texts(out, part, {"id"});
     write_value(out.key("response"), part["response"] ? part["response"] : part["result"]);
-  } else if (type == "uri" && fits(part["uri"], part_uri_bytes_max, 1) && fits(part["mime_type"], part_name_bytes_max) &&
-             fits(part["modality"], part_modality_bytes_max) && only_has(part, {"type", "uri", "mime_type", "modality"})) {
+  } else if (type == "uri" && fits(part["uri"], part_uri_bytes_max, 1) &&
+             fits(part["mime_type"], part_name_bytes_max) && fits(part["modality"], part_modality_bytes_max) &&
+             only_has(part, {"type", "uri", "mime_type", "modality"})) {
     write_texts(out, part, {"uri", "mime_type", "modality"});
-  } else if (type == "file" && fits(part["file_id"], part_file_id_bytes_max, 1) && fits(part["mime_type"], part_name_bytes_max) &&
-             fits(part["modality"], part_modality_bytes_max) && only_has(part, {"type", "file_id", "mime_type", "modality"})) {
+  } else if (type == "file" && fits(part["file_id"], part_file_id_bytes_max, 1) &&
+             fits(part["mime_type"], part_name_bytes_max) && fits(part["modality"], part_modality_bytes_max) &&
+             only_has(part, {"type", "file_id", "mime_type", "modality"})) {
     write_texts(out, part, {"file_id", "mime_type", "modality"});
   } else {
     return {};
@@ -87,7 +94,10 @@ void add_tool_call(OtlpParts& parts, const json::Value& call) {
     return;
   }
   json::Writer out;
-  out.begin_object().member("type", "tool_call").member("id", call["id"].string_or("")).member("name", function["name"].string_or(""));
+  out.begin_object()
+      .member("type", "tool_call")
+      .member("id", call["id"].string_or(""))
+      .member("name", function["name"].string_or(""));
   if (function["arguments"]) write_value(out.key("arguments"), function["arguments"]);
   add_part(parts, std::move(out.end_object()).text());
   parts.tool_calls.push_back(call["id"].string_or(""));
@@ -118,7 +128,8 @@ OtlpParts otlp_body_parts(const json::Value& body) {
     add_part(parts, text_part(*text));
   } else if (content.is(json::Kind::array)) {
     for (const json::Value part : content) {
-      const bool plain = part["type"].string_or("") == "text" && part["text"].is(json::Kind::string) && part.size() == 2;
+      const bool plain =
+          part["type"].string_or("") == "text" && part["text"].is(json::Kind::string) && part.size() == 2;
       add_part(parts, plain ? text_part(part["text"].string_or("")) : part_json(part));
     }
   } else if (content.present() && !content.is(json::Kind::null)) {

@@ -13,9 +13,9 @@ namespace muniment::cli {
 
 // The parts of one message, and whether they say all of it.
 struct OtlpParts {
-  std::vector<std::string> parts;     // JSON, as the schema of a content has them
+  std::vector<std::string> parts;       // JSON, as the schema of a content has them
   std::vector<std::string> tool_calls;  // the ids of the calls that it asks for
-  bool whole = true;                  // false: something of it has no place in a part
+  bool whole = true;                    // false: something of it has no place in a part
 };
 
 // `list` is an array of parts.

@@ -38,7 +38,7 @@ class Ordering {
 
   // Who meets itself on the way up becomes a root; the earliest of a circle is asked first.
   void cut_circles() {
-    std::vector<std::uint32_t> seen(count_, none);   // by whose way up
+    std::vector<std::uint32_t> seen(count_, none);  // by whose way up
     for (std::uint32_t i = 0; i < count_; ++i) {
       std::uint32_t at = i;
       while (at != none && seen[at] == none) {
@@ -84,7 +84,8 @@ class Ordering {
       end_[i] = std::max(items_[i].end_ns, start_[i]);
     }
     for (auto i = out_.top_down.rbegin(); i != out_.top_down.rend(); ++i) {
-      if (const std::uint32_t parent = out_.parents[*i]; parent != none) end_[parent] = std::max(end_[parent], end_[*i]);
+      if (const std::uint32_t parent = out_.parents[*i]; parent != none)
+        end_[parent] = std::max(end_[parent], end_[*i]);
     }
   }
 
@@ -96,7 +97,8 @@ class Ordering {
       if (items_[i].kind != OtlpKind::log) out_.edges.push_back({i, true});
     }
     const auto key = [&](const OtlpOrder::Edge& edge) {
-      return edge.end ? std::pair(end_[edge.item], left_[edge.item]) : std::pair(start_[edge.item], entered_[edge.item]);
+      return edge.end ? std::pair(end_[edge.item], left_[edge.item])
+                      : std::pair(start_[edge.item], entered_[edge.item]);
     };
     std::sort(out_.edges.begin(), out_.edges.end(), [&](const auto& a, const auto& b) { return key(a) < key(b); });
   }
@@ -104,8 +106,8 @@ class Ordering {
   const OtlpItem* const items_;
   const std::size_t count_;
   OtlpOrder out_;
-  std::vector<std::uint32_t> entered_, left_;      // places in the tour
-  std::vector<std::uint64_t> start_, end_;         // as they count here
+  std::vector<std::uint32_t> entered_, left_;  // places in the tour
+  std::vector<std::uint64_t> start_, end_;     // as they count here
 };
 
 }  // namespace

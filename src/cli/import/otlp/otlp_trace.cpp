@@ -73,7 +73,8 @@ Result<std::string> OtlpTrace::sha256_of_all() const {
     const OtlpScope& scope = file_.scope(index);
     ASSIGN_OR_RETURN(const std::string resource, file_.read(scope.resource_offset, scope.resource_length));
     ASSIGN_OR_RETURN(const std::string inside, file_.read(scope.scope_offset, scope.scope_length));
-    for (const std::string_view part : {std::string_view(resource), std::string_view(inside), std::string_view(scope.others)}) {
+    for (const std::string_view part :
+         {std::string_view(resource), std::string_view(inside), std::string_view(scope.others)}) {
       hash.update("\n");
       hash.update(part);
     }
@@ -114,8 +115,10 @@ Result<ImportedRun> OtlpTrace::head() {
     went_well = went_well && is_ok(span);
   }
   run.end.outcome = failed ? "failure" : has_root && went_well ? "success" : unknown_end;
-  run.end.summary = failed ? "the trace's root has an error" : has_root && went_well ? "the trace's root is marked as ok"
-                    : has_root ? "the trace's root has no error" : "the trace's root is not in the file";
+  run.end.summary = failed                  ? "the trace's root has an error"
+                    : has_root && went_well ? "the trace's root is marked as ok"
+                    : has_root              ? "the trace's root has no error"
+                                            : "the trace's root is not in the file";
   std::string conversation;
   std::size_t looked = 0;
   for (const OtlpOrder::Edge& edge : order_.edges) {
@@ -133,7 +136,8 @@ Result<ImportedRun> OtlpTrace::head() {
     const OtlpScope& scope = file_.scope(scopes_.front());
     ASSIGN_OR_RETURN(const std::string text, file_.read(scope.resource_offset, scope.resource_length));
     const auto resource = json::parse(text);
-    const std::string service = resource ? OtlpAttributes(resource->root()["attributes"]).text("service.name") : std::string();
+    const std::string service =
+        resource ? OtlpAttributes(resource->root()["attributes"]).text("service.name") : std::string();
     if (run.agent.empty()) run.agent = service;
     if (!service.empty()) run.labels.emplace_back("service", preview(service, otlp_label_bytes_max));
   }
@@ -175,11 +179,13 @@ void OtlpTrace::end(std::uint32_t item) {
   }
 }
 
-void OtlpTrace::emit(std::uint32_t item, std::string_view what, std::string type, std::string body, std::string occurred_at) {
+void OtlpTrace::emit(std::uint32_t item, std::string_view what, std::string type, std::string body,
+                     std::string occurred_at) {
   RunAction action;
   action.child = run_of(item).key;
   std::string step = step_of_[item] == none ? std::string() : "span-" + name_of(step_of_[item]);
-  action.event = {fmt::format("{}/{}", item, what), std::move(type), std::move(step), std::move(body), std::move(occurred_at)};
+  action.event = {fmt::format("{}/{}", item, what), std::move(type), std::move(step), std::move(body),
+                  std::move(occurred_at)};
   actions_.push_back(std::move(action));
 }
 
@@ -194,9 +200,11 @@ bool OtlpTrace::is_error(const json::Value& span) {
   return code.as_int() == 2 || code.string_or("") == "STATUS_CODE_ERROR";
 }
 
-std::string_view OtlpTrace::status_of(std::uint32_t item, const json::Value& span, const OtlpAttributes& attributes) const {
+std::string_view OtlpTrace::status_of(std::uint32_t item, const json::Value& span,
+                                      const OtlpAttributes& attributes) const {
   const std::string type = attributes.text("error.type");
-  if (is_error(span) || !type.empty()) return type == "timeout" ? "timeout" : type == "cancelled" ? "cancelled" : "error";
+  if (is_error(span) || !type.empty())
+    return type == "timeout" ? "timeout" : type == "cancelled" ? "cancelled" : "error";
   return is_ok(span) || items_[item].end_ns != 0 ? "ok" : unknown_end;
 }
 
@@ -216,7 +224,7 @@ std::string OtlpTrace::end_time(std::uint32_t item) const {
 std::string OtlpTrace::rest_of(const json::Value& span, const Placed& placed) const {
   json::Writer rest;
   rest.begin_object();
-  std::vector<std::string_view> left = placed;   // of two attributes with one name, only the first has a place
+  std::vector<std::string_view> left = placed;  // of two attributes with one name, only the first has a place
   for (const json::Value member : span) {
     const std::string key = member.key();
     const bool is_id = (key == "traceId" && member.string_or("") == otlp_id(member, 16)) ||
@@ -243,7 +251,8 @@ std::string OtlpTrace::rest_of(const json::Value& span, const Placed& placed) co
 }
 
 // Where the event stands in the trace, and what of its span has no other place.
-void OtlpTrace::write_place(json::Writer& body, std::uint32_t item, const json::Value& span, const Placed& placed) const {
+void OtlpTrace::write_place(json::Writer& body, std::uint32_t item, const json::Value& span,
+                            const Placed& placed) const {
   const std::string id = otlp_id(span["spanId"], 8), parent = otlp_id(span["parentSpanId"], 8);
   if (is_trace_id(trace_.id) && !id.empty()) {
     body.key("otel").begin_object().member("trace_id", trace_.id).member("span_id", id);
@@ -257,7 +266,8 @@ void OtlpTrace::write_place(json::Writer& body, std::uint32_t item, const json::
 }
 
 // Error and duration; what the clock says where it cannot be.
-void OtlpTrace::write_outcome(json::Writer& body, std::uint32_t item, const json::Value& span, const OtlpAttributes& attributes) const {
+void OtlpTrace::write_outcome(json::Writer& body, std::uint32_t item, const json::Value& span,
+                              const OtlpAttributes& attributes) const {
   const std::string type = attributes.text("error.type");
   if (is_error(span) || !type.empty()) {
     body.key("error").begin_object();
@@ -275,8 +285,9 @@ void OtlpTrace::write_outcome(json::Writer& body, std::uint32_t item, const json
 }
 
 // The id that the attribute gives, once in its run; otherwise the span's.
-std::string OtlpTrace::new_call_id(std::uint32_t item, const OtlpAttributes& attributes, std::string_view key, Placed& placed) {
-  constexpr std::size_t room_for_more = 16;   // "~" and a number
+std::string OtlpTrace::new_call_id(std::uint32_t item, const OtlpAttributes& attributes, std::string_view key,
+                                   Placed& placed) {
+  constexpr std::size_t room_for_more = 16;  // "~" and a number
   std::string id = attributes.text(key);
   const bool fits = !id.empty() && id.size() + room_for_more <= otlp_name_bytes_max;
   std::set<std::string>& used = run_of(item).call_ids;
@@ -295,8 +306,9 @@ void OtlpTrace::add_resource(std::size_t index) {
   const OtlpScope& scope = file_.scope(scopes_[index]);
   json::Writer body;
   body.begin_object().member("index", index).member("conventions", otlp_conventions);
-  const std::pair<const char*, Result<std::string>> parts[] = {{"resource", file_.read(scope.resource_offset, scope.resource_length)},
-                                                              {"scope", file_.read(scope.scope_offset, scope.scope_length)}};
+  const std::pair<const char*, Result<std::string>> parts[] = {
+      {"resource", file_.read(scope.resource_offset, scope.resource_length)},
+      {"scope", file_.read(scope.scope_offset, scope.scope_length)}};
   for (const auto& [name, text] : parts) {
     const auto document = json::parse(text ? std::string_view(*text) : std::string_view());
     if (document) write_value(body.key(name), document->root());
@@ -318,7 +330,8 @@ void OtlpTrace::begin_agent(std::uint32_t item) {
     action.parent = parent == none ? std::string() : run_of(parent).key;
     action.agent = attributes.text("gen_ai.agent.name");
     action.goal = goal_of(span);
-    if (parent != none && calls_.contains(parent) && items_[parent].kind == OtlpKind::tool) action.call_id = calls_[parent].call_id;
+    if (parent != none && calls_.contains(parent) && items_[parent].kind == OtlpKind::tool)
+      action.call_id = calls_[parent].call_id;
     actions_.push_back(std::move(action));
   }
   Placed placed;
@@ -342,11 +355,13 @@ void OtlpTrace::end_agent(std::uint32_t item) {
   action.kind = RunAction::Kind::end_child;
   action.child = run_of(item).key;
   action.outcome = is_error(span) ? "failure" : is_ok(span) ? "success" : unknown_end;
-  action.summary = is_error(span) ? "the agent's span has an error" : is_ok(span) ? "the agent's span is marked as ok" : "the agent's span has no error";
+  action.summary = is_error(span) ? "the agent's span has an error"
+                   : is_ok(span)  ? "the agent's span is marked as ok"
+                                  : "the agent's span has no error";
   actions_.push_back(std::move(action));
   Run ended;
   ended.key = run_of(item).key;
-  run_of(item) = std::move(ended);   // nothing further is said in it
+  run_of(item) = std::move(ended);  // nothing further is said in it
 }
 
 void OtlpTrace::begin_other(std::uint32_t item) {

@@ -4,8 +4,8 @@
 #include <charconv>
 #include <set>
 
-#include "base/crypto/base64.hpp"
 #include "base/clock.hpp"
+#include "base/crypto/base64.hpp"
 #include "base/crypto/sha256.hpp"
 #include "cli/import/events.hpp"
 
@@ -39,7 +39,9 @@ void write_list(json::Writer& out, const json::Value& values) {
 void write_pairs(json::Writer& out, const json::Value& pairs) {
   std::set<std::string> names;
   bool plain = true;
-  for (const json::Value pair : pairs) plain = plain && pair["key"].is(json::Kind::string) && pair.size() == 2 && names.insert(pair["key"].string_or("")).second;
+  for (const json::Value pair : pairs)
+    plain = plain && pair["key"].is(json::Kind::string) && pair.size() == 2 &&
+            names.insert(pair["key"].string_or("")).second;
   if (!plain) {
     write_value(out, pairs);
     return;
@@ -63,7 +65,8 @@ void write_any(json::Writer& out, const json::Value& any) {
     write_pairs(out, only["values"]);
   } else if (const auto number = form == "intValue" ? int_value(only) : std::nullopt) {
     out.number(*number);
-  } else if (form == "stringValue" || form == "boolValue" || form == "intValue" || form == "doubleValue" || form == "bytesValue") {
+  } else if (form == "stringValue" || form == "boolValue" || form == "intValue" || form == "doubleValue" ||
+             form == "bytesValue") {
     write_value(out, only);
   } else if (any.is(json::Kind::object) && any.size() == 0) {
     out.null();
@@ -91,7 +94,9 @@ std::optional<std::int64_t> any_int(const json::Value& any) { return int_value(a
 
 std::optional<std::uint64_t> otlp_nanos(const json::Value& value) {
   const auto text = value.as_string();
-  const auto nanos = whole_number<std::uint64_t>(text ? std::string_view(*text) : value.is(json::Kind::number) ? value.source() : std::string_view());
+  const auto nanos = whole_number<std::uint64_t>(text                           ? std::string_view(*text)
+                                                 : value.is(json::Kind::number) ? value.source()
+                                                                                : std::string_view());
   return nanos && *nanos > 0 ? nanos : std::nullopt;
 }
 

@@ -37,14 +37,14 @@ class OtlpAttributes {
   OtlpAttributes() = default;
   explicit OtlpAttributes(const json::Value& list);
 
-  json::Value find(std::string_view key) const;   // an AnyValue, or absent
-  std::string text(std::string_view key) const;   // empty where there is none
+  json::Value find(std::string_view key) const;  // an AnyValue, or absent
+  std::string text(std::string_view key) const;  // empty where there is none
   std::optional<std::int64_t> integer(std::string_view key) const { return any_int(find(key)); }
 
   struct One {
     std::string key;
-    json::Value value;    // an AnyValue
-    json::Value whole;    // with its key, as it is in the list
+    json::Value value;  // an AnyValue
+    json::Value whole;  // with its key, as it is in the list
   };
   const std::vector<One>& all() const { return all_; }
 

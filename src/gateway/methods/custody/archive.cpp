@@ -18,8 +18,9 @@ Result<Answer> audit_archive(Call& call) {
   RETURN_IF_ERROR(check_admin(call, "archive"));
   RETURN_IF_ERROR(call.begin_writing());
   const Deadline until = std::min(call.deadline, Deadline(std::chrono::steady_clock::now() + at_a_time));
-  ASSIGN_OR_RETURN(const audit::ArchiveProgress progress,
-                   call.services.archiver.advance(*call.reader, call.params["partition"].as_int(), call.caller.actor, until));
+  ASSIGN_OR_RETURN(
+      const audit::ArchiveProgress progress,
+      call.services.archiver.advance(*call.reader, call.params["partition"].as_int(), call.caller.actor, until));
   json::Writer out;
   out.begin_object()
       .member("partition", progress.partition.number)

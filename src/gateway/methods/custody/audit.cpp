@@ -50,7 +50,7 @@ struct ToProve {
 Result<ToProve> event_to_prove(Call& call) {
   const json::Value params = call.params;
   std::optional<events::Event> event;
-  ASSIGN_OR_RETURN(store::Reader* reader, reader_named(call));
+  ASSIGN_OR_RETURN(store::Reader * reader, reader_named(call));
   if (const auto seq = params["seq"].as_int()) {
     ASSIGN_OR_RETURN(event, find_event(call, *seq));
   } else {
@@ -92,14 +92,16 @@ Result<Answer> prove_growth(Call& call, std::int64_t first) {
   return Answer(Reply{std::move(out.end_object()).text(), {}});
 }
 
-// An event of a closed log that no signed checkpoint covers is proven to be under the root that log.restored of the next log
-// names, which is signed there.
+// An event of a closed log that no signed checkpoint covers is proven to be under the root that log.restored of the
+// next log names, which is signed there.
 Result<audit::InclusionProof> proof_of(Call& call, const ToProve& found) {
-  if (found.reader == call.reader) return audit::prove_inclusion(call.services.publisher, *call.reader, found.event, call.deadline);
+  if (found.reader == call.reader)
+    return audit::prove_inclusion(call.services.publisher, *call.reader, found.event, call.deadline);
   ASSIGN_OR_RETURN(const audit::ClosedTree::Proven* const closed, closed_tree(call, found.reader->log_no()));
   const bool is_signed = found.event.seq < closed->signed_tree.published.checkpoint.size;
   if (!is_signed && found.event.seq >= closed->whole.published.checkpoint.size) {
-    return Error(Errc::corrupt, fmt::format("event {} came to log {} after it was closed. Run muniment-verify --log {}", found.event.seq, found.reader->log_no(), found.reader->log_no()));
+    return Error(Errc::corrupt, fmt::format("event {} came to log {} after it was closed. Run muniment-verify --log {}",
+                                            found.event.seq, found.reader->log_no(), found.reader->log_no()));
   }
   return audit::prove_inclusion(is_signed ? closed->signed_tree : closed->whole, *found.reader, found.event);
 }
@@ -110,7 +112,10 @@ Result<Answer> closed_checkpoint(Call& call, std::int16_t log_no) {
   const bool is_signed = !closed->signed_tree.published.note.empty();
   const audit::Published& shown = (is_signed ? closed->signed_tree : closed->whole).published;
   json::Writer out;
-  out.begin_object().member("origin", shown.checkpoint.origin).member("size", shown.checkpoint.size).member("root", to_hex(shown.checkpoint.root));
+  out.begin_object()
+      .member("origin", shown.checkpoint.origin)
+      .member("size", shown.checkpoint.size)
+      .member("root", to_hex(shown.checkpoint.root));
   out.member("signed", is_signed);
   if (is_signed) out.member("note", shown.note);
   write_keys(out, closed->keys);
@@ -128,13 +133,15 @@ PendingAppend log_event(Call& call, std::string_view type, std::string body) {
 
 Uuid verified_id(const Call& call) { return idempotent_id(call.caller, "audit.verified", call.idempotency_key); }
 
-// What the same request was answered when it was recorded; nullopt: it was not. Errors: conflict where it says something else now.
+// What the same request was answered when it was recorded; nullopt: it was not. Errors: conflict where it says
+// something else now.
 Result<std::optional<Reply>> verified_before(Call& call, std::string_view body) {
   ASSIGN_OR_RETURN(const auto found, find_in_log_runs(call, verified_id(call)));
   if (!found.row) return std::optional<Reply>();
   if (found.row->body != body) return used_key(*found.row);
   note_log(call, *found.reader);
-  return std::optional(Reply{json::Writer().begin_object().member("seq", found.row->seq).member("duplicate", true).end_object().text(), {}});
+  return std::optional(Reply{
+      json::Writer().begin_object().member("seq", found.row->seq).member("duplicate", true).end_object().text(), {}});
 }
 
 std::string key_json(const audit::Publisher& publisher) {
@@ -149,10 +156,15 @@ Result<Answer> change_key(Call& call, bool first) {
   RETURN_IF_ERROR(check_admin(call, "change the key"));
   audit::Publisher& publisher = call.services.publisher;
   const std::vector<VerifierKey> keys = publisher.keys();
-  if (first && publisher.can_sign()) return Error(Errc::conflict, "the log has a key: " + keys.back().text() + ". Change it with: muniment audit key rotate");
-  if (!first && !publisher.can_sign() && keys.empty()) return Error(Errc::conflict, "the log has no key that signs. Make one with: muniment audit key init");
+  if (first && publisher.can_sign())
+    return Error(Errc::conflict,
+                 "the log has a key: " + keys.back().text() + ". Change it with: muniment audit key rotate");
+  if (!first && !publisher.can_sign() && keys.empty())
+    return Error(Errc::conflict, "the log has no key that signs. Make one with: muniment audit key init");
   if (!first && !publisher.can_sign()) {
-    return Error(Errc::conflict, "the private key is not here, and nothing signs for a new one. Bring keys/log.key back, or, if it is lost, see: docs/runbook.md#checkpoints");
+    return Error(
+        Errc::conflict,
+        "the private key is not here, and nothing signs for a new one. Bring keys/log.key back, or, if it is lost, see: docs/runbook.md#checkpoints");
   }
   ASSIGN_OR_RETURN(const VerifierKey made, publisher.prepare_key());
   json::Writer body;
@@ -201,7 +213,9 @@ Result<Answer> audit_prove(Call& call) {
   const bool one = call.params["seq"] || call.params["run_id"];
   if (const auto first = call.params["first"].as_int(); first && !one) return prove_growth(call, *first);
   if (!one || call.params["first"] || call.params["second"] || (call.params["seq"] && call.params["run_id"])) {
-    return Error(Errc::invalid_argument, "say what to prove: seq, or run_id (with event_id for another than its last event), or first and second.");
+    return Error(
+        Errc::invalid_argument,
+        "say what to prove: seq, or run_id (with event_id for another than its last event), or first and second.");
   }
   ASSIGN_OR_RETURN(const ToProve found, event_to_prove(call));
   const events::Event& event = found.event;

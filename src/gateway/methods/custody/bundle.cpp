@@ -47,7 +47,8 @@ Result<BundlePage> bundle_page(Result<std::vector<Row>> rows, std::int16_t log_n
   return page;
 }
 
-Result<BundlePage> read_bundle_part(store::Reader& reader, const store::Run& run, std::string_view part, store::SeqSpan span) {
+Result<BundlePage> read_bundle_part(store::Reader& reader, const store::Run& run, std::string_view part,
+                                    store::SeqSpan span) {
   const std::int16_t log_no = reader.log_no();
   if (part == "artifacts") return bundle_page(reader.artifacts_in(run.run_id, span, page_artifacts_max), log_no);
   if (part == "manifests") return bundle_page(reader.manifests_in(run.run_id, span, page_rows_max), log_no);
@@ -69,8 +70,11 @@ Result<Answer> bundle_read(Call& call) {
   const store::EarlierLog* const closed = earlier_log(call.services, found.run->closed_log);
   const std::int64_t size = closed != nullptr ? closed->size : call.services.tail.next_seq();
   const store::SeqSpan span{call.params["from_seq"].as_int().value_or(0), call.params["size"].as_int().value_or(0)};
-  if (span.to > size) return Error(Errc::invalid_argument, fmt::format("size: the log has {} events{}.", size, closed != nullptr ? "" : " so far"));
-  ASSIGN_OR_RETURN(BundlePage page, read_bundle_part(*found.reader, *found.run, call.params["part"].string_or(""), span));
+  if (span.to > size)
+    return Error(Errc::invalid_argument,
+                 fmt::format("size: the log has {} events{}.", size, closed != nullptr ? "" : " so far"));
+  ASSIGN_OR_RETURN(BundlePage page,
+                   read_bundle_part(*found.reader, *found.run, call.params["part"].string_or(""), span));
   json::Writer out;
   out.begin_object().member("rows", page.rows);
   if (page.next_seq) out.member("next_seq", *page.next_seq);
@@ -97,8 +101,9 @@ Result<Answer> bundle_nodes(Call& call) {
     const std::int64_t index = node["index"].as_int().value_or(-1);
     // (index + 1) · 2^level, without passing 2^63
     if (level < 0 || level > 62 || index < 0 || index >= size >> level) {
-      return Error(Errc::invalid_argument, fmt::format("nodes: ({}, {}) is not a whole subtree of the {} events that are published.",
-                                                       level, index, size));
+      return Error(Errc::invalid_argument,
+                   fmt::format("nodes: ({}, {}) is not a whole subtree of the {} events that are published.", level,
+                               index, size));
     }
     ASSIGN_OR_RETURN(const Hash hash, tree.node(static_cast<int>(level), index));
     out.string(to_hex(hash));

@@ -33,19 +33,26 @@ Result<store::ErasureTarget> target_of(const json::Value& params) {
 
 // A closed log is erased from no more: the events that say so would have to be in it.
 Error not_erasable(const store::Run& run) {
-  Error error(Errc::conflict, fmt::format("run {} is in log {}, which was restored and is closed: nothing is erased from it, since the events that would say so cannot be in "
-                                          "it. What is to be gone goes with its database, and with the backups that hold it; a document that was brought along is "
-                                          "erased where it is now. See docs/runbook.md (erasure, backup)", run.run_id, run.closed_log));
+  Error error(
+      Errc::conflict,
+      fmt::format(
+          "run {} is in log {}, which was restored and is closed: nothing is erased from it, since the events that would say so cannot be in "
+          "it. What is to be gone goes with its database, and with the backups that hold it; a document that was brought along is "
+          "erased where it is now. See docs/runbook.md (erasure, backup)",
+          run.run_id, run.closed_log));
   error.run_id = run.run_id;
   return error;
 }
 
 Status check_not_closed(Call& call, const store::ErasureTarget& target) {
   if (target.artifact_id) {
-    ASSIGN_OR_RETURN(const auto found, find_in_all<store::ArtifactRow>(call, [&](store::Reader& reader) { return reader.artifact(*target.artifact_id); }));
+    ASSIGN_OR_RETURN(const auto found, find_in_all<store::ArtifactRow>(call, [&](store::Reader& reader) {
+                       return reader.artifact(*target.artifact_id);
+                     }));
     if (!found.row || found.reader == call.reader) return success();
     // Also one of its `_log`, whose present namesake is another run.
-    ASSIGN_OR_RETURN(const auto closed, store::find_run(*earlier_log(call.services, found.reader->log_no()), *call.reader, found.row->run_id));
+    ASSIGN_OR_RETURN(const auto closed, store::find_run(*earlier_log(call.services, found.reader->log_no()),
+                                                        *call.reader, found.row->run_id));
     return closed ? Status(not_erasable(*closed)) : success();
   }
   const std::string run_id = target.run_id.value_or("");
@@ -58,17 +65,18 @@ Status check_not_closed(Call& call, const store::ErasureTarget& target) {
 
 struct Copies {
   std::vector<store::CarriedFrom> places{};
-  bool all = true;   // the logs before those were asked, too
+  bool all = true;  // the logs before those were asked, too
 };
 
-// Where closed logs hold what was brought along from them: each copy was brought from the one before it. What is erased is to be answered
-// for in time, so that half of what is left of it goes into asking.
+// Where closed logs hold what was brought along from them: each copy was brought from the one before it. What is erased
+// is to be answered for in time, so that half of what is left of it goes into asking.
 Result<Copies> closed_copies(Call& call, const store::ErasurePlan& plan) {
   const Monotonic now = call.services.clock.monotonic();
   const Monotonic until = call.deadline <= now ? now : now + (call.deadline - now) / 2;
   Copies found{plan.carried};
   std::vector<store::CarriedFrom>& copies = found.places;
-  for (const store::ErasurePlan& other : plan.elsewhere) copies.insert(copies.end(), other.carried.begin(), other.carried.end());
+  for (const store::ErasurePlan& other : plan.elsewhere)
+    copies.insert(copies.end(), other.carried.begin(), other.carried.end());
   for (std::size_t i = 0; i < copies.size(); ++i) {
     const store::EarlierLog* const log = earlier_log(call.services, copies[i].log_no);
     if (log == nullptr) continue;
@@ -86,12 +94,17 @@ std::string what_remains(const Copies& found) {
   const std::vector<store::CarriedFrom>& copies = found.places;
   std::string words(remains);
   if (copies.empty()) return words;
-  words += fmt::format(" Closed logs keep copies of what was brought along from them ({} of documents, with their bytes), which nothing erases (docs/runbook.md, backup):", copies.size());
+  words += fmt::format(
+      " Closed logs keep copies of what was brought along from them ({} of documents, with their bytes), which nothing erases (docs/runbook.md, backup):",
+      copies.size());
   for (std::size_t i = 0; i < std::min(copies_named_max, copies.size()); ++i) {
     words += fmt::format("{} seq {} of log {}", i == 0 ? "" : ",", copies[i].seq, copies[i].log_no);
   }
   words += copies.size() > copies_named_max ? ", …" : ".";
-  return words + (found.all ? "" : " Not all of them were looked at within the deadline: those that were brought along more than once may have more copies, in older logs.");
+  return words +
+         (found.all
+              ? ""
+              : " Not all of them were looked at within the deadline: those that were brought along more than once may have more copies, in older logs.");
 }
 
 // With what corpora made of it, which is in the run _log.

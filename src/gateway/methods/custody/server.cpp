@@ -1,13 +1,13 @@
 // What the daemon says of itself. All of these answer when Postgres does not.
-#include <algorithm>
 #include <fmt/format.h>
+#include <algorithm>
 
 #include "audit/publisher.hpp"
 #include "audit/witness/submitter.hpp"
 #include "base/config/config.hpp"
 #include "base/limits.hpp"
-#include "gateway/methods/methods.hpp"
 #include "gateway/methods/custody/server_state.hpp"
+#include "gateway/methods/methods.hpp"
 #include "gateway/services.hpp"
 #include "retrieval/service.hpp"
 #include "snapshot/snapshotter.hpp"
@@ -20,9 +20,11 @@ namespace {
 void add_standstills(std::vector<std::string>& found, const Services& services, const store::LogStatus& log) {
   if (log.silent) return;
   for (const store::Follower* const follower : services.followers) {
-    if (const std::string problem = follower->problem(); !problem.empty()) found.push_back("table " + follower->name() + ": " + problem);
+    if (const std::string problem = follower->problem(); !problem.empty())
+      found.push_back("table " + follower->name() + ": " + problem);
   }
-  if (const std::string problem = services.snapshots.problem(); !problem.empty()) found.push_back("snapshots: " + problem);
+  if (const std::string problem = services.snapshots.problem(); !problem.empty())
+    found.push_back("snapshots: " + problem);
 }
 
 }  // namespace
@@ -30,7 +32,8 @@ void add_standstills(std::vector<std::string>& found, const Services& services, 
 std::vector<std::string> degradations(Services& services, const store::LogStatus& log) {
   std::vector<std::string> found;
   if (!log.away.empty()) {
-    found.push_back((log.silent ? "database down since " : "nothing is appended since ") + format_time(log.since) + ": " + log.away);
+    found.push_back((log.silent ? "database down since " : "nothing is appended since ") + format_time(log.since) +
+                    ": " + log.away);
   }
   if (services.files.below_reserve()) {
     const store::DiskSpace disk = services.files.disk();
@@ -38,10 +41,13 @@ std::vector<std::string> degradations(Services& services, const store::LogStatus
                                 disk.free_bytes, disk.reserve_bytes));
   }
   if (!log.refused.empty()) found.push_back(log.refused);
-  if (const std::string problem = services.publisher.problem(); !problem.empty() && problem != log.refused) found.push_back("checkpoints: " + problem);
+  if (const std::string problem = services.publisher.problem(); !problem.empty() && problem != log.refused)
+    found.push_back("checkpoints: " + problem);
   add_standstills(found, services, log);
-  if (const std::string problem = services.retrieval.documents().problem(); !problem.empty()) found.push_back("documents: " + problem);
-  if (const std::string problem = services.retrieval.indexer().problem(); !problem.empty()) found.push_back("search: " + problem);
+  if (const std::string problem = services.retrieval.documents().problem(); !problem.empty())
+    found.push_back("documents: " + problem);
+  if (const std::string problem = services.retrieval.indexer().problem(); !problem.empty())
+    found.push_back("search: " + problem);
   if (const std::string problem = services.retrieval.search().health().embedding_problem; !problem.empty()) {
     found.push_back("search: http: " + problem);
   }
@@ -50,7 +56,8 @@ std::vector<std::string> degradations(Services& services, const store::LogStatus
   for (const std::string& what : services.retrieval.indexer().degraded()) {
     if (std::ranges::find(absent, what) == absent.end()) found.push_back("search: " + what);
   }
-  if (const auto* shared = services.retrieval.shared_cache(); shared && !shared->problem().empty()) found.push_back("shared cache: " + shared->problem());
+  if (const auto* shared = services.retrieval.shared_cache(); shared && !shared->problem().empty())
+    found.push_back("shared cache: " + shared->problem());
   for (const audit::KeeperStatus& keeper : services.submitter.status()) {
     if (!keeper.problem.empty()) found.push_back("checkpoints outside, " + keeper.name + ": " + keeper.problem);
   }
@@ -81,7 +88,11 @@ void write_status(json::Writer& out, Services& services, const store::LogStatus&
       .end_object();
   if (!services.earlier.empty()) out.key("earlier_logs").begin_array();
   for (const auto& earlier : services.earlier) {
-    out.begin_object().member("log_no", int{earlier->place.log_no}).member("log_id", earlier->log_id.text()).member("size", earlier->size).end_object();
+    out.begin_object()
+        .member("log_no", int{earlier->place.log_no})
+        .member("log_id", earlier->log_id.text())
+        .member("size", earlier->size)
+        .end_object();
   }
   if (!services.earlier.empty()) out.end_array();
   const audit::Published newest = services.publisher.newest();
@@ -109,19 +120,22 @@ Reply status_reply(Services& services, const store::LogStatus& log, const Positi
   write_status(out, services, log);
   out.key("followers").begin_object();
   for (const auto& [name, position] : followers) out.member(name, position);
-  out.member("search", std::max<std::int64_t>(services.retrieval.indexer().next_seq(), 0));  // it was not asked yet: nothing is known to be in it
+  out.member("search", std::max<std::int64_t>(services.retrieval.indexer().next_seq(),
+                                              0));  // it was not asked yet: nothing is known to be in it
   out.end_object().key("degraded").begin_array();
   for (const std::string& text : degraded) out.string(text);
   out.end_array().key("notes").begin_array();
   for (const std::string& what : services.retrieval.indexer().absent()) out.string("search: " + what);
-  if (const std::string carrying = services.carrying ? services.carrying() : std::string(); !carrying.empty()) out.string(carrying);
+  if (const std::string carrying = services.carrying ? services.carrying() : std::string(); !carrying.empty())
+    out.string(carrying);
   out.end_array().end_object();
   return {std::move(out).text(), {}};
 }
 
 }  // namespace
 
-// What the append thread knows of Postgres, which it asks every few seconds when nothing is appended (store/append/append_thread.cpp).
+// What the append thread knows of Postgres, which it asks every few seconds when nothing is appended
+// (store/append/append_thread.cpp).
 Result<Answer> server_health(Call& call) {
   const store::LogStatus log = call.services.appender.status();
   const std::string& reason = log.refused.empty() ? log.away : log.refused;

@@ -10,8 +10,8 @@
 #include "audit/witness/submitter.hpp"
 #include "base/limits.hpp"
 #include "base/metrics.hpp"
-#include "gateway/methods/methods.hpp"
 #include "gateway/methods/custody/server_state.hpp"
+#include "gateway/methods/methods.hpp"
 #include "gateway/services.hpp"
 #include "retrieval/service.hpp"
 
@@ -29,9 +29,12 @@ void write_log(Text& text, Services& services, const store::LogStatus& log) {
   text.counter("log_events_total", "Events in the log.", log.size);
   const audit::Published newest = services.publisher.newest();
   text.gauge("log_published_events", "Events that the newest published tree covers.", newest.checkpoint.size);
-  text.gauge("log_signed_events", "Events that the newest signed checkpoint covers; 0 without a key.", newest.note.empty() ? 0 : newest.checkpoint.size);
-  text.family("keeper_signed_events", Type::gauge, "Events of the newest checkpoint that a witness, folder or bucket outside has.");
-  for (const audit::KeeperStatus& keeper : services.submitter.status()) text.sample(keeper.size, metrics::label("keeper", keeper.name));
+  text.gauge("log_signed_events", "Events that the newest signed checkpoint covers; 0 without a key.",
+             newest.note.empty() ? 0 : newest.checkpoint.size);
+  text.family("keeper_signed_events", Type::gauge,
+              "Events of the newest checkpoint that a witness, folder or bucket outside has.");
+  for (const audit::KeeperStatus& keeper : services.submitter.status())
+    text.sample(keeper.size, metrics::label("keeper", keeper.name));
   text.gauge("append_queue_events", "Events that wait for a commit.", log.queued_events);
   text.gauge("append_queue_bytes", "Bytes of their bodies.", log.queued_bytes);
   text.gauge("append_queue_events_max", "Events that may wait: beyond it an append is refused with over_budget.",
@@ -56,12 +59,14 @@ void write_followers(Text& text, Services& services, const store::LogStatus& log
   text.family("follower_next_seq", Type::gauge, "The position that a follower reads next.");
   for (const auto& [name, next] : positions) text.sample(next, metrics::label("follower", name));
   text.family("follower_lag_events", Type::gauge, "Events that it has not seen yet.");
-  for (const auto& [name, next] : positions) text.sample(std::max<std::int64_t>(log.size - next, 0), metrics::label("follower", name));
+  for (const auto& [name, next] : positions)
+    text.sample(std::max<std::int64_t>(log.size - next, 0), metrics::label("follower", name));
 }
 
 void write_store(Text& text, Services& services, const store::LogStatus& log) {
   text.gauge("database_up", "1 when Postgres answers.", log.silent ? 0 : 1);
-  text.gauge("degradations", "Sentences in the member degraded of server.status.", static_cast<std::int64_t>(degradations(services, log).size()));
+  text.gauge("degradations", "Sentences in the member degraded of server.status.",
+             static_cast<std::int64_t>(degradations(services, log).size()));
   const store::DiskSpace disk = services.files.disk();
   text.gauge("disk_free_bytes", "Free space where artifacts are kept.", disk.free_bytes);
   text.gauge("disk_total_bytes", "Space there.", disk.total_bytes);
@@ -96,7 +101,8 @@ void write_retrieval(Text& text, Services& services) {
     const auto counts = shared->counts();
     text.counter("shared_cache_hits_total", "Answers that the shared cache had.", counts.hits);
     text.counter("shared_cache_misses_total", "Answers that it did not have.", counts.misses);
-    text.counter("shared_cache_refused_total", "Its entries that were forged, or did not stand any more.", counts.refused);
+    text.counter("shared_cache_refused_total", "Its entries that were forged, or did not stand any more.",
+                 counts.refused);
     text.counter("shared_cache_failures_total", "Times that it did not answer.", counts.failures);
   }
   text.counter("queries_total", "Queries of evidence.retrieve.", services.counters.queries);
@@ -107,10 +113,13 @@ void write_retrieval(Text& text, Services& services) {
   for (std::size_t i = 0; i < evidence::reasons.size(); ++i) {
     text.sample(services.counters.pointers_bad[i], metrics::label("reason", evidence::name_of(evidence::reasons[i])));
   }
-  text.counter("uses_unrecorded_total", "Answers that were given, and whose event for _log was not appended.", process.uses_unrecorded.value());
+  text.counter("uses_unrecorded_total", "Answers that were given, and whose event for _log was not appended.",
+               process.uses_unrecorded.value());
   text.seconds("pointer_seconds", "Validating or resolving the pointers of one request.", process.pointer_seconds);
-  text.gauge("search_next_seq", "The position up to which the indexes hold the log.", services.retrieval.indexer().next_seq());
-  text.counter("search_restarts_total", "Times that the search child was started again.", services.retrieval.search().health().restarts);
+  text.gauge("search_next_seq", "The position up to which the indexes hold the log.",
+             services.retrieval.indexer().next_seq());
+  text.counter("search_restarts_total", "Times that the search child was started again.",
+               services.retrieval.search().health().restarts);
 }
 
 void write_service(Text& text, Services& services) {
@@ -124,7 +133,8 @@ void write_service(Text& text, Services& services) {
   text.gauge("workers_wanted", "Requests that wait for one.", process.workers_wanted.value());
   text.family("log_lines_total", Type::counter, "Lines of the daemon's own log, by level.");
   constexpr std::string_view levels[] = {"debug", "info", "warning", "error"};
-  for (std::size_t i = 0; i < process.log_lines.size(); ++i) text.sample(process.log_lines[i].value(), metrics::label("level", levels[i]));
+  for (std::size_t i = 0; i < process.log_lines.size(); ++i)
+    text.sample(process.log_lines[i].value(), metrics::label("level", levels[i]));
 }
 
 std::int64_t open_descriptors() {
@@ -141,11 +151,13 @@ void write_process(Text& text, Services& services) {
   const Time now = services.clock.now();
   text.family("build_info", Type::gauge, "1, with the version as a label.");
   text.sample(1, metrics::label("version", MUNIMENT_VERSION));
-  text.gauge("uptime_seconds", "Seconds since the daemon started.", (now.micros - services.started.micros) / micros_a_second);
+  text.gauge("uptime_seconds", "Seconds since the daemon started.",
+             (now.micros - services.started.micros) / micros_a_second);
   rusage used{};
   ::getrusage(RUSAGE_SELF, &used);
   const auto micros_of = [](const timeval& time) { return std::int64_t{time.tv_sec} * micros_a_second + time.tv_usec; };
-  text.family("process_cpu_seconds_total", Type::counter, "Processor time of the daemon, without Postgres and the search child.");
+  text.family("process_cpu_seconds_total", Type::counter,
+              "Processor time of the daemon, without Postgres and the search child.");
   text.sample_text(metrics::decimal_of(micros_of(used.ru_utime) + micros_of(used.ru_stime), micros_a_second));
   text.gauge("process_start_time_seconds", "When it started, since 1970.", services.started.micros / micros_a_second);
   std::int64_t pages = 0, resident = 0;
@@ -156,7 +168,8 @@ void write_process(Text& text, Services& services) {
   text.gauge("process_open_fds", "Its open descriptors.", open_descriptors());
   rlimit descriptors{};
   ::getrlimit(RLIMIT_NOFILE, &descriptors);
-  text.gauge("process_max_fds", "How many it may have.", static_cast<std::int64_t>(std::min<rlim_t>(descriptors.rlim_cur, INT64_MAX)));
+  text.gauge("process_max_fds", "How many it may have.",
+             static_cast<std::int64_t>(std::min<rlim_t>(descriptors.rlim_cur, INT64_MAX)));
 }
 
 // As last summed up, or anew where that is long enough ago for the time that it takes.
@@ -196,7 +209,10 @@ Result<Answer> server_metrics(Call& call) {
   // Only the sums are asked of Postgres: without it, all else is answered.
   if (!call.services.appender.status().silent && !call.reader && !call.without_database) return NeedsWorker{};
   json::Writer out;
-  out.begin_object().member("content_type", "text/plain; version=0.0.4").member("text", metrics_text(call.services, call.reader)).end_object();
+  out.begin_object()
+      .member("content_type", "text/plain; version=0.0.4")
+      .member("text", metrics_text(call.services, call.reader))
+      .end_object();
   return Reply{std::move(out).text(), {}};
 }
 

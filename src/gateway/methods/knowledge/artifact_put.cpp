@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "base/crypto/base64.hpp"
-#include "base/process/failpoint.hpp"
 #include "base/limits.hpp"
+#include "base/process/failpoint.hpp"
 #include "gateway/access.hpp"
 #include "gateway/methods/knowledge/artifact_rows.hpp"
 #include "gateway/methods/methods.hpp"
@@ -20,10 +20,10 @@ struct Put {
   std::string step_id;
   std::string mime_type;
   std::string metadata;
-  std::optional<Uuid> upload_id;     // as the files know it
-  std::string upload_name;           // as the client knows it
+  std::optional<Uuid> upload_id;  // as the files know it
+  std::string upload_name;        // as the client knows it
   std::int64_t offset = 0;
-  bool final = true;                 // the artifact is whole after this piece
+  bool final = true;  // the artifact is whole after this piece
 };
 
 Result<Put> read_put(Call& call) {
@@ -84,7 +84,8 @@ Result<std::optional<Answer>> find_first(Call& call, const Put& put, const Hash&
 
 Answer record(Call& call, const Put& put, const store::StoredFile& file, std::int64_t asked_at);
 
-// The file is durable: what is left is its event and its row. One that turns out to be the second of its kind goes again.
+// The file is durable: what is left is its event and its row. One that turns out to be the second of its kind goes
+// again.
 Result<Answer> record_unless_first(Call& call, const Put& put, const store::StoredFile& file) {
   const std::int64_t asked_at = put.run->next_run_seq();
   auto first = find_first(call, put, file.hash);
@@ -100,7 +101,8 @@ Answer record(Call& call, const Put& put, const store::StoredFile& file, std::in
   const std::string_view step = call.params["step_id"] ? std::string_view(put.step_id) : std::string_view();
   PendingAppend append;
   append.request.actor = call.caller.actor;
-  append.request.events.push_back({put.run, make_event(call, *put.run, "artifact.stored", store::artifact_stored_body(row), step)});
+  append.request.events.push_back(
+      {put.run, make_event(call, *put.run, "artifact.stored", store::artifact_stored_body(row), step)});
   append.request.rows.push_back({0, row});
   append.request.contents_asked_at = asked_at;
   append.finish = [row](Services& services, const std::vector<events::Receipt>& receipts) -> Result<Reply> {
@@ -135,7 +137,9 @@ Result<std::optional<std::string>> inline_bytes(const json::Value& params) {
   if (params["text"]) return params["text"].as_string();
   if (!params["base64"]) return std::optional<std::string>();
   auto bytes = from_base64(params["base64"].string_or(""));
-  if (!bytes) return Error(Errc::invalid_argument, "base64: not base64 with padding and without line breaks (RFC 4648, section 4).");
+  if (!bytes)
+    return Error(Errc::invalid_argument,
+                 "base64: not base64 with padding and without line breaks (RFC 4648, section 4).");
   return bytes;
 }
 
@@ -144,8 +148,9 @@ class PutSink final : public BodySink {
   PutSink(Put put, std::unique_ptr<store::ArtifactWrite> write) : put_(std::move(put)), write_(std::move(write)) {}
   Status write(std::string_view chunk) override { return write_->append(chunk); }
   Result<Answer> finish(Call& call) override {
-    ASSIGN_OR_RETURN(const store::StoredFile file,
-                     write_->publish(put_.run->run_id, put_.step_id, make_uuid_v7(call.services.clock.now()), put_.mime_type));
+    ASSIGN_OR_RETURN(
+        const store::StoredFile file,
+        write_->publish(put_.run->run_id, put_.step_id, make_uuid_v7(call.services.clock.now()), put_.mime_type));
     write_.reset();
     return record_unless_first(call, put_, file);
   }
@@ -159,7 +164,8 @@ class PutSink final : public BodySink {
 // on from where the bytes ended.
 class UploadSink final : public BodySink {
  public:
-  UploadSink(Put put, store::ArtifactFiles& files, Standing* standing) : put_(std::move(put)), files_(files), standing_(standing), offset_(put_.offset) {}
+  UploadSink(Put put, store::ArtifactFiles& files, Standing* standing)
+      : put_(std::move(put)), files_(files), standing_(standing), offset_(put_.offset) {}
   Status write(std::string_view chunk) override {
     RETURN_IF_ERROR(files_.upload_append(*put_.upload_id, offset_, chunk));
     offset_ += static_cast<std::int64_t>(chunk.size());
@@ -172,7 +178,7 @@ class UploadSink final : public BodySink {
  private:
   const Put put_;
   store::ArtifactFiles& files_;
-  Standing* const standing_;   // of the request, which outlives its bytes
+  Standing* const standing_;  // of the request, which outlives its bytes
   std::int64_t offset_;
 };
 
@@ -193,13 +199,14 @@ Result<Answer> artifact_put(Call& call) {
     return finish_upload(call, put);
   }
   if (!bytes) {
-    return Error(Errc::invalid_argument, "an artifact needs its bytes: send text, base64, or body_bytes and the raw bytes after the line.");
+    return Error(Errc::invalid_argument,
+                 "an artifact needs its bytes: send text, base64, or body_bytes and the raw bytes after the line.");
   }
   ASSIGN_OR_RETURN(auto first, find_first(call, put, sha256(*bytes)));
   if (first) return std::move(*first);  // without a file, and whatever became of the run since
   RETURN_IF_ERROR(check_open(*put.run));
-  ASSIGN_OR_RETURN(const store::StoredFile file,
-                   files.store(*bytes, put.run->run_id, put.step_id, make_uuid_v7(call.services.clock.now()), put.mime_type));
+  ASSIGN_OR_RETURN(const store::StoredFile file, files.store(*bytes, put.run->run_id, put.step_id,
+                                                             make_uuid_v7(call.services.clock.now()), put.mime_type));
   return record_unless_first(call, put, file);
 }
 

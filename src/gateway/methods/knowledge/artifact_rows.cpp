@@ -10,7 +10,7 @@
 namespace muniment::gateway {
 namespace {
 
-constexpr std::size_t mime_type_bytes_max = 256;          // artifact.mime_type
+constexpr std::size_t mime_type_bytes_max = 256;           // artifact.mime_type
 constexpr std::size_t metadata_stored_bytes_max = 16'384;  // artifact.metadata, as jsonb prints it
 
 bool is_token_byte(char c) {
@@ -50,9 +50,10 @@ Status check_metadata(const json::Value& metadata) {
   if (!metadata.is(json::Kind::object)) return Error(Errc::invalid_argument, "metadata: expected an object.");
   const std::size_t bytes = metadata.source().size();
   if (bytes > limits::artifact_metadata_bytes_max || json::jsonb_bytes_max(metadata) > metadata_stored_bytes_max) {
-    Error error(Errc::too_large, fmt::format("metadata is {} bytes, limit {} (and {} once its numbers are written out). "
-                                             "Put the rest into an artifact of its own.",
-                                             bytes, limits::artifact_metadata_bytes_max, metadata_stored_bytes_max));
+    Error error(Errc::too_large,
+                fmt::format("metadata is {} bytes, limit {} (and {} once its numbers are written out). "
+                            "Put the rest into an artifact of its own.",
+                            bytes, limits::artifact_metadata_bytes_max, metadata_stored_bytes_max));
     error.limit = static_cast<std::int64_t>(limits::artifact_metadata_bytes_max);
     return error;
   }
@@ -60,7 +61,8 @@ Status check_metadata(const json::Value& metadata) {
 }
 
 Error artifact_damage(const store::ArtifactRow& row, Error error) {
-  if (error.code == Errc::not_found) error.code = Errc::corrupt;  // the row says that the file is there: no slip of the caller's
+  if (error.code == Errc::not_found)
+    error.code = Errc::corrupt;  // the row says that the file is there: no slip of the caller's
   if (!is_halting(error.code)) return error;
   error.run_id = row.run_id;
   error.pointer = artifact_pointer(row.run_id, row.artifact_id);

@@ -7,8 +7,8 @@
 #include "base/json/json.hpp"
 #include "base/result.hpp"
 #include "gateway/call.hpp"
-#include "store/files/artifact_row.hpp"
 #include "store/append/rows.hpp"
+#include "store/files/artifact_row.hpp"
 
 namespace muniment::gateway {
 
@@ -23,7 +23,8 @@ Status check_mime_type(std::string_view mime_type);
 // An object of at most 8 KiB whose jsonb text fits its CHECK as well (jsonb writes 1e300 in full).
 Status check_metadata(const json::Value& metadata);
 
-// The file of this row could not be read: where it is there and is wrong, or is gone, that is damage, and `error` as it is told.
+// The file of this row could not be read: where it is there and is wrong, or is gone, that is damage, and `error` as it
+// is told.
 Error artifact_damage(const store::ArtifactRow& row, Error error);
 
 // What artifact.put, .stat and .list say of it.

@@ -10,8 +10,8 @@
 #include "gateway/methods/knowledge/artifact_rows.hpp"
 #include "gateway/methods/methods.hpp"
 #include "gateway/read/pointing.hpp"
-#include "gateway/services.hpp"
 #include "gateway/read/trace.hpp"
+#include "gateway/services.hpp"
 #include "store/logs/erasure.hpp"
 
 namespace muniment::gateway::methods {
@@ -33,7 +33,8 @@ Result<SeenArtifact> find_artifact(Call& call) {
   const std::string text = call.params["artifact_id"].string_or("");
   const auto id = parse_uuid(text);
   if (!id) return Error(Errc::invalid_argument, "artifact_id: expected a UUID.");
-  ASSIGN_OR_RETURN(auto found, find_in_all<store::ArtifactRow>(call, [&](store::Reader& reader) { return reader.artifact(*id); }));
+  ASSIGN_OR_RETURN(auto found,
+                   find_in_all<store::ArtifactRow>(call, [&](store::Reader& reader) { return reader.artifact(*id); }));
   if (!found.row) return no_artifact(text);
   ASSIGN_OR_RETURN(const bool visible, sees_run(call, found.row->run_id, found.reader->log_no()));
   if (!visible) return no_artifact(text);  // somebody else's looks the same
@@ -42,7 +43,8 @@ Result<SeenArtifact> find_artifact(Call& call) {
 }
 
 Error was_erased(const store::ArtifactRow& row) {
-  return {Errc::not_found, fmt::format("artifact {} was erased. The artifact.redacted of its run says why.", row.artifact_id.text())};
+  return {Errc::not_found,
+          fmt::format("artifact {} was erased. The artifact.redacted of its run says why.", row.artifact_id.text())};
 }
 
 // Damage, unless it was erased since its row was read.
@@ -79,9 +81,11 @@ Result<Slice> slice_of(const json::Value& params, std::int64_t size, Encoding en
   const std::int64_t offset = params["offset"].as_int().value_or(0);
   const std::int64_t length = params["length"].as_int().value_or(size);
   if (offset < 0 || length < 0 || offset > size) {
-    return Error(Errc::invalid_argument, fmt::format("the artifact is {} bytes; a slice from {} of {} is not in it.", size, offset, length));
+    return Error(Errc::invalid_argument,
+                 fmt::format("the artifact is {} bytes; a slice from {} of {} is not in it.", size, offset, length));
   }
-  const std::size_t most = encoding == Encoding::raw ? limits::artifact_raw_reply_bytes_max : limits::artifact_inline_bytes_max;
+  const std::size_t most =
+      encoding == Encoding::raw ? limits::artifact_raw_reply_bytes_max : limits::artifact_inline_bytes_max;
   return Slice{offset, std::min({length, size - offset, static_cast<std::int64_t>(most)})};
 }
 
@@ -93,7 +97,8 @@ Result<Reply> slice_reply(const store::ArtifactRow& row, const Slice& slice, Enc
     if (ends_inside) drop_half_character(text);
     const bool is_text = first_invalid_utf8(text) == std::string_view::npos;
     if (!is_text && encoding == Encoding::text) {
-      return Error(Errc::invalid_argument, "this slice is not UTF-8 text. Ask for it with encoding: \"base64\" or \"raw\".");
+      return Error(Errc::invalid_argument,
+                   "this slice is not UTF-8 text. Ask for it with encoding: \"base64\" or \"raw\".");
     }
     encoding = is_text ? Encoding::text : Encoding::base64;
     if (is_text) bytes = std::move(text);
@@ -108,7 +113,9 @@ Result<Reply> slice_reply(const store::ArtifactRow& row, const Slice& slice, Enc
       .member("size_bytes", row.size_bytes)
       .member("offset", slice.offset)
       .member("length", length)
-      .member("encoding", encoding == Encoding::raw ? "raw" : encoding == Encoding::text ? "text" : "base64");
+      .member("encoding", encoding == Encoding::raw    ? "raw"
+                          : encoding == Encoding::text ? "text"
+                                                       : "base64");
   if (slice.offset + length < row.size_bytes) out.member("next_offset", slice.offset + length);
   Reply reply;
   if (encoding == Encoding::raw) {
@@ -130,7 +137,8 @@ Result<std::string> read_slice(Call& call, const SeenArtifact& found, const Slic
   return why_unread(found, std::move(bytes).error());
 }
 
-// artifact.read, of the piece that is handed out. Without the hash, by which short bytes could be guessed once they are erased.
+// artifact.read, of the piece that is handed out. Without the hash, by which short bytes could be guessed once they are
+// erased.
 std::string read_members(const store::ArtifactRow& row, const Slice& slice) {
   json::Writer out;
   out.begin_object()
@@ -160,8 +168,10 @@ Result<Answer> artifact_get(Call& call) {
   }
   if (!bytes) return std::move(bytes).error();
   ASSIGN_OR_RETURN(Reply reply, slice_reply(row, slice, encoding, std::move(*bytes)));
-  if (!use.run) return Answer(std::move(reply));   // nobody's use: bytes are copied out by what makes bundles and exports, too
-  return leave_trace_of_piece(call, use, row.artifact_id.text(), slice.offset, read_members(row, slice), std::move(reply));
+  if (!use.run)
+    return Answer(std::move(reply));  // nobody's use: bytes are copied out by what makes bundles and exports, too
+  return leave_trace_of_piece(call, use, row.artifact_id.text(), slice.offset, read_members(row, slice),
+                              std::move(reply));
 }
 
 Result<Answer> artifact_stat(Call& call) {
@@ -193,9 +203,10 @@ Result<Answer> artifact_list(Call& call) {
     after = parse_uuid(*cursor);
     if (!after) return Error(Errc::invalid_argument, "cursor: not one that artifact.list answered.");
   }
-  const auto limit = static_cast<std::size_t>(
-      std::clamp<std::int64_t>(call.params["limit"].as_int().value_or(limits::page_items_default), 1, limits::page_items_max));
-  ASSIGN_OR_RETURN(auto rows, found.reader->artifacts(found.run->run_id, call.params["step_id"].as_string(), after, limit + 1));
+  const auto limit = static_cast<std::size_t>(std::clamp<std::int64_t>(
+      call.params["limit"].as_int().value_or(limits::page_items_default), 1, limits::page_items_max));
+  ASSIGN_OR_RETURN(auto rows,
+                   found.reader->artifacts(found.run->run_id, call.params["step_id"].as_string(), after, limit + 1));
   const bool more = rows.size() > limit;
   if (more) rows.resize(limit);
   json::Writer out;

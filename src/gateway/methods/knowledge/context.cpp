@@ -1,6 +1,6 @@
-// context.build: questions in, a context pack out, under a budget (retrieval/query/pack.hpp). What went in and why, and what was
-// left out and why, is a manifest: of the run whose context it is, otherwise of _log. Manifest and context.built are
-// one commit, and the pack is answered when it stands.
+// context.build: questions in, a context pack out, under a budget (retrieval/query/pack.hpp). What went in and why, and
+// what was left out and why, is a manifest: of the run whose context it is, otherwise of _log. Manifest and
+// context.built are one commit, and the pack is answered when it stands.
 #include <algorithm>
 #include <utility>
 
@@ -9,9 +9,9 @@
 #include "base/limits.hpp"
 #include "base/text.hpp"
 #include "gateway/access.hpp"
+#include "gateway/methods/knowledge/questions.hpp"
 #include "gateway/methods/log/manifest_rows.hpp"
 #include "gateway/methods/methods.hpp"
-#include "gateway/methods/knowledge/questions.hpp"
 #include "gateway/read/pointing.hpp"
 #include "gateway/services.hpp"
 #include "retrieval/query/pack.hpp"
@@ -20,7 +20,7 @@
 namespace muniment::gateway::methods {
 namespace {
 
-constexpr std::size_t manifest_entry_bytes_max = 200;   // beside the pointer
+constexpr std::size_t manifest_entry_bytes_max = 200;  // beside the pointer
 
 // What was asked, what was found, and what became of it.
 struct Building {
@@ -28,10 +28,10 @@ struct Building {
   std::vector<retrieval::Passage> candidates;
   std::vector<std::string> degraded;
   std::vector<std::string> unverified;
-  std::string reason;                      // why there are no candidates; of the first query
+  std::string reason;  // why there are no candidates; of the first query
   std::int64_t count = 0;
   std::string profile;
-  std::string plan_hash;                   // of the last query
+  std::string plan_hash;  // of the last query
   std::int64_t watermark = 0;
   std::optional<std::int64_t> as_of;
   retrieval::Budget budget;
@@ -49,9 +49,11 @@ Result<std::shared_ptr<store::Run>> run_of(Call& call) {
 Result<retrieval::Budget> budget_of(const json::Value& params) {
   const auto tokens = params["budget_tokens"].as_int();
   const auto bytes = params["budget_bytes"].as_int();
-  if (tokens && bytes) return Error(Errc::invalid_argument, "budget_tokens and budget_bytes: a pack has one budget. Give one of them.");
+  if (tokens && bytes)
+    return Error(Errc::invalid_argument, "budget_tokens and budget_bytes: a pack has one budget. Give one of them.");
   if (bytes) return retrieval::Budget{retrieval::BudgetUnit::bytes, static_cast<std::size_t>(*bytes)};
-  return retrieval::Budget{retrieval::BudgetUnit::tokens, tokens ? static_cast<std::size_t>(*tokens) : limits::pack_tokens_default};
+  return retrieval::Budget{retrieval::BudgetUnit::tokens,
+                           tokens ? static_cast<std::size_t>(*tokens) : limits::pack_tokens_default};
 }
 
 Result<std::vector<retrieval::Question>> questions_of(Call& call) {
@@ -61,7 +63,8 @@ Result<std::vector<retrieval::Question>> questions_of(Call& call) {
   }
   ASSIGN_OR_RETURN(retrieval::Question common, common_question(call));
   if (!params["topK"]) common.top_k = limits::pack_cards_default;
-  if (params["trust"] && params["filters"]["trust"]) return Error(Errc::invalid_argument, "trust and filters.trust say the same thing. Give one of them.");
+  if (params["trust"] && params["filters"]["trust"])
+    return Error(Errc::invalid_argument, "trust and filters.trust say the same thing. Give one of them.");
   for (const json::Value item : params["trust"]) common.wishes.trust.push_back(item.string_or(""));
   if (const auto corpus = params["corpus"].as_string()) common.corpora = {*corpus};
   std::vector<retrieval::Question> questions;
@@ -101,12 +104,14 @@ Status find_candidates(Call& call, Building& building) {
   ASSIGN_OR_RETURN(const retrieval::Scope scope, scope_of(call));
   std::vector<std::vector<retrieval::Passage>> lists;
   for (const retrieval::Question& question : building.questions) {
-    ASSIGN_OR_RETURN(const retrieval::Retriever::Plan plan, retriever.plan(question, scope, *call.reader, call.services.tail, call.deadline));
+    ASSIGN_OR_RETURN(const retrieval::Retriever::Plan plan,
+                     retriever.plan(question, scope, *call.reader, call.services.tail, call.deadline));
     ASSIGN_OR_RETURN(retrieval::Answer answer, retriever.answer(plan, *call.reader, call.deadline));
     auto& list = lists.emplace_back();
     for (retrieval::Card& card : answer.cards) list.push_back(passage_of(std::move(card)));
     for (std::string& words : answer.degraded) {
-      if (std::ranges::find(building.degraded, words) == building.degraded.end()) building.degraded.push_back(std::move(words));
+      if (std::ranges::find(building.degraded, words) == building.degraded.end())
+        building.degraded.push_back(std::move(words));
     }
     building.unverified.insert(building.unverified.end(), answer.unverified.begin(), answer.unverified.end());
     if (building.reason.empty()) std::tie(building.reason, building.count) = std::pair(answer.reason, answer.count);
@@ -122,13 +127,19 @@ Status find_candidates(Call& call, Building& building) {
 
 void write_left_out(json::Writer& out, const Building& building, const retrieval::LeftOut& item) {
   const retrieval::Passage& passage = building.candidates[item.candidate];
-  out.begin_object().member("id", passage.pointer).member("rank", passage.rank).member("why", name_of(item.why)).member("bytes", passage.text.size());
+  out.begin_object()
+      .member("id", passage.pointer)
+      .member("rank", passage.rank)
+      .member("why", name_of(item.why))
+      .member("bytes", passage.text.size());
   if (item.instead > 0) out.member("instead", item.instead);
   out.end_object();
 }
 
 void write_budget(json::Writer& out, const Building& building) {
-  out.member("unit", name_of(building.budget.unit)).member("budget", building.budget.amount).member("used", building.pack.used);
+  out.member("unit", name_of(building.budget.unit))
+      .member("budget", building.budget.amount)
+      .member("used", building.pack.used);
 }
 
 // What was left out is listed for as long as there is room.
@@ -140,20 +151,33 @@ std::string manifest_text(const Building& building) {
     if (!question.corpora.empty()) out.member("corpus", question.corpora.front());
     out.end_object();
   }
-  out.end_array().member("profile", building.profile).member("plan_hash", building.plan_hash).member("watermark", building.watermark);
+  out.end_array()
+      .member("profile", building.profile)
+      .member("plan_hash", building.plan_hash)
+      .member("watermark", building.watermark);
   if (building.as_of) out.member("asof", *building.as_of);
   write_budget(out, building);
   out.member("text_hash", to_hex(sha256(building.pack.text))).key("passages").begin_array();
   for (const retrieval::Packed& packed : building.pack.passages) {
     const retrieval::Passage& passage = building.candidates[packed.candidate];
-    out.begin_object().member("n", packed.number).member("pointer", passage.pointer).member("hash", to_hex(packed.hash)).member("trust", passage.trust);
+    out.begin_object()
+        .member("n", packed.number)
+        .member("pointer", passage.pointer)
+        .member("hash", to_hex(packed.hash))
+        .member("trust", passage.trust);
     out.member("rank", passage.rank).key("queries").begin_array();
     for (const std::size_t query : passage.queries) out.number(static_cast<std::int64_t>(query));
-    out.end_array().member("score", passage.score).member("bytes", passage.text.size()).member("cost", packed.cost).end_object();
+    out.end_array()
+        .member("score", passage.score)
+        .member("bytes", passage.text.size())
+        .member("cost", packed.cost)
+        .end_object();
   }
   out.end_array().member("left_out_count", building.pack.left_out.size()).key("left_out").begin_array();
   for (const retrieval::LeftOut& item : building.pack.left_out) {
-    if (out.text().size() + building.candidates[item.candidate].pointer.size() + manifest_entry_bytes_max > limits::manifest_bytes_max) break;
+    if (out.text().size() + building.candidates[item.candidate].pointer.size() + manifest_entry_bytes_max >
+        limits::manifest_bytes_max)
+      break;
     write_left_out(out, building, item);
   }
   out.end_array();
@@ -161,7 +185,11 @@ std::string manifest_text(const Building& building) {
 }
 
 void write_passage(json::Writer& out, const retrieval::Passage& passage, std::size_t number) {
-  out.begin_object().member("n", number).member("id", passage.pointer).member("corpus", passage.corpus).member("document", passage.document);
+  out.begin_object()
+      .member("n", number)
+      .member("id", passage.pointer)
+      .member("corpus", passage.corpus)
+      .member("document", passage.document);
   out.member("title", passage.title).member("anchors", passage.anchors).member("trust", passage.trust);
   if (!passage.origin.empty()) out.member("origin", passage.origin);
   out.raw_member("text", retrieval::quote_for_prompt(passage.text)).key("span");
@@ -175,10 +203,15 @@ void write_passage(json::Writer& out, const retrieval::Passage& passage, std::si
 json::Writer reply_begun(const Building& building) {
   json::Writer out;
   out.begin_object().key("pack").begin_object().key("passages").begin_array();
-  for (const retrieval::Packed& packed : building.pack.passages) write_passage(out, building.candidates[packed.candidate], packed.number);
+  for (const retrieval::Packed& packed : building.pack.passages)
+    write_passage(out, building.candidates[packed.candidate], packed.number);
   out.end_array().end_object().member("text", building.pack.text).key("citations").begin_array();
   for (const retrieval::Packed& packed : building.pack.passages) {
-    out.begin_object().member("n", packed.number).member("pointer", building.candidates[packed.candidate].pointer).member("hash", to_hex(packed.hash)).end_object();
+    out.begin_object()
+        .member("n", packed.number)
+        .member("pointer", building.candidates[packed.candidate].pointer)
+        .member("hash", to_hex(packed.hash))
+        .end_object();
   }
   out.end_array();
   write_budget(out, building);
@@ -193,7 +226,8 @@ json::Writer reply_begun(const Building& building) {
   return out;
 }
 
-std::string built_body(const Building& building, const Uuid& manifest_id, const std::string& branch, std::int64_t duration_us) {
+std::string built_body(const Building& building, const Uuid& manifest_id, const std::string& branch,
+                       std::int64_t duration_us) {
   json::Writer out;
   out.begin_object().member("manifest_id", manifest_id.text());
   if (!branch.empty()) out.member("branch", branch);
@@ -216,21 +250,29 @@ Result<Answer> context_build(Call& call) {
   RETURN_IF_ERROR(find_candidates(call, building));
   evidence::Outcome outcome;
   if (!building.unverified.empty()) {
-    ASSIGN_OR_RETURN(outcome, resolve_pointers(call, building.unverified, {.run = run, .depth = evidence::Depth::whole}));
+    ASSIGN_OR_RETURN(outcome,
+                     resolve_pointers(call, building.unverified, {.run = run, .depth = evidence::Depth::whole}));
     if (!outcome.halts.empty()) return stop(outcome, run);
   }
   building.pack = retrieval::make_pack(building.candidates, building.budget);
 
-  const store::ManifestRow row = make_manifest(make_uuid_v7(call.services.clock.now()), run->run_id, manifest_text(building));
+  const store::ManifestRow row =
+      make_manifest(make_uuid_v7(call.services.clock.now()), run->run_id, manifest_text(building));
   const std::int64_t duration_us = std::max<std::int64_t>(call.services.clock.now().micros - began.micros, 0);
   const std::string step_id = call.params["step_id"].string_or("");
   PendingAppend append;
   append.request.actor = call.caller.actor;
-  append.request.events.push_back({run, make_event(call, *run, "manifest.recorded", manifest_recorded_body(row), step_id), false});
-  append.request.events.push_back({run, make_event(call, *run, "context.built", built_body(building, row.manifest_id, call.params["branch"].string_or(""), duration_us), step_id), false});
+  append.request.events.push_back(
+      {run, make_event(call, *run, "manifest.recorded", manifest_recorded_body(row), step_id), false});
+  append.request.events.push_back(
+      {run,
+       make_event(call, *run, "context.built",
+                  built_body(building, row.manifest_id, call.params["branch"].string_or(""), duration_us), step_id),
+       false});
   append.request.rows.push_back({0, row});
   log_outcome(outcome, append.request);
-  append.finish = [reply = reply_begun(building), id = row.manifest_id.text(), named = run->run_id != log_run_id](Services&, const std::vector<events::Receipt>& receipts) -> Result<Reply> {
+  append.finish = [reply = reply_begun(building), id = row.manifest_id.text(), named = run->run_id != log_run_id](
+                      Services&, const std::vector<events::Receipt>& receipts) -> Result<Reply> {
     json::Writer out = reply;
     out.member("manifest_id", id).member("seq", receipts.back().seq);
     if (named) out.member("run_seq", receipts.back().run_seq);

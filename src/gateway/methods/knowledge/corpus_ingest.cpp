@@ -8,19 +8,19 @@
 
 #include <fmt/format.h>
 
-#include "base/process/failpoint.hpp"
 #include "base/files/file.hpp"
 #include "base/json/json_lists.hpp"
 #include "base/limits.hpp"
+#include "base/process/failpoint.hpp"
 #include "evidence/pointer.hpp"
 #include "gateway/access.hpp"
-#include "gateway/read/corpora.hpp"
 #include "gateway/methods/knowledge/artifact_rows.hpp"
 #include "gateway/methods/methods.hpp"
+#include "gateway/read/corpora.hpp"
 #include "gateway/read/pointing.hpp"
 #include "gateway/services.hpp"
-#include "retrieval/service.hpp"
 #include "retrieval/corpus/ingest.hpp"
+#include "retrieval/service.hpp"
 #include "store/logs/revocations.hpp"
 
 namespace muniment::gateway::methods {
@@ -31,7 +31,7 @@ using retrieval::PreparedDocument;
 // One document of the request, as far as it came.
 struct Item {
   std::string id;
-  std::string bytes;                       // empty where they are an artifact already
+  std::string bytes;  // empty where they are an artifact already
   std::optional<store::ArtifactRow> artifact;
   std::optional<PreparedDocument> prepared;
   retrieval::DocumentPlace place;
@@ -44,14 +44,19 @@ struct Item {
 // Reads the bytes of a document from where the request says that they are.
 Status read_bytes(Call& call, const json::Value& document, Item& item) {
   const int ways = (document["text"] ? 1 : 0) + (document["artifact_id"] ? 1 : 0) + (document["path"] ? 1 : 0);
-  if (ways != 1) return Error(Errc::invalid_argument, "a document has its bytes in one place: text, artifact_id or path.");
+  if (ways != 1)
+    return Error(Errc::invalid_argument, "a document has its bytes in one place: text, artifact_id or path.");
   if (document["text"]) {
     item.bytes = document["text"].string_or("");
     return success();
   }
   if (document["path"]) {
-    if (!call.caller.admin) return Error(Errc::denied, "path: the daemon reads files for its own user alone. Send text, or artifact.put and its artifact_id.");
-    ASSIGN_OR_RETURN(item.bytes, read_named(document["path"].string_or(""), static_cast<std::size_t>(limits::document_bytes_max)));
+    if (!call.caller.admin)
+      return Error(
+          Errc::denied,
+          "path: the daemon reads files for its own user alone. Send text, or artifact.put and its artifact_id.");
+    ASSIGN_OR_RETURN(item.bytes,
+                     read_named(document["path"].string_or(""), static_cast<std::size_t>(limits::document_bytes_max)));
     return success();
   }
   const auto id = parse_uuid(document["artifact_id"].string_or(""));
@@ -59,9 +64,11 @@ Status read_bytes(Call& call, const json::Value& document, Item& item) {
   ASSIGN_OR_RETURN(item.artifact, call.reader->artifact(*id));
   const Error none(Errc::not_found, "no artifact " + id->text());
   if (!item.artifact) return none;
-  if (item.artifact->run_id == log_run_id ? !call.caller.admin : !find_run(call, item.artifact->run_id).ok()) return none;
+  if (item.artifact->run_id == log_run_id ? !call.caller.admin : !find_run(call, item.artifact->run_id).ok())
+    return none;
   if (item.artifact->size_bytes > limits::document_bytes_max) {
-    return Error(Errc::too_large, fmt::format("the artifact is {} bytes, limit {}. Ingest it in parts.", item.artifact->size_bytes, limits::document_bytes_max));
+    return Error(Errc::too_large, fmt::format("the artifact is {} bytes, limit {}. Ingest it in parts.",
+                                              item.artifact->size_bytes, limits::document_bytes_max));
   }
   auto bytes = call.services.files.read(store::file_of(*item.artifact), 0, item.artifact->size_bytes);
   if (!bytes) return artifact_damage(*item.artifact, std::move(bytes).error());
@@ -88,14 +95,16 @@ Status inherit(Call& call, retrieval::DocumentToIngest& about) {
       // What came of a run goes with the run's own passages when run://<run> is revoked.
       const bool of_run = pointer.kind == evidence::PointerKind::evidence;
       sources.insert(of_run ? "run://" + pointer.run_id : std::string(pointer.whole()));
-      if (trust_rank(about.trust) < trust_rank("untrusted")) about.trust = "untrusted";  // a run's words are nobody's oath
+      if (trust_rank(about.trust) < trust_rank("untrusted"))
+        about.trust = "untrusted";  // a run's words are nobody's oath
     }
   }
   if (!citations.empty()) {
     ASSIGN_OR_RETURN(const auto parents, call.reader->cited(citations));
     for (std::size_t i = 0; i < parents.size(); ++i) {
       if (!parents[i].document || !may_see_corpus(call.caller, parents[i].owner)) {
-        return Error(Errc::not_found, "derived_from: no document " + citations[i].corpus + "/" + citations[i].document + " with the revision " + citations[i].revision);
+        return Error(Errc::not_found, "derived_from: no document " + citations[i].corpus + "/" + citations[i].document +
+                                          " with the revision " + citations[i].revision);
       }
       const store::DocumentRow& parent = *parents[i].document;
       sources.insert(parent.sources.begin(), parent.sources.end());
@@ -104,7 +113,8 @@ Status inherit(Call& call, retrieval::DocumentToIngest& about) {
     }
   }
   if (sources.size() > limits::document_sources_max) {
-    return Error(Errc::too_large, fmt::format("it stands on {} sources, limit {}.", sources.size(), limits::document_sources_max));
+    return Error(Errc::too_large,
+                 fmt::format("it stands on {} sources, limit {}.", sources.size(), limits::document_sources_max));
   }
   about.sources.assign(sources.begin(), sources.end());
   return success();
@@ -135,16 +145,21 @@ Result<retrieval::DocumentToIngest> about_of(Call& call, const std::string& corp
 // The same bytes under the same description.
 bool is_same(const store::DocumentRow& row, const PreparedDocument& prepared) {
   const retrieval::DocumentToIngest& about = prepared.about;
-  return row.hash == prepared.hash && row.revision == prepared.revision && row.title == about.title && row.tags == about.tags &&
-         row.source == about.source && row.sources == about.sources && row.trust == about.trust &&
-         row.source_url.value_or("") == about.source_url && (!about.timestamp || row.document_time == *about.timestamp);
+  return row.hash == prepared.hash && row.revision == prepared.revision && row.title == about.title &&
+         row.tags == about.tags && row.source == about.source && row.sources == about.sources &&
+         row.trust == about.trust && row.source_url.value_or("") == about.source_url &&
+         (!about.timestamp || row.document_time == *about.timestamp);
 }
 
 // The revision that its sender worked from must still be the current one.
-Status check_base(const std::string& base, const std::string& corpus, const std::string& id, const store::DocumentRow* current) {
+Status check_base(const std::string& base, const std::string& corpus, const std::string& id,
+                  const store::DocumentRow* current) {
   if (current && current->revision == base) return success();
-  Error error(Errc::conflict, current ? fmt::format("VERSION_MISMATCH: {}/{} is at revision {}, not at {}. Read it and try again.", corpus, id, current->revision, base)
-                                      : fmt::format("VERSION_MISMATCH: {}/{} is not there any more (retracted), it was at {} for you.", corpus, id, base));
+  Error error(Errc::conflict,
+              current ? fmt::format("VERSION_MISMATCH: {}/{} is at revision {}, not at {}. Read it and try again.",
+                                    corpus, id, current->revision, base)
+                      : fmt::format("VERSION_MISMATCH: {}/{} is not there any more (retracted), it was at {} for you.",
+                                    corpus, id, base));
   if (current) error.pointer = evidence::evidence_pointer(corpus, id, "p0", current->revision);
   return error;
 }
@@ -165,14 +180,18 @@ Status check_event_size(const PreparedDocument& prepared) {
   widest.start_byte = std::numeric_limits<std::int64_t>::max();
   widest.text_artifact_id = Uuid{};
   if (prepared.chunk_list.size() > retrieval::inline_chunk_list_bytes_max) widest.chunks_artifact_id = Uuid{};
-  return events::check_body_size(retrieval::revised_body(prepared, widest).size(), "its event", "Name fewer or shorter sources, derived_from and tags.");
+  return events::check_body_size(retrieval::revised_body(prepared, widest).size(), "its event",
+                                 "Name fewer or shorter sources, derived_from and tags.");
 }
 
-Status prepare(Call& call, const std::string& corpus, const json::Value& document, const store::DocumentRow* current, Item& item) {
+Status prepare(Call& call, const std::string& corpus, const json::Value& document, const store::DocumentRow* current,
+               Item& item) {
   ASSIGN_OR_RETURN(retrieval::DocumentToIngest about, about_of(call, corpus, document));
   RETURN_IF_ERROR(read_bytes(call, document, item));
   if (const auto base = document["base"].as_string()) RETURN_IF_ERROR(check_base(*base, corpus, about.id, current));
-  const std::string_view named_type = about.mime_type.empty() && item.artifact ? std::string_view(item.artifact->mime_type) : std::string_view(about.mime_type);
+  const std::string_view named_type = about.mime_type.empty() && item.artifact
+                                          ? std::string_view(item.artifact->mime_type)
+                                          : std::string_view(about.mime_type);
   ASSIGN_OR_RETURN(retrieval::DocumentText text, read_text(call, item.bytes, about.id, named_type));
   if (about.mime_type.empty()) about.mime_type = item.artifact ? item.artifact->mime_type : mime_type_of(text.format);
   if (current) about.previous = current->revision;
@@ -216,11 +235,13 @@ Status write_files(Call& call, const std::string& corpus, std::vector<Item>& ite
       ASSIGN_OR_RETURN(item.place.text_artifact_id, written.put(call, item.prepared->text.text, step_id, "text/plain"));
     }
     if (item.prepared->chunk_list.size() > retrieval::inline_chunk_list_bytes_max) {
-      ASSIGN_OR_RETURN(item.place.chunks_artifact_id, written.put(call, item.prepared->chunk_list, step_id, "application/json"));
+      ASSIGN_OR_RETURN(item.place.chunks_artifact_id,
+                       written.put(call, item.prepared->chunk_list, step_id, "application/json"));
     }
   }
   if (packed.empty()) return success();
-  const std::string mime_type = packed.size() == 1 ? packed.front()->prepared->about.mime_type : "application/octet-stream";
+  const std::string mime_type =
+      packed.size() == 1 ? packed.front()->prepared->about.mime_type : "application/octet-stream";
   ASSIGN_OR_RETURN(const Uuid id, written.put(call, pack, step_id, mime_type));
   for (Item* item : packed) item->place.artifact_id = id;
   return success();
@@ -231,7 +252,9 @@ std::string reply_of(const std::string& corpus, const std::vector<Item>& items, 
   out.begin_object().key("documents").begin_array();
   for (const Item& item : items) {
     if (item.error) continue;
-    out.begin_object().member("id", item.id).member("uri", evidence::evidence_pointer(corpus, item.id, "p0", item.revision));
+    out.begin_object()
+        .member("id", item.id)
+        .member("uri", evidence::evidence_pointer(corpus, item.id, "p0", item.revision));
     out.member("revision", item.revision).member("chunks", item.chunks);
     if (item.unchanged) out.member("unchanged", true);
     out.end_object();
@@ -239,23 +262,30 @@ std::string reply_of(const std::string& corpus, const std::vector<Item>& items, 
   out.end_array().key("errors").begin_array();
   for (const Item& item : items) {
     if (!item.error) continue;
-    out.begin_object().member("id", item.id).member("code", name_of(item.error->code)).member("message", item.error->message);
-    if (!item.error->pointer.empty()) out.member(item.error->code == Errc::conflict ? "current" : "pointer", item.error->pointer);
+    out.begin_object()
+        .member("id", item.id)
+        .member("code", name_of(item.error->code))
+        .member("message", item.error->message);
+    if (!item.error->pointer.empty())
+      out.member(item.error->code == Errc::conflict ? "current" : "pointer", item.error->pointer);
     out.end_object();
   }
   out.end_array().member("seq", seq);
   return std::move(out.end_object()).text();
 }
 
-// Artifacts that could not be read, looked at again: where something critical depends on one, a run stops, and the request
-// with it; what the log is to say of the others is answered. Those of which a second look finds nothing are named to `again`.
+// Artifacts that could not be read, looked at again: where something critical depends on one, a run stops, and the
+// request with it; what the log is to say of the others is answered. Those of which a second look finds nothing are
+// named to `again`.
 Result<evidence::Outcome> settle_damage(Call& call, const std::vector<Item>& items, std::set<std::string>& again) {
   std::set<std::string> pointers;
   for (const Item& item : items) {
-    if (item.error && is_halting(item.error->code) && !item.error->pointer.empty()) pointers.insert(item.error->pointer);
+    if (item.error && is_halting(item.error->code) && !item.error->pointer.empty())
+      pointers.insert(item.error->pointer);
   }
   if (pointers.empty()) return evidence::Outcome();
-  ASSIGN_OR_RETURN(evidence::Outcome outcome, resolve_pointers(call, {pointers.begin(), pointers.end()}, {.depth = evidence::Depth::whole}));
+  ASSIGN_OR_RETURN(evidence::Outcome outcome,
+                   resolve_pointers(call, {pointers.begin(), pointers.end()}, {.depth = evidence::Depth::whole}));
   for (const evidence::Outcome::Item& item : outcome.items) {
     if (!item.resolution.damaged()) again.insert(item.resolution.pointer);
   }
@@ -263,30 +293,34 @@ Result<evidence::Outcome> settle_damage(Call& call, const std::vector<Item>& ite
 }
 
 // All in one commit: what was stored, then what it means.
-Answer append(Call& call, const std::string& corpus, std::vector<Item> items, Written written, const evidence::Outcome& met,
-              std::vector<std::string> names, std::int64_t known_upto) {
+Answer append(Call& call, const std::string& corpus, std::vector<Item> items, Written written,
+              const evidence::Outcome& met, std::vector<std::string> names, std::int64_t known_upto) {
   const std::shared_ptr<store::Run> log = call.services.runs.find(log_run_id);
   PendingAppend append;
   append.request.actor = call.caller.actor;
   for (const store::ArtifactRow& row : written.rows) {
     append.request.rows.push_back({append.request.events.size(), row});
-    append.request.events.push_back({log, make_event(call, *log, "artifact.stored", store::artifact_stored_body(row), row.step_id), false});
+    append.request.events.push_back(
+        {log, make_event(call, *log, "artifact.stored", store::artifact_stored_body(row), row.step_id), false});
   }
   append.request.names = std::move(names);
   append.request.names_known_upto = known_upto;
   for (const Item& item : items) {
     if (item.error || item.unchanged) continue;
     append.request.names.push_back(name_of_document(corpus, item.id));
-    for (const std::string& source : item.prepared->about.sources) append.request.names_relied_on.push_back(name_of_source(source));
+    for (const std::string& source : item.prepared->about.sources)
+      append.request.names_relied_on.push_back(name_of_source(source));
     for (const std::string& parent : item.prepared->about.derived_from) {
       const auto pointer = evidence::parse_pointer(parent);
       if (pointer) append.request.names_relied_on.push_back(name_of_document(pointer->corpus, pointer->document));
     }
-    append.request.events.push_back({log, make_event(call, *log, "document.revised", retrieval::revised_body(*item.prepared, item.place)), false});
+    append.request.events.push_back(
+        {log, make_event(call, *log, "document.revised", retrieval::revised_body(*item.prepared, item.place)), false});
   }
   const std::size_t last = append.request.events.size() - 1;
-  append.request.events.insert(append.request.events.end(), met.events.begin(), met.events.end());   // the names are those of the first event's run
-  for (Item& item : items) {  // what the reply says is little
+  append.request.events.insert(append.request.events.end(), met.events.begin(),
+                               met.events.end());  // the names are those of the first event's run
+  for (Item& item : items) {                       // what the reply says is little
     item.bytes.clear();
     item.prepared.reset();
   }
@@ -308,10 +342,13 @@ Answer append(Call& call, const std::string& corpus, std::vector<Item> items, Wr
   return append;
 }
 
-// Documents of a source that was revoked, in this log or in one before it, for the documents of this owner. Errors: unavailable.
+// Documents of a source that was revoked, in this log or in one before it, for the documents of this owner. Errors:
+// unavailable.
 Status refuse_revoked(Call& call, std::string_view owner, std::vector<Item>& items) {
   const std::vector<store::Reader*> readers = readers_of_all(call);
-  const auto revoked_of = [&](const std::vector<std::string>& sources) { return store::find_revocation(readers, 0, sources, owner); };
+  const auto revoked_of = [&](const std::vector<std::string>& sources) {
+    return store::find_revocation(readers, 0, sources, owner);
+  };
   std::set<std::string> all;
   for (const Item& item : items) {
     if (!item.error) all.insert(item.prepared->about.sources.begin(), item.prepared->about.sources.end());
@@ -322,8 +359,9 @@ Status refuse_revoked(Call& call, std::string_view owner, std::vector<Item>& ite
     if (item.error) continue;
     ASSIGN_OR_RETURN(const auto revoked, revoked_of(item.prepared->about.sources));
     if (!revoked) continue;
-    item.error = Error(Errc::not_found, fmt::format("NOT_FOUND, its source {} was revoked (seq {} of log {}). Leave it out.", revoked->source,
-                                                    revoked->seq, revoked->log_no));
+    item.error =
+        Error(Errc::not_found, fmt::format("NOT_FOUND, its source {} was revoked (seq {} of log {}). Leave it out.",
+                                           revoked->source, revoked->seq, revoked->log_no));
   }
   return success();
 }
@@ -332,7 +370,8 @@ Status refuse_revoked(Call& call, std::string_view owner, std::vector<Item>& ite
 void refuse_repeated(std::vector<Item>& items) {
   std::set<std::string> seen;
   for (Item& item : items) {
-    if (!item.error && !seen.insert(item.id).second) item.error = Error(Errc::invalid_argument, "the id is in this request twice.");
+    if (!item.error && !seen.insert(item.id).second)
+      item.error = Error(Errc::invalid_argument, "the id is in this request twice.");
   }
 }
 

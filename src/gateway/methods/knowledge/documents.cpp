@@ -5,13 +5,13 @@
 
 #include <fmt/format.h>
 
-#include "base/process/failpoint.hpp"
 #include "base/limits.hpp"
+#include "base/process/failpoint.hpp"
 #include "evidence/pointer.hpp"
 #include "gateway/access.hpp"
-#include "gateway/read/corpora.hpp"
 #include "gateway/append/first_receipts.hpp"
 #include "gateway/methods/methods.hpp"
+#include "gateway/read/corpora.hpp"
 #include "gateway/services.hpp"
 #include "retrieval/service.hpp"
 
@@ -21,7 +21,8 @@ namespace {
 constexpr std::size_t history_items_max = 1'000;
 
 std::size_t limit_of(const json::Value& params) {
-  return static_cast<std::size_t>(std::clamp<std::int64_t>(params["limit"].as_int().value_or(limits::page_items_default), 1, limits::page_items_max));
+  return static_cast<std::size_t>(std::clamp<std::int64_t>(
+      params["limit"].as_int().value_or(limits::page_items_default), 1, limits::page_items_max));
 }
 
 // What was acknowledged is there: then the corpus that the request names.
@@ -31,7 +32,8 @@ Result<store::CorpusRow> corpus_of(Call& call) {
 }
 
 Error no_document(std::string_view corpus, std::string_view document) {
-  return Error(Errc::not_found, fmt::format("no document {} in the corpus {}. See: muniment document list {}", document, corpus, corpus));
+  return Error(Errc::not_found, fmt::format("no document {} in the corpus {}. See: muniment document list {}", document,
+                                            corpus, corpus));
 }
 
 // Nothing of it is current: what became of it, if it was there.
@@ -40,9 +42,12 @@ Error no_current_document(Call& call, const std::string& corpus, const std::stri
   if (!rows) return rows.error();
   const std::string how = rows->empty() ? std::string() : rows->front().ended_by.value_or("");
   if (how.empty() || how == "revised") return no_document(corpus, document);
-  const std::optional<std::int64_t> at = how == "erased" ? std::nullopt : rows->front().valid_to;   // an erased one may have been retracted before
-  return Error(Errc::not_found, fmt::format("the document {} of the corpus {} is {} already{}. Its revisions: muniment document history {} {}", document, corpus, how,
-                                            at ? fmt::format(", by event {}", *at) : "", corpus, document));
+  const std::optional<std::int64_t> at =
+      how == "erased" ? std::nullopt : rows->front().valid_to;  // an erased one may have been retracted before
+  return Error(
+      Errc::not_found,
+      fmt::format("the document {} of the corpus {} is {} already{}. Its revisions: muniment document history {} {}",
+                  document, corpus, how, at ? fmt::format(", by event {}", *at) : "", corpus, document));
 }
 
 // The revision that the parameter `name` asks for; where it does not, the one that is (or was, `asof`) current.
@@ -61,11 +66,15 @@ Result<store::DocumentRow> revision_of(Call& call, std::string_view name) {
   return no_document(corpus.corpus, revision ? document + " with the revision " + *revision : document);
 }
 
-Uuid repeated_id(const Call& call, std::string_view method) { return idempotent_id(call.caller, method, call.idempotency_key); }
+Uuid repeated_id(const Call& call, std::string_view method) {
+  return idempotent_id(call.caller, method, call.idempotency_key);
+}
 
-// What the same request was answered when it was recorded, whatever became since of what it names: `kept` members of its event's body. nullopt: it was
-// not recorded, or has no key. `same`: is the request what that body says? Errors: conflict where it says something else now.
-Result<std::optional<Reply>> first_answer(Call& call, std::string_view method, const std::function<bool(const json::Value& body)>& same,
+// What the same request was answered when it was recorded, whatever became since of what it names: `kept` members of
+// its event's body. nullopt: it was not recorded, or has no key. `same`: is the request what that body says? Errors:
+// conflict where it says something else now.
+Result<std::optional<Reply>> first_answer(Call& call, std::string_view method,
+                                          const std::function<bool(const json::Value& body)>& same,
                                           std::initializer_list<std::string_view> kept) {
   if (call.idempotency_key.empty()) return std::optional<Reply>();
   ASSIGN_OR_RETURN(const auto found, find_in_log_runs(call, repeated_id(call, method)));
@@ -77,7 +86,8 @@ Result<std::optional<Reply>> first_answer(Call& call, std::string_view method, c
   note_log(call, *found.reader);
   json::Writer out;
   out.begin_object();
-  for (const std::string_view name : kept) out.raw_member(name == "target" ? "pointer" : name, document.root()[name].source());
+  for (const std::string_view name : kept)
+    out.raw_member(name == "target" ? "pointer" : name, document.root()[name].source());
   out.member("seq", known->seq).member("duplicate", true).end_object();
   return std::optional(Reply{std::move(out).text(), {}});
 }
@@ -87,12 +97,12 @@ struct Change {
   std::string_view method;
   std::string_view type;
   std::string body;
-  std::vector<std::string> names{};        // where what it does follows from what there was of these,
-  std::int64_t known_upto = 0;             // up to this seq
+  std::vector<std::string> names{};  // where what it does follows from what there was of these,
+  std::int64_t known_upto = 0;       // up to this seq
 };
 
-// An event of `_log` about documents, by the caller. It is answered once the tables know of it: what was withdrawn is gone
-// from the next query, whoever asks, since every hit is held against them.
+// An event of `_log` about documents, by the caller. It is answered once the tables know of it: what was withdrawn is
+// gone from the next query, whoever asks, since every hit is held against them.
 Answer append_change(Call& call, Change change, std::function<std::string(std::int64_t)> reply) {
   FAILPOINT("documents.looked_at");
   const std::shared_ptr<store::Run> log = call.services.runs.find(log_run_id);
@@ -112,7 +122,8 @@ Answer append_change(Call& call, Change change, std::function<std::string(std::i
     return error;
   };
   append.finish_on_worker = true;
-  append.finish = [reply = std::move(reply), deadline = call.deadline](Services& services, const std::vector<events::Receipt>& receipts) -> Result<Reply> {
+  append.finish = [reply = std::move(reply), deadline = call.deadline](
+                      Services& services, const std::vector<events::Receipt>& receipts) -> Result<Reply> {
     services.retrieval.documents().changed_at(receipts.front().seq);
     RETURN_IF_ERROR(services.retrieval.documents().wait_for_changes(deadline));
     return Reply{reply(receipts.front().seq), {}};
@@ -121,7 +132,8 @@ Answer append_change(Call& call, Change change, std::function<std::string(std::i
 }
 
 // Those that were brought along from closed logs; a first log has none.
-Result<std::map<std::int64_t, std::optional<Time>>> carried_of(Call& call, const std::vector<store::DocumentRow>& rows) {
+Result<std::map<std::int64_t, std::optional<Time>>> carried_of(Call& call,
+                                                               const std::vector<store::DocumentRow>& rows) {
   if (call.reader->log_no() <= 1 || rows.empty()) return std::map<std::int64_t, std::optional<Time>>();
   std::vector<std::int64_t> seqs;
   for (const store::DocumentRow& row : rows) seqs.push_back(row.seq);
@@ -129,7 +141,8 @@ Result<std::map<std::int64_t, std::optional<Time>>> carried_of(Call& call, const
 }
 
 void write_chunk(json::Writer& out, const store::DocumentRow& document, const store::ChunkRow& chunk) {
-  out.begin_object().member("id", evidence::evidence_pointer(document.corpus, document.document, "p" + std::to_string(chunk.number), document.revision));
+  out.begin_object().member("id", evidence::evidence_pointer(document.corpus, document.document,
+                                                             "p" + std::to_string(chunk.number), document.revision));
   out.member("start", chunk.start_byte).member("end", chunk.end_byte).member("hash", to_hex(chunk.hash));
   if (!chunk.heading.empty()) out.member("heading", chunk.heading);
   out.end_object();
@@ -140,11 +153,16 @@ void write_chunk(json::Writer& out, const store::DocumentRow& document, const st
 Result<Answer> corpus_list(Call& call) {
   if (!call.reader) return Answer(NeedsWorker{});
   RETURN_IF_ERROR(call.services.retrieval.documents().wait_for_changes(call.deadline));
-  ASSIGN_OR_RETURN(const auto rows, call.reader->corpora(call.caller.admin ? std::nullopt : std::optional(call.caller.actor), true));
+  ASSIGN_OR_RETURN(const auto rows,
+                   call.reader->corpora(call.caller.admin ? std::nullopt : std::optional(call.caller.actor), true));
   json::Writer out;
   out.begin_object().key("corpora").begin_array();
   for (const store::CorpusRow& row : rows) {
-    out.begin_object().member("corpus", row.corpus).member("owner", row.owner).member("documents", row.documents).member("chunks", row.chunks);
+    out.begin_object()
+        .member("corpus", row.corpus)
+        .member("owner", row.owner)
+        .member("documents", row.documents)
+        .member("chunks", row.chunks);
     out.member("first_seq", row.first_seq).member("last_seq", row.last_seq).end_object();
   }
   return Answer(Reply{std::move(out.end_array().end_object()).text(), {}});
@@ -159,7 +177,8 @@ Result<Answer> document_get(Call& call) {
   write_document(out, row);
   out.key("chunks").begin_array();
   std::size_t written = 0;
-  for (; written < chunks.size() && out.text().size() < limits::page_bytes_max; ++written) write_chunk(out, row, chunks[written]);
+  for (; written < chunks.size() && out.text().size() < limits::page_bytes_max; ++written)
+    write_chunk(out, row, chunks[written]);
   out.end_array();
   if (written < chunks.size()) out.member("more_chunks", chunks.size() - written);
   return Answer(Reply{std::move(out.end_object()).text(), {}});
@@ -169,7 +188,8 @@ Result<Answer> document_list(Call& call) {
   if (!call.reader) return Answer(NeedsWorker{});
   ASSIGN_OR_RETURN(const store::CorpusRow corpus, corpus_of(call));
   const std::size_t limit = limit_of(call.params);
-  ASSIGN_OR_RETURN(const auto rows, call.reader->documents(corpus.corpus, call.params["cursor"].as_string(), limit + 1));
+  ASSIGN_OR_RETURN(const auto rows,
+                   call.reader->documents(corpus.corpus, call.params["cursor"].as_string(), limit + 1));
   ASSIGN_OR_RETURN(const auto carried, carried_of(call, rows));
   json::Writer out;
   out.begin_object().key("documents").begin_array();
@@ -188,12 +208,14 @@ Result<Answer> document_history(Call& call) {
   ASSIGN_OR_RETURN(const store::CorpusRow corpus, corpus_of(call));
   const std::string document = call.params["document"].string_or("");
   const std::size_t limit = limit_of(call.params);
-  ASSIGN_OR_RETURN(const auto rows, call.reader->document_history(corpus.corpus, document, call.params["before"].as_int(), limit + 1));
+  ASSIGN_OR_RETURN(const auto rows,
+                   call.reader->document_history(corpus.corpus, document, call.params["before"].as_int(), limit + 1));
   if (rows.empty() && !call.params["before"]) return no_document(corpus.corpus, document);
   json::Writer out;
   out.begin_object().key("revisions").begin_array();
   std::size_t count = 0;
-  while (count < rows.size() && count < limit && out.text().size() < limits::page_bytes_max) write_document(out, rows[count++]);
+  while (count < rows.size() && count < limit && out.text().size() < limits::page_bytes_max)
+    write_document(out, rows[count++]);
   out.end_array();
   if (count > 0 && count < rows.size()) out.member("before", rows[count - 1].seq);
   return Answer(Reply{std::move(out.end_object()).text(), {}});
@@ -216,7 +238,7 @@ Result<Answer> document_diff(Call& call) {
     ASSIGN_OR_RETURN(old_chunks, call.reader->chunks_of(*left));
   }
   ASSIGN_OR_RETURN(const auto new_chunks, call.reader->chunks_of(right));
-  std::map<Hash, std::int64_t> surplus;   // how many more the left has than the right
+  std::map<Hash, std::int64_t> surplus;  // how many more the left has than the right
   for (const store::ChunkRow& chunk : old_chunks) ++surplus[chunk.hash];
   json::Writer added;
   std::size_t added_count = 0, unchanged = 0;
@@ -234,7 +256,8 @@ Result<Answer> document_diff(Call& call) {
   if (left) out.member("from", left->revision);
   out.key("only_left").begin_array();
   std::size_t removed_count = 0;
-  for (auto chunk = old_chunks.rbegin(); chunk != old_chunks.rend(); ++chunk) {  // of equal ones the last are the surplus
+  for (auto chunk = old_chunks.rbegin(); chunk != old_chunks.rend();
+       ++chunk) {  // of equal ones the last are the surplus
     const auto there = surplus.find(chunk->hash);
     if (there->second <= 0) continue;
     --there->second;
@@ -250,8 +273,10 @@ Result<Answer> document_retract(Call& call) {
   ASSIGN_OR_RETURN(const std::int64_t known_upto, documents_known_upto(call));
   const json::Value& params = call.params;
   const auto same = [&params](const json::Value& body) {
-    return body["corpus"].string_or("") == params["corpus"].string_or("") && body["document"].string_or("") == params["document"].string_or("") &&
-           body["reason"].string_or("") == params["reason"].string_or("") && (!params["base"] || body["revision"].string_or("") == params["base"].string_or(""));
+    return body["corpus"].string_or("") == params["corpus"].string_or("") &&
+           body["document"].string_or("") == params["document"].string_or("") &&
+           body["reason"].string_or("") == params["reason"].string_or("") &&
+           (!params["base"] || body["revision"].string_or("") == params["base"].string_or(""));
   };
   ASSIGN_OR_RETURN(auto first, first_answer(call, "document.retract", same, {"corpus", "document", "revision"}));
   if (first) return Answer(*std::move(first));
@@ -261,17 +286,32 @@ Result<Answer> document_retract(Call& call) {
   if (!current) return no_current_document(call, corpus.corpus, document);
   const store::DocumentRow& row = *current;
   if (const auto base = call.params["base"].as_string(); base && *base != row.revision) {
-    return Error(Errc::conflict, fmt::format("VERSION_MISMATCH: {}/{} is at revision {}, not at {}. Read it and try again.", row.corpus, row.document, row.revision, *base));
+    return Error(Errc::conflict,
+                 fmt::format("VERSION_MISMATCH: {}/{} is at revision {}, not at {}. Read it and try again.", row.corpus,
+                             row.document, row.revision, *base));
   }
   std::string uri = evidence::evidence_pointer(row.corpus, row.document, "", "");
   uri.resize(uri.find('#'));
   json::Writer body;
-  body.begin_object().member("uri", uri).member("corpus", row.corpus).member("document", row.document).member("revision", row.revision);
+  body.begin_object()
+      .member("uri", uri)
+      .member("corpus", row.corpus)
+      .member("document", row.document)
+      .member("revision", row.revision);
   body.member("reason", call.params["reason"].string_or("")).end_object();
-  Change change{"document.retract", "document.retracted", std::move(body).text(), {name_of_document(row.corpus, row.document)}, known_upto};
+  Change change{"document.retract",
+                "document.retracted",
+                std::move(body).text(),
+                {name_of_document(row.corpus, row.document)},
+                known_upto};
   return append_change(call, std::move(change), [row](std::int64_t seq) {
     json::Writer out;
-    out.begin_object().member("corpus", row.corpus).member("document", row.document).member("revision", row.revision).member("seq", seq).end_object();
+    out.begin_object()
+        .member("corpus", row.corpus)
+        .member("document", row.document)
+        .member("revision", row.revision)
+        .member("seq", seq)
+        .end_object();
     return std::move(out).text();
   });
 }
@@ -279,12 +319,14 @@ Result<Answer> document_retract(Call& call) {
 namespace {
 
 // In all logs: what was not carried over, or not yet, must not come back, nor be read where it is.
-Result<std::int64_t> documents_of_source(Call& call, const std::string& source, const std::optional<std::string>& owner) {
+Result<std::int64_t> documents_of_source(Call& call, const std::string& source,
+                                         const std::optional<std::string>& owner) {
   ASSIGN_OR_RETURN(std::int64_t documents, call.reader->count_of_source(source, owner));
   const std::vector<store::Reader*> readers = readers_of_all(call);
   for (store::Reader* const reader : readers) {
     if (reader == call.reader) continue;
-    ASSIGN_OR_RETURN(const auto revoked, store::find_revocation(readers, reader->log_no(), {source}, owner.value_or("")));
+    ASSIGN_OR_RETURN(const auto revoked,
+                     store::find_revocation(readers, reader->log_no(), {source}, owner.value_or("")));
     if (revoked) continue;
     ASSIGN_OR_RETURN(const std::int64_t left, reader->count_of_source(source, owner, call.reader->log_no()));
     documents += left;
@@ -292,12 +334,16 @@ Result<std::int64_t> documents_of_source(Call& call, const std::string& source, 
   return documents;
 }
 
-// Nothing that is current comes from it: was it revoked, or was it never there? What others revoked, an owner is not told.
+// Nothing that is current comes from it: was it revoked, or was it never there? What others revoked, an owner is not
+// told.
 Error no_source(Call& call, const std::string& source, const std::optional<std::string>& owner) {
   const auto revoked = store::find_revocation_by(readers_of_all(call), source, owner);
   if (!revoked) return revoked.error();
-  if (!*revoked) return Error(Errc::not_found, "no document comes from the source " + source + ". document.list names the sources.");
-  return Error(Errc::not_found, fmt::format("the source {} is revoked already, by event {}, and no document has come from it since.", source, (*revoked)->seq));
+  if (!*revoked)
+    return Error(Errc::not_found, "no document comes from the source " + source + ". document.list names the sources.");
+  return Error(Errc::not_found,
+               fmt::format("the source {} is revoked already, by event {}, and no document has come from it since.",
+                           source, (*revoked)->seq));
 }
 
 }  // namespace
@@ -307,7 +353,8 @@ Result<Answer> source_revoke(Call& call) {
   ASSIGN_OR_RETURN(const std::int64_t known_upto, documents_known_upto(call));
   const std::string source = call.params["source"].string_or("");
   const auto same = [&](const json::Value& body) {
-    return body["source"].string_or("") == source && body["reason"].string_or("") == call.params["reason"].string_or("");
+    return body["source"].string_or("") == source &&
+           body["reason"].string_or("") == call.params["reason"].string_or("");
   };
   ASSIGN_OR_RETURN(auto first, first_answer(call, "source.revoke", same, {"source", "documents"}));
   if (first) return Answer(*std::move(first));
@@ -335,7 +382,9 @@ Result<Answer> feedback_record(Call& call) {
   body.raw_member("value", call.params["value"].source()).member("by", call.params["by"].string_or("model"));
   if (const auto comment = call.params["comment"].as_string()) body.member("comment", *comment);
   body.end_object();
-  ASSIGN_OR_RETURN(auto first, first_answer(call, "feedback.record", [&](const json::Value& known) { return known.source() == body.text(); }, {"target"}));
+  ASSIGN_OR_RETURN(auto first,
+                   first_answer(call, "feedback.record",
+                                [&](const json::Value& known) { return known.source() == body.text(); }, {"target"}));
   if (first) return Answer(*std::move(first));
   ASSIGN_OR_RETURN(const evidence::Pointer pointer, evidence::parse_pointer(target));
   if (pointer.kind != evidence::PointerKind::evidence || pointer.revision.empty()) {
@@ -344,16 +393,18 @@ Result<Answer> feedback_record(Call& call) {
   if (pointer.corpus == store::run_corpus) {
     ASSIGN_OR_RETURN(const auto run, find_run(call, pointer.run_id));
   } else {
-    ASSIGN_OR_RETURN(const auto found, call.reader->cited({{pointer.corpus, pointer.document, pointer.revision, pointer.seq}}));
+    ASSIGN_OR_RETURN(const auto found,
+                     call.reader->cited({{pointer.corpus, pointer.document, pointer.revision, pointer.seq}}));
     if (found.front().owner.empty() || !may_see_corpus(call.caller, found.front().owner) || !found.front().document) {
       return Error(Errc::not_found, "no such card: " + target);
     }
   }
-  return append_change(call, {"feedback.record", "feedback.recorded", std::move(body).text()}, [target](std::int64_t seq) {
-    json::Writer out;
-    out.begin_object().member("pointer", target).member("seq", seq).end_object();
-    return std::move(out).text();
-  });
+  return append_change(call, {"feedback.record", "feedback.recorded", std::move(body).text()},
+                       [target](std::int64_t seq) {
+                         json::Writer out;
+                         out.begin_object().member("pointer", target).member("seq", seq).end_object();
+                         return std::move(out).text();
+                       });
 }
 
 }  // namespace muniment::gateway::methods

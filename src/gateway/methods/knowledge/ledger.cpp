@@ -33,10 +33,12 @@ struct RecordIds {
 
 RecordIds ids_for(Call& call, const store::Run& run, std::string_view method) {
   if (call.idempotency_key.empty()) return {make_uuid_v7(call.services.clock.now()), std::nullopt};
-  return {idempotent_id_in(run, call.caller, method, call.idempotency_key, 0), idempotent_id_in(run, call.caller, method, call.idempotency_key, 1)};
+  return {idempotent_id_in(run, call.caller, method, call.idempotency_key, 0),
+          idempotent_id_in(run, call.caller, method, call.idempotency_key, 1)};
 }
 
-std::string recorded_json(std::string_view id_name, const Uuid& id, const Hash* hash, std::int64_t seq, bool duplicate) {
+std::string recorded_json(std::string_view id_name, const Uuid& id, const Hash* hash, std::int64_t seq,
+                          bool duplicate) {
   json::Writer out;
   out.begin_object().member(id_name, id.text());
   if (hash != nullptr) out.member("hash", to_hex(*hash));
@@ -54,11 +56,11 @@ struct Entry {
   std::optional<Hash> hash;
 };
 
-// What the same request was answered when it was recorded: whatever became of the run and of what it points at since then.
-// nullopt: it was not. `sent`: the members of the event's body that the request says itself. Errors: conflict where it says
-// something else now.
-Result<std::optional<Reply>> recorded_before(Call& call, const store::Run& run, const RecordIds& ids, std::string_view id_name,
-                                             std::initializer_list<std::string_view> sent) {
+// What the same request was answered when it was recorded: whatever became of the run and of what it points at since
+// then. nullopt: it was not. `sent`: the members of the event's body that the request says itself. Errors: conflict
+// where it says something else now.
+Result<std::optional<Reply>> recorded_before(Call& call, const store::Run& run, const RecordIds& ids,
+                                             std::string_view id_name, std::initializer_list<std::string_view> sent) {
   const std::int64_t run_no = run.view().run_no;
   if (!ids.event_id || run_no < 0) return std::optional<Reply>();
   ASSIGN_OR_RETURN(const auto known, call.reader->event_by_id(run_no, *ids.event_id));
@@ -72,11 +74,13 @@ Result<std::optional<Reply>> recorded_before(Call& call, const store::Run& run, 
     return held.present() == said.present() && (!held.present() || held.source() == said.source());
   };
   const bool same_step = known->step_id.value_or("") == call.params["step_id"].string_or("");
-  const bool same = std::ranges::all_of(sent, [&](std::string_view name) { return same_value(body[name], call.params[name]); });
+  const bool same =
+      std::ranges::all_of(sent, [&](std::string_view name) { return same_value(body[name], call.params[name]); });
   if (!same || !same_step) return used_key(*known);
   const auto id = parse_uuid(body[id_name].string_or(""));
   const auto hash = hash_from_hex(body["hash"].string_or(""));
-  return std::optional(Reply{recorded_json(id_name, id.value_or(ids.id), hash ? &*hash : nullptr, known->seq, true), {}});
+  return std::optional(
+      Reply{recorded_json(id_name, id.value_or(ids.id), hash ? &*hash : nullptr, known->seq, true), {}});
 }
 
 Answer record(Call& call, Entry entry, const RecordIds& ids, const evidence::Outcome& outcome) {
@@ -85,7 +89,7 @@ Answer record(Call& call, Entry entry, const RecordIds& ids, const evidence::Out
   if (ids.event_id) {
     entry.event.event_id = *ids.event_id;
     entry.event.event_id_is_ours = false;
-    append.request.ids_checked = true;   // by recorded_before
+    append.request.ids_checked = true;  // by recorded_before
   }
   append.request.events.push_back({entry.run, std::move(entry.event)});
   append.request.rows.push_back({0, std::move(entry.row)});
@@ -108,7 +112,8 @@ std::string run_of_evidence(Call& call, const std::optional<std::string>& pointe
 }
 
 std::size_t rows_limit(const json::Value& params) {
-  return static_cast<std::size_t>(std::clamp<std::int64_t>(params["limit"].as_int().value_or(limits::page_items_default), 1, limits::page_items_max));
+  return static_cast<std::size_t>(std::clamp<std::int64_t>(
+      params["limit"].as_int().value_or(limits::page_items_default), 1, limits::page_items_max));
 }
 
 Error bad_cursor() { return {Errc::invalid_argument, "cursor: not one that this method answered."}; }
@@ -138,7 +143,11 @@ void write_claim(json::Writer& out, const store::ClaimRow& row, const std::vecto
       .begin_array();
   for (const store::EvidenceLinkRow& link : links) {
     if (link.claim_id != row.claim_id) continue;
-    out.begin_object().member("evidence_id", link.evidence_id.text()).member("relation", link.relation).member("seq", link.seq).end_object();
+    out.begin_object()
+        .member("evidence_id", link.evidence_id.text())
+        .member("relation", link.relation)
+        .member("seq", link.seq)
+        .end_object();
   }
   out.end_array().end_object();
 }
@@ -148,14 +157,21 @@ Result<Reply> answer_known(const store::EvidenceRow& known, const store::Evidenc
   if (!is_erased(known) && known.type == row.type && known.validator_id == row.validator_id) {
     return Reply{recorded_json("evidence_id", known.evidence_id, &known.hash, known.seq, true), {}};
   }
-  Error error(Errc::conflict, is_erased(known)
-      ? fmt::format("run {} recorded this evidence at seq {}, and that was erased. Evidence is recorded once in a run: leave it out.", row.run_id, known.seq)
-      : fmt::format("run {} recorded this evidence at seq {} as {}. Evidence is recorded once in a run: link it with evidence.link.", row.run_id, known.seq, known.type));
+  Error error(
+      Errc::conflict,
+      is_erased(known)
+          ? fmt::format(
+                "run {} recorded this evidence at seq {}, and that was erased. Evidence is recorded once in a run: leave it out.",
+                row.run_id, known.seq)
+          : fmt::format(
+                "run {} recorded this evidence at seq {} as {}. Evidence is recorded once in a run: link it with evidence.link.",
+                row.run_id, known.seq, known.type));
   error.run_id = row.run_id;
   return error;
 }
 
-// The use that the run already makes of what the pointer names: whatever became of the run and of that since. nullopt: none.
+// The use that the run already makes of what the pointer names: whatever became of the run and of that since. nullopt:
+// none.
 Result<std::optional<Reply>> known_by_pointer(Call& call, const store::EvidenceRow& row) {
   if (!row.pointer) return std::optional<Reply>();
   // What was recorded in no run is its recorder's.
@@ -168,8 +184,10 @@ Result<std::optional<Reply>> known_by_pointer(Call& call, const store::EvidenceR
 
 // The same by its id, which another pointer may have too, and one that was erased.
 Result<std::optional<Reply>> known_by_id(Call& call, const store::EvidenceRow& row) {
-  ASSIGN_OR_RETURN(const auto uses, call.reader->evidence_uses(row.evidence_id, row.run_id, std::nullopt, limits::page_items_max));
-  const auto use = std::ranges::find_if(uses, [&](const store::EvidenceRow& other) { return row.run_id != log_run_id || other.actor == row.actor; });
+  ASSIGN_OR_RETURN(const auto uses,
+                   call.reader->evidence_uses(row.evidence_id, row.run_id, std::nullopt, limits::page_items_max));
+  const auto use = std::ranges::find_if(
+      uses, [&](const store::EvidenceRow& other) { return row.run_id != log_run_id || other.actor == row.actor; });
   if (use == uses.end()) return std::optional<Reply>();
   ASSIGN_OR_RETURN(Reply reply, answer_known(*use, row));
   return std::optional(std::move(reply));
@@ -189,7 +207,8 @@ std::string recorded_body(const store::EvidenceRow& row) {
   body.begin_object().member("evidence_id", row.evidence_id.text()).member("type", row.type);
   if (row.content) body.raw_member("content", *row.content);
   if (row.pointer) body.member("pointer", *row.pointer);
-  if (row.chunk_id) body.member("corpus_id", *row.corpus_id).member("index_id", *row.index_id).member("chunk_id", *row.chunk_id);
+  if (row.chunk_id)
+    body.member("corpus_id", *row.corpus_id).member("index_id", *row.index_id).member("chunk_id", *row.chunk_id);
   if (row.span) body.member("span", *row.span);
   body.member("hash", to_hex(row.hash));
   if (row.validator_id) body.member("validator_id", *row.validator_id);
@@ -201,10 +220,14 @@ std::string recorded_body(const store::EvidenceRow& row) {
 bool is_erased(const store::EvidenceRow& row) { return row.hash == Hash{}; }
 
 void write_evidence(json::Writer& out, const store::EvidenceRow& row) {
-  out.begin_object().member("evidence_id", row.evidence_id.text()).member("run_id", row.run_id).member("type", row.type);
+  out.begin_object()
+      .member("evidence_id", row.evidence_id.text())
+      .member("run_id", row.run_id)
+      .member("type", row.type);
   if (row.content) out.raw_member("content", *row.content);
   if (row.pointer) out.member("pointer", *row.pointer);
-  if (row.chunk_id) out.member("corpus_id", *row.corpus_id).member("index_id", *row.index_id).member("chunk_id", *row.chunk_id);
+  if (row.chunk_id)
+    out.member("corpus_id", *row.corpus_id).member("index_id", *row.index_id).member("chunk_id", *row.chunk_id);
   if (const auto span = row.span ? evidence::parse_span(*row.span) : std::nullopt) {
     out.key("span").begin_object().member("start", span->start).member("end", span->end).end_object();
   }
@@ -215,17 +238,22 @@ void write_evidence(json::Writer& out, const store::EvidenceRow& row) {
 
 Result<Hash> hash_of_evidence(Call& call, const evidence::Resolution& found) {
   if (found.parsed->kind == evidence::PointerKind::run || found.parsed->kind == evidence::PointerKind::log) {
-    return Error(Errc::invalid_argument, "evidence points at bytes: an artifact, a manifest, a snapshot or an event, not at " + found.pointer);
+    return Error(Errc::invalid_argument,
+                 "evidence points at bytes: an artifact, a manifest, a snapshot or an event, not at " + found.pointer);
   }
   if (found.parsed->span) {
     const auto [start, end] = *found.parsed->span;
     if (end - start > hashed_span_bytes_max) {
-      return Error(Errc::too_large, fmt::format("the span is {} bytes, limit {}. Point at a smaller one, or at the whole artifact.", end - start, hashed_span_bytes_max));
+      return Error(Errc::too_large,
+                   fmt::format("the span is {} bytes, limit {}. Point at a smaller one, or at the whole artifact.",
+                               end - start, hashed_span_bytes_max));
     }
     const Uuid& id = found.parsed->id;
-    ASSIGN_OR_RETURN(const auto artifact, find_in_all<store::ArtifactRow>(call, [&](store::Reader& reader) { return reader.artifact(id); }));
+    ASSIGN_OR_RETURN(const auto artifact,
+                     find_in_all<store::ArtifactRow>(call, [&](store::Reader& reader) { return reader.artifact(id); }));
     if (!artifact.row) return Error(Errc::not_found, "no artifact " + id.text());
-    ASSIGN_OR_RETURN(const std::string bytes, call.services.files.read(store::file_of(*artifact.row), start, end - start));
+    ASSIGN_OR_RETURN(const std::string bytes,
+                     call.services.files.read(store::file_of(*artifact.row), start, end - start));
     return sha256(bytes);
   }
   if (found.parsed->kind == evidence::PointerKind::evidence && found.text) return sha256(*found.text);
@@ -255,7 +283,11 @@ Result<Answer> claim_record(Call& call) {
   row.text = params["text"].string_or("");
   row.pointers = params["pointers"] ? std::string(params["pointers"].source()) : "[]";
   json::Writer body;
-  body.begin_object().member("claim_id", ids.id.text()).member("text", row.text).raw_member("pointers", row.pointers).end_object();
+  body.begin_object()
+      .member("claim_id", ids.id.text())
+      .member("text", row.text)
+      .raw_member("pointers", row.pointers)
+      .end_object();
   RETURN_IF_ERROR(check_body_size(body.text()));
   events::NewEvent event = make_event(call, *run, "claim.recorded", body.text(), params["step_id"].string_or(""));
   return record(call, {run, std::move(event), std::move(row), "claim_id", ids.id, std::nullopt}, ids, outcome);
@@ -275,7 +307,8 @@ Result<Answer> claim_list(Call& call) {
   for (const store::ClaimRow& row : rows) ids.push_back(row.claim_id);
   ASSIGN_OR_RETURN(const auto links, found.reader->evidence_links(ids));
   const auto write = [&](json::Writer& out, const store::ClaimRow& row) { write_claim(out, row, links); };
-  return Answer(Reply{page_json("claims", rows, limit, write, [](const store::ClaimRow& row) { return row.claim_id.text(); }), {}});
+  return Answer(Reply{
+      page_json("claims", rows, limit, write, [](const store::ClaimRow& row) { return row.claim_id.text(); }), {}});
 }
 
 Result<Answer> evidence_record(Call& call) {
@@ -286,11 +319,13 @@ Result<Answer> evidence_record(Call& call) {
     return Error(Errc::invalid_argument, "evidence is either content or a pointer: send one of them.");
   }
   const std::string run_id = run_of_evidence(call, pointer);
-  const Result<std::shared_ptr<store::Run>> place = run_id.empty() ? call.services.runs.find(log_run_id) : find_run(call, run_id);
+  const Result<std::shared_ptr<store::Run>> place =
+      run_id.empty() ? call.services.runs.find(log_run_id) : find_run(call, run_id);
   ASSIGN_OR_RETURN(const auto run, place);
   RETURN_IF_ERROR(begin_referring(call));
   RecordIds ids = ids_for(call, *run, "evidence.record");
-  ASSIGN_OR_RETURN(auto before, recorded_before(call, *run, ids, "evidence_id", {"type", "content", "pointer", "validator_id"}));
+  ASSIGN_OR_RETURN(auto before,
+                   recorded_before(call, *run, ids, "evidence_id", {"type", "content", "pointer", "validator_id"}));
   if (before) return Answer(*std::move(before));
   store::EvidenceRow row;
   row.run_id = run->run_id;
@@ -321,19 +356,21 @@ Result<Answer> evidence_record(Call& call) {
   std::string body = recorded_body(row);
   RETURN_IF_ERROR(check_body_size(body));
   const Hash hash = row.hash;
-  events::NewEvent event = make_event(call, *run, "evidence.recorded", std::move(body), params["step_id"].string_or(""));
+  events::NewEvent event =
+      make_event(call, *run, "evidence.recorded", std::move(body), params["step_id"].string_or(""));
   return record(call, {run, std::move(event), std::move(row), "evidence_id", ids.id, hash}, ids, outcome);
 }
 
 Result<Answer> evidence_list(Call& call) {
   if (!call.reader) return Answer(NeedsWorker{});
   const auto run_id = call.params["run_id"].as_string();
-  ASSIGN_OR_RETURN(store::Reader* reader, reader_named(call));
+  ASSIGN_OR_RETURN(store::Reader * reader, reader_named(call));
   if (run_id) {
     ASSIGN_OR_RETURN(const ReadRun found, find_run_to_read(call, *run_id));
     reader = found.reader;
   } else if (!call.caller.admin) {
-    return Error(Errc::invalid_argument, "run_id: say of which run. The evidence of all runs is for the daemon's owner alone.");
+    return Error(Errc::invalid_argument,
+                 "run_id: say of which run. The evidence of all runs is for the daemon's owner alone.");
   }
   std::int64_t after = -1;
   if (const auto cursor = call.params["cursor"].as_string()) {
@@ -342,7 +379,9 @@ Result<Answer> evidence_list(Call& call) {
   }
   const std::size_t limit = rows_limit(call.params);
   ASSIGN_OR_RETURN(const auto rows, reader->evidence(run_id, call.params["type"].as_string(), after, limit + 1));
-  return Answer(Reply{page_json("evidence", rows, limit, write_evidence, [](const store::EvidenceRow& row) { return std::to_string(row.seq); }), {}});
+  return Answer(Reply{page_json("evidence", rows, limit, write_evidence,
+                                [](const store::EvidenceRow& row) { return std::to_string(row.seq); }),
+                      {}});
 }
 
 }  // namespace muniment::gateway::methods

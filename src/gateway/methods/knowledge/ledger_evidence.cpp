@@ -1,5 +1,5 @@
-// Evidence by its id, and what it does to claims: evidence.get, evidence.verify, evidence.link, claim.decide. Evidence of a
-// pointer has one id in all runs, and a row for each run that uses it; nobody sees the uses of others.
+// Evidence by its id, and what it does to claims: evidence.get, evidence.verify, evidence.link, claim.decide. Evidence
+// of a pointer has one id in all runs, and a row for each run that uses it; nobody sees the uses of others.
 #include <algorithm>
 #include <ranges>
 
@@ -34,7 +34,8 @@ struct Seen {
   store::Reader* reader = nullptr;
 };
 
-// The uses that the caller may see, in all logs, oldest first, behind those the erased ones. Errors: not_found where there are none.
+// The uses that the caller may see, in all logs, oldest first, behind those the erased ones. Errors: not_found where
+// there are none.
 Result<std::vector<Seen>> uses_of(Call& call, const Uuid& id) {
   const auto run_id = call.params["run_id"].as_string();
   std::vector<store::Reader*> readers = readers_of_all(call);
@@ -51,8 +52,11 @@ Result<std::vector<Seen>> uses_of(Call& call, const Uuid& id) {
       if (visible) rows.push_back({row, reader});
     }
   }
-  if (rows.empty()) return Error(Errc::not_found, fmt::format("no evidence {}{}. List it: evidence.list", id.text(), run_id ? " in run " + *run_id : ""));
-  std::ranges::stable_partition(rows, [](const Seen& use) { return !is_erased(use.row); });  // one use may be erased, and another say it still
+  if (rows.empty())
+    return Error(Errc::not_found, fmt::format("no evidence {}{}. List it: evidence.list", id.text(),
+                                              run_id ? " in run " + *run_id : ""));
+  std::ranges::stable_partition(
+      rows, [](const Seen& use) { return !is_erased(use.row); });  // one use may be erased, and another say it still
   return rows;
 }
 
@@ -65,12 +69,14 @@ struct Found {
 Result<Found> find_claim(Call& call) {
   ASSIGN_OR_RETURN(const Uuid id, id_of(call.params, "claim_id"));
   const Error none(Errc::not_found, fmt::format("no claim {}. List them: claim.list", id.text()));
-  ASSIGN_OR_RETURN(const auto claim, find_in_all<store::ClaimRow>(call, [&](store::Reader& reader) { return reader.claim(id); }));
+  ASSIGN_OR_RETURN(const auto claim,
+                   find_in_all<store::ClaimRow>(call, [&](store::Reader& reader) { return reader.claim(id); }));
   if (!claim.row) return none;
   ASSIGN_OR_RETURN(const bool visible, sees_run(call, claim.row->run_id, claim.reader->log_no()));
-  if (!visible) return none;   // somebody else's looks the same
+  if (!visible) return none;  // somebody else's looks the same
   if (claim.reader != call.reader) {
-    ASSIGN_OR_RETURN(const auto closed, store::find_run(*earlier_log(call.services, claim.reader->log_no()), *call.reader, claim.row->run_id));
+    ASSIGN_OR_RETURN(const auto closed, store::find_run(*earlier_log(call.services, claim.reader->log_no()),
+                                                        *call.reader, claim.row->run_id));
     return closed ? store::closed_error(*closed) : none;
   }
   ASSIGN_OR_RETURN(const auto run, find_run(call, claim.row->run_id));
@@ -79,7 +85,12 @@ Result<Found> find_claim(Call& call) {
 
 std::string receipt_result(const std::string& run_id, std::int64_t seq, std::int64_t run_seq, bool duplicate) {
   json::Writer out;
-  out.begin_object().member("run_id", run_id).member("seq", seq).member("run_seq", run_seq).member("duplicate", duplicate).end_object();
+  out.begin_object()
+      .member("run_id", run_id)
+      .member("seq", seq)
+      .member("run_seq", run_seq)
+      .member("duplicate", duplicate)
+      .end_object();
   return std::move(out).text();
 }
 
@@ -90,20 +101,26 @@ Result<Answer> link_again(Call& call, const std::string& run_id, const store::Ev
   filter.to_seq = link.seq;
   filter.archived_bodies = false;
   ASSIGN_OR_RETURN(const auto events, call.reader->events(filter, 1));
-  if (events.empty()) return Error(Errc::corrupt, fmt::format("the event {} that made the link is not in the log: run muniment-verify", link.seq));
+  if (events.empty())
+    return Error(Errc::corrupt,
+                 fmt::format("the event {} that made the link is not in the log: run muniment-verify", link.seq));
   return Answer(Reply{receipt_result(run_id, link.seq, events.front().run_seq, true), {}});
 }
 
-// Errors: conflict where the key is that of an event which was erased: its link is gone, and with it what could be compared.
+// Errors: conflict where the key is that of an event which was erased: its link is gone, and with it what could be
+// compared.
 Status check_key_not_erased(Call& call, const store::Run& run, std::string_view method) {
   if (call.idempotency_key.empty()) return success();
-  ASSIGN_OR_RETURN(const auto known, call.reader->event_by_id(run.view().run_no, idempotent_id_in(run, call.caller, method, call.idempotency_key)));
+  ASSIGN_OR_RETURN(
+      const auto known,
+      call.reader->event_by_id(run.view().run_no, idempotent_id_in(run, call.caller, method, call.idempotency_key)));
   return known && !known->body ? Status(used_key(*known)) : success();
 }
 
 // One event about a claim with its row; a repeated idempotency key answers with the first.
-Result<Answer> append_about(Call& call, const std::shared_ptr<store::Run>& run, std::string_view method, std::string_view type,
-                            std::string body, store::Row row, const evidence::Outcome& outcome = {}) {
+Result<Answer> append_about(Call& call, const std::shared_ptr<store::Run>& run, std::string_view method,
+                            std::string_view type, std::string body, store::Row row,
+                            const evidence::Outcome& outcome = {}) {
   events::NewEvent event = make_event(call, *run, type, std::move(body), call.params["step_id"].string_or(""));
   PendingAppend append;
   append.request.actor = call.caller.actor;
@@ -139,11 +156,14 @@ Result<Verified> compare(Call& call, const store::EvidenceRow& row, const eviden
     if (now == row.hash) return Verified{true, {}, {}, {}};
     return Verified{false, "HASH_MISMATCH", "the content has another text than was recorded", to_hex(now)};
   }
-  if (found->damaged() || found->erased) return Verified{false, std::string(name_of(found->reason)), found->detail, found->actual};
+  if (found->damaged() || found->erased)
+    return Verified{false, std::string(name_of(found->reason)), found->detail, found->actual};
   auto now = hash_of_evidence(call, *found);
   if (!now && is_transient(now.error().code)) return std::move(now).error();
-  if (!now) return Verified{false, found->ok() ? "NOT_FOUND" : std::string(name_of(found->reason)), now.error().message, {}};
-  if (*now == row.hash) return Verified{true, {}, {}, {}};   // of the revision that was recorded, also where there is a newer one
+  if (!now)
+    return Verified{false, found->ok() ? "NOT_FOUND" : std::string(name_of(found->reason)), now.error().message, {}};
+  if (*now == row.hash)
+    return Verified{true, {}, {}, {}};  // of the revision that was recorded, also where there is a newer one
   return Verified{false, "HASH_MISMATCH", "other bytes are there than were recorded", to_hex(*now)};
 }
 
@@ -158,7 +178,11 @@ Result<Answer> evidence_get(Call& call) {
   note_log(call, *uses.front().reader);
   out.key("uses").begin_array();
   for (const auto& [use, reader] : uses) {
-    out.begin_object().member("run_id", use.run_id).member("type", use.type).member("actor", use.actor).member("seq", use.seq);
+    out.begin_object()
+        .member("run_id", use.run_id)
+        .member("type", use.type)
+        .member("actor", use.actor)
+        .member("seq", use.seq);
     if (reader != call.reader) out.member("log_no", int{reader->log_no()});
     out.end_object();
   }
@@ -176,7 +200,8 @@ Result<Answer> evidence_verify(Call& call) {
   if (row.pointer) {
     // What was recorded in no run, or in a closed log, stops none.
     const bool stops_none = row.run_id == log_run_id || reader != call.reader;
-    const Result<std::shared_ptr<store::Run>> run = stops_none ? call.services.runs.find(log_run_id) : find_run(call, row.run_id);
+    const Result<std::shared_ptr<store::Run>> run =
+        stops_none ? call.services.runs.find(log_run_id) : find_run(call, row.run_id);
     if (!run) return run.error();
     Using use{.run = *run, .critical = true, .with_text = true, .depth = evidence::Depth::whole};
     ASSIGN_OR_RETURN(outcome, look_at_pointers(call, {*row.pointer}, use));
@@ -204,13 +229,16 @@ Result<Answer> evidence_link(Call& call) {
   const std::string& run_id = found.run->run_id;
   RETURN_IF_ERROR(check_key_not_erased(call, *found.run, "evidence.link"));
   ASSIGN_OR_RETURN(const auto uses, call.reader->evidence_uses(id, run_id, std::nullopt, 1));
-  if (uses.empty()) return Error(Errc::not_found, fmt::format("no evidence {} in run {}. Record it there first: evidence.record", id.text(), run_id));
+  if (uses.empty())
+    return Error(Errc::not_found,
+                 fmt::format("no evidence {} in run {}. Record it there first: evidence.record", id.text(), run_id));
   const std::string relation = call.params["relation"].string_or("");
   ASSIGN_OR_RETURN(const auto links, call.reader->evidence_links({found.claim.claim_id}));
   for (const store::EvidenceLinkRow& link : links) {
     if (link.evidence_id == id && link.relation == relation) return link_again(call, run_id, link);
   }
-  if (is_erased(uses.front())) return Error(Errc::not_found, fmt::format("evidence {} of run {} was erased. Leave it out.", id.text(), run_id));
+  if (is_erased(uses.front()))
+    return Error(Errc::not_found, fmt::format("evidence {} of run {} was erased. Leave it out.", id.text(), run_id));
   RETURN_IF_ERROR(check_open(*found.run));
   evidence::Outcome outcome;
   if (uses.front().pointer) {
@@ -218,7 +246,11 @@ Result<Answer> evidence_link(Call& call) {
     if (outcome.damage() != nullptr) return stop(outcome, found.run);
   }
   json::Writer body;
-  body.begin_object().member("claim_id", found.claim.claim_id.text()).member("evidence_id", id.text()).member("relation", relation).end_object();
+  body.begin_object()
+      .member("claim_id", found.claim.claim_id.text())
+      .member("evidence_id", id.text())
+      .member("relation", relation)
+      .end_object();
   return append_about(call, found.run, "evidence.link", "evidence.linked", std::move(body).text(),
                       store::EvidenceLinkRow{found.claim.claim_id, run_id, id, relation}, outcome);
 }
@@ -228,7 +260,8 @@ Result<Answer> claim_decide(Call& call) {
   RETURN_IF_ERROR(begin_referring(call));
   ASSIGN_OR_RETURN(const Found found, find_claim(call));
   const std::string status = call.params["status"].string_or("");
-  if (status == "open") return Error(Errc::invalid_argument, "status: a claim is open until it is decided. Send what was decided of it.");
+  if (status == "open")
+    return Error(Errc::invalid_argument, "status: a claim is open until it is decided. Send what was decided of it.");
   json::Writer body;
   body.begin_object().member("claim_id", found.claim.claim_id.text()).member("status", status);
   if (const auto reason = call.params["reason"].as_string()) body.member("reason", *reason);

@@ -12,8 +12,8 @@ bool is_erased(const store::EvidenceRow& row);
 
 void write_evidence(json::Writer& out, const store::EvidenceRow& row);
 
-// SHA-256 of what the pointer names, whole or in part. Errors: invalid_argument for what is no bytes, too_large, and what
-// reading a file answers.
+// SHA-256 of what the pointer names, whole or in part. Errors: invalid_argument for what is no bytes, too_large, and
+// what reading a file answers.
 Result<Hash> hash_of_evidence(Call& call, const evidence::Resolution& found);
 
 }  // namespace muniment::gateway::methods

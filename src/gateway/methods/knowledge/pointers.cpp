@@ -7,11 +7,11 @@
 #include "base/limits.hpp"
 #include "base/metrics.hpp"
 #include "gateway/access.hpp"
-#include "gateway/read/log_pointers.hpp"
 #include "gateway/methods/methods.hpp"
+#include "gateway/read/log_pointers.hpp"
 #include "gateway/read/pointing.hpp"
-#include "gateway/services.hpp"
 #include "gateway/read/trace.hpp"
+#include "gateway/services.hpp"
 #include "retrieval/service.hpp"
 
 namespace muniment::gateway::methods {
@@ -19,14 +19,16 @@ namespace {
 
 constexpr std::size_t resolved_text_bytes_max = limits::page_bytes_max;  // of all texts of a reply
 constexpr std::size_t log_pages_max = 16;                                // of a reply: each holds at least one event
-constexpr std::size_t log_text_bytes_max = resolved_text_bytes_max / 2;  // of those of log:// pointers, which are lines of JSON
+constexpr std::size_t log_text_bytes_max =
+    resolved_text_bytes_max / 2;  // of those of log:// pointers, which are lines of JSON
 
 Result<std::vector<std::string>> pointers_of(const json::Value& params) {
   std::vector<std::string> pointers;
   for (const json::Value item : params["pointers"]) pointers.push_back(item.string_or(""));
   if (pointers.empty()) return Error(Errc::invalid_argument, "pointers: name at least one.");
   if (pointers.size() > limits::pointers_per_request_max) {
-    Error error(Errc::too_large, fmt::format("{} pointers, limit {}. Send them in several requests.", pointers.size(), limits::pointers_per_request_max));
+    Error error(Errc::too_large, fmt::format("{} pointers, limit {}. Send them in several requests.", pointers.size(),
+                                             limits::pointers_per_request_max));
     error.limit = static_cast<std::int64_t>(limits::pointers_per_request_max);
     return error;
   }
@@ -37,7 +39,8 @@ bool is_of_log(const evidence::Outcome::Item& item) {
   return item.resolution.ok() && item.resolution.parsed && item.resolution.parsed->kind == evidence::PointerKind::log;
 }
 
-// Texts go with the reply until it is large enough; the others are read by artifact.get. Pages of log:// have their own room.
+// Texts go with the reply until it is large enough; the others are read by artifact.get. Pages of log:// have their own
+// room.
 void bound_texts(evidence::Outcome& outcome) {
   std::size_t bytes = log_text_bytes_max;
   if (std::ranges::none_of(outcome.items, is_of_log)) bytes = 0;
@@ -52,20 +55,24 @@ void bound_texts(evidence::Outcome& outcome) {
 void write_results(json::Writer& out, const evidence::Outcome& outcome, const std::vector<std::string>& cursors = {}) {
   out.key("results").begin_array();
   for (std::size_t i = 0; i < outcome.items.size(); ++i) {
-    write_resolution(out, outcome.items[i].resolution, outcome.items[i].critical, cursors.empty() ? std::string_view() : cursors[i]);
+    write_resolution(out, outcome.items[i].resolution, outcome.items[i].critical,
+                     cursors.empty() ? std::string_view() : cursors[i]);
   }
   out.end_array();
 }
 
 // What log:// pointers hold, each a page; the cursors beside the items.
-Result<std::vector<std::string>> fill_log_pages(Call& call, evidence::Outcome& outcome, std::optional<std::int64_t> as_of) {
+Result<std::vector<std::string>> fill_log_pages(Call& call, evidence::Outcome& outcome,
+                                                std::optional<std::int64_t> as_of) {
   const std::string cursor = call.params["cursor"].string_or("");
   const auto pages = static_cast<std::size_t>(std::ranges::count_if(outcome.items, is_of_log));
   if (!cursor.empty() && (pages != 1 || outcome.items.size() != 1)) {
-    return Error(Errc::invalid_argument, "cursor: it is of a page of one log:// pointer. Send it with that pointer alone.");
+    return Error(Errc::invalid_argument,
+                 "cursor: it is of a page of one log:// pointer. Send it with that pointer alone.");
   }
   if (pages > log_pages_max) {
-    Error error(Errc::too_large, fmt::format("{} log:// pointers, limit {}. Read them in several requests.", pages, log_pages_max));
+    Error error(Errc::too_large,
+                fmt::format("{} log:// pointers, limit {}. Read them in several requests.", pages, log_pages_max));
     error.limit = static_cast<std::int64_t>(log_pages_max);
     return error;
   }
@@ -81,7 +88,8 @@ Result<std::vector<std::string>> fill_log_pages(Call& call, evidence::Outcome& o
 }
 
 std::size_t bad_of(const evidence::Outcome& outcome) {
-  return static_cast<std::size_t>(std::ranges::count_if(outcome.items, [](const auto& item) { return !item.resolution.ok(); }));
+  return static_cast<std::size_t>(
+      std::ranges::count_if(outcome.items, [](const auto& item) { return !item.resolution.ok(); }));
 }
 
 // What was looked at and not yet said: counted, and then left where it was for.
@@ -94,17 +102,22 @@ struct Looked {
 void count_pointers(Services& services, const evidence::Outcome& outcome, std::int64_t duration_us) {
   services.counters.pointers += std::ssize(outcome.items);
   for (std::size_t i = 0; i < evidence::reasons.size(); ++i) {
-    services.counters.pointers_bad[i] += std::ranges::count(outcome.items, evidence::reasons[i], [](const auto& item) { return item.resolution.reason; });
+    services.counters.pointers_bad[i] += std::ranges::count(outcome.items, evidence::reasons[i],
+                                                            [](const auto& item) { return item.resolution.reason; });
   }
   metrics::process().pointer_seconds.record(duration_us);
 }
 
-Answer settled(Call& call, const Looked& looked, std::string_view type, const evidence::Outcome& outcome, std::string result) {
+Answer settled(Call& call, const Looked& looked, std::string_view type, const evidence::Outcome& outcome,
+               std::string result) {
   const std::int64_t duration_us = call.services.clock.now().micros - looked.began.micros;
   count_pointers(call.services, outcome, duration_us);
   // Whoever follows the log for nobody's sake would never come to its end.
-  if (!looked.use.run && outcome.events.empty() && !outcome.items.empty() && std::ranges::all_of(outcome.items, is_of_log)) return Reply{std::move(result), {}};
-  return leave_trace(call, looked.use, type, looked_at(outcome, looked.as_of, duration_us), Reply{std::move(result), {}}, outcome);
+  if (!looked.use.run && outcome.events.empty() && !outcome.items.empty() &&
+      std::ranges::all_of(outcome.items, is_of_log))
+    return Reply{std::move(result), {}};
+  return leave_trace(call, looked.use, type, looked_at(outcome, looked.as_of, duration_us),
+                     Reply{std::move(result), {}}, outcome);
 }
 
 // The draft with every citation replaced by its number, in order of first appearance.
@@ -126,7 +139,11 @@ void write_citation(json::Writer& out, const evidence::Resolution& found, std::s
 }
 
 void write_bad(json::Writer& out, const evidence::Resolution& found) {
-  out.begin_object().member("pointer", found.pointer).member("reason", name_of(found.reason)).member("detail", found.detail).end_object();
+  out.begin_object()
+      .member("pointer", found.pointer)
+      .member("reason", name_of(found.reason))
+      .member("detail", found.detail)
+      .end_object();
 }
 
 }  // namespace
@@ -139,8 +156,11 @@ Result<Answer> pointer_resolve(Call& call) {
   ASSIGN_OR_RETURN(looked.as_of, asof_seq(call, *call.reader));
   const bool critical = call.params["critical"].as_bool().value_or(false);
   RETURN_IF_ERROR(call.services.retrieval.documents().wait_for_changes(call.deadline));
-  ASSIGN_OR_RETURN(evidence::Outcome outcome, resolve_pointers(call, pointers, {.run = looked.use.run, .critical = critical, .with_text = true,
-                                                                                .run_needed = true, .as_of = looked.as_of}));
+  ASSIGN_OR_RETURN(
+      evidence::Outcome outcome,
+      resolve_pointers(
+          call, pointers,
+          {.run = looked.use.run, .critical = critical, .with_text = true, .run_needed = true, .as_of = looked.as_of}));
   ASSIGN_OR_RETURN(const std::vector<std::string> cursors, fill_log_pages(call, outcome, looked.as_of));
   bound_texts(outcome);
   json::Writer out;
@@ -157,7 +177,8 @@ Result<Answer> pointer_validate(Call& call) {
   ASSIGN_OR_RETURN(looked.use, use_of(call));
   ASSIGN_OR_RETURN(looked.as_of, asof_seq(call, *call.reader));
   RETURN_IF_ERROR(call.services.retrieval.documents().wait_for_changes(call.deadline));
-  ASSIGN_OR_RETURN(evidence::Outcome outcome, look_at_pointers(call, pointers, {.run = looked.use.run, .as_of = looked.as_of}));
+  ASSIGN_OR_RETURN(evidence::Outcome outcome,
+                   look_at_pointers(call, pointers, {.run = looked.use.run, .as_of = looked.as_of}));
   for (auto& item : outcome.items) item.resolution.text.reset();  // whoever wants to read it resolves it
   json::Writer out;
   write_results(out.begin_object(), outcome);
@@ -172,9 +193,10 @@ Result<Answer> pointer_render(Call& call) {
   const std::string draft = call.params["draft"].string_or("");
   const auto citations = evidence::find_citations(draft);
   if (citations.size() > limits::pointers_per_request_max) {
-    return Error(Errc::too_large, fmt::format("{} citations, limit {}. Render the draft in parts.", citations.size(), limits::pointers_per_request_max));
+    return Error(Errc::too_large, fmt::format("{} citations, limit {}. Render the draft in parts.", citations.size(),
+                                              limits::pointers_per_request_max));
   }
-  std::vector<std::string> pointers;                // in order of first appearance
+  std::vector<std::string> pointers;  // in order of first appearance
   std::map<std::string, std::size_t> numbers;
   for (const evidence::Citation& citation : citations) {
     if (numbers.emplace(citation.pointer, pointers.size() + 1).second) pointers.push_back(citation.pointer);

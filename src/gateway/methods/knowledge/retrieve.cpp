@@ -1,4 +1,5 @@
-// evidence.retrieve: questions in, cards out. What was asked and what came back is an event of the run that asked, or of _log.
+// evidence.retrieve: questions in, cards out. What was asked and what came back is an event of the run that asked, or
+// of _log.
 #include <algorithm>
 #include <set>
 
@@ -9,12 +10,12 @@
 #include "base/metrics.hpp"
 #include "base/text.hpp"
 #include "gateway/access.hpp"
-#include "gateway/read/corpora.hpp"
-#include "gateway/methods/methods.hpp"
 #include "gateway/methods/knowledge/questions.hpp"
+#include "gateway/methods/methods.hpp"
+#include "gateway/read/corpora.hpp"
 #include "gateway/read/pointing.hpp"
-#include "gateway/services.hpp"
 #include "gateway/read/trace.hpp"
+#include "gateway/services.hpp"
 #include "retrieval/service.hpp"
 
 namespace muniment::gateway::methods {
@@ -24,7 +25,10 @@ Result<std::optional<Time>> date_of(const json::Value& filters, std::string_view
   const auto text = filters[name].as_string();
   if (!text) return std::optional<Time>();
   const auto date = retrieval::parse_date(*text);
-  if (!date) return Error(Errc::invalid_argument, fmt::format("filters.{}: \"{}\" is no date. Write 2026-01-31 or an RFC 3339 time.", name, text->substr(0, 60)));
+  if (!date)
+    return Error(
+        Errc::invalid_argument,
+        fmt::format("filters.{}: \"{}\" is no date. Write 2026-01-31 or an RFC 3339 time.", name, text->substr(0, 60)));
   return std::optional(name == "after" ? date->end : date->begin);
 }
 
@@ -63,7 +67,8 @@ std::string result_json(const std::string& query, const retrieval::Answer& answe
 }
 
 // What the log keeps of a request, from the results themselves; counts it, too.
-std::string answered_body(Services& services, const std::vector<retrieval::Question>& questions, const std::vector<std::string>& results, bool hit, std::int64_t duration_us) {
+std::string answered_body(Services& services, const std::vector<retrieval::Question>& questions,
+                          const std::vector<std::string>& results, bool hit, std::int64_t duration_us) {
   services.counters.queries += static_cast<std::int64_t>(questions.size());
   metrics::process().query_seconds.record(duration_us);
   json::Writer out;
@@ -90,13 +95,22 @@ std::string answered_body(Services& services, const std::vector<retrieval::Quest
     for (const json::Value card : result["cards"]) {
       corpora.insert(card["corpus"].string_or(""));
       if (logged++ >= limits::logged_cards_max) break;
-      cards.begin_object().member("id", card["id"].string_or("")).member("rank", ++rank).raw_member("score", card["score"].source()).end_object();
+      cards.begin_object()
+          .member("id", card["id"].string_or(""))
+          .member("rank", ++rank)
+          .raw_member("score", card["score"].source())
+          .end_object();
     }
   }
   out.key("corpora").begin_array();
   for (const std::string& corpus : corpora) out.string(corpus);
-  out.end_array().member("profile", profile).member("plan_hash", plan_hash).member("watermark", std::max<std::int64_t>(watermark, 0));
-  out.raw_member("cards", cards.end_array().text()).member("cache", hit ? "hit" : "miss").member("duration_us", duration_us);
+  out.end_array()
+      .member("profile", profile)
+      .member("plan_hash", plan_hash)
+      .member("watermark", std::max<std::int64_t>(watermark, 0));
+  out.raw_member("cards", cards.end_array().text())
+      .member("cache", hit ? "hit" : "miss")
+      .member("duration_us", duration_us);
   return std::move(out.end_object()).text();
 }
 
@@ -122,7 +136,9 @@ bool still_stands(Call& call, std::string_view answer, std::optional<std::int64_
 }
 
 // In the second level everything counts that may differ between two starts of the daemon.
-std::string shared_key(Services& services, const std::string& key) { return key + "\n" + joined(services.retrieval.indexer().degraded(), "\n"); }
+std::string shared_key(Services& services, const std::string& key) {
+  return key + "\n" + joined(services.retrieval.indexer().degraded(), "\n");
+}
 
 // What was answered before to the same plan, by all lanes that could answer it now; nullptr: nothing that still stands.
 std::shared_ptr<const std::string> known_answer(Call& call, const retrieval::QueryPlan& plan) {
@@ -161,10 +177,12 @@ retrieval::Answer as_remembered(retrieval::Answer answer) {
   return answer;
 }
 
-void remember_answer(Services& services, const retrieval::QueryPlan& plan, const std::string& query, const retrieval::Answer& answer) {
+void remember_answer(Services& services, const retrieval::QueryPlan& plan, const std::string& query,
+                     const retrieval::Answer& answer) {
   const std::string key = retrieval::Retriever::key_of(plan, answer), text = result_json(query, as_remembered(answer));
   services.retrieval.retriever().cache().put(key, text, text.size());
-  if (retrieval::SharedCache* const shared = services.retrieval.shared_cache()) shared->put(shared_key(services, key), text);
+  if (retrieval::SharedCache* const shared = services.retrieval.shared_cache())
+    shared->put(shared_key(services, key), text);
 }
 
 }  // namespace
@@ -175,7 +193,8 @@ Result<retrieval::Question> common_question(Call& call) {
   question.mode = mode_of(params["mode"].string_or("hybrid"));
   question.expand = retrieval::expand_named(params["expand"].string_or(""));
   question.rerank = retrieval::rerank_named(params["rerank"].string_or(""));
-  question.top_k = static_cast<std::size_t>(params["topK"].as_int().value_or(static_cast<std::int64_t>(limits::cards_default)));
+  question.top_k =
+      static_cast<std::size_t>(params["topK"].as_int().value_or(static_cast<std::int64_t>(limits::cards_default)));
   question.by_document = params["group"].string_or("chunk") == "document";
   question.profile = params["profile"].string_or("");
   ASSIGN_OR_RETURN(question.wishes, wishes_of(params["filters"]));
@@ -193,7 +212,7 @@ Result<retrieval::Scope> scope_of(Call& call) {
   scope.sees_run = [&call](const std::string& run_id) -> Result<bool> {
     const auto run = find_run(call, run_id);
     if (run) return true;
-    if (run.error().code == Errc::conflict) return true;   // in a closed log
+    if (run.error().code == Errc::conflict) return true;  // in a closed log
     if (run.error().code == Errc::not_found || run.error().code == Errc::invalid_argument) return false;
     return run.error();
   };
@@ -221,7 +240,8 @@ Result<Answer> evidence_retrieve(Call& call) {
     question.text = item["query"].string_or("");
     if (const auto corpus = item["corpus"].as_string()) question.corpora = {*corpus};
     if (const auto cursor = item["cursor"].as_string()) question.cursor = *cursor;
-    ASSIGN_OR_RETURN(const retrieval::Retriever::Plan plan, retriever.plan(question, scope, *call.reader, call.services.tail, call.deadline));
+    ASSIGN_OR_RETURN(const retrieval::Retriever::Plan plan,
+                     retriever.plan(question, scope, *call.reader, call.services.tail, call.deadline));
     question.expand = plan.question.expand;
     question.rerank = plan.question.rerank;
     if (const auto known = known_answer(call, plan)) {
@@ -234,7 +254,8 @@ Result<Answer> evidence_retrieve(Call& call) {
     unverified.insert(unverified.end(), answer.unverified.begin(), answer.unverified.end());
     if (!answer.passing) remember_answer(call.services, plan, question.text, answer);
   }
-  const std::string body = answered_body(call.services, questions, results, all_hit, call.services.clock.now().micros - began.micros);
+  const std::string body =
+      answered_body(call.services, questions, results, all_hit, call.services.clock.now().micros - began.micros);
   json::Writer out;
   out.begin_object().key("results").begin_array();
   for (const std::string& result : results) out.raw(result);

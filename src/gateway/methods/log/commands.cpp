@@ -31,13 +31,14 @@ void copy_members(json::Writer& out, const json::Value& params, std::initializer
 }
 
 Status check_size(std::string_view method, const std::string& body) {
-  return events::check_body_size(body.size(), std::string(method) + " as an event", "Shorten argv or env, and keep the rest as an artifact.");
+  return events::check_body_size(body.size(), std::string(method) + " as an event",
+                                 "Shorten argv or env, and keep the rest as an artifact.");
 }
 
 Result<Answer> append_command(Call& call, const std::shared_ptr<store::Run>& run, std::string command_id,
                               events::NewEvent event) {
   const Status open = check_open(*run);
-  if (call.check_ids || !open) {   // of a run that has ended since, too: it was recorded, and its reply says so
+  if (call.check_ids || !open) {  // of a run that has ended since, too: it was recorded, and its reply says so
     if (!call.reader) return NeedsWorker{};
     ASSIGN_OR_RETURN(const auto first, first_receipts(call, *run, {&event, 1}));
     if (first) return command_reply(command_id, run->run_id, first->front());
@@ -47,8 +48,8 @@ Result<Answer> append_command(Call& call, const std::shared_ptr<store::Run>& run
   append.request.actor = call.caller.actor;
   append.request.ids_checked = call.check_ids;
   append.request.events.push_back({run, std::move(event), false});
-  append.finish = [run, id = std::move(command_id)](
-                      Services&, const std::vector<events::Receipt>& receipts) -> Result<Reply> {
+  append.finish = [run, id = std::move(command_id)](Services&,
+                                                    const std::vector<events::Receipt>& receipts) -> Result<Reply> {
     return command_reply(id, run->run_id, receipts.front());
   };
   return append;
@@ -65,7 +66,9 @@ Status write_output(Call& call, json::Writer& out, const store::Run& run, std::s
                                       ". Put it first: artifact.put");
   }
   if (store::is_erased(*row)) {
-    return Error(Errc::conflict, std::string(stream) + ": artifact " + id + " is erased. Where the end of the command was recorded before, it cannot be compared any more.");
+    return Error(Errc::conflict,
+                 std::string(stream) + ": artifact " + id +
+                     " is erased. Where the end of the command was recorded before, it cannot be compared any more.");
   }
   out.key(stream).begin_object().member("artifact_id", row->artifact_id.text());
   out.member("hash", to_hex(row->hash)).member("size_bytes", row->size_bytes).member("mime_type", row->mime_type);
@@ -95,8 +98,8 @@ Result<Answer> command_start(Call& call) {
   copy_members(body, call.params, {"argv", "cwd", "env", "tree_digest", "scrubbed"});
   body.end_object();
   RETURN_IF_ERROR(check_size("command.start", body.text()));
-  events::NewEvent event = make_event(call, *run, "command.started", std::move(body).text(),
-                                      call.params["step_id"].string_or(""));
+  events::NewEvent event =
+      make_event(call, *run, "command.started", std::move(body).text(), call.params["step_id"].string_or(""));
   event.event_id = id;
   event.event_id_is_ours = !repeatable;
   return append_command(call, run, id.text(), std::move(event));
@@ -118,8 +121,8 @@ Result<Answer> command_end(Call& call) {
   RETURN_IF_ERROR(write_output(call, body, *run, "stderr"));
   body.end_object();
   RETURN_IF_ERROR(check_size("command.end", body.text()));
-  events::NewEvent event = make_event(call, *run, "command.ended", std::move(body).text(),
-                                      started.step_id.value_or(""));
+  events::NewEvent event =
+      make_event(call, *run, "command.ended", std::move(body).text(), started.step_id.value_or(""));
   event.event_id = make_uuid_v8("command.end/" + started.event_id.text());
   event.event_id_is_ours = false;
   return append_command(call, run, started.event_id.text(), std::move(event));

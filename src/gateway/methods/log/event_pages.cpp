@@ -3,9 +3,9 @@
 
 #include "base/limits.hpp"
 #include "gateway/access.hpp"
-#include "gateway/read/cursor.hpp"
 #include "gateway/append/event_json.hpp"
 #include "gateway/methods/methods.hpp"
+#include "gateway/read/cursor.hpp"
 #include "gateway/services.hpp"
 
 namespace muniment::gateway::methods {
@@ -13,7 +13,8 @@ namespace {
 
 // The whole log is not everybody's to list.
 Error no_event(const Call& call, std::string_view which) {
-  return Error(Errc::not_found, "no event " + std::string(which) + (call.caller.admin ? ". See: event.list" : ". See: event.list with a run_id"));
+  return Error(Errc::not_found, "no event " + std::string(which) +
+                                    (call.caller.admin ? ". See: event.list" : ". See: event.list with a run_id"));
 }
 
 Result<std::optional<events::Event>> event_named(Call& call) {
@@ -148,8 +149,8 @@ Result<Answer> event_list(Call& call) {
   if (const auto items = call.params["limit"].as_int()) at_most.items = static_cast<std::size_t>(*items);
   if (const auto bytes = call.params["max_bytes"].as_int()) at_most.bytes = static_cast<std::size_t>(*bytes);
 
-  ASSIGN_OR_RETURN(const auto fetched, asked.reader->events(filter, at_most.items + 1,
-                                                            at_most.bytes + limits::event_body_bytes_max));
+  ASSIGN_OR_RETURN(const auto fetched,
+                   asked.reader->events(filter, at_most.items + 1, at_most.bytes + limits::event_body_bytes_max));
   EventPage page(at_most, fields);
   std::size_t shown = 0;
   while (shown < fetched.size() && page.add(fetched[shown])) ++shown;

@@ -10,11 +10,11 @@
 #include "gateway/append/append_admission.hpp"
 #include "gateway/append/event_json.hpp"
 #include "gateway/append/first_receipts.hpp"
+#include "gateway/append/spill.hpp"
 #include "gateway/methods/knowledge/artifact_rows.hpp"
 #include "gateway/methods/methods.hpp"
 #include "gateway/read/pointing.hpp"
 #include "gateway/services.hpp"
-#include "gateway/append/spill.hpp"
 #include "snapshot/snapshotter.hpp"
 
 namespace muniment::gateway::methods {
@@ -64,7 +64,8 @@ bool sends_patches(const json::Value& params) {
 }
 
 bool has_patches(const AdmittedAppend& admitted) {
-  return std::ranges::any_of(admitted.events, [](const AdmittedEvent& item) { return item.event.type == patched_type; });
+  return std::ranges::any_of(admitted.events,
+                             [](const AdmittedEvent& item) { return item.event.type == patched_type; });
 }
 
 // Moves long parts out of the bodies.
@@ -73,14 +74,16 @@ Result<Spilled> spill_bodies(Call& call, const store::Run& run, AdmittedAppend& 
   for (std::size_t i = 0; i < admitted.events.size(); ++i) {
     events::NewEvent& event = admitted.events[i].event;
     if (!may_spill(admitted.events[i].body)) continue;
-    ASSIGN_OR_RETURN(event.body, spill_body(run, event.step_id.value_or(""), event.type, admitted.events[i].body, i, call.services.clock.now(), spilled));
+    ASSIGN_OR_RETURN(event.body, spill_body(run, event.step_id.value_or(""), event.type, admitted.events[i].body, i,
+                                            call.services.clock.now(), spilled));
   }
   return spilled;
 }
 
 // Of a long run that was loaded anew not all ids are in memory: those that a client chose are asked for.
 bool has_unknown_ids(const store::Run& run, const AdmittedAppend& admitted) {
-  return run.ids_complete_from > 0 && std::ranges::any_of(admitted.events, [](const AdmittedEvent& item) { return !item.event.event_id_is_ours; });
+  return run.ids_complete_from > 0 &&
+         std::ranges::any_of(admitted.events, [](const AdmittedEvent& item) { return !item.event.event_id_is_ours; });
 }
 
 // The artifacts come before the events that refer to them, in the same commit.
@@ -89,7 +92,8 @@ void add_artifacts(Call& call, const std::shared_ptr<store::Run>& run, const Spi
   for (const Spilled::Artifact& artifact : spilled.artifacts) {
     request.rows.push_back({request.events.size(), artifact.row});
     const std::string step = events[artifact.event].step_id.value_or("");
-    request.events.push_back({run, make_event(call, *run, "artifact.stored", store::artifact_stored_body(artifact.row), step), false});
+    request.events.push_back(
+        {run, make_event(call, *run, "artifact.stored", store::artifact_stored_body(artifact.row), step), false});
   }
 }
 
@@ -105,7 +109,8 @@ std::vector<std::string> manifests_of(const store::Run& run, const AdmittedAppen
 }
 
 // Of a run that takes no more the appender says why.
-Result<evidence::Outcome> resolve_manifests(Call& call, const std::shared_ptr<store::Run>& run, const std::vector<std::string>& manifests) {
+Result<evidence::Outcome> resolve_manifests(Call& call, const std::shared_ptr<store::Run>& run,
+                                            const std::vector<std::string>& manifests) {
   if (manifests.empty() || run->view().status != store::RunStatus::open) return evidence::Outcome{};
   return resolve_needed(call, manifests, run);
 }
@@ -118,17 +123,21 @@ bool names_its_state(const AdmittedAppend& admitted) {
 }
 
 // The events are all there. Where one more was sent with their key, that was another request. Errors: conflict.
-Result<Answer> answer_again(Call& call, const store::Run& run, bool several, const std::vector<events::Receipt>& receipts, const Spilled& spilled) {
+Result<Answer> answer_again(Call& call, const store::Run& run, bool several,
+                            const std::vector<events::Receipt>& receipts, const Spilled& spilled) {
   if (!call.idempotency_key.empty()) {
-    ASSIGN_OR_RETURN(const auto next, call.reader->event_by_id(run.view().run_no, appended_id(call.caller, call.idempotency_key, receipts.size())));
+    ASSIGN_OR_RETURN(
+        const auto next,
+        call.reader->event_by_id(run.view().run_no, appended_id(call.caller, call.idempotency_key, receipts.size())));
     if (next) return used_key(*next);
   }
   return Answer(append_reply(several, receipts, spilled));
 }
 
 Error state_moved_on(const store::Run& run) {
-  Error error(Errc::conflict, "the state of " + run.run_id + " changed while the patch was admitted. "
-                              "Read it again, or drop expected_state_hash.");
+  Error error(Errc::conflict, "the state of " + run.run_id +
+                                  " changed while the patch was admitted. "
+                                  "Read it again, or drop expected_state_hash.");
   error.run_id = run.run_id;
   return error;
 }
@@ -143,8 +152,8 @@ Result<Answer> event_append(Call& call) {
   if (!run) return NeedsWorker{};
   if (run_id == log_run_id) RETURN_IF_ERROR(check_open(*run));
 
-  ASSIGN_OR_RETURN(AdmittedAppend admitted,
-                   admit_append(call.params, call.caller, call.idempotency_key, run->view().origin, call.services.clock.now()));
+  ASSIGN_OR_RETURN(AdmittedAppend admitted, admit_append(call.params, call.caller, call.idempotency_key,
+                                                         run->view().origin, call.services.clock.now()));
   const bool several = admitted.several;
   std::optional<std::int64_t> expected_run_seq = call.params["expected_run_seq"].as_int();
   std::optional<Error> refused_patch;
@@ -157,8 +166,10 @@ Result<Answer> event_append(Call& call) {
   const std::vector<std::string> manifests = manifests_of(*run, admitted);
   Spilled spilled;
   const bool spills = wants_spill(call, admitted);
-  // Whether it repeats an earlier one is asked before files are written, and of a patch that does not apply: it may have been applied already.
-  const bool check_ids = call.check_ids || spills || refused_patch || !manifests.empty() || has_unknown_ids(*run, admitted);
+  // Whether it repeats an earlier one is asked before files are written, and of a patch that does not apply: it may
+  // have been applied already.
+  const bool check_ids =
+      call.check_ids || spills || refused_patch || !manifests.empty() || has_unknown_ids(*run, admitted);
   if (check_ids && !call.reader) return NeedsWorker{};
   if (spills || !manifests.empty()) RETURN_IF_ERROR(begin_referring(call));
   if (spills) {
@@ -192,7 +203,8 @@ Result<Answer> event_append(Call& call) {
   }
   // Behind the events, whose first one may have been promised a place.
   append.request.events.insert(append.request.events.end(), outcome.events.begin(), outcome.events.end());
-  append.finish = [several, spilled, count = events.size()](Services& services, const std::vector<events::Receipt>& receipts) -> Result<Reply> {
+  append.finish = [several, spilled, count = events.size()](
+                      Services& services, const std::vector<events::Receipt>& receipts) -> Result<Reply> {
     for (const Spilled::Artifact& artifact : spilled.artifacts) services.files.committed(artifact.row.artifact_id);
     return append_reply(several, std::span(receipts).subspan(spilled.artifacts.size(), count), spilled);
   };

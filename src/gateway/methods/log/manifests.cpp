@@ -1,8 +1,8 @@
 // manifest.put and manifest.get: what was in the context window and why, as JSON in the database.
 // A manifest refers (to transcript ranges, artifacts, cards), and may stand on a base of which it
 // adds and drops, so that a run stores them linear in its length.
-#include "base/process/failpoint.hpp"
 #include "base/limits.hpp"
+#include "base/process/failpoint.hpp"
 #include "base/text.hpp"
 #include "evidence/pointer_follower.hpp"
 #include "gateway/access.hpp"
@@ -19,8 +19,9 @@ std::string_view view_of(const Salt& salt) { return {reinterpret_cast<const char
 
 Status check_size(std::string_view manifest) {
   if (manifest.size() <= limits::manifest_bytes_max) return success();
-  Error error(Errc::too_large, "manifest is " + grouped(manifest.size()) + " bytes, limit " + grouped(limits::manifest_bytes_max) +
-                                   ". Name a base manifest and say only what was added and dropped, or artifact.put what is large.");
+  Error error(Errc::too_large,
+              "manifest is " + grouped(manifest.size()) + " bytes, limit " + grouped(limits::manifest_bytes_max) +
+                  ". Name a base manifest and say only what was added and dropped, or artifact.put what is large.");
   error.limit = static_cast<std::int64_t>(limits::manifest_bytes_max);
   return error;
 }
@@ -53,8 +54,8 @@ Uuid repeated_id(const Call& call, const store::Run& run, std::size_t index) {
   return idempotent_id_in(run, call.caller, "manifest.put", call.idempotency_key, index);
 }
 
-// What the same request was answered when it was recorded; nullopt: it was not. Errors: conflict where it says something else
-// now, or where what it said was erased.
+// What the same request was answered when it was recorded; nullopt: it was not. Errors: conflict where it says
+// something else now, or where what it said was erased.
 Result<std::optional<Reply>> first_answer(Call& call, const store::Run& run) {
   const std::int64_t run_no = run.view().run_no;
   if (run_no < 0) return std::optional<Reply>();
@@ -62,9 +63,11 @@ Result<std::optional<Reply>> first_answer(Call& call, const store::Run& run) {
   if (!known) return std::optional<Reply>();
   FAILPOINT("manifest.known");
   ASSIGN_OR_RETURN(const auto row, call.reader->manifest(repeated_id(call, run, 1)));
-  if (!known->body || !row || !row->salt) return used_key(*known, true);   // an erasure takes both, perhaps between the two reads
+  if (!known->body || !row || !row->salt)
+    return used_key(*known, true);  // an erasure takes both, perhaps between the two reads
   const bool same_step = known->step_id.value_or("") == call.params["step_id"].string_or("");
-  if (!same_step || sha256({view_of(*row->salt), call.params["manifest"].source()}) != row->hash) return used_key(*known);
+  if (!same_step || sha256({view_of(*row->salt), call.params["manifest"].source()}) != row->hash)
+    return used_key(*known);
   return std::optional<Reply>(Reply{put_result(*row, row->seq, true), {}});
 }
 
@@ -98,8 +101,10 @@ Result<Answer> manifest_put(Call& call) {
   const bool repeatable = !call.idempotency_key.empty();
   if (!run) return NeedsWorker{};
   const bool imported = run->view().origin == events::Origin::imported;
-  // What the manifest says was in the window must be there; what an importer brings along may refer to what stayed behind.
-  const std::vector<std::string> pointers = imported ? std::vector<std::string>() : evidence::pointers_of_manifest(manifest, run->run_id);
+  // What the manifest says was in the window must be there; what an importer brings along may refer to what stayed
+  // behind.
+  const std::vector<std::string> pointers =
+      imported ? std::vector<std::string>() : evidence::pointers_of_manifest(manifest, run->run_id);
   if (!call.reader && (!pointers.empty() || manifest["base"] || repeatable)) return NeedsWorker{};
   if (call.reader) RETURN_IF_ERROR(begin_referring(call));
 
@@ -120,7 +125,8 @@ Result<Answer> manifest_put(Call& call) {
   PendingAppend append;
   append.request.actor = call.caller.actor;
   const std::string step_id = call.params["step_id"].string_or("");
-  append.request.events.push_back({run, make_event(call, *run, "manifest.recorded", manifest_recorded_body(row), step_id), false});
+  append.request.events.push_back(
+      {run, make_event(call, *run, "manifest.recorded", manifest_recorded_body(row), step_id), false});
   if (repeatable) {  // sent twice at once, the second is given back, and finds the first
     events::NewEvent& event = append.request.events.back().event;
     event.event_id = repeated_id(call, *run, 0);
@@ -140,7 +146,8 @@ Result<Answer> manifest_get(Call& call) {
   const auto id = parse_uuid(call.params["manifest_id"].string_or(""));
   if (!id) return Error(Errc::invalid_argument, "manifest_id: expected a UUID");
   const Error none(Errc::not_found, "no manifest " + id->text());
-  ASSIGN_OR_RETURN(const auto found, find_in_all<store::ManifestRow>(call, [&](store::Reader& reader) { return reader.manifest(*id); }));
+  ASSIGN_OR_RETURN(const auto found,
+                   find_in_all<store::ManifestRow>(call, [&](store::Reader& reader) { return reader.manifest(*id); }));
   const std::optional<store::ManifestRow>& row = found.row;
   if (!row) return none;
   ASSIGN_OR_RETURN(const bool visible, sees_run(call, row->run_id, found.reader->log_no()));

@@ -7,17 +7,17 @@
 #include <fmt/format.h>
 
 #include "base/files/file.hpp"
-#include "base/limits.hpp"
 #include "base/files/memory_file.hpp"
+#include "base/limits.hpp"
 #include "evidence/halt_journal.hpp"
 #include "evidence/pointer_follower.hpp"
 #include "evidence/rebuild.hpp"
 #include "gateway/access.hpp"
-#include "gateway/read/corpora.hpp"
 #include "gateway/methods/methods.hpp"
+#include "gateway/read/corpora.hpp"
 #include "gateway/read/pointing.hpp"
-#include "gateway/services.hpp"
 #include "gateway/read/survey.hpp"
+#include "gateway/services.hpp"
 #include "retrieval/corpus/document_follower.hpp"
 #include "store/files/artifact_row.hpp"
 
@@ -39,11 +39,12 @@ Result<FoundDocument> find_document(Call& call, const evidence::Pointer& pointer
   return Error(Errc::not_found, "no document " + pointer.text);
 }
 
-// What became of a file that was named: it was put back, or nothing was wrong with it. A copy that does not fit is an error in either case.
+// What became of a file that was named: it was put back, or nothing was wrong with it. A copy that does not fit is an
+// error in either case.
 enum class Repair : std::uint8_t { put_back, as_recorded };
 
 struct Named {
-  std::string pointer;   // empty: no file was named
+  std::string pointer;  // empty: no file was named
   Repair repair = Repair::put_back;
 };
 
@@ -61,7 +62,8 @@ Result<Repair> repair_document(Call& call, const evidence::Pointer& pointer, con
   if (row.text_artifact_id || row.size_bytes == artifact->size_bytes) return put_back(call, *artifact, file);
   ASSIGN_OR_RETURN(const std::string copy, read_named(file, static_cast<std::size_t>(limits::document_bytes_max)));
   if (std::ssize(copy) != row.size_bytes) {
-    return Error(Errc::invalid_argument, fmt::format("{} is {} bytes, {} is {}. Nothing was changed.", file, copy.size(), pointer.document, row.size_bytes));
+    return Error(Errc::invalid_argument, fmt::format("{} is {} bytes, {} is {}. Nothing was changed.", file,
+                                                     copy.size(), pointer.document, row.size_bytes));
   }
   std::string mended;
   const auto mend = [&](std::string_view bytes) {
@@ -69,11 +71,15 @@ Result<Repair> repair_document(Call& call, const evidence::Pointer& pointer, con
     mended.replace(static_cast<std::size_t>(row.start_byte), copy.size(), copy);
     return sha256(mended);
   };
-  const auto fits = call.services.files.read_hashed(artifact->path, 0, artifact->size_bytes, artifact->hash, nullptr, mend);
+  const auto fits =
+      call.services.files.read_hashed(artifact->path, 0, artifact->size_bytes, artifact->hash, nullptr, mend);
   if (!fits && mended.empty()) return fits.error();
   if (!fits) {
-    return Error(Errc::invalid_argument, fmt::format("{} is not what was ingested, or other documents of its artifact {} are damaged too. Nothing was changed.", file,
-                                                     artifact->artifact_id.text()));
+    return Error(
+        Errc::invalid_argument,
+        fmt::format(
+            "{} is not what was ingested, or other documents of its artifact {} are damaged too. Nothing was changed.",
+            file, artifact->artifact_id.text()));
   }
   ASSIGN_OR_RETURN(const Fd whole, memory_file("repair", mended));
   return put_back(call, *artifact, fmt::format("/proc/self/fd/{}", whole.get()));
@@ -82,12 +88,17 @@ Result<Repair> repair_document(Call& call, const evidence::Pointer& pointer, con
 Result<Repair> repair(Call& call, const json::Value& repair) {
   const std::string text = repair["pointer"].string_or("");
   ASSIGN_OR_RETURN(const evidence::Pointer pointer, evidence::parse_pointer(text));
-  if (pointer.kind == evidence::PointerKind::evidence && pointer.corpus != "run") return repair_document(call, pointer, repair["file"].string_or(""));
+  if (pointer.kind == evidence::PointerKind::evidence && pointer.corpus != "run")
+    return repair_document(call, pointer, repair["file"].string_or(""));
   if (pointer.kind != evidence::PointerKind::artifact) {
-    return Error(Errc::invalid_argument, text + " is neither an artifact nor a document: only files can be put back. Manifests and snapshots live in Postgres: restore it from a backup.");
+    return Error(
+        Errc::invalid_argument,
+        text +
+            " is neither an artifact nor a document: only files can be put back. Manifests and snapshots live in Postgres: restore it from a backup.");
   }
   // Also one of a closed log, to which nothing is said of it.
-  ASSIGN_OR_RETURN(const auto found, find_in_all<store::ArtifactRow>(call, [&](store::Reader& reader) { return reader.artifact(pointer.id); }));
+  ASSIGN_OR_RETURN(const auto found, find_in_all<store::ArtifactRow>(
+                                         call, [&](store::Reader& reader) { return reader.artifact(pointer.id); }));
   const auto& row = found.row;
   if (!row || row->run_id != pointer.run_id) return Error(Errc::not_found, "no artifact " + text);
   ASSIGN_OR_RETURN(const bool visible, sees_run(call, row->run_id, found.reader->log_no()));
@@ -105,7 +116,8 @@ std::string_view status_name(store::RunStatus status) {
   return "";
 }
 
-std::string recover_json(const store::Run& run, const Survey& found, const Named& named, std::optional<std::int64_t> resumed_seq) {
+std::string recover_json(const store::Run& run, const Survey& found, const Named& named,
+                         std::optional<std::int64_t> resumed_seq) {
   const store::RunView view = run.view();
   json::Writer out;
   out.begin_object().member("run_id", run.run_id).member("status", resumed_seq ? "open" : status_name(view.status));
@@ -159,12 +171,15 @@ Result<Answer> run_recover(Call& call) {
     return Answer(Reply{recover_json(*run, found, named, std::nullopt), {}});
   }
   if (run->latched() || call.services.halts.holds(run->run_id)) {
-    Error error(Errc::unavailable, "the halt of " + run->run_id + " is in the halt journal and not yet in the log. Retry when Postgres answers.");
+    Error error(Errc::unavailable, "the halt of " + run->run_id +
+                                       " is in the halt journal and not yet in the log. Retry when Postgres answers.");
     error.retry_after_ms = 2'000;
     return error;
   }
   const bool put_back = !named.pointer.empty() && named.repair == Repair::put_back;
-  const std::string fallback = put_back ? "put back " + named.pointer : fmt::format("{} critical pointers were checked, and none is damaged", found.checked);
+  const std::string fallback =
+      put_back ? "put back " + named.pointer
+               : fmt::format("{} critical pointers were checked, and none is damaged", found.checked);
   json::Writer body;
   body.begin_object().member("kind", "recovered").member("why", params["why"].string_or(fallback)).end_object();
   PendingAppend append;
@@ -183,10 +198,11 @@ Result<Answer> server_rebuild(Call& call) {
   for (const json::Value item : call.params["tables"]) tables.push_back(item.string_or(""));
   RETURN_IF_ERROR(call.begin_writing());
   retrieval::IndexedRuns runs;
-  ASSIGN_OR_RETURN(const evidence::RebuildReport report,
-                   evidence::rebuild(call.reader->place(), call.services.tail.next_seq(), tables, [&](const events::Event& event) {
-                     return retrieval::corpus_change(event, runs, *call.reader, call.services.files);
-                   }));
+  ASSIGN_OR_RETURN(
+      const evidence::RebuildReport report,
+      evidence::rebuild(call.reader->place(), call.services.tail.next_seq(), tables, [&](const events::Event& event) {
+        return retrieval::corpus_change(event, runs, *call.reader, call.services.files);
+      }));
   json::Writer out;
   out.begin_object().member("upto", report.upto).member("equal", report.equal()).key("tables").begin_array();
   for (const store::RebuiltTable& table : report.tables) {

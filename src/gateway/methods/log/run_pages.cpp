@@ -5,8 +5,8 @@
 
 #include "base/limits.hpp"
 #include "gateway/access.hpp"
-#include "gateway/read/cursor.hpp"
 #include "gateway/methods/methods.hpp"
+#include "gateway/read/cursor.hpp"
 #include "gateway/services.hpp"
 
 namespace muniment::gateway::methods {
@@ -31,7 +31,8 @@ std::optional<std::string> text_of(const std::optional<Time>& time) {
 }
 
 // One run says where its next event stands; of a list each says when things happened in it.
-void write_run(json::Writer& out, const store::RunRow& row, std::optional<std::int64_t> next_run_seq, std::int16_t earlier_log = 0) {
+void write_run(json::Writer& out, const store::RunRow& row, std::optional<std::int64_t> next_run_seq,
+               std::int16_t earlier_log = 0) {
   out.begin_object().member("run_id", row.run_id).member("run_no", row.run_no).member("status", row.status);
   member_or_null(out, "outcome", row.outcome);
   out.member("origin", name_of(row.origin)).member("owner", row.owner).member("agent", row.agent);
@@ -53,7 +54,8 @@ void write_run(json::Writer& out, const store::RunRow& row, std::optional<std::i
 }
 
 // The daemon's own run has no row. Of the present log it began with the daemon.
-Result<store::RunRow> log_row(store::Reader& reader, const store::RunView& view, Time started, std::int16_t of_present) {
+Result<store::RunRow> log_row(store::Reader& reader, const store::RunView& view, Time started,
+                              std::int16_t of_present) {
   store::RunRow row;
   row.run_no = view.run_no;
   row.run_id = log_run_id;
@@ -105,7 +107,9 @@ struct ListedRun {
 
 constexpr std::int64_t runs_of_a_log_max = std::int64_t{1} << 48;
 
-std::int64_t cursor_of(const ListedRun& last) { return static_cast<std::int64_t>(last.reader_no) * runs_of_a_log_max + last.row.run_no; }
+std::int64_t cursor_of(const ListedRun& last) {
+  return static_cast<std::int64_t>(last.reader_no) * runs_of_a_log_max + last.row.run_no;
+}
 
 // All logs, or the one that is named.
 Result<std::vector<store::Reader*>> readers_to_list(Call& call) {

@@ -3,8 +3,8 @@
 #include "gateway/access.hpp"
 #include "gateway/append/first_receipts.hpp"
 #include "gateway/methods/methods.hpp"
-#include "gateway/services.hpp"
 #include "gateway/read/survey.hpp"
+#include "gateway/services.hpp"
 
 namespace muniment::gateway::methods {
 namespace {
@@ -12,8 +12,8 @@ namespace {
 constexpr std::string_view start_method = "run.start";
 
 // What run.started takes over as it was sent.
-constexpr std::string_view kept_members[] = {"agent",  "goal", "forked_from", "continues", "labels",
-                                             "external_id", "client", "cwd", "vcs", "import"};
+constexpr std::string_view kept_members[] = {"agent",       "goal",   "forked_from", "continues", "labels",
+                                             "external_id", "client", "cwd",         "vcs",       "import"};
 
 Reply resumed_reply(const store::Run& run, std::int64_t next_run_seq, bool duplicate = false) {
   json::Writer out;
@@ -37,7 +37,13 @@ Result<Answer> resume(Call& call, const store::Run& run, bool duplicate) {
 // A run that has ended or stopped since is not taken up again by a request that started it.
 Reply repeated_reply(const store::Run& run) {
   json::Writer out;
-  out.begin_object().member("run_id", run.run_id).member("seq", run.view().first_seq).member("run_seq", 1).member("resumed", false).member("duplicate", true).end_object();
+  out.begin_object()
+      .member("run_id", run.run_id)
+      .member("seq", run.view().first_seq)
+      .member("run_seq", 1)
+      .member("resumed", false)
+      .member("duplicate", true)
+      .end_object();
   return {std::move(out).text(), {}};
 }
 
@@ -74,8 +80,8 @@ bool same(const json::Value& held, const json::Value& said) {
   return held.present() == said.present() && (!held || json::canonical(held) == json::canonical(said));
 }
 
-// What the daemon decides where the request does not say it is not held against a repeated one: the setting, and how long the
-// parent was, may be others by now.
+// What the daemon decides where the request does not say it is not held against a repeated one: the setting, and how
+// long the parent was, may be others by now.
 bool starts_as(const json::Value& held, const json::Value& said) {
   for (const std::string_view name : kept_members) {
     if (!same(held[name], said[name])) return false;
@@ -86,11 +92,12 @@ bool starts_as(const json::Value& held, const json::Value& said) {
   return !said["indexed"] || said["indexed"].as_bool() == held["indexed"].as_bool().value_or(false);
 }
 
-// Is this the request that started the run which its key names? Errors: conflict, where it says something else, or where what
-// was said was erased.
+// Is this the request that started the run which its key names? Errors: conflict, where it says something else, or
+// where what was said was erased.
 Status check_same_start(Call& call, const store::Run& run) {
   ASSIGN_OR_RETURN(const auto first, call.reader->event_of_run(run.view().run_no, 0));
-  if (!first) return Error(Errc::corrupt, "run " + run.run_id + " has no first event. The log was changed: run muniment-verify");
+  if (!first)
+    return Error(Errc::corrupt, "run " + run.run_id + " has no first event. The log was changed: run muniment-verify");
   if (!first->body) return used_key(*first);
   ASSIGN_OR_RETURN(const json::Document document, json::parse(*first->body));
   return starts_as(document.root(), call.params) ? success() : Status(used_key(*first));
@@ -116,7 +123,8 @@ Result<std::string> started_body(const Call& call, std::string_view run_id, cons
   if (call.params["indexed"].as_bool().value_or(call.services.index_runs)) out.member("indexed", true);
   if (parent) out.raw_member("parent", parent_member(call.params["parent"], *parent));
   out.end_object();
-  RETURN_IF_ERROR(events::check_body_size(out.text().size(), "run.start as an event", "Shorten goal and labels, or artifact.put the rest."));
+  RETURN_IF_ERROR(events::check_body_size(out.text().size(), "run.start as an event",
+                                          "Shorten goal and labels, or artifact.put the rest."));
   return std::move(out).text();
 }
 
@@ -177,8 +185,9 @@ Status check_recovered(Call& call, const store::Run& run) {
   ASSIGN_OR_RETURN(const Survey found, survey(call, run));
   if (found.damage.empty()) return success();
   Error error = halted_error(run);
-  error.message += ". It was ended without being recovered, and is not taken up while what stopped it is damaged: put it back with muniment recover, or go on in "
-                   "a new run that names this one in `continues`";
+  error.message +=
+      ". It was ended without being recovered, and is not taken up while what stopped it is damaged: put it back with muniment recover, or go on in "
+      "a new run that names this one in `continues`";
   return error;
 }
 
@@ -192,8 +201,7 @@ Result<Answer> reopen(Call& call, const std::shared_ptr<store::Run>& run) {
       .end_object();
   PendingAppend append;
   append.request.actor = call.caller.actor;
-  append.request.events.push_back(
-      {run, make_event(call, *run, "run.resumed", std::move(body).text()), false});
+  append.request.events.push_back({run, make_event(call, *run, "run.resumed", std::move(body).text()), false});
   append.finish = [run](Services&, const std::vector<events::Receipt>& receipts) -> Result<Reply> {
     return started_reply(run->run_id, receipts.front(), true);
   };

@@ -30,13 +30,14 @@ Result<std::string> body_of(std::string_view method, const json::Value& params,
     if (const json::Value value = params[name]) out.raw_member(name, value.source());
   }
   out.end_object();
-  RETURN_IF_ERROR(events::check_body_size(out.text().size(), std::string(method) + " as an event", "Shorten it, or artifact.put the text and name the artifact."));
+  RETURN_IF_ERROR(events::check_body_size(out.text().size(), std::string(method) + " as an event",
+                                          "Shorten it, or artifact.put the text and name the artifact."));
   return std::move(out).text();
 }
 
 // An event of the run, repeatable where the request has an idempotency key.
-events::NewEvent repeatable_event(Call& call, const store::Run& run, std::string_view method,
-                                  std::string_view type, std::string body) {
+events::NewEvent repeatable_event(Call& call, const store::Run& run, std::string_view method, std::string_view type,
+                                  std::string body) {
   events::NewEvent event = make_event(call, run, type, std::move(body));
   if (!call.idempotency_key.empty()) {
     event.event_id = idempotent_id(call.caller, method, call.idempotency_key);
@@ -46,8 +47,8 @@ events::NewEvent repeatable_event(Call& call, const store::Run& run, std::string
 }
 
 // The reply to a repeated request, or the append of a new one.
-Result<Answer> append_once(Call& call, const std::shared_ptr<store::Run>& run,
-                           events::NewEvent event, PendingAppend append) {
+Result<Answer> append_once(Call& call, const std::shared_ptr<store::Run>& run, events::NewEvent event,
+                           PendingAppend append) {
   if (call.check_ids) {
     if (!call.reader) return NeedsWorker{};
     ASSIGN_OR_RETURN(const auto first, first_receipts(call, *run, {&event, 1}));
@@ -83,8 +84,10 @@ Error no_success(const store::Run& run) {
   return error;
 }
 
-// What is to be said instead of ending the run as a success; nullopt: nothing speaks against it, or it is decided elsewhere.
-Result<std::optional<Answer>> refuse_success(Call& call, const std::shared_ptr<store::Run>& run, const events::NewEvent& event) {
+// What is to be said instead of ending the run as a success; nullopt: nothing speaks against it, or it is decided
+// elsewhere.
+Result<std::optional<Answer>> refuse_success(Call& call, const std::shared_ptr<store::Run>& run,
+                                             const events::NewEvent& event) {
   if (run->view().origin == events::Origin::imported) return std::optional<Answer>();  // its source says how it ended
   const store::RunStatus status = run->view().status;
   if (status != store::RunStatus::open && status != store::RunStatus::halted) return std::optional<Answer>();
@@ -98,8 +101,7 @@ Result<std::optional<Answer>> refuse_success(Call& call, const std::shared_ptr<s
 }  // namespace
 
 Result<Answer> run_end(Call& call) {
-  ASSIGN_OR_RETURN(const std::shared_ptr<store::Run> run,
-                   find_run(call, call.params["run_id"].string_or("")));
+  ASSIGN_OR_RETURN(const std::shared_ptr<store::Run> run, find_run(call, call.params["run_id"].string_or("")));
   if (!run) return NeedsWorker{};
   ASSIGN_OR_RETURN(std::string body, body_of("run.end", call.params, {"outcome", "summary", "usage", "error"}));
   events::NewEvent event = repeatable_event(call, *run, "run.end", "run.ended", std::move(body));
@@ -126,23 +128,20 @@ Result<Answer> run_end(Call& call) {
 }
 
 Result<Answer> run_annotate(Call& call) {
-  ASSIGN_OR_RETURN(const std::shared_ptr<store::Run> run,
-                   find_run(call, call.params["run_id"].string_or("")));
+  ASSIGN_OR_RETURN(const std::shared_ptr<store::Run> run, find_run(call, call.params["run_id"].string_or("")));
   if (!run) return NeedsWorker{};
   if (run->run_id == log_run_id) RETURN_IF_ERROR(check_open(*run));
-  ASSIGN_OR_RETURN(std::string body, body_of("run.annotate", call.params,
-                                             {"labels", "note", "legal_hold", "retain_until"}));
+  ASSIGN_OR_RETURN(std::string body,
+                   body_of("run.annotate", call.params, {"labels", "note", "legal_hold", "retain_until"}));
   if (body == "{}") {
-    return Error(Errc::invalid_argument,
-                 "run.annotate needs one of labels, note, legal_hold, retain_until.");
+    return Error(Errc::invalid_argument, "run.annotate needs one of labels, note, legal_hold, retain_until.");
   }
   // Who put a hold on a run is answered when nothing is erased from it any more.
   if (call.params["legal_hold"] || call.params["retain_until"]) {
     if (!call.reader) return NeedsWorker{};
     RETURN_IF_ERROR(begin_referring(call));
   }
-  return append_once(call, run,
-                     repeatable_event(call, *run, "run.annotate", "run.annotated", std::move(body)), {});
+  return append_once(call, run, repeatable_event(call, *run, "run.annotate", "run.annotated", std::move(body)), {});
 }
 
 }  // namespace muniment::gateway::methods

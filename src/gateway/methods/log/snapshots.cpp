@@ -8,9 +8,9 @@
 #include "base/json/json_tree.hpp"
 #include "base/limits.hpp"
 #include "gateway/access.hpp"
-#include "gateway/read/cursor.hpp"
 #include "gateway/append/event_json.hpp"
 #include "gateway/methods/methods.hpp"
+#include "gateway/read/cursor.hpp"
 #include "gateway/read/pointing.hpp"
 #include "gateway/services.hpp"
 #include "snapshot/rehydrate.hpp"
@@ -131,7 +131,8 @@ Result<std::string> part_of(std::string document, const json::Value& path) {
   if (!path || path.string_or("").empty()) return document;
   const std::string pointer = path.string_or("");
   if (!json::split_pointer(pointer)) {
-    return Error(Errc::invalid_argument, "path: " + json::quote(pointer) + " is not a JSON pointer such as \"/working\"");
+    return Error(Errc::invalid_argument,
+                 "path: " + json::quote(pointer) + " is not a JSON pointer such as \"/working\"");
   }
   ASSIGN_OR_RETURN(const json::Document parsed, json::parse(document));
   const json::Tree tree(parsed.root());
@@ -157,12 +158,16 @@ Result<std::optional<Answer>> answer_of_state(Call& call, const ReadRun& found, 
     out.raw_member("state", part);
   } else {
     if (part.size() != document.size() || run->closed_log != 0) {
-      return Error(Errc::too_large, "the part is " + std::to_string(part.size()) + " bytes, limit " +
-                                        std::to_string(limits::state_reply_bytes_max) +
-                                        (run->closed_log != 0 ? ". Ask for smaller parts with path: the run is in a closed log, which takes no state_artifact."
-                                                              : ". Ask for a smaller part, or leave path out and read the state_artifact."));
+      return Error(
+          Errc::too_large,
+          "the part is " + std::to_string(part.size()) + " bytes, limit " +
+              std::to_string(limits::state_reply_bytes_max) +
+              (run->closed_log != 0
+                   ? ". Ask for smaller parts with path: the run is in a closed log, which takes no state_artifact."
+                   : ". Ask for a smaller part, or leave path out and read the state_artifact."));
     }
-    ASSIGN_OR_RETURN(auto stored, call.services.snapshots.store(had, run, "rehydrated", call.caller.actor, call.deadline));
+    ASSIGN_OR_RETURN(auto stored,
+                     call.services.snapshots.store(had, run, "rehydrated", call.caller.actor, call.deadline));
     if (!stored) return std::optional<Answer>();
     taking = *std::move(stored);
     out.member("state_artifact", taking.snapshot.artifact_id ? taking.snapshot.artifact_id->text() : std::string());
@@ -172,9 +177,10 @@ Result<std::optional<Answer>> answer_of_state(Call& call, const ReadRun& found, 
   return std::optional(answer_with(std::move(taking), std::move(out.end_object()).text()));
 }
 
-// A state that could not be had because of damage stops its run, which cannot go on without it. nullopt: it was had at a
-// second look; try again.
-Result<std::optional<Answer>> answer_lost_state(Call& call, const std::shared_ptr<store::Run>& run, const Error& error) {
+// A state that could not be had because of damage stops its run, which cannot go on without it. nullopt: it was had at
+// a second look; try again.
+Result<std::optional<Answer>> answer_lost_state(Call& call, const std::shared_ptr<store::Run>& run,
+                                                const Error& error) {
   if (error.code != Errc::corrupt || error.pointer.empty()) return error;
   return answer_damage(call, error.pointer, {.run = run, .critical = true}, error);
 }
@@ -210,8 +216,10 @@ Result<Answer> snapshot_latest(Call& call) {
   ASSIGN_OR_RETURN(std::optional<std::int64_t> at_most, asof_seq(call, *found.reader));
   std::vector<snapshot::Skipped> skipped;
   while (true) {
-    ASSIGN_OR_RETURN(const std::vector<store::SnapshotRow> rows, found.reader->snapshots(run->view().run_no, at_most, 1));
-    if (rows.empty()) return Error(Errc::not_found, "no good snapshot of " + run->run_id + " there. Take one: snapshot.take");
+    ASSIGN_OR_RETURN(const std::vector<store::SnapshotRow> rows,
+                     found.reader->snapshots(run->view().run_no, at_most, 1));
+    if (rows.empty())
+      return Error(Errc::not_found, "no good snapshot of " + run->run_id + " there. Take one: snapshot.take");
     const auto state = snapshot::read_snapshot(*found.reader, call.services.files, rows.front());
     if (!state && is_transient(state.error().code)) return state.error();
     if (!state) {
@@ -238,7 +246,8 @@ Result<Answer> snapshot_list(Call& call) {
   if (const json::Value cursor = call.params["cursor"]) {
     ASSIGN_OR_RETURN(at_most, read_cursor(cursor.string_or(""), question));
   }
-  ASSIGN_OR_RETURN(const std::vector<store::SnapshotRow> rows, found.reader->snapshots(run->view().run_no, at_most, limit));
+  ASSIGN_OR_RETURN(const std::vector<store::SnapshotRow> rows,
+                   found.reader->snapshots(run->view().run_no, at_most, limit));
   json::Writer out;
   out.begin_object().key("snapshots").begin_array();
   for (const store::SnapshotRow& row : rows) write_row(out, row);
@@ -248,7 +257,9 @@ Result<Answer> snapshot_list(Call& call) {
 }
 
 // As it was asked for: a seq, or a time.
-static std::string asof_text(const json::Value& asof) { return asof.as_int() ? fmt::format("seq {}", *asof.as_int()) : asof.string_or(""); }
+static std::string asof_text(const json::Value& asof) {
+  return asof.as_int() ? fmt::format("seq {}", *asof.as_int()) : asof.string_or("");
+}
 
 Result<Answer> run_rehydrate(Call& call) {
   if (!call.reader) return NeedsWorker{};
@@ -265,7 +276,9 @@ Result<Answer> run_rehydrate(Call& call) {
     }
     if (!state) return state.error();
     const snapshot::Rehydrated& had = *state;
-    if (had.state.seq() < 0) return Error(Errc::not_found, fmt::format("run {} had no events yet at {}", run->run_id, asof_text(call.params["asof"])));
+    if (had.state.seq() < 0)
+      return Error(Errc::not_found,
+                   fmt::format("run {} had no events yet at {}", run->run_id, asof_text(call.params["asof"])));
     ASSIGN_OR_RETURN(std::optional<Answer> answer, answer_of_state(call, found, had));
     if (answer) return *std::move(answer);
   }

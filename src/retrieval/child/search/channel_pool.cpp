@@ -15,7 +15,8 @@ Result<ChannelPool::Lease> ChannelPool::take(Deadline deadline, bool alone) {
   }
   Waiter waiter;
   waiter.alone = alone;
-  const auto first_new = std::find_if(waiting_.begin(), waiting_.end(), [](const Waiter* other) { return !other->alone; });
+  const auto first_new =
+      std::find_if(waiting_.begin(), waiting_.end(), [](const Waiter* other) { return !other->alone; });
   const auto place = waiting_.insert(alone ? first_new : waiting_.end(), &waiter);
   grant();
   if (!waiter.ready.wait_until(lock, deadline, [&] { return waiter.granted.has_value(); })) {

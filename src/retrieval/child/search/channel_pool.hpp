@@ -41,7 +41,7 @@ class ChannelPool {
     Lease lease;
     Monotonic hangs_at;
   };
-  std::vector<Late> take_late();          // all of them; the supervisor has them then
+  std::vector<Late> take_late();  // all of them; the supervisor has them then
 
  private:
   struct Waiter {
@@ -55,9 +55,9 @@ class ChannelPool {
   std::mutex mutex_;
   std::shared_ptr<SearchProcess> process_;  // null: there is none that serves
   std::vector<std::size_t> idle_;
-  std::size_t in_flight_ = 0;               // leases of process_, late ones among them
-  bool alone_ = false;                      // one of them is to be alone
-  std::list<Waiter*> waiting_;              // those who repeat first, then by arrival
+  std::size_t in_flight_ = 0;   // leases of process_, late ones among them
+  bool alone_ = false;          // one of them is to be alone
+  std::list<Waiter*> waiting_;  // those who repeat first, then by arrival
   std::optional<Error> refusal_;
   std::vector<Late> late_;
 };

@@ -17,7 +17,8 @@ bool RestartPace::must_empty(const Death& death, Monotonic now) {
   if (death.served && death.crashed) crashes_.push_back(now);
   forget_before(crashes_, now - policy_.crash_window);
   forget_before(emptied_, now - policy_.empty_interval);
-  const bool wanted = open_crashes_ >= policy_.open_crashes_max || static_cast<int>(crashes_.size()) >= policy_.crashes_max;
+  const bool wanted =
+      open_crashes_ >= policy_.open_crashes_max || static_cast<int>(crashes_.size()) >= policy_.crashes_max;
   if (!wanted || !emptied_.empty()) return false;
   emptied_.push_back(now);
   crashes_.clear();
@@ -38,11 +39,16 @@ RestartPace::Verdict RestartPace::after(const Death& death, Monotonic now) {
     verdict.give_up = true;
     return verdict;
   }
-  if (credit_ < 0) credit_ = policy_.burst;
-  else credit_ = std::min<double>(policy_.burst, credit_ + std::chrono::duration<double>(now - credited_at_) / policy_.interval);
+  if (credit_ < 0)
+    credit_ = policy_.burst;
+  else
+    credit_ =
+        std::min<double>(policy_.burst, credit_ + std::chrono::duration<double>(now - credited_at_) / policy_.interval);
   credited_at_ = now;
-  if (credit_ >= 1) credit_ -= 1;
-  else verdict.wait = policy_.interval;
+  if (credit_ >= 1)
+    credit_ -= 1;
+  else
+    verdict.wait = policy_.interval;
   return verdict;
 }
 

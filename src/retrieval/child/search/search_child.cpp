@@ -27,12 +27,15 @@ using Handler = std::function<Result<std::string>(const Frame&)>;
 
 bool answer(int channel, std::uint64_t call, const Result<std::string>& result) {
   if (result) {
-    const auto sent = send_frame(channel, MessageKind::answer, call, *result, limits::search_answer_bytes_max, no_deadline);
+    const auto sent =
+        send_frame(channel, MessageKind::answer, call, *result, limits::search_answer_bytes_max, no_deadline);
     if (sent) return true;
     if (sent.error().code != Errc::too_large) return false;
     return answer(channel, call, sent.error());
   }
-  return send_frame(channel, MessageKind::failure, call, to_wire(result.error()), limits::search_answer_bytes_max, no_deadline).ok();
+  return send_frame(channel, MessageKind::failure, call, to_wire(result.error()), limits::search_answer_bytes_max,
+                    no_deadline)
+      .ok();
 }
 
 // Until the daemon closes the channel.
@@ -74,10 +77,12 @@ Result<std::string> write_to(Engine& engine, const Frame& frame) {
   reader(corpus, chunks, last);
   RETURN_IF_ERROR(reader.end());
   // For minutes, while queries are asked: on a thread whose priority can be low.
-  return std::async(std::launch::async, [&] {
-    ::setpriority(PRIO_PROCESS, 0, embedding_again_priority);
-    return done(engine.embed_again(corpus, chunks, last));
-  }).get();
+  return std::async(std::launch::async,
+                    [&] {
+                      ::setpriority(PRIO_PROCESS, 0, embedding_again_priority);
+                      return done(engine.embed_again(corpus, chunks, last));
+                    })
+      .get();
 }
 
 Handler searching(Engine& engine) {
@@ -114,13 +119,16 @@ struct Opened {
 
 // The embedding channels come last.
 std::size_t channels_before_embedding(const SearchSetup& setup) { return first_search_channel + setup.search_channels; }
-std::size_t channels_of(const SearchSetup& setup) { return channels_before_embedding(setup) + (setup.remote.dimension > 0 ? limits::embed_channels : 0); }
+std::size_t channels_of(const SearchSetup& setup) {
+  return channels_before_embedding(setup) + (setup.remote.dimension > 0 ? limits::embed_channels : 0);
+}
 
 std::shared_ptr<Embedder> remote_embedder(const SearchSetup& setup, int first_channel) {
   if (setup.remote.dimension == 0) return nullptr;
   RemoteEmbedderOptions options;
   options.identity = setup.remote;
-  for (std::size_t i = 0; i < limits::embed_channels; ++i) options.sockets[i] = first_channel + static_cast<int>(channels_before_embedding(setup) + i);
+  for (std::size_t i = 0; i < limits::embed_channels; ++i)
+    options.sockets[i] = first_channel + static_cast<int>(channels_before_embedding(setup) + i);
   options.query_patience = std::chrono::milliseconds(setup.query_ms);
   return std::make_shared<RemoteEmbedder>(options);
 }
@@ -161,7 +169,9 @@ int serve_search(const SearchChildOptions& options, int first_channel) {
   const auto frame = receive_frame(control, limits::search_request_bytes_max, no_deadline);
   if (!frame || frame->kind != MessageKind::setup) return 2;
   const auto setup = from_wire<SearchSetup>(frame->payload);
-  if (!setup || setup->search_channels > limits::search_channels_max || setup->remote.dimension > limits::embedding_dimension_max) return 2;
+  if (!setup || setup->search_channels > limits::search_channels_max ||
+      setup->remote.dimension > limits::embedding_dimension_max)
+    return 2;
   close_descriptors_from(first_channel + static_cast<int>(channels_of(*setup)));
   auto opened = open_engine(options, *setup, first_channel);
   if (!opened) {

@@ -12,7 +12,7 @@ namespace muniment::retrieval {
 
 // The places of the channels among those that are handed over.
 inline constexpr std::size_t index_channel = 0;
-inline constexpr std::size_t control_channel = 1;    // setup, then status
+inline constexpr std::size_t control_channel = 1;  // setup, then status
 inline constexpr std::size_t first_search_channel = 2;
 
 struct SearchChildOptions {

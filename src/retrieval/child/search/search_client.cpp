@@ -35,12 +35,12 @@ struct SearchClient::Parts {
   const SearchClientOptions options;
   ChannelPool pool;
   SearchSupervisor supervisor{options, pool};
-  std::mutex writing;                          // one call at a time on the index channel
-  std::mutex asking;                           // and on the control channel
-  pid_t asked_late = 0;                        // the child that owes an answer there, if any …
-  Monotonic asked_hangs_at{};                  // … and when it is taken to hang
+  std::mutex writing;          // one call at a time on the index channel
+  std::mutex asking;           // and on the control channel
+  pid_t asked_late = 0;        // the child that owes an answer there, if any …
+  Monotonic asked_hangs_at{};  // … and when it is taken to hang
   std::mutex knowing;
-  std::weak_ptr<SearchProcess> status_known;   // the child whose status was asked
+  std::weak_ptr<SearchProcess> status_known;  // the child whose status was asked
 };
 
 SearchClient::SearchClient(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
@@ -60,7 +60,8 @@ Result<LaneAnswer> SearchClient::search(const LaneQuery& query, Deadline deadlin
   for (const bool again : {false, true}) {
     ASSIGN_OR_RETURN(auto lease, parts_->pool.take(deadline, again));
     const Monotonic hangs_at = steady_now() + parts_->options.search_hang;
-    const Reply reply = lease.process->call(lease.channel, MessageKind::search, payload, deadline, parts_->options.search_hang);
+    const Reply reply =
+        lease.process->call(lease.channel, MessageKind::search, payload, deadline, parts_->options.search_hang);
     if (reply.state == Reply::State::late) {
       parts_->pool.leave_late(std::move(lease), hangs_at);
       parts_->supervisor.wake();
@@ -108,7 +109,8 @@ Reply SearchClient::Parts::ask_status(SearchProcess& process, Deadline deadline)
   if (asked_late == process.pid()) {
     const Monotonic now = steady_now();
     if (!await_readable(process.socket_of(control_channel), std::min(deadline, std::max(asked_hangs_at, now)))) {
-      if (now < asked_hangs_at) return {Reply::State::late, Error(Errc::deadline_exceeded, "the search child does not answer")};
+      if (now < asked_hangs_at)
+        return {Reply::State::late, Error(Errc::deadline_exceeded, "the search child does not answer")};
       return {Reply::State::lost, Error(Errc::unavailable, "the search child hangs")};
     }
     if (Reply earlier = process.take_late(control_channel); earlier.state == Reply::State::lost) return earlier;

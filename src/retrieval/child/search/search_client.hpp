@@ -20,12 +20,12 @@ namespace muniment::retrieval {
 struct SearchClientOptions {
   Engine::Options engine;
   std::vector<std::string> command = {this_program, "--search-child"};
-  std::size_t search_channels = 4;               // searches at once; more of them wait their turn
-  bool needs_sandbox = false;                    // rather no search than one without Landlock and seccomp
+  std::size_t search_channels = 4;  // searches at once; more of them wait their turn
+  bool needs_sandbox = false;       // rather no search than one without Landlock and seccomp
   std::int64_t address_space_bytes_max = 0;
-  std::chrono::milliseconds search_hang{10'000}; // a call that takes longer has its child killed …
-  std::chrono::milliseconds write_hang{300'000}; // … so too one that writes …
-  std::chrono::milliseconds start_hang{300'000}; // … and a child that does not open its indexes
+  std::chrono::milliseconds search_hang{10'000};  // a call that takes longer has its child killed …
+  std::chrono::milliseconds write_hang{300'000};  // … so too one that writes …
+  std::chrono::milliseconds start_hang{300'000};  // … and a child that does not open its indexes
   std::chrono::milliseconds stop_patience{5'000};
   RestartPolicy restart;
   RemoteOptions remote;
@@ -34,11 +34,11 @@ struct SearchClientOptions {
 // What can be said without asking the child.
 struct SearchHealth {
   bool serving = false;
-  pid_t pid = 0;                                 // of the child; 0: there is none
+  pid_t pid = 0;  // of the child; 0: there is none
   std::int64_t restarts = 0;
-  std::string reason;                            // why it is not serving, or how the last one ended
-  std::vector<std::string> degraded;             // what of the sandbox could not be had
-  std::string embedding_problem;                 // why the embedding server does not answer; empty: it does, or there is none
+  std::string reason;                 // why it is not serving, or how the last one ended
+  std::vector<std::string> degraded;  // what of the sandbox could not be had
+  std::string embedding_problem;      // why the embedding server does not answer; empty: it does, or there is none
 };
 
 // Every function may be called from any thread.

@@ -28,8 +28,8 @@ SearchProcess::Reply lost(Error error) { return {SearchProcess::Reply::State::lo
 
 }  // namespace
 
-Result<std::shared_ptr<SearchProcess>> SearchProcess::start(const std::vector<std::string>& command, const SearchSetup& setup,
-                                                            EmbedServer* embeds) {
+Result<std::shared_ptr<SearchProcess>> SearchProcess::start(const std::vector<std::string>& command,
+                                                            const SearchSetup& setup, EmbedServer* embeds) {
   auto process = std::make_shared<SearchProcess>();
   std::vector<Fd> childs_ends;
   ChildCommand start{command, {}, true};
@@ -69,23 +69,27 @@ SearchProcess::Reply SearchProcess::receive(Channel& channel) {
   if (!frame) return lost(std::move(frame).error());
   if (frame->call != channel.calls) return lost(Error(Errc::corrupt, "the search child answers what was not asked"));
   if (frame->kind == MessageKind::answer) return {Reply::State::answered, std::move(frame->payload)};
-  if (frame->kind != MessageKind::failure) return lost(Error(Errc::corrupt, "the search child asks instead of answering"));
+  if (frame->kind != MessageKind::failure)
+    return lost(Error(Errc::corrupt, "the search child asks instead of answering"));
   auto error = error_from_wire(frame->payload);
   if (!error) return lost(Error(Errc::corrupt, "the search child says an error that is none"));
   return {Reply::State::answered, *std::move(error)};
 }
 
-SearchProcess::Reply SearchProcess::call(std::size_t place, MessageKind kind, std::string_view payload, Deadline deadline,
-                                         std::chrono::milliseconds hang) {
+SearchProcess::Reply SearchProcess::call(std::size_t place, MessageKind kind, std::string_view payload,
+                                         Deadline deadline, std::chrono::milliseconds hang) {
   Channel& channel = channels_[place];
   const Deadline hangs_at = steady_now() + hang;
-  if (auto sent = send_frame(channel.socket.get(), kind, ++channel.calls, payload, limits::search_request_bytes_max, hangs_at); !sent) {
+  if (auto sent =
+          send_frame(channel.socket.get(), kind, ++channel.calls, payload, limits::search_request_bytes_max, hangs_at);
+      !sent) {
     return lost(std::move(sent).error());
   }
   if (const auto ready = await_readable(channel.socket.get(), std::min(deadline, hangs_at)); !ready) {
     if (ready.error().code != Errc::deadline_exceeded) return lost(ready.error());
     if (steady_now() < hangs_at) return {Reply::State::late, ready.error()};
-    return lost(Error(Errc::unavailable, "the search child hangs: no answer within " + std::to_string(hang.count()) + " ms"));
+    return lost(
+        Error(Errc::unavailable, "the search child hangs: no answer within " + std::to_string(hang.count()) + " ms"));
   }
   return receive(channel);
 }

@@ -31,7 +31,8 @@ class SearchProcess {
     State state = State::lost;
     Result<std::string> payload = std::string();
   };
-  Reply call(std::size_t channel, MessageKind kind, std::string_view payload, Deadline deadline, std::chrono::milliseconds hang);
+  Reply call(std::size_t channel, MessageKind kind, std::string_view payload, Deadline deadline,
+             std::chrono::milliseconds hang);
   // Takes the answer that a late call left behind, when there is something to be read.
   Reply take_late(std::size_t channel);
 
@@ -45,14 +46,14 @@ class SearchProcess {
  private:
   struct Channel {
     Fd socket;
-    std::uint64_t calls = 0;     // whoever has the channel
+    std::uint64_t calls = 0;  // whoever has the channel
   };
   Reply receive(Channel& channel);
 
-  Child child_;                  // the supervisor's
+  Child child_;  // the supervisor's
   pid_t pid_ = -1;
   std::vector<Channel> channels_;
-  EmbedServer::Sockets embedding_;   // null: it has no remote embedder
+  EmbedServer::Sockets embedding_;  // null: it has no remote embedder
 };
 
 }  // namespace muniment::retrieval

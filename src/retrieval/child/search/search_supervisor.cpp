@@ -25,7 +25,8 @@ int patience_until(Deadline deadline) {
 
 // A fault of the child's own, which damaged files may be behind; not a kill from outside.
 bool is_crash(int signal) {
-  return signal == SIGSEGV || signal == SIGBUS || signal == SIGABRT || signal == SIGILL || signal == SIGFPE || signal == SIGSYS;
+  return signal == SIGSEGV || signal == SIGBUS || signal == SIGABRT || signal == SIGILL || signal == SIGFPE ||
+         signal == SIGSYS;
 }
 
 }  // namespace
@@ -79,7 +80,8 @@ void SearchSupervisor::lost(const std::shared_ptr<SearchProcess>& process, const
 
 Result<std::shared_ptr<SearchProcess>> SearchSupervisor::serving(Deadline deadline) {
   std::unique_lock lock(mutex_);
-  const bool known = changed_.wait_until(lock, deadline, [this] { return (process_ && !lost_) || refusal_ || stopping_; });
+  const bool known =
+      changed_.wait_until(lock, deadline, [this] { return (process_ && !lost_) || refusal_ || stopping_; });
   if (!known) return Error(Errc::deadline_exceeded, "the search child is being started");
   if (stopping_) return Error(Errc::unavailable, "search is stopped");
   if (process_ && !lost_) return process_;
@@ -113,8 +115,12 @@ void SearchSupervisor::run() {
 
 // One child, from its start to its end.
 RestartPace::Death SearchSupervisor::live_and_die() {
-  SearchSetup setup{options_.engine, static_cast<std::uint32_t>(options_.search_channels), options_.needs_sandbox,
-                    options_.address_space_bytes_max, {}, 0};
+  SearchSetup setup{options_.engine,
+                    static_cast<std::uint32_t>(options_.search_channels),
+                    options_.needs_sandbox,
+                    options_.address_space_bytes_max,
+                    {},
+                    0};
   setup.engine.empty_first = setup.engine.empty_first || empty_first_;
   name_remote(setup);
   auto started = SearchProcess::start(options_.command, setup, embeds_.get());
@@ -146,8 +152,10 @@ void SearchSupervisor::name_remote(SearchSetup& setup) {
   if (!embeds_) return;
   const auto identity = embeds_->first_identity(steady_now() + remote_patience);
   has_remote_ = identity.has_value();
-  if (identity) setup.remote = *identity;
-  else setup.engine.remote_missing = "http: the server's dimension is not known yet";
+  if (identity)
+    setup.remote = *identity;
+  else
+    setup.engine.remote_missing = "http: the server's dimension is not known yet";
   setup.query_ms = options_.remote.query_patience.count();
 }
 
@@ -182,8 +190,10 @@ void SearchSupervisor::open(const std::shared_ptr<SearchProcess>& process, const
   }
   pool_.open(process, options_.search_channels);
   changed_.notify_all();
-  log_info("the search child serves", {{"pid", process->pid()}, {"lexical", hello.status.lexical_next_seq},
-                                       {"vector", hello.status.vector_next_seq}, {"rebuilt", hello.status.rebuilt.size()}});
+  log_info("the search child serves", {{"pid", process->pid()},
+                                       {"lexical", hello.status.lexical_next_seq},
+                                       {"vector", hello.status.vector_next_seq},
+                                       {"rebuilt", hello.status.rebuilt.size()}});
 }
 
 bool SearchSupervisor::ended(const std::shared_ptr<SearchProcess>& process) const {

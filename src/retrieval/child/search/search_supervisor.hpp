@@ -17,12 +17,12 @@ class SearchSupervisor {
  public:
   SearchSupervisor(const SearchClientOptions& options, ChannelPool& pool);
   ~SearchSupervisor();
-  Status start();   // answers once the first child was started, or could not be
+  Status start();  // answers once the first child was started, or could not be
   void stop();
 
   // Any thread says that a child is of no use any more; the first one's reason is kept.
   void lost(const std::shared_ptr<SearchProcess>& process, const Error& why);
-  void wake();      // there is a late call to be watched
+  void wake();  // there is a late call to be watched
 
   // The child that serves, once there is one. Errors: deadline_exceeded, unavailable.
   Result<std::shared_ptr<SearchProcess>> serving(Deadline deadline);
@@ -46,22 +46,22 @@ class SearchSupervisor {
 
   const SearchClientOptions& options_;
   ChannelPool& pool_;
-  Fd wake_;                                  // an eventfd
+  Fd wake_;  // an eventfd
   std::thread thread_;
-  bool empty_first_ = false;                 // the thread's own
-  bool has_remote_ = false;                  // likewise: the child was told of the embedding server
+  bool empty_first_ = false;  // the thread's own
+  bool has_remote_ = false;   // likewise: the child was told of the embedding server
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   bool stopping_ = false;
-  bool tried_ = false;                       // the first start was attempted …
-  std::optional<Error> first_failure_;       // … and failed
-  std::shared_ptr<SearchProcess> process_;   // that serves
-  std::optional<Error> lost_;                // why process_ is to end
-  std::optional<Error> refusal_;             // while it is given up
+  bool tried_ = false;                      // the first start was attempted …
+  std::optional<Error> first_failure_;      // … and failed
+  std::shared_ptr<SearchProcess> process_;  // that serves
+  std::optional<Error> lost_;               // why process_ is to end
+  std::optional<Error> refusal_;            // while it is given up
   SearchHealth health_;
 
-  std::unique_ptr<EmbedServer> embeds_;      // null: there is no embedding server; it goes first, and its threads with it
+  std::unique_ptr<EmbedServer> embeds_;  // null: there is no embedding server; it goes first, and its threads with it
 };
 
 }  // namespace muniment::retrieval

@@ -1,12 +1,12 @@
-// Code, by indentation: people indent what is inside, in every language, and a compiler's worth of grammars would not cut
-// better. A definition lasts until a line that is no further in than it is; the comment and the decorators right
+// Code, by indentation: people indent what is inside, in every language, and a compiler's worth of grammars would not
+// cut better. A definition lasts until a line that is no further in than it is; the comment and the decorators right
 // above it are part of it. What is in a class (but not what is in a function) is cut again, under the class's name.
 #include <algorithm>
 
 #include "base/limits.hpp"
 #include "retrieval/text/blocks.hpp"
-#include "retrieval/text/formats/code_definition.hpp"
 #include "retrieval/text/format.hpp"
+#include "retrieval/text/formats/code_definition.hpp"
 
 namespace muniment::retrieval {
 namespace {
@@ -15,7 +15,8 @@ constexpr std::size_t open_definitions_max = 16;
 
 class CodeReader {
  public:
-  CodeReader(std::string_view text, std::string_view name) : text_(text), dialect_(dialect_of(extension_of(name))), lines_(text, {0, text.size()}) {}
+  CodeReader(std::string_view text, std::string_view name)
+      : text_(text), dialect_(dialect_of(extension_of(name))), lines_(text, {0, text.size()}) {}
 
   Blocks read() && {
     while (const auto line = lines_.next()) {
@@ -65,7 +66,9 @@ class CodeReader {
       left = true;
     }
     const bool in_function = !open_.empty() && !open_.back().container;
-    const std::optional<Definition> definition = goes_on || in_function || open_.size() == open_definitions_max ? std::nullopt : definition_on(content, dialect_, opens(content));
+    const std::optional<Definition> definition = goes_on || in_function || open_.size() == open_definitions_max
+                                                     ? std::nullopt
+                                                     : definition_on(content, dialect_, opens(content));
     const std::uint32_t around = open_.empty() ? 0 : open_.back().heading;
     if (definition) {
       const std::uint32_t heading = blocks_.headings.add(around, std::string(under) + definition->label);
@@ -99,7 +102,8 @@ class CodeReader {
   // A comment, a decorator, an attribute, a template's head: of what follows.
   bool leads(std::string_view content) const {
     if (content.starts_with('@') || content.starts_with("#[")) return true;
-    if (dialect_.c_like && (content.starts_with("//") || content.starts_with("/*") || content.starts_with("template"))) return content.find('{') == none;
+    if (dialect_.c_like && (content.starts_with("//") || content.starts_with("/*") || content.starts_with("template")))
+      return content.find('{') == none;
     if (dialect_.dash_comments && content.starts_with("--")) return true;
     return dialect_.hash_comments && content.starts_with('#');
   }
@@ -108,7 +112,8 @@ class CodeReader {
   bool closes(std::string_view content) const {
     const char first = content.front();
     if (first == '}' || first == ')' || first == ']' || first == '{') return !(dialect_.sections && first == '[');
-    if (content.starts_with("public:") || content.starts_with("private:") || content.starts_with("protected:")) return true;
+    if (content.starts_with("public:") || content.starts_with("private:") || content.starts_with("protected:"))
+      return true;
     if (dialect_.c_like && !dialect_.hash_comments && first == '#' && !open_.empty()) return true;  // a preprocessor's
     return content == "end" || content.starts_with("end;") || content.starts_with("end ") || content.starts_with("EOF");
   }
@@ -137,10 +142,10 @@ class CodeReader {
   Lines lines_;
   Blocks blocks_;
   Block block_{.span = {}, .cut = Cut::lines};
-  std::vector<Open> open_;         // the definitions that the line is in
+  std::vector<Open> open_;  // the definitions that the line is in
   std::size_t line_start_ = 0;
   std::size_t indent_ = 0;
-  std::size_t lead_ = none;        // where the comment right above began
+  std::size_t lead_ = none;  // where the comment right above began
   bool after_blank_ = false;
   bool in_comment_ = false;
   bool in_quote_ = false;

@@ -11,16 +11,24 @@ namespace {
 constexpr std::string_view modifiers =
     " export default async public private protected internal static final abstract override virtual inline constexpr consteval extern pub unsafe const sealed data open "
     "partial readonly declare native synchronized strictfp local typedef suspend operator mutating friend explicit default! ";
-constexpr std::string_view containers = " class struct interface trait impl module enum union object protocol extension record mixin actor service message contract mod ";
-constexpr std::string_view weak_containers = "object record actor message service contract extension protocol mod";  // also words of other uses
-constexpr std::string_view functions = " def fn func function sub procedure proc fun macro defun defmodule defp defmacro fixpoint theorem ";
+constexpr std::string_view containers =
+    " class struct interface trait impl module enum union object protocol extension record mixin actor service message contract mod ";
+constexpr std::string_view weak_containers =
+    "object record actor message service contract extension protocol mod";  // also words of other uses
+constexpr std::string_view functions =
+    " def fn func function sub procedure proc fun macro defun defmodule defp defmacro fixpoint theorem ";
 constexpr std::string_view no_functions =
     " if else for while switch catch return sizeof do case new delete throw try in of typeof await yield assert elif elsif unless until when match loop print raise with "
     "except from import and or not goto using static_assert defined require include synchronized ";
-constexpr std::string_view sql_kinds = " table view function procedure index trigger type schema database sequence policy role extension domain aggregate ";
-constexpr std::string_view sql_fillers = " or replace temp temporary unique materialized if not exists concurrently recursive global local unlogged external ";
+constexpr std::string_view sql_kinds =
+    " table view function procedure index trigger type schema database sequence policy role extension domain aggregate ";
+constexpr std::string_view sql_fillers =
+    " or replace temp temporary unique materialized if not exists concurrently recursive global local unlogged external ";
 
-bool is_name(char c) { return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || c == '_' || c == '$' || static_cast<unsigned char>(c) >= 0x80; }
+bool is_name(char c) {
+  return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || c == '_' || c == '$' ||
+         static_cast<unsigned char>(c) >= 0x80;
+}
 
 // The word at the beginning of `rest`, which loses it and the blanks after it.
 std::string_view take_word(std::string_view& rest, std::string_view also = "") {
@@ -86,10 +94,12 @@ std::optional<Definition> by_keyword(std::string_view line, bool opens) {
   const bool declared = !opens && line.ends_with(';');
   if (is_listed(containers, word)) {
     if (word == "enum" && (rest.starts_with("class ") || rest.starts_with("struct "))) take_word(rest);
-    while (rest.starts_with("alignas") || rest.starts_with("[[")) rest = trimmed(rest.substr(std::min(rest.find_first_of(")]"), rest.size() - 1) + 1));
+    while (rest.starts_with("alignas") || rest.starts_with("[["))
+      rest = trimmed(rest.substr(std::min(rest.find_first_of(")]"), rest.size() - 1) + 1));
     std::string_view name = take_word(rest, ".:");
     while (name.ends_with(':')) name.remove_suffix(1);  // class Derived: Base
-    if (name.empty() || declared || rest.starts_with('=') || (!opens && is_listed(weak_containers, word))) return std::nullopt;
+    if (name.empty() || declared || rest.starts_with('=') || (!opens && is_listed(weak_containers, word)))
+      return std::nullopt;
     return Definition{std::string(word) + " " + std::string(name), true};
   }
   if (is_listed(functions, word) && !declared) {
@@ -101,7 +111,8 @@ std::optional<Definition> by_keyword(std::string_view line, bool opens) {
   if (word == "macro_rules") return Definition{std::string(take_word(rest, "! ")), false};
   const std::size_t assigned = rest.find('=');
   const bool is_function = bound && assigned != std::string_view::npos &&
-                           (rest.find("=>", assigned) != std::string_view::npos || rest.substr(assigned + 1, 20).find("function") != std::string_view::npos);
+                           (rest.find("=>", assigned) != std::string_view::npos ||
+                            rest.substr(assigned + 1, 20).find("function") != std::string_view::npos);
   if (is_function) return Definition{std::string(word), false};
   return std::nullopt;
 }
@@ -111,7 +122,8 @@ std::optional<Definition> by_shape(std::string_view line, bool opens) {
   const std::size_t paren = line.find('(');
   if (paren == std::string_view::npos || paren == 0 || !opens) return std::nullopt;
   const std::string_view head = trimmed(line.substr(0, paren));
-  if (head.find_first_of("=.;\"'{}?!#,+") != std::string_view::npos || head.find("->") != std::string_view::npos) return std::nullopt;
+  if (head.find_first_of("=.;\"'{}?!#,+") != std::string_view::npos || head.find("->") != std::string_view::npos)
+    return std::nullopt;
   std::size_t start = head.size();
   while (start > 0 && (is_name(head[start - 1]) || head[start - 1] == ':' || head[start - 1] == '~')) --start;
   std::string_view name = head.substr(start);
@@ -122,7 +134,9 @@ std::optional<Definition> by_shape(std::string_view line, bool opens) {
   if (name.ends_with('_')) return std::nullopt;  // a member in a constructor's list
   // Alone before its bracket: a method, a constructor, or a macro that defines something, whose arguments name it.
   const std::size_t close = line.find(')', paren);
-  const bool macro = name == lower_ascii(name) ? false : std::none_of(name.begin(), name.end(), [](char c) { return c >= 'a' && c <= 'z'; });
+  const bool macro = name == lower_ascii(name)
+                         ? false
+                         : std::none_of(name.begin(), name.end(), [](char c) { return c >= 'a' && c <= 'z'; });
   return Definition{std::string(macro && close != std::string_view::npos ? line.substr(0, close + 1) : name), false};
 }
 
@@ -154,9 +168,15 @@ Dialect dialect_of(std::string_view extension) {
   dialect.statements = extension == "sql";
   dialect.sections = is_listed(" yaml yml toml ini cfg conf properties ", extension);
   dialect.dash_comments = dialect.statements || is_listed(" lua hs vhd vhdl ", extension);
-  dialect.hash_comments = dialect.triple_quotes || dialect.sections ||
-                          is_listed(" rb rake pl pm sh bash zsh fish ps1 r jl ex exs nim cmake make mk makefile dockerfile meson.build cmakelists.txt gemfile rakefile tf hcl nix ", extension);
-  dialect.c_like = !dialect.sections && !dialect.statements && !is_listed(" py pyi pyx rb rake lua hs ml mli clj cljs lisp el scm xml xsd svg tf hcl makefile make mk ", extension);
+  dialect.hash_comments =
+      dialect.triple_quotes || dialect.sections ||
+      is_listed(
+          " rb rake pl pm sh bash zsh fish ps1 r jl ex exs nim cmake make mk makefile dockerfile meson.build cmakelists.txt gemfile rakefile tf hcl nix ",
+          extension);
+  dialect.c_like =
+      !dialect.sections && !dialect.statements &&
+      !is_listed(" py pyi pyx rb rake lua hs ml mli clj cljs lisp el scm xml xsd svg tf hcl makefile make mk ",
+                 extension);
   return dialect;
 }
 

@@ -1,5 +1,5 @@
-// Which line of code defines something, told by the line alone: a keyword that many languages share, or the shape of a C-like
-// function. A guess, made to be right for code as people lay it out; a wrong one costs a heading, never a byte.
+// Which line of code defines something, told by the line alone: a keyword that many languages share, or the shape of a
+// C-like function. A guess, made to be right for code as people lay it out; a wrong one costs a heading, never a byte.
 #pragma once
 
 #include <optional>
@@ -10,12 +10,12 @@ namespace muniment::retrieval {
 
 // What families of languages do not share.
 struct Dialect {
-  bool c_like = false;          // type name(args) {  and  name(args) {  define functions; // and /* */ comment
+  bool c_like = false;  // type name(args) {  and  name(args) {  define functions; // and /* */ comment
   bool hash_comments = false;
-  bool dash_comments = false;   // SQL, Lua, Haskell
-  bool triple_quotes = false;   // Python
-  bool sections = false;        // [section] and top-level keys: TOML, INI, YAML
-  bool statements = false;      // SQL: CREATE TABLE name
+  bool dash_comments = false;  // SQL, Lua, Haskell
+  bool triple_quotes = false;  // Python
+  bool sections = false;       // [section] and top-level keys: TOML, INI, YAML
+  bool statements = false;     // SQL: CREATE TABLE name
 };
 
 Dialect dialect_of(std::string_view extension);

@@ -11,7 +11,8 @@ namespace {
 constexpr std::string_view void_elements = "area base br col embed hr img input link meta source track wbr param";
 constexpr std::string_view raw_elements = "script style textarea title xmp iframe noembed noframes";
 constexpr std::string_view dropped_elements = "template noscript svg object canvas select audio video math datalist";
-constexpr std::string_view implied_ends = "p li dt dd td th tr option";  // closed by the next of their kind, or their parent's end
+constexpr std::string_view implied_ends =
+    "p li dt dd td th tr option";  // closed by the next of their kind, or their parent's end
 constexpr std::string_view paragraph_elements =
     "p div section article header footer main aside nav ul ol dl table tbody thead tfoot blockquote figure figcaption form fieldset address details summary body hr";
 constexpr std::string_view line_elements = "li dt dd tr caption legend";
@@ -19,7 +20,7 @@ constexpr std::string_view line_elements = "li dt dd tr caption legend";
 struct Tag {
   std::string name;  // lower case
   bool closes = false;
-  bool empty = false;   // <br/>
+  bool empty = false;  // <br/>
   bool hidden = false;
   std::string alternative;  // alt="…"
 };
@@ -95,11 +96,13 @@ class HtmlReader {
     if (peek(0) == '=') {
       ++at_;
       const char quote = peek(0) == '"' || peek(0) == '\'' ? markup_[at_++] : '\0';
-      const std::size_t end = std::min(quote ? markup_.find(quote, at_) : markup_.find_first_of(" \t\r\n\f>", at_), markup_.size());
+      const std::size_t end =
+          std::min(quote ? markup_.find(quote, at_) : markup_.find_first_of(" \t\r\n\f>", at_), markup_.size());
       value = markup_.substr(at_, end - at_);
       at_ = std::min(end + (quote ? 1 : 0), markup_.size());
     }
-    if (name == "hidden" || (name == "aria-hidden" && value == "true") || (name == "style" && hides(value))) tag.hidden = true;
+    if (name == "hidden" || (name == "aria-hidden" && value == "true") || (name == "style" && hides(value)))
+      tag.hidden = true;
     if (name == "alt") tag.alternative = value;
   }
 
@@ -122,7 +125,8 @@ class HtmlReader {
       return false;
     }
     if (!tag.closes) {
-      skipped_inner_ += !is_void && !is_listed(raw_elements, tag.name) && !is_listed(implied_ends, tag.name) && (implied || tag.name == skipped_);
+      skipped_inner_ += !is_void && !is_listed(raw_elements, tag.name) && !is_listed(implied_ends, tag.name) &&
+                        (implied || tag.name == skipped_);
       return true;
     }
     if (skipped_inner_ > 0) {
@@ -158,7 +162,8 @@ class HtmlReader {
   // What stands between <script> and </script> is no markup.
   std::string_view skip_raw(const std::string& name) {
     const std::size_t start = at_;
-    for (std::size_t found = markup_.find("</", at_); found != std::string_view::npos; found = markup_.find("</", found + 2)) {
+    for (std::size_t found = markup_.find("</", at_); found != std::string_view::npos;
+         found = markup_.find("</", found + 2)) {
       at_ = found;
       std::size_t same = 0;
       while (same < name.size() && (peek(2 + same) | 0x20) == name[same]) ++same;
@@ -172,7 +177,8 @@ class HtmlReader {
 
   void read_raw(const std::string& name) {
     const std::string_view inside = skip_raw(name);
-    if (name == "title" && out_.blocks.title.empty()) out_.blocks.title = trimmed(unescape_html(inside.substr(0, 4 * limits::document_title_bytes_max)));
+    if (name == "title" && out_.blocks.title.empty())
+      out_.blocks.title = trimmed(unescape_html(inside.substr(0, 4 * limits::document_title_bytes_max)));
   }
 
   void add_text(std::string_view source) {
@@ -228,7 +234,8 @@ class HtmlReader {
 
   void end_heading() {
     if (level_ == 0) return;
-    const std::string words(first_graphemes(trimmed(std::string_view(out_.text).substr(start_)), limits::heading_bytes_max));
+    const std::string words(
+        first_graphemes(trimmed(std::string_view(out_.text).substr(start_)), limits::heading_bytes_max));
     if (!words.empty()) {
       const std::uint32_t node = out_.blocks.headings.add(path_[level_ - 1], std::string(under) + words);
       for (std::size_t i = level_; i < path_.size(); ++i) path_[i] = node;
@@ -251,7 +258,11 @@ class HtmlReader {
       out_.text.resize(start_);
     } else {
       out_.text.resize(std::max(span.end, start_));
-      out_.blocks.list.push_back({.span = span, .before = before_, .cut = preformatted_ ? Cut::lines : Cut::prose, .heading = path_.back(), .leads = heading});
+      out_.blocks.list.push_back({.span = span,
+                                  .before = before_,
+                                  .cut = preformatted_ ? Cut::lines : Cut::prose,
+                                  .heading = path_.back(),
+                                  .leads = heading});
       before_ = Break::paragraph;
     }
     start_ = out_.text.size();
@@ -262,15 +273,15 @@ class HtmlReader {
   std::string_view markup_;
   std::size_t at_ = 0;
   ExtractedText out_;
-  std::size_t start_ = 0;        // of the block that is open; empty when nothing is in it yet
+  std::size_t start_ = 0;  // of the block that is open; empty when nothing is in it yet
   Break before_ = Break::paragraph;
-  bool fresh_ = true;            // nothing was written since the last break
-  bool blank_ = false;           // white space was seen, which counts if a word follows
+  bool fresh_ = true;   // nothing was written since the last break
+  bool blank_ = false;  // white space was seen, which counts if a word follows
   bool preformatted_ = false;
-  std::size_t level_ = 0;        // of the heading that is open; 0: none
+  std::size_t level_ = 0;  // of the heading that is open; 0: none
   std::array<std::uint32_t, 7> path_;
   std::string first_heading_;
-  std::string skipped_;          // the element that is dropped
+  std::string skipped_;  // the element that is dropped
   std::size_t skipped_inner_ = 0;
 };
 

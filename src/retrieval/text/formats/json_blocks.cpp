@@ -37,8 +37,10 @@ class RecordReader {
     const bool tiny = !turn && span.size() <= record_tiny_bytes_max;
     const Break before = tiny && last_was_tiny_ ? Break::paragraph : Break::record;
     last_was_tiny_ = tiny;
-    if (sound && span.size() > limits::chunk_bytes_max) return reader.add_blocks(blocks_, record, std::string(under) + "$", before);
-    const std::uint32_t heading = turn ? blocks_.headings.add(record, std::string(under).append(reader.speaker())) : record;
+    if (sound && span.size() > limits::chunk_bytes_max)
+      return reader.add_blocks(blocks_, record, std::string(under) + "$", before);
+    const std::uint32_t heading =
+        turn ? blocks_.headings.add(record, std::string(under).append(reader.speaker())) : record;
     blocks_.turns |= turn;
     blocks_.list.push_back({.span = span, .before = before, .cut = sound ? Cut::lines : Cut::json, .heading = heading});
   }

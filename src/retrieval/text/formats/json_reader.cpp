@@ -18,15 +18,23 @@ std::size_t string_end(std::string_view text, std::size_t at) {
 
 // Past a number, true, false or null: whatever stands there up to the next mark.
 std::size_t scalar_end(std::string_view text, std::size_t at) {
-  const auto is_mark = [](char c) { return is_ascii_blank(c) || c == ',' || c == ':' || c == ']' || c == '}' || c == '[' || c == '{' || c == '"'; };
+  const auto is_mark = [](char c) {
+    return is_ascii_blank(c) || c == ',' || c == ':' || c == ']' || c == '}' || c == '[' || c == '{' || c == '"';
+  };
   while (at < text.size() && !is_mark(text[at])) ++at;
   return at;
 }
 
-bool begins_scalar(char c) { return c == '-' || (c >= '0' && c <= '9') || c == 't' || c == 'f' || c == 'n' || c == 'N' || c == 'I'; }
+bool begins_scalar(char c) {
+  return c == '-' || (c >= '0' && c <= '9') || c == 't' || c == 'f' || c == 'n' || c == 'N' || c == 'I';
+}
 
-bool names_a_speaker(std::string_view key) { return key == "role" || key == "from" || key == "speaker" || key == "sender" || key == "author"; }
-bool names_what_is_said(std::string_view key) { return key == "content" || key == "text" || key == "value" || key == "message" || key == "parts"; }
+bool names_a_speaker(std::string_view key) {
+  return key == "role" || key == "from" || key == "speaker" || key == "sender" || key == "author";
+}
+bool names_what_is_said(std::string_view key) {
+  return key == "content" || key == "text" || key == "value" || key == "message" || key == "parts";
+}
 
 }  // namespace
 
@@ -177,8 +185,9 @@ void JsonReader::note_member(char first, Span inside) {
 void JsonReader::add_leaf(const Leaf& leaf) {
   after_value_ = true;
   const std::uint32_t index = containers_[in_].items++;
-  const bool shares = !leaves_.empty() && leaves_.back().container == in_ && leaves_.size() > containers_[in_].first_leaf &&
-                      !leaves_.back().ends_turn && !leaf.turn && at_ - leaves_.back().start <= limits::chunk_tiny_bytes_max;
+  const bool shares = !leaves_.empty() && leaves_.back().container == in_ &&
+                      leaves_.size() > containers_[in_].first_leaf && !leaves_.back().ends_turn && !leaf.turn &&
+                      at_ - leaves_.back().start <= limits::chunk_tiny_bytes_max;
   if (shares) {
     leaves_.back().shared = true;
     return;
@@ -216,7 +225,8 @@ void JsonReader::add_blocks(Blocks& blocks, std::uint32_t root, const std::strin
       before = leaf.turn || last.ends_turn ? Break::record : run ? Break::paragraph : Break::section;
     }
     blocks.turns |= leaf.turn;
-    blocks.list.push_back({.span = {i == 0 ? start_ : leaf.start, end}, .before = before, .cut = Cut::json, .heading = heading});
+    blocks.list.push_back(
+        {.span = {i == 0 ? start_ : leaf.start, end}, .before = before, .cut = Cut::json, .heading = heading});
   }
   if (blocks.title.empty() && !title_.empty()) blocks.title = piece_of(text_, title_);
 }

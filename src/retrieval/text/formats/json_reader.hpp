@@ -1,6 +1,6 @@
 // One pass over a JSON text that knows strings and brackets and nothing else: looser than base/json/json.hpp, since a
-// document is what it is, and in place, since chunks are spans. A container that fits a chunk is one leaf; a larger one is
-// opened, and its items and members are leaves under its path. Small neighbours share a leaf, so that there are
+// document is what it is, and in place, since chunks are spans. A container that fits a chunk is one leaf; a larger one
+// is opened, and its items and members are leaves under its path. Small neighbours share a leaf, so that there are
 // never more leaves than the text's size allows chunks, within a constant.
 #pragma once
 
@@ -32,24 +32,24 @@ class JsonReader {
     std::size_t start = 0;        // of its key, or of the containers that begin with it
     std::uint32_t container = 0;  // the opened one that holds it
     std::uint32_t index = 0;
-    Span key;                     // empty: an item
-    Span speaker;                 // of the turn that begins here
-    bool turn = false;            // begins a chat turn …
-    bool ends_turn = false;       // … ends one
-    bool shared = false;          // by small neighbours
+    Span key;                // empty: an item
+    Span speaker;            // of the turn that begins here
+    bool turn = false;       // begins a chat turn …
+    bool ends_turn = false;  // … ends one
+    bool shared = false;     // by small neighbours
   };
 
   struct Container {
     std::uint32_t parent = 0;
-    std::uint32_t index = 0;      // in its parent
-    std::uint32_t items = 0;      // seen so far
+    std::uint32_t index = 0;  // in its parent
+    std::uint32_t items = 0;  // seen so far
     bool is_object = false;
-    bool said = false;            // has a member that holds what is said
-    bool holds_turns = false;     // which keeps it open, however small
-    std::size_t start = 0;        // of its key, or its bracket
+    bool said = false;         // has a member that holds what is said
+    bool holds_turns = false;  // which keeps it open, however small
+    std::size_t start = 0;     // of its key, or its bracket
     std::size_t first_leaf = 0;
     Span key;
-    Span speaker;                 // the value of the member that names who
+    Span speaker;  // the value of the member that names who
   };
 
   bool skip_blanks();

@@ -1,6 +1,6 @@
-// Markdown, line by line: headings make the path, and a fenced block, a table row's table or a list item is a block of its
-// own. What matters here is where things begin and end, to the byte, and not how they would be shown, so that rules of
-// CommonMark about nesting and emphasis have no part in it.
+// Markdown, line by line: headings make the path, and a fenced block, a table row's table or a list item is a block of
+// its own. What matters here is where things begin and end, to the byte, and not how they would be shown, so that rules
+// of CommonMark about nesting and emphasis have no part in it.
 #include <array>
 
 #include "base/limits.hpp"
@@ -20,14 +20,17 @@ std::string plain_heading(std::string_view source) {
   std::string plain;
   for (std::size_t i = 0; i < source.size() && plain.size() <= limits::heading_bytes_max; ++i) {
     const char c = source[i];
-    const bool tag = c == '<' && i + 1 < source.size() && (source[i + 1] == '/' || is_letter_or_digit(static_cast<unsigned char>(source[i + 1])));
+    const bool tag = c == '<' && i + 1 < source.size() &&
+                     (source[i + 1] == '/' || is_letter_or_digit(static_cast<unsigned char>(source[i + 1])));
     const std::size_t tag_end = tag ? source.substr(0, i + 200).find('>', i) : std::string_view::npos;
     if (tag_end != std::string_view::npos) {
       i = tag_end;
       continue;
     }
     if (c == '*' || c == '`' || c == '[' || (c == '!' && source.substr(i).starts_with("!["))) continue;
-    const std::size_t link_end = c == ']' && source.substr(i).starts_with("](") ? source.substr(0, i + 2000).find(')', i) : std::string_view::npos;
+    const std::size_t link_end = c == ']' && source.substr(i).starts_with("](")
+                                     ? source.substr(0, i + 2000).find(')', i)
+                                     : std::string_view::npos;
     if (link_end != std::string_view::npos) i = link_end;
     if (c != ']') plain += c;
   }
@@ -38,8 +41,8 @@ bool is_list_item(std::string_view line) {
   if (line.size() < 2) return false;
   if (line[0] == '-' || line[0] == '*' || line[0] == '+') return line[1] == ' ' || line[1] == '\t';
   const std::size_t digits = line.find_first_not_of("0123456789");
-  return digits != std::string_view::npos && digits > 0 && digits < 10 && (line[digits] == '.' || line[digits] == ')') &&
-         (digits + 1 == line.size() || line[digits + 1] == ' ');
+  return digits != std::string_view::npos && digits > 0 && digits < 10 &&
+         (line[digits] == '.' || line[digits] == ')') && (digits + 1 == line.size() || line[digits + 1] == ' ');
 }
 
 class MarkdownReader {
@@ -66,7 +69,8 @@ class MarkdownReader {
       const std::string_view inside = trimmed(piece_of(text_, *line));
       if (inside.starts_with("title:")) title = trimmed(inside.substr(6));
       if (count == 0 || (inside != "---" && inside != "...")) continue;
-      if (title.size() > 1 && (title[0] == '"' || title[0] == '\'') && title.back() == title[0]) title = title.substr(1, title.size() - 2);
+      if (title.size() > 1 && (title[0] == '"' || title[0] == '\'') && title.back() == title[0])
+        title = title.substr(1, title.size() - 2);
       blocks_.title = title;
       blocks_.list.push_back({.span = {start, line->end}, .cut = Cut::lines});
       lines_ = lines;
@@ -111,14 +115,17 @@ class MarkdownReader {
 
   void read_fenced(Span inside, std::string_view content) {
     if (!content.empty()) block_.span.end = inside.end;
-    if (content.empty() || content[0] != fence_ || run_of(content, fence_) != content.size() || content.size() < fence_length_) return;
+    if (content.empty() || content[0] != fence_ || run_of(content, fence_) != content.size() ||
+        content.size() < fence_length_)
+      return;
     fence_ = 0;
     close();
   }
 
   bool read_heading(Span inside, std::string_view content) {
     const std::size_t level = run_of(content, '#');
-    if (level == 0 || level > 6 || (content.size() > level && content[level] != ' ' && content[level] != '\t')) return false;
+    if (level == 0 || level > 6 || (content.size() > level && content[level] != ' ' && content[level] != '\t'))
+      return false;
     close();
     std::string_view words = trimmed(content.substr(level));
     const std::size_t end = words.find_last_not_of('#');
@@ -147,7 +154,8 @@ class MarkdownReader {
   void add_heading(Span span, std::size_t level, std::string_view source) {
     const std::string words = plain_heading(source);
     if (blocks_.title.empty()) blocks_.title = words;
-    const std::uint32_t node = words.empty() ? path_[level - 1] : blocks_.headings.add(path_[level - 1], std::string(under) + words);
+    const std::uint32_t node =
+        words.empty() ? path_[level - 1] : blocks_.headings.add(path_[level - 1], std::string(under) + words);
     for (std::size_t i = level; i < path_.size(); ++i) path_[i] = node;
     blocks_.list.push_back({.span = span, .before = Break::section, .cut = Cut::prose, .heading = node, .leads = true});
   }
@@ -177,7 +185,7 @@ class MarkdownReader {
   int block_lines_ = 0;
   bool is_table_ = false;
   bool is_item_ = false;
-  char fence_ = 0;                     // what the open fence is made of
+  char fence_ = 0;  // what the open fence is made of
   std::size_t fence_length_ = 0;
 };
 

@@ -51,7 +51,8 @@ Error too_large(std::string what, std::int64_t limit) {
 Result<ExtractedText> read_pages(const poppler::document& document) {
   ExtractedText out;
   const int pages = document.pages();
-  if (pages > limits::document_pdf_pages_max) return too_large(fmt::format("{} pages", limits::document_pdf_pages_max), limits::document_pdf_pages_max);
+  if (pages > limits::document_pdf_pages_max)
+    return too_large(fmt::format("{} pages", limits::document_pdf_pages_max), limits::document_pdf_pages_max);
   for (int number = 0; number < pages; ++number) {
     const std::unique_ptr<poppler::page> page(document.create_page(number));
     if (!page) continue;
@@ -59,12 +60,16 @@ Result<ExtractedText> read_pages(const poppler::document& document) {
     const std::size_t start = out.text.size();
     append_utf16(out.text, page->text(poppler::rectf(), poppler::page::non_raw_non_physical_layout));
     if (out.text.size() > limits::document_text_bytes_max) {
-      return too_large(human_size(limits::document_text_bytes_max) + " of text", static_cast<std::int64_t>(limits::document_text_bytes_max));
+      return too_large(human_size(limits::document_text_bytes_max) + " of text",
+                       static_cast<std::int64_t>(limits::document_text_bytes_max));
     }
     const std::uint32_t heading = out.blocks.headings.add(0, fmt::format("page {}", number + 1));
     add_paragraphs(out.blocks.list, out.text, {start, out.text.size()}, heading, Break::record);
   }
-  if (out.blocks.list.empty()) return Error(Errc::invalid_argument, "the PDF holds no text: its pages may be images; run a text recognition over it and ingest what that gives");
+  if (out.blocks.list.empty())
+    return Error(
+        Errc::invalid_argument,
+        "the PDF holds no text: its pages may be images; run a text recognition over it and ingest what that gives");
   append_utf16(out.blocks.title, document.get_title());
   return out;
 }
@@ -72,12 +77,16 @@ Result<ExtractedText> read_pages(const poppler::document& document) {
 }  // namespace
 
 Result<ExtractedText> extract_pdf(std::string_view bytes) {
-  if (bytes.size() > limits::document_pdf_bytes_max) return too_large(human_size(limits::document_pdf_bytes_max), static_cast<std::int64_t>(limits::document_pdf_bytes_max));
+  if (bytes.size() > limits::document_pdf_bytes_max)
+    return too_large(human_size(limits::document_pdf_bytes_max),
+                     static_cast<std::int64_t>(limits::document_pdf_bytes_max));
   prepare_poppler();
   try {
-    const std::unique_ptr<poppler::document> document(poppler::document::load_from_raw_data(bytes.data(), static_cast<int>(bytes.size())));
+    const std::unique_ptr<poppler::document> document(
+        poppler::document::load_from_raw_data(bytes.data(), static_cast<int>(bytes.size())));
     if (!document) return Error(Errc::corrupt, "the PDF cannot be read: it is damaged or cut off");
-    if (document->is_locked()) return Error(Errc::invalid_argument, "the PDF is encrypted and wants a password; ingest a copy without one");
+    if (document->is_locked())
+      return Error(Errc::invalid_argument, "the PDF is encrypted and wants a password; ingest a copy without one");
     return read_pages(*document);
   } catch (const std::bad_alloc&) {
     throw;  // read_document's
@@ -91,7 +100,8 @@ void load_readers() {
   // poppler looks for its tables whenever there is a document and was none: one that is never closed has it look once.
   static constexpr std::string_view blank =
       "%PDF-1.1\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj 2 0 obj<</Type/Pages/Kids[]/Count 0>>endobj trailer<</Root 1 0 R>>";
-  static const std::unique_ptr<poppler::document> kept(poppler::document::load_from_raw_data(blank.data(), static_cast<int>(blank.size())));
+  static const std::unique_ptr<poppler::document> kept(
+      poppler::document::load_from_raw_data(blank.data(), static_cast<int>(blank.size())));
   ::tzset();  // dates in a PDF are local times
   // It converts by iconv, whose UTF-16 is a module on disk. One that is never closed keeps it loaded.
   static const iconv_t to = iconv_open("UTF-16", "UTF-8"), from = iconv_open("UTF-8", "UTF-16");

@@ -8,8 +8,8 @@
 
 namespace muniment::retrieval {
 
-// Errors: corrupt where poppler cannot read it; invalid_argument for one that wants a password or holds no text (a scan);
-// too_large.
+// Errors: corrupt where poppler cannot read it; invalid_argument for one that wants a password or holds no text (a
+// scan); too_large.
 Result<ExtractedText> extract_pdf(std::string_view bytes);
 
 }  // namespace muniment::retrieval

@@ -7,7 +7,9 @@
 namespace muniment::retrieval::vec {
 namespace {
 
-Error damaged(const std::string& name) { return Error(Errc::corrupt, "the history of the vector space " + name + " is damaged"); }
+Error damaged(const std::string& name) {
+  return Error(Errc::corrupt, "the history of the vector space " + name + " is damaged");
+}
 
 }  // namespace
 
@@ -20,11 +22,14 @@ Status search_history(const RecordStore& store, const RecordStore::Moment& at, c
     const auto record = decode_vector(value, space.padded());
     if (!id || !record || record->chunk != id->chunk) return damaged(space.name());
     if (record->scale == 0 || !filter.passes_closed(*record, id->valid_to)) return success();
-    best.add(static_cast<float>(space.dot().probe(probe.values.data(), record->code.data(), space.padded())) * record->scale, id->chunk);
+    best.add(
+        static_cast<float>(space.dot().probe(probe.values.data(), record->code.data(), space.padded())) * record->scale,
+        id->chunk);
     return success();
   };
   const auto last = static_cast<char>(static_cast<int>(RecordKind::history) + 1);
-  return store.scan(history_key(number, *filter.as_of() + 1, 0), kind_key(number, static_cast<RecordKind>(last)), visit, &at);
+  return store.scan(history_key(number, *filter.as_of() + 1, 0), kind_key(number, static_cast<RecordKind>(last)), visit,
+                    &at);
 }
 
 Status check_history(const RecordStore& store, const RecordStore::Moment* at, Space& space) {

@@ -20,7 +20,8 @@ class SpaceLoader {
     const auto node = [&](std::string_view key, std::string_view value) { return take_node(key, value); };
     RETURN_IF_ERROR(store_.scan(kind_key(header_.number, RecordKind::node), space_end(header_.number), node));
     const auto links = [&](std::string_view key, std::string_view value) { return take_links(key, value); };
-    RETURN_IF_ERROR(store_.scan(kind_key(header_.number, RecordKind::links), kind_key(header_.number, RecordKind::history), links));
+    RETURN_IF_ERROR(
+        store_.scan(kind_key(header_.number, RecordKind::links), kind_key(header_.number, RecordKind::history), links));
     RETURN_IF_ERROR(check());
     return std::move(space_);
   }
@@ -44,8 +45,8 @@ class SpaceLoader {
   Status take_links(std::string_view key, std::string_view value) {
     const auto at = parse_links_key(key);
     Links links;
-    const bool fits = at && at->slot < header_.slots && space_->live().test(at->slot) && at->level <= space_->level(at->slot) &&
-                      decode_links(value, at->level, links);
+    const bool fits = at && at->slot < header_.slots && space_->live().test(at->slot) &&
+                      at->level <= space_->level(at->slot) && decode_links(value, at->level, links);
     if (!fits) return damaged(header_, "a list of links is not as it was written");
     for (const Slot to : links) {
       if (to == no_slot) break;
@@ -60,7 +61,8 @@ class SpaceLoader {
 
   Status check() const {
     if (vectors_ != header_.vectors) {
-      return damaged(header_, "it has " + std::to_string(vectors_) + " of its " + std::to_string(header_.vectors) + " vectors");
+      return damaged(header_,
+                     "it has " + std::to_string(vectors_) + " of its " + std::to_string(header_.vectors) + " vectors");
     }
     if (digest_ != header_.live_digest) return damaged(header_, "records are missing or stale");
     const bool entered = header_.entry == no_slot ? space_->live_count() == 0 : space_->live().test(header_.entry);

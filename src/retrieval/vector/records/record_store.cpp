@@ -47,10 +47,14 @@ rocksdb::Options options_of_shard() {
 Error error_of(const rocksdb::Status& status, std::string_view doing, Errc otherwise = Errc::corrupt) {
   const std::string text = status.ToString();
   Errc code = status.IsCorruption() ? Errc::corrupt : otherwise;
-  if (status.IsIOError() && text.find("/LOCK") != std::string::npos) code = Errc::conflict;
-  else if (status.IsNoSpace()) code = Errc::over_budget;
-  else if (text.find("Too many open files") != std::string::npos) code = Errc::unavailable;
-  else if (status.IsBusy() || status.IsTimedOut() || status.IsTryAgain()) code = Errc::unavailable;
+  if (status.IsIOError() && text.find("/LOCK") != std::string::npos)
+    code = Errc::conflict;
+  else if (status.IsNoSpace())
+    code = Errc::over_budget;
+  else if (text.find("Too many open files") != std::string::npos)
+    code = Errc::unavailable;
+  else if (status.IsBusy() || status.IsTimedOut() || status.IsTryAgain())
+    code = Errc::unavailable;
   return Error(code, std::string(doing) + ": " + text);
 }
 
@@ -73,11 +77,13 @@ Result<Folder> look_into(const std::string& path) {
     if (files->path().extension() == ".log") ++folder.logs;
     if (name != "LOCK" && name.rfind("LOG", 0) != 0) folder.empty = false;
   }
-  if (!folder.empty && !current) return Error(Errc::corrupt, "the vector shard in " + path + " has lost its file CURRENT");
+  if (!folder.empty && !current)
+    return Error(Errc::corrupt, "the vector shard in " + path + " has lost its file CURRENT");
   return folder;
 }
 
-// Every open begins a log, and RocksDB leaves the empty ones lying until it flushes something: a deletion of nothing will do.
+// Every open begins a log, and RocksDB leaves the empty ones lying until it flushes something: a deletion of nothing
+// will do.
 rocksdb::Status clear_logs(rocksdb::DB& db) {
   const auto status = db.Delete(rocksdb::WriteOptions(), rocksdb::Slice());
   return status.ok() ? db.Flush(rocksdb::FlushOptions()) : status;
@@ -92,7 +98,9 @@ struct Changes::Batch {
 Changes::Changes() : batch_(std::make_unique<Batch>()) {}
 Changes::~Changes() = default;
 // A batch in memory takes what it is given; its status is kept and shown by the write.
-void Changes::put(std::string_view key, std::string_view value) { batch_->batch.Put(slice(key), slice(value)).PermitUncheckedError(); }
+void Changes::put(std::string_view key, std::string_view value) {
+  batch_->batch.Put(slice(key), slice(value)).PermitUncheckedError();
+}
 void Changes::remove(std::string_view key) { batch_->batch.Delete(slice(key)).PermitUncheckedError(); }
 void Changes::remove_range(std::string_view from, std::string_view to) {
   batch_->batch.DeleteRange(slice(from), slice(to)).PermitUncheckedError();
@@ -131,7 +139,8 @@ Result<std::unique_ptr<RecordStore>> RecordStore::open(const std::string& folder
   store->database_->db.reset(db);
   store->created_ = found.empty;
   if (found.logs > logs_max) {
-    if (const auto status = clear_logs(*db); !status.ok()) return error_of(status, "opening the vector shard in " + folder);
+    if (const auto status = clear_logs(*db); !status.ok())
+      return error_of(status, "opening the vector shard in " + folder);
   }
   return store;
 }
@@ -143,7 +152,9 @@ RecordStore::~RecordStore() {
   database_->db->Close().PermitUncheckedError();
 }
 
-std::shared_ptr<const RecordStore::Moment> RecordStore::now() const { return std::make_shared<const Moment>(*database_->db); }
+std::shared_ptr<const RecordStore::Moment> RecordStore::now() const {
+  return std::make_shared<const Moment>(*database_->db);
+}
 
 Result<std::optional<std::string>> RecordStore::get(std::string_view key, const Moment* at) const {
   rocksdb::ReadOptions options;

@@ -119,7 +119,8 @@ std::optional<LinksKey> parse_links_key(std::string_view key) {
 std::optional<HistoryKey> parse_history_key(std::string_view key) {
   const std::string_view id = id_part(key, RecordKind::history, 12);
   if (id.empty()) return std::nullopt;
-  return HistoryKey{static_cast<std::int64_t>(get_big<std::uint64_t>(id) ^ std::uint64_t{1} << 63), get_big<ChunkId>(id.substr(8))};
+  return HistoryKey{static_cast<std::int64_t>(get_big<std::uint64_t>(id) ^ std::uint64_t{1} << 63),
+                    get_big<ChunkId>(id.substr(8))};
 }
 
 std::string encode(const ShardHeader& header) {
@@ -195,7 +196,8 @@ std::optional<VectorRecord> decode_vector(std::string_view bytes, std::size_t pa
   }
   record.labels.resize(labels);
   for (std::uint64_t& label : record.labels) reader.get(label);
-  const bool ascending = std::adjacent_find(record.labels.begin(), record.labels.end(), std::greater_equal<>()) == record.labels.end();
+  const bool ascending =
+      std::adjacent_find(record.labels.begin(), record.labels.end(), std::greater_equal<>()) == record.labels.end();
   record.code = {reinterpret_cast<const std::int8_t*>(reader.rest().data()), padded};
   const bool fits = record.chunk != 0 && zero == 0 && ascending && std::isfinite(record.scale) && record.scale >= 0;
   return fits ? std::optional(std::move(record)) : std::nullopt;

@@ -16,10 +16,10 @@ inline constexpr std::uint32_t format_version = 1;
 
 // The record of the shard itself.
 struct ShardHeader {
-  std::uint32_t next_number = 1;    // of the next space; never used twice
+  std::uint32_t next_number = 1;  // of the next space; never used twice
   std::uint32_t spaces = 0;
-  std::uint64_t headers_digest = 0; // sum of the hashes of the spaces' headers
-  std::uint32_t erasing = 0;        // 1: something was removed that may still lie in a file
+  std::uint64_t headers_digest = 0;  // sum of the hashes of the spaces' headers
+  std::uint32_t erasing = 0;         // 1: something was removed that may still lie in a file
 };
 
 enum class RecordKind : char { header = 'a', closed_at = 'c', links = 'g', history = 'h', node = 'n' };
