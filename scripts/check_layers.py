@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Holds the code against docs/architecture.md: which folder may include which, who owns which third-party
-header, no include cycles, files of at most 500 lines, functions of at most 70.
+header, no include cycles, files of at most 500 lines, functions of at most 70, folders of at most 25 source files.
 
     scripts/check_layers.py [ROOT]       prints each violation as path:line: text; exit 1 when there is one
     scripts/check_layers.py --self-test  plants one violation of each kind and expects it to be found
@@ -9,6 +9,7 @@ A header that no table below knows is a violation too: new dependencies are deci
 """
 from __future__ import annotations
 
+import collections
 import fnmatch
 import pathlib
 import re
@@ -18,6 +19,7 @@ from typing import Iterator, NamedTuple
 
 FILE_LINES_MAX = 500
 FUNCTION_LINES_MAX = 70
+FOLDER_FILES_MAX = 25
 DAEMON_MAIN_LINES_MAX = 70
 
 # Folder → the folders it may include. "and what those may" is worked out below.
@@ -225,6 +227,10 @@ def check_sizes(root: pathlib.Path) -> Iterator[Violation]:
             if count > FUNCTION_LINES_MAX:
                 yield Violation(path, start, f"a function of {count} lines, limit {FUNCTION_LINES_MAX}: "
                                              "it should fit a screen")
+    folders = collections.Counter(path.parent for path in source_files(root, "src", suffixes=(".hpp", ".cpp")))
+    for folder, count in sorted(folders.items()):
+        if count > FOLDER_FILES_MAX:
+            yield Violation(folder, count, f"{count} source files, limit {FOLDER_FILES_MAX}: make a subfolder")
     main = root / "src" / "daemon" / "main.cpp"
     if main.exists() and (count := len(main.read_text().splitlines())) > DAEMON_MAIN_LINES_MAX:
         yield Violation(main, count, f"{count} lines, limit {DAEMON_MAIN_LINES_MAX}: wiring belongs to wiring.cpp")
@@ -269,7 +275,7 @@ def check(root: pathlib.Path) -> list[Violation]:
     return [*check_includes(root), *check_sizes(root), *check_append_path(root)]
 
 
-PLANTED = {   # file → (its text, what must be said about it)
+PLANTED: dict[str, tuple[str | None, str | None]] = {   # file or folder → (its text, what must be said about it)
     "src/base/back.cpp": ('#include "store/append/appender.hpp"\n', "base/ may not include store/"),
     "src/verify/reach.cpp": ('#include "events/entry.hpp"\n', "verify/ may not include events/"),
     "src/cli/reach.cpp": ('#include "gateway/call.hpp"\n', "cli/ may not include gateway/"),
@@ -293,6 +299,8 @@ PLANTED = {   # file → (its text, what must be said about it)
     "docs/architecture.md": ("## One append\n\n" + "".join(f"{n}. `src/events/fine.cpp` (`A::f`)\n" for n in range(1, 5)) + "\n",
                              "4 files, expected five"),
     "src/daemon/main.cpp": ("\n" * 71, "wiring belongs to wiring.cpp"),
+    **{f"src/snapshot/file_{number}.cpp": ("\n", None) for number in range(26)},
+    "src/snapshot": (None, "26 source files"),
 }
 
 
@@ -300,6 +308,8 @@ def self_test() -> int:
     with tempfile.TemporaryDirectory(prefix="muniment-layers-") as folder:
         root = pathlib.Path(folder)
         for name, (text, _) in PLANTED.items():
+            if text is None:   # a folder, of the files above it
+                continue
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             (root / name).write_text(text)
         found: dict[str, list[str]] = {}
