@@ -41,8 +41,8 @@ class Kind:
 KINDS = {
     "migrations": Kind("*.sql", "store/postgres/migrations.hpp", "muniment::store", "std::vector<Migration> embedded_migrations() {\n  return {",
                        migration, "  };\n}"),
-    "schemas": Kind("*.json", "base/json/schema.hpp", "muniment", "static constexpr SchemaText texts[] = {", schema,
-                    "};\n\nstd::span<const SchemaText> embedded_schema_texts() { return texts; }"),
+    "schemas": Kind("*.json", "base/json/schema.hpp", "muniment", "static constexpr SchemaText embedded_texts[] = {", schema,
+                    "};\n\nstd::span<const SchemaText> embedded_schema_texts() { return embedded_texts; }"),
     "samples": Kind("*.md", "evidence/sample_set.hpp", "muniment::evidence", "std::string_view embedded_sample(std::string_view file) {", sample,
                     "  return {};\n}"),
     "definitions": Kind("definitions.*", "verify/postgres/definitions.hpp", "muniment::verify", "std::string_view embedded_definitions(std::string_view file) {",

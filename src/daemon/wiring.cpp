@@ -24,6 +24,7 @@
 #include "base/log.hpp"
 #include "base/process/open_files.hpp"
 #include "base/process/thread.hpp"
+#include "daemon/daemon_parts.hpp"
 #include "daemon/data_folder.hpp"
 #include "daemon/document_carrier.hpp"
 #include "daemon/log_start.hpp"
@@ -61,7 +62,7 @@ constexpr std::chrono::seconds partition_retry{1};
 // under a minute.
 constexpr std::chrono::seconds stop_patience{20}, silent_patience{3};
 // At a start, for what would otherwise be seen a moment later.
-constexpr std::chrono::milliseconds interrupt_at_most{300}, publish_at_most{300};
+constexpr std::chrono::milliseconds publish_at_most{300};
 
 Result<retrieval::RemoteOptions> embedding_server(const Config& config) {
   if (config.embed_url.empty()) return retrieval::RemoteOptions{};
@@ -112,212 +113,6 @@ class Impatience {
 };
 
 }  // namespace
-
-// In the order in which they are made; they go in the reverse order.
-struct Daemon::Parts {
-  explicit Parts(DataFolder taken) : folder(std::move(taken)) {}
-  // After a start that failed half-way: no append calls a server that is gone, and no follower waits for the log for
-  // ever.
-  ~Parts() {
-    if (appender) appender->stop();
-    tail.close();
-  }
-
-  DataFolder folder;
-  Clock clock;
-  std::size_t connections_max = 0;
-  retrieval::RemoteOptions remote;
-  std::unique_ptr<store::PrivatePostgres> postgres;
-  store::LogPlace place;
-  std::string own;  // the folder of this log's own files
-  std::int64_t events_per_partition = 0;
-  std::unique_ptr<SchemaSet> schemas;
-  store::Tail tail;
-  store::RunDirectory runs;
-  store::EarlierLogs earlier;  // until the services hold them
-  std::unique_ptr<store::ArtifactFiles> files;
-  std::unique_ptr<store::BodyArchive> archive;
-  std::unique_ptr<store::WrittenEnd> written;
-  std::unique_ptr<store::Appender> appender;
-  std::unique_ptr<audit::Publisher> publisher;
-  std::unique_ptr<audit::Submitter> submitter;
-  std::unique_ptr<store::RunFollower> run_follower;
-  std::unique_ptr<evidence::PointerFollower> pointer_follower;
-  std::unique_ptr<store::ReportFollower> report_follower;
-  std::unique_ptr<evidence::HaltJournal> halts;
-  std::unique_ptr<snapshot::Snapshotter> snapshots;
-  std::unique_ptr<audit::Redactor> redactor;
-  std::unique_ptr<audit::Archiver> archiver;
-  std::unique_ptr<retrieval::Service> retrieval;
-  std::unique_ptr<gateway::Services> services;
-  std::vector<std::unique_ptr<audit::ClosedTree>> closed_trees;  // of the logs before, which the services hold
-  std::unique_ptr<DocumentCarrier> carrier;
-  std::unique_ptr<gateway::WorkerPool> workers;
-  std::unique_ptr<Server> server;
-  std::atomic<bool> lost{false};  // the log was taken over, or is not what was written
-
-  Status open_database(const Config& config, bool continue_restored, int interrupt);
-  Status open_files(const Config& config);
-  Status open_log(const Config& config, bool adopt_tail, int interrupt);
-  Status begin_log(const Config& config, const LogStart& start, store::Reader& reader);
-  Status open_followers(const Config& config);
-  Status open_retrieval(const Config& config);
-  Status open_socket(const Config& config, ServiceManager manager, StopSignals& signals);
-  void stop_followers();
-  void watch_partitions(std::int64_t size);
-  void watch_runs();
-  void keep_house();
-  void interrupt_the_rest();
-  void close_log();
-
- private:
-  void hear_of_the_log();
-
-  std::atomic<Server*> serving_{nullptr};  // once there is one
-  std::int64_t start_seq_ = -1;            // of log.started
-  OpenRuns interrupted_;                   // runs that still get their run.interrupted
-  int ticks_ = 0;                          // the loop's, four a minute
-  std::int64_t upload_seconds_ = 0;
-  std::atomic<std::int64_t> partition_made_{0};  // the highest that was made ahead
-  std::atomic<bool> partition_under_way_{false};
-  std::atomic<Monotonic> partition_again_{Monotonic()};  // not before, after one that failed
-};
-
-Status Daemon::Parts::open_database(const Config& config, bool continue_restored, int interrupt) {
-  place.uri = config.database;
-  place.connections = std::make_shared<store::Connections>();
-  std::optional<std::string> password;
-  ASSIGN_OR_RETURN(place.log_no, store::read_log_no(config.data));
-  if (place.uri.empty()) {
-    store::PrivatePostgresOptions options;
-    options.data_dir = config.data;
-    options.notice = [](const std::string& text) { log_warning(text); };
-    options.interrupt = interrupt;
-    ASSIGN_OR_RETURN(options.reporter, reporter_listen_of(config));
-    if (options.reporter) {
-      ASSIGN_OR_RETURN(password, store::read_reporter_password(config.reporter_password_file));
-    }
-    ASSIGN_OR_RETURN(postgres, store::PrivatePostgres::start(std::move(options)));
-    place.uri = postgres->uri();
-  }
-  store::Connection connection(place.uri, store::DatabaseRole::login);
-  RETURN_IF_ERROR(connection.ensure_open());
-  RETURN_IF_ERROR(store::check_settings(connection, config.required_standbys));
-  RETURN_IF_ERROR(store::migrate(connection, store::embedded_migrations()));
-  RETURN_IF_ERROR(store::check_roles(connection));
-  if (postgres) RETURN_IF_ERROR(store::make_reporter_login(place.uri, password));
-  if (continue_restored) {
-    ASSIGN_OR_RETURN(place.log_no, begin_new_log(config, place.uri, place.log_no, *files, interrupt));
-  }
-  own = store::log_folder(config.data, place.log_no);
-  if (::mkdir(own.c_str(), 0700) != 0 && errno != EEXIST) return file_error("making", own, errno);
-  place.archive = own + "/archive";
-  archive = std::make_unique<store::BodyArchive>(place.archive);
-  store::Reader reader(place);
-  ASSIGN_OR_RETURN(const std::int64_t size, reader.log_size());
-  ASSIGN_OR_RETURN(events_per_partition,
-                   store::ensure_partitions(reader.connection(), place.log_no, size, config.partition_bits));
-  return success();
-}
-
-Status Daemon::Parts::open_files(const Config& config) {
-  store::ArtifactFilesOptions options;
-  options.root = config.data + "/artifacts";
-  options.bytes_max = config.artifact_bytes_max;
-  options.reserve_bytes = config.disk_reserve_bytes;
-  options.reserve_percent = static_cast<int>(config.disk_reserve_percent);
-  ASSIGN_OR_RETURN(files, store::ArtifactFiles::open(std::move(options)));
-  return success();
-}
-
-Status Daemon::Parts::open_log(const Config& config, bool adopt_tail, int interrupt) {
-  store::AppenderOptions options;
-  options.uri = place.uri;
-  options.log_no = place.log_no;
-  options.commit_deadline = std::chrono::milliseconds(config.commit_deadline_ms);
-  options.required_standbys = config.required_standbys;
-  ASSIGN_OR_RETURN(written, store::WrittenEnd::open(own + "/keys"));
-  ASSIGN_OR_RETURN(const KnownEnds known, KnownEnds::read(own, config.origin, *written));
-  options.roots_wanted = known.sizes();
-  options.written = written.get();
-  ASSIGN_OR_RETURN(appender, store::Appender::open(std::move(options), clock, tail, runs));
-  hear_of_the_log();
-  store::Reader reader(place);
-  ASSIGN_OR_RETURN(const auto refused, reason_to_refuse(config.data, place.log_no, appender->status()));
-  ASSIGN_OR_RETURN(const LogStart start, known.judge(*appender, reader, adopt_tail));
-  if (refused) appender->refuse(*refused);
-  if (start.refused) {
-    appender->refuse(*start.refused);
-    tail.start_at(start.own_size);  // nothing that was not ours gets into tables, snapshots, indexes or tiles
-  }
-  if (!refused && !start.refused) RETURN_IF_ERROR(begin_log(config, start, reader));
-  ASSIGN_OR_RETURN(earlier, store::read_earlier_logs(reader, config.data));
-  for (const auto& log : earlier) RETURN_IF_ERROR(follow_closed_log(*log, reader, *files, interrupt));
-  // Only now is the log ours: no other daemon is between a link and its event.
-  return files->sweep_staging([&](const Uuid& artifact_id) -> Result<bool> {
-    ASSIGN_OR_RETURN(auto row, reader.artifact(artifact_id));
-    for (std::size_t i = 0; i < earlier.size() && !row; ++i) {
-      ASSIGN_OR_RETURN(row, reader.of(earlier[i]->place).artifact(artifact_id));
-    }
-    return row.has_value();
-  });
-}
-
-// Set before anything is appended, and never again: the append thread reads it without a lock.
-void Daemon::Parts::hear_of_the_log() {
-  appender->on_fatal = [this](const Error&) {
-    lost = true;
-    if (Server* const to = serving_) to->stop();
-  };
-  appender->on_answered = [this] {
-    if (Server* const to = serving_) to->appends_answered();
-  };
-  tail.on_commit = [this](std::int64_t size) {
-    Server* const to = serving_;
-    if (to == nullptr) return;
-    to->log_grew();
-    watch_partitions(size);
-    watch_runs();
-  };
-}
-
-// What is adopted is written by this daemon only once an event says that it was adopted.
-Status Daemon::Parts::begin_log(const Config& config, const LogStart& start, store::Reader& reader) {
-  const auto begin = [this] {
-    const store::LogStatus log = appender->status();
-    return written->begin(log.log_id, {log.size, log.root});
-  };
-  const bool adopts = start.adopted_from >= 0;
-  if (!adopts) RETURN_IF_ERROR(begin());
-  RETURN_IF_ERROR(announce_new_log(config.data, place.log_no, clock, *appender, runs));
-  ASSIGN_OR_RETURN(start_seq_, announce_start(start, clock, *appender, runs));
-  if (adopts) RETURN_IF_ERROR(begin());
-  ASSIGN_OR_RETURN(interrupted_, interrupted_runs(start, start_seq_, reader));
-  return interrupt_runs(interrupted_, interrupt_at_most, start_seq_, reader, clock, *appender, runs);
-}
-
-// Those for which the start did not wait.
-void Daemon::Parts::interrupt_the_rest() {
-  if (interrupted_.run_ids.empty()) return;
-  workers
-      ->post(clock.monotonic() + std::chrono::hours(1),
-             [this](store::Reader& reader) {
-               const Status done =
-                   interrupt_runs(interrupted_, std::chrono::hours(1), start_seq_, reader, clock, *appender, runs);
-               if (!done)
-                 log_error("run.interrupted",
-                           {{"error", done.error().message}, {"runs", std::to_string(interrupted_.run_ids.size())}});
-             })
-      .ok();
-}
-
-// The append thread has ended. An end that Postgres has not confirmed is left open: the next start finds out.
-void Daemon::Parts::close_log() {
-  const store::LogStatus log = appender->status();
-  if (lost || !log.refused.empty() || !log.away.empty()) return;
-  if (const Status kept = written->stop({log.size, log.root}); !kept)
-    log_error("keeping what was written last", {{"error", kept.error().message}});
-}
 
 Status Daemon::Parts::open_followers(const Config& config) {
   audit::PublisherOptions publishing;

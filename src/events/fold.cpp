@@ -235,6 +235,7 @@ void artifact_stored(RunState& state, const Value& body) {
 
 // Dispatch
 
+// clang-format off: several types a line
 bool reads_body(Type type) {
   switch (type) {
     case Type::run_started:
@@ -305,6 +306,7 @@ bool reads_body(Type type) {
   }
   return false;
 }
+// clang-format on
 
 void apply_rule(RunState& state, Type type, const Event& event, const Value& body, std::string_view spilled_patch) {
   switch (type) {
@@ -351,43 +353,20 @@ void apply_rule(RunState& state, Type type, const Event& event, const Value& bod
     case Type::state_patched:
       if (!patch_working(state.working, body, spilled_patch)) add(state.patches_refused, 1);
       return;
-    case Type::message_added:
-    case Type::thought_recorded:  // counted as messages, whatever they say
-    case Type::run_interrupted:   // the run goes on, and so does what was pending
-    case Type::access_refused:
-    case Type::artifact_redacted:
-    case Type::clock_stepped:
-    case Type::document_retracted:
-    case Type::document_revised:
-    case Type::embedder_trained:
-    case Type::error_raised:
-    case Type::event_redacted:
-    case Type::evidence_linked:
-    case Type::evidence_recorded:
-    case Type::feedback_recorded:
-    case Type::file_changed:
-    case Type::file_read:
-    case Type::key_rotated:
-    case Type::log_archived:
-    case Type::log_exported:
-    case Type::log_restored:
-    case Type::log_resumed:
-    case Type::log_started:
-    case Type::log_stopped:
-    case Type::log_verified:
-    case Type::manifest_recorded:
-    case Type::artifact_read:
-    case Type::pointer_rendered:
-    case Type::pointer_resolved:
-    case Type::pointer_validated:
-    case Type::pointer_retried:
-    case Type::pointer_unresolved:
-    case Type::retrieval_answered:
-    case Type::snapshot_taken:
-    case Type::source_revoked:
-    case Type::task_validated:
-    case Type::violation_detected:
-    case Type::foreign: return;
+      // clang-format off
+    case Type::message_added: case Type::thought_recorded:  // counted as messages, whatever they say
+    case Type::run_interrupted:  // the run goes on, and so does what was pending
+    case Type::access_refused: case Type::artifact_redacted: case Type::clock_stepped: case Type::document_retracted:
+    case Type::document_revised: case Type::embedder_trained: case Type::error_raised: case Type::event_redacted:
+    case Type::evidence_linked: case Type::evidence_recorded: case Type::feedback_recorded: case Type::file_changed:
+    case Type::file_read: case Type::key_rotated: case Type::log_archived: case Type::log_exported: case Type::log_restored:
+    case Type::log_resumed: case Type::log_started: case Type::log_stopped: case Type::log_verified: case Type::manifest_recorded:
+    case Type::artifact_read: case Type::pointer_rendered: case Type::pointer_resolved: case Type::pointer_validated:
+    case Type::pointer_retried: case Type::pointer_unresolved: case Type::retrieval_answered:
+    case Type::snapshot_taken: case Type::source_revoked: case Type::task_validated: case Type::violation_detected:
+    case Type::foreign:
+      return;
+      // clang-format on
   }
 }
 

@@ -97,7 +97,7 @@ constexpr std::array check_texts{
         "through it may be false"},
 };
 
-const CheckText& text_of(Check check) { return check_texts[static_cast<std::size_t>(check)]; }
+const CheckText& check_text(Check check) { return check_texts[static_cast<std::size_t>(check)]; }
 
 // On the data folder that was looked at: without it, a command acts on the default one.
 std::string muniment_command(const LogPlace& place, const std::string& words) {
@@ -121,9 +121,9 @@ std::string shown(std::string_view column, const std::optional<std::string>& val
   return fmt::format("{} = {}", column, value ? preview(*value, shown_bytes_max) : "NULL");
 }
 
-std::string_view name_of(Check check) { return text_of(check).name; }
+std::string_view name_of(Check check) { return check_text(check).name; }
 
-std::string meaning_of(const Finding& finding) { return std::string(text_of(finding.check).meaning); }
+std::string meaning_of(const Finding& finding) { return std::string(check_text(finding.check).meaning); }
 
 std::string next_of(const Finding& finding, const LogPlace* place) {
   if (finding.check == Check::proof || finding.check == Check::receipt) return "muniment audit prove SEQ -o FILE";

@@ -29,7 +29,7 @@ std::string default_data() {
 }
 
 // The first line of a file of the data folder; nothing where there is no such file, or nothing in it.
-Result<std::optional<std::string>> first_line(const std::string& path) {
+Result<std::optional<std::string>> first_line_of(const std::string& path) {
   const auto text = read_named(path, limits::note_bytes_max);
   if (!text && text.error().code == Errc::not_found) return std::optional<std::string>();
   if (!text) return text.error();
@@ -79,7 +79,7 @@ Status complete(Options& options, std::string data, bool indexes) {
                    absolute(options.indexes)};
   if (!options.uri.empty()) return success();
   // The daemon writes the URI of the database that it uses into its data folder.
-  ASSIGN_OR_RETURN(const auto uri, first_line(data + "/database.uri"));
+  ASSIGN_OR_RETURN(const auto uri, first_line_of(data + "/database.uri"));
   if (!uri) return Error(Errc::not_found, fmt::format("no database named: there is no {}/database.uri", data));
   options.uri = *uri;
   return success();
@@ -99,18 +99,8 @@ Status check_place(const std::string& option, const std::string& path) {
   return folder ? success() : Status(Error(folder.error()).within(fmt::format("{} {}", option, path)));
 }
 
-}  // namespace
-
-std::variant<CommandLine, int> parse_command_line(int argc, char** argv) {
-  CommandLine line;
+void declare_options(CLI::App& app, CommandLine& line, std::string& data, bool& indexes) {
   Options& options = line.options;
-  options.jobs = std::clamp(std::thread::hardware_concurrency(), 1U, jobs_default_max);
-  std::string data;
-  bool indexes = false;
-  CLI::App app(
-      "Verifies a log: every event, file, snapshot, row, signature and tile. Exit: 0 verified, 1 tampered or corrupt, "
-      "2 consistent but unsigned, with an unsigned tail or signed by none of the keys, 3 usage, 4 unreadable, 5 incomplete.",
-      "muniment-verify");
   app.set_version_flag("--version", "muniment-verify " MUNIMENT_VERSION);
   app.add_option("--data", data, "Data folder of the daemon (MUNIMENT_DATA)");
   app.add_option("--database", options.uri, "URI of the database; otherwise the one in DATA/database.uri");
@@ -138,6 +128,21 @@ std::variant<CommandLine, int> parse_command_line(int argc, char** argv) {
                "Exit 0 when all is consistent, but unsigned or with an unsigned tail");
   app.add_flag("--json", line.json, "Report as JSON");
   app.add_option("--report", line.report, "Write the report as JSON to this file, besides");
+}
+
+}  // namespace
+
+std::variant<CommandLine, int> parse_command_line(int argc, char** argv) {
+  CommandLine line;
+  Options& options = line.options;
+  options.jobs = std::clamp(std::thread::hardware_concurrency(), 1U, jobs_default_max);
+  std::string data;
+  bool indexes = false;
+  CLI::App app(
+      "Verifies a log: every event, file, snapshot, row, signature and tile. Exit: 0 verified, 1 tampered or corrupt, "
+      "2 consistent but unsigned, with an unsigned tail or signed by none of the keys, 3 usage, 4 unreadable, 5 incomplete.",
+      "muniment-verify");
+  declare_options(app, line, data, indexes);
   offer_command_tree(app);
   try {
     app.parse(argc, argv);

@@ -138,32 +138,42 @@ bool push(Client& client) {
   return true;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+struct BenchOptions {
   std::string socket_path, prefix = "bench-" + hex(6);
   int clients = 1, batch = 1;
   double secs = 6;
+};
+
+BenchOptions parse_options(int argc, char** argv) {
+  BenchOptions options;
   for (int i = 1; i + 1 < argc; i += 2) {
     const std::string flag = argv[i], value = argv[i + 1];
     if (flag == "--socket")
-      socket_path = value;
+      options.socket_path = value;
     else if (flag == "--clients")
-      clients = std::stoi(value);
+      options.clients = std::stoi(value);
     else if (flag == "--secs")
-      secs = std::stod(value);
+      options.secs = std::stod(value);
     else if (flag == "--batch")
-      batch = std::stoi(value);
+      options.batch = std::stoi(value);
     else if (flag == "--prefix")
-      prefix = value;
+      options.prefix = value;
     else
       die("no such option: " + flag);
   }
+  return options;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const BenchOptions options = parse_options(argc, argv);
+  const int batch = options.batch;
   const int poller = ::epoll_create1(EPOLL_CLOEXEC);
-  std::vector<Client> all(static_cast<std::size_t>(clients));
+  std::vector<Client> all(static_cast<std::size_t>(options.clients));
   for (std::size_t i = 0; i < all.size(); ++i) {
-    all[i].fd = connect_to(socket_path);
-    all[i].run = prefix + "-" + std::to_string(i);
+    all[i].fd = connect_to(options.socket_path);
+    all[i].run = options.prefix + "-" + std::to_string(i);
     start_run(all[i]);
     epoll_event event{};
     event.events = EPOLLIN;
@@ -178,7 +188,7 @@ int main(int argc, char** argv) {
   };
   for (Client& client : all) send_next(client);
 
-  const double start = now() + warmup_secs, stop = start + secs;
+  const double start = now() + warmup_secs, stop = start + options.secs;
   std::vector<double> latencies;
   std::vector<epoll_event> ready(256);
   std::string buffer(1 << 20, '\0');
@@ -212,6 +222,6 @@ int main(int argc, char** argv) {
   };
   std::printf(
       "{\"name\": \"muniment/c%d/b%d\", \"events_per_s\": %.0f, \"p50_ms\": %.3f, \"p99_ms\": %.3f, \"events\": %lld, \"secs\": %.2f}\n",
-      clients, batch, static_cast<double>(events) / secs, quantile(0.5), quantile(0.99), static_cast<long long>(events),
-      secs);
+      options.clients, batch, static_cast<double>(events) / options.secs, quantile(0.5), quantile(0.99),
+      static_cast<long long>(events), options.secs);
 }

@@ -4,20 +4,12 @@
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include <openssl/sha.h>
 
-#include <cstdio>
-#include <cstdlib>
+#include "base/crypto/openssl.hpp"
 
 namespace muniment {
 namespace {
 
-// As in sha256.cpp: nothing could be promised without it.
-void require(bool done) {
-  if (done) return;
-  std::fputs("OpenSSL cannot continue SHA-256\n", stderr);
-  std::abort();
-}
-
-constexpr std::size_t words = 8, word_bytes = 4;
+constexpr std::size_t hash_words = 8, word_bytes = 4;
 
 }  // namespace
 
@@ -25,11 +17,13 @@ struct ChainedSha256::State {
   SHA256_CTX context;
 };
 
-ChainedSha256::ChainedSha256() : state_(std::make_unique<State>()) { require(SHA256_Init(&state_->context) == 1); }
+ChainedSha256::ChainedSha256() : state_(std::make_unique<State>()) {
+  require_openssl(SHA256_Init(&state_->context) == 1, "continue SHA-256");
+}
 
 ChainedSha256::ChainedSha256(const Hash& chaining_value, std::uint64_t bytes_before) : ChainedSha256() {
   SHA256_CTX& context = state_->context;
-  for (std::size_t i = 0; i < words; ++i) {
+  for (std::size_t i = 0; i < hash_words; ++i) {
     context.h[i] = 0;
     for (std::size_t byte = 0; byte < word_bytes; ++byte)
       context.h[i] = context.h[i] << 8 | chaining_value[i * word_bytes + byte];
@@ -41,11 +35,11 @@ ChainedSha256::ChainedSha256(const Hash& chaining_value, std::uint64_t bytes_bef
 ChainedSha256::~ChainedSha256() = default;
 
 void ChainedSha256::update(std::string_view bytes) {
-  require(SHA256_Update(&state_->context, bytes.data(), bytes.size()) == 1);
+  require_openssl(SHA256_Update(&state_->context, bytes.data(), bytes.size()) == 1, "continue SHA-256");
 }
 
 Hash ChainedSha256::chaining_value() const {
-  require(state_->context.num == 0);
+  require_openssl(state_->context.num == 0, "continue SHA-256");
   Hash value;
   for (std::size_t i = 0; i < value.size(); ++i) {
     value[i] = static_cast<std::uint8_t>(state_->context.h[i / word_bytes] >> (8 * (word_bytes - 1 - i % word_bytes)));
@@ -55,7 +49,7 @@ Hash ChainedSha256::chaining_value() const {
 
 Hash ChainedSha256::finish() {
   Hash hash;
-  require(SHA256_Final(hash.data(), &state_->context) == 1);
+  require_openssl(SHA256_Final(hash.data(), &state_->context) == 1, "continue SHA-256");
   return hash;
 }
 

@@ -3,9 +3,7 @@
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 
-#include <cstdio>
-#include <cstdlib>
-
+#include "base/crypto/openssl.hpp"
 #include "base/crypto/sha256.hpp"
 
 namespace muniment {
@@ -21,13 +19,6 @@ struct ContextFree {
   void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
 };
 using Context = std::unique_ptr<EVP_MD_CTX, ContextFree>;
-
-// A library without Ed25519, or without memory: nothing can be signed, and no caller could act on it.
-void require(bool done, const char* what) {
-  if (done) return;
-  std::fprintf(stderr, "OpenSSL cannot %s\n", what);
-  std::abort();
-}
 
 const unsigned char* bytes(std::string_view text) { return reinterpret_cast<const unsigned char*>(text.data()); }
 
@@ -52,21 +43,21 @@ SigningKey SigningKey::generate() {
 
 SigningKey SigningKey::from_seed(const Seed& seed) {
   Pkey pkey(EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, nullptr, seed.data(), seed.size()));
-  require(pkey != nullptr, "make an Ed25519 key");
+  require_openssl(pkey != nullptr, "make an Ed25519 key");
   return SigningKey(std::make_unique<Key>(Key{std::move(pkey)}));
 }
 
 Seed SigningKey::seed() const {
   Seed seed;
   std::size_t size = seed.size();
-  require(EVP_PKEY_get_raw_private_key(key_->pkey.get(), seed.data(), &size) == 1, "read an Ed25519 key");
+  require_openssl(EVP_PKEY_get_raw_private_key(key_->pkey.get(), seed.data(), &size) == 1, "read an Ed25519 key");
   return seed;
 }
 
 PublicKey SigningKey::public_key() const {
   PublicKey key;
   std::size_t size = key.size();
-  require(EVP_PKEY_get_raw_public_key(key_->pkey.get(), key.data(), &size) == 1, "read an Ed25519 key");
+  require_openssl(EVP_PKEY_get_raw_public_key(key_->pkey.get(), key.data(), &size) == 1, "read an Ed25519 key");
   return key;
 }
 
@@ -74,9 +65,10 @@ Signature SigningKey::sign(std::string_view message) const {
   const Context context(EVP_MD_CTX_new());
   Signature signature;
   std::size_t size = signature.size();
-  require(context != nullptr && EVP_DigestSignInit(context.get(), nullptr, nullptr, nullptr, key_->pkey.get()) == 1 &&
-              EVP_DigestSign(context.get(), signature.data(), &size, bytes(message), message.size()) == 1,
-          "sign with Ed25519");
+  require_openssl(context != nullptr &&
+                      EVP_DigestSignInit(context.get(), nullptr, nullptr, nullptr, key_->pkey.get()) == 1 &&
+                      EVP_DigestSign(context.get(), signature.data(), &size, bytes(message), message.size()) == 1,
+                  "sign with Ed25519");
   return signature;
 }
 

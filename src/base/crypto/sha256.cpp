@@ -4,9 +4,9 @@
 #include <openssl/rand.h>
 #include <unistd.h>
 
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
+
+#include "base/crypto/openssl.hpp"
 
 namespace muniment {
 
@@ -17,38 +17,30 @@ using Digest = std::unique_ptr<EVP_MD_CTX, DigestFree>;
 
 namespace {
 
-// Without SHA-256 or randomness nothing that Muniment promises can be kept, and no caller could
-// act on the error: stop at once.
-void require(bool done, const char* what) {
-  if (done) return;
-  std::fprintf(stderr, "OpenSSL cannot %s\n", what);
-  std::abort();
-}
-
 // Fetching looks through OpenSSL's providers, which costs more than hashing a short text.
 const EVP_MD* sha256_algorithm() {
   static const EVP_MD* const algorithm = EVP_MD_fetch(nullptr, "SHA256", nullptr);
-  require(algorithm != nullptr, "fetch SHA-256");
+  require_openssl(algorithm != nullptr, "fetch SHA-256");
   return algorithm;
 }
 
 Digest make_digest() {
   Digest digest(EVP_MD_CTX_new());
-  require(digest != nullptr, "make a digest context");
+  require_openssl(digest != nullptr, "make a digest context");
   return digest;
 }
 
 void start(EVP_MD_CTX* digest) {
-  require(EVP_DigestInit_ex2(digest, sha256_algorithm(), nullptr) == 1, "start SHA-256");
+  require_openssl(EVP_DigestInit_ex2(digest, sha256_algorithm(), nullptr) == 1, "start SHA-256");
 }
 
 void add(EVP_MD_CTX* digest, std::string_view bytes) {
-  require(EVP_DigestUpdate(digest, bytes.data(), bytes.size()) == 1, "continue SHA-256");
+  require_openssl(EVP_DigestUpdate(digest, bytes.data(), bytes.size()) == 1, "continue SHA-256");
 }
 
 Hash end(EVP_MD_CTX* digest) {
   Hash hash;
-  require(EVP_DigestFinal_ex(digest, hash.data(), nullptr) == 1, "finish SHA-256");
+  require_openssl(EVP_DigestFinal_ex(digest, hash.data(), nullptr) == 1, "finish SHA-256");
   return hash;
 }
 
@@ -68,7 +60,7 @@ class RandomPool {
 
  private:
   void refill() {
-    require(RAND_bytes(pool_.data(), static_cast<int>(pool_.size())) == 1, "give random bytes");
+    require_openssl(RAND_bytes(pool_.data(), static_cast<int>(pool_.size())) == 1, "give random bytes");
     available_ = pool_.size();
     owner_ = getpid();
   }
@@ -113,7 +105,7 @@ Hash Sha256::finish() {
 
 void random_bytes(std::uint8_t* out, std::size_t size) {
   if (size > RandomPool::bytes / 8) {
-    require(RAND_bytes(out, static_cast<int>(size)) == 1, "give random bytes");
+    require_openssl(RAND_bytes(out, static_cast<int>(size)) == 1, "give random bytes");
     return;
   }
   thread_local RandomPool pool;

@@ -8,14 +8,14 @@
 namespace muniment {
 namespace {
 
-constexpr int level = 3;
+constexpr int compression_level = 3;
 
 }  // namespace
 
 std::string compress(std::string_view bytes) {
   const std::unique_ptr<ZSTD_CCtx, decltype(&ZSTD_freeCCtx)> context(ZSTD_createCCtx(), ZSTD_freeCCtx);
   if (!context) throw std::bad_alloc();
-  ZSTD_CCtx_setParameter(context.get(), ZSTD_c_compressionLevel, level);
+  ZSTD_CCtx_setParameter(context.get(), ZSTD_c_compressionLevel, compression_level);
   ZSTD_CCtx_setParameter(context.get(), ZSTD_c_checksumFlag, 1);
   std::string frame(ZSTD_compressBound(bytes.size()), '\0');
   const std::size_t size = ZSTD_compress2(context.get(), frame.data(), frame.size(), bytes.data(), bytes.size());

@@ -65,10 +65,10 @@ struct Member {
 };
 
 // A member that is not known until it is complete: kept in a temporary file until then.
-class Spool {
+class LineSpool {
  public:
-  static Result<Spool> open(std::string path) {
-    Spool spool;
+  static Result<LineSpool> open(std::string path) {
+    LineSpool spool;
     spool.member_.path = std::move(path);
     ASSIGN_OR_RETURN(spool.file_, temporary_file());
     return spool;
@@ -181,10 +181,10 @@ class BundleExport {
     result_.size = checkpoint.size;
     result_.is_signed = checkpoint.is_signed;
     ASSIGN_OR_RETURN(result_.signature_holds, signature_holds(note, checkpoint.origin, log.result()["keys"]));
-    ASSIGN_OR_RETURN(Spool kept, Spool::open("checkpoint"));
+    ASSIGN_OR_RETURN(LineSpool kept, LineSpool::open("checkpoint"));
     RETURN_IF_ERROR(kept.add(note));
     keep(std::move(kept));
-    ASSIGN_OR_RETURN(Spool keys, Spool::open("keys"));
+    ASSIGN_OR_RETURN(LineSpool keys, LineSpool::open("keys"));
     for (const json::Value key : log.result()["keys"]) RETURN_IF_ERROR(keys.add(key.string_or("") + "\n"));
     keep(std::move(keys));
     return success();
@@ -227,7 +227,7 @@ class BundleExport {
   // The rows ----------------------------------------------------------------------------------------
 
   template <typename Take>
-  Status read_part(std::string_view part, Spool& spool, Take take) {
+  Status read_part(std::string_view part, LineSpool& spool, Take take) {
     for (std::int64_t from = 0; from >= 0;) {
       ASSIGN_OR_RETURN(const Message page,
                        client_.call("bundle.read", fmt::format(R"({{"run_id":{},"size":{},"part":"{}","from_seq":{}}})",
@@ -240,7 +240,7 @@ class BundleExport {
   }
 
   Status read_events() {
-    ASSIGN_OR_RETURN(Spool spool, Spool::open("events.jsonl"));
+    ASSIGN_OR_RETURN(LineSpool spool, LineSpool::open("events.jsonl"));
     RETURN_IF_ERROR(read_part("events", spool, [this](std::string_view line) { return note_event(line); }));
     if (result_.events == 0) {
       return Error(Errc::invalid_argument,
@@ -283,7 +283,7 @@ class BundleExport {
   }
 
   Status read_rows(std::string_view part) {
-    ASSIGN_OR_RETURN(Spool spool, Spool::open(std::string(part) + ".jsonl"));
+    ASSIGN_OR_RETURN(LineSpool spool, LineSpool::open(std::string(part) + ".jsonl"));
     RETURN_IF_ERROR(read_part(part, spool, [this, part](std::string_view line) -> Status {
       if (part != "artifacts") return success();
       ASSIGN_OR_RETURN(const json::Document row, json::parse(line));
@@ -301,7 +301,7 @@ class BundleExport {
   // The proof ---------------------------------------------------------------------------------------
 
   Status read_nodes() {
-    ASSIGN_OR_RETURN(Spool spool, Spool::open("nodes"));
+    ASSIGN_OR_RETURN(LineSpool spool, LineSpool::open("nodes"));
     const std::vector<events::TreePlace> places = events::run_proof_places(leaves_, result_.size);
     for (std::size_t done = 0; done < places.size(); done += nodes_per_request) {
       const std::size_t end = std::min(places.size(), done + nodes_per_request);
@@ -330,7 +330,7 @@ class BundleExport {
   // For people -------------------------------------------------------------------------------------
 
   Status keep_text(std::string_view name, std::string_view text) {
-    ASSIGN_OR_RETURN(Spool spool, Spool::open(std::string(name)));
+    ASSIGN_OR_RETURN(LineSpool spool, LineSpool::open(std::string(name)));
     RETURN_IF_ERROR(spool.add(text));
     keep(std::move(spool));
     return success();
@@ -355,7 +355,7 @@ class BundleExport {
     std::int64_t size_bytes = 0;
   };
 
-  void keep(Spool spool) {
+  void keep(LineSpool spool) {
     members_.push_back(spool.complete());
     spools_.push_back(std::move(spool));
   }
@@ -436,7 +436,7 @@ class BundleExport {
   std::set<std::string> erased_;
   std::set<std::int64_t> announced_, without_body_;  // seqs that the run says are erased, and those that are
   std::vector<Artifact> artifacts_;
-  std::vector<Spool> spools_;
+  std::vector<LineSpool> spools_;
   std::vector<Member> members_;  // spools first, then artifacts
 };
 

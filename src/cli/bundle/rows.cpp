@@ -8,7 +8,7 @@ namespace muniment::cli {
 namespace {
 
 // A body of 60 KiB whose every byte is escaped is six times as long; the rest of a row is less.
-constexpr std::size_t line_bytes_max = 1 << 20;
+constexpr std::size_t row_line_bytes_max = 1 << 20;
 
 }  // namespace
 
@@ -40,7 +40,8 @@ Result<std::optional<std::string>> MemberLines::next() {
       return std::optional(std::move(line));
     }
     if (ended_) return std::optional<std::string>();
-    if (buffer_.size() > line_bytes_max) return Error(Errc::too_large, "the bundle has a line that no row can have");
+    if (buffer_.size() > row_line_bytes_max)
+      return Error(Errc::too_large, "the bundle has a line that no row can have");
     searched = buffer_.size();
     ASSIGN_OR_RETURN(const std::string_view piece, reader_.read());
     ended_ = piece.empty();

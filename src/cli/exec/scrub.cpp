@@ -7,7 +7,7 @@
 namespace muniment::cli {
 namespace {
 
-constexpr std::size_t line_bytes_max = 1 << 20;
+constexpr std::size_t scrubbed_line_bytes_max = 1 << 20;
 
 constexpr std::string_view secret_words[] = {"TOKEN", "KEY", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL"};
 
@@ -159,9 +159,9 @@ Result<std::size_t> scrub_file(const Fd& source, const Fd& copy) {
   std::string held;  // what no newline has ended yet
   std::int64_t offset = 0;
   for (bool more = true; more;) {
-    ASSIGN_OR_RETURN(const std::string piece, read_at(source, offset, line_bytes_max));
+    ASSIGN_OR_RETURN(const std::string piece, read_at(source, offset, scrubbed_line_bytes_max));
     offset += static_cast<std::int64_t>(piece.size());
-    more = piece.size() == line_bytes_max;
+    more = piece.size() == scrubbed_line_bytes_max;
     held += piece;
     std::string out;
     std::size_t at = 0;
@@ -172,7 +172,7 @@ Result<std::size_t> scrub_file(const Fd& source, const Fd& copy) {
       at = end + 1;
     }
     held.erase(0, at);
-    if (!more || held.size() >= line_bytes_max) {
+    if (!more || held.size() >= scrubbed_line_bytes_max) {
       count += scrub_line(held);
       out += std::exchange(held, {});
     }

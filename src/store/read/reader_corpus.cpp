@@ -16,8 +16,8 @@ namespace {
   "d.ended_by, d.removed_at, d.owner, d.origin"
 #define MUNIMENT_CHUNK_COLUMNS "c.chunk_id, c.seq, c.number, c.start_byte, c.end_byte, c.hash, coalesce(c.heading, '')"
 
-constexpr int document_columns = 28;
-constexpr int chunk_columns = 7;
+constexpr int document_column_count = 28;
+constexpr int chunk_column_count = 7;
 
 std::vector<std::string> strings_of(const pqxx::field& field) {
   const std::string text = text_of(field);
@@ -82,7 +82,8 @@ DocumentRow document_of(const pqxx::row& row) { return document_at(row, 0); }
 ChunkRow chunk_of(const pqxx::row& row) { return chunk_at(row, 0); }
 
 ChunkInDocument chunk_in_document(const pqxx::row& row) {
-  return {chunk_at(row, document_columns), document_at(row, 0), text_of(row[document_columns + chunk_columns])};
+  return {chunk_at(row, document_column_count), document_at(row, 0),
+          text_of(row[document_column_count + chunk_column_count])};
 }
 
 std::optional<DocumentRow> first_document(const pqxx::result& rows) {
@@ -312,13 +313,13 @@ Result<std::vector<CitedDocument>> Reader::cited(const std::vector<Citation>& ci
             "LEFT JOIN artifact a ON a.artifact_id = coalesce(d.text_artifact_id, d.artifact_id)",
             impl_->params().texts(corpora).texts(documents).texts(revisions).integers(numbers).integer(
                 impl_->place.size))) {
-      constexpr int rest = document_columns + chunk_columns;
+      constexpr int rest = document_column_count + chunk_column_count;
       CitedDocument& found = out.at(static_cast<std::size_t>(integer_of(row[rest + 1])) - 1);
       found.owner = text_of(row[rest + 2]);
       found.current = text_if(row[rest + 3]);
       if (row[0].is_null()) continue;
       found.document = document_at(row, 0);
-      if (!row[document_columns].is_null()) found.chunk = chunk_at(row, document_columns);
+      if (!row[document_column_count].is_null()) found.chunk = chunk_at(row, document_column_count);
       found.path = text_of(row[rest]);
       found.erased = row[rest + 4].as<bool>();
     }

@@ -13,6 +13,7 @@
 #include "store/logs/erasure.hpp"
 #include "store/read/pq.hpp"
 #include "store/tables/followed_rows.hpp"
+#include "store/tables/rebuild_tables.hpp"
 #include "store/tables/run_row.hpp"
 
 namespace muniment::store {
@@ -70,112 +71,11 @@ constexpr const char* keep_ends =
     "UPDATE pg_temp.document t SET valid_to = p.valid_to, ended_by = p.ended_by, removed_at = p.removed_at FROM public.document p "
     "WHERE p.log_no = {0} AND t.seq = p.seq AND (p.valid_to = {1} OR p.removed_at = {1})";
 
-// An event knows its run by number; the name is in the run's first event, or, where that is
-// erased, in the table.
-#define MUNIMENT_RUN_NAME                                                                            \
-  "CASE WHEN e.run_no = 0 THEN '_log' ELSE coalesce((SELECT s.body->>'run_id' FROM rebuilt_event s " \
-  "WHERE s.run_no = e.run_no AND s.type = 'run.started'), (SELECT r.run_id FROM public.run r "       \
-  "WHERE r.log_no = $1 AND r.run_no = e.run_no)) END"
-
 std::vector<std::string> readable_types() {
   return {std::begin(events::readable_types), std::end(events::readable_types)};
 }
 
 }  // namespace
-
-// How a table follows from rebuilt_event, and how two rows of it are the same one.
-struct Rebuild::Table {
-  std::string_view name;
-  std::string_view key;
-  std::string_view columns;
-  std::string_view compared;  // the columns as EXCEPT can compare them
-  std::string_view updated;   // the columns that an update sets; empty: a row is deleted and inserted
-  std::string_view follower;  // empty: its rows come with their events
-  std::string_view fill;      // $1 log_no, $2 upto; empty: folded in code
-  bool replace;
-  std::string_view blank = {};  // what an erasure leaves of a row that stays: columns, and then their values
-  std::string_view blanks = {};
-  // Brings its rows to what events from {1} on changed in them, of log {0}; empty: rows of earlier events stay as they
-  // are.
-  std::string_view later = {};
-  bool goes = false;  // an erasure leaves no row
-};
-
-const Rebuild::Table& Rebuild::table_named(std::string_view name) {
-  static constexpr std::string_view run_columns =
-      "log_no, run_no, run_id, first_seq, status, outcome, origin, owner, agent, goal, labels, parent, external_id, "
-      "started_at, ended_at, halt";
-  static constexpr std::string_view pointer_columns = "log_no, pointer, needed_by, needed_id, run_id, seq";
-  static constexpr std::string_view claim_columns =
-      "claim_id, log_no, seq, run_id, step_id, text, pointers, status, created_at";
-  static constexpr std::string_view evidence_columns =
-      "evidence_id, log_no, seq, run_id, type, content, pointer, hash, validator_id, actor, created_at, corpus_id, index_id, chunk_id, span";
-  static constexpr std::string_view artifact_columns =
-      "artifact_id, run_id, step_id, path, hash, mime_type, size_bytes, created_at, metadata, log_no, seq";
-  static constexpr std::string_view link_columns = "claim_id, evidence_id, relation, log_no, seq, run_id";
-  static constexpr std::string_view corpus_columns = "log_no, corpus, owner, first_seq, last_seq";
-  static constexpr std::string_view document_columns =
-      "log_no, seq, corpus, document, revision, hash, artifact_id, start_byte, size_bytes, text_artifact_id, mime_type, format, language, "
-      "title, tags, source, sources, source_url, trust, document_time, recorded_at, chunker, first_chunk, chunks, valid_to, ended_by, removed_at, owner, origin";
-  static constexpr std::string_view chunk_columns =
-      "log_no, chunk_id, seq, number, start_byte, end_byte, hash, heading";
-  static constexpr std::string_view feedback_columns = "log_no, seq, pointer, chunk_id, value, actor";
-  static constexpr std::array<Table, 10> tables = {{
-      {"run", "log_no, run_no", run_columns, run_columns,
-       "run_id, first_seq, status, outcome, origin, owner, agent, goal, labels, parent, external_id, started_at, ended_at, halt",
-       "run", "", true},
-      {"pointer", "log_no, pointer, needed_by, needed_id, run_id", pointer_columns, pointer_columns, "seq", "pointer",
-       "", true},
-      {"claim", "claim_id", claim_columns, claim_columns,
-       "log_no, seq, run_id, step_id, text, pointers, status, created_at", "",
-       "INSERT INTO pg_temp.claim SELECT (e.body->>'claim_id')::uuid, $1, e.seq, " MUNIMENT_RUN_NAME
-       ", e.step_id, e.body->>'text', (e.body->'pointers')::jsonb, coalesce((SELECT d.body->>'status' FROM rebuilt_event d "
-       "WHERE d.type = 'claim.decided' AND d.body->>'claim_id' = e.body->>'claim_id' ORDER BY d.seq DESC LIMIT 1), 'open'), "
-       "e.recorded_at FROM rebuilt_event e WHERE e.type = 'claim.recorded' AND e.body IS NOT NULL AND e.seq < $2",
-       true, "text, pointers", "'', '[]'::jsonb",
-       "UPDATE pg_temp.claim c SET status = d.status FROM (SELECT DISTINCT ON (body->>'claim_id') body->>'claim_id' AS claim_id, body->>'status' AS status "
-       "FROM event WHERE log_no = {0} AND seq >= {1} AND type = 'claim.decided' AND body IS NOT NULL ORDER BY body->>'claim_id', seq DESC) d "
-       "WHERE c.claim_id = d.claim_id::uuid"},
-      {"evidence", "log_no, seq", evidence_columns,
-       "evidence_id, log_no, seq, run_id, type, content::text, pointer, hash, validator_id, actor, created_at, corpus_id, index_id, chunk_id, span",
-       "evidence_id, run_id, type, content, pointer, hash, validator_id, actor, created_at, corpus_id, index_id, chunk_id, span",
-       "",
-       "INSERT INTO pg_temp.evidence SELECT (e.body->>'evidence_id')::uuid, $1, e.seq, " MUNIMENT_RUN_NAME
-       ", e.body->>'type', e.body->'content', e.body->>'pointer', e.body->>'hash', e.body->>'validator_id', e.actor, "
-       "e.recorded_at, e.body->>'corpus_id', e.body->>'index_id', e.body->>'chunk_id', e.body->>'span' "
-       "FROM rebuilt_event e WHERE e.type = 'evidence.recorded' AND e.body IS NOT NULL AND e.seq < $2",
-       true, "type, content, pointer, hash, validator_id, corpus_id, index_id, chunk_id, span",
-       "'', '{}'::json, NULL::text, repeat('0', 64), NULL::text, NULL::text, NULL::text, NULL::text, NULL::text"},
-      {"evidence_link",
-       "claim_id, evidence_id, seq",
-       link_columns,
-       link_columns,
-       "relation, log_no",
-       "",
-       "INSERT INTO pg_temp.evidence_link SELECT (e.body->>'claim_id')::uuid, (e.body->>'evidence_id')::uuid, "
-       "e.body->>'relation', $1, e.seq, " MUNIMENT_RUN_NAME
-       " FROM rebuilt_event e WHERE e.type = 'evidence.linked' AND e.body IS NOT NULL AND e.seq < $2",
-       true,
-       {},
-       {},
-       {},
-       true},
-      {"artifact", "artifact_id", artifact_columns, artifact_columns, "", "",
-       "INSERT INTO pg_temp.artifact SELECT (e.body->>'artifact_id')::uuid, " MUNIMENT_RUN_NAME
-       ", e.body->>'step_id', e.body->>'path', e.body->>'hash', e.body->>'mime_type', (e.body->>'size_bytes')::bigint, "
-       "e.recorded_at, coalesce((e.body->'metadata')::jsonb, '{}'), $1, e.seq "
-       "FROM rebuilt_event e WHERE e.type = 'artifact.stored' AND e.body IS NOT NULL AND e.seq < $2",
-       false},
-      {"corpus", "log_no, corpus", corpus_columns, corpus_columns, "", "document", "", true},
-      {"document", "log_no, seq", document_columns, document_columns, "", "document", "", true},
-      {"chunk", "log_no, chunk_id", chunk_columns, chunk_columns, "", "document", "", true},
-      {"feedback", "log_no, seq", feedback_columns, feedback_columns, "", "document", "", true},
-  }};
-  for (const Table& table : tables) {
-    if (table.name == name) return table;
-  }
-  throw pqxx::argument_error("no table " + std::string(name) + " that is rebuilt");
-}
 
 struct Rebuild::Work {
   Connection& connection;

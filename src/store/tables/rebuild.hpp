@@ -41,6 +41,8 @@ inline constexpr std::array<std::string_view, 4> corpus_tables = {"corpus", "doc
 // written: begin again with another one.
 class Rebuild {
  public:
+  struct Table;  // rebuild_tables.hpp
+
   explicit Rebuild(const LogPlace& place)
       : connection_(place.uri, DatabaseRole::writer, place.connections), log_no_(place.log_no) {}
 
@@ -56,7 +58,6 @@ class Rebuild {
                                                     const CorpusChangeOf& change_of);
 
  private:
-  struct Table;
   static const Table& table_named(std::string_view name);
 
   Status collect_span(std::int64_t from, std::int64_t end);

@@ -37,10 +37,10 @@ struct Attempt {
 };
 
 // One index, or one space: which passages it has, against those that it must and may have at its position.
-class Judge {
+class IndexJudge {
  public:
-  Judge(std::string name, const IndexRows& rows, std::int64_t next_seq, std::optional<std::size_t> corpus, bool terms,
-        Attempt& attempt)
+  IndexJudge(std::string name, const IndexRows& rows, std::int64_t next_seq, std::optional<std::size_t> corpus,
+             bool terms, Attempt& attempt)
       : name_(std::move(name)),
         rows_(rows),
         next_seq_(next_seq),
@@ -195,7 +195,7 @@ class Indexes {
     if (files.erasing())
       attempt_.not_checked.push_back(
           "free pages of the lexical index, in which words of what was erased may still be: the next commit writes it anew");
-    Judge judge("lexical index", rows_, files.next_seq(), std::nullopt, true, attempt_);
+    IndexJudge judge("lexical index", rows_, files.next_seq(), std::nullopt, true, attempt_);
     for (const bool live : {true, false}) {
       std::int64_t& count = live ? attempt_.counts.lexical : attempt_.counts.lexical_history;
       RETURN_IF_ERROR(files.visit(live, [&](std::int64_t chunk, const IndexedFacts& facts) {
@@ -226,7 +226,7 @@ class Indexes {
     for (std::size_t corpus = 0; corpus < has_hashes.size(); ++corpus) {
       // A corpus without a space has none of its passages there.
       if (!has_hashes[corpus])
-        Judge("vector space hash@" + rows_.corpora[corpus], rows_, lanes, corpus, false, attempt_).finish(true);
+        IndexJudge("vector space hash@" + rows_.corpora[corpus], rows_, lanes, corpus, false, attempt_).finish(true);
     }
     return success();
   }
@@ -240,7 +240,7 @@ class Indexes {
     const auto position = position_of(files, space, lanes);
     // What ends is taken out of a model's space with all others, and of a slow embedder's a moment later.
     const std::int64_t at = position ? *position : space.name.starts_with("lsa/") ? lanes : 0;
-    Judge judge("vector space " + space.name, rows_, at, corpus_of(space), false, attempt_);
+    IndexJudge judge("vector space " + space.name, rows_, at, corpus_of(space), false, attempt_);
     ++attempt_.counts.spaces;
     RETURN_IF_ERROR(files.visit(space, [&](bool live, std::int64_t chunk, const IndexedFacts& facts) {
       ++(live ? attempt_.counts.vectors : attempt_.counts.vectors_history);

@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "base/files/file.hpp"
+#include "verify/big_endian.hpp"
 
 namespace muniment::verify {
 namespace {
@@ -52,12 +53,6 @@ class Bytes {
   std::string_view rest_;
   bool whole_ = true;
 };
-
-std::uint64_t big_endian(std::string_view bytes) {
-  std::uint64_t value = 0;
-  for (const char byte : bytes) value = value << 8 | static_cast<unsigned char>(byte);
-  return value;
-}
 
 // docs/format.md, Vector shard: Digest.
 std::uint64_t record_hash(std::string_view key, std::string_view value) {

@@ -11,7 +11,7 @@
 namespace muniment::verify {
 namespace {
 
-constexpr std::size_t block_bytes = 256 * 1024;
+constexpr std::size_t read_bytes_at_once = 256 * 1024;
 
 }  // namespace
 
@@ -45,7 +45,7 @@ Result<std::optional<std::string_view>> LineReader::next() {
     if (buffer_.size() > limits::bundle_line_bytes_max) {
       return Error(Errc::corrupt, fmt::format("a line of over {} bytes", limits::bundle_line_bytes_max));
     }
-    ASSIGN_OR_RETURN(const std::string more, read_at(file_.file(), next_, block_bytes));
+    ASSIGN_OR_RETURN(const std::string more, read_at(file_.file(), next_, read_bytes_at_once));
     if (more.empty() && buffer_.empty()) return std::optional<std::string_view>();
     if (more.empty()) return Error(Errc::corrupt, "the last line does not end");
     buffer_ += more;

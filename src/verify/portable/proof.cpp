@@ -16,7 +16,7 @@
 namespace muniment::verify {
 namespace {
 
-constexpr std::string_view first_line = "c2sp.org/tlog-proof@v1";
+constexpr std::string_view proof_first_line = "c2sp.org/tlog-proof@v1";
 constexpr std::size_t hashes_max = 63;  // a tree of 2^63 leaves
 
 Error not_a_proof(std::string_view why) { return {Errc::corrupt, fmt::format("not a proof: {}", why)}; }
@@ -27,9 +27,9 @@ std::optional<std::string_view> value_of(std::optional<std::string_view> line, s
   return line->substr(name.size() + 1);
 }
 
-class Judge {
+class ProofJudge {
  public:
-  Judge(ProofReport& report, Findings& findings) : report_(report), findings_(findings) {}
+  ProofJudge(ProofReport& report, Findings& findings) : report_(report), findings_(findings) {}
 
   void proof(const ProofFile& file, const Entry& entry, const std::vector<VerifierKey>& keys) {
     report_.leaf_hash = sha256({std::string_view("\0", 1), file.entry});
@@ -109,7 +109,8 @@ class Judge {
 }  // namespace
 
 Result<ProofFile> parse_proof(std::string_view text) {
-  if (take_line(text) != first_line) return not_a_proof(fmt::format("its first line is not {}", first_line));
+  if (take_line(text) != proof_first_line)
+    return not_a_proof(fmt::format("its first line is not {}", proof_first_line));
   ProofFile file;
   const auto extra = value_of(take_line(text), "extra");
   auto entry = from_base64(extra.value_or(""));
@@ -143,7 +144,7 @@ ProofReport judge_proof(std::string_view proof, const std::vector<VerifierKey>& 
   if (!file) return unreadable(file.error());
   auto entry = decode_entry(file->entry);
   if (!entry) return unreadable(entry.error());
-  Judge judge(report, findings);
+  ProofJudge judge(report, findings);
   judge.proof(*file, *entry, keys);
   judge.start_receipt();
   if (receipt) {

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <utility>
 
+#include "verify/big_endian.hpp"
+
 namespace muniment::verify {
 
 struct ResultClear {
@@ -47,12 +49,6 @@ constexpr const char* take_role_of_auditor = R"(
                 NOT EXISTS (SELECT FROM pg_policy p WHERE p.polrelid = t.oid AND p.polpermissive AND p.polcmd IN ('r', '*')
                               AND a.oid = ANY (p.polroles) AND pg_get_expr(p.polqual, p.polrelid) = 'true')
                 OR EXISTS (SELECT FROM pg_policy p WHERE p.polrelid = t.oid AND NOT p.polpermissive)))))";
-
-std::uint64_t big_endian(std::string_view bytes) {
-  std::uint64_t value = 0;
-  for (const char byte : bytes) value = value << 8 | static_cast<std::uint8_t>(byte);
-  return value;
-}
 
 Error unavailable(std::string_view doing, const char* words) {
   std::string_view text(words);

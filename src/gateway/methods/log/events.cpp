@@ -142,6 +142,23 @@ Error state_moved_on(const store::Run& run) {
   return error;
 }
 
+// The reply to an append that is in, and what goes when it is refused.
+void answer_append(PendingAppend& append, const std::shared_ptr<store::Run>& run, const Spilled& spilled, bool several,
+                   std::size_t count, bool by_state) {
+  append.finish = [several, spilled, count](Services& services,
+                                            const std::vector<events::Receipt>& receipts) -> Result<Reply> {
+    for (const Spilled::Artifact& artifact : spilled.artifacts) services.files.committed(artifact.row.artifact_id);
+    return append_reply(several, std::span(receipts).subspan(spilled.artifacts.size(), count), spilled);
+  };
+  if (!spilled.artifacts.empty() || by_state) {
+    append.refused = [run, spilled, by_state](Services& services, Error error) -> Result<Reply> {
+      abandon(spilled, services.files);
+      if (by_state && error.conflict == AppendConflict::other_run_seq) return state_moved_on(*run);
+      return error;
+    };
+  }
+}
+
 }  // namespace
 
 Result<Answer> event_append(Call& call) {
@@ -203,18 +220,7 @@ Result<Answer> event_append(Call& call) {
   }
   // Behind the events, whose first one may have been promised a place.
   append.request.events.insert(append.request.events.end(), outcome.events.begin(), outcome.events.end());
-  append.finish = [several, spilled, count = events.size()](
-                      Services& services, const std::vector<events::Receipt>& receipts) -> Result<Reply> {
-    for (const Spilled::Artifact& artifact : spilled.artifacts) services.files.committed(artifact.row.artifact_id);
-    return append_reply(several, std::span(receipts).subspan(spilled.artifacts.size(), count), spilled);
-  };
-  if (!spilled.artifacts.empty() || by_state) {
-    append.refused = [run, spilled, by_state](Services& services, Error error) -> Result<Reply> {
-      abandon(spilled, services.files);
-      if (by_state && error.conflict == AppendConflict::other_run_seq) return state_moved_on(*run);
-      return error;
-    };
-  }
+  answer_append(append, run, spilled, several, events.size(), by_state);
   return append;
 }
 

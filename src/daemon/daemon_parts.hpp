@@ -1,0 +1,108 @@
+// What a daemon is made of: the parts that wiring.cpp and wiring_log.cpp make and that wiring.cpp serves with.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "audit/archiver.hpp"
+#include "audit/closed_tree.hpp"
+#include "audit/publisher.hpp"
+#include "audit/redaction.hpp"
+#include "audit/witness/submitter.hpp"
+#include "base/clock.hpp"
+#include "base/json/schema.hpp"
+#include "daemon/data_folder.hpp"
+#include "daemon/document_carrier.hpp"
+#include "daemon/log_start.hpp"
+#include "daemon/server.hpp"
+#include "daemon/wiring.hpp"
+#include "evidence/halt_journal.hpp"
+#include "evidence/pointer_follower.hpp"
+#include "gateway/request/worker_pool.hpp"
+#include "gateway/services.hpp"
+#include "retrieval/embed/embedder.hpp"
+#include "retrieval/service.hpp"
+#include "snapshot/snapshotter.hpp"
+#include "store/append/appender.hpp"
+#include "store/append/written_end.hpp"
+#include "store/files/artifact_files.hpp"
+#include "store/postgres/private_postgres.hpp"
+#include "store/tables/report_follower.hpp"
+#include "store/tables/run_follower.hpp"
+
+namespace muniment::daemon {
+
+// In the order in which they are made; they go in the reverse order.
+struct Daemon::Parts {
+  explicit Parts(DataFolder taken) : folder(std::move(taken)) {}
+  // After a start that failed half-way: no append calls a server that is gone, and no follower waits for the log for
+  // ever.
+  ~Parts() {
+    if (appender) appender->stop();
+    tail.close();
+  }
+
+  DataFolder folder;
+  Clock clock;
+  std::size_t connections_max = 0;
+  retrieval::RemoteOptions remote;
+  std::unique_ptr<store::PrivatePostgres> postgres;
+  store::LogPlace place;
+  std::string own;  // the folder of this log's own files
+  std::int64_t events_per_partition = 0;
+  std::unique_ptr<SchemaSet> schemas;
+  store::Tail tail;
+  store::RunDirectory runs;
+  store::EarlierLogs earlier;  // until the services hold them
+  std::unique_ptr<store::ArtifactFiles> files;
+  std::unique_ptr<store::BodyArchive> archive;
+  std::unique_ptr<store::WrittenEnd> written;
+  std::unique_ptr<store::Appender> appender;
+  std::unique_ptr<audit::Publisher> publisher;
+  std::unique_ptr<audit::Submitter> submitter;
+  std::unique_ptr<store::RunFollower> run_follower;
+  std::unique_ptr<evidence::PointerFollower> pointer_follower;
+  std::unique_ptr<store::ReportFollower> report_follower;
+  std::unique_ptr<evidence::HaltJournal> halts;
+  std::unique_ptr<snapshot::Snapshotter> snapshots;
+  std::unique_ptr<audit::Redactor> redactor;
+  std::unique_ptr<audit::Archiver> archiver;
+  std::unique_ptr<retrieval::Service> retrieval;
+  std::unique_ptr<gateway::Services> services;
+  std::vector<std::unique_ptr<audit::ClosedTree>> closed_trees;  // of the logs before, which the services hold
+  std::unique_ptr<DocumentCarrier> carrier;
+  std::unique_ptr<gateway::WorkerPool> workers;
+  std::unique_ptr<Server> server;
+  std::atomic<bool> lost{false};  // the log was taken over, or is not what was written
+
+  Status open_database(const Config& config, bool continue_restored, int interrupt);
+  Status open_files(const Config& config);
+  Status open_log(const Config& config, bool adopt_tail, int interrupt);
+  Status begin_log(const Config& config, const LogStart& start, store::Reader& reader);
+  Status open_followers(const Config& config);
+  Status open_retrieval(const Config& config);
+  Status open_socket(const Config& config, ServiceManager manager, StopSignals& signals);
+  void stop_followers();
+  void watch_partitions(std::int64_t size);
+  void watch_runs();
+  void keep_house();
+  void interrupt_the_rest();
+  void close_log();
+
+ private:
+  void hear_of_the_log();
+
+  std::atomic<Server*> serving_{nullptr};  // once there is one
+  std::int64_t start_seq_ = -1;            // of log.started
+  OpenRuns interrupted_;                   // runs that still get their run.interrupted
+  int ticks_ = 0;                          // the loop's, four a minute
+  std::int64_t upload_seconds_ = 0;
+  std::atomic<std::int64_t> partition_made_{0};  // the highest that was made ahead
+  std::atomic<bool> partition_under_way_{false};
+  std::atomic<Monotonic> partition_again_{Monotonic()};  // not before, after one that failed
+};
+
+}  // namespace muniment::daemon
