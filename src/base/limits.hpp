@@ -37,10 +37,11 @@ inline constexpr std::size_t refused_body_drained_bytes_max = 64 << 20;
 
 // What the daemon is told, and what it says of itself (docs/operations.md)
 inline constexpr std::size_t config_file_bytes_max = 1 << 20;
-inline constexpr std::int64_t daemon_log_bytes_max = 64 << 20;   // of munimentd.log, and half of it in munimentd.log.1
-inline constexpr std::int64_t postgres_log_bytes_max = 8 << 20;  // of postgres/server.log, likewise
-inline constexpr std::size_t metric_names_max = 512;             // statements, followers; what is more is "other"
-inline constexpr std::size_t files_examined_max = 200'000;       // by doctor, of the artifacts
+inline constexpr std::int64_t daemon_log_bytes_max = 64 << 20;    // of munimentd.log, and half of it in munimentd.log.1
+inline constexpr std::int64_t postgres_shutdown_ms_max = 20'000;  // then Postgres is told to end at once
+inline constexpr std::int64_t postgres_log_bytes_max = 8 << 20;   // of postgres/server.log, likewise
+inline constexpr std::size_t metric_names_max = 512;              // statements, followers; what is more is "other"
+inline constexpr std::size_t files_examined_max = 200'000;        // by doctor, of the artifacts
 
 // Ids (docs/glossary.md)
 inline constexpr std::size_t run_id_bytes_max = 128;

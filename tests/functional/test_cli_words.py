@@ -207,7 +207,7 @@ class Lists(DaemonCase):
 
     def test_what_is_yet_to_come_is_not_answered_for(self) -> None:
         seq = self.note(n=1)["seq"]
-        self.call("corpus.ingest", corpus="notes", documents=[{"id": "a", "text": "the heron stands in the reeds"}])
+        self.call("corpus.ingest", corpus="notes", documents=[{"id": "a", "text": "the heron stands in the reeds"}], wait=True)
         last = self.call("server.status")["log"]["size"] - 1
         self.call("run.rehydrate", run_id=self.run_id, asof=seq)
         self.call("evidence.retrieve", queries=[{"query": "heron"}], asof=last)

@@ -14,15 +14,15 @@ class Corpora(DaemonCase):
     def setUp(self) -> None:
         super().setUp()
         self.corpus = self._testMethodName[:60]
-        self.ingest({"id": "ports.md", "text": "# Ports\n\nThe proxy listens on port 8080.\n", "tags": ["net"], "source": "https://a.example/"},
+        self.ingest({"id": "ports.md", "text": "# Ports\n\nThe proxy listens on port 8080.\n", "tags": ["net"], "source": f"https://a.example/{self.corpus}"},
                     {"id": "cats.txt", "text": "Cats sleep for most of the day."})
-        self.ingest({"id": "ports.md", "text": "# Ports\n\nThe proxy listens on port 9090.\n", "source": "https://b.example/"})
+        self.ingest({"id": "ports.md", "text": "# Ports\n\nThe proxy listens on port 9090.\n", "source": f"https://b.example/{self.corpus}"})
         self.ingest({"id": "long.txt", "text": LONG})   # its chunks are a list in an artifact
         self.ingest({"id": "page.html", "text": "<html><title>A page</title><body><p>Herons stand in shallow water.</body></html>"})
         cards = self.call("evidence.retrieve", queries=[{"query": f"in:{self.corpus} which port"}])["results"][0]["cards"]
         self.call("feedback.record", pointer=cards[0]["id"], value=0.1234567890123)
         self.call("document.retract", corpus=self.corpus, document="cats.txt", reason="enough")
-        self.call("source.revoke", source="https://a.example/", reason="a hoax")
+        self.call("source.revoke", source=f"https://a.example/{self.corpus}", reason="a hoax")
         self.caught_up()
 
     def ingest(self, *documents: dict[str, Any]) -> None:

@@ -19,8 +19,8 @@ class Indexes(DaemonCase):
     def setUp(self) -> None:
         super().setUp()
         self.corpus = self._testMethodName[:60]
-        self.ingest("ports.md", "# Ports\n\nThe proxy listens on port 8080.\n", tags=["net"], source="https://a.example/")
-        self.ingest("ports.md", "# Ports\n\nThe proxy listens on port 9090.\n", source="https://b.example/")
+        self.ingest("ports.md", "# Ports\n\nThe proxy listens on port 8080.\n", tags=["net"], source=f"https://a.example/{self.corpus}")
+        self.ingest("ports.md", "# Ports\n\nThe proxy listens on port 9090.\n", source=f"https://b.example/{self.corpus}")
         self.ingest("herons.txt", "Herons stand in shallow water.")
         self.ingest("cats.txt", "Cats sleep for most of the day.")
         self.call("document.retract", corpus=self.corpus, document="cats.txt", reason="enough")
@@ -78,7 +78,7 @@ class Indexes(DaemonCase):
     def test_healthy_indexes(self) -> None:
         spoken = self.new_run("spoken", indexed=True)
         self.client.append(spoken, "thought.recorded", {"content": [{"type": "text", "content": "The lamp is lit at dusk."}]})
-        self.call("source.revoke", source="https://a.example/", reason="a hoax")
+        self.call("source.revoke", source=f"https://a.example/{self.corpus}", reason="a hoax")
         seq = self.ingest("secret.txt", "The password is swordfish.")
         self.call("audit.redact", seq=seq, reason="erased", legal_basis="a request")
         self.caught_up()

@@ -31,7 +31,7 @@ TEST(Words, AnIdentifierIsItsPartsAndTheWhole) {
   EXPECT_EQ(words_of("parseHTTPHeader2"), "parse http header2 =parsehttpheader2");
   EXPECT_EQ(words_of("HttpServer"), "http server =httpserver");
   EXPECT_EQ(words_of("SHA256Sum sha256"), "sha256 sum =sha256sum sha256");
-  EXPECT_EQ(words_of("src/base/files/file.hpp:12"), "src base file hpp 12 =src/base/files/file.hpp:12");
+  EXPECT_EQ(words_of("src/base/file.hpp:12"), "src base file hpp 12 =src/base/file.hpp:12");
   EXPECT_EQ(words_of("std::vector<int>"), "std vector =std::vector int");
   EXPECT_EQ(words_of("state-of-the-art"), "state of the art =state-of-the-art");
 }

@@ -76,7 +76,7 @@ Result<Answer> command_start(Call& call);
 // events.cpp
 Result<Answer> event_append(Call& call);
 
-// event_pages.cpp
+// event_list.cpp
 Result<Answer> event_get(Call& call);
 Result<Answer> event_list(Call& call);
 
@@ -87,11 +87,11 @@ Result<Answer> manifest_put(Call& call);
 // run_start.cpp
 Result<Answer> run_start(Call& call);
 
-// runs.cpp
+// run_end.cpp
 Result<Answer> run_annotate(Call& call);
 Result<Answer> run_end(Call& call);
 
-// run_pages.cpp
+// run_list.cpp
 Result<Answer> run_get(Call& call);
 Result<Answer> run_list(Call& call);
 

@@ -25,7 +25,7 @@ constexpr std::uintmax_t log_bytes_max = 8 << 20;
 constexpr int start_poll_ms = 10;
 
 // For what writes nothing any more: it ends at once, or is stuck.
-constexpr std::chrono::seconds immediate_patience{3};
+constexpr std::chrono::milliseconds immediate_patience{3'000};
 
 Fd open_pidfd(pid_t pid) {
   const long fd = syscall(SYS_pidfd_open, pid, 0);
@@ -102,7 +102,7 @@ PostgresProcess::Readiness PostgresProcess::wait_until_ready(const std::string& 
   return Readiness::late;
 }
 
-void PostgresProcess::end(std::chrono::seconds patience) {
+void PostgresProcess::end(std::chrono::milliseconds patience) {
   // SIGINT is Postgres's fast shutdown, which writes a checkpoint, SIGQUIT its immediate one (recovery at the next
   // start).
   for (const int number : {SIGINT, SIGQUIT, SIGKILL}) {

@@ -32,7 +32,7 @@ class PostgresProcess {
   Readiness wait_until_ready(const std::string& cluster, int interrupt, std::chrono::seconds limit);
 
   // Fast shutdown, and the harder ways if that takes longer than `patience`.
-  void end(std::chrono::seconds patience);
+  void end(std::chrono::milliseconds patience);
 
   pid_t pid() const { return pid_; }
   int pidfd() const { return pidfd_.get(); }

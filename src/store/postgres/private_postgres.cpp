@@ -48,7 +48,7 @@ class PrivatePostgres::Impl {
   ~Impl() { stop(shutdown_patience); }
 
   Status start();
-  void stop(std::chrono::seconds patience);
+  void stop(std::chrono::milliseconds patience);
 
   std::string uri() const { return uri_of(place_, "muniment"); }
   std::string log_file() const { return server_log(place_.cluster); }
@@ -249,7 +249,7 @@ bool PrivatePostgres::Impl::stop_within(std::chrono::milliseconds time) {
   return poll(&stopped, 1, static_cast<int>(time.count())) > 0;
 }
 
-void PrivatePostgres::Impl::stop(std::chrono::seconds patience) {
+void PrivatePostgres::Impl::stop(std::chrono::milliseconds patience) {
   const std::lock_guard lock(stop_mutex_);
   const std::uint64_t one = 1;
   [[maybe_unused]] const ssize_t ignored = write(stop_event_.get(), &one, sizeof one);
@@ -273,6 +273,6 @@ std::string PrivatePostgres::uri() const { return impl_->uri(); }
 std::string PrivatePostgres::log_file() const { return impl_->log_file(); }
 int PrivatePostgres::pid() const { return impl_->pid(); }
 bool PrivatePostgres::alive() const { return impl_->alive(); }
-void PrivatePostgres::stop(std::chrono::seconds patience) { impl_->stop(patience); }
+void PrivatePostgres::stop(std::chrono::milliseconds patience) { impl_->stop(patience); }
 
 }  // namespace muniment::store

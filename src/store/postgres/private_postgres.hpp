@@ -12,6 +12,7 @@
 #include <string>
 
 #include "base/config/reporter_listen.hpp"
+#include "base/limits.hpp"
 #include "base/result.hpp"
 
 namespace muniment::store {
@@ -29,8 +30,7 @@ struct PrivatePostgresOptions {
   int interrupt = -1;
 };
 
-// How long a shutdown of Postgres may take before the server is told to end at once.
-inline constexpr std::chrono::seconds shutdown_patience{20};
+inline constexpr std::chrono::milliseconds shutdown_patience{limits::postgres_shutdown_ms_max};
 
 class PrivatePostgres {
  public:
@@ -49,7 +49,7 @@ class PrivatePostgres {
 
   // A fast shutdown: open transactions are rolled back, a checkpoint is written. A server that takes longer than
   // `patience` is told to end at once, and then killed; the next one recovers. Nothing after that.
-  void stop(std::chrono::seconds patience = shutdown_patience);
+  void stop(std::chrono::milliseconds patience = shutdown_patience);
 
  private:
   class Impl;
