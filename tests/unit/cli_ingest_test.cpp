@@ -3,7 +3,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -68,9 +67,7 @@ TEST(Globs, MatchAsGitDoes) {
 TEST(Globs, ThatWouldBacktrackForeverDoNot) {
   std::string pattern, text(4'000, 'a');
   for (int i = 0; i < 200; ++i) pattern += "*a";
-  const auto began = std::chrono::steady_clock::now();
-  EXPECT_FALSE(Glob(pattern + "[b]").matches(text));
-  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(5));
+  EXPECT_FALSE(Glob(pattern + "[b]").matches(text));  // with backtracking, this call never returns
 }
 
 TEST(Rules, TheLastThatFitsDecides) {

