@@ -180,7 +180,7 @@ class StoppedWhileItStarts(unittest.TestCase):
                 assert process is not None
                 for number in numbers:
                     process.send_signal(number)
-                    wait_until(lambda: not self.pending(process.pid, number), "the signal is taken", 60)
+                    wait_until(lambda: process.poll() is not None or not self.pending(process.pid, number), "the signal is taken", 60)
                 self.assertEqual(process.wait(60), 0, daemon.log_tail())
                 self.assertEqual(self.left_behind(daemon), [])
 
