@@ -55,8 +55,8 @@ class Redactor::Impl {
       if (journals.empty()) return success();
       const Uuid request = journals.front().request;
       std::erase_if(journals, [&](const RedactionJournal& journal) { return journal.request != request; });
-      std::ranges::stable_partition(journals,
-                                    [](const RedactionJournal& journal) { return journal.id != journal.request; });
+      std::stable_partition(journals.begin(), journals.end(),
+                            [](const RedactionJournal& journal) { return journal.id != journal.request; });
       RETURN_IF_ERROR(finish(reader, std::move(journals)));
     }
   }

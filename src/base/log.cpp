@@ -63,18 +63,18 @@ Log& log() {
 }
 
 // src/store/append/appender.cpp → appender
-std::string_view component_of(const LogPlace& place) {
-  std::string_view file = place.file_name();
+std::string_view component_of(LogSite site) {
+  std::string_view file = site.file;
   file.remove_prefix(file.rfind('/') + 1);
   return file.substr(0, file.find('.'));
 }
 
-void write(LogLevel level, std::string_view message, LogFields fields, const LogPlace& place) {
+void write(LogLevel level, std::string_view message, LogFields fields, LogSite site) {
   Log& to = log();
   if (!to.logger.should_log(spdlog_level(level))) return;
   metrics::process().log_lines[static_cast<std::size_t>(level)].add();
   const std::string line = log_line(to.format.load(std::memory_order_relaxed), level, format_time(Clock().now()),
-                                    component_of(place), message, fields);
+                                    component_of(site), message, fields);
   to.logger.log(spdlog_level(level), spdlog::string_view_t(line.data(), line.size()));
 }
 
@@ -133,17 +133,17 @@ void take_log_settings(std::string_view settings) {
   set_log_level(settings.substr(blank + 1));
 }
 
-void log_debug(std::string_view message, LogFields fields, LogPlace place) {
-  write(LogLevel::debug, message, fields, place);
+void log_debug(std::string_view message, LogFields fields, LogSite site) {
+  write(LogLevel::debug, message, fields, site);
 }
-void log_info(std::string_view message, LogFields fields, LogPlace place) {
-  write(LogLevel::info, message, fields, place);
+void log_info(std::string_view message, LogFields fields, LogSite site) {
+  write(LogLevel::info, message, fields, site);
 }
-void log_warning(std::string_view message, LogFields fields, LogPlace place) {
-  write(LogLevel::warning, message, fields, place);
+void log_warning(std::string_view message, LogFields fields, LogSite site) {
+  write(LogLevel::warning, message, fields, site);
 }
-void log_error(std::string_view message, LogFields fields, LogPlace place) {
-  write(LogLevel::error, message, fields, place);
+void log_error(std::string_view message, LogFields fields, LogSite site) {
+  write(LogLevel::error, message, fields, site);
 }
 
 // Truncated and not renamed: the writers hold it open, and append wherever its end is.

@@ -12,7 +12,6 @@
 
 #include <concepts>
 #include <initializer_list>
-#include <source_location>
 #include <string>
 #include <string_view>
 
@@ -46,11 +45,15 @@ void set_log_format(LogFormat format);
 std::string log_settings();
 void take_log_settings(std::string_view settings);
 
-using LogPlace = std::source_location;
-void log_debug(std::string_view message, LogFields fields = {}, LogPlace place = LogPlace::current());
-void log_info(std::string_view message, LogFields fields = {}, LogPlace place = LogPlace::current());
-void log_warning(std::string_view message, LogFields fields = {}, LogPlace place = LogPlace::current());
-void log_error(std::string_view message, LogFields fields = {}, LogPlace place = LogPlace::current());
+// The source file that logs: its name is the component. clang 14 has no std::source_location.
+struct LogSite {
+  const char* file;
+  static constexpr LogSite current(const char* file = __builtin_FILE()) { return {file}; }
+};
+void log_debug(std::string_view message, LogFields fields = {}, LogSite site = LogSite::current());
+void log_info(std::string_view message, LogFields fields = {}, LogSite site = LogSite::current());
+void log_warning(std::string_view message, LogFields fields = {}, LogSite site = LogSite::current());
+void log_error(std::string_view message, LogFields fields = {}, LogSite site = LogSite::current());
 
 // The line that these would write, without its line feed.
 std::string log_line(LogFormat format, LogLevel level, std::string_view time, std::string_view component,

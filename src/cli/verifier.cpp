@@ -46,8 +46,8 @@ Result<int> run_verifier(std::vector<std::string> arguments, std::string* output
   std::error_code failed;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", failed);
   if (failed) return cannot_verify(failed.message());
-  const std::string program = self.parent_path() / "muniment-verify";
-  std::vector<char*> words{const_cast<char*>(program.c_str())};
+  const std::string verifier = self.parent_path() / "muniment-verify";
+  std::vector<char*> words{const_cast<char*>(verifier.c_str())};
   for (std::string& argument : arguments) words.push_back(argument.data());
   words.push_back(nullptr);
 
@@ -66,7 +66,7 @@ Result<int> run_verifier(std::vector<std::string> arguments, std::string* output
   ::posix_spawnattr_init(&attributes);
   ::posix_spawnattr_setsigmask(&attributes, &none);
   ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-  const int refused = ::posix_spawn(&child, program.c_str(), &actions, &attributes, words.data(), environ);
+  const int refused = ::posix_spawn(&child, verifier.c_str(), &actions, &attributes, words.data(), environ);
   ::posix_spawnattr_destroy(&attributes);
   ::posix_spawn_file_actions_destroy(&actions);
   if (refused != 0) return cannot_verify(std::strerror(refused));

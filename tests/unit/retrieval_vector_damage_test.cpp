@@ -202,7 +202,8 @@ TEST_F(DamagedShard, ARecordThatIsLostOrStaleIsNoticed) {
   std::map<char, int> noticed;  // by the kind of the record
   for (std::size_t i = 0; i < records.size(); i += i < 4 ? 1 : 17) {
     for (const bool lost : {true, false}) {
-      const auto& [key, value] = records[i];
+      const std::string& key = records[i].first;
+      const std::string& value = records[i].second;
       TemporaryFolder place;
       const std::string folder = place.path() + "/shard";
       fs::copy(crashed("closed"), folder, fs::copy_options::recursive);

@@ -138,7 +138,7 @@ Result<Search::Lanes> Search::ask_lanes(std::vector<std::string>& available) {
     Lanes lanes = chosen(available);
     keep_lists_of(lanes);
     Lanes order = lanes;
-    std::ranges::stable_partition(order, [](const LaneWeight& lane) { return lane.lane != "lexical"; });
+    std::stable_partition(order.begin(), order.end(), [](const LaneWeight& lane) { return lane.lane != "lexical"; });
     for (const LaneWeight& lane : order) {
       const bool asked =
           std::ranges::any_of(answer_.lists, [&](const LaneList& list) { return list.lane == lane.lane; });

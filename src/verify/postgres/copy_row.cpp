@@ -29,10 +29,10 @@ Result<bool> parse_copy_row(std::string_view message, bool first, CopyFields& fi
     message.remove_prefix(header.size());
   }
   const Error broken(Errc::unavailable, "Postgres sent a row that is not whole");
-  const std::int64_t columns = take_number(message, 2);
-  if (columns < 0) return broken;
-  if (columns == trailer) return false;
-  for (std::int64_t i = 0; i < columns; ++i) {
+  const std::int64_t fields_sent = take_number(message, 2);
+  if (fields_sent < 0) return broken;
+  if (fields_sent == trailer) return false;
+  for (std::int64_t i = 0; i < fields_sent; ++i) {
     const std::int64_t length = take_number(message, 4);
     if (length == null_field) {
       fields.emplace_back();

@@ -124,7 +124,7 @@ std::string ClaudeCodeThread::rest_of(const SessionLine& line, std::initializer_
 void ClaudeCodeThread::begin_answer(const SessionLine& line, const std::string& id) {
   if (compaction_) add_compaction(nullptr);
   const json::Value message = line.value["message"];
-  answer_.emplace();
+  answer_ = Answer{};
   answer_->message_id = id;
   answer_->number = line.number;
   answer_->model = name_or(message["model"].string_or(""), unknown_model);

@@ -1,7 +1,6 @@
 // Evidence by its id, and what it does to claims: evidence.get, evidence.verify, evidence.link, claim.decide. Evidence
 // of a pointer has one id in all runs, and a row for each run that uses it; nobody sees the uses of others.
 #include <algorithm>
-#include <ranges>
 
 #include <fmt/format.h>
 
@@ -44,8 +43,9 @@ Result<std::vector<Seen>> uses_of(Call& call, const Uuid& id) {
     readers = {found.reader};
   }
   const auto owner = call.caller.admin ? std::nullopt : std::optional(call.caller.actor);
+  std::reverse(readers.begin(), readers.end());
   std::vector<Seen> rows;
-  for (store::Reader* const reader : std::views::reverse(readers)) {
+  for (store::Reader* const reader : readers) {
     ASSIGN_OR_RETURN(const auto found, reader->evidence_uses(id, run_id, owner, limits::page_items_max));
     for (const store::EvidenceRow& row : found) {
       ASSIGN_OR_RETURN(const bool visible, sees(call, row, reader->log_no()));
@@ -55,8 +55,9 @@ Result<std::vector<Seen>> uses_of(Call& call, const Uuid& id) {
   if (rows.empty())
     return Error(Errc::not_found, fmt::format("no evidence {}{}. List it: evidence.list", id.text(),
                                               run_id ? " in run " + *run_id : ""));
-  std::ranges::stable_partition(
-      rows, [](const Seen& use) { return !is_erased(use.row); });  // one use may be erased, and another say it still
+  std::stable_partition(rows.begin(), rows.end(), [](const Seen& use) {
+    return !is_erased(use.row);
+  });  // one use may be erased, and another say it still
   return rows;
 }
 
