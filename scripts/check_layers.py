@@ -25,6 +25,7 @@ DAEMON_MAIN_LINES_MAX = 70
 # Folder → the folders it may include. "and what those may" is worked out below.
 FOLDERS = {
     "base": [],
+    "mcp": ["base"],
     "events": ["base"],
     "store": ["events"],
     "snapshot": ["events", "store"],
@@ -34,7 +35,7 @@ FOLDERS = {
     "capsule": ["events", "store", "snapshot", "evidence", "retrieval"],
     "bridge": ["events", "evidence", "retrieval"],
     "gateway": ["snapshot", "evidence", "audit", "retrieval", "capsule", "bridge"],
-    "daemon": ["gateway"],
+    "daemon": ["gateway", "mcp"],
     "cli": ["snapshot", "evidence", "audit", "retrieval", "capsule", "bridge"],
     "verify": ["base"],
 }

@@ -35,6 +35,11 @@ inline constexpr std::int64_t deadline_ms_max = 600'000;
 inline constexpr std::size_t refusals_told_apart_max = 1'024;  // by run, between two minutes
 inline constexpr std::size_t refused_body_drained_bytes_max = 64 << 20;
 
+// MCP (docs/mcp.md)
+inline constexpr std::size_t mcp_calls_per_session_max = 128;  // requests of a host in progress
+inline constexpr std::size_t mcp_handles_max = 1'024;          // of calls that take long, of all sessions
+inline constexpr std::size_t mcp_sessions_max = 1'000;         // over HTTP
+
 // What the daemon is told, and what it says of itself (docs/operations.md)
 inline constexpr std::size_t config_file_bytes_max = 1 << 20;
 inline constexpr std::int64_t daemon_log_bytes_max = 64 << 20;    // of munimentd.log, and half of it in munimentd.log.1

@@ -1,0 +1,183 @@
+#include "mcp/subscriptions.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/limits.hpp"
+#include "mcp/methods.hpp"
+#include "mcp/offer/resources.hpp"
+#include "mcp/session.hpp"
+
+namespace muniment::mcp {
+namespace {
+
+constexpr std::chrono::seconds told_apart{1};  // a host reads the resource again each time
+constexpr std::string_view subscription_key = "io.modelcontextprotocol/subscriptionId";
+
+std::string subscription_meta(std::string_view stream) {
+  return json::Writer().begin_object().raw_member(subscription_key, stream).end_object().text();
+}
+
+Failure too_many() {
+  return {invalid_params,
+          fmt::format("{} resources are subscribed to, limit {}. Unsubscribe from one first.",
+                      limits::subscriptions_per_connection_max, limits::subscriptions_per_connection_max)};
+}
+
+}  // namespace
+
+void Subscriptions::follow(const std::string& uri, const std::string& stream,
+                           std::function<void(std::optional<Failure>)> done) {
+  const auto known = followed_.find(uri);
+  if (known != followed_.end()) {
+    auto& streams = known->second.streams;
+    if (std::find(streams.begin(), streams.end(), stream) == streams.end()) streams.push_back(stream);
+    return done(std::nullopt);
+  }
+  if (followed_.size() >= limits::subscriptions_per_connection_max) return done(too_many());
+  const std::optional<std::string> params = follow_params(uri);
+  if (!params) {
+    return done(Failure{invalid_params, fmt::format("{}: this resource is not known, or cannot be subscribed to.",
+                                                    json::quote(uri.substr(0, 200)))});
+  }
+  followed_[uri].streams = {stream};
+  if (params->empty()) return done(std::nullopt);  // it never changes
+  session_.native().request("event.subscribe", *params,
+                            [weak = session_.weak_from_this(), uri, done = std::move(done)](const NativeReply& reply) {
+                              const auto session = weak.lock();
+                              if (!session) return;
+                              auto& followed = session->subscriptions().followed_;
+                              const auto found = followed.find(uri);
+                              if (!reply.ok()) {
+                                if (found != followed.end()) followed.erase(found);
+                                return done(Failure{invalid_params, reply.error["message"].string_or("")});
+                              }
+                              const std::int64_t number = reply.result["subscription"].as_int().value_or(0);
+                              if (found != followed.end()) {
+                                found->second.native = number;
+                              } else {
+                                session->native().request(
+                                    "event.unsubscribe", fmt::format(R"({{"subscription":{}}})", number), [](auto&) {});
+                              }
+                              done(std::nullopt);
+                            });
+}
+
+void Subscriptions::leave(const std::string& uri, const std::string& stream) {
+  const auto found = followed_.find(uri);
+  if (found == followed_.end()) return;
+  std::erase(found->second.streams, stream);
+  if (found->second.streams.empty()) drop(uri);
+}
+
+void Subscriptions::leave_all(const std::string& stream) {
+  std::vector<std::string> uris;
+  for (const auto& [uri, followed] : followed_) uris.push_back(uri);
+  for (const std::string& uri : uris) leave(uri, stream);
+}
+
+void Subscriptions::drop(const std::string& uri) {
+  const auto found = followed_.find(uri);
+  const std::int64_t number = found->second.native;
+  followed_.erase(found);
+  if (number != 0)
+    session_.native().request("event.unsubscribe", fmt::format(R"({{"subscription":{}}})", number), [](auto&) {});
+}
+
+void Subscriptions::close() {
+  while (!followed_.empty()) drop(followed_.begin()->first);
+}
+
+void Subscriptions::notified(const json::Value& notification) {
+  const std::string method = notification["method"].string_or("");
+  if (method != "event" && method != "metrics") return;
+  const std::int64_t number = notification["params"]["subscription"].as_int().value_or(0);
+  const Monotonic now = session_.server().clock().monotonic();
+  for (auto& [uri, followed] : followed_) {
+    if (followed.native != number) continue;
+    followed.changed = true;
+    if (now - followed.told >= told_apart) tell(uri, followed, now);
+    return;
+  }
+}
+
+void Subscriptions::tick(Monotonic now) {
+  for (auto& [uri, followed] : followed_) {
+    if (followed.changed && now - followed.told >= told_apart) tell(uri, followed, now);
+  }
+}
+
+bool Subscriptions::pending() const {
+  return std::any_of(followed_.begin(), followed_.end(), [](const auto& item) { return item.second.changed; });
+}
+
+void Subscriptions::tell(const std::string& uri, Followed& followed, Monotonic now) {
+  followed.told = now;
+  followed.changed = false;
+  for (const std::string& stream : followed.streams) {
+    json::Writer params;
+    params.begin_object();
+    if (!stream.empty()) params.raw_member("_meta", subscription_meta(stream));
+    params.member("uri", uri).end_object();
+    session_.send({notification_message("notifications/resources/updated", params.text()), stream});
+  }
+}
+
+// ---- methods ------------------------------------------------------------------------------------
+
+void subscribe(const CallPtr& call) {
+  const std::string uri = call->params()["uri"].string_or("");
+  if (uri.empty()) return call->fail({invalid_params, "uri: expected a resource's URI."});
+  call->session().subscriptions().follow(
+      uri, "", [call](const std::optional<Failure>& failure) { failure ? call->fail(*failure) : call->answer("{}"); });
+}
+
+void unsubscribe(const CallPtr& call) {
+  call->session().subscriptions().leave(call->params()["uri"].string_or(""), "");
+  call->answer("{}");
+}
+
+namespace {
+
+void acknowledge(const CallPtr& call, const std::vector<std::string>& uris) {
+  json::Writer params;
+  params.begin_object().raw_member("_meta", subscription_meta(call->message().id)).key("notifications").begin_object();
+  const json::Value wanted = call->params()["notifications"];
+  for (const std::string_view kind : {"toolsListChanged", "promptsListChanged", "resourcesListChanged"}) {
+    if (wanted[kind].as_bool().value_or(false)) params.member(kind, true);
+  }
+  if (!uris.empty()) params.member("resourceSubscriptions", uris);
+  call->notify("notifications/subscriptions/acknowledged", params.end_object().end_object().text());
+}
+
+}  // namespace
+
+// Stays unanswered until the client cancels it, or the daemon stops.
+void listen(const CallPtr& call) {
+  const json::Value wanted = call->params()["notifications"];
+  if (!wanted.is(json::Kind::object)) return call->fail({invalid_params, "notifications: expected an object."});
+  std::vector<std::string> uris;
+  for (const json::Value uri : wanted["resourceSubscriptions"]) uris.push_back(uri.string_or(""));
+  if (uris.size() > limits::subscriptions_per_connection_max) return call->fail(too_many());
+  Session& session = call->session();
+  const std::string stream = call->message().id;
+  call->on_end = [weak = session.weak_from_this(), stream] {
+    if (const auto alive = weak.lock()) alive->subscriptions().leave_all(stream);
+  };
+  if (uris.empty()) return acknowledge(call, {});
+  // The acknowledgment names those that are followed, and comes before the first notification.
+  struct Progress {
+    std::size_t left;
+    std::vector<std::string> followed;
+  };
+  auto progress = std::make_shared<Progress>(Progress{uris.size(), {}});
+  for (const std::string& uri : uris) {
+    session.subscriptions().follow(uri, stream, [call, uri, progress](const std::optional<Failure>& failure) {
+      if (!failure) progress->followed.push_back(uri);
+      if (--progress->left == 0) acknowledge(call, progress->followed);
+    });
+  }
+}
+
+}  // namespace muniment::mcp
