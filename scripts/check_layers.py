@@ -35,7 +35,7 @@ FOLDERS = {
     "capsule": ["events", "store", "snapshot", "evidence", "retrieval"],
     "bridge": ["events", "evidence", "retrieval"],
     "gateway": ["snapshot", "evidence", "audit", "retrieval", "capsule", "bridge"],
-    "daemon": ["gateway", "mcp"],
+    "daemon": ["gateway", "mcp", "http"],
     "cli": ["snapshot", "evidence", "audit", "retrieval", "capsule", "bridge"],
     "verify": ["base"],
 }

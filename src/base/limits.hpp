@@ -39,6 +39,9 @@ inline constexpr std::size_t refused_body_drained_bytes_max = 64 << 20;
 inline constexpr std::size_t mcp_calls_per_session_max = 128;  // requests of a host in progress
 inline constexpr std::size_t mcp_handles_max = 1'024;          // of calls that take long, of all sessions
 inline constexpr std::size_t mcp_sessions_max = 1'000;         // over HTTP
+inline constexpr std::size_t http_token_bytes_min = 16;
+inline constexpr std::size_t http_token_bytes_max = 1'024;
+inline constexpr std::size_t mcp_listeners_per_session_max = 16;  // streams of GET
 
 // What the daemon is told, and what it says of itself (docs/operations.md)
 inline constexpr std::size_t config_file_bytes_max = 1 << 20;
