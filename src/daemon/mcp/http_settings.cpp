@@ -63,6 +63,7 @@ Result<std::optional<McpHttpOptions>> mcp_http_options(const Config& config, boo
   options.server.port = listen.port;
   options.server.certificate_file = config.http_certificate_file;
   options.server.key_file = config.http_key_file;
+  options.server.body_bytes_max = limits::request_line_bytes_max;
   options.hosts = config.http_hosts;
   options.caller = caller_with_token();
   if (!listen.loopback) options.hosts.push_back(listen.ipv6 ? fmt::format("[{}]", listen.address) : listen.address);
