@@ -75,7 +75,11 @@ void DaemonLink::probe() {
 void DaemonLink::step() {
   if (starter_ > 0) take_start();
   if (state_ == State::connecting && starter_ <= 0 && std::chrono::steady_clock::now() >= next_attempt_) attempt();
-  if (writer_) writer_->flush();  // where that fails, the reader meets the end of the connection
+}
+
+// Where it fails, the reader meets the end of the connection.
+void DaemonLink::flush() {
+  if (writer_) writer_->flush();
 }
 
 void DaemonLink::send(std::string_view bytes) {

@@ -47,8 +47,10 @@ class DaemonLink {
   // One attempt without starting a daemon, where it is unreachable.
   void probe();
 
-  // Connects, sends and receives as far as that goes now. Call it after every poll() and whenever something was sent.
+  // Follows the attempts to connect. Call it after every poll(), and look at `state` afterwards.
   void step();
+  // Writes what was sent as far as that goes now.
+  void flush();
   void send(std::string_view bytes);
   std::size_t unsent() const { return writer_ ? writer_->waiting() : 0; }
   // The next line that was received, without its line feed. A line of more than 64 MiB breaks the connection.

@@ -12,6 +12,8 @@
 namespace muniment::cli {
 namespace {
 
+constexpr std::chrono::milliseconds companion_wait{1};
+
 // With the references in the places that were kept for them.
 std::string filled_in(std::string_view params, const std::vector<std::string>& references) {
   std::string out;
@@ -36,7 +38,9 @@ Errc code_of(std::string_view name) {
 }  // namespace
 
 void RecordQueue::add(RecordRequest request) {
-  Entry entry{std::move(request), ++serial_, std::chrono::steady_clock::now() + proxy::record_patience};
+  const Time now = std::chrono::steady_clock::now();
+  const Time due = now + (request.may_wait ? companion_wait : std::chrono::milliseconds(0));
+  Entry entry{std::move(request), ++serial_, due, now + proxy::record_patience};
   entry.references.resize(entry.request.artifacts.size());
   entries_.push_back(std::move(entry));
 }
@@ -48,10 +52,10 @@ void RecordQueue::step() {
     for (Entry& entry : entries_) entry.sent = entry.artifacts_sent = false;
   }
   send_all();
-  link_.step();
+  link_.flush();
   while (const auto line = link_.next_line()) take_reply(*line);
   send_all();  // what waited for an artifact
-  link_.step();
+  link_.flush();
   expire();
 }
 
@@ -65,6 +69,7 @@ std::optional<SettledRequest> RecordQueue::next_settled() {
 int RecordQueue::wait_ms() const {
   if (!settled_.empty()) return 0;
   if (entries_.empty()) return -1;
+  if (!entries_.back().sent && std::chrono::steady_clock::now() < entries_.back().due) return 1;
   const auto left =
       std::chrono::ceil<std::chrono::milliseconds>(entries_.front().expires - std::chrono::steady_clock::now());
   return static_cast<int>(std::max<std::int64_t>(left.count(), 0));
@@ -75,6 +80,7 @@ void RecordQueue::send_all() {
   bool turn = true;
   for (Entry& entry : entries_) {
     if (entry.sent) continue;
+    if (&entry == &entries_.back() && std::chrono::steady_clock::now() < entry.due) return;
     if (!entry.artifacts_sent) send_artifacts(entry);
     turn = turn && entry.stored == entry.references.size();
     if (!turn) continue;

@@ -24,6 +24,8 @@ struct RecordRequest {
   std::vector<DraftArtifact> artifacts;
   std::string run_id;  // to which the artifacts belong
   std::uint64_t token = 0;
+  // It waits 1 ms for a request that follows it: the result of a quick call is then recorded in the same commit.
+  bool may_wait = false;
 };
 
 struct SettledRequest {
@@ -48,6 +50,7 @@ class RecordQueue {
   struct Entry {
     RecordRequest request;
     std::uint64_t serial = 0;
+    Time due;
     Time expires;
     bool artifacts_sent = false;
     bool sent = false;

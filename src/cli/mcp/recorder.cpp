@@ -94,7 +94,9 @@ void Recorder::submit_event(DraftEvent event, std::uint64_t token) {
   params.raw_member("body", body);
   if (body.size() > limits::spill_part_bytes_max) params.member("spill", true);
   params.end_object();
-  RecordRequest request{"event.append", std::move(params).text(), std::move(event.artifacts), options_.run_id, token};
+  const bool may_wait = options_.calls_may_wait && event.type == "tool.called";
+  RecordRequest request{"event.append", std::move(params).text(), std::move(event.artifacts), options_.run_id, token,
+                        may_wait};
   event.artifacts.clear();
   pending_.push_back({token, std::move(event), false});
   queue_.add(std::move(request));

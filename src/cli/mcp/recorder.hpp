@@ -27,6 +27,7 @@ struct RecorderOptions {
   std::string labels;  // of a run that is started: a JSON object
   std::string goal;
   std::string folder;
+  bool calls_may_wait = true;  // a call is passed on before it is recorded
 };
 
 struct Recorded {

@@ -66,7 +66,7 @@ int RecordingProxy::run() {
     pass_on();
     follow_end();
     const bool silent = server_out_.ended() || std::chrono::steady_clock::now() - exit_at_ >= output_patience;
-    if (exit_ && silent) break;
+    if (exit_ && silent && (!lines_left_[1] || host_ended_)) break;
     poll_once();
   }
   finish();
@@ -77,8 +77,11 @@ int RecordingProxy::run() {
 // ---- messages
 
 void RecordingProxy::take_lines(LineReader& reader, Direction direction) {
+  bool& left = lines_left_[static_cast<int>(direction)];
+  left = true;
   while (!full(direction)) {
     auto piece = reader.next();
+    left = piece.has_value();
     if (!piece) return;
     if (!piece->whole()) {
       take_cut_line(*piece, direction);
@@ -261,6 +264,11 @@ bool RecordingProxy::full(Direction direction) const {
                                            : to_host_.bytes() + host_out_.waiting() >= proxy::waiting_bytes_max;
 }
 
+// What stopped because too much was waiting goes on without an event of a descriptor.
+bool RecordingProxy::more_to_do() const {
+  return (lines_left_[0] && !full(Direction::to_server)) || (lines_left_[1] && !full(Direction::to_host));
+}
+
 void RecordingProxy::poll_once() {
   std::vector<pollfd> polled{{signals_.fd(), POLLIN, 0}, {-1, POLLIN, 0}, {-1, POLLIN, 0}};
   if (!host_in_.ended() && !full(Direction::to_server)) polled[1].fd = host_in_.descriptor();
@@ -279,7 +287,7 @@ void RecordingProxy::poll_once() {
     const int left_ms = static_cast<int>(std::max<std::int64_t>(left.count(), 0));
     wait_ms = wait_ms < 0 ? left_ms : std::min(wait_ms, left_ms);
   }
-  if (::poll(polled.data(), polled.size(), wait_ms) <= 0) return;
+  if (::poll(polled.data(), polled.size(), more_to_do() ? 0 : wait_ms) <= 0) return;
   if (polled[0].revents != 0 && signals_.take()) {
     host_ended_ = true;
     stop_server(SIGTERM);
@@ -301,7 +309,7 @@ void RecordingProxy::stop_server(int first_signal) {
 }
 
 void RecordingProxy::follow_end() {
-  const bool all_sent = host_in_.ended() && to_server_.empty() && server_in_.waiting() == 0;
+  const bool all_sent = host_in_.ended() && !lines_left_[0] && to_server_.empty() && server_in_.waiting() == 0;
   if (all_sent || host_out_.broken()) host_ended_ = true;
   const auto now = std::chrono::steady_clock::now();
   if (!exit_) {
@@ -324,10 +332,12 @@ void RecordingProxy::finish() {
   recorder_.end(!died_ ? "success" : failed ? "failure" : "abandoned", died_ && failed ? how : "");
   const Time until = std::chrono::steady_clock::now() + proxy::end_patience;
   for (;;) {
+    take_lines(server_out_, Direction::to_host);
     recorder_.step();
     settle();
     pass_on();
-    const bool done = recorder_.idle() && to_host_.empty() && (host_out_.waiting() == 0 || host_out_.broken());
+    const bool done =
+        !lines_left_[1] && recorder_.idle() && to_host_.empty() && (host_out_.waiting() == 0 || host_out_.broken());
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
     if (done || left.count() <= 0) return;
     std::vector<pollfd> polled{{host_out_.waiting() > 0 ? host_out_.descriptor() : -1, POLLOUT, 0}};

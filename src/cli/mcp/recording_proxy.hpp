@@ -79,6 +79,7 @@ class RecordingProxy {
   void pass_on();
 
   bool full(Direction direction) const;
+  bool more_to_do() const;
   void poll_once();
   void follow_end();
   void stop_server(int first_signal);
@@ -105,7 +106,8 @@ class RecordingProxy {
   std::map<Hold, LineFacts> lines_;
   std::uint64_t tokens_ = 0;
 
-  bool host_ended_ = false;  // it sends nothing more, or a signal asks for the end
+  bool lines_left_[2] = {false, false};  // by direction: read, and not taken, because too much was waiting
+  bool host_ended_ = false;              // it sends nothing more, or a signal asks for the end
   bool stopping_ = false;
   bool died_ = false;  // the server ended while the host was there
   int next_signal_ = 0;

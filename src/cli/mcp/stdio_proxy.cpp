@@ -43,13 +43,13 @@ void StdioProxy::run() {
   const auto pipe_before = ::signal(SIGPIPE, SIG_IGN);
   link_.want();  // a daemon is started before the host has said anything
   do {
+    take_host_lines();
     link_.step();
     follow_connection();
     take_daemon_lines();
-    take_host_lines();
     if (link_.state() == DaemonLink::State::unreachable) refuse_waiting();
     send_waiting();
-    link_.step();
+    link_.flush();
     out_.flush();
   } while (!finished() && poll_once(signals));
   ::signal(SIGPIPE, pipe_before);
@@ -67,11 +67,18 @@ bool StdioProxy::poll_once(StopSignals& signals) {
     const int left_ms = static_cast<int>(std::max<std::int64_t>(left.count(), 0));
     wait_ms = wait_ms < 0 ? left_ms : std::min(wait_ms, left_ms);
   }
-  if (::poll(polled.data(), polled.size(), wait_ms) <= 0) return true;
+  if (::poll(polled.data(), polled.size(), more_to_do() ? 0 : wait_ms) <= 0) return true;
   if (polled[0].revents != 0) return !signals.take();
   host_gone_ = (polled[1].revents & (POLLERR | POLLHUP | POLLNVAL)) != 0;
   if (reading_host && polled[2].revents != 0) in_.fill();
   return true;
+}
+
+// What stopped because too much was waiting goes on without an event of a descriptor.
+bool StdioProxy::more_to_do() const {
+  return (host_lines_left_ && waiting_bytes_ < proxy::waiting_bytes_max) ||
+         (daemon_lines_left_ && out_.waiting() < proxy::waiting_bytes_max) ||
+         (ready_ && !waiting_.empty() && link_.unsent() < proxy::waiting_bytes_max);
 }
 
 bool StdioProxy::finished() {
@@ -83,7 +90,7 @@ bool StdioProxy::finished() {
   // A subscription ends with the host's session, not before.
   const bool awaits = std::any_of(in_flight_.begin(), in_flight_.end(),
                                   [](const auto& one) { return one.second.method != "subscriptions/listen"; });
-  const bool done = waiting_.empty() && !awaits && link_.unsent() == 0 && out_.waiting() == 0;
+  const bool done = !host_lines_left_ && waiting_.empty() && !awaits && link_.unsent() == 0 && out_.waiting() == 0;
   return done || now >= drain_until_;
 }
 
@@ -134,8 +141,10 @@ void StdioProxy::end_connection() {
 }
 
 void StdioProxy::take_daemon_lines() {
+  daemon_lines_left_ = true;
   while (out_.waiting() < proxy::waiting_bytes_max) {
     const auto line = link_.next_line();
+    daemon_lines_left_ = line.has_value();
     if (!line) break;
     bool swallow = false;
     for (const std::string_view message : messages_of(*line)) take_daemon_message(message, swallow);
@@ -177,8 +186,10 @@ void StdioProxy::resumed() {
 }
 
 void StdioProxy::take_host_lines() {
+  host_lines_left_ = true;
   while (waiting_bytes_ < proxy::waiting_bytes_max) {
     auto piece = in_.next();
+    host_lines_left_ = piece.has_value();
     if (!piece) return;
     if (!piece->whole()) {
       take_cut_line(*piece);

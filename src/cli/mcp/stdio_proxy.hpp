@@ -65,6 +65,7 @@ class StdioProxy {
   void answer_error(std::string_view id, int code, std::string_view message);
   bool finished();
   bool poll_once(StopSignals& signals);
+  bool more_to_do() const;
   std::string reserved_id(std::string_view purpose);
 
   Session& session_;
@@ -72,8 +73,10 @@ class StdioProxy {
   DaemonLink link_;
   LineReader in_;
   ByteWriter out_;
-  bool host_gone_ = false;  // it reads no more
-  Time drain_until_{};      // set when the host's input has ended
+  bool host_gone_ = false;          // it reads no more
+  bool host_lines_left_ = false;    // read, and not taken: too much was waiting
+  bool daemon_lines_left_ = false;  // the same
+  Time drain_until_{};              // set when the host's input has ended
 
   std::int64_t connection_ = 0;  // the one that is in use; 0: none
   bool ready_ = false;           // the host's lines can be sent on it
