@@ -30,6 +30,14 @@ std::size_t rank_of(std::string_view level) {
 
 }  // namespace
 
+Failure failure_of(const json::Value& native_error) {
+  constexpr std::array<std::string_view, 5> of_daemon{"over_budget", "unavailable", "deadline_exceeded", "corrupt",
+                                                      "system_error"};
+  const std::string code = native_error["data"]["code"].string_or("");
+  const bool own = std::find(of_daemon.begin(), of_daemon.end(), code) != of_daemon.end();
+  return {own ? internal_error : invalid_params, native_error["message"].string_or("")};
+}
+
 bool is_log_level(std::string_view level) { return rank_of(level) < log_levels.size(); }
 
 Call::Call(Session& session, MessagePtr message, Revision revision, Monotonic began)
@@ -50,21 +58,12 @@ json::Value Call::client_info() const {
 void Call::send(std::string text, bool last, int error) { session_.send({std::move(text), message_->id, last, error}); }
 
 void Call::answer(std::string_view result, std::optional<Caching> caching) {
-  std::string text = revision_ == Revision::stateless
-                         ? stateless_result("complete", session_.server().info(), result, caching)
-                         : std::string(result);
   if (!handle_.empty()) {
-    session_.server().handles().finish(handle_, std::move(text));
+    session_.server().handles().finish(handle_, std::string(result));
     return end();
   }
   if (std::exchange(answered_, true)) return;
-  send(result_message(message_->id, text), true);
-  end();
-}
-
-void Call::answer_again(std::string_view result) {
-  if (std::exchange(answered_, true)) return;
-  send(result_message(message_->id, result), true);
+  send_result(result, caching);
   end();
 }
 
@@ -88,15 +87,14 @@ void Call::require_input(std::string_view requests, std::string_view state) {
 }
 
 void Call::hand_over(std::string handle, std::string_view interim) {
-  if (answered_) return;
-  answer_interim(interim);
+  if (std::exchange(answered_, true)) return;
+  send_result(interim, std::nullopt);
   handle_ = std::move(handle);
 }
 
-void Call::answer_interim(std::string_view result) {
-  answered_ = true;
+void Call::send_result(std::string_view result, const std::optional<Caching>& caching) {
   send(result_message(message_->id, revision_ == Revision::stateless
-                                        ? stateless_result("complete", session_.server().info(), result, std::nullopt)
+                                        ? stateless_result("complete", session_.server().info(), result, caching)
                                         : std::string(result)),
        true);
 }
@@ -105,6 +103,11 @@ void Call::cancel() {
   answered_ = true;
   for (const std::int64_t number : std::exchange(native_requests_, {})) session_.native().cancel(number);
   end();
+}
+
+void Call::forget() {
+  answered_ = ended_ = true;
+  on_end = nullptr;
 }
 
 void Call::end() {
@@ -147,15 +150,18 @@ void Call::progress(double done, double total, std::string_view text) {
 
 void Call::native(std::string_view method, std::string params, std::function<void(const NativeReply&)> done) {
   std::weak_ptr<Call> weak = weak_from_this();
-  const auto number = std::make_shared<std::int64_t>(0);
-  *number = session_.native().request(method, std::move(params),
-                                      [weak, number, done = std::move(done)](const NativeReply& reply) {
-                                        const auto call = weak.lock();
-                                        if (!call || call->ended_) return;
-                                        std::erase(call->native_requests_, *number);
-                                        done(reply);
-                                      });
-  native_requests_.push_back(*number);
+  const auto number = std::make_shared<std::optional<std::int64_t>>(0);  // nothing: replied
+  const std::int64_t sent = session_.native().request(
+      method, std::move(params), [weak, number, done = std::move(done)](const NativeReply& reply) {
+        const std::int64_t replied = std::exchange(*number, std::nullopt).value_or(0);
+        const auto call = weak.lock();
+        if (!call || call->ended_) return;
+        std::erase(call->native_requests_, replied);
+        done(reply);
+      });
+  if (!*number) return;
+  *number = sent;
+  native_requests_.push_back(sent);
 }
 
 }  // namespace muniment::mcp

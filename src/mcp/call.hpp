@@ -45,12 +45,12 @@ class Call : public std::enable_shared_from_this<Call> {
   // Sends the answer, once; later ones are dropped. `result` is the text of a JSON object.
   void answer(std::string_view result, std::optional<Caching> caching = {});
   void fail(const Failure& failure);
-  // Sends a result that was kept under a handle, as it is.
-  void answer_again(std::string_view result);
   // Asks the client for input (2026-07-28): `requests` maps names to requests, `state` comes back with the answers.
   void require_input(std::string_view requests, std::string_view state);
   // The host needs no answer: cancels the native requests.
   void cancel();
+  // Its session is gone: what is still to come is dropped.
+  void forget();
 
   // Sends a notification that belongs to this request.
   void notify(std::string_view method, std::string_view params);
@@ -70,7 +70,7 @@ class Call : public std::enable_shared_from_this<Call> {
 
  private:
   void send(std::string text, bool last, int error = 0);
-  void answer_interim(std::string_view result);
+  void send_result(std::string_view result, const std::optional<Caching>& caching);
   void end();
 
   Session& session_;
@@ -82,6 +82,9 @@ class Call : public std::enable_shared_from_this<Call> {
   bool answered_ = false;
   bool ended_ = false;
 };
+
+// The failure that a native error is: internal_error where the request is not at fault.
+Failure failure_of(const json::Value& native_error);
 
 using CallPtr = std::shared_ptr<Call>;
 

@@ -7,19 +7,13 @@ constexpr std::size_t id_bytes_max = 256;
 
 Failure bad_request(std::string text) { return {invalid_request, std::move(text)}; }
 
-// JSON-RPC also allows null and fractions as ids. MCP does not.
-bool is_id(const json::Value& id) {
-  const bool kind = id.is(json::Kind::string) || (id.is(json::Kind::number) && id.as_int());
-  return kind && id.source().size() <= id_bytes_max;
-}
-
 std::optional<Failure> classify(Message& message) {
   const json::Value root = message.root();
   if (root.is(json::Kind::array)) return bad_request("batches are not supported: send one message at a time.");
   if (!root.is(json::Kind::object)) return bad_request("a message is a JSON object.");
   const json::Value id = root["id"];
-  if (id && !is_id(id)) return bad_request("id: expected a string or an integer of at most 256 bytes.");
-  if (id) message.id = std::string(id.source());
+  if (id) message.id = id.source().size() <= id_bytes_max ? id_text(id) : std::string();
+  if (id && message.id.empty()) return bad_request("id: expected a string or an integer of at most 256 bytes.");
   if (root["jsonrpc"].string_or("") != "2.0") return bad_request("jsonrpc: expected \"2.0\".");
   const json::Value method = root["method"];
   if (!method) {
@@ -42,6 +36,13 @@ json::Writer head() {
 }
 
 }  // namespace
+
+// JSON-RPC also allows null and fractions as ids. MCP does not.
+std::string id_text(const json::Value& id) {
+  if (id.is(json::Kind::string)) return json::quote(id.string_or(""));
+  const auto number = id.is(json::Kind::number) ? id.as_int() : std::nullopt;
+  return number ? std::to_string(*number) : std::string();
+}
 
 Parsed parse_message(std::string text) {
   auto message = std::make_shared<Message>();

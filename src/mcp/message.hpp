@@ -35,7 +35,7 @@ struct Message {
   std::string text;
   json::Document document;
   MessageKind kind = MessageKind::request;
-  std::string id;      // JSON text of the id; empty for a notification
+  std::string id;      // id_text of the id; empty for a notification
   std::string method;  // empty for a response
 
   json::Value root() const { return document.root(); }
@@ -51,6 +51,9 @@ struct Parsed {
   std::optional<Failure> failure;
   std::string id;
 };
+
+// JSON text of an id, the same for every way to write it; 1 and "1" differ. Empty for what is no id.
+std::string id_text(const json::Value& id);
 
 // Accepts strict JSON (base/json/json.hpp) that is one JSON-RPC message; a batch is refused.
 Parsed parse_message(std::string text);

@@ -67,7 +67,7 @@ std::string Server::capabilities(bool stateless) const {
   if (!stateless || options_.fixture) writer.key("logging").begin_object().end_object();
   writer.key("completions").begin_object().end_object();
   writer.key("prompts").begin_object().member("listChanged", options_.fixture).end_object();
-  writer.key("resources").begin_object().member("subscribe", true).member("listChanged", true).end_object();
+  writer.key("resources").begin_object().member("subscribe", true).member("listChanged", options_.fixture).end_object();
   writer.key("tools").begin_object().member("listChanged", options_.fixture).end_object();
   return std::move(writer.end_object()).text();
 }

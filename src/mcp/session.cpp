@@ -10,9 +10,6 @@ namespace {
 
 constexpr std::chrono::seconds hand_over_after{60};  // a host's own limit is rarely shorter
 
-// Text of a JSON string or number as the same value's JSON text is compared: 1 and "1" are different ids.
-std::string id_text(const json::Value& id) { return id ? std::string(id.source()) : std::string(); }
-
 }  // namespace
 
 Session::Session(Server& server, Native& native, SessionOptions options, Send send)
@@ -23,7 +20,10 @@ Session::Session(Server& server, Native& native, SessionOptions options, Send se
       run_(server.clock(), native, options_.record, options_.run_id),
       subscriptions_(*this) {}
 
-Session::~Session() = default;
+// A native reply may hold a call for longer.
+Session::~Session() {
+  for (const auto& [id, call] : std::exchange(calls_, {})) call->forget();
+}
 
 void Session::receive(std::string text) { receive(parse_message(std::move(text))); }
 
@@ -118,13 +118,18 @@ void Session::tick(Monotonic now) {
 }
 
 void Session::close() {
-  const bool was_closed = closed_;
-  abandon();
-  if (!was_closed) run_.end();
+  if (std::exchange(closed_, true)) return;
+  cancel_all();
+  run_.end();
 }
 
 void Session::abandon() {
   if (std::exchange(closed_, true)) return;
+  run_.leave_open();
+  cancel_all();
+}
+
+void Session::cancel_all() {
   std::vector<CallPtr> calls;
   for (const auto& [id, call] : calls_) {
     if (!call->has_handle()) calls.push_back(call);

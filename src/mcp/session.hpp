@@ -79,6 +79,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void take_response(const Message& message);
   void take_settings(const json::Value& params);
   void finished(const Call& call);
+  void cancel_all();
 
   Server& server_;
   Native& native_;

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -35,21 +36,27 @@ class SessionRun {
 
   // `arguments` is JSON text. Returns the call's id for `returned`.
   std::string called(std::string_view tool, std::string_view arguments);
-  void returned(std::string_view call_id, bool ok, std::string_view text, std::int64_t duration_us);
+  // `status` is one of tool.returned's.
+  void returned(std::string_view call_id, std::string_view status, std::string_view text,
+                std::optional<std::int64_t> duration_us);
   // The host ended the run by itself: the next call begins another one.
   void was_ended();
   void end();
+  // Records nothing more, and does not end the run.
+  void leave_open() { open_ = false; }
 
   // Why something was not recorded, once; empty: all was.
   std::string take_problem() { return std::exchange(state_->problem, {}); }
   bool settled() const { return state_->in_flight == 0; }
 
  private:
+  void start();
   void append(std::string_view type, std::string body);
   void send(std::string_view method, std::string params);
 
-  struct State {  // outlives the run in the replies that are still to come
-    std::string problem;
+  struct State {               // outlives the run in the replies that are still to come
+    std::string problem;       // the first; what follows from it says less
+    bool not_started = false;  // run.start failed: the next call sends it again
     std::size_t in_flight = 0;
   };
 

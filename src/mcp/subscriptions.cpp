@@ -28,42 +28,44 @@ Failure too_many() {
 
 }  // namespace
 
-void Subscriptions::follow(const std::string& uri, const std::string& stream,
-                           std::function<void(std::optional<Failure>)> done) {
+void Subscriptions::follow(const std::string& uri, const std::string& stream, Done done) {
   const auto known = followed_.find(uri);
-  if (known != followed_.end()) {
-    auto& streams = known->second.streams;
-    if (std::find(streams.begin(), streams.end(), stream) == streams.end()) streams.push_back(stream);
-    return done(std::nullopt);
-  }
-  if (followed_.size() >= limits::subscriptions_per_connection_max) return done(too_many());
+  if (known == followed_.end() && followed_.size() >= limits::subscriptions_per_connection_max) return done(too_many());
   const bool known_to_fixture = session_.server().options().fixture && fixture::is_resource(uri);
-  const auto params = known_to_fixture ? std::optional<std::string>("") : follow_params(uri);
-  if (!params) {
-    return done(Failure{invalid_params, fmt::format("{}: this resource is not known, or cannot be subscribed to.",
-                                                    json::quote(uri.substr(0, 200)))});
-  }
-  followed_[uri].streams = {stream};
-  if (params->empty()) return done(std::nullopt);  // it never changes
-  session_.native().request("event.subscribe", *params,
-                            [weak = session_.weak_from_this(), uri, done = std::move(done)](const NativeReply& reply) {
-                              const auto session = weak.lock();
-                              if (!session) return;
-                              auto& followed = session->subscriptions().followed_;
-                              const auto found = followed.find(uri);
-                              if (!reply.ok()) {
-                                if (found != followed.end()) followed.erase(found);
-                                return done(Failure{invalid_params, reply.error["message"].string_or("")});
-                              }
-                              const std::int64_t number = reply.result["subscription"].as_int().value_or(0);
-                              if (found != followed.end()) {
-                                found->second.native = number;
-                              } else {
-                                session->native().request(
-                                    "event.unsubscribe", fmt::format(R"({{"subscription":{}}})", number), [](auto&) {});
-                              }
-                              done(std::nullopt);
+  const auto params = known_to_fixture
+      ? std::optional<std::string>("") : follow_params(uri);
+                                   if (!params) {
+                                     return done(Failure{
+                                         invalid_params,
+                                         fmt::format("{}: this resource is not known, or cannot be subscribed to.",
+                                                     json::quote(uri.substr(0, 200)))});
+                                   } Followed& followed = followed_[uri];
+            auto& streams = followed.streams;
+            if (std::find(streams.begin(), streams.end(), stream) == streams.end()) streams.push_back(stream);
+            if (params->empty() || followed.native != 0) return done(std::nullopt);  // it never changes, or is followed
+            followed.waiting.push_back(std::move(done));
+            if (!std::exchange(followed.requested, true)) request(uri, *params);
+}
+
+void Subscriptions::request(const std::string& uri, const std::string& params) {
+  session_.native().request("event.subscribe", params,
+                            [weak = session_.weak_from_this(), uri](const NativeReply& reply) {
+                              if (const auto session = weak.lock()) session->subscriptions().requested(uri, reply);
                             });
+}
+
+// One that nobody waits for any more was left meanwhile.
+void Subscriptions::requested(const std::string& uri, const NativeReply& reply) {
+  const auto found = followed_.find(uri);
+  const std::int64_t number = reply.ok() ? reply.result["subscription"].as_int().value_or(0) : 0;
+  if (found == followed_.end()) return unsubscribe(number);
+  Followed& followed = found->second;
+  followed.requested = false;
+  followed.native = number;
+  const std::vector<Done> waiting = std::exchange(followed.waiting, {});
+  if (!reply.ok() || followed.streams.empty()) drop(uri);
+  const std::optional<Failure> failure = reply.ok() ? std::nullopt : std::optional(failure_of(reply.error));
+  for (const Done& done : waiting) done(failure);
 }
 
 void Subscriptions::leave(const std::string& uri, const std::string& stream) {
@@ -74,21 +76,28 @@ void Subscriptions::leave(const std::string& uri, const std::string& stream) {
 }
 
 void Subscriptions::leave_all(const std::string& stream) {
+  release(stream);
   std::vector<std::string> uris;
   for (const auto& [uri, followed] : followed_) uris.push_back(uri);
   for (const std::string& uri : uris) leave(uri, stream);
 }
 
+// While the native request is on its way, what it follows is kept for the reply.
 void Subscriptions::drop(const std::string& uri) {
   const auto found = followed_.find(uri);
+  if (found->second.requested) return;
   const std::int64_t number = found->second.native;
   followed_.erase(found);
-  if (number != 0)
-    session_.native().request("event.unsubscribe", fmt::format(R"({{"subscription":{}}})", number), [](auto&) {});
+  unsubscribe(number);
+}
+
+void Subscriptions::unsubscribe(std::int64_t number) {
+  if (number == 0) return;
+  session_.native().request("event.unsubscribe", fmt::format(R"({{"subscription":{}}})", number), [](auto&) {});
 }
 
 void Subscriptions::close() {
-  while (!followed_.empty()) drop(followed_.begin()->first);
+  for (const auto& [uri, followed] : std::exchange(followed_, {})) unsubscribe(followed.native);
 }
 
 void Subscriptions::notified(const json::Value& notification) {
@@ -99,19 +108,24 @@ void Subscriptions::notified(const json::Value& notification) {
   for (auto& [uri, followed] : followed_) {
     if (followed.native != number) continue;
     followed.changed = true;
-    if (now - followed.told >= told_apart) tell(uri, followed, now);
+    if (now - followed.told >= told_apart && !is_held(followed)) tell(uri, followed, now);
     return;
   }
 }
 
 void Subscriptions::tick(Monotonic now) {
   for (auto& [uri, followed] : followed_) {
-    if (followed.changed && now - followed.told >= told_apart) tell(uri, followed, now);
+    if (followed.changed && now - followed.told >= told_apart && !is_held(followed)) tell(uri, followed, now);
   }
 }
 
 bool Subscriptions::pending() const {
   return std::any_of(followed_.begin(), followed_.end(), [](const auto& item) { return item.second.changed; });
+}
+
+bool Subscriptions::is_held(const Followed& followed) const {
+  return std::any_of(followed.streams.begin(), followed.streams.end(),
+                     [&](const std::string& stream) { return held_.contains(stream); });
 }
 
 void Subscriptions::tell(const std::string& uri, Followed& followed, Monotonic now) {
@@ -142,12 +156,15 @@ void unsubscribe(const CallPtr& call) {
 
 namespace {
 
+// The lists change only in the fixture.
 void acknowledge(const CallPtr& call, const std::vector<std::string>& uris) {
+  Session& session = call->session();
+  session.subscriptions().release(call->message().id);
   json::Writer params;
   params.begin_object().raw_member("_meta", subscription_meta(call->message().id)).key("notifications").begin_object();
   const json::Value wanted = call->params()["notifications"];
   for (const std::string_view kind : {"toolsListChanged", "promptsListChanged", "resourcesListChanged"}) {
-    if (wanted[kind].as_bool().value_or(false)) params.member(kind, true);
+    if (session.server().options().fixture && wanted[kind].as_bool().value_or(false)) params.member(kind, true);
   }
   if (!uris.empty()) params.member("resourceSubscriptions", uris);
   call->notify("notifications/subscriptions/acknowledged", params.end_object().end_object().text());
@@ -168,7 +185,10 @@ void listen(const CallPtr& call) {
   const json::Value wanted = call->params()["notifications"];
   if (!wanted.is(json::Kind::object)) return call->fail({invalid_params, "notifications: expected an object."});
   std::vector<std::string> uris;
-  for (const json::Value uri : wanted["resourceSubscriptions"]) uris.push_back(uri.string_or(""));
+  for (const json::Value uri : wanted["resourceSubscriptions"]) {
+    std::string text = uri.string_or("");
+    if (std::find(uris.begin(), uris.end(), text) == uris.end()) uris.push_back(std::move(text));
+  }
   if (uris.size() > limits::subscriptions_per_connection_max) return call->fail(too_many());
   Session& session = call->session();
   const std::string stream = call->message().id;
@@ -186,6 +206,7 @@ void listen(const CallPtr& call) {
     std::size_t left;
     std::vector<std::string> followed;
   };
+  session.subscriptions().hold(stream);
   auto progress = std::make_shared<Progress>(Progress{uris.size(), {}});
   for (const std::string& uri : uris) {
     session.subscriptions().follow(uri, stream, [call, uri, progress](const std::optional<Failure>& failure) {

@@ -2,7 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,10 +24,14 @@ class Subscriptions {
 
   // Follows a resource for a stream; `done` gets a failure, or nothing. The stream is the JSON text of the id of a
   // subscriptions/listen; empty: the session itself.
-  void follow(const std::string& uri, const std::string& stream, std::function<void(std::optional<Failure>)> done);
+  using Done = std::function<void(std::optional<Failure>)>;
+  void follow(const std::string& uri, const std::string& stream, Done done);
   void leave(const std::string& uri, const std::string& stream);
   // A stream of subscriptions/listen ended.
   void leave_all(const std::string& stream);
+  // Between the two, a stream is told nothing: its acknowledgment is its first message.
+  void hold(const std::string& stream) { held_.insert(stream); }
+  void release(const std::string& stream) { held_.erase(stream); }
   void notified(const json::Value& notification);
   // Tells of changes that came within a second of one that was told.
   void tick(Monotonic now);
@@ -35,14 +42,21 @@ class Subscriptions {
   struct Followed {
     std::int64_t native = 0;           // number of the native subscription; 0: none yet, or none needed
     std::vector<std::string> streams;  // that are told
+    std::vector<Done> waiting;         // for the reply to the native request
+    bool requested = false;            // it is on its way
     Monotonic told{};                  // when they were told last
     bool changed = false;              // since then
   };
+  void request(const std::string& uri, const std::string& params);
+  void requested(const std::string& uri, const NativeReply& reply);
+  void unsubscribe(std::int64_t number);
+  bool is_held(const Followed& followed) const;
   void tell(const std::string& uri, Followed& followed, Monotonic now);
   void drop(const std::string& uri);
 
   Session& session_;
   std::map<std::string, Followed> followed_;  // by URI
+  std::set<std::string> held_;                // streams
 };
 
 }  // namespace muniment::mcp

@@ -42,6 +42,7 @@ void complete(const CallPtr& call) {
   for (const Source& source : sources) {
     if (source.argument != name) continue;
     return call->native(source.method, std::string(source.params), [call, &source, begun](const NativeReply& reply) {
+      if (!reply.ok()) return call->fail(failure_of(reply.error));
       std::vector<std::string> values;
       for (const json::Value item : reply.result[source.list]) {
         std::string value = item[source.field].string_or("");

@@ -83,7 +83,10 @@ std::string contents(std::string_view uri, std::string_view mime_type, std::stri
 void read_run(const CallPtr& call, const std::string& uri) {
   const std::string params = json::Writer().begin_object().member("run_id", run_of(uri)).end_object().text();
   call->native("run.get", params, [call, uri](const NativeReply& reply) {
-    if (!reply.ok()) return call->fail(not_found(*call, uri, reply.error["message"].string_or("")));
+    if (!reply.ok()) {
+      const Failure failure = failure_of(reply.error);
+      return call->fail(failure.code == internal_error ? failure : not_found(*call, uri, failure.message));
+    }
     call->answer(contents(uri, "application/json", reply.result["run"].source()), not_cached);
   });
 }
@@ -94,7 +97,7 @@ void read_pointer(const CallPtr& call, const std::string& uri, std::string_view 
   params.begin_object().key("pointers").begin_array().string(uri).end_array();
   if (const std::string& run = call->session().run().id(); !run.empty()) params.member("run_id", run);
   call->native("pointer.resolve", params.end_object().text(), [call, uri, mime_type](const NativeReply& reply) {
-    if (!reply.ok()) return call->fail({invalid_params, reply.error["message"].string_or("")});
+    if (!reply.ok()) return call->fail(failure_of(reply.error));
     const json::Value found = *reply.result["results"].begin();
     if (!found["ok"].as_bool().value_or(false))
       return call->fail(not_found(*call, uri, found["reason"].string_or("") + " " + found["detail"].string_or("")));
@@ -127,7 +130,7 @@ void list_resources(const CallPtr& call) {
   const auto cursor = call->params()["cursor"].as_string();
   if (cursor) params.member("cursor", *cursor);
   call->native("run.list", std::move(params.end_object()).text(), [call, first = !cursor](const NativeReply& reply) {
-    if (!reply.ok()) return call->fail({invalid_params, reply.error["message"].string_or("")});
+    if (!reply.ok()) return call->fail(failure_of(reply.error));
     json::Writer out;
     out.begin_object().key("resources").begin_array();
     for (const Template& row : template_table) {

@@ -20,7 +20,7 @@ std::string_view text_of(std::string_view path) {
 // Writes a schema with each reference replaced by what it refers to. `file` is where "#/…" points into.
 class Plain {
  public:
-  explicit Plain(json::Writer& out) : out_(out) {}
+  Plain(json::Writer& out, bool run_filled_in) : out_(out), run_filled_in_(run_filled_in) {}
 
   void write(const json::Value& value, std::string_view file) {
     if (value.is(json::Kind::array)) {
@@ -38,6 +38,7 @@ class Plain {
 
  private:
   void write_object(const json::Value& value, std::string_view file) {
+    ++depth_;
     out_.begin_object();
     for (const json::Value member : value) {
       const std::string key = member.key();
@@ -51,13 +52,14 @@ class Plain {
       write(member, file);
     }
     out_.end_object();
+    --depth_;
   }
 
-  // A session fills in the run.
+  // A session fills in the run of the method itself.
   void write_required(const json::Value& names) {
     std::vector<std::string> left;
     for (const json::Value name : names) {
-      if (name.string_or("") != "run_id" || depth_ > 0) left.push_back(name.string_or(""));
+      if (name.string_or("") != "run_id" || !run_filled_in_ || depth_ > 1) left.push_back(name.string_or(""));
     }
     if (!left.empty()) out_.member("required", left);
   }
@@ -74,9 +76,7 @@ class Plain {
       out_.begin_object().end_object();
       return;
     }
-    ++depth_;
     write(document->root()["$defs"][name], target);
-    --depth_;
   }
 
   static bool is_known(std::string_view format) {
@@ -84,7 +84,8 @@ class Plain {
   }
 
   json::Writer& out_;
-  int depth_ = 0;
+  const bool run_filled_in_;
+  int depth_ = 0;  // of objects that are being written
 };
 
 }  // namespace
@@ -94,7 +95,7 @@ std::string plain_schema(std::string_view method, std::string_view part) {
   json::Writer out;
   const auto document = json::parse(text_of(path));
   if (!document) return R"({"type":"object"})";
-  Plain(out).write(document->root()[part], path);
+  Plain(out, part == "params").write(document->root()[part], path);
   return std::move(out).text();
 }
 

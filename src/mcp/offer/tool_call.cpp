@@ -60,17 +60,25 @@ struct Running {
 
 void finish(const Running& running, std::string text, std::string_view structured, bool error) {
   Session& session = running.call->session();
+  running.call->on_end = nullptr;
   const auto took = session.server().clock().monotonic() - running.call->began();
   const bool ends_run = !error && running.tool->method == "run.end" && session.run().id() == ended_run(structured);
   if (ends_run) {
     session.run().was_ended();
   } else {
-    session.run().returned(running.call_id, !error, text,
+    session.run().returned(running.call_id, error ? "error" : "ok", text,
                            std::chrono::duration_cast<std::chrono::microseconds>(took).count());
   }
   if (const std::string problem = session.run().take_problem(); !problem.empty())
     text += "\nWarning: a call of this session could not be recorded: " + problem;
   running.call->answer(tool_result(text, structured, error));
+}
+
+// A call that the host cancels, or leaves behind, has ended, too.
+void record_cancelling(const Running& running) {
+  running.call->on_end = [weak = running.call->session().weak_from_this(), call_id = running.call_id] {
+    if (const auto session = weak.lock()) session->run().returned(call_id, "cancelled", "The host cancelled it.", {});
+  };
 }
 
 void reply(const Running& running, const NativeReply& reply) {
@@ -88,7 +96,7 @@ void answer_handle(const CallPtr& call, const std::string& handle) {
     return call->answer(tool_result(
         fmt::format("not_found: no call has the handle {}. Results are kept for an hour.", handle), {}, true));
   }
-  if (found->result) return call->answer_again(*found->result);
+  if (found->result) return call->answer(*found->result);
   call->answer(tool_result(fmt::format("Still working, for {} s. Ask again with the same handle.", found->seconds),
                            working(handle), false));
 }
@@ -115,6 +123,7 @@ void call_tool(const CallPtr& call) {
   if (call->revision() == Revision::stateless) session.begin_run(call->client_info());
   Running running{call, tool, session.run().called(name, arguments.source())};
   call->may_take_long = true;
+  record_cancelling(running);
   Result<std::string> params = tool->adapt ? tool->adapt(arguments, session.run().id())
                                            : plain_params(tool->method, arguments, session.run().id());
   if (!params) return finish(running, fmt::format("invalid_argument: {}", params.error().message), {}, true);

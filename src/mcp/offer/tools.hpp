@@ -51,7 +51,8 @@ std::span<const Tool> tool_table();
 ToolList offered_tools(const ServerOptions& options);
 
 // A native method's schema as one JSON Schema that refers to no other file and knows no format but JSON Schema's.
-// `part` is "params" or "result"; `_meta` is left out. Fields that a session fills in are not required.
+// `part` is "params" or "result"; `_meta` is left out. The run, which a session fills in, is not
+// required of params.
 std::string plain_schema(std::string_view method, std::string_view part);
 
 }  // namespace muniment::mcp
