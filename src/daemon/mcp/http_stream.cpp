@@ -1,5 +1,7 @@
 #include "daemon/mcp/http_stream.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "base/crypto/base64.hpp"
@@ -24,8 +26,10 @@ int status_of(const mcp::Outgoing& message, bool stateless) {
   }
 }
 
-// A value that is no plain ASCII is sent as =?base64?…?=
-std::optional<std::string> decoded(const std::string& value) {
+// A value may be surrounded by blanks; one that is no plain ASCII is sent as =?base64?…?=
+std::optional<std::string> decoded(std::string value) {
+  while (value.ends_with(' ') || value.ends_with('\t')) value.pop_back();
+  value.erase(0, std::min(value.find_first_not_of(" \t"), value.size()));
   constexpr std::string_view begin = "=?base64?", end = "?=";
   if (!value.starts_with(begin) || !value.ends_with(end) || value.size() < begin.size() + end.size()) return value;
   return from_base64(std::string_view(value).substr(begin.size(), value.size() - begin.size() - end.size()));
