@@ -26,6 +26,7 @@ DAEMON_MAIN_LINES_MAX = 70
 FOLDERS = {
     "base": [],
     "http": ["base"],
+    "mcp": ["base"],
     "events": ["base"],
     "store": ["events"],
     "snapshot": ["events", "store"],
@@ -35,7 +36,7 @@ FOLDERS = {
     "capsule": ["events", "store", "snapshot", "evidence", "retrieval"],
     "bridge": ["events", "evidence", "retrieval"],
     "gateway": ["snapshot", "evidence", "audit", "retrieval", "capsule", "bridge"],
-    "daemon": ["gateway", "http"],
+    "daemon": ["gateway", "mcp", "http"],
     "cli": ["snapshot", "evidence", "audit", "retrieval", "capsule", "bridge"],
     "verify": ["base"],
 }

@@ -35,6 +35,14 @@ inline constexpr std::int64_t deadline_ms_max = 600'000;
 inline constexpr std::size_t refusals_told_apart_max = 1'024;  // by run, between two minutes
 inline constexpr std::size_t refused_body_drained_bytes_max = 64 << 20;
 
+// MCP (docs/mcp.md)
+inline constexpr std::size_t mcp_calls_per_session_max = 128;  // requests of a host in progress
+inline constexpr std::size_t mcp_handles_max = 1'024;          // of calls that take long, of all sessions
+inline constexpr std::size_t mcp_sessions_max = 1'000;         // over HTTP
+inline constexpr std::size_t http_token_bytes_min = 16;
+inline constexpr std::size_t http_token_bytes_max = 1'024;
+inline constexpr std::size_t mcp_listeners_per_session_max = 16;  // streams of GET
+
 // HTTP (src/http/server.hpp)
 inline constexpr std::size_t http_connections_max = 1'024;
 inline constexpr std::size_t http_head_bytes_max = 16 * 1024;  // the request line and the headers

@@ -48,6 +48,7 @@ struct Daemon::Parts {
   DataFolder folder;
   Clock clock;
   std::size_t connections_max = 0;
+  bool conformance_fixture = false;
   retrieval::RemoteOptions remote;
   std::unique_ptr<store::PrivatePostgres> postgres;
   store::LogPlace place;

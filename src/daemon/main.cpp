@@ -30,6 +30,8 @@ int main(int argc, char** argv) {
                "the log was restored, or is shorter than it was: go on in a new one that names it");
   app.add_flag("--adopt-tail", choices.adopt_tail,
                "events that are refused as log_foreign_tail are taken in, by an event that says so for ever");
+  app.add_flag("--conformance-fixture", choices.conformance_fixture,
+               "Offer the tools test_* of MCP's conformance suite (for tests of Muniment)");
   app.set_version_flag("--version", "munimentd " MUNIMENT_VERSION);
   muniment::offer_command_tree(app);
   try {

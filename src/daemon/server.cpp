@@ -20,6 +20,7 @@ namespace {
 
 constexpr std::uint64_t deadline_tick_ms = 50;
 constexpr std::uint64_t keep_alive_ms = 15'000;
+constexpr std::uint64_t mcp_tick_ms = 1'000;
 constexpr std::chrono::seconds drain_at_most{5};
 constexpr int backlog = 512;
 constexpr int accepts_per_turn = 64;
@@ -40,17 +41,20 @@ Server::Server(ServerOptions options, StopSignals& signals, gateway::Services& s
       signals_(signals),
       services_(services),
       dispatcher_(services, workers, schemas, [this] { uv_async_send(&wake_); }),
-      subscriptions_(services, dispatcher_) {
+      subscriptions_(services, dispatcher_),
+      mcp_(services.clock, dispatcher_, subscriptions_, options_.mcp, options_.record_mcp) {
   uv_loop_init(&loop_);
   uv_async_init(&loop_, &wake_, [](uv_async_t* handle) { static_cast<Server*>(handle->data)->wake(); });
   uv_timer_init(&loop_, &deadlines_);
   uv_timer_init(&loop_, &keep_alive_);
   uv_timer_init(&loop_, &watchdog_);
+  uv_timer_init(&loop_, &mcp_tick_);
   uv_poll_init(&loop_, &stop_asked_by_signal_, signals_.fd());
   uv_timer_init(&loop_, &accept_again_);
   dispatcher_.on_waiting = [this] { watch_deadlines(); };
+  mcp_.on_waiting = [this] { watch_mcp(); };
   wake_.data = deadlines_.data = keep_alive_.data = watchdog_.data = stop_asked_by_signal_.data = accept_again_.data =
-      this;
+      mcp_tick_.data = this;
   unread_.on_full = [this] { close_largest(); };
 }
 
@@ -103,6 +107,11 @@ Status Server::listen() {
     return Error(Errc::unavailable, "polling " + options_.socket_path + ": " + uv_strerror(polled));
   }
   connecting_.data = this;
+  if (options_.http) {
+    http_ = std::make_unique<McpHttp>(mcp_, *std::move(options_.http));
+    http_->next_connection = [this] { return next_session_++; };
+    RETURN_IF_ERROR(http_->listen(&loop_));
+  }
   start_accepting();
   uv_poll_start(&stop_asked_by_signal_, UV_READABLE, [](uv_poll_t* handle, int, int) {
     auto* self = static_cast<Server*>(handle->data);
@@ -182,7 +191,7 @@ void Server::serve(Fd connection) {
   const Result<Peer> peer = peer_of(connection.get());
   if (!peer) return;
   Result<gateway::Caller> caller = admit(*peer);
-  auto session = std::make_shared<Session>(&loop_, dispatcher_, subscriptions_, unread_, next_session_++);
+  auto session = std::make_shared<Session>(&loop_, dispatcher_, subscriptions_, mcp_, unread_, next_session_++);
   session->on_closed = [this](std::uint64_t number) {
     sessions_.erase(number);
     metrics::process().connections.set(static_cast<std::int64_t>(sessions_.size()));
@@ -216,6 +225,18 @@ void Server::watch_deadlines() {
       deadline_tick_ms, deadline_tick_ms);
 }
 
+// Ticks only while a host waits for an answer.
+void Server::watch_mcp() {
+  if (stopped_ || uv_is_active(reinterpret_cast<uv_handle_t*>(&mcp_tick_))) return;
+  uv_timer_start(
+      &mcp_tick_,
+      [](uv_timer_t* handle) {
+        auto* self = static_cast<Server*>(handle->data);
+        if (!self->mcp_.tick()) uv_timer_stop(handle);
+      },
+      mcp_tick_ms, mcp_tick_ms);
+}
+
 void Server::log_grew() { grew_ = true; }
 
 void Server::appends_answered() { uv_async_send(&wake_); }
@@ -239,6 +260,7 @@ void Server::run() {
       [](uv_timer_t* handle) {
         auto* self = static_cast<Server*>(handle->data);
         if (self->subscriptions_.any()) self->subscriptions_.keep_alive();
+        if (self->http_) self->http_->keep_alive();
         self->close_silent();
         gateway::append_refusals(self->services_, false);
         if (self->on_tick) self->on_tick();
@@ -279,11 +301,14 @@ void Server::stop_when_idle() {
   if (!stopping_ || stopped_) return;
   if (dispatcher_.waiting() > 0 && services_.clock.monotonic() < stop_at_latest_) return;
   stopped_ = true;
+  mcp_.stop();
+  if (http_) http_->close();
   for (auto sessions = sessions_; const auto& [number, session] : sessions) session->close();
   close_handle(&stop_asked_by_signal_);
   close_handle(&deadlines_);
   close_handle(&keep_alive_);
   close_handle(&watchdog_);
+  close_handle(&mcp_tick_);
   close_handle(&accept_again_);
   close_handle(&wake_);  // the last handle: uv_run returns
 }

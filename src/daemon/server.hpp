@@ -16,6 +16,8 @@
 #include "base/files/file.hpp"
 #include "base/json/schema.hpp"
 #include "base/process/stop_signals.hpp"
+#include "daemon/mcp/mcp_http.hpp"
+#include "daemon/mcp/mcp_peer.hpp"
 #include "daemon/service_manager.hpp"
 #include "daemon/session.hpp"
 #include "daemon/subscriptions.hpp"
@@ -27,7 +29,10 @@ struct ServerOptions {
   std::string socket_path;
   std::vector<std::uint32_t> allowed_uids;  // beside root and the daemon's own
   std::optional<std::uint32_t> allowed_gid;
-  ServiceManager manager;  // whose socket is served, in place of one of our own, where it has handed one over
+  mcp::ServerOptions mcp;
+  std::optional<McpHttpOptions> http;
+  bool record_mcp = false;  // the MCP sessions that do not say so themselves are runs
+  ServiceManager manager;   // whose socket is served, in place of one of our own, where it has handed one over
 };
 
 class Server {
@@ -63,6 +68,7 @@ class Server {
   void close_largest();
   void wake();
   void watch_deadlines();
+  void watch_mcp();
   void begin_stop();
   void stop_when_idle();
 
@@ -78,9 +84,12 @@ class Server {
   uv_timer_t deadlines_{};
   uv_timer_t keep_alive_{};
   uv_timer_t watchdog_{};
+  uv_timer_t mcp_tick_{};
   uv_poll_t stop_asked_by_signal_{};
   gateway::Dispatcher dispatcher_;
   Subscriptions subscriptions_;
+  McpHost mcp_;
+  std::unique_ptr<McpHttp> http_;
   std::unordered_map<std::uint64_t, std::shared_ptr<Session>> sessions_;
   AllUnread unread_;
   bool refusing_ = false;  // no connection was admitted since the log said so

@@ -31,9 +31,9 @@ struct Session::Write {
   std::shared_ptr<Session> session;
 };
 
-Session::Session(uv_loop_t* loop, gateway::Dispatcher& dispatcher, Subscriptions& subscriptions, AllUnread& all_unread,
-                 std::uint64_t number)
-    : dispatcher_(dispatcher), subscriptions_(subscriptions), all_unread_(all_unread) {
+Session::Session(uv_loop_t* loop, gateway::Dispatcher& dispatcher, Subscriptions& subscriptions, McpHost& mcp,
+                 AllUnread& all_unread, std::uint64_t number)
+    : dispatcher_(dispatcher), subscriptions_(subscriptions), mcp_host_(mcp), all_unread_(all_unread) {
   uv_pipe_init(loop, &pipe_, 0);
   pipe_.data = this;
   caller_.connection = number;
@@ -108,7 +108,27 @@ void Session::refuse_long_line() {
   close_after_output();
 }
 
+// A connection whose first message is one of MCP speaks MCP from then on. True: the line was one.
+bool Session::serve_mcp(std::string& line) {
+  if (!std::exchange(any_line_, true) && mcp::is_mcp_line(line)) {
+    std::weak_ptr<Session> weak = weak_from_this();
+    McpPeer::Link link;
+    link.send = [weak](mcp::Outgoing message) {
+      if (const auto session = weak.lock()) session->send(std::move(message.text) + "\n");
+    };
+    link.unread_bytes = [weak] {
+      const auto session = weak.lock();
+      return session ? session->unread_bytes() : 0;
+    };
+    mcp_ = mcp_host_.open(caller_, std::move(link));
+  }
+  if (!mcp_) return false;
+  mcp_->session().receive(std::move(line));
+  return true;
+}
+
 void Session::serve_line(std::string line) {
+  if (serve_mcp(line)) return;
   std::weak_ptr<Session> weak = weak_from_this();
   auto reply = [weak](std::string bytes) {
     if (auto session = weak.lock()) session->send(std::move(bytes));
@@ -132,7 +152,7 @@ void Session::serve_line(std::string line) {
     if (session->in_flight_.contains(raw)) session->line_bytes_in_flight_ -= raw->line.size();
     session->in_flight_.erase(raw);
   };
-  if (admitted.subscription) return subscriptions_.serve(*this, exchange);
+  if (admitted.subscription) return subscriptions_.serve(shared_from_this(), exchange);
   dispatcher_.run(exchange);
   if (exchange->body && exchange->body->expected > 0) {
     body_of_ = exchange;
@@ -248,6 +268,7 @@ void Session::close() {
   unread_->paused.clear();
   for (const auto& [raw, exchange] : std::exchange(in_flight_, {})) dispatcher_.give_up(exchange);
   body_of_ = nullptr;
+  if (mcp_) std::exchange(mcp_, nullptr)->close();
   uv_close(reinterpret_cast<uv_handle_t*>(&pipe_), [](uv_handle_t* handle) {
     Session* session = session_of(handle->data);
     // Here and not above: a write that fails closes the session in the middle of a walk over its subscriptions.

@@ -15,6 +15,8 @@
 
 #include "base/files/file.hpp"
 #include "base/limits.hpp"
+#include "daemon/mcp/mcp_peer.hpp"
+#include "daemon/subscriber.hpp"
 #include "gateway/request/dispatcher.hpp"
 
 namespace muniment::daemon {
@@ -27,26 +29,25 @@ struct AllUnread {
   std::function<void()> on_full;  // over limits::unread_bytes_max: closes connections until it is not
 };
 
-class Session : public std::enable_shared_from_this<Session> {
+class Session : public Subscriber, public std::enable_shared_from_this<Session> {
  public:
-  Session(uv_loop_t* loop, gateway::Dispatcher& dispatcher, Subscriptions& subscriptions, AllUnread& all_unread,
-          std::uint64_t number);
+  Session(uv_loop_t* loop, gateway::Dispatcher& dispatcher, Subscriptions& subscriptions, McpHost& mcp,
+          AllUnread& all_unread, std::uint64_t number);
 
   // Starts to read from the connection; one that is not admitted gets the error and is closed.
   void start(Fd connection, Result<gateway::Caller> caller);
 
-  void send(std::string bytes);
-  std::size_t unread_bytes() const { return sent_unread_; }
-  bool may_send() const { return sent_unread_ <= limits::unread_bytes_per_connection_max; }
+  void send(std::string bytes) override;
+  std::size_t unread_bytes() const override { return sent_unread_; }
+  bool may_send() const override { return sent_unread_ <= limits::unread_bytes_per_connection_max; }
   std::int64_t silent_ms() const;  // since when its client, with as much to read as may wait for it, reads nothing
   void close_after_output();
   void close();
   void close_unread(std::string_view why);  // closes, and the log says why
   void resume_if_possible();                // after completions: there may be room again
   bool reading() const { return reading_; }
-  const gateway::Caller& caller() const { return caller_; }
-  std::uint64_t number() const { return caller_.connection; }
-  bool closed() const { return closing_; }
+  const gateway::Caller& caller() const override { return caller_; }
+  bool closed() const override { return closing_; }
 
   std::function<void(std::uint64_t)> on_closed;
 
@@ -58,6 +59,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void received(std::string_view bytes);
   bool take_line(std::string_view& bytes);  // false: wait for more, or closed
   void serve_line(std::string line);
+  bool serve_mcp(std::string& line);
   void take_body(std::string_view& bytes);
   void refuse_long_line();
   bool may_read() const;
@@ -68,8 +70,11 @@ class Session : public std::enable_shared_from_this<Session> {
   uv_pipe_t pipe_{};
   gateway::Dispatcher& dispatcher_;
   Subscriptions& subscriptions_;
+  McpHost& mcp_host_;
   AllUnread& all_unread_;
   gateway::Caller caller_;
+  std::shared_ptr<McpPeer> mcp_;  // its first message was one of MCP
+  bool any_line_ = false;
   std::shared_ptr<Session> self_;  // held while libuv knows the handle
   std::string input_;              // the beginning of a line that is not whole yet
   std::string held_;               // arrived, not yet looked at: reading is paused

@@ -4,7 +4,6 @@
 
 #include "base/limits.hpp"
 #include "base/metrics.hpp"
-#include "daemon/session.hpp"
 #include "gateway/access.hpp"
 #include "gateway/append/event_json.hpp"
 #include "gateway/methods/custody/server_state.hpp"
@@ -49,7 +48,7 @@ Result<gateway::LogSource> source_of(const gateway::Caller& caller, const json::
 
 struct Subscriptions::Subscription {
   std::uint64_t number = 0;
-  std::weak_ptr<Session> session;
+  std::weak_ptr<Subscriber> session;
   std::uint64_t connection = 0;
   std::int64_t next_seq = 0;  // the first seq that has not been looked at
   std::optional<std::int64_t> run_no;
@@ -65,13 +64,13 @@ Subscriptions::Subscriptions(gateway::Services& services, gateway::Dispatcher& d
 Subscriptions::~Subscriptions() = default;
 
 // A run that is not in memory is loaded by a worker first.
-void Subscriptions::serve(Session& session, const gateway::ExchangePtr& exchange) {
+void Subscriptions::serve(const std::shared_ptr<Subscriber>& session, const gateway::ExchangePtr& exchange) {
   dispatcher_.watch(exchange);
-  const auto source = source_of(session.caller(), exchange->params);
+  const auto source = source_of(session->caller(), exchange->params);
   if (!source) return dispatcher_.answer(exchange, source.error());
   const std::string run_id = source->run_id;
   if (run_id.empty() || services_.runs.find(run_id)) return answer(session, exchange);
-  std::weak_ptr<Session> weak = session.weak_from_this();
+  std::weak_ptr<Subscriber> weak = session;
   Status posted = dispatcher_.workers().post(exchange->deadline, [this, weak, exchange, run_id](store::Reader& reader) {
     if (exchange->standing.over()) return;
     auto loaded = std::make_shared<Status>(success());
@@ -82,7 +81,7 @@ void Subscriptions::serve(Session& session, const gateway::ExchangePtr& exchange
       const auto alive = weak.lock();
       if (!alive || alive->closed() || exchange->answered) return;
       if (!*loaded) return dispatcher_.answer(exchange, loaded->error());
-      answer(*alive, exchange);
+      answer(alive, exchange);
     });
   });
   if (!posted) dispatcher_.answer(exchange, std::move(posted).error());
@@ -98,9 +97,9 @@ Status Subscriptions::check_not_closed(store::Reader& reader, const gateway::Cal
   return success();
 }
 
-void Subscriptions::answer(Session& session, const gateway::ExchangePtr& exchange) {
+void Subscriptions::answer(const std::shared_ptr<Subscriber>& session, const gateway::ExchangePtr& exchange) {
   const bool starts = exchange->method->name == "event.subscribe";
-  auto result = starts ? subscribe(session, exchange->params) : unsubscribe(session, exchange->params);
+  auto result = starts ? subscribe(session, exchange->params) : unsubscribe(*session, exchange->params);
   if (!result) return dispatcher_.answer(exchange, std::move(result).error());
   dispatcher_.answer(exchange, gateway::Reply{*std::move(result), {}});
   // Events only after the reply that names the subscription.
@@ -121,7 +120,7 @@ void Subscriptions::count() const {
   metrics::process().subscriptions.set(static_cast<std::int64_t>(subscriptions_.size()));
 }
 
-Status Subscriptions::check_room(const Session& session) const {
+Status Subscriptions::check_room(const Subscriber& session) const {
   const auto refused = [](std::size_t limit, std::string_view whose) {
     Error error(Errc::over_budget, std::to_string(limit) + " subscriptions are open" + std::string(whose) +
                                        ", and that is the limit. End one with event.unsubscribe.");
@@ -135,20 +134,20 @@ Status Subscriptions::check_room(const Session& session) const {
   return refused(limits::subscriptions_per_connection_max, " on this connection");
 }
 
-Result<std::string> Subscriptions::subscribe(Session& session, const json::Value& params) {
-  RETURN_IF_ERROR(check_room(session));
+Result<std::string> Subscriptions::subscribe(const std::shared_ptr<Subscriber>& session, const json::Value& params) {
+  RETURN_IF_ERROR(check_room(*session));
   auto subscription = std::make_shared<Subscription>();
-  subscription->session = session.weak_from_this();
-  subscription->connection = session.number();
-  ASSIGN_OR_RETURN(const gateway::LogSource source, source_of(session.caller(), params));
+  subscription->session = session;
+  subscription->connection = session->number();
+  ASSIGN_OR_RETURN(const gateway::LogSource source, source_of(session->caller(), params));
   if (!source.run_id.empty()) {
     const auto run = services_.runs.find(source.run_id);
-    const bool theirs = run && (session.caller().admin || run->view().owner == session.caller().actor);
+    const bool theirs = run && (session->caller().admin || run->view().owner == session->caller().actor);
     if (!theirs || run->view().run_no < 0) {
       return Error(Errc::not_found, "no run " + source.run_id + ". See: muniment run list");
     }
     subscription->run_no = run->view().run_no;
-  } else if (!session.caller().admin && !params["pointer"]) {
+  } else if (!session->caller().admin && !params["pointer"]) {
     return Error(Errc::denied, "only the daemon's own user may follow the whole log: give a run_id.");
   }
   subscription->types = source.types;
@@ -165,7 +164,7 @@ Result<std::string> Subscriptions::subscribe(Session& session, const json::Value
       .text();
 }
 
-Result<std::string> Subscriptions::unsubscribe(Session& session, const json::Value& params) {
+Result<std::string> Subscriptions::unsubscribe(const Subscriber& session, const json::Value& params) {
   const auto number = static_cast<std::uint64_t>(params["subscription"].as_int().value_or(0));
   const auto found = subscriptions_.find(number);
   if (found == subscriptions_.end() || found->second->connection != session.number()) {
@@ -177,12 +176,12 @@ Result<std::string> Subscriptions::unsubscribe(Session& session, const json::Val
   return json::Writer().begin_object().member("next_seq", next).end_object().text();
 }
 
-void Subscriptions::closed(Session& session) {
+void Subscriptions::closed(const Subscriber& session) {
   std::erase_if(subscriptions_, [&](const auto& item) { return item.second->connection == session.number(); });
   count();
 }
 
-void Subscriptions::drained(Session& session) {
+void Subscriptions::drained(const Subscriber& session) {
   if (session.unread_bytes() > limits::unread_bytes_per_connection_max / 2) return;
   for (const auto& [number, subscription] : subscriptions_) {
     if (subscription->connection == session.number()) pump(subscription);

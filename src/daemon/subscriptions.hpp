@@ -9,11 +9,10 @@
 #include <unordered_map>
 #include <vector>
 
+#include "daemon/subscriber.hpp"
 #include "gateway/request/dispatcher.hpp"
 
 namespace muniment::daemon {
-
-class Session;
 
 class Subscriptions {
  public:
@@ -21,20 +20,20 @@ class Subscriptions {
   ~Subscriptions();
 
   // event.subscribe and event.unsubscribe.
-  void serve(Session& session, const gateway::ExchangePtr& exchange);
-  void closed(Session& session);   // never from within the calls below
-  void drained(Session& session);  // its output is written: its subscriptions may go on
-  void committed();                // the log has grown
+  void serve(const std::shared_ptr<Subscriber>& session, const gateway::ExchangePtr& exchange);
+  void closed(const Subscriber& session);   // never from within the calls below
+  void drained(const Subscriber& session);  // its output is written: its subscriptions may go on
+  void committed();                         // the log has grown
   bool any() const { return !subscriptions_.empty(); }
   void keep_alive();  // about every 15 s: positions, and the end of those too slow
 
  private:
   struct Subscription;
-  void answer(Session& session, const gateway::ExchangePtr& exchange);
-  Status check_room(const Session& session) const;
+  void answer(const std::shared_ptr<Subscriber>& session, const gateway::ExchangePtr& exchange);
+  Status check_room(const Subscriber& session) const;
   Status check_not_closed(store::Reader& reader, const gateway::Caller& caller, const std::string& run_id);
-  Result<std::string> subscribe(Session& session, const json::Value& params);
-  Result<std::string> unsubscribe(Session& session, const json::Value& params);
+  Result<std::string> subscribe(const std::shared_ptr<Subscriber>& session, const json::Value& params);
+  Result<std::string> unsubscribe(const Subscriber& session, const json::Value& params);
   void count() const;
   void send_metrics(Subscription& subscription);
   void pump(const std::shared_ptr<Subscription>& subscription);

@@ -28,6 +28,7 @@
 #include "daemon/data_folder.hpp"
 #include "daemon/document_carrier.hpp"
 #include "daemon/log_start.hpp"
+#include "daemon/mcp/http_settings.hpp"
 #include "daemon/restored_log.hpp"
 #include "daemon/server.hpp"
 #include "evidence/halt_journal.hpp"
@@ -214,6 +215,9 @@ Status Daemon::Parts::open_socket(const Config& config, ServiceManager manager, 
     if (!gid) return std::move(gid).error().within("allowed_group");
     options.allowed_gid = *gid;
   }
+  options.mcp = {MUNIMENT_VERSION, config.mcp_toolsets, conformance_fixture};
+  options.record_mcp = config.mcp_session_runs;
+  ASSIGN_OR_RETURN(options.http, mcp_http_options(config, conformance_fixture));
   options.manager = std::move(manager);
   server = std::make_unique<Server>(std::move(options), signals, *services, *workers, *schemas);
   serving_ = server.get();
@@ -281,6 +285,7 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const Config& config, ServiceManag
   ASSIGN_OR_RETURN(DataFolder folder, DataFolder::take(config.data));
   RETURN_IF_ERROR(check_restore_ended(config.data));
   auto parts = std::make_unique<Parts>(std::move(folder));
+  parts->conformance_fixture = choices.conformance_fixture;
   ASSIGN_OR_RETURN(SchemaSet schemas, SchemaSet::embedded());
   parts->schemas = std::make_unique<SchemaSet>(std::move(schemas));
   ASSIGN_OR_RETURN(parts->connections_max,

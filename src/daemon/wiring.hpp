@@ -13,8 +13,9 @@ namespace muniment::daemon {
 
 // What an operator decides for one start.
 struct StartChoices {
-  bool continue_restored = false;  // restored_log.hpp
-  bool adopt_tail = false;         // log_start.hpp
+  bool continue_restored = false;    // restored_log.hpp
+  bool adopt_tail = false;           // log_start.hpp
+  bool conformance_fixture = false;  // mcp/fixture.hpp
 };
 
 class Daemon {

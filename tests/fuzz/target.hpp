@@ -22,6 +22,7 @@ std::vector<Target> verify_targets();
 std::vector<Target> daemon_targets();
 std::vector<Target> http_targets();
 std::vector<Target> import_targets();
+std::vector<Target> mcp_targets();
 std::vector<Target> retrieval_targets();
 std::vector<Target> retrieval_text_targets();
 std::vector<Target> all_targets();

@@ -79,7 +79,7 @@ enum class Outcome { answered, error, crashed, hung };
 Outcome outcome_of_use(const std::string& folder) {
   const pid_t child = ::fork();
   if (child == 0) {
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they map terabytes at once
+#if !defined(MUNIMENT_ADDRESS_SANITIZER) && !defined(MUNIMENT_THREAD_SANITIZER)  // they map terabytes at once
     const rlimit memory = {std::uint64_t{4} << 30, std::uint64_t{4} << 30};
     ::setrlimit(RLIMIT_AS, &memory);
 #endif

@@ -57,6 +57,13 @@ struct Config {
   std::string rerank_key_file;
   std::int64_t rerank_ms = 0;
   bool index_runs = false;  // of runs that do not say it themselves
+  std::string http_listen;  // of MCP over HTTP; empty: nowhere
+  std::string http_token_file;
+  std::string http_certificate_file;
+  std::string http_key_file;
+  std::vector<std::string> http_hosts;  // names that clients may call it by
+  std::vector<std::string> mcp_toolsets;
+  bool mcp_session_runs = false;  // of the sessions that do not say it themselves
   std::int64_t upload_seconds = 0;
   std::int64_t commit_deadline_ms = 0;
   std::int64_t required_standbys = 0;

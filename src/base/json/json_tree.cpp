@@ -26,7 +26,7 @@ std::size_t member_bytes(std::string_view name, const Tree& value) { return quot
 // What a thread that has just let go of it read must have been read before we write.
 template <typename Container>
 void see_released([[maybe_unused]] const std::shared_ptr<Container>& held) {
-#ifdef __SANITIZE_THREAD__
+#ifdef MUNIMENT_THREAD_SANITIZER
   // ThreadSanitizer does not follow fences; it follows the count, which libstdc++ changes with acquire and release.
   std::shared_ptr<Container>(held).reset();
 #else

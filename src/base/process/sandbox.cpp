@@ -129,7 +129,7 @@ void limit_all(const SandboxPolicy& policy) {
   // It counts all of the user's threads, so that a number above zero would hang on what else the user does.
   if (!policy.threads) limit(RLIMIT_NPROC, 0);
   if (policy.read_write.empty()) limit(RLIMIT_FSIZE, 0);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if !defined(MUNIMENT_ADDRESS_SANITIZER) && !defined(MUNIMENT_THREAD_SANITIZER)
   // A sanitizer's shadow is terabytes of address space.
   if (policy.address_space_bytes_max > 0) limit(RLIMIT_AS, policy.address_space_bytes_max);
 #endif
@@ -153,7 +153,7 @@ int thread_count() {
   return ::stat("/proc/self/task", &about) == 0 ? static_cast<int>(about.st_nlink) - 2 : 1;
 }
 
-#ifdef __SANITIZE_THREAD__
+#ifdef MUNIMENT_THREAD_SANITIZER
 constexpr int threads_at_entry_max = 2;  // its runtime has one
 #else
 constexpr int threads_at_entry_max = 1;

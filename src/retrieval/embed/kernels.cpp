@@ -15,9 +15,9 @@
 namespace muniment::retrieval {
 namespace {
 
-// Eight floats or four doubles, at any address.
-using Floats = float __attribute__((vector_size(32), aligned(4), may_alias));
-using Doubles = double __attribute__((vector_size(32), aligned(8), may_alias));
+// Eight floats or four doubles, at any address. clang ignores the alignment in an alias declaration.
+typedef float Floats __attribute__((vector_size(32), aligned(4), may_alias));    // NOLINT(modernize-use-using)
+typedef double Doubles __attribute__((vector_size(32), aligned(8), may_alias));  // NOLINT(modernize-use-using)
 
 // A tile of `Rows` × 16 of the product stays in registers while the inner index runs.
 template <std::size_t Rows>

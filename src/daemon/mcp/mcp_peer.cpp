@@ -1,0 +1,116 @@
+#include "daemon/mcp/mcp_peer.hpp"
+
+#include "base/limits.hpp"
+#include "daemon/subscriptions.hpp"
+
+namespace muniment::daemon {
+namespace {
+
+std::string request_line(std::int64_t number, std::string_view method, std::string_view params) {
+  return json::Writer()
+      .begin_object()
+      .member("jsonrpc", "2.0")
+      .member("id", number)
+      .member("method", method)
+      .raw_member("params", params)
+      .end_object()
+      .text();
+}
+
+}  // namespace
+
+McpPeer::McpPeer(McpHost& host, gateway::Caller caller, Link link)
+    : host_(host), caller_(std::move(caller)), link_(std::move(link)) {
+  session_ = std::make_shared<mcp::Session>(host_.server(), *this,
+                                            mcp::SessionOptions{caller_.actor, host_.records(), {}}, link_.send);
+}
+
+bool McpPeer::may_send() const { return unread_bytes() <= limits::unread_bytes_per_connection_max; }
+
+void McpPeer::send(std::string line) {
+  const auto document = json::parse(line);
+  if (!document || closed_) return;
+  session_->notified(document->root());
+  if (host_.on_waiting && !session_->idle()) host_.on_waiting();
+}
+
+std::int64_t McpPeer::request(std::string_view method, std::string params, Done done) {
+  const std::int64_t number = next_++;
+  pending_.emplace(number, Pending{std::move(done), nullptr});
+  std::weak_ptr<McpPeer> weak = weak_from_this();
+  auto reply = [weak, number](std::string line) {
+    if (const auto peer = weak.lock()) peer->take_reply(number, std::move(line));
+  };
+  auto admitted = host_.dispatcher().admit(request_line(number, method, params), caller_, std::move(reply));
+  if (!admitted.exchange) return number;  // refused, and answered
+  pending_.at(number).exchange = admitted.exchange;
+  if (host_.on_waiting) host_.on_waiting();
+  if (admitted.subscription) {
+    host_.subscriptions().serve(shared_from_this(), admitted.exchange);
+  } else {
+    host_.dispatcher().run(admitted.exchange);
+  }
+  return number;
+}
+
+void McpPeer::take_reply(std::int64_t number, std::string line) {
+  const auto found = pending_.find(number);
+  if (found == pending_.end()) return;
+  const Done done = std::move(found->second.done);
+  pending_.erase(found);
+  const auto document = json::parse(line);  // the daemon's own words
+  if (document) done({document->root()["result"], document->root()["error"]});
+  leave_when_idle();
+}
+
+void McpPeer::cancel(std::int64_t number) {
+  const auto found = pending_.find(number);
+  if (found == pending_.end()) return;
+  const gateway::ExchangePtr exchange = found->second.exchange;
+  pending_.erase(found);
+  if (exchange) host_.dispatcher().give_up(exchange);
+}
+
+// Not at once: a message that cannot be sent closes its session in the midst of what the session does.
+void McpPeer::close() {
+  if (std::exchange(closed_, true)) return;
+  host_.dispatcher().post_to_loop([self = shared_from_this()] { self->finish(); });
+}
+
+void McpPeer::finish() {
+  host_.stopping() ? session_->abandon() : session_->close();
+  host_.subscriptions().closed(*this);
+  self_ = shared_from_this();
+  leave_when_idle();
+}
+
+void McpPeer::leave_when_idle() {
+  if (self_ && pending_.empty()) host_.dispatcher().post_to_loop([self = std::exchange(self_, nullptr)] {});
+}
+
+// ---- all sessions -------------------------------------------------------------------------------
+
+McpHost::McpHost(Clock& clock, gateway::Dispatcher& dispatcher, Subscriptions& subscriptions,
+                 mcp::ServerOptions options, bool record)
+    : dispatcher_(dispatcher), subscriptions_(subscriptions), server_(clock, std::move(options)), record_(record) {}
+
+std::shared_ptr<McpPeer> McpHost::open(gateway::Caller caller, McpPeer::Link link) {
+  auto peer = std::make_shared<McpPeer>(*this, std::move(caller), std::move(link));
+  std::erase_if(peers_, [](const auto& weak) { return weak.expired(); });
+  peers_.push_back(peer);
+  return peer;
+}
+
+bool McpHost::tick() {
+  const Monotonic now = server_.clock().monotonic();
+  bool waiting = false;
+  for (const auto& weak : std::vector(peers_)) {
+    const auto peer = weak.lock();
+    if (!peer) continue;
+    peer->session().tick(now);
+    waiting = waiting || !peer->session().idle();
+  }
+  return waiting;
+}
+
+}  // namespace muniment::daemon

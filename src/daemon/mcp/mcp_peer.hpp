@@ -1,0 +1,90 @@
+// An MCP session in the daemon: it gives the session's native requests to the dispatcher, as a connection would, and
+// the session's messages to the transport that the host came by. Loop thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "daemon/subscriber.hpp"
+#include "gateway/request/dispatcher.hpp"
+#include "mcp/session.hpp"
+
+namespace muniment::daemon {
+
+class McpHost;
+class Subscriptions;
+
+class McpPeer : public Subscriber, public mcp::Native, public std::enable_shared_from_this<McpPeer> {
+ public:
+  // The transport.
+  struct Link {
+    mcp::Session::Send send;
+    std::function<std::size_t()> unread_bytes;
+  };
+  McpPeer(McpHost& host, gateway::Caller caller, Link link);
+
+  mcp::Session& session() { return *session_; }
+  // The host has gone: what is in progress is cancelled in the loop's next turn, but for calls with a handle.
+  void close();
+
+  std::int64_t request(std::string_view method, std::string params, Done done) override;
+  void cancel(std::int64_t number) override;
+
+  const gateway::Caller& caller() const override { return caller_; }
+  bool closed() const override { return closed_; }
+  void send(std::string line) override;  // a native notification
+  std::size_t unread_bytes() const override { return link_.unread_bytes(); }
+  bool may_send() const override;
+
+ private:
+  struct Pending {
+    Done done;
+    gateway::ExchangePtr exchange;
+  };
+  void take_reply(std::int64_t number, std::string line);
+  void finish();
+  void leave_when_idle();
+
+  McpHost& host_;
+  const gateway::Caller caller_;
+  const Link link_;
+  std::shared_ptr<mcp::Session> session_;
+  std::map<std::int64_t, Pending> pending_;
+  std::int64_t next_ = 1;
+  std::shared_ptr<McpPeer> self_;  // while it is closed and something is left to be done
+  bool closed_ = false;
+};
+
+// The MCP sessions of all transports.
+class McpHost {
+ public:
+  McpHost(Clock& clock, gateway::Dispatcher& dispatcher, Subscriptions& subscriptions, mcp::ServerOptions options,
+          bool record);
+
+  std::shared_ptr<McpPeer> open(gateway::Caller caller, McpPeer::Link link);
+  // About once a second while a host waits. False: none does.
+  bool tick();
+  // The daemon stops: sessions that are closed from now on leave their runs open, for hosts that connect again.
+  void stop() { stopping_ = true; }
+  std::function<void()> on_waiting;  // a request is in progress
+
+  gateway::Dispatcher& dispatcher() { return dispatcher_; }
+  Subscriptions& subscriptions() { return subscriptions_; }
+  mcp::Server& server() { return server_; }
+  bool records() const { return record_; }
+  bool stopping() const { return stopping_; }
+
+ private:
+  gateway::Dispatcher& dispatcher_;
+  Subscriptions& subscriptions_;
+  mcp::Server server_;
+  const bool record_;
+  bool stopping_ = false;
+  std::vector<std::weak_ptr<McpPeer>> peers_;
+};
+
+}  // namespace muniment::daemon

@@ -1,0 +1,89 @@
+#include "mcp/message.hpp"
+
+namespace muniment::mcp {
+namespace {
+
+constexpr std::size_t id_bytes_max = 256;
+
+Failure bad_request(std::string text) { return {invalid_request, std::move(text)}; }
+
+std::optional<Failure> classify(Message& message) {
+  const json::Value root = message.root();
+  if (root.is(json::Kind::array)) return bad_request("batches are not supported: send one message at a time.");
+  if (!root.is(json::Kind::object)) return bad_request("a message is a JSON object.");
+  const json::Value id = root["id"];
+  if (id) message.id = id.source().size() <= id_bytes_max ? id_text(id) : std::string();
+  if (id && message.id.empty()) return bad_request("id: expected a string or an integer of at most 256 bytes.");
+  if (root["jsonrpc"].string_or("") != "2.0") return bad_request("jsonrpc: expected \"2.0\".");
+  const json::Value method = root["method"];
+  if (!method) {
+    if (!id || (!root["result"] && !root["error"])) return bad_request("method: expected the name of a method.");
+    message.kind = MessageKind::response;
+    return std::nullopt;
+  }
+  if (!method.is(json::Kind::string)) return bad_request("method: expected the name of a method.");
+  message.method = method.string_or("");
+  message.kind = id ? MessageKind::request : MessageKind::notification;
+  if (message.params() && !message.params().is(json::Kind::object))
+    return Failure{invalid_params, "params: expected an object."};
+  return std::nullopt;
+}
+
+json::Writer head() {
+  json::Writer writer;
+  writer.begin_object().member("jsonrpc", "2.0");
+  return writer;
+}
+
+}  // namespace
+
+// JSON-RPC also allows null and fractions as ids. MCP does not.
+std::string id_text(const json::Value& id) {
+  if (id.is(json::Kind::string)) return json::quote(id.string_or(""));
+  const auto number = id.is(json::Kind::number) ? id.as_int() : std::nullopt;
+  return number ? std::to_string(*number) : std::string();
+}
+
+Parsed parse_message(std::string text) {
+  auto message = std::make_shared<Message>();
+  message->text = std::move(text);
+  auto document = json::parse(message->text);
+  if (!document) return {nullptr, Failure{parse_error, document.error().message}, {}};
+  message->document = *std::move(document);
+  std::optional<Failure> failure = classify(*message);
+  std::string id = message->id;
+  if (failure) return {nullptr, std::move(failure), std::move(id)};
+  return {std::move(message), std::nullopt, std::move(id)};
+}
+
+bool is_mcp_line(std::string_view line) {
+  const auto document = json::parse(line);
+  if (!document) return false;
+  const std::string method = document->root()["method"].string_or("");
+  return method == "initialize" || method == "ping" || method.find('/') != std::string::npos;
+}
+
+std::string result_message(std::string_view id, std::string_view result) {
+  return head().raw_member("id", id).raw_member("result", result).end_object().text();
+}
+
+std::string error_message(std::string_view id, const Failure& failure) {
+  json::Writer writer = head();
+  if (!id.empty()) writer.raw_member("id", id);
+  writer.key("error").begin_object().member("code", failure.code).member("message", failure.message);
+  if (!failure.data.empty()) writer.raw_member("data", failure.data);
+  return std::move(writer.end_object().end_object()).text();
+}
+
+std::string request_message(std::string_view id, std::string_view method, std::string_view params) {
+  return head().raw_member("id", id).member("method", method).raw_member("params", params).end_object().text();
+}
+
+std::string notification_message(std::string_view method, std::string_view params) {
+  json::Writer writer = head();
+  writer.member("method", method);
+  if (!params.empty()) writer.raw_member("params", params);
+  return std::move(writer.end_object()).text();
+}
+
+}  // namespace muniment::mcp

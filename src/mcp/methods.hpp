@@ -1,0 +1,52 @@
+// The methods of MCP that are served: one row each, with the revisions that know it.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "mcp/call.hpp"
+
+namespace muniment::mcp {
+
+struct Method {
+  std::string_view name;
+  void (*function)(const CallPtr& call);
+  bool initialized = true;  // known to 2025-11-25
+  bool stateless = true;    // known to 2026-07-28
+};
+
+const Method* find_method(std::string_view name, Revision revision);  // nullptr: none
+
+// A request is stateless if it says so in its _meta, or if it is server/discover.
+Revision revision_of(const Message& message);
+// What is missing in a stateless request's _meta.
+std::optional<Failure> check_meta(const Message& message);
+// What keeps a request from being served, before its method is looked at.
+std::optional<Failure> check_revision(Session& session, const Message& message, Revision revision);
+
+// Answers the call with a handle, and lets it go on (tools.cpp).
+void hand_over(const CallPtr& call);
+
+// methods.cpp
+void initialize(const CallPtr& call);
+void ping(const CallPtr& call);
+void discover(const CallPtr& call);
+void set_log_level(const CallPtr& call);
+// tool_call.cpp
+void list_tools(const CallPtr& call);
+void call_tool(const CallPtr& call);
+// resources.cpp
+void list_resources(const CallPtr& call);
+void list_resource_templates(const CallPtr& call);
+void read_resource(const CallPtr& call);
+// subscriptions.cpp
+void subscribe(const CallPtr& call);
+void unsubscribe(const CallPtr& call);
+void listen(const CallPtr& call);
+// prompts.cpp
+void list_prompts(const CallPtr& call);
+void get_prompt(const CallPtr& call);
+// completion.cpp
+void complete(const CallPtr& call);
+
+}  // namespace muniment::mcp

@@ -1,0 +1,33 @@
+// The native methods (docs/protocol.md) as MCP calls them: one interface, so that the core has no socket and no thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "base/json/json.hpp"
+
+namespace muniment::mcp {
+
+// The reply to a native request. One of the two values is present; both are valid only during the call of `Done`.
+struct NativeReply {
+  json::Value result;
+  json::Value error;  // {code, message, data {code, …}}
+
+  bool ok() const { return error.present() == false; }
+};
+
+class Native {
+ public:
+  using Done = std::function<void(const NativeReply&)>;
+  virtual ~Native() = default;
+
+  // Sends a request under the caller's identity; `params` is a JSON object. `done` is called once, possibly before this
+  // returns, unless the request is cancelled. The number identifies the request for `cancel`.
+  virtual std::int64_t request(std::string_view method, std::string params, Done done) = 0;
+  // The reply is of no use any more. What a method has begun to write may still be recorded.
+  virtual void cancel(std::int64_t number) = 0;
+};
+
+}  // namespace muniment::mcp

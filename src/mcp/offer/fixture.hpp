@@ -1,0 +1,22 @@
+// Tools, resources and prompts named test_*, which the conformance suite of MCP calls. They exist only behind
+// munimentd --conformance-fixture.
+#pragma once
+
+#include <string_view>
+
+#include "base/json/json.hpp"
+#include "mcp/call.hpp"
+
+namespace muniment::mcp::fixture {
+
+void write_tools(json::Writer& list);
+void write_resources(json::Writer& list);
+void write_templates(json::Writer& list);
+void write_prompts(json::Writer& list);
+// True if the name is one of the fixture's: then the call is answered.
+bool call_tool(const CallPtr& call, std::string_view name);
+bool read_resource(const CallPtr& call, std::string_view uri);
+bool is_resource(std::string_view uri);  // it can be subscribed to, and never changes
+bool get_prompt(const CallPtr& call, std::string_view name);
+
+}  // namespace muniment::mcp::fixture

@@ -1,0 +1,143 @@
+// tools/list and tools/call: a tool call is one native request between two events of the session's run.
+#include <fmt/format.h>
+
+#include "base/ids.hpp"
+#include "mcp/methods.hpp"
+#include "mcp/offer/fixture.hpp"
+#include "mcp/offer/tool_inputs.hpp"
+#include "mcp/offer/tools.hpp"
+#include "mcp/session.hpp"
+
+namespace muniment::mcp {
+namespace {
+
+// {content, structuredContent?, isError}: `structured` is JSON, or empty.
+std::string tool_result(std::string_view text, std::string_view structured, bool error) {
+  json::Writer result;
+  result.begin_object().key("content").begin_array();
+  result.begin_object().member("type", "text").member("text", text).end_object().end_array();
+  if (!structured.empty()) result.raw_member("structuredContent", structured);
+  return std::move(result.member("isError", error).end_object()).text();
+}
+
+// The native error's message says what to do.
+std::string say_error(const json::Value& error) {
+  const json::Value data = error["data"];
+  std::string text = fmt::format("{}: {}", data["code"].string_or("error"), error["message"].string_or(""));
+  if (data["retryable"].as_bool().value_or(false)) text += " It may be tried again.";
+  return text;
+}
+
+std::string working(std::string_view handle) {
+  return json::Writer().begin_object().member("handle", handle).member("state", "working").end_object().text();
+}
+
+std::string unknown_tool(const ToolList& offered, std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const Tool* tool : offered.tools) names.push_back(tool->name);
+  std::string text = fmt::format("unknown tool {}.", json::quote(name.substr(0, 100)));
+  if (const std::string_view near = nearest(name, names); !near.empty()) text += fmt::format(" Did you mean {}?", near);
+  return text;
+}
+
+json::Value no_arguments() {
+  static const json::Document none = *json::parse("{}");
+  return none.root();
+}
+
+// Id of the run that a result of run.end names.
+std::string ended_run(std::string_view result) {
+  const auto document = json::parse(result);
+  return document ? document->root()["run_id"].string_or("") : std::string();
+}
+
+// A call on its way, with what is recorded of it.
+struct Running {
+  CallPtr call;
+  const Tool* tool = nullptr;
+  std::string call_id;  // in the session's run
+};
+
+void finish(const Running& running, std::string text, std::string_view structured, bool error) {
+  Session& session = running.call->session();
+  running.call->on_end = nullptr;
+  const auto took = session.server().clock().monotonic() - running.call->began();
+  const bool ends_run = !error && running.tool->method == "run.end" && session.run().id() == ended_run(structured);
+  if (ends_run) {
+    session.run().was_ended();
+  } else {
+    session.run().returned(running.call_id, error ? "error" : "ok", text,
+                           std::chrono::duration_cast<std::chrono::microseconds>(took).count());
+  }
+  if (const std::string problem = session.run().take_problem(); !problem.empty())
+    text += "\nWarning: a call of this session could not be recorded: " + problem;
+  running.call->answer(tool_result(text, structured, error));
+}
+
+// A call that the host cancels, or leaves behind, has ended, too.
+void record_cancelling(const Running& running) {
+  running.call->on_end = [weak = running.call->session().weak_from_this(), call_id = running.call_id] {
+    if (const auto session = weak.lock()) session->run().returned(call_id, "cancelled", "The host cancelled it.", {});
+  };
+}
+
+void reply(const Running& running, const NativeReply& reply) {
+  if (!reply.ok()) return finish(running, say_error(reply.error), reply.error["data"].source(), true);
+  const bool failed = reply.result["errors"].size() > 0 && reply.result["documents"].size() == 0;
+  finish(running, running.tool->say(reply.result), reply.result.source(), failed);
+}
+
+// The tool `status` with a handle: the result of the call that has it, as it would have been answered.
+void answer_handle(const CallPtr& call, const std::string& handle) {
+  Session& session = call->session();
+  const auto found =
+      session.server().handles().find(handle, session.options().owner, session.server().clock().monotonic());
+  if (!found) {
+    return call->answer(tool_result(
+        fmt::format("not_found: no call has the handle {}. Results are kept for an hour.", handle), {}, true));
+  }
+  if (found->result) return call->answer(*found->result);
+  call->answer(tool_result(fmt::format("Still working, for {} s. Ask again with the same handle.", found->seconds),
+                           working(handle), false));
+}
+
+}  // namespace
+
+void list_tools(const CallPtr& call) {
+  if (call->params()["cursor"]) return call->fail({invalid_params, "cursor: the list of tools is one page."});
+  call->answer(R"({"tools":)" + call->session().server().tools().list + "}", cached_for_an_hour);
+}
+
+void call_tool(const CallPtr& call) {
+  Session& session = call->session();
+  const std::string name = call->params()["name"].string_or("");
+  json::Value arguments = call->params()["arguments"];
+  if (arguments && !arguments.is(json::Kind::object))
+    return call->fail({invalid_params, "arguments: expected an object."});
+  if (session.server().options().fixture && fixture::call_tool(call, name)) return;
+  const Tool* tool = session.server().tools().find(name);
+  if (tool == nullptr) return call->fail({invalid_params, unknown_tool(session.server().tools(), name)});
+  if (!arguments) arguments = no_arguments();
+  if (const auto handle = arguments["handle"].as_string(); handle && tool->name == "status")
+    return answer_handle(call, *handle);
+  if (call->revision() == Revision::stateless) session.begin_run(call->client_info());
+  Running running{call, tool, session.run().called(name, arguments.source())};
+  call->may_take_long = true;
+  record_cancelling(running);
+  Result<std::string> params = tool->adapt ? tool->adapt(arguments, session.run().id())
+                                           : plain_params(tool->method, arguments, session.run().id());
+  if (!params) return finish(running, fmt::format("invalid_argument: {}", params.error().message), {}, true);
+  call->native(tool->method, *std::move(params), [running](const NativeReply& native) { reply(running, native); });
+}
+
+void hand_over(const CallPtr& call) {
+  Session& session = call->session();
+  auto handle = session.server().handles().open(session.options().owner, session.server().clock().monotonic());
+  if (!handle) return;  // it goes on without
+  const std::string text =
+      fmt::format("Still working. Ask the tool status for the result with the handle {}.", *handle);
+  const std::string interim = tool_result(text, working(*handle), false);
+  call->hand_over(*std::move(handle), interim);
+}
+
+}  // namespace muniment::mcp

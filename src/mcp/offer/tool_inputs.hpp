@@ -1,0 +1,22 @@
+// Inputs of the tools whose arguments are not simply the parameters of their native method.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/json/json.hpp"
+#include "base/result.hpp"
+
+namespace muniment::mcp {
+
+// {corpus, wait?} and the fields of one document.
+std::string remember_input();
+Result<std::string> remember_params(const json::Value& arguments, std::string_view run_id);
+// Content parts may be spelled as a string, as {type: "text", text} or as {type: "text", content}: the last is stored.
+Result<std::string> event_params(const json::Value& arguments, std::string_view run_id);
+std::string status_input();
+
+// The arguments without _meta, with the session's run where the method takes a run and none is named.
+std::string plain_params(std::string_view method, const json::Value& arguments, std::string_view run_id);
+
+}  // namespace muniment::mcp

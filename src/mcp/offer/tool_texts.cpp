@@ -1,0 +1,155 @@
+#include "mcp/offer/tool_texts.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/utf8.hpp"
+
+namespace muniment::mcp {
+namespace {
+
+constexpr std::size_t passage_bytes_max = 4'000;
+constexpr std::size_t json_bytes_max = 4'000;
+
+std::string cut(std::string_view text, std::size_t bytes) {
+  if (text.size() <= bytes) return std::string(text);
+  std::size_t end = bytes;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  return fmt::format("{}… ({} bytes in all)", text.substr(0, end), text.size());
+}
+
+std::string text_of(const json::Value& value) { return value.string_or(""); }
+std::int64_t number_of(const json::Value& value) { return value.as_int().value_or(0); }
+
+// The runs that the request itself stopped.
+std::string say_halted(const json::Value& halted) {
+  std::string text;
+  for (const json::Value run : halted) {
+    text += fmt::format(
+        "\nRun {} is stopped with {}: {}. Do no further work in it; tell the user. See: muniment "
+        "recover {}",
+        text_of(run["run_id"]), text_of(run["code"]), text_of(run["reason"]), text_of(run["run_id"]));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string say_cards(const json::Value& result) {
+  std::string text;
+  for (const json::Value query : result["results"]) {
+    if (!text.empty()) text += "\n";
+    text += fmt::format("{}: {} cards", text_of(query["query"]), query["cards"].size());
+    if (const std::string reason = text_of(query["reason"]); !reason.empty()) text += fmt::format(" ({})", reason);
+    int number = 0;
+    for (const json::Value card : query["cards"]) {
+      text += fmt::format("\n{}. {} [ref:{}] confidence {:.2f}, {}\n   {}", ++number, text_of(card["title"]),
+                          text_of(card["id"]), card["confidence"].as_double().value_or(0), text_of(card["trust"]),
+                          text_of(card["summary"]));
+    }
+  }
+  return text;
+}
+
+std::string say_rendered(const json::Value& result) {
+  if (result["ok"].as_bool().value_or(false)) {
+    std::string text = text_of(result["content"]);
+    for (const json::Value citation : result["citations"])
+      text += fmt::format("\n[{}] {}", number_of(citation["number"]), text_of(citation["pointer"]));
+    return text;
+  }
+  std::string text = "The draft has citations that do not resolve. Correct or remove them:";
+  for (const json::Value bad : result["bad"])
+    text += fmt::format("\n{}: {} {}", text_of(bad["pointer"]), text_of(bad["reason"]), text_of(bad["detail"]));
+  return text + say_halted(result["halted"]);
+}
+
+std::string say_resolved(const json::Value& result) {
+  std::string text;
+  for (const json::Value one : result["results"]) {
+    if (!text.empty()) text += "\n";
+    text += text_of(one["pointer"]);
+    if (!one["ok"].as_bool().value_or(false)) {
+      text += fmt::format(": {} {}", text_of(one["reason"]), text_of(one["detail"]));
+    } else if (one["text"]) {
+      text += ":\n" + cut(text_of(one["text"]), passage_bytes_max);
+    } else {
+      text += fmt::format(": {} bytes, intact", number_of(one["size_bytes"]));
+    }
+  }
+  return text + say_halted(result["halted"]);
+}
+
+std::string say_context(const json::Value& result) { return text_of(result["text"]); }
+
+std::string say_remembered(const json::Value& result) {
+  std::string text;
+  for (const json::Value document : result["documents"]) {
+    text += fmt::format("{} {} ({} chunks)", document["unchanged"].as_bool().value_or(false) ? "Unchanged:" : "Stored:",
+                        text_of(document["uri"]), number_of(document["chunks"]));
+  }
+  for (const json::Value error : result["errors"])
+    text += fmt::format("Not stored: {}: {}", text_of(error["code"]), text_of(error["message"]));
+  return text;
+}
+
+std::string say_started(const json::Value& result) {
+  return fmt::format("Run {} {} at seq {}", text_of(result["run_id"]),
+                     result["resumed"].as_bool().value_or(false) ? "resumed" : "started", number_of(result["seq"]));
+}
+
+std::string say_ended(const json::Value& result) {
+  return fmt::format("Run {} ended at seq {}", text_of(result["run_id"]), number_of(result["seq"]));
+}
+
+std::string say_recorded(const json::Value& result) {
+  if (result["receipts"]) return fmt::format("{} events recorded", result["receipts"].size());
+  return fmt::format("Recorded at seq {} (run_seq {}), event {}{}", number_of(result["seq"]),
+                     number_of(result["run_seq"]), text_of(result["event_id"]),
+                     result["duplicate"].as_bool().value_or(false) ? ", as before" : "");
+}
+
+std::string say_claimed(const json::Value& result) {
+  return fmt::format("Claim {} recorded at seq {}", text_of(result["claim_id"]), number_of(result["seq"]));
+}
+
+std::string say_state(const json::Value& result) {
+  std::string text = fmt::format("State as of run_seq {}", number_of(result["run_seq"]));
+  if (const std::string artifact = text_of(result["state_artifact"]); !artifact.empty())
+    text += fmt::format(", in artifact {}: it is too large to be shown", artifact);
+  if (result["state"]) text += ":\n" + cut(result["state"].source(), json_bytes_max);
+  return text;
+}
+
+std::string say_feedback(const json::Value& result) {
+  return fmt::format("Recorded for {} at seq {}", text_of(result["pointer"]), number_of(result["seq"]));
+}
+
+std::string say_status(const json::Value& result) {
+  std::string text =
+      fmt::format("Muniment {}: {} events", text_of(result["version"]), number_of(result["log"]["size"]));
+  for (const json::Value problem : result["degraded"]) text += "\ndegraded: " + text_of(problem);
+  for (const json::Value note : result["notes"]) text += "\n" + text_of(note);
+  return text;
+}
+
+std::string say_runs(const json::Value& result) {
+  std::string text = fmt::format("{} runs", result["runs"].size());
+  for (const json::Value run : result["runs"])
+    text += fmt::format("\n{} {} {}", text_of(run["run_id"]), text_of(run["status"]), text_of(run["agent"]));
+  return text;
+}
+
+std::string say_events(const json::Value& result) {
+  std::string text = fmt::format("{} events", result["events"].size());
+  for (const json::Value event : result["events"]) {
+    text +=
+        fmt::format("\n{} {} {}", number_of(event["run_seq"]), text_of(event["recorded_at"]), text_of(event["type"]));
+  }
+  return text;
+}
+
+std::string say_json(const json::Value& result) { return cut(result.source(), json_bytes_max); }
+
+}  // namespace muniment::mcp

@@ -1,0 +1,80 @@
+// What the MCP sessions of a daemon share: what is offered, the key of their tokens, and the results of calls that took
+// too long. One thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/result.hpp"
+#include "mcp/offer/tools.hpp"
+
+namespace muniment::mcp {
+
+inline constexpr std::string_view stateless_version = "2026-07-28";
+inline constexpr std::string_view initialized_version = "2025-11-25";
+
+struct ServerOptions {
+  std::string program_version;
+  std::vector<std::string> toolsets;  // beside the default one
+  bool fixture = false;               // tools and prompts of the conformance suite (fixture.hpp)
+};
+
+// Results that hosts fetch by a handle (the tool `status`): of calls that took longer than a host waits.
+class Handles {
+ public:
+  // Errors: over_budget.
+  Result<std::string> open(std::string_view owner, Monotonic now);
+  void finish(std::string_view handle, std::string result);
+  struct Found {
+    std::optional<std::string> result;  // nothing while the call goes on
+    std::int64_t seconds = 0;           // since it was handed over
+  };
+  // Nothing for a handle that is unknown, expired or somebody else's.
+  std::optional<Found> find(std::string_view handle, std::string_view owner, Monotonic now);
+
+ private:
+  struct Entry {
+    std::string owner;
+    Monotonic opened;
+    std::optional<std::string> result;
+  };
+  void expire(Monotonic now);
+  std::map<std::string, Entry, std::less<>> entries_;
+};
+
+class Server {
+ public:
+  Server(Clock& clock, ServerOptions options);
+
+  Clock& clock() const { return clock_; }
+  const ServerOptions& options() const { return options_; }
+  const ToolList& tools() const { return tools_; }
+  Handles& handles() { return handles_; }
+  // JSON text of the capabilities, and of the name and version, that a client is told.
+  std::string capabilities(bool stateless) const;
+  std::string info() const;
+  std::string_view instructions() const;
+
+  // Streams that are told of a changed list: "tools", "prompts" or "resources". Each by a key of its own.
+  std::map<const void*, std::function<void(std::string_view list)>> listeners;
+  void announce(std::string_view list) const;
+
+  // A string that only this daemon can have made, until it restarts. `purpose` and `owner` must be the same again.
+  std::string seal(std::string_view purpose, std::string_view owner, std::string_view text) const;
+  std::optional<std::string> unseal(std::string_view purpose, std::string_view owner, std::string_view sealed) const;
+
+ private:
+  Clock& clock_;
+  const ServerOptions options_;
+  const ToolList tools_;
+  const std::string key_;
+  Handles handles_;
+};
+
+}  // namespace muniment::mcp

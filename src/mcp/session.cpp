@@ -1,0 +1,142 @@
+#include "mcp/session.hpp"
+
+#include <fmt/format.h>
+
+#include "base/limits.hpp"
+#include "mcp/methods.hpp"
+
+namespace muniment::mcp {
+namespace {
+
+constexpr std::chrono::seconds hand_over_after{60};  // a host's own limit is rarely shorter
+
+}  // namespace
+
+Session::Session(Server& server, Native& native, SessionOptions options, Send send)
+    : server_(server),
+      native_(native),
+      options_(std::move(options)),
+      send_(std::move(send)),
+      run_(server.clock(), native, options_.record, options_.run_id),
+      subscriptions_(*this) {}
+
+// A native reply may hold a call for longer.
+Session::~Session() {
+  for (const auto& [id, call] : std::exchange(calls_, {})) call->forget();
+}
+
+void Session::receive(std::string text) { receive(parse_message(std::move(text))); }
+
+void Session::receive(const Parsed& parsed) {
+  if (closed_) return;
+  if (parsed.failure)
+    return send_({error_message(parsed.id, *parsed.failure), parsed.id, !parsed.id.empty(), parsed.failure->code});
+  switch (parsed.message->kind) {
+    case MessageKind::request: return serve(parsed.message);
+    case MessageKind::notification: return take_notification(*parsed.message);
+    case MessageKind::response: return take_response(*parsed.message);
+  }
+}
+
+void Session::serve(const MessagePtr& message) {
+  const auto refuse = [&](Failure failure) {
+    send_({error_message(message->id, failure), message->id, true, failure.code});
+  };
+  if (calls_.contains(message->id))
+    return refuse({invalid_request, fmt::format("id {}: a request with this id is in progress.", message->id)});
+  if (calls_.size() >= limits::mcp_calls_per_session_max) {
+    return refuse({internal_error, fmt::format("{} requests are in progress, limit {}. Wait for an answer.",
+                                               calls_.size(), limits::mcp_calls_per_session_max)});
+  }
+  const Revision revision = revision_of(*message);
+  if (auto failure = check_revision(*this, *message, revision)) return refuse(*std::move(failure));
+  const Method* method = find_method(message->method, revision);
+  if (method == nullptr)
+    return refuse({method_not_found, fmt::format("unknown method {}.", json::quote(message->method.substr(0, 100)))});
+  const auto call = std::make_shared<Call>(*this, message, revision, server_.clock().monotonic());
+  calls_.emplace(message->id, call);
+  method->function(call);
+}
+
+void Session::finished(const Call& call) {
+  const auto found = calls_.find(call.message().id);
+  if (found != calls_.end() && found->second.get() == &call) calls_.erase(found);
+}
+
+void Session::take_notification(const Message& message) {
+  if (message.method == "notifications/cancelled") {
+    const auto found = calls_.find(id_text(message.params()["requestId"]));
+    if (found == calls_.end() || found->second->message().method == "initialize") return;
+    const CallPtr call = found->second;
+    if (!call->has_handle()) call->cancel();
+  } else if (message.method == "muniment/session") {
+    take_settings(message.params());
+  }
+}
+
+// From `muniment mcp`, before the host's first message.
+void Session::take_settings(const json::Value& params) {
+  SessionRun::Settings settings;
+  settings.record = params["record"].as_bool().value_or(options_.record);
+  settings.run_id = params["run_id"].string_or("");
+  settings.agent = params["agent"].string_or("");
+  settings.cwd = params["cwd"].string_or("");
+  settings.resume = params["resume"].as_bool().value_or(false);
+  if (params["labels"].is(json::Kind::object)) settings.labels = std::string(params["labels"].source());
+  run_.configure(std::move(settings));
+}
+
+void Session::take_response(const Message& message) {
+  const auto found = asked_.find(id_text(message.root()["id"]));
+  if (found == asked_.end()) return;
+  const auto done = std::move(found->second);
+  asked_.erase(found);
+  done(message);
+}
+
+void Session::ask(const Call& call, std::string_view method, std::string params,
+                  std::function<void(const Message&)> done) {
+  const std::string id = json::quote(fmt::format("muniment-{}", next_question_++));
+  asked_.emplace(id, std::move(done));
+  send_({request_message(id, method, params), call.message().id});
+}
+
+void Session::notified(const json::Value& notification) { subscriptions_.notified(notification); }
+
+void Session::begin_run(const json::Value& client_info) { run_.begin(client_info); }
+
+void Session::tick(Monotonic now) {
+  std::vector<CallPtr> calls;
+  for (const auto& [id, call] : calls_) calls.push_back(call);
+  for (const CallPtr& call : calls) {
+    if (call->answered() || !call->may_take_long) continue;
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(now - call->began()).count();
+    if (seconds >= 1) call->progress(static_cast<double>(seconds), 0, fmt::format("{} s", seconds));
+    if (now - call->began() >= hand_over_after) hand_over(call);
+  }
+  subscriptions_.tick(now);
+}
+
+void Session::close() {
+  if (std::exchange(closed_, true)) return;
+  cancel_all();
+  run_.end();
+}
+
+void Session::abandon() {
+  if (std::exchange(closed_, true)) return;
+  run_.leave_open();
+  cancel_all();
+}
+
+void Session::cancel_all() {
+  std::vector<CallPtr> calls;
+  for (const auto& [id, call] : calls_) {
+    if (!call->has_handle()) calls.push_back(call);
+  }
+  for (const CallPtr& call : calls) call->cancel();
+  subscriptions_.close();
+  asked_.clear();
+}
+
+}  // namespace muniment::mcp

@@ -1,0 +1,97 @@
+// One MCP conversation: a host's messages in, messages for the host out. It has no socket and no thread: a transport
+// (daemon/) feeds it, and calls everything on one thread. Both revisions are served side by side: a request that
+// carries _meta["io.modelcontextprotocol/protocolVersion"] is stateless (2026-07-28), any other one belongs to the
+// conversation that `initialize` opened (2025-11-25).
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "base/clock.hpp"
+#include "mcp/call.hpp"
+#include "mcp/message.hpp"
+#include "mcp/native.hpp"
+#include "mcp/server.hpp"
+#include "mcp/session_run.hpp"
+#include "mcp/subscriptions.hpp"
+
+namespace muniment::mcp {
+
+// A message for the host.
+struct Outgoing {
+  std::string text;
+  std::string request{};  // JSON text of the id of the host's request that it belongs to; empty: none
+  bool last = false;      // it answers that request
+  int error = 0;          // its error code; 0: it is no error
+};
+
+struct SessionOptions {
+  std::string owner;     // who the host is, as the transport authenticated it: "uid:1000"
+  bool record = false;   // the conversation is a run
+  std::string run_id{};  // of that run; empty: the session makes one
+};
+
+class Session : public std::enable_shared_from_this<Session> {
+ public:
+  using Send = std::function<void(Outgoing)>;
+  Session(Server& server, Native& native, SessionOptions options, Send send);
+  ~Session();
+
+  void receive(std::string text);
+  void receive(const Parsed& parsed);
+  // A notification of the native protocol: an event of a subscription.
+  void notified(const json::Value& notification);
+  // About once a second: progress, and handles for calls that take long.
+  void tick(Monotonic now);
+  // The host has gone: cancels its calls, but for those that it was given a handle for, and ends its run.
+  void close();
+  // The daemon stops: the same, but the run stays open for a host that connects again.
+  void abandon();
+  // True while nothing is in progress that `tick` is needed for.
+  bool idle() const { return calls_.empty() && run_.settled() && !subscriptions_.pending(); }
+
+  // For the methods.
+  Server& server() { return server_; }
+  Native& native() { return native_; }
+  SessionRun& run() { return run_; }
+  Subscriptions& subscriptions() { return subscriptions_; }
+  const SessionOptions& options() const { return options_; }
+  void send(Outgoing message) { send_(std::move(message)); }
+
+  // What `initialize` settled.
+  struct Opened {
+    std::string version;    // of the protocol; empty: not opened
+    MessagePtr initialize;  // with the client's name and capabilities
+    std::string log_level = "info";
+  };
+  Opened& opened() { return opened_; }
+  // Asks the host (2025-11-25); `done` gets its response, or nothing where the session ends first.
+  void ask(const Call& call, std::string_view method, std::string params, std::function<void(const Message&)> done);
+  void begin_run(const json::Value& client_info);
+
+ private:
+  friend class Call;
+  void serve(const MessagePtr& message);
+  void take_notification(const Message& message);
+  void take_response(const Message& message);
+  void take_settings(const json::Value& params);
+  void finished(const Call& call);
+  void cancel_all();
+
+  Server& server_;
+  Native& native_;
+  SessionOptions options_;
+  Send send_;
+  Opened opened_;
+  SessionRun run_;
+  Subscriptions subscriptions_;
+  std::map<std::string, CallPtr> calls_;  // by the id's JSON text
+  std::map<std::string, std::function<void(const Message&)>> asked_;
+  std::int64_t next_question_ = 1;
+  bool closed_ = false;
+};
+
+}  // namespace muniment::mcp

@@ -1,0 +1,62 @@
+// What a host is told of without asking: changes of resources that it subscribed to, in both revisions.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json/json.hpp"
+#include "mcp/call.hpp"
+#include "mcp/native.hpp"
+
+namespace muniment::mcp {
+
+class Session;
+
+class Subscriptions {
+ public:
+  explicit Subscriptions(Session& session) : session_(session) {}
+
+  // Follows a resource for a stream; `done` gets a failure, or nothing. The stream is the JSON text of the id of a
+  // subscriptions/listen; empty: the session itself.
+  using Done = std::function<void(std::optional<Failure>)>;
+  void follow(const std::string& uri, const std::string& stream, Done done);
+  void leave(const std::string& uri, const std::string& stream);
+  // A stream of subscriptions/listen ended.
+  void leave_all(const std::string& stream);
+  // Between the two, a stream is told nothing: its acknowledgment is its first message.
+  void hold(const std::string& stream) { held_.insert(stream); }
+  void release(const std::string& stream) { held_.erase(stream); }
+  void notified(const json::Value& notification);
+  // Tells of changes that came within a second of one that was told.
+  void tick(Monotonic now);
+  bool pending() const;
+  void close();
+
+ private:
+  struct Followed {
+    std::int64_t native = 0;           // number of the native subscription; 0: none yet, or none needed
+    std::vector<std::string> streams;  // that are told
+    std::vector<Done> waiting;         // for the reply to the native request
+    bool requested = false;            // it is on its way
+    Monotonic told{};                  // when they were told last
+    bool changed = false;              // since then
+  };
+  void request(const std::string& uri, const std::string& params);
+  void requested(const std::string& uri, const NativeReply& reply);
+  void unsubscribe(std::int64_t number);
+  bool is_held(const Followed& followed) const;
+  void tell(const std::string& uri, Followed& followed, Monotonic now);
+  void drop(const std::string& uri);
+
+  Session& session_;
+  std::map<std::string, Followed> followed_;  // by URI
+  std::set<std::string> held_;                // streams
+};
+
+}  // namespace muniment::mcp
