@@ -25,6 +25,7 @@ DAEMON_MAIN_LINES_MAX = 70
 # Folder → the folders it may include. "and what those may" is worked out below.
 FOLDERS = {
     "base": [],
+    "http": ["base"],
     "mcp": ["base"],
     "events": ["base"],
     "store": ["events"],
@@ -35,7 +36,7 @@ FOLDERS = {
     "capsule": ["events", "store", "snapshot", "evidence", "retrieval"],
     "bridge": ["events", "evidence", "retrieval"],
     "gateway": ["snapshot", "evidence", "audit", "retrieval", "capsule", "bridge"],
-    "daemon": ["gateway", "mcp"],
+    "daemon": ["gateway", "mcp", "http"],
     "cli": ["snapshot", "evidence", "audit", "retrieval", "capsule", "bridge"],
     "verify": ["base"],
 }
@@ -52,7 +53,7 @@ OWNERS = {
     "pqxx": ["store/*.cpp", "store/read/pq.hpp"],
     "libpq-fe.h": APPEND_CONNECTION + ["verify/*.cpp", "cli/export/connection.cpp", "cli/sql/connection.cpp", "store/postgres/reporter_login.cpp"],
     "libpq/": APPEND_CONNECTION + ["verify/*.cpp"],
-    "uv.h": ["daemon/*.cpp", "daemon/*.hpp"],
+    "uv.h": ["daemon/*.cpp", "daemon/*.hpp", "http/*.cpp"],
     "CLI11.hpp": ["base/config/command_tree.cpp", "cli/*.cpp", "daemon/main.cpp", "daemon/options.cpp", "verify/main.cpp", "verify/options.cpp"],
     "CLI/": ["base/config/command_tree.cpp", "cli/*.cpp", "daemon/main.cpp", "daemon/options.cpp", "verify/main.cpp", "verify/options.cpp"],
     "xapian": ["retrieval/*.cpp", "retrieval/lexical/*.hpp", "verify/*.cpp"],
@@ -63,7 +64,7 @@ OWNERS = {
     "hiredis/": ["retrieval/query/shared_cache.cpp"],
     "re2/": ["cli/show/line_match.cpp"],
     "seccomp.h": ["base/process/sandbox_calls.cpp"],
-    "microhttpd.h": ["audit/witness/witness_server.cpp"],
+    "microhttpd.h": ["audit/witness/witness_server.cpp", "http/*.cpp"],
     "zstd.h": ["base/files/zstd.cpp"],
     "archive.h": ["base/files/tar_archive.cpp"],
     "archive_entry.h": ["base/files/tar_archive.cpp"],

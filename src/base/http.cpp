@@ -45,7 +45,7 @@ void add(Headers& headers, const std::string& line) {
 
 }  // namespace
 
-Result<HttpAnswer> http(const HttpRequest& request) {
+Result<HttpAnswer> send_http(const HttpRequest& request) {
   static std::once_flag once;
   std::call_once(once, [] { curl_global_init(CURL_GLOBAL_DEFAULT); });
   const std::unique_ptr<CURL, EasyFree> easy(curl_easy_init());

@@ -31,6 +31,6 @@ struct HttpAnswer {
 
 // Whatever the server says, with its status. No redirect is followed. Errors: unavailable, too_large for an answer
 // beyond answer_bytes_max, which is not read on.
-Result<HttpAnswer> http(const HttpRequest& request);
+Result<HttpAnswer> send_http(const HttpRequest& request);
 
 }  // namespace muniment

@@ -39,6 +39,20 @@ inline constexpr std::size_t refused_body_drained_bytes_max = 64 << 20;
 inline constexpr std::size_t mcp_calls_per_session_max = 128;  // requests of a host in progress
 inline constexpr std::size_t mcp_handles_max = 1'024;          // of calls that take long, of all sessions
 inline constexpr std::size_t mcp_sessions_max = 1'000;         // over HTTP
+inline constexpr std::size_t http_token_bytes_min = 16;
+inline constexpr std::size_t http_token_bytes_max = 1'024;
+inline constexpr std::size_t mcp_listeners_per_session_max = 16;  // streams of GET
+
+// HTTP (src/http/server.hpp)
+inline constexpr std::size_t http_connections_max = 1'024;
+inline constexpr std::size_t http_head_bytes_max = 16 * 1024;  // the request line and the headers
+inline constexpr std::size_t http_parsing_bytes_per_connection =
+    12 * 1024;  // beside the head: its parsed headers, and the head of the answer
+inline constexpr std::size_t http_body_bytes_max = 4 << 20;
+inline constexpr std::size_t http_bodies_bytes_max = 128 << 20;           // of all requests that are being served
+inline constexpr std::size_t http_unread_bytes_per_stream_max = 1 << 20;  // of events; beyond it the stream is closed
+inline constexpr std::int64_t http_idle_seconds = 60;
+inline constexpr std::size_t http_bytes_per_second_min = 1'024;  // of a body or a reply, on average
 
 // What the daemon is told, and what it says of itself (docs/operations.md)
 inline constexpr std::size_t config_file_bytes_max = 1 << 20;

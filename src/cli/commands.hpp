@@ -57,6 +57,7 @@ void add_redact_command(CLI::App& audit, Session& session);   // audit redact
 void add_witness_command(CLI::App& audit, Session& session);  // audit witness
 void add_backup_commands(CLI::App& app, Session& session);    // backup, restore
 void add_exec_command(CLI::App& app, Session& session);       // exec
+void add_mcp_command(CLI::App& app, Session& session);        // mcp
 
 // record. What follows a file is told to it: the program that is only a hook command does without.
 using FollowFile = Status (*)(Session& session, const std::string& file);

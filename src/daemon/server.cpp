@@ -107,6 +107,11 @@ Status Server::listen() {
     return Error(Errc::unavailable, "polling " + options_.socket_path + ": " + uv_strerror(polled));
   }
   connecting_.data = this;
+  if (options_.http) {
+    http_ = std::make_unique<McpHttp>(mcp_, *std::move(options_.http));
+    http_->next_connection = [this] { return next_session_++; };
+    RETURN_IF_ERROR(http_->listen(&loop_));
+  }
   start_accepting();
   uv_poll_start(&stop_asked_by_signal_, UV_READABLE, [](uv_poll_t* handle, int, int) {
     auto* self = static_cast<Server*>(handle->data);
@@ -255,6 +260,7 @@ void Server::run() {
       [](uv_timer_t* handle) {
         auto* self = static_cast<Server*>(handle->data);
         if (self->subscriptions_.any()) self->subscriptions_.keep_alive();
+        if (self->http_) self->http_->keep_alive();
         self->close_silent();
         gateway::append_refusals(self->services_, false);
         if (self->on_tick) self->on_tick();
@@ -296,6 +302,7 @@ void Server::stop_when_idle() {
   if (dispatcher_.waiting() > 0 && services_.clock.monotonic() < stop_at_latest_) return;
   stopped_ = true;
   mcp_.stop();
+  if (http_) http_->close();
   for (auto sessions = sessions_; const auto& [number, session] : sessions) session->close();
   close_handle(&stop_asked_by_signal_);
   close_handle(&deadlines_);

@@ -16,6 +16,7 @@
 #include "base/files/file.hpp"
 #include "base/json/schema.hpp"
 #include "base/process/stop_signals.hpp"
+#include "daemon/mcp/mcp_http.hpp"
 #include "daemon/mcp/mcp_peer.hpp"
 #include "daemon/service_manager.hpp"
 #include "daemon/session.hpp"
@@ -29,6 +30,7 @@ struct ServerOptions {
   std::vector<std::uint32_t> allowed_uids;  // beside root and the daemon's own
   std::optional<std::uint32_t> allowed_gid;
   mcp::ServerOptions mcp;
+  std::optional<McpHttpOptions> http;
   bool record_mcp = false;  // the MCP sessions that do not say so themselves are runs
   ServiceManager manager;   // whose socket is served, in place of one of our own, where it has handed one over
 };
@@ -87,6 +89,7 @@ class Server {
   gateway::Dispatcher dispatcher_;
   Subscriptions subscriptions_;
   McpHost mcp_;
+  std::unique_ptr<McpHttp> http_;
   std::unordered_map<std::uint64_t, std::shared_ptr<Session>> sessions_;
   AllUnread unread_;
   bool refusing_ = false;  // no connection was admitted since the log said so

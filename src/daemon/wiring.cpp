@@ -28,6 +28,7 @@
 #include "daemon/data_folder.hpp"
 #include "daemon/document_carrier.hpp"
 #include "daemon/log_start.hpp"
+#include "daemon/mcp/http_settings.hpp"
 #include "daemon/restored_log.hpp"
 #include "daemon/server.hpp"
 #include "evidence/halt_journal.hpp"
@@ -216,6 +217,7 @@ Status Daemon::Parts::open_socket(const Config& config, ServiceManager manager, 
   }
   options.mcp = {MUNIMENT_VERSION, config.mcp_toolsets, conformance_fixture};
   options.record_mcp = config.mcp_session_runs;
+  ASSIGN_OR_RETURN(options.http, mcp_http_options(config, conformance_fixture));
   options.manager = std::move(manager);
   server = std::make_unique<Server>(std::move(options), signals, *services, *workers, *schemas);
   serving_ = server.get();

@@ -37,7 +37,7 @@ constexpr std::array<std::string_view, 4> initialized_versions{initialized_versi
 
 std::string supported_versions(std::string_view requested) {
   json::Writer data;
-  data.begin_object().key("supported").begin_array().string(stateless_version).string(initialized_version).end_array();
+  data.begin_object().key("supported").begin_array().string(stateless_version).end_array();
   return std::move(data.member("requested", requested).end_object()).text();
 }
 
@@ -56,6 +56,14 @@ Revision revision_of(const Message& message) {
   return stateless ? Revision::stateless : Revision::initialized;
 }
 
+std::optional<Failure> check_meta(const Message& message) {
+  if (!message.meta()[version_key].is(json::Kind::string))
+    return Failure{invalid_params, fmt::format("_meta: expected {}, a string.", version_key)};
+  if (!message.meta()[capabilities_key].is(json::Kind::object))
+    return Failure{invalid_params, fmt::format("_meta: expected {}, an object.", capabilities_key)};
+  return std::nullopt;
+}
+
 std::optional<Failure> check_revision(Session& session, const Message& message, Revision revision) {
   if (revision == Revision::initialized) {
     if (message.method == "initialize" || message.method == "ping" || !session.opened().version.empty())
@@ -65,14 +73,10 @@ std::optional<Failure> check_revision(Session& session, const Message& message, 
                                "initialize (2025-11-25).",
                                version_key)};
   }
-  const json::Value version = message.meta()[version_key];
-  if (!version.is(json::Kind::string))
-    return Failure{invalid_params, fmt::format("_meta: expected {}, a string.", version_key)};
-  if (version.string_or("") != stateless_version)
-    return Failure{unsupported_version, "unsupported protocol version.", supported_versions(version.string_or(""))};
-  if (!message.meta()[capabilities_key].is(json::Kind::object))
-    return Failure{invalid_params, fmt::format("_meta: expected {}, an object.", capabilities_key)};
-  return std::nullopt;
+  if (auto failure = check_meta(message)) return failure;
+  const std::string version = message.meta()[version_key].string_or("");
+  if (version == stateless_version) return std::nullopt;
+  return Failure{unsupported_version, "unsupported protocol version.", supported_versions(version)};
 }
 
 // ---- the conversation itself --------------------------------------------------------------------

@@ -89,6 +89,10 @@ std::string_view Server::instructions() const {
          "After a restart call rehydrate. A run that is stopped with SYSTEM_ERROR takes no more work: tell the user.";
 }
 
+void Server::announce(std::string_view list) const {
+  for (const auto& [key, tell] : std::map(listeners)) tell(list);
+}
+
 // expiry in microseconds ‖ hash ‖ text, in base64
 std::string Server::seal(std::string_view purpose, std::string_view owner, std::string_view text) const {
   const std::string expiry = std::to_string(clock_.now().micros + std::chrono::microseconds(seal_valid).count());

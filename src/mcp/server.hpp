@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -59,6 +60,10 @@ class Server {
   std::string capabilities(bool stateless) const;
   std::string info() const;
   std::string_view instructions() const;
+
+  // Streams that are told of a changed list: "tools", "prompts" or "resources". Each by a key of its own.
+  std::map<const void*, std::function<void(std::string_view list)>> listeners;
+  void announce(std::string_view list) const;
 
   // A string that only this daemon can have made, until it restarts. `purpose` and `owner` must be the same again.
   std::string seal(std::string_view purpose, std::string_view owner, std::string_view text) const;

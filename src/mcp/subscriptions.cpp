@@ -6,6 +6,7 @@
 
 #include "base/limits.hpp"
 #include "mcp/methods.hpp"
+#include "mcp/offer/fixture.hpp"
 #include "mcp/offer/resources.hpp"
 #include "mcp/session.hpp"
 
@@ -30,17 +31,20 @@ Failure too_many() {
 void Subscriptions::follow(const std::string& uri, const std::string& stream, Done done) {
   const auto known = followed_.find(uri);
   if (known == followed_.end() && followed_.size() >= limits::subscriptions_per_connection_max) return done(too_many());
-  const std::optional<std::string> params = follow_params(uri);
-  if (!params) {
-    return done(Failure{invalid_params, fmt::format("{}: this resource is not known, or cannot be subscribed to.",
-                                                    json::quote(uri.substr(0, 200)))});
-  }
-  Followed& followed = followed_[uri];
-  auto& streams = followed.streams;
-  if (std::find(streams.begin(), streams.end(), stream) == streams.end()) streams.push_back(stream);
-  if (params->empty() || followed.native != 0) return done(std::nullopt);  // it never changes, or is followed
-  followed.waiting.push_back(std::move(done));
-  if (!std::exchange(followed.requested, true)) request(uri, *params);
+  const bool known_to_fixture = session_.server().options().fixture && fixture::is_resource(uri);
+  const auto params = known_to_fixture
+      ? std::optional<std::string>("") : follow_params(uri);
+                                   if (!params) {
+                                     return done(Failure{
+                                         invalid_params,
+                                         fmt::format("{}: this resource is not known, or cannot be subscribed to.",
+                                                     json::quote(uri.substr(0, 200)))});
+                                   } Followed& followed = followed_[uri];
+            auto& streams = followed.streams;
+            if (std::find(streams.begin(), streams.end(), stream) == streams.end()) streams.push_back(stream);
+            if (params->empty() || followed.native != 0) return done(std::nullopt);  // it never changes, or is followed
+            followed.waiting.push_back(std::move(done));
+            if (!std::exchange(followed.requested, true)) request(uri, *params);
 }
 
 void Subscriptions::request(const std::string& uri, const std::string& params) {
@@ -166,6 +170,14 @@ void acknowledge(const CallPtr& call, const std::vector<std::string>& uris) {
   call->notify("notifications/subscriptions/acknowledged", params.end_object().end_object().text());
 }
 
+void tell_list_changed(const CallPtr& call, std::string_view list) {
+  const std::string wanted = fmt::format("{}ListChanged", list);
+  if (!call->params()["notifications"][wanted].as_bool().value_or(false)) return;
+  call->notify(
+      fmt::format("notifications/{}/list_changed", list),
+      json::Writer().begin_object().raw_member("_meta", subscription_meta(call->message().id)).end_object().text());
+}
+
 }  // namespace
 
 // Stays unanswered until the client cancels it, or the daemon stops.
@@ -180,7 +192,12 @@ void listen(const CallPtr& call) {
   if (uris.size() > limits::subscriptions_per_connection_max) return call->fail(too_many());
   Session& session = call->session();
   const std::string stream = call->message().id;
-  call->on_end = [weak = session.weak_from_this(), stream] {
+  Server& server = session.server();
+  server.listeners[call.get()] = [weak = std::weak_ptr(call)](std::string_view list) {
+    if (const CallPtr alive = weak.lock()) tell_list_changed(alive, list);
+  };
+  call->on_end = [weak = session.weak_from_this(), stream, &server, key = call.get()] {
+    server.listeners.erase(key);
     if (const auto alive = weak.lock()) alive->subscriptions().leave_all(stream);
   };
   if (uris.empty()) return acknowledge(call, {});

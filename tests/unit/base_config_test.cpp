@@ -88,7 +88,7 @@ TEST_F(ConfigTest, ReportersComeInWhereItIsMeant) {
     const auto found = reporter_listen_of(config);
     if (!found) return found.error().message;
     if (!*found) return std::string("nowhere");
-    std::string text = (*found)->text();
+    std::string text = (*found)->place.text();
     for (const std::string& client : (*found)->clients) text += " " + client;
     return text;
   };

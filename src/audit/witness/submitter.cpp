@@ -216,7 +216,7 @@ Status Submitter::put_object(const Line& line, const Published& published) const
   request.secret_key = environment("AWS_SECRET_ACCESS_KEY", "");
   if (request.access_key.empty())
     return Error(Errc::unavailable, "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set for the daemon");
-  ASSIGN_OR_RETURN(const HttpAnswer answer, http(request));
+  ASSIGN_OR_RETURN(const HttpAnswer answer, send_http(request));
   if (answer.status / 100 == 2) return success();
   return Error(Errc::unavailable,
                fmt::format("{} answered {}: {}", request.url, answer.status, answer.body.substr(0, 200)));
@@ -233,7 +233,7 @@ Status Submitter::cosign(Line& line, const Published& published) {
                      prove_consistency(TreeToProve{publisher_.log_id(), publisher_.tiles(), publisher_.newest()},
                                        line.held_size, published.checkpoint.size));
     request.body = add_checkpoint_request(line.held_size, proof, published.note);
-    ASSIGN_OR_RETURN(const HttpAnswer answer, http(request));
+    ASSIGN_OR_RETURN(const HttpAnswer answer, send_http(request));
     if (answer.status == 409) {
       std::string_view body = answer.body;
       const auto held = parse_decimal(take_line(body).value_or(""));

@@ -116,7 +116,7 @@ class Sql {
     ASSIGN_OR_RETURN(const auto listen, reporter_listen_of(config));
     if (listen && ::isatty(STDERR_FILENO) != 0) {
       fmt::print(stderr, "over TCP, with the password of {}: postgresql://reporter@{}/muniment\n",
-                 config.reporter_password_file, listen->text());
+                 config.reporter_password_file, listen->place.text());
     }
     return success();
   }

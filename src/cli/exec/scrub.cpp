@@ -111,6 +111,16 @@ bool names_a_secret(std::string_view name) {
                      [&loud](std::string_view word) { return loud.find(word) != std::string::npos; });
 }
 
+bool is_secret_member(std::string_view name) {
+  std::string spaced;  // accessKey as access_Key
+  for (const char c : name) {
+    const bool begins_word = std::isupper(static_cast<unsigned char>(c)) != 0;
+    if (begins_word && !spaced.empty() && std::islower(static_cast<unsigned char>(spaced.back())) != 0) spaced += '_';
+    spaced += c;
+  }
+  return announces_secret(spaced + ":");
+}
+
 std::size_t scrub_arguments(std::vector<std::string>& arguments) {
   std::size_t count = 0;
   for (std::size_t i = 0; i < arguments.size(); ++i) {

@@ -30,6 +30,10 @@ Result<std::size_t> scrub_file(const Fd& source, const Fd& copy);
 // Does the name say that its value is a secret: TOKEN, KEY, SECRET, PASSWORD …?
 bool names_a_secret(std::string_view name);
 
+// Does a JSON member of this name hold a secret: password, api_key, accessToken? Stricter than names_a_secret, because
+// "keyword" and "max_tokens" are names of ordinary arguments.
+bool is_secret_member(std::string_view name);
+
 // The variables that are recorded, in order of name: an allowlist, and never one whose name says
 // that it is a secret. `environment` is NULL-terminated, as environ.
 std::vector<std::pair<std::string, std::string>> allowed_environment(const char* const* environment);

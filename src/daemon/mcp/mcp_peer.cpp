@@ -71,17 +71,21 @@ void McpPeer::cancel(std::int64_t number) {
   if (exchange) host_.dispatcher().give_up(exchange);
 }
 
+// Not at once: a message that cannot be sent closes its session in the midst of what the session does.
 void McpPeer::close() {
-  if (closed_) return;
+  if (std::exchange(closed_, true)) return;
+  host_.dispatcher().post_to_loop([self = shared_from_this()] { self->finish(); });
+}
+
+void McpPeer::finish() {
   host_.stopping() ? session_->abandon() : session_->close();
-  closed_ = true;
   host_.subscriptions().closed(*this);
   self_ = shared_from_this();
   leave_when_idle();
 }
 
 void McpPeer::leave_when_idle() {
-  if (closed_ && pending_.empty()) self_.reset();
+  if (self_ && pending_.empty()) host_.dispatcher().post_to_loop([self = std::exchange(self_, nullptr)] {});
 }
 
 // ---- all sessions -------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ class McpPeer : public Subscriber, public mcp::Native, public std::enable_shared
   McpPeer(McpHost& host, gateway::Caller caller, Link link);
 
   mcp::Session& session() { return *session_; }
-  // The host has gone. What it was given handles for is still finished.
+  // The host has gone: what is in progress is cancelled in the loop's next turn, but for calls with a handle.
   void close();
 
   std::int64_t request(std::string_view method, std::string params, Done done) override;
@@ -46,6 +46,7 @@ class McpPeer : public Subscriber, public mcp::Native, public std::enable_shared
     gateway::ExchangePtr exchange;
   };
   void take_reply(std::int64_t number, std::string line);
+  void finish();
   void leave_when_idle();
 
   McpHost& host_;

@@ -16,6 +16,7 @@ void write_prompts(json::Writer& list);
 // True if the name is one of the fixture's: then the call is answered.
 bool call_tool(const CallPtr& call, std::string_view name);
 bool read_resource(const CallPtr& call, std::string_view uri);
+bool is_resource(std::string_view uri);  // it can be subscribed to, and never changes
 bool get_prompt(const CallPtr& call, std::string_view name);
 
 }  // namespace muniment::mcp::fixture

@@ -59,7 +59,7 @@ Result<std::string> HttpService::post(const std::string& json) const {
   for (bool again = false;; again = true) {
     request.timeout =
         std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
-    auto answer = http(request);
+    auto answer = send_http(request);
     if (answer && answer->status == 200) return std::move(answer->body);
     Error error = answer ? refusal(url_, *answer) : std::move(answer).error();
     // An answer without an end is the server's fault, and would be as long the next time.

@@ -264,16 +264,19 @@ Result<bool> replace_file(const std::string& file, const std::string& text, cons
 
 }  // namespace
 
-int port_of(const std::optional<ReporterListen>& reporter) { return reporter ? reporter->port : port_without_tcp; }
+int port_of(const std::optional<ReporterListen>& reporter) {
+  return reporter ? reporter->place.port : port_without_tcp;
+}
 
 Status can_listen(const ReporterListen& reporter) {
-  const std::string setting = "reporter_listen = \"" + reporter.text() + "\": ";
+  const std::string setting = "reporter_listen = \"" + reporter.place.text() + "\": ";
   const std::string runbook = " See docs/runbook.md (reporter).";
   addrinfo hints{};
   hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE;
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
-  if (const int failed = getaddrinfo(reporter.address.c_str(), std::to_string(reporter.port).c_str(), &hints, &found);
+  if (const int failed =
+          getaddrinfo(reporter.place.address.c_str(), std::to_string(reporter.place.port).c_str(), &hints, &found);
       failed != 0) {
     return Error(Errc::invalid_argument, setting + gai_strerror(failed));
   }
@@ -287,7 +290,7 @@ Status can_listen(const ReporterListen& reporter) {
   if (bound == 0) return success();
   if (why == EADDRINUSE) {
     return Error(Errc::conflict,
-                 setting + "another program has this port (ss -ltnp 'sport = :" + std::to_string(reporter.port) +
+                 setting + "another program has this port (ss -ltnp 'sport = :" + std::to_string(reporter.place.port) +
                      "' shows which). Give another port, or end that program." + runbook);
   }
   if (why == EADDRNOTAVAIL) {
@@ -302,10 +305,10 @@ Result<bool> write_settings(const std::string& cluster, const std::string& progr
                             const std::optional<Identity>& user, const std::optional<ReporterListen>& reporter) {
   const std::string rules = cluster + "/reporter_hba.conf";
   std::string text(settings_text);
-  text += "listen_addresses = " + quoted_setting(reporter ? reporter->address : "") + "\n";
+  text += "listen_addresses = " + quoted_setting(reporter ? reporter->place.address : "") + "\n";
   bool changed = false;
   if (reporter) {
-    text += "port = " + std::to_string(reporter->port) + "\nhba_file = " + quoted_setting(rules) + "\n";
+    text += "port = " + std::to_string(reporter->place.port) + "\nhba_file = " + quoted_setting(rules) + "\n";
     ASSIGN_OR_RETURN(changed, replace_file(rules, access_rules(*reporter), user));
   }
   // Debian builds Postgres with lz4; with others one cannot know, and a server that does not know

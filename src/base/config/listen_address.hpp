@@ -1,0 +1,24 @@
+// Where something listens over TCP, as the keys *_listen of the configuration say it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+
+namespace muniment {
+
+struct ListenAddress {
+  std::string address;  // a number, without brackets: 127.0.0.1, ::1, 0.0.0.0
+  std::uint16_t port = 0;
+  bool ipv6 = false;
+  bool loopback = false;
+
+  std::string text() const;  // "127.0.0.1:5433", "[::1]:5433"
+};
+
+// `value` of the setting `key`. Errors: invalid_argument, with what to write instead.
+Result<ListenAddress> parse_listen_address(std::string_view key, const std::string& value);
+
+}  // namespace muniment

@@ -1,0 +1,135 @@
+// mcp: the stdio server that a host starts, and the recording proxy in front of another one (docs/mcp.md). Standard
+// output belongs to the messages: everything else that is said goes to standard error.
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+#include <filesystem>
+
+#include "base/ids.hpp"
+#include "base/text.hpp"
+#include "cli/arguments.hpp"
+#include "cli/commands.hpp"
+#include "cli/exec/scrub.hpp"
+#include "cli/mcp/recording_proxy.hpp"
+#include "cli/mcp/stdio_proxy.hpp"
+
+namespace muniment::cli {
+namespace {
+
+constexpr std::size_t goal_bytes_max = 1000;
+constexpr std::size_t name_bytes_max = 256;
+
+struct McpOptions {
+  bool no_run = false;
+  std::vector<std::string> labels;
+  std::string agent;
+  std::vector<std::string> toolsets;
+  std::string record;
+  bool required = false;
+  std::string run;
+  bool keep_secrets = false;
+};
+
+void declare_mcp(CLI::App& command, McpOptions& options) {
+  command.add_flag("--no-run", options.no_run, "Do not record the session's calls in a run");
+  command.add_option("--label", options.labels, "Label of the session's run (may be repeated)")->type_name("k=v");
+  command.add_option("--agent", options.agent, "Agent of the run (default: the host's name)")->type_name("NAME");
+  command.add_option("--toolset", options.toolsets, "Tools to offer (may be repeated; default: the daemon's)")
+      ->type_name("NAME");
+  auto* const record = command.add_option("--record", options.record, "Run COMMAND and record calls of it as NAME");
+  record->type_name("NAME");
+  command.add_flag("--required", options.required, "Refuse calls that cannot be recorded")->needs(record);
+  command.add_option("--run", options.run, "RUN to record in (default: MUNIMENT_RUN, else a new run)")
+      ->type_name("RUN")
+      ->needs(record);
+  command.add_flag("--keep-secrets", options.keep_secrets, "Record arguments and results unscrubbed")->needs(record);
+  command.footer(
+      "A host starts it as an MCP server: claude mcp add muniment -- muniment mcp\n"
+      "In front of another server it records every tool call before the host sees the result:\n"
+      "  muniment mcp --record files -- npx -y @modelcontextprotocol/server-filesystem .\n"
+      "It exits with 0 when the host closes its input; with --record it exits with COMMAND's code.");
+}
+
+std::string working_folder() {
+  std::error_code failed;
+  return preview(std::filesystem::current_path(failed).string(), 4096);
+}
+
+Status serve(Session& session, const McpOptions& options, std::string labels) {
+  McpSession about;
+  about.record = !options.no_run;
+  about.run_id = "mcp-" + make_uuid_v7(Clock().now()).text();
+  about.agent = options.agent;
+  about.labels = std::move(labels);
+  about.folder = working_folder();
+  about.toolsets = options.toolsets;
+  StdioProxy(session, std::move(about)).run();
+  return success();
+}
+
+// A run that is named by its place or a label is looked up; that may start a daemon.
+Result<std::string> named_run(Session& session, const McpOptions& options) {
+  auto run = session.run_id_if_any(options.run);
+  session.disconnect();
+  return run;
+}
+
+Result<RecorderOptions> recorder_options(Session& session, const McpOptions& options) {
+  RecorderOptions out;
+  out.rules = {preview(options.record, name_bytes_max), options.keep_secrets};
+  ASSIGN_OR_RETURN(out.run_id, named_run(session, options));
+  out.agent = preview(options.agent, name_bytes_max);
+  std::vector<std::string> labels = options.labels;
+  labels.push_back("mcp_server=" + out.rules.server);
+  ASSIGN_OR_RETURN(out.labels, labels_json(labels));
+  std::vector<std::string> shown = session.command;
+  if (!options.keep_secrets) scrub_arguments(shown);
+  out.goal = preview("MCP server: " + joined(shown, " "), goal_bytes_max);
+  out.folder = working_folder();
+  out.calls_may_wait = !options.required;
+  return out;
+}
+
+Status record_server(Session& session, const McpOptions& options) {
+  ASSIGN_OR_RETURN(RecorderOptions recording, recorder_options(session, options));
+  std::optional<ChildServer::NotStarted> not_started;
+  ASSIGN_OR_RETURN(ChildServer server, ChildServer::start(session.command, not_started));
+  if (not_started) {
+    fmt::print(stderr, "muniment mcp: {}\n", escape_for_terminal(not_started->why));
+    session.exit_code = not_started->exit_code;
+    return success();
+  }
+  Recorder recorder(session, std::move(recording));
+  session.exit_code = RecordingProxy(std::move(server), recorder, options.required).run();
+  return success();
+}
+
+// The outcome is said on standard error, also with --json.
+Status mcp_command(Session& session, const McpOptions& options) {
+  session.options.json = false;
+  ASSIGN_OR_RETURN(std::string labels, labels_json(options.labels));
+  const bool has_command = !session.command.empty();
+  if (options.record.empty() && !has_command) return serve(session, options, std::move(labels));
+  if (options.record.empty()) {
+    return Error(Errc::invalid_argument,
+                 "a name for the server is missing. Use: muniment mcp --record NAME -- COMMAND …");
+  }
+  if (!has_command) {
+    return Error(Errc::invalid_argument,
+                 "the command of the server is missing. Use: muniment mcp --record NAME -- COMMAND …");
+  }
+  if (options.no_run || !options.toolsets.empty()) {
+    return Error(Errc::invalid_argument, "--no-run and --toolset are not for --record, which offers COMMAND's tools");
+  }
+  return record_server(session, options);
+}
+
+}  // namespace
+
+void add_mcp_command(CLI::App& app, Session& session) {
+  add_command<McpOptions>(session, app, "mcp", "Serve MCP on standard input and output, or record an MCP server",
+                          declare_mcp, mcp_command);
+}
+
+}  // namespace muniment::cli

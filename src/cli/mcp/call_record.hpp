@@ -1,0 +1,58 @@
+// The events of a tool call: the bodies of tool.called and tool.returned from the messages of MCP.
+//
+// A body holds what the log accepts. Everything else (arguments nested too deep, duplicate keys, images, texts over
+// 64 KiB) becomes an artifact that is stored before the event, and the body refers to it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace muniment::cli {
+
+// Bytes to be stored before the event.
+struct DraftArtifact {
+  std::string mime_type;
+  std::string bytes;
+  std::string part_type;  // of a content part: text, image …; or empty
+};
+
+struct DraftEvent {
+  std::string type;
+  std::string head;  // the members that are always recorded, without braces
+  std::string rest;  // those that the log may refuse, with a `reference_mark` for each artifact
+  std::vector<DraftArtifact> artifacts;
+
+  std::string body() const;
+};
+
+// Where the reference to an artifact belongs; no JSON text holds this byte.
+inline constexpr char reference_mark = '\x01';
+
+// The reference to an artifact that was stored, as JSON.
+std::string reference_json(const DraftArtifact& artifact, std::string_view artifact_id, std::string_view hash,
+                           std::int64_t size_bytes);
+
+// The same event where the log refused the body: `refused` becomes an artifact, `why` is said.
+DraftEvent reduced(const DraftEvent& event, std::string refused, std::string_view why);
+
+struct CallRules {
+  std::string server;
+  bool keep_secrets = false;
+};
+
+struct ToolCall {
+  std::string call_id;
+  std::string request_id;  // as the host wrote it
+};
+
+DraftEvent draft_called(const CallRules& rules, const ToolCall& call, std::string_view params);
+// `result` and `error` are the members of the reply; one of them is empty.
+DraftEvent draft_returned(const CallRules& rules, const ToolCall& call, std::string_view result, std::string_view error,
+                          std::int64_t duration_us);
+// There is no reply that could be recorded.
+DraftEvent draft_unanswered(const ToolCall& call, std::string_view status, std::string_view why,
+                            std::int64_t duration_us);
+
+}  // namespace muniment::cli

@@ -1,0 +1,168 @@
+#include "cli/mcp/message_skim.hpp"
+
+#include "base/json/json.hpp"
+
+namespace muniment::cli {
+namespace {
+
+constexpr std::string_view blanks = " \t\r\n";
+
+// Offset past the string whose opening quote is at `at`.
+std::size_t skip_string(std::string_view text, std::size_t at) {
+  for (++at; at < text.size(); ++at) {
+    at = text.find_first_of("\"\\", at);
+    if (at == std::string_view::npos) return text.size();
+    if (text[at] == '"') return at + 1;
+    ++at;  // what the backslash escapes
+  }
+  return text.size();
+}
+
+bool is_complete(std::string_view text, std::size_t begin, std::size_t end) {
+  return end > begin && (end < text.size() || text[end - 1] == '"' || text[end - 1] == '}' || text[end - 1] == ']');
+}
+
+// What a key or a method's name says, also where it is written with escapes.
+std::string plain(std::string_view quoted) {
+  if (quoted.find('\\') != std::string_view::npos) return string_of(quoted).value_or("");
+  return quoted.size() >= 2 ? std::string(quoted.substr(1, quoted.size() - 2)) : std::string();
+}
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t begin = text.find_first_not_of(blanks);
+  return begin == std::string_view::npos ? std::string_view()
+                                         : text.substr(begin, text.find_last_not_of(blanks) + 1 - begin);
+}
+
+}  // namespace
+
+std::size_t skip_blanks(std::string_view text, std::size_t at) {
+  const std::size_t found = text.find_first_not_of(blanks, at);
+  return found == std::string_view::npos ? text.size() : found;
+}
+
+std::size_t skip_value(std::string_view text, std::size_t at) {
+  if (at >= text.size()) return text.size();
+  if (text[at] == '"') return skip_string(text, at);
+  if (text[at] != '{' && text[at] != '[') {
+    const std::size_t end = text.find_first_of(",]} \t\r\n", at);
+    return end == std::string_view::npos ? text.size() : end;
+  }
+  std::size_t depth = 0;
+  for (; (at = text.find_first_of("\"{}[]", at)) != std::string_view::npos;) {
+    if (text[at] == '"') {
+      at = skip_string(text, at);
+      continue;
+    }
+    const bool opens = text[at] == '{' || text[at] == '[';
+    depth += opens ? 1 : 0;
+    ++at;
+    if (!opens && --depth == 0) return at;
+  }
+  return text.size();
+}
+
+void each_member(std::string_view object,
+                 const std::function<void(std::string_view key, std::string_view value)>& each) {
+  std::size_t at = skip_blanks(object, 0);
+  if (at >= object.size() || object[at] != '{') return;
+  at = skip_blanks(object, at + 1);
+  while (at < object.size() && object[at] == '"') {
+    const std::size_t key_end = skip_string(object, at);
+    const std::string_view key = object.substr(at, key_end - at);
+    const std::size_t colon = skip_blanks(object, key_end);
+    if (colon >= object.size() || object[colon] != ':') return;
+    const std::size_t begin = skip_blanks(object, colon + 1);
+    const std::size_t end = skip_value(object, begin);
+    if (!is_complete(object, begin, end)) return;
+    each(key, object.substr(begin, end - begin));
+    at = skip_blanks(object, end);
+    if (at >= object.size() || object[at] != ',') return;
+    at = skip_blanks(object, at + 1);
+  }
+}
+
+std::string_view member_of(std::string_view object, std::string_view key) {
+  std::string_view found;
+  each_member(object, [&](std::string_view name, std::string_view value) {
+    if (plain(name) == key) found = value;
+  });
+  return found;
+}
+
+std::vector<std::string_view> items_of(std::string_view array) {
+  std::vector<std::string_view> items;
+  std::size_t at = skip_blanks(array, 0);
+  if (at >= array.size() || array[at] != '[') return items;
+  at = skip_blanks(array, at + 1);
+  while (at < array.size() && array[at] != ']') {
+    const std::size_t end = skip_value(array, at);
+    if (end == at) break;
+    items.push_back(array.substr(at, end - at));
+    at = skip_blanks(array, end);
+    if (at >= array.size() || array[at] != ',') break;
+    at = skip_blanks(array, at + 1);
+  }
+  return items;
+}
+
+std::optional<std::string> string_of(std::string_view value) {
+  if (value.empty() || value.front() != '"') return std::nullopt;
+  const auto document = json::parse(value);
+  return document ? document->root().as_string() : std::nullopt;
+}
+
+Envelope skim_message(std::string_view message) {
+  Envelope found;
+  each_member(message, [&found](std::string_view key, std::string_view value) {
+    const std::string name = plain(key);
+    if (name == "id") found.id = value;
+    if (name == "method" && value.front() == '"') found.method = plain(value);
+    if (name == "params") found.params = value;
+    if (name == "result") found.result = value;
+    if (name == "error") found.error = value;
+  });
+  return found;
+}
+
+std::string id_key(std::string_view id) {
+  if (const auto text = string_of(id)) return json::quote(*text);
+  if (id.ends_with(".0") && id.find_first_of("eE\"") == std::string_view::npos) id.remove_suffix(2);
+  return std::string(id);
+}
+
+bool is_batch(std::string_view line) {
+  const std::size_t at = skip_blanks(line, 0);
+  return at < line.size() && line[at] == '[';
+}
+
+std::vector<std::string_view> messages_of(std::string_view line) {
+  if (is_batch(line)) return items_of(line);
+  return {line};
+}
+
+// In a valid message the brace that ends it closes its outermost object, so that the members right before it are the
+// message's own.
+std::string id_of_cut_message(std::string_view beginning, std::string_view end) {
+  if (const Envelope seen = skim_message(beginning); seen.has_id()) return std::string(seen.id);
+  std::string_view rest = trimmed(end);
+  if (!rest.ends_with('}')) return {};
+  rest = trimmed(rest.substr(0, rest.size() - 1));
+  constexpr std::string_view version = "\"2.0\"";
+  if (rest.ends_with(version)) {
+    const std::size_t comma = rest.rfind(",");
+    if (comma == std::string_view::npos || rest.substr(comma).find("\"jsonrpc\"") == std::string_view::npos) return {};
+    rest = trimmed(rest.substr(0, comma));
+  }
+  const std::size_t key = rest.rfind("\"id\"");
+  if (key == std::string_view::npos || key == 0) return {};
+  const std::string_view before = trimmed(rest.substr(0, key));
+  const std::string_view after = trimmed(rest.substr(key + 4));
+  if (!before.ends_with(',') && !before.ends_with('{')) return {};
+  if (!after.starts_with(':')) return {};
+  const std::string_view value = trimmed(after.substr(1));
+  if (value.empty() || skip_value(value, 0) != value.size() || value == "null") return {};
+  return std::string(value);
+}
+
+}  // namespace muniment::cli

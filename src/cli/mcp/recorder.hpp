@@ -1,0 +1,104 @@
+// Records the tool calls of one MCP session in a run: starts the run, appends what happens, ends it, and notes in the
+// run how many calls were lost while nothing could be recorded.
+//
+// Every `record_` function takes a token. `next_settled` gives it back once the event is durable, or once it is known
+// that it is not; while the daemon is away that is at once.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "cli/mcp/call_record.hpp"
+#include "cli/mcp/daemon_link.hpp"
+#include "cli/mcp/record_queue.hpp"
+
+namespace muniment::cli {
+
+struct RecorderOptions {
+  CallRules rules;
+  std::string run_id;  // of a run that is there; empty: a run is started for the session
+  std::string agent;   // empty: the host's name
+  std::string labels;  // of a run that is started: a JSON object
+  std::string goal;
+  std::string folder;
+  bool calls_may_wait = true;  // a call is passed on before it is recorded
+};
+
+struct Recorded {
+  std::uint64_t token = 0;
+  std::string problem;  // why it is not recorded; empty: it is
+};
+
+class Recorder {
+ public:
+  Recorder(Session& session, RecorderOptions options);
+
+  // The host is known: from now on there is a run. The first call counts.
+  void begin(std::string_view client_name, std::string_view client_version);
+  // Describes the server, once.
+  void identify_server(std::string_view name, std::string_view version, std::string_view protocol);
+  bool knows_server() const { return knows_server_; }
+
+  void record_call(const ToolCall& call, std::string_view params, std::uint64_t token);
+  void record_return(DraftEvent event, std::uint64_t token);
+  // The result of a call that is not recorded: it is counted, and nothing is recorded.
+  void lose_return() { ++lost_returns_; }
+  void end(std::string_view outcome, std::string_view why);
+
+  void step();
+  std::optional<Recorded> next_settled();
+  bool idle() const { return queue_.empty() && settled_.empty(); }
+  int wait(std::vector<pollfd>& polled) const;
+  const CallRules& rules() const { return options_.rules; }
+
+ private:
+  enum class RunState { none, starting, open };
+
+  void ensure_run();
+  void record_event(DraftEvent event, std::uint64_t token);
+  void submit_event(DraftEvent event, std::uint64_t token);
+  void submit_note(const std::string& text);
+  void take_settled(SettledRequest& settled);
+  bool retry_reduced(SettledRequest& settled);
+  void lost(const DraftEvent& event, std::uint64_t token, const std::string& why);
+  void recovered();
+  std::uint64_t own_token() { return own_tokens_++; }
+
+  // What is on its way, by token.
+  struct Pending {
+    std::uint64_t token = 0;
+    DraftEvent event;
+    bool reduced = false;
+  };
+
+  Session& session_;
+  RecorderOptions options_;
+  DaemonLink link_;
+  RecordQueue queue_;
+  std::deque<Pending> pending_;
+  std::deque<Recorded> settled_;
+  RunState run_ = RunState::none;
+  bool own_run_ = false;
+  bool began_ = false;
+  bool knows_server_ = false;
+  std::string client_version_;
+  std::uint64_t run_token_ = 0;
+  std::uint64_t end_token_ = 0;
+  std::uint64_t own_tokens_ = std::uint64_t{1} << 62;  // of requests that are no events of a call
+
+  // The outage, from the first event that was lost.
+  bool outage_ = false;
+  std::uint64_t lost_calls_ = 0;
+  std::uint64_t lost_returns_ = 0;
+  std::string lost_since_;
+  std::string lost_why_;
+  std::chrono::steady_clock::time_point next_probe_{};
+};
+
+}  // namespace muniment::cli

@@ -1,0 +1,84 @@
+#include "cli/mcp/scrub_json.hpp"
+
+#include <algorithm>
+
+#include "base/json/json.hpp"
+#include "cli/exec/scrub.hpp"
+#include "cli/mcp/message_skim.hpp"
+
+namespace muniment::cli {
+namespace {
+
+bool begins_number(char c) { return c == '-' || (c >= '0' && c <= '9'); }
+
+// A string literal, scrubbed; `whole`: all of it is a secret.
+std::size_t scrub_literal(std::string& literal, bool whole) {
+  if (whole) {
+    literal = json::quote(scrubbed_text);
+    return 1;
+  }
+  const bool closed = literal.size() >= 2;
+  const std::string_view inside = std::string_view(literal).substr(1, closed ? literal.size() - 2 : 0);
+  if (inside.empty()) return 0;
+  const auto said = string_of(literal);
+  if (said) {
+    std::string text = *said;
+    const std::size_t count = scrub_text(text);
+    if (count > 0) literal = json::quote(text);
+    return count;
+  }
+  std::string text(inside);  // as it is written: its escapes cannot be resolved
+  const std::size_t count = scrub_text(text);
+  if (count > 0) literal = '"' + text + '"';
+  return count;
+}
+
+}  // namespace
+
+std::size_t scrub_text(std::string& text) {
+  std::size_t count = 0;
+  std::string out;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    std::string line = text.substr(at, end - at);
+    count += scrub_line(line);
+    out += line;
+    if (end < text.size()) out += '\n';
+    at = end + 1;
+  }
+  if (count > 0) text = std::move(out);
+  return count;
+}
+
+std::size_t scrub_json(std::string& json) {
+  std::size_t count = 0;
+  std::string out;
+  bool secret = false;  // the member's name says so
+  for (std::size_t at = 0; at < json.size();) {
+    const char c = json[at];
+    const bool is_string = c == '"';
+    if (!is_string && !begins_number(c)) {
+      if (c == ',' || c == '{' || c == '}' || c == ']') secret = false;
+      out += c;
+      ++at;
+      continue;
+    }
+    const std::size_t end = skip_value(json, at);
+    std::string literal = json.substr(at, end - at);
+    const std::size_t after = skip_blanks(json, end);
+    at = end;
+    if (is_string && after < json.size() && json[after] == ':') {
+      secret = is_secret_member(string_of(literal).value_or(literal));
+    } else if (is_string) {
+      count += scrub_literal(literal, secret);
+    } else if (secret) {
+      literal = json::quote(scrubbed_text);
+      ++count;
+    }
+    out += literal;
+  }
+  if (count > 0) json = std::move(out);
+  return count;
+}
+
+}  // namespace muniment::cli

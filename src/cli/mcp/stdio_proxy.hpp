@@ -1,0 +1,102 @@
+// The MCP server that a host starts, as a relay: it copies lines between the host (standard input and output) and the
+// daemon's socket, and keeps the host's session alive while the daemon is started, restarted or replaced.
+//
+// Everything that is written to standard output is a message. While there is no connection the host's lines wait, at
+// most 8 MiB of them; then the host is not read. A request that was sent on a connection that ended is answered with
+// one error, because its outcome is unknown. `initialize` is sent again instead.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/process/stop_signals.hpp"
+#include "cli/connect/session.hpp"
+#include "cli/mcp/daemon_link.hpp"
+#include "cli/mcp/line_stream.hpp"
+#include "cli/mcp/message_skim.hpp"
+
+namespace muniment::cli {
+
+// What the daemon is told about the session before the host's first line.
+struct McpSession {
+  bool record = true;
+  std::string run_id;  // the same on every connection
+  std::string agent;   // empty: the daemon takes the host's name
+  std::string labels;  // a JSON object
+  std::string folder;
+  std::vector<std::string> toolsets;
+};
+
+// The line of `muniment/session`, with its line feed.
+std::string session_line(const McpSession& about, bool resume);
+
+class StdioProxy {
+ public:
+  StdioProxy(Session& session, McpSession about);
+
+  // Returns when the host has closed its end, or a signal asks for the end.
+  void run();
+
+ private:
+  using Time = std::chrono::steady_clock::time_point;
+  struct InFlight {
+    std::string id;  // as the host wrote it
+    std::string method;
+  };
+
+  void follow_connection();
+  void begin_connection();
+  void end_connection();
+  void take_daemon_lines();
+  void take_daemon_message(std::string_view message, bool& swallow);
+  void resumed();
+  void take_host_lines();
+  void take_cut_line(const LinePiece& piece);
+  void send_waiting();
+  bool note_sent(std::string_view message);
+  void note_request(const Envelope& request, std::string_view message);
+  void refuse_waiting();
+  void answer_error(std::string_view id, int code, std::string_view message);
+  bool finished();
+  bool poll_once(StopSignals& signals);
+  bool more_to_do() const;
+  std::string reserved_id(std::string_view purpose);
+
+  Session& session_;
+  McpSession about_;
+  DaemonLink link_;
+  LineReader in_;
+  ByteWriter out_;
+  bool host_gone_ = false;          // it reads no more
+  bool host_lines_left_ = false;    // read, and not taken: too much was waiting
+  bool daemon_lines_left_ = false;  // the same
+  Time drain_until_{};              // set when the host's input has ended
+
+  std::int64_t connection_ = 0;  // the one that is in use; 0: none
+  bool ready_ = false;           // the host's lines can be sent on it
+  std::deque<std::string> waiting_;
+  std::size_t waiting_bytes_ = 0;
+  std::map<std::string, InFlight> in_flight_;  // by id_key
+  std::set<std::string> asked_by_daemon_;      // requests of the daemon on this connection
+
+  // What is repeated on the next connection.
+  std::string initialize_;                            // the host's request, once it was answered
+  std::string initializing_;                          // the same while it is in flight
+  std::string initialized_;                           // the notification
+  std::map<std::string, std::string> subscriptions_;  // uri → params of resources/subscribe
+  std::string replay_id_;
+  std::int64_t reserved_ = 0;
+
+  // A line that is over the limit.
+  std::string cut_beginning_;
+  std::string cut_end_;
+  std::size_t cut_bytes_ = 0;
+};
+
+}  // namespace muniment::cli

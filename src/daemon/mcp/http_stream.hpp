@@ -1,0 +1,41 @@
+// The answer to one HTTP request of MCP: a single JSON object if the first message is the answer, otherwise a stream of
+// events that ends with it.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "http/exchange.hpp"
+#include "mcp/session.hpp"
+
+namespace muniment::daemon {
+
+class HttpStream {
+ public:
+  // `headers` go with the answer. `stateless` answers have the HTTP status that 2026-07-28 asks for.
+  HttpStream(std::shared_ptr<http::Exchange> exchange, std::vector<http::Header> headers, bool stateless);
+
+  void send(const mcp::Outgoing& message);
+  void begin();  // the stream of a GET: at once
+  void keep_alive();
+  void end();
+  std::size_t unread_bytes() const { return exchange_->unread_bytes(); }
+  bool closed() const { return closed_; }
+  std::function<void()> on_closed;  // the client left before the answer
+
+ private:
+  const std::shared_ptr<http::Exchange> exchange_;
+  std::vector<http::Header> headers_;
+  const bool stateless_;
+  bool streaming_ = false;
+  bool closed_ = false;
+};
+
+// A JSON-RPC error with an HTTP status.
+http::Answer http_failure(int status, const mcp::Failure& failure, std::string_view id = {});
+// What is wrong with the headers that repeat the body (2026-07-28), if anything.
+std::optional<mcp::Failure> check_headers(const http::Request& request, const mcp::Message& message);
+
+}  // namespace muniment::daemon

@@ -1,0 +1,247 @@
+#include "daemon/mcp/mcp_http.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/crypto/sha256.hpp"
+#include "base/limits.hpp"
+#include "mcp/methods.hpp"
+
+namespace muniment::daemon {
+namespace {
+
+constexpr std::string_view endpoint = "/mcp";
+constexpr std::chrono::hours unused_max{1};
+constexpr std::string_view versions[] = {mcp::stateless_version, mcp::initialized_version, "2025-06-18", "2025-03-26"};
+
+std::string new_session_id() {
+  std::string bytes(16, '\0');
+  random_bytes(reinterpret_cast<std::uint8_t*>(bytes.data()), bytes.size());
+  return to_hex(bytes);
+}
+
+http::Answer plain_failure(int status, std::string text) {
+  return http_failure(status, {mcp::invalid_request, std::move(text)});
+}
+
+bool takes(const http::Request& request, std::string_view type) {
+  const auto accept = request.header("Accept");
+  return !accept || accept->find(type) != std::string::npos || accept->find("*/*") != std::string::npos;
+}
+
+bool is_known_version(std::string_view version) {
+  return std::find(std::begin(versions), std::end(versions), version) != std::end(versions);
+}
+
+}  // namespace
+
+McpHttp::McpHttp(McpHost& host, McpHttpOptions options) : host_(host), options_(std::move(options)) {}
+
+McpHttp::~McpHttp() = default;
+
+Status McpHttp::listen(uv_loop_t* loop) {
+  http::Options options = options_.server;
+  options.refuse = [this](const http::Request& request) { return refuse(request); };
+  ASSIGN_OR_RETURN(server_, http::Server::listen(loop, std::move(options),
+                                                 [this](std::shared_ptr<http::Exchange> it) { serve(std::move(it)); }));
+  hosts_ = {server_->port(), options_.hosts};
+  return success();
+}
+
+void McpHttp::close() {
+  for (const auto& [id, conversation] : std::exchange(conversations_, {})) conversation->peer->close();
+  for (const auto& [key, request] : std::exchange(stateless_, {})) request.peer->close();
+  if (server_) server_->close();
+}
+
+gateway::Caller McpHttp::caller() {
+  gateway::Caller caller = options_.caller;
+  caller.connection = next_connection();
+  return caller;
+}
+
+// Before the body is read.
+std::optional<http::Answer> McpHttp::refuse(const http::Request& request) const {
+  for (const Status& allowed : {check_host(request, hosts_), check_origin(request, hosts_)}) {
+    if (!allowed) return plain_failure(403, allowed.error().message);
+  }
+  if (request.path != endpoint) return plain_failure(404, "not found. MCP is at /mcp.");
+  if (!options_.token.empty() && !http::bearer_token_matches(request, options_.token)) {
+    http::Answer answer = plain_failure(401, "a bearer token is required. See the setting http_token_file.");
+    answer.headers.push_back({"WWW-Authenticate", "Bearer"});
+    return answer;
+  }
+  if (request.method == "POST" || request.method == "GET" || request.method == "DELETE") return std::nullopt;
+  http::Answer answer = plain_failure(405, "use POST, GET or DELETE.");
+  answer.headers.push_back({"Allow", "POST, GET, DELETE"});
+  return answer;
+}
+
+void McpHttp::serve(std::shared_ptr<http::Exchange> exchange) {
+  const std::string& method = exchange->request().method;
+  if (method == "GET") return listen_to(exchange);
+  if (method == "DELETE") return end_conversation(exchange);
+  post(exchange);
+}
+
+void McpHttp::post(const std::shared_ptr<http::Exchange>& exchange) {
+  const http::Request& request = exchange->request();
+  if (const auto type = request.header("Content-Type"); !type || !type->starts_with("application/json"))
+    return exchange->reply(plain_failure(415, "Content-Type: expected application/json."));
+  if (!takes(request, "application/json") || !takes(request, "text/event-stream"))
+    return exchange->reply(plain_failure(406, "Accept: expected application/json and text/event-stream."));
+  const mcp::Parsed parsed = mcp::parse_message(request.body);
+  if (parsed.failure) return exchange->reply(http_failure(400, *parsed.failure, parsed.id));
+  const auto version = request.header("MCP-Protocol-Version");
+  if (version == mcp::stateless_version || mcp::revision_of(*parsed.message) == mcp::Revision::stateless)
+    return serve_stateless(exchange, parsed);
+  if (version && !is_known_version(*version))
+    return exchange->reply(plain_failure(400, fmt::format("MCP-Protocol-Version: {} is not supported.", *version)));
+  if (parsed.message->method == "initialize") return begin_conversation(exchange, parsed);
+  if (const ConversationPtr conversation = find(exchange)) converse(conversation, exchange, parsed);
+}
+
+// ---- 2026-07-28 ---------------------------------------------------------------------------------
+
+void McpHttp::serve_stateless(const std::shared_ptr<http::Exchange>& exchange, const mcp::Parsed& parsed) {
+  if (parsed.message->kind != mcp::MessageKind::request) return exchange->reply(202, {}, "");
+  auto failure = mcp::check_meta(*parsed.message);
+  if (!failure) failure = check_headers(exchange->request(), *parsed.message);
+  if (failure) return exchange->reply(http_failure(400, *failure, parsed.id));
+  const auto stream = std::make_shared<HttpStream>(exchange, std::vector<http::Header>(), true);
+  const auto leave = [this, key = stream.get()] {
+    const auto found = stateless_.find(key);
+    if (found == stateless_.end()) return;
+    found->second.peer->close();
+    stateless_.erase(found);
+  };
+  McpPeer::Link link;
+  link.send = [stream, leave](const mcp::Outgoing& message) {
+    stream->send(message);
+    if (message.last) leave();
+  };
+  link.unread_bytes = [stream] { return stream->unread_bytes(); };
+  const auto peer = host_.open(caller(), std::move(link));
+  stateless_.emplace(stream.get(), Stateless{stream, peer});
+  stream->on_closed = leave;  // to leave the stream is to cancel its request
+  peer->session().receive(parsed);
+}
+
+// ---- 2025-11-25 ---------------------------------------------------------------------------------
+
+McpHttp::ConversationPtr McpHttp::find(const std::shared_ptr<http::Exchange>& exchange) {
+  const auto refuse = [&](int status, std::string text) {
+    exchange->reply(plain_failure(status, std::move(text)));
+    return nullptr;
+  };
+  const auto id = exchange->request().header("Mcp-Session-Id");
+  if (!id) return refuse(400, "Mcp-Session-Id: this header is required. Send initialize first.");
+  const auto found = conversations_.find(*id);
+  if (found == conversations_.end()) return refuse(404, "the session is not known, or has ended. Send initialize.");
+  found->second->used = host_.server().clock().monotonic();
+  return found->second;
+}
+
+void McpHttp::begin_conversation(const std::shared_ptr<http::Exchange>& exchange, const mcp::Parsed& parsed) {
+  if (conversations_.size() >= limits::mcp_sessions_max) {
+    return exchange->reply(plain_failure(503, fmt::format("{} sessions are open, limit {}. End some with DELETE.",
+                                                          conversations_.size(), limits::mcp_sessions_max)));
+  }
+  const auto conversation = std::make_shared<Conversation>();
+  conversation->id = new_session_id();
+  conversation->used = host_.server().clock().monotonic();
+  std::weak_ptr<Conversation> weak = conversation;
+  McpPeer::Link link;
+  link.send = [weak](mcp::Outgoing message) { send(weak, std::move(message)); };
+  link.unread_bytes = [weak] {
+    const auto alive = weak.lock();
+    return alive && !alive->listeners.empty() ? alive->listeners.front()->unread_bytes() : 0;
+  };
+  conversation->peer = host_.open(caller(), std::move(link));
+  conversations_.emplace(conversation->id, conversation);
+  converse(conversation, exchange, parsed);
+}
+
+void McpHttp::converse(const ConversationPtr& conversation, const std::shared_ptr<http::Exchange>& exchange,
+                       const mcp::Parsed& parsed) {
+  mcp::Session& session = conversation->peer->session();
+  if (parsed.message->kind != mcp::MessageKind::request) {
+    session.receive(parsed);
+    return exchange->reply(202, {}, "");
+  }
+  std::vector<http::Header> headers{{"Mcp-Session-Id", conversation->id}};
+  const auto stream = std::make_shared<HttpStream>(exchange, std::move(headers), false);
+  if (!conversation->answers.emplace(parsed.id, stream).second) {
+    return stream->send(
+        {mcp::error_message(parsed.id, {mcp::invalid_request, "a request with this id is in progress."}), parsed.id,
+         true, mcp::invalid_request});
+  }
+  // To leave the stream is not to cancel the request: the answer is of no use, though.
+  stream->on_closed = [weak = std::weak_ptr(conversation), id = parsed.id] {
+    if (const auto alive = weak.lock()) alive->answers.erase(id);
+  };
+  session.receive(parsed);
+}
+
+// To the request's own stream, else to the stream that the host listens to, if there is one.
+void McpHttp::send(const std::weak_ptr<Conversation>& weak, mcp::Outgoing message) {
+  const auto conversation = weak.lock();
+  if (!conversation) return;
+  const auto found = conversation->answers.find(message.request);
+  if (found != conversation->answers.end()) {
+    const auto stream = found->second;
+    if (message.last) conversation->answers.erase(found);
+    return stream->send(message);
+  }
+  std::erase_if(conversation->listeners, [](const auto& stream) { return stream->closed(); });
+  if (!message.last && !conversation->listeners.empty()) conversation->listeners.front()->send(message);
+}
+
+void McpHttp::listen_to(const std::shared_ptr<http::Exchange>& exchange) {
+  if (!takes(exchange->request(), "text/event-stream"))
+    return exchange->reply(plain_failure(406, "Accept: expected text/event-stream."));
+  if (!exchange->request().header("Mcp-Session-Id")) {
+    http::Answer answer = plain_failure(405, "GET needs a session (2025-11-25). Use POST.");
+    answer.headers.push_back({"Allow", "POST"});
+    return exchange->reply(std::move(answer));
+  }
+  const ConversationPtr conversation = find(exchange);
+  if (!conversation) return;
+  if (conversation->listeners.size() >= limits::mcp_listeners_per_session_max)
+    return exchange->reply(plain_failure(409, "the session is listened to already, by as many streams as it may be."));
+  const auto stream =
+      std::make_shared<HttpStream>(exchange, std::vector<http::Header>{{"Mcp-Session-Id", conversation->id}}, false);
+  stream->on_closed = [weak = std::weak_ptr(conversation), key = stream.get()] {
+    const auto alive = weak.lock();
+    if (alive) std::erase_if(alive->listeners, [&](const auto& one) { return one.get() == key; });
+  };
+  conversation->listeners.push_back(stream);
+  stream->begin();
+}
+
+void McpHttp::end_conversation(const std::shared_ptr<http::Exchange>& exchange) {
+  const ConversationPtr conversation = find(exchange);
+  if (!conversation) return;
+  conversations_.erase(conversation->id);
+  conversation->peer->close();
+  for (const auto& stream : std::vector(conversation->listeners)) stream->end();
+  exchange->reply(204, {}, "");
+}
+
+void McpHttp::keep_alive() {
+  const Monotonic now = host_.server().clock().monotonic();
+  std::vector<ConversationPtr> unused;
+  for (const auto& [id, conversation] : conversations_) {
+    for (const auto& stream : std::vector(conversation->listeners)) stream->keep_alive();
+    const bool in_use = !conversation->answers.empty() || !conversation->listeners.empty();
+    if (!in_use && conversation->used + unused_max < now) unused.push_back(conversation);
+  }
+  for (const ConversationPtr& conversation : unused) {
+    conversations_.erase(conversation->id);
+    conversation->peer->close();
+  }
+  for (const auto& [key, request] : std::map(stateless_)) request.stream->keep_alive();
+}
+
+}  // namespace muniment::daemon

@@ -1,0 +1,76 @@
+// MCP over Streamable HTTP, at /mcp: which request may come in, which session it belongs to, and in what form it is
+// answered. A request of 2026-07-28 is a session of its own; those of 2025-11-25 name one by its Mcp-Session-Id. Loop
+// thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "daemon/mcp/http_stream.hpp"
+#include "daemon/mcp/mcp_peer.hpp"
+#include "http/access.hpp"
+#include "http/server.hpp"
+
+namespace muniment::daemon {
+
+struct McpHttpOptions {
+  http::Options server;
+  std::string token;               // of clients; empty: none is asked for (the conformance suite)
+  std::vector<std::string> hosts;  // beside the loopback names
+  gateway::Caller caller;          // who a client with the token is
+};
+
+class McpHttp {
+ public:
+  McpHttp(McpHost& host, McpHttpOptions options);
+  ~McpHttp();
+
+  // Errors: those of http::Server::listen.
+  Status listen(uv_loop_t* loop);
+  std::uint16_t port() const { return server_->port(); }
+  void close();
+  // About four times a minute: keeps open streams alive, and ends sessions that nobody uses.
+  void keep_alive();
+  std::function<std::uint64_t()> next_connection;  // a number for a caller
+
+ private:
+  // A session of 2025-11-25.
+  struct Conversation {
+    std::string id;
+    std::shared_ptr<McpPeer> peer;
+    std::map<std::string, std::shared_ptr<HttpStream>> answers;  // by the id's JSON text of the host's request
+    std::vector<std::shared_ptr<HttpStream>> listeners;          // of GET
+    Monotonic used{};
+  };
+  using ConversationPtr = std::shared_ptr<Conversation>;
+
+  std::optional<http::Answer> refuse(const http::Request& request) const;
+  void serve(std::shared_ptr<http::Exchange> exchange);
+  void post(const std::shared_ptr<http::Exchange>& exchange);
+  void serve_stateless(const std::shared_ptr<http::Exchange>& exchange, const mcp::Parsed& parsed);
+  void begin_conversation(const std::shared_ptr<http::Exchange>& exchange, const mcp::Parsed& parsed);
+  void converse(const ConversationPtr& conversation, const std::shared_ptr<http::Exchange>& exchange,
+                const mcp::Parsed& parsed);
+  void listen_to(const std::shared_ptr<http::Exchange>& exchange);
+  void end_conversation(const std::shared_ptr<http::Exchange>& exchange);
+  ConversationPtr find(const std::shared_ptr<http::Exchange>& exchange);
+  gateway::Caller caller();
+  static void send(const std::weak_ptr<Conversation>& weak, mcp::Outgoing message);
+
+  McpHost& host_;
+  const McpHttpOptions options_;
+  http::AllowedHosts hosts_;
+  std::unique_ptr<http::Server> server_;
+  std::map<std::string, ConversationPtr> conversations_;
+  struct Stateless {
+    std::shared_ptr<HttpStream> stream;
+    std::shared_ptr<McpPeer> peer;
+  };
+  std::map<const HttpStream*, Stateless> stateless_;  // requests in progress
+};
+
+}  // namespace muniment::daemon

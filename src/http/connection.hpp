@@ -1,0 +1,96 @@
+// One TCP connection, from accept to close: collects a request from libmicrohttpd (MHD), has the handler answer it, and
+// gives MHD the answer; then the next one.
+//
+// While nothing is to be sent, MHD is told to leave the connection alone (suspended). The connection itself watches
+// whether the client leaves. Engine calls it from MHD's callbacks, Exchange on behalf of the handler.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "http/handles.hpp"
+#include "http/request.hpp"
+
+struct MHD_Connection;
+struct MHD_Response;
+
+namespace muniment::http {
+
+class Engine;
+class Exchange;
+
+class Connection {
+ public:
+  Connection(Engine& engine, MHD_Connection* mhd, int socket);
+  ~Connection();
+  Connection(const Connection&) = delete;
+
+  // ---- MHD's side; of each request, in this order
+  void begin(std::string_view target);
+  // Called with the head (nothing), with each piece of the body, with its end (nothing), and again after each
+  // suspension. Every byte of `data` is taken. False: MHD shall close the connection.
+  bool receive(std::string_view method, std::string_view data);
+  // The next bytes of the event stream: their number, 0 after it has suspended the connection, or one of MHD's ends.
+  std::int64_t read_events(char* buffer, std::size_t bytes_max);
+  void finish(bool complete);
+
+  // ---- the exchange's side
+  void reply(Answer answer);
+  void begin_events(int status, std::vector<Header> headers);
+  bool send(std::string_view bytes);
+  void end_events();
+  void release();
+  std::size_t unread_bytes() const { return unread_.size() - unread_begin_; }
+
+  // ---- the engine's side; MHD closes the connection in its next run
+  void abort();       // what was sent is delivered
+  void abort_slow();  // the deadline has passed: what was sent is thrown away
+
+ private:
+  enum class Phase : std::uint8_t { head, body, handling, answering };
+  enum class Kind : std::uint8_t { none, reply, events, ended_events };
+
+  bool take_head(std::string_view method);
+  bool take_body(std::string_view data);
+  bool read_away() const;
+  bool handle();
+  bool answer();
+  bool queue(const Answer& refusal);
+  void prepare(int status, MHD_Response* response);
+  void suspend();
+  void resume();
+  void client_left();
+  void begin_phase(Phase phase);
+  void detach(bool complete);
+  void set_deadline(std::int64_t new_ms);
+  void set_deadline_for(std::size_t bytes);
+
+  Engine& engine_;
+  MHD_Connection* const mhd_;
+  const int socket_;  // MHD's
+  const Handle<uv_poll_s> watch_;
+  Phase phase_ = Phase::head;
+  Kind kind_ = Kind::none;
+  bool suspended_ = false;
+  bool left_ = false;  // the client has ended its direction, or both
+  bool aborted_ = false;
+  int status_ = 0;
+  MHD_Response* response_ = nullptr;  // to be queued
+  std::size_t response_bytes_ = 0;
+  std::size_t body_bytes_ = 0;     // received, kept or not
+  std::size_t counted_bytes_ = 0;  // of the body, in the engine's total
+  std::int64_t began_ms_ = 0;      // the phase
+  std::int64_t deadline_ms_ = 0;   // 0: none
+  std::optional<Answer> refusal_;  // is sent when the body has been read away
+  Request request_;
+  std::weak_ptr<Exchange> exchange_;
+  std::string unread_;  // of the event stream, from unread_begin_ on
+  std::size_t unread_begin_ = 0;
+};
+
+}  // namespace muniment::http

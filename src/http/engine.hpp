@@ -1,0 +1,89 @@
+// What a server runs on: libmicrohttpd (MHD) without threads, driven by a libuv loop, the listening socket, and the
+// deadlines of the connections.
+//
+// MHD is not to be entered from its own callbacks, in which the handler runs, too: a connection that has something to
+// send asks for another run (run_soon), and on_closed is called, and the server closed, when MHD has returned.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/result.hpp"
+#include "http/connection.hpp"
+#include "http/handles.hpp"
+#include "http/listener.hpp"
+#include "http/server.hpp"
+
+struct MHD_Daemon;
+
+namespace muniment::http {
+
+class Engine : public std::enable_shared_from_this<Engine> {
+ public:
+  Engine(uv_loop_s* loop, Options options, Server::Handler handler);
+  ~Engine();
+  Engine(const Engine&) = delete;
+
+  Status start();
+  void stop_accepting();
+  void close();
+  std::uint16_t port() const { return listener_.port; }
+  std::size_t connections() const { return connections_.size(); }
+
+  // ---- for its connections
+  const Options& options() const { return options_; }
+  std::int64_t idle_ms() const { return std::chrono::milliseconds(options_.idle).count(); }
+  uv_loop_s* loop() const { return loop_; }
+  void handle(std::shared_ptr<Exchange> exchange) { handler_(std::move(exchange)); }
+  void lose(std::shared_ptr<Exchange> exchange);  // its on_closed is to be called
+  void run_soon();
+  void abort(Connection& connection);  // from the loop, outside of MHD
+  // Aborts the connection at `new_ms`, of now_ms(). 0: there is, or was, no deadline.
+  void move_deadline(Connection& connection, std::int64_t old_ms, std::int64_t new_ms);
+  static std::int64_t now_ms();
+  // False: the requests that are being served hold too much already.
+  bool count_body(std::size_t bytes);
+  void discount_body(std::size_t bytes) { bodies_bytes_ -= bytes; }
+
+  // ---- for MHD's callbacks
+  Connection* connected(MHD_Connection* mhd, int socket);
+  void disconnected(Connection* connection) { connections_.erase(connection); }
+  std::string said;  // what MHD logged last, while it starts
+
+ private:
+  Status start_mhd(const std::string& certificate, const std::string& key);
+  void start_accepting();
+  void accept();
+  void pause_accepting(int error_number);
+  void run();
+  void enter(const std::function<void()>& work);
+  void abort_slow();
+  void call_closed();
+  void arm();
+  void shut();
+
+  uv_loop_s* const loop_;
+  const Options options_;
+  const Server::Handler handler_;
+  Listener listener_;
+  MHD_Daemon* mhd_ = nullptr;
+  Handle<uv_poll_s> connecting_, ready_;
+  Handle<uv_timer_s> due_, accept_again_;
+  Handle<uv_idle_s> soon_;
+  std::unordered_map<Connection*, std::unique_ptr<Connection>> connections_;
+  std::set<std::pair<std::int64_t, Connection*>> deadlines_;
+  std::vector<std::shared_ptr<Exchange>> lost_;
+  std::size_t bodies_bytes_ = 0;
+  bool busy_ = false;      // within MHD, or a call of the handler's
+  bool closing_ = false;   // to be shut as soon as it is not busy
+  bool refusing_ = false;  // the log says that connections are refused
+};
+
+}  // namespace muniment::http

@@ -1,0 +1,171 @@
+"""What `muniment mcp` adds to a call: the parts `relay`, `record` and `required`, each against the same server or socket without it.
+
+    python3 tests/bench/mcp_bench.py [CALLS]
+
+Calls go one at a time, in turns with and without the relay, so that both meet the same machine. `relay` speaks to a socket that answers at once.
+"""
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from typing import Callable
+
+from log_bench import Row, support
+
+RELAY_MS_MAX, RECORD_MS_MAX, INITIALIZE_MS_MAX = 0.3, 1.0, 2000.0
+REQUIRED_MS_MAX = 2.0   # two commits, one after the other: of the call, before the server gets it, and of its result
+CALLS_A_SECOND = 250   # of the seconds asked for
+SERVER = pathlib.Path(__file__).resolve().parents[1] / "support" / "mcp_server.py"
+CALL = {"jsonrpc": "2.0", "method": "tools/call", "params": {"name": "echo", "arguments": {"path": "src/main.cpp", "lines": [1, 40]}}}
+INITIALIZE = {"jsonrpc": "2.0", "id": 0, "method": "initialize",
+              "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}}
+
+
+class Child:
+    """A server on standard input and output."""
+
+    def __init__(self, command: list[str]) -> None:
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        assert self.process.stdin and self.process.stdout
+        self.stdin, self.stdout = self.process.stdin, self.process.stdout
+        self.count = 0
+
+    def ask(self, message: dict[str, object]) -> bytes:
+        self.stdin.write(json.dumps(message).encode() + b"\n")
+        self.stdin.flush()
+        return self.stdout.readline()
+
+    def call(self) -> None:
+        self.count += 1
+        answer = self.ask({**CALL, "id": self.count})
+        assert b'"result"' in answer, answer
+
+    def close(self) -> None:
+        self.stdin.close()
+        self.process.wait(30)
+        self.stdout.close()
+
+
+def milliseconds(what: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    what()
+    return (time.perf_counter() - started) * 1000
+
+
+def in_turns(calls: int, plain: Callable[[], object], relayed: Callable[[], object]) -> tuple[float, float]:
+    """The medians of both, in ms."""
+    for _ in range(20):
+        plain(), relayed()
+    times = [(milliseconds(plain), milliseconds(relayed)) for _ in range(calls)]
+    return statistics.median(one for one, _ in times), statistics.median(one for _, one in times)
+
+
+def row(what: str, plain: float, relayed: float, limit: float) -> Row:
+    return Row(what, f"p50 {relayed:.2f} ms, adds {relayed - plain:.2f} ms", f"without {plain:.2f} ms; limit +{limit:g} ms", (relayed - plain) / limit, 1.0,
+               at_most=True)
+
+
+def recorded(calls: int, what: str, limit: float, *options: str) -> Row:
+    daemon = support.Daemon().start()
+    server = [sys.executable, str(SERVER)]
+    plain = Child(server)
+    relayed = Child([str(support.BUILD / "muniment"), "--data", str(daemon.data), "mcp", "--record", "bench", *options, "--", *server])
+    try:
+        for child in (plain, relayed):
+            child.ask(INITIALIZE)
+        medians = in_turns(calls, plain.call, relayed.call)
+        with daemon.client() as client:
+            run = client.call("run.list", labels={"mcp_server": "bench"})["runs"][0]["run_id"]
+            found = client.call("run.get", run_id=run)["run"]["next_run_seq"]
+        assert found >= 2 * calls, f"{found} events of {calls} calls"
+        return row(what, *medians, limit)
+    finally:
+        plain.close()
+        relayed.close()
+        daemon.destroy()
+
+
+def answer_all(listener: socket.socket) -> None:
+    """Echoes a result for each request, on every connection."""
+    def serve(connection: socket.socket) -> None:
+        with connection, connection.makefile("rb") as lines:
+            for line in lines:
+                message = json.loads(line)
+                if "id" in message:
+                    connection.sendall(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": {}}).encode() + b"\n")
+
+    while True:
+        try:
+            connection = listener.accept()[0]
+        except OSError:
+            return
+        threading.Thread(target=serve, args=(connection,), daemon=True).start()
+
+
+def relayed_row(calls: int) -> Row:
+    with tempfile.TemporaryDirectory(prefix="muniment-bench-") as folder, socket.socket(socket.AF_UNIX) as listener:
+        path = os.path.join(folder, "munimentd.sock")
+        listener.bind(path)
+        listener.listen()
+        threading.Thread(target=answer_all, args=(listener,), daemon=True).start()
+        direct = socket.socket(socket.AF_UNIX)
+        direct.connect(path)
+        stream = direct.makefile("rb")
+
+        def plain() -> None:
+            direct.sendall(json.dumps({**CALL, "id": 1}).encode() + b"\n")
+            stream.readline()
+
+        relayed = Child([str(support.BUILD / "muniment"), "--data", folder, "--no-autostart", "mcp"])
+        try:
+            medians = in_turns(calls, plain, relayed.call)
+        finally:
+            relayed.close()
+            stream.close()
+            direct.close()
+        return row("mcp: relay to the socket", *medians, RELAY_MS_MAX)
+
+
+def cold_row() -> Row:
+    """From starting the relay to the answer of `initialize`, where no data folder exists."""
+    daemon = support.Daemon()
+    started = time.perf_counter()
+    child = Child([str(support.BUILD / "muniment"), "--data", str(daemon.data), "mcp"])
+    try:
+        child.stdin.write(json.dumps(INITIALIZE).encode() + b"\n")
+        child.stdin.flush()
+        while json.loads(child.stdout.readline()).get("id") != 0:
+            pass
+        took = (time.perf_counter() - started) * 1000
+    finally:
+        child.close()
+        subprocess.run([str(support.BUILD / "muniment"), "--data", str(daemon.data), "down"], check=True, stdout=subprocess.DEVNULL)
+        daemon.destroy()
+    return Row("mcp: initialize, cold", f"{took:.0f} ms", f"limit {INITIALIZE_MS_MAX:g} ms", took / INITIALIZE_MS_MAX, 1.0, at_most=True)
+
+
+def median_row(rows: list[Row]) -> Row:
+    return sorted(rows, key=lambda one: one.ratio)[len(rows) // 2]
+
+
+def mcp(seconds: int, repeat: int) -> list[Row]:
+    calls = CALLS_A_SECOND * seconds
+    return [median_row([relayed_row(calls) for _ in range(repeat)]),
+            median_row([recorded(calls, "mcp: --record", RECORD_MS_MAX) for _ in range(repeat)]),
+            median_row([recorded(calls, "mcp: --record --required", REQUIRED_MS_MAX, "--required") for _ in range(repeat)]),
+            median_row([cold_row() for _ in range(repeat)])]
+
+
+PARTS = {"mcp": mcp}
+
+if __name__ == "__main__":
+    for one in mcp(max(1, int(sys.argv[1]) // CALLS_A_SECOND) if len(sys.argv) > 1 else 4, 3):
+        print(one.line())
