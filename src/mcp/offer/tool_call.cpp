@@ -20,10 +20,12 @@ std::string tool_result(std::string_view text, std::string_view structured, bool
   return std::move(result.member("isError", error).end_object()).text();
 }
 
-// The native error's message says what to do.
+// The native error's message says what to do, after its code.
 std::string say_error(const json::Value& error) {
   const json::Value data = error["data"];
-  std::string text = fmt::format("{}: {}", data["code"].string_or("error"), error["message"].string_or(""));
+  const std::string code = data["code"].string_or("error") + ": ";
+  std::string text = error["message"].string_or("");
+  if (!text.starts_with(code)) text.insert(0, code);
   if (data["retryable"].as_bool().value_or(false)) text += " It may be tried again.";
   return text;
 }
@@ -127,7 +129,10 @@ void call_tool(const CallPtr& call) {
   Result<std::string> params = tool->adapt ? tool->adapt(arguments, session.run().id())
                                            : plain_params(tool->method, arguments, session.run().id());
   if (!params) return finish(running, fmt::format("invalid_argument: {}", params.error().message), {}, true);
-  call->native(tool->method, *std::move(params), [running](const NativeReply& native) { reply(running, native); });
+  session.run().when_started([running, params = *std::move(params)] {
+    running.call->native(running.tool->method, params,
+                         [running](const NativeReply& native) { reply(running, native); });
+  });
 }
 
 void hand_over(const CallPtr& call) {
