@@ -4,7 +4,7 @@ from __future__ import annotations
 import pathlib
 from typing import Any
 
-from mcp_host import SUBSCRIPTION_ID, Host, Json, Refused, text_of
+from mcp_socket_host import SUBSCRIPTION_ID, Host, Json, Refused, text_of
 from support import DaemonCase, main, wait_until
 
 TEXT = "The harbour of Aveiro was opened in 1808 by Reinaldo Oudinot."

@@ -9,7 +9,7 @@ import threading
 import unittest
 from typing import Any, Callable
 
-from mcp_host import STATELESS_META, Host, Json, Refused, text_of
+from mcp_socket_host import STATELESS_META, Host, Json, Refused, text_of
 from support import DaemonCase, Raw, main, wait_until
 
 OWN, OTHER = 4201, 4202
