@@ -290,7 +290,8 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const Config& config, ServiceManag
   ASSIGN_OR_RETURN(SchemaSet schemas, SchemaSet::embedded());
   parts->schemas = std::make_unique<SchemaSet>(std::move(schemas));
   ASSIGN_OR_RETURN(parts->connections_max,
-                   reserve_descriptors(static_cast<std::size_t>(config.workers + config.search_threads)));
+                   reserve_descriptors(static_cast<std::size_t>(config.workers + config.search_threads),
+                                       parts->http ? parts->http->server.connections_max : 0));
   ASSIGN_OR_RETURN(parts->remote, embedding_server(config));
   RETURN_IF_ERROR(parts->open_files(config));
   const Status database = parts->open_database(config, choices.continue_restored, signals.fd());

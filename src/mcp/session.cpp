@@ -84,6 +84,10 @@ void Session::take_settings(const json::Value& params) {
   settings.resume = params["resume"].as_bool().value_or(false);
   if (params["labels"].is(json::Kind::object)) settings.labels = std::string(params["labels"].source());
   run_.configure(std::move(settings));
+  if (params["toolsets"].size() == 0) return;
+  ServerOptions offer = server_.options();
+  for (const json::Value name : params["toolsets"]) offer.toolsets.push_back(name.string_or(""));
+  own_tools_ = offered_tools(offer);
 }
 
 void Session::take_response(const Message& message) {

@@ -107,7 +107,7 @@ void answer_handle(const CallPtr& call, const std::string& handle) {
 
 void list_tools(const CallPtr& call) {
   if (call->params()["cursor"]) return call->fail({invalid_params, "cursor: the list of tools is one page."});
-  call->answer(R"({"tools":)" + call->session().server().tools().list + "}", cached_for_an_hour);
+  call->answer(R"({"tools":)" + call->session().tools().list + "}", cached_for_an_hour);
 }
 
 void call_tool(const CallPtr& call) {
@@ -117,8 +117,8 @@ void call_tool(const CallPtr& call) {
   if (arguments && !arguments.is(json::Kind::object))
     return call->fail({invalid_params, "arguments: expected an object."});
   if (session.server().options().fixture && fixture::call_tool(call, name)) return;
-  const Tool* tool = session.server().tools().find(name);
-  if (tool == nullptr) return call->fail({invalid_params, unknown_tool(session.server().tools(), name)});
+  const Tool* tool = session.tools().find(name);
+  if (tool == nullptr) return call->fail({invalid_params, unknown_tool(session.tools(), name)});
   if (!arguments) arguments = no_arguments();
   if (const auto handle = arguments["handle"].as_string(); handle && tool->name == "status")
     return answer_handle(call, *handle);
