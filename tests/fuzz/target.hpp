@@ -20,7 +20,9 @@ struct Target {
 std::vector<Target> base_targets();
 std::vector<Target> verify_targets();
 std::vector<Target> daemon_targets();
+std::vector<Target> http_targets();
 std::vector<Target> import_targets();
+std::vector<Target> mcp_record_targets();
 std::vector<Target> mcp_targets();
 std::vector<Target> retrieval_targets();
 std::vector<Target> retrieval_text_targets();

@@ -1,5 +1,5 @@
-// mcp: the stdio server that a host starts, and the recording proxy in front of another one (docs/mcp.md). Standard
-// output belongs to the messages: everything else that is said goes to standard error.
+// mcp: the stdio server that a host starts, and the recording proxy in front of another one (docs/recording.md).
+// Standard output belongs to the messages: everything else that is said goes to standard error.
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 

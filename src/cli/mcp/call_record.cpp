@@ -2,12 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
+#include <cstring>
 #include <utility>
 
 #include "base/crypto/base64.hpp"
 #include "base/json/json.hpp"
 #include "base/limits.hpp"
 #include "base/text.hpp"
+#include "base/utf8.hpp"
 #include "cli/mcp/message_skim.hpp"
 #include "cli/mcp/scrub_json.hpp"
 
@@ -26,7 +30,31 @@ constexpr std::string_view json_mime_type = "application/json";
 // Is the value JSON that the log accepts, in the place of a body where it is nested deepest?
 bool log_accepts(std::string_view value) {
   const std::string nested = fmt::format("[[[[[[{}]]]]]]", value);
-  return json::parse(std::string_view(nested)).ok();
+  const auto document = json::parse(std::string_view(nested));
+  if (!document) return false;
+  json::Value level = document->root();
+  for (int i = 0; i < 6; ++i) {
+    if (level.size() != 1) return false;  // no value, or several
+    level = *level.begin();
+  }
+  return true;
+}
+
+// The beginning of bytes that were not parsed, as text that the log accepts.
+std::string shown(std::string_view bytes, std::size_t bytes_max) {
+  std::string text = preview(bytes, bytes_max);
+  std::replace(text.begin(), text.end(), '\0', '?');
+  for (std::size_t bad = 0; (bad = first_invalid_utf8(text)) != std::string::npos;) text[bad] = '?';
+  return text;
+}
+
+// What a hostile server may write in the place of a type is not repeated.
+bool is_mime_type(std::string_view text) {
+  const auto plain = [](unsigned char c) {
+    return std::isalnum(c) != 0 || (c != 0 && std::strchr("/+-._;= ", c) != nullptr);
+  };
+  return text.size() <= name_bytes_max && text.find('/') != std::string_view::npos &&
+         std::all_of(text.begin(), text.end(), plain);
 }
 
 std::string mark() { return std::string(1, reference_mark); }
@@ -83,7 +111,7 @@ class ContentWriter {
  private:
   static std::string mime_type_of(std::string_view item) {
     const std::string said = string_of(member_of(item, "mimeType")).value_or("");
-    return said.empty() || said.size() > name_bytes_max ? "application/octet-stream" : said;
+    return is_mime_type(said) ? said : "application/octet-stream";
   }
 
   bool fits(std::size_t bytes) {
@@ -164,7 +192,7 @@ void write_error(json::Writer& rest, const CallRules& rules, std::string_view er
   if (!rules.keep_secrets) scrub_text(message);
   const std::string_view code = member_of(error, "code");
   rest.key("error").begin_object();
-  if (!code.empty()) rest.member("error_type", preview(code, name_bytes_max));
+  if (!code.empty()) rest.member("error_type", shown(code, name_bytes_max));
   rest.member("message", preview(message, error_bytes_max)).end_object();
 }
 
@@ -180,7 +208,7 @@ std::string reference_json(const DraftArtifact& artifact, std::string_view artif
   out.begin_object().member("artifact_id", artifact_id).member("hash", hash).member("size_bytes", size_bytes);
   out.member("mime_type", artifact.mime_type);
   const bool is_text = artifact.mime_type == json_mime_type || artifact.mime_type.starts_with("text/");
-  if (is_text) out.member("preview", preview(artifact.bytes, limits::preview_bytes_max));
+  if (is_text) out.member("preview", shown(artifact.bytes, limits::preview_bytes_max));
   if (!artifact.part_type.empty()) out.member("type", artifact.part_type);
   return std::move(out.end_object()).text();
 }
@@ -195,7 +223,7 @@ DraftEvent reduced(const DraftEvent& event, std::string refused, std::string_vie
   } else {
     rest.key("content").begin_array().raw(mark()).end_array();
   }
-  rest.member("x_left_out", preview(why, reason_bytes_max)).end_object();
+  rest.member("x_left_out", shown(why, reason_bytes_max)).end_object();
   out.rest = members(rest);
   out.artifacts.push_back({std::string(json_mime_type), std::move(refused), called ? "" : "tool_call_response"});
   return out;
@@ -208,7 +236,7 @@ DraftEvent draft_called(const CallRules& rules, const ToolCall& call, std::strin
   if (name.empty()) name = "(no name)";
   json::Writer head;
   head.begin_object().member("call_id", call.call_id).member("name", name).member("kind", "mcp");
-  head.member("server", rules.server).member("x_request_id", preview(call.request_id, name_bytes_max)).end_object();
+  head.member("server", rules.server).member("x_request_id", shown(call.request_id, name_bytes_max)).end_object();
   event.head = members(head);
 
   json::Writer rest;
@@ -248,7 +276,7 @@ DraftEvent draft_returned(const CallRules& rules, const ToolCall& call, std::str
       for (const std::string_view item : items_of(items)) content.add_item(item);
     }
     if (!structured.empty()) content.add_json(structured);
-    if (!has_items && structured.empty()) content.add_json(result);
+    if (!has_items && structured.empty() && !result.empty()) content.add_json(result);
   }
   content.finish(rest);
   event.rest = members(rest.end_object());

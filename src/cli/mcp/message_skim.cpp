@@ -19,7 +19,11 @@ std::size_t skip_string(std::string_view text, std::size_t at) {
 }
 
 bool is_complete(std::string_view text, std::size_t begin, std::size_t end) {
-  return end > begin && (end < text.size() || text[end - 1] == '"' || text[end - 1] == '}' || text[end - 1] == ']');
+  if (end <= begin) return false;
+  const char first = text[begin];
+  if (first == '"') return end > begin + 1 && text[end - 1] == '"';
+  if (first == '{' || first == '[') return text[end - 1] == (first == '{' ? '}' : ']');
+  return end < text.size();
 }
 
 // What a key or a method's name says, also where it is written with escapes.

@@ -1,0 +1,263 @@
+"""MCP over HTTP: who may come in, sessions, streams, and clients that misbehave."""
+from __future__ import annotations
+
+import http.client
+import json
+import pathlib
+import re
+import socket
+import stat
+from typing import Any, Optional
+
+from support import Daemon, DaemonCase, main, wait_until
+
+Json = dict[str, Any]
+ACCEPT = "application/json, text/event-stream"
+META = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {},
+        "io.modelcontextprotocol/clientInfo": {"name": "http-test", "version": "1.0"}}
+INITIALIZE = {"jsonrpc": "2.0", "id": 1, "method": "initialize",
+              "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "http-test", "version": "1.0"}}}
+WAIT_S = 60
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+class Answer:
+    def __init__(self, response: http.client.HTTPResponse):
+        self.status = response.status
+        self.headers = response.headers
+        self.body = response.read()
+
+    def json(self) -> Json:
+        value: Json = json.loads(self.body)
+        return value
+
+
+class Stream:
+    """Server-sent events, one at a time."""
+
+    def __init__(self, connection: http.client.HTTPConnection):
+        self.connection = connection
+        self.response = connection.getresponse()
+        assert self.response.status == 200, self.response.read()
+
+    def event(self) -> Json:
+        while True:
+            line = self.response.readline().decode().rstrip("\n")
+            assert line or not self.response.isclosed(), "the stream ended"
+            if line.startswith("data: "):
+                value: Json = json.loads(line[len("data: "):])
+                return value
+
+    def close(self) -> None:
+        self.response.close()
+        self.connection.close()
+
+
+class HttpCase(DaemonCase):
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.port = free_port()
+        cls.config = f'http_listen = "127.0.0.1:{cls.port}"\nhttp_hosts = ["memory.example.org"]\n'
+        super().setUpClass()
+        cls.token = pathlib.Path(cls.daemon.data, "keys", "http.token").read_text().strip()
+
+    def connect(self) -> http.client.HTTPConnection:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=WAIT_S)
+        self.addCleanup(connection.close)
+        return connection
+
+    def headers(self, **more: Optional[str]) -> dict[str, str]:
+        """The usual headers; a name with None leaves one out."""
+        usual: dict[str, Optional[str]] = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json", "Accept": ACCEPT}
+        return {name.replace("_", "-"): value for name, value in {**usual, **more}.items() if value is not None}
+
+    def send(self, message: Any, connection: Optional[http.client.HTTPConnection] = None, method: str = "POST", path: str = "/mcp",
+             **headers: Optional[str]) -> Answer:
+        connection = connection or self.connect()
+        body = message if isinstance(message, bytes) else json.dumps(message).encode()
+        connection.request(method, path, body if method == "POST" else None, self.headers(**headers))
+        return Answer(connection.getresponse())
+
+    def ask(self, method: str, request_id: int = 1, **params: Any) -> Answer:
+        """A stateless request, with the headers that repeat its body."""
+        name = params.get("name") or params.get("uri")
+        return self.send({"jsonrpc": "2.0", "id": request_id, "method": method, "params": {"_meta": META, **params}},
+                         MCP_Protocol_Version="2026-07-28", Mcp_Method=method, Mcp_Name=name)
+
+    def begin(self) -> str:
+        answer = self.send(INITIALIZE)
+        self.assertEqual(answer.status, 200, answer.body)
+        session: str = answer.headers["Mcp-Session-Id"]
+        self.assertEqual(self.send({"jsonrpc": "2.0", "method": "notifications/initialized"}, Mcp_Session_Id=session).status, 202)
+        return session
+
+
+class WhoMayComeIn(HttpCase):
+    def test_the_token_is_made_at_the_first_start_and_is_the_users_alone(self) -> None:
+        path = pathlib.Path(self.daemon.data, "keys", "http.token")
+        self.assertEqual(stat.S_IMODE(path.stat().st_mode), 0o600)
+        self.assertGreaterEqual(len(self.token), 32)
+
+    def test_without_the_token_nothing_is_served(self) -> None:
+        for authorization in (None, "Bearer ", "Bearer wrong", f"Basic {self.token}", f"Bearer {self.token}x"):
+            answer = self.send(INITIALIZE, Authorization=authorization)
+            self.assertEqual((answer.status, answer.headers["WWW-Authenticate"]), (401, "Bearer"), authorization)
+            self.assertNotIn("result", answer.json())
+
+    def test_a_page_whose_name_resolves_to_this_machine_is_refused(self) -> None:
+        for host in ("evil.example.com", f"evil.example.com:{self.port}", f"127.0.0.1:{self.port + 1}", "127.0.0.1.evil.example.com"):
+            self.assertEqual(self.send(INITIALIZE, Host=host).status, 403, host)
+        for origin in ("http://evil.example.com", "null", "file://", "http://localhost.evil.example.com"):
+            self.assertEqual(self.send(INITIALIZE, Origin=origin).status, 403, origin)
+        for host in (f"localhost:{self.port}", f"127.0.0.1:{self.port}", "memory.example.org"):
+            self.assertEqual(self.send(INITIALIZE, Host=host, Origin=f"http://localhost:{self.port}").status, 200, host)
+
+    def test_a_client_sees_the_runs_of_the_daemons_user_without_an_administrators_rights(self) -> None:
+        started = self.ask("tools/call", name="run_start", arguments={"run_id": "of-http", "agent": {"name": "a"}}).json()["result"]
+        self.assertFalse(started["isError"], started)
+        self.assertEqual(self.call("run.get", run_id="of-http")["run"]["owner"], f"uid:{self.uid_of_daemon()}")
+        path = pathlib.Path(self.daemon.data, "muniment.toml")
+        read = self.ask("tools/call", name="remember", arguments={"path": str(path), "id": "secrets"}).json()["result"]
+        self.assertTrue(read["isError"], read)
+
+    def uid_of_daemon(self) -> int:
+        return pathlib.Path(self.daemon.data).stat().st_uid
+
+
+class Sessions(HttpCase):
+    def test_a_session_is_named_by_its_header_until_it_is_deleted(self) -> None:
+        session = self.begin()
+        listed = self.send({"jsonrpc": "2.0", "id": 2, "method": "tools/list"}, Mcp_Session_Id=session, MCP_Protocol_Version="2025-11-25")
+        self.assertEqual((listed.status, len(listed.json()["result"]["tools"])), (200, 12))
+        self.assertEqual(self.send({"jsonrpc": "2.0", "id": 3, "method": "tools/list"}).status, 400)
+        self.assertEqual(self.send(b"", method="DELETE", Mcp_Session_Id=session).status, 204)
+        for method in ("POST", "GET", "DELETE"):
+            gone = self.send({"jsonrpc": "2.0", "id": 4, "method": "ping"}, method=method, Mcp_Session_Id=session)
+            self.assertEqual(gone.status, 404, method)
+
+    def test_an_unknown_version_is_refused(self) -> None:
+        session = self.begin()
+        answer = self.send({"jsonrpc": "2.0", "id": 2, "method": "ping"}, Mcp_Session_Id=session, MCP_Protocol_Version="1999-01-01")
+        self.assertEqual(answer.status, 400)
+
+    def test_a_change_comes_over_the_stream_that_the_session_listens_to(self) -> None:
+        session = self.begin()
+        run_id = self.new_run()
+        connection = self.connect()
+        connection.request("GET", "/mcp", headers=self.headers(Mcp_Session_Id=session, Accept="text/event-stream", Content_Type=None))
+        stream = Stream(connection)
+        uri = f"log://runs/{run_id}/events"
+        subscribed = self.send({"jsonrpc": "2.0", "id": 2, "method": "resources/subscribe", "params": {"uri": uri}}, Mcp_Session_Id=session)
+        self.assertEqual(subscribed.json()["result"], {})
+        self.note(run_id)
+        self.assertEqual(stream.event(), {"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": {"uri": uri}})
+        stream.close()
+
+    def test_a_stateless_stream_acknowledges_and_then_tells_of_changes(self) -> None:
+        run_id = self.new_run()
+        uri = f"log://runs/{run_id}/events"
+        before = self.subscriptions()
+        connection = self.connect()
+        listen = {"jsonrpc": "2.0", "id": 7, "method": "subscriptions/listen",
+                  "params": {"_meta": META, "notifications": {"resourceSubscriptions": [uri]}}}
+        connection.request("POST", "/mcp", json.dumps(listen), self.headers(MCP_Protocol_Version="2026-07-28", Mcp_Method="subscriptions/listen"))
+        stream = Stream(connection)
+        meta = {"io.modelcontextprotocol/subscriptionId": 7}
+        self.assertEqual(stream.event()["params"], {"_meta": meta, "notifications": {"resourceSubscriptions": [uri]}})
+        self.note(run_id)
+        self.assertEqual(stream.event()["params"], {"_meta": meta, "uri": uri})
+        self.assertEqual(self.subscriptions(), before + 1)
+        stream.close()
+        wait_until(lambda: self.subscriptions() == before, "the subscription ends with its stream", WAIT_S)
+
+    def subscriptions(self) -> int:
+        found = re.search(r"^muniment_subscriptions (\d+)$", self.call("server.metrics")["text"], re.M)
+        assert found
+        return int(found[1])
+
+
+class BadInput(HttpCase):
+    def test_each_mistake_has_its_status(self) -> None:
+        ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+        self.assertEqual(self.send(ping, path="/other").status, 404)
+        self.assertEqual(self.send(ping, method="PUT").status, 405)
+        self.assertEqual(self.send(ping, method="GET").status, 405)
+        self.assertEqual(self.send(ping, Content_Type="text/plain").status, 415)
+        self.assertEqual(self.send(ping, Accept="text/html").status, 406)
+        for body, code in ((b"{", -32700), (b"[]", -32600), (b'{"a":' * 100 + b"1" + b"}" * 100, -32700), (b"\xff", -32700), (b"", -32700)):
+            answer = self.send(body)
+            self.assertEqual((answer.status, answer.json()["error"]["code"]), (400, code), body[:20])
+        self.assert_alive()
+
+    def test_headers_must_say_what_the_body_says(self) -> None:
+        message = {"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": {"_meta": META, "name": "status"}}
+        for headers in ({}, {"Mcp_Method": "tools/list", "Mcp_Name": "status"}, {"Mcp_Method": "tools/call", "Mcp_Name": "remember"},
+                        {"Mcp_Method": "tools/call", "Mcp_Name": "=?base64?!!!?="}):
+            answer = self.send(message, MCP_Protocol_Version="2026-07-28", **headers)
+            self.assertEqual((answer.status, answer.json()["error"]["code"], answer.json()["id"]), (400, -32020, 5), headers)
+        answer = self.send(message, MCP_Protocol_Version="2026-07-28", Mcp_Method="tools/call", Mcp_Name="=?base64?c3RhdHVz?=")
+        self.assertEqual(answer.status, 200)
+
+    def test_a_body_over_the_limit_is_refused(self) -> None:
+        self.assertEqual(self.send(b" " * (1 << 20)).status, 400)
+        self.assertEqual(self.send(b" " * ((1 << 20) + 1)).status, 413)
+        self.assert_alive()
+
+    def test_a_client_that_sends_nothing_more_holds_up_nobody(self) -> None:
+        with socket.create_connection(("127.0.0.1", self.port), timeout=WAIT_S) as slow:
+            slow.sendall(b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer " + self.token.encode() + b"\r\nContent-Len")
+            self.assertEqual(self.ask("tools/call", name="status").status, 200)
+
+    def test_further_subscriptions_than_a_session_may_have_are_refused(self) -> None:
+        session = self.begin()
+        connection = self.connect()
+        codes = []
+        for number in range(70):
+            message = {"jsonrpc": "2.0", "id": number, "method": "resources/subscribe", "params": {"uri": f"ev://c/d{number}#p0?v=1"}}
+            codes.append(self.send(message, connection, Mcp_Session_Id=session).json().get("error", {}).get("code"))
+        self.assertEqual(codes, [None] * 64 + [-32602] * 6)
+
+
+class ASessionThatOutlivesTheDaemon(HttpCase):
+    def test_is_not_known_after_a_restart_and_a_new_one_sees_what_was_stored(self) -> None:
+        session = self.begin()
+        stored = self.send({"jsonrpc": "2.0", "id": 2, "method": "tools/call",
+                            "params": {"name": "remember", "arguments": {"corpus": "c", "id": "d", "text": "The password is swordfish."}}}, Mcp_Session_Id=session)
+        self.assertFalse(stored.json()["result"]["isError"], stored.body)
+        self.daemon.stop()
+        self.restart()
+        self.assertEqual(self.send({"jsonrpc": "2.0", "id": 3, "method": "ping"}, Mcp_Session_Id=session).status, 404)
+        cards = self.ask("tools/call", name="retrieve_evidence", arguments={"queries": [{"query": "password"}]}).json()["result"]
+        self.assertEqual(cards["structuredContent"]["results"][0]["cards"][0]["document"], "d")
+
+
+class Settings(DaemonCase):
+    def refused_with(self, config: str) -> str:
+        daemon = Daemon(config=config)
+        self.addCleanup(daemon.destroy)
+        status, text = daemon.refused_start()
+        self.assertNotEqual(status, 0)
+        return text
+
+    def test_an_address_that_others_reach_needs_a_certificate(self) -> None:
+        self.assertIn("http_certificate_file", self.refused_with('http_listen = "0.0.0.0:18765"\n'))
+
+    def test_an_address_that_is_none_is_refused(self) -> None:
+        self.assertIn("http_listen", self.refused_with('http_listen = "nowhere"\n'))
+
+    def test_a_token_that_others_may_read_is_refused(self) -> None:
+        path = pathlib.Path(self.daemon.data, "open.token")
+        path.write_text("0123456789abcdef0123456789abcdef\n")
+        path.chmod(0o644)
+        self.assertIn("chmod 600", self.refused_with(f'http_listen = "127.0.0.1:{free_port()}"\nhttp_token_file = "{path}"\n'))
+
+
+del HttpCase
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,56 @@
+// Messages between a host and an MCP server: whatever one of them sends, the record of a call is a body that the log
+// takes.
+#include "base/json/json.hpp"
+#include "cli/mcp/call_record.hpp"
+#include "cli/mcp/message_skim.hpp"
+#include "cli/mcp/scrub_json.hpp"
+#include "events/catalogue.hpp"
+#include "fuzz/target.hpp"
+
+namespace muniment::fuzz {
+namespace {
+
+void require_body(const cli::DraftEvent& event) {
+  std::string body;
+  std::size_t references = 0;
+  for (const char c : event.body()) {
+    if (c == cli::reference_mark) {
+      body += cli::reference_json(event.artifacts.at(references++), "0191e8a0-0000-7000-8000-000000000000",
+                                  std::string(64, 'a'), 1);
+    } else {
+      body += c;
+    }
+  }
+  require(references == event.artifacts.size(), "an artifact is not referred to");
+  const auto document = json::parse(std::string_view(body));
+  require(document.ok(), document.ok() ? "" : (document.error().message + ": " + body).c_str());
+  const auto fits = events::check_body(event.type, document->root());
+  require(fits.ok(), fits.ok() ? "" : fits.error().message.c_str());
+}
+
+void try_line(const std::string& line) {
+  const cli::CallRules rules{"s", line.size() % 2 == 0};
+  for (const std::string_view message : cli::messages_of(line)) {
+    const cli::Envelope envelope = cli::skim_message(message);
+    const cli::ToolCall call{"c", std::string(envelope.id)};
+    require_body(cli::draft_called(rules, call, envelope.params));
+    require_body(cli::draft_returned(rules, call, envelope.result, envelope.error, 1));
+    std::string scrubbed(message);
+    cli::scrub_json(scrubbed);
+    require(!json::parse(message).ok() || json::parse(std::string_view(scrubbed)).ok(), "scrubbing has broken JSON");
+  }
+  cli::id_of_cut_message(line.substr(0, line.size() / 2), line.substr(line.size() / 2));
+}
+
+}  // namespace
+
+std::vector<Target> mcp_record_targets() {
+  return {
+      {"mcp_message",
+       try_line,
+       {R"({"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"n","arguments":{"password":"x","t":"AKIA0123456789ABCDEF"}}})",
+        R"({"jsonrpc":"2.0","id":"a","result":{"content":[{"type":"text","text":"t\n"},{"type":"image","data":"YWJj","mimeType":"image/png"},{"type":"resource_link","uri":"file:///a","name":"a"},{"type":"resource","resource":{"uri":"u","blob":"YWJj"}}],"structuredContent":{"a":1},"isError":true}})",
+        R"([{"id":1,"error":{"code":-32602,"message":"m","data":[1]}},{"method":"notifications/x"}])"}}};
+}
+
+}  // namespace muniment::fuzz

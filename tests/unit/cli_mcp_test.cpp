@@ -1,0 +1,149 @@
+// What the MCP proxies find in messages, and what they make of a tool call; the proxies themselves are tested as
+// processes in tests/functional/test_mcp_*.py.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "base/json/json.hpp"
+#include "cli/mcp/call_record.hpp"
+#include "cli/mcp/line_gate.hpp"
+#include "cli/mcp/line_stream.hpp"
+#include "cli/mcp/message_skim.hpp"
+#include "cli/mcp/scrub_json.hpp"
+
+namespace muniment::cli {
+namespace {
+
+TEST(MessageSkim, FindsTheMembersOfAMessageInAnyOrder) {
+  const Envelope request = skim_message(R"( {"params" : {"id":9,"x":"}\""}, "id": "a" ,"method":"tools\/call"} )");
+  EXPECT_EQ(request.id, "\"a\"");
+  EXPECT_EQ(request.method, "tools/call");
+  EXPECT_EQ(request.params, R"({"id":9,"x":"}\""})");
+  EXPECT_TRUE(request.is_request());
+  EXPECT_FALSE(request.is_response());
+  const Envelope response = skim_message(R"({"\u0069d":1.0,"result":[]})");
+  EXPECT_TRUE(response.is_response());
+  EXPECT_EQ(id_key(response.id), id_key("1"));
+}
+
+TEST(MessageSkim, FindsNothingInWhatIsNoMessage) {
+  for (const char* text :
+       {"", "x", "{", "{\"", "{\"id", "{\"id\"", "{\"id\":", "{\"id\":}", "[1", "7", "{\"id\":1 2}"}) {
+    const Envelope found = skim_message(text);
+    EXPECT_FALSE(found.is_request() || found.is_response()) << text;
+  }
+  EXPECT_FALSE(skim_message(R"({"id":null,"method":"m"})").is_request());
+}
+
+TEST(MessageSkim, TheLastOfTwoMembersCounts) {
+  EXPECT_EQ(member_of(R"({"a":1,"a":[2,{"a":3}]})", "a"), R"([2,{"a":3}])");
+}
+
+TEST(MessageSkim, ABatchIsItsMessages) {
+  using Views = std::vector<std::string_view>;
+  EXPECT_EQ(messages_of(R"( [{"id":1}, 7 ,[2]] )"), (Views{R"({"id":1})", "7", "[2]"}));
+  EXPECT_EQ(messages_of("{}\n"), (Views{"{}\n"}));
+}
+
+TEST(MessageSkim, TheIdOfACutMessageIsAtOneOfItsEnds) {
+  EXPECT_EQ(id_of_cut_message(R"({"id":7,"params":"xxx)", "xxx\"}"), "7");
+  EXPECT_EQ(id_of_cut_message(R"({"params":"xxx)", "xxx\",\"id\":\"a\"}\n"), "\"a\"");
+  EXPECT_EQ(id_of_cut_message(R"({"params":"xxx)", R"(xxx","id" : 8 , "jsonrpc":"2.0"})"), "8");
+  EXPECT_EQ(id_of_cut_message(R"({"params":{"a":"xxx)", R"(xxx","id":8}})"), "");
+  EXPECT_EQ(id_of_cut_message(R"({"params":"xxx)", R"(xxx,\"id\":8}"})"), "");
+  EXPECT_EQ(id_of_cut_message("", ""), "");
+}
+
+std::string scrubbed(std::string json, std::size_t expected) {
+  EXPECT_EQ(scrub_json(json), expected) << json;
+  return json;
+}
+
+TEST(ScrubJson, ReplacesSecretsAndKeepsEveryOtherByte) {
+  EXPECT_EQ(scrubbed(R"({ "a" : 1e3, "b":[true,null,"x\u0041"] })", 0), R"({ "a" : 1e3, "b":[true,null,"x\u0041"] })");
+  EXPECT_EQ(scrubbed(R"({"password":"x","n":2})", 1), R"({"password":"[scrubbed]","n":2})");
+  EXPECT_EQ(scrubbed(R"({"pin_token": 1234, "max_tokens":5})", 1), R"({"pin_token": "[scrubbed]", "max_tokens":5})");
+  EXPECT_EQ(scrubbed(R"({"apiKey":{"key":"kept"},"monkey":"kept"})", 0),
+            R"({"apiKey":{"key":"kept"},"monkey":"kept"})");
+  EXPECT_EQ(scrubbed(R"(["run\nghp_0123456789abcdef01234\n"])", 1), R"(["run\n[scrubbed]\n"])");
+  EXPECT_EQ(scrubbed(R"({"url":"https://ann:pw@host/"})", 1), R"({"url":"https://ann:[scrubbed]@host/"})");
+}
+
+TEST(ScrubJson, WorksOnWhatTheLogRefuses) {
+  EXPECT_EQ(scrubbed(R"({"a":"\u0000 AKIA0123456789ABCDEF","a":")", 1), R"({"a":"\u0000 [scrubbed]","a":")");
+}
+
+TEST(LineReader, GivesLinesAndPiecesOfLongOnes) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  const std::string_view sent = "ab\n0123456789ABC\n\nend";
+  ASSERT_EQ(::write(ends[1], sent.data(), sent.size()), static_cast<ssize_t>(sent.size()));
+  ::close(ends[1]);
+  LineReader reader(ends[0], 8);
+  reader.fill();
+  reader.fill();
+  EXPECT_TRUE(reader.ended());
+  std::vector<std::tuple<std::string, bool, bool>> got;
+  while (const auto piece = reader.next()) got.emplace_back(piece->bytes, piece->begins, piece->ends);
+  const decltype(got) expected = {{"ab\n", true, true},
+                                  {"01234567", true, false},
+                                  {"89ABC\n", false, true},
+                                  {"\n", true, true},
+                                  {"end", true, true}};
+  EXPECT_EQ(got, expected);
+  ::close(ends[0]);
+}
+
+TEST(LineGate, HoldsALineAndThoseBehindIt) {
+  int ends[2];
+  ASSERT_EQ(::pipe2(ends, O_NONBLOCK), 0);
+  ByteWriter writer(ends[1]);
+  LineGate gate;
+  gate.add("a", 0);
+  const auto held = gate.add("b", 2);
+  gate.add("c", 0);
+  gate.pass_to(writer);
+  gate.release(held);
+  EXPECT_TRUE(gate.held(held));
+  gate.pass_to(writer);
+  EXPECT_EQ(writer.waiting(), 1U);
+  gate.replace(held, "BB");
+  gate.release(held);
+  gate.pass_to(writer);
+  EXPECT_TRUE(gate.empty());
+  EXPECT_EQ(gate.bytes(), 0U);
+  writer.flush();
+  char got[8] = {};
+  EXPECT_EQ(::read(ends[0], got, sizeof got), 4);
+  EXPECT_STREQ(got, "aBBc");
+  ::close(ends[0]);
+  ::close(ends[1]);
+}
+
+TEST(CallRecord, ACallWithoutANameOrArgumentsIsRecorded) {
+  const DraftEvent event = draft_called({"files", false}, {"c1", "7"}, "");
+  EXPECT_EQ(event.body(),
+            "{\"call_id\":\"c1\",\"name\":\"(no name)\",\"kind\":\"mcp\",\"server\":\"files\","
+            "\"x_request_id\":\"7\"}");
+}
+
+TEST(CallRecord, AnImageIsAnArtifactOfItsBytes) {
+  const DraftEvent event = draft_returned(
+      {"files", false}, {"c1", "7"}, R"({"content":[{"type":"image","data":"YWJj","mimeType":"image/png"}]})", "", 5);
+  ASSERT_EQ(event.artifacts.size(), 1U);
+  EXPECT_EQ(event.artifacts[0].bytes, "abc");
+  EXPECT_EQ(event.body(), "{\"call_id\":\"c1\",\"status\":\"ok\",\"duration_us\":5,\"content\":[\x01]}");
+  EXPECT_EQ(reference_json(event.artifacts[0], "i", "h", 3),
+            R"({"artifact_id":"i","hash":"h","size_bytes":3,"mime_type":"image/png","type":"image"})");
+}
+
+TEST(CallRecord, WhatIsNestedTooDeepIsKeptAsBytes) {
+  const std::string deep = std::string(60, '[') + std::string(60, ']');
+  const DraftEvent event = draft_called({"files", false}, {"c1", "7"}, "{\"name\":\"n\",\"arguments\":" + deep + "}");
+  ASSERT_EQ(event.artifacts.size(), 1U);
+  EXPECT_EQ(event.artifacts[0].bytes, deep);
+  EXPECT_NE(event.body().find("x_left_out"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace muniment::cli
