@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Callable, Optional
+from typing import Any, Optional
 
 from support import Daemon, Raw
 
@@ -90,11 +90,11 @@ class Host:
         structured: Json = result["structuredContent"]
         return structured
 
-    def notified(self, method: str, fits: Callable[[Json], bool] = lambda params: True) -> Json:
-        """The params of the first notification that fits, which is waited for and taken."""
+    def notified(self, method: str, uri: Optional[str] = None) -> Json:
+        """The params of the first notification of this method, and of this resource, which is waited for and taken."""
         while True:
             for i, message in enumerate(self.notifications):
-                if message["method"] == method and fits(message["params"]):
+                if message["method"] == method and uri in (None, message["params"].get("uri")):
                     params: Json = self.notifications.pop(i)["params"]
                     return params
             self.read()

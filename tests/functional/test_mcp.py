@@ -89,8 +89,10 @@ class Rounds(McpCase):
 
     def test_the_first_call_of_a_session_finds_its_run(self) -> None:
         for stateless in (False, True):
-            for tool, arguments in (("resolve_pointer", {"pointers": [f"run://{self.run_id}"]}), ("retrieve_evidence", {"queries": [{"query": "x"}]}),
-                                    ("rehydrate", {}), ("build_context", {"query": "x"}), ("record_claim", {"text": "so", "pointers": []})):
+            calls: list[tuple[str, Json]] = [
+                ("resolve_pointer", {"pointers": [f"run://{self.run_id}"]}), ("retrieve_evidence", {"queries": [{"query": "x"}]}),
+                ("rehydrate", {}), ("build_context", {"query": "x"}), ("record_claim", {"text": "so", "pointers": []})]
+            for tool, arguments in calls:
                 with self.subTest(tool=tool, stateless=stateless):
                     self.assertFalse(self.host(stateless=stateless).tool(tool, **arguments)["isError"])
             host = self.host(stateless=stateless)
@@ -127,7 +129,7 @@ class Rounds(McpCase):
         self.assertEqual(sorted(acknowledged["notifications"]["resourceSubscriptions"]), sorted(uris))
         self.note()
         for uri in uris:
-            told = host.notified("notifications/resources/updated", lambda params, uri=uri: params["uri"] == uri)
+            told = host.notified("notifications/resources/updated", uri)
             self.assertEqual(told["_meta"], {SUBSCRIPTION_ID: stream})
         host.tell("notifications/cancelled", requestId=stream)
         host.done("record_event", type="x.test.noted", body={}, run_id=self.run_id)

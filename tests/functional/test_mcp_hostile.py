@@ -7,7 +7,7 @@ import os
 import select
 import threading
 import unittest
-from typing import Any, Callable
+from typing import Any, Callable, Optional
 
 from mcp_socket_host import STATELESS_META, Host, Json, Refused, text_of
 from support import DaemonCase, Raw, main, wait_until
@@ -31,10 +31,11 @@ class HostileCase(DaemonCase):
         self.addCleanup(raw.socket.close)
         return raw
 
-    def assert_refused(self, code: int, ask: Callable[[], Any]) -> Refused:
+    def assert_refused(self, code: Optional[int], ask: Callable[..., Any], *words: Any, **params: Any) -> Refused:
+        """With this code, where one is given."""
         with self.assertRaises(Refused) as caught:
-            ask()
-        self.assertEqual(caught.exception.code, code, caught.exception)
+            ask(*words, **params)
+        self.assertIn(code, (None, caught.exception.code), caught.exception)
         return caught.exception
 
     def assert_well(self, host: Host) -> None:
@@ -59,7 +60,7 @@ class Protocols(HostileCase):
     def test_an_mcp_session_does_not_reach_native_methods(self) -> None:
         host = self.host()
         for method in ("server.status", "event.append", "run.list", "audit.redact"):
-            self.assert_refused(METHOD_NOT_FOUND, lambda method=method: host.call(method))
+            self.assert_refused(METHOD_NOT_FOUND, host.call, method)
 
     def test_blank_lines_and_carriage_returns_are_passed_over(self) -> None:
         host = self.host()
@@ -105,24 +106,25 @@ class BadInput(HostileCase):
             self.assertTrue(host.call("resources/list", cursor=cursor)["resources"])
             for bad in (cursor[:-2], cursor + "AAAA", "tampered", "", ("B" if cursor[0] == "A" else "A") + cursor[1:]):
                 with self.subTest(bad=bad):
-                    self.assert_refused(code, lambda host=host, bad=bad: host.call("resources/list", cursor=bad))
+                    self.assert_refused(code, host.call, "resources/list", cursor=bad)
 
     def test_what_is_not_there_is_refused_by_each_method(self) -> None:
         for host in (self.host(), self.host(stateless=True)):
-            self.assertIn("Did you mean remember?", str(self.assert_refused(INVALID_PARAMS, lambda host=host: host.tool("remembr"))))
-            self.assert_refused(INVALID_PARAMS, lambda host=host: host.call("prompts/get", name="nonsense"))
-            self.assert_refused(METHOD_NOT_FOUND, lambda host=host: host.call("tools/nonsense"))
+            self.assertIn("Did you mean remember?", str(self.assert_refused(INVALID_PARAMS, host.tool, "remembr")))
+            self.assert_refused(INVALID_PARAMS, host.call, "prompts/get", name="nonsense")
+            self.assert_refused(METHOD_NOT_FOUND, host.call, "tools/nonsense")
             missing = INVALID_PARAMS if host.stateless else NOT_FOUND
             for uri in ("run://no-such-run", "ev://nowhere/nothing#p0", "nonsense", "artifact://no/no"):
-                self.assertEqual(self.assert_refused(missing, lambda host=host, uri=uri: host.call("resources/read", uri=uri)).data, {"uri": uri})
+                self.assertEqual(self.assert_refused(missing, host.call, "resources/read", uri=uri).data, {"uri": uri})
             self.assert_well(host)
 
     def test_wrong_arguments_are_errors_of_the_tool(self) -> None:
         host = self.host()
-        for tool, arguments in (("retrieve_evidence", {"queries": 7}), ("record_event", {"type": "nonsense", "body": {}}), ("remember", {}),
-                                ("record_event", {"type": "message.added", "body": {"content": [{"type": "text", "text": 7}]}}),
-                                ("resolve_pointer", {"pointers": [None]}), ("rehydrate", {"run_id": "no-such-run"}), ("feedback", {"value": 1}),
-                                ("status", {"handle": "call-00000000000000000000000000000000"})):
+        calls: list[tuple[str, Json]] = [
+            ("retrieve_evidence", {"queries": 7}), ("record_event", {"type": "nonsense", "body": {}}), ("remember", {}),
+            ("record_event", {"type": "message.added", "body": {"content": [{"type": "text", "text": 7}]}}), ("resolve_pointer", {"pointers": [None]}),
+            ("rehydrate", {"run_id": "no-such-run"}), ("feedback", {"value": 1}), ("status", {"handle": "call-00000000000000000000000000000000"})]
+        for tool, arguments in calls:
             with self.subTest(tool=tool, arguments=arguments):
                 result = host.tool(tool, **arguments)
                 self.assertTrue(result["isError"], result)
@@ -131,15 +133,15 @@ class BadInput(HostileCase):
     def test_a_stateless_request_says_its_version_and_capabilities(self) -> None:
         raw = self.raw()
 
-        def ask(**meta: Any) -> Json:
+        def ask(meta: Json) -> Json:
             error: Json = raw.ask(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": meta}}).encode())["error"]
             return error
 
-        self.assertEqual(ask()["code"], INVALID_PARAMS)
-        wrong = ask(**{**STATELESS_META, "io.modelcontextprotocol/protocolVersion": "2099-01-01"})
+        self.assertEqual(ask({})["code"], INVALID_PARAMS)
+        wrong = ask({**STATELESS_META, "io.modelcontextprotocol/protocolVersion": "2099-01-01"})
         self.assertEqual((wrong["code"], wrong["data"]["requested"]), (-32022, "2099-01-01"))
         self.assertIn("2026-07-28", wrong["data"]["supported"])
-        self.assertEqual(ask(**{"io.modelcontextprotocol/protocolVersion": "2026-07-28"})["code"], INVALID_PARAMS)
+        self.assertEqual(ask({"io.modelcontextprotocol/protocolVersion": "2026-07-28"})["code"], INVALID_PARAMS)
 
 
 class TooMuch(HostileCase):
@@ -148,7 +150,7 @@ class TooMuch(HostileCase):
         runs = [self.new_run(f"{i:02}") for i in range(65)]
         for run_id in runs[:64]:
             hostile.call("resources/subscribe", uri=f"run://{run_id}")
-        refused = self.assert_refused(INVALID_PARAMS, lambda: hostile.call("resources/subscribe", uri=f"run://{runs[64]}"))
+        refused = self.assert_refused(INVALID_PARAMS, hostile.call, "resources/subscribe", uri=f"run://{runs[64]}")
         self.assertIn("limit 64", str(refused))
 
         asked: list[int] = []
@@ -216,8 +218,9 @@ class TooMuch(HostileCase):
     def test_a_hostile_session_does_not_affect_another(self) -> None:
         host = self.host()
         stop = threading.Event()
-        lines = [b"garbage", b"[]", nested(100), b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"nonsense"}}', b'{"jsonrpc":"2.0","id":1,"result":{}}',
-                 b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}', b'{"jsonrpc":"2.0","id":2,"method":"resources/read","params":{"uri":"run://x"}}',
+        lines = [b"garbage", b"[]", nested(100), b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"nonsense"}}',
+                 b'{"jsonrpc":"2.0","id":1,"result":{}}', b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}',
+                 b'{"jsonrpc":"2.0","id":2,"method":"resources/read","params":{"uri":"run://x"}}',
                  b'{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"record_event","arguments":{"type":"x.a.b","body":{}}}}']
 
         def attack(index: int) -> None:
@@ -261,9 +264,10 @@ class Strangers(HostileCase):
         nothing = "run://no-such-run"
         for uri, none in ((secret, nothing), (f"log://runs/{secret[6:]}/events", "log://runs/no-such-run/events")):
             for method in ("resources/read", "resources/subscribe"):
-                said = [str(self.assert_refused_somehow(lambda uri=one: host.call(method, uri=uri))).replace(one, "?") for one in (uri, none)]
+                said = [str(self.assert_refused(None, host.call, method, uri=name)).replace(name, "?") for name in (uri, none)]
                 self.assertEqual(said[0].replace(secret[6:], "no-such-run"), said[1].replace(secret[6:], "no-such-run"), "it looks as if it were not there")
-        for tool, arguments in (("rehydrate", {}), ("record_event", {"type": "x.test.noted", "body": {}}), ("run_end", {"outcome": "success"})):
+        calls: list[tuple[str, Json]] = [("rehydrate", {}), ("record_event", {"type": "x.test.noted", "body": {}}), ("run_end", {"outcome": "success"})]
+        for tool, arguments in calls:
             refused = host.tool(tool, run_id=secret[6:], **arguments)
             self.assertTrue(refused["isError"], refused)
             self.assertEqual(refused["structuredContent"]["code"], "not_found")
@@ -272,11 +276,6 @@ class Strangers(HostileCase):
         completed = host.call("completion/complete", ref={"type": "ref/prompt", "name": "audit_run"}, argument={"name": "run", "value": ""})
         self.assertEqual(completed["completion"]["values"], [mine[6:]])
         self.assertEqual(self.call("run.get", run_id=secret[6:])["run"]["status"], "open")
-
-    def assert_refused_somehow(self, ask: Callable[[], Any]) -> Refused:
-        with self.assertRaises(Refused) as caught:
-            ask()
-        return caught.exception
 
 
 if __name__ == "__main__":
