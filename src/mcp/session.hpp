@@ -91,6 +91,7 @@ class Session : public std::enable_shared_from_this<Session> {
   SessionRun run_;
   Subscriptions subscriptions_;
   std::map<std::string, CallPtr> calls_;  // by the id's JSON text
+  std::size_t bytes_in_progress_ = 0;     // of their messages
   std::map<std::string, std::function<void(const Message&)>> asked_;
   std::int64_t next_question_ = 1;
   bool closed_ = false;
