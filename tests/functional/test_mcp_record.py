@@ -416,7 +416,7 @@ class Autostart(RecordCase):
         self.addCleanup(other.destroy)
         host = self.host(data=other.data)
 
-        self.addCleanup(subprocess.run, [str(BUILD / "muniment"), "--data", str(other.data), "down"], check=True, capture_output=True, timeout=60)
+        self.addCleanup(lambda: subprocess.run([BUILD / "muniment", "--data", other.data, "down"], check=True, capture_output=True, timeout=60))
         host.initialize()
         host.call(1, "echo")
         with other.client() as client:

@@ -161,7 +161,7 @@ class Lines(StdioCase):
         host, connection = self.begun()
         count, filler = 40, "z" * (MIB // 2)
         # Neither side reads before it has written everything: the relay holds some of it back, and loses none.
-        connection.socket.settimeout(0.2)
+        connection.socket.settimeout(2)
         sent = 0
         try:
             while sent < count:
@@ -393,8 +393,8 @@ class Started(unittest.TestCase):
     def setUp(self) -> None:
         self.daemon = Daemon()
         self.addCleanup(self.daemon.destroy)
-        self.addCleanup(subprocess.run, [str(BUILD / "muniment"), "--data", str(self.daemon.data), "down"], check=True,
-                        capture_output=True, timeout=ANSWER_S)
+        self.addCleanup(lambda: subprocess.run([BUILD / "muniment", "--data", self.daemon.data, "down"], check=True,
+                                               capture_output=True, timeout=ANSWER_S))
 
     def host(self) -> Host:
         host = Host([str(BUILD / "muniment"), "--data", str(self.daemon.data), "mcp"], str(self.daemon.folder))

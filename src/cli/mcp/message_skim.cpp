@@ -9,11 +9,10 @@ constexpr std::string_view blanks = " \t\r\n";
 
 // Offset past the string whose opening quote is at `at`.
 std::size_t skip_string(std::string_view text, std::size_t at) {
-  for (++at; at < text.size(); ++at) {
-    at = text.find_first_of("\"\\", at);
-    if (at == std::string_view::npos) return text.size();
+  ++at;
+  while ((at = text.find_first_of("\"\\", at)) != std::string_view::npos) {
     if (text[at] == '"') return at + 1;
-    ++at;  // what the backslash escapes
+    at += 2;  // a backslash, and what it escapes
   }
   return text.size();
 }
@@ -53,7 +52,7 @@ std::size_t skip_value(std::string_view text, std::size_t at) {
     return end == std::string_view::npos ? text.size() : end;
   }
   std::size_t depth = 0;
-  for (; (at = text.find_first_of("\"{}[]", at)) != std::string_view::npos;) {
+  while ((at = text.find_first_of("\"{}[]", at)) != std::string_view::npos) {
     if (text[at] == '"') {
       at = skip_string(text, at);
       continue;
