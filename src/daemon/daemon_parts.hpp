@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -49,6 +50,7 @@ struct Daemon::Parts {
   Clock clock;
   std::size_t connections_max = 0;
   bool conformance_fixture = false;
+  std::optional<McpHttpOptions> http;  // until the server has it
   retrieval::RemoteOptions remote;
   std::unique_ptr<store::PrivatePostgres> postgres;
   store::LogPlace place;

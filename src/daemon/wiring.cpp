@@ -217,7 +217,7 @@ Status Daemon::Parts::open_socket(const Config& config, ServiceManager manager, 
   }
   options.mcp = {MUNIMENT_VERSION, config.mcp_toolsets, conformance_fixture};
   options.record_mcp = config.mcp_session_runs;
-  ASSIGN_OR_RETURN(options.http, mcp_http_options(config, conformance_fixture));
+  options.http = std::move(http);
   options.manager = std::move(manager);
   server = std::make_unique<Server>(std::move(options), signals, *services, *workers, *schemas);
   serving_ = server.get();
@@ -286,10 +286,12 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const Config& config, ServiceManag
   RETURN_IF_ERROR(check_restore_ended(config.data));
   auto parts = std::make_unique<Parts>(std::move(folder));
   parts->conformance_fixture = choices.conformance_fixture;
+  ASSIGN_OR_RETURN(parts->http, mcp_http_options(config, choices.conformance_fixture));
   ASSIGN_OR_RETURN(SchemaSet schemas, SchemaSet::embedded());
   parts->schemas = std::make_unique<SchemaSet>(std::move(schemas));
   ASSIGN_OR_RETURN(parts->connections_max,
-                   reserve_descriptors(static_cast<std::size_t>(config.workers + config.search_threads)));
+                   reserve_descriptors(static_cast<std::size_t>(config.workers + config.search_threads),
+                                       parts->http ? parts->http->server.connections_max : 0));
   ASSIGN_OR_RETURN(parts->remote, embedding_server(config));
   RETURN_IF_ERROR(parts->open_files(config));
   const Status database = parts->open_database(config, choices.continue_restored, signals.fd());

@@ -223,6 +223,10 @@ void Engine::abort_slow() {
   }
 }
 
+void Engine::handle(std::shared_ptr<Exchange> exchange) {
+  if (!closing_) handler_(std::move(exchange));
+}
+
 void Engine::lose(std::shared_ptr<Exchange> exchange) {
   lost_.push_back(std::move(exchange));
   run_soon();
@@ -248,7 +252,7 @@ void Engine::run_soon() {
 void Engine::arm() {
   MHD_UNSIGNED_LONG_LONG mhd_ms = 0;
   const bool timed = MHD_get_timeout(mhd_, &mhd_ms) == MHD_YES;
-  if (timed && mhd_ms == 0) run_soon();
+  if (timed && mhd_ms == 0) return run_soon();
   if (!timed && deadlines_.empty()) {
     uv_timer_stop(due_.get());
     return;

@@ -41,7 +41,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   const Options& options() const { return options_; }
   std::int64_t idle_ms() const { return std::chrono::milliseconds(options_.idle).count(); }
   uv_loop_s* loop() const { return loop_; }
-  void handle(std::shared_ptr<Exchange> exchange) { handler_(std::move(exchange)); }
+  void handle(std::shared_ptr<Exchange> exchange);
   void lose(std::shared_ptr<Exchange> exchange);  // its on_closed is to be called
   void run_soon();
   void abort(Connection& connection);  // from the loop, outside of MHD

@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "http/request.hpp"
@@ -43,8 +44,8 @@ class Exchange {
   std::size_t unread_bytes() const;
 
   // The client left, was too slow or broke the protocol, or the server was closed, before the answer was complete.
-  // Called once, from the loop, never within a call of the exchange. A client that ends its own direction (shutdown)
-  // before a reply has begun, or during a stream, has left.
+  // Called once, from the loop or Server::close, never within a call of the exchange. A client that ends its own
+  // direction (shutdown) before a reply has begun, or during a stream, has left.
   std::function<void()> on_closed;
 
  private:

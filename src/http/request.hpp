@@ -15,7 +15,7 @@ struct Header {
 };
 
 struct Request {
-  std::string method;  // upper case as a rule: it is what the client wrote
+  std::string method;  // as the client wrote it
   std::string target;  // begins with '/'
   std::string path;    // the target up to its first '?'
   std::string query;   // what follows it
@@ -25,7 +25,7 @@ struct Request {
 
   // The first header of this name, in any case. nullopt: there is none.
   std::optional<std::string> header(std::string_view name) const;
-  // All of them, in the order in which they were sent.
+  // The values of every header of this name, in the order in which the client sent them.
   std::vector<std::string_view> headers_named(std::string_view name) const;
 };
 

@@ -1,15 +1,15 @@
 // A small HTTP/1.1 server for a libuv loop (libmicrohttpd without threads): every call of the handler, and everything
 // that is sent, happens on the loop's thread.
 //
-// Clients cannot hold more than the limits in Options. One that is slow is closed: before its request has begun after
-// `idle` without a byte; a head that takes over twice `idle`; a body or a reply that moves slower than
-// limits::http_bytes_per_second_min on average, and `idle` on top; an event stream that takes nothing for `idle`. A
-// request that takes its handler long is not.
+// No client holds more than the limits in Options, and no slow client holds them for long. The server closes a
+// connection that is silent for `idle` before its request begins; whose head takes over twice `idle`; whose body or
+// reply moves slower than limits::http_bytes_per_second_min on average, beyond `idle`; whose event stream takes nothing
+// for `idle`. It never closes one because the handler takes long.
 //
-// Refused by the server itself, as text/plain: 400 for a request that two servers may read in two ways (both or several
-// lengths, an encoding other than chunked, a header's name that is none), 413, 414, 431, 503 beyond
-// limits::http_bodies_bytes_max, 500 for an exchange that was released without an answer. Connections beyond
-// connections_max are closed at once.
+// The server itself answers, as text/plain: 400 to a request that two servers may read in two ways (several lengths, an
+// encoding other than chunked, a name of a header that is not a token); 413, 414 and 431; 503 while the bodies of all
+// requests exceed limits::http_bodies_bytes_max; 500 for an exchange that the handler released without an answer. It
+// closes connections beyond connections_max at once.
 #pragma once
 
 #include <chrono>
@@ -47,8 +47,8 @@ class Server {
  public:
   using Handler = std::function<void(std::shared_ptr<Exchange>)>;
 
-  // Errors: invalid_argument (address, certificate and key), not_found or denied for a file, denied or unavailable for
-  // the port. The loop outlives the server, and runs once more after it.
+  // Errors: invalid_argument for the address, the certificate and the key, denied for a file or a port that is closed
+  // to the process, unavailable for a port in use. The loop outlives the server, and runs once more after it.
   static Result<std::unique_ptr<Server>> listen(uv_loop_t* loop, Options options, Handler handler);
   ~Server();  // closes
   Server(const Server&) = delete;

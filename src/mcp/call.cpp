@@ -149,6 +149,7 @@ void Call::progress(double done, double total, std::string_view text) {
 // ---- native requests ----------------------------------------------------------------------------
 
 void Call::native(std::string_view method, std::string params, std::function<void(const NativeReply&)> done) {
+  if (ended_) return;
   std::weak_ptr<Call> weak = weak_from_this();
   const auto number = std::make_shared<std::optional<std::int64_t>>(0);  // nothing: replied
   const std::int64_t sent = session_.native().request(

@@ -48,6 +48,11 @@ void Session::serve(const MessagePtr& message) {
     return refuse({internal_error, fmt::format("{} requests are in progress, limit {}. Wait for an answer.",
                                                calls_.size(), limits::mcp_calls_per_session_max)});
   }
+  constexpr std::size_t bytes_max = limits::request_bytes_in_flight_per_connection_max;
+  if (bytes_in_progress_ + message->text.size() > bytes_max) {
+    return refuse({internal_error, fmt::format("the requests in progress have {} bytes, limit {}. Wait for an answer.",
+                                               bytes_in_progress_ + message->text.size(), bytes_max)});
+  }
   const Revision revision = revision_of(*message);
   if (auto failure = check_revision(*this, *message, revision)) return refuse(*std::move(failure));
   const Method* method = find_method(message->method, revision);
@@ -55,12 +60,15 @@ void Session::serve(const MessagePtr& message) {
     return refuse({method_not_found, fmt::format("unknown method {}.", json::quote(message->method.substr(0, 100)))});
   const auto call = std::make_shared<Call>(*this, message, revision, server_.clock().monotonic());
   calls_.emplace(message->id, call);
+  bytes_in_progress_ += message->text.size();
   method->function(call);
 }
 
 void Session::finished(const Call& call) {
   const auto found = calls_.find(call.message().id);
-  if (found != calls_.end() && found->second.get() == &call) calls_.erase(found);
+  if (found == calls_.end() || found->second.get() != &call) return;
+  bytes_in_progress_ -= call.message().text.size();
+  calls_.erase(found);
 }
 
 void Session::take_notification(const Message& message) {
@@ -84,6 +92,10 @@ void Session::take_settings(const json::Value& params) {
   settings.resume = params["resume"].as_bool().value_or(false);
   if (params["labels"].is(json::Kind::object)) settings.labels = std::string(params["labels"].source());
   run_.configure(std::move(settings));
+  if (params["toolsets"].size() == 0) return;
+  ServerOptions offer = server_.options();
+  for (const json::Value name : params["toolsets"]) offer.toolsets.push_back(name.string_or(""));
+  own_tools_ = offered_tools(offer);
 }
 
 void Session::take_response(const Message& message) {

@@ -55,6 +55,7 @@ class Session : public std::enable_shared_from_this<Session> {
 
   // For the methods.
   Server& server() { return server_; }
+  const ToolList& tools() const { return own_tools_ ? *own_tools_ : server_.tools(); }
   Native& native() { return native_; }
   SessionRun& run() { return run_; }
   Subscriptions& subscriptions() { return subscriptions_; }
@@ -82,6 +83,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void cancel_all();
 
   Server& server_;
+  std::optional<ToolList> own_tools_;  // where the host's side named toolsets
   Native& native_;
   SessionOptions options_;
   Send send_;
@@ -89,6 +91,7 @@ class Session : public std::enable_shared_from_this<Session> {
   SessionRun run_;
   Subscriptions subscriptions_;
   std::map<std::string, CallPtr> calls_;  // by the id's JSON text
+  std::size_t bytes_in_progress_ = 0;     // of their messages
   std::map<std::string, std::function<void(const Message&)>> asked_;
   std::int64_t next_question_ = 1;
   bool closed_ = false;

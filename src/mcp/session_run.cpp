@@ -68,6 +68,11 @@ void SessionRun::start() {
   send("run.start", std::move(params.end_object()).text());
 }
 
+void SessionRun::when_started(std::function<void()> then) {
+  if (!state_->starting) return then();
+  state_->waiting.push_back(std::move(then));
+}
+
 std::string SessionRun::called(std::string_view tool, std::string_view arguments) {
   begin({});
   std::string call_id = fmt::format("mcp-{}", ++calls_);
@@ -103,12 +108,14 @@ void SessionRun::was_ended() {
 
 void SessionRun::end() {
   if (!std::exchange(open_, false)) return;
-  send("run.end", json::Writer()
-                      .begin_object()
-                      .member("run_id", settings_.run_id)
-                      .member("outcome", "success")
-                      .end_object()
-                      .text());
+  when_started([this] {
+    send("run.end", json::Writer()
+                        .begin_object()
+                        .member("run_id", settings_.run_id)
+                        .member("outcome", "success")
+                        .end_object()
+                        .text());
+  });
 }
 
 void SessionRun::append(std::string_view type, std::string body) {
@@ -122,16 +129,24 @@ void SessionRun::append(std::string_view type, std::string body) {
                            .text());
 }
 
-// A halted run refuses further events: the result of the call that it refuses says so already.
 void SessionRun::send(std::string_view method, std::string params) {
   ++state_->in_flight;
   const bool starts = method == "run.start";
+  if (starts) state_->starting = true;
   native_.request(method, std::move(params), [state = state_, starts](const NativeReply& reply) {
     --state->in_flight;
-    if (reply.ok() || reply.error["data"]["code"].string_or("") == "run_halted") return;
-    if (starts) state->not_started = true;
-    if (state->problem.empty()) state->problem = reply.error["message"].string_or("unknown error");
+    state->take(reply, starts);
+    if (!starts) return;
+    state->starting = false;
+    for (const auto& then : std::exchange(state->waiting, {})) then();
   });
+}
+
+// A halted run refuses further events: the result of the call that it refuses says so already.
+void SessionRun::State::take(const NativeReply& reply, bool starts) {
+  if (reply.ok() || reply.error["data"]["code"].string_or("") == "run_halted") return;
+  if (starts) not_started = true;
+  if (problem.empty()) problem = reply.error["message"].string_or("unknown error");
 }
 
 }  // namespace muniment::mcp

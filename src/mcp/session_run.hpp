@@ -4,10 +4,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/clock.hpp"
 #include "base/json/json.hpp"
@@ -18,6 +20,7 @@ namespace muniment::mcp {
 class SessionRun {
  public:
   SessionRun(Clock& clock, Native& native, bool record, std::string run_id);
+  ~SessionRun() { state_->waiting.clear(); }
 
   struct Settings {
     bool record = false;
@@ -33,6 +36,10 @@ class SessionRun {
   void begin(const json::Value& client_info);
   // Id of the open run; empty: none.
   const std::string& id() const { return open_ ? settings_.run_id : none_; }
+
+  // Calls `then` when run.start is answered, with success or not; at once where it is not on its way. A method that
+  // only reads does not find the run before.
+  void when_started(std::function<void()> then);
 
   // `arguments` is JSON text. Returns the call's id for `returned`.
   std::string called(std::string_view tool, std::string_view arguments);
@@ -54,10 +61,13 @@ class SessionRun {
   void append(std::string_view type, std::string body);
   void send(std::string_view method, std::string params);
 
-  struct State {               // outlives the run in the replies that are still to come
+  struct State {  // outlives the run in the replies that are still to come
+    void take(const NativeReply& reply, bool starts);
     std::string problem;       // the first; what follows from it says less
     bool not_started = false;  // run.start failed: the next call sends it again
     std::size_t in_flight = 0;
+    bool starting = false;
+    std::vector<std::function<void()>> waiting;  // for the start
   };
 
   Clock& clock_;

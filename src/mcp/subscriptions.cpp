@@ -32,19 +32,17 @@ void Subscriptions::follow(const std::string& uri, const std::string& stream, Do
   const auto known = followed_.find(uri);
   if (known == followed_.end() && followed_.size() >= limits::subscriptions_per_connection_max) return done(too_many());
   const bool known_to_fixture = session_.server().options().fixture && fixture::is_resource(uri);
-  const auto params = known_to_fixture
-      ? std::optional<std::string>("") : follow_params(uri);
-                                   if (!params) {
-                                     return done(Failure{
-                                         invalid_params,
-                                         fmt::format("{}: this resource is not known, or cannot be subscribed to.",
-                                                     json::quote(uri.substr(0, 200)))});
-                                   } Followed& followed = followed_[uri];
-            auto& streams = followed.streams;
-            if (std::find(streams.begin(), streams.end(), stream) == streams.end()) streams.push_back(stream);
-            if (params->empty() || followed.native != 0) return done(std::nullopt);  // it never changes, or is followed
-            followed.waiting.push_back(std::move(done));
-            if (!std::exchange(followed.requested, true)) request(uri, *params);
+  const auto params = known_to_fixture ? std::optional<std::string>("") : follow_params(uri);
+  if (!params) {
+    return done(Failure{invalid_params, fmt::format("{}: this resource is not known, or cannot be subscribed to.",
+                                                    json::quote(uri.substr(0, 200)))});
+  }
+  Followed& followed = followed_[uri];
+  auto& streams = followed.streams;
+  if (std::find(streams.begin(), streams.end(), stream) == streams.end()) streams.push_back(stream);
+  if (params->empty() || followed.native != 0) return done(std::nullopt);  // it never changes, or is followed
+  followed.waiting.push_back(std::move(done));
+  if (!std::exchange(followed.requested, true)) request(uri, *params);
 }
 
 void Subscriptions::request(const std::string& uri, const std::string& params) {

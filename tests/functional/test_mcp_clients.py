@@ -40,7 +40,7 @@ def report_of(command: list[str], env: dict[str, str], folder: pathlib.Path) -> 
 
 
 class ClientCase(unittest.TestCase):
-    """One daemon with an HTTP port for the class, and a folder in which Node finds the packages."""
+    """One daemon with an HTTP port for the file, and a folder in which Node finds the packages."""
 
     daemon: Daemon
     packages: mcp_packages.Packages
@@ -49,21 +49,30 @@ class ClientCase(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls) -> None:
-        try:
-            cls.packages = mcp_packages.installed()
-        except mcp_packages.Unavailable as error:
-            if mcp_packages.required():
-                raise
-            raise unittest.SkipTest(f"the clients could not be fetched: {error}") from None
-        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="muniment-clients-"))
-        cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
+        if not hasattr(ClientCase, "packages"):
+            try:
+                ClientCase.packages = mcp_packages.installed()
+            except mcp_packages.Unavailable as error:
+                if mcp_packages.required():
+                    raise
+                raise unittest.SkipTest(f"the clients could not be fetched: {error}") from None
+            cls.prepare_folder()
+            cls.start_daemon()
+
+    @classmethod
+    def prepare_folder(cls) -> None:
+        ClientCase.folder = pathlib.Path(tempfile.mkdtemp(prefix="muniment-clients-"))
+        unittest.addModuleCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
         for program in PROGRAMS.glob("*.mjs"):
             shutil.copy(program, cls.folder)
         (cls.folder / "node_modules").symlink_to(cls.packages.modules)
+
+    @classmethod
+    def start_daemon(cls) -> None:
         port = free_port()
-        cls.url = f"http://127.0.0.1:{port}/mcp"
-        cls.daemon = Daemon(config=f'http_listen = "127.0.0.1:{port}"\n')
-        cls.addClassCleanup(cls.daemon.destroy)
+        ClientCase.url = f"http://127.0.0.1:{port}/mcp"
+        ClientCase.daemon = Daemon(config=f'http_listen = "127.0.0.1:{port}"\n')
+        unittest.addModuleCleanup(cls.daemon.destroy)
         cls.daemon.start()
 
     def setUp(self) -> None:

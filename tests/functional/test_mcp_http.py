@@ -4,6 +4,7 @@ from __future__ import annotations
 import http.client
 import json
 import pathlib
+import re
 import socket
 import stat
 from typing import Any, Optional
@@ -161,6 +162,7 @@ class Sessions(HttpCase):
     def test_a_stateless_stream_acknowledges_and_then_tells_of_changes(self) -> None:
         run_id = self.new_run()
         uri = f"log://runs/{run_id}/events"
+        before = self.subscriptions()
         connection = self.connect()
         listen = {"jsonrpc": "2.0", "id": 7, "method": "subscriptions/listen",
                   "params": {"_meta": META, "notifications": {"resourceSubscriptions": [uri]}}}
@@ -170,8 +172,14 @@ class Sessions(HttpCase):
         self.assertEqual(stream.event()["params"], {"_meta": meta, "notifications": {"resourceSubscriptions": [uri]}})
         self.note(run_id)
         self.assertEqual(stream.event()["params"], {"_meta": meta, "uri": uri})
+        self.assertEqual(self.subscriptions(), before + 1)
         stream.close()
-        wait_until(lambda: "muniment_subscriptions 0\n" in self.call("server.metrics")["text"], "the subscription ends with its stream", WAIT_S)
+        wait_until(lambda: self.subscriptions() == before, "the subscription ends with its stream", WAIT_S)
+
+    def subscriptions(self) -> int:
+        found = re.search(r"^muniment_subscriptions (\d+)$", self.call("server.metrics")["text"], re.M)
+        assert found
+        return int(found[1])
 
 
 class BadInput(HttpCase):
@@ -222,10 +230,11 @@ class ASessionThatOutlivesTheDaemon(HttpCase):
         stored = self.send({"jsonrpc": "2.0", "id": 2, "method": "tools/call",
                             "params": {"name": "remember", "arguments": {"corpus": "c", "id": "d", "text": "The password is swordfish."}}}, Mcp_Session_Id=session)
         self.assertFalse(stored.json()["result"]["isError"], stored.body)
+        self.daemon.stop()
         self.restart()
         self.assertEqual(self.send({"jsonrpc": "2.0", "id": 3, "method": "ping"}, Mcp_Session_Id=session).status, 404)
         cards = self.ask("tools/call", name="retrieve_evidence", arguments={"queries": [{"query": "password"}]}).json()["result"]
-        self.assertEqual(cards["structuredContent"]["results"][0]["cards"][0]["document"], "c/d")
+        self.assertEqual(cards["structuredContent"]["results"][0]["cards"][0]["document"], "d")
 
 
 class Settings(DaemonCase):

@@ -20,6 +20,7 @@ struct Target {
 std::vector<Target> base_targets();
 std::vector<Target> verify_targets();
 std::vector<Target> daemon_targets();
+std::vector<Target> http_targets();
 std::vector<Target> import_targets();
 std::vector<Target> mcp_record_targets();
 std::vector<Target> mcp_targets();

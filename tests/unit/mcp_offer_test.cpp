@@ -252,8 +252,19 @@ TEST(McpResources, WhatIsNotFoundHasTheCodeOfItsRevision) {
   });
 }
 
+TEST(McpResources, AReplyWithoutAResultIsNotFound) {
+  for_both([](Host& host, bool stateless) {
+    for (const char* reply : {"{}", R"({"results":[]})", R"({"results":7})"}) {
+      host.ask("resources/read", uri_param("artifact://r/a"));
+      host.native.answer("pointer.resolve", reply);
+      EXPECT_EQ(error_code(host.answer(host.last_id())), stateless ? invalid_params : resource_not_found) << reply;
+    }
+  });
+}
+
 TEST(McpResources, APointerIsReadForTheSessionsRun) {
   Host host({.record = true, .run_id = "r1"});
+  host.native.at_once = {{"run.start", "{}"}};
   host.open();
   host.ask("resources/read", uri_param("artifact://r/a"));
   EXPECT_EQ(host.native.params("pointer.resolve")["run_id"].string_or(""), "r1");

@@ -165,6 +165,42 @@ TEST(McpSessionRun, ARunThatDidNotStartIsStartedByTheNextCall) {
   EXPECT_NE(text_of(host.answer(host.last_id())).find("could not be recorded"), std::string::npos);
 }
 
+TEST(McpSessionRun, ACallWaitsUntilTheRunHasStarted) {
+  for (const bool stateless : {false, true}) {
+    Recording host({.stateless = stateless, .record = true});
+    host.native.at_once.erase("run.start");
+    if (!stateless) host.open();
+    host.call_tool("resolve_pointer", R"({"pointers":["run://a"]})");
+    const std::string cancelled = host.last_id();
+    host.ask("resources/read", uri_param("artifact://r/a"));
+    host.call_tool("retrieve_evidence", R"({"queries":[]})");
+    EXPECT_EQ(host.native.waiting("pointer.resolve") + host.native.waiting("evidence.retrieve"), 0U);
+    host.tell("notifications/cancelled", fmt::format(R"({{"requestId":{}}})", cancelled));
+    host.native.answer("run.start", "{}");
+    EXPECT_EQ(host.native.waiting("pointer.resolve"), 1U) << "the cancelled call is not sent";
+    EXPECT_EQ(host.native.waiting("evidence.retrieve"), 1U);
+  }
+}
+
+TEST(McpSessionRun, ACallIsServedEvenIfTheRunCouldNotBeStarted) {
+  Recording host;
+  host.native.at_once.erase("run.start");
+  host.open();
+  host.call_tool("status");
+  host.native.refuse("run.start", "unavailable", "later.");
+  host.native.answer("server.status", "{}");
+  EXPECT_NE(text_of(host.answer(host.last_id())).find("could not be recorded: later."), std::string::npos);
+}
+
+TEST(McpSessionRun, ASessionThatLeavesBeforeItsRunHasStartedEndsIt) {
+  Recording host;
+  host.native.at_once.erase("run.start");
+  host.open();
+  host.session->close();
+  host.native.answer("run.start", "{}");
+  EXPECT_EQ(host.recorded(), (std::vector<std::string>{"run.start", "run.end"}));
+}
+
 TEST(McpSessionRun, AHaltedRunThatRefusesEventsIsNoSecondWarning) {
   Recording host;
   host.open();

@@ -181,6 +181,19 @@ TEST(McpSession, MoreRequestsThanTheLimitAreRefusedUntilOneIsAnswered) {
   EXPECT_EQ(host.sent.size(), 1 + 1 + limits::mcp_calls_per_session_max + 1);
 }
 
+TEST(McpSession, MoreBytesInProgressThanTheLimitAreRefusedUntilOneIsAnswered) {
+  Host host;
+  host.open();
+  const std::string megabyte(1 << 20, 'x');
+  const auto remember = [&] { return host.call_tool("remember", "{\"text\":\"" + megabyte + "\"}"); };
+  for (int i = 0; i < 7; ++i) ASSERT_FALSE(remember()) << "request " << i << " is in progress";
+  EXPECT_NE(error_text(remember()).find("limit 8388608"), std::string::npos);
+  host.native.answer("corpus.ingest", R"({"documents":[],"errors":[],"seq":1})");
+  EXPECT_FALSE(remember()) << "there is room again";
+  while (host.native.waiting("corpus.ingest") > 0)
+    host.native.answer("corpus.ingest", R"({"documents":[],"errors":[],"seq":1})");
+}
+
 TEST(McpSession, AResponseToNothingIsIgnored) {
   Host host;
   host.open();

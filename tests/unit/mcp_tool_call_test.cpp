@@ -178,6 +178,14 @@ TEST(McpToolCall, ANativeErrorIsAResultThatSaysWhatToDo) {
   }
 }
 
+TEST(McpToolCall, ACodeThatTheNativeMessageNamesIsNotRepeated) {
+  Host host;
+  host.open();
+  host.call_tool("rehydrate", R"({"run_id":"r"})");
+  host.native.refuse("run.rehydrate", "not_found", "not_found: no run r.");
+  EXPECT_EQ(text_of(host.answer(host.last_id())), "not_found: no run r.");
+}
+
 TEST(McpToolCall, ADocumentThatIsNotStoredIsAnError) {
   Host host;
   host.open();

@@ -12,9 +12,9 @@
 
 namespace muniment {
 
-Result<std::size_t> reserve_descriptors(std::size_t threads) {
+Result<std::size_t> reserve_descriptors(std::size_t threads, std::size_t http_connections) {
   constexpr std::size_t each = limits::descriptors_per_connection;
-  const std::size_t own = limits::descriptors_of_daemon + limits::descriptors_per_thread * threads;
+  const std::size_t own = limits::descriptors_of_daemon + limits::descriptors_per_thread * threads + http_connections;
   rlimit files{};
   if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return file_error("reading", "the limit of open files", errno);
   // No further than is of use: programs that the daemon starts inherit it, and some of them close every number below

@@ -10,6 +10,6 @@ namespace muniment {
 // Raises the soft limit of open files as far as the hard limit and the daemon's use allow. Returns how many connections
 // a daemon with `threads` that serve requests can have, limits::connections_max at most. Errors: invalid_argument if
 // that is not even one.
-Result<std::size_t> reserve_descriptors(std::size_t threads);
+Result<std::size_t> reserve_descriptors(std::size_t threads, std::size_t http_connections);
 
 }  // namespace muniment

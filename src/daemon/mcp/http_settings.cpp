@@ -3,6 +3,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
+
 #include <fmt/format.h>
 
 #include "base/config/listen_address.hpp"
@@ -23,6 +25,8 @@ gateway::Caller caller_with_token() {
 
 Status make_token(const std::string& path) {
   if (::access(path.c_str(), F_OK) == 0) return success();
+  const std::string folder = path.substr(0, path.rfind('/'));
+  if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) return file_error("making", folder, errno);
   std::string bytes(32, '\0');
   random_bytes(reinterpret_cast<std::uint8_t*>(bytes.data()), bytes.size());
   return write_file_durably(path, to_hex(bytes) + "\n");

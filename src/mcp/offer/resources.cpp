@@ -91,20 +91,26 @@ void read_run(const CallPtr& call, const std::string& uri) {
   });
 }
 
+// Long or binary bytes are described; their slices can be read.
+void answer_resolved(const CallPtr& call, const std::string& uri, std::string_view mime_type,
+                     const NativeReply& reply) {
+  if (!reply.ok()) return call->fail(failure_of(reply.error));
+  const json::Value results = reply.result["results"];
+  const json::Value found = results.size() > 0 ? *results.begin() : json::Value();
+  if (!found["ok"].as_bool().value_or(false))
+    return call->fail(not_found(*call, uri, found["reason"].string_or("") + " " + found["detail"].string_or("")));
+  const auto text = found["text"].as_string();
+  call->answer(text ? contents(uri, mime_type, *text) : contents(uri, "application/json", found.source()), not_cached);
+}
+
 // The session's run is the one that stops where a critical pointer does not resolve.
 void read_pointer(const CallPtr& call, const std::string& uri, std::string_view mime_type) {
   json::Writer params;
   params.begin_object().key("pointers").begin_array().string(uri).end_array();
   if (const std::string& run = call->session().run().id(); !run.empty()) params.member("run_id", run);
-  call->native("pointer.resolve", params.end_object().text(), [call, uri, mime_type](const NativeReply& reply) {
-    if (!reply.ok()) return call->fail(failure_of(reply.error));
-    const json::Value found = *reply.result["results"].begin();
-    if (!found["ok"].as_bool().value_or(false))
-      return call->fail(not_found(*call, uri, found["reason"].string_or("") + " " + found["detail"].string_or("")));
-    // Long or binary bytes are described; their slices can be read.
-    const auto text = found["text"].as_string();
-    call->answer(text ? contents(uri, mime_type, *text) : contents(uri, "application/json", found.source()),
-                 not_cached);
+  call->session().run().when_started([call, uri, mime_type, text = std::move(params.end_object()).text()] {
+    call->native("pointer.resolve", text,
+                 [call, uri, mime_type](const NativeReply& reply) { answer_resolved(call, uri, mime_type, reply); });
   });
 }
 

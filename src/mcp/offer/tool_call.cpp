@@ -20,10 +20,12 @@ std::string tool_result(std::string_view text, std::string_view structured, bool
   return std::move(result.member("isError", error).end_object()).text();
 }
 
-// The native error's message says what to do.
+// The native error's message says what to do, after its code.
 std::string say_error(const json::Value& error) {
   const json::Value data = error["data"];
-  std::string text = fmt::format("{}: {}", data["code"].string_or("error"), error["message"].string_or(""));
+  const std::string code = data["code"].string_or("error") + ": ";
+  std::string text = error["message"].string_or("");
+  if (!text.starts_with(code)) text.insert(0, code);
   if (data["retryable"].as_bool().value_or(false)) text += " It may be tried again.";
   return text;
 }
@@ -105,7 +107,7 @@ void answer_handle(const CallPtr& call, const std::string& handle) {
 
 void list_tools(const CallPtr& call) {
   if (call->params()["cursor"]) return call->fail({invalid_params, "cursor: the list of tools is one page."});
-  call->answer(R"({"tools":)" + call->session().server().tools().list + "}", cached_for_an_hour);
+  call->answer(R"({"tools":)" + call->session().tools().list + "}", cached_for_an_hour);
 }
 
 void call_tool(const CallPtr& call) {
@@ -115,8 +117,8 @@ void call_tool(const CallPtr& call) {
   if (arguments && !arguments.is(json::Kind::object))
     return call->fail({invalid_params, "arguments: expected an object."});
   if (session.server().options().fixture && fixture::call_tool(call, name)) return;
-  const Tool* tool = session.server().tools().find(name);
-  if (tool == nullptr) return call->fail({invalid_params, unknown_tool(session.server().tools(), name)});
+  const Tool* tool = session.tools().find(name);
+  if (tool == nullptr) return call->fail({invalid_params, unknown_tool(session.tools(), name)});
   if (!arguments) arguments = no_arguments();
   if (const auto handle = arguments["handle"].as_string(); handle && tool->name == "status")
     return answer_handle(call, *handle);
@@ -127,7 +129,10 @@ void call_tool(const CallPtr& call) {
   Result<std::string> params = tool->adapt ? tool->adapt(arguments, session.run().id())
                                            : plain_params(tool->method, arguments, session.run().id());
   if (!params) return finish(running, fmt::format("invalid_argument: {}", params.error().message), {}, true);
-  call->native(tool->method, *std::move(params), [running](const NativeReply& native) { reply(running, native); });
+  session.run().when_started([running, params = *std::move(params)] {
+    running.call->native(running.tool->method, params,
+                         [running](const NativeReply& native) { reply(running, native); });
+  });
 }
 
 void hand_over(const CallPtr& call) {
