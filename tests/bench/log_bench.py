@@ -4,6 +4,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
+import math
 import os
 import pathlib
 import random
@@ -32,7 +33,7 @@ class Row:
     ours: str
     theirs: str
     ratio: float
-    target: float
+    target: float = math.inf   # of a ratio that is only told
     at_most: bool = False    # the ratio must not be above the target, rather than not below it
 
     def met(self) -> bool:
@@ -42,18 +43,21 @@ class Row:
         """Within 0.7 of the target: below that, the figure counts as not reached at all."""
         return self.ratio <= self.target / 0.7 if self.at_most else self.ratio >= 0.7 * self.target
 
+    def goal(self) -> tuple[str, str]:
+        """The target, and whether it is met."""
+        if self.target == math.inf:
+            return "-", "-"
+        return f"{'≤' if self.at_most else '≥'} {self.target:g}", "met" if self.met() else "missed"
+
     def line(self) -> str:
-        sign = "≤" if self.at_most else "≥"
-        return f"{self.what}: {self.ours} / {self.theirs} = {self.ratio:.2f} (target {sign} {self.target:g}) " + \
-            ("met" if self.met() else "MISSED")
+        target, met = self.goal()
+        return f"{self.what}: {self.ours} / {self.theirs} = {self.ratio:.2f} (target {target}) {met.replace('missed', 'MISSED')}"
 
 
 def table(rows: list[Row]) -> str:
     lines = ["| what | Muniment | beside it | ratio | target | |", "|---|---|---|---|---|---|"]
     for row in rows:
-        sign = "≤" if row.at_most else "≥"
-        lines.append(f"| {row.what} | {row.ours} | {row.theirs} | {row.ratio:.2f} | {sign} {row.target:g} | "
-                     f"{'met' if row.met() else 'missed'} |")
+        lines.append(f"| {row.what} | {row.ours} | {row.theirs} | {row.ratio:.2f} | {' | '.join(row.goal())} |")
     return "\n".join(lines)
 
 

@@ -1,20 +1,15 @@
-"""What `muniment mcp` adds to a call: the parts `relay`, `record` and `required`, each against the same server or socket without it.
+"""The parts `record` and `cold` of `scripts/bench agents`: what `muniment mcp --record` adds to a call of an MCP server, and how long `muniment mcp`
+takes to answer where no daemon runs.
 
-    python3 tests/bench/mcp_bench.py [CALLS]
-
-Calls go one at a time, in turns with and without the relay, so that both meet the same machine. `relay` speaks to a socket that answers at once.
+Calls go one at a time, in turns with and without the recording, so that both meet the same machine.
 """
 from __future__ import annotations
 
 import json
-import os
 import pathlib
-import socket
 import statistics
 import subprocess
 import sys
-import tempfile
-import threading
 import time
 from typing import Callable
 
@@ -93,47 +88,6 @@ def recorded(calls: int, what: str, limit: float, *options: str) -> Row:
         daemon.destroy()
 
 
-def answer_all(listener: socket.socket) -> None:
-    """Echoes a result for each request, on every connection."""
-    def serve(connection: socket.socket) -> None:
-        with connection, connection.makefile("rb") as lines:
-            for line in lines:
-                message = json.loads(line)
-                if "id" in message:
-                    connection.sendall(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": {}}).encode() + b"\n")
-
-    while True:
-        try:
-            connection = listener.accept()[0]
-        except OSError:
-            return
-        threading.Thread(target=serve, args=(connection,), daemon=True).start()
-
-
-def relayed_row(calls: int) -> Row:
-    with tempfile.TemporaryDirectory(prefix="muniment-bench-") as folder, socket.socket(socket.AF_UNIX) as listener:
-        path = os.path.join(folder, "munimentd.sock")
-        listener.bind(path)
-        listener.listen()
-        threading.Thread(target=answer_all, args=(listener,), daemon=True).start()
-        direct = socket.socket(socket.AF_UNIX)
-        direct.connect(path)
-        stream = direct.makefile("rb")
-
-        def plain() -> None:
-            direct.sendall(json.dumps({**CALL, "id": 1}).encode() + b"\n")
-            stream.readline()
-
-        relayed = Child([str(support.BUILD / "muniment"), "--data", folder, "--no-autostart", "mcp"])
-        try:
-            medians = in_turns(calls, plain, relayed.call)
-        finally:
-            relayed.close()
-            stream.close()
-            direct.close()
-        return row("mcp: relay to the socket", *medians, RELAY_MS_MAX)
-
-
 def cold_row() -> Row:
     """From starting the relay to the answer of `initialize`, where no data folder exists."""
     daemon = support.Daemon()
@@ -156,16 +110,14 @@ def median_row(rows: list[Row]) -> Row:
     return sorted(rows, key=lambda one: one.ratio)[len(rows) // 2]
 
 
-def mcp(seconds: int, repeat: int) -> list[Row]:
+def record(seconds: int, repeat: int) -> list[Row]:
     calls = CALLS_A_SECOND * seconds
-    return [median_row([relayed_row(calls) for _ in range(repeat)]),
-            median_row([recorded(calls, "mcp: --record", RECORD_MS_MAX) for _ in range(repeat)]),
-            median_row([recorded(calls, "mcp: --record --required", REQUIRED_MS_MAX, "--required") for _ in range(repeat)]),
-            median_row([cold_row() for _ in range(repeat)])]
+    return [median_row([recorded(calls, "mcp: --record", RECORD_MS_MAX) for _ in range(repeat)]),
+            median_row([recorded(calls, "mcp: --record --required", REQUIRED_MS_MAX, "--required") for _ in range(repeat)])]
 
 
-PARTS = {"mcp": mcp}
+def cold(_: int, repeat: int) -> list[Row]:
+    return [median_row([cold_row() for _ in range(repeat)])]
 
-if __name__ == "__main__":
-    for one in mcp(max(1, int(sys.argv[1]) // CALLS_A_SECOND) if len(sys.argv) > 1 else 4, 3):
-        print(one.line())
+
+PARTS = {"record": record, "cold": cold}

@@ -1,5 +1,7 @@
 #include "mcp/offer/tool_inputs.hpp"
 
+#include <set>
+
 #include <fmt/format.h>
 
 #include "base/crypto/sha256.hpp"
@@ -17,10 +19,20 @@ void write_meta(json::Writer& out) {
   out.key("_meta").begin_object().member("deadline_ms", limits::deadline_ms_max).end_object();
 }
 
+std::set<std::string_view> methods_with_run() {
+  std::set<std::string_view> methods;
+  for (const Tool& tool : tool_table()) {
+    const std::string schema = plain_schema(tool.method, "params");
+    const auto document = json::parse(schema);
+    if (document && document->root()["properties"]["run_id"]) methods.insert(tool.method);
+  }
+  return methods;
+}
+
+// Whether the native method has a parameter run_id. To parse its schema for each call would take longer than the call.
 bool takes_run(std::string_view method) {
-  const std::string schema = plain_schema(method, "params");
-  const auto document = json::parse(schema);
-  return document && document->root()["properties"]["run_id"].present();
+  static const std::set<std::string_view> methods = methods_with_run();
+  return methods.contains(method);
 }
 
 void copy_members(json::Writer& out, const json::Value& object) {
