@@ -286,6 +286,7 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const Config& config, ServiceManag
   RETURN_IF_ERROR(check_restore_ended(config.data));
   auto parts = std::make_unique<Parts>(std::move(folder));
   parts->conformance_fixture = choices.conformance_fixture;
+  RETURN_IF_ERROR(mcp::check_toolsets(config.mcp_toolsets));
   ASSIGN_OR_RETURN(parts->http, mcp_http_options(config, choices.conformance_fixture));
   ASSIGN_OR_RETURN(SchemaSet schemas, SchemaSet::embedded());
   parts->schemas = std::make_unique<SchemaSet>(std::move(schemas));

@@ -68,6 +68,13 @@ void Call::answer(std::string_view result, std::optional<Caching> caching) {
 }
 
 void Call::fail(const Failure& failure) {
+  if (!handle_.empty()) {
+    json::Writer result;
+    result.begin_object().key("content").begin_array().begin_object().member("type", "text");
+    result.member("text", failure.message).end_object().end_array().member("isError", true).end_object();
+    session_.server().handles().finish(handle_, std::move(result).text());
+    return end();
+  }
   if (std::exchange(answered_, true)) return;
   send(error_message(message_->id, failure), true, failure.code);
   end();

@@ -212,4 +212,18 @@ ToolList offered_tools(const ServerOptions& options) {
   return offered;
 }
 
+Status check_toolsets(const std::vector<std::string>& names) {
+  std::vector<std::string_view> known;
+  for (const Tool& tool : tools_offered) {
+    if (!tool.toolset.empty() && (known.empty() || known.back() != tool.toolset)) known.push_back(tool.toolset);
+  }
+  for (const std::string& name : names) {
+    if (std::find(known.begin(), known.end(), name) == known.end()) {
+      return Error(Errc::invalid_argument,
+                   fmt::format("mcp_toolsets: there is no toolset {}. Known: {}.", name, fmt::join(known, ", ")));
+    }
+  }
+  return success();
+}
+
 }  // namespace muniment::mcp
