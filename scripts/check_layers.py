@@ -238,43 +238,62 @@ def check_sizes(root: pathlib.Path) -> Iterator[Violation]:
         yield Violation(main, count, f"{count} lines, limit {DAEMON_MAIN_LINES_MAX}: wiring belongs to wiring.cpp")
 
 
-# ---- one append
+# ---- one append, one tools/call
 
-CALLS = {   # a file of the path → how it hands on to the next
-    "src/daemon/session.cpp": "dispatcher_.run(",
-    "src/gateway/request/dispatcher.cpp": "method->function(",
-    "src/gateway/methods/log/events.cpp": "PendingAppend",
-    "src/store/append/appender.cpp": "connection_.commit(",
-}
+class Path(NamedTuple):
+    section: str          # of docs/architecture.md
+    files: int
+    calls: dict[str, str]   # a file of the path → how it hands on to the next
 
 
-def check_append_path(root: pathlib.Path) -> Iterator[Violation]:
-    """docs/architecture.md names five files that an append passes through: they exist, hold what it says, and hand on."""
+PATHS = (
+    Path("One append", 5, {
+        "src/daemon/session.cpp": "dispatcher_.run(",
+        "src/gateway/request/dispatcher.cpp": "method->function(",
+        "src/gateway/methods/log/events.cpp": "PendingAppend",
+        "src/store/append/appender.cpp": "connection_.commit(",
+    }),
+    Path("One tools/call", 6, {
+        "src/daemon/session.cpp": "mcp_->session().receive(",
+        "src/mcp/session.cpp": "method->function(",
+        "src/mcp/offer/tool_call.cpp": "->native(",
+        "src/daemon/mcp/mcp_peer.cpp": "dispatcher().admit(",
+    }),
+)
+
+
+def check_paths(root: pathlib.Path) -> Iterator[Violation]:
+    """docs/architecture.md names the files that an append and a tools/call pass through: they exist, hold what it says, and hand on."""
     document = root / "docs" / "architecture.md"
     if not document.exists():
         return
-    section = document.read_text().split("## One append", 1)[-1].split("\n## ", 1)[0]
-    items = re.findall(r"^\d\. (.*?)(?=^\d\. |^$)", section, flags=re.M | re.S)
-    if len(items) != 5:
-        yield Violation(document, 1, f"One append: {len(items)} files, expected five")
-    for item in items:
-        name = re.search(r"`(src/[^`]+\.cpp)`", item)
-        path = root / name[1] if name else document
-        if not name or not path.exists():
-            yield Violation(document, 1, f"One append: no such file: {name[1] if name else item[:40]}")
-            continue
-        texts = path.read_text() + "".join(other.read_text() for other in path.parent.glob(path.stem.removesuffix("er") + "_*.cpp"))
-        for called in re.findall(r"`[\w:]*?(\w+)`", item):
-            if called not in ("params",) and f"{called}(" not in texts:
-                yield Violation(document, 1, f"One append: {name[1]} has no {called}()")
-        if name[1] in CALLS and CALLS[name[1]] not in texts:
-            yield Violation(document, 1, f"One append: {name[1]} does not hand on by {CALLS[name[1]]}")
+    for path in PATHS:
+        section = document.read_text().split(f"## {path.section}\n", 1)[-1].split("\n## ", 1)[0]
+        items = re.findall(r"^\d\. (.*?)(?=^\d\. |^$)", section, flags=re.M | re.S)
+        if len(items) != path.files:
+            yield Violation(document, 1, f"{path.section}: {len(items)} files, expected {path.files}")
+        for item in items:
+            for problem in problems_of(root, item, path.calls):
+                yield Violation(document, 1, f"{path.section}: {problem}")
+
+
+def problems_of(root: pathlib.Path, item: str, calls: dict[str, str]) -> Iterator[str]:
+    name = re.search(r"`(src/[^`]+\.cpp)`", item)
+    if not name or not (path := root / name[1]).exists():
+        yield f"no such file: {name[1] if name else item[:40]}"
+        return
+    texts = path.read_text() + "".join(other.read_text() for other in path.parent.glob(path.stem.removesuffix("er") + "_*.cpp"))
+    for called in re.findall(r"`[\w:]*?(\w+)`", item):
+        if called not in ("params",) and f"{called}(" not in texts:
+            yield f"{name[1]} has no {called}()"
+    if name[1] in calls and calls[name[1]] not in texts:
+        yield f"{name[1]} does not hand on by {calls[name[1]]}"
 
 
 # ---- the command
 
 def check(root: pathlib.Path) -> list[Violation]:
-    return [*check_includes(root), *check_sizes(root), *check_append_path(root)]
+    return [*check_includes(root), *check_sizes(root), *check_paths(root)]
 
 
 PLANTED: dict[str, tuple[str | None, str | None]] = {   # file or folder → (its text, what must be said about it)
@@ -298,8 +317,9 @@ PLANTED: dict[str, tuple[str | None, str | None]] = {   # file or folder → (it
                             "a function of 74 lines"),
     "src/events/fine.cpp": ("#include <sys/stat.h>\n#include <vector>\nnamespace {\nconstexpr int t[] = {\n" + "1,\n" * 90 +
                             "};\nint f() {\n  return 1;\n}\n}\n", None),
-    "docs/architecture.md": ("## One append\n\n" + "".join(f"{n}. `src/events/fine.cpp` (`A::f`)\n" for n in range(1, 5)) + "\n",
-                             "4 files, expected five"),
+    "docs/architecture.md": ("## One append\n\n" + "".join(f"{n}. `src/events/fine.cpp` (`A::f`)\n" for n in range(1, 5)) + "\n" +
+                             "## One tools/call\n\n" + "".join(f"{n}. `src/events/fine.cpp` (`f`)\n" for n in range(1, 7)) + "\n",
+                             "4 files, expected 5"),
     "src/daemon/main.cpp": ("\n" * 71, "wiring belongs to wiring.cpp"),
     **{f"src/snapshot/file_{number}.cpp": ("\n", None) for number in range(26)},
     "src/snapshot": (None, "26 source files"),
