@@ -20,7 +20,8 @@ namespace {
 // Postgres counts time from 2000-01-01.
 constexpr std::int64_t postgres_epoch_micros = 946'684'800'000'000;
 constexpr int rows_a_page = 256;
-constexpr std::string_view insufficient_privilege = "42501";
+constexpr std::string_view insufficient_privilege = "42501", query_canceled = "57014";
+constexpr int attempts_max = 20;
 
 // The database under audit chooses none of these: neither which schema a name means, nor whether anything is written.
 // Whatever the database, the role or the URI sets: how values and definitions are written, and how long a verify may
@@ -29,7 +30,7 @@ constexpr const char* own_settings =
     "SET search_path = pg_catalog, public, pg_temp; SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY; "
     "SET standard_conforming_strings = on; SET quote_all_identifiers = off; SET intervalstyle = postgres; SET datestyle = 'ISO, MDY'; "
     "SET timezone = 'UTC'; SET bytea_output = hex; SET extra_float_digits = 1; SET xmloption = content; SET row_security = on; "
-    "SET statement_timeout = 0; SET lock_timeout = 0; SET idle_session_timeout = 0; SET idle_in_transaction_session_timeout = 0";
+    "SET lock_timeout = 0; SET idle_session_timeout = 0; SET idle_in_transaction_session_timeout = 0";
 
 // Takes on the role auditor of whoever owns the log (migrations/0005_roles.sql), without calling a function of that
 // database; no row where there is none, or the login may not. Nor where the auditor would see less than the login
@@ -107,8 +108,20 @@ struct Connection::Impl {
     return unavailable("reading Postgres", PQerrorMessage(connection));
   }
 
+  // A database may cancel each statement after a millisecond. On a busy machine that hits this one, too.
+  Status lift_time_limit() {
+    for (int attempt = 1;; ++attempt) {
+      const ResultPtr set(PQexec(connection, "SET statement_timeout = 0"));
+      if (PQresultStatus(set.get()) == PGRES_COMMAND_OK) return success();
+      const char* const state = PQresultErrorField(set.get(), PG_DIAG_SQLSTATE);
+      if (state == nullptr || state != query_canceled || attempt == attempts_max)
+        return unavailable("lifting the time limit of statements", PQerrorMessage(connection));
+    }
+  }
+
   // A server may still refuse the role to a member (GRANT … WITH SET FALSE): the login goes on as it is.
   Status read_as_auditor() {
+    RETURN_IF_ERROR(lift_time_limit());
     auto set = execute(own_settings);
     if (!set) return std::move(set).error();
     const ResultPtr taken(PQexec(connection, take_role_of_auditor));
