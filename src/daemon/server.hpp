@@ -18,6 +18,7 @@
 #include "base/process/stop_signals.hpp"
 #include "daemon/mcp/mcp_http.hpp"
 #include "daemon/mcp/mcp_peer.hpp"
+#include "daemon/peer.hpp"
 #include "daemon/service_manager.hpp"
 #include "daemon/session.hpp"
 #include "daemon/subscriptions.hpp"
