@@ -1,4 +1,4 @@
-// Who follows the log: a connection that speaks the native protocol, or an MCP session.
+// A follower of the log: a connection that speaks the native protocol, or an MCP session.
 #pragma once
 
 #include <cstddef>

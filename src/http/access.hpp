@@ -1,4 +1,4 @@
-// Who may use a listener: the names by which a browser may reach it, and a bearer token.
+// Access to a listener: the names by which a browser may reach it, and a bearer token.
 //
 // A web page whose name is made to resolve to 127.0.0.1 (DNS rebinding) can send requests to a loopback listener, and
 // read the answers. Its name is then in the Host header, and the page's origin in Origin; neither can be forged by the

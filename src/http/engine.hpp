@@ -1,4 +1,4 @@
-// What a server runs on: libmicrohttpd (MHD) without threads, driven by a libuv loop, the listening socket, and the
+// The engine of a server: libmicrohttpd (MHD) without threads, driven by a libuv loop, the listening socket, and the
 // deadlines of the connections.
 //
 // MHD is not to be entered from its own callbacks, in which the handler runs, too: a connection that has something to

@@ -9,7 +9,7 @@
 
 namespace muniment::http {
 
-// What is wrong with the target, the names of the headers or the length of the body; nullopt: nothing. A proxy that
+// Describes a fault of the target, the headers' names or the body's length; nullopt: none. A proxy that
 // reads such a request in another way than this server takes its end for another request (request smuggling).
 std::optional<std::string> malformed(const Request& request);
 

@@ -49,6 +49,7 @@ Error listen_error(const Address& address, int error_number) {
           Errc::unavailable,
           fmt::format("listening on {}: another program listens there. Stop it, or choose another port", where));
     case EADDRNOTAVAIL:
+    case EAFNOSUPPORT:
       return Error(
           Errc::invalid_argument,
           fmt::format("listening on {}: this machine does not have that address. 127.0.0.1 and 0.0.0.0 always work",

@@ -19,9 +19,9 @@ const Method* find_method(std::string_view name, Revision revision);  // nullptr
 
 // A request is stateless if it says so in its _meta, or if it is server/discover.
 Revision revision_of(const Message& message);
-// What is missing in a stateless request's _meta.
+// Checks that a stateless request's _meta is complete.
 std::optional<Failure> check_meta(const Message& message);
-// What keeps a request from being served, before its method is looked at.
+// Checks a request before its method is looked at.
 std::optional<Failure> check_revision(Session& session, const Message& message, Revision revision);
 
 // Answers the call with a handle, and lets it go on (tools.cpp).

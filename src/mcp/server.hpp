@@ -1,5 +1,5 @@
-// What the MCP sessions of a daemon share: what is offered, the key of their tokens, and the results of calls that took
-// too long. One thread.
+// State that the MCP sessions of a daemon share: the tools on offer, the key of their tokens, and the results of calls
+// that took too long. One thread.
 #pragma once
 
 #include <cstdint>

@@ -62,7 +62,7 @@ class Session : public std::enable_shared_from_this<Session> {
   const SessionOptions& options() const { return options_; }
   void send(Outgoing message) { send_(std::move(message)); }
 
-  // What `initialize` settled.
+  // The result of `initialize`.
   struct Opened {
     std::string version;    // of the protocol; empty: not opened
     MessagePtr initialize;  // with the client's name and capabilities

@@ -1,4 +1,4 @@
-// What a host is told of without asking: changes of resources that it subscribed to, in both revisions.
+// Notifications for a host: changes of the resources that it subscribed to, in both revisions.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What the HTTP server judges itself of a request: Host, Origin and Authorization, and the length of a body.
+// Checks of the HTTP server itself: Host, Origin and Authorization, and the length of a body.
 #include <algorithm>
 
 #include "base/text.hpp"

@@ -1,4 +1,4 @@
-// What an MCP host may send: its lines, one a message, to a session whose native methods answer at random, late or
+// Lines that an MCP host may send, one a message, to a session whose native methods answer at random, late or
 // never. Every message of the session is JSON on one line, and no request is answered twice.
 #include <map>
 #include <random>

@@ -1,5 +1,5 @@
-// What the MCP proxies find in messages, and what they make of a tool call; the proxies themselves are tested as
-// processes in tests/functional/test_mcp_*.py.
+// Tests of what the MCP proxies find in messages, and what they make of a tool call; the proxies themselves are tested
+// as processes in tests/functional/test_mcp_*.py.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -26,7 +26,7 @@ class HttpTls : public testing::Test {
         file(name + ".key") + " -out " + file(name + ".crt") + " 2>/dev/null";
     ASSERT_EQ(std::system(command.c_str()), 0);
   }
-  // What a client reads after it has sent `request`, until the server closes.
+  // The bytes that a client reads after it has sent `request`, until the server closes.
   std::string ask(std::uint16_t port, const std::string& request, const std::string& arguments) {
     std::string answer;
     std::atomic<bool> done = false;

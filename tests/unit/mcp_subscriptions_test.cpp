@@ -1,4 +1,4 @@
-// What a host follows: resources/subscribe (2025-11-25) and subscriptions/listen (2026-07-28).
+// Subscriptions of a host: resources/subscribe (2025-11-25) and subscriptions/listen (2026-07-28).
 #include <fmt/format.h>
 
 #include "base/limits.hpp"

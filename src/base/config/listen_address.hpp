@@ -1,4 +1,4 @@
-// Where something listens over TCP, as the keys *_listen of the configuration say it.
+// A TCP address to listen on, as the keys *_listen of the configuration give it.
 #pragma once
 
 #include <cstdint>

@@ -48,7 +48,7 @@ std::string shown(std::string_view bytes, std::size_t bytes_max) {
   return text;
 }
 
-// What a hostile server may write in the place of a type is not repeated.
+// A type that a hostile server may have made up is not repeated.
 bool is_mime_type(std::string_view text) {
   const auto plain = [](unsigned char c) {
     return std::isalnum(c) != 0 || (c != 0 && std::strchr("/+-._;= ", c) != nullptr);

@@ -27,7 +27,7 @@ struct DraftEvent {
   std::string body() const;
 };
 
-// Where the reference to an artifact belongs; no JSON text holds this byte.
+// Placeholder for the reference to an artifact; no JSON text holds this byte.
 inline constexpr char reference_mark = '\x01';
 
 // The reference to an artifact that was stored, as JSON.

@@ -77,7 +77,7 @@ void DaemonLink::step() {
   if (state_ == State::connecting && starter_ <= 0 && std::chrono::steady_clock::now() >= next_attempt_) attempt();
 }
 
-// Where it fails, the reader meets the end of the connection.
+// A failure shows as the end of the connection when it is read.
 void DaemonLink::flush() {
   if (writer_) writer_->flush();
 }

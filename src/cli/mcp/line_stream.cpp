@@ -13,7 +13,7 @@ namespace muniment::cli {
 namespace {
 
 constexpr std::size_t read_bytes = 64 * 1024;
-// What was taken from the front of a buffer is removed once it is this much.
+// Bytes taken from the front of a buffer before they are removed from it.
 constexpr std::size_t compact_bytes = 256 * 1024;
 
 }  // namespace

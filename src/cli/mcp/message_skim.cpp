@@ -25,7 +25,7 @@ bool is_complete(std::string_view text, std::size_t begin, std::size_t end) {
   return end < text.size();
 }
 
-// What a key or a method's name says, also where it is written with escapes.
+// The text of a key or of a method's name, with escapes resolved.
 std::string plain(std::string_view quoted) {
   if (quoted.find('\\') != std::string_view::npos) return string_of(quoted).value_or("");
   return quoted.size() >= 2 ? std::string(quoted.substr(1, quoted.size() - 2)) : std::string();

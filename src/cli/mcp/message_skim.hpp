@@ -24,7 +24,7 @@ std::string_view member_of(std::string_view object, std::string_view key);
 // The items of an array; none where it is no array.
 std::vector<std::string_view> items_of(std::string_view array);
 
-// What a string says; nullopt for what is no string, or not one that the log accepts.
+// The text of a JSON string; nullopt if the value is no string, or one that the log does not accept.
 std::optional<std::string> string_of(std::string_view value);
 
 struct Envelope {

@@ -70,7 +70,7 @@ class Recorder {
   void recovered();
   std::uint64_t own_token() { return own_tokens_++; }
 
-  // What is on its way, by token.
+  // An event in flight, by token.
   struct Pending {
     std::uint64_t token = 0;
     DraftEvent event;

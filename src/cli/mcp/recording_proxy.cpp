@@ -264,7 +264,7 @@ bool RecordingProxy::full(Direction direction) const {
                                            : to_host_.bytes() + host_out_.waiting() >= proxy::waiting_bytes_max;
 }
 
-// What stopped because too much was waiting goes on without an event of a descriptor.
+// A stream that stopped because too much was waiting resumes without an event of a descriptor.
 bool RecordingProxy::more_to_do() const {
   return (lines_left_[0] && !full(Direction::to_server)) || (lines_left_[1] && !full(Direction::to_host));
 }

@@ -74,7 +74,7 @@ bool StdioProxy::poll_once(StopSignals& signals) {
   return true;
 }
 
-// What stopped because too much was waiting goes on without an event of a descriptor.
+// A stream that stopped because too much was waiting resumes without an event of a descriptor.
 bool StdioProxy::more_to_do() const {
   return (host_lines_left_ && waiting_bytes_ < proxy::waiting_bytes_max) ||
          (daemon_lines_left_ && out_.waiting() < proxy::waiting_bytes_max) ||

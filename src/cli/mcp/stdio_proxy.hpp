@@ -23,7 +23,7 @@
 
 namespace muniment::cli {
 
-// What the daemon is told about the session before the host's first line.
+// Description of the session, sent to the daemon before the host's first line.
 struct McpSession {
   bool record = true;
   std::string run_id;  // the same on every connection
@@ -85,7 +85,7 @@ class StdioProxy {
   std::map<std::string, InFlight> in_flight_;  // by id_key
   std::set<std::string> asked_by_daemon_;      // requests of the daemon on this connection
 
-  // What is repeated on the next connection.
+  // Messages that are repeated on the next connection.
   std::string initialize_;                            // the host's request, once it was answered
   std::string initializing_;                          // the same while it is in flight
   std::string initialized_;                           // the notification

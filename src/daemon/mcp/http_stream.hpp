@@ -35,7 +35,7 @@ class HttpStream {
 
 // A JSON-RPC error with an HTTP status.
 http::Answer http_failure(int status, const mcp::Failure& failure, std::string_view id = {});
-// What is wrong with the headers that repeat the body (2026-07-28), if anything.
+// Compares the headers that repeat the body (2026-07-28). Nothing: they agree.
 std::optional<mcp::Failure> check_headers(const http::Request& request, const mcp::Message& message);
 
 }  // namespace muniment::daemon

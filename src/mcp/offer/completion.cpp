@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t values_max = 100;  // MCP's own limit
 
-// Where the values of an argument come from.
+// Source of the values of an argument.
 struct Source {
   std::string_view argument;
   std::string_view method;

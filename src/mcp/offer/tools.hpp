@@ -14,7 +14,7 @@ namespace muniment::mcp {
 
 struct ServerOptions;
 
-// What a tool does to the world, as a host may show it before it asks its user.
+// Effects of a tool, as a host may show them before it asks its user.
 struct Hints {
   bool read_only = false;
   bool destructive = false;
