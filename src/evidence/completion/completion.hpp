@@ -98,6 +98,9 @@ struct Judgement {
   std::vector<Finding> findings;
 };
 
+// Adds a finding that blocks: the judgement can only become stricter.
+void refuse(Judgement& judgement, Finding finding);
+
 Judgement judge(const Task& task, std::span<const Piece> pieces, const Policy& policy, Time now);
 
 }  // namespace muniment::evidence::completion
