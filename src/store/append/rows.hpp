@@ -111,8 +111,8 @@ struct TaskChangeRow {
   std::int64_t seq = -1;
 };
 
-// With a task.completed event, one for each piece: evidence_id and evidence_seq are in the event's body at the same place of
-// evidence_ids and evidence_seqs. Evidence that completed a task already is given back as maybe_duplicate.
+// With a task.completed event, one for each of its body's evidence_seqs: the evidence that is in this log. Evidence that
+// completed a task already is given back as maybe_duplicate.
 struct TaskEvidenceRow {
   std::string run_id;  // of the task
   std::string task_id;
