@@ -71,13 +71,13 @@ std::string_view name_of(Verdict verdict);
 
 // What one check says of one piece, or of the task as a whole (empty evidence_id).
 struct Finding {
-  std::string_view check;  // "substance"
-  std::string_view code;   // "placeholder"; the table of codes is in completion.cpp
+  std::string_view check{};  // "substance"
+  std::string_view code{};   // "placeholder"; the table of codes is in completion.cpp
   Verdict verdict = Verdict::fail;
   bool blocks = true;      // false: noted
-  std::string_view violation;  // kind of the violation.detected event; empty: none
-  std::string evidence_id;
-  std::string text;        // for the user: what is wrong, what is expected, what to do
+  std::string_view violation{};  // kind of the violation.detected event; empty: none
+  std::string evidence_id{};
+  std::string text{};        // for the user: what is wrong, what is expected, what to do
 };
 
 struct PieceStatus {

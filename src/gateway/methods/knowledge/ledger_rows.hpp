@@ -7,6 +7,7 @@
 
 #include "base/json/json.hpp"
 #include "evidence/resolver.hpp"
+#include "evidence/stop_rule.hpp"
 #include "gateway/call.hpp"
 #include "store/append/rows.hpp"
 

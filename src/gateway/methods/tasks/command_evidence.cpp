@@ -8,6 +8,7 @@
 #include "gateway/access.hpp"
 #include "gateway/services.hpp"
 #include "store/files/artifact_row.hpp"
+#include "store/logs/erasure.hpp"
 
 namespace muniment::gateway::methods {
 namespace {

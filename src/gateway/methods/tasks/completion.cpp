@@ -29,11 +29,11 @@ std::vector<std::string> ids_of(const json::Value& params) {
 
 // A task and the evidence that is given for it, judged.
 struct Judged {
-  std::shared_ptr<store::Run> run;   // nullptr: no run was named
-  std::optional<TaskRecord> record;  // nullopt: the task was not opened
-  completion::Task task;
-  Pieces pieces;
-  completion::Judgement judgement;
+  std::shared_ptr<store::Run> run{};   // nullptr: no run was named
+  std::optional<TaskRecord> record{};  // nullopt: the task was not opened
+  completion::Task task{};
+  Pieces pieces{};
+  completion::Judgement judgement{};
 };
 
 void write_judgement(json::Writer& out, const Judged& judged) {

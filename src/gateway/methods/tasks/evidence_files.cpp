@@ -1,6 +1,9 @@
 // evidence.check, and evidence as the object of a file .beads/evidence/{uuid}.json: evidence.import and evidence.export.
 // The checksum covers the whole object; an object whose checksum does not fit, or that differs from the ledger, was
 // edited outside.
+#include <algorithm>
+#include <chrono>
+
 #include <fmt/format.h>
 
 #include "base/crypto/sha256.hpp"
@@ -115,7 +118,7 @@ Result<Answer> evidence_check(Call& call) {
   const Time now = call.services.clock.now();
   const auto policy = call.services.policies.of_type("");
   const Time from = piece.stated_at ? std::min(*piece.stated_at, piece.recorded_at) : piece.recorded_at;
-  const bool fresh = exists && from <= now && now - from <= policy.fresh_for;
+  const bool fresh = exists && from <= now && now.micros - from.micros <= std::chrono::microseconds(policy.fresh_for).count();
   json::Writer out;
   out.begin_object().member("evidence_id", id).member("exists", exists);
   out.member("intact", intact).member("fresh", fresh);
