@@ -159,7 +159,8 @@ Result<EvidenceState> compare_evidence(Call& call, const store::EvidenceRow& row
   auto now = hash_of_evidence(call, *found);
   if (!now && is_transient(now.error().code)) return std::move(now).error();
   if (!now)
-    return EvidenceState{false, found->ok() ? "NOT_FOUND" : std::string(name_of(found->reason)), now.error().message, {}};
+    return EvidenceState{
+        false, found->ok() ? "NOT_FOUND" : std::string(name_of(found->reason)), now.error().message, {}};
   if (*now == row.hash)
     return EvidenceState{true, {}, {}, {}};  // of the revision that was recorded, also where there is a newer one
   return EvidenceState{false, "HASH_MISMATCH", "other bytes are there than were recorded", to_hex(*now)};

@@ -37,8 +37,8 @@ struct LedgerEntry {
 Answer record_entry(Call& call, LedgerEntry entry, const RecordIds& ids, const evidence::Outcome& outcome);
 
 // The reply of a request that records: {"<id_name>": id, "hash"?, "seq", "duplicate"}.
-std::string recorded_json(std::string_view id_name, const Uuid& id, const Hash* hash, std::int64_t seq,
-                          bool duplicate, std::string_view more = {});
+std::string recorded_json(std::string_view id_name, const Uuid& id, const Hash* hash, std::int64_t seq, bool duplicate,
+                          std::string_view more = {});
 
 // The body of evidence.recorded; `more`: further members, as JSON text with a comma in front. Errors: too_large.
 Result<std::string> recorded_body(const store::EvidenceRow& row, std::string_view more = {});

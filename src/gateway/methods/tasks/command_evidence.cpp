@@ -22,8 +22,7 @@ constexpr std::size_t text_bytes_max = 16 * 1024;  // of the output, in the evid
 Result<std::string> read_artifact(Call& call, const store::Run& run, const std::string& id, std::size_t bytes_max) {
   ASSIGN_OR_RETURN(const auto row, call.reader->artifact(parse_uuid(id).value_or(Uuid{})));
   if (!row || row->run_id != run.run_id)
-    return Error(Errc::not_found,
-                 fmt::format("no artifact {} in run {}. Put it first: artifact.put", id, run.run_id));
+    return Error(Errc::not_found, fmt::format("no artifact {} in run {}. Put it first: artifact.put", id, run.run_id));
   if (store::is_erased(*row)) return Error(Errc::conflict, fmt::format("artifact {} is erased", id));
   const auto length = std::min(row->size_bytes, static_cast<std::int64_t>(bytes_max));
   return call.services.files.read(store::file_of(*row), row->size_bytes - length, length);
@@ -84,8 +83,7 @@ Status read_report(Call& call, const store::Run& run, std::string_view out, std:
                    read_artifact(call, run, named["artifact_id"].string_or(""), reports::report_bytes_max + 1));
   command.report = reports::read_report(text);
   if (!command.report)
-    return Error(Errc::invalid_argument,
-                 "report: the file is in no known format. docs/evidence.md lists the formats.");
+    return Error(Errc::invalid_argument, "report: the file is in no known format. docs/evidence.md lists the formats.");
   if (const auto modified = named["modified_at"].as_string()) command.report_modified_at = parse_time(*modified);
   return success();
 }
@@ -154,9 +152,10 @@ Result<CommandEvidence> command_evidence(Call& call, const store::Run& run) {
                             Error(Errc::not_found, fmt::format("no command {} in run {}. Give the command_id that "
                                                                "command.start answered",
                                                                id, run.run_id))));
-  ASSIGN_OR_RETURN(const events::Event ended,
-                   event_of(call, run, make_uuid_v8("command.end/" + start_id.text()), "command.ended",
-                            Error(Errc::conflict, fmt::format("command {} has not ended. Send command.end first", id))));
+  ASSIGN_OR_RETURN(
+      const events::Event ended,
+      event_of(call, run, make_uuid_v8("command.end/" + start_id.text()), "command.ended",
+               Error(Errc::conflict, fmt::format("command {} has not ended. Send command.end first", id))));
   ASSIGN_OR_RETURN(const json::Document start_body, json::parse(*started.body));
   ASSIGN_OR_RETURN(const json::Document end_body, json::parse(*ended.body));
   CommandEvidence made;

@@ -1,5 +1,5 @@
-// task.validate and task.complete: the evidence is collected (pieces.cpp), judged (evidence/completion/) and held against
-// the custom validators of the policy; what was found is in the log before the answer.
+// task.validate and task.complete: the evidence is collected (pieces.cpp), judged (evidence/completion/) and held
+// against the custom validators of the policy; what was found is in the log before the answer.
 #include <algorithm>
 #include <set>
 
@@ -78,8 +78,15 @@ completion::Task task_of(const Judged& judged, const json::Value& params) {
   completion::Task task;
   if (judged.record) {
     const TaskRecord& record = *judged.record;
-    task = {record.task_id, record.content, record.type, record.required_type, record.requires_evidence, record.actor,
-            record.opened_at, "", false};
+    task = {record.task_id,
+            record.content,
+            record.type,
+            record.required_type,
+            record.requires_evidence,
+            record.actor,
+            record.opened_at,
+            "",
+            false};
   } else {
     task.content = params["content"].string_or("");
     task.type = params["type"].string_or("");
@@ -122,8 +129,8 @@ Result<Judged> judge(Call& call, std::shared_ptr<store::Run> run, std::optional<
   Judged judged{.run = std::move(run), .record = std::move(record)};
   judged.task = task_of(judged, call.params);
   const std::string run_id = judged.run ? judged.run->run_id : "";
-  ASSIGN_OR_RETURN(judged.pieces, read_pieces(call, ids_of(call.params),
-                                              {run_id, judged.task.task_id, judged.task.opened_at}));
+  ASSIGN_OR_RETURN(judged.pieces,
+                   read_pieces(call, ids_of(call.params), {run_id, judged.task.task_id, judged.task.opened_at}));
   if (judged.run) {
     ASSIGN_OR_RETURN(judged.task.files_changed, files_changed_since(call, *judged.run, judged.pieces));
   }
@@ -193,7 +200,8 @@ std::string completed_json(const Judged& judged, bool completed, bool duplicate,
 }
 
 // The task is completed already: with this evidence, or with other evidence.
-Result<Answer> complete_again(const std::shared_ptr<store::Run>& run, const TaskRecord& task, const json::Value& params) {
+Result<Answer> complete_again(const std::shared_ptr<store::Run>& run, const TaskRecord& task,
+                              const json::Value& params) {
   std::vector<std::string> ids = ids_of(params), known = task.evidence_ids;
   std::ranges::sort(ids);
   std::ranges::sort(known);
@@ -237,9 +245,9 @@ Answer complete(Call& call, const Judged& judged) {
   }
   body.end_array();
   if (!judged.task.tree_digest.empty()) body.member("tree_digest", judged.task.tree_digest);
-  request.events.push_back({judged.run, make_event(call, *judged.run, "task.completed",
-                                                   std::move(body.end_object()).text(),
-                                                   call.params["step_id"].string_or(""))});
+  request.events.push_back(
+      {judged.run, make_event(call, *judged.run, "task.completed", std::move(body.end_object()).text(),
+                              call.params["step_id"].string_or(""))});
   request.rows.push_back({0, store::TaskChangeRow{judged.run->run_id, judged.record->task_id, "completed"}});
   for (store::TaskEvidenceRow& row : spent) request.rows.push_back({0, std::move(row)});
   log_outcome(judged.pieces.outcome, request);

@@ -44,9 +44,9 @@ std::optional<completion::Finding> ask(const completion::Validator& validator, s
   const auto document = json::parse(std::string_view(*answer));
   const auto can_complete = document ? document->root()["can_complete"].as_bool() : std::nullopt;
   if (!can_complete)
-    return finding_of("validator_failed", completion::Verdict::inconclusive,
-                      fmt::format("validator {}: expected {{\"can_complete\": true or false, \"reason\": text}}",
-                                  validator.name));
+    return finding_of(
+        "validator_failed", completion::Verdict::inconclusive,
+        fmt::format("validator {}: expected {{\"can_complete\": true or false, \"reason\": text}}", validator.name));
   if (*can_complete) return std::nullopt;
   return finding_of("validator_refused", completion::Verdict::fail,
                     fmt::format("validator {}: {}", validator.name,
@@ -55,9 +55,8 @@ std::optional<completion::Finding> ask(const completion::Validator& validator, s
 
 }  // namespace
 
-Status ask_custom_validators(const Call& call, const completion::Task& task,
-                             std::span<const completion::Piece> pieces, const completion::Policy& policy,
-                             completion::Judgement& judgement) {
+Status ask_custom_validators(const Call& call, const completion::Task& task, std::span<const completion::Piece> pieces,
+                             const completion::Policy& policy, completion::Judgement& judgement) {
   if (policy.validators.empty()) return success();
   const std::string request = request_json(task, pieces, judgement);
   for (const std::string& name : policy.validators) {

@@ -1,6 +1,6 @@
-// evidence.check, and evidence as the object of a file .beads/evidence/{uuid}.json: evidence.import and evidence.export.
-// The checksum covers the whole object; an object whose checksum does not fit, or that differs from the ledger, was
-// edited outside.
+// evidence.check, and evidence as the object of a file .beads/evidence/{uuid}.json: evidence.import and
+// evidence.export. The checksum covers the whole object; an object whose checksum does not fit, or that differs from
+// the ledger, was edited outside.
 #include <algorithm>
 #include <chrono>
 
@@ -34,9 +34,7 @@ std::string covered_json(const std::string& id, const std::string& type, const s
   return document ? json::canonical(document->root()) : text;
 }
 
-std::string checksum_of(const std::string& covered) {
-  return std::string(checksum_prefix) + to_hex(sha256(covered));
-}
+std::string checksum_of(const std::string& covered) { return std::string(checksum_prefix) + to_hex(sha256(covered)); }
 
 struct FileRecord {
   Uuid id;
@@ -49,9 +47,10 @@ Result<FileRecord> parse_record(const json::Value& record) {
     const std::string name = member.key();
     if (name != "id" && name != "type" && name != "content" && name != "timestamp" && name != "validator_id" &&
         name != "checksum")
-      return Error(Errc::invalid_argument,
-                   fmt::format("record: unknown member {}. Expected id, type, content, timestamp, validator_id, checksum.",
-                               json::quote(name)));
+      return Error(
+          Errc::invalid_argument,
+          fmt::format("record: unknown member {}. Expected id, type, content, timestamp, validator_id, checksum.",
+                      json::quote(name)));
   }
   const auto id = parse_uuid(record["id"].string_or(""));
   file.type = record["type"].string_or("");
@@ -60,9 +59,10 @@ Result<FileRecord> parse_record(const json::Value& record) {
   file.checksum = record["checksum"].string_or("");
   if (!id || file.type.empty() || file.type.size() > 100 || file.validator_id.size() > 256 ||
       !record["content"].is(json::Kind::object))
-    return Error(Errc::invalid_argument,
-                 "record: expected id (a UUID), type (1 to 100 bytes), content (an object), timestamp, validator_id (at "
-                 "most 256 bytes) and checksum.");
+    return Error(
+        Errc::invalid_argument,
+        "record: expected id (a UUID), type (1 to 100 bytes), content (an object), timestamp, validator_id (at "
+        "most 256 bytes) and checksum.");
   file.id = *id;
   file.content = record["content"].source();
   return file;
@@ -118,7 +118,8 @@ Result<Answer> evidence_check(Call& call) {
   const Time now = call.services.clock.now();
   const auto policy = call.services.policies.of_type("");
   const Time from = piece.stated_at ? std::min(*piece.stated_at, piece.recorded_at) : piece.recorded_at;
-  const bool fresh = exists && from <= now && now.micros - from.micros <= std::chrono::microseconds(policy.fresh_for).count();
+  const bool fresh =
+      exists && from <= now && now.micros - from.micros <= std::chrono::microseconds(policy.fresh_for).count();
   json::Writer out;
   out.begin_object().member("evidence_id", id).member("exists", exists);
   out.member("intact", intact).member("fresh", fresh);
@@ -169,8 +170,8 @@ Result<Answer> evidence_import(Call& call) {
   const Result<std::shared_ptr<store::Run>> place =
       run_id.empty() ? call.services.runs.find(log_run_id) : find_run(call, run_id);
   ASSIGN_OR_RETURN(const auto run, place);
-  const std::string covered =
-      covered_json(call.params["record"]["id"].string_or(""), file.type, file.content, file.timestamp, file.validator_id);
+  const std::string covered = covered_json(call.params["record"]["id"].string_or(""), file.type, file.content,
+                                           file.timestamp, file.validator_id);
   if (file.checksum != checksum_of(covered))
     return edited(call, run, file,
                   fmt::format("the checksum of evidence {} does not match its record", file.id.text()));

@@ -118,9 +118,8 @@ class PieceReader {
     ASSIGN_OR_RETURN(const auto artifact, find_in_all<store::ArtifactRow>(
                                               call_, [&](store::Reader& reader) { return reader.artifact(id); }));
     if (!artifact.row) return success();
-    ASSIGN_OR_RETURN(piece.text,
-                     call_.services.files.read(store::file_of(*artifact.row), 0,
-                                               std::min(artifact.row->size_bytes, artifact_bytes_max)));
+    ASSIGN_OR_RETURN(piece.text, call_.services.files.read(store::file_of(*artifact.row), 0,
+                                                           std::min(artifact.row->size_bytes, artifact_bytes_max)));
     return success();
   }
 

@@ -12,8 +12,8 @@ constexpr std::size_t detail_bytes_max = 2000;
 Result<events::Event> event_at(store::Reader& reader, std::int64_t seq, std::string_view type) {
   ASSIGN_OR_RETURN(auto event, reader.event_at(seq));
   if (event && event->type == type) return std::move(*event);
-  return Error(Errc::corrupt, "the table of tasks names event " + std::to_string(seq) +
-                                  ", which is no " + std::string(type) + ". Run muniment-verify");
+  return Error(Errc::corrupt, "the table of tasks names event " + std::to_string(seq) + ", which is no " +
+                                  std::string(type) + ". Run muniment-verify");
 }
 
 Status read_opened(store::Reader& reader, TaskRecord& task) {
@@ -65,8 +65,7 @@ Result<std::optional<TaskRecord>> find_task(store::Reader& reader, std::string_v
 }
 
 Result<std::vector<TaskRecord>> list_tasks(store::Reader& reader, std::string_view run_id,
-                                           std::optional<bool> completed, std::int64_t after_seq,
-                                           std::size_t limit) {
+                                           std::optional<bool> completed, std::int64_t after_seq, std::size_t limit) {
   ASSIGN_OR_RETURN(const auto rows, reader.tasks(run_id, completed, after_seq, limit));
   std::vector<TaskRecord> tasks;
   for (const store::TaskPlace& row : rows) {

@@ -29,8 +29,7 @@ struct TaskRecord {
 // nullopt: the run has no such task.
 Result<std::optional<TaskRecord>> find_task(store::Reader& reader, std::string_view run_id, std::string_view task_id);
 Result<std::vector<TaskRecord>> list_tasks(store::Reader& reader, std::string_view run_id,
-                                           std::optional<bool> completed, std::int64_t after_seq,
-                                           std::size_t limit);
+                                           std::optional<bool> completed, std::int64_t after_seq, std::size_t limit);
 
 // A violation.detected event of the caller's doing.
 struct Violation {

@@ -89,6 +89,7 @@ void write_task(json::Writer& out, const TaskRecord& task) {
   if (!task.type.empty()) out.member("type", task.type);
   out.member("requires_evidence", task.requires_evidence);
   if (!task.required_type.empty()) out.member("required_type", task.required_type);
+  if (!task.tree_digest.empty()) out.member("tree_digest", task.tree_digest);
   out.member("status", task.completed_seq ? "completed" : "open").member("actor", task.actor);
   out.member("opened_at", format_time(task.opened_at));
   if (task.completed_seq) {
@@ -109,10 +110,18 @@ Result<Answer> task_list(Call& call) {
     if (end.ec != std::errc() || end.ptr != cursor->data() + cursor->size())
       return Error(Errc::invalid_argument, "cursor: expected the cursor of an earlier reply of task.list.");
   }
+  const auto wanted = call.params["task_id"].as_string();
   const auto limit = static_cast<std::size_t>(call.params["limit"].as_int().value_or(limits::page_items_default));
   const auto status = call.params["status"].as_string();
   const auto completed = status ? std::optional(*status == "completed") : std::nullopt;
-  ASSIGN_OR_RETURN(const auto tasks, list_tasks(*found.reader, found.run->run_id, completed, after, limit + 1));
+  std::vector<TaskRecord> tasks;
+  if (wanted) {
+    ASSIGN_OR_RETURN(auto one, find_task(*found.reader, found.run->run_id, *wanted));
+    if (one && one->seq > after && (!completed || *completed == one->completed_seq.has_value()))
+      tasks.push_back(*std::move(one));
+  } else {
+    ASSIGN_OR_RETURN(tasks, list_tasks(*found.reader, found.run->run_id, completed, after, limit + 1));
+  }
   json::Writer out;
   out.begin_object().key("tasks").begin_array();
   std::size_t count = 0;
