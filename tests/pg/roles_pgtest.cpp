@@ -354,7 +354,7 @@ TEST(HostedDatabase, AUserThatMayNotIsToldWhatToRunAndThenServed) {
   run_sql(hosted.admin, statements);
   const Status status = hosted.migrated();
   ASSERT_TRUE(status) << status.error().message;
-  EXPECT_EQ(ask_sql(hosted.admin, "SELECT count(*) FROM pg_class WHERE relrowsecurity"), "19");
+  EXPECT_EQ(ask_sql(hosted.admin, "SELECT count(*) FROM pg_class WHERE relrowsecurity"), "21");
   Connection writer(hosted.uri, DatabaseRole::writer);
   EXPECT_TRUE(ensure_partitions(writer, 1, 0));
 }
