@@ -72,11 +72,27 @@ const std::vector<std::string>& append_only() {
   return tables;
 }
 const std::vector<std::string>& every_table() {
-  static const std::vector<std::string> tables = {
-      "schema_migration",   "log_head",   "event",       "checkpoint",        "checkpoint_note", "run",     "artifact",
-      "manifest",           "snapshot",   "claim",       "evidence",          "evidence_link",   "pointer", "follower",
-      "archived_partition", "report_run", "report_span", "report_span_model", "report_place", "task_change",
-      "task_evidence"};
+  static const std::vector<std::string> tables = {"schema_migration",
+                                                  "log_head",
+                                                  "event",
+                                                  "checkpoint",
+                                                  "checkpoint_note",
+                                                  "run",
+                                                  "artifact",
+                                                  "manifest",
+                                                  "snapshot",
+                                                  "claim",
+                                                  "evidence",
+                                                  "evidence_link",
+                                                  "pointer",
+                                                  "follower",
+                                                  "archived_partition",
+                                                  "report_run",
+                                                  "report_span",
+                                                  "report_span_model",
+                                                  "report_place",
+                                                  "task_change",
+                                                  "task_evidence"};
   return tables;
 }
 
@@ -137,11 +153,10 @@ TEST_F(Roles, TheWriterAppendsAndKeepsWhatIsDerived) {
        "SELECT event_seq_as_of(1::smallint, now())"});
   for (const std::string& table : every_table()) allowed("writer", {"SELECT * FROM " + table});
   refused_to_all("writer");
-  refused("writer",
-          {"UPDATE log_head SET log_no = 3", "DELETE FROM follower", "UPDATE task_change SET task_id = 'u'",
-           "UPDATE task_evidence SET task_id = 'u'",
-           "INSERT INTO schema_migration VALUES (99, 'x', 'y')", "SELECT * FROM report.event_log",
-           "SELECT * FROM report.lag", "SELECT report.wait()", "INSERT INTO archived_partition VALUES (1, 0, 0, 1)"});
+  refused("writer", {"UPDATE log_head SET log_no = 3", "DELETE FROM follower", "UPDATE task_change SET task_id = 'u'",
+                     "UPDATE task_evidence SET task_id = 'u'", "INSERT INTO schema_migration VALUES (99, 'x', 'y')",
+                     "SELECT * FROM report.event_log", "SELECT * FROM report.lag", "SELECT report.wait()",
+                     "INSERT INTO archived_partition VALUES (1, 0, 0, 1)"});
 }
 
 TEST_F(Roles, TheWriterCopiesThroughRowLevelSecurity) {

@@ -152,11 +152,11 @@ TEST_F(TaskTest, ATaskIsOpenedAndCompletedOnce) {
   open(run_, "t1");
   const auto again = append(opening(run_, "t1"));
   ASSERT_FALSE(again);
-  EXPECT_EQ(again.error().message, give_back(AppendConflict::maybe_duplicate).message);
+  EXPECT_EQ(again.error().conflict, AppendConflict::maybe_duplicate);
   complete(run_, "t1", {});
   const auto completed = append(completing(run_, "t1", {}));
   ASSERT_FALSE(completed);
-  EXPECT_EQ(completed.error().message, give_back(AppendConflict::maybe_duplicate).message);
+  EXPECT_EQ(completed.error().conflict, AppendConflict::maybe_duplicate);
   EXPECT_EQ(ask_sql(uri, "SELECT count(*) FROM event WHERE type LIKE 'task.%'"), "2");
 }
 
@@ -167,7 +167,7 @@ TEST_F(TaskTest, APieceOfEvidenceCompletesOneTask) {
   const std::int64_t completed = complete(run_, "t1", {spent});
   const auto again = append(completing(run_, "t2", {other, spent}));
   ASSERT_FALSE(again);
-  EXPECT_EQ(again.error().message, give_back(AppendConflict::maybe_duplicate).message);
+  EXPECT_EQ(again.error().conflict, AppendConflict::maybe_duplicate);
   EXPECT_EQ(tasks(false), (std::vector<Place>{{"t2", {}}})) << "nothing of the batch is stored";
   const auto found = reader->evidence_spent({other.seq, spent.seq});
   ASSERT_TRUE(found) << found.error().message;
