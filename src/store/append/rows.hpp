@@ -81,7 +81,7 @@ struct EvidenceRow {
   std::optional<std::string> corpus_id;
   std::optional<std::string> index_id;
   std::optional<std::string> chunk_id;
-  std::optional<std::string> span;  // b120-480
+  std::optional<std::string> span;     // b120-480
   std::optional<std::string> task_id;  // of its run
   std::optional<Uuid> command_id;      // the recorded command of which the daemon made the content
   Time created_at;
@@ -111,8 +111,8 @@ struct TaskChangeRow {
   std::int64_t seq = -1;
 };
 
-// With a task.completed event, one for each of its body's evidence_seqs: the evidence that is in this log. Evidence that
-// completed a task already is given back as maybe_duplicate.
+// With a task.completed event, one for each of its body's evidence_seqs: the evidence that is in this log. Evidence
+// that completed a task already is given back as maybe_duplicate.
 struct TaskEvidenceRow {
   std::string run_id;  // of the task
   std::string task_id;

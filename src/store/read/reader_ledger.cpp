@@ -173,8 +173,7 @@ Result<std::optional<EvidenceRow>> Reader::accepted_of_suite(std::string_view su
     return first_of(
         query(
             impl_->connection, "accepted_of_suite",
-            "SELECT " MUNIMENT_EVIDENCE_COLUMNS
-            " FROM evidence e WHERE log_no = $1 AND command_id IS NOT NULL"
+            "SELECT " MUNIMENT_EVIDENCE_COLUMNS " FROM evidence e WHERE log_no = $1 AND command_id IS NOT NULL"
             " AND hashtextextended(content #>> '{command,suite}', 0) = hashtextextended($2::text, 0)"
             " AND content #>> '{command,suite}' = $2 AND seq < $4"
             " AND EXISTS (SELECT FROM task_evidence t WHERE t.log_no = $1 AND t.evidence_seq = e.seq AND t.seq < $4)"

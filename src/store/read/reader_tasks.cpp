@@ -54,24 +54,26 @@ Result<std::vector<TaskPlace>> Reader::tasks(std::string_view run_id, std::optio
         .integer(after_seq)
         .integer(static_cast<std::int64_t>(limit))
         .integer(impl_->place.size);
-    return rows_of(query(impl_->connection, "tasks",
-                         "SELECT o.task_id, o.seq, c.seq FROM task_change o LEFT JOIN task_change c ON c.log_no = o.log_no"
-                         " AND c.run_id = o.run_id AND c.task_id = o.task_id AND c.change = 'completed' AND c.seq < $6"
-                         " WHERE o.log_no = $1 AND o.run_id = $2 AND o.change = 'opened' AND o.seq > $4 AND o.seq < $6"
-                         " AND ($3::boolean IS NULL OR $3::boolean = (c.seq IS NOT NULL)) ORDER BY o.seq LIMIT $5",
-                         params),
-                   task_place_of);
+    return rows_of(
+        query(impl_->connection, "tasks",
+              "SELECT o.task_id, o.seq, c.seq FROM task_change o LEFT JOIN task_change c ON c.log_no = o.log_no"
+              " AND c.run_id = o.run_id AND c.task_id = o.task_id AND c.change = 'completed' AND c.seq < $6"
+              " WHERE o.log_no = $1 AND o.run_id = $2 AND o.change = 'opened' AND o.seq > $4 AND o.seq < $6"
+              " AND ($3::boolean IS NULL OR $3::boolean = (c.seq IS NOT NULL)) ORDER BY o.seq LIMIT $5",
+              params),
+        task_place_of);
   });
 }
 
 Result<std::vector<TaskEvidenceRow>> Reader::evidence_spent(const std::vector<std::int64_t>& evidence_seqs) {
   return guarded(impl_->connection, "looking for tasks that evidence completed", [&] {
-    return rows_of(query(impl_->connection, "evidence_spent",
-                         "SELECT " MUNIMENT_TASK_EVIDENCE_COLUMNS
-                         " FROM task_evidence t WHERE t.log_no = $1 AND t.evidence_seq = ANY ($2::bigint[]) AND t.seq < $3"
-                         " ORDER BY t.evidence_seq",
-                         impl_->params().integers(evidence_seqs).integer(impl_->place.size)),
-                   task_evidence_of);
+    return rows_of(
+        query(impl_->connection, "evidence_spent",
+              "SELECT " MUNIMENT_TASK_EVIDENCE_COLUMNS
+              " FROM task_evidence t WHERE t.log_no = $1 AND t.evidence_seq = ANY ($2::bigint[]) AND t.seq < $3"
+              " ORDER BY t.evidence_seq",
+              impl_->params().integers(evidence_seqs).integer(impl_->place.size)),
+        task_evidence_of);
   });
 }
 
