@@ -16,6 +16,7 @@ namespace {
 using evidence::completion::Piece;
 
 constexpr std::int64_t artifact_bytes_max = 256 * 1024;  // of an artifact that a pointer names, for the checks
+constexpr std::size_t accepted_max = 1000;               // pieces of a run that are compared by their shape
 constexpr std::size_t twins_max = 100;                   // pieces with the same hash that are looked at
 
 class PieceReader {
@@ -54,6 +55,8 @@ class PieceReader {
     piece.type = row.type;
     piece.actor = row.actor;
     piece.validator_id = row.validator_id.value_or("");
+    piece.names_other_actor = piece.validator_id != row.actor &&
+                              (piece.validator_id.starts_with("uid:") || piece.validator_id == events::daemon_actor);
     piece.recorded_at = row.created_at;
     piece.recorded_before_task = task_.opened_at && row.created_at < *task_.opened_at;
     if (piece.erased) return success();
@@ -77,11 +80,11 @@ class PieceReader {
     }
     ASSIGN_OR_RETURN(const json::Document document, json::parse(*event->body));
     const json::Value body = document.root();
-    const bool same = body["type"].string_or("") == row.type && body["hash"].string_or("") == to_hex(row.hash) &&
-                      body["pointer"].as_string() == row.pointer &&
-                      body["validator_id"].as_string() == row.validator_id && event->actor == row.actor &&
-                      event->recorded_at == row.created_at &&
-                      (!row.content || body["content"].source() == *row.content);
+    const bool same =
+        body["type"].string_or("") == row.type && body["hash"].string_or("") == to_hex(row.hash) &&
+        body["pointer"].as_string() == row.pointer && body["validator_id"].as_string() == row.validator_id &&
+        body["task_id"].as_string() == row.task_id && event->actor == row.actor &&
+        event->recorded_at == row.created_at && (!row.content || body["content"].source() == *row.content);
     if (!same) piece.damage = fmt::format("the ledger does not say what event {} says", row.seq);
     if (same && body["command_id"].present()) piece.command = command_of(body["content"]);
     if (const json::Value source = body["source"]) {
@@ -131,6 +134,7 @@ class PieceReader {
       if (one.run_id != task_.run_id || one.task_id != task_.task_id) piece.spent_on = one.task_id;
     }
     if (use.row.pointer) return success();
+    RETURN_IF_ERROR(look_up_resembling(piece, use));
     ASSIGN_OR_RETURN(const auto twins, call_.reader->evidence_with_hash(use.row.hash, use.row.seq, twins_max));
     for (const store::EvidenceUse& twin : twins) {
       if (twin.actor != use.row.actor) continue;
@@ -138,6 +142,38 @@ class PieceReader {
       if (!twin_spent.empty() && piece.spent_on.empty()) piece.spent_on = twin_spent.front().task_id;
       const bool older = task_.opened_at && twin.created_at < *task_.opened_at;
       if (older || !twin_spent.empty()) piece.copied_from = twin.evidence_id.text();
+    }
+    return success();
+  }
+
+  // Evidence that completed another task of the run, with the same words and other numbers.
+  Status look_up_resembling(Piece& piece, const EvidenceUse& use) {
+    const std::string shape = evidence::completion::shape_of(piece.text);
+    if (shape.empty() || task_.run_id.empty() || piece.command || !piece.spent_on.empty()) return success();
+    RETURN_IF_ERROR(read_accepted());
+    for (const auto& [id, accepted] : *accepted_) {
+      if (id != use.row.evidence_id && accepted == shape) piece.resembles = id.text();
+    }
+    return success();
+  }
+
+  // The shapes of the accepted evidence of the task's run.
+  Status read_accepted() {
+    if (accepted_) return success();
+    accepted_.emplace();
+    store::EvidenceFilter filter;
+    filter.run_id = task_.run_id;
+    ASSIGN_OR_RETURN(const auto rows, call_.reader->evidence(filter, accepted_max));
+    std::vector<std::int64_t> seqs;
+    for (const store::EvidenceRow& row : rows) seqs.push_back(row.seq);
+    ASSIGN_OR_RETURN(const auto spent, call_.reader->evidence_spent(seqs));
+    for (const store::EvidenceRow& row : rows) {
+      const bool accepted = std::ranges::any_of(
+          spent, [&](const auto& one) { return one.evidence_seq == row.seq && one.task_id != task_.task_id; });
+      if (!accepted || !row.content || row.command_id) continue;
+      ASSIGN_OR_RETURN(const json::Document content, json::parse(*row.content));
+      const std::string text = content.root()["text"].as_string().value_or(json::canonical(content.root()));
+      accepted_->emplace_back(row.evidence_id, evidence::completion::shape_of(text));
     }
     return success();
   }
@@ -151,6 +187,7 @@ class PieceReader {
   Call& call_;
   const PiecesFor& task_;
   Pieces read_;
+  std::optional<std::vector<std::pair<Uuid, std::string>>> accepted_;  // evidence and its shape; nullopt: not read
 };
 
 }  // namespace
