@@ -1,7 +1,9 @@
 #include "evidence/reports/formats.hpp"
 
 #include <array>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/text.hpp"
 #include "evidence/reports/lines.hpp"
@@ -13,10 +15,19 @@ namespace {
 
 // The first format that recognises a text reads it. A runner that starts other runners precedes them, because its
 // output contains theirs: ctest before all, TAP, whose marks are the weakest, last.
-constexpr std::array<Format, 3> format_table{{
+constexpr std::array<Format, 12> format_table{{
     {"gtest_xml", recognises_gtest_xml, parse_gtest_xml},
     {"junit", recognises_junit, parse_junit},
+    {"sarif", recognises_sarif, parse_sarif},
+    {"gtest_json", recognises_gtest_json, parse_gtest_json},
+    {"go_json", recognises_go_json, parse_go_json},
+    {"ctest", recognises_ctest, parse_ctest},
     {"pytest", recognises_pytest, parse_pytest},
+    {"cargo_test", recognises_cargo_test, parse_cargo_test},
+    {"go_test", recognises_go_test, parse_go_test},
+    {"node_test", recognises_node_test, parse_node_test},
+    {"unittest", recognises_unittest, parse_unittest},
+    {"tap", recognises_tap, parse_tap},
 }};
 
 Report damaged(std::string_view format, std::string problem) {

@@ -1,4 +1,6 @@
 // GoogleTest's XML: the elements of JUnit, and a result beside each test. A disabled test is skipped.
+#include <string_view>
+
 #include "evidence/reports/formats.hpp"
 #include "evidence/reports/suites_xml.hpp"
 #include "evidence/reports/xml.hpp"

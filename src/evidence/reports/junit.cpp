@@ -2,7 +2,10 @@
 // of a suite sum up; a suite's counts include those of the suites within it (as PHPUnit writes them) or leave them out,
 // and a test is counted once in both cases. An expected failure (`skipped` of type pytest.xfail) is skipped.
 #include <array>
+#include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "evidence/reports/formats.hpp"

@@ -1,6 +1,9 @@
 #include "evidence/reports/lines.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string_view>
 
 namespace muniment::evidence::reports {
 namespace {
